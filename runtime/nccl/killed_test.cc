@@ -58,21 +58,23 @@ int fails_to_make(const SharedId& shared, const char* why) {
   return kFine;
 }
 
+/// Dies where all ranks have met, and go on to make the fallback's communicator together.
+int dies_once_met(const SharedId& shared) {
+  set_plan_calls([](Communicator&, const CollectivesOptions&,
+                    Diagnostics&) -> std::unique_ptr<PlanCalls> { ::_exit(kDied); });
+  ncclUniqueId id;
+  EXPECT(shared.take(id));
+  ncclComm_t comm = nullptr;
+  EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclSuccess);
+  return kFine;
+}
+
 TEST_CASE("a peer dies while a communicator is made [case-27]") {
   const Behind behind(kStandIn, false);
   const SharedId shared;
   Processes processes;
   processes.start([&] { return fails_to_make(shared, "rank 1"); });
-  processes.start([&] {
-    // All ranks have met by then, and go on to make the fallback's communicator together.
-    set_plan_calls([](Communicator&, const CollectivesOptions&,
-                      Diagnostics&) -> std::unique_ptr<PlanCalls> { ::_exit(kDied); });
-    ncclUniqueId id;
-    EXPECT(shared.take(id));
-    ncclComm_t comm = nullptr;
-    EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclSuccess);
-    return kFine;
-  });
+  processes.start([&] { return dies_once_met(shared); });
   CHECK(processes.wait(1, kPatience) == kDied);
   CHECK(processes.wait(0, kPatience) == kFine);
 }
@@ -93,15 +95,7 @@ TEST_CASE("a peer dies while a communicator reads its plans [case-27]") {
     set_plan_calls(meet_for_plans);
     return fails_to_make(shared, "cannot read the plans: error: rank 1");
   });
-  processes.start([&] {
-    set_plan_calls([](Communicator&, const CollectivesOptions&,
-                      Diagnostics&) -> std::unique_ptr<PlanCalls> { ::_exit(kDied); });
-    ncclUniqueId id;
-    EXPECT(shared.take(id));
-    ncclComm_t comm = nullptr;
-    EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclSuccess);
-    return kFine;
-  });
+  processes.start([&] { return dies_once_met(shared); });
   CHECK(processes.wait(1, kPatience) == kDied);
   CHECK(processes.wait(0, kPatience) == kFine);
 }
