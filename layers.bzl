@@ -291,7 +291,13 @@ _ROWS = {
         "runtime/memory",
     ],
     "runtime/cuda/links": ["ir", "runtime/base", "runtime/cuda/driver", "runtime/device"],
-    "runtime/cuda/launch": ["ir", "executor", "runtime/api", "runtime/cuda/memory"],
+    "runtime/cuda/launch": [
+        "ir",
+        "executor",
+        "runtime/api",
+        "runtime/base",
+        "runtime/cuda/memory",
+    ],
     "runtime/cuda/gdrcopy": ["executor", "runtime/base"],
     "runtime/cuda/gdrcopy/fake": ["runtime/cuda/gdrcopy"],
     "runtime/cuda/far": [

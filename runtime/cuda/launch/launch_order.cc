@@ -4,7 +4,17 @@
 
 #include <algorithm>
 
+#include "runtime/base/per_process.h"
+
 namespace mscclc::cuda {
+namespace {
+
+struct OrdersOfProcess {
+  std::mutex mutex;
+  std::map<abi::Context, std::weak_ptr<LaunchOrder>> orders;
+};
+
+}  // namespace
 
 LaunchOrder::LaunchOrder(SharedContext context, std::unique_ptr<Memory> begun)
     : context_(std::move(context)),
@@ -14,10 +24,10 @@ LaunchOrder::LaunchOrder(SharedContext context, std::unique_ptr<Memory> begun)
 // By context: processes that a test plays in one have contexts of their own, as have GPUs.
 std::shared_ptr<LaunchOrder> LaunchOrder::of(const SharedContext& context, OwnStream& stream,
                                              Diagnostics& diagnostics) {
-  static std::mutex mutex;
-  static std::map<abi::Context, std::weak_ptr<LaunchOrder>> all;
-  const std::lock_guard lock(mutex);
-  std::weak_ptr<LaunchOrder>& known = all[context->handle()];
+  static PerProcess<OrdersOfProcess> of_process;
+  OrdersOfProcess& here = of_process.get();
+  const std::lock_guard lock(here.mutex);
+  std::weak_ptr<LaunchOrder>& known = here.orders[context->handle()];
   if (auto order = known.lock()) return order;
   auto begun =
       allocate_unshared(context, stream, sizeof(uint32_t), "a count of thread blocks", diagnostics);
