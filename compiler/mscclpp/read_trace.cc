@@ -61,6 +61,8 @@ struct Member {
 
 uint64_t number_of(Name name) { return static_cast<uint64_t>(name); }
 
+bool is_sum(Name name) { return name == Name::re || name == Name::repkt || name == Name::rre; }
+
 uint64_t key_of(uint64_t a, uint64_t b) { return a << 32 | b; }
 
 class Reader {
@@ -89,9 +91,8 @@ class Reader {
   void barrier();
   void semaphore_op(Name name);
   void synchronize(Name name);
-  void move_locally(Name name);
   void move(Name name);
-  void reduce(Name name);
+  void within_rank(Name name);
   void read_reduce();
   void use_switch(Name name);
 
@@ -160,9 +161,7 @@ void Reader::read_record() {
   const uint64_t word = words_.below(words_.left() << 8);
   const uint64_t record = word & 255;
   sources_ = word >> 8;
-  const bool is_sum = record == number_of(Name::re) || record == number_of(Name::repkt) ||
-                      record == number_of(Name::rre);
-  if (sources_ > 0 && !is_sum) return words_.fail();
+  if (sources_ > 0 && !is_sum(static_cast<Name>(record))) return words_.fail();
   switch (record) {
     case kCode:
       code_ = words_.number();
@@ -204,7 +203,9 @@ void Reader::read_op(Name name) {
     case Name::copy:
     case Name::cpkt:
     case Name::upkt:
-      return move_locally(name);
+    case Name::re:
+    case Name::repkt:
+      return within_rank(name);
     case Name::put:
     case Name::pws:
     case Name::pwsf:
@@ -212,9 +213,6 @@ void Reader::read_op(Name name) {
     case Name::rppkt:
     case Name::get:
       return move(name);
-    case Name::re:
-    case Name::repkt:
-      return reduce(name);
     case Name::rre:
       return read_reduce();
     case Name::glre:
@@ -350,18 +348,6 @@ void Reader::synchronize(Name name) {
   }
 }
 
-void Reader::move_locally(Name name) {
-  const uint32_t of = rank();
-  const auto& blocks = members(of);
-  Ref to = chunks(), from = chunks();
-  to.count = from.count = words_.number();
-  Op op{.name = name};
-  op.place = place();
-  op.sources = source(from);
-  op.destinations = destination(to);
-  for (const Member& member : blocks) add(member, op);
-}
-
 void Reader::move(Name name) {
   Channel* const used = channel(false);
   if (used == nullptr) return;
@@ -385,7 +371,8 @@ void Reader::move(Name name) {
   }
 }
 
-void Reader::reduce(Name name) {
+/// An op within a rank: it moves chunks, or adds others to them.
+void Reader::within_rank(Name name) {
   const uint32_t of = rank();
   const auto& blocks = members(of);
   Ref to = chunks(), from = chunks();
@@ -400,7 +387,7 @@ void Reader::reduce(Name name) {
     source(other);
     ++op.sources.count;
   }
-  op.reduce = reduction();
+  if (is_sum(name)) op.reduce = reduction();
   for (const Member& member : blocks) add(member, op);
 }
 

@@ -116,16 +116,13 @@ std::optional<RemotePlace> Proxy::find(uint32_t peer, const void* address, uint6
   return place;
 }
 
-bool Proxy::asked(uint64_t number, PortRequest& request) const {
-  return read_request(queue_, number, request);
-}
-
 /// Waits for the signal after a put, if it has come at once so far: to send both together takes
 /// half of the time.
 bool Proxy::signal_comes(PortRequest& request) {
   Port* const port = std::exchange(expects_, nullptr);
   if (port == nullptr) return false;
-  for (const auto end = std::chrono::steady_clock::now() + soon_; !asked(number_, request);) {
+  for (const auto end = std::chrono::steady_clock::now() + soon_;
+       !read_request(queue_, number_, request);) {
     if (std::chrono::steady_clock::now() < end) continue;
     port->signals = false;
     return false;
@@ -153,7 +150,8 @@ bool Proxy::uncork() {
 /// count stays where it is.
 Proxy::Step Proxy::serve_some(bool& moved) {
   PortRequest request;
-  for (uint32_t i = 0; i < kTurn && (asked(number_, request) || signal_comes(request)); ++i) {
+  for (uint32_t i = 0;
+       i < kTurn && (read_request(queue_, number_, request) || signal_comes(request)); ++i) {
     expects_ = nullptr;
     const Step step = handle(request);
     moved |= step == Step::done || step == Step::part;
@@ -235,7 +233,8 @@ void Proxy::settle() {
   ++waiting_;
   // A slot may have been used again since: what has been handled counts too.
   PortRequest next;
-  while (!ended_ && (settled_ != load_acquire<uint64_t>(handled_) || asked(settled_, next))) {
+  while (!ended_ &&
+         (settled_ != load_acquire<uint64_t>(handled_) || read_request(queue_, settled_, next))) {
     idle.rest();
   }
   --waiting_;

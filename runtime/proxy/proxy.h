@@ -89,7 +89,6 @@ class Proxy final : public ProxyThread::Served {
   [[nodiscard]] bool bind();
   [[nodiscard]] bool give_credits();
   Step serve_some(bool& moved);
-  bool asked(uint64_t number, device::PortRequest& request) const;
   bool signal_comes(device::PortRequest& request);
   void cork(Lane& lane);
   [[nodiscard]] bool uncork();

@@ -302,12 +302,14 @@ int gpu_of(uint32_t rank, const Options& options, Diagnostics& diagnostics) {
   return gpus > 0 ? static_cast<int>(rank) % gpus : static_cast<int>(rank);
 }
 
-/// The node that `rank` is on; NCCL takes it for a machine, too, and so two ranks for one GPU.
 std::optional<uint32_t> node_of(uint32_t rank, const Options& options) {
   if (options.ranks_per_node == 0) return std::nullopt;
-  const uint32_t node = rank / options.ranks_per_node;
+  return rank / options.ranks_per_node;
+}
+
+/// NCCL takes the node for a machine, and so two ranks on one GPU.
+void name_machine(uint32_t node) {
   ::setenv("NCCL_HOSTID", fmt::format("node {}", node).c_str(), 1);
-  return node;
 }
 
 }  // namespace
@@ -316,8 +318,10 @@ int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap) {
   Diagnostics diagnostics;
   const uint32_t rank = bootstrap->rank();
   const auto begin = Clock::now();
-  std::shared_ptr<Device> device = cuda::open_gpu(gpu_of(rank, run.options, diagnostics),
-                                                  diagnostics, node_of(rank, run.options));
+  const std::optional<uint32_t> node = node_of(rank, run.options);
+  if (node) name_machine(*node);
+  std::shared_ptr<Device> device =
+      cuda::open_gpu(gpu_of(rank, run.options, diagnostics), diagnostics, node);
   if (device == nullptr || !device->bind_thread(diagnostics)) return broken(diagnostics);
   const double opened = milliseconds_since(begin);
   auto communicator =

@@ -49,9 +49,7 @@ class BlockBase {
     if (frees_next_) let_next_begin();
     frees_next_ = threadIdx.x == 0 && (step.flags & device::kFreesNext) != 0;
     source_ = step.source;
-    const bool only_posts =
-        (step.flags & device::kPosts) != 0 && step.kind != StepKind::forward_packets;
-    published_ = published_ && only_posts;
+    keep_published(step.kind, (step.flags & device::kPosts) != 0);
     if (gave_up(state_.waits)) exit_thread();
   }
   __device__ uint64_t call() const { return call_; }
@@ -136,6 +134,10 @@ class BlockBase {
     const bool divides = reduction(step) == ReduceOp::avg && (step.flags & device::kComplete) != 0;
     return divides ? plan_.contributions : 1;
   }
+  /// A step begins: what is published stays so over those that only post.
+  __device__ void keep_published(StepKind kind, bool posts) {
+    published_ &= posts && kind != StepKind::forward_packets;
+  }
   /// `publishes`: what the block wrote before. Requests that follow one another do so once.
   __device__ void post(const PortRequest& request, bool publishes = true) {
     post_request(state_.rank->queue, state_.waits, source_, request, publishes && !published_);
@@ -149,7 +151,7 @@ class BlockBase {
   const device::Stamp stamp_;
   uint32_t source_ = 0;      ///< of the step at hand: the op's index in the IR
   bool frees_next_ = false;  ///< after that step this thread lets the next launch begin
-  bool published_ = false;   ///< this thread has since it posted only posted
+  bool published_ = false;   ///< since its last fence this thread has only posted
 
  private:
   /// Takes a signal of those that arrive at an end; returns how many were taken before.

@@ -165,7 +165,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   template <StepKind kind, class Operands>
   __device__ __forceinline__ void run_step(const SpecialExtent& e, uint32_t first, uint32_t flags) {
     const bool posts = traits.posts && (flags & device::kPosts) != 0;
-    this->published_ &= posts && kind != StepKind::forward_packets;
+    this->keep_published(kind, posts);
     if constexpr (kind == StepKind::copy) {
       if (posts) return post_moves<Operands>(e, 1);
       copy_rows<Operands>(e);

@@ -26,7 +26,7 @@ struct WaitState {
   uint32_t block;     ///< of the rank
   uint64_t patience;  ///< nanoseconds; 0: forever
   uint32_t gave_up;
-  uint64_t handled;  ///< PortQueue::handled as the thread that posts saw it last, in this launch
+  uint64_t handled;  ///< PortQueue::handled as some block saw it last; 0: not asked in this launch
 };
 
 /// The number of a block's calls once it has given up, plus the calls since: they do nothing, as

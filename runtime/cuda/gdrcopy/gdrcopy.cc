@@ -1,6 +1,5 @@
 #include "runtime/cuda/gdrcopy/gdrcopy.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -9,6 +8,8 @@
 
 #include "executor/words.h"
 #include "runtime/base/fd.h"
+#include "runtime/base/open_library.h"
+#include "runtime/base/per_process.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -16,28 +17,21 @@ namespace {
 constexpr int kVersion = 2;
 
 /// The library is for one thread at a time: it has lists and counts without locks.
-std::mutex& library_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
+struct OfProcess {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<const GdrCopy>> open;  ///< by library
+};
 
-template <class Function>
-bool find(void* library, const char* name, Function& function, std::string& why) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (function == nullptr)
-    why = fmt::format("it has no {}: it is too old, or another library", name);
-  return function != nullptr;
+OfProcess& of_process() {
+  static PerProcess<OfProcess> made;
+  return made.get();
 }
 
 bool load(const std::string& file, gdr::Functions& functions, std::string& why) {
-  void* const opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
-    const char* const error = ::dlerror();
-    why = error != nullptr ? error : "it cannot be opened";
-    return false;
-  }
+  void* const opened = open_library(file, why);
+  if (opened == nullptr) return false;
 #define FIND(name, result, parameters) \
-  if (!find(opened, "gdr_" #name, functions.name, why)) return false;
+  if (!find_function(opened, "gdr_" #name, functions.name, why)) return false;
   MSCCLC_GDR_FUNCTIONS(FIND)
 #undef FIND
   return true;
@@ -55,9 +49,9 @@ void send_stores() {
 }  // namespace
 
 std::shared_ptr<const GdrCopy> GdrCopy::open(const std::string& library, std::string& why) {
-  static std::map<std::string, std::weak_ptr<const GdrCopy>> all;
-  const std::lock_guard lock(library_mutex());
-  if (auto there = all[library].lock()) return there;
+  OfProcess& here = of_process();
+  const std::lock_guard lock(here.mutex);
+  if (auto there = here.open[library].lock()) return there;
   gdr::Functions functions;
   if (!load(library, functions, why)) return nullptr;
   int major = 0, minor = 0;
@@ -74,12 +68,12 @@ std::shared_ptr<const GdrCopy> GdrCopy::open(const std::string& library, std::st
   }
   std::shared_ptr<const GdrCopy> made(
       new GdrCopy(functions, connection, fmt::format("{}.{}", major, minor)));
-  all[library] = made;
+  here.open[library] = made;
   return made;
 }
 
 GdrCopy::~GdrCopy() {
-  const std::lock_guard lock(library_mutex());
+  const std::lock_guard lock(of_process().mutex);
   functions_.close(connection_);
 }
 
@@ -91,7 +85,7 @@ std::unique_ptr<const GdrMapping> GdrMapping::make(std::shared_ptr<const GdrCopy
 }
 
 bool GdrMapping::pin(std::string& why) {
-  const std::lock_guard lock(library_mutex());
+  const std::lock_guard lock(of_process().mutex);
   const int error =
       gdr_->functions_.pin_buffer(gdr_->connection_, address_, bytes_, 0, 0, &handle_);
   pinned_ = error == 0;
@@ -100,7 +94,7 @@ bool GdrMapping::pin(std::string& why) {
 }
 
 bool GdrMapping::map(std::string& why) {
-  const std::lock_guard lock(library_mutex());
+  const std::lock_guard lock(of_process().mutex);
   const gdr::Functions& functions = gdr_->functions_;
   void* mapped = nullptr;
   if (const int error = functions.map(gdr_->connection_, handle_, &mapped, bytes_); error != 0) {
@@ -121,7 +115,7 @@ bool GdrMapping::map(std::string& why) {
 
 GdrMapping::~GdrMapping() {
   if (!pinned_) return;
-  const std::lock_guard lock(library_mutex());
+  const std::lock_guard lock(of_process().mutex);
   if (mapped_ != nullptr) gdr_->functions_.unmap(gdr_->connection_, handle_, mapped_, bytes_);
   gdr_->functions_.unpin_buffer(gdr_->connection_, handle_);
 }

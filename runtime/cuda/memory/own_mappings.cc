@@ -1,10 +1,12 @@
 #include "runtime/cuda/memory/own_mappings.h"
 
+#include "runtime/base/per_process.h"
+
 namespace mscclc::cuda {
 
 OwnMappings& OwnMappings::of_process() {
-  static OwnMappings* const all = new OwnMappings;  // memory may be freed at exit
-  return *all;
+  static PerProcess<OwnMappings> all;
+  return all.get();
 }
 
 void OwnMappings::add(const std::shared_ptr<const Mapping>& mapping) {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <climits>
 
+#include "runtime/base/open_library.h"
+
 namespace mscclc::verbs {
 namespace {
 
@@ -25,12 +27,8 @@ Function find(void* library, const char* name) {
 
 std::optional<DataDirect> find_data_direct(const Context& context, const std::string& library,
                                            std::string& why) {
-  void* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
-    const char* const error = ::dlerror();
-    why = error != nullptr ? error : "it cannot be opened";
-    return std::nullopt;
-  }
+  void* const opened = open_library(library, why);
+  if (opened == nullptr) return std::nullopt;
   const auto is_supported = find<IsSupported>(opened, "mlx5dv_is_supported");
   const auto get_path = find<GetPath>(opened, "mlx5dv_get_data_direct_sysfs_path");
   DataDirect found{find<DataDirect::Register>(opened, "mlx5dv_reg_dmabuf_mr"), {}};

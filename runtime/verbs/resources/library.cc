@@ -1,36 +1,21 @@
 #include "runtime/verbs/resources/library.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <cstring>
 
+#include "runtime/base/open_library.h"
+
 namespace mscclc::verbs {
-namespace {
-
-template <class Function>
-bool find(void* library, const char* name, Function& function, std::string& why) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (function == nullptr)
-    why = fmt::format("it has no {}: it is too old, or another library", name);
-  return function != nullptr;
-}
-
-}  // namespace
-
 std::optional<Library> load_library(const std::string& file, std::string& why) {
-  void* const opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
-    const char* const error = ::dlerror();
-    why = error != nullptr ? error : "it cannot be opened";
-    return std::nullopt;
-  }
+  void* const opened = open_library(file, why);
+  if (opened == nullptr) return std::nullopt;
   Library library;
 #define FIND(name) \
-  if (!find(opened, "ibv_" #name, library.name, why)) return std::nullopt;
+  if (!find_function(opened, "ibv_" #name, library.name, why)) return std::nullopt;
   MSCCLC_VERBS_FUNCTIONS(FIND)
 #undef FIND
-  if (!find(opened, "_ibv_query_gid_ex", library.query_gid_ex, why)) return std::nullopt;
+  if (!find_function(opened, "_ibv_query_gid_ex", library.query_gid_ex, why)) return std::nullopt;
   library.reg_dmabuf_mr =
       reinterpret_cast<decltype(library.reg_dmabuf_mr)>(::dlsym(opened, "ibv_reg_dmabuf_mr"));
   return library;
