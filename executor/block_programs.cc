@@ -1,6 +1,7 @@
 #include "executor/block_programs.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "ir/program/taking.h"
@@ -154,13 +155,14 @@ void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k
   for (uint32_t m = 0; m < operand.members; ++m) {
     const device::BaseAddress& base = places_.bases[operand.base + m];
     const uint64_t lines = base.copies > 1 ? base.copy_stride / device::kCopyLine : 0;
-    good_ &= lines >> 32 == 0 && base.copies <= 0xffff;
+    good_ &= lines * base.copies >> 32 == 0 && base.copies <= 0xffff;
     const bool packets = (operand.flags & device::kPackets) != 0;
     uint8_t* begin = moved(base.address, offset);
     if (!packets) note_begin(reinterpret_cast<uint64_t>(begin));
-    if (base.copies > 2) uses_ |= device::kUsesCopies;
-    operands_.push_back({begin, static_cast<uint32_t>(lines), static_cast<uint16_t>(base.copies),
-                         static_cast<uint16_t>(operand.flags)});
+    const auto copies = static_cast<uint16_t>(std::max<uint64_t>(base.copies, 1));
+    if (!std::has_single_bit(copies)) uses_ |= device::kUsesCopies;
+    operands_.push_back(
+        {begin, static_cast<uint32_t>(lines), copies, static_cast<uint16_t>(operand.flags)});
     extras_.push_back({port ? operand.channel : device::kNoChannel, units,
                        multicast == nullptr ? nullptr : multicast + offset});
   }
@@ -407,6 +409,33 @@ void BlockPrograms::add_op(uint32_t index) {
   }
 }
 
+/// Is each put of one step followed by its channel's signal in the other?
+bool BlockPrograms::signals_follow(const Step& puts, const Step& signals) const {
+  constexpr uint8_t kBoth = device::kPosts | device::kInLoop;
+  if (puts.kind != StepKind::copy || signals.kind != StepKind::signal) return false;
+  if ((puts.flags & device::kPosts) == 0 || ((puts.flags ^ signals.flags) & kBoth) != 0) {
+    return false;
+  }
+  if (puts.count * puts.dsts != signals.count) return false;
+  const StepExtra* extra = &extras_[blocks_.back().operands + puts.first];
+  const StepTarget* target = &targets_[blocks_.back().targets + signals.first];
+  for (uint32_t i = 0; i < puts.count; ++i, extra += puts.srcs) {
+    for (uint32_t k = 0; k < puts.dsts; ++k) {
+      if (extra++->channel != target++->index) return false;
+    }
+  }
+  return true;
+}
+
+/// One request takes a block half of the time of two, and the proxy sends both at once.
+void BlockPrograms::join_puts_and_signals() {
+  for (size_t s = blocks_.back().steps; s + 1 < steps_.size(); ++s) {
+    if (!signals_follow(steps_[s], steps_[s + 1])) continue;
+    steps_[s].flags |= device::kWithSignals;
+    steps_[s + 1].flags |= device::kWithSignals;
+  }
+}
+
 void BlockPrograms::add_block(uint32_t block) {
   blocks_.push_back({steps_.size(), operands_.size(), targets_.size(), false});
   for (uint32_t i = rank_->block_begin[block]; i < rank_->block_begin[block + 1]; ++i) {
@@ -424,6 +453,7 @@ void BlockPrograms::add_block(uint32_t block) {
     steps_[loop].end = rank_->loops[op.first].rounds;
   }
   take_copy_at_end();
+  join_puts_and_signals();
 }
 
 uint64_t BlockPrograms::bytes_of(size_t b) const {

@@ -91,6 +91,8 @@ class BlockPrograms {
   void settle_early_launch(const device::DeviceOp& op, uint32_t count, bool whole);
   bool takes_copy(const device::DeviceOp& op, const device::Step& step) const;
   void take_copy_at_end();
+  bool signals_follow(const device::Step& puts, const device::Step& signals) const;
+  void join_puts_and_signals();
   device::Step begin_step(const device::DeviceOp& op) const;
   device::StepTarget target_of(const device::DeviceOp& op, uint32_t target) const;
   device::StepTarget channel_target(uint32_t channel) const;

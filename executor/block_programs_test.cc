@@ -258,6 +258,40 @@ TEST_CASE("signals of a memory channel whose end goes by the proxy are posted") 
   CHECK(signals == as_before);
 }
 
+TEST_CASE("signals may go with the puts that they follow") {
+  // Of rank 0's steps that put or signal by ports: kinds, and whether a request may stand for both.
+  using Posting = std::vector<std::pair<StepKind, bool>>;
+  const auto posting = [](TestProgram t) {
+    Patched p(t, 0, 4096);
+    BlockPrograms programs;
+    REQUIRE(p.pack(programs));
+    uint32_t count = 0;
+    const Steps steps = steps_of(programs, 0, count);
+    Posting found;
+    for (uint32_t i = 0; i < count; ++i) {
+      const Step& step = steps.steps[i];
+      if ((step.flags & device::kPosts) == 0 || step.kind == StepKind::flush) continue;
+      found.emplace_back(step.kind, (step.flags & device::kWithSignals) != 0);
+    }
+    return found;
+  };
+  const Posting together = {{StepKind::copy, true}, {StepKind::signal, true}};
+  const Posting apart = {{StepKind::copy, false}, {StepKind::signal, false}};
+  TestProgram t = two_shot_by_ports(4, PacketFormat::LL128);
+  CHECK(posting(t) == together);
+  for (Op& op : t.program.ranks[0].ops) {
+    if (op.kind != OpKind::signal) continue;
+    const std::span<const Operand> before = t.program.dsts(op);
+    std::vector<Operand> ends(before.begin(), before.end());
+    std::swap(ends[0], ends[1]);  // another order than that of the puts
+    t.program.set_operands(op, ends, {});
+  }
+  CHECK(posting(t) == apart);
+  Posting exchanged = apart;
+  exchanged.insert(exchanged.begin(), {StepKind::signal, false});
+  CHECK(posting(exchange(ChannelKind::port)) == exchanged);  // the block meets between them
+}
+
 TEST_CASE("packets that ports send are told apart from plain data beside packets") {
   const auto uses_of_rank_0 = [](TestProgram t) {
     Patched p(t, 0, 4096);
@@ -271,6 +305,17 @@ TEST_CASE("packets that ports send are told apart from plain data beside packets
   REQUIRE(plan != op_plans().end());
   const uint32_t sent = uses_of_rank_0(plan->build(PacketFormat::LL16));
   CHECK((sent & device::kUsesSentPackets) != 0);
+}
+
+TEST_CASE("copies that are no power of two are told") {
+  for (const uint32_t copies : {1, 2, 3, 4, 6, 8}) {
+    INFO(copies << " copies");
+    TestProgram t = one_shot(2, 4, PacketFormat::LL16, copies);
+    Patched p(t, 0, 4096);
+    BlockPrograms programs;
+    REQUIRE(p.pack(programs));
+    CHECK(((programs.uses() & device::kUsesCopies) != 0) == (copies == 3 || copies == 6));
+  }
 }
 
 TEST_CASE("plain data that is not cut in 16 bytes is told") {

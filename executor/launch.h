@@ -47,15 +47,15 @@ struct Barrier {
 };
 
 /// What a block asks of its rank's proxy.
-enum class PortWhat : uint32_t { put, signal, flush };
+enum class PortWhat : uint32_t { put, signal, flush, put_and_signal };
 
 struct PortRequest {
   PortWhat what;
   uint32_t channel;    ///< of this rank
-  uint64_t to = 0;     ///< put: of the peer's memory, which it names for the proxy, and which need
+  uint64_t to = 0;     ///< puts: of the peer's memory, which it names for the proxy, and which need
                        ///< not be mapped here
-  uint64_t from = 0;   ///< put
-  uint64_t bytes = 0;  ///< put
+  uint64_t from = 0;   ///< puts
+  uint64_t bytes = 0;  ///< puts
 };
 
 /// A request as it lies in the queue. The high bits of each word are the slot's turn: the proxy
@@ -133,7 +133,7 @@ enum Uses : uint32_t {
   kUsesUnits = 4u << kUsesFormats,          ///< buffers that hold a few units of a pipeline
   kUsesUneven = 8u << kUsesFormats,         ///< plain data, not from and to multiples of 16 bytes
   kUsesOtherSums = 16u << kUsesFormats,     ///< reductions that are always another than sum
-  kUsesCopies = 32u << kUsesFormats,        ///< buffers of more than two copies
+  kUsesCopies = 32u << kUsesFormats,        ///< buffers whose copies are no power of two
   kUsesLong = 64u << kUsesFormats,          ///< packets: more than kMostShort in one run
   kUsesOdd = 128u << kUsesFormats,          ///< plain data, not from multiples of 4 bytes
   kUsesSentPackets = 256u << kUsesFormats,  ///< packets that the proxy sends as they lie

@@ -24,7 +24,7 @@ TEST_CASE("a request is read as it was written") {
   const PortRequest requests[] = {{PortWhat::put, 0xffffffff, kLargest, kLargest, kLargest},
                                   {PortWhat::signal, 7},
                                   {PortWhat::flush, 0},
-                                  {PortWhat::put, 0, 1, 2, 3}};
+                                  {PortWhat::put_and_signal, 0, 1, 2, 3}};
   for (uint64_t i = 0; i < std::size(requests); ++i) write_request(q.queue, i, requests[i]);
   for (uint64_t i = 0; i < std::size(requests); ++i) {
     PortRequest read;

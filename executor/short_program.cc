@@ -58,6 +58,12 @@ ShortOperand short_operand(const StepOperand& operand) {
           .shrink = 0};
 }
 
+/// Each address is for calls of odd and of even numbers.
+bool has_two_copies_at_most(const Steps& program, const StepHeader& header) {
+  return std::all_of(program.operands, program.operands + header.operands,
+                     [](const StepOperand& operand) { return operand.copies <= 2; });
+}
+
 /// Plain sources are read before the number of the call is known: they must have one copy.
 bool plain_sources_stay(const ShortStep& step) {
   for (uint32_t j = 0; j < step.head.srcs; ++j) {
@@ -232,6 +238,7 @@ bool make_short(const LaunchPlan& launch, ShortProgram& made) {
     const StepHeader* header = program_of(launch, b);
     if (!is_short(*header) || header->steps != made.steps) return false;
     const Steps program(header);
+    if (!has_two_copies_at_most(program, *header)) return false;
     for (uint32_t s = 0; s < made.steps; ++s) {
       const Step& step = program.steps[s];
       if (!is_short(step) || step.count * std::max(step.srcs, step.dsts) > side) return false;

@@ -176,6 +176,7 @@ TEST_CASE("programs that have no short form") {
   CHECK_FALSE(is_short(one_shot(4, 4, PacketFormat::LL16), 4096 + 4));     // not cut in 16 bytes
   CHECK_FALSE(is_short(one_shot(5, 4, PacketFormat::LL16), 4096));         // too many sources
   CHECK_FALSE(is_short(one_shot(4, 4, PacketFormat::LL16, 3), 4096));      // three copies
+  CHECK_FALSE(is_short(one_shot(4, 4, PacketFormat::LL16, 4), 4096));      // four
   CHECK_FALSE(is_short(two_shot(4), 4096));                                // no packets
   CHECK_FALSE(is_short(two_shot_by_ports(4, PacketFormat::LL128), 4096));  // ports, signals
 }

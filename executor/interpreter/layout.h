@@ -33,12 +33,14 @@ namespace mscclc::device {
 inline constexpr uint32_t kNoChannel = 0xffffffffu;
 
 enum OpFlags : uint8_t {
-  kRelaxed = 1,      ///< a signal or wait that orders no data
-  kComplete = 2,     ///< the result holds every contribution: avg divides here
-  kInLoop = 4,       ///< part of a pipeline's body
-  kPosts = 8,        ///< sends through the proxy: one thread of a block does, in order
-  kFreesNext = 16,   ///< CUDA: after it this block lets the next launch on the stream begin ...
-  kShowsPeers = 32,  ///< ... which it knows by the packets of this op, among others
+  kRelaxed = 1,       ///< a signal or wait that orders no data
+  kComplete = 2,      ///< the result holds every contribution: avg divides here
+  kInLoop = 4,        ///< part of a pipeline's body
+  kPosts = 8,         ///< sends through the proxy: one thread of a block does, in order
+  kFreesNext = 16,    ///< CUDA: after it this block lets the next launch on the stream begin ...
+  kShowsPeers = 32,   ///< ... which it knows by the packets of this op, among others
+  kWithSignals = 64,  ///< a step that puts by ports, and the next one, which signals the same
+                      ///< channels in the same order: a request may stand for both
 };
 
 /// One step of an op of a thread block.

@@ -34,7 +34,7 @@ static_assert(sizeof(Step) == 64);
 struct StepOperand {
   uint8_t* address;  ///< of the run, in copy 0
   uint32_t stride;   ///< from one copy to the next, in lines of 128 bytes
-  uint16_t copies;   ///< call k uses copy k % copies; 0 or 1: there is one
+  uint16_t copies;   ///< call k uses copy k % copies; not 0
   uint16_t flags;    ///< OperandFlags
   bool operator==(const StepOperand&) const = default;
 };

@@ -63,6 +63,7 @@ Proxy::Step Proxy::handle(const PortRequest& request) {
   Port& port = ports_.channels[request.channel];
   switch (request.what) {
     case PortWhat::put:
+    case PortWhat::put_and_signal:
       return put(request, port);
     case PortWhat::signal:
       return signal(port);
@@ -76,7 +77,22 @@ Proxy::Step Proxy::handle(const PortRequest& request) {
 }
 
 Proxy::Step Proxy::put(const PortRequest& request, Port& port) {
-  if (request.bytes == 0) return Step::done;
+  if (given_ < request.bytes) {
+    const Step step = give(request, port);
+    if (step != Step::done) return step;
+  }
+  if (request.what == PortWhat::put_and_signal) {
+    const Step step = signal(port);
+    if (step != Step::done) return step;
+  } else {
+    expects_ = port.signals && request.bytes <= kShortPut ? &port : nullptr;
+  }
+  given_ = 0;
+  return Step::done;
+}
+
+/// What the lane takes of a put.
+Proxy::Step Proxy::give(const PortRequest& request, Port& port) {
   const auto to =
       find(port.peer, reinterpret_cast<const void*>(request.to), request.bytes, problems_);
   if (!to) return Step::failed;
@@ -88,10 +104,8 @@ Proxy::Step Proxy::put(const PortRequest& request, Port& port) {
   if (!lane.put({to->region, to->offset + given_}, from, bytes, problems_)) return Step::failed;
   given_ += bytes;
   if (given_ < request.bytes) return Step::part;
-  given_ = 0;
   port.signals &= port.put_turn == 0;
   port.put_turn = turn_;
-  if (port.signals && request.bytes <= kShortPut) expects_ = &port;
   return Step::done;
 }
 

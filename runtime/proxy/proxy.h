@@ -94,6 +94,7 @@ class Proxy final : public ProxyThread::Served {
   [[nodiscard]] bool uncork();
   [[nodiscard]] Step handle(const device::PortRequest& request);
   [[nodiscard]] Step put(const device::PortRequest& request, Port& port);
+  [[nodiscard]] Step give(const device::PortRequest& request, Port& port);
   [[nodiscard]] Step signal(Port& port);
   [[nodiscard]] std::optional<RemotePlace> find(uint32_t peer, const void* address, uint64_t bytes,
                                                 Diagnostics& problems) const;
@@ -117,7 +118,7 @@ class Proxy final : public ProxyThread::Served {
   Diagnostics problems_;
   bool bound_ = false;
   uint64_t number_ = 0;  ///< of the request that is next
-  uint64_t given_ = 0;   ///< bytes of its put that the lane has taken
+  uint64_t given_ = 0;   ///< bytes of its put that the lane has taken; all: its signal is next
   uint64_t turn_ = 1;
   Port* expects_ = nullptr;    ///< a signal after the put that was served last
   std::vector<Lane*> corked_;  ///< in this turn

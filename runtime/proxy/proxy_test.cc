@@ -488,6 +488,28 @@ TEST_CASE("a put that a lane takes in parts arrives whole, and others have turns
   CHECK(large.lane(1).held() == 64);
 }
 
+TEST_CASE("a request for a put and a signal is both, whatever room the lane has") {
+  World world(hours(1));
+  PortRequest both = world.put(0);
+  both.what = PortWhat::put_and_signal;
+  world.post({both, both});
+  REQUIRE(comes([&] { return world.handled() == 2; }));
+  CHECK(world.lane(0).calls() == "cork put signal put signal uncork ");
+  for (int i = 0; i < 4; ++i) world.lane(0).do_next();
+  CHECK(world.seen(world.there[0]) == 77);
+  CHECK(world.seen(world.arrived[0]) == 2);
+
+  World narrow(hours(1));
+  narrow.lane(0).set_room(4);
+  narrow.source = (uint64_t{88} << 32) + 77;
+  narrow.post({both = narrow.put(0), narrow.put(1)});
+  REQUIRE(comes([&] { return narrow.handled() == 2; }));
+  both.what = PortWhat::put_and_signal;
+  narrow.post({both});
+  REQUIRE(comes([&] { return narrow.handled() == 3; }));
+  CHECK(narrow.lane(0).held() == 5);  // two parts, twice, and one signal
+}
+
 TEST_CASE("what is asked for together goes together, each peer's for itself") {
   World world(hours(1));
   world.post({world.put(0), world.put(1), World::order(PortWhat::signal, 0), world.put(0),

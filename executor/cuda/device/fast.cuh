@@ -157,6 +157,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
       case StepKind::switch_reduce:
         break;  // in no plan that this kernel is offered for
     }
+    if (signalled(step)) return;
     // One thread posts, in order. One loop, or the kernel would hold its body twice.
     const uint32_t first = posts(step) && threadIdx.x != 0 ? step.count : threadIdx.x;
     const uint32_t apart = posts(step) ? 1 : blockDim.x;
@@ -262,10 +263,20 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
     }
   }
 
+  /// Has the step before posted the signals, too? It has not where it had nothing to put.
+  __device__ bool signalled(const Step& step) {
+    if constexpr (!kHasPorts) return false;
+    const bool done = with_signals_ && step.kind == StepKind::signal;
+    with_signals_ = false;
+    return done;
+  }
+
   /// By one thread: the proxy reads the sources later.
   __device__ void post_puts(const Step& step) {
     uint64_t begin, end;
     if (threadIdx.x != 0 || !range(step, begin, end) || begin == end) return;
+    with_signals_ = (step.flags & device::kWithSignals) != 0;
+    const PortWhat what = with_signals_ ? PortWhat::put_and_signal : PortWhat::put;
     const uint32_t extras = shared_header().operands + shared_header().targets;
     uint32_t line = operands_ + step.first;
 #pragma unroll 1
@@ -275,7 +286,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
       for (uint32_t k = 0; k < step.dsts; ++k) {
         const auto* extra =
             reinterpret_cast<const device::StepExtra*>(shared_lines() + line + k + extras);
-        this->post({PortWhat::put, extra->channel,
+        this->post({what, extra->channel,
                     reinterpret_cast<uint64_t>(operand(line + k).address + begin),
                     reinterpret_cast<uint64_t>(from), end - begin});
       }
@@ -454,9 +465,10 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
   /// kStillRuns, more than any count has there.
   uint32_t ahead_;
   static constexpr uint32_t kStillRuns = 0x7fffffff;
-  uint32_t at_ = 0;           ///< the step at hand
-  uint32_t loop_ = 0;         ///< the pipeline at hand ...
-  uint64_t round_begin_ = 0;  ///< ... and where its round begins, in virtual bytes
+  bool with_signals_ = false;  ///< the thread's last puts had their signals with them
+  uint32_t at_ = 0;            ///< the step at hand
+  uint32_t loop_ = 0;          ///< the pipeline at hand ...
+  uint64_t round_begin_ = 0;   ///< ... and where its round begins, in virtual bytes
 };
 
 }  // namespace mscclc::cuda

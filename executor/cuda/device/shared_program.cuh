@@ -32,12 +32,12 @@ __device__ inline Step load_step(uint32_t i) {
   memcpy(&step, words, sizeof step);
   return step;
 }
-/// An operand in call `call`. REQUIRES: copies <= 2.
+/// An operand in call `call`. REQUIRES: a power of two copies.
 __device__ inline StepOperand shared_operand(uint32_t line, uint32_t call) {
   StepOperand operand;
   const uint4 words = shared_lines()[line];
   memcpy(&operand, &words, sizeof operand);
-  const uint32_t copy = operand.copies == 2 ? call & 1 : 0;
+  const uint32_t copy = call & (operand.copies - 1u);
   operand.address += uint64_t{copy * operand.stride} * device::kCopyLine;
   return operand;
 }

@@ -43,6 +43,12 @@ cudaError_t RanksProxy::handle(const PortRequest& request, uint64_t number) {
                            reinterpret_cast<const void*>(request.from), request.bytes,
                            cudaMemcpyDefault, stream_);
   }
+  if (request.what == PortWhat::put_and_signal) {
+    PortRequest put = request;
+    put.what = PortWhat::put;
+    const cudaError_t result = handle(put, number);
+    if (result != cudaSuccess) return result;
+  }
   if (request.what == PortWhat::flush) {
     return write_count(queue_.ranks.flushed + request.channel, number + 1);
   }
@@ -64,7 +70,7 @@ bool RanksProxy::serve_request() {
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
   if (static_cast<uint64_t>(took.count()) > slowest_time_) {
     slowest_time_ = static_cast<uint64_t>(took.count());
-    slowest_bytes_ = request.what == PortWhat::put ? request.bytes : 0;
+    slowest_bytes_ = request.bytes;
   }
   if (result != cudaSuccess) {
     error_ = result;
