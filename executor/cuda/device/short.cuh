@@ -5,7 +5,8 @@
 // each trip to memory that the next one waits for, and code, which has to be fetched. So this
 // machine is small; it asks for the number of its call first, and for its first data before that
 // number has come. A launch that begins after the end of the kernel ahead has its counts to itself:
-// it reads the number, which is quicker than adding to it, and adds once its first packets are out.
+// it reads the number, which is quicker than adding to it, and adds once its first packets are out:
+// in its last thread, as the first warps have data however little there is, and would wait.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ inline constexpr uint32_t kMostShortThreads = 512;
 struct ShortState : BlockClock {
   WaitState waits;
   uint64_t call;
+  volatile uint32_t counted;                        ///< not 0: count_call() has done so
   volatile uint32_t asked[kMostShortThreads / 32];  ///< by warp: ask_parameters()
 };
 
@@ -55,15 +57,17 @@ __device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan,
   if (threadIdx.x == blockDim.x - 1) {
     if (plan.begun != nullptr) add_relaxed(plan.begun);
     state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+    state.counted = 0;
   }
   __syncthreads();
   return state.call;
 }
-/// Counts a call that ask_call() has not counted. The next launch, which takes the number that it
-/// finds, may begin only then.
-__device__ inline void count_call(uint64_t* calls, bool frees_next) {
-  if (threadIdx.x != 0) return;
+/// Counts a call that ask_call() has not counted, after share_call(). The next launch, which takes
+/// the number that it finds, may begin only then.
+__device__ inline void count_call(ShortState& state, uint64_t* calls, bool frees_next) {
+  if (threadIdx.x != blockDim.x - 1) return;
   if (has_given_up(fetch_add_relaxed_gpu(calls))) exit_thread();
+  state.counted = 1;
   if (frees_next) let_next_begin();
 }
 /// The upper half of a block's count, as the call ahead left it. Comes after await_kernel_ahead().
@@ -94,7 +98,7 @@ static __device__ __noinline__ void run_targets(ShortState& state, const LaunchP
   uint64_t* const calls = plan.calls + blockIdx.x;
   const uint64_t call = share_call(state, plan, calls, number);
   await_kernel_ahead(kEarly && plan.frees_next);
-  if constexpr (!kEarly) count_call(calls, plan.frees_next);
+  if constexpr (!kEarly) count_call(state, calls, plan.frees_next);
   if (has_given_up(call) || has_given_up(uint64_t{left_by_call_ahead(calls)} << 32)) exit_thread();
   for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
     run_target(state.waits, program.target[i], call);
@@ -198,7 +202,7 @@ class ShortBlock {
       }
     }
     if constexpr (!kEarly) {
-      count_call(calls, plan_.frees_next || (program_.puts != 0 && head.frees_next != 0));
+      count_call(state_, calls, plan_.frees_next || (program_.puts != 0 && head.frees_next != 0));
     }
 #pragma unroll 1
     for (uint32_t s = program_.puts; s < program_.steps; ++s) run_step(program_.step[s]);
@@ -215,6 +219,13 @@ class ShortBlock {
   /// has said. Comes before the first store.
   __device__ void check_call_ahead() const {
     if (kEarly && has_given_up(uint64_t{ahead_} << 32)) exit_thread();
+  }
+
+  /// The packets of a step have come, so whoever this launch depends on has begun: the next one
+  /// may, once the call is counted. If it is not, the next one waits for the block's end.
+  __device__ void free_next(const ShortHead& head) const {
+    if (head.frees_next == 0 || threadIdx.x != 0) return;
+    if (kEarly || state_.counted != 0) let_next_begin();
   }
 
   __device__ ShortRange range_of(const ShortStep& step) const {
@@ -316,12 +327,12 @@ class ShortBlock {
       if (head.from_packets != 0) poll(step, sources, part, data);
       drop_minus_zeros_of_plain(head, data);
       check_call_ahead();
-      // The packets of peers have come, so whoever this launch depends on has begun.
-      if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
+      if constexpr (kEarly) free_next(head);
       if constexpr (Arithmetic::kSums) {
         if (head.adds != 0) data.rows[0] = sum(head, divisor, data);
       }
       write(head, targets, part, data);
+      if constexpr (!kEarly) free_next(head);
       Rows::empty(stamp_, sources);
     }
   }
