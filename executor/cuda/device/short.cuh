@@ -42,18 +42,29 @@ __device__ inline uint32_t ask_parameters(const uint32_t* parameters) {
   return parameters[kSecond + threadIdx.x / 32 * kLine];  // the first comes with the first access
 }
 
-/// The number of the block's call, for its first thread only. `kEarly`: counts the call, as the one
-/// ahead, which may still run, has counted itself before it let this one begin.
+/// Asks for the number of the block's call, in its first thread. `kEarly`: counts the call, as the
+/// one ahead, which may still run, has counted itself before it let this one begin; returns the
+/// number. Else the number goes to shared memory: what a thread waits for is known by groups of its
+/// loads, and it would wait for its data, too.
 template <bool kEarly>
-__device__ inline uint64_t ask_call(uint64_t* calls) {
+__device__ inline uint64_t ask_call(ShortState& state, uint64_t* calls) {
   if (threadIdx.x != 0) return 0;
-  return kEarly ? fetch_add_relaxed_gpu(calls) : load_relaxed_gpu(calls);
+  if constexpr (kEarly) return fetch_add_relaxed_gpu(calls);
+  copy_to_shared(&state.call, calls);
+  return 0;
 }
 /// Gives the number to all threads of the block, which meet. What is not needed to know it, a
 /// thread does that need not wait for it.
+template <bool kEarly>
 __device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
                                       uint64_t number) {
-  if (threadIdx.x == 0) state.call = number;
+  if (threadIdx.x == 0) {
+    if constexpr (kEarly) {
+      state.call = number;
+    } else {
+      await_copies_to_shared();
+    }
+  }
   if (threadIdx.x == blockDim.x - 1) {
     if (plan.begun != nullptr) add_relaxed(plan.begun);
     state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
@@ -96,7 +107,7 @@ template <bool kEarly>
 static __device__ __noinline__ void run_targets(ShortState& state, const LaunchPlan& plan,
                                                 const ShortProgram& program, uint64_t number) {
   uint64_t* const calls = plan.calls + blockIdx.x;
-  const uint64_t call = share_call(state, plan, calls, number);
+  const uint64_t call = share_call<kEarly>(state, plan, calls, number);
   await_kernel_ahead(kEarly && plan.frees_next);
   if constexpr (!kEarly) count_call(state, calls, plan.frees_next);
   if (has_given_up(call) || has_given_up(uint64_t{left_by_call_ahead(calls)} << 32)) exit_thread();
@@ -165,7 +176,7 @@ class ShortBlock {
   __device__ void run(uint64_t* clocks, const uint32_t* parameters) {
     state_.begin_clock(clocks);
     uint64_t* const calls = plan_.calls + blockIdx.x;
-    const uint64_t number = ask_call<kEarly>(calls);
+    const uint64_t number = ask_call<kEarly>(state_, calls);
     const uint32_t asked = kEarly ? 0 : ask_parameters(parameters);
     if (blockIdx.x >= program_.blocks) {
       return run_targets<kEarly>(state_, plan_, program_, number);
@@ -178,14 +189,14 @@ class ShortBlock {
     Bases to;
     find_bases(first.operands + kMost, head.dsts, to);
     // The number of the call comes beside the first data, or ahead of it where there is time.
-    if constexpr (kEarly) call_ = share_call(state_, plan_, calls, number);
+    if constexpr (kEarly) call_ = share_call<kEarly>(state_, plan_, calls, number);
     await_kernel_ahead(kEarly && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
     if constexpr (kEarly) ahead_ = left_by_call_ahead(calls);
     Data data;
     if (puts) load_plain(first, head, part, data);
     if constexpr (!kEarly) {
-      call_ = share_call(state_, plan_, calls, number);
+      call_ = share_call<kEarly>(state_, plan_, calls, number);
       state_.asked[threadIdx.x / 32] = asked;
     }
     if (has_given_up(call_)) exit_thread();
