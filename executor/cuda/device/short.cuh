@@ -317,8 +317,11 @@ class ShortBlock {
                                                                ? device::StepKind::reduce_packets
                                                                : device::StepKind::move_packets));
     if (gave_up(state_.waits)) exit_thread();
-    const uint32_t divisor =
-        head.averages != 0 && plan_.reduce == ReduceOp::avg ? plan_.contributions : 1;
+    uint32_t divisor = 1;
+    if (head.averages != 0) {
+      divisor = plan_.contributions;
+      asm volatile("" : "+r"(divisor));  // or all would ask for it, once their packets have come
+    }
     Bases from, to;
     find_bases(step.operands, head.srcs, from);
     move_bases(step.operands, head.srcs, from);
