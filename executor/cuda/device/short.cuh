@@ -4,9 +4,10 @@
 // Between two kernels of a user's, a block's time goes into what comes before its first access:
 // each trip to memory that the next one waits for, and code, which has to be fetched. So this
 // machine is small; it asks for the number of its call first, and for its first data before that
-// number has come. A launch that begins after the end of the kernel ahead has its counts to itself:
-// it reads the number, which is quicker than adding to it, and adds once its first packets are out:
-// in its last thread, as the first warps have data however little there is, and would wait.
+// number has come; the threads of a block meet once they have sent it. A launch that begins after
+// the end of the kernel ahead has its counts to itself: it reads the number, which is quicker than
+// adding to it, and adds once its first packets are out: in its last thread, as the first warps
+// have data however little there is, and would wait.
 #pragma once
 
 #include <cstdint>
@@ -42,39 +43,40 @@ __device__ inline uint32_t ask_parameters(const uint32_t* parameters) {
   return parameters[kSecond + threadIdx.x / 32 * kLine];  // the first comes with the first access
 }
 
-/// Asks for the number of the block's call, in its first thread. `kEarly`: counts the call, as the
-/// one ahead, which may still run, has counted itself before it let this one begin; returns the
-/// number. Else the number goes to shared memory: what a thread waits for is known by groups of its
-/// loads, and it would wait for its data, too.
+/// Asks for the number of the block's call. `kEarly`: the first thread does, and counts the call,
+/// as the one ahead, which may still run, has counted itself before it let this one begin; returns
+/// the number. Else each thread does, and the number goes to shared memory: what a thread waits for
+/// is known by groups of its loads, and it would wait for its data, too.
 template <bool kEarly>
 __device__ inline uint64_t ask_call(ShortState& state, uint64_t* calls) {
-  if (threadIdx.x != 0) return 0;
-  if constexpr (kEarly) return fetch_add_relaxed_gpu(calls);
+  if constexpr (kEarly) return threadIdx.x == 0 ? fetch_add_relaxed_gpu(calls) : 0;
   copy_to_shared(&state.call, calls);
   return 0;
 }
-/// Gives the number to all threads of the block, which meet. What is not needed to know it, a
-/// thread does that need not wait for it.
-template <bool kEarly>
-__device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
-                                      uint64_t number) {
-  if (threadIdx.x == 0) {
-    if constexpr (kEarly) {
-      state.call = number;
-    } else {
-      await_copies_to_shared();
-    }
-  }
+/// The number that each thread has asked for.
+__device__ inline uint64_t await_call(const ShortState& state) {
+  await_copies_to_shared();
+  return *static_cast<const volatile uint64_t*>(&state.call);
+}
+/// The threads of the block meet. What is not needed to do so, a thread does that need not wait for
+/// the number of the call.
+__device__ inline void meet(ShortState& state, const LaunchPlan& plan, uint64_t* calls) {
   if (threadIdx.x == blockDim.x - 1) {
     if (plan.begun != nullptr) add_relaxed(plan.begun);
     state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
     state.counted = 0;
   }
   __syncthreads();
+}
+/// Gives the number that the first thread has to all threads of the block, which meet.
+__device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
+                                      uint64_t number) {
+  if (threadIdx.x == 0) state.call = number;
+  meet(state, plan, calls);
   return state.call;
 }
-/// Counts a call that ask_call() has not counted, after share_call(). The next launch, which takes
-/// the number that it finds, may begin only then.
+/// Counts a call that ask_call() has not counted, once all threads have its number, and have met.
+/// The next launch, which takes the number that it finds, may begin only then.
 __device__ inline void count_call(ShortState& state, uint64_t* calls, bool frees_next) {
   if (threadIdx.x != blockDim.x - 1) return;
   if (has_given_up(fetch_add_relaxed_gpu(calls))) exit_thread();
@@ -107,7 +109,13 @@ template <bool kEarly>
 static __device__ __noinline__ void run_targets(ShortState& state, const LaunchPlan& plan,
                                                 const ShortProgram& program, uint64_t number) {
   uint64_t* const calls = plan.calls + blockIdx.x;
-  const uint64_t call = share_call<kEarly>(state, plan, calls, number);
+  uint64_t call;
+  if constexpr (kEarly) {
+    call = share_call(state, plan, calls, number);
+  } else {
+    call = await_call(state);
+    meet(state, plan, calls);
+  }
   await_kernel_ahead(kEarly && plan.frees_next);
   if constexpr (!kEarly) count_call(state, calls, plan.frees_next);
   if (has_given_up(call) || has_given_up(uint64_t{left_by_call_ahead(calls)} << 32)) exit_thread();
@@ -189,16 +197,13 @@ class ShortBlock {
     Bases to;
     find_bases(first.operands + kMost, head.dsts, to);
     // The number of the call comes beside the first data, or ahead of it where there is time.
-    if constexpr (kEarly) call_ = share_call<kEarly>(state_, plan_, calls, number);
+    if constexpr (kEarly) call_ = share_call(state_, plan_, calls, number);
     await_kernel_ahead(kEarly && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
     if constexpr (kEarly) ahead_ = left_by_call_ahead(calls);
     Data data;
     if (puts) load_plain(first, head, part, data);
-    if constexpr (!kEarly) {
-      call_ = share_call<kEarly>(state_, plan_, calls, number);
-      state_.asked[threadIdx.x / 32] = asked;
-    }
+    if constexpr (!kEarly) call_ = await_call(state_);
     if (has_given_up(call_)) exit_thread();
     stamp_ = device::stamp_of(call_, arithmetic_.element());
     state_.stamp_clock(kClockCounts);
@@ -213,6 +218,8 @@ class ShortBlock {
       }
     }
     if constexpr (!kEarly) {
+      state_.asked[threadIdx.x / 32] = asked;
+      meet(state_, plan_, calls);
       count_call(state_, calls, plan_.frees_next || (program_.puts != 0 && head.frees_next != 0));
     }
 #pragma unroll 1
