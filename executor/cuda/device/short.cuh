@@ -195,15 +195,19 @@ class ShortBlock {
     Part part;
     const bool puts = program_.puts != 0 && find_part(range, threadIdx.x, part);
     Bases to;
-    find_bases(first.operands + kMost, head.dsts, to);
-    // The number of the call comes beside the first data, or ahead of it where there is time.
+    // Ahead of the first data, and of its wait for the kernel ahead, where there is time; else
+    // beside it: where it goes to, and the number of the call.
+    if constexpr (kEarly) find_bases(first.operands + kMost, head.dsts, to);
     if constexpr (kEarly) call_ = share_call(state_, plan_, calls, number);
     await_kernel_ahead(kEarly && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
     if constexpr (kEarly) ahead_ = left_by_call_ahead(calls);
     Data data;
     if (puts) load_plain(first, head, part, data);
-    if constexpr (!kEarly) call_ = await_call(state_);
+    if constexpr (!kEarly) {
+      find_bases(first.operands + kMost, head.dsts, to);
+      call_ = await_call(state_);
+    }
     if (has_given_up(call_)) exit_thread();
     stamp_ = device::stamp_of(call_, arithmetic_.element());
     state_.stamp_clock(kClockCounts);
