@@ -197,7 +197,7 @@ class ShortBlock {
     Bases to;
     // Ahead of the first data, and of its wait for the kernel ahead, where there is time; else
     // beside it: where it goes to, and the number of the call.
-    if constexpr (kEarly) find_bases(first.operands + kMost, head.dsts, to);
+    if constexpr (kEarly) find_bases(first.operands + kMost, to);
     if constexpr (kEarly) call_ = share_call(state_, plan_, calls, number);
     await_kernel_ahead(kEarly && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
@@ -205,7 +205,7 @@ class ShortBlock {
     Data data;
     if (puts) load_plain(first, head, part, data);
     if constexpr (!kEarly) {
-      find_bases(first.operands + kMost, head.dsts, to);
+      find_bases(first.operands + kMost, to);
       call_ = await_call(state_);
     }
     if (has_given_up(call_)) exit_thread();
@@ -214,7 +214,7 @@ class ShortBlock {
     if (puts) {
       check_call_ahead();
       if (kEarly && head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
-      move_bases(first.operands + kMost, head.dsts, to);
+      move_bases(first.operands + kMost, to);
       finish_put(head, to, part, data);
       for (uint32_t i = threadIdx.x + blockDim.x; find_part(range, i, part); i += blockDim.x) {
         load_plain(first, head, part, data);
@@ -262,27 +262,23 @@ class ShortBlock {
     return true;
   }
 
-  __device__ void find_bases(const ShortOperand* operands, uint32_t n, Bases& bases) const {
+  // Of as many as there may be: a branch for each would have its parameters asked for one after the
+  // other. What nobody uses may be anything.
+  __device__ void find_bases(const ShortOperand* operands, Bases& bases) const {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
-      if (j < n) bases.at[j] = address_of(operands[j], late_);
-    }
+    for (uint32_t j = 0; j < kMost; ++j) bases.at[j] = address_of(operands[j], late_);
   }
   /// From copy 0 to that of the call.
-  __device__ void move_bases(const ShortOperand* operands, uint32_t n, Bases& bases) const {
+  __device__ void move_bases(const ShortOperand* operands, Bases& bases) const {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
-      if (j < n) bases.at[j] += to_copy(operands[j], call_);
-    }
+    for (uint32_t j = 0; j < kMost; ++j) bases.at[j] += to_copy(operands[j], call_);
   }
-  /// Where a part lies in `n` operands; bit j of `packets`: operand j holds packets.
-  __device__ static Places places_of(const Bases& bases, uint32_t n, uint32_t packets,
-                                     const Part& part) {
+  /// Where a part lies in operands; bit j of `packets`: operand j holds packets.
+  __device__ static Places places_of(const Bases& bases, uint32_t packets, const Part& part) {
     Places places;
     places.packets = packets;
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
-      if (j >= n) continue;
       places.at[j] =
           bases.at[j] + (places.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
     }
@@ -318,7 +314,7 @@ class ShortBlock {
   __device__ void finish_put(const ShortHead& head, const Bases& to, const Part& part,
                              Data& data) const {
     drop_minus_zeros_of_plain(head, data);
-    write(head, places_of(to, head.dsts, head.to_packets, part), part, data);
+    write(head, places_of(to, head.to_packets, part), part, data);
   }
 
   __device__ void run_step(const ShortStep& step) {
@@ -334,15 +330,15 @@ class ShortBlock {
       asm volatile("" : "+r"(divisor));  // or all would ask for it, once their packets have come
     }
     Bases from, to;
-    find_bases(step.operands, head.srcs, from);
-    move_bases(step.operands, head.srcs, from);
-    find_bases(step.operands + kMost, head.dsts, to);
-    move_bases(step.operands + kMost, head.dsts, to);
+    find_bases(step.operands, from);
+    move_bases(step.operands, from);
+    find_bases(step.operands + kMost, to);
+    move_bases(step.operands + kMost, to);
     Part part;
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; find_part(range, i, part); i += blockDim.x) {
-      const Places sources = places_of(from, head.srcs, head.from_packets, part);
-      const Places targets = places_of(to, head.dsts, head.to_packets, part);
+      const Places sources = places_of(from, head.from_packets, part);
+      const Places targets = places_of(to, head.to_packets, part);
       Data data;
 #pragma unroll
       for (uint32_t j = 0; j < kMost; ++j) {
