@@ -447,7 +447,7 @@ _ROWS = {
     "tools/bench/base": ["ir", "tools/base"],
     "tools/bench/results": ["ir"],
     "tools/bench/report": ["tools/base", "tools/bench/base", "tools/bench/results"],
-    "tools/bench/ranks": ["ir", "runtime/api", "runtime/memory"],
+    "tools/bench/ranks": ["ir", "runtime/api", "runtime/memory", "tools/bench/base"],
     "tools/bench/plans": ["ir", "compiler", "plans", "tools/base", "tools/bench/results"],
     "tools/bench/kernels": ["executor/cuda/device", "tools/bench/ranks"],
     "tools/bench/measure": [

@@ -72,13 +72,14 @@ bool plain_sources_stay(const ShortStep& step) {
   return true;
 }
 
-/// As if the block were the only one. Destinations begin at operand `side`.
-ShortStep short_step(const Steps& program, const Step& step, uint32_t side) {
+/// As if the block were the only one. Destinations begin at operand `side`. `reduce`: the call's.
+ShortStep short_step(const Steps& program, const Step& step, uint32_t side, ReduceOp reduce) {
   ShortStep made{};
   ShortHead& head = made.head;
   head.source = step.source;
   head.adds = step.kind == StepKind::reduce_packets ? 1 : 0;
-  head.averages = step.reduce == ReduceOp::call && (step.flags & device::kComplete) != 0 ? 1 : 0;
+  const bool complete = (step.flags & device::kComplete) != 0;
+  head.averages = reduce == ReduceOp::avg && step.reduce == ReduceOp::call && complete ? 1 : 0;
   head.frees_next = (step.flags & device::kFreesNext) != 0 ? 1 : 0;
   head.pairs = step.count > 1 ? 1 : 0;
   made.range = {static_cast<uint32_t>(step.begin - step.run_begin),
@@ -242,7 +243,7 @@ bool make_short(const LaunchPlan& launch, ShortProgram& made) {
     for (uint32_t s = 0; s < made.steps; ++s) {
       const Step& step = program.steps[s];
       if (!is_short(step) || step.count * std::max(step.srcs, step.dsts) > side) return false;
-      const ShortStep own = short_step(program, step, side);
+      const ShortStep own = short_step(program, step, side, launch.reduce);
       if (!plain_sources_stay(own)) return false;
       if (!add_block(made.step[s], own, made.turn, b)) return false;
     }

@@ -154,11 +154,16 @@ TEST_CASE("a short program says what the blocks' own programs say") {
 
 TEST_CASE("what is short: how many operands, and whether the first step puts") {
   ShortProgram made{};
-  REQUIRE(make_short(Packed(one_shot(2, 4, PacketFormat::LL16), 0, 4096).launch, made));
+  Packed two(one_shot(2, 4, PacketFormat::LL16), 0, 4096);
+  REQUIRE(make_short(two.launch, made));
   CHECK(made.format == PacketFormat::LL16);
   CHECK(made.operands == 2);
   CHECK(made.puts == 1);
   CHECK(made.turn == 4);
+  CHECK(made.step[1].head.averages == 0);
+  two.launch.reduce = ReduceOp::avg;
+  REQUIRE(make_short(two.launch, made));
+  CHECK(made.step[0].head.averages == 0);
   CHECK(made.step[1].head.averages == 1);
   REQUIRE(make_short(Packed(one_shot(4, 4, PacketFormat::LL16), 0, 4096 + 32).launch, made));
   CHECK(made.operands == 4);

@@ -30,7 +30,7 @@ struct alignas(16) ShortHead {
   uint8_t from_packets;   ///< bit j: source j holds packets; else it is plain data
   uint8_t to_packets;     ///< the same of destinations
   uint8_t pairs, adds;    ///< 0 or 1
-  uint8_t averages;       ///< 1: the sum is complete, so that an average divides it
+  uint8_t averages;       ///< 1: the call averages, and the sum is complete: it is to be divided
   uint8_t frees_next;     ///< kFreesNext
   uint32_t source;        ///< the op's index among the rank's ops, for block 0 ...
   uint32_t source_apart;  ///< ... and from one block to the next

@@ -10,6 +10,7 @@
 #include "runtime/api/gpu.h"
 #include "tools/base/result_table.h"
 #include "tools/bench/measure/clock.h"
+#include "tools/bench/ranks/gpu_share.h"
 #include "tools/bench/report/table.h"
 #include "tools/bench/results/comparison.h"
 #include "tools/bench/results/record.h"
@@ -107,6 +108,10 @@ void Session::open_contenders() {
 
 std::unique_ptr<Contender> Session::make_contender(const std::string& name,
                                                    Diagnostics& diagnostics) {
+  if (name.starts_with("nccl") && options_.ranks_per_gpu > 1) {
+    diagnostics.error("gpu-share", {}, "NCCL refuses ranks of one machine that share a GPU");
+    return nullptr;
+  }
   if (name.starts_with("nccl")) {
     std::string file;
     auto made =
@@ -296,12 +301,6 @@ int broken(const Diagnostics& diagnostics) {
   return 3;
 }
 
-/// Simulated nodes share GPUs where there are fewer of these than ranks.
-int gpu_of(uint32_t rank, const Options& options, Diagnostics& diagnostics) {
-  const int gpus = options.ranks_per_node > 0 ? cuda::count_gpus(diagnostics) : 0;
-  return gpus > 0 ? static_cast<int>(rank) % gpus : static_cast<int>(rank);
-}
-
 std::optional<uint32_t> node_of(uint32_t rank, const Options& options) {
   if (options.ranks_per_node == 0) return std::nullopt;
   return rank / options.ranks_per_node;
@@ -312,6 +311,38 @@ void name_machine(uint32_t node) {
   ::setenv("NCCL_HOSTID", fmt::format("node {}", node).c_str(), 1);
 }
 
+/// Whether this process is a client of MPS; nothing: the driver does not say.
+std::optional<bool> has_mps() {
+  int device = 0, has = 0;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&has, cudaDevAttrMpsEnabled, device) == cudaSuccess) {
+    return has != 0;
+  }
+  cudaGetLastError();  // nothing else is to find it
+  return std::nullopt;
+}
+
+/// Can the ranks share GPUs as the command line says? False: reported.
+bool can_share(const Options& options, Diagnostics& diagnostics) {
+  if (options.ranks_per_gpu == 1) return true;
+  const std::string fault = share_fault(options.ranks_per_gpu, has_mps(), ::getenv(kMpsPercentage));
+  if (fault.empty()) return true;
+  diagnostics.error("gpu-share", {}, fault);
+  return false;
+}
+
+/// The rank's GPU, current in this thread; nullptr: reported.
+std::shared_ptr<Device> open_device(uint32_t rank, int gpus, std::optional<uint32_t> node,
+                                    const Options& options, Diagnostics& diagnostics) {
+  if (options.ranks_per_gpu > 1) {
+    ::setenv(kMpsPercentage, fmt::format("{}", share_in_percent(options.ranks_per_gpu)).c_str(), 0);
+  }
+  std::shared_ptr<Device> device = cuda::open_gpu(gpu_of(rank, options, gpus), diagnostics, node);
+  const bool good =
+      device != nullptr && device->bind_thread(diagnostics) && can_share(options, diagnostics);
+  return good ? device : nullptr;
+}
+
 }  // namespace
 
 int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap) {
@@ -320,14 +351,14 @@ int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap) {
   const auto begin = Clock::now();
   const std::optional<uint32_t> node = node_of(rank, run.options);
   if (node) name_machine(*node);
-  std::shared_ptr<Device> device =
-      cuda::open_gpu(gpu_of(rank, run.options, diagnostics), diagnostics, node);
-  if (device == nullptr || !device->bind_thread(diagnostics)) return broken(diagnostics);
+  const int gpus = run.options.ranks_per_node > 0 ? cuda::count_gpus(diagnostics) : 0;
+  const auto device = open_device(rank, gpus, node, run.options, diagnostics);
+  if (device == nullptr) return broken(diagnostics);
   const double opened = milliseconds_since(begin);
   auto communicator =
       Communicator::create(std::move(bootstrap), device, {.timeout = kPatience}, diagnostics);
   if (communicator == nullptr) return broken(diagnostics);
-  const RunLog log(*communicator, run.record_file);
+  const RunLog log(*communicator, gpus_in_use(run.options, gpus), run.record_file);
   log.append(machine_line(log.machine()));
   log.start_up("opening a GPU", opened);
   log.start_up("opening a GPU and making a communicator", milliseconds_since(begin));

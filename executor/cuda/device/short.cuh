@@ -4,8 +4,10 @@
 // Between two kernels of a user's, a block's time goes into what comes before its first access:
 // each trip to memory that the next one waits for, and code, which has to be fetched. So this
 // machine is small; it asks for the number of its call first, and for its first data before that
-// number has come. A launch that begins after the end of the kernel ahead has its counts to itself:
-// it reads the number, which is quicker than adding to it, and adds once its first packets are out.
+// number has come; the threads of a block meet once they have sent it. A launch that begins after
+// the end of the kernel ahead has its counts to itself: it reads the number, which is quicker than
+// adding to it, and adds once its first packets are out: in its last thread, as the first warps
+// have data however little there is, and would wait.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,7 @@ inline constexpr uint32_t kMostShortThreads = 512;
 struct ShortState : BlockClock {
   WaitState waits;
   uint64_t call;
+  volatile uint32_t counted;                        ///< not 0: count_call() has done so
   volatile uint32_t asked[kMostShortThreads / 32];  ///< by warp: ask_parameters()
 };
 
@@ -40,30 +43,44 @@ __device__ inline uint32_t ask_parameters(const uint32_t* parameters) {
   return parameters[kSecond + threadIdx.x / 32 * kLine];  // the first comes with the first access
 }
 
-/// The number of the block's call, for its first thread only. `kEarly`: counts the call, as the one
-/// ahead, which may still run, has counted itself before it let this one begin.
+/// Asks for the number of the block's call. `kEarly`: the first thread does, and counts the call,
+/// as the one ahead, which may still run, has counted itself before it let this one begin; returns
+/// the number. Else each thread does, and the number goes to shared memory: what a thread waits for
+/// is known by groups of its loads, and it would wait for its data, too.
 template <bool kEarly>
-__device__ inline uint64_t ask_call(uint64_t* calls) {
-  if (threadIdx.x != 0) return 0;
-  return kEarly ? fetch_add_relaxed_gpu(calls) : load_relaxed_gpu(calls);
+__device__ inline uint64_t ask_call(ShortState& state, uint64_t* calls) {
+  if constexpr (kEarly) return threadIdx.x == 0 ? fetch_add_relaxed_gpu(calls) : 0;
+  copy_to_shared(&state.call, calls);
+  return 0;
 }
-/// Gives the number to all threads of the block, which meet. What is not needed to know it, a
-/// thread does that need not wait for it.
-__device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
-                                      uint64_t number) {
-  if (threadIdx.x == 0) state.call = number;
+/// The number that each thread has asked for.
+__device__ inline uint64_t await_call(const ShortState& state) {
+  await_copies_to_shared();
+  return *static_cast<const volatile uint64_t*>(&state.call);
+}
+/// The threads of the block meet. What is not needed to do so, a thread does that need not wait for
+/// the number of the call.
+__device__ inline void meet(ShortState& state, const LaunchPlan& plan, uint64_t* calls) {
   if (threadIdx.x == blockDim.x - 1) {
     if (plan.begun != nullptr) add_relaxed(plan.begun);
     state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+    state.counted = 0;
   }
   __syncthreads();
+}
+/// Gives the number that the first thread has to all threads of the block, which meet.
+__device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
+                                      uint64_t number) {
+  if (threadIdx.x == 0) state.call = number;
+  meet(state, plan, calls);
   return state.call;
 }
-/// Counts a call that ask_call() has not counted. The next launch, which takes the number that it
-/// finds, may begin only then.
-__device__ inline void count_call(uint64_t* calls, bool frees_next) {
-  if (threadIdx.x != 0) return;
+/// Counts a call that ask_call() has not counted, once all threads have its number, and have met.
+/// The next launch, which takes the number that it finds, may begin only then.
+__device__ inline void count_call(ShortState& state, uint64_t* calls, bool frees_next) {
+  if (threadIdx.x != blockDim.x - 1) return;
   if (has_given_up(fetch_add_relaxed_gpu(calls))) exit_thread();
+  state.counted = 1;
   if (frees_next) let_next_begin();
 }
 /// The upper half of a block's count, as the call ahead left it. Comes after await_kernel_ahead().
@@ -92,9 +109,15 @@ template <bool kEarly>
 static __device__ __noinline__ void run_targets(ShortState& state, const LaunchPlan& plan,
                                                 const ShortProgram& program, uint64_t number) {
   uint64_t* const calls = plan.calls + blockIdx.x;
-  const uint64_t call = share_call(state, plan, calls, number);
+  uint64_t call;
+  if constexpr (kEarly) {
+    call = share_call(state, plan, calls, number);
+  } else {
+    call = await_call(state);
+    meet(state, plan, calls);
+  }
   await_kernel_ahead(kEarly && plan.frees_next);
-  if constexpr (!kEarly) count_call(calls, plan.frees_next);
+  if constexpr (!kEarly) count_call(state, calls, plan.frees_next);
   if (has_given_up(call) || has_given_up(uint64_t{left_by_call_ahead(calls)} << 32)) exit_thread();
   for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
     run_target(state.waits, program.target[i], call);
@@ -161,7 +184,7 @@ class ShortBlock {
   __device__ void run(uint64_t* clocks, const uint32_t* parameters) {
     state_.begin_clock(clocks);
     uint64_t* const calls = plan_.calls + blockIdx.x;
-    const uint64_t number = ask_call<kEarly>(calls);
+    const uint64_t number = ask_call<kEarly>(state_, calls);
     const uint32_t asked = kEarly ? 0 : ask_parameters(parameters);
     if (blockIdx.x >= program_.blocks) {
       return run_targets<kEarly>(state_, plan_, program_, number);
@@ -172,8 +195,9 @@ class ShortBlock {
     Part part;
     const bool puts = program_.puts != 0 && find_part(range, threadIdx.x, part);
     Bases to;
-    find_bases(first.operands + kMost, head.dsts, to);
-    // The number of the call comes beside the first data, or ahead of it where there is time.
+    // Ahead of the first data, and of its wait for the kernel ahead, where there is time; else
+    // beside it: where it goes to, and the number of the call.
+    if constexpr (kEarly) find_bases(first.operands + kMost, to);
     if constexpr (kEarly) call_ = share_call(state_, plan_, calls, number);
     await_kernel_ahead(kEarly && plan_.frees_next);
     state_.stamp_clock(kClockAhead);
@@ -181,8 +205,8 @@ class ShortBlock {
     Data data;
     if (puts) load_plain(first, head, part, data);
     if constexpr (!kEarly) {
-      call_ = share_call(state_, plan_, calls, number);
-      state_.asked[threadIdx.x / 32] = asked;
+      find_bases(first.operands + kMost, to);
+      call_ = await_call(state_);
     }
     if (has_given_up(call_)) exit_thread();
     stamp_ = device::stamp_of(call_, arithmetic_.element());
@@ -190,7 +214,7 @@ class ShortBlock {
     if (puts) {
       check_call_ahead();
       if (kEarly && head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
-      move_bases(first.operands + kMost, head.dsts, to);
+      move_bases(first.operands + kMost, to);
       finish_put(head, to, part, data);
       for (uint32_t i = threadIdx.x + blockDim.x; find_part(range, i, part); i += blockDim.x) {
         load_plain(first, head, part, data);
@@ -198,7 +222,9 @@ class ShortBlock {
       }
     }
     if constexpr (!kEarly) {
-      count_call(calls, plan_.frees_next || (program_.puts != 0 && head.frees_next != 0));
+      state_.asked[threadIdx.x / 32] = asked;
+      meet(state_, plan_, calls);
+      count_call(state_, calls, plan_.frees_next || (program_.puts != 0 && head.frees_next != 0));
     }
 #pragma unroll 1
     for (uint32_t s = program_.puts; s < program_.steps; ++s) run_step(program_.step[s]);
@@ -217,6 +243,13 @@ class ShortBlock {
     if (kEarly && has_given_up(uint64_t{ahead_} << 32)) exit_thread();
   }
 
+  /// The packets of a step have come, so whoever this launch depends on has begun: the next one
+  /// may, once the call is counted. If it is not, the next one waits for the block's end.
+  __device__ void free_next(const ShortHead& head) const {
+    if (head.frees_next == 0 || threadIdx.x != 0) return;
+    if (kEarly || state_.counted != 0) let_next_begin();
+  }
+
   __device__ ShortRange range_of(const ShortStep& step) const {
     return blockIdx.x < program_.turn ? step.range : step.late;
   }
@@ -229,27 +262,23 @@ class ShortBlock {
     return true;
   }
 
-  __device__ void find_bases(const ShortOperand* operands, uint32_t n, Bases& bases) const {
+  // Of as many as there may be: a branch for each would have its parameters asked for one after the
+  // other. What nobody uses may be anything.
+  __device__ void find_bases(const ShortOperand* operands, Bases& bases) const {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
-      if (j < n) bases.at[j] = address_of(operands[j], late_);
-    }
+    for (uint32_t j = 0; j < kMost; ++j) bases.at[j] = address_of(operands[j], late_);
   }
   /// From copy 0 to that of the call.
-  __device__ void move_bases(const ShortOperand* operands, uint32_t n, Bases& bases) const {
+  __device__ void move_bases(const ShortOperand* operands, Bases& bases) const {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
-      if (j < n) bases.at[j] += to_copy(operands[j], call_);
-    }
+    for (uint32_t j = 0; j < kMost; ++j) bases.at[j] += to_copy(operands[j], call_);
   }
-  /// Where a part lies in `n` operands; bit j of `packets`: operand j holds packets.
-  __device__ static Places places_of(const Bases& bases, uint32_t n, uint32_t packets,
-                                     const Part& part) {
+  /// Where a part lies in operands; bit j of `packets`: operand j holds packets.
+  __device__ static Places places_of(const Bases& bases, uint32_t packets, const Part& part) {
     Places places;
     places.packets = packets;
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
-      if (j >= n) continue;
       places.at[j] =
           bases.at[j] + (places.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
     }
@@ -285,7 +314,7 @@ class ShortBlock {
   __device__ void finish_put(const ShortHead& head, const Bases& to, const Part& part,
                              Data& data) const {
     drop_minus_zeros_of_plain(head, data);
-    write(head, places_of(to, head.dsts, head.to_packets, part), part, data);
+    write(head, places_of(to, head.to_packets, part), part, data);
   }
 
   __device__ void run_step(const ShortStep& step) {
@@ -295,18 +324,21 @@ class ShortBlock {
                                                                ? device::StepKind::reduce_packets
                                                                : device::StepKind::move_packets));
     if (gave_up(state_.waits)) exit_thread();
-    const uint32_t divisor =
-        head.averages != 0 && plan_.reduce == ReduceOp::avg ? plan_.contributions : 1;
+    uint32_t divisor = 1;
+    if (head.averages != 0) {
+      divisor = plan_.contributions;
+      asm volatile("" : "+r"(divisor));  // or all would ask for it, once their packets have come
+    }
     Bases from, to;
-    find_bases(step.operands, head.srcs, from);
-    move_bases(step.operands, head.srcs, from);
-    find_bases(step.operands + kMost, head.dsts, to);
-    move_bases(step.operands + kMost, head.dsts, to);
+    find_bases(step.operands, from);
+    move_bases(step.operands, from);
+    find_bases(step.operands + kMost, to);
+    move_bases(step.operands + kMost, to);
     Part part;
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; find_part(range, i, part); i += blockDim.x) {
-      const Places sources = places_of(from, head.srcs, head.from_packets, part);
-      const Places targets = places_of(to, head.dsts, head.to_packets, part);
+      const Places sources = places_of(from, head.from_packets, part);
+      const Places targets = places_of(to, head.to_packets, part);
       Data data;
 #pragma unroll
       for (uint32_t j = 0; j < kMost; ++j) {
@@ -316,12 +348,12 @@ class ShortBlock {
       if (head.from_packets != 0) poll(step, sources, part, data);
       drop_minus_zeros_of_plain(head, data);
       check_call_ahead();
-      // The packets of peers have come, so whoever this launch depends on has begun.
-      if (head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
+      if constexpr (kEarly) free_next(head);
       if constexpr (Arithmetic::kSums) {
         if (head.adds != 0) data.rows[0] = sum(head, divisor, data);
       }
       write(head, targets, part, data);
+      if constexpr (!kEarly) free_next(head);
       Rows::empty(stamp_, sources);
     }
   }

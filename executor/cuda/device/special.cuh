@@ -1,6 +1,8 @@
 // How a kernel that was compiled for one plan begins (executor/special/emit.h writes the rest). It
-// has no program to fetch, and its threads meet only once they have sent what they can: each takes
-// the call's number from memory itself, while its first loads of data are under way.
+// has no program to fetch, and its threads meet only once they have sent what they can: each asks
+// for the call's number itself, and for its first data before that has come. The number goes to
+// shared memory: what a thread waits for is known by groups of its loads, and it would have either
+// only when both have come.
 #pragma once
 
 #include "executor/cuda/device/special_block.cuh"
@@ -48,20 +50,18 @@ __device__ __forceinline__ void run_special(const LaunchPlan& plan, const uint4*
   if (threadIdx.x == 0 && plan.begun != nullptr) add_relaxed(plan.begun);
   await_kernel_ahead(false);
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
-  uint64_t call = load_relaxed_gpu(calls);
-  if (threadIdx.x == 0) {
+  copy_to_shared(state.counts, calls);
+  if (threadIdx.x == blockDim.x - 1) {
+    state.counted = 0;
     state.rank = plan.context;
     state.calls = calls;
     state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
     state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
   }
   if constexpr (Block::kCounts) fetch_taken(plan, state, calls);
-  Block first(state, plan, call, shared, own);
+  Block first(state, plan, 0, shared, own);
   lead(first);
-  // What follows from the number of the call is worked out from here on: nobody has waited for it
-  // before its first use.
-  asm volatile("" : "+l"(call)::"memory");
-  Block block(state, plan, call, shared, own);
+  Block block(state, plan, first.late_call(), shared, own);
   block.count_call(first);
   run(block);
 }

@@ -84,8 +84,10 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   __device__ __forceinline__ void lead(uint32_t line) {
     static_assert(kind == StepKind::copy || kind == StepKind::move_packets);
     if constexpr (kind == StepKind::copy) {
-      check_call(this->call_);
-      copy_rows<Operands>(begin_step(line));
+      const uint64_t call = late_call();
+      check_call(call);
+      SpecialBlock(state_, this->plan_, call, shared_, own_)
+          .template copy_rows<Operands>(begin_step(line));
     } else {
       move_units<Operands, true>(begin_step(line));
     }
@@ -93,8 +95,10 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   /// A step behind it. `first`: the line of its first target.
   template <StepKind kind, class Operands>
   __device__ __forceinline__ void run(uint32_t line, uint32_t first = 0, uint32_t flags = 0) {
-    if (this->frees_next_) let_next_begin();
-    this->frees_next_ = false;
+    if (this->frees_next_ && state_.counted != 0) {
+      let_next_begin();
+      this->frees_next_ = false;
+    }
     if (gave_up(state_.waits)) exit_thread();
     const bool rounds = (flags & device::kInLoop) != 0 && moves_data(kind);
     run_step<kind, Operands>(rounds ? begin_round(line) : begin_step(line), first, flags);
@@ -116,13 +120,21 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   }
 
   /// Counts the call, once all threads of the block have its number. The next launch, which takes
-  /// the number that it finds, may begin only then. `ahead`: ran the steps before.
+  /// the number that it finds, may begin only then. `ahead`: ran the steps before. The last thread
+  /// does so: however little data there is, the first ones have some, and would wait.
   __device__ __forceinline__ void count_call(const SpecialBlock& ahead) {
     check_call(this->call_);
     __syncthreads();
-    if (threadIdx.x != 0) return;
+    if (threadIdx.x != blockDim.x - 1) return;
     if (has_given_up(fetch_add_relaxed_gpu(state_.calls))) exit_thread();
-    if (ahead.frees_next_ || this->plan_.frees_next) let_next_begin();
+    state_.counted = 1;
+    if (ahead.step_frees_ || this->plan_.frees_next) let_next_begin();
+  }
+
+  /// The number of the call, which each thread has asked for.
+  __device__ __forceinline__ uint64_t late_call() const {
+    await_copies_to_shared();
+    return *static_cast<const volatile uint64_t*>(state_.counts);
   }
 
  private:
@@ -130,16 +142,11 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   __device__ __forceinline__ static void check_call(uint64_t call) {
     if (has_given_up(call)) exit_thread();
   }
-  /// The number of the call, for what a compiler must not do before the loads ahead of this.
-  __device__ __forceinline__ uint64_t late_call() const {
-    uint64_t call = this->call_;
-    asm volatile("" : "+l"(call)::"memory");
-    return call;
-  }
-
   __device__ __forceinline__ SpecialExtent begin_step(uint32_t line) {
     const uint4 words = own_[line];
-    this->frees_next_ |= threadIdx.x == 0 && (words.w & device::kSpecialFrees) != 0;
+    const bool frees = (words.w & device::kSpecialFrees) != 0;
+    step_frees_ |= frees;
+    this->frees_next_ |= threadIdx.x == 0 && frees;
     this->source_ = words.w & ~device::kSpecialFrees;
     return {words.x, words.y, words.z, words.w};
   }
@@ -232,6 +239,10 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
     if ((place & device::kPlaceExtra) == 0) return begin;
     const uint32_t units = extra(place).units;
     return units == 0 ? begin : begin - device::skipped_units(round_begin_, round_unit_, units);
+  }
+  /// Does an operand lie elsewhere from call to call?
+  __device__ static constexpr bool has_copies(uint32_t place) {
+    return (place & (device::kPlaceDoubled | device::kPlaceCopied)) != 0;
   }
   /// REQUIRES: kPlaceExtra, which own lines alone have.
   __device__ __forceinline__ device::StepExtra extra(uint32_t place) const {
@@ -419,9 +430,9 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
         from.packets = 0;
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
-          if (j < n)
-            find(Operands::place(first + j * Operands::kEach + Operands::kDsts), part, j,
-                 this->call_, from);
+          if (j >= n) continue;
+          const uint32_t place = Operands::place(first + j * Operands::kEach + Operands::kDsts);
+          find(place, part, j, kLeads && has_copies(place) ? late_call() : this->call_, from);
         }
         read(from, n, part, rows);
         const uint64_t call = kLeads ? late_call() : this->call_;
@@ -474,6 +485,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   uint64_t round_begin_ = 0;  ///< of the pipeline at hand, in virtual bytes ...
   uint64_t round_unit_ = 0;   ///< ... and how long its rounds are
   uint64_t rounds_left_ = 0;
+  bool step_frees_ = false;  ///< a step so far has kSpecialFrees
 };
 
 }  // namespace mscclc::cuda

@@ -51,7 +51,7 @@ std::vector<std::string> split_commas(const std::vector<std::string>& items) {
 }
 
 void add_nccl_options(CLI::App& app, Options& o, Words& w) {
-  app.add_option("-g,--ngpus", o.gpus, "GPUs, one rank each (default: 2)")
+  app.add_option("-g,--ngpus", o.gpus, "ranks, each on a GPU of its own (default: 2)")
       ->check(CLI::Range(1, 64));
   app.add_option("-b,--minbytes", w.begin, "smallest message (default: 1K)");
   app.add_option("-e,--maxbytes", w.end, "largest message (default: 16M)");
@@ -113,6 +113,10 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
          "--ranks-per-node", o.ranks_per_node,
          "cut the machine into nodes of so many ranks, which sockets join; for baselines set "
          "what makes them do the same (NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--ranks-per-gpu", o.ranks_per_gpu,
+                 "so many ranks share a GPU, under NVIDIA's MPS: to compare plans with kernels by "
+                 "hand, without NVLink (default: 1)")
       ->check(CLI::PositiveNumber);
   app.add_flag("--best", o.best, "of our plans show the fastest of each size alone");
   app.add_option("--svg", o.svg, "draw latency and bus bandwidth into this folder");
@@ -207,6 +211,13 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
   if (o.ranks_per_node > 0 && o.gpus % o.ranks_per_node != 0) {
     return fmt::format("--ranks-per-node {}: {} ranks are no whole number of such nodes",
                        o.ranks_per_node, o.gpus);
+  }
+  if (o.ranks_per_gpu > 1 && o.ranks_per_node > 0) {
+    return "--ranks-per-gpu is for ranks of one node; nodes share GPUs where there are too few";
+  }
+  if (o.gpus % o.ranks_per_gpu != 0) {
+    return fmt::format("--ranks-per-gpu {}: {} ranks do not fill whole GPUs", o.ranks_per_gpu,
+                       o.gpus);
   }
   if (o.no_library && !o.plans.empty()) return "--no-library is for runs without plans";
   if (o.no_library && o.from_json.empty() && (o.contenders.empty() || o.collectives.empty())) {

@@ -19,6 +19,7 @@ struct Options {
   std::vector<CollectiveKind> collectives;  ///< empty: all that the plans are of
   uint32_t root = 0;
   uint32_t ranks_per_node = 0;  ///< the machine is cut into nodes; 0: it is not
+  uint32_t ranks_per_gpu = 1;   ///< more than one: ranks of one node share GPUs
   uint32_t iterations = 0;      ///< calls of a batch; 0: by size
   uint32_t aggregate = 0;       ///< calls of a unit (p50, p99); 0: by mode
   uint32_t replays = 0;         ///< of a batch's graph; 0: by size

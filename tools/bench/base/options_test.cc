@@ -58,6 +58,16 @@ TEST_CASE("a machine is cut into whole nodes") {
         "--ranks-per-node 3: 4 ranks are no whole number of such nodes");
 }
 
+TEST_CASE("ranks of one node share whole GPUs") {
+  CHECK(parsed("p.mscl").ranks_per_gpu == 1);
+  CHECK(parsed("-g 4 --ranks-per-gpu 2 p.mscl").ranks_per_gpu == 2);
+  CHECK(refused("-g 4 --ranks-per-gpu 3 p.mscl") ==
+        "--ranks-per-gpu 3: 4 ranks do not fill whole GPUs");
+  CHECK(refused("-g 4 --ranks-per-gpu 2 --ranks-per-node 2 p.mscl") ==
+        "--ranks-per-gpu is for ranks of one node; nodes share GPUs where there are too few");
+  CHECK(refused("--ranks-per-gpu 0 p.mscl").find("--ranks-per-gpu") != std::string::npos);
+}
+
 TEST_CASE("all types, all reductions, and types by nccl-tests' names") {
   CHECK(parsed("-d all p.mscl").dtypes.size() == dtype_table().size());
   CHECK(parsed("-o all p.mscl").ops.size() == 5);

@@ -48,7 +48,7 @@ class OneShotContender : public Contender {
     call_.scratch = scratch_.at(0);
     call_.epochs = scratch_.epochs();
     call_.threads = w.bytes <= 64 * kKiB ? 128 : 512;
-    call_.blocks = blocks_for((call_.count + 1) / 2, call_.threads, 132);
+    call_.blocks = blocks_for((call_.count + 1) / 2, call_.threads, communicator_.device());
     return scratch_.clear(diagnostics);
   }
   bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {
@@ -105,12 +105,12 @@ class TwoShotContender : public Contender {
     lines_.epochs = line_scratch_.epochs();
     lines_.threads = w.bytes <= 256 * kKiB ? 128 : w.bytes <= kMiB ? 256 : 544;
     const uint64_t lines = (w.bytes / communicator_.size() + 119) / 120;
-    lines_.blocks = blocks_for(lines * 8, lines_.threads, 132);
+    lines_.blocks = blocks_for(lines * 8, lines_.threads, communicator_.device());
     return line_scratch_.clear(diagnostics);
   }
 
   bool prepare_push(const Workload& w, Diagnostics& diagnostics) {
-    if (!is_aligned(w)) return false;
+    if (!is_aligned(w) || communicator_.device().multiprocessors() < push_.blocks) return false;
     set_data(push_, w, buffers_);
     push_.scratch = ring_scratch_.at(0);
     push_.flags = flag_scratch_.at(0);
@@ -150,6 +150,7 @@ class SlicesContender : public Contender {
 
   bool prepare(const Workload& w, Diagnostics& diagnostics) override {
     if (!is_float_sum(w) || !is_aligned(w) || w.bytes < kLeast || w.bytes > most_) return false;
+    if (communicator_.device().multiprocessors() < call_.blocks) return false;
     set_data(call_, w, buffers_);
     call_.scratch = scratch_.at(0);
     call_.flags = flag_scratch_.at(0);

@@ -34,8 +34,10 @@ class HandwrittenScratch {
   std::unique_ptr<PeerMemory> peers_;
 };
 
-/// Blocks of `threads` for so many, 1 to `most`.
-inline uint32_t blocks_for(uint64_t threads_needed, uint32_t threads, uint32_t most) {
+/// Blocks of `threads` for so many: at most as many as an H200 has multiprocessors, and, as ranks
+/// wait for one another, as the rank's GPU has.
+inline uint32_t blocks_for(uint64_t threads_needed, uint32_t threads, const Device& device) {
+  const uint64_t most = std::min<uint64_t>(132, device.multiprocessors());
   return static_cast<uint32_t>(
       std::clamp<uint64_t>((threads_needed + threads - 1) / threads, 1, most));
 }

@@ -47,7 +47,7 @@ class ExchangeContender : public Contender {
     call_.scratch = scratch_.at(0);
     call_.epochs = scratch_.epochs();
     call_.threads = w.bytes <= 256 * kKiB ? 128 : w.bytes <= kMiB ? 256 : 512;
-    call_.blocks = blocks_for((w.part + 119) / 120 * 8, call_.threads, 132);
+    call_.blocks = blocks_for((w.part + 119) / 120 * 8, call_.threads, communicator_.device());
     return scratch_.clear(diagnostics);
   }
   bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {

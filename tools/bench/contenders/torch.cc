@@ -93,6 +93,7 @@ std::string torch_arguments(const Options& options) {
 Record run_torch(const Options& options) {
   const bool sums = std::ranges::find(options.ops, ReduceOp::sum) != options.ops.end();
   if (!has_allreduce(options) || !sums || options.offset > 0) return {};
+  if (options.ranks_per_gpu > 1) return left_out("its ranks have a GPU each");
   int code = 0;
   output_of("python3 -c 'import torch' 2>/dev/null", code);
   if (code != 0) return left_out("python3 -c 'import torch' does not work");

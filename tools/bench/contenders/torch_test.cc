@@ -42,5 +42,14 @@ TEST_CASE("PyTorch is not asked for other collectives or reductions") {
   CHECK(run_torch(options).left_out.empty());
 }
 
+TEST_CASE("PyTorch is left out where ranks share GPUs") {
+  Options options;
+  options.ops = {ReduceOp::sum};
+  options.ranks_per_gpu = 2;
+  const Record record = run_torch(options);
+  REQUIRE(record.left_out.size() == 1);
+  CHECK(record.left_out.front().why == "its ranks have a GPU each");
+}
+
 }  // namespace
 }  // namespace mscclc::bench

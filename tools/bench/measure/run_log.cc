@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tools/bench/base/statistics.h"
+#include "tools/bench/ranks/gpu_share.h"
 #include "tools/bench/results/record.h"
 
 namespace mscclc::bench {
@@ -47,7 +48,9 @@ bool gather(Communicator& communicator, const std::vector<Value>& own,
 }  // namespace
 
 std::string RunLog::machine() const {
-  return fmt::format("{} x {}", communicator_.size(), model_of(communicator_.device().name()));
+  const Device& device = communicator_.device();
+  return machine_text(communicator_.size(), gpus_, model_of(device.name()),
+                      device.multiprocessors());
 }
 
 void RunLog::print(const std::string& text) const {

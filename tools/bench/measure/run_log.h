@@ -14,11 +14,11 @@ namespace mscclc::bench {
 
 class RunLog {
  public:
-  /// Lines of record.h are appended to `record_file`.
-  RunLog(const Communicator& communicator, int record_file)
-      : communicator_(communicator), record_file_(record_file) {}
+  /// Lines of record.h are appended to `record_file`. `gpus`: that the ranks have in all.
+  RunLog(const Communicator& communicator, uint32_t gpus, int record_file)
+      : communicator_(communicator), gpus_(gpus), record_file_(record_file) {}
 
-  /// "4 x NVIDIA H200"
+  /// machine_text()
   std::string machine() const;
   void print(const std::string& text) const;
   void append(const std::string& line) const;
@@ -30,6 +30,7 @@ class RunLog {
 
  private:
   const Communicator& communicator_;
+  const uint32_t gpus_;
   const int record_file_;
 };
 
