@@ -306,9 +306,12 @@ std::optional<uint32_t> node_of(uint32_t rank, const Options& options) {
   return rank / options.ranks_per_node;
 }
 
-/// NCCL takes the node for a machine, and so two ranks on one GPU.
-void name_machine(uint32_t node) {
+/// NCCL takes the node for a machine, and so two ranks on one GPU. MPS gives each of several clients
+/// so few hardware queues that copies between nodes queue up behind calls that wait for them; eight
+/// are what a process has without it.
+void set_up_node(uint32_t node) {
   ::setenv("NCCL_HOSTID", fmt::format("node {}", node).c_str(), 1);
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 0);
 }
 
 /// Whether this process is a client of MPS; nothing: the driver does not say.
@@ -350,7 +353,7 @@ int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap) {
   const uint32_t rank = bootstrap->rank();
   const auto begin = Clock::now();
   const std::optional<uint32_t> node = node_of(rank, run.options);
-  if (node) name_machine(*node);
+  if (node) set_up_node(*node);
   const int gpus = run.options.ranks_per_node > 0 ? cuda::count_gpus(diagnostics) : 0;
   const auto device = open_device(rank, gpus, node, run.options, diagnostics);
   if (device == nullptr) return broken(diagnostics);
