@@ -449,6 +449,8 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
 
   template <class Operands>
   __device__ __forceinline__ void add_units(const SpecialExtent& e, uint32_t flags) {
+    uint32_t by = divisor(flags);
+    asm volatile("" : "+r"(by));  // here, or threads would ask for it once their packets have come
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
@@ -472,7 +474,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
             if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
           }
         }
-        uint4 row = Arithmetic::finish(sums, divisor(flags));
+        uint4 row = Arithmetic::finish(sums, by);
         if constexpr (Format<F>::kSentinel) row = drop_minus_zeros(row, this->element());
         write<Operands>(stamp_, this->call_, first, part, row);
         Rows::empty(stamp_, from);
