@@ -81,6 +81,20 @@ TEST_CASE("a setting that is none is refused") {
   CHECK_THAT(ncclGetLastError(nullptr),
              Catch::Contains("MSCCLC_NCCL_COMM is 'late'; allowed is 'init' or 'lazy'"));
   ::unsetenv("MSCCLC_NCCL_COMM");
+  for (const char* name : {"MSCCLC_TIMEOUT", "MSCCLC_IB_HCA", "MSCCLC_SOCKET_IFNAME", "MSCCLC_ID",
+                           "MSCCLC_IB_QPS", "MSCCLC_CHECK_CALLS", "NCCL_MAX_CTAS"}) {
+    INFO(name);
+    const char* const before = ::getenv(name);
+    const std::string kept = before == nullptr ? "" : before;
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    ::setenv(name, ",", 1);
+    CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains(name));
+    ::setenv(name, kept.c_str(), 1);
+  }
+  ::setenv("MSCCLC_SILENCE", "0", 1);
+  CHECK(ncclGetUniqueId(&id) == ncclInvalidUsage);
+  ::unsetenv("MSCCLC_SILENCE");
 }
 
 TEST_CASE("ranks as threads [case-14]") {
@@ -330,14 +344,20 @@ TEST_CASE("an id that nobody serves is a remote error") {
 TEST_CASE("NCCL_COMM_ID says where ranks meet [case-26]") {
   const Behind behind(kStandIn, false);
   ncclUniqueId wrong;
-  ::setenv("NCCL_COMM_ID", "nowhere", 1);
-  REQUIRE(ncclGetUniqueId(&wrong) == ncclSuccess);
+  for (const char* nowhere : {"nowhere", "nowhere:", ":29500", "nowhere:0", "nowhere:65536",
+                              "nowhere:-1", "nowhere:29500x", "::1:29500", "[]:29500"}) {
+    INFO(nowhere);
+    ::setenv("NCCL_COMM_ID", nowhere, 1);
+    CHECK(ncclGetUniqueId(&wrong) == ncclInvalidArgument);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("host:port"));
+  }
+  std::strcpy(wrong.internal, "NCCL_COMM_ID=nowhere");
   ncclComm_t comm = nullptr;
   CHECK(ncclCommInitRank(&comm, 1, wrong, 0) == ncclInvalidArgument);
-  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("host:port"));
   const int port = 20000 + ::getpid() % 12000;  // below those that the system gives by itself
-  ::setenv("NCCL_COMM_ID", ("127.0.0.1:" + std::to_string(port)).c_str(), 1);
-  {
+  for (const char* host : {"127.0.0.1:", "[::1]:"}) {
+    INFO(host);
+    ::setenv("NCCL_COMM_ID", (host + std::to_string(port)).c_str(), 1);
     Ranks ranks(2);
     CHECK(sum_of(ranks.comms) == 3);
   }

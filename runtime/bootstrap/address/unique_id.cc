@@ -85,4 +85,18 @@ std::optional<UniqueId> UniqueId::parse(std::string_view text, Diagnostics& diag
   return id;
 }
 
+std::optional<UniqueId> UniqueId::of_variable(const Environment& environment,
+                                              Diagnostics& diagnostics) {
+  const auto text = environment.text(Variable::MSCCLC_ID, diagnostics);
+  if (!text) return std::nullopt;
+  Diagnostics problems;
+  const auto id = parse(*text, problems);
+  for (Diagnostic d : problems.all()) {
+    d.code = "bad-variable";
+    d.message = "MSCCLC_ID: " + d.message;
+    diagnostics.add(std::move(d));
+  }
+  return id;
+}
+
 }  // namespace mscclc

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "ir/diagnostics/diagnostic.h"
+#include "runtime/base/environment.h"
 #include "runtime/bootstrap/address/address.h"
 
 namespace mscclc {
@@ -33,6 +34,10 @@ struct UniqueId {
   /// show the secret.
   [[nodiscard]] static std::optional<UniqueId> parse(std::string_view text,
                                                      Diagnostics& diagnostics);
+  /// MSCCLC_ID, which is set. Errors (bad-variable): it is not allowed, or no id. They do not show
+  /// it.
+  [[nodiscard]] static std::optional<UniqueId> of_variable(const Environment& environment,
+                                                           Diagnostics& diagnostics);
 };
 
 }  // namespace mscclc

@@ -57,7 +57,7 @@ std::optional<LaunchedRank> launched(uint32_t rank, uint32_t ranks, Diagnostics&
   return made;
 }
 
-/// "host:port".
+/// "host:port"; an IPv6 address as host stands in brackets.
 struct Place {
   std::string_view host;
   uint16_t port = 0;
@@ -70,9 +70,14 @@ std::optional<Place> read_place(std::string_view text, Diagnostics& diagnostics)
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), place.port);
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  if (whole && !place.host.empty()) return place;
-  diagnostics.error("bad-variable", {},
-                    fmt::format("NCCL_COMM_ID is {}; allowed is host:port", mscclc::quoted(text)));
+  const bool bracketed = place.host.starts_with('[') && place.host.ends_with(']');
+  if (bracketed) place.host = place.host.substr(1, place.host.size() - 2);
+  const bool one_host = bracketed || place.host.find(':') == place.host.npos;
+  if (whole && place.port != 0 && one_host && !place.host.empty()) return place;
+  diagnostics.error("bad-unique-id", {},
+                    fmt::format("NCCL_COMM_ID is {}; allowed is host:port, with brackets around an "
+                                "IPv6 address",
+                                mscclc::quoted(text)));
   return std::nullopt;
 }
 
@@ -123,7 +128,8 @@ bool make_id(ncclUniqueId& id, Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
   if (environment.has(Variable::NCCL_COMM_ID)) {
     const auto place = environment.text(Variable::NCCL_COMM_ID, diagnostics);
-    return place && write_text(std::string(kByEnvironment) + *place, id, diagnostics);
+    return place && read_place(*place, diagnostics) &&
+           write_text(std::string(kByEnvironment) + *place, id, diagnostics);
   }
   const auto options = read_host_options(diagnostics);
   if (!options) return false;

@@ -16,7 +16,7 @@ namespace mscclc::nccl {
 [[nodiscard]] bool make_id(ncclUniqueId& id, Diagnostics& diagnostics);
 
 /// Whether ranks could meet by it at all: it is made like those of make_id(). Local. False:
-/// reported (bad-unique-id, or bad-variable for what NCCL_COMM_ID was).
+/// reported (bad-unique-id, also of what NCCL_COMM_ID was).
 [[nodiscard]] bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics);
 
 /// Collective, of `ranks` ranks with the same id. nullptr: reported.

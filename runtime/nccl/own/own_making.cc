@@ -87,7 +87,7 @@ ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const 
   }
   Diagnostics diagnostics;
   if (!check_id(id, diagnostics)) {
-    return Group::of_thread().fail_with(fail(ncclInvalidArgument, function, diagnostics));
+    return Group::of_thread().fail_with(fail(function, diagnostics));
   }
   const auto r = static_cast<uint32_t>(rank), n = static_cast<uint32_t>(ranks);
   CommPointer made = new_comm(r, n, current_ordinal(), *settings, comm);
