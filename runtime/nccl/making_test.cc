@@ -280,19 +280,27 @@ TEST_CASE("blocking and other communicators in one group [case-62]") {
   CHECK(comms[1] == nullptr);
 }
 
-TEST_CASE("abort does not wait for a peer that never comes [case-24]") {
+TEST_CASE("abort does not wait for a peer, and ends what waits for it [case-24]") {
   const Behind behind(kStandIn, false);
-  ::setenv("MSCCLC_TIMEOUT", "1", 1);  // of the thread that still waits for it
+  const bool has_joined = GENERATE(false, true);
+  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // for ever
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   CallersConfig config(80, 22809);
   config.at(16) = 0;
   ncclComm_t comm = nullptr;
   REQUIRE(ncclCommInitRankConfig(&comm, 2, id, 0, config.get()) == ncclInProgress);
+  while (has_joined && mscclc::testing::threads_named("mscclc-boot") == 0) {
+    std::this_thread::yield();
+  }
   CHECK(ncclCommAbort(comm) == ncclSuccess);
   ncclResult_t state = ncclSuccess;
   CHECK(ncclCommGetAsyncError(comm, &state) == ncclInvalidArgument);
-  mscclc::testing::await_end_of_threads("mscclc-nccl");  // it reads what the next test sets
+  if (has_joined) {  // the peer comes after all
+    mscclc::testing::await_end_of_threads("mscclc-boot");
+    CHECK(ncclCommInitRank(&comm, 2, id, 1) == ncclRemoteError);
+  }
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
 }
 
 TEST_CASE("two communicators of the same ranks [case-25] [case-57]") {

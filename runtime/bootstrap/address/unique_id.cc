@@ -5,6 +5,8 @@
 #include <charconv>
 #include <vector>
 
+#include "runtime/base/environment.h"
+
 namespace mscclc {
 namespace {
 

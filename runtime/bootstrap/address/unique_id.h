@@ -15,10 +15,11 @@
 #include <string_view>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/environment.h"
 #include "runtime/bootstrap/address/address.h"
 
 namespace mscclc {
+
+class Environment;
 
 /// A key of 128 bits. Known to the ranks of one job.
 using Secret = std::array<uint8_t, 16>;

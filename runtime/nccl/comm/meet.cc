@@ -81,11 +81,20 @@ std::optional<Place> read_place(std::string_view text, Diagnostics& diagnostics)
   return std::nullopt;
 }
 
-std::unique_ptr<Bootstrap> meet_at(std::string_view text, uint32_t rank, uint32_t ranks,
+/// Whether the communicator is aborted while its ranks meet.
+std::function<bool(Diagnostics&)> once_aborted(const Comm& made) {
+  return [&made](Diagnostics& why) {
+    if (made.stage != Stage::aborted) return false;
+    why.error("aborted", {}, "the communicator was aborted while it was made");
+    return true;
+  };
+}
+
+std::unique_ptr<Bootstrap> meet_at(std::string_view text, const Comm& made,
                                    Diagnostics& diagnostics) {
   const auto place = read_place(text, diagnostics);
   if (!place) return nullptr;
-  auto rank_there = launched(rank, ranks, diagnostics);
+  auto rank_there = launched(made.rank, made.ranks, diagnostics);
   if (!rank_there) return nullptr;
   Diagnostics ignored;
   const std::string secret =
@@ -93,6 +102,7 @@ std::unique_ptr<Bootstrap> meet_at(std::string_view text, uint32_t rank, uint32_
   rank_there->where.host = place->host;
   rank_there->where.ports = {place->port};
   rank_there->where.secret = stretch(secret + std::string(text));
+  rank_there->where.gives_up = once_aborted(made);
   return make_bootstrap(*rank_there, diagnostics);
 }
 
@@ -146,16 +156,17 @@ bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics) {
   return read_place(std::string_view(text).substr(kByEnvironment.size()), diagnostics).has_value();
 }
 
-std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, uint32_t rank, uint32_t ranks,
+std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, const Comm& made,
                                       Diagnostics& diagnostics) {
   const std::string text = text_of(id);
   if (text.starts_with(kByEnvironment)) {
-    return meet_at(std::string_view(text).substr(kByEnvironment.size()), rank, ranks, diagnostics);
+    return meet_at(std::string_view(text).substr(kByEnvironment.size()), made, diagnostics);
   }
   const auto parsed = UniqueId::parse(text, diagnostics);
   const auto options = parsed ? read_host_options(diagnostics) : std::nullopt;
   if (!options) return nullptr;
-  return join_job(*parsed, rank, ranks, options->timeout, own_hub(*parsed), diagnostics);
+  return join_job(*parsed, made.rank, made.ranks, options->timeout, own_hub(*parsed), diagnostics,
+                  once_aborted(made));
 }
 
 bool find_family(Bootstrap& parent, int color, int key, Family& family, Diagnostics& diagnostics) {
@@ -181,7 +192,7 @@ bool find_family(Bootstrap& parent, int color, int key, Family& family, Diagnost
   return true;
 }
 
-std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
+std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family, const Comm& child,
                                         Diagnostics& diagnostics) {
   ncclUniqueId own{};
   std::vector<uint8_t> sent;
@@ -198,7 +209,7 @@ std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
     return nullptr;
   }
   std::memcpy(&id, said.data(), sizeof id);
-  return meet_by_id(id, family.rank, static_cast<uint32_t>(family.ranks.size()), diagnostics);
+  return meet_by_id(id, child, diagnostics);
 }
 
 std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,
