@@ -11,12 +11,15 @@
 #   --cycles N        graphs and memory handles of each cycles (default: 10000)
 #   --most BYTES      the largest message of plans (default: 1 MiB)
 #   --seconds N       a step begins nothing new after about so long
+#   --one-gpu         two ranks share a GPU, also where there are more
 #   --binary FILE     a gpu_check that was built elsewhere; without it bazel and nvcc build one,
 #                     and the tests that gpu_test and ranks_test are
 #   --gpu-test FILE   the same for runtime/cuda:gpu_test
 #   --ranks-test FILE the same for executor/cuda/testing:ranks_test
 #
-# With four GPUs steps of two ranks run two at a time. Run in the repository's root, or where copies
+# With four GPUs steps of two ranks run two at a time. With one, both ranks are on it: as threads, and
+# as processes under a daemon of NVIDIA's MPS, the one that runs or one for as long as this takes.
+# What needs a GPU for each rank is left out then. Run in the repository's root, or where copies
 # of plans/ and tests/peer_plans/ are. A binary for machines without bazel needs nothing else there
 # but the driver:
 #
@@ -30,7 +33,7 @@ die() {
   exit 2
 }
 
-binary='' gpu_test='' ranks_test='' only='.' logs='' list=0 short=0
+binary='' gpu_test='' ranks_test='' only='.' logs='' list=0 short=0 shared=0
 calls='' cycles='' most='' seconds=''
 while (($# > 0)); do
   case $1 in
@@ -55,8 +58,9 @@ while (($# > 0)); do
       ;;
     --list) list=1 ;;
     --short) short=1 ;;
+    --one-gpu) shared=1 ;;
     -h | --help)
-      sed -n '2,26s/^# \{0,1\}//p' "$0"
+      sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     -*) die "unknown option '$1'; --help lists them" ;;
@@ -174,6 +178,27 @@ adds() {  # command…
 export -f memcheck memcheck_planted adds say
 export ranks_test cannot found
 
+# Processes that share a GPU take turns on it, and one that waits for another holds it up, unless a
+# daemon of MPS makes them one. Ends the daemon that this began.
+mps=''
+begin_mps() {
+  command -v nvidia-cuda-mps-control >/dev/null || return 1
+  if mps_control get_server_list >/dev/null 2>&1; then return 0; fi
+  mps=$(mktemp -d /tmp/gpu_check.XXXXXX)
+  export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps
+  trap end_mps EXIT
+  nvidia-cuda-mps-control -d >"$logs/mps.log" 2>&1
+}
+mps_control() { nvidia-cuda-mps-control <<<"$1"; }
+end_mps() {
+  [[ -n $mps ]] || return 0
+  mps_control quit >/dev/null 2>&1 || true
+  cat "$mps"/*.log >>"$logs/mps.log" 2>/dev/null || true
+  rm -rf "$mps"
+  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  mps=''
+}
+
 # A test of one GPU or more, that was named or bazel can build.
 build_test() {  # label
   bazel build --config=cuda "$1" >>"$logs/build.log" 2>&1 ||
@@ -187,7 +212,8 @@ if ((!list)); then
   if [[ ! -d plans || ! -d tests/peer_plans ]]; then
     die "plans/ and tests/peer_plans/ are not here; run it in the repository's root, or copy them"
   fi
-  ((gpus >= 2)) || die "there are $gpus GPUs; two are needed"
+  ((gpus >= 1)) || die "there is no GPU"
+  if ((gpus == 1)); then shared=1; fi
   mkdir -p "$logs"
   nvidia-smi -L >"$logs/gpus.txt"
   say "$gpus GPUs: $(sed -n 's/^GPU 0: \(.*\) (UUID.*/\1/p' "$logs/gpus.txt")"
@@ -205,8 +231,13 @@ if ((!list)); then
   if [[ -n $ranks_test ]]; then ranks_test=$(realpath "$ranks_test"); fi
 fi
 
-counts=(2 4)
-if ((!list && gpus < 4)); then
+counts=(2 4) missing=()
+if ((shared)); then
+  counts=(2)
+  export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
+  CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES%%,*}
+  missing=('a GPU for each rank')
+elif ((!list && gpus < 4)); then
   counts=(2)
   say "4 ranks are left out"
 fi
@@ -219,19 +250,26 @@ run_queues
 parts() {  # ranks processes|threads
   local n=$1 way=$2 arguments=(--ranks "$1") limit=600 soak=(--seconds 600) cycle=(--seconds 500)
   if [[ $way == threads ]]; then arguments+=(--threads); fi
+  if ((shared)); then arguments+=(--gpus 1); fi
   if [[ -n $seconds ]]; then
     arguments+=(--seconds "$seconds")
     limit=$((seconds + 60)) soak=() cycle=()
   fi
-  step "soak-$n-$way" 900 "$binary" soak --calls "$calls" "${soak[@]}" "${arguments[@]}"
+  # Thread blocks of all plans at once do not fit beside those of another process, which MPS does not
+  # know; those of threads get a share of the GPU. Calls that fill a GPU fit into no share.
+  if ((!shared)) || [[ $way == threads ]]; then
+    step "soak-$n-$way" 900 "$binary" soak --calls "$calls" "${soak[@]}" "${arguments[@]}"
+  fi
   step "cycles-$n-$way" 600 "$binary" cycles --count "$cycles" "${cycle[@]}" "${arguments[@]}"
   step "plans-$n-$way-eager" "$limit" "$binary" plans --most "$most" "${arguments[@]}"
   step "plans-$n-$way-graph" "$limit" "$binary" plans --graph --most "$most" "${arguments[@]}"
   step "bits-$n-$way" "$limit" "$binary" bits "${arguments[@]}"
   step "graph-$n-$way" "$limit" "$binary" graph "${arguments[@]}"
-  step "overlap-$n-$way" 180 "$binary" overlap "${arguments[@]}"
-  step "overlap-$n-$way-one-queue" 180 env CUDA_DEVICE_MAX_CONNECTIONS=1 \
-    "$binary" overlap "${arguments[@]}"
+  if ((!shared)); then
+    step "overlap-$n-$way" 180 "$binary" overlap "${arguments[@]}"
+    step "overlap-$n-$way-one-queue" 180 env CUDA_DEVICE_MAX_CONNECTIONS=1 \
+      "$binary" overlap "${arguments[@]}"
+  fi
   step "hang-$n-$way" 120 "$binary" hang "${arguments[@]}"
 }
 
@@ -247,9 +285,20 @@ memchecks() {
 for n in "${counts[@]}"; do
   lanes=1
   if ((n == 2 && gpus >= 4)) && [[ -z ${CUDA_VISIBLE_DEVICES-} ]]; then lanes=2; fi
-  for way in processes threads; do parts "$n" "$way"; done
+  if ((shared && !list)); then
+    if begin_mps; then
+      parts "$n" processes
+      run_queues
+      end_mps
+    else
+      missing+=('processes (there is no MPS)')
+    fi
+    parts "$n" threads
+  else
+    for way in processes threads; do parts "$n" "$way"; done
+  fi
   if ((n == 2)); then
-    step adds 120 bash -c "adds '$binary' adds --ranks $gpus"
+    step adds 120 bash -c "adds '$binary' adds --gpus $((shared ? 1 : gpus))"
     if ((list)) || { [[ -n $ranks_test ]] && command -v compute-sanitizer >/dev/null; }; then
       memchecks
     else
@@ -260,7 +309,7 @@ for n in "${counts[@]}"; do
 done
 
 if ((list)); then exit 0; fi
-passed=0 failed=0 skipped=()
+passed=0 failed=0 skipped=("${missing[@]}")
 for result in "${ran[@]}"; do
   case $(cat "$result" 2>/dev/null) in
     passed) passed=$((passed + 1)) ;;

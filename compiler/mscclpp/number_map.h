@@ -1,6 +1,7 @@
 // A map from numbers to numbers, for the many small lookups of a trace.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,9 +46,10 @@ void keep_hub(const UniqueId& id, std::shared_ptr<Hub> hub);
 
 /// Collective: returns when all ranks are here. `hub`: the job's, if this rank is to close it.
 /// `timeout`: how long it waits for the others, here and at every step; the hub's, if that is less.
-[[nodiscard]] std::unique_ptr<Bootstrap> join_job(const UniqueId& id, uint32_t rank, uint32_t size,
-                                                  std::chrono::milliseconds timeout,
-                                                  std::shared_ptr<Hub> hub,
-                                                  Diagnostics& diagnostics);
+/// `gives_up`: that of the Rendezvous.
+[[nodiscard]] std::unique_ptr<Bootstrap> join_job(
+    const UniqueId& id, uint32_t rank, uint32_t size, std::chrono::milliseconds timeout,
+    std::shared_ptr<Hub> hub, Diagnostics& diagnostics,
+    std::function<bool(Diagnostics&)> gives_up = nullptr);
 
 }  // namespace mscclc

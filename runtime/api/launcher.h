@@ -29,7 +29,7 @@ struct LaunchedRank {
 
 /// Reads the process's environment; not to be called while another thread changes it.
 /// `group`: bootstraps that a job makes at the same time need names that differ, the same name on
-/// all their ranks. Errors: bad-variable, bad-unique-id, no-launcher (nothing says which rank this
+/// all their ranks. Errors: bad-variable, no-launcher (nothing says which rank this
 /// is), no-rendezvous (nothing says where ranks meet). Warns, at rank 0: guessable-secret.
 [[nodiscard]] std::optional<LaunchedRank> read_launch(std::string_view group,
                                                       Diagnostics& diagnostics);

@@ -1,5 +1,6 @@
 #include "runtime/base/blame.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ir/diagnostics/diagnostic_codes.h"
@@ -75,6 +76,13 @@ Blame blame_of(std::string_view code) {
     if (row.name == code) return blame_of(row.area);
   }
   return Blame::internal;
+}
+
+Blame blame_of(const Diagnostics& diagnostics) {
+  const auto& all = diagnostics.all();
+  const auto first =
+      std::ranges::find(all, Severity::error, [](const Diagnostic& d) { return d.severity; });
+  return first == all.end() ? Blame::internal : blame_of(first->code);
 }
 
 }  // namespace mscclc

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "ir/diagnostics/diagnostic.h"
+
 namespace mscclc {
 
 enum class Blame : uint8_t {
@@ -22,5 +24,7 @@ enum class Blame : uint8_t {
 
 /// Of a diagnostic's code.
 Blame blame_of(std::string_view code);
+/// Of the first error; internal if there is none.
+Blame blame_of(const Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -80,8 +80,16 @@ void fill_random(std::span<uint8_t> out) {
 }
 
 std::string error_text(int error) {
-  return fmt::format("{} ({}){}", std::generic_category().message(error), error,
-                     error == EFBIG ? "; the limit is 'ulimit -f'" : "");
+  const char* const limit = error == EFBIG    ? "; the limit is 'ulimit -f'"
+                            : error == EMFILE ? "; the limit is 'ulimit -n'"
+                                              : "";
+  return fmt::format("{} ({}){}", std::generic_category().message(error), error, limit);
+}
+
+bool is_out_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+
+const char* code_of(int error, const char* otherwise) {
+  return is_out_of_descriptors(error) ? "no-descriptors" : otherwise;
 }
 
 }  // namespace mscclc

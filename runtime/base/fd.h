@@ -65,5 +65,9 @@ void fill_random(std::span<uint8_t> out);
 
 /// "Connection refused (111)"; where a limit is the cause, which it is.
 std::string error_text(int error);
+/// Whether a system call failed because this process, or the machine, has no descriptors left.
+bool is_out_of_descriptors(int error);
+/// A diagnostic's code for a system call that failed: no-descriptors, or `otherwise`.
+const char* code_of(int error, const char* otherwise);
 
 }  // namespace mscclc

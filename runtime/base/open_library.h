@@ -2,17 +2,28 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <sys/auxv.h>
 
 #include <string>
 
 namespace mscclc {
 
-/// nullptr, and why.
+/// Linked statically, so without a loader. What it opens gets a C library of its own, in which no
+/// thread can begin: such calls crash.
+inline bool is_static_program() { return ::getauxval(AT_BASE) == 0; }
+
+/// nullptr, and why. A static program opens no library of C++, as these begin threads.
 [[nodiscard]] inline void* open_library(const std::string& file, std::string& why) {
   void* const opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened != nullptr) return opened;
-  const char* const error = ::dlerror();
-  why = error != nullptr ? error : "it cannot be opened";
+  if (opened == nullptr) {
+    const char* const error = ::dlerror();
+    why = error != nullptr ? error : "it cannot be opened";
+    return nullptr;
+  }
+  if (!is_static_program() || ::dlsym(opened, "__gxx_personality_v0") == nullptr) return opened;
+  why = file +
+        ": it is a library of C++, which a program that is linked statically cannot use; one with "
+        "the GPU part is not, nor is one that links libmscclc";
   return nullptr;
 }
 

@@ -741,6 +741,16 @@ static void by_the_environment(void) {
   CHECK(lines > 0);
 }
 
+/* It is a variable's value that is wrong, not an argument of the call. */
+static void by_a_wrong_id(void) {
+  mscclc_comm_t *comm = NULL;
+  const mscclc_config_t config = host();
+  setenv("MSCCLC_ID", "mscclc1/nowhere", 1);
+  CHECK(mscclc_comm_create_env(&comm, "alone", &config) == MSCCLC_INVALID_USAGE);
+  CHECK(strstr(mscclc_last_error(), "MSCCLC_ID: this is not a unique id: it has 2 parts") != NULL);
+  unsetenv("MSCCLC_ID");
+}
+
 /* The other rank does not come: the config says how long the first one waits. */
 static void alone_at_a_store(void) {
   board_t own = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, "", "", 0, 0};
@@ -855,6 +865,7 @@ int main(void) {
   alone_at_a_store();
   alone_at_an_id();
   by_the_environment();
+  by_a_wrong_id();
   threads();
   one_thread();
   return 0;

@@ -1,6 +1,5 @@
 #include "runtime/capi/errors.h"
 
-#include <algorithm>
 #include <array>
 
 #include "runtime/base/blame.h"
@@ -50,13 +49,12 @@ mscclc_result_t fail(mscclc_result_t result, const std::string& text) {
 }
 
 mscclc_result_t fail(const Diagnostics& diagnostics) {
-  const auto& all = diagnostics.all();
-  const auto first = std::find_if(
-      all.begin(), all.end(), [](const Diagnostic& d) { return d.severity == Severity::error; });
-  if (first == all.end()) return fail(MSCCLC_INTERNAL_ERROR, "it does not say why it has failed");
+  if (!diagnostics.has_errors()) {
+    return fail(MSCCLC_INTERNAL_ERROR, "it does not say why it has failed");
+  }
   std::string text = render_text(diagnostics, Sources{});
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  return fail(static_cast<mscclc_result_t>(1 + static_cast<int>(blame_of(first->code))), text);
+  return fail(static_cast<mscclc_result_t>(1 + static_cast<int>(blame_of(diagnostics))), text);
 }
 
 mscclc_result_t refuse(const char* function, const char* what) noexcept {

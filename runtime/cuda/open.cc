@@ -2,6 +2,7 @@
 
 #include "executor/cuda/kernel.h"
 #include "runtime/api/gpu.h"
+#include "runtime/base/per_process.h"
 #include "runtime/cuda/device.h"
 
 namespace mscclc::cuda {
@@ -22,10 +23,9 @@ KernelLauncher interpreter() {
           }};
 }
 
-/// Never destroyed: when the process ends the driver may be gone already.
 ContextKeeper& process_contexts() {
-  static ContextKeeper* const keeper = new ContextKeeper;
-  return *keeper;
+  static PerProcess<ContextKeeper> keeper;
+  return keeper.get();
 }
 
 }  // namespace

@@ -21,9 +21,10 @@ std::optional<std::string> node_name(std::optional<uint32_t> simulated, Diagnost
   std::ifstream(kBoot) >> boot;
   struct stat network {};
   if (boot.empty() || ::stat(kNetwork, &network) != 0) {
-    diagnostics.error("no-node", {},
+    const int error = errno;
+    diagnostics.error(code_of(error, "no-node"), {},
                       fmt::format("cannot tell which machine this is: {} cannot be read ({})",
-                                  boot.empty() ? kBoot : kNetwork, error_text(errno)));
+                                  boot.empty() ? kBoot : kNetwork, error_text(error)));
     return std::nullopt;
   }
   std::string name = fmt::format("{}/{}.{}", boot, network.st_dev, network.st_ino);

@@ -32,14 +32,15 @@ SharedMapping::~SharedMapping() {
 
 std::shared_ptr<SharedMapping> SharedMapping::create(uint64_t bytes, const std::string& what,
                                                      Diagnostics& diagnostics) {
-  const auto refuse = [&](const std::string& why) {
+  const auto refuse = [&](const std::string& why, int error = 0) {
     diagnostics.error(
-        "out-of-memory", {},
+        code_of(error, "out-of-memory"), {},
         fmt::format("cannot allocate {} bytes of shared memory for {}: {}", bytes, what, why));
     return nullptr;
   };
   const auto fail = [&](const char* step) {
-    return refuse(fmt::format("{}: {}", step, error_text(errno)));
+    const int error = errno;
+    return refuse(fmt::format("{}: {}", step, error_text(error)), error);
   };
   // The system gives it, and ends a process that writes to it.
   if (bytes > memory_of_machine()) {

@@ -69,10 +69,9 @@ class Server final : public FdServer {
   std::vector<uint8_t> offer(int fd, const MemoryRange& range, Diagnostics& diagnostics) override {
     Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy.valid()) {
-      const bool none_left = errno == EMFILE || errno == ENFILE;
-      diagnostics.error(none_left ? "no-descriptors" : "fd-offer", {},
-                        fmt::format("cannot offer descriptor {}: {}{}", fd, error_text(errno),
-                                    none_left ? "; 'ulimit -n' raises the limit" : ""));
+      const int error = errno;
+      diagnostics.error(code_of(error, "fd-offer"), {},
+                        fmt::format("cannot offer descriptor {}: {}", fd, error_text(error)));
       return {};
     }
     FdTicket ticket = ticket_;
@@ -149,13 +148,13 @@ class Server final : public FdServer {
 
   void accept_one() {
     Fd socket = accept_client();
-    if (!socket.valid() && spare_.valid() && (errno == EMFILE || errno == ENFILE)) {
+    if (!socket.valid() && spare_.valid() && is_out_of_descriptors(errno)) {
       spare_.reset();
       socket = accept_client();
     }
     if (!socket.valid()) {
       // Without free descriptors the listener stays readable: leave it alone for a moment.
-      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      if (is_out_of_descriptors(errno) || errno == ENOMEM || errno == ENOBUFS) {
         accept_again_ = Clock::now() + kNoDescriptors;
       }
       return;
@@ -182,13 +181,12 @@ std::unique_ptr<FdServer> FdServer::start(Diagnostics& diagnostics) {
   FdTicket ticket;
   fill_random(ticket.socket);
   Fd listener = listen_for_fds(ticket);
-  if (!listener.valid()) {
-    diagnostics.error("fd-server", {}, "cannot serve descriptors: " + error_text(errno));
-    return nullptr;
-  }
-  Fd waker = make_waker();
+  Fd waker;
+  if (listener.valid()) waker = make_waker();
   if (!waker.valid()) {
-    diagnostics.error("fd-server", {}, "cannot serve descriptors: " + error_text(errno));
+    const int error = errno;
+    diagnostics.error(code_of(error, "fd-server"), {},
+                      "cannot serve descriptors: " + error_text(error));
     return nullptr;
   }
   auto server = std::make_unique<Server>(ticket, std::move(listener), std::move(waker));

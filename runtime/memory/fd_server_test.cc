@@ -237,7 +237,7 @@ TEST_CASE("a process without descriptors still serves what it has offered") {
   CHECK(refused.empty());
   CHECK(diagnostics.all().front().code == "no-descriptors");
   CHECK(diagnostics.all().front().message ==
-        "cannot offer descriptor 2: Too many open files (24); 'ulimit -n' raises the limit");
+        "cannot offer descriptor 2: Too many open files (24); the limit is 'ulimit -n'");
   REQUIRE(written == 33);
   CHECK(status == 0);
   CHECK(failure(ticket).empty());

@@ -52,8 +52,6 @@ Fd out_of_descriptors(Diagnostics& diagnostics) {
   return Fd();
 }
 
-bool is_out_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
-
 /// Connects, waiting while the server's backlog is full.
 Fd connect_during(const Wait& wait, const FdTicket& ticket) {
   for (;;) {

@@ -205,6 +205,19 @@ TEST_CASE("errors have the codes that NCCL has for them") {
   CHECK(result_of(Diagnostics()) == ncclInternalError);
 }
 
+TEST_CASE("an error of the machine has the code of what was tried, any other its own") {
+  const auto code = [](const char* error) {
+    Diagnostics diagnostics;
+    diagnostics.error(error, {}, "it fails");
+    return fail(ncclUnhandledCudaError, "a test", diagnostics);
+  };
+  CHECK(code("cuda") == ncclUnhandledCudaError);
+  CHECK(code("what no table has") == ncclUnhandledCudaError);
+  CHECK(code("no-descriptors") == ncclSystemError);
+  CHECK(code("bad-variable") == ncclInvalidUsage);
+  CHECK(code("rank-died") == ncclRemoteError);
+}
+
 TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too [case-24]") {
   const Behind behind(kStandIn, false);
   ::setenv("STAND_IN_STUCK", "1", 1);

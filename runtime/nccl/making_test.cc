@@ -81,6 +81,20 @@ TEST_CASE("a setting that is none is refused") {
   CHECK_THAT(ncclGetLastError(nullptr),
              Catch::Contains("MSCCLC_NCCL_COMM is 'late'; allowed is 'init' or 'lazy'"));
   ::unsetenv("MSCCLC_NCCL_COMM");
+  for (const char* name : {"MSCCLC_TIMEOUT", "MSCCLC_IB_HCA", "MSCCLC_SOCKET_IFNAME", "MSCCLC_ID",
+                           "MSCCLC_IB_QPS", "MSCCLC_CHECK_CALLS", "NCCL_MAX_CTAS"}) {
+    INFO(name);
+    const char* const before = ::getenv(name);
+    const std::string kept = before == nullptr ? "" : before;
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    ::setenv(name, ",", 1);
+    CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains(name));
+    ::setenv(name, kept.c_str(), 1);
+  }
+  ::setenv("MSCCLC_SILENCE", "0", 1);
+  CHECK(ncclGetUniqueId(&id) == ncclInvalidUsage);
+  ::unsetenv("MSCCLC_SILENCE");
 }
 
 TEST_CASE("ranks as threads [case-14]") {
@@ -266,19 +280,27 @@ TEST_CASE("blocking and other communicators in one group [case-62]") {
   CHECK(comms[1] == nullptr);
 }
 
-TEST_CASE("abort does not wait for a peer that never comes [case-24]") {
+TEST_CASE("abort does not wait for a peer, and ends what waits for it [case-24]") {
   const Behind behind(kStandIn, false);
-  ::setenv("MSCCLC_TIMEOUT", "1", 1);  // of the thread that still waits for it
+  const bool has_joined = GENERATE(false, true);
+  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // for ever
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   CallersConfig config(80, 22809);
   config.at(16) = 0;
   ncclComm_t comm = nullptr;
   REQUIRE(ncclCommInitRankConfig(&comm, 2, id, 0, config.get()) == ncclInProgress);
+  while (has_joined && mscclc::testing::threads_named("mscclc-boot") == 0) {
+    std::this_thread::yield();
+  }
   CHECK(ncclCommAbort(comm) == ncclSuccess);
   ncclResult_t state = ncclSuccess;
   CHECK(ncclCommGetAsyncError(comm, &state) == ncclInvalidArgument);
-  mscclc::testing::await_end_of_threads("mscclc-nccl");  // it reads what the next test sets
+  if (has_joined) {  // the peer comes after all
+    mscclc::testing::await_end_of_threads("mscclc-boot");
+    CHECK(ncclCommInitRank(&comm, 2, id, 1) == ncclRemoteError);
+  }
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
 }
 
 TEST_CASE("two communicators of the same ranks [case-25] [case-57]") {
@@ -330,14 +352,20 @@ TEST_CASE("an id that nobody serves is a remote error") {
 TEST_CASE("NCCL_COMM_ID says where ranks meet [case-26]") {
   const Behind behind(kStandIn, false);
   ncclUniqueId wrong;
-  ::setenv("NCCL_COMM_ID", "nowhere", 1);
-  REQUIRE(ncclGetUniqueId(&wrong) == ncclSuccess);
+  for (const char* nowhere : {"nowhere", "nowhere:", ":29500", "nowhere:0", "nowhere:65536",
+                              "nowhere:-1", "nowhere:29500x", "::1:29500", "[]:29500"}) {
+    INFO(nowhere);
+    ::setenv("NCCL_COMM_ID", nowhere, 1);
+    CHECK(ncclGetUniqueId(&wrong) == ncclInvalidArgument);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("host:port"));
+  }
+  std::strcpy(wrong.internal, "NCCL_COMM_ID=nowhere");
   ncclComm_t comm = nullptr;
   CHECK(ncclCommInitRank(&comm, 1, wrong, 0) == ncclInvalidArgument);
-  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("host:port"));
   const int port = 20000 + ::getpid() % 12000;  // below those that the system gives by itself
-  ::setenv("NCCL_COMM_ID", ("127.0.0.1:" + std::to_string(port)).c_str(), 1);
-  {
+  for (const char* host : {"127.0.0.1:", "[::1]:"}) {
+    INFO(host);
+    ::setenv("NCCL_COMM_ID", (host + std::to_string(port)).c_str(), 1);
     Ranks ranks(2);
     CHECK(sum_of(ranks.comms) == 3);
   }

@@ -138,13 +138,13 @@ class HeldLane final : public Lane {
 
 class Zeros final : public Memory {
  public:
-  explicit Zeros(uint64_t bytes) : words_(bytes / sizeof(uint64_t)) {
-    data_ = reinterpret_cast<uint8_t*>(words_.data());
+  explicit Zeros(uint64_t bytes) : slots_(bytes / sizeof(device::PortSlot) + 1) {
+    data_ = reinterpret_cast<uint8_t*>(slots_.data());
     bytes_ = bytes;
   }
 
  private:
-  std::vector<uint64_t> words_;
+  std::vector<device::PortSlot> slots_;  ///< what is to lie there
 };
 
 /// Memory of a peer.

@@ -12,22 +12,10 @@ namespace {
 
 std::atomic<bool> has_warned{false};
 
-void check_id(const std::string& id, Diagnostics& diagnostics) {
-  Diagnostics problems;
-  (void)UniqueId::parse(id, problems);
-  for (Diagnostic d : problems.all()) {
-    d.message = "MSCCLC_ID: " + d.message;
-    diagnostics.add(std::move(d));
-  }
-}
-
 /// Of variables whose values have a form of their own. Their text is right.
 void check_contents(const Environment& environment, Diagnostics& diagnostics) {
   Diagnostics told;  // by check_ours()
-  if (environment.has(Variable::MSCCLC_ID)) {
-    const auto id = environment.text(Variable::MSCCLC_ID, told);
-    if (id) check_id(*id, diagnostics);
-  }
+  if (environment.has(Variable::MSCCLC_ID)) (void)UniqueId::of_variable(environment, diagnostics);
   if (environment.has(Variable::MSCCLC_SOCKET_IFNAME)) {
     const auto names = environment.text(Variable::MSCCLC_SOCKET_IFNAME, told);
     if (names) (void)check_interface_pattern(*names, diagnostics);

@@ -78,10 +78,10 @@ std::string names_of(const std::vector<Interface>& interfaces) {
 std::optional<std::vector<Interface>> list_interfaces(Diagnostics& diagnostics) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
-    const bool too_few = errno == EMFILE || errno == ENFILE;
+    const int error = errno;
     diagnostics.error(
-        too_few ? "no-descriptors" : "no-interface", {},
-        fmt::format("cannot look for this machine's network interfaces: {}", error_text(errno)));
+        code_of(error, "no-interface"), {},
+        fmt::format("cannot look for this machine's network interfaces: {}", error_text(error)));
     return std::nullopt;
   }
   std::vector<Interface> out;

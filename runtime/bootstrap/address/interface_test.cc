@@ -96,7 +96,8 @@ TEST_CASE("a process without descriptors does not say that there is no interface
   REQUIRE(diagnostics.all().size() == 1);
   CHECK(diagnostics.all()[0].code == "no-descriptors");
   CHECK(diagnostics.all()[0].message ==
-        "cannot look for this machine's network interfaces: Too many open files (24)");
+        "cannot look for this machine's network interfaces: Too many open files (24); the limit is "
+        "'ulimit -n'");
 }
 
 TEST_CASE("names are resolved") {

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <vector>
 
+#include "runtime/base/environment.h"
+
 namespace mscclc {
 namespace {
 
@@ -82,6 +84,20 @@ std::optional<UniqueId> UniqueId::parse(std::string_view text, Diagnostics& diag
     return bad(diagnostics, "its last part is not a secret of 32 digits, 0-9 and a-f");
   }
   id.secret = *secret;
+  return id;
+}
+
+std::optional<UniqueId> UniqueId::of_variable(const Environment& environment,
+                                              Diagnostics& diagnostics) {
+  const auto text = environment.text(Variable::MSCCLC_ID, diagnostics);
+  if (!text) return std::nullopt;
+  Diagnostics problems;
+  const auto id = parse(*text, problems);
+  for (Diagnostic d : problems.all()) {
+    d.code = "bad-variable";
+    d.message = "MSCCLC_ID: " + d.message;
+    diagnostics.add(std::move(d));
+  }
   return id;
 }
 

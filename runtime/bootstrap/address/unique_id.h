@@ -19,6 +19,8 @@
 
 namespace mscclc {
 
+class Environment;
+
 /// A key of 128 bits. Known to the ranks of one job.
 using Secret = std::array<uint8_t, 16>;
 
@@ -33,6 +35,10 @@ struct UniqueId {
   /// show the secret.
   [[nodiscard]] static std::optional<UniqueId> parse(std::string_view text,
                                                      Diagnostics& diagnostics);
+  /// MSCCLC_ID, which is set. Errors (bad-variable): it is not allowed, or no id. They do not show
+  /// it.
+  [[nodiscard]] static std::optional<UniqueId> of_variable(const Environment& environment,
+                                                           Diagnostics& diagnostics);
 };
 
 }  // namespace mscclc

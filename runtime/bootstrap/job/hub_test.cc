@@ -437,7 +437,7 @@ TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come
   CHECK(
       wire::read_failure(first.payload())->why ==
       "the process of the bootstrap's hub cannot continue: it has no room for another connection: "
-      "Too many open files (24)");
+      "Too many open files (24); the limit is 'ulimit -n'");
 }
 
 TEST_CASE("a hub needs a descriptor for each rank") {

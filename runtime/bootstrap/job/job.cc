@@ -27,11 +27,13 @@ std::optional<HostedJob> host_job(const HostOptions& options, Diagnostics& diagn
 
 std::unique_ptr<Bootstrap> join_job(const UniqueId& id, uint32_t rank, uint32_t size,
                                     std::chrono::milliseconds timeout, std::shared_ptr<Hub> hub,
-                                    Diagnostics& diagnostics) {
+                                    Diagnostics& diagnostics,
+                                    std::function<bool(Diagnostics&)> gives_up) {
   begin_joining_log();
   Rendezvous where = Rendezvous::of(id);
   where.served = true;
   where.patience = timeout;
+  where.gives_up = std::move(gives_up);
   return logged(join(where, rank, size, timeout, std::move(hub), diagnostics), rank, diagnostics);
 }
 

@@ -164,8 +164,7 @@ class Reader {
   }
 
   bool read_id() {
-    const auto value = text(Variable::MSCCLC_ID);
-    const auto id = value ? UniqueId::parse(*value, diagnostics_) : std::nullopt;
+    const auto id = UniqueId::of_variable(environment_, diagnostics_);
     if (!id) return false;
     launch_.by_id = true;
     launch_.where = Rendezvous::of(*id);

@@ -167,7 +167,7 @@ TEST_CASE("what is missing or wrong") {
     CHECK(error(with(kTorchrun, {{name, "x"}}))
               .starts_with(fmt::format("bad-variable: {} is 'x'", name)));
   }
-  CHECK(error(with(kTorchrun, {{"MSCCLC_ID", "x"}})).starts_with("bad-unique-id: "));
+  CHECK(error(with(kTorchrun, {{"MSCCLC_ID", "x"}})).starts_with("bad-variable: MSCCLC_ID: "));
 }
 
 TEST_CASE("secrets: the same for all ranks of a job, others for other jobs") {

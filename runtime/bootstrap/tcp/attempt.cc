@@ -47,7 +47,7 @@ void Attempt::fail(std::string why) {
 
 void Attempt::fail_with(int error) {
   refused_ = error == ECONNREFUSED;
-  out_of_descriptors_ = error == EMFILE || error == ENFILE;
+  out_of_descriptors_ = is_out_of_descriptors(error);
   fail(error_text(error));
 }
 

@@ -204,7 +204,7 @@ class EpollHub final : public Hub {
       const Listener& listener = listeners_[i];
       Fd socket(::accept4(listener.socket.get(), raw, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.valid()) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        if (is_out_of_descriptors(errno) || errno == ENOMEM || errno == ENOBUFS) {
           make_room(error_text(errno));
         }
         return;
@@ -548,7 +548,9 @@ std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnost
   if (listeners.empty()) return nullptr;
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC)), waker = make_waker();
   if (!epoll.valid() || !waker.valid()) {
-    diagnostics.error("cannot-listen", {}, "the bootstrap cannot start: " + error_text(errno));
+    const int error = errno;
+    diagnostics.error(code_of(error, "cannot-listen"), {},
+                      "the bootstrap cannot start: " + error_text(error));
     return nullptr;
   }
   auto hub =

@@ -16,10 +16,12 @@ namespace {
 struct Tried {
   std::string text;
   bool warn = false;  ///< somebody else has a place that ranks try first
+  int error = 0;      ///< of the last
 
   void add(const std::string& where) {
-    warn |= errno == EADDRINUSE;
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", where, error_text(errno));
+    error = errno;
+    warn |= error == EADDRINUSE;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", where, error_text(error));
   }
 };
 
@@ -60,7 +62,8 @@ std::vector<Listener> open_listeners(const HubOptions& options, Diagnostics& dia
   std::vector<Listener> listeners;
   const auto add = [&](std::optional<Listener> listener, const Tried& tried) {
     if (!listener) {
-      diagnostics.error("cannot-listen", {}, "the bootstrap cannot listen at " + tried.text);
+      diagnostics.error(code_of(tried.error, "cannot-listen"), {},
+                        "the bootstrap cannot listen at " + tried.text);
       return false;
     }
     if (tried.warn) {

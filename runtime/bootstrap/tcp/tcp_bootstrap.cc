@@ -112,7 +112,10 @@ class SocketBootstrap final : public Bootstrap {
     std::unique_lock lock(mutex_);
     const auto over = [this] { return failure_ || ready_; };
     while (gives_up && !changed_.wait_for(lock, kAskAgain, over)) {
-      if (gives_up(diagnostics)) return false;
+      if (!gives_up(diagnostics)) continue;
+      lock.unlock();
+      fail(diagnostics.all().back().message);
+      return false;
     }
     return wait(
         lock, "the bootstrap", [this] { return ready_; }, diagnostics);

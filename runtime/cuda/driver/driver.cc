@@ -4,6 +4,8 @@
 
 #include <mutex>
 
+#include "runtime/base/per_process.h"
+
 namespace mscclc::cuda {
 namespace {
 
@@ -53,6 +55,30 @@ bool fill(void* library, Driver& driver, Diagnostics& diagnostics) {
   return true;
 }
 
+/// The driver says of a child of fork() whose parent has used it that it is not initialised, and
+/// never will be.
+bool initialise(const Driver& driver, Diagnostics& diagnostics) {
+  const abi::Result result = driver.Init(0);
+  if (result == abi::kNotInitialized) {
+    diagnostics
+        .error("after-fork", {},
+               "this process was forked by one that uses CUDA, whose driver then does not work "
+               "here: " +
+                   text_of(driver, result))
+        .notes.push_back({"fork before the parent uses a GPU, or begin the child anew (Python: "
+                          "multiprocessing.set_start_method('spawn'))"});
+    return false;
+  }
+  return succeeded(driver, result, "initialise the CUDA driver", diagnostics);
+}
+
+/// Never unloaded: memory may be freed by destructors that run when the process ends.
+struct DriverOfProcess {
+  std::mutex mutex;
+  Driver driver;
+  bool loaded = false;
+};
+
 }  // namespace
 
 bool Driver::has_multicast() const {
@@ -65,19 +91,17 @@ bool Driver::has_green_contexts() const {
 }
 
 const Driver* load_driver(Diagnostics& diagnostics) {
-  // Never unloaded: memory may be freed by destructors that run when the process ends.
-  static std::mutex mutex;
-  static Driver driver;
-  static bool loaded = false;
-  const std::lock_guard lock(mutex);
-  if (loaded) return &driver;
+  static PerProcess<DriverOfProcess> of_process;
+  DriverOfProcess& here = of_process.get();
+  const std::lock_guard lock(here.mutex);
+  if (here.loaded) return &here.driver;
   void* library = open_library(diagnostics);
-  if (library == nullptr || !fill(library, driver, diagnostics) ||
-      !succeeded(driver, driver.Init(0), "initialise the CUDA driver", diagnostics)) {
+  if (library == nullptr || !fill(library, here.driver, diagnostics) ||
+      !initialise(here.driver, diagnostics)) {
     return nullptr;
   }
-  loaded = true;
-  return &driver;
+  here.loaded = true;
+  return &here.driver;
 }
 
 std::string text_of(const Driver& driver, abi::Result result) {

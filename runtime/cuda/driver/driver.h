@@ -22,7 +22,8 @@ struct Driver {
 };
 
 /// The driver of this machine, loaded and initialised at the first call; stays loaded. nullptr:
-/// reported (no-cuda-driver, cuda-driver-too-old, cuda).
+/// reported (no-cuda-driver, cuda-driver-too-old, after-fork, cuda). A child of fork() loads its
+/// own.
 [[nodiscard]] const Driver* load_driver(Diagnostics& diagnostics);
 
 /// "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".

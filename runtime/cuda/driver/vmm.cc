@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/per_process.h"
+
 namespace mscclc::cuda {
 namespace {
 
-/// Never destroyed: memory may be freed by destructors that run when the process ends.
 std::mutex& allocations() {
-  static std::mutex* const mutex = new std::mutex;
-  return *mutex;
+  static PerProcess<std::mutex> mutex;
+  return mutex.get();
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // What the fake driver knows: memory, handles, mappings, contexts and streams. Private to it.
 #pragma once
 
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <thread>
 
 #include "runtime/cuda/fake/fake_driver.h"
@@ -119,6 +121,12 @@ struct FakeDriver::ModuleEntry {
   std::map<std::string, abi::Function> kernels;
 };
 
+/// Pinned host memory.
+struct FreeBytes {
+  void operator()(uint8_t* bytes) const { std::free(bytes); }
+};
+using PinnedBytes = std::unique_ptr<uint8_t, FreeBytes>;
+
 struct FakeDriver::Process {
   int id = 0;
   std::map<abi::Handle, HandleEntry> handles;
@@ -126,7 +134,7 @@ struct FakeDriver::Process {
   std::map<abi::Address, MappingEntry> mappings;
   std::map<abi::Address, PlainEntry> plain;
   std::map<abi::Address, IpcEntry> ipc;
-  std::map<void*, std::pair<uint64_t, std::unique_ptr<uint64_t[]>>> host;
+  std::map<void*, std::pair<uint64_t, PinnedBytes>> host;
   std::map<int, int> contexts;                ///< device: how often it is retained
   std::set<std::pair<int, int>> peers;        ///< device, whose memory it may use
   std::set<std::pair<uintptr_t, int>> pools;  ///< pool, device that may use it

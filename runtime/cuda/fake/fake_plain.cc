@@ -86,10 +86,11 @@ abi::Result FakeDriver::MemHostAlloc(void** address, size_t bytes, unsigned flag
   if (flags != (abi::kHostPortable | abi::kHostDeviceMap)) {
     return misuse("pins host memory that other GPUs do not see", abi::kInvalidValue);
   }
-  auto words = std::make_unique<uint64_t[]>((bytes + 7) / 8);
-  std::memset(words.get(), 0xa5, (bytes + 7) / 8 * 8);
-  *address = words.get();
-  process().host[*address] = {bytes, std::move(words)};
+  constexpr size_t kAlignment = 256;  // as cudaMalloc's
+  if (::posix_memalign(address, kAlignment, bytes) != 0) return abi::kOutOfMemory;
+  PinnedBytes pinned(static_cast<uint8_t*>(*address));
+  std::memset(*address, 0xa5, bytes);
+  process().host[*address] = {bytes, std::move(pinned)};
   return abi::kSuccess;
 }
 

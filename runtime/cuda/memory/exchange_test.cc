@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/driver/stream.h"
 #include "runtime/cuda/fake/test_world.h"
+#include "runtime/testing/processes.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -282,6 +283,24 @@ TEST_CASE("cuda: cudaMalloc's memory is shared by legacy handles, from its base 
     }
     world.check_clean();
   }
+}
+
+TEST_CASE("cuda: a child of fork() that ends with its parent's memory frees nothing") {
+  World world({.mappings = false});
+  {
+    const auto device = world.open(0, 0);
+    Diagnostics diagnostics;
+    auto memory = device->allocate(100, "scratch", diagnostics);
+    REQUIRE(memory != nullptr);
+    const uint64_t before = world.fake.calls("MemFree");
+    testing::Processes processes;
+    processes.start([&] {
+      memory.reset();
+      return world.fake.calls("MemFree") == before ? 0 : 1;
+    });
+    CHECK(processes.wait(0, std::chrono::minutes(5)) == 0);
+  }
+  world.check_clean();
 }
 
 TEST_CASE("cuda: one legacy handle may be opened several times") {

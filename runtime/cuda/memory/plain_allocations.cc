@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <iterator>
 
+#include "runtime/base/per_process.h"
+
 namespace mscclc::cuda {
 namespace {
 
@@ -27,8 +29,8 @@ bool PlainAllocations::Pipe::is_held() const {
 }
 
 PlainAllocations& PlainAllocations::of_process() {
-  static PlainAllocations* const all = new PlainAllocations;  // memory may be freed at exit
-  return *all;
+  static PerProcess<PlainAllocations> all;
+  return all.get();
 }
 
 void PlainAllocations::add(abi::Address base) {
@@ -61,6 +63,7 @@ void PlainAllocations::remove(const SharedContext& context, abi::Address base) {
   {
     const std::lock_guard lock(mutex_);
     auto entry = all_.extract(base);
+    if (entry.empty()) return;  // of this process's parent
     Pipe pipe = std::move(entry.mapped());
     pipe.write.reset();
     left_.push_back({context, base, std::move(pipe)});

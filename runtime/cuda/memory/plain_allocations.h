@@ -24,7 +24,8 @@ class PlainAllocations {
   bool has(abi::Address base) const;
   /// For a process that maps it. Invalid: reported.
   Fd hold(abi::Address base, Diagnostics& diagnostics);
-  /// Its owner needs it no more: it goes, now or when nothing holds it.
+  /// Its owner needs it no more: it goes, now or when nothing holds it. Nothing where a child of
+  /// fork() ends with what its parent has.
   void remove(const SharedContext& context, abi::Address base);
   /// Frees what is held no more, of a context: when a holder here has let go. Holders in other
   /// processes are noticed when memory of the context is removed the next time.

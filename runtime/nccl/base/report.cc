@@ -121,6 +121,12 @@ void open_output(const std::string& file) {
                         mscclc::quoted(file), why));
 }
 
+std::string text_of(std::string_view what, const Diagnostics& diagnostics) {
+  std::string text = render_text(diagnostics, Sources{});
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return fmt::format("{}: {}", what, text);
+}
+
 }  // namespace
 
 void read_debug_settings() {
@@ -169,18 +175,8 @@ ncclResult_t fail(ncclResult_t code, std::string_view text) {
   return code;
 }
 
-ncclResult_t fail(ncclResult_t code, std::string_view what, const Diagnostics& diagnostics) {
-  std::string text = render_text(diagnostics, Sources{});
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return fail(code, fmt::format("{}: {}", what, text));
-}
-
 ncclResult_t result_of(const Diagnostics& diagnostics) {
-  const auto& all = diagnostics.all();
-  const auto first = std::find_if(
-      all.begin(), all.end(), [](const Diagnostic& d) { return d.severity == Severity::error; });
-  if (first == all.end()) return ncclInternalError;
-  switch (blame_of(first->code)) {
+  switch (blame_of(diagnostics)) {
     case Blame::argument:
       return ncclInvalidArgument;
     case Blame::usage:
@@ -201,7 +197,13 @@ ncclResult_t result_of(const Diagnostics& diagnostics) {
 }
 
 ncclResult_t fail(std::string_view what, const Diagnostics& diagnostics) {
-  return fail(result_of(diagnostics), what, diagnostics);
+  return fail(result_of(diagnostics), text_of(what, diagnostics));
+}
+
+ncclResult_t fail(ncclResult_t otherwise, std::string_view what, const Diagnostics& diagnostics) {
+  const Blame blame = blame_of(diagnostics);
+  const bool says_more = blame != Blame::system && blame != Blame::internal;
+  return fail(says_more ? result_of(diagnostics) : otherwise, text_of(what, diagnostics));
 }
 
 void warn_of_setting(const std::string& text) {

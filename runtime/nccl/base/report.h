@@ -31,11 +31,11 @@ void announce_version(int version);
 
 /// Remembers a text for ncclGetLastError(), writes it as a WARN line, and returns the code.
 [[nodiscard]] ncclResult_t fail(ncclResult_t code, std::string_view text);
-/// The same with the errors of `diagnostics`.
-[[nodiscard]] ncclResult_t fail(ncclResult_t code, std::string_view what,
-                                const Diagnostics& diagnostics);
-/// The same with the code that stands for the first of them.
+/// The same with the errors of `diagnostics`, and with the code that stands for the first of them.
 [[nodiscard]] ncclResult_t fail(std::string_view what, const Diagnostics& diagnostics);
+/// The same with `otherwise` where the first error says only that the machine has failed.
+[[nodiscard]] ncclResult_t fail(ncclResult_t otherwise, std::string_view what,
+                                const Diagnostics& diagnostics);
 /// NCCL's code for the first error; ncclInternalError if there is none.
 ncclResult_t result_of(const Diagnostics& diagnostics);
 /// Writes a WARN line, once a process for each text, whatever NCCL_DEBUG says: a setting has no

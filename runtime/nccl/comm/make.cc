@@ -170,25 +170,17 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   const ncclResult_t checked = check_environment(environment);
   if (checked != ncclSuccess) return checked;
   Diagnostics diagnostics;
-  const auto failed = [&](ncclResult_t code, const char* what) {  // or a peer is to blame
-    const bool peer = result_of(diagnostics) == ncclRemoteError;
-    return fail(peer ? ncclRemoteError : code, what, diagnostics);
-  };
   comm.device = open_device(comm.ordinal, diagnostics);
   if (comm.device == nullptr || !comm.device->bind_thread(diagnostics)) {
-    return failed(ncclUnhandledCudaError, "cannot open the device");
+    return fail(ncclUnhandledCudaError, "cannot open the device", diagnostics);
   }
   std::unique_ptr<Bootstrap> bootstrap = meet(diagnostics);
-  if (bootstrap == nullptr) {
-    const ncclResult_t found = result_of(diagnostics);  // an argument is the id of ncclCommGrow()
-    const bool own = found == ncclInvalidArgument || found == ncclSystemError;
-    return failed(own ? found : ncclRemoteError, "the ranks do not meet");
-  }
+  if (bootstrap == nullptr) return fail(ncclSystemError, "the ranks do not meet", diagnostics);
   const ncclResult_t agreed = exchange_facts(comm, *bootstrap, environment);
   if (agreed != ncclSuccess) return agreed;
   comm.communicator = Communicator::create(std::move(bootstrap), comm.device, {}, diagnostics);
   if (comm.communicator == nullptr) {
-    return failed(ncclSystemError, "cannot make a communicator");
+    return fail(ncclSystemError, "cannot make a communicator", diagnostics);
   }
   comm.on_host = comm.device->name() == "host";
   comm.requires_plans =
@@ -197,17 +189,18 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
       environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics).value_or(0) == 1;
   if (comm.on_host) {
     comm.null_stream = comm.device->create_stream(diagnostics);
-    if (comm.null_stream == nullptr) return failed(ncclSystemError, "cannot make a stream");
+    if (comm.null_stream == nullptr)
+      return fail(ncclSystemError, "cannot make a stream", diagnostics);
   }
   const bool ordered = comm.facts.orders_replays && !comm.facts.wants_real;
   comm.order =
       comm.device->chain_streams(ordered ? Replays::ordered : Replays::ignored, diagnostics);
-  if (comm.order == nullptr) return failed(ncclSystemError, "cannot order streams");
+  if (comm.order == nullptr) return fail(ncclSystemError, "cannot order streams", diagnostics);
   if (!comm.facts.wants_real) {
     const CollectivesOptions options{.most_blocks = comm.facts.most_blocks, .chain = comm.order};
     comm.plans = make_plan_calls(*comm.communicator, options, diagnostics);
   }
-  if (diagnostics.has_errors()) return failed(ncclSystemError, "cannot read the plans");
+  if (diagnostics.has_errors()) return fail(ncclSystemError, "cannot read the plans", diagnostics);
   // NVIDIA's messages are faster (docs/nccl.md), so plans have them only where its communicator
   // need not be there. Two ranks of one machine meet without the others.
   const bool by_plans = !comm.facts.has_real || comm.facts.lazy;

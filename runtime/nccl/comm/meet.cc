@@ -57,7 +57,7 @@ std::optional<LaunchedRank> launched(uint32_t rank, uint32_t ranks, Diagnostics&
   return made;
 }
 
-/// "host:port".
+/// "host:port"; an IPv6 address as host stands in brackets.
 struct Place {
   std::string_view host;
   uint16_t port = 0;
@@ -70,17 +70,31 @@ std::optional<Place> read_place(std::string_view text, Diagnostics& diagnostics)
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), place.port);
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  if (whole && !place.host.empty()) return place;
-  diagnostics.error("bad-variable", {},
-                    fmt::format("NCCL_COMM_ID is {}; allowed is host:port", mscclc::quoted(text)));
+  const bool bracketed = place.host.starts_with('[') && place.host.ends_with(']');
+  if (bracketed) place.host = place.host.substr(1, place.host.size() - 2);
+  const bool one_host = bracketed || place.host.find(':') == place.host.npos;
+  if (whole && place.port != 0 && one_host && !place.host.empty()) return place;
+  diagnostics.error("bad-unique-id", {},
+                    fmt::format("NCCL_COMM_ID is {}; allowed is host:port, with brackets around an "
+                                "IPv6 address",
+                                mscclc::quoted(text)));
   return std::nullopt;
 }
 
-std::unique_ptr<Bootstrap> meet_at(std::string_view text, uint32_t rank, uint32_t ranks,
+/// Whether the communicator is aborted while its ranks meet.
+std::function<bool(Diagnostics&)> once_aborted(const Comm& made) {
+  return [&made](Diagnostics& why) {
+    if (made.stage != Stage::aborted) return false;
+    why.error("aborted", {}, "the communicator was aborted while it was made");
+    return true;
+  };
+}
+
+std::unique_ptr<Bootstrap> meet_at(std::string_view text, const Comm& made,
                                    Diagnostics& diagnostics) {
   const auto place = read_place(text, diagnostics);
   if (!place) return nullptr;
-  auto rank_there = launched(rank, ranks, diagnostics);
+  auto rank_there = launched(made.rank, made.ranks, diagnostics);
   if (!rank_there) return nullptr;
   Diagnostics ignored;
   const std::string secret =
@@ -88,6 +102,7 @@ std::unique_ptr<Bootstrap> meet_at(std::string_view text, uint32_t rank, uint32_
   rank_there->where.host = place->host;
   rank_there->where.ports = {place->port};
   rank_there->where.secret = stretch(secret + std::string(text));
+  rank_there->where.gives_up = once_aborted(made);
   return make_bootstrap(*rank_there, diagnostics);
 }
 
@@ -123,7 +138,8 @@ bool make_id(ncclUniqueId& id, Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
   if (environment.has(Variable::NCCL_COMM_ID)) {
     const auto place = environment.text(Variable::NCCL_COMM_ID, diagnostics);
-    return place && write_text(std::string(kByEnvironment) + *place, id, diagnostics);
+    return place && read_place(*place, diagnostics) &&
+           write_text(std::string(kByEnvironment) + *place, id, diagnostics);
   }
   const auto options = read_host_options(diagnostics);
   if (!options) return false;
@@ -140,16 +156,17 @@ bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics) {
   return read_place(std::string_view(text).substr(kByEnvironment.size()), diagnostics).has_value();
 }
 
-std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, uint32_t rank, uint32_t ranks,
+std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, const Comm& made,
                                       Diagnostics& diagnostics) {
   const std::string text = text_of(id);
   if (text.starts_with(kByEnvironment)) {
-    return meet_at(std::string_view(text).substr(kByEnvironment.size()), rank, ranks, diagnostics);
+    return meet_at(std::string_view(text).substr(kByEnvironment.size()), made, diagnostics);
   }
   const auto parsed = UniqueId::parse(text, diagnostics);
   const auto options = parsed ? read_host_options(diagnostics) : std::nullopt;
   if (!options) return nullptr;
-  return join_job(*parsed, rank, ranks, options->timeout, own_hub(*parsed), diagnostics);
+  return join_job(*parsed, made.rank, made.ranks, options->timeout, own_hub(*parsed), diagnostics,
+                  once_aborted(made));
 }
 
 bool find_family(Bootstrap& parent, int color, int key, Family& family, Diagnostics& diagnostics) {
@@ -175,7 +192,7 @@ bool find_family(Bootstrap& parent, int color, int key, Family& family, Diagnost
   return true;
 }
 
-std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
+std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family, const Comm& child,
                                         Diagnostics& diagnostics) {
   ncclUniqueId own{};
   std::vector<uint8_t> sent;
@@ -192,7 +209,7 @@ std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
     return nullptr;
   }
   std::memcpy(&id, said.data(), sizeof id);
-  return meet_by_id(id, family.rank, static_cast<uint32_t>(family.ranks.size()), diagnostics);
+  return meet_by_id(id, child, diagnostics);
 }
 
 std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,

@@ -16,12 +16,13 @@ namespace mscclc::nccl {
 [[nodiscard]] bool make_id(ncclUniqueId& id, Diagnostics& diagnostics);
 
 /// Whether ranks could meet by it at all: it is made like those of make_id(). Local. False:
-/// reported (bad-unique-id, or bad-variable for what NCCL_COMM_ID was).
+/// reported (bad-unique-id, also of what NCCL_COMM_ID was).
 [[nodiscard]] bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics);
 
-/// Collective, of `ranks` ranks with the same id. nullptr: reported.
-[[nodiscard]] std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, uint32_t rank,
-                                                    uint32_t ranks, Diagnostics& diagnostics);
+/// Collective, of the ranks of `made`, with the same id. It ends when `made` is aborted. nullptr:
+/// reported.
+[[nodiscard]] std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, const Comm& made,
+                                                    Diagnostics& diagnostics);
 
 /// The ranks of `parent` that make a child together, and which of them this one is.
 struct Family {
@@ -34,10 +35,10 @@ struct Family {
 [[nodiscard]] bool find_family(Bootstrap& parent, int color, int key, Family& family,
                                Diagnostics& diagnostics);
 
-/// Collective over the parent: a bootstrap for each family. nullptr: reported, or the family is
-/// empty.
+/// Collective over the parent: a bootstrap for each family, for its communicator `child`. nullptr:
+/// reported, or the family is empty.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
-                                                      Diagnostics& diagnostics);
+                                                      const Comm& child, Diagnostics& diagnostics);
 
 /// Collective over the family alone, whatever has become of the other ranks and of the parent's
 /// bootstrap. `number`: of such meetings of the family, the same on all. Errors: those of

@@ -87,14 +87,15 @@ ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const 
   }
   Diagnostics diagnostics;
   if (!check_id(id, diagnostics)) {
-    return Group::of_thread().fail_with(fail(ncclInvalidArgument, function, diagnostics));
+    return Group::of_thread().fail_with(fail(function, diagnostics));
   }
   const auto r = static_cast<uint32_t>(rank), n = static_cast<uint32_t>(ranks);
   CommPointer made = new_comm(r, n, current_ordinal(), *settings, comm);
   if (made == nullptr) return fail(ncclSystemError, "there are no handles left");
+  const Comm& its = *made;
   return begin_making(
       std::move(made),
-      [id, r, n](Diagnostics& diagnostics) { return meet_by_id(id, r, n, diagnostics); }, comm);
+      [id, &its](Diagnostics& diagnostics) { return meet_by_id(id, its, diagnostics); }, comm);
 }
 
 /// The devices of ncclCommInitAll(). Empty: reported.
@@ -282,7 +283,7 @@ ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
       return std::unique_ptr<Bootstrap>();
     }
     take_place(child, family);
-    return meet_through(*all, family, diagnostics);
+    return meet_through(*all, family, child, diagnostics);
   };
   return begin_child({parent, meet}, *settings, made, color != kNcclSplitNoColor);
 }
@@ -351,7 +352,7 @@ ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int ra
         share_id(old.communicator->bootstrap(), given ? &*given : nullptr, diagnostics);
     child.rank = old.rank;
     child.ranks = n;
-    return shared ? meet_by_id(*shared, old.rank, n, diagnostics) : std::unique_ptr<Bootstrap>();
+    return shared ? meet_by_id(*shared, child, diagnostics) : std::unique_ptr<Bootstrap>();
   };
   return begin_child({parent, meet}, *settings, made, true);
 }

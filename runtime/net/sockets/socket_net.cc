@@ -23,8 +23,10 @@ constexpr int kAcceptAtOnce = 16;
 constexpr std::chrono::milliseconds kFarewell{1000};
 constexpr size_t kDropAtOnce = 64 << 10;
 
-bool refuse_net(Diagnostics& diagnostics, const std::string& why) {
-  diagnostics.error("lane-failed", {}, why);
+bool refuse_net(Diagnostics& diagnostics, const std::string& what) {
+  const int error = errno;
+  diagnostics.error(code_of(error, "lane-failed"), {},
+                    fmt::format("{}: {}", what, error_text(error)));
   return false;
 }
 
@@ -90,16 +92,14 @@ bool SocketNet::listen(Diagnostics& diagnostics) {
   if (listener_.valid())
     timer_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer_.valid()) {
-    return refuse_net(diagnostics,
-                      fmt::format("cannot listen at {} for lanes of other machines: {}",
-                                  address_.host(), error_text(errno)));
+    return refuse_net(diagnostics, fmt::format("cannot listen at {} for lanes of other machines",
+                                               address_.host()));
   }
   address_.set_port(local_port(listener_));
   const auto held = reactor_->hold();
   listening_ = reactor_->add(listener_, EPOLLIN, [this](uint32_t) { accept_some(); });
   const auto ticking = reactor_->add(timer_, EPOLLIN, [this](uint32_t) { tick(); });
-  return (listening_ != 0 && ticking != 0) ||
-         refuse_net(diagnostics, fmt::format("cannot wait for sockets: {}", error_text(errno)));
+  return (listening_ != 0 && ticking != 0) || refuse_net(diagnostics, "cannot wait for sockets");
 }
 
 // The reactor's thread uses all of this until it has ended, the pointer to the reactor, too: that

@@ -22,8 +22,9 @@ std::unique_ptr<Reactor> Reactor::start(std::chrono::microseconds awake, const B
   event.data.u64 = kWaker;
   if (!reactor->waker_.valid() ||
       ::epoll_ctl(reactor->epoll_.get(), EPOLL_CTL_ADD, reactor->waker_.get(), &event) != 0) {
-    diagnostics.error("lane-failed", {},
-                      fmt::format("cannot wait for sockets: {}", error_text(errno)));
+    const int error = errno;
+    diagnostics.error(code_of(error, "lane-failed"), {},
+                      fmt::format("cannot wait for sockets: {}", error_text(error)));
     return nullptr;
   }
   reactor->thread_ = begin_lane_thread(
