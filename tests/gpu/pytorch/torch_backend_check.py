@@ -1,13 +1,13 @@
 """The backend of torch.distributed on GPUs, beside torch's NCCL backend in the same processes.
 
-    python3 tests/gpu/pytorch/torch_backend_check.py [--ranks N] [--times] [CHECK…]
+    python3 tests/gpu/pytorch/torch_backend_check.py [--ranks N] [--times] [--timeout SECONDS] [CHECK…]
 
 Starts N processes (default: as many as GPUs), a GPU each. Every collective is compared with NCCL's
 result: types, sizes, strides, reductions, asynchronous and not, groups, messages, coalesced calls,
 CUDA graphs that are replayed with new data, a training step with DDP and with FSDP2 against a model
 that is not sharded. --times also prints what a call costs the host and the GPU with each backend. The
-last line says how many checks passed and failed. What still runs after DUMP_AFTER seconds (90) says where
-it is. PYTORCH_ALLOC_CONF=expandable_segments:True, or backend:cudaMallocAsync, runs all with memory
+last line says how many checks passed and failed. Calls have --timeout seconds (60). What still runs after
+DUMP_AFTER seconds (90) says where it is. PYTORCH_ALLOC_CONF=expandable_segments:True, or backend:cudaMallocAsync, runs all with memory
 that other processes cannot map as a whole, or at all.
 """
 
@@ -35,10 +35,10 @@ COUNTS = [0, 1, 7, 1000, 65536 + 3, 1 << 20]
 class Ranks:
     """This rank, its group of backend mscclc, and one of NCCL."""
 
-    def __init__(self, rank, size):
+    def __init__(self, rank, size, timeout):
         self.rank, self.size = rank, size
-        self.ours = dist.new_group(backend="mscclc")
-        self.nccl = dist.new_group(backend="nccl")
+        self.ours = dist.new_group(backend="mscclc", timeout=timeout)
+        self.nccl = dist.new_group(backend="nccl", timeout=timeout)
 
     def data(self, count, dtype, seed=0):
         """Small whole numbers: sums are exact in every type."""
@@ -262,7 +262,7 @@ def crossing_first_in_a_graph(ranks):
 
 def coalesced(ranks):
     data = [torch.full((i + 1,), float(ranks.rank + 1), device="cuda") for i in range(4)]
-    with dist._coalescing_manager(group=ranks.ours, device=torch.device("cuda", ranks.rank)):
+    with dist._coalescing_manager(group=ranks.ours, device=torch.device("cuda", torch.cuda.current_device())):
         for one in data:
             dist.all_reduce(one, group=ranks.ours)
     for i, one in enumerate(data):
@@ -386,9 +386,9 @@ def times(ranks):
             print("; ".join(line), flush=True)
 
 
-def run(rank, size, folder, with_times, names, results):
+def run(rank, given, folder, results):
     faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER", 90)), repeat=True)
-    gpus = torch.cuda.device_count()
+    gpus, size = torch.cuda.device_count(), given.ranks
     if gpus < size:  # ranks share GPUs, under MPS; NCCL takes them for ranks of several machines
         os.environ["NCCL_HOSTID"] = f"rank {rank}"
     torch.cuda.set_device(rank % gpus)
@@ -396,12 +396,14 @@ def run(rank, size, folder, with_times, names, results):
         "nccl", init_method=f"file://{folder}/store", rank=rank, world_size=size,
         device_id=torch.device("cuda", rank % gpus),
     )  # fmt: skip
-    ranks = Ranks(rank, size)
+    ranks = Ranks(rank, size, timedelta(seconds=given.timeout))
     passed = failed = 0
     for check in CHECKS:
-        if names and check.__name__ not in names:
+        if given.checks and check.__name__ not in given.checks:
             continue
         start = time.perf_counter()
+        if rank == 0:
+            print(f"{check.__name__} …", flush=True)
         try:
             check(ranks)
             torch.cuda.synchronize()
@@ -410,8 +412,8 @@ def run(rank, size, folder, with_times, names, results):
             failed += 1
             print(f"rank {rank}: {check.__name__} failed\n{traceback.format_exc()}", flush=True)
         if rank == 0:
-            print(f"{check.__name__}: {time.perf_counter() - start:.1f} s", flush=True)
-    if with_times:
+            print(f"  {time.perf_counter() - start:.1f} s", flush=True)
+    if given.times:
         times(ranks)
     results.put((passed, failed))
     dist.destroy_process_group()
@@ -422,11 +424,12 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--ranks", type=int, default=torch.cuda.device_count())
     options.add_argument("--times", action="store_true")
+    options.add_argument("--timeout", type=float, default=60)
     options.add_argument("checks", nargs="*", help="default: all")
     given = options.parse_args()
     results = mp.get_context("spawn").SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(run, (given.ranks, folder, given.times, given.checks, results), nprocs=given.ranks)
+        mp.spawn(run, (given, folder, results), nprocs=given.ranks)
     counts = [results.get() for _ in range(given.ranks)]
     print(f"{sum(c[0] for c in counts)} passed, {sum(c[1] for c in counts)} failed")
     raise SystemExit(any(c[1] for c in counts))
