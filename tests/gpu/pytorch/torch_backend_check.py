@@ -14,6 +14,7 @@ that other processes cannot map as a whole, or at all.
 import argparse
 import contextlib
 import faulthandler
+import gc
 import os
 import tempfile
 import time
@@ -350,9 +351,90 @@ def fully_sharded(ranks):
         torch.testing.assert_close(found.full_tensor(), wanted)
 
 
+def graphs_of_many_sizes(ranks):
+    """As inference engines do: a model in pieces, captured for each batch size in one pool of memory, with the
+    collectives as custom ops between. Capturing all again takes no more memory, and replays come in any order."""
+    name, n = ranks.ours.group_name, ranks.size
+    torch.manual_seed(0)
+    first, second = torch.nn.Linear(64, 64).cuda(), torch.nn.Linear(64, 64).cuda()
+
+    def model(x):
+        x = torch.ops.mscclc.all_reduce(first(x).relu(), "sum", name)
+        return torch.ops.mscclc.all_reduce(second(x), "avg", name)
+
+    def capture_all():
+        pool, graphs = None, {}
+        for size in range(240, 0, -8):
+            inputs = torch.zeros(size, 64, device="cuda")
+            model(inputs)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=pool):
+                outputs = model(inputs)
+            pool = pool or graph.pool()
+            graphs[size] = graph, inputs, outputs
+        return graphs
+
+    taken = []
+    with torch.no_grad():
+        for _ in range(4):
+            graphs = capture_all()
+            for size in (8, 240, 120, 8):
+                graph, inputs, outputs = graphs[size]
+                inputs.copy_(torch.arange(64.0).expand(size, 64) / 64)
+                graph.replay()
+                wanted = second(n * first(inputs).relu())
+                torch.testing.assert_close(outputs, wanted, rtol=1e-4, atol=1e-4)
+            torch.cuda.synchronize()
+            del graphs, graph, inputs, outputs, wanted
+            gc.collect()
+            torch.cuda.empty_cache()
+            dist.barrier(ranks.nccl)
+            torch.cuda.synchronize()
+            taken.append(torch.cuda.mem_get_info()[0])
+            dist.barrier(ranks.nccl)
+    # What grows with each round is a leak.
+    assert taken[1] - taken[3] < 4 << 20, f"free memory after each round: {taken}"
+
+
+def both_backends_in_one_loop(ranks):
+    """DDP over NCCL, whose model calls ops of ours, and whose loss is averaged by ours."""
+    name = ranks.ours.group_name
+
+    class Mixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = _model()
+
+        def forward(self, x):
+            return torch.ops.mscclc.all_reduce(self.layers(x), "sum", name)
+
+    def steps(wrap):
+        model = wrap(Mixed())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses = []
+        for step in range(3):
+            optimizer.zero_grad()
+            loss = _loss(model, step, ranks.rank)
+            loss.backward()
+            optimizer.step()
+            mean = loss.detach().clone()
+            dist.all_reduce(mean, dist.ReduceOp.AVG, group=ranks.ours)
+            losses.append(mean)
+        return [*losses, *model.parameters()]
+
+    ddp = torch.nn.parallel.DistributedDataParallel
+    found = steps(lambda model: ddp(model, process_group=ranks.nccl))
+    wanted = steps(lambda model: ddp(model, process_group=ranks.ours))
+    for one, other in zip(found, wanted):
+        torch.testing.assert_close(one, other)
+    dist.all_reduce(found[0], dist.ReduceOp.MAX, group=ranks.nccl)
+    torch.testing.assert_close(found[0], wanted[0])
+
+
 CHECKS = [
     collectives, reductions, strides_and_parts, asynchronous, memory_given_back, messages, crossing,
     coalesced, graphs, data_parallel, fully_sharded, crossing_first_in_a_graph,
+    graphs_of_many_sizes, both_backends_in_one_loop,
 ]  # fmt: skip
 
 
