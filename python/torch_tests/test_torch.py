@@ -146,6 +146,23 @@ class Suites(unittest.TestCase):
     def test_torchcomms(self):
         self.check("torchcomms_checks", 1, 2, 3)
 
+    def test_examples(self):
+        examples = os.path.join(HERE, "..", "examples")
+        comms = [f"rank {r} of 2: the ranks' numbers add up to 1" for r in range(2)]
+        for name, wanted in (("train_by_torch.py", ["loss"]), ("sum_by_torchcomms.py", comms)):
+            with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
+                environment = installed_in(folder)
+                environment["PYTHONPATH"] += f":{HERE}/stand_in"  # where there is no TorchComms
+                done = subprocess.run(
+                    [sys.executable, "-m", "torch.distributed.run", "--standalone",
+                     "--nproc-per-node=2", os.path.join(examples, name)],
+                    env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                    timeout=PATIENCE,
+                )  # fmt: skip
+                self.assertEqual(done.returncode, 0, done.stdout)
+                for words in wanted:
+                    self.assertIn(words, done.stdout)
+
     def test_torchcomms_bench(self):
         """All files are written; a result that is wrong would have ended it."""
         sides = {"torchcomms mscclc", "torch.distributed gloo"}

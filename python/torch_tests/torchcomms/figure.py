@@ -3,7 +3,7 @@
 import math
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT, LEFT, BELOW, ABOVE, RIGHT = 640, 400, 60, 50, 30, 20
+WIDTH, HEIGHT, LEFT, BELOW, ABOVE, RIGHT = 640, 400, 60, 50, 30, 30
 COLORS = ["#1f6fb4", "#d9622b", "#3d8f4f", "#8a4fa3", "#7a6a4f"]
 
 
@@ -15,9 +15,8 @@ def figure(title, lines):
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"'
         ' font-family="sans-serif" font-size="12">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        _text(WIDTH / 2, 20, "middle", title),
+        _text(WIDTH / 2, 20, "middle", f"{title}: µs a call"),
         _text(WIDTH / 2, HEIGHT - 10, "middle", "bytes of the result"),
-        _text(LEFT - 6, ABOVE + 4, "end", "µs"),
     ]
     bottom, right = HEIGHT - BELOW, WIDTH - RIGHT
     for value in _marks(x, 4):
