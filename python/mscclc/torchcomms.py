@@ -112,7 +112,7 @@ class Backend(torchcomms.TorchCommBackend):
         self._device, self._name, self._rank, self._size = device, name, rank, size
         self._timeout, self._ends_process = options.timeout, False
         self._store, self._splits = store, itertools.count()
-        self._unfinished = deque()
+        self._unfinished, self._gpus = deque(), set()  # calls, and the GPUs that had some
         self._word = torch.zeros(1, device=device)  # what a barrier of a GPU adds up
         self._state = _State(name, create(of_group, Options(fallback=fallback == "1")))
         weakref.finalize(self, _State.warn, self._state)
@@ -130,8 +130,8 @@ class Backend(torchcomms.TorchCommBackend):
             while self._unfinished:
                 self._wait(self._unfinished.popleft())
             self.barrier(False)
-            if self._device.type == "cuda":
-                torch.cuda.current_stream(self._device).synchronize()
+            for device in self._gpus:
+                torch.cuda.current_stream(device).synchronize()
         finally:
             self._state.backend = None
             self._store = None
@@ -311,23 +311,36 @@ class Backend(torchcomms.TorchCommBackend):
     def _run(self, name, tensors, async_op, *arguments):
         """A call of the backend below: None once it is on the current stream, or has ended."""
         backend = self._backend()
-        for tensor in tensors:
-            if tensor.device != self._device:
-                raise RuntimeError(
-                    f"mscclc {name}: communicator '{self._name}' is of {self._device}, and a tensor"
-                    f" of {tensor.device}"
-                )
+        device = self._device_of(name, tensors)
+        if device.type == "cuda":
+            self._gpus.add(device)
         work = self._ending(lambda: getattr(backend, name)(*arguments))
         if work is None:
             return None
         if not async_op:
             return self._wait(work)
-        if self._device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
             return Work(self, work)  # part of a graph: its end must not be asked for
         while self._unfinished and self._unfinished[0].is_completed():
             self._unfinished.popleft()
         self._unfinished.append(work)
         return Work(self, work)
+
+    def _device_of(self, name, tensors):
+        """Of a call: that of its tensors. A communicator takes those of its GPU and of the host, and if it
+        is of the host, of any GPU, as torch.distributed gives the communicator that it makes for all
+        its devices."""
+        for tensor in tensors:
+            found, own = tensor.device, self._device
+            if not (found == own or found.type == "cpu" or (own.type, found.type) == ("cpu", "cuda")):
+                raise RuntimeError(
+                    f"mscclc {name}: communicator '{self._name}' is of {own}, and a tensor of {found}"
+                )
+            if found != tensors[0].device:
+                raise RuntimeError(
+                    f"mscclc {name}: tensors of {tensors[0].device} and {found} in one call"
+                )
+        return tensors[0].device if tensors else self._device
 
     def _wait(self, work):
         self._ending(work.wait)

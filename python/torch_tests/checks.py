@@ -3,7 +3,7 @@
 The default group is mscclc's, on the host device; `gloo` is a group of the same ranks, which says
 what is right. The last line says how many checks passed and failed on this rank. With TEST_DEVICE=cuda
 tensors are of GPUs, in those suites that say nothing of their device. What still runs after DUMP_AFTER
-seconds says where it is, and so does what is ended by SIGABRT.
+seconds says where it is, and so does what is ended by SIGABRT. PATIENCE (100) is how long groups wait.
 """
 
 import datetime
@@ -16,7 +16,7 @@ import traceback
 import torch
 import torch.distributed as dist
 
-PATIENCE = datetime.timedelta(seconds=100)
+PATIENCE = datetime.timedelta(seconds=float(os.environ.get("PATIENCE", 100)))
 # A program of two ranks, for suites that load plans.
 EXCHANGE = os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "testdata", "exchange.mscl"

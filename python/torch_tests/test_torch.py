@@ -1,6 +1,7 @@
 """The backend with real torch: suites of checks, run by processes."""
 
 import importlib.metadata
+import json
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import tempfile
 import time
 import unittest
 import unittest.mock
+import xml.etree.ElementTree as xml
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
@@ -24,12 +26,7 @@ symmetric = unittest.skipIf(TORCH < (2, 11), "symmetric memory needs torch 2.11"
 def run(suite, ranks):
     """What each rank printed; AssertionError with all of it where one does not end."""
     folder = tempfile.mkdtemp()
-    # What the wheel installs beside the package: by it, torch finds the backend.
-    installed = os.path.join(folder, "mscclc-0.dist-info")
-    os.mkdir(installed)
-    with open(os.path.join(installed, "entry_points.txt"), "w") as file:
-        file.write(make_wheel.ENTRY_POINTS)
-    environment = {**os.environ, "PYTHONPATH": f"{folder}:{os.environ['PYTHONPATH']}"}
+    environment = installed_in(folder)
     try:
         with socket.socket() as free, open(os.path.join(folder, "port"), "w") as file:
             free.bind(("127.0.0.1", 0))
@@ -45,6 +42,16 @@ def run(suite, ranks):
     if late:
         raise AssertionError(f"ranks {late} have not ended in {PATIENCE} s\n{together(outputs)}")
     return outputs
+
+
+def installed_in(folder):
+    """The environment of processes that find there what the wheel installs beside the package: by it,
+    torch and TorchComms find the backend."""
+    installed = os.path.join(folder, "mscclc-0.dist-info")
+    os.mkdir(installed)
+    with open(os.path.join(installed, "entry_points.txt"), "w") as file:
+        file.write(make_wheel.ENTRY_POINTS)
+    return {**os.environ, "PYTHONPATH": f"{folder}:{os.environ['PYTHONPATH']}"}
 
 
 def _output(folder, rank):
@@ -138,6 +145,48 @@ class Suites(unittest.TestCase):
 
     def test_torchcomms(self):
         self.check("torchcomms_checks", 1, 2, 3)
+
+    def test_examples(self):
+        examples = os.path.join(HERE, "..", "examples")
+        comms = [f"rank {r} of 2: the ranks' numbers add up to 1" for r in range(2)]
+        for name, wanted in (("train_by_torch.py", ["loss"]), ("sum_by_torchcomms.py", comms)):
+            with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
+                environment = installed_in(folder)
+                environment["PYTHONPATH"] += f":{HERE}/stand_in"  # where there is no TorchComms
+                done = subprocess.run(
+                    [sys.executable, "-m", "torch.distributed.run", "--standalone",
+                     "--nproc-per-node=2", os.path.join(examples, name)],
+                    env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                    timeout=PATIENCE,
+                )  # fmt: skip
+                self.assertEqual(done.returncode, 0, done.stdout)
+                for words in wanted:
+                    self.assertIn(words, done.stdout)
+
+    def test_torchcomms_bench(self):
+        """All files are written; a result that is wrong would have ended it."""
+        sides = {"torchcomms mscclc", "torch.distributed gloo"}
+        names = ["all_reduce", "all_gather", "reduce_scatter"]
+        with tempfile.TemporaryDirectory() as folder:
+            command = [
+                os.path.join(HERE, "torchcomms", "bench.py"), "--device", "cpu", "--ranks", "2",
+                "--beside", "gloo", "--sizes", "1K", "16K", "--calls", "2",
+                "--json", f"{folder}/times.json", "--report", f"{folder}/report",
+            ]  # fmt: skip
+            subprocess.run([sys.executable, "-B", *command], check=True, timeout=PATIENCE,
+                           env=installed_in(folder))  # fmt: skip
+            with open(f"{folder}/times.json") as file:
+                rows = json.load(file)["rows"]
+            found = sorted((r["side"], r["collective"], r["bytes"]) for r in rows)
+            wanted = [(s, n, b) for s in sides for n in names for b in (1 << 10, 1 << 14)]
+            self.assertEqual(found, sorted(wanted))
+            with open(f"{folder}/report/report.md") as file:
+                text = file.read()
+            for name in names:
+                self.assertIn(f"![{name}]({name}.svg)", text)
+                drawing = xml.parse(f"{folder}/report/{name}.svg").getroot()
+                lines = drawing.findall("{http://www.w3.org/2000/svg}polyline")
+                self.assertEqual([len(line.get("points").split()) for line in lines], [2, 2])
 
 
 if __name__ == "__main__":

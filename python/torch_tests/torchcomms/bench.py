@@ -1,11 +1,12 @@
 """What collectives cost through TorchComms, beside the backends of torch.distributed in the same processes.
 
     python3 python/torch_tests/torchcomms/bench.py [--ranks N] [--device cpu] [--backends mscclc …]
-        [--beside nccl …] [--sizes 4K 1M …] [--calls 20] [--json FILE]
+        [--beside nccl …] [--sizes 4K 1M …] [--calls 20] [--json FILE] [--report FOLDER]
 
 Starts the ranks, and prints a table: µs a call, as the median of several rounds, and bytes of the result
 in a second. On GPUs events on the stream say the time, on the host its clock. Before that each collective
-is called some times, and its result is checked. --json writes the same with the versions and the machine.
+is called some times, and its result is checked. --json writes the same with the versions and the machine;
+--report writes report.md, with the table and a figure for each collective.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import time
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from figure import figure
 
 try:
     import torchcomms
@@ -109,7 +111,7 @@ def clock(call, calls, device):
 def rank_of(rank, given, folder, results):
     size, device = given.ranks, torch.device(given.device)
     if device.type == "cuda":
-        device = torch.device("cuda", rank)
+        device = torch.device("cuda", rank % torch.cuda.device_count())
         torch.cuda.set_device(device)
     torch.set_num_threads(1)
     os.environ.update(TORCHCOMM_RANK=str(rank), TORCHCOMM_SIZE=str(size))
@@ -147,7 +149,7 @@ def bytes_of(text):
     return int(text if factor == 1 else text[:-1]) * factor
 
 
-def report(rows, file):
+def table(rows, file):
     """A table: a line for each collective and size, a column for each side."""
     sides = list(dict.fromkeys(row["side"] for row in rows))
     print("| collective | bytes |", " | ".join(f"{side}: µs, GB/s" for side in sides), "|", file=file)
@@ -157,6 +159,23 @@ def report(rows, file):
                  for side in sides]  # fmt: skip
         cells = " | ".join(f"{us:.1f}, {size / us / 1000:.2f}" for us in found)
         print(f"| {name} | {size} | {cells} |", file=file)
+
+
+def report(folder, where, rows):
+    """The table and the figures, as files."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "report.md"), "w", encoding="utf-8") as file:
+        print("# Collectives through TorchComms\n", file=file)
+        print(*(f"- {name}: {value}" for name, value in where.items()), "", sep="\n", file=file)
+        table(rows, file)
+        for name in dict.fromkeys(row["collective"] for row in rows):
+            lines = {}
+            for row in rows:
+                if row["collective"] == name:
+                    lines.setdefault(row["side"], []).append((row["bytes"], row["us"]))
+            with open(os.path.join(folder, f"{name}.svg"), "w", encoding="utf-8") as drawing:
+                drawing.write(figure(f"{name}, {where['ranks']} ranks", lines))
+            print(f"\n![{name}]({name}.svg)", file=file)
 
 
 def main():
@@ -170,6 +189,7 @@ def main():
                          default=[1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26])  # fmt: skip
     options.add_argument("--calls", type=int, default=20)
     options.add_argument("--json")
+    options.add_argument("--report", metavar="FOLDER")
     given = options.parse_args()
     results = mp.get_context("spawn").SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
@@ -182,10 +202,12 @@ def main():
         "calls": given.calls, "rounds": ROUNDS,
     }  # fmt: skip
     print(json.dumps(where))
-    report(rows, sys.stdout)
+    table(rows, sys.stdout)
     if given.json:
         with open(given.json, "w") as file:
             json.dump({"where": where, "rows": rows}, file, indent=1)
+    if given.report:
+        report(given.report, where, rows)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 """What the checks of all frameworks share: their arguments, their data, and how they are counted."""
 import argparse
+import os
 import sys
-import traceback
 
 import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from counted_checks import Checks  # noqa: E402, F401: frameworks take it from here
 
 COUNTS = [1, 7, 1000, 65536 + 3, 1 << 20]  # elements
 
@@ -23,23 +26,3 @@ def values(rank, count):
     """Small whole numbers: sums and products are exact in every type."""
     i = np.arange(count)
     return (i + i // 7 + rank) % 3
-
-
-class Checks:
-    """Runs checks, of which every one is tried."""
-
-    def __init__(self, rank):
-        self.rank, self.passed, self.failed = rank, 0, 0
-
-    def __call__(self, name, body):
-        try:
-            body()
-            self.passed += 1
-        except Exception:
-            self.failed += 1
-            print(f"rank {self.rank}: {name} FAILED\n{traceback.format_exc()}", flush=True)
-
-    def end(self):
-        """The last line of a process, which run.py reads, and its exit code."""
-        print(f"{self.passed} passed, {self.failed} failed", flush=True)
-        sys.exit(1 if self.failed else 0)

@@ -14,11 +14,13 @@ import os
 import socket
 import sys
 import time
-import traceback
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from counted_checks import Checks  # noqa: E402
 
 TYPES = [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.int64,
          torch.int8, torch.uint8]
@@ -29,20 +31,6 @@ def data(rank, count, dtype, seed=0):
     """Small whole numbers: sums are exact in every type."""
     g = torch.Generator().manual_seed(1000 * seed + rank)
     return torch.randint(0, 3, (count,), generator=g).to(dtype).cuda()
-
-
-class Checks:
-    def __init__(self, rank):
-        self.rank, self.passed, self.failed = rank, 0, 0
-
-    def __call__(self, name, body):
-        try:
-            body()
-            torch.cuda.synchronize()
-            self.passed += 1
-        except Exception:  # every check is tried
-            self.failed += 1
-            print(f"rank {self.rank}: {name} FAILED\n{traceback.format_exc()}", flush=True)
 
 
 def equal(found, wanted):
@@ -266,7 +254,7 @@ def run_rank(rank, n, port, with_times, counts):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", rank=rank, world_size=n, device_id=torch.device("cuda", rank))
-    check = Checks(rank)
+    check = Checks(rank, after=torch.cuda.synchronize)
     collectives(check, rank, n)
     other_calls(check, rank, n)
     training(check, rank, n)

@@ -40,7 +40,8 @@ class AllGather(Collective):
 
     name = "allgather"
 
-    def init_buffers(self):
+    def init_buffers(self) -> List[Dict[BufferType, BaseBuffer]]:
+        """`chunk_factor` chunks in, as many of every rank out."""
         return self._buffers(self.chunk_factor, self.num_ranks * self.chunk_factor)
 
 
@@ -49,7 +50,8 @@ class AllReduce(Collective):
 
     name = "allreduce"
 
-    def init_buffers(self):
+    def init_buffers(self) -> List[Dict[BufferType, BaseBuffer]]:
+        """`chunk_factor` chunks for every rank in, and as many out."""
         chunks = self.num_ranks * self.chunk_factor
         return self._buffers(chunks, chunks)
 
@@ -59,7 +61,8 @@ class ReduceScatter(Collective):
 
     name = "reducescatter"
 
-    def init_buffers(self):
+    def init_buffers(self) -> List[Dict[BufferType, BaseBuffer]]:
+        """`chunk_factor` chunks for every rank in, those of one out."""
         return self._buffers(self.num_ranks * self.chunk_factor, self.chunk_factor)
 
 
@@ -68,7 +71,8 @@ class AllToAll(Collective):
 
     name = "alltoall"
 
-    def init_buffers(self):
+    def init_buffers(self) -> List[Dict[BufferType, BaseBuffer]]:
+        """`chunk_factor` chunks for every rank in, and as many out."""
         chunks = self.num_ranks * self.chunk_factor
         return self._buffers(chunks, chunks)
 
@@ -78,7 +82,8 @@ class SendRecv(Collective):
 
     name = "sendrecv"
 
-    def init_buffers(self):
+    def init_buffers(self) -> List[Dict[BufferType, BaseBuffer]]:
+        """`chunk_factor` chunks in, and as many out."""
         return self._buffers(self.chunk_factor, self.chunk_factor)
 
 
@@ -93,5 +98,6 @@ class TestCollective(Collective):
         self.input_size = input_size
         self.output_size = output_size
 
-    def init_buffers(self):
+    def init_buffers(self) -> List[Dict[BufferType, BaseBuffer]]:
+        """As many chunks as it was told."""
         return self._buffers(self.input_size, self.output_size)

@@ -1,6 +1,7 @@
 """The program: what is traced inside `with CollectiveProgram(…):`, and its plan."""
 
 import json
+from typing import Any, Optional
 
 from . import channel, collectives, utils
 from .channel import *  # noqa: F403
@@ -134,7 +135,7 @@ class CollectiveProgram:
         """Checks what can be checked without the plan; passes run when a plan is written."""
         check_signals(self)
 
-    def to_json(self, indent=2, **kwargs) -> str:
+    def to_json(self, indent: Optional[int] = 2, **kwargs: Any) -> str:
         """The plan. Calling it again gives the same text."""
         return json_of(self, indent, kwargs)
 

@@ -239,9 +239,7 @@ std::shared_ptr<comms::TorchCommWindow> CommsBackend::new_window(
 }
 
 void CommsBackend::tensor_register(const at::Tensor& tensor) {
-  session();
-  TORCH_CHECK(tensor.device() == device_, "mscclc tensor_register: communicator '", name_,
-              "' is of ", device_, ", and the tensor of ", tensor.device());
+  session().check_device("tensor_register", tensor);
   registered_[tensor.const_data_ptr()].push_back(tensor);
 }
 

@@ -224,8 +224,7 @@ Work CommsBackend::batch_op_issue(const std::vector<comms::BatchSendRecv::P2POp>
 CommsBackend::AllGatherPHandle CommsBackend::all_gather_p_init(
     at::Tensor& output, const comms::AllGatherPInitOptions&) {
   const Session& ranks = session();
-  TORCH_CHECK(output.device() == device_, "mscclc all_gather_p_init: communicator '", name_,
-              "' is of ", device_, ", and the output of ", output.device());
+  ranks.check_device("all_gather_p_init", output);
   TORCH_CHECK(output.numel() % ranks.size() == 0, "mscclc all_gather_p_init: an output of ",
               output.numel(), " elements has no equal parts for ", ranks.size(), " ranks");
   auto kept = std::make_unique<at::Tensor>(output);

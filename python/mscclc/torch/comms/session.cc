@@ -36,11 +36,20 @@ Session::~Session() {
   }
 }
 
-void Session::check_devices(const char* call, const Tensors& tensors) const {
+void Session::check_device(const char* call, const at::Tensor& tensor) const {
+  const at::Device device = tensor.device();
+  TORCH_CHECK(device == device_ || device.is_cpu() || (device_.is_cpu() && device.is_cuda()),
+              "mscclc ", call, ": communicator '", name_, "' is of ", device_, ", and a tensor of ",
+              device);
+}
+
+at::Device Session::device_of(const char* call, const Tensors& tensors) const {
   for (const at::Tensor& tensor : tensors) {
-    TORCH_CHECK(tensor.device() == device_, "mscclc ", call, ": communicator '", name_, "' is of ",
-                device_, ", and a tensor of ", tensor.device());
+    check_device(call, tensor);
+    TORCH_CHECK(tensor.device() == tensors[0].device(), "mscclc ", call, ": tensors of ",
+                tensors[0].device(), " and ", tensor.device(), " in one call");
   }
+  return tensors.empty() ? device_ : tensors[0].device();
 }
 
 Work Session::barrier(bool async, std::chrono::milliseconds timeout) {

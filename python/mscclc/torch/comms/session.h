@@ -50,11 +50,15 @@ class Session {
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
   void end_the_process() { failures_->end_the_process(); }
 
-  /// Makes a call of the backend, on tensors of this device. Its work has ended, or its stream is
-  /// ordered after it, unless it is async. A timeout of 0 is the communicator's own.
+  /// Makes a call of the backend; without tensors it is of this device. Its work has ended, or its
+  /// stream is ordered after it, unless it is async. A timeout of 0 is the communicator's own.
   template <class Call>
   Work run(const char* name, const Tensors& tensors, bool async, std::chrono::milliseconds timeout,
            Call call);
+  /// An error, unless a call of this communicator takes the tensor: those of its GPU and of the
+  /// host, and if it is of the host, of any GPU, as torch.distributed gives the communicator that
+  /// it makes for all its devices.
+  void check_device(const char* call, const at::Tensor& tensor) const;
   Work barrier(bool async, std::chrono::milliseconds timeout);
   /// What all ranks give, in their order; numbers of 64 bits, on the host. Collective, and waits.
   at::Tensor gather(const std::vector<int64_t>& own);
@@ -81,7 +85,8 @@ class Session {
   const std::shared_ptr<torch_adapter::SymmetricTeam>& team();
 
  private:
-  void check_devices(const char* call, const Tensors& tensors) const;
+  /// Of the tensors, which must have one.
+  at::Device device_of(const char* call, const Tensors& tensors) const;
 
   const std::string name_;
   const at::Device device_;
@@ -101,18 +106,18 @@ class Session {
 template <class Call>
 Work Session::run(const char* name, const Tensors& tensors, bool async,
                   std::chrono::milliseconds timeout, Call call) {
-  check_devices(name, tensors);
+  const at::Device device = device_of(name, tensors);
   c10::intrusive_ptr<c10d::Work> below;
   try {
     below = call(*backend_);
   } catch (const c10::DistBackendError& error) {
     failures_->report(error);
   }
-  const c10::DeviceGuard guard(device_);
+  const c10::DeviceGuard guard(device);
   auto work =
-      c10::make_intrusive<CommsWork>(std::move(below), device_, timeout_of(timeout), failures_);
+      c10::make_intrusive<CommsWork>(std::move(below), device, timeout_of(timeout), failures_);
   if (!async) work->order();
-  const auto stream = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
+  const auto stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
   if (!captures(stream) && !work->isCompleted()) watch_.add(work);
   return work;
 }

@@ -14,8 +14,10 @@ using torch_adapter::SymmetricMapping;
 using torch_adapter::WithoutInterpreter;
 
 constexpr auto kWhereTensorsComeFrom =
-    "tensors of windows lie in symmetric memory of mscclc: import mscclc.torch.symmetric, and "
-    "allocate them by torch.distributed._symmetric_memory.empty()";
+    "tensors of windows lie in symmetric memory of mscclc: import mscclc.torch.symmetric, for GPUs "
+    "choose it by torch.distributed._symmetric_memory.set_backend(\"MSCCLC\"), and allocate them "
+    "by "
+    "empty() there";
 
 [[noreturn]] void refuse_device_call(const char* call) {
   C10_THROW_ERROR(NotImplementedError, std::string("mscclc ") + call +
@@ -130,6 +132,8 @@ Work Window::run(const char* name, at::Tensor tensor, bool async, std::chrono::m
 Work Window::put(const at::Tensor& tensor, int to, size_t offset, bool async,
                  const comms::PutOptions& options) {
   const Shared& here = shared("put", to);
+  TORCH_CHECK(tensor.device() == buf_device_, "mscclc put: a tensor of ", tensor.device(),
+              " for a window of ", buf_device_);
   const size_t at = offset * tensor.element_size();
   TORCH_CHECK(offset <= win_size_ && at <= win_size_ && tensor.nbytes() <= win_size_ - at,
               "mscclc put: ", tensor.nbytes(), " bytes from byte ", at, " of a window of ",

@@ -11,6 +11,8 @@ from torchcomms import ReduceOp, TorchCommWinAccessType
 
 import mscclc.torch.symmetric  # noqa: F401  # it registers itself
 
+if DEVICE.type == "cuda":
+    symm.set_backend("MSCCLC")  # for the host torch has no other
 AHEAD, BACK = (RANK + 1) % SIZE, (RANK - 1) % SIZE
 
 

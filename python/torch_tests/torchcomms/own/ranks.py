@@ -1,5 +1,5 @@
-"""What our own tests of TorchComms' interface share. Each rank is a process of torchrun; with
-TEST_DEVICE=cuda its tensors are of the GPU of its number."""
+"""What our own tests of TorchComms' interface share. Each rank is a process of torchrun, whose tensors
+are of TEST_DEVICE."""
 
 import os
 import time
@@ -11,12 +11,12 @@ import torchcomms
 from torch.distributed import PrefixStore, TCPStore
 
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-ON_GPUS = os.environ["TEST_DEVICE"] == "cuda"
-DEVICE = torch.device("cuda", RANK) if ON_GPUS else torch.device("cpu")
+DEVICE = torch.device(os.environ["TEST_DEVICE"])
+ON_GPUS = DEVICE.type == "cuda"
 if ON_GPUS:
     torch.cuda.set_device(DEVICE)
 torch.set_default_device(DEVICE)
-PATIENCE = timedelta(seconds=100)
+PATIENCE = timedelta(seconds=int(os.environ["TORCHCOMM_TIMEOUT_SECONDS"]))
 
 in_cpp = unittest.skipIf(
     "TORCHCOMMS_BACKEND_LIB_PATH_MSCCLC" not in os.environ, "TorchComms asks backends in C++ only"
