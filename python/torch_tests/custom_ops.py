@@ -62,8 +62,17 @@ def checked_by_torch(ranks):
 
 
 def compiled(ranks):
+    _compiled(ranks, "aot_eager")
+
+
+def compiled_by_inductor(ranks):
+    _compiled(ranks, "inductor")
+
+
+def _compiled(ranks, backend):
+    """Sizes vary, and nothing is compiled again."""
     torch._dynamo.reset()
-    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    counter = torch._dynamo.testing.CompileCounterWithBackend(backend)
 
     @torch.compile(fullgraph=True, backend=counter, dynamic=True)
     def program(data):
@@ -141,5 +150,5 @@ def device_communicator(ranks):
 
 
 CHECKS = [
-    eager, checked_by_torch, compiled, gradients, what_is_wrong, device_communicator,
+    eager, checked_by_torch, compiled, compiled_by_inductor, gradients, what_is_wrong, device_communicator,
 ]  # fmt: skip

@@ -31,9 +31,17 @@ def eager(ranks):
 
 
 def compiled(ranks):
+    _compiled(ranks, "aot_eager")
+
+
+def compiled_by_inductor(ranks):
+    _compiled(ranks, "inductor")
+
+
+def _compiled(ranks, backend):
     torch._dynamo.reset()
 
-    @torch.compile(fullgraph=True, backend="aot_eager", dynamic=True)
+    @torch.compile(fullgraph=True, backend=backend, dynamic=True)
     def program(data):
         return [one * 2 for one in _all(data, ranks.size)]
 
@@ -65,4 +73,4 @@ def gradients(ranks):
     equal(data.grad, wanted)
 
 
-CHECKS = [eager, compiled, rewritten, gradients]
+CHECKS = [eager, compiled, compiled_by_inductor, rewritten, gradients]

@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -145,6 +146,17 @@ class Suites(unittest.TestCase):
 
     def test_torchcomms(self):
         self.check("torchcomms_checks", 1, 2, 3)
+
+    @unittest.skipIf(TORCH < (2, 11), "what fails is listed for torch 2.11")
+    def test_torchs_own(self):
+        done = subprocess.run(
+            [sys.executable, "-B", os.path.join(HERE, "torch_own.py")],
+            env={**os.environ, "WORLD_SIZE": "4", "OMP_NUM_THREADS": "1", "MSCCLC_FLIGHT_FILE": "none"},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=2 * PATIENCE,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout)
+        counts = re.search(r"Ran (\d+) tests(?s:.*)OK \(skipped=(\d+), expected failures=8\)", done.stdout)
+        self.assertGreater(int(counts[1]) - int(counts[2]) - 8, 50)  # passed
 
     def test_examples(self):
         examples = os.path.join(HERE, "..", "examples")
