@@ -306,9 +306,9 @@ std::optional<uint32_t> node_of(uint32_t rank, const Options& options) {
   return rank / options.ranks_per_node;
 }
 
-/// NCCL takes the node for a machine, and so two ranks on one GPU. MPS gives each of several clients
-/// so few hardware queues that copies between nodes queue up behind calls that wait for them; eight
-/// are what a process has without it.
+/// NCCL takes the node for a machine, and so two ranks on one GPU. MPS gives each of several
+/// clients so few hardware queues that copies between nodes queue up behind calls that wait for
+/// them; eight are what a process has without it.
 void set_up_node(uint32_t node) {
   ::setenv("NCCL_HOSTID", fmt::format("node {}", node).c_str(), 1);
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 0);
