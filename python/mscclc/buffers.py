@@ -21,6 +21,8 @@ DTYPES = {
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13  # DLPack's device types
 _DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 4: "bf"}
 _DLPACK_OF_8_BITS = {10: "e4m3", 12: "e5m2"}
+_KINDS_OF_FORMATS = {code: kind for kind, all in (("f", "fde"), ("i", "bhilq"), ("u", "BHILQ"))
+                     for code in all}  # fmt: skip
 
 
 class Buffer(NamedTuple):
@@ -67,11 +69,9 @@ def _of_view(view, writable):
 
 
 def _dtype_of_format(view):
-    kind = {"f": "f", "d": "f", "e": "f"}.get(view.format)
-    if kind is None and view.format in tuple("bhilq"):
-        kind = "i"
-    if kind is None and view.format in tuple("BHILQ"):
-        kind = "u"
+    # ctypes and NumPy may say the order of bytes, too; machines here are little-endian.
+    order, code = ("", view.format) if len(view.format) == 1 else (view.format[:1], view.format[1:])
+    kind = _KINDS_OF_FORMATS.get(code) if order in ("", "@", "=", "<") else None
     return None if kind is None else f"{kind}{view.itemsize * 8}"
 
 
@@ -81,13 +81,16 @@ def _of_cuda_array(data, device, writable):
         isinstance(fields, dict) and {"data", "shape", "typestr"} <= fields.keys(),
         "the buffer's __cuda_array_interface__ lacks 'data', 'shape' or 'typestr'",
     )
-    address, read_only = fields["data"]
+    try:
+        address, read_only = fields["data"]
+        order, kind, width = fields["typestr"][0], fields["typestr"][1], int(fields["typestr"][2:])
+        count = _count(fields["shape"], fields.get("strides"), width)
+    except (TypeError, ValueError, IndexError) as error:
+        raise UsageError(f"the buffer's __cuda_array_interface__ is wrong: {error}") from None
     _needs(device != HOST, "the buffer is of a GPU, the communicator of the host")
     _needs(not (writable and read_only), "the buffer is read-only")
     _needs(fields.get("mask") is None, "the buffer has a mask")
-    kind, width = fields["typestr"][1], int(fields["typestr"][2:])
-    count = _count(fields["shape"], fields.get("strides"), width)
-    dtype = f"{kind}{width * 8}" if kind in "fiu" and fields["typestr"][0] in "<|" else None
+    dtype = f"{kind}{width * 8}" if kind in "fiu" and order in "<|" else None
     return Buffer(address if count else None, count * width, dtype, data)
 
 

@@ -6,11 +6,13 @@
 """
 
 import ctypes
+import math
 import os
 import threading
 from typing import Any, Callable, Optional
 
 from ._arguments import number
+from ._arguments import text as as_text
 from ._library import DTYPE_DEFAULT, HOST, KINDS, Call, Config, UniqueId, check, library
 from ._lifetime import Lifetime
 from .buffers import DTYPES, buffer_of
@@ -114,7 +116,8 @@ class Communicator:
     ) -> "Communicator":
         """The same for a process that torchrun, mpirun or srun has started."""
         comm = cls.__new__(cls)
-        comm._create("mscclc_comm_create_env", device, timeout, name.encode())
+        group = b"" if name == "" else as_text(name, "the name")
+        comm._create("mscclc_comm_create_env", device, timeout, group)
         return comm
 
     @classmethod
@@ -144,13 +147,10 @@ class Communicator:
         self._handle = None
         self._process = os.getpid()
         self._plans = []  # what load() has loaded
-        if device is not None and not 0 <= device < 1 << 31:
-            raise UsageError(f"there is no GPU {device}")
-        self._device = HOST if device is None else device
-        if not 0 <= (timeout or 0) <= _MOST_SECONDS:
-            raise UsageError(f"the timeout is {timeout!r}; allowed are 0 to {_MOST_SECONDS} s")
+        self._device = HOST if device is None else number(device, "the GPU", 0, (1 << 31) - 1)
+        milliseconds = _milliseconds(timeout)
         self._unfinished = []  # stream and buffers of works that nobody holds any more
-        config = Config(ctypes.sizeof(Config), self._device, int((timeout or 0) * 1000), 0, None)
+        config = Config(ctypes.sizeof(Config), self._device, milliseconds, 0, None)
         handle = ctypes.c_void_p()
 
         def create():
@@ -269,7 +269,7 @@ class Communicator:
 
     def abort(self, why: str = "aborted") -> None:
         """Ends all calls of all ranks, which are told why. Any thread."""
-        check(library().mscclc_comm_abort(self._own(), why.encode()))
+        check(library().mscclc_comm_abort(self._own(), as_text(why, "the reason")))
 
     def split(self, color: int, key: int = 0) -> Optional["Communicator"]:
         """Collective: ranks of one color form a communicator; None for a negative one."""
@@ -339,7 +339,7 @@ class Communicator:
         source = target if output is None else buffer_of(input, self._device, writable=False)
         element = DTYPES.get(dtype or source.dtype)
         if element is None:
-            given = dtype or source.dtype or getattr(input, "format", getattr(input, "dtype", "?"))
+            given = dtype or source.dtype or _own_name_of_type(input)
             raise UsageError(f"no element type '{given}'; there are: {_names(DTYPES)}")
         for data in (source, target):
             _needs(data.bytes % element[1] == 0, "not a whole number of elements")
@@ -410,3 +410,21 @@ def _needs(condition, message):
 
 def _names(table):
     return ", ".join(table)
+
+
+def _milliseconds(timeout):
+    """0: none is given, or 0. A timeout that is none of these is not cut to 0."""
+    try:
+        if 0 <= (timeout or 0) <= _MOST_SECONDS:
+            return math.ceil((timeout or 0) * 1000)
+    except TypeError:
+        pass
+    raise UsageError(f"the timeout is {timeout!r}; allowed are 0 to {_MOST_SECONDS} s")
+
+
+def _own_name_of_type(data):
+    """What a buffer calls its element type: its dtype, or its format by the buffer protocol."""
+    try:
+        return getattr(data, "dtype", None) or memoryview(data).format
+    except TypeError:
+        return "?"

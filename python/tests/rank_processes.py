@@ -10,7 +10,7 @@ PATIENCE = 120  # seconds; only a hang takes so long
 
 # What a rank runs: its id is in hexadecimal, its body the program of the test.
 RANK = """
-import array, sys
+import array, ctypes, sys
 import mscclc
 ranks, rank, id = int(sys.argv[1]), int(sys.argv[2]), bytes.fromhex(sys.argv[3])
 with mscclc.Communicator(ranks, id, rank, timeout=100) as comm:

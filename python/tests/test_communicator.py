@@ -12,7 +12,7 @@ import unittest
 from unittest import mock
 
 import mscclc
-from mscclc import buffers
+from mscclc import buffers, communicator
 from rank_processes import PATIENCE, RANK, run, start
 
 
@@ -61,9 +61,11 @@ class Collectives(unittest.TestCase):
             comm.allreduce(array.array("f")).wait()
             half = bytearray(4)
             comm.allreduce(bytes([0, 0x3c, 0, 0x40]), half, dtype="f16").wait()
-            print(list(out), half.hex())
+            words = (ctypes.c_float * 2)(1.5, 2)
+            comm.allreduce(words).wait()
+            print(list(out), half.hex(), list(words))
         """
-        self.assertEqual(run(2, body), ["[1, 2, 4, 6] 00400044"] * 2)
+        self.assertEqual(run(2, body), ["[1, 2, 4, 6] 00400044 [3.0, 4.0]"] * 2)
 
     def test_split(self):
         body = """if 1:
@@ -232,6 +234,10 @@ class Buffers(unittest.TestCase):
                 of(**fields)
         with self.assertRaisesRegex(mscclc.UsageError, "of the host, the communicator of GPU 0"):
             buffers.buffer_of(bytearray(4), 0, True)
+        wrong = (("data", 3), ("typestr", 5), ("typestr", "f"), ("shape", 3), ("strides", 3))
+        for field, value in wrong:
+            with self.assertRaisesRegex(mscclc.UsageError, "array_interface__ is wrong: "):
+                of(**{field: value})
         lacking = Array()
         for fields in ({}, 5, {"data": (4096, False), "shape": (1,)}):
             lacking.__cuda_array_interface__ = fields
@@ -328,6 +334,8 @@ class Mistakes(unittest.TestCase):
             refused("whole number", comm.allreduce, bytearray(3), dtype="f32")
             refused("it has neither", comm.allreduce, [1, 2])
             refused("no element type 'c'", comm.allreduce, memoryview(bytearray(4)).cast("c"))
+            refused("no element type 'w'", comm.allreduce, array.array("u", "ab"))
+            refused("no element type '>f'", comm.allreduce, (ctypes.c_float.__ctype_be__ * 2)())
             refused("no reduction 'add'", comm.allreduce, floats(1), op="add")
             refused("not contiguous", comm.allreduce, memoryview(floats(1, 2, 3, 4))[::2])
             refused("each rank", comm.allgather, floats(1), floats(1))
@@ -346,8 +354,9 @@ class Mistakes(unittest.TestCase):
                 print(error)
         """
         self.assertEqual(run(2, body), ["the host device has no streams"] * 2)
-        with self.assertRaisesRegex(mscclc.UsageError, "no GPU -2"):
-            mscclc.Communicator(1, mscclc.unique_id(), 0, device=-2)
+        for device in (-2, 1 << 32, "cuda", 0.0, True):
+            with self.assertRaisesRegex(mscclc.UsageError, f"the GPU is {device!r}"):
+                mscclc.Communicator(1, mscclc.unique_id(), 0, device=device)
 
     def test_a_wrong_id(self):
         with self.assertRaisesRegex(mscclc.UsageError, "128 bytes, this one 3"):
@@ -386,11 +395,22 @@ class Mistakes(unittest.TestCase):
             print("fine")
         """
         self.assertEqual(run(2, body), ["fine", "fine"])
-        for seconds in (-1, 1 << 33, float("nan")):
+        for seconds in (-1, 1 << 33, float("nan"), "5"):
             with self.assertRaisesRegex(mscclc.UsageError, "the timeout is"):
                 mscclc.Communicator(1, mscclc.unique_id(), 0, timeout=seconds)
-        with self.assertRaisesRegex(mscclc.UsageError, "no GPU 4294967296"):
-            mscclc.Communicator(1, mscclc.unique_id(), 0, device=1 << 32)
+        self.assertEqual(communicator._milliseconds(1e-6), 1)  # 0 would be the default
+
+    def test_texts_that_c_would_cut(self):
+        body = """if 1:
+            for text in ("a\\0b", "", 5, "\\ud800"):
+                refused("the reason is", comm.abort, text)
+            comm.barrier()
+            print("fine")
+        """
+        self.assertEqual(run(2, body), ["fine", "fine"])
+        for name in ("a\0b", 5, None):
+            with self.assertRaisesRegex(mscclc.UsageError, "the name is"):
+                mscclc.Communicator.from_environment(name)
 
     def test_a_shape_with_a_negative_size(self):
         with self.assertRaisesRegex(mscclc.UsageError, "-5 elements in a dimension"):

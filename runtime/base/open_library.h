@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
 #include <string>
 
@@ -12,8 +13,20 @@ namespace mscclc {
 /// thread can begin: such calls crash.
 inline bool is_static_program() { return ::getauxval(AT_BASE) == 0; }
 
+/// True of a path at which there is something that is no file, such as a pipe, which dlopen() would
+/// wait for. Of a name alone the loader knows what it means.
+inline bool is_no_file(const std::string& path) {
+  struct stat status;
+  return path.find('/') != path.npos && ::stat(path.c_str(), &status) == 0 &&
+         !S_ISREG(status.st_mode);
+}
+
 /// nullptr, and why. A static program opens no library of C++, as these begin threads.
 [[nodiscard]] inline void* open_library(const std::string& file, std::string& why) {
+  if (is_no_file(file)) {
+    why = file + ": it is no file";
+    return nullptr;
+  }
   void* const opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) {
     const char* const error = ::dlerror();

@@ -1,4 +1,6 @@
 // This program is linked statically.
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include "runtime/base/open_library.h"
@@ -15,6 +17,17 @@ TEST_CASE("a static program opens libraries of C, and refuses those of C++") {
   CHECK_THAT(why, Catch::StartsWith("libstdc++.so.6: it is a library of C++"));
   CHECK(open_library("libno_such.so", why) == nullptr);
   CHECK_THAT(why, Catch::Contains("libno_such.so"));
+}
+
+TEST_CASE("what is no file is no library: nothing waits for the writer of a pipe") {
+  const std::string pipe = "./pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::string why;
+  for (const std::string& path : {pipe, std::string("/dev/null"), std::string("/")}) {
+    CHECK(open_library(path, why) == nullptr);
+    CHECK(why == path + ": it is no file");
+  }
+  ::unlink(pipe.c_str());
 }
 
 }  // namespace

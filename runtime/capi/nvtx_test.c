@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "mscclc.h"
 #include "runtime/capi/check.h"
@@ -62,15 +63,17 @@ static void find_problem(void *user, const char *line) {
   if (strstr(line, "NVTX_INJECTION64_PATH") != NULL) ++problems;
 }
 
-/* With the argument "wrong" the profiler's library is none: the log says so, once a communicator.
- */
+/* With the argument "wrong" the profiler's library is none, with "pipe" a pipe: the log says so,
+ * once a communicator. */
 int main(int argc, char **argv) {
   char path[PATH_MAX];
   const char *(*seen)(void);
   int (*open)(void);
   void *library, *function;
-  if (argc > 1 && strcmp(argv[1], "wrong") == 0) {
-    CHECK(setenv("NVTX_INJECTION64_PATH", "/nowhere/profiler.so", 1) == 0);
+  if (argc > 1) {
+    CHECK(strcmp(argv[1], "pipe") != 0 || mkfifo("pipe", 0600) == 0);
+    CHECK(setenv("NVTX_INJECTION64_PATH", argv[1][0] == 'p' ? "./pipe" : "/nowhere/profiler.so",
+                 1) == 0);
     CHECK(setenv("MSCCLC_DEBUG", "WARN", 1) == 0);
     OK(mscclc_set_log(find_problem, NULL));
     make_calls();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <new>
 
 #include "plans/plan_json.h"
@@ -103,7 +104,13 @@ bool Input::split_defines(FrontEndOptions& front, std::string& error) const {
       error = fmt::format("-D '{}' is not of the form NAME=VALUE", define);
       return false;
     }
-    front.defines.emplace_back(define.substr(0, at), define.substr(at + 1));
+    const std::string name = define.substr(0, at);
+    const auto same = [&](const auto& given) { return given.first == name; };
+    if (std::ranges::any_of(front.defines, same)) {
+      error = fmt::format("-D sets '{}' twice", name);
+      return false;
+    }
+    front.defines.emplace_back(name, define.substr(at + 1));
   }
   return true;
 }

@@ -36,7 +36,8 @@ std::optional<Pattern> parse_pattern(std::string_view text) {
   for (size_t at = 0; at <= text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
     pattern.names.push_back(text.substr(at, comma - at));
-    if (pattern.names.back().empty()) return std::nullopt;
+    const std::string_view name = pattern.names.back();
+    if (name.empty() || name.front() == '^' || name.front() == '=') return std::nullopt;
     at = comma + 1;
   }
   return pattern;
@@ -97,8 +98,8 @@ bool check_interface_pattern(std::string_view pattern, Diagnostics& diagnostics)
   if (parse_pattern(pattern)) return true;
   diagnostics.error(
       "bad-variable", {},
-      fmt::format("MSCCLC_SOCKET_IFNAME is '{}', which has an empty name; allowed are names "
-                  "separated by commas, with '=' or '^' in front of the first",
+      fmt::format("MSCCLC_SOCKET_IFNAME is '{}'; allowed are names separated by commas, with '^' "
+                  "(all but these), '=' (whole names) or '^=' in front of the first",
                   pattern));
   return false;
 }

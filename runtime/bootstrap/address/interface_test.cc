@@ -68,10 +68,11 @@ TEST_CASE("what fits nothing is an error with what there is") {
   CHECK(pick("", {}) ==
         "error: this machine has no network interface that others can use; interfaces that are up: "
         "none");
-  for (const char* wrong : {",", "eth,", "^", "=", "^=", "a,,b"}) {
+  for (const char* wrong :
+       {",", "eth,", "^", "=", "^=", "a,,b", "^^lo", "==lo", "=^lo", "eth,^lo", "eth,=lo"}) {
     CHECK(pick(wrong) == "error: MSCCLC_SOCKET_IFNAME is '" + std::string(wrong) +
-                             "', which has an empty name; allowed are names separated by commas, "
-                             "with '=' or '^' in front of the first");
+                             "'; allowed are names separated by commas, with '^' (all but these), "
+                             "'=' (whole names) or '^=' in front of the first");
   }
 }
 

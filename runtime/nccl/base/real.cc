@@ -9,6 +9,7 @@
 
 #include "ir/base/read_file.h"
 #include "runtime/base/environment.h"
+#include "runtime/base/open_library.h"
 #include "runtime/nccl/base/device.h"
 #include "runtime/nccl/base/report.h"
 
@@ -127,11 +128,6 @@ RealOfProcess& real_of_process() {
 }  // namespace
 
 constinit thread_local int InsideReal::depth_ = 0;
-
-bool is_no_file(const std::string& path) {
-  struct stat status;
-  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-}
 
 std::vector<std::string> candidates(std::string_view named, std::string_view self,
                                     std::string_view maps) {

@@ -12,10 +12,6 @@
 
 namespace mscclc::nccl {
 
-/// True of a path at which there is something that is no file, such as a pipe, which dlopen() would
-/// wait for.
-bool is_no_file(const std::string& path);
-
 /// The functions of an NCCL; those that it lacks are null. Thread safety: immutable.
 struct RealNccl {
 #define API(since, how, result, name, parameters, arguments) result(*name) parameters = nullptr;

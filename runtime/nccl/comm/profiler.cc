@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "runtime/base/environment.h"
-#include "runtime/nccl/base/real.h"
+#include "runtime/base/open_library.h"
 #include "runtime/nccl/base/report.h"
 
 namespace mscclc::nccl {
@@ -32,7 +32,7 @@ __attribute__((format(printf, 5, 6))) void log_of_plugin(int level, unsigned lon
 
 /// The library of this name, or libnccl-profiler-NAME.so. nullptr: there is none.
 void* open_plugin(const std::string& name) {
-  if (name.find('/') != name.npos && is_no_file(name)) return nullptr;
+  if (is_no_file(name)) return nullptr;
   if (void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   if (name.find('/') != name.npos) return nullptr;
   return ::dlopen(fmt::format("libnccl-profiler-{}.so", name).c_str(), RTLD_NOW | RTLD_LOCAL);
