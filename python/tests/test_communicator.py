@@ -462,6 +462,8 @@ class Mistakes(unittest.TestCase):
 
     def test_ctrl_c_ends_a_wait(self):
         body = """if 1:
+            import signal  # what runs in the background begins with the signal ignored
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             comm.barrier()
             print("waiting", flush=True)
             if rank == 0:

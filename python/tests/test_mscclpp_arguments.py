@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import signal
 import tempfile
 import unittest
 
@@ -95,6 +96,8 @@ class Arguments(unittest.TestCase):
                 self.assertEqual(self.run_line(line), (1, "", error))
 
     def test_an_interrupt_says_where(self):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         stopped = self.run_line("import signal; signal.raise_signal(signal.SIGINT)")
         self.assertEqual(stopped, (130, "", "wrong.py:7:5: note: interrupted here\n"))
 

@@ -147,6 +147,12 @@ class Suites(unittest.TestCase):
     def test_torchcomms(self):
         self.check("torchcomms_checks", 1, 2, 3)
 
+    def test_the_adapter_is_for_every_python(self):
+        path = os.path.join(os.environ["TORCH_MSCCLC_ADAPTER"], f"libmscclc_torch-{TORCH[0]}.{TORCH[1]}.so")
+        symbols = subprocess.run(["nm", "-D", path], check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.assertIn("c10d", symbols)
+        self.assertNotRegex(symbols, r"\b_?Py[A-Z_]")
+
     @unittest.skipIf(TORCH < (2, 11), "what fails is listed for torch 2.11")
     def test_torchs_own(self):
         done = subprocess.run(

@@ -1,10 +1,13 @@
 """Runs the files of TorchComms' integration suite, and our own in `own`, by torchrun, and compares what
-passed with what is expected: suite.py FOLDER [TEST…]     a TEST: Split, or, in one process, Split+Options
+passed with what is expected:
+
+    suite.py FOLDER [TEST…]       a TEST: Split, or, in one process, Split+Options
 
 expected.txt says which tests are skipped or fail, and why. A test that is skipped or fails and is not
 listed there, and a line that is true of no test any more, make the run fail. LOGS names a folder for what
-the tests print. SECONDS_EACH (900) is what a process may take, and a third of it a call. With TEST_DEVICE=cuda tensors are of GPUs;
-processes that share one are for the tests on several machines, as these take the GPU of their number.
+the tests print. SECONDS_EACH (900) is what a process may take, and a third of it a call. With
+TEST_DEVICE=cuda tensors are of GPUs; processes that share one are for the tests on several machines, as
+these take the GPU of their number.
 """
 
 import collections
