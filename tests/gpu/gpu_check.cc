@@ -6,6 +6,7 @@
 //
 // Each part says what it has counted; the exit code is 1 if anything was wrong.
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 
 #include "tests/gpu/parts.h"
 
@@ -26,6 +27,14 @@ void add_options(CLI::App& app, StageOptions& options) {
   app.add_option("--filter", options.filter, "plans whose name contains this");
   app.add_option("--seconds", options.seconds, "begin nothing new after about so long");
   app.add_option("--seed", options.seed, "soak, bits: of all random choices (default: 1)");
+}
+
+/// Ranks that share a GPU share its hardware queues, too, in which a copy may queue up after a call
+/// that waits for it. A process may have 32; where MPS deals them out to several, 8 is what each
+/// has alone.
+void take_queues(const StageOptions& options) {
+  if (options.gpus >= options.ranks) return;
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", options.threads ? "32" : "8", 0);
 }
 
 struct Check {
@@ -77,5 +86,6 @@ int main(int argc, char** argv) {
   }
   CLI11_PARSE(app, argc, argv);
   if (options.gpus == 0) options.gpus = options.ranks;
+  take_queues(options);
   return chosen->check(options) ? 0 : 1;
 }
