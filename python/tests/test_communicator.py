@@ -264,15 +264,19 @@ class Ends(unittest.TestCase):
     def test_the_interpreter_may_end_with_a_communicator(self):
         """Open, with works that nobody waited for: neither a crash nor a hang."""
         body = """if 1:
+            import builtins, os, time
             world = comm.split(0)
             kept = world.allreduce(floats(*[1] * 100000))
             world.allreduce(floats(1, 2))
             world.synchronize()
-            import builtins
             builtins.world, builtins.kept = world, kept
+            open(f"{os.environ['ROOM']}/{rank}", "w").close()
+            while len(os.listdir(os.environ["ROOM"])) < ranks:  # who ends first has died to the other
+                time.sleep(0.01)
             print("end")
         """
-        self.assertEqual(run(2, body), ["end", "end"])
+        with tempfile.TemporaryDirectory() as room:
+            self.assertEqual(run(2, body, ROOM=room), ["end", "end"])
 
     def test_a_variable_that_nothing_reads_is_warned_of_once(self):
         body = """if 1:
