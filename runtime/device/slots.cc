@@ -1,6 +1,7 @@
 #include "runtime/device/slots.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mscclc {
 namespace {
@@ -26,6 +27,7 @@ bool SlotPool::grow(Diagnostics& diagnostics) {
 
 // Frees what was given back and has ended by now.
 void SlotPool::collect() {
+  collect_from_graphs();
   while (!marks_.empty() && marks_.front().mark->reached()) {
     ended_ = marks_.front().launch;
     spare_marks_.push_back(std::move(marks_.front().mark));
@@ -38,9 +40,36 @@ void SlotPool::collect() {
   });
 }
 
+void SlotPool::collect_from_graphs() {
+  std::vector<uint8_t*> gone;
+  {
+    const std::lock_guard lock(gone_->mutex);
+    gone.swap(gone_->slots);
+  }
+  for (uint8_t* const data : gone) {
+    const auto found = in_graphs_.find(data);
+    if (--found->second.graphs > 0) continue;
+    const std::optional<Entry> given = found->second.given_back;
+    in_graphs_.erase(found);
+    if (given) give_back(*given);
+  }
+}
+
+/// The last owner of a slot has gone.
 void SlotPool::give(const Entry& slot) {
   const std::lock_guard lock(mutex_);
-  if (slot.captured) return;
+  if (slot.lost) return;
+  collect_from_graphs();
+  const auto found = in_graphs_.find(slot.data);
+  if (found == in_graphs_.end()) {
+    give_back(slot);
+  } else {
+    found->second.given_back = slot;
+  }
+}
+
+/// Nobody launches it any more.
+void SlotPool::give_back(const Entry& slot) {
   if (slot.launch <= ended_) {
     free_.push_back(slot.data);
   } else {
@@ -60,14 +89,28 @@ SlotPool::Slot SlotPool::take(Diagnostics& diagnostics) {
           }};
 }
 
+/// Counted first: the graph may be gone at once.
+void SlotPool::captured(Entry& slot, StreamHandle stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++in_graphs_[slot.data].graphs;
+  }
+  const auto end = [gone = gone_, data = slot.data] {
+    const std::lock_guard lock(gone->mutex);
+    gone->slots.push_back(data);
+  };
+  if (device_->at_end_of_graph(stream, end)) return;
+  slot.lost = true;
+  end();
+}
+
 // A mark that cannot be made costs memory: slots wait for the next one. Marks are few however many
 // launches are under way: once the most are kept, the newest moves on to this launch.
 void SlotPool::launched(Entry& slot, StreamHandle stream) {
-  const bool captured = device_->is_capturing(stream);
+  if (device_->is_capturing(stream)) return captured(slot, stream);
   const std::lock_guard lock(mutex_);
   slot.launch = ++launches_;
-  slot.captured |= captured;
-  if (captured || launches_ % kMarkEvery != 0) return;
+  if (launches_ % kMarkEvery != 0) return;
   if (marks_.size() == kMostMarks) collect();
   std::unique_ptr<StreamMark> mark;
   if (marks_.size() == kMostMarks) {

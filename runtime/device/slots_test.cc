@@ -6,6 +6,8 @@
 namespace mscclc {
 namespace {
 
+namespace abi = cuda::abi;
+
 constexpr uint64_t kLaunches = SlotPool::kMarkEvery;
 
 /// A GPU whose streams do nothing until someone waits for them, and a pool on it.
@@ -83,6 +85,90 @@ TEST_CASE("slots: what a graph has captured is not handed out again") {
     CHECK(common(later, later) > later.size());  // these are used again
   }
   world.check_clean();
+}
+
+TEST_CASE("slots: what a graph has captured is handed out again when the graph is gone") {
+  cuda::World world;
+  {
+    Gpu gpu(world);
+    const auto capture = [&](uint64_t launches) {
+      world.fake.begin_capture(cuda::abi::kCaptureModeThreadLocal, gpu.stream);
+      gpu.launch(launches);
+      return world.fake.end_capture();
+    };
+    world.fake.destroy_graph(capture(300));
+    const uint64_t before = world.fake.allocated(0);
+    for (int i = 0; i < 20; ++i) world.fake.destroy_graph(capture(300));
+    CHECK(world.fake.allocated(0) == before);
+    capture(300);
+    CHECK(world.fake.allocated(0) == before);
+    capture(300);
+    CHECK(world.fake.allocated(0) > before);  // the other graph is there
+  }
+  world.check_clean();
+}
+
+TEST_CASE("slots: a slot of two graphs, and of an owner, is handed out after the last of them") {
+  cuda::World world;
+  {
+    Gpu gpu(world);
+    SlotPool::Slot slot = gpu.pool->take(gpu.diagnostics);
+    uint8_t* const data = slot->data;
+    abi::Graph graphs[2];
+    for (abi::Graph& graph : graphs) {
+      world.fake.begin_capture(cuda::abi::kCaptureModeThreadLocal, gpu.stream);
+      gpu.pool->launched(*slot, gpu.stream);
+      gpu.pool->launched(*slot, gpu.stream);
+      graph = world.fake.end_capture();
+    }
+    // All that is free, until the pool has to ask for more memory: then it has looked at all.
+    const auto is_free = [&] {
+      std::vector<SlotPool::Slot> taken;
+      const uint64_t before = world.fake.allocated(0);
+      while (world.fake.allocated(0) == before) taken.push_back(gpu.pool->take(gpu.diagnostics));
+      return std::ranges::any_of(taken, [&](const auto& one) { return one->data == data; });
+    };
+    world.fake.destroy_graph(graphs[0]);
+    CHECK_FALSE(is_free());
+    slot.reset();
+    CHECK_FALSE(is_free());
+    world.fake.destroy_graph(graphs[1]);
+    CHECK(is_free());
+  }
+  world.check_clean();
+}
+
+TEST_CASE("slots: a graph may outlive the pool") {
+  cuda::World world;
+  abi::Graph graph = nullptr;
+  {
+    Gpu gpu(world);
+    world.fake.begin_capture(cuda::abi::kCaptureModeThreadLocal, gpu.stream);
+    gpu.launch(3);
+    graph = world.fake.end_capture();
+  }
+  world.fake.destroy_graph(graph);
+  world.check_clean();
+}
+
+TEST_CASE("slots: where a driver does not tell of graphs, what they have is not handed out") {
+  for (const char* function :
+       {"StreamGetCaptureInfo", "UserObjectCreate", "GraphRetainUserObject"}) {
+    INFO(function);
+    cuda::World world;
+    {
+      Gpu gpu(world);
+      world.fake.begin_capture(cuda::abi::kCaptureModeThreadLocal, gpu.stream);
+      world.fake.fail_function(function);
+      const auto lost = gpu.launch(1);
+      const auto known = gpu.launch(1);
+      world.fake.destroy_graph(world.fake.end_capture());
+      const auto later = gpu.launch(1000);
+      CHECK(common(lost, later) == 0);
+      CHECK(common(known, later) > 0);
+    }
+    world.check_clean();
+  }
 }
 
 TEST_CASE("slots: launches without end take no memory") {

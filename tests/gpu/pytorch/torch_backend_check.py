@@ -365,8 +365,7 @@ def _free_memory(ranks):
 
 def graphs_of_many_sizes(ranks):
     """As inference engines do: a model in pieces, captured for each batch size in one pool of memory, with the
-    collectives as custom ops between. Replays come in any order, and take no memory. A call that was captured keeps
-    its program on the GPU, whatever becomes of the graph (docs/runtime.md): capturing all again takes no more."""
+    collectives as custom ops between. Replays come in any order, and take no memory, nor does capturing all again."""
     name, n = ranks.ours.group_name, ranks.size
     torch.manual_seed(0)
     first, second = torch.nn.Linear(64, 64).cuda(), torch.nn.Linear(64, 64).cuda()
@@ -405,8 +404,7 @@ def graphs_of_many_sizes(ranks):
             assert taken < 2 << 20, f"replays took {taken} bytes"
             del graphs
             free.append(_free_memory(ranks))
-    taken = (free[1] - free[3]) // (2 * 2 * len(sizes) * n)
-    assert taken < 64 << 10, f"a captured call has kept {taken} bytes; free memory was {free}"
+    assert free[1] - free[3] < 2 << 20, f"captures have kept memory; what was free after each: {free}"
 
 
 def both_backends_in_one_loop(ranks):
