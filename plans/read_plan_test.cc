@@ -445,6 +445,18 @@ TEST_CASE("what is not JSON") {
   CHECK(read_errors(std::string(40, '[')).find("nested too deep") != std::string::npos);
 }
 
+TEST_CASE("what a file says at length is not repeated at length") {
+  const std::string x(100000, 'x');
+  for (const std::string& plan :
+       {"{\"" + x + "\":1}", "{\"" + x + "\":1,\"" + x + "\":2}",
+        "{\"" + x + "\":" + std::string(40, '['), "{\"collective\":\"" + x + "\"}",
+        "{\"name\":1" + std::string(100000, '0') + "}", "\"" + x}) {
+    const std::string said = read_errors(plan);
+    CHECK(!said.empty());
+    CHECK(said.size() < 1500);
+  }
+}
+
 TEST_CASE("a peer's plan becomes IR") {
   Diagnostics diagnostics;
   const auto program = read_plan(peer_plan().dump(), "p", diagnostics);

@@ -58,13 +58,14 @@ bool is_control(const Character& c) {
 std::string printable(std::string_view text) { return escaped(text, false); }
 std::string printable_line(std::string_view text) { return escaped(text, true); }
 
+std::string beginning(std::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && is_continuation(text[most])) --most;  // whole characters, if they are any
+  return std::string(text.substr(0, most)) + "…";
+}
+
 std::string quoted(std::string_view text, size_t most) {
-  size_t end = text.size();
-  if (end > most) {
-    end = most;
-    while (end > 0 && is_continuation(text[end])) --end;  // whole characters, if they are any
-  }
-  return "'" + escaped(text.substr(0, end), true) + (end < text.size() ? "…'" : "'");
+  return "'" + escaped(beginning(text, most), true) + "'";
 }
 
 }  // namespace mscclc

@@ -26,7 +26,9 @@ bool is_control(const Character& c);
 std::string printable(std::string_view text);
 /// The same for line ends and tabs too: one line stays one line.
 std::string printable_line(std::string_view text);
-/// The same in quotes, truncated after `most` bytes: 'SSH-2.0…'.
+/// The text if it has at most `most` bytes; of a longer one as many characters, and "…".
+std::string beginning(std::string_view text, size_t most);
+/// A printable line in quotes, truncated after `most` bytes: 'SSH-2.0…'.
 std::string quoted(std::string_view text, size_t most = 80);
 
 }  // namespace mscclc

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "ir/diagnostics/printable.h"
+
 namespace mscclc {
 namespace {
 
@@ -18,7 +20,7 @@ std::string_view type_name(JsonType type) { return kTypeNames[static_cast<size_t
 bool JsonReader::fail(NodeId node, std::string code, std::string message) const {
   const std::string inside = tape_.path(node);
   diagnostics_.error_at(std::move(code), inside.empty() ? name_ : name_ + ": " + inside,
-                        std::move(message));
+                        beginning(message, JsonTape::kMostMessage));
   return false;
 }
 

@@ -6,6 +6,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "ir/diagnostics/printable.h"
+
 namespace mscclc {
 namespace {
 
@@ -172,7 +174,7 @@ bool JsonTape::parse(std::string_view text, const std::string& name, Diagnostics
     const std::string inside = this->path(builder.error_node());
     if (!inside.empty()) path += ": " + inside;
   }
-  diagnostics.error_at("not-a-plan", path, builder.error());
+  diagnostics.error_at("not-a-plan", path, beginning(builder.error(), kMostMessage));
   return false;
 }
 
@@ -189,7 +191,7 @@ std::string JsonTape::path(NodeId node) const {
     }
     if (object) {
       if (!out.empty()) out += '.';
-      out += text(nodes_[child].key);
+      out += beginning(text(nodes_[child].key), 80);
     } else {
       out += fmt::format("[{}]", index);
     }

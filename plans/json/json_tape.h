@@ -64,6 +64,7 @@ inline constexpr NodeId kNoNode = 0xffffffffu;
 
 class JsonTape {
  public:
+  static constexpr size_t kMostMessage = 1000;  ///< bytes: a text may repeat what a document says
   JsonTape();
   /// Parses `text`; reports what is not JSON, nested too deep, too long, or has a key twice.
   /// `name` is the document's, for messages.
