@@ -181,6 +181,27 @@ class Suites(unittest.TestCase):
                 for words in wanted:
                     self.assertIn(words, done.stdout)
 
+    def test_step_times(self):
+        """Every workload is timed with both backends; results that differ would have ended it."""
+        sizes = {
+            "layers": 2, "hidden": 64, "heads": 4, "context": 8, "train-layers": 2, "train-hidden": 32,
+            "train-heads": 2, "train-batch": 2, "sequence": 8, "vocabulary": 50, "rounds": 2, "calls": 2,
+        }  # fmt: skip
+        command = [os.path.join(HERE, "step_times.py"), "--device", "cpu", "--ranks", "2", "--batches", "1", "3"]
+        command += [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-B", *command], check=True, timeout=PATIENCE,
+                                  stdout=subprocess.PIPE, text=True, env=installed_in(folder))  # fmt: skip
+        # gloo of torch 2.10 prints, too.
+        ran_on, *lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
+        self.assertEqual(ran_on["layers"], 2)
+        found = [(line["workload"], line.get("batch")) for line in lines]
+        self.assertEqual(found, [("decode", 1), ("decode", 3), ("train", None), ("calls", None)])
+        for line in lines:
+            self.assertEqual(list(line["us"]), ["mscclc", "gloo"])
+            self.assertLessEqual(line["ratios"][0], line["ratios"][1])
+            self.assertGreater(min(line["us"].values()), 0)
+
     def test_torchcomms_bench(self):
         """All files are written; a result that is wrong would have ended it."""
         sides = {"torchcomms mscclc", "torch.distributed gloo"}
