@@ -187,7 +187,9 @@ begin_mps() {
   mps=$(mktemp -d /tmp/gpu_check.XXXXXX)
   export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps
   trap end_mps EXIT
-  nvidia-cuda-mps-control -d >"$logs/mps.log" 2>&1
+  nvidia-cuda-mps-control -d >"$logs/mps.log" 2>&1 && return
+  end_mps  # what runs without it must not look for it
+  return 1
 }
 mps_control() { nvidia-cuda-mps-control <<<"$1"; }
 end_mps() {

@@ -52,6 +52,11 @@ tail -n 1 "$TEST_TMPDIR/said" |
   grep -q '^13 passed, 0 failed, skipped: a GPU for each rank; adds; multicast' ||
   fail "the last line is: $(tail -n 1 "$TEST_TMPDIR/said")"
 
+program nvidia-cuda-mps-control <<<'exit 1'
+check gpu_check --only '^(hang|plans)'
+[[ $(grep -c 'under MPS' "$started") == 0 ]] || fail "a daemon that does not start is looked for"
+[[ $(wc -l <"$started") == 3 ]] || fail "the daemon does not start: $(cat "$started")"
+
 rm "$programs/nvidia-cuda-mps-control"
 check gpu_check --only '^(hang|plans)'
 [[ $(wc -l <"$started") == 3 ]] || fail "without MPS: $(cat "$started")"

@@ -38,16 +38,11 @@ cudaError_t RanksProxy::write_count(uint64_t* count, uint64_t value) {
 
 // Only a proxy adds to a port's count, and it alone knows it: it reads, adds, and writes back.
 cudaError_t RanksProxy::handle(const PortRequest& request, uint64_t number) {
-  if (request.what == PortWhat::put) {
-    return cudaMemcpyAsync(reinterpret_cast<void*>(request.to),
-                           reinterpret_cast<const void*>(request.from), request.bytes,
-                           cudaMemcpyDefault, stream_);
-  }
-  if (request.what == PortWhat::put_and_signal) {
-    PortRequest put = request;
-    put.what = PortWhat::put;
-    const cudaError_t result = handle(put, number);
-    if (result != cudaSuccess) return result;
+  if (request.what == PortWhat::put || request.what == PortWhat::put_and_signal) {
+    const cudaError_t result = cudaMemcpyAsync(reinterpret_cast<void*>(request.to),
+                                               reinterpret_cast<const void*>(request.from),
+                                               request.bytes, cudaMemcpyDefault, stream_);
+    if (result != cudaSuccess || request.what == PortWhat::put) return result;
   }
   if (request.what == PortWhat::flush) {
     return write_count(queue_.ranks.flushed + request.channel, number + 1);
