@@ -60,6 +60,8 @@ class Diagnostics {
 
 /// Renders clang-style text, at most `limit` diagnostics, then how many more there are.
 std::string render_text(const Diagnostics& diagnostics, const Sources& sources, int limit = 20);
+/// The same without sources and without a line break at the end, as part of another text.
+std::string message_of(const Diagnostics& diagnostics);
 /// Renders one JSON object per line: severity, code, file, line, column, end_column, message, path,
 /// notes (message and place each). Keys of a missing place are omitted.
 std::string render_json(const Diagnostics& diagnostics, const Sources& sources);

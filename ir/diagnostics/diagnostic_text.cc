@@ -57,4 +57,10 @@ std::string render_text(const Diagnostics& diagnostics, const Sources& sources, 
   return out;
 }
 
+std::string message_of(const Diagnostics& diagnostics) {
+  std::string text = render_text(diagnostics, Sources{});
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 }  // namespace mscclc

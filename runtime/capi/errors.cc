@@ -52,9 +52,8 @@ mscclc_result_t fail(const Diagnostics& diagnostics) {
   if (!diagnostics.has_errors()) {
     return fail(MSCCLC_INTERNAL_ERROR, "it does not say why it has failed");
   }
-  std::string text = render_text(diagnostics, Sources{});
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return fail(static_cast<mscclc_result_t>(1 + static_cast<int>(blame_of(diagnostics))), text);
+  return fail(static_cast<mscclc_result_t>(1 + static_cast<int>(blame_of(diagnostics))),
+              message_of(diagnostics));
 }
 
 mscclc_result_t refuse(const char* function, const char* what) noexcept {

@@ -122,9 +122,7 @@ void open_output(const std::string& file) {
 }
 
 std::string text_of(std::string_view what, const Diagnostics& diagnostics) {
-  std::string text = render_text(diagnostics, Sources{});
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return fmt::format("{}: {}", what, text);
+  return fmt::format("{}: {}", what, message_of(diagnostics));
 }
 
 }  // namespace
