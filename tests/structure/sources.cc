@@ -1,22 +1,31 @@
 #include "tests/structure/sources.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <initializer_list>
+#include <string_view>
 
 #include "ir/base/read_file.h"
 
 namespace mscclc::structure {
+namespace {
 
-std::map<std::string, std::string> sources() {
+std::map<std::string, std::string> texts_of(std::initializer_list<std::string_view> extensions) {
   namespace fs = std::filesystem;
   std::map<std::string, std::string> texts;
   for (const auto& entry : fs::recursive_directory_iterator(".")) {
     const fs::path path = entry.path().lexically_relative(".");
-    const std::string extension = path.extension();
-    if (extension == ".cc" || extension == ".h" || extension == ".cu" || extension == ".cuh") {
+    if (std::ranges::count(extensions, path.extension().string()) > 0) {
       texts[path.string()] = read_file(path).value();
     }
   }
   return texts;
 }
+
+}  // namespace
+
+std::map<std::string, std::string> sources() { return texts_of({".cc", ".h", ".cu", ".cuh"}); }
+
+std::map<std::string, std::string> pages() { return texts_of({".md"}); }
 
 }  // namespace mscclc::structure

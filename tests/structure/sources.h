@@ -1,4 +1,4 @@
-// The sources of the repository, which tests of its structure have as data.
+// The sources and documents of the repository, which tests of its structure have as data.
 #pragma once
 
 #include <map>
@@ -8,5 +8,8 @@ namespace mscclc::structure {
 
 /// Text by path, of all C++ and CUDA files.
 std::map<std::string, std::string> sources();
+
+/// The same of all documents (Markdown).
+std::map<std::string, std::string> pages();
 
 }  // namespace mscclc::structure
