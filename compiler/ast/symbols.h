@@ -37,11 +37,8 @@ enum Word : Symbol {
   w_count,
 };
 
-inline bool is_keyword(Symbol s) { return s < w_first_function; }
 inline bool is_function(Symbol s) { return s >= w_first_function && s < w_first_op; }
-inline bool is_op(Symbol s) { return s >= w_first_op && s < w_first_free; }
-inline bool is_reserved(Symbol s) { return s < w_first_free; }
-/// REQUIRES: is_op(s).
+/// REQUIRES: `s` is the name of an op.
 inline OpKind op_of(Symbol s) { return static_cast<OpKind>(s - w_first_op); }
 
 /// Words and their symbols. Texts are owned by the Sources (or are string literals).

@@ -38,13 +38,6 @@ std::optional<Dtype> dtype_of(ncclDataType_t type) {
   return std::nullopt;
 }
 
-std::optional<ncclDataType_t> nccl_type_of(Dtype dtype) {
-  for (const TypeRow& row : kTypeRows) {
-    if (row.ours == dtype) return row.value;
-  }
-  return std::nullopt;
-}
-
 const char* nccl_name_of(ncclDataType_t type) {
   for (const TypeRow& row : kTypeRows) {
     if (row.value == type) return row.name;
@@ -55,13 +48,6 @@ const char* nccl_name_of(ncclDataType_t type) {
 std::optional<ReduceOp> reduce_op_of(ncclRedOp_t op) {
   for (const ReductionRow& row : kReductionRows) {
     if (row.value == op) return row.ours;
-  }
-  return std::nullopt;
-}
-
-std::optional<ncclRedOp_t> nccl_op_of(ReduceOp op) {
-  for (const ReductionRow& row : kReductionRows) {
-    if (row.ours == op) return row.value;
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// NCCL's data types and reductions, and ours: conversions both ways, from types.def.
+// NCCL's data types and reductions as ours, from types.def.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,11 @@ inline constexpr int kTypes = 12;
 
 /// nullopt: there is no such type.
 std::optional<Dtype> dtype_of(ncclDataType_t type);
-/// nullopt: NCCL has no such type.
-std::optional<ncclDataType_t> nccl_type_of(Dtype dtype);
 
 /// "ncclFloat32"; "" if there is no such type.
 const char* nccl_name_of(ncclDataType_t type);
 
 /// nullopt: it is none of the built-in reductions.
 std::optional<ReduceOp> reduce_op_of(ncclRedOp_t op);
-/// nullopt: NCCL has no such reduction.
-std::optional<ncclRedOp_t> nccl_op_of(ReduceOp op);
 
 }  // namespace mscclc::nccl
