@@ -93,8 +93,9 @@ bool find_links(Group& group, const std::vector<std::span<const uint8_t>>& names
     std::optional<Link> link = group.device->link_to(names[r], diagnostics);
     if (!link) return false;
     group.worst_link = std::max(group.worst_link, link->kind);
+    const std::string_view by = link->access ? name(link->kind) : link->lanes ? "lanes" : "nothing";
     log(LogLevel::info, LogArea::init, group.rank(),
-        fmt::format("rank {} is joined by {}: {}", r, name(link->kind),
+        fmt::format("rank {} is joined by {}: {}", r, by,
                     link->why.empty() ? "the same memory" : link->why));
     group.links[r] = *std::move(link);
   }

@@ -14,6 +14,7 @@
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
 #include "runtime/api/device.h"
+#include "runtime/api/host_device.h"
 #include "runtime/api/job.h"
 #include "runtime/testing/log_file.h"
 #include "runtime/testing/raw_rank.h"
@@ -226,6 +227,25 @@ TEST_CASE("TRACE of BOOTSTRAP shows where a rank finds the hub, and its steps") 
   }
 }
 
+TEST_CASE("INFO of BOOTSTRAP shows where the hub listens, and which ranks have joined") {
+  const testing::LogFile log(
+      Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "BOOTSTRAP"}});
+  Diagnostics diagnostics;
+  auto job =
+      host_job({.size = 2, .rank = 0, .interface = "=lo", .timeout = kLongestWatch}, diagnostics);
+  REQUIRE(job);
+  const std::string begin = " [0] mscclc INFO BOOTSTRAP ";
+  CHECK(log.lines(begin + "ranks meet at " + job->id.address.text()) == 1);
+  std::thread other([&] { join_and_gather(job->id, 1); });
+  join_and_gather(job->id, 0);
+  other.join();
+  job->hub.reset();  // its thread has said all
+  for (const int rank : {0, 1}) {
+    CHECK(log.lines(fmt::format("{}rank {} has joined: process {} on 127.0.0.1", begin, rank,
+                                ::getpid())) == 1);
+  }
+}
+
 TEST_CASE("TRACE of BOOTSTRAP shows once what stands where the hub should be") {
   const UniqueId id = testing::spare_id();
   const testing::LogFile log(
@@ -234,6 +254,19 @@ TEST_CASE("TRACE of BOOTSTRAP shows once what stands where the hub should be") {
   CHECK_FALSE(join_job(id, 1, 2, kLongestWatch, nullptr, diagnostics));  // after several attempts
   CHECK(log.lines(" [1] mscclc TRACE BOOTSTRAP at " + id.address.text() +
                   ": Connection refused (111)") == 1);
+}
+
+TEST_CASE("INFO of INIT shows what joins a rank to the others") {
+  const testing::LogFile log(
+      Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "INIT"}});
+  const auto two_nodes = [](uint32_t rank, Diagnostics& diagnostics) {
+    return make_host_device(diagnostics, {}, HostLanes::copies, rank / 2);
+  };
+  CHECK(testing::run_threads(
+            3, [](Communicator&) { return ""; }, {}, two_nodes) == "");
+  const std::string begin = " [0] mscclc INFO INIT rank ";
+  CHECK(log.lines(begin + "1 is joined by own: the same memory") == 1);
+  CHECK(log.lines(begin + "2 is joined by lanes: it is on another node") == 1);
 }
 
 TEST_CASE("TRACE of BIND shows the buffers of each call") {

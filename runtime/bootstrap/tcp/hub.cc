@@ -22,6 +22,7 @@
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/tcp/meeting.h"
 #include "runtime/bootstrap/wire/handshake.h"
+#include "runtime/observe/log.h"
 
 namespace mscclc {
 namespace {
@@ -33,6 +34,16 @@ constexpr size_t kMostStrangers = 256;
 /// out.
 constexpr std::chrono::milliseconds kGraceForStrangers{200};
 constexpr uint64_t kWakerKey = 0, kListenerKey = 1, kFirstKey = 16;
+
+/// "[::]:30500, a unix socket of this machine".
+std::string places(const std::vector<Listener>& listeners) {
+  std::string text;
+  for (const Listener& listener : listeners) {
+    if (!text.empty()) text += ", ";
+    text += listener.address.is_local() ? "a unix socket of this machine" : listener.address.text();
+  }
+  return text;
+}
 
 struct Client {
   explicit Client(Fd socket) : connection(std::move(socket), wire::kMostHello) {}
@@ -58,6 +69,7 @@ class EpollHub final : public Hub {
         listeners_(std::move(listeners)),
         meeting_({.size = options.size, .hub_rank = options.rank, .timeout = options.timeout}) {
     if (!options.failed.empty()) meeting_.refuse_all(options.failed);
+    say("ranks meet at " + places(listeners_));
     listen_again(EPOLL_CTL_ADD);
     spare_ = make_waker();
     watch(waker_.get(), kWakerKey, EPOLLIN, EPOLL_CTL_ADD);
@@ -394,6 +406,13 @@ class EpollHub final : public Hub {
     return true;
   }
 
+  /// To the log of the process that runs the hub.
+  void say(const std::string& what) const {
+    std::optional<uint32_t> rank;
+    if (options_.rank != wire::kNoRank) rank = options_.rank;
+    log(LogLevel::info, LogArea::bootstrap, rank, what);
+  }
+
   static std::string where(const Client& client, const wire::Hello& hello) {
     return fmt::format("process {} on {}", hello.process,
                        client.to.is_local() ? client.to.host() : client.from.host());
@@ -418,6 +437,7 @@ class EpollHub final : public Hub {
       return;
     }
     client.rank = client.hello->rank;
+    say(fmt::format("rank {} has joined: {}", client.rank, at));
     client.connection.in().set_limit(wire::kMostFromRank);
     by_rank_.insert_or_assign(client.rank, key);
     if (meeting_.complete() || (closing_ && meeting_.all_heard())) stop_listening();
