@@ -213,9 +213,9 @@ class Reader {
     if (has(Variable::MSCCLC_SECRET)) return;
     diagnostics_.warning(
         "guessable-secret", {},
-        "the ranks of this job run on several machines and know each other by what its launcher "
-        "says, which others on the network may guess: set MSCCLC_SECRET to something random, the "
-        "same for all ranks, or MSCCLC_ID");
+        "the ranks of this job may run on several machines and know each other by what its "
+        "launcher says, which others on the network may guess: set MSCCLC_SECRET to something "
+        "random, the same for all ranks, or MSCCLC_ID");
   }
 
   bool no_place() {
