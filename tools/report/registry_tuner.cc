@@ -110,8 +110,9 @@ class Writer {
 
   void leave_out(const Alike& calls, uint64_t min, uint64_t max, const std::string& why) {
     const LibraryCall& call = calls[0]->call;
-    made_.left_out.push_back(fmt::format("{} over {} ranks on {} nodes, {}: {}", name(call.kind),
-                                         call.ranks, call.nodes, sizes_text(min, max), why));
+    made_.left_out.push_back(fmt::format("{} over {} ranks on {} node{}, {}: {}", name(call.kind),
+                                         call.ranks, call.nodes, call.nodes == 1 ? "" : "s",
+                                         sizes_text(min, max), why));
   }
 
   TunerChoices made_;

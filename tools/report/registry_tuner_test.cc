@@ -36,9 +36,9 @@ TEST_CASE("a line for what has one plan whatever type and placement") {
                .nodes = 1,
                .ranks = 4}});
   CHECK(made.left_out ==
-        std::vector<std::string>{"allreduce over 4 ranks on 1 nodes, 500 to 999 bytes: the plan "
+        std::vector<std::string>{"allreduce over 4 ranks on 1 node, 500 to 999 bytes: the plan "
                                  "depends on type or placement",
-                                 "allreduce over 4 ranks on 1 nodes, 2000 to 2999 bytes: the plan "
+                                 "allreduce over 4 ranks on 1 node, 2000 to 2999 bytes: the plan "
                                  "depends on type or placement"});
   Diagnostics diagnostics;
   const auto text = write_tuner_csv(made.lines, diagnostics);
@@ -68,10 +68,10 @@ TEST_CASE("sizes without a plan, and sizes beyond those of tuner files") {
   CHECK(made.lines[0].max == kTunerNoEnd - 1);  // the largest number would stand for no end
   CHECK(made.left_out ==
         std::vector<std::string>{
-            "allgather over 4 ranks on 1 nodes, 0 to 9 bytes: no plan",
-            "allgather over 4 ranks on 1 nodes, 4294967295 to 4294968295 bytes: a tuner file has "
+            "allgather over 4 ranks on 1 node, 0 to 9 bytes: no plan",
+            "allgather over 4 ranks on 1 node, 4294967295 to 4294968295 bytes: a tuner file has "
             "no such sizes",
-            "allgather over 4 ranks on 1 nodes, 4294968296 bytes and more: a tuner file has no "
+            "allgather over 4 ranks on 1 node, 4294968296 bytes and more: a tuner file has no "
             "such sizes"});
 }
 
@@ -81,13 +81,12 @@ TEST_CASE("collectives that lines cannot name") {
                           {}};
   const TunerChoices made = tuner_choices(coverage);
   CHECK(made.lines.empty());
-  CHECK(
-      made.left_out ==
-      std::vector<std::string>{
-          "broadcast over 4 ranks on 1 nodes, 0 bytes and more: a plan serves one root, and lines "
-          "name none",
-          "alltoall over 4 ranks on 1 nodes, 0 bytes and more: NCCL's tuner files do not know "
-          "it"});
+  CHECK(made.left_out ==
+        std::vector<std::string>{
+            "broadcast over 4 ranks on 1 node, 0 bytes and more: a plan serves one root, and lines "
+            "name none",
+            "alltoall over 4 ranks on 1 node, 0 bytes and more: NCCL's tuner files do not know "
+            "it"});
 }
 
 }  // namespace
