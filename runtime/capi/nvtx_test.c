@@ -71,9 +71,10 @@ int main(int argc, char **argv) {
   int (*open)(void);
   void *library, *function;
   if (argc > 1) {
-    CHECK(strcmp(argv[1], "pipe") != 0 || mkfifo("pipe", 0600) == 0);
-    CHECK(setenv("NVTX_INJECTION64_PATH", argv[1][0] == 'p' ? "./pipe" : "/nowhere/profiler.so",
-                 1) == 0);
+    const int pipe = strcmp(argv[1], "pipe") == 0;
+    snprintf(path, sizeof path, "%s/pipe", pipe ? getenv("TEST_TMPDIR") : "/nowhere");
+    CHECK(!pipe || mkfifo(path, 0600) == 0);
+    CHECK(setenv("NVTX_INJECTION64_PATH", path, 1) == 0);
     CHECK(setenv("MSCCLC_DEBUG", "WARN", 1) == 0);
     OK(mscclc_set_log(find_problem, NULL));
     make_calls();
