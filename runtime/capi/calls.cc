@@ -200,6 +200,19 @@ bool check_all_but_buffers(const mscclc_comm& comm, CollectiveCall call, Diagnos
   return comm.collectives->check(call, diagnostics);
 }
 
+/// Answers a question about a call that is not made: `answer` gets the call as this version knows
+/// it.
+template <class Answer>
+mscclc_result_t ask(const char* function, mscclc_comm_t* comm, const mscclc_call_t* call,
+                    const Answer& answer) {
+  mscclc_call_t own = MSCCLC_CALL_INIT;
+  const Use<mscclc_comm> use(comm);
+  if (!use || call == nullptr || !take_struct(call, own)) {
+    return use.refuse(function, "'comm' is no communicator, or 'call' none of this version");
+  }
+  return answer(own);
+}
+
 mscclc_result_t choose(mscclc_comm& comm, const mscclc_call_t& given, bool capturing, char** text) {
   const CollectiveCall call = call_of(given, comm.communicator->size());
   Diagnostics diagnostics;
@@ -214,6 +227,20 @@ mscclc_result_t choose(mscclc_comm& comm, const mscclc_call_t& given, bool captu
   *text = copy_text(text_of(picked.get(), passed_over));
   return picked != nullptr ? mscclc_result_t{MSCCLC_SUCCESS}
                            : fail(MSCCLC_NO_PLAN, "no plan serves the call");
+}
+
+mscclc_result_t would_wait(mscclc_comm& comm, const mscclc_call_t& given, StreamHandle stream,
+                           int32_t& waits) {
+  if (const char* why = why_no_stream(comm.config.device, stream)) {
+    return refuse("mscclc_waits", why);
+  }
+  const CollectiveCall call = call_of(given, comm.communicator->size());
+  Diagnostics diagnostics;
+  if (!check_all_but_buffers(comm, call, diagnostics)) return fail(diagnostics);
+  const OneThread::Visit visit(*comm.communicator->one_thread(), diagnostics);
+  if (!visit) return fail(diagnostics);
+  waits = comm.collectives->waits_for_ranks(call, stream) ? 1 : 0;
+  return MSCCLC_SUCCESS;
 }
 
 }  // namespace
@@ -236,13 +263,8 @@ mscclc_result_t mscclc_choose(mscclc_comm_t* comm, const mscclc_call_t* call, in
   return guarded([&] {
     if (text == nullptr) return refuse("mscclc_choose", "'text' is NULL");
     *text = nullptr;
-    mscclc_call_t own = MSCCLC_CALL_INIT;
-    const Use<mscclc_comm> use(comm);
-    if (!use || call == nullptr || !take_struct(call, own)) {
-      return use.refuse("mscclc_choose",
-                        "'comm' is no communicator, or 'call' none of this version");
-    }
-    return choose(*comm, own, capturing != 0, text);
+    return ask("mscclc_choose", comm, call,
+               [&](const mscclc_call_t& own) { return choose(*comm, own, capturing != 0, text); });
   });
 }
 
@@ -250,22 +272,8 @@ mscclc_result_t mscclc_waits(mscclc_comm_t* comm, const mscclc_call_t* call, msc
                              int32_t* waits) {
   return guarded([&] {
     if (waits == nullptr) return refuse("mscclc_waits", "'waits' is NULL");
-    mscclc_call_t own = MSCCLC_CALL_INIT;
-    const Use<mscclc_comm> use(comm);
-    if (!use || call == nullptr || !take_struct(call, own)) {
-      return use.refuse("mscclc_waits",
-                        "'comm' is no communicator, or 'call' none of this version");
-    }
-    if (const char* why = why_no_stream(comm->config.device, stream)) {
-      return refuse("mscclc_waits", why);
-    }
-    const CollectiveCall made = call_of(own, comm->communicator->size());
-    Diagnostics diagnostics;
-    if (!check_all_but_buffers(*comm, made, diagnostics)) return fail(diagnostics);
-    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
-    if (!visit) return fail(diagnostics);
-    *waits = comm->collectives->waits_for_ranks(made, stream) ? 1 : 0;
-    return mscclc_result_t{MSCCLC_SUCCESS};
+    return ask("mscclc_waits", comm, call,
+               [&](const mscclc_call_t& own) { return would_wait(*comm, own, stream, *waits); });
   });
 }
 
