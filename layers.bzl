@@ -538,6 +538,7 @@ _TESTS_MAY_INCLUDE = {
     "passes/assign": ["passes/testing"],
     "passes/expand": ["executor/simulator", "passes/testing"],
     "passes/fuse": ["passes/testing"],
+    "passes/order": ["passes/testing"],
     "passes/prove": ["passes/testing"],
     "passes/symbolic": ["passes/testing"],
     "passes/sync": ["passes/testing"],

@@ -67,6 +67,13 @@ bool BuilderState::may_declare(Mark mark) {
     fail("declaration-order", mark, "declare what every rank owns before the first op");
     return false;
   }
+  if (gave_up) return false;
+  if (++declared > kMaxDeclared) {
+    fail("too-many-ops", mark,
+         fmt::format("more than {} buffers, channels and semaphores", kMaxDeclared));
+    gave_up = true;
+    return false;
+  }
   return true;
 }
 

@@ -19,7 +19,8 @@ namespace mscclc {
 inline constexpr uint32_t kMaxRanks = 65536, kMaxBlocks = 65536, kMaxCopies = 1024,
                           kMaxUnits = 1024, kMaxOperands = 65535;
 inline constexpr int64_t kMaxChunks = 0x7fffffff;
-inline constexpr size_t kMaxArena = 0xf0000000u;  ///< operands are counted in 32 bits
+inline constexpr uint64_t kMaxDeclared = uint64_t{1} << 24;  ///< of all ranks: some GiB
+inline constexpr size_t kMaxArena = 0xf0000000u;             ///< operands are counted in 32 bits
 
 /// Counts that must agree at the end, outside pipelines and in those of one ratio.
 struct Tally {
@@ -161,7 +162,7 @@ struct BuilderState {
   Slice values, locations;
   std::map<std::vector<uint32_t>, uint32_t> sites;  ///< of file, line, column, variables
 
-  uint64_t ops = 0, blocks = 0, max_ops = 64'000'000;
+  uint64_t ops = 0, blocks = 0, declared = 0, max_ops = 64'000'000;
   std::vector<BlockUse> block_uses;      ///< by block of the present rank
   std::vector<EmptyBlock> empty_blocks;  ///< seen on leaving a rank
   std::vector<Accepted> accepted = std::vector<Accepted>(op_table().size());  ///< by OpKind

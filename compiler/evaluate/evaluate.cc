@@ -143,6 +143,16 @@ bool Evaluator::too_long(ast::Place place) {
   return false;
 }
 
+bool Evaluator::too_many(int64_t rounds, ast::Place place) {
+  if (!stopped_) {
+    fail("too-many-steps", place,
+         fmt::format("a loop of {} rounds, where {} of the program's {} steps are left", rounds,
+                     max_steps_ - std::min(steps_, max_steps_), max_steps_));
+  }
+  stopped_ = true;
+  return false;
+}
+
 // ---- names -----------------------------------------------------------------------------------
 
 void Evaluator::set_locals(ast::Symbol function, const Locals* locals) {
@@ -359,9 +369,14 @@ bool Evaluator::equal(const Expr& e, bool& out) {
     out = a.integer == b.integer;
     return true;
   }
-  out = a.list->count == b.list->count;
-  for (int64_t i = 0; out && i < a.list->count; ++i)
-    out = (*a.list)[i] == (*b.list)[i] && step(e.place);
+  const List &x = *a.list, &y = *b.list;
+  out = x.count == y.count;
+  if (out && x.data == nullptr && y.data == nullptr) {
+    out = x.count == 0 ||
+          (x.first == y.first && std::min(x.hole, x.count) == std::min(y.hole, y.count));
+    return true;
+  }
+  for (int64_t i = 0; out && i < x.count; ++i) out = x[i] == y[i] && step(e.place);
   return !stopped_;
 }
 
@@ -485,6 +500,7 @@ bool Evaluator::extreme(const Expr& e, Value& out) {
         fail("empty-list", e, fmt::format("'{}' of an empty list", least ? "min" : "max"));
         return false;
       }
+      if (!rounds(v.list->count, e.place)) return false;
       for (int64_t i = 0; i < v.list->count && step(e.place); ++i) take((*v.list)[i], i == 0);
       return !stopped_;
     }

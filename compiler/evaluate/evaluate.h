@@ -151,6 +151,11 @@ class Evaluator {
 
   /// Counts work; false (and an error, once) when a program does not come to an end.
   bool step(const ast::Place& place) { return ++steps_ <= max_steps_ || too_long(place); }
+  /// False (and an error, once) if a loop of n rounds, a step each, must end like that: at once.
+  bool rounds(int64_t n, const ast::Place& place) {
+    return static_cast<uint64_t>(n) <= max_steps_ - std::min(steps_, max_steps_) ||
+           too_many(n, place);
+  }
   /// Counts n steps if there are as many left; reports nothing.
   bool steps(int64_t n) {
     if (static_cast<uint64_t>(n) > max_steps_ - std::min(steps_, max_steps_)) return false;
@@ -178,6 +183,7 @@ class Evaluator {
 
  private:
   bool too_long(ast::Place place);
+  bool too_many(int64_t rounds, ast::Place place);
   bool integer_slow(const ast::Expr& e, int64_t& out);
   bool binary(const ast::Expr& e, Value& out);
   bool arithmetic(const ast::Expr& e, int64_t a, int64_t b, int64_t& out);
@@ -218,7 +224,7 @@ template <class F>
 bool Evaluator::each_value(const ast::Binder& b, bool track, const F& body) {
   const ListArena::Mark outer = lists_.mark();
   List values;
-  if (!list(b.list, values)) return false;
+  if (!list(b.list, values) || !rounds(values.count, b.place)) return false;
   const ListArena::Mark inner = lists_.mark();
   Value& v = values_[b.name.id];
   bindings.push_back({b.name.id, 0});

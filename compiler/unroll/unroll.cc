@@ -100,13 +100,13 @@ void Unroller::find_bodies(const std::vector<Item>& items) {
         Diagnostic& d =
             evaluator_.fail("no-such-rank", s.at.place, fmt::format("rank {} is not a rank", r));
         d.notes.push_back({fmt::format("there are {}", ranks), ast_.span(collective_place_)});
-        return true;
+        return !halted();
       }
       const ast::Placed*& place = bodies_[static_cast<size_t>(r)];
       if (place != nullptr) {
         evaluator_.fail("two-bodies", s.at.place, fmt::format("rank {} has two bodies", r))
             .notes.push_back({"the other is here", ast_.span(place->at.place)});
-        return true;
+        return !halted();
       }
       place = &s;
       return !halted();

@@ -257,7 +257,7 @@ bool Unroller::fill_all(const OperandPlan& plan, const ast::Binder& binder, RefL
   List list;
   OperandValues v;
   if (!evaluator_.list(binder.list, list) || !numbers(plan, v, binder.name.id)) return false;
-  if (!evaluator_.steps(list.count)) return false;
+  if (list.count > int64_t{kMaxOperands} || !evaluator_.steps(list.count)) return false;
   const size_t before = out.size();
   for (int64_t i = 0; i < list.count; ++i) {
     const int64_t element = list[i];
@@ -266,6 +266,17 @@ bool Unroller::fill_all(const OperandPlan& plan, const ast::Binder& binder, RefL
     out.cut(before);
     return false;
   }
+  return true;
+}
+
+/// False, and an error: no op has so many.
+bool Unroller::add_operand(const ast::Operand& o, RefList& out) {
+  if (out.size() > kMaxOperands) {
+    evaluator_.fail("too-many-operands", o.place,
+                    fmt::format("more than {} operands", kMaxOperands));
+    return false;
+  }
+  operand(o, out.add());
   return true;
 }
 
@@ -286,10 +297,7 @@ void Unroller::planned_operands(std::span<OperandPlan> plans, RefList& out) {
       evaluator_.lists().release(lists);
       continue;
     }
-    const auto one = [&] {
-      operand(o, out.add());
-      return true;
-    };
+    const auto one = [&] { return add_operand(o, out); };
     if (!evaluator_.each_value(*o.binder, false, one)) out.add().traits = kInvalidTrait;
   }
 }
@@ -297,10 +305,7 @@ void Unroller::planned_operands(std::span<OperandPlan> plans, RefList& out) {
 void Unroller::operands(ast::Array<const ast::Operand> list, RefList& out) {
   out.clear();
   for (const ast::Operand& o : list) {
-    const auto one = [&] {
-      operand(o, out.add());
-      return true;
-    };
+    const auto one = [&] { return add_operand(o, out); };
     if (o.binder == nullptr) {
       one();
     } else if (!evaluator_.each_value(*o.binder, false, one)) {

@@ -177,6 +177,7 @@ class Unroller : public Origin {
   bool find_chunks(const OperandValues& v, const Layout& layout, Operand& out);
   bool fill(const OperandPlan& plan, const OperandValues& v, Ref& out);
   bool fill_all(const OperandPlan& plan, const ast::Binder& binder, RefList& out);
+  bool add_operand(const ast::Operand& o, RefList& out);
   void planned_operands(std::span<OperandPlan> plans, RefList& out);
 
   // ---- ops (unroll_ops.cc) ----

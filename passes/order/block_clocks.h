@@ -35,8 +35,14 @@ class BlockClocks {
     while (entry != kNone && log_[entry].count > count) entry = log_[entry].older;
     return entry == kNone ? 0 : log_[entry].row;
   }
+  /// Numbers in all rows together: half a GiB. Each op that synchronises makes rows as long as
+  /// there are blocks; 132 blocks may have half a million such ops.
+  static constexpr uint64_t kMostNumbers = uint64_t{1} << 27;
+  /// No more rows are made: blocks may know more than is said here.
+  bool full() const { return rows_.numbers() >= kMostNumbers; }
   /// A new row that knows what `row` and `news` know.
   uint32_t join(uint32_t row, const Knowledge& news) {
+    if (full()) return row;
     const uint32_t joined = rows_.copy(row);
     rows_.raise(joined, news.row);
     if (news.block != kNone) {

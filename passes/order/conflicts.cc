@@ -151,7 +151,7 @@ bool Conflicts::is_copy_onto_itself(const Op& op) const {
 
 void Conflicts::record(uint32_t op) {
   const Op& self = here_->ops[op];
-  const bool settles = !is_copy_onto_itself(self);  // in place it does nothing
+  const bool settles = !is_copy_onto_itself(self);  // else it does nothing in place: covers()
   size_t next = 0;
   for (const Access& access : accesses_) {
     const bool by_rounds = self.loop != kNone && access.count > 1;
@@ -159,7 +159,7 @@ void Conflicts::record(uint32_t op) {
       Cell& cell = history_[cells_[next++]];
       if (settles && access.write && self.parts == 0 && !by_rounds) {
         cell = {};
-      } else if (settles) {
+      } else {
         if (access.write) drop_covered(cell.writes, op, access);
         drop_covered(cell.reads, op, access);
       }
@@ -169,9 +169,10 @@ void Conflicts::record(uint32_t op) {
 }
 
 /// True if whatever comes after `op` comes after the touching op, too, and touches the same bytes
-/// of it.
+/// of it. A copy onto itself does nothing in place, and so stands for no op that does something.
 bool Conflicts::covers(const Touch& touch, uint32_t op, const Access& access) {
   const Op &older = here_->ops[touch.op], &newer = here_->ops[op];
+  if (is_copy_onto_itself(newer) && !is_copy_onto_itself(older)) return false;
   // Rounds that conflict with each other concern every block that takes part.
   const bool by_rounds = newer.loop != kNone && access.count > 1;
   if (older.block != newer.block && (!access.write || by_rounds)) return false;

@@ -6,23 +6,19 @@
 
 namespace mscclc::order {
 
-void OrderEdges::start(uint32_t blocks) {
+void OrderEdges::start() {
   edges_.clear();
-  older_.clear();
-  newest_.assign(blocks, kNone);
+  of_acquire_.clear();
 }
 
 void OrderEdges::add(const OrderEdge& edge) {
-  for (uint32_t e = newest_[edge.to]; e != kNone; e = older_[e]) {
-    OrderEdge& old = edges_[e];
-    if (old.from == edge.from && old.loop == edge.loop && old.acquire == edge.acquire) {
-      old.release = edge.release;  // later than before: serves both
-      return;
-    }
+  const auto next = static_cast<uint32_t>(edges_.size());
+  const auto [known, added] = of_acquire_.try_emplace({edge.acquire, edge.loop, edge.from}, next);
+  if (added) {
+    edges_.push_back(edge);
+  } else {
+    edges_[known->second].release = edge.release;  // later than before: serves both
   }
-  older_.push_back(newest_[edge.to]);
-  newest_[edge.to] = static_cast<uint32_t>(edges_.size());
-  edges_.push_back(edge);
 }
 
 void OrderEdges::sort() {

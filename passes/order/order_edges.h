@@ -3,7 +3,9 @@
 // at one place have a barrier there instead.
 #pragma once
 
+#include <map>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "passes/order/block_run.h"
@@ -26,7 +28,7 @@ struct Meeting {
 
 class OrderEdges {
  public:
-  void start(uint32_t blocks);
+  void start();
   /// Adds an order, or makes one with the same acquire ask for more.
   void add(const OrderEdge& edge);
   /// Drops edges that others into the same place imply. `run`: of the rank, at its end.
@@ -43,8 +45,8 @@ class OrderEdges {
                                     const OrderEdge& edge) const;
 
   std::vector<OrderEdge> edges_;
-  std::vector<uint32_t> older_;    ///< by edge: the one before it to the same block, or kNone
-  std::vector<uint32_t> newest_;   ///< by block: to it
+  /// By acquire, loop, and the block that is waited for.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> of_acquire_;
   std::vector<OrderEdge> sorted_;  ///< by acquire and loop
 };
 

@@ -24,17 +24,25 @@ bool OrderFinder::find(uint32_t rank, RankOrder& out) {
   out.inside.after.assign(here_->ops.size(), kNone);
   out_ = &out;
   out.semaphores = out.missing = 0;
-  edges_.start(here_->blocks);
+  edges_.start();
   meetings_.clear();
   rounds_.clear();
   conflicts_.start(rank);
   run_.start(program_, rank);
+  full_at_ = kNone;
   const bool ended = run_.run([this](uint32_t op) { return visit(op); });
   if (contradiction_) return false;
   if (conflicts_.exhausted()) {
     op_error(diagnostics_, "too-many-chunks", program_, rank, here_->ops[conflicts_.exhausted_at()],
              fmt::format("up to this op, those of rank {} refer to more than {} chunks", rank,
                          Conflicts::kMostVisits));
+    return false;
+  }
+  if (full_at_ != kNone) {
+    op_error(diagnostics_, "too-many-blocks", program_, rank, here_->ops[full_at_],
+             fmt::format("up to this op, the order among the {} thread blocks of rank {} takes "
+                         "more than {} MiB of memory",
+                         here_->blocks, rank, BlockClocks::kMostNumbers * sizeof(uint32_t) >> 20));
     return false;
   }
   if (!ended) {
@@ -47,6 +55,10 @@ bool OrderFinder::find(uint32_t rank, RankOrder& out) {
 
 /// Orders a data op after its conflicts; false if its block has to wait for another's pipeline.
 bool OrderFinder::visit(uint32_t op) {
+  if (run_.clocks.full()) {
+    if (full_at_ == kNone) full_at_ = op;
+    return true;
+  }
   const std::span<const Conflict> conflicts = conflicts_.find(op);
   find_needs(op, conflicts);
   for (const Need& need : needs_) {

@@ -86,6 +86,7 @@ class OrderFinder {
   uint32_t rank_ = 0;
   Rank* here_ = nullptr;
   bool contradiction_ = false;
+  uint32_t full_at_ = kNone;  ///< the op at which the clocks were full
   RankOrder* out_ = nullptr;
   std::vector<Need> needs_;  ///< of the op at hand
   OrderEdges edges_;

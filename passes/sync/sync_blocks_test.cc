@@ -521,6 +521,15 @@ in 'put up.s[1] <- s[0]' (rank 0, tb 1)
       "first");
 }
 
+TEST_CASE("sync: too many blocks that wait for each other are told at the op") {
+  Program p = testing::parse(two_ranks("for b in 0..20000 { tb b { copy s[0] <- input[0] } }"));
+  REQUIRE(testing::fail(p, {"sync"}) == R"(
+up to this op, the order among the 20000 thread blocks of rank 0 takes more than 512 MiB of memory
+when r = 0, b = 3356
+in 'copy s[0] <- input[0]' (rank 0, tb 3356)
+)");
+}
+
 TEST_CASE("sync: too many chunks are told at the op, with the limit") {
   Program p = testing::parse(two_ranks(R"(
     buffer big[40000000]

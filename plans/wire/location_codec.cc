@@ -72,19 +72,20 @@ void LocationWriter::location(const Location& location, bool first) {
   }
 }
 
-/// How many locations after the first of `rest` continue it in equal steps; 0 if it is not worth a
-/// run, or not to be afforded.
+/// How many locations after the first of `rest` continue it in equal steps, and can be afforded; 0
+/// if it is not worth a run.
 size_t LocationWriter::run_length(std::span<const Location> rest, int64_t& step) {
   const auto last_value = [&](size_t i) { return program_.values(rest[i].values).back(); };
+  const size_t variables = program_.sites[rest[0].site].variables.size();
+  const size_t most = std::min<uint64_t>(rest.size() - 1, budget_ / (1 + variables));
   size_t run = 0;
-  while (run + 1 < rest.size() && same_but_last(rest[run], rest[run + 1])) {
+  while (run < most && same_but_last(rest[run], rest[run + 1])) {
     const int64_t difference = wrapping_sub(last_value(run + 1), last_value(run));
     if (run == 0) step = difference;
     if (difference != step) break;
     ++run;
   }
   if (run < 2) return 0;
-  const size_t variables = program_.sites[rest[0].site].variables.size();
   return afford(run * (1 + variables)) ? run : 0;
 }
 

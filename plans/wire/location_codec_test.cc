@@ -92,4 +92,12 @@ TEST_CASE("a plan too small for what it leaves out writes everything") {
         "more locations than a plan of this size can have");
 }
 
+TEST_CASE("of a run that is too long as much is written as can be afforded") {
+  Located l;
+  l.op({{2, {0, 1}}, {2, {0, 2}}, {2, {0, 3}}, {2, {0, 4}}, {2, {0, 5}}});
+  const std::string list = l.encode(2);
+  CHECK(list == "3,2,0,1,-3,-1,2,1,-3,1,4,-3,1,5,");
+  CHECK(decode(l.t.program, list, 2).empty());
+}
+
 }  // namespace mscclc

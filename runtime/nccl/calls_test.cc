@@ -424,6 +424,27 @@ TEST_CASE("arguments out of range have no effect [case-46]") {
   CHECK(values[0] == 3);
 }
 
+TEST_CASE("what is no stream of the host is refused there") {
+  const Behind behind(kStandIn, true);
+  Ranks ranks(2);
+  int value = 1;
+  const ncclComm_t c = ranks.comms[0];
+  for (cudaStream_t stream : {reinterpret_cast<cudaStream_t>(&value),
+                              reinterpret_cast<cudaStream_t>(uintptr_t{0xdead0})}) {
+    CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, c, stream) == ncclInvalidArgument);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is no stream of the host device"));
+    CHECK(ncclBroadcast(&value, &value, 0, kInt32, 0, c, stream) == ncclInvalidArgument);
+    CHECK(ncclSend(&value, 1, kInt32, 1, c, stream) == ncclInvalidArgument);
+    CHECK(ncclSignal(1, 0, 0, 0, c, stream) == ncclInvalidArgument);
+  }
+  Diagnostics diagnostics;
+  const auto gone = static_cast<cudaStream_t>(find_comm(c)->device->create_stream(diagnostics));
+  REQUIRE(gone != nullptr);
+  find_comm(c)->device->destroy_stream(gone);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, c, gone) == ncclInvalidArgument);
+  CHECK(value == 1);
+}
+
 TEST_CASE("more elements than any memory holds are refused [case-46]") {
   const Behind behind(nullptr, true);
   for (const int size : {1, 2}) {

@@ -77,6 +77,7 @@ TEST_CASE("a setting that is none is refused") {
              Catch::Contains("MSCCLC_DEVICE is 'hots'; allowed is 'gpu' or 'host'"));
   ::setenv("MSCCLC_DEVICE", "host", 1);
   ::setenv("MSCCLC_NCCL_COMM", "late", 1);
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInvalidUsage);
   CHECK_THAT(ncclGetLastError(nullptr),
              Catch::Contains("MSCCLC_NCCL_COMM is 'late'; allowed is 'init' or 'lazy'"));
@@ -95,6 +96,28 @@ TEST_CASE("a setting that is none is refused") {
   ::setenv("MSCCLC_SILENCE", "0", 1);
   CHECK(ncclGetUniqueId(&id) == ncclInvalidUsage);
   ::unsetenv("MSCCLC_SILENCE");
+}
+
+TEST_CASE("a rank whose settings are wrong tells the others") {
+  const Behind behind(kStandIn, false);
+  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // for ever
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  ncclComm_t waits = nullptr, comm = nullptr;
+  REQUIRE(ncclCommInitRankConfig(&waits, 2, id, 0, config.get()) == ncclInProgress);
+  while (mscclc::testing::threads_named("mscclc-boot") == 0) std::this_thread::yield();
+  ::setenv("MSCCLC_NCCL_COMM", "late", 1);
+  CHECK(ncclCommInitRank(&comm, 2, id, 1) == ncclInvalidUsage);
+  ::unsetenv("MSCCLC_NCCL_COMM");
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    REQUIRE(ncclCommGetAsyncError(waits, &state) == ncclSuccess);
+    std::this_thread::yield();
+  }
+  CHECK((state == ncclRemoteError || state == ncclInvalidUsage));
+  CHECK(ncclCommAbort(waits) == ncclSuccess);
 }
 
 TEST_CASE("ranks as threads [case-14]") {
@@ -296,10 +319,9 @@ TEST_CASE("abort does not wait for a peer, and ends what waits for it [case-24]"
   CHECK(ncclCommAbort(comm) == ncclSuccess);
   ncclResult_t state = ncclSuccess;
   CHECK(ncclCommGetAsyncError(comm, &state) == ncclInvalidArgument);
-  if (has_joined) {  // the peer comes after all
-    mscclc::testing::await_end_of_threads("mscclc-boot");
-    CHECK(ncclCommInitRank(&comm, 2, id, 1) == ncclRemoteError);
-  }
+  // The peer comes after all.
+  if (has_joined) mscclc::testing::await_end_of_threads("mscclc-boot");
+  CHECK(ncclCommInitRank(&comm, 2, id, 1) == ncclRemoteError);
   mscclc::testing::await_end_of_threads("mscclc-nccl");
 }
 

@@ -125,18 +125,20 @@ TEST_CASE("texts of errors are NCCL's [case-86]") {
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("ncclGroupStart()"));
 }
 
-/// What these settings of NCCL's make of standard output.
-std::string output_with(const std::vector<std::pair<std::string, std::string>>& settings,
-                        const std::function<void()>& fn) {
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// What these settings of NCCL's make of standard output, or of another descriptor.
+std::string output_with(const Settings& settings, const std::function<void()>& fn,
+                        int descriptor = STDOUT_FILENO) {
   for (const auto& [name, value] : settings) ::setenv(name.c_str(), value.c_str(), 1);
   std::FILE* const file = std::tmpfile();
   REQUIRE(file != nullptr);
-  const int before = ::dup(STDOUT_FILENO);
+  const int before = ::dup(descriptor);
   std::fflush(stdout);
-  ::dup2(::fileno(file), STDOUT_FILENO);
+  ::dup2(::fileno(file), descriptor);
   read_debug_settings();
   fn();
-  ::dup2(before, STDOUT_FILENO);
+  ::dup2(before, descriptor);
   ::close(before);
   for (const auto& [name, value] : settings) ::unsetenv(name.c_str());
   read_debug_settings();
@@ -160,6 +162,15 @@ TEST_CASE("a setting of NCCL's that means nothing brings a warning, once") {
   const NamedPipe pipe("lines");  // opening it does not wait
   CHECK_THAT(output_with({{"NCCL_DEBUG", "WARN"}, {"NCCL_DEBUG_FILE", pipe.name}}, nothing),
              Catch::Contains("it is a pipe with no reader: lines go to standard output\n"));
+}
+
+TEST_CASE("lines of NCCL_DEBUG that cannot be written are told of once") {
+  const auto lines = [] {
+    for (const char* text : {"one", "two"}) (void)fail(ncclInvalidUsage, text);
+  };
+  CHECK(output_with({{"NCCL_DEBUG", "WARN"}, {"NCCL_DEBUG_FILE", "/dev/full"}}, lines,
+                    STDERR_FILENO) ==
+        "mscclc: lines of NCCL_DEBUG are lost: NCCL_DEBUG_FILE: No space left on device (28)\n");
 }
 
 TEST_CASE("NCCL_COMM_BLOCKING that means nothing leaves it to the configuration") {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
@@ -18,11 +19,15 @@
 namespace mscclc {
 namespace {
 
-constexpr int kReplace = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+using Clock = std::chrono::steady_clock;
+
+/// How often a pipe that has no reader yet is opened again.
+constexpr std::chrono::milliseconds kLook{20};
 
 // REQUIRES: errno of what failed.
 std::string failure(const char* what, const std::string& name) {
-  return fmt::format("cannot {} {}: {}{}", what, name, std::strerror(errno),
+  return fmt::format("cannot {} {}: {}{}", what, name,
+                     errno == ENXIO ? "it is a pipe with no reader" : std::strerror(errno),
                      errno == EFBIG ? "; the limit is 'ulimit -f'" : "");
 }
 
@@ -51,6 +56,22 @@ bool may_be_replaced(const std::string& path, const struct stat& st) {
   return S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid() &&
          faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 && !path.starts_with("/dev/") &&
          !path.starts_with("/proc/");
+}
+
+/// Opens what is written in place. -1: errno says why; ENXIO: a named pipe has had no reader for so
+/// long. Opened without blocking: open() of a named pipe waits for a reader, forever.
+int open_in_place(const std::string& path, std::chrono::milliseconds patience) {
+  constexpr int kReplace = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK;
+  const auto deadline = Clock::now() + patience;
+  int fd = -1;
+  while ((fd = open(path.c_str(), kReplace, 0666)) < 0) {
+    if (errno != ENXIO || Clock::now() >= deadline) return -1;
+    std::this_thread::sleep_for(kLook);
+  }
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0) return fd;
+  close(fd);
+  return -1;
 }
 
 /// The path without links; "" if there is none.
@@ -122,7 +143,7 @@ bool FileWriter::finish() {
 bool FileWriter::begin() {
   if (fd_ >= 0) return true;
   open_beside();
-  if (fd_ < 0) fd_ = open(path_.c_str(), kReplace, 0666);
+  if (fd_ < 0) fd_ = open_in_place(path_, patience_);
   return (fd_ >= 0 || fail()) && pass_on(std::exchange(held_, {}));
 }
 

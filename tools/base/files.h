@@ -2,10 +2,13 @@
 // nothing throws.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "ir/base/read_file.h"
 
 namespace mscclc {
 
@@ -17,14 +20,18 @@ namespace mscclc {
                                                            std::string& error);
 /// Replaces the contents of a file, as FileWriter does.
 [[nodiscard]] bool write_file(const std::string& path, std::string_view text, std::string& error);
+/// How long a named pipe that is written may have no reader: as long as one that is read may have
+/// no writer (ir/base/read_file.h).
+inline constexpr std::chrono::milliseconds kReaderPatience = kWriterPatience;
 /// A file that is written piece by piece. Nothing happens to it before finish(), which puts what
 /// was written in its place at once: until then, and after a failure, the file is what it was. That
 /// cannot be done for pipes and devices, files with several names or another owner, and files in
-/// folders that cannot be written; these are written in place. Standard output gets nothing before
-/// finish().
+/// folders that cannot be written; these are written in place. A pipe whose reader is slow is
+/// waited for, as cat does. Standard output gets nothing before finish().
 class FileWriter {
  public:
-  explicit FileWriter(std::string path) : path_(std::move(path)) {}
+  explicit FileWriter(std::string path, std::chrono::milliseconds patience = kReaderPatience)
+      : path_(std::move(path)), patience_(patience) {}
   /// Removes what has been begun and not finished.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
@@ -42,6 +49,7 @@ class FileWriter {
   bool fail();
 
   const std::string path_;
+  const std::chrono::milliseconds patience_;  ///< with a pipe that has no reader
   std::string held_, error_;
   std::string target_;  ///< what `beside_` becomes: the path, or where its links lead
   std::string beside_;  ///< the file that is being written; "" if it is written in place

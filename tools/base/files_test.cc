@@ -179,6 +179,29 @@ TEST_CASE("a named pipe is read from when somebody writes until he ends") {
   writer.join();
 }
 
+TEST_CASE("a named pipe is written when somebody reads") {
+  const std::string path = scratch("read");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  std::optional<std::string> text;
+  std::thread reader([&] { text = read_file(path, std::chrono::minutes(10)); });
+  const std::string large = kMebibyte + "end";  // more than a pipe holds
+  FileWriter file(path, std::chrono::minutes(10));
+  CHECK(file.write(large));
+  CHECK(file.finish());
+  reader.join();
+  CHECK(text == large);
+}
+
+TEST_CASE("a named pipe that nobody reads is an error") {
+  const std::string path = scratch("unread");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  FileWriter file(path, std::chrono::milliseconds(50));
+  CHECK(file.write("text"));
+  CHECK_FALSE(file.finish());
+  CHECK(file.error() == "cannot write '" + path + "': it is a pipe with no reader");
+  CHECK(exists(path));
+}
+
 TEST_CASE("a named pipe with a writer that is slow is waited for") {
   const std::string path = scratch("slow");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);

@@ -239,7 +239,9 @@ void add_compile(CommandLine& line) {
   auto options = std::make_shared<CompileOptions>();
   CLI::App& app = *command.app;
   add_input_options(line, app, options->input);
-  app.add_option("-o,--output", options->output, "where to write (default: standard output)")
+  app.add_option("-o,--output", options->output,
+                 "where to write (default: standard output); a named pipe must get a reader within "
+                 "5 seconds")
       ->type_name("FILE");
   const std::vector<std::string> kinds = {"plan", "ir", "dot", "summary", "cuda", "cubin"};
   line.takes(

@@ -100,17 +100,21 @@ class History {
   /// now; else whatever is ordered after it is ordered after that.
   void put_beneath(Record& store, uint32_t i) {
     const bool same = records_[i].write && records_[i].bits != 0 && records_[i].bits == store.bits;
-    for (uint32_t below = std::exchange(records_[i].beneath, kNone); below != kNone;) {
-      const uint32_t next = records_[below].next;
-      if (same) {
-        records_[below].next = std::exchange(store.beneath, below);
-      } else {
-        release(below);
-      }
-      below = next;
+    const uint32_t below = std::exchange(records_[i].beneath, kNone);
+    if (same) {
+      append(store.beneath, below);
+      return release(i);
     }
-    if (same) return release(i);
+    release_all(below);
     records_[i].next = std::exchange(store.beneath, i);
+  }
+
+  /// Puts a list at the end of another, which has few records: what the store at hand alone has
+  /// covered. The one that is put there may have grown with every store of a chain of copies.
+  void append(uint32_t& few, uint32_t list) {
+    uint32_t* end = &few;
+    while (*end != kNone) end = &records_[*end].next;
+    *end = list;
   }
 
   uint32_t take() {
@@ -126,6 +130,9 @@ class History {
     drop_packets(records_[i]);
     records_[i].next = free_;
     free_ = i;
+  }
+  void release_all(uint32_t list) {
+    while (list != kNone) release(std::exchange(list, records_[list].next));
   }
   void drop_packets(Record& record) {
     if (record.packets == kNone) return;

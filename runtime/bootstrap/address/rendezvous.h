@@ -25,7 +25,7 @@ struct Rendezvous {
   /// says.
   std::chrono::milliseconds patience{0};
   /// Asked every kAskAgain until all ranks have come: whether this rank gives up, which is then
-  /// reported, and told to the others. nullptr: it does not.
+  /// reported, and told to the others, if the hub can be reached now. nullptr: it does not.
   std::function<bool(Diagnostics&)> gives_up = {};
   static Rendezvous of(const UniqueId& id);
 };

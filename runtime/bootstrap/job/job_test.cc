@@ -184,6 +184,27 @@ TEST_CASE("a rank waits no longer than it says itself") {
         "rank 1 did not reach the bootstrap within 0.2 s (1 of 2 did)");
 }
 
+TEST_CASE("a rank that gives up before it has found the hub still tells the others") {
+  Diagnostics diagnostics, its;
+  const bool one_machine = GENERATE(false, true);
+  const auto job = host_job({.size = 2, .one_machine = one_machine, .timeout = 60s}, diagnostics);
+  REQUIRE(job);
+  const auto at_once = [](Diagnostics& why) {
+    why.error("aborted", {}, "not wanted any more");
+    return true;
+  };
+  std::thread leaver([&] { CHECK_FALSE(join_job(job->id, 1, 2, 60s, nullptr, its, at_once)); });
+  // It may be there for a moment.
+  const auto bootstrap = join_job(job->id, 0, 2, 60s, nullptr, diagnostics);
+  if (bootstrap != nullptr) CHECK_FALSE(bootstrap->barrier("step", diagnostics));
+  leaver.join();
+  REQUIRE(diagnostics.has_errors());
+  CHECK(diagnostics.all().front().code == "rank-gave-up");
+  CHECK_THAT(diagnostics.all().front().message, Catch::Contains("not wanted any more"));
+  REQUIRE(its.all().size() == 1);
+  CHECK(its.all().front().code == "aborted");
+}
+
 TEST_CASE("an id has the address of the interface that was asked for") {
   Diagnostics diagnostics;
   const auto job = host_job({.interface = "=lo", .timeout = 20s}, diagnostics);

@@ -33,6 +33,7 @@ struct Place {
   std::string met = {};  ///< why the last attempt failed
   int refusals = 0;      ///< in a row
   bool late = false;     ///< who listens there only says that all ranks have come
+  bool last = false;     ///< nothing is tried there any more, as this rank gives up
 };
 
 class Search {
@@ -62,9 +63,9 @@ class Search {
         if (out_of_descriptors_) return report_descriptors();
       }
       if (where_.served && gone()) return report_gone();
-      if (where_.gives_up && where_.gives_up(diagnostics_)) return std::nullopt;
-    } while (left_ms(deadline_) > 0);
-    return report_timeout();
+      look_whether_wanted();
+    } while (left_ms(deadline_) > 0 && !has_tried_all());
+    return gives_up_ ? report_giving_up() : report_timeout();
   }
 
  private:
@@ -96,21 +97,35 @@ class Search {
   void begin_attempts() {
     const SteadyTime now = Clock::now();
     for (Place& place : places_) {
-      if (place.attempt == nullptr && now >= place.again) {
-        place.attempt = std::make_unique<Attempt>(place.address, where_.secret, hello_);
-      }
+      if (place.attempt != nullptr || place.last || (!gives_up_ && now < place.again)) continue;
+      place.last = gives_up_.has_value();
+      place.attempt = std::make_unique<Attempt>(place.address, where_.secret, hello_);
     }
+  }
+
+  /// A rank that gives up is still to tell that, so that the others do not wait for it: it goes on
+  /// with what it has begun, and tries each place once more.
+  void look_whether_wanted() {
+    Diagnostics why;
+    if (gives_up_ || !where_.gives_up || !where_.gives_up(why)) return;
+    gives_up_ = std::move(why);
+    deadline_ = std::min(deadline_, Clock::now() + kTellTime);
+  }
+  bool has_tried_all() const {
+    return std::all_of(places_.begin(), places_.end(),
+                       [](const Place& place) { return place.last && place.attempt == nullptr; });
   }
 
   /// Until something has come, or something is due.
   void wait() {
     std::vector<pollfd> polled;
     SteadyTime next = std::min(deadline_, where_.host.empty() ? deadline_ : resolve_at_);
-    if (where_.gives_up) next = std::min(next, Clock::now() + kAskAgain);
+    if (where_.gives_up && !gives_up_) next = std::min(next, Clock::now() + kAskAgain);
     for (const Place& place : places_) {
       const bool waits = place.attempt != nullptr && !place.attempt->ended();
       next = std::min(next, waits                      ? place.attempt->deadline()
                             : place.attempt != nullptr ? Clock::now()
+                            : place.last               ? deadline_
                                                        : place.again);
       if (waits) polled.push_back({place.attempt->fd(), place.attempt->events(), 0});
     }
@@ -201,6 +216,10 @@ class Search {
     return std::nullopt;
   }
 
+  std::nullopt_t report_giving_up() {
+    for (const Diagnostic& one : gives_up_->all()) diagnostics_.add(one);
+    return std::nullopt;
+  }
   std::nullopt_t report_timeout() {
     return report("bootstrap-timeout",
                   fmt::format("rank {} cannot reach the bootstrap at {} within {}", hello_.rank,
@@ -224,7 +243,8 @@ class Search {
   const Rendezvous& where_;
   const wire::Hello hello_;
   const milliseconds timeout_;
-  const SteadyTime deadline_;
+  SteadyTime deadline_;
+  std::optional<Diagnostics> gives_up_;  ///< why this rank gives up; nullopt: it does not
   Diagnostics& diagnostics_;
   std::vector<Place> places_;
   SteadyTime resolve_at_{};

@@ -101,6 +101,19 @@ TEST_CASE("who is not a hub is told from one") {
   }
 }
 
+TEST_CASE("a rank that gives up where nobody listens ends at once") {
+  const uint16_t port = local_port(listen_on(Address::loopback(0)));  // free again
+  Rendezvous where{.host = "127.0.0.1", .ports = {port}, .secret = {}, .local = true};
+  where.gives_up = [](Diagnostics& why) {
+    why.error("aborted", {}, "not wanted any more");
+    return true;
+  };
+  Diagnostics diagnostics;
+  CHECK_FALSE(connect_to_hub(where, 1, 2, 24h, diagnostics));
+  REQUIRE(diagnostics.all().size() == 1);
+  CHECK(diagnostics.all().front().code == "aborted");
+}
+
 TEST_CASE("nobody listens, or the host has no address") {
   const UniqueId id = testing::spare_id();
   CHECK(error(Rendezvous::of(id)) ==

@@ -106,13 +106,15 @@ class SocketBootstrap final : public Bootstrap {
   uint32_t rank() const override { return rank_; }
   uint32_t size() const override { return size_; }
 
-  /// `gives_up`: that of the Rendezvous.
+  /// `gives_up`: that of the Rendezvous. It is asked at the end, too: it may have begun before all
+  /// came.
   bool wait_until_all_are_here(const std::function<bool(Diagnostics&)>& gives_up,
                                Diagnostics& diagnostics) {
     std::unique_lock lock(mutex_);
     const auto over = [this] { return failure_ || ready_; };
-    while (gives_up && !changed_.wait_for(lock, kAskAgain, over)) {
-      if (!gives_up(diagnostics)) continue;
+    for (bool waits = gives_up != nullptr; waits;) {
+      waits = !changed_.wait_for(lock, kAskAgain, over);
+      if (failure_ || !gives_up(diagnostics)) continue;
       lock.unlock();
       fail(diagnostics.all().back().message);
       return false;

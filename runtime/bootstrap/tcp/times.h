@@ -13,7 +13,8 @@ namespace mscclc {
 
 /// How long an end that closes waits for the other to read what is under way.
 constexpr std::chrono::seconds kGoodbyeTime{2};
-/// How long a hub whose job has failed waits for ranks that have not come yet, to tell them.
+/// How long a hub whose job has failed waits for ranks that have not come yet, to tell them; and
+/// how long a rank that gives up tries to reach the hub, to tell it.
 constexpr std::chrono::seconds kTellTime{5};
 /// Unix sockets that a job's hub may listen at: others may hold some of the names.
 constexpr uint16_t kLocalNames = 16;

@@ -36,6 +36,7 @@ struct Reporting {
   std::atomic<int> level{kOff};
   std::atomic<uint32_t> subsystems{0};
   std::atomic<int> output{STDOUT_FILENO};
+  std::atomic<bool> lost{false};  ///< a line could not be written, and that was said
   std::atomic<bool> announced{false};
   std::string host;
   PerProcess<std::mutex> mutex;  ///< of what follows
@@ -79,12 +80,24 @@ Reporting& ready() {
   return reporting();
 }
 
+/// On standard error, once. REQUIRES: errno of the write that failed.
+void say_lost(int output) {
+  const std::string why = errno == EAGAIN ? "it has no reader" : error_text(errno);
+  if (reporting().lost.exchange(true)) return;
+  const std::string text =
+      fmt::format("mscclc: lines of NCCL_DEBUG are lost: {}: {}\n",
+                  output == STDOUT_FILENO ? "standard output" : "NCCL_DEBUG_FILE", why);
+  [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+/// A log that nobody takes stops nothing.
 void write_line(std::string_view line) {
   const int output = reporting().output;
   const QuietWrites quiet;
   while (!line.empty()) {
     const ssize_t written = ::write(output, line.data(), line.size());
-    if (written <= 0) return;  // a log that nobody takes stops nothing
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return say_lost(output);
     line.remove_prefix(static_cast<size_t>(written));
   }
 }
@@ -129,6 +142,10 @@ std::string text_of(std::string_view what, const Diagnostics& diagnostics) {
 
 void read_debug_settings() {
   Reporting& p = reporting();
+  if (const int before = p.output.exchange(STDOUT_FILENO); before != STDOUT_FILENO) {
+    ::close(before);
+  }
+  p.lost = false;
   const Environment environment = Environment::of_process();
   p.host = host_name();
   const std::string name = setting(environment, Variable::NCCL_DEBUG);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/api/host_device.h"
 #include "runtime/base/quiet_thread.h"
 #include "runtime/nccl/base/report.h"
 
@@ -23,6 +24,13 @@ ncclResult_t make_real_on_its_device(Comm& comm) {
 bool may_mix(const Comm& comm) { return comm.plans != nullptr || comm.ranks == 1; }
 
 }  // namespace
+
+ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t stream) {
+  if (!comm.on_host || stream == nullptr || is_host_stream(stream)) return ncclSuccess;
+  return fail(ncclInvalidArgument,
+              fmt::format("{}: {} is no stream of the host device (MSCCLC_DEVICE)", function,
+                          static_cast<const void*>(stream)));
+}
 
 StreamHandle stream_of(const Comm& comm, const Call& call) {
   return call.stream == nullptr && comm.on_host ? comm.null_stream : call.stream;

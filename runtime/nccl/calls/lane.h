@@ -54,6 +54,10 @@ class Copy final : public ServedCall {
   const uint64_t bytes_;
 };
 
+/// Refuses what is known to be no stream: on the host device all that no host device has made, but
+/// stream 0. What is none of a GPU's its driver says, or nobody.
+ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t stream);
+
 /// The caller's; on the host device what stands for stream 0.
 StreamHandle stream_of(const Comm& comm, const Call& call);
 

@@ -165,17 +165,27 @@ ProfiledComm profiled(const Comm& comm) {
   return told;
 }
 
-ncclResult_t make_parts(Comm& comm, const Meet& meet) {
-  const Environment environment = Environment::of_process();
+/// What a rank needs of its own.
+ncclResult_t open_own(Comm& comm, const Environment& environment) {
   const ncclResult_t checked = check_environment(environment);
   if (checked != ncclSuccess) return checked;
   Diagnostics diagnostics;
   comm.device = open_device(comm.ordinal, diagnostics);
-  if (comm.device == nullptr || !comm.device->bind_thread(diagnostics)) {
-    return fail(ncclUnhandledCudaError, "cannot open the device", diagnostics);
-  }
+  if (comm.device != nullptr && comm.device->bind_thread(diagnostics)) return ncclSuccess;
+  return fail(ncclUnhandledCudaError, "cannot open the device", diagnostics);
+}
+
+ncclResult_t make_parts(Comm& comm, const Meet& meet) {
+  const Environment environment = Environment::of_process();
+  Diagnostics diagnostics;
+  // First, so that the others hear of what fails afterwards.
   std::unique_ptr<Bootstrap> bootstrap = meet(diagnostics);
   if (bootstrap == nullptr) return fail(ncclSystemError, "the ranks do not meet", diagnostics);
+  const ncclResult_t opened = open_own(comm, environment);
+  if (opened != ncclSuccess) {
+    bootstrap->fail(last_error());
+    return opened;
+  }
   const ncclResult_t agreed = exchange_facts(comm, *bootstrap, environment);
   if (agreed != ncclSuccess) return agreed;
   comm.communicator = Communicator::create(std::move(bootstrap), comm.device, {}, diagnostics);

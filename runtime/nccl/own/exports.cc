@@ -10,6 +10,7 @@
 #include "runtime/nccl/base/report.h"
 #include "runtime/nccl/calls/call.h"
 #include "runtime/nccl/calls/group.h"
+#include "runtime/nccl/calls/lane.h"
 #include "runtime/nccl/comm/comm.h"
 #include "runtime/nccl/own/own.h"
 
@@ -76,7 +77,8 @@ ncclResult_t queue(ncclComm_t handle, cudaStream_t stream, Function* RealNccl::*
   ncclResult_t result = ncclSuccess;
   Call call;
   call.comm = usable_comm(handle, name, result);
-  if (call.comm == nullptr) return Group::of_thread().fail_with(result);
+  if (call.comm != nullptr) result = check_stream(*call.comm, name, stream);
+  if (result != ncclSuccess) return Group::of_thread().fail_with(result);
   call.stream = stream;
   call.make = [member, name, make](const RealNccl&, ncclComm_t comm) {
     return pass<ncclResult_t>(member, name,

@@ -11,6 +11,7 @@
 #include "runtime/nccl/base/report.h"
 #include "runtime/nccl/calls/coll_config.h"
 #include "runtime/nccl/calls/group.h"
+#include "runtime/nccl/calls/lane.h"
 #include "runtime/nccl/calls/real_calls.h"
 #include "runtime/nccl/own/own.h"
 #include "runtime/nccl/own/ranges.h"
@@ -109,6 +110,8 @@ ncclResult_t check(const char* function, ncclComm_t comm, Call& call) {
   if (call.comm->ranks == 1 && overlaps(call, call.count * info(*dtype).bytes)) {
     return refuse("the buffers overlap");
   }
+  result = check_stream(*call.comm, function, call.stream);
+  if (result != ncclSuccess) return result;
   if (reduces(call.kind)) return find_reduction(function, call);
   return ncclSuccess;
 }
