@@ -229,8 +229,8 @@ def options():
 
 def main():
     given = options()
-    device = torch.cuda.get_device_name() if given.device == "cuda" else platform.processor() or "cpu"
-    print(json.dumps({"device": device, "torch": torch.__version__, **vars(given)}, default=str), flush=True)
+    hardware = torch.cuda.get_device_name() if given.device == "cuda" else platform.processor()
+    print(json.dumps({"hardware": hardware, "torch": torch.__version__, **vars(given)}, default=str), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         mp.spawn(run, (given, folder), nprocs=given.ranks)
 
