@@ -362,6 +362,16 @@ class Mistakes(unittest.TestCase):
             with self.assertRaisesRegex(mscclc.UsageError, f"the GPU is {device!r}"):
                 mscclc.Communicator(1, mscclc.unique_id(), 0, device=device)
 
+    def test_a_gpu_needs_the_gpu_part(self):
+        try:
+            mscclc.Communicator(1, mscclc.unique_id(), 0, device=0).close()
+            error = "none"
+        except mscclc.LibraryError as refused:
+            error = str(refused)
+        if "without the GPU part" not in error:
+            self.skipTest(f"libmscclc has it: {error}")
+        self.assertIn("bazel build --config=cuda //tools:mscclc //runtime/capi:libmscclc.so.0", error)
+
     def test_a_wrong_id(self):
         with self.assertRaisesRegex(mscclc.UsageError, "128 bytes, this one 3"):
             mscclc.Communicator(2, b"abc", 0)

@@ -7,6 +7,9 @@ import ast
 import os
 import unittest
 
+import mscclc
+import mscclc.mscclpp
+
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mscclc")
 # No program imports these.
 INTERNAL = {
@@ -68,6 +71,12 @@ class Interface(unittest.TestCase):
         self.assertEqual(found, [])
         for path in ("__init__.py", "builder.py", "torch/ops.py", "mscclpp/language/rank.py"):
             self.assertIn(path, modules)
+
+    def test_names_that_are_imported_when_they_are_used_are_shown(self):
+        for module in (mscclc, mscclc.mscclpp):
+            self.assertLessEqual(set(module.__all__), set(dir(module)))
+            for name in module.__all__:
+                self.assertIsNotNone(getattr(module, name), name)
 
     def test_what_lacks_them_is_found(self):
         module = ast.parse("class A:\n  def f(self, x, *, y: int): pass\n  def _g(self): pass\n")

@@ -50,10 +50,10 @@ class Sides:
     def in_turns(self, clock):
         """For each backend the rounds' times by `clock(backend)`, of the slowest rank."""
         found = {backend: [] for backend in self.groups}
-        for _ in range(self.given.rounds):
-            for backend, times in found.items():
+        for round in range(self.given.rounds):
+            for backend in list(found)[:: 1 if round % 2 == 0 else -1]:  # none is always the first
                 dist.barrier()
-                times.append(clock(backend))
+                found[backend].append(clock(backend))
         return {backend: _most(times) for backend, times in found.items()}
 
     def report(self, what, times, difference):
@@ -229,8 +229,8 @@ def options():
 
 def main():
     given = options()
-    device = torch.cuda.get_device_name() if given.device == "cuda" else platform.processor() or "cpu"
-    print(json.dumps({"device": device, "torch": torch.__version__, **vars(given)}, default=str), flush=True)
+    hardware = torch.cuda.get_device_name() if given.device == "cuda" else platform.processor()
+    print(json.dumps({"hardware": hardware, "torch": torch.__version__, **vars(given)}, default=str), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         mp.spawn(run, (given, folder), nprocs=given.ranks)
 

@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -194,7 +195,8 @@ class Suites(unittest.TestCase):
                                   stdout=subprocess.PIPE, text=True, env=installed_in(folder))  # fmt: skip
         # gloo of torch 2.10 prints, too.
         ran_on, *lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
-        self.assertEqual(ran_on["layers"], 2)
+        found = (ran_on["hardware"], ran_on["device"], ran_on["layers"])
+        self.assertEqual(found, (platform.processor(), "cpu", 2))
         found = [(line["workload"], line.get("batch")) for line in lines]
         self.assertEqual(found, [("decode", 1), ("decode", 3), ("train", None), ("calls", None)])
         for line in lines:

@@ -5,7 +5,8 @@ namespace {
 
 void report(Diagnostics& diagnostics) {
   diagnostics.error("no-gpu-part", {}, "this mscclc was built without the GPU part")
-      .notes.push_back({"with CUDA's nvcc: bazel build --config=cuda //tools:mscclc"});
+      .notes.push_back({"with CUDA's nvcc: bazel build --config=cuda //tools:mscclc "
+                        "//runtime/capi:libmscclc.so.0"});
 }
 
 }  // namespace

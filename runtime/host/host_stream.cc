@@ -5,7 +5,6 @@
 #include <deque>
 #include <vector>
 
-#include "runtime/base/idle.h"
 #include "runtime/base/quiet_thread.h"
 #include "runtime/host/process_machine.h"
 
@@ -24,8 +23,8 @@ struct Block {
 void run_block(void* block) { static_cast<Block*>(block)->machine.run(); }
 
 /// Lets every block run in turn until it waits; rests while none can move.
-void run_in_turns(std::vector<Block*> running) {
-  Idle idle;
+void run_in_turns(std::vector<Block*> running, Idle& idle) {
+  idle.reset();
   while (!running.empty()) {
     bool moved = false;
     for (Block* block : running) {
@@ -43,7 +42,7 @@ void run_in_turns(std::vector<Block*> running) {
 
 }  // namespace
 
-Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers) {
+Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers, Idle& idle) {
   std::deque<Block> blocks;
   std::vector<Block*> running;
   for (uint32_t i = 0; i < plan.blocks; ++i) {
@@ -54,7 +53,7 @@ Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers) {
     running.push_back(&block);
   }
   const bool complete = blocks.size() == plan.blocks;
-  if (complete) run_in_turns(running);
+  if (complete) run_in_turns(running, idle);
   bool gave_up = false;
   for (const Block& block : blocks) {
     gave_up |= block.machine.gave_up();
@@ -93,7 +92,7 @@ void HostStream::push(Task task) {
 
 void HostStream::launch(const device::LaunchPlan& plan, std::shared_ptr<void> queued) {
   push({[this, plan, queued = std::move(queued)] {
-    const Ended ended = run_launch(plan, fibers_);
+    const Ended ended = run_launch(plan, fibers_, idle_);
     const std::lock_guard lock(mutex_);
     gave_up_ |= ended == Ended::gave_up;
     if (ended != Ended::no_memory) return;

@@ -14,6 +14,7 @@
 #include "executor/cpu/fiber.h"
 #include "executor/launch.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "runtime/base/idle.h"
 
 namespace mscclc {
 
@@ -24,8 +25,9 @@ enum class Ended {
   no_memory,  ///< for their stacks: nothing has run
 };
 
-/// Runs all blocks of a launch to their ends, or until they have given up.
-Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers);
+/// Runs all blocks of a launch to their ends, or until they have given up. `idle`: that of the
+/// thread, which rests while none can move.
+Ended run_launch(const device::LaunchPlan& plan, FiberPool& fibers, Idle& idle);
 
 /// Thread safety: from any thread.
 class HostStream {
@@ -68,6 +70,7 @@ class HostStream {
   bool busy_ = false, stop_ = false, gave_up_ = false;
   std::string failure_;
   FiberPool fibers_;  ///< the thread's own
+  Idle idle_;         ///< the same
   std::thread thread_;
 };
 

@@ -26,3 +26,7 @@ def __getattr__(name):
 
     module = import_module("mscclc.mscclpp." + ("ext" if name == "ext" else "algorithm"))
     return module if name == "ext" else getattr(module, name)
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -1,11 +1,12 @@
 """Symmetric memory on GPUs: our backend of torch's interface, and our class over torch's backends.
 
-    python3 tests/gpu/pytorch/symmetric_memory_check.py [--ranks N] [--seconds N]
+    python3 tests/gpu/pytorch/symmetric_memory_check.py [--ranks N] [--seconds N] [NAME…]
 
 A process has one backend, so each runs in processes of its own (default: as many as GPUs), one
-after another: MSCCLC in torch's interface, then the class with native, cuda, nccl and nvshmem. What
-needs a library that is not here is reported as skipped, with the reason. The last line says how many
-checks passed, failed and were skipped. Multicast is never used.
+after another: MSCCLC in torch's interface, then the class with native, cuda, nccl and nvshmem, or those
+that are named. What needs a library that is not here is reported as skipped, with the reason. The last
+line says how many checks passed, failed and were skipped. Multicast is never used. Ranks may share a GPU
+(under MPS) with MSCCLC and native.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import time
 import traceback
 
 COUNT = 256 * 512
+BACKENDS = ("MSCCLC", "native", "cuda", "nccl", "nvshmem")
 
 
 def main():
@@ -26,6 +28,7 @@ def main():
     options.add_argument("--rank", type=int)
     options.add_argument("--backend")
     options.add_argument("--folder")
+    options.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BACKENDS)}")
     given = options.parse_args()
     if given.backend:
         return run_rank(given)
@@ -33,7 +36,7 @@ def main():
 
     ranks = given.ranks or torch.cuda.device_count()
     totals = [0, 0, 0]
-    for backend in ("MSCCLC", "native", "cuda", "nccl", "nvshmem"):
+    for backend in given.names or BACKENDS:
         for i, number in enumerate(run_backend(backend, ranks, given.seconds)):
             totals[i] += number
     print("{} passed, {} failed, {} skipped".format(*totals))
@@ -86,13 +89,16 @@ def run_rank(given):
     import torch
     import torch.distributed as dist
 
-    torch.cuda.set_device(given.rank)
+    gpus = torch.cuda.device_count()
+    if gpus < given.ranks:  # NCCL takes ranks that share a GPU for ranks of several machines
+        os.environ.update(NCCL_HOSTID=f"rank {given.rank}", NCCL_P2P_DISABLE="1", NCCL_SHM_DISABLE="1")
+    torch.cuda.set_device(given.rank % gpus)
     # Read when the first communicator is made; _loads() reads what is written.
     os.environ.update(MSCCLC_DEBUG="INFO", MSCCLC_DEBUG_SUBSYS="LOAD",
                       MSCCLC_DEBUG_FILE=os.path.join(given.folder, f"log{given.rank}"))  # fmt: skip
     dist.init_process_group("cpu:gloo,cuda:nccl", init_method=f"file://{given.folder}/store",
                             rank=given.rank, world_size=given.ranks,
-                            device_id=torch.device("cuda", given.rank))  # fmt: skip
+                            device_id=torch.device("cuda", given.rank % gpus))  # fmt: skip
     checks = OF_TORCH if given.backend == "MSCCLC" else OF_CLASS
     for check in checks:
         try:
@@ -310,7 +316,7 @@ def nothing_stays(rank, ranks, backend):
     import torch.distributed as dist
 
     def once():
-        memory = torch.ops.mscclc.symmetric_empty(8 << 20, torch.device("cuda", rank))
+        memory = torch.ops.mscclc.symmetric_empty(8 << 20, torch.device("cuda", torch.cuda.current_device()))
         name = dist.group.WORLD.group_name
         handle = torch.ops.mscclc.symmetric_rendezvous(memory, name)
         torch.ops.mscclc.symmetric_barrier(handle, 0, 0)
