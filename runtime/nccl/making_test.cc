@@ -471,6 +471,10 @@ TEST_CASE("shrink [case-34]") {
   // More than there are ranks: the list is not read.
   CHECK(ncclCommShrink(ranks.comms[0], own, INT_MAX, &made, nullptr, 0) == ncclInvalidArgument);
   CHECK(ncclCommShrink(ranks.comms[0], nullptr, 1, &made, nullptr, 0) == ncclInvalidArgument);
+  int other[] = {1};
+  for (const int flags : {2, 77, -1}) {  // with bit 1 among them the communicator was aborted
+    CHECK(ncclCommShrink(ranks.comms[0], other, 1, &made, nullptr, flags) == ncclInvalidArgument);
+  }
 }
 
 TEST_CASE("ranks that were left out of one shrink are in the next [case-34]") {
