@@ -100,6 +100,23 @@ TEST_CASE("a peer dies while a communicator reads its plans [case-27]") {
   CHECK(processes.wait(0, kPatience) == kFine);
 }
 
+TEST_CASE("a rank whose settings are wrong tells the others") {
+  const Behind behind(kStandIn, false);
+  const SharedId shared;
+  Processes processes;
+  processes.start([&] { return fails_to_make(shared, "MSCCLC_NCCL_COMM is 'late'"); });
+  processes.start([&] {
+    ::setenv("MSCCLC_NCCL_COMM", "late", 1);
+    ncclUniqueId id;
+    EXPECT(shared.take(id));
+    ncclComm_t comm = nullptr;
+    EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclInvalidUsage);
+    return kFine;
+  });
+  CHECK(processes.wait(1, kPatience) == kFine);
+  CHECK(processes.wait(0, kPatience) == kFine);
+}
+
 TEST_CASE("a rank that has no descriptors left fails by itself, and tells it if it can") {
   const Behind behind(kStandIn, false);
   ::setenv("MSCCLC_TIMEOUT", "3", 1);  // rank 0 hears nothing of a rank that cannot connect
