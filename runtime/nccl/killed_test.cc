@@ -100,9 +100,27 @@ TEST_CASE("a peer dies while a communicator reads its plans [case-27]") {
   CHECK(processes.wait(0, kPatience) == kFine);
 }
 
-TEST_CASE("a rank that has no descriptors left fails by itself") {
+TEST_CASE("a rank whose settings are wrong tells the others") {
   const Behind behind(kStandIn, false);
-  ::setenv("MSCCLC_TIMEOUT", "3", 1);  // rank 0 hears nothing of it
+  const SharedId shared;
+  Processes processes;
+  processes.start([&] { return fails_to_make(shared, "MSCCLC_NCCL_COMM is 'late'"); });
+  processes.start([&] {
+    ::setenv("MSCCLC_NCCL_COMM", "late", 1);
+    ncclUniqueId id;
+    EXPECT(shared.take(id));
+    ncclComm_t comm = nullptr;
+    EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclInvalidUsage);
+    return kFine;
+  });
+  CHECK(processes.wait(1, kPatience) == kFine);
+  CHECK(processes.wait(0, kPatience) == kFine);
+}
+
+TEST_CASE("a rank that has no descriptors left fails by itself, and tells it if it can") {
+  const Behind behind(kStandIn, false);
+  ::setenv("MSCCLC_TIMEOUT", "3", 1);  // rank 0 hears nothing of a rank that cannot connect
+  const size_t left = GENERATE(0, 1, 2, 3, 4, 5);
   const SharedId shared;
   Processes processes;
   processes.start([&] { return fails_to_make(shared, "rank 1"); });
@@ -111,13 +129,10 @@ TEST_CASE("a rank that has no descriptors left fails by itself") {
     EXPECT(shared.take(id));
     std::vector<int> taken;
     for (int fd = ::dup(0); fd >= 0; fd = ::dup(0)) taken.push_back(fd);
-    for (int left = 0; left <= 3; ++left) {  // with three there is a device
-      ncclComm_t comm = nullptr;
-      EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclSystemError);
-      EXPECT(last_error_has("ulimit -n"));
-      ::close(taken.back());
-      taken.pop_back();
-    }
+    for (size_t i = 0; i < left; ++i) ::close(taken[i]);
+    ncclComm_t comm = nullptr;
+    EXPECT(ncclCommInitRank(&comm, 2, id, 1) == ncclSystemError);
+    EXPECT(last_error_has("ulimit -n"));
     return kFine;
   });
   CHECK(processes.wait(1, kPatience) == kFine);

@@ -98,28 +98,6 @@ TEST_CASE("a setting that is none is refused") {
   ::unsetenv("MSCCLC_SILENCE");
 }
 
-TEST_CASE("a rank whose settings are wrong tells the others") {
-  const Behind behind(kStandIn, false);
-  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // for ever
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
-  ncclComm_t waits = nullptr, comm = nullptr;
-  REQUIRE(ncclCommInitRankConfig(&waits, 2, id, 0, config.get()) == ncclInProgress);
-  while (mscclc::testing::threads_named("mscclc-boot") == 0) std::this_thread::yield();
-  ::setenv("MSCCLC_NCCL_COMM", "late", 1);
-  CHECK(ncclCommInitRank(&comm, 2, id, 1) == ncclInvalidUsage);
-  ::unsetenv("MSCCLC_NCCL_COMM");
-  ncclResult_t state = ncclInProgress;
-  while (state == ncclInProgress) {
-    REQUIRE(ncclCommGetAsyncError(waits, &state) == ncclSuccess);
-    std::this_thread::yield();
-  }
-  CHECK((state == ncclRemoteError || state == ncclInvalidUsage));
-  CHECK(ncclCommAbort(waits) == ncclSuccess);
-}
-
 TEST_CASE("ranks as threads [case-14]") {
   const Behind behind(kStandIn, false);
   Ranks ranks(4);
@@ -471,6 +449,10 @@ TEST_CASE("shrink [case-34]") {
   // More than there are ranks: the list is not read.
   CHECK(ncclCommShrink(ranks.comms[0], own, INT_MAX, &made, nullptr, 0) == ncclInvalidArgument);
   CHECK(ncclCommShrink(ranks.comms[0], nullptr, 1, &made, nullptr, 0) == ncclInvalidArgument);
+  int other[] = {1};
+  for (const int flags : {2, 77, -1}) {  // with bit 1 among them the communicator was aborted
+    CHECK(ncclCommShrink(ranks.comms[0], other, 1, &made, nullptr, flags) == ncclInvalidArgument);
+  }
 }
 
 TEST_CASE("ranks that were left out of one shrink are in the next [case-34]") {

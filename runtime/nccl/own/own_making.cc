@@ -297,6 +297,9 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   if (made == nullptr || excluded == nullptr || count <= 0) {
     return invalid("ncclCommShrink: newcomm or the list is NULL, or the list is empty");
   }
+  if ((flags & ~kNcclShrinkAbort) != 0) {
+    return invalid(fmt::format("ncclCommShrink: there are no flags {}", flags));
+  }
   *made = nullptr;
   if (static_cast<uint32_t>(count) >= parent->ranks) {
     return invalid(
