@@ -37,6 +37,9 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kNoDescriptors = "no-descriptors";
+/// What others can map, as who calls this from C++, C or Python knows it.
+constexpr const char* kWhoseMemory =
+    "is made by mscclc (Device::allocate, mscclc_memory_create, Communicator.allocate in Python)";
 
 /// Copies at once, so that there is never anything to wait for.
 class HostLane final : public Lane {
@@ -460,10 +463,11 @@ std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
     if (memory != nullptr) return memory;
     tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", mscclc::name(offer.kind), why);
   }
-  diagnostics.error(code, {},
-                    fmt::format("cannot map {} bytes of a peer's memory ({}); memory that other "
-                                "processes map comes from Device::allocate",
-                                handle.bytes, tried.empty() ? "nothing was offered" : tried));
+  diagnostics.error(
+      code, {},
+      fmt::format("cannot map {} bytes of a peer's memory ({}); memory that other "
+                  "processes map {}",
+                  handle.bytes, tried.empty() ? "nothing was offered" : tried, kWhoseMemory));
   return nullptr;
 }
 
@@ -477,9 +481,8 @@ std::unique_ptr<Memory> HostDevice::reach_memory(const MemoryHandle& handle,
   }
   diagnostics.error(
       "cannot-map", {},
-      fmt::format("{} bytes of a peer's memory take no orders of lanes; memory that does comes "
-                  "from Device::allocate",
-                  handle.bytes));
+      fmt::format("{} bytes of a peer's memory take no orders of lanes; memory that does {}",
+                  handle.bytes, kWhoseMemory));
   return nullptr;
 }
 

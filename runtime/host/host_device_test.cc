@@ -50,7 +50,8 @@ TEST_CASE("a handle can name nothing that was not offered") {
   CHECK(refused(whole) ==
         "cannot map 4096 bytes of a peer's memory (same_process: " + range +
             "4096 bytes at 0; host_fd: cannot fetch a descriptor from a peer's process: " + range +
-            "4096 bytes at 0); memory that other processes map comes from Device::allocate");
+            "4096 bytes at 0); memory that other processes map is made by mscclc "
+            "(Device::allocate, mscclc_memory_create, Communicator.allocate in Python)");
   // An address instead of a ticket, as old versions sent it.
   MemoryHandle address = *handle;
   address.offers.resize(1);
