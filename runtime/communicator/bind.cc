@@ -132,12 +132,6 @@ bool Binder::patch() {
   return true;
 }
 
-bool Binder::take_slot(BoundCall::State& made) {
-  made.slot = nullptr;  // an old call's: its launch may not have run yet
-  made.slot = x_.slots->take(diagnostics_);
-  return made.slot != nullptr;
-}
-
 bool Binder::write_programs(BoundCall::State& made) {
   const RankProgram& program = x_.program;
   std::vector<device::BaseAddress>& bases = x_.bases;
@@ -172,23 +166,32 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   made.launch.uses = made.programs.uses();
   made.launch.carried =
       x_.group->device->carries_programs() && made.programs.bytes() <= device::kMostCarried;
-  if (made.launch.carried) {
-    made.slot = nullptr;
-    return true;
-  }
-  if (!take_slot(made)) return false;
-  made.launch.programs = made.slot->data;
-  return x_.group->device->write(made.slot->data, made.programs.data(), made.programs.bytes(),
-                                 diagnostics_);
+  return true;
 }
 
 // A plan's own kernel reads no programs: what it does read takes their place.
-bool Binder::place_lines(BoundCall::State& made) {
-  if (made.own.kernel == nullptr || x_.own_kernels->bytes_in_memory() == 0) return true;
-  if (made.slot == nullptr && !take_slot(made)) return false;
-  made.own.lines_at = made.slot->data;
-  return x_.group->device->write(made.slot->data, made.own.lines.data(),
-                                 made.own.lines.size() * sizeof(SpecialLine), diagnostics_);
+std::span<const uint8_t> BoundCall::State::in_slot() const {
+  if (own.kernel != nullptr) {
+    if (executable->own_kernels->bytes_in_memory() == 0) return {};
+    return {reinterpret_cast<const uint8_t*>(own.lines.data()),
+            own.lines.size() * sizeof(SpecialLine)};
+  }
+  if (launch.carried) return {};
+  return {programs.data(), programs.bytes()};
+}
+
+bool Binder::place(BoundCall::State& made) {
+  made.slot = nullptr;  // an old call's: its launch may not have run yet
+  const std::span<const uint8_t> content = made.in_slot();
+  if (content.empty()) return true;
+  made.slot = x_.slots->take(content, diagnostics_);
+  if (made.slot == nullptr) return false;
+  if (made.own.kernel == nullptr) {
+    made.launch.programs = made.slot->data;
+  } else {
+    made.own.lines_at = made.slot->data;
+  }
+  return true;
 }
 
 // By the programs as they are here: those in a slot lie on the device.
@@ -284,8 +287,8 @@ std::shared_ptr<BoundCall::State> Binder::make() {
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
   if (x_.own_kernels != nullptr) {
     x_.own_kernels->choose(made->programs, made->launch, made->own);
-    if (!place_lines(*made)) return nullptr;
   }
+  if (!place(*made)) return nullptr;
   if (made->own.kernel == nullptr) shorten(*made);
   if (!check_fit(*made)) return nullptr;
   return made;

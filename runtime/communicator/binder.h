@@ -61,10 +61,9 @@ class Binder {
   uint8_t* place_address(uint32_t rank, uint32_t side) const;
   const Memory* place_memory(uint32_t rank, uint32_t side) const;
   bool refuse_place(uint32_t rank, uint32_t side);
-  bool take_slot(BoundCall::State& made);
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
-  bool place_lines(BoundCall::State& made);
+  bool place(BoundCall::State& made);
   bool check_fit(BoundCall::State& made);
   void shorten(BoundCall::State& made) const;
   void plan_copies(BoundCall::State& made) const;

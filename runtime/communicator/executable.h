@@ -5,6 +5,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +63,9 @@ struct BoundCall::State {
   OwnCall own;
   uint64_t bytes = 0;  ///< of the message
   std::vector<StagingCopy> before, after;
+
+  /// What its launch reads on the device; empty: all travels with the launch.
+  std::span<const uint8_t> in_slot() const;
 };
 
 struct Executable::State {

@@ -66,7 +66,7 @@ bool Executable::State::enqueue(const BoundCall::State& binding, StreamHandle st
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
   }
   if (binding.launch.blocks > 0 && !start(binding, stream, diagnostics)) return false;
-  if (binding.slot != nullptr) slots->launched(*binding.slot, stream);
+  if (binding.slot != nullptr) slots->launched(*binding.slot, binding.in_slot(), stream);
   for (const StagingCopy& c : binding.after) {
     if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
   }

@@ -1,13 +1,16 @@
 #include "runtime/device/slots.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace mscclc {
 namespace {
 
 constexpr uint64_t kSlab = 256 << 10;
 constexpr uint64_t kLine = 128;
+
+std::string_view text_of(std::span<const uint8_t> content) {
+  return {reinterpret_cast<const char*>(content.data()), content.size()};
+}
 
 }  // namespace
 
@@ -27,7 +30,6 @@ bool SlotPool::grow(Diagnostics& diagnostics) {
 
 // Frees what was given back and has ended by now.
 void SlotPool::collect() {
-  collect_from_graphs();
   while (!marks_.empty() && marks_.front().mark->reached()) {
     ended_ = marks_.front().launch;
     spare_marks_.push_back(std::move(marks_.front().mark));
@@ -40,36 +42,9 @@ void SlotPool::collect() {
   });
 }
 
-void SlotPool::collect_from_graphs() {
-  std::vector<uint8_t*> gone;
-  {
-    const std::lock_guard lock(gone_->mutex);
-    gone.swap(gone_->slots);
-  }
-  for (uint8_t* const data : gone) {
-    const auto found = in_graphs_.find(data);
-    if (--found->second.graphs > 0) continue;
-    const std::optional<Entry> given = found->second.given_back;
-    in_graphs_.erase(found);
-    if (given) give_back(*given);
-  }
-}
-
-/// The last owner of a slot has gone.
 void SlotPool::give(const Entry& slot) {
   const std::lock_guard lock(mutex_);
-  if (slot.lost) return;
-  collect_from_graphs();
-  const auto found = in_graphs_.find(slot.data);
-  if (found == in_graphs_.end()) {
-    give_back(slot);
-  } else {
-    found->second.given_back = slot;
-  }
-}
-
-/// Nobody launches it any more.
-void SlotPool::give_back(const Entry& slot) {
+  if (slot.captured) return;
   if (slot.launch <= ended_) {
     free_.push_back(slot.data);
   } else {
@@ -77,40 +52,47 @@ void SlotPool::give_back(const Entry& slot) {
   }
 }
 
-SlotPool::Slot SlotPool::take(Diagnostics& diagnostics) {
-  const std::lock_guard lock(mutex_);
+uint8_t* SlotPool::take_free(Diagnostics& diagnostics) {
   if (free_.empty()) collect();
   if (free_.empty() && !grow(diagnostics)) return nullptr;
-  const Entry slot{free_.back()};
+  uint8_t* const data = free_.back();
   free_.pop_back();
+  return data;
+}
+
+SlotPool::Slot SlotPool::owned(const Entry& slot) {
   return {new Entry(slot), [pool = shared_from_this()](Entry* given) {
             pool->give(*given);
             delete given;
           }};
 }
 
-/// Counted first: the graph may be gone at once.
-void SlotPool::captured(Entry& slot, StreamHandle stream) {
+SlotPool::Slot SlotPool::take(std::span<const uint8_t> content, Diagnostics& diagnostics) {
+  uint8_t* data = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    ++in_graphs_[slot.data].graphs;
+    if (!captured_.empty()) {
+      const auto same = captured_.find(text_of(content));
+      if (same != captured_.end()) return owned({.data = same->second, .captured = true});
+    }
+    data = take_free(diagnostics);
   }
-  const auto end = [gone = gone_, data = slot.data] {
-    const std::lock_guard lock(gone->mutex);
-    gone->slots.push_back(data);
-  };
-  if (device_->at_end_of_graph(stream, end)) return;
-  slot.lost = true;
-  end();
+  if (data == nullptr) return nullptr;
+  Slot slot = owned({.data = data});
+  return device_->write(data, content.data(), content.size(), diagnostics) ? slot : nullptr;
 }
 
 // A mark that cannot be made costs memory: slots wait for the next one. Marks are few however many
 // launches are under way: once the most are kept, the newest moves on to this launch.
-void SlotPool::launched(Entry& slot, StreamHandle stream) {
-  if (device_->is_capturing(stream)) return captured(slot, stream);
+void SlotPool::launched(Entry& slot, std::span<const uint8_t> content, StreamHandle stream) {
+  const bool captured = device_->is_capturing(stream);
   const std::lock_guard lock(mutex_);
   slot.launch = ++launches_;
-  if (launches_ % kMarkEvery != 0) return;
+  if (captured && !slot.captured) {
+    slot.captured = true;
+    captured_.try_emplace(std::string(text_of(content)), slot.data);
+  }
+  if (captured || launches_ % kMarkEvery != 0) return;
   if (marks_.size() == kMostMarks) collect();
   std::unique_ptr<StreamMark> mark;
   if (marks_.size() == kMostMarks) {

@@ -5,17 +5,22 @@
 // slot that has been launched is not handed out again before that launch is known to have ended.
 // Launches of an executable run one after the other: every few of them the pool marks the stream,
 // and a mark that has been reached covers all launches before it. There is a bound on the marks,
-// so that launches without end take no memory. What a graph has captured may run again until the
-// graph is gone, with all that was made from it. Where the device cannot tell that, such a slot
-// stays out of use for as long as the pool lives.
+// so that launches without end take no memory.
+//
+// What a graph has captured may run again at any time, so its slot stays as it is for as long as
+// the pool lives; later calls with the same programs share it, so that capturing the same calls
+// again takes no memory. (A user object of the graph could tell when that is gone. But graphs that
+// own one hold up other streams: docs/rejected.md.)
 #pragma once
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "executor/launch.h"
@@ -29,8 +34,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   /// A slot in use.
   struct Entry {
     uint8_t* data = nullptr;
-    uint64_t launch = 0;  ///< number of its last launch outside of graphs; 0: none
-    bool lost = false;    ///< a graph has it, and nobody tells when that is gone
+    uint64_t launch = 0;    ///< number of its last launch; 0: none
+    bool captured = false;  ///< by a graph: what it holds stays
   };
   /// Given back when its last owner has gone.
   using Slot = std::shared_ptr<Entry>;
@@ -39,10 +44,11 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   using Source = std::function<std::shared_ptr<Memory>(uint64_t bytes, Diagnostics&)>;
 
   SlotPool(std::shared_ptr<Device> device, uint64_t slot_bytes, Source source);
-  /// A slot that no launch reads any more. nullptr: reported.
-  [[nodiscard]] Slot take(Diagnostics& diagnostics);
-  /// A launch of what lies in a slot has just been put on a stream.
-  void launched(Entry& slot, StreamHandle stream);
+  /// A slot that holds `content`, of at most slot_bytes(): one that a graph has captured with it,
+  /// or one that no launch reads any more, to which it is written. nullptr: reported.
+  [[nodiscard]] Slot take(std::span<const uint8_t> content, Diagnostics& diagnostics);
+  /// A launch of `content`, which lies in the slot, has just been put on a stream.
+  void launched(Entry& slot, std::span<const uint8_t> content, StreamHandle stream);
   uint64_t slot_bytes() const { return slot_bytes_; }
 
   /// Launches from one mark to the next.
@@ -56,24 +62,16 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     std::unique_ptr<StreamMark> mark;
   };
 
-  /// Graphs that have a slot.
-  struct InGraphs {
-    uint32_t graphs = 0;
-    std::optional<Entry> given_back;  ///< its last owner has gone
-  };
-  /// Slots of graphs that are gone, once for each. Graphs hold this, and not the pool, whose memory
-  /// must not be freed where they end.
-  struct Gone {
-    std::mutex mutex;
-    std::vector<uint8_t*> slots;
+  /// Finds what is captured without a copy of what is looked for.
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
   };
 
   [[nodiscard]] bool grow(Diagnostics& diagnostics);
+  [[nodiscard]] uint8_t* take_free(Diagnostics& diagnostics);
+  Slot owned(const Entry& slot);
   void give(const Entry& slot);
-  void give_back(const Entry& slot);
-  void captured(Entry& slot, StreamHandle stream);
   void collect();
-  void collect_from_graphs();
 
   const std::shared_ptr<Device> device_;
   const uint64_t slot_bytes_;
@@ -82,8 +80,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   std::vector<std::shared_ptr<Memory>> slabs_;
   std::vector<uint8_t*> free_;
   std::vector<Entry> given_back_;  ///< whose launches may not have ended
-  std::map<uint8_t*, InGraphs> in_graphs_;
-  const std::shared_ptr<Gone> gone_ = std::make_shared<Gone>();
+  std::unordered_map<std::string, uint8_t*, Hash, std::equal_to<>> captured_;  ///< by content
   uint64_t launches_ = 0;     ///< so many have been put on streams ...
   uint64_t ended_ = 0;        ///< ... and so many are known to have ended
   std::deque<Marked> marks_;  ///< not reached when last asked

@@ -1,12 +1,13 @@
 // A slot is not handed out again while a launch may read it.
 #include "runtime/device/slots.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "runtime/cuda/fake/test_world.h"
 
 namespace mscclc {
 namespace {
-
-namespace abi = cuda::abi;
 
 constexpr uint64_t kLaunches = SlotPool::kMarkEvery;
 
@@ -24,14 +25,24 @@ struct Gpu {
   std::vector<uint8_t*> launch(uint64_t slots) {
     std::vector<uint8_t*> used;
     for (uint64_t i = 0; i < slots; ++i) {
-      const SlotPool::Slot slot = pool->take(diagnostics);
+      const std::vector<uint8_t> content = next();
+      const SlotPool::Slot slot = pool->take(content, diagnostics);
+      INFO(cuda::text_of(diagnostics));
       REQUIRE(slot != nullptr);
       used.push_back(slot->data);
-      pool->launched(*slot, stream);
+      pool->launched(*slot, content, stream);
     }
     return used;
   }
+  /// A content that no other call has.
+  std::vector<uint8_t> next() {
+    std::vector<uint8_t> content(8);
+    std::memcpy(content.data(), &++contents, sizeof contents);
+    return content;
+  }
+
   Diagnostics diagnostics;
+  uint64_t contents = 0;
   const std::shared_ptr<Device> device;
   StreamHandle stream = nullptr;
   std::shared_ptr<SlotPool> pool;
@@ -67,8 +78,8 @@ TEST_CASE("slots: what was not launched is handed out at once") {
   cuda::World world({.deferred = true});
   {
     Gpu gpu(world);
-    const uint8_t* const first = gpu.pool->take(gpu.diagnostics)->data;
-    CHECK(gpu.pool->take(gpu.diagnostics)->data == first);
+    const uint8_t* const first = gpu.pool->take(gpu.next(), gpu.diagnostics)->data;
+    CHECK(gpu.pool->take(gpu.next(), gpu.diagnostics)->data == first);
   }
   world.check_clean();
 }
@@ -87,98 +98,53 @@ TEST_CASE("slots: what a graph has captured is not handed out again") {
   world.check_clean();
 }
 
-TEST_CASE("slots: what a graph has captured is handed out again when the graph is gone") {
+TEST_CASE("slots: calls with what a graph has captured share its slot, and no others do") {
   cuda::World world;
   {
     Gpu gpu(world);
-    const auto capture = [&](uint64_t launches) {
+    const std::vector<uint8_t> content(1000, 7), longer(1001, 7), other(1000, 8);
+    const auto capture = [&](const std::vector<uint8_t>& what) {
       world.fake.begin_capture(cuda::abi::kCaptureModeThreadLocal, gpu.stream);
-      gpu.launch(launches);
-      return world.fake.end_capture();
+      const SlotPool::Slot slot = gpu.pool->take(what, gpu.diagnostics);
+      gpu.pool->launched(*slot, what, gpu.stream);
+      world.fake.end_capture();
+      return slot->data;
     };
-    world.fake.destroy_graph(capture(300));
+    const auto holds = [&](const uint8_t* slot) {
+      std::vector<uint8_t> data(content.size());
+      CHECK(gpu.device->read(data.data(), slot, data.size(), gpu.diagnostics));
+      return data == content;
+    };
+    uint8_t* const first = capture(content);
+    CHECK(holds(first));
     const uint64_t before = world.fake.allocated(0);
-    for (int i = 0; i < 20; ++i) world.fake.destroy_graph(capture(300));
+    for (int i = 0; i < 1000; ++i) CHECK(capture(content) == first);
     CHECK(world.fake.allocated(0) == before);
-    capture(300);
-    CHECK(world.fake.allocated(0) == before);
-    capture(300);
-    CHECK(world.fake.allocated(0) > before);  // the other graph is there
-  }
-  world.check_clean();
-}
-
-TEST_CASE("slots: a slot of two graphs, and of an owner, is handed out after the last of them") {
-  cuda::World world;
-  {
-    Gpu gpu(world);
-    SlotPool::Slot slot = gpu.pool->take(gpu.diagnostics);
-    uint8_t* const data = slot->data;
-    abi::Graph graphs[2];
-    for (abi::Graph& graph : graphs) {
-      world.fake.begin_capture(cuda::abi::kCaptureModeThreadLocal, gpu.stream);
-      gpu.pool->launched(*slot, gpu.stream);
-      gpu.pool->launched(*slot, gpu.stream);
-      graph = world.fake.end_capture();
+    // Also launches outside of graphs, after which it is not handed out to others.
+    for (int i = 0; i < 2; ++i) {
+      const SlotPool::Slot slot = gpu.pool->take(content, gpu.diagnostics);
+      CHECK(slot->data == first);
+      gpu.pool->launched(*slot, content, gpu.stream);
     }
-    // All that is free, until the pool has to ask for more memory: then it has looked at all.
-    const auto is_free = [&] {
-      std::vector<SlotPool::Slot> taken;
-      const uint64_t before = world.fake.allocated(0);
-      while (world.fake.allocated(0) == before) taken.push_back(gpu.pool->take(gpu.diagnostics));
-      return std::ranges::any_of(taken, [&](const auto& one) { return one->data == data; });
-    };
-    world.fake.destroy_graph(graphs[0]);
-    CHECK_FALSE(is_free());
-    slot.reset();
-    CHECK_FALSE(is_free());
-    world.fake.destroy_graph(graphs[1]);
-    CHECK(is_free());
+    CHECK(gpu.device->synchronize(gpu.stream, gpu.diagnostics));
+    CHECK(capture(longer) != first);
+    CHECK(capture(other) != first);
+    CHECK(common(gpu.launch(1000), {first}) == 0);
+    CHECK(holds(first));
+    CHECK(cuda::text_of(gpu.diagnostics) == "");
   }
   world.check_clean();
-}
-
-TEST_CASE("slots: a graph may outlive the pool") {
-  cuda::World world;
-  abi::Graph graph = nullptr;
-  {
-    Gpu gpu(world);
-    world.fake.begin_capture(cuda::abi::kCaptureModeThreadLocal, gpu.stream);
-    gpu.launch(3);
-    graph = world.fake.end_capture();
-  }
-  world.fake.destroy_graph(graph);
-  world.check_clean();
-}
-
-TEST_CASE("slots: where a driver does not tell of graphs, what they have is not handed out") {
-  for (const char* function :
-       {"StreamGetCaptureInfo", "UserObjectCreate", "GraphRetainUserObject"}) {
-    INFO(function);
-    cuda::World world;
-    {
-      Gpu gpu(world);
-      world.fake.begin_capture(cuda::abi::kCaptureModeThreadLocal, gpu.stream);
-      world.fake.fail_function(function);
-      const auto lost = gpu.launch(1);
-      const auto known = gpu.launch(1);
-      world.fake.destroy_graph(world.fake.end_capture());
-      const auto later = gpu.launch(1000);
-      CHECK(common(lost, later) == 0);
-      CHECK(common(known, later) > 0);
-    }
-    world.check_clean();
-  }
 }
 
 TEST_CASE("slots: launches without end take no memory") {
   cuda::World world({.deferred = true});
   {
     Gpu gpu(world);
-    const SlotPool::Slot slot = gpu.pool->take(gpu.diagnostics);
+    const std::vector<uint8_t> content = gpu.next();
+    const SlotPool::Slot slot = gpu.pool->take(content, gpu.diagnostics);
     REQUIRE(slot != nullptr);
     const auto launch = [&](uint64_t launches) {
-      for (uint64_t i = 0; i < launches; ++i) gpu.pool->launched(*slot, gpu.stream);
+      for (uint64_t i = 0; i < launches; ++i) gpu.pool->launched(*slot, content, gpu.stream);
     };
     // Nothing ends meanwhile, or all of it now and then.
     for (const uint64_t waits_every : {uint64_t{0}, uint64_t{100}, uint64_t{1000 * kLaunches}}) {
@@ -201,18 +167,33 @@ TEST_CASE("slots: launches without end take no memory") {
 }
 
 TEST_CASE("slots: a driver that makes no events costs memory, nothing else") {
-  for (uint64_t n = 1; n < 40; ++n) {
+  for (const char* function : {"EventCreate", "EventRecord", "EventQuery"}) {
+    INFO(function);
     cuda::World world({.deferred = true});
     {
       Gpu gpu(world);
-      gpu.launch(1);
-      world.fake.fail_call(n);
-      const auto used = gpu.launch(2 * kLaunches);
-      CHECK(common(used, used) == used.size());
+      for (int i = 0; i < 20; ++i) {
+        world.fake.fail_function(function);
+        const auto used = gpu.launch(2 * kLaunches);
+        CHECK(common(used, used) == used.size());
+      }
       CHECK(cuda::text_of(gpu.diagnostics) == "");
     }
     world.check_clean();
   }
+}
+
+TEST_CASE("slots: what cannot be written is reported, and its slot is free") {
+  cuda::World world;
+  {
+    Gpu gpu(world);
+    const uint8_t* const first = gpu.pool->take(gpu.next(), gpu.diagnostics)->data;
+    world.fake.fail_function("MemcpyAsync");
+    CHECK(gpu.pool->take(gpu.next(), gpu.diagnostics) == nullptr);
+    CHECK(cuda::text_of(gpu.diagnostics).find("cannot copy 8 bytes") != std::string::npos);
+    CHECK(gpu.pool->take(gpu.next(), gpu.diagnostics)->data == first);
+  }
+  world.check_clean();
 }
 
 }  // namespace

@@ -22,8 +22,6 @@ using GreenContext = struct GreenContextObject*;
 using GraphNode = struct GraphNodeObject*;
 using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
-using UserObject = struct UserObjectObject*;
-using HostFunction = void (*)(void* argument);  ///< CUhostFn
 
 /// CUresult.
 enum Result : int {
@@ -107,10 +105,8 @@ enum : int { kCaptureModeGlobal = 0, kCaptureModeThreadLocal = 1, kCaptureModeRe
 enum : unsigned { kHostPortable = 1, kHostDeviceMap = 2 };  ///< CU_MEMHOSTALLOC_
 enum : unsigned { kStreamNonBlocking = 1 };
 enum : unsigned { kEventDisableTiming = 2 };
-enum : unsigned { kRecordExternal = 1 };    ///< CU_EVENT_RECORD_EXTERNAL: each replay records
-enum : int { kCaptureStatusNone = 0 };      ///< CUstreamCaptureStatus
-enum : unsigned { kNoDestructorSync = 1 };  ///< CU_USER_OBJECT_: the only way there is
-enum : unsigned { kMoveReferences = 1 };    ///< CU_GRAPH_USER_OBJECT_MOVE: from the caller
+enum : unsigned { kRecordExternal = 1 };  ///< CU_EVENT_RECORD_EXTERNAL: each replay records
+enum : int { kCaptureStatusNone = 0 };    ///< CUstreamCaptureStatus
 enum : unsigned { kIpcLazyEnablePeerAccess = 1 };
 enum : unsigned { kWriteValueDefault = 0 };  ///< behind a fence of system scope
 enum : unsigned { kWaitValueAtLeast = 0 };   ///< CU_STREAM_WAIT_VALUE_GEQ: of counts that wrap
