@@ -220,6 +220,28 @@ bool follow_tuner_file(PlanRegistry& registry, const Environment& environment,
   return lines.has_value();
 }
 
+/// The files of a folder that are plans, in order. nullopt: reported.
+std::optional<std::vector<std::string>> plan_files(const std::string& path,
+                                                   Diagnostics& diagnostics) {
+  std::vector<std::string> files;
+  std::error_code failed;
+  std::filesystem::directory_iterator at(path, failed);
+  for (; !failed && at != std::filesystem::directory_iterator(); at.increment(failed)) {
+    if (at->path().extension() == ".json") files.push_back(at->path().string());
+  }
+  if (failed) {
+    diagnostics.error("cannot-read", {},
+                      fmt::format("cannot read the folder '{}': {}", path, failed.message()));
+    return std::nullopt;
+  }
+  if (files.empty()) {
+    diagnostics.error("no-registry", {}, fmt::format("'{}' has no plans (*.json)", path));
+    return std::nullopt;
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
 }  // namespace
 
 struct PlanRegistry::State {
@@ -303,18 +325,10 @@ bool PlanRegistry::State::add_folder(const std::string& path, Diagnostics& diagn
       return true;
     });
   }
-  std::vector<std::string> files;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(path, failed)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
-  }
-  if (files.empty()) {
-    diagnostics.error("no-registry", {}, fmt::format("'{}' has no plans (*.json)", path));
-    return false;
-  }
-  std::ranges::sort(files);
+  const auto files = plan_files(path, diagnostics);
+  if (!files) return false;
   std::vector<std::shared_ptr<CheckedPlan>> made;
-  for (const std::string& file : files) {
+  for (const std::string& file : *files) {
     const auto text =
         read_named(file, "cannot-read", "all plans of a folder are read", diagnostics);
     made.push_back(text ? read(*text, file, diagnostics) : nullptr);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -377,10 +378,20 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
   ::unlink(pipe.c_str());
   const std::string empty = scratch_folder("empty");
   CHECK(refusal(empty) == fmt::format("no-registry: '{}' has no plans (*.json)", empty));
-  // One plan that is wrong, and none is taken.
-  std::ofstream(file) << "{";
   Diagnostics diagnostics;
   const auto all = registry();
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const bool listed = all->add_path(folder, diagnostics);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK_FALSE(listed);
+  CHECK(diagnostics.all().back().message ==
+        fmt::format("cannot read the folder '{}': Too many open files", folder));
+  diagnostics = {};
+  // One plan that is wrong, and none is taken.
+  std::ofstream(file) << "{";
   CHECK_FALSE(all->add_path(folder, diagnostics));
   CHECK(all->plans().empty());
 }
