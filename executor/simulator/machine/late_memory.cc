@@ -26,17 +26,28 @@ void LateMemory::add(LateAccess access) {
   list_.push_back(std::move(access));
 }
 
-// What an access needs was made before it: one walk from the newest to the oldest finds all.
-void LateMemory::perform(std::vector<bool> chosen) {
+// What an access needs was made before it: one walk from the newest to the oldest finds all. There
+// may be very many accesses, of which few are done at a time.
+void LateMemory::perform(const std::vector<bool>& chosen) {
+  std::vector<size_t> done;  // newest first
   for (size_t i = list_.size(); i-- > 0;) {
-    for (size_t j = i + 1; j < list_.size() && !chosen[i]; ++j) {
-      chosen[i] = chosen[j] && precedes(list_[i], list_[j]);
+    const bool needed = chosen[i] || std::ranges::any_of(done, [&](size_t j) {
+                          return precedes(list_[i], list_[j]);
+                        });
+    if (needed) done.push_back(i);
+  }
+  if (done.empty()) return;
+  std::vector<LateAccess> now;
+  size_t kept = done.back();
+  for (size_t i = kept; i < list_.size(); ++i) {
+    if (!done.empty() && done.back() == i) {
+      done.pop_back();
+      now.push_back(std::move(list_[i]));
+    } else {
+      list_[kept++] = std::move(list_[i]);
     }
   }
-  std::vector<LateAccess> now, later;
-  for (size_t i = 0; i < list_.size(); ++i)
-    (chosen[i] ? now : later).push_back(std::move(list_[i]));
-  list_.swap(later);
+  list_.resize(kept);
   for (const LateAccess& access : now) {
     --(access.hold == LateAccess::kFree ? free_ : held_);
     access.perform();
@@ -51,7 +62,7 @@ void LateMemory::settle(const Clock& clock, std::span<const Touch> touches) {
         clock.knows(list_[i].process, list_[i].count) && conflict(list_[i].touches, touches);
     any |= chosen[i];
   }
-  if (any) perform(std::move(chosen));
+  if (any) perform(chosen);
 }
 
 void LateMemory::settle(const Clock& clock) {
@@ -59,13 +70,13 @@ void LateMemory::settle(const Clock& clock) {
   for (size_t i = 0; i < list_.size(); ++i) {
     chosen[i] = clock.knows(list_[i].process, list_[i].count);
   }
-  perform(std::move(chosen));
+  perform(chosen);
 }
 
 void LateMemory::settle_process(uint32_t process) {
   std::vector<bool> chosen(list_.size());
   for (size_t i = 0; i < list_.size(); ++i) chosen[i] = list_[i].process == process;
-  perform(std::move(chosen));
+  perform(chosen);
 }
 
 uint32_t LateMemory::pending(uint32_t process) const {
@@ -91,7 +102,7 @@ void LateMemory::perform_any_free(Dice& dice) {
   }
   std::vector<bool> chosen(list_.size());
   chosen[candidates[dice.below(static_cast<uint32_t>(candidates.size()))]] = true;
-  perform(std::move(chosen));
+  perform(chosen);
 }
 
 void LateMemory::serve_free(Scheduler& scheduler) {
@@ -119,7 +130,7 @@ void LateMemory::serve_held(Scheduler& scheduler) {
     if (first == nullptr) continue;  // forced meanwhile
     std::vector<bool> chosen(list_.size());
     chosen[static_cast<size_t>(first - list_.data())] = true;
-    perform(std::move(chosen));
+    perform(chosen);
   }
 }
 

@@ -79,7 +79,7 @@ class LateMemory {
 
  private:
   /// Does those that are `chosen`, and before them what they need, in order.
-  void perform(std::vector<bool> chosen);
+  void perform(const std::vector<bool>& chosen);
   void perform_any_free(Dice& dice);
   const LateAccess* first_held() const;
 
