@@ -21,7 +21,7 @@ namespace {
 
 /// Between calls that follow one another the threads of lanes should not fall asleep.
 constexpr std::chrono::milliseconds kLanesAwake{10};
-constexpr uint32_t kProcessorsPerHand = 8, kMostHands = 4;
+constexpr uint32_t kProcessorsPerPair = 8, kMostPairs = 4;  ///< of hands
 
 /// A thread copies for one connection; a few processors should be left to the application. Over
 /// verbs the sockets carry little.
@@ -30,7 +30,8 @@ net::SocketOptions socket_options(bool over_verbs) {
   options.awake = kLanesAwake;
   if (over_verbs) return options;
   options.sends_apart = true;
-  options.hands = std::min(kMostHands, std::thread::hardware_concurrency() / kProcessorsPerHand);
+  options.hands =
+      2 * std::min(kMostPairs, std::thread::hardware_concurrency() / kProcessorsPerPair);
   return options;
 }
 

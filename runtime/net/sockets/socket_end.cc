@@ -19,7 +19,6 @@ namespace {
 
 /// After so many reads other sockets have their turn.
 constexpr int kReadsInARow = 8;
-constexpr int kTurns = 256;  ///< of a hand
 
 /// Sends a few bytes if there is room for them.
 bool send_now(const Fd& socket, const void* bytes, size_t count) {
@@ -82,8 +81,8 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
 
     /// On a hand's thread, without the reactor's hold: receives what there is of the put under way.
     /// 0: orders can be carried out; else what recv() has come to: EAGAIN where nothing has come
-    /// for long, EPIPE at the stream's end.
-    int carry();
+    /// for long, or something waits for the hand, EPIPE at the stream's end.
+    int carry(const Hands& hands);
   };
 
   const Key& key() const override { return key_; }
@@ -147,18 +146,22 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
   }
 
   bool hand_over(Connection& connection) {
-    Hands* const hands = net_->receiving_hands();
-    if (hands == nullptr || connection.reader.coming() < Hands::kLeastBytes) return false;
-    connection.carried = true;
+    const bool few = connection.reader.coming() < Hands::kLeastBytes;
+    if (net_->hands() == nullptr || few) return false;
     net_->reactor().change(connection.socket, connection.token, 0);
-    hands->give(number_ + connection.index, [this, &connection] { carry(connection); });
+    give_to_hand(connection);
     return true;
   }
+  void give_to_hand(Connection& connection) {
+    connection.carried = true;
+    net_->hands()->give([this, &connection] { carry(connection); });
+  }
 
-  /// On a hand's thread: reads the connection until nothing comes, or it has had its turn.
+  /// On a hand's thread: reads the connection until nothing comes, or its turn is over.
   void carry(Connection& connection) {
-    for (int turns = 1;; ++turns) {
-      const int error = connection.carry();
+    const Hands& hands = *net_->hands();
+    for (const auto begun = Hands::Clock::now();;) {
+      const int error = connection.carry(hands);
       const auto held = net_->reactor().take_turn();
       connection.carried = false;
       if (ending_) return;
@@ -167,9 +170,12 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
       if (!go_on(connection)) return;
       wake_waiting();
       if (broken_ || !connection.socket.valid()) return;
-      if (connection.waits || error == EAGAIN || turns == kTurns) {
+      if (connection.waits || error == EAGAIN) {
         return net_->reactor().change(connection.socket, connection.token,
                                       connection.waits ? 0u : EPOLLIN);
+      }
+      if (hands.are_wanted() && Hands::Clock::now() - begun > Hands::kTurn) {
+        return give_to_hand(connection);
       }
       connection.carried = true;
     }
@@ -270,8 +276,8 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
   bool broken_ = false, ending_ = false;
 };
 
-int SocketEnd::Connection::carry() {
-  auto moved = std::chrono::steady_clock::now();
+int SocketEnd::Connection::carry(const Hands& hands) {
+  auto moved = Hands::Clock::now();
   for (;;) {
     const auto room = reader.room();
     const ssize_t n = ::recv(socket.get(), room.data(), room.size(), MSG_DONTWAIT);
@@ -280,9 +286,9 @@ int SocketEnd::Connection::carry() {
       reader.received(static_cast<size_t>(n));
       if (reader.coming() > 0) reader.take();
       if (reader.coming() == 0) return 0;
-      moved = std::chrono::steady_clock::now();
+      moved = Hands::Clock::now();
     } else if (errno == EAGAIN) {
-      if (std::chrono::steady_clock::now() - moved > Hands::kPatience) return EAGAIN;
+      if (hands.are_wanted() || Hands::Clock::now() - moved > Hands::kPatience) return EAGAIN;
       std::this_thread::yield();
     } else if (errno != EINTR) {
       return errno;

@@ -40,8 +40,7 @@ class SocketLane final : public Lane {
   SocketLane(std::vector<Fd> sockets, const LanePeer& peer, std::shared_ptr<SocketNet> net)
       : state_(peer), net_(std::move(net)) {
     for (Fd& socket : sockets) {
-      lines_.push_back(
-          std::make_unique<Line>(lines_.size(), Sender(std::move(socket), sockets.size())));
+      lines_.push_back(std::make_unique<Line>(Sender(std::move(socket), sockets.size())));
     }
   }
 
@@ -141,8 +140,7 @@ class SocketLane final : public Lane {
 
  private:
   struct Line {
-    Line(size_t number, Sender with) : index(number), sender(std::move(with)) {}
-    const size_t index;
+    explicit Line(Sender with) : sender(std::move(with)) {}
     Sender sender;
     Reactor::Token token = 0;
     bool waits_for_room = false;
@@ -231,24 +229,29 @@ class SocketLane final : public Lane {
   }
 
   bool hand_over(Line& line) {
-    if (net_->sending_hands() == nullptr || ending_ || line.error != 0) return false;
+    if (net_->hands() == nullptr || ending_ || line.error != 0) return false;
     line.carried = true;
     if (line.waits_for_room) {
       line.waits_for_room = false;
       net_->sends().change(line.sender.socket(), line.token, EPOLLIN);
     }
-    net_->sending_hands()->give(state_.peer() + line.index, [this, &line] { carry(line); });
+    give_to_hand(line);
     return true;
   }
+  void give_to_hand(Line& line) {
+    net_->hands()->give([this, &line] { carry(line); });
+  }
 
-  /// On a hand's thread: sends what there is and what comes soon, until there is no room for long.
-  /// What comes while it sends goes together.
+  /// On a hand's thread: sends what there is and what comes soon, until there is no room for long,
+  /// or its turn is over. What comes while it sends goes together.
   void carry(Line& line) {
-    auto moved = std::chrono::steady_clock::now();
+    const Hands& hands = *net_->hands();
+    const auto begun = Hands::Clock::now();
+    auto moved = begun;
     for (auto lock = lock_soon(mutex_);;) {
       if (!state_.is_open() || ending_) return let_go(line);
       if (!line.sender.wants_write()) {
-        if (std::chrono::steady_clock::now() - moved > kLinger) return let_go(line);
+        if (hands.are_wanted() || Hands::Clock::now() - moved > kLinger) return let_go(line);
         lock.unlock();
         std::this_thread::yield();
         lock = lock_soon(mutex_);
@@ -258,17 +261,18 @@ class SocketLane final : public Lane {
       lock.unlock();
       const ssize_t sent = batch.send(line.sender.socket());
       const int error = sent < 0 ? errno : 0;
-      const auto now = std::chrono::steady_clock::now();
+      const auto now = Hands::Clock::now();
       lock = lock_soon(mutex_);
       if (sent >= 0) {
         moved = now;
         line.sender.take_sent(static_cast<uint64_t>(sent));
         complete_some();
         state_.announce("");
+        if (hands.are_wanted() && now - begun > Hands::kTurn) return give_to_hand(line);
       } else if (error != EINTR && error != EAGAIN) {
         line.error = error;
         return let_go(line);
-      } else if (now - moved > Hands::kPatience) {
+      } else if (hands.are_wanted() || now - moved > Hands::kPatience) {
         return let_go(line);
       }
     }

@@ -190,7 +190,7 @@ TEST_CASE("short puts and their counts need no hand, but keep behind a long one"
   world.open();
   const std::vector<uint8_t> bytes(64 << 10, 7);
   std::atomic<bool> busy{true};
-  world.near->sending_hands()->give(0, [&] {
+  world.near->hands()->give([&] {
     while (busy) std::this_thread::yield();
   });
   uint64_t own = 0;

@@ -72,9 +72,8 @@ std::shared_ptr<SocketNet> SocketNet::start(const SocketOptions& options,
 bool SocketNet::start_threads(Diagnostics& diagnostics) {
   const auto& [awake, begin] = std::tie(options_.awake, options_.begin_thread);
   if (options_.hands > 0) {
-    sending_ = Hands::start(options_.hands, awake, begin, diagnostics);
-    receiving_ = Hands::start(options_.hands, awake, begin, diagnostics);
-    if (sending_ == nullptr || receiving_ == nullptr) return false;
+    hands_ = Hands::start(options_.hands, awake, begin, diagnostics);
+    if (hands_ == nullptr) return false;
   }
   if (options_.sends_apart) {
     sends_ = Reactor::start(awake, begin, diagnostics);
@@ -114,7 +113,7 @@ SocketNet::~SocketNet() {
   while (!done() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  receiving_.reset();  // a hand that has done its work may still let go of the reactor
+  hands_.reset();  // one that has done its work may still let go of the reactor
 }
 
 uint64_t SocketNet::announce(Taker& taker) {

@@ -28,7 +28,7 @@ struct SocketOptions {
   std::chrono::microseconds awake{0};
   /// What is sent has a thread of its own: both ways are then as fast as one.
   bool sends_apart = false;
-  /// Threads that send long puts, and as many that receive them.
+  /// Threads that send and receive long puts.
   uint32_t hands = 0;
   /// Called first in each thread of lanes. False: reported, and no lanes are to be had.
   BeginThread begin_thread = {};
@@ -64,8 +64,7 @@ class SocketNet {
   /// For lanes from here to others.
   Reactor& sends() const { return sends_ != nullptr ? *sends_ : *reactor_; }
   /// For long puts; nullptr: the reactors' threads do all.
-  Hands* sending_hands() const { return sending_.get(); }
-  Hands* receiving_hands() const { return receiving_.get(); }
+  Hands* hands() const { return hands_.get(); }
 
   /// The lane's number, from now until withdraw(). REQUIRES: the reactor's hold(), in all of these.
   uint64_t announce(Taker& taker);
@@ -109,7 +108,7 @@ class SocketNet {
   bool paused_ = false;  ///< no descriptors were left: the listener waits for the next tick
   Strangers strangers_;
   std::list<Closing> closing_;
-  std::unique_ptr<Hands> sending_, receiving_;
+  std::unique_ptr<Hands> hands_;
   std::unique_ptr<Reactor> sends_;    ///< nullptr: not apart
   std::unique_ptr<Reactor> reactor_;  ///< last: its thread uses all this
 };

@@ -1,5 +1,6 @@
 // Threads that carry the bytes of long puts, so that several connections of a lane are written, or
 // read, at once: the kernel's copying is what takes time, and a thread copies for one connection.
+// Any of them sends or receives, so all of them work for a rank that only does one of the two.
 #pragma once
 
 #include <atomic>
@@ -17,13 +18,16 @@
 
 namespace mscclc::net {
 
-/// Thread safety: give() from any thread.
+/// Thread safety: give() and are_wanted() from any thread.
 class Hands {
  public:
+  using Clock = std::chrono::steady_clock;
   /// Work for fewer bytes is not worth handing over.
   static constexpr uint64_t kLeastBytes = 24 << 10;
-  /// How long a hand waits for more bytes of a connection, or for room, before it gives it back.
+  /// How long a hand waits for more bytes of a connection, or for room, while it is not wanted.
   static constexpr std::chrono::microseconds kPatience{50};
+  /// For how long it carries bytes of one connection while it is.
+  static constexpr std::chrono::microseconds kTurn{200};
 
   /// `awake`: how long nothing is given before a thread sleeps. nullptr: reported (no-thread, or
   /// what `begin` reports).
@@ -33,24 +37,23 @@ class Hands {
   /// Waits until all that was given has been done.
   ~Hands();
 
-  /// The thread that `number` falls to does `work`, after what it was given before.
-  void give(uint64_t number, std::function<void()> work);
+  /// One of the threads does `work`, after others have begun with what was given before.
+  void give(std::function<void()> work);
+  /// Work waits for a thread.
+  bool are_wanted() const { return waiting_ > 0; }
 
  private:
-  struct Hand {
-    std::mutex mutex;
-    std::condition_variable news;
-    std::deque<std::function<void()>> work;
-    std::atomic<uint64_t> given{0};
-    bool stop = false;
-    std::thread thread;
-  };
   explicit Hands(std::chrono::microseconds awake) : awake_(awake) {}
-  void run(Hand& hand) const;
-  void await_work(const Hand& hand, uint64_t done) const;
+  void run();
+  void await_work() const;
 
   const std::chrono::microseconds awake_;
-  std::vector<std::unique_ptr<Hand>> hands_;
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::deque<std::function<void()>> work_;
+  std::atomic<uint64_t> waiting_{0};  ///< work_'s size
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace mscclc::net
