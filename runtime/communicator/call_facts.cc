@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/bytes.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc {
 namespace {

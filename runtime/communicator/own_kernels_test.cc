@@ -11,7 +11,7 @@
 #include "executor/special/name.h"
 #include "executor/testing/test_plans.h"
 #include "runtime/api/host_device.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/observe/log.h"
 #include "runtime/testing/forwarding_device.h"
 
