@@ -231,13 +231,29 @@ _ROWS = {
         "runtime/bootstrap/address",
         "runtime/verbs/port",
     ],
-    "runtime/communicator": [
+    "runtime/communicator/call": [
+        "ir",
+        "executor",
+        "runtime/api",
+        "runtime/base",
+        "runtime/base/environment",
+        "runtime/group",
+    ],
+    "runtime/communicator/own_kernels": [
         "ir",
         "executor",
         "executor/special",
         "runtime/api",
+        "runtime/observe",
+    ],
+    "runtime/communicator": [
+        "ir",
+        "executor",
+        "runtime/api",
         "runtime/base",
         "runtime/base/environment",
+        "runtime/communicator/call",
+        "runtime/communicator/own_kernels",
         "runtime/device",
         "runtime/group",
         "runtime/memory",
@@ -588,7 +604,12 @@ _TESTS_MAY_INCLUDE = {
     "runtime/bootstrap/job": ["runtime/testing"],
     "runtime/bootstrap/tcp": ["runtime/testing"],
     "runtime/capi": ["runtime/testing"],
-    "runtime/communicator": ["executor/testing", "runtime/testing"],
+    "runtime/communicator": ["executor/special", "executor/testing", "runtime/testing"],
+    "runtime/communicator/own_kernels": [
+        "executor/testing",
+        "runtime/base/environment",
+        "runtime/testing",
+    ],
     "runtime/cuda": ["runtime/cuda/fake", "runtime/testing"],
     "runtime/cuda/examples": ["executor/cuda/testing"],
     "runtime/cuda/far": [
@@ -640,6 +661,7 @@ _MAY_LINK = {
     "runtime/capi": ["runtime"],
     "runtime/collectives": ["runtime/communicator"],
     "runtime/communicator": ["runtime/bootstrap/job", "runtime/host"],  # a test
+    "runtime/communicator/own_kernels": ["runtime/host"],  # a test
     "runtime/cuda/fake": ["runtime/bootstrap"],
     "runtime/group": ["runtime/bootstrap", "runtime/host"],  # a test
     "runtime/proxy": ["runtime/bootstrap/job", "runtime/host"],  # a test

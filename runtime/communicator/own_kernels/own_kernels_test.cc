@@ -1,5 +1,5 @@
 // Kernels beside a plan's file: when they are taken, and what is said when they are not.
-#include "runtime/communicator/own_kernels.h"
+#include "runtime/communicator/own_kernels/own_kernels.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "runtime/communicator/call_facts.h"
+#include "runtime/communicator/call/call_facts.h"
 
 #include <fmt/format.h>
 
