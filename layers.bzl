@@ -560,6 +560,7 @@ _ROWS = {
     "tests/gpu/atomics": _ALL,
     "tests/gpu/nccl": _ALL,
     "tests/gpu/others": _ALL,
+    "tests/gpu/parts": _ALL,
     "tests/gpu/stage": _ALL,
     "tests/library": _ALL,
     "tests/long_run": _ALL,
