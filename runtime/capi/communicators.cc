@@ -9,7 +9,7 @@
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/launcher.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/base/machine.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"

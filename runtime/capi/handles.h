@@ -15,7 +15,7 @@
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/plan_registry.h"
-#include "runtime/base/forks.h"
+#include "runtime/base/process/forks.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/mscclc.h"
 #include "runtime/observe/one_thread.h"

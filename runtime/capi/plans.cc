@@ -6,7 +6,7 @@
 #include "plans/target.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/plan.h"
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
 #include "runtime/capi/ranges.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/collectives/arguments.h"
 #include "runtime/collectives/state.h"
 #include "runtime/observe/log.h"

@@ -7,7 +7,7 @@
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 
 namespace mscclc {
 namespace {

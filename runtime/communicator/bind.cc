@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/communicator/binder.h"
 #include "runtime/communicator/refuse.h"
 

@@ -9,7 +9,7 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
 #include "runtime/base/bytes.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/communicator/executable.h"
 #include "runtime/communicator/monitor.h"
 #include "runtime/communicator/refuse.h"

@@ -7,7 +7,7 @@
 #include "executor/early_launch.h"
 #include "ir/verify/verify.h"
 #include "runtime/base/bytes.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/communicator/refuse.h"
 #include "runtime/device/links.h"
 #include "runtime/memory/handle.h"

@@ -5,7 +5,7 @@
 #include "executor/lower.h"
 #include "ir/program/program.h"
 #include "runtime/api/communicator.h"
-#include "runtime/communicator/placement.h"
+#include "runtime/communicator/call/placement.h"
 
 namespace mscclc {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "executor/launch.h"
 #include "runtime/api/device.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/cuda/far/far_nodes.h"
 #include "runtime/cuda/far/own_allocations.h"
 #include "runtime/cuda/launch/launch_order.h"

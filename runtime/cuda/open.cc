@@ -2,7 +2,7 @@
 
 #include "executor/cuda/kernel.h"
 #include "runtime/api/gpu.h"
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 #include "runtime/cuda/device.h"
 
 namespace mscclc::cuda {

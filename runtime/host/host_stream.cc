@@ -5,7 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 #include "runtime/host/process_machine.h"
 
 namespace mscclc {

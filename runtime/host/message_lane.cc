@@ -15,7 +15,7 @@
 #include "executor/words.h"
 #include "runtime/base/deadline.h"
 #include "runtime/base/fd.h"
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 
 namespace mscclc {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "runtime/base/machine.h"
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 
 namespace mscclc {
 namespace {

@@ -9,7 +9,7 @@
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
 #include "plans/embedded_library.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/library/kernel_folder.h"
 #include "runtime/library/program_library.h"
 #include "runtime/observe/log.h"

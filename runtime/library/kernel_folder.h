@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc {
 

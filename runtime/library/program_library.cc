@@ -7,7 +7,7 @@
 #include <new>
 
 #include "compiler/compile.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/observe/log.h"
 #include "runtime/proofs/check_proof.h"
 #include "runtime/proofs/plan_digest.h"

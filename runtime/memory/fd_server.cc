@@ -22,7 +22,7 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 #include "runtime/memory/fd_socket.h"
 
 namespace mscclc {

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "runtime/base/fd.h"
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 
 namespace mscclc {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 
 namespace mscclc {
 

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/forks.h"
+#include "runtime/base/process/forks.h"
 
 namespace mscclc {
 

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/observe/delivery.h"
 
 namespace mscclc {

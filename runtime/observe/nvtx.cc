@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "runtime/base/open_library.h"
+#include "runtime/base/process/open_library.h"
 
 namespace mscclc {
 namespace {

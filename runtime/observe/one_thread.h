@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/forks.h"
+#include "runtime/base/process/forks.h"
 
 namespace mscclc {
 

@@ -1,7 +1,7 @@
 #include "runtime/observe/watchdog.h"
 
-#include "runtime/base/per_process.h"
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/per_process.h"
+#include "runtime/base/process/quiet_thread.h"
 
 namespace mscclc {
 

@@ -9,7 +9,7 @@
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 #include "runtime/observe/log.h"
 #include "runtime/proofs/known_plans.h"
 #include "runtime/proofs/proof_cache.h"

@@ -9,7 +9,7 @@
 #include "ir/program/program.h"
 #include "ir/program/proof.h"
 #include "plans/proof_record.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/proofs/plan_digest.h"
 
 namespace mscclc {

@@ -5,7 +5,7 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/proof_policy.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc {
 

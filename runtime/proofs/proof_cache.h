@@ -8,7 +8,7 @@
 #include <string>
 
 #include "ir/program/proof.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/proofs/plan_digest.h"
 
 namespace mscclc {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "runtime/base/idle.h"
-#include "runtime/base/per_process.h"
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/per_process.h"
+#include "runtime/base/process/quiet_thread.h"
 
 namespace mscclc {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "runtime/api/tuner_csv.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/observe/log.h"
 #include "runtime/proofs/plan_digest.h"
 #include "runtime/proofs/policy.h"

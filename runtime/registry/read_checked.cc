@@ -6,7 +6,7 @@
 
 #include "ir/base/read_file.h"
 #include "plans/proof_record.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/proofs/check_proof.h"
 
 namespace mscclc {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc {
 

@@ -21,7 +21,7 @@
 #include "ir/program/program.h"
 #include "plans/plan_json.h"
 #include "runtime/api/builtin_library.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/observe/log.h"
 #include "tests/runtime/ranks.h"
 

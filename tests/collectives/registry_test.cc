@@ -13,7 +13,7 @@
 #include "plans/library_table.h"
 #include "plans/resign.h"
 #include "runtime/api/plan_registry.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/observe/log.h"
 #include "tests/runtime/ranks.h"
 

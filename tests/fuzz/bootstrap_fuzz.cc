@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/bootstrap/job/launcher.h"
 #include "runtime/bootstrap/tcp/meeting.h"
 #include "runtime/bootstrap/wire/frames.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "tools/base/files.h"
 
 namespace mscclc {

@@ -16,7 +16,7 @@
 #include "plans/library_table.h"
 #include "plans/plan_json.h"
 #include "runtime/api/gpu.h"
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/commands/kernels.h"

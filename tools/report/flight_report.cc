@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ir/diagnostics/printable.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/observe/flight_file.h"
 
 namespace mscclc {

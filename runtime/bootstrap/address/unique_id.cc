@@ -5,7 +5,7 @@
 #include <charconv>
 #include <vector>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/api/job.h"
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 #include "runtime/bootstrap/tcp/hub.h"
 
 namespace mscclc {

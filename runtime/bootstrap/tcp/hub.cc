@@ -17,7 +17,7 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/tcp/meeting.h"

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 #include "runtime/observe/log.h"
 
 namespace mscclc {

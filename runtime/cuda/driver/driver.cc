@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 
 namespace mscclc::cuda {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 
 namespace mscclc::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/cuda/far/far_lane.h"
 #include "runtime/cuda/far/gpu_arrivals.h"
 #include "runtime/cuda/far/gpu_landing.h"

@@ -8,8 +8,8 @@
 
 #include "executor/words.h"
 #include "runtime/base/fd.h"
-#include "runtime/base/open_library.h"
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/open_library.h"
+#include "runtime/base/process/per_process.h"
 
 namespace mscclc::cuda {
 namespace {

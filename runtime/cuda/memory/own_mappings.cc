@@ -1,6 +1,6 @@
 #include "runtime/cuda/memory/own_mappings.h"
 
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 
 namespace mscclc::cuda {
 

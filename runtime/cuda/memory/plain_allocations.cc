@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <iterator>
 
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 
 namespace mscclc::cuda {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/cuda/driver/abi.h"
 
 namespace mscclc::nccl {

@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "ir/base/read_file.h"
-#include "runtime/base/environment.h"
-#include "runtime/base/open_library.h"
+#include "runtime/base/environment/environment.h"
+#include "runtime/base/process/open_library.h"
 #include "runtime/nccl/base/device.h"
 #include "runtime/nccl/base/report.h"
 

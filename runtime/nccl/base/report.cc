@@ -15,9 +15,9 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/base/blame.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/base/fd.h"
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 #include "runtime/base/upper.h"
 #include "runtime/observe/file_name.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 #include "runtime/nccl/abi/types.h"
 #include "runtime/nccl/base/device.h"
 #include "runtime/nccl/base/report.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 #include "runtime/nccl/base/report.h"
 
 namespace mscclc::nccl {

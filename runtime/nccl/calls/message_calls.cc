@@ -6,7 +6,7 @@
 #include <deque>
 #include <optional>
 
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 #include "runtime/nccl/abi/types.h"
 #include "runtime/nccl/base/report.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "runtime/api/bootstrap.h"
-#include "runtime/base/forks.h"
+#include "runtime/base/process/forks.h"
 #include "runtime/nccl/base/real.h"
 #include "runtime/nccl/base/report.h"
 

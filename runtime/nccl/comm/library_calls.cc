@@ -9,7 +9,7 @@
 
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/plan_registry.h"
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 
 namespace mscclc::nccl {
 namespace {

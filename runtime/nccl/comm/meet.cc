@@ -11,7 +11,7 @@
 #include "ir/diagnostics/printable.h"
 #include "runtime/api/job.h"
 #include "runtime/api/launcher.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc::nccl {
 namespace {

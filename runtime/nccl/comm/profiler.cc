@@ -6,8 +6,8 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "runtime/base/environment.h"
-#include "runtime/base/open_library.h"
+#include "runtime/base/environment/environment.h"
+#include "runtime/base/process/open_library.h"
 #include "runtime/nccl/base/report.h"
 
 namespace mscclc::nccl {

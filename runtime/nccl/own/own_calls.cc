@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/nccl/abi/types.h"
 #include "runtime/nccl/base/report.h"
 #include "runtime/nccl/calls/coll_config.h"

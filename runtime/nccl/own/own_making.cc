@@ -10,7 +10,7 @@
 #include "ir/diagnostics/printable.h"
 #include "runtime/api/in_process.h"
 #include "runtime/api/launcher.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/nccl/base/device.h"
 #include "runtime/nccl/base/real.h"
 #include "runtime/nccl/base/report.h"

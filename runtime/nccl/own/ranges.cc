@@ -1,6 +1,6 @@
 #include "runtime/nccl/own/ranges.h"
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc::nccl::own {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <tuple>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/bootstrap/address/sockets.h"
 
 namespace mscclc::net {

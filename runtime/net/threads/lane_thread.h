@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/quiet_thread.h"
+#include "runtime/base/process/quiet_thread.h"
 
 namespace mscclc::net {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc::verbs {
 namespace {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <climits>
 
-#include "runtime/base/open_library.h"
+#include "runtime/base/process/open_library.h"
 
 namespace mscclc::verbs {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "runtime/base/open_library.h"
+#include "runtime/base/process/open_library.h"
 
 namespace mscclc::verbs {
 std::optional<Library> load_library(const std::string& file, std::string& why) {

@@ -1,4 +1,4 @@
-#include "tests/gpu/graph_abort.h"
+#include "tests/gpu/parts/graph_abort.h"
 
 #include <fmt/format.h>
 

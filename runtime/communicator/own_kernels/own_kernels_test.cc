@@ -1,5 +1,5 @@
 // Kernels beside a plan's file: when they are taken, and what is said when they are not.
-#include "runtime/communicator/own_kernels.h"
+#include "runtime/communicator/own_kernels/own_kernels.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 #include "executor/special/name.h"
 #include "executor/testing/test_plans.h"
 #include "runtime/api/host_device.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/observe/log.h"
 #include "runtime/testing/forwarding_device.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/base/forks.h"
+#include "runtime/base/process/forks.h"
 
 #include <pthread.h>
 

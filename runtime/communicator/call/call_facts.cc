@@ -1,9 +1,9 @@
-#include "runtime/communicator/call_facts.h"
+#include "runtime/communicator/call/call_facts.h"
 
 #include <fmt/format.h>
 
 #include "runtime/base/bytes.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "runtime/base/forks.h"
+#include "runtime/base/process/forks.h"
 
 namespace mscclc {
 

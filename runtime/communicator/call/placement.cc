@@ -1,4 +1,4 @@
-#include "runtime/communicator/placement.h"
+#include "runtime/communicator/call/placement.h"
 
 #include <fmt/format.h>
 

@@ -1,17 +1,17 @@
-#include "runtime/base/environment_doc.h"
+#include "runtime/base/environment/environment_doc.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc {
 namespace {
 
 constexpr std::string_view kPageHead = R"(# Environment variables
 
-<!-- Made from runtime/base/environment.def by: mscclc env --format=markdown > docs/environment.md -->
+<!-- Made from runtime/base/environment/environment.def by: mscclc env --format=markdown > docs/environment.md -->
 
 What the runtime reads. A value that is not allowed is an error that names the variable; nothing is
 guessed. Those that begin with `MSCCLC_` are all looked at when a communicator is made, whether it needs

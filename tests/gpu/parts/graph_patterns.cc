@@ -6,8 +6,8 @@
 #include <random>
 
 #include "tests/gpu/cases.h"
-#include "tests/gpu/graph_abort.h"
 #include "tests/gpu/parts.h"
+#include "tests/gpu/parts/graph_abort.h"
 #include "tests/gpu/stage/graphs.h"
 
 namespace mscclc::testing {

@@ -1,4 +1,4 @@
-#include "runtime/communicator/own_kernels.h"
+#include "runtime/communicator/own_kernels/own_kernels.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/base/per_process.h"
+#include "runtime/base/process/per_process.h"
 
 #include <unistd.h>
 

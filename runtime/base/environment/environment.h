@@ -1,5 +1,5 @@
 // Environment variables, read strictly: a value that is not allowed is an error that names the
-// variable, the value and what is allowed. runtime/base/environment.def lists them.
+// variable, the value and what is allowed. runtime/base/environment/environment.def lists them.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace mscclc {
 
 enum class Variable : uint8_t {
 #define ENV(name, group, kind, fallback, least, most, help) name,
-#include "runtime/base/environment.def"
+#include "runtime/base/environment/environment.def"
 #undef ENV
 };
 

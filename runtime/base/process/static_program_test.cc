@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/base/open_library.h"
+#include "runtime/base/process/open_library.h"
 
 namespace mscclc {
 namespace {

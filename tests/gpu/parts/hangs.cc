@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "tests/gpu/killed.h"
 #include "tests/gpu/parts.h"
+#include "tests/gpu/parts/killed.h"
 #include "tests/gpu/planted.h"
 #include "tests/gpu/stage/graphs.h"
 

@@ -1,4 +1,4 @@
-#include "tests/gpu/killed.h"
+#include "tests/gpu/parts/killed.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr VariableInfo kTable[] = {
 #define ENV(name, group, kind, fallback, least, most, help) \
   {Variable::name, #name, VariableGroup::group, VariableKind::kind, fallback, least, most, help},
-#include "runtime/base/environment.def"
+#include "runtime/base/environment/environment.def"
 #undef ENV
 };
 

@@ -1,5 +1,5 @@
 // Environment variables: what is allowed, what is not and how that is told; the committed page.
-#include "runtime/base/environment.h"
+#include "runtime/base/environment/environment.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "ir/base/read_file.h"
-#include "runtime/base/environment_doc.h"
+#include "runtime/base/environment/environment_doc.h"
 
 namespace mscclc {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
-#include "runtime/communicator/placement.h"
+#include "runtime/communicator/call/placement.h"
 
 namespace mscclc {
 
