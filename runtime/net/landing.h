@@ -7,7 +7,8 @@
 
 namespace mscclc::net {
 
-/// The far end of one lane has one. Thread safety: one thread at a time.
+/// The far end of one lane has one. Thread safety: land() and why() from any thread, all others by
+/// one thread at a time.
 class Landing {
  public:
   /// Bytes of one put, on their way from a connection to the device.
@@ -33,7 +34,7 @@ class Landing {
   virtual bool idle() = 0;
   /// Waits for that. False: why().
   [[nodiscard]] virtual bool settle() = 0;
-  virtual const std::string& why() const = 0;
+  virtual std::string why() const = 0;
 };
 
 }  // namespace mscclc::net

@@ -117,6 +117,11 @@ void OrderReader::take_into_room() {
   count_bytes(come);
 }
 
+void OrderReader::land() {
+  if (room_ == nullptr || coming_ > 0) return;
+  landed_ = lane_.landing->land(piece_.data, std::move(room_), order_.value);
+}
+
 /// With the padding, at the put's end.
 void OrderReader::count_bytes(uint64_t come) {
   copied_ += come;
@@ -124,10 +129,9 @@ void OrderReader::count_bytes(uint64_t come) {
 }
 
 OrderReader::State OrderReader::end_put() {
+  land();
   in_put_ = false;
-  if (room_ != nullptr && !lane_.landing->land(piece_.data, std::move(room_), order_.value))
-    return bad(cannot_land());
-  return finish();
+  return landed_ ? finish() : bad(cannot_land());
 }
 
 OrderReader::State OrderReader::signal() {

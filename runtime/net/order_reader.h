@@ -44,6 +44,9 @@ class OrderReader {
   uint64_t coming() const { return state_ == State::more ? coming_ : 0; }
   /// Puts in place what has come of the put.
   void take();
+  /// Begins to copy the put if it is to a device and has come whole, so that others do not wait for
+  /// that. To be called as take() is.
+  void land();
 
   enum class State : uint8_t {
     more,   ///< needs more bytes
@@ -84,6 +87,7 @@ class OrderReader {
   std::unique_ptr<Landing::Room> room_;  ///< of a put to a device: its bytes go here
   bool in_put_ = false;
   bool lands_ = false;                ///< the put before, or this one, is to a device
+  bool landed_ = true;                ///< it could be copied there
   uint64_t copied_ = 0, coming_ = 0;  ///< of the put: bytes done; bytes to come, with the padding
   State state_ = State::more;
   std::string why_;

@@ -32,28 +32,29 @@ CopyQueue::~CopyQueue() {
 
 bool CopyQueue::copy(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
+  unmarked_ = true;
   return current.is_set(diagnostics) &&
          context_->ok(
              context_->driver().MemcpyAsync(address_of(to), address_of(from), bytes,
                                             stream_->get()),
-             [&] { return fmt::format("copy {} bytes for another node", bytes); }, diagnostics) &&
-         finish(diagnostics);
+             [&] { return fmt::format("copy {} bytes for another node", bytes); }, diagnostics);
 }
 
 bool CopyQueue::set(uint8_t* count, uint64_t value, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics)) return false;
-  if (writes_) return write(address_of(count), value, diagnostics) && finish(diagnostics);
+  unmarked_ = true;
+  if (writes_) return write(address_of(count), value, diagnostics) && mark(diagnostics);
   uint8_t* const slot = words_->data() + sizeof value;
   store_release(slot, value);
-  return copy(count, slot, sizeof value, diagnostics);
+  return copy(count, slot, sizeof value, diagnostics) && mark(diagnostics);
 }
 
 bool CopyQueue::is_done(uint64_t number) const {
   return load_acquire<uint64_t>(words_->data()) >= number;
 }
 
-bool CopyQueue::wait(uint64_t number, Diagnostics& diagnostics) {
+bool CopyQueue::wait(uint64_t number, Diagnostics& diagnostics) const {
   const auto until = std::chrono::steady_clock::now() + kSpin;
   do {
     for (int i = 0; i < kLooks; ++i) {
@@ -69,16 +70,19 @@ bool CopyQueue::write(abi::Address at, uint64_t value, Diagnostics& diagnostics)
       "set a count after copies", diagnostics);
 }
 
-/// Of what was begun last.
-bool CopyQueue::finish(Diagnostics& diagnostics) {
-  ++begun_;
-  if (writes_) return write(address_of(words_->data()), begun_, diagnostics);
+bool CopyQueue::mark(Diagnostics& diagnostics) {
+  if (!unmarked_) return true;
+  ++marks_;
+  unmarked_ = false;
+  const CurrentContext current(*context_);
+  if (!current.is_set(diagnostics)) return false;
+  if (writes_) return write(address_of(words_->data()), marks_, diagnostics);
   if (!synchronize(diagnostics)) return false;
-  store_release(words_->data(), begun_);
+  store_release(words_->data(), marks_);
   return true;
 }
 
-bool CopyQueue::synchronize(Diagnostics& diagnostics) {
+bool CopyQueue::synchronize(Diagnostics& diagnostics) const {
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
   return current.is_set(diagnostics) && context_->ok(

@@ -92,7 +92,8 @@ class FarLane final : public Lane {
   bool begin_copy(const void* from, Piece& piece, Diagnostics& diagnostics) {
     piece.slot = next_++ % kPieces;
     if (!await_slot(piece.slot, diagnostics) ||
-        !queue_->copy(memory_->data() + piece.slot * kPiece, from, piece.bytes, diagnostics)) {
+        !queue_->copy(memory_->data() + piece.slot * kPiece, from, piece.bytes, diagnostics) ||
+        !queue_->mark(diagnostics)) {
       return false;
     }
     piece.copy = queue_->begun();

@@ -17,7 +17,9 @@ class GpuArrivals final : public verbs::Arrivals {
 
   bool land(const ExposedMemory::Piece& piece, uint64_t bytes, std::string& why) override {
     Diagnostics problems;
-    if (!queue_->copy(piece.data, piece.staging, bytes, problems)) return fail(problems, why);
+    if (!queue_->copy(piece.data, piece.staging, bytes, problems) || !queue_->mark(problems)) {
+      return fail(problems, why);
+    }
     keep(piece.owner);
     return true;
   }

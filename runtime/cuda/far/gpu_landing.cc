@@ -1,6 +1,8 @@
 #include "runtime/cuda/far/gpu_landing.h"
 
 #include <array>
+#include <atomic>
+#include <mutex>
 
 #include "runtime/cuda/far/copy_queue.h"
 #include "runtime/net/order_reader.h"
@@ -11,6 +13,8 @@ namespace {
 constexpr uint64_t kRoom = net::OrderReader::kMostPut;
 /// Each connection fills one at a time; the others are copied meanwhile.
 constexpr uint32_t kRooms = 2 * net::kMostConnections;
+/// The host learns of so many copies at once that their rooms are free.
+constexpr uint32_t kCopiesOfMark = 4;
 
 class GpuLanding final : public net::Landing {
  public:
@@ -18,42 +22,50 @@ class GpuLanding final : public net::Landing {
       : memory_(std::move(memory)), queue_(std::move(queue)) {}
 
   std::unique_ptr<Room> room(uint64_t bytes) override {
-    Diagnostics problems;
-    if (bytes > kRoom) return fail(problems), nullptr;
+    std::unique_lock lock(mutex_);
+    if (bytes > kRoom) return fail(Diagnostics{}), nullptr;
     uint32_t best = kRooms;
     for (uint32_t i = 0; i < kRooms; ++i) {
       const bool sooner = best == kRooms || states_[i].copy < states_[best].copy;
       if (!states_[i].taken && sooner) best = i;
     }
     // Rooms are twice as many as connections, so that not all of them are being filled.
-    if (!queue_->wait(states_[best].copy, problems)) return fail(problems), nullptr;
-    return std::make_unique<PinnedRoom>(states_[best], memory_->data() + best * kRoom);
+    auto room = std::make_unique<PinnedRoom>(states_[best], memory_->data() + best * kRoom);
+    return await(states_[best].copy, lock) ? std::move(room) : nullptr;
   }
 
   bool land(uint8_t* to, std::unique_ptr<Room> room, uint64_t bytes) override {
     Diagnostics problems;
+    const std::lock_guard lock(mutex_);
     State& state = static_cast<PinnedRoom&>(*room).state();
     if (!queue_->copy(to, room->data(), bytes, problems)) return fail(problems);
     state.copy = queue_->begun();
-    return true;
+    return ++copies_ % kCopiesOfMark != 0 || queue_->mark(problems) || fail(problems);
   }
 
   bool signal(uint8_t* count, uint64_t value) override {
     Diagnostics problems;
+    const std::lock_guard lock(mutex_);
     return queue_->set(count, value, problems) || fail(problems);
   }
 
-  bool idle() override { return queue_->is_done(queue_->begun()); }
-  bool settle() override {
-    Diagnostics problems;
-    return queue_->wait(queue_->begun(), problems) || fail(problems);
+  bool idle() override {
+    const std::lock_guard lock(mutex_);
+    return queue_->is_done(queue_->begun());
   }
-  const std::string& why() const override { return why_; }
+  bool settle() override {
+    std::unique_lock lock(mutex_);
+    return await(queue_->begun(), lock);
+  }
+  std::string why() const override {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
 
  private:
   struct State {
-    bool taken = false;  ///< a connection fills it
-    uint64_t copy = 0;   ///< the last copy from it
+    std::atomic<bool> taken{false};  ///< a connection fills it
+    uint64_t copy = 0;               ///< the last copy from it
   };
   class PinnedRoom final : public Room {
    public:
@@ -68,13 +80,26 @@ class GpuLanding final : public net::Landing {
     State& state_;
   };
 
+  /// Other threads may begin copies meanwhile.
+  bool await(uint64_t copy, std::unique_lock<std::mutex>& lock) {
+    Diagnostics problems;
+    if (queue_->is_done(copy)) return true;
+    bool good = queue_->mark(problems);
+    lock.unlock();
+    good = good && queue_->wait(copy, problems);
+    lock.lock();
+    return good || fail(problems);
+  }
+
   bool fail(const Diagnostics& problems) {
     why_ = problems.all().empty() ? "a put is too long" : problems.all().front().message;
     return false;
   }
 
+  mutable std::mutex mutex_;              ///< for all below
   const std::unique_ptr<Memory> memory_;  ///< the rooms
   std::array<State, kRooms> states_ = {};
+  uint32_t copies_ = 0;
   std::unique_ptr<CopyQueue> queue_;  ///< last: waits for copies from the memory
   std::string why_;
 };

@@ -285,7 +285,7 @@ int SocketEnd::Connection::carry(const Hands& hands) {
     if (n > 0) {
       reader.received(static_cast<size_t>(n));
       if (reader.coming() > 0) reader.take();
-      if (reader.coming() == 0) return 0;
+      if (reader.coming() == 0) return reader.land(), 0;
       moved = Hands::Clock::now();
     } else if (errno == EAGAIN) {
       if (hands.are_wanted() || Hands::Clock::now() - moved > Hands::kPatience) return EAGAIN;
