@@ -25,8 +25,9 @@ namespace mscclc::net {
 namespace {
 
 /// Memory of the peer is cut into blocks of so many bytes; each has its connection. Short ones let
-/// several connections share a message of middle length; each costs the far end a copy.
-constexpr uint64_t kBlock = 64 << 10;
+/// several connections share a message of middle length. But each costs the far end of a GPU a copy
+/// of its own, and ranks that put to many places at once a fence for each connection.
+constexpr uint64_t kBlock = 256 << 10;
 static_assert(kBlock <= OrderReader::kMostPut);
 /// With so many orders in its queues a lane takes no more until some are sent.
 constexpr uint64_t kMostQueued = 4096;
