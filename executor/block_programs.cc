@@ -432,7 +432,6 @@ void BlockPrograms::join_puts_and_signals() {
   for (size_t s = blocks_.back().steps; s + 1 < steps_.size(); ++s) {
     if (!signals_follow(steps_[s], steps_[s + 1])) continue;
     steps_[s].flags |= device::kWithSignals;
-    steps_[s + 1].flags |= device::kWithSignals;
   }
 }
 

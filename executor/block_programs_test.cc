@@ -259,7 +259,7 @@ TEST_CASE("signals of a memory channel whose end goes by the proxy are posted") 
 }
 
 TEST_CASE("signals may go with the puts that they follow") {
-  // Of rank 0's steps that put or signal by ports: kinds, and whether a request may stand for both.
+  // Of rank 0's steps that put or signal by ports: kinds, and whether the next goes with them.
   using Posting = std::vector<std::pair<StepKind, bool>>;
   const auto posting = [](TestProgram t) {
     Patched p(t, 0, 4096);
@@ -275,7 +275,7 @@ TEST_CASE("signals may go with the puts that they follow") {
     }
     return found;
   };
-  const Posting together = {{StepKind::copy, true}, {StepKind::signal, true}};
+  const Posting together = {{StepKind::copy, true}, {StepKind::signal, false}};
   const Posting apart = {{StepKind::copy, false}, {StepKind::signal, false}};
   TestProgram t = two_shot_by_ports(4, PacketFormat::LL128);
   CHECK(posting(t) == together);

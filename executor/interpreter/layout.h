@@ -39,8 +39,8 @@ enum OpFlags : uint8_t {
   kPosts = 8,         ///< sends through the proxy: one thread of a block does, in order
   kFreesNext = 16,    ///< CUDA: after it this block lets the next launch on the stream begin ...
   kShowsPeers = 32,   ///< ... which it knows by the packets of this op, among others
-  kWithSignals = 64,  ///< a step that puts by ports, and the next one, which signals the same
-                      ///< channels in the same order: a request may stand for both
+  kWithSignals = 64,  ///< a step that puts by ports: the next one signals the same channels in the
+                      ///< same order, so a request may stand for both
 };
 
 /// One step of an op of a thread block.
