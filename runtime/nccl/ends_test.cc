@@ -1,6 +1,5 @@
 // How communicators end; errors from other threads; memory; processes.
 #include <dirent.h>
-#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,29 +20,21 @@ namespace mscclc::nccl {
 namespace {
 
 using testing::Behind;
+using testing::calls_of_stand_in;
 using testing::kInt32;
 using testing::kStandIn;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
 
-/// How often the stand-in's function was called.
-long calls_of(const char* name) {
-  void* const handle = ::dlopen(Behind::absolute(kStandIn).c_str(), RTLD_NOW | RTLD_NOLOAD);
-  REQUIRE(handle != nullptr);
-  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "standInCalls"));
-  REQUIRE(count != nullptr);
-  return count(name);
-}
-
 TEST_CASE("the fallback's own calls stay inside it [case-8]") {
   const Behind behind(kStandIn, false);
-  const long before = calls_of("MemFree");
+  const long before = calls_of_stand_in("MemFree");
   { Ranks ranks(2); }
   // One for each destroyed communicator: had they come to us, we would have passed them on as well,
   // but from inside, where nothing of ours may be entered.
-  CHECK(calls_of("MemFree") == before + 2);
-  CHECK(calls_of("CommFinalize") >= 2);
+  CHECK(calls_of_stand_in("MemFree") == before + 2);
+  CHECK(calls_of_stand_in("CommFinalize") >= 2);
 }
 
 TEST_CASE("no communicator of the fallback is made before a call needs it") {
@@ -51,13 +42,13 @@ TEST_CASE("no communicator of the fallback is made before a call needs it") {
   ::setenv("MSCCLC_NCCL_COMM", "lazy", 1);
   {
     Ranks ranks(2);
-    const long before = calls_of("CommInitRankConfig");
+    const long before = calls_of_stand_in("CommInitRankConfig");
     int value[2] = {1, 2};
     CHECK(ranks.together([&](int r, ncclComm_t comm) {
       return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
     }) == ncclSuccess);
     CHECK(value[0] == 3);
-    CHECK(calls_of("CommInitRankConfig") == before);
+    CHECK(calls_of_stand_in("CommInitRankConfig") == before);
     ncclRedOp_t ops[2];
     CHECK(ranks.together([&](int r, ncclComm_t comm) {
       int scalar = 2;
@@ -65,7 +56,7 @@ TEST_CASE("no communicator of the fallback is made before a call needs it") {
       return ncclAllReduce(&value[r], &value[r], 1, kInt32, ops[r], comm, nullptr);
     }) == ncclSuccess);
     CHECK(value[1] == 12);
-    CHECK(calls_of("CommInitRankConfig") == before + 2);
+    CHECK(calls_of_stand_in("CommInitRankConfig") == before + 2);
   }
   ::unsetenv("MSCCLC_NCCL_COMM");
 }
@@ -89,12 +80,12 @@ TEST_CASE("NCCL_ALGO sends everything to NCCL") {
   ::setenv("NCCL_ALGO", "Ring", 1);
   {
     Ranks ranks(2);
-    const long before = calls_of("AllReduce");
+    const long before = calls_of_stand_in("AllReduce");
     int value[2] = {1, 2};
     CHECK(ranks.together([&](int r, ncclComm_t comm) {
       return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
     }) == ncclSuccess);
-    CHECK(calls_of("AllReduce") == before + 2);
+    CHECK(calls_of_stand_in("AllReduce") == before + 2);
   }
   ::unsetenv("NCCL_ALGO");
 }
@@ -104,10 +95,10 @@ TEST_CASE("abort ends a call that waits for a peer [case-79] [case-80]") {
   Ranks ranks(2);
   int value = 1;
   ncclResult_t result = ncclSuccess;
-  const long before = calls_of("AllReduce");
+  const long before = calls_of_stand_in("AllReduce");
   std::thread caller(
       [&] { result = ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr); });
-  while (calls_of("AllReduce") == before) std::this_thread::yield();
+  while (calls_of_stand_in("AllReduce") == before) std::this_thread::yield();
   CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
   caller.join();
   CHECK(result != ncclSuccess);
@@ -221,18 +212,19 @@ TEST_CASE("an error of the machine has the code of what was tried, any other its
 TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too [case-24]") {
   const Behind behind(kStandIn, false);
   ::setenv("STAND_IN_STUCK", "1", 1);
-  const long made = calls_of("CommInitRankConfig"), aborted = calls_of("CommAbort");
+  const long made = calls_of_stand_in("CommInitRankConfig"),
+             aborted = calls_of_stand_in("CommAbort");
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   testing::CallersConfig config(80, 22809);
   config.at(16) = 0;
   ncclComm_t comm = nullptr;
   REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
-  while (calls_of("CommInitRankConfig") == made) std::this_thread::yield();
+  while (calls_of_stand_in("CommInitRankConfig") == made) std::this_thread::yield();
   CHECK(ncclCommAbort(comm) == ncclSuccess);
   mscclc::testing::await_end_of_threads("mscclc-nccl");  // it uses the stand-in
   ::unsetenv("STAND_IN_STUCK");
-  CHECK(calls_of("CommAbort") == aborted + 1);
+  CHECK(calls_of_stand_in("CommAbort") == aborted + 1);
 }
 
 TEST_CASE("finalize and destroy [case-81]") {

@@ -1,7 +1,5 @@
 // Sends and receives by plans: groups of any pattern, beside other calls and those of the fallback,
 // and messages that nobody takes.
-#include <dlfcn.h>
-
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -14,6 +12,7 @@ namespace mscclc::nccl {
 namespace {
 
 using testing::Behind;
+using testing::calls_of_stand_in;
 using testing::kInt32;
 using testing::kStandIn;
 using testing::kSum;
@@ -21,13 +20,7 @@ using testing::on_threads;
 using testing::Ranks;
 
 /// How many messages the stand-in was given.
-long messages_of_stand_in() {
-  void* const handle = ::dlopen(Behind::absolute(kStandIn).c_str(), RTLD_NOW | RTLD_NOLOAD);
-  REQUIRE(handle != nullptr);
-  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "standInCalls"));
-  REQUIRE(count != nullptr);
-  return count("Send") + count("Recv");
-}
+long messages_of_stand_in() { return calls_of_stand_in("Send") + calls_of_stand_in("Recv"); }
 
 /// An environment variable, while it lives.
 class Setting {

@@ -2,6 +2,9 @@
 // stand-in to fall back to.
 #pragma once
 
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
@@ -42,6 +45,15 @@ class Behind {
     return made;
   }
 };
+
+/// How often the stand-in's function was called in this process.
+inline long calls_of_stand_in(const char* name) {
+  void* const handle = ::dlopen(Behind::absolute(kStandIn).c_str(), RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(handle != nullptr);
+  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "standInCalls"));
+  REQUIRE(count != nullptr);
+  return count(name);
+}
 
 /// Runs fn(rank) on a thread for each rank; the results must be asked after it.
 inline void on_threads(int ranks, const std::function<void(int rank)>& fn) {
