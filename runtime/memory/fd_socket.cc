@@ -50,6 +50,22 @@ auto retried(Call call) {
   return result;
 }
 
+/// A packet, with room for exactly one descriptor beside it: the kernel closes what does not fit.
+struct PacketWithFd {
+  explicit PacketWithFd(std::span<uint8_t> bytes) : data{bytes.data(), bytes.size()} {
+    header.msg_iov = &data;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+  }
+  PacketWithFd(const PacketWithFd&) = delete;
+  PacketWithFd& operator=(const PacketWithFd&) = delete;
+
+  iovec data;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+};
+
 }  // namespace
 
 std::vector<uint8_t> FdTicket::bytes() const {
@@ -106,37 +122,25 @@ bool receive_secret(const Fd& socket, FdSecret& secret) {
 bool send_fd(const Fd& socket, const Fd& fd, const MemoryRange& range) {
   std::vector<uint8_t> answer;
   ByteWriter(answer).number(kVersion).number(range.offset).number(range.bytes);
-  iovec data{answer.data(), answer.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
+  PacketWithFd packet(answer);
+  cmsghdr* head = CMSG_FIRSTHDR(&packet.header);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(sizeof(int));
   const int raw = fd.get();
   std::memcpy(CMSG_DATA(head), &raw, sizeof raw);
-  return retried([&] { return ::sendmsg(socket.get(), &message, MSG_NOSIGNAL); }) ==
+  return retried([&] { return ::sendmsg(socket.get(), &packet.header, MSG_NOSIGNAL); }) ==
          static_cast<ssize_t>(answer.size());
 }
 
 Fd receive_fd(const Fd& socket, MemoryRange& range) {
   std::array<uint8_t, kAnswerBytes + 1> answer{};  // a longer one is noticed
-  iovec data{answer.data(), answer.size()};
-  // Room for exactly one: the kernel closes what does not fit.
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t got = retried([&] { return ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC); });
+  PacketWithFd packet(answer);
+  const ssize_t got =
+      retried([&] { return ::recvmsg(socket.get(), &packet.header, MSG_CMSG_CLOEXEC); });
   Fd fd;
-  for (cmsghdr* head = CMSG_FIRSTHDR(&message); got >= 0 && head != nullptr;
-       head = CMSG_NXTHDR(&message, head)) {
+  for (cmsghdr* head = CMSG_FIRSTHDR(&packet.header); got >= 0 && head != nullptr;
+       head = CMSG_NXTHDR(&packet.header, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
     // CMSG_SPACE rounds up, so two descriptors may fit.
     for (size_t at = CMSG_LEN(0); at + sizeof(int) <= head->cmsg_len; at += sizeof(int)) {
@@ -151,7 +155,7 @@ Fd receive_fd(const Fd& socket, MemoryRange& range) {
   range.bytes = reader.number<uint64_t>();
   if (got != static_cast<ssize_t>(kAnswerBytes) || version != kVersion) fd.reset();
   // The kernel cuts off what this process has no descriptor for.
-  errno = got >= 0 && (message.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : 0;
+  errno = got >= 0 && (packet.header.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : 0;
   return fd;
 }
 
