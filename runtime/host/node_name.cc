@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <fstream>
 
-#include "runtime/base/fd.h"
+#include "runtime/base/failed_call.h"
 
 namespace mscclc {
 namespace {
@@ -21,10 +20,8 @@ std::optional<std::string> node_name(std::optional<uint32_t> simulated, Diagnost
   std::ifstream(kBoot) >> boot;
   struct stat network {};
   if (boot.empty() || ::stat(kNetwork, &network) != 0) {
-    const int error = errno;
-    diagnostics.error(code_of(error, "no-node"), {},
-                      fmt::format("cannot tell which machine this is: {} cannot be read ({})",
-                                  boot.empty() ? kBoot : kNetwork, error_text(error)));
+    report_failed_call(diagnostics, "no-node", "cannot tell which machine this is by {}",
+                       boot.empty() ? kBoot : kNetwork);
     return std::nullopt;
   }
   std::string name = fmt::format("{}/{}.{}", boot, network.st_dev, network.st_ino);

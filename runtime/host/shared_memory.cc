@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "runtime/base/failed_call.h"
 #include "runtime/base/machine.h"
 #include "runtime/base/process/per_process.h"
 
@@ -32,19 +33,18 @@ SharedMapping::~SharedMapping() {
 
 std::shared_ptr<SharedMapping> SharedMapping::create(uint64_t bytes, const std::string& what,
                                                      Diagnostics& diagnostics) {
-  const auto refuse = [&](const std::string& why, int error = 0) {
-    diagnostics.error(
-        code_of(error, "out-of-memory"), {},
-        fmt::format("cannot allocate {} bytes of shared memory for {}: {}", bytes, what, why));
-    return nullptr;
-  };
   const auto fail = [&](const char* step) {
-    const int error = errno;
-    return refuse(fmt::format("{}: {}", step, error_text(error)), error);
+    report_failed_call(diagnostics, "out-of-memory",
+                       "cannot allocate {} bytes of shared memory for {}: {}", bytes, what, step);
+    return nullptr;
   };
   // The system gives it, and ends a process that writes to it.
   if (bytes > memory_of_machine()) {
-    return refuse(fmt::format("the machine has {} bytes of memory", memory_of_machine()));
+    diagnostics.error("out-of-memory", {},
+                      fmt::format("cannot allocate {} bytes of shared memory for {}: the machine "
+                                  "has {} bytes of memory",
+                                  bytes, what, memory_of_machine()));
+    return nullptr;
   }
   Fd file(memfd_create("mscclc", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return fail("memfd_create");

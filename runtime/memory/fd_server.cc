@@ -9,7 +9,6 @@
 #include "runtime/memory/fd_server.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/base/failed_call.h"
 #include "runtime/base/process/quiet_thread.h"
 #include "runtime/memory/fd_socket.h"
 
@@ -69,9 +69,7 @@ class Server final : public FdServer {
   std::vector<uint8_t> offer(int fd, const MemoryRange& range, Diagnostics& diagnostics) override {
     Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy.valid()) {
-      const int error = errno;
-      diagnostics.error(code_of(error, "fd-offer"), {},
-                        fmt::format("cannot offer descriptor {}: {}", fd, error_text(error)));
+      report_failed_call(diagnostics, "fd-offer", "cannot offer descriptor {}", fd);
       return {};
     }
     FdTicket ticket = ticket_;
@@ -184,9 +182,7 @@ std::unique_ptr<FdServer> FdServer::start(Diagnostics& diagnostics) {
   Fd waker;
   if (listener.valid()) waker = make_waker();
   if (!waker.valid()) {
-    const int error = errno;
-    diagnostics.error(code_of(error, "fd-server"), {},
-                      "cannot serve descriptors: " + error_text(error));
+    report_failed_call(diagnostics, "fd-server", "cannot serve descriptors");
     return nullptr;
   }
   auto server = std::make_unique<Server>(ticket, std::move(listener), std::move(waker));

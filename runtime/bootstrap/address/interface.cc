@@ -4,9 +4,8 @@
 #include <net/if.h>
 
 #include <algorithm>
-#include <cerrno>
 
-#include "runtime/base/fd.h"
+#include "runtime/base/failed_call.h"
 #include "runtime/bootstrap/address/address.h"
 
 namespace mscclc {
@@ -79,10 +78,8 @@ std::string names_of(const std::vector<Interface>& interfaces) {
 std::optional<std::vector<Interface>> list_interfaces(Diagnostics& diagnostics) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
-    const int error = errno;
-    diagnostics.error(
-        code_of(error, "no-interface"), {},
-        fmt::format("cannot look for this machine's network interfaces: {}", error_text(error)));
+    report_failed_call(diagnostics, "no-interface",
+                       "cannot look for this machine's network interfaces");
     return std::nullopt;
   }
   std::vector<Interface> out;

@@ -17,6 +17,7 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/base/failed_call.h"
 #include "runtime/base/process/quiet_thread.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/listener.h"
@@ -568,9 +569,7 @@ std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnost
   if (listeners.empty()) return nullptr;
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC)), waker = make_waker();
   if (!epoll.valid() || !waker.valid()) {
-    const int error = errno;
-    diagnostics.error(code_of(error, "cannot-listen"), {},
-                      "the bootstrap cannot start: " + error_text(error));
+    report_failed_call(diagnostics, "cannot-listen", "the bootstrap cannot start");
     return nullptr;
   }
   auto hub =

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "runtime/base/environment/environment.h"
+#include "runtime/base/failed_call.h"
 #include "runtime/bootstrap/address/sockets.h"
 
 namespace mscclc::net {
@@ -24,9 +25,7 @@ constexpr std::chrono::milliseconds kFarewell{1000};
 constexpr size_t kDropAtOnce = 64 << 10;
 
 bool refuse_net(Diagnostics& diagnostics, const std::string& what) {
-  const int error = errno;
-  diagnostics.error(code_of(error, "lane-failed"), {},
-                    fmt::format("{}: {}", what, error_text(error)));
+  report_failed_call(diagnostics, "lane-failed", "{}", what);
   return false;
 }
 

@@ -1,8 +1,6 @@
 #include "runtime/net/threads/reactor.h"
 
-#include <fmt/format.h>
-
-#include <cerrno>
+#include "runtime/base/failed_call.h"
 
 namespace mscclc::net {
 namespace {
@@ -22,9 +20,7 @@ std::unique_ptr<Reactor> Reactor::start(std::chrono::microseconds awake, const B
   event.data.u64 = kWaker;
   if (!reactor->waker_.valid() ||
       ::epoll_ctl(reactor->epoll_.get(), EPOLL_CTL_ADD, reactor->waker_.get(), &event) != 0) {
-    const int error = errno;
-    diagnostics.error(code_of(error, "lane-failed"), {},
-                      fmt::format("cannot wait for sockets: {}", error_text(error)));
+    report_failed_call(diagnostics, "lane-failed", "cannot wait for sockets");
     return nullptr;
   }
   reactor->thread_ = begin_lane_thread(
