@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "tests/gpu/parts.h"
+#include "tools/bench/base/hardware_queues.h"
 
 namespace mscclc::testing {
 namespace {
@@ -29,12 +30,10 @@ void add_options(CLI::App& app, StageOptions& options) {
   app.add_option("--seed", options.seed, "soak, bits: of all random choices (default: 1)");
 }
 
-/// Ranks that share a GPU share its hardware queues, too, in which a copy may queue up after a call
-/// that waits for it. A process may have 32; where MPS deals them out to several, 8 is what each
-/// has alone.
+/// Ranks that share a GPU share its hardware queues, too.
 void take_queues(const StageOptions& options) {
   if (options.gpus >= options.ranks) return;
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", options.threads ? "32" : "8", 0);
+  ask_for_queues(options.threads ? kMostQueues : kUsualQueues);
 }
 
 struct Check {

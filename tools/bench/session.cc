@@ -9,6 +9,7 @@
 #include "executor/lower.h"
 #include "runtime/api/gpu.h"
 #include "tools/base/result_table.h"
+#include "tools/bench/base/hardware_queues.h"
 #include "tools/bench/measure/clock.h"
 #include "tools/bench/ranks/gpu_share.h"
 #include "tools/bench/report/table.h"
@@ -306,12 +307,10 @@ std::optional<uint32_t> node_of(uint32_t rank, const Options& options) {
   return rank / options.ranks_per_node;
 }
 
-/// NCCL takes the node for a machine, and so two ranks on one GPU. MPS gives each of several
-/// clients so few hardware queues that copies between nodes queue up behind calls that wait for
-/// them; eight are what a process has without it.
+/// NCCL is told that the node is a machine, so that it takes two ranks on one GPU.
 void set_up_node(uint32_t node) {
   ::setenv("NCCL_HOSTID", fmt::format("node {}", node).c_str(), 1);
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 0);
+  ask_for_queues(kUsualQueues);
 }
 
 /// Whether this process is a client of MPS; nothing: the driver does not say.
