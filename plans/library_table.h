@@ -55,10 +55,13 @@ enum class Mismatch : uint8_t {
   links
 };
 
+/// Of the largest number of ranks or nodes: any is right.
+inline constexpr uint32_t kNoLimit = ~uint32_t{0};
+
 /// One row: the calls that it serves, and what it picks for them.
 struct LibraryRow {
   CollectiveKind kind;
-  uint32_t min_ranks = 1, max_ranks = ~uint32_t{0};
+  uint32_t min_ranks = 1, max_ranks = kNoLimit;
   uint32_t min_nodes = 1, max_nodes = 1;  ///< 0: ranks that are spread unevenly
   std::optional<uint32_t> root;           ///< without one: any
   std::optional<uint32_t> shift;          ///< the same; less than the number of ranks
@@ -112,6 +115,9 @@ class LibraryTable {
 
   std::vector<LibraryRow> rows_;
 };
+
+/// What tables call "any" and "float": all data types, or all floating-point numbers.
+std::vector<Dtype> all_dtypes(bool floats_alone);
 
 /// The text of a table with these rows: parse() gives them back.
 std::string library_table_text(std::span<const LibraryRow> rows);

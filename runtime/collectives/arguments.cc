@@ -190,10 +190,12 @@ std::string text_of(const CollectiveCall& call, bool capturing) {
   return text;
 }
 
+bool has_rows(CollectiveKind kind) {
+  return info(kind).has_rows(Side::input) || info(kind).has_rows(Side::output);
+}
+
 uint64_t message_bytes(const CollectiveCall& call, uint32_t ranks) {
-  const CollectiveInfo& kind = info(call.kind);
-  const bool rows = kind.has_rows(Side::input) || kind.has_rows(Side::output);
-  return call.count * info(call.dtype).bytes * (rows ? ranks : 1);
+  return call.count * info(call.dtype).bytes * (has_rows(call.kind) ? ranks : 1);
 }
 
 }  // namespace mscclc

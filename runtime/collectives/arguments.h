@@ -29,6 +29,9 @@ LocalCopy local_copy(const CollectiveCall& call);
 /// are those of `call`. REQUIRES: check_arguments().
 std::optional<CollectiveCall> planned_call(const CollectiveCall& call, uint32_t ranks);
 
+/// Whether input or output have a row for each rank.
+bool has_rows(CollectiveKind kind);
+
 /// Bytes of the larger of input and output. REQUIRES: check_arguments().
 uint64_t message_bytes(const CollectiveCall& call, uint32_t ranks);
 

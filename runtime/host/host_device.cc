@@ -7,16 +7,14 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <mutex>
 
 #include "executor/launch.h"
 #include "executor/words.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment/environment.h"
-#include "runtime/base/process/per_process.h"
 #include "runtime/host/host_memory.h"
 #include "runtime/host/host_stream.h"
+#include "runtime/host/host_streams.h"
 #include "runtime/host/in_flight.h"
 #include "runtime/host/message_lane.h"
 #include "runtime/host/node_name.h"
@@ -59,72 +57,6 @@ class HostLane final : public Lane {
     return true;
   }
   FlushState try_flush(Diagnostics&) override { return FlushState::done; }
-};
-
-class HostMark final : public StreamMark {
- public:
-  bool reached() override { return flag->load(std::memory_order_acquire); }
-  std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
-};
-
-class HostChain final : public StreamChain {
- public:
-  bool follow(StreamHandle stream, Diagnostics&) override {
-    if (end_ != nullptr && stream != last_) static_cast<HostStream*>(stream)->wait_for(end_);
-    return true;
-  }
-  bool put_last(StreamHandle stream, Diagnostics&) override {
-    end_ = std::make_shared<std::atomic<bool>>(false);
-    static_cast<HostStream*>(stream)->mark(end_);
-    last_ = stream;
-    return true;
-  }
-
- private:
-  std::shared_ptr<std::atomic<bool>> end_;
-  StreamHandle last_ = nullptr;  ///< where that is; a handle that comes again has nothing before it
-};
-
-/// The streams of all host devices of the process, so that one that was destroyed, or never was
-/// one, is known. Thread safety: from any thread.
-class HostStreams {
- public:
-  StreamHandle add(std::shared_ptr<HostStream> stream, const Device* device) {
-    const std::lock_guard lock(mutex_);
-    HostStream* const handle = stream.get();
-    streams_[handle] = {std::move(stream), device};
-    return handle;
-  }
-  bool has(StreamHandle handle) const {
-    const std::lock_guard lock(mutex_);
-    return streams_.count(handle) != 0;
-  }
-  /// nullptr: there is none.
-  std::shared_ptr<HostStream> take(StreamHandle handle) {
-    const std::lock_guard lock(mutex_);
-    auto taken = streams_.extract(handle);
-    return taken.empty() ? nullptr : std::move(taken.mapped().stream);
-  }
-  std::vector<std::shared_ptr<HostStream>> of(const Device* device) const {
-    const std::lock_guard lock(mutex_);
-    std::vector<std::shared_ptr<HostStream>> streams;
-    for (const auto& [handle, entry] : streams_) {
-      if (entry.device == device) streams.push_back(entry.stream);
-    }
-    return streams;
-  }
-  static HostStreams& of_process() {
-    static PerProcess<HostStreams> made;
-    return made.get();
-  }
-
- private:
-  struct Entry {
-    std::shared_ptr<HostStream> stream;
-    const Device* device;
-  };
-  mutable std::mutex mutex_;
-  std::map<StreamHandle, Entry> streams_;
 };
 
 /// True if there is memory at all of these bytes. Walks the mappings, and touches none of them.
