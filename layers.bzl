@@ -290,7 +290,15 @@ _ROWS = {
         "runtime/net",
         "runtime/net/threads",
     ],
-    "runtime/net/testing": ["executor", "ir", "runtime/api", "runtime/net", "runtime/testing"],
+    "runtime/net/testing": [
+        "executor",
+        "ir",
+        "runtime/api",
+        "runtime/base",
+        "runtime/bootstrap/address",
+        "runtime/net",
+        "runtime/testing",
+    ],
     "runtime/verbs": [
         "ir",
         "executor",

@@ -86,7 +86,8 @@ struct Order {
 };
 static_assert(sizeof(Order) == 32);
 
-/// What goes back: the number of a flush whose orders have all been carried out, or one of these.
+/// What goes back: the number of a flush whose orders have all been carried out, once, by the
+/// connection that brought it; or one of these.
 constexpr uint64_t kGone = 0;              ///< no more orders are needed: all count as done
 constexpr uint64_t kRefused = UINT64_MAX;  ///< followed by kRefusalBytes of text: why
 constexpr size_t kRefusalBytes = 256;

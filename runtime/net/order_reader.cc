@@ -12,7 +12,9 @@ namespace mscclc::net {
 OrderReader::OrderReader(IncomingLane& lane, uint32_t connection)
     : lane_(lane),
       connection_(connection),
-      buffer_(std::make_unique_for_overwrite<uint8_t[]>(kBuffer)) {}
+      buffer_(std::make_unique_for_overwrite<uint8_t[]>(kBuffer)) {
+  lane.connections[connection].open = true;
+}
 
 // What is left is less than a word or an order: whole words stay on words. The bytes of a put to a
 // device come where they are copied from.
@@ -67,7 +69,7 @@ OrderReader::State OrderReader::begin_order() {
     case Order::fence:
       return fence();
     case Order::bye:
-      return State::bye;
+      return bye();
   }
   return bad(fmt::format("order {}, which there is not", order_.what));
 }
@@ -155,6 +157,9 @@ OrderReader::State OrderReader::signal() {
 }
 
 OrderReader::State OrderReader::flush() {
+  if (order_.value == kGone || order_.value == kRefused) {
+    return bad(fmt::format("flush {}, which there is not", order_.value));
+  }
   if (lane_.landing != nullptr && !lane_.landing->settle()) return bad(cannot_land());
   return lane_.answer(connection_, order_.value) ? finish()
                                                  : bad("flushes whose answers it does not read");
@@ -165,15 +170,45 @@ std::string OrderReader::cannot_land() const {
 }
 
 OrderReader::State OrderReader::fence() {
-  if (order_.connection >= lane_.done.size()) {
-    return bad(
-        fmt::format("a fence for connection {}, of {}", order_.connection, lane_.done.size()));
+  auto& all = lane_.connections;
+  if (order_.connection >= all.size()) {
+    return bad(fmt::format("a fence for connection {}, of {}", order_.connection, all.size()));
   }
-  return lane_.done[order_.connection] < order_.value ? State::waits : finish();
+  all[connection_].fence = order_;
+  if (!held_by(connection_)) return finish();
+  std::string why = never_reached();
+  return why.empty() ? State::waits : bad(std::move(why));
+}
+
+std::optional<uint32_t> OrderReader::held_by(uint32_t connection) const {
+  const auto& fence = lane_.connections[connection].fence;
+  const bool held = fence && lane_.connections[fence->connection].done < fence->value;
+  return held ? std::optional(fence->connection) : std::nullopt;
+}
+
+/// Why the orders that the fence waits for cannot come any more; "": they can. A sender's fences
+/// are for what it has sent before them, so it has none of these.
+std::string OrderReader::never_reached() const {
+  const auto& awaited = lane_.connections[order_.connection];
+  if (!awaited.open) {
+    return fmt::format("a fence for order {} of connection {}, which brings {}", order_.value,
+                       order_.connection, awaited.done);
+  }
+  for (auto at = held_by(connection_); at; at = held_by(*at)) {
+    if (*at == connection_) return "fences that wait for one another";
+  }
+  return "";
+}
+
+OrderReader::State OrderReader::bye() {
+  lane_.connections[connection_].open = false;
+  return State::bye;
 }
 
 OrderReader::State OrderReader::finish() {
-  ++lane_.done[connection_];
+  auto& own = lane_.connections[connection_];
+  ++own.done;
+  own.fence.reset();
   piece_ = {};
   return State::more;
 }
@@ -183,7 +218,10 @@ OrderReader::State OrderReader::wrong_place(uint64_t bytes) {
                          order_.offset, order_.memory));
 }
 
+/// What waits for it is refused, too; and its fence, which may be for itself, holds nobody.
 OrderReader::State OrderReader::bad(std::string why) {
+  lane_.connections[connection_].open = false;
+  lane_.connections[connection_].fence.reset();
   why_ = std::move(why);
   return State::bad;
 }

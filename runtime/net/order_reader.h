@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,10 +18,17 @@ namespace mscclc::net {
 
 /// What the connections of one lane share.
 struct IncomingLane {
+  /// A connection as the fences of the others see it.
+  struct Progress {
+    uint64_t done = 0;           ///< orders carried out
+    bool open = false;           ///< it has come, and may bring more
+    std::optional<Order> fence;  ///< it has come to this one, which may still hold it
+  };
+
   std::shared_ptr<ExposedMemory> memory;
   /// A flush: what came before it has been done. False: the sender does not listen.
   std::function<bool(uint32_t connection, uint64_t number)> answer;
-  std::vector<uint64_t> done = {};  ///< orders carried out, by connection
+  std::vector<Progress> connections = {};
   /// For memory of a device; nullptr: there is none.
   std::unique_ptr<Landing> landing = {};
 };
@@ -31,7 +39,7 @@ class OrderReader {
   /// Most bytes that one put brings.
   static constexpr uint64_t kMostPut = 256 << 10;
 
-  /// The lane must outlive it.
+  /// The connection, one of lane.connections, has come. The lane must outlive it.
   OrderReader(IncomingLane& lane, uint32_t connection);
 
   /// Where the next bytes go. Empty only while it waits.
@@ -69,6 +77,10 @@ class OrderReader {
   State signal();
   State flush();
   State fence();
+  /// The connection whose orders a connection still waits for.
+  std::optional<uint32_t> held_by(uint32_t connection) const;
+  std::string never_reached() const;
+  State bye();
   void take_into_room();
   void take_in_words();
   void count_bytes(uint64_t come);

@@ -23,11 +23,15 @@ struct FarEnd {
       answers.push_back({connection, number});
       return listens;
     };
-    lane.done.resize(2);
+    lane.connections.resize(2);
     id = lane.memory->add(memory, reinterpret_cast<uint8_t*>(memory->data()), kExposedBytes);
   }
   uint8_t* data() const { return reinterpret_cast<uint8_t*>(memory->data()); }
   uint64_t word(uint64_t offset) const { return load_acquire<uint64_t>(data() + offset); }
+  /// Orders that were carried out, by connection.
+  std::vector<uint64_t> done() const {
+    return {lane.connections[0].done, lane.connections[1].done};
+  }
 
   std::shared_ptr<std::vector<uint64_t>> memory =
       std::make_shared<std::vector<uint64_t>>(kExposedBytes / 8);
@@ -92,7 +96,7 @@ TEST_CASE("orders are carried out however their bytes come") {
       CHECK(far.data()[16 + count] == 0);
       CHECK(far.word(0) == 7);
       CHECK(far.answers == std::vector<std::pair<uint32_t, uint64_t>>{{1, 3}});
-      CHECK(far.lane.done == std::vector<uint64_t>{0, 3});
+      CHECK(far.done() == std::vector<uint64_t>{0, 3});
     }
   }
 }
@@ -110,7 +114,7 @@ TEST_CASE("a fence waits for the orders of another connection") {
   CHECK(feed(second, put(far.id, 72, counted_up(3))) == State::more);
   CHECK(first.go_on() == State::more);
   CHECK(far.word(0) == 5);
-  CHECK(far.lane.done == std::vector<uint64_t>{2, 2});
+  CHECK(far.done() == std::vector<uint64_t>{2, 2});
   // One that has been passed already.
   CHECK(feed(second, order({.what = Order::fence, .connection = 0, .value = 1})) == State::more);
 }
@@ -151,7 +155,7 @@ TEST_CASE("what is no order for the lane is refused, and nothing is written") {
     CHECK(reader.why() == bad.why);
     CHECK(reader.go_on() == State::bad);
     CHECK(std::ranges::count(*far.memory, 0u) == kExposedBytes / 8);
-    CHECK(far.lane.done == std::vector<uint64_t>{0, 0});
+    CHECK(far.done() == std::vector<uint64_t>{0, 0});
   }
 }
 
@@ -161,6 +165,62 @@ TEST_CASE("flushes whose answers nobody reads end the connection") {
   OrderReader reader(far.lane, 0);
   CHECK(feed(reader, order({.what = Order::flush, .value = 1})) == State::bad);
   CHECK(reader.why() == "flushes whose answers it does not read");
+}
+
+TEST_CASE("numbers that mean something else to who reads answers are no flushes") {
+  for (const uint64_t number : {kGone, kRefused}) {
+    FarEnd far;
+    OrderReader reader(far.lane, 0);
+    CHECK(feed(reader, order({.what = Order::flush, .value = number})) == State::bad);
+    CHECK(reader.why() == "flush " + std::to_string(number) + ", which there is not");
+    CHECK(far.answers.empty());
+  }
+}
+
+Bytes fence(uint32_t connection, uint64_t value) {
+  return order({.what = Order::fence, .connection = connection, .value = value});
+}
+
+TEST_CASE("fences that would wait for ever are refused") {
+  FarEnd far;
+  OrderReader first(far.lane, 0);
+  SECTION("for its own orders") {
+    CHECK(feed(first, fence(0, 1)) == State::bad);
+    CHECK(first.why() == "fences that wait for one another");
+    OrderReader second(far.lane, 1);
+    CHECK(feed(second, fence(0, 1)) == State::bad);
+    CHECK(second.why() == "a fence for order 1 of connection 0, which brings 0");
+  }
+  SECTION("for a connection that has not come") {
+    CHECK(feed(first, fence(1, 1)) == State::bad);
+    CHECK(first.why() == "a fence for order 1 of connection 1, which brings 0");
+  }
+  SECTION("for one another") {
+    OrderReader second(far.lane, 1);
+    CHECK(feed(first, fence(1, 1)) == State::waits);
+    CHECK(feed(second, fence(0, 1)) == State::bad);
+    CHECK(second.why() == "fences that wait for one another");
+  }
+  SECTION("for more than a connection has brought at its end") {
+    OrderReader second(far.lane, 1);
+    CHECK(feed(first, fence(1, UINT64_MAX)) == State::waits);
+    const Bytes last = joined({fence(0, 0), order({.what = Order::bye})});
+    CHECK(feed(second, last) == State::bye);
+    CHECK(first.go_on() == State::bad);
+    CHECK(first.why() == "a fence for order 18446744073709551615 of connection 1, which brings 1");
+  }
+}
+
+// When the second comes to its fence, nobody has told the first that it may go on.
+TEST_CASE("a connection that waits may be waited for by the one that has let it go") {
+  FarEnd far;
+  OrderReader first(far.lane, 0), second(far.lane, 1);
+  CHECK(feed(first, fence(1, 1)) == State::waits);
+  const Bytes both = joined({order({.what = Order::flush, .value = 1}), fence(0, 2)});
+  CHECK(feed(second, both) == State::waits);
+  CHECK(first.go_on() == State::more);
+  CHECK(feed(first, order({.what = Order::flush, .value = 2})) == State::more);
+  CHECK(second.go_on() == State::more);
 }
 
 TEST_CASE("memory that was freed takes what nobody looks at") {

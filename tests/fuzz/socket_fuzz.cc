@@ -28,7 +28,6 @@ class FarEnd {
  public:
   FarEnd() : memory_(std::make_shared<std::vector<uint64_t>>(kWords, kUntouched)) {
     lane_.memory = std::make_shared<ExposedMemory>();
-    lane_.done.resize(2);
     lane_.answer = [this](uint32_t, uint64_t number) {
       answers.push_back(number);
       return true;
@@ -65,8 +64,12 @@ class FarEnd {
       expect((*memory_)[i] == kUntouched && (*memory_)[kWords - 1 - i] == kUntouched);
     }
   }
+  /// Orders that were carried out, by connection.
+  std::pair<uint64_t, uint64_t> done() const {
+    return {lane_.connections[0].done, lane_.connections[1].done};
+  }
   bool same_as(const FarEnd& other) const {
-    return *memory_ == *other.memory_ && answers == other.answers && lane_.done == other.lane_.done;
+    return *memory_ == *other.memory_ && answers == other.answers && done() == other.done();
   }
 
   std::vector<uint64_t> answers;
@@ -74,7 +77,7 @@ class FarEnd {
 
  private:
   std::shared_ptr<std::vector<uint64_t>> memory_;
-  IncomingLane lane_;
+  IncomingLane lane_{.memory = {}, .answer = {}, .connections = {2, IncomingLane::Progress{}}};
   OrderReader readers_[2] = {{lane_, 0}, {lane_, 1}};
 };
 

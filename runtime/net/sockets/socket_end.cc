@@ -93,7 +93,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     }
     if (connections_.empty()) {
       connections_.resize(hello.connections);
-      lane_.done.resize(hello.connections);
+      lane_.connections.resize(hello.connections);
     }
     auto& slot = connections_[hello.connection];
     const Bytes welcome = encode(reply);
@@ -226,9 +226,9 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
       moved = false;
       for (auto& connection : connections_) {
         if (broken_ || connection == nullptr || !connection->waits) continue;
-        const std::vector<uint64_t> before = lane_.done;
+        const uint64_t before = lane_.connections[connection->index].done;
         if (!go_on(*connection)) return;
-        moved |= before != lane_.done;
+        moved |= before != lane_.connections[connection->index].done;
       }
     }
   }

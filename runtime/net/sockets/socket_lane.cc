@@ -127,10 +127,9 @@ class SocketLane final : public Lane {
   FlushState try_flush(Diagnostics& diagnostics) override {
     if (!flushes_all_) {
       if (room() == 0) return FlushState::under_way;
-      if (!order({.what = Order::flush, .value = flushes_ + 1}, diagnostics)) {
+      if (!order({.what = Order::flush, .value = begin_flush()}, diagnostics)) {
         return FlushState::failed;
       }
-      ++flushes_;
       flushes_all_ = true;
     }
     const auto lock = lock_soon(mutex_);
@@ -145,8 +144,9 @@ class SocketLane final : public Lane {
     Sender sender;
     Reactor::Token token = 0;
     bool waits_for_room = false;
-    bool carried = false;  ///< a hand sends, and nobody else
-    int error = 0;         ///< that it has found
+    bool carried = false;   ///< a hand sends, and nobody else
+    int error = 0;          ///< that it has found
+    uint64_t answered = 0;  ///< the latest flush that was answered here
   };
   /// A count of this rank to be set when so many orders of each connection have been sent.
   struct Completion {
@@ -182,6 +182,12 @@ class SocketLane final : public Lane {
     }
     sender.push(last);
     return send_all(diagnostics);
+  }
+
+  /// Its number. Before it is sent: an answer may come at once.
+  uint64_t begin_flush() {
+    const auto lock = lock_soon(mutex_);
+    return ++flushes_;
   }
 
   uint64_t queued() const {
@@ -322,6 +328,12 @@ class SocketLane final : public Lane {
         return break_with(fmt::format("rank {} ends its lane: {}", state_.peer(),
                                       printable_line(answer->refusal)));
       }
+      // Of one connection they come in order; of several any may be read first.
+      if (answer->number <= line.answered || answer->number > flushes_) {
+        return break_with(fmt::format("rank {} answers flush {}, for which it was not asked",
+                                      state_.peer(), answer->number));
+      }
+      line.answered = answer->number;
       answered_ = std::max(answered_, answer->number);
     }
     if (line.sender.ended() && !state_.gone()) break_off(line.sender.error());

@@ -2,7 +2,6 @@
 // goes wrong, and what strangers at the door get.
 #include "runtime/net/sockets/socket_lane.h"
 
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -21,6 +20,7 @@
 #include "runtime/net/sockets/dial.h"
 #include "runtime/net/sockets/socket_end.h"
 #include "runtime/net/testing/lane_checks.h"
+#include "runtime/net/testing/raw_lane.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/testing/relay.h"
 
@@ -28,6 +28,7 @@ namespace mscclc::net {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::hear;
 using testing::kFar;
 using testing::kNear;
 using testing::LaneMemory;
@@ -360,25 +361,8 @@ TEST_CASE("a lane to nobody, and to somebody else") {
   CHECK(world.far_told.text() == "");
 }
 
-/// A connection to the far end's door. It does not block.
-Fd knock(const World& world) {
-  Fd socket = begin_connect(world.far->address());
-  pollfd connected{socket.get(), POLLOUT, 0};
-  REQUIRE(::poll(&connected, 1, 10'000) == 1);
-  return socket;
-}
-
-Bytes hear(const Fd& socket, size_t count) {
-  Bytes bytes(count);
-  size_t got = 0;
-  for (pollfd ready{socket.get(), POLLIN, 0}; got < count && ::poll(&ready, 1, 10'000) == 1;) {
-    const ssize_t n = ::recv(socket.get(), bytes.data() + got, count - got, 0);
-    if (n <= 0) break;
-    got += static_cast<size_t>(n);
-  }
-  bytes.resize(got);
-  return bytes;
-}
+/// A connection to the far end's door.
+Fd knock(const World& world) { return testing::knock(world.far->address()); }
 
 TEST_CASE("strangers are turned away, and hinder nobody") {
   World world;

@@ -130,6 +130,7 @@ void SocketNet::close_later(Fd socket) {
     closing_.erase(closing);
   });
   if (closing->token == 0) closing_.erase(closing);  // the system has no room to wait for it
+  set_timer();
 }
 
 // A few at once, for who connects all the time would keep the thread from its lanes, and from its
@@ -211,12 +212,20 @@ void SocketNet::tick() {
     if (++stranger->seconds > kSecondsToProve) forget(stranger);
     stranger = next;
   }
+  for (auto closing = closing_.begin(); closing != closing_.end();) {
+    const auto next = std::next(closing);
+    if (++closing->seconds > options_.dead.count()) {
+      reactor_->remove(closing->socket, closing->token);
+      closing_.erase(closing);
+    }
+    closing = next;
+  }
   set_timer();
 }
 
 void SocketNet::set_timer() {
   itimerspec now{}, next{};
-  const bool needed = paused_ || !strangers_.empty();
+  const bool needed = paused_ || !strangers_.empty() || !closing_.empty();
   ::timerfd_gettime(timer_.get(), &now);
   if (needed == (now.it_interval.tv_sec != 0)) return;
   next.it_interval.tv_sec = next.it_value.tv_sec = needed ? 1 : 0;

@@ -69,8 +69,8 @@ class SocketNet {
   /// The lane's number, from now until withdraw(). REQUIRES: the reactor's hold(), in all of these.
   uint64_t announce(Taker& taker);
   void withdraw(uint64_t lane) { takers_.erase(lane); }
-  /// Closes a socket when the other end has closed it. What comes until then is dropped: closed at
-  /// once, it would take back what was sent last.
+  /// Closes a socket when the other end has closed it, or has had SocketOptions::dead to do so.
+  /// What comes until then is dropped: closed at once, it would take back what was sent last.
   void close_later(Fd socket);
 
  private:
@@ -86,6 +86,7 @@ class SocketNet {
   struct Closing {
     Fd socket;
     Reactor::Token token = 0;
+    int seconds = 0;  ///< since it was shut
   };
 
   explicit SocketNet(const SocketOptions& options) : options_(options) {}
