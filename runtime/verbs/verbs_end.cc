@@ -16,6 +16,9 @@
 namespace mscclc::verbs {
 namespace {
 
+/// After so many messages of the socket others have their turn.
+constexpr int kMessagesInARow = 16;
+
 /// All but its construction and end runs on the reactor's thread.
 class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
  public:
@@ -65,16 +68,23 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
 
   /// Something has come on the socket.
   void attend() {
-    while (line_ != nullptr) {
+    for (int i = 0; i < kMessagesInARow && line_ != nullptr; ++i) {
       const auto message = line_->next();
       if (message) {
         carry_out(*message);
       } else if (line_->ended()) {
-        return end_break(line_->error());
+        return hang_up();
       } else {
         return;
       }
     }
+  }
+
+  /// The connection has ended. After a bye that is in order, though messages may still come by the
+  /// device.
+  void hang_up() {
+    if (!bye_at_ || line_->error() != 0) return end_break(line_->error());
+    net().reactor().remove(line_->socket(), token_);
   }
 
   void carry_out(const ControlMessage& message) {
@@ -97,7 +107,10 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     if (flush_at_ && *flush_at_ <= carried_out_) {
       std::string why;
       if (arrivals_ != nullptr && !arrivals_->settle(why)) return end(cannot_arrive(why));
-      (void)line_->send(ControlMessage::flushed, *flush_at_);
+      if (!line_->send(ControlMessage::flushed, *flush_at_)) {
+        return end(fmt::format("the lane of rank {} brings flushes whose answers it does not read",
+                               peer_));
+      }
       flush_at_.reset();
     }
     if (bye_at_ && *bye_at_ <= carried_out_) let_go();

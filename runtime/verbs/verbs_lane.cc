@@ -431,7 +431,14 @@ class VerbsLane final : public Lane {
         return break_with(
             fmt::format("rank {} ends its lane: {}", state_.peer(), text_of(*message)));
       }
-      if (message->what == ControlMessage::flushed && number) flushed_ = *number;
+      // Messages are counted up: so each question has an answer, and no answer comes twice.
+      const bool asked = number && *number > flushed_ && *number <= asked_;
+      if (message->what != ControlMessage::flushed || !asked) {
+        return break_with(fmt::format("rank {} sends message {}{}, which has no place there",
+                                      state_.peer(), static_cast<int>(message->what),
+                                      number ? fmt::format(" of {}", *number) : ""));
+      }
+      flushed_ = *number;
     }
     if (line_->ended() && state_.broken().empty()) end_break(line_->error());
   }
