@@ -309,6 +309,74 @@ TEST_CASE("a rank that sends what no rank sends ends the job, by name") {
   CHECK(errors.all().front().message.starts_with("rank 1 (process"));
 }
 
+// What all gave would gather in the hub, step by step.
+TEST_CASE("a rank that goes to the next step without reading the last ends the job, by name") {
+  TestJob job(2);
+  RawRank lazy(job.id), other(job.id);
+  REQUIRE(lazy.come(0, 2));
+  REQUIRE(other.come(1, 2));
+  REQUIRE(other.receive() == wire::FrameKind::ready);
+  const wire::Bytes data(Bootstrap::kMostBytes, 7);  // more than the system keeps for a reader
+  const auto gather = [&](uint64_t step, const wire::Bytes& bytes) {
+    return wire::frame(wire::Gather{.step = step, .name = "x", .data = bytes});
+  };
+  REQUIRE(lazy.say(gather(0, {})));
+  REQUIRE(other.say(gather(0, data)));
+  REQUIRE(other.receive() == wire::FrameKind::gathered);
+  REQUIRE(lazy.say(gather(1, {})));
+  REQUIRE(other.say(gather(1, data)));
+  REQUIRE(other.receive() == wire::FrameKind::failed);
+  CHECK(
+      wire::read_failure(other.payload())->why ==
+      fmt::format("rank 0 (process {} on 127.0.0.1) has sent what no rank sends here", ::getpid()));
+}
+
+TEST_CASE("a rank that is cut off in the middle of a message is named") {
+  const size_t before = testing::open_descriptors();
+  const wire::Bytes messages[] = {
+      wire::frame(wire::Gather{.step = 0, .name = "step", .data = wire::Bytes(100'000, 7)}),
+      wire::give_up_frame("why"), wire::frame(WaitReport{{0}, "why"}),
+      wire::frame(wire::FrameKind::goodbye)};
+  for (const wire::Bytes& message : messages) {
+    for (const size_t cut : {size_t{1}, size_t{4}, message.size() / 2, message.size() + 19}) {
+      INFO(message.size() << " bytes, cut at " << cut);
+      TestJob job(2);
+      RawRank whole(job.id);
+      REQUIRE(whole.come(0, 2));
+      {
+        RawRank half(job.id);
+        REQUIRE(half.come(1, 2, true));
+        REQUIRE(half.receive() == wire::FrameKind::ready);
+        REQUIRE(half.send(half.sealed(message), cut));
+      }
+      REQUIRE(whole.receive() == wire::FrameKind::ready);
+      REQUIRE(whole.receive() == wire::FrameKind::failed);
+      CHECK_THAT(wire::read_failure(whole.payload())->why,
+                 Catch::StartsWith("rank 1 (process ") && Catch::Contains(") has died: "));
+    }
+  }
+  CHECK(testing::open_descriptors() == before);
+}
+
+TEST_CASE("who has proved himself and does not join does not stay, whatever he sends") {
+  const UniqueId id = testing::spare_id();
+  Diagnostics diagnostics;
+  const auto hub = Hub::start(
+      {.addresses = {id.address}, .secret = id.secret, .size = 2, .timeout = 60s, .silence = 1s},
+      diagnostics);
+  REQUIRE(hub);
+  RawRank idle(id);
+  REQUIRE(idle.send(idle.hello(0, 2)));
+  REQUIRE(idle.welcomed());
+  const wire::Bytes record = idle.sealed(wire::give_up_frame(std::string(1500, 'x')));
+  size_t said = 0;
+  while (said < 1000 && idle.send({record[said]})) {
+    ++said;
+    std::this_thread::sleep_for(20ms);
+  }
+  CHECK(said < 1000);
+}
+
 TEST_CASE("a rank that dies with much to read takes nobody with it") {
   TestJob job(2);
   auto lazy = std::make_unique<RawRank>(job.id);

@@ -142,7 +142,7 @@ class Search {
     const std::unique_ptr<Attempt> attempt = std::move(place.attempt);
     if (attempt->state() == Attempt::State::proved) {
       trace(place, "the job's hub");
-      return Connected{attempt->take_connection(), attempt->welcome(), place.address};
+      return Connected{attempt->take_connection(), agreed(attempt->welcome()), place.address};
     }
     out_of_descriptors_ |= attempt->out_of_descriptors();
     // The hub takes one of the unix sockets; that nobody is at the others says nothing.
@@ -153,6 +153,13 @@ class Search {
     place.again = Clock::now() + place.pause;
     place.pause = std::min(2 * place.pause, kLongestPause);
     return std::nullopt;
+  }
+
+  /// This rank waits no longer than it has said, whatever its hub answers.
+  wire::Welcome agreed(wire::Welcome welcome) const {
+    if (hello_.timeout_ms != 0)
+      welcome.timeout_ms = std::min(welcome.timeout_ms, hello_.timeout_ms);
+    return welcome;
   }
 
   void trace(const Place& place, const std::string& met) const {

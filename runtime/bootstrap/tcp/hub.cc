@@ -55,6 +55,8 @@ struct Client {
   uint32_t rank = wire::kNoRank;     ///< of who has joined
   bool leaving = false;              ///< nothing more is read of it; it goes when all is written
   bool polls_write = false;
+  /// When it came; said something that counts as a sign of life: hello, or anything once it is a
+  /// rank; and was last told something.
   SteadyTime since, heard, spoke;
 };
 
@@ -307,7 +309,8 @@ class EpollHub final : public Hub {
     if (found == clients_.end()) return;
     Client& client = found->second;
     const bool alive = client.connection.read_some();
-    if (client.hello && !client.connection.tampered()) client.heard = now_;
+    const bool joined = client.rank != wire::kNoRank && !client.leaving;
+    if (joined && !client.connection.tampered()) client.heard = now_;
     while (!client.leaving) {
       const wire::FrameReader::Next next = client.connection.in().next();
       if (next == wire::FrameReader::Next::more) break;
@@ -345,8 +348,9 @@ class EpollHub final : public Hub {
     switch (in.kind()) {
       case FrameKind::gather: {
         const auto gather = wire::read_gather(in.payload());
-        if (gather) meeting_.gather(client.rank, *gather, now_);
-        return gather.has_value();
+        if (!gather || !(meeting_.failure() || has_read_all(client))) return false;
+        meeting_.gather(client.rank, *gather, now_);
+        return true;
       }
       case FrameKind::give_up: {
         const auto why = wire::read_give_up(in.payload());
@@ -371,6 +375,12 @@ class EpollHub final : public Hub {
       default:
         return false;
     }
+  }
+
+  /// No rank comes to a step before it has read what all gave to the last: else that would gather
+  /// here, step by step.
+  static bool has_read_all(Client& client) {
+    return client.connection.write_some() && !client.connection.wants_write();
   }
 
   /// Answers a hello.
@@ -438,6 +448,7 @@ class EpollHub final : public Hub {
       return;
     }
     client.rank = client.hello->rank;
+    client.heard = now_;
     say(fmt::format("rank {} has joined: {}", client.rank, at));
     client.connection.in().set_limit(wire::kMostFromRank);
     by_rank_.insert_or_assign(client.rank, key);

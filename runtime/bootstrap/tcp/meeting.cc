@@ -151,7 +151,7 @@ void RankMeeting::give_up(uint32_t rank, const std::string& why) {
 
 void RankMeeting::waits(uint32_t rank, const WaitReport& report, SteadyTime now) {
   if (failure_) return;
-  if (!complete()) return misbehave(rank);
+  if (!complete() || std::exchange(members_[rank].reported, true)) return misbehave(rank);
   if (!graph_) {
     graph_.emplace(static_cast<uint32_t>(members_.size()));
     asked_ = now;

@@ -87,7 +87,8 @@ class RankMeeting {
     std::string where;
     uint32_t process = 0;
     std::chrono::milliseconds patience{0};
-    bool given = false;  ///< has come to the present step
+    bool given = false;     ///< has come to the present step
+    bool reported = false;  ///< has said for whom it waits
     wire::Bytes data;
   };
 

@@ -344,6 +344,13 @@ TEST_CASE("what no rank sends") {
     meeting.give(1, 0, "x");
     CHECK(meeting.why() == why);
   }
+  SECTION("for whom it waits, twice") {
+    meeting.all_come(2);
+    meeting.waits(1, {{0}, "a block waited"}, kStart);
+    CHECK(meeting.why() == "");
+    meeting.waits(1, {{0}, "a block waited"}, kStart);
+    CHECK(meeting.why() == why);
+  }
   SECTION("a step that is not the next") {
     meeting.all_come(2);
     meeting.give(1, 1, "x");

@@ -133,7 +133,7 @@ class SocketBootstrap final : public Bootstrap {
         fmt::format("step {}, '{}': {} bytes", step_, what, own.size()));
     std::unique_lock lock(mutex_);
     if (failure_) return report(diagnostics);
-    result_.reset();
+    gathers_ = true;
     outbox_.push_back(wire::frame(wire::Gather{.step = step_, .name = what, .data = own}));
     wake(waker_);
     if (!wait(
@@ -340,6 +340,7 @@ class SocketBootstrap final : public Bootstrap {
         return failure.has_value();
       }
       case FrameKind::asked:
+        if (std::exchange(asked_, true)) return false;
         answer();
         return true;
       case FrameKind::closing:
@@ -356,7 +357,7 @@ class SocketBootstrap final : public Bootstrap {
     const auto gathered = wire::read_gathered(payload);
     if (!gathered || gathered->all.size() != size_) return false;
     const std::lock_guard lock(mutex_);
-    if (gathered->step != step_ || result_) return false;
+    if (gathered->step != step_ || !std::exchange(gathers_, false)) return false;
     result_.emplace();
     for (const wire::Payload& data : gathered->all) result_->emplace_back(data.begin(), data.end());
     changed_.notify_all();
@@ -404,6 +405,7 @@ class SocketBootstrap final : public Bootstrap {
   std::vector<wire::Bytes> outbox_;
   bool ready_ = false, leaving_ = false;
   uint64_t step_ = 0;
+  bool gathers_ = false;  ///< the hub is to answer at this step
   std::optional<std::vector<std::vector<uint8_t>>> result_;
   std::optional<wire::Failure> failure_;
   std::optional<SteadyTime> verdict_deadline_;  ///< set once this rank has told its waits
@@ -413,6 +415,7 @@ class SocketBootstrap final : public Bootstrap {
   Connection connection_;
   SteadyTime now_, spoke_, heard_, goodbye_deadline_;
   StopDetector stops_{silence_};
+  bool asked_ = false;  ///< who waits for whom: once is enough
   bool said_goodbye_ = false, shut_ = false, broken_ = false, ended_ = false;
   std::thread thread_;
 };

@@ -1,6 +1,7 @@
 #include "runtime/bootstrap/wire/frames.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/bytes.h"
 
@@ -213,20 +214,28 @@ void FrameReader::feed(Payload bytes) { buffer_.insert(buffer_.end(), bytes.begi
 
 void FrameReader::clear() {
   Bytes().swap(buffer_);
-  taken_ = 0;
+  begin_ = taken_ = 0;
 }
 
 Bytes FrameReader::take_rest() {
-  Bytes rest(buffer_.begin() + static_cast<std::ptrdiff_t>(taken_), buffer_.end());
+  Bytes rest(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_ + taken_), buffer_.end());
   clear();
   return rest;
 }
 
-FrameReader::Next FrameReader::next() {
-  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(taken_));
-  taken_ = 0;
+/// What is left moves to the front when it is less than what is done with: so each byte moves about
+/// once, however many frames come at once.
+void FrameReader::drop_done() {
+  begin_ += std::exchange(taken_, 0);
+  if (begin_ <= buffer_.size() / 2) return;
+  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(begin_));
+  begin_ = 0;
   if (buffer_.empty() && buffer_.capacity() > kKept) buffer_.shrink_to_fit();
-  ByteReader reader(buffer_);
+}
+
+FrameReader::Next FrameReader::next() {
+  drop_done();
+  ByteReader reader(held());
   const auto kind = reader.number<uint32_t>();
   const auto length = reader.number<uint32_t>();
   if (!reader.good()) return Next::more;

@@ -157,7 +157,7 @@ class FrameReader {
   /// Forgets all that was fed.
   void clear();
   /// What was fed and not taken yet, the present frame included.
-  Payload held() const { return buffer_; }
+  Payload held() const { return Payload(buffer_).subspan(begin_); }
   /// What was fed and is not part of the frame of the last next(): forgotten here.
   Bytes take_rest();
 
@@ -166,13 +166,16 @@ class FrameReader {
   /// feed(). After `bad`, nothing of the stream is to be believed.
   Next next();
   FrameKind kind() const { return kind_; }
-  Payload payload() const { return {buffer_.data() + kHead, taken_ - kHead}; }
+  Payload payload() const { return {buffer_.data() + begin_ + kHead, taken_ - kHead}; }
 
  private:
+  void drop_done();
+
   static constexpr uint64_t kHead = 8;
   uint64_t limit_;
   Bytes buffer_;
-  uint64_t taken_ = 0;  ///< bytes at the front that are the frame of the last next()
+  uint64_t begin_ = 0;  ///< bytes at the front that are done with
+  uint64_t taken_ = 0;  ///< of what follows: the frame of the last next()
   FrameKind kind_ = FrameKind::heartbeat;
 };
 

@@ -184,6 +184,23 @@ TEST_CASE("a stream is cut into frames, however it comes") {
   }
 }
 
+// If each moved all that follow it to the front, this would take minutes.
+TEST_CASE("frames that come all at once cost no more than one after the other") {
+  constexpr size_t kFrames = 2 << 20;
+  const Bytes one = frame(FrameKind::heartbeat), last = give_up_frame("why");
+  Bytes stream;
+  stream.reserve(kFrames * one.size() + last.size());
+  for (size_t i = 0; i < kFrames; ++i) stream.insert(stream.end(), one.begin(), one.end());
+  stream.insert(stream.end(), last.begin(), last.end());
+  FrameReader reader(kMostHello);
+  reader.feed(stream);
+  size_t taken = 0;
+  while (reader.next() == Next::frame && reader.kind() == FrameKind::heartbeat) ++taken;
+  CHECK(taken == kFrames);
+  CHECK(read_give_up(reader.payload()) == "why");
+  CHECK(reader.held().size() == last.size());
+}
+
 TEST_CASE("a frame that is too long or of an unknown kind ends the stream at its head") {
   const auto next = [](const Bytes& head) {
     FrameReader reader(100);
