@@ -180,7 +180,11 @@ bool find_family(Bootstrap& parent, int color, int key, Family& family, Diagnost
   std::vector<std::pair<int, uint32_t>> members;  // by key, and by rank where keys are equal
   for (uint32_t rank = 0; rank < all.size(); ++rank) {
     Wish wish;
-    if (all[rank].size() != sizeof wish) return false;
+    if (all[rank].size() != sizeof wish) {
+      diagnostics.error("bad-message", {},
+                        fmt::format("the message of rank {} has no color", rank));
+      return false;
+    }
     std::memcpy(&wish, all[rank].data(), sizeof wish);
     if (color >= 0 && wish.color == color) members.emplace_back(wish.key, rank);
   }
@@ -209,6 +213,13 @@ std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
     return nullptr;
   }
   std::memcpy(&id, said.data(), sizeof id);
+  Diagnostics problems;
+  if (!check_id(id, problems)) {
+    diagnostics.error("bad-message", {},
+                      fmt::format("the id of rank {} of the parent: {}", family.ranks[0],
+                                  problems.all().front().message));
+    return nullptr;
+  }
   return meet_by_id(id, child, diagnostics);
 }
 
