@@ -153,16 +153,17 @@ class Evaluator {
   bool step(const ast::Place& place) { return ++steps_ <= max_steps_ || too_long(place); }
   /// False (and an error, once) if a loop of n rounds, a step each, must end like that: at once.
   bool rounds(int64_t n, const ast::Place& place) {
-    return static_cast<uint64_t>(n) <= max_steps_ - std::min(steps_, max_steps_) ||
-           too_many(n, place);
+    return static_cast<uint64_t>(n) <= steps_left() || too_many(static_cast<uint64_t>(n), place);
   }
+  bool too_many(uint64_t rounds, const ast::Place& place);
   /// Counts n steps if there are as many left; reports nothing.
   bool steps(int64_t n) {
-    if (static_cast<uint64_t>(n) > max_steps_ - std::min(steps_, max_steps_)) return false;
+    if (static_cast<uint64_t>(n) > steps_left()) return false;
     steps_ += static_cast<uint64_t>(n);
     return true;
   }
   uint64_t steps() const { return steps_; }
+  uint64_t steps_left() const { return max_steps_ - std::min(steps_, max_steps_); }
   void set_max_steps(uint64_t n) { max_steps_ = n; }
   bool stopped() const { return stopped_; }
 
@@ -183,7 +184,6 @@ class Evaluator {
 
  private:
   bool too_long(ast::Place place);
-  bool too_many(int64_t rounds, ast::Place place);
   bool integer_slow(const ast::Expr& e, int64_t& out);
   bool binary(const ast::Expr& e, Value& out);
   bool arithmetic(const ast::Expr& e, int64_t a, int64_t b, int64_t& out);

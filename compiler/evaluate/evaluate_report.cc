@@ -137,11 +137,11 @@ bool Evaluator::too_long(ast::Place place) {
   return false;
 }
 
-bool Evaluator::too_many(int64_t rounds, ast::Place place) {
+bool Evaluator::too_many(uint64_t rounds, const ast::Place& place) {
   if (!stopped_) {
     fail("too-many-steps", place,
-         fmt::format("a loop of {} rounds, where {} of the program's {} steps are left", rounds,
-                     max_steps_ - std::min(steps_, max_steps_), max_steps_));
+         fmt::format("a loop of {} rounds in all, where {} of the program's {} steps are left",
+                     rounds, steps_left(), max_steps_));
   }
   stopped_ = true;
   return false;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
+#include "compiler/unroll/least_work.h"
 #include "compiler/unroll/unroll_state.h"
 
 namespace mscclc {
@@ -160,6 +162,32 @@ void Unroller::block(const ast::Block& b) {
   }
 }
 
+/// A loop that stands in no other: false, and an error, if it is too long with all that is in it.
+bool Unroller::may_end(const ast::Stmt& s, const ast::Place& place) {
+  if (in_loop_) return true;
+  const bool ops_stay = builder_.program().contract.kind != CollectiveKind::alltoallv;
+  const LeastWork work = WorkCounter(evaluator_, ops_stay).count(s);
+  if (work.rounds > evaluator_.steps_left()) return evaluator_.too_many(work.rounds, place);
+  BuilderState& state = builder_.state();
+  const uint64_t left = state.max_ops - std::min(state.ops, state.max_ops);
+  if (work.ops <= left) return true;
+  evaluator_.fail("too-many-ops", place,
+                  fmt::format("a loop of {} ops in all, where {} of {} are left", work.ops, left,
+                              state.max_ops));
+  state.gave_up = true;
+  return false;
+}
+
+void Unroller::loop(const ast::For& f) {
+  if (!may_end(f, f.binders[0].place)) return;
+  const bool outer = std::exchange(in_loop_, true);
+  evaluator_.each(f.binders, true, [&] {
+    block(f.body);
+    return !halted();
+  });
+  in_loop_ = outer;
+}
+
 void Unroller::statement(const ast::Stmt& s) {
   switch (s.kind) {
     case ast::StmtKind::op:
@@ -168,14 +196,9 @@ void Unroller::statement(const ast::Stmt& s) {
     case ast::StmtKind::let:
       let(s.as<ast::Let>());
       break;
-    case ast::StmtKind::for_: {
-      const ast::For& f = s.as<ast::For>();
-      evaluator_.each(f.binders, true, [&] {
-        block(f.body);
-        return !halted();
-      });
+    case ast::StmtKind::for_:
+      loop(s.as<ast::For>());
       break;
-    }
     case ast::StmtKind::if_:
       if_(s.as<ast::If>());
       break;
@@ -206,6 +229,7 @@ void Unroller::misplaced(const ast::Stmt& s, std::string_view what) {
 
 void Unroller::tb(const ast::Placed& s) {
   if (!place_word_.empty()) return misplaced(s, "tb");
+  if (s.at.name.given() && !may_end(s, s.at.place)) return;
   place_word_ = "tb";
   const auto place = [&](int64_t b) {
     op_place_ = s.at.place;
@@ -213,7 +237,9 @@ void Unroller::tb(const ast::Placed& s) {
     return !halted();
   };
   if (s.at.name.given()) {
+    const bool outer = std::exchange(in_loop_, true);
     evaluator_.each_value(s.at, true, [&] { return place(evaluator_.bindings.back().value); });
+    in_loop_ = outer;
   } else if (int64_t b = 0; evaluator_.integer(s.at.list, b)) {
     place(b);
   }

@@ -134,6 +134,8 @@ class Unroller : public Origin {
   void body(uint32_t rank, Sweep sweep);
   void block(const ast::Block& b);
   void statement(const ast::Stmt& s);
+  bool may_end(const ast::Stmt& s, const ast::Place& place);
+  void loop(const ast::For& f);
   void tb(const ast::Placed& s);
   void group(const ast::Group& s);
   void pipeline(const ast::Pipeline& s);
@@ -212,7 +214,7 @@ class Unroller : public Origin {
   std::vector<const ast::Placed*> bodies_;  ///< by rank
   Sweep sweep_ = Sweep::declare;
   std::string_view place_word_;  ///< "tb" or "group" while in one
-  bool in_pipeline_ = false;
+  bool in_pipeline_ = false, in_loop_ = false;
   std::vector<std::pair<int64_t, uint32_t>> ir_loops_;  ///< `loop: k` of this rank
 
   std::vector<NameId> name_ids_;  ///< by symbol

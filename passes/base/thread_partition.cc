@@ -14,15 +14,24 @@ size_t callers_operands(const Program& program, const Op& op) {
 
 }  // namespace
 
-std::optional<PacketFormat> way_of_sharing(const Program& program, uint32_t rank, const Op& op) {
-  const std::vector<Channel>& channels = program.ranks[rank].channels;
-  PacketFormat format = PacketFormat::none;
-  for (const Operand& o : program.all_operands(op)) {
-    if (o.channel != kNone && channels[o.channel].kind != ChannelKind::memory) return std::nullopt;
-    if (format == PacketFormat::none) format = program.buffer_of(rank, o).packets;
+// Packets are among the first of an op's destinations or of its sources: ops may have thousands.
+PacketFormat packet_format(const Program& program, uint32_t rank, const Op& op) {
+  const std::span<const Operand> dsts = program.dsts(op), srcs = program.srcs(op);
+  const auto format = [&](std::span<const Operand> side, size_t i) {
+    return i < side.size() ? program.buffer_of(rank, side[i]).packets : PacketFormat::none;
+  };
+  for (size_t i = 0; i < std::max(dsts.size(), srcs.size()); ++i) {
+    if (format(srcs, i) != PacketFormat::none) return format(srcs, i);
+    if (format(dsts, i) != PacketFormat::none) return format(dsts, i);
   }
-  if (format == PacketFormat::none && !info(op.kind).has(kReduces)) return std::nullopt;
-  return format;
+  return PacketFormat::none;
+}
+
+std::optional<PacketFormat> way_of_sharing(const Program& program, uint32_t rank, const Op& op) {
+  if (channel_kind(program, rank, op) != ChannelKind::memory) return std::nullopt;
+  const bool packets = info(op.kind).cost == CostClass::kPacket;
+  if (!packets && !info(op.kind).has(kReduces)) return std::nullopt;
+  return packets ? packet_format(program, rank, op) : PacketFormat::none;
 }
 
 bool share_alike(const Program& program, uint32_t rank, const Op& a, const Op& b) {

@@ -20,6 +20,9 @@
 
 namespace mscclc {
 
+/// The format of an op's packets, which is one; none if it has none.
+PacketFormat packet_format(const Program& program, uint32_t rank, const Op& op);
+
 /// How the threads of a block share the chunks of an op, where all executors do it alike: packet
 /// ops unit by unit, by their format; reductions of plain chunks of one length by equal pieces
 /// (none). Nothing for copies, which are cut as their addresses allow, where a port reads for the

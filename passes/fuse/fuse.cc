@@ -52,6 +52,8 @@ class Fuser {
     ReduceOp reduce = ReduceOp::call;
     bool complete = false, gone = false;
     uint32_t operands = kNone;  ///< in pool_, or those of the op itself
+    /// The last of its parts that reads what the op still reads; kNobody: the last of all.
+    Number last_read = kNobody;
   };
 
   /// Goes once through a rank. Returns true if ops have been fused: what they no longer read may
@@ -128,6 +130,7 @@ class Fuser {
         fused = try_pair(left, right);
       });
       if (fused.op != kNobody) return fused;
+      if (part == live_[right].last_read) break;
     }
     const OpKind kind = live_[right].kind;
     fused = try_neighbour(right, kind);
@@ -257,8 +260,9 @@ class Fuser {
     const uint32_t operands = own_operands(left);
     matcher_.build(rule, match, view(right), pool_[operands]);
     const bool right_counts = rule.form == Form::sum || rule.form == Form::through;
-    const Live made{match.result, match.reduce,
-                    right_counts ? live_[right].complete : live_[left].complete, false, operands};
+    const Live made{
+        match.result, match.reduce, right_counts ? live_[right].complete : live_[left].complete,
+        false,        operands,     last_read(rule, match, left, right)};
     const Number to = order_.merge(left, right, where);
     live_[to == left ? right : left].gone = true;
     live_[to] = made;
@@ -274,6 +278,13 @@ class Fuser {
       default:
         return {to, kNobody};
     }
+  }
+
+  /// Of the op that two are about to become. In a long chain of moves all but the first read only
+  /// what is gone, and are not looked at again for each that is added.
+  Number last_read(const Rule& rule, const Match& match, Number left, Number right) const {
+    if (rule.form != Form::through || match.flow.uses != view(right).srcs.size()) return kNobody;
+    return live_[left].last_read != kNobody ? live_[left].last_read : order_.last_part(left);
   }
 
   /// What the right op has read of the left one's results it does not read any more. What goes

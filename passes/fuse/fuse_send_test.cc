@@ -301,4 +301,20 @@ TEST_CASE("fuse: not sums over another switch, of another size, of other chunks"
     switch_broadcast sw.t[3..5] <- s[0..2])"));
 }
 
+TEST_CASE("fuse: a chain of two hundred thousand moves is one") {
+  // It would take minutes if all moves before were looked at for each.
+  REQUIRE(testing::after({"fuse"}, R"(program t
+let N = 200000
+collective allreduce(ranks: 1)
+rank 0 {
+  buffer z[N]
+  tb 0 {
+    copy z[0] <- input
+    for i in 1..N { copy z[i] <- z[i - 1] }
+    copy output <- z[N - 1]
+  }
+}
+)") == "\n0: copy output[0] <- input[0]\n");
+}
+
 }  // namespace mscclc

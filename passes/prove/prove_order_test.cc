@@ -334,6 +334,23 @@ TEST_CASE("a store of the same bits does not come back before what was there in 
   }
 }
 
+TEST_CASE("stores of a chunk that is shorter than what they move do not leave the same bits") {
+  // Both store input chunk c from scratch, and with it what lies there beyond its end.
+  const auto twice = [](const std::string& c) {
+    return "program t\ncollective custom(ranks: 1, input: 2, output: 2, inplace: false)\n"
+           "ensure output[c] at 0 = input[c] at 0 for c in 0..2\nrank 0 {\n  buffer s[3]\n"
+           "  tb 0 {\n    copy output <- input\n    sync\n"
+           "    copy s[1] <- input[" +
+           c + "] ; copy s[2] <- input[" + c +
+           "] ; sync\n"
+           "    copy s[0] <- s[1] ; copy s[0] <- s[2] ; sync\n"
+           "    copy output[" +
+           c + "] <- s[0]\n  }\n}\n";
+  };
+  CHECK(verdict(twice("0")) == "proved");
+  CHECK(verdict(twice("1")) == race("s[0] of rank 0"));
+}
+
 TEST_CASE("parts of packets are cut by their units") {
   // LL128 has 120 bytes a unit, LL16 has 16: their halves end in different places.
   const auto halves = [](const std::string& format) {

@@ -306,5 +306,32 @@ TEST_CASE("copies are suggested with a number that helps, and only then") {
   CHECK(said("\n    } else {\n      wait ch") == 0);
 }
 
+// What follows would take hours, or all memory, if each access were compared with all before it.
+
+TEST_CASE("a chunk may be loaded a hundred thousand times beside packets") {
+  CHECK(verdict(sum("tb 0 {\n    put_packets up.inbox <- input\n    copy s[0] <- input\n    sync\n"
+                    "    for i in 0..100000 { copy t[i] <- s[0] }\n"
+                    "    reduce_packets output <- input, inbox\n  }",
+                    "buffer inbox[1] packets: LL16, copies: 2\n  buffer s[1]\n"
+                    "  buffer t[100000]")) == "proved");
+}
+
+TEST_CASE("a sum may grow by packets twenty thousand times, thread by thread") {
+  CHECK(verdict(sum("tb 0 {\n    for i in 0..N { put_packets up.inbox[i] <- input }\n"
+                    "    copy s[0] <- input\n    sync\n"
+                    "    for i in 0..N { reduce_packets s[0] <- s[0], inbox[i] }\n"
+                    "    reduce_packets output <- input, inbox[0]\n  }",
+                    "let N = 20000\n  buffer inbox[N] packets: LL16, copies: 2\n"
+                    "  buffer s[1]")) == "proved");
+}
+
+TEST_CASE("an op may take packets from forty thousand slots") {
+  CHECK(verdict(sum("tb 0 {\n    put_packets up.inbox[i] for i in 0..N <- input for i in 0..N\n"
+                    "    unpack_packets s[i] for i in 0..N <- inbox[i] for i in 0..N\n"
+                    "    reduce_packets output <- input, inbox[0]\n  }",
+                    "let N = 40000\n  buffer inbox[N] packets: LL16, copies: 2\n"
+                    "  buffer s[N]")) == "proved");
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -12,32 +12,10 @@
 #include <span>
 #include <vector>
 
+#include "executor/simulator/machine/clock.h"
 #include "executor/simulator/machine/scheduler.h"
 
 namespace mscclc {
-
-/// How many ops of each process are known of.
-class Clock {
- public:
-  Clock() = default;  ///< knows of nothing
-  void join(const Clock& other) {
-    if (counts_.size() < other.counts_.size()) counts_.resize(other.counts_.size());
-    for (size_t i = 0; i < other.counts_.size(); ++i) {
-      if (counts_[i] < other.counts_[i]) counts_[i] = other.counts_[i];
-    }
-  }
-  /// The next op of `process` begins; returns its number, from 1.
-  uint32_t tick(uint32_t process) {
-    if (counts_.size() <= process) counts_.resize(process + 1);
-    return ++counts_[process];
-  }
-  bool knows(uint32_t process, uint32_t count) const {
-    return process < counts_.size() && counts_[process] >= count;
-  }
-
- private:
-  std::vector<uint32_t> counts_;
-};
 
 /// Bytes that an access touches.
 struct Touch {

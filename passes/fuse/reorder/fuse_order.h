@@ -49,8 +49,9 @@ class Order {
   void each_part(Number op, Each&& each) const {
     for (Number part = first_[op]; part != kNobody; part = next_[part]) each(part);
   }
-  /// The first of these ops, and the one after a part.
+  /// The first and the last of these ops, and the one after a part.
   Number first_part(Number op) const { return first_[op]; }
+  Number last_part(Number op) const { return last_[op]; }
   Number next_part(Number part) const { return next_[part]; }
   /// The last op that wrote what `op` reads: each() for every chunk that one of its parts reads.
   template <class Each>

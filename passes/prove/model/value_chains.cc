@@ -57,6 +57,7 @@ void Provenance::clear() {
   origins_.clear();
   pieces_.clear();
   if_any_.clear();
+  behind_.clear();
   calls_.clear();
   calls_if_.clear();
   shares_.clear();
@@ -129,7 +130,16 @@ void Provenance::add_share(const Cuts& cuts, const ValueChains::Node& node, cons
   }
 }
 
+/// What a value was made of is looked at once for each way in which it counts.
+void Provenance::keep_behind(const Link& link) {
+  std::vector<Link>& links = behind_[link.read.value];
+  if (std::ranges::find(links, link) != links.end()) return;
+  links.push_back(link);
+  open_.push_back(link);
+}
+
 void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link) {
+  if (link.read.behind) return keep_behind(link);
   const ValueChains::Node& node = chains.node(link.read.value);
   if (node.length != 0 && link.length != 0 && node.length != link.length) return;
   link.length = std::max(link.length, node.length);
@@ -155,7 +165,9 @@ void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link)
 void Provenance::look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link) {
   const Extent& piece = link.read.piece;
   for (ReadValue parent : chains.parents(chains.node(link.read.value))) {
-    if (!piece.whole()) {
+    if (parent.behind) {
+      parent.piece = piece;
+    } else if (!piece.whole()) {
       if (!parent.piece.whole() && !(parent.piece == piece)) continue;
       parent.piece = piece.covers(chains.node(parent.value).extent) ? Extent{} : piece;
     }

@@ -25,6 +25,9 @@ struct Position {
 struct ReadValue {
   uint32_t value;
   Extent piece;  ///< whole: all of the value
+  /// Not the value: what it was made of, as if that had been read itself.
+  bool behind = false;
+  bool operator==(const ReadValue&) const = default;
 };
 
 /// Every stored value of a run, in the order in which they were stored.
@@ -65,7 +68,8 @@ class Provenance {
  public:
   /// The bytes of `extent` have been read of a value. What cannot be told apart is left out.
   void add(const ValueChains& chains, uint32_t value, const Extent& extent);
-  void add(const ReadValue& read) { read_.push_back(read); }
+  /// All that a value was made of has been read.
+  void add_behind(uint32_t value) { read_.push_back({value, {}, true}); }
   /// Adds what blocks of a rank have read in a call that is over, piece by piece.
   void add_call(const ValueChains& chains, const Cuts& cuts, std::vector<ReadValue> reads);
   void clear();
@@ -100,6 +104,7 @@ class Provenance {
     /// Whether some bytes have come this way, whatever the size of the message: if these have any.
     Extent if_any = {};
     bool known = true;  ///< whether they have
+    bool operator==(const Link&) const = default;
   };
   /// Bytes of a value: what its link says.
   struct Bytes {
@@ -121,6 +126,7 @@ class Provenance {
   bool search(const ValueChains& chains, const Cuts& cuts, size_t count, bool far, Found&& found);
   void look_at(const ValueChains& chains, const Cuts& cuts, Link link);
   void look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link);
+  void keep_behind(const Link& link);
   bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);
   bool adds_call(const ValueChains::Node& node, const Link& link);
   void note_call(uint32_t rank, const Extent& if_any, uint32_t calls);
@@ -139,6 +145,7 @@ class Provenance {
   std::vector<bool> is_sure_;      ///< by value: some bytes are, whatever the size
   std::unordered_map<uint32_t, std::vector<Bytes>> pieces_;   ///< of other values
   std::unordered_map<uint32_t, std::vector<Extent>> if_any_;  ///< of other values
+  std::unordered_map<uint32_t, std::vector<Link>> behind_;    ///< by value: links that are `behind`
   std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them
   std::vector<std::vector<CallIf>> calls_if_;  ///< the same, if an extent has bytes
   std::vector<std::vector<Share>> shares_;     ///< by rank

@@ -1,6 +1,10 @@
 // What has been done to each chunk, as far as a later access may still conflict with it: stores
 // that stand, loads since. Records live in one arena; a store that covers others takes their place.
 //
+// Stores and loads are kept apart, as loads conflict with stores only; and of the loads that a
+// process makes of the same bytes only the newest is in the list, with the older ones behind it. So
+// to load a chunk for the n-th time costs no walk over n loads.
+//
 // What it has covered lies beneath it as long as it stands: another store of the same bits may be
 // in no order with it (lemma O7), and must then be ordered after what it did away with.
 #pragma once
@@ -33,47 +37,74 @@ struct Record {
   uint32_t node = kNone;     ///< of a store, in ValueChains
   uint32_t round = 0;        ///< of its pipeline
   uint64_t bits = 0;         ///< of a store: stands for what it stored; 0: not known
-  uint32_t beneath = kNone;  ///< of a store: the first record that it covers
-  uint32_t next = kNone;
+  uint32_t beneath = kNone;  ///< of a store: the list of what it covers
+  uint32_t older = kNone;    ///< of a load: the one before it of the same process and extent
+  uint32_t next = kNone;     ///< in a list
 };
 
 class History {
  public:
-  explicit History(uint64_t chunks) : heads_(chunks, kNone) {}
+  explicit History(uint64_t chunks) : chunks_(chunks) {}
 
-  uint32_t head(uint64_t chunk) const { return heads_[chunk]; }
+  /// The stores to a chunk, newest first; kNone: there are none.
+  uint32_t stores(uint64_t chunk) const { return chunks_[chunk].stores; }
+  /// Its loads, a list for any_of() and each_of().
+  uint32_t loads(uint64_t chunk) const { return chunks_[chunk].loads; }
   const Record& record(uint32_t i) const { return records_[i]; }
   void pin(uint32_t i, bool pinned) { records_[i].pinned = pinned; }
   Packets& packets(const Record& record) { return packets_[record.packets]; }
 
-  /// Adds an access that is ordered after all that conflict with it, and forgets what it covers:
-  /// a store everything within its extent that is not pinned, a load the older loads of its process
-  /// for which stands(load) says that whatever is ordered after this one is ordered after them.
-  template <class Stands>
-  void add(uint64_t chunk, const Record& access, Stands&& stands) {
-    Record added = access;
-    uint32_t* link = &heads_[chunk];
-    while (*link != kNone) {
-      const uint32_t i = *link;
-      if (!forgets(access, records_[i], stands)) {
-        link = &records_[i].next;
-        continue;
-      }
-      *link = records_[i].next;
-      if (access.write) {
-        put_beneath(added, i);
-      } else {
-        release(i);
+  /// Is test(i) true of a record of a list, be it of loads, of stores, or of what lies beneath?
+  /// Asks no more after that.
+  template <class Test>
+  bool any_of(uint32_t list, Test&& test) const {
+    for (; list != kNone; list = records_[list].next) {
+      for (uint32_t i = list; i != kNone; i = records_[i].older) {
+        if (test(i)) return true;
       }
     }
-    const uint32_t fresh = take();
-    records_[fresh] = added;
-    records_[fresh].next = heads_[chunk];
-    heads_[chunk] = fresh;
+    return false;
   }
-  /// The same of a store.
-  void add(uint64_t chunk, const Record& store) {
-    add(chunk, store, [](const Record&) { return false; });
+  /// Calls visit(i) for all records of a list.
+  template <class Visit>
+  void each_of(uint32_t list, Visit&& visit) const {
+    any_of(list, [&](uint32_t i) { return visit(i), false; });
+  }
+
+  /// Adds a store that is ordered after all that conflict with it, and takes what it covers and is
+  /// not pinned out of the lists.
+  void add_store(uint64_t chunk, const Record& store) {
+    Record added = store;
+    cover(added, chunks_[chunk].stores);
+    cover(added, chunks_[chunk].loads);
+    push(chunks_[chunk].stores, added);
+  }
+
+  /// Adds a load that is ordered after all stores that conflict with it. Of the older ones of its
+  /// process that it covers it does away with the newest for which stands(load) says that whatever
+  /// is ordered after this one is ordered after them: those up to the first which is not.
+  template <class Stands>
+  void add_load(uint64_t chunk, const Record& load, Stands&& stands) {
+    Record added = load;
+    for (uint32_t* link = &chunks_[chunk].loads; *link != kNone;) {
+      const Record& newest = records_[*link];
+      if (newest.event.process != load.event.process || !load.extent.covers(newest.extent)) {
+        link = &records_[*link].next;
+        continue;
+      }
+      uint32_t left = *link;
+      const uint32_t next = newest.next;
+      while (left != kNone && stands(records_[left])) {
+        release(std::exchange(left, records_[left].older));
+      }
+      const bool alike = left != kNone && records_[left].extent == load.extent;
+      if (alike) added.older = left;
+      *link = left == kNone || alike ? next : left;
+      if (left == kNone || alike) continue;
+      records_[left].next = next;
+      link = &records_[left].next;
+    }
+    push(chunks_[chunk].loads, added);
   }
 
   /// Room for what a store of packets brings.
@@ -89,11 +120,27 @@ class History {
   }
 
  private:
-  template <class Stands>
-  static bool forgets(const Record& access, const Record& old, Stands& stands) {
-    if (!access.extent.covers(old.extent) || old.pinned) return false;
-    if (access.write) return true;
-    return !old.write && old.event.process == access.event.process && stands(old);
+  struct Chunk {
+    uint32_t stores = kNone, loads = kNone;
+  };
+
+  void push(uint32_t& list, const Record& record) {
+    const uint32_t fresh = take();
+    records_[fresh] = record;
+    records_[fresh].next = std::exchange(list, fresh);
+  }
+
+  /// Takes what a store covers out of a list. Loads of one extent go together.
+  void cover(Record& store, uint32_t& list) {
+    for (uint32_t* link = &list; *link != kNone;) {
+      const uint32_t i = *link;
+      if (!store.extent.covers(records_[i].extent) || records_[i].pinned) {
+        link = &records_[i].next;
+        continue;
+      }
+      *link = records_[i].next;
+      put_beneath(store, i);
+    }
   }
 
   /// Record `i` is covered by a store. If that is one of the same bits, what lay beneath it does so
@@ -132,7 +179,10 @@ class History {
     free_ = i;
   }
   void release_all(uint32_t list) {
-    while (list != kNone) release(std::exchange(list, records_[list].next));
+    while (list != kNone) {
+      uint32_t i = std::exchange(list, records_[list].next);
+      while (i != kNone) release(std::exchange(i, records_[i].older));
+    }
   }
   void drop_packets(Record& record) {
     if (record.packets == kNone) return;
@@ -140,7 +190,7 @@ class History {
     free_packets_.push_back(std::exchange(record.packets, kNone));
   }
 
-  std::vector<uint32_t> heads_;
+  std::vector<Chunk> chunks_;
   std::vector<Record> records_;
   uint32_t free_ = kNone;
   std::vector<Packets> packets_;

@@ -194,7 +194,7 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
       access.event = event;
       access.write = true;
       check(actor, {chunk}, {rank, buffer, c}, access);
-      history_.add(chunk, access);
+      history_.add_store(chunk, access);
     }
   }
 }
@@ -398,7 +398,7 @@ bool Run::report_lost_packets(uint32_t process) {
 /// nothing keeps them from taking their place.
 bool Run::report_overtaken(const Event& reader, uint64_t chunk, const ChunkName& name,
                            const Extent& extent) {
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& later = history_.record(i);
     if (later.packets == kNone || later.event.call <= reader.call) continue;
     if (!later.extent.may_touch(extent)) continue;

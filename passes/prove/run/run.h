@@ -233,6 +233,8 @@ class Run {
   void stand_for_the_first(uint64_t chunk, Record& access);
   void take_values(const Event& event, uint64_t chunk, const Record& access);
   uint64_t limit_of(uint32_t rank, const Op& op, Position position) const;
+  uint64_t as_limit(uint32_t rank, uint64_t length) const;
+  bool fills(uint32_t rank, const Op& op, Position position) const;
   void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
                   bool sentinel);
   void move(uint32_t process, const Op& op, const OpInfo& row);
@@ -251,7 +253,6 @@ class Run {
   Symbol without_minus_zero(const Symbol& symbol);
   Symbol summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& extent);
   void size_value(uint32_t rank, const Operand& o, uint32_t k);
-  PacketFormat format_of(uint32_t rank, const Op& op) const;
   Extent extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
                    const ChunkName& name);
   Symbol value_at(const Event& reader, const Spot& spot, const Extent& extent,
@@ -270,6 +271,8 @@ class Run {
 
   // run_order.cc
   void check(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& access);
+  void check_against(uint32_t i, const Actor& actor, const Spot& spot, const ChunkName& name,
+                     const Record& access);
   void check_beneath(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& store, const Record& access);
   void report_race(const ChunkName& name, const Record& old, const Record& access);

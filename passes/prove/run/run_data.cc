@@ -1,6 +1,7 @@
 // Ops that move data: every chunk they touch is checked against what was done to it before.
 #include <algorithm>
 
+#include "passes/base/thread_partition.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {
@@ -28,7 +29,7 @@ void Run::each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) c
 /// Have packets of this call come for every byte of the extent?
 bool Run::arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const {
   Covering covering(cuts_, extent);
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.packets == kNone || (!sentinel && record.event.call != call)) continue;
     if (covering.add(record.extent)) return true;
@@ -57,7 +58,7 @@ bool Run::await_packets(uint32_t process, const Op& op) {
 /// What the packets of a slot tell their reader. Lemma O2: the block has heard of those
 /// of which it has surely waited for some, a thread of those whose bytes it has read.
 void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
     Packets& packets = history_.packets(record);
@@ -90,14 +91,14 @@ void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
 void Run::take_values(const Event& event, uint64_t chunk, const Record& access) {
   if (!chained_) return;
   const uint32_t rank = system_.processes()[event.process].rank;
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.node == kNone || !record.extent.may_touch(access.extent)) continue;
     const uint32_t owner = system_.processes()[record.event.process].rank;
     if (instance(owner, record.event.call) != instance(rank, event.call)) continue;
     nodes_.add(chains_, record.node, access.extent);
     if (record.event.process != event.process || !same_threads(rank, record, access)) continue;
-    for (const ReadValue& parent : chains_.parents(chains_.node(record.node))) nodes_.add(parent);
+    nodes_.add_behind(record.node);
   }
 }
 
@@ -105,15 +106,25 @@ void Run::take_values(const Event& event, uint64_t chunk, const Record& access) 
 /// else the class of chunks which may be shorter. The first of a part is as long as
 /// any.
 uint64_t Run::limit_of(uint32_t rank, const Op& op, Position position) const {
-  const uint64_t length = length_of(rank, op, position, calls_[rank]);
+  return as_limit(rank, length_of(rank, op, position, calls_[rank]));
+}
+
+/// A class of chunks as a limit of what is moved.
+uint64_t Run::as_limit(uint32_t rank, uint64_t length) const {
   const bool ragged = part_of(rank, calls_[rank]).contract().kind == CollectiveKind::alltoallv;
   return length == 1 && !ragged ? 0 : length;
+}
+
+/// Is the value at hand as long as what the op moves? Else it may end before, for some sizes.
+bool Run::fills(uint32_t rank, const Op& op, Position position) const {
+  const uint64_t end = as_limit(rank, value_.size);
+  return end == 0 || end == limit_of(rank, op, position);
 }
 
 /// Whoever puts packets into a slot where some of this call are already.
 void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
                      const Extent& extent, bool sentinel) {
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& old = history_.record(i);
     if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
     if (!sentinel && old.event.call != event.call) continue;
@@ -133,7 +144,7 @@ void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
 /// Packets that are put into a slot again in one call, the same ones: who waits for them may have
 /// seen the first. What their arrival tells is what both tell.
 void Run::stand_for_the_first(uint64_t chunk, Record& access) {
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& old = history_.record(i);
     if (old.packets == kNone || old.event.call != access.event.call) continue;
     if (!old.extent.may_touch(access.extent)) continue;
@@ -149,20 +160,11 @@ void Run::stand_for_the_first(uint64_t chunk, Record& access) {
 
 // ---- moving ----
 
-/// The format of the op's packets: it has one.
-PacketFormat Run::format_of(uint32_t rank, const Op& op) const {
-  for (const Operand& o : program_.all_operands(op)) {
-    const PacketFormat format = program_.buffer_of(rank, o).packets;
-    if (format != PacketFormat::none) return format;
-  }
-  return PacketFormat::none;
-}
-
 Extent Run::extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
                       const ChunkName& name) {
   if (op.parts == 0 && op.loop == kNone) return {};
   const uint32_t rank = block.rank;
-  const uint32_t granule = is_packet_op(op) ? info(format_of(rank, op)).data : 0;
+  const uint32_t granule = is_packet_op(op) ? info(packet_format(program_, rank, op)).data : 0;
   const uint32_t units = buffer_named(name).units;
   Extent extent =
       cuts_.extent(op, granule, k, o.count, block.round, units, instance(rank, calls_[rank]));
@@ -172,7 +174,7 @@ Extent Run::extent_of(const Block& block, const Op& op, const Operand& o, uint32
 
 void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   const std::span<const Operand> dsts = program_.dsts(op), srcs = program_.srcs(op);
-  sentinel_ = is_packet_op(op) && is_sentinel(format_of(blocks_[process].rank, op));
+  sentinel_ = is_packet_op(op) && is_sentinel(packet_format(program_, blocks_[process].rank, op));
   if (row.srcs.slot[0].pairwise) {
     for (pair_ = 0; pair_ < dsts.size(); ++pair_) {
       for (uint32_t k = 0; k < dsts[pair_].count; ++k) {
@@ -186,7 +188,7 @@ void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
   for (const Emptied& slot : std::exchange(emptied_, {})) {
     Record reset = slot.reset;
     reset.event = actor_of(process).event;
-    history_.add(slot.chunk, reset);
+    history_.add_store(slot.chunk, reset);
   }
   tell_of_move(process, op, row);
 }
@@ -311,12 +313,12 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
     check_slot(actor.event, spot.chunk, name, extent, is_sentinel(format));
   }
   Symbol stored = turned_.turned(value_, system_.back(spot.turns));
-  access.bits = bits_of(stored);
+  const uint32_t rank = rank_of(actor);
+  const Op& op = program_.ranks[rank].ops[actor.event.op];
+  if (fills(rank, op, access.position)) access.bits = bits_of(stored);  // lemma O7
   if (chained_ && buffer_named(name).units == 0) {  // of a slot of units each byte may be another's
-    const uint32_t rank = rank_of(actor);
     const bool packets = format != PacketFormat::none;
-    const uint64_t length =
-        packets ? 0 : limit_of(rank, program_.ranks[rank].ops[actor.event.op], access.position);
+    const uint64_t length = packets ? 0 : limit_of(rank, op, access.position);
     access.node = chains_.add(actor.event, rank, access.position, extent, length, nodes_.values());
   }
   if (format != PacketFormat::none) stand_for_the_first(spot.chunk, access);

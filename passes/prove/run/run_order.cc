@@ -15,21 +15,24 @@ uint64_t Run::report_key(const Event& a, const Event& b) const {
 
 /// Reports the earlier accesses that conflict with this one and are in no order with it.
 void Run::check(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& access) {
-  const uint32_t list = history_.head(spot.chunk);
-  for (uint32_t i = list; i != kNone; i = history_.record(i).next) {
-    if (!history_.record(i).write && !access.write) continue;
-    if (!history_.record(i).extent.may_touch(access.extent)) continue;
-    Record old = history_.record(i);
-    old.event.process = system_.turned(old.event.process, spot.turns);
-    const bool in_order = ordered(actor, list, old, access);
-    // Two stores of the same bits leave the same, whoever is last. Both stay on record.
-    const bool same = !in_order && old.bits != 0 && old.bits == access.bits;
-    history_.pin(i, same);
-    if (same) {
-      check_beneath(actor, spot, name, old, access);
-    } else if (!in_order) {
-      report_race(name, old, access);
-    }
+  const auto against = [&](uint32_t i) { check_against(i, actor, spot, name, access); };
+  history_.each_of(history_.stores(spot.chunk), against);
+  if (access.write) history_.each_of(history_.loads(spot.chunk), against);
+}
+
+void Run::check_against(uint32_t i, const Actor& actor, const Spot& spot, const ChunkName& name,
+                        const Record& access) {
+  if (!history_.record(i).extent.may_touch(access.extent)) return;
+  Record old = history_.record(i);
+  old.event.process = system_.turned(old.event.process, spot.turns);
+  const bool in_order = ordered(actor, history_.loads(spot.chunk), old, access);
+  // Two stores of the same bits leave the same, whoever is last. Both stay on record.
+  const bool same = !in_order && old.bits != 0 && old.bits == access.bits;
+  history_.pin(i, same);
+  if (same) {
+    check_beneath(actor, spot, name, old, access);
+  } else if (!in_order) {
+    report_race(name, old, access);
   }
 }
 
@@ -37,12 +40,12 @@ void Run::check(const Actor& actor, const Spot& spot, const ChunkName& name, con
 /// that one has done away with something else, and before all have read that.
 void Run::check_beneath(const Actor& actor, const Spot& spot, const ChunkName& name,
                         const Record& store, const Record& access) {
-  for (uint32_t i = store.beneath; i != kNone; i = history_.record(i).next) {
+  history_.each_of(store.beneath, [&](uint32_t i) {
     Record old = history_.record(i);
-    if (!old.extent.may_touch(access.extent)) continue;
+    if (!old.extent.may_touch(access.extent)) return;
     old.event.process = system_.turned(old.event.process, spot.turns);
     if (!ordered(actor, store.beneath, old, access)) report_race(name, old, access);
-  }
+  });
 }
 
 void Run::report_race(const ChunkName& name, const Record& old, const Record& access) {
@@ -73,9 +76,9 @@ bool Run::reads_too_early(const ChunkName& name, const Record& old, const Record
   for (uint32_t c = 0; c < program_.ranks[owner].buffers[input].chunks; ++c) {
     if (system_.chunk(owner, input, c, call) == spot.chunk) return false;  // the caller's value
   }
-  for (uint32_t i = history_.head(spot.chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
     const Record& store = history_.record(i);
-    const bool of_op = store.write && store.event.op != kNone && store.event.call == call;
+    const bool of_op = store.event.op != kNone && store.event.call == call;
     if (of_op && store.extent.may_touch(old.extent)) return false;
   }
   return true;
@@ -109,7 +112,8 @@ uint64_t Run::meant_position(const Event& event) const {
 void Run::keep(const Spot& spot, const Record& access) {
   Record seen = access;
   seen.event.process = system_.turned(access.event.process, system_.back(spot.turns));
-  history_.add(spot.chunk, seen, [&](const Record& old) { return stands_for(seen, old); });
+  if (access.write) return history_.add_store(spot.chunk, seen);
+  history_.add_load(spot.chunk, seen, [&](const Record& old) { return stands_for(seen, old); });
 }
 
 /// Lemma O5: is everything that is ordered after the newer load of a process so after the
@@ -226,12 +230,11 @@ bool Run::ended_before_packets(const Actor& actor, const Record& store, const Re
 /// Is every byte of the store known to have been seen by a load that is over?
 bool Run::load_known(const Actor& actor, uint32_t list, const Record& store, const Record& access) {
   Covering covering(cuts_, store.extent);
-  for (uint32_t i = list; i != kNone; i = history_.record(i).next) {
+  return history_.any_of(list, [&](uint32_t i) {
     const Record& load = history_.record(i);
-    if (load.write || !load.extent.may_touch(store.extent)) continue;
-    if (ordered(actor, list, load, access) && covering.add(load.extent)) return true;
-  }
-  return false;
+    return !load.write && load.extent.may_touch(store.extent) &&
+           ordered(actor, list, load, access) && covering.add(load.extent);
+  });
 }
 
 /// Lemma O6: do both ops give the same bytes of a chunk to the same thread? Sums of

@@ -91,9 +91,9 @@ uint64_t Run::place_in_text(const Event& event) const {
 
 /// The op that wrote these bytes last, or none of this rank's or another's.
 Event Run::last_store(uint64_t chunk, const Extent& extent) const {
-  for (uint32_t i = history_.head(chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
-    if (!record.write || record.event.op == kNone) continue;
+    if (record.event.op == kNone) continue;
     if (record.extent.may_touch(extent)) return record.event;
   }
   return {};
