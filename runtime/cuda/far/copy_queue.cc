@@ -37,7 +37,8 @@ bool CopyQueue::copy(void* to, const void* from, uint64_t bytes, Diagnostics& di
          context_->ok(
              context_->driver().MemcpyAsync(address_of(to), address_of(from), bytes,
                                             stream_->get()),
-             [&] { return fmt::format("copy {} bytes for another node", bytes); }, diagnostics);
+             [&] { return fmt::format("copy {} bytes for another node", bytes); }, diagnostics) &&
+         (writes_ || mark(diagnostics));
 }
 
 bool CopyQueue::set(uint8_t* count, uint64_t value, Diagnostics& diagnostics) {
@@ -47,7 +48,7 @@ bool CopyQueue::set(uint8_t* count, uint64_t value, Diagnostics& diagnostics) {
   if (writes_) return write(address_of(count), value, diagnostics) && mark(diagnostics);
   uint8_t* const slot = words_->data() + sizeof value;
   store_release(slot, value);
-  return copy(count, slot, sizeof value, diagnostics) && mark(diagnostics);
+  return copy(count, slot, sizeof value, diagnostics);
 }
 
 bool CopyQueue::is_done(uint64_t number) const {

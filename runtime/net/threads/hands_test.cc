@@ -15,10 +15,10 @@ std::unique_ptr<Hands> start(uint32_t count) {
 }
 
 TEST_CASE("all hands work at once, whoever gives the work") {
-  const auto hands = start(3);
-  REQUIRE(hands != nullptr);
   std::atomic<int> busy{0};
   std::promise<void> all;
+  const auto hands = start(3);
+  REQUIRE(hands != nullptr);
   for (int i = 0; i < 3; ++i) {
     hands->give([&] {
       if (++busy == 3) all.set_value();
