@@ -351,6 +351,22 @@ TEST_CASE("stores of a chunk that is shorter than what they move do not leave th
   CHECK(verdict(twice("1")) == race("s[0] of rank 0"));
 }
 
+TEST_CASE("stores of one chunk to a slot of units, in two rounds, do not leave the same bits") {
+  // Block 1 stores its round's piece after it has given the slot to a later round of block 0.
+  const auto late = [](const std::string& last) {
+    return "ir 1\nprogram t\ncollective custom(ranks: 1, input: 1, output: 1, inplace: false)\n"
+           "ensure output[0] at 0 = input[0] at 0\nlaunch split: true\n"
+           "rank 0 {\n  buffer s[1] units: 3\n  semaphore full = 0\n  semaphore free = 3\n"
+           "  tb 0 {\n    pipeline unit: 16, loop: 0 {\n      acquire free\n      sync\n"
+           "      copy s[0] <- input[0]\n      sync\n      release full\n    }\n  }\n"
+           "  tb 1 {\n    pipeline unit: 16, loop: 0 {\n      acquire full\n      sync\n"
+           "      copy output[0] <- s[0]\n      sync\n      release free\n" +
+           last + "    }\n  }\n}\n";
+  };
+  CHECK(verdict(late("")) == "proved");
+  CHECK(verdict(late("      sync\n      copy s[0] <- input[0]\n")) == race("s[0] of rank 0"));
+}
+
 TEST_CASE("parts of packets are cut by their units") {
   // LL128 has 120 bytes a unit, LL16 has 16: their halves end in different places.
   const auto halves = [](const std::string& format) {

@@ -315,7 +315,10 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
   Symbol stored = turned_.turned(value_, system_.back(spot.turns));
   const uint32_t rank = rank_of(actor);
   const Op& op = program_.ranks[rank].ops[actor.event.op];
-  if (fills(rank, op, access.position)) access.bits = bits_of(stored);  // lemma O7
+  // Lemma O7. What a slot of units holds belongs to a round, of which the value tells nothing.
+  if (buffer_named(name).units == 0 && fills(rank, op, access.position)) {
+    access.bits = bits_of(stored);
+  }
   if (chained_ && buffer_named(name).units == 0) {  // of a slot of units each byte may be another's
     const bool packets = format != PacketFormat::none;
     const uint64_t length = packets ? 0 : limit_of(rank, op, access.position);
