@@ -409,7 +409,7 @@ std::unique_ptr<Memory> HostDevice::reach_memory(const MemoryHandle& handle,
   const bool far = exposed && exposed->node != node_;
   if (lanes_ == HostLanes::copies && !far) return import_memory(handle, diagnostics);
   if (exposed) {
-    return FarWindow::reserve(handle.bytes, exposed->id, exposed->device_key, diagnostics);
+    return FarWindow::reserve(handle.bytes, *exposed, diagnostics);
   }
   diagnostics.error(
       "cannot-map", {},

@@ -24,6 +24,11 @@ struct DeviceKey {
   bool staged = false;
 };
 
+enum class MemoryPlace : uint8_t {
+  host,   ///< memory of this machine, pinned or not
+  device  ///< a GPU's
+};
+
 /// Memory of a peer as its device here knows it.
 class NamedMemory : public Memory {
  public:
@@ -31,6 +36,8 @@ class NamedMemory : public Memory {
   std::optional<ExposedId> exposed() const { return exposed_; }
   /// nullopt: its rank has not registered it with a network device.
   const std::optional<DeviceKey>& device_key() const { return device_key_; }
+  /// Where it is at its rank.
+  MemoryPlace place() const { return place_; }
   /// The memory in which `bytes` bytes lie at `place`. nullptr: none that lanes can write.
   static const NamedMemory* find(const RemotePlace& place, uint64_t bytes);
   /// Its number. nullopt: there is none.
@@ -38,17 +45,14 @@ class NamedMemory : public Memory {
 
  protected:
   explicit NamedMemory(std::optional<ExposedId> exposed,
-                       std::optional<DeviceKey> device_key = std::nullopt)
-      : exposed_(exposed), device_key_(device_key) {}
+                       std::optional<DeviceKey> device_key = std::nullopt,
+                       MemoryPlace place = MemoryPlace::host)
+      : exposed_(exposed), device_key_(device_key), place_(place) {}
 
  private:
   const std::optional<ExposedId> exposed_;
   const std::optional<DeviceKey> device_key_;
-};
-
-enum class MemoryPlace : uint8_t {
-  host,   ///< memory of this machine, pinned or not
-  device  ///< a GPU's
+  const MemoryPlace place_;
 };
 
 /// Thread safety: from any thread.

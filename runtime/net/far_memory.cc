@@ -17,7 +17,7 @@ void encode(const FarPiece& piece, std::vector<uint8_t>& to) {
   if (const auto& key = piece.device_key) {
     writer.number(key->address).number(key->key).number(static_cast<uint8_t>(key->staged));
   }
-  writer.text(piece.node);
+  writer.number(static_cast<uint8_t>(piece.place)).text(piece.node);
 }
 
 std::optional<FarPiece> decode_far_piece(std::span<const uint8_t> bytes) {
@@ -29,19 +29,19 @@ std::optional<FarPiece> decode_far_piece(std::span<const uint8_t> bytes) {
     const auto key = reader.number<uint32_t>();
     piece.device_key = {address, key, reader.number<uint8_t>() != 0};
   }
+  const auto place = reader.number<uint8_t>();
+  piece.place = static_cast<MemoryPlace>(place);
   piece.node = reader.text(reader.rest().size());
-  if (!reader.good()) return std::nullopt;
+  if (!reader.good() || place > static_cast<uint8_t>(MemoryPlace::device)) return std::nullopt;
   return piece;
 }
 
-std::unique_ptr<FarWindow> FarWindow::reserve(uint64_t bytes, ExposedId exposed,
-                                              std::optional<DeviceKey> device_key,
+std::unique_ptr<FarWindow> FarWindow::reserve(uint64_t bytes, const FarPiece& piece,
                                               Diagnostics& diagnostics) {
   void* const at = ::mmap(nullptr, std::max<uint64_t>(bytes, 1), PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at != MAP_FAILED) {
-    return std::unique_ptr<FarWindow>(
-        new FarWindow(static_cast<uint8_t*>(at), bytes, exposed, device_key));
+    return std::unique_ptr<FarWindow>(new FarWindow(static_cast<uint8_t*>(at), bytes, piece));
   }
   diagnostics.error("out-of-memory", {},
                     fmt::format("cannot reserve {} bytes of addresses for a peer's memory: {}",
@@ -49,9 +49,8 @@ std::unique_ptr<FarWindow> FarWindow::reserve(uint64_t bytes, ExposedId exposed,
   return nullptr;
 }
 
-FarWindow::FarWindow(uint8_t* data, uint64_t bytes, ExposedId exposed,
-                     std::optional<DeviceKey> device_key)
-    : NamedMemory(exposed, device_key) {
+FarWindow::FarWindow(uint8_t* data, uint64_t bytes, const FarPiece& piece)
+    : NamedMemory(piece.id, piece.device_key, piece.place) {
   data_ = data;
   bytes_ = bytes;
 }

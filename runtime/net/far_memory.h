@@ -18,6 +18,7 @@ namespace mscclc {
 struct FarPiece {
   ExposedId id = 0;
   std::optional<DeviceKey> device_key = {};
+  MemoryPlace place = MemoryPlace::host;
   std::string node = {};
 };
 void encode(const FarPiece& piece, std::vector<uint8_t>& to);
@@ -29,13 +30,12 @@ void encode(const FarPiece& piece, std::vector<uint8_t>& to);
 class FarWindow final : public NamedMemory {
  public:
   /// nullptr: reported (out-of-memory).
-  [[nodiscard]] static std::unique_ptr<FarWindow> reserve(uint64_t bytes, ExposedId exposed,
-                                                          std::optional<DeviceKey> device_key,
+  [[nodiscard]] static std::unique_ptr<FarWindow> reserve(uint64_t bytes, const FarPiece& piece,
                                                           Diagnostics& diagnostics);
   ~FarWindow() override;
 
  private:
-  FarWindow(uint8_t* data, uint64_t bytes, ExposedId exposed, std::optional<DeviceKey> device_key);
+  FarWindow(uint8_t* data, uint64_t bytes, const FarPiece& piece);
 };
 
 }  // namespace mscclc

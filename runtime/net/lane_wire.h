@@ -68,19 +68,21 @@ Bytes encode(const Welcome& welcome);
 Digest sender_proof(const Key& key, const Challenge& challenge, const Hello& hello);
 Digest receiver_proof(const Key& key, const Challenge& challenge, const Hello& hello);
 
-/// Orders as they lie in memory. A put is followed by its bytes, and zeros up to a whole word.
+/// Orders as they lie in memory. A put or part is followed by its bytes, and zeros up to a whole
+/// word.
 struct Order {
   enum What : uint32_t {
     put = 1,
     signal,
     flush,
     fence,  ///< waits until `connection` has brought `value` orders, which were carried out
-    bye     ///< the last: the sender closes in good order
+    bye,    ///< the last: the sender closes in good order
+    part    ///< a put that is part of a long one: worth a thread that does nothing else meanwhile
   };
   uint32_t what = 0;
   uint32_t connection = 0;          ///< fence
-  uint64_t memory = 0, offset = 0;  ///< put and signal: where
-  uint64_t value = 0;               ///< put: bytes; signal: the count; flush: its number, from 1
+  uint64_t memory = 0, offset = 0;  ///< put, part and signal: where
+  uint64_t value = 0;  ///< put and part: bytes; signal: the count; flush: its number, from 1
   static constexpr uint64_t kWord = 8;
   static constexpr uint64_t padding(uint64_t bytes) { return (kWord - bytes % kWord) % kWord; }
 };

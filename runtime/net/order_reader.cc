@@ -28,8 +28,13 @@ std::span<uint8_t> OrderReader::room() {
     end_ = held();
     begin_ = 0;
   }
-  const size_t most = lands_ && coming_ == 0 ? kOrders : kBuffer;
+  const size_t most = most_room();
   return {buffer_.get() + end_, most > end_ ? most - end_ : 0};
+}
+
+size_t OrderReader::most_room() const {
+  if (coming_ == 0) return lands_ || lane_.apart ? kOrders : kBuffer;
+  return lane_.apart ? std::min<uint64_t>(kBuffer, coming_ + kOrders) : kBuffer;
 }
 
 void OrderReader::received(size_t bytes) {
@@ -61,6 +66,7 @@ OrderReader::State OrderReader::go_on() {
 OrderReader::State OrderReader::begin_order() {
   switch (order_.what) {
     case Order::put:
+    case Order::part:
       return begin_put();
     case Order::signal:
       return signal();

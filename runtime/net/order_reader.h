@@ -31,6 +31,8 @@ struct IncomingLane {
   std::vector<Progress> connections = {};
   /// For memory of a device; nullptr: there is none.
   std::unique_ptr<Landing> landing = {};
+  /// Threads of their own take the bytes of long puts.
+  bool apart = false;
 };
 
 /// The orders of one connection, in their order.
@@ -50,6 +52,8 @@ class OrderReader {
   /// Bytes that are still to come for the put under way. While there are some, a thread may call
   /// room(), received() and take() where others carry out orders of the lane's other connections.
   uint64_t coming() const { return state_ == State::more ? coming_ : 0; }
+  /// Of a long one.
+  uint64_t coming_of_long() const { return order_.what == Order::part ? coming() : 0; }
   /// Puts in place what has come of the put.
   void take();
   /// Begins to copy the put if it is to a device and has come whole, so that others do not wait for
@@ -68,8 +72,10 @@ class OrderReader {
 
  private:
   static constexpr size_t kBuffer = 64 << 10;
-  /// Room for orders where puts go to a device: more would bring bytes that belong elsewhere.
+  /// Room for orders where puts go to a device, whose bytes belong elsewhere, or have threads of
+  /// their own: whoever carries out the orders has others wait.
   static constexpr size_t kOrders = 4 << 10;
+  size_t most_room() const;
   size_t held() const { return end_ - begin_; }
   State begin_order();
   State begin_put();

@@ -101,6 +101,33 @@ TEST_CASE("orders are carried out however their bytes come") {
   }
 }
 
+TEST_CASE("parts of long puts are puts, and say how much of them is to come") {
+  FarEnd far;
+  OrderReader reader(far.lane, 0);
+  const auto data = counted_up(32 << 10);
+  const Order part{.what = Order::part, .memory = far.id, .offset = 8, .value = data.size()};
+  const Bytes bytes = joined({order(part, data), put(far.id, 0, counted_up(8))});
+  CHECK(feed(reader, {bytes.data(), bytes.data() + sizeof part + 4096}) == State::more);
+  CHECK(reader.coming_of_long() == data.size() - 4096);
+  CHECK(feed(reader, {bytes.data() + sizeof part + 4096, bytes.data() + bytes.size() - 8}) ==
+        State::more);
+  CHECK((reader.coming() == 8 && reader.coming_of_long() == 0));
+  CHECK(feed(reader, {bytes.data() + bytes.size() - 8, bytes.data() + bytes.size()}) ==
+        State::more);
+  CHECK(std::equal(data.begin(), data.end(), far.data() + 8));
+  CHECK(far.done() == std::vector<uint64_t>{2, 0});
+}
+
+TEST_CASE("where puts have threads of their own, little is read beyond one") {
+  FarEnd far;
+  far.lane.apart = true;
+  OrderReader reader(far.lane, 0);
+  CHECK(reader.room().size() == 4096);
+  const Order part{.what = Order::part, .memory = far.id, .value = 32 << 10};
+  CHECK(feed(reader, order(part)) == State::more);
+  CHECK(reader.room().size() == (32 << 10) + 4096);
+}
+
 TEST_CASE("a fence waits for the orders of another connection") {
   FarEnd far;
   OrderReader first(far.lane, 0), second(far.lane, 1);
@@ -140,6 +167,11 @@ TEST_CASE("what is no order for the lane is refused, and nothing is written") {
        "8 bytes at byte 18446744073709551615 of memory 1, which it may not write"},
       {{.what = Order::put, .memory = id + 1, .value = 8},
        "8 bytes at byte 0 of memory 2, which it may not write"},
+      {{.what = Order::part, .memory = id}, "a put of 0 bytes"},
+      {{.what = Order::part, .memory = id, .value = OrderReader::kMostPut + 1},
+       "a put of 262145 bytes"},
+      {{.what = Order::part, .memory = id, .offset = kExposedBytes - 7, .value = 8},
+       "8 bytes at byte 1048569 of memory 1, which it may not write"},
       {{.what = Order::signal, .memory = 0},
        "8 bytes at byte 0 of memory 0, which it may not write"},
       {{.what = Order::signal, .memory = id, .offset = 4},

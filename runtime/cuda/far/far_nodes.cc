@@ -98,7 +98,7 @@ bool FarNodes::expose(const void* address, uint64_t bytes, MemoryHandle& handle,
   if (!place || !over_verbs || (*over_verbs && !start(diagnostics))) return false;
   auto* const data = static_cast<uint8_t*>(const_cast<void*>(address));
   const std::shared_ptr<OwnAllocation> own = own_->find(address, bytes);
-  FarPiece piece{.node = node_};
+  FarPiece piece{.place = *place, .node = node_};
   const uint8_t* staging = nullptr;
   if (verbs_ != nullptr) {
     const auto exposed = register_memory(data, bytes, *place, own.get(), handle, diagnostics);
@@ -119,7 +119,7 @@ bool FarNodes::reach(const MemoryHandle& handle, std::unique_ptr<Memory>& memory
     if (offer.kind != HandleKind::host_lane) continue;
     const auto piece = decode_far_piece(offer.bytes);
     if (!piece || piece->node == node_) continue;
-    memory = FarWindow::reserve(handle.bytes, piece->id, piece->device_key, diagnostics);
+    memory = FarWindow::reserve(handle.bytes, *piece, diagnostics);
     return memory != nullptr;
   }
   return true;

@@ -32,6 +32,7 @@ ssize_t Batch::send(const Fd& socket) {
 void Sender::push(const Order& order, const uint8_t* from) {
   queue_.push_back({order, from});
   bytes_ += queue_.back().bytes();
+  parts_ += queue_.back().is_part();
   ++pushed_;
 }
 
@@ -52,6 +53,7 @@ void Sender::take_sent(uint64_t bytes) {
   while (!queue_.empty() && begun_ >= queue_.front().wire_bytes()) {
     begun_ -= queue_.front().wire_bytes();
     bytes_ -= queue_.front().bytes();
+    parts_ -= queue_.front().is_part();
     queue_.pop_front();
   }
 }
@@ -98,7 +100,7 @@ std::optional<Sender::Answer> Sender::next_answer() {
 
 void Sender::close_writing() {
   queue_.clear();
-  bytes_ = 0;
+  bytes_ = parts_ = 0;
   ::shutdown(socket_.get(), SHUT_WR);
 }
 

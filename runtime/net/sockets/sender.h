@@ -46,6 +46,8 @@ class Sender {
   bool wants_write() const { return !queue_.empty(); }
   /// Bytes of all puts in the queue.
   uint64_t bytes() const { return bytes_; }
+  /// Parts of long puts are among them.
+  bool has_long() const { return parts_ > 0; }
   /// Sends what there is room for, but at most about a MiB. False: the connection broke; errno says
   /// why.
   [[nodiscard]] bool send_some();
@@ -73,13 +75,14 @@ class Sender {
   struct Queued {
     Order order;
     const uint8_t* from;
+    bool is_part() const { return order.what == Order::part; }
     uint64_t bytes() const { return from == nullptr ? 0 : order.value; }
     uint64_t wire_bytes() const { return sizeof order + bytes() + Order::padding(bytes()); }
   };
   std::vector<uint64_t> known_;
   Fd socket_;
   std::deque<Queued> queue_;
-  uint64_t pushed_ = 0, bytes_ = 0;
+  uint64_t pushed_ = 0, bytes_ = 0, parts_ = 0;
   uint64_t begun_ = 0;  ///< bytes of the first of the queue that have been sent
   Bytes answers_;       ///< what has come of the next one
   bool ended_ = false;

@@ -54,6 +54,21 @@ TEST_CASE("a put and the signal behind it go in one message") {
   CHECK((sender.sent() == 3 && sender.bytes() == 0 && !sender.wants_write()));
 }
 
+TEST_CASE("a sender knows whether parts of long puts are in its queue") {
+  Pair pair;
+  Sender sender(std::move(pair.near), 2);
+  const Bytes data = counted(100);
+  push_three(sender, data);
+  CHECK_FALSE(sender.has_long());
+  sender.push({.what = Order::part, .memory = 1, .value = data.size()}, data.data());
+  CHECK(sender.has_long());
+  CHECK(sender.send_some());
+  CHECK_FALSE(sender.has_long());
+  sender.push({.what = Order::part, .memory = 1, .value = data.size()}, data.data());
+  sender.close_writing();
+  CHECK_FALSE(sender.has_long());
+}
+
 TEST_CASE("a batch begins where what was sent ends, and takes in what is pushed meanwhile") {
   Pair pair;
   Sender sender(std::move(pair.near), 2);

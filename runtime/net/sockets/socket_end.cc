@@ -17,6 +17,8 @@
 namespace mscclc::net {
 namespace {
 
+/// The rest of a long put that is not worth handing over.
+constexpr uint64_t kLeastRest = 8 << 10;
 /// After so many reads other sockets have their turn.
 constexpr int kReadsInARow = 8;
 
@@ -53,6 +55,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
         looks_first_(net_->options().awake.count() > 0) {
     lane_.memory = std::move(memory);
     lane_.landing = std::move(landing);
+    lane_.apart = net_->hands() != nullptr;
     fill_random(key_);
     const auto held = net_->reactor().hold();
     number_ = net_->announce(*this);
@@ -146,7 +149,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
   }
 
   bool hand_over(Connection& connection) {
-    const bool few = connection.reader.coming() < Hands::kLeastBytes;
+    const bool few = connection.reader.coming_of_long() < kLeastRest;
     if (net_->hands() == nullptr || few) return false;
     net_->reactor().change(connection.socket, connection.token, 0);
     give_to_hand(connection);

@@ -25,10 +25,12 @@ namespace mscclc::net {
 namespace {
 
 /// Memory of the peer is cut into blocks of so many bytes; each has its connection. Short ones let
-/// several connections share a message of middle length. But each costs the far end of a GPU a copy
-/// of its own, and ranks that put to many places at once a fence for each connection.
-constexpr uint64_t kBlock = 256 << 10;
-static_assert(kBlock <= OrderReader::kMostPut);
+/// several connections share a message of middle length. To a GPU each costs the far end a copy,
+/// which takes as long for few bytes as for many.
+constexpr uint64_t block_bytes(MemoryPlace place) {
+  return place == MemoryPlace::host ? 32 << 10 : 256 << 10;
+}
+static_assert(block_bytes(MemoryPlace::device) <= OrderReader::kMostPut);
 /// With so many orders in its queues a lane takes no more until some are sent.
 constexpr uint64_t kMostQueued = 4096;
 /// So many bytes of a connection are sent, even if more orders are to go with them.
@@ -79,17 +81,20 @@ class SocketLane final : public Lane {
   bool put(const RemotePlace& to, const void* from, uint64_t bytes,
            Diagnostics& diagnostics) override {
     if (bytes == 0) return true;
-    const auto memory = id_of(to, bytes, diagnostics);
+    const NamedMemory* const memory = find(to, bytes, diagnostics);
     auto lock = lock_soon(mutex_);
-    if (!memory || !await_room(lock, diagnostics)) return false;
+    if (memory == nullptr || !await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
     flushes_all_ = false;
     const auto* source = static_cast<const uint8_t*>(from);
+    const ExposedId id = *memory->exposed();
+    const Order::What what = bytes < Hands::kLeastBytes ? Order::put : Order::part;
+    const uint64_t block = block_bytes(memory->place());
     for (uint64_t at = to.offset, end = to.offset + bytes; at < end;) {
-      const uint64_t count = std::min(end, (at / kBlock + 1) * kBlock) - at;
-      latest_ = (*memory + at / kBlock) % lines_.size();
-      lines_[latest_]->sender.push(
-          {.what = Order::put, .memory = *memory, .offset = at, .value = count}, source);
+      const uint64_t count = std::min(end, (at / block + 1) * block) - at;
+      latest_ = (id + at / block) % lines_.size();
+      lines_[latest_]->sender.push({.what = what, .memory = id, .offset = at, .value = count},
+                                   source);
       source += count;
       at += count;
     }
@@ -97,10 +102,12 @@ class SocketLane final : public Lane {
   }
 
   bool signal(const RemotePlace& count, uint64_t value, Diagnostics& diagnostics) override {
-    const auto memory = id_of(count, sizeof value, diagnostics);
-    return memory &&
-           order({.what = Order::signal, .memory = *memory, .offset = count.offset, .value = value},
-                 diagnostics);
+    const NamedMemory* const memory = find(count, sizeof value, diagnostics);
+    return memory != nullptr && order({.what = Order::signal,
+                                       .memory = *memory->exposed(),
+                                       .offset = count.offset,
+                                       .value = value},
+                                      diagnostics);
   }
 
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
@@ -155,15 +162,15 @@ class SocketLane final : public Lane {
     std::vector<uint64_t> orders;
   };
 
-  std::optional<ExposedId> id_of(const RemotePlace& place, uint64_t bytes,
-                                 Diagnostics& diagnostics) const {
-    const auto id = NamedMemory::at(place, bytes);
-    if (!id) {
+  const NamedMemory* find(const RemotePlace& place, uint64_t bytes,
+                          Diagnostics& diagnostics) const {
+    const NamedMemory* const memory = NamedMemory::find(place, bytes);
+    if (memory == nullptr) {
       refuse_lane(diagnostics,
                   fmt::format("{} bytes at byte {} of a region of rank {} are not for its lane",
                               bytes, place.offset, state_.peer()));
     }
-    return id;
+    return memory;
   }
 
   /// An order that is carried out after all that were given before it.
@@ -216,9 +223,13 @@ class SocketLane final : public Lane {
     return state_.is_whole(diagnostics);
   }
 
+  static bool is_long(const Sender& sender) {
+    return sender.has_long() || sender.bytes() >= Hands::kLeastBytes;
+  }
+
   void send_some(Line& line) {
     if (!state_.is_open() || line.carried || !line.sender.wants_write()) return;
-    if (line.sender.bytes() >= Hands::kLeastBytes && hand_over(line)) return;
+    if (is_long(line.sender) && hand_over(line)) return;
     if (line.error != 0 || !line.sender.send_some()) {
       const int error = line.error != 0 ? line.error : errno;
       listen(line);  // it may have said why

@@ -22,8 +22,8 @@ namespace mscclc::net {
 class Hands {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Work for fewer bytes is not worth handing over.
-  static constexpr uint64_t kLeastBytes = 24 << 10;
+  /// Puts of fewer bytes are not worth handing over.
+  static constexpr uint64_t kLeastBytes = 48 << 10;
   /// How long a hand waits for more bytes of a connection, or for room, while it is not wanted.
   static constexpr std::chrono::microseconds kPatience{50};
   /// For how long it carries bytes of one connection while it is.
