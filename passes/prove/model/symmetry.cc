@@ -15,6 +15,11 @@ uint64_t Symmetry::size_class(uint64_t size_class, uint32_t turns) const {
   return orbit[(at.position + turns) % orbit.size()];
 }
 
+bool Symmetry::keeps(uint64_t size_class) const {
+  const auto at = classes_.find(size_class);
+  return at == classes_.end() || orbits_[at->second.orbit].size() == 1;
+}
+
 /// Looks for the renumbering with one step.
 class SymmetryFinder {
  public:

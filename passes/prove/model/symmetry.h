@@ -39,6 +39,8 @@ class Symmetry {
   }
   /// What becomes of a class of equally long chunks (Contract::size_class).
   uint64_t size_class(uint64_t size_class, uint32_t turns) const;
+  /// Does a class turn into itself, at all ranks?
+  bool keeps(uint64_t size_class) const;
 
  private:
   struct Rotation {

@@ -109,10 +109,11 @@ uint64_t Run::limit_of(uint32_t rank, const Op& op, Position position) const {
   return as_limit(rank, length_of(rank, op, position, calls_[rank]));
 }
 
-/// A class of chunks as a limit of what is moved.
+/// A class of chunks as a limit of what is moved. The first class is the longest, but not at the
+/// images of this rank if it turns into another one there (lemma S1).
 uint64_t Run::as_limit(uint32_t rank, uint64_t length) const {
   const bool ragged = part_of(rank, calls_[rank]).contract().kind == CollectiveKind::alltoallv;
-  return length == 1 && !ragged ? 0 : length;
+  return length == 1 && !ragged && system_.symmetry().keeps(0) ? 0 : length;
 }
 
 /// Is the value at hand as long as what the op moves? Else it may end before, for some sizes.
