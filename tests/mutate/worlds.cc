@@ -27,6 +27,19 @@ Defines small(std::string_view program, Defines defines) {
   return defines;
 }
 
+/// Short rounds, so that a small message has many. The slots of a pipeline are as long as its unit.
+void shrink_units(Program& program) {
+  const auto shrink = [&](uint64_t& unit) {
+    unit = std::max<uint64_t>(unit / 4096, program.launch.align);
+  };
+  for (Loop& loop : program.loops) shrink(loop.unit);
+  for (Rank& rank : program.ranks) {
+    for (Buffer& buffer : rank.buffers) {
+      if (buffer.units != 0) shrink(buffer.unit);
+    }
+  }
+}
+
 constexpr uint64_t kRandomWorlds = 8;
 
 MutateWorld random_world(uint64_t seed) {
@@ -52,9 +65,7 @@ std::vector<MutateWorld> mutate_worlds() {
       const CompiledWorld world(entry.name, small(entry.name, defines));
       if (!world.errors().empty()) throw std::runtime_error(world.errors());
       worlds.push_back({fmt::format("{} {}", entry.name, text(defines)), world.program()});
-      for (Loop& loop : worlds.back().program.loops) {
-        loop.unit = std::max<uint64_t>(loop.unit / 4096, worlds.back().program.launch.align);
-      }
+      shrink_units(worlds.back().program);
     }
   }
   for (uint64_t seed = 1; seed <= kRandomWorlds; ++seed) worlds.push_back(random_world(seed));
