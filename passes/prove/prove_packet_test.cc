@@ -147,6 +147,23 @@ TEST_CASE("a sentinel slot can be read once") {
             .starts_with("stuck: "));
 }
 
+TEST_CASE("a part of a sentinel slot can be read once") {
+  const auto take = [](const std::string& parts) {
+    return "program t\ncollective custom(ranks: 1, input: 1, output: 1, inplace: false)\n"
+           "ensure output[0] at 0 = input[0] at 0\nselect dtypes: [f32]\n"
+           "rank 0 {\n  buffer box[1] packets: sentinel\n  buffer s[1]\n  tb 0 {\n"
+           "    copy output <- input\n    copy_packets box <- input part: [0, 2]\n"
+           "    copy_packets box <- input part: [1, 2]\n    sync\n" +
+           parts + "  }\n}\n";
+  };
+  const std::string whole = "    unpack_packets s <- box\n";
+  const std::string half0 = "    unpack_packets s <- box part: [0, 2]\n";
+  const std::string half1 = "    unpack_packets s <- box part: [1, 2]\n";
+  CHECK(verdict(take(half0 + half1)) == "proved");
+  CHECK(verdict(take(half0 + "    sync\n" + half0 + half1)).starts_with("stuck: "));
+  CHECK(verdict(take(half0 + "    sync\n" + whole)).starts_with("stuck: "));
+}
+
 TEST_CASE("packets tell nothing of plain stores before them") {
   const auto mixed = [](const std::string& body) {
     return "program t\ncollective sendrecv(ranks: 2, chunks: 2, shift: 1)\nrank r in 0..2 {\n"

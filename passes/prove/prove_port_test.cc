@@ -170,5 +170,39 @@ TEST_CASE("sentinel packets that a port sends as they lie need not be emptied") 
   CHECK(verdict(sent("flush net\n", "1")) != "proved");
 }
 
+/// Each rank fills `mine`, sends it by a port, and does `before` between the two.
+std::string sent_as_it_lies(const std::string& before, const std::string& format = "sentinel",
+                            const std::string& fill = "copy_packets mine <- input\n") {
+  return "program t\ncollective custom(ranks: 2, input: 1, output: 1, inplace: false)\n"
+         "ensure output[0] at r = input[0] at r for r in 0..2\nselect dtypes: [f32]\n"
+         "rank r in 0..2 {\n  buffer mine[1] packets: " +
+         format + ", copies: 2\n  buffer inbox[1] packets: " + format +
+         ", copies: 2\n  buffer s[2]\n  channel net = port(1 - r)\n  tb 0 {\n"
+         "    copy output <- input\n    " +
+         fill + "    sync\n" + before +
+         "    sync\n    put_packets net.inbox <- mine\n    flush net\n"
+         "    unpack_packets s[0] <- inbox\n  }\n}\n";
+}
+bool sends_no_packets(const std::string& program) {
+  return testing::errors(program).find(" without packets of this call ") != std::string::npos;
+}
+
+TEST_CASE("a port does not send a sentinel slot that has been emptied") {
+  const std::string take = "unpack_packets s[1] <- mine";
+  CHECK(verdict(sent_as_it_lies("")) == "proved");
+  CHECK(sends_no_packets(sent_as_it_lies(take + "\n")));
+  // With flags nothing is emptied.
+  CHECK(verdict(sent_as_it_lies(take + "\n", "LL16")) == "proved");
+}
+
+TEST_CASE("a port does not send a slot that was not filled in this call") {
+  for (const std::string format : {"sentinel", "LL8", "LL16"}) {
+    INFO(format);
+    CHECK(sends_no_packets(sent_as_it_lies("", format, "")));
+    CHECK(
+        sends_no_packets(sent_as_it_lies("", format, "copy_packets mine <- input part: [0, 2]\n")));
+  }
+}
+
 }  // namespace
 }  // namespace mscclc

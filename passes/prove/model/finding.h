@@ -26,6 +26,7 @@ struct Finding {
   enum class Kind : uint8_t {
     race,         ///< `first` and `second` touch `chunk`, one of them writing, in no order
     slot_twice,   ///< both put packets into `chunk` in one call
+    no_packets,   ///< a port sends `chunk` as it lies, which does not hold packets of this call
     wrong_value,  ///< output `chunk`, last written by `first`, if by any op, does not hold at the
                   ///< end of a call what is promised; `reader`: has read what was in
                   ///< `unwritten` before anything was written there

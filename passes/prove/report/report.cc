@@ -30,6 +30,8 @@ class Reporter {
         return race();
       case Finding::Kind::slot_twice:
         return slot_twice();
+      case Finding::Kind::no_packets:
+        return no_packets();
       case Finding::Kind::wrong_value:
         return wrong_value();
       case Finding::Kind::stuck:
@@ -318,6 +320,18 @@ class Reporter {
     d.notes.push_back({finding_.copies != 0
                            ? copies()
                            : "the writer must know that the reader's call has ended"});
+  }
+
+  void no_packets() {
+    Diagnostic& d = error("no-packets",
+                          fmt::format("a port sends {} without packets of this call in all of it: "
+                                      "who reads what it sends waits forever",
+                                      chunk()));
+    note(d, finding_.first,
+         fmt::format("sent by {}{}", who(finding_.first), place(finding_.first)));
+    d.notes.push_back(
+        {"the slot must be filled before it is sent, and a sentinel slot not be read "
+         "before that, which empties it"});
   }
 
   void wrong_value() {

@@ -237,6 +237,8 @@ class Run {
   bool fills(uint32_t rank, const Op& op, Position position) const;
   void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
                   bool sentinel);
+  void check_source(const Event& event, uint64_t chunk, const ChunkName& name,
+                    const Extent& extent);
   void move(uint32_t process, const Op& op, const OpInfo& row);
   void tell_of_move(uint32_t process, const Op& op, const OpInfo& row);
   void move_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,

@@ -26,13 +26,21 @@ void Run::each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) c
 
 // ---- packets ----
 
-/// Have packets of this call come for every byte of the extent?
+/// Have packets of this call come for every byte of the extent? What a reader has emptied (lemma
+/// O8) is not there, whatever had come before.
 bool Run::arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const {
+  const bool emptied = std::ranges::any_of(emptied_, [&](const Emptied& slot) {
+    return slot.chunk == chunk && slot.reset.extent.may_touch(extent);
+  });
+  if (emptied) return false;
   Covering covering(cuts_, extent);
   for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
-    if (record.packets == kNone || (!sentinel && record.event.call != call)) continue;
-    if (covering.add(record.extent)) return true;
+    if (record.packets == kNone) {
+      if (record.extent.may_touch(extent)) return false;
+    } else if (sentinel || record.event.call == call) {
+      if (covering.add(record.extent)) return true;
+    }
   }
   return false;
 }
@@ -157,6 +165,18 @@ void Run::stand_for_the_first(uint64_t chunk, Record& access) {
     history_.packets(access).news = first;
     history_.packets(access).again = true;
   }
+}
+
+/// A slot that a port sends as it lies must hold packets of this call (lemma O8). What never came,
+/// or has been emptied, is sent as "nothing has come", and the far reader waits forever.
+void Run::check_source(const Event& event, uint64_t chunk, const ChunkName& name,
+                       const Extent& extent) {
+  const PacketFormat format = buffer_named(name).packets;
+  if (format == PacketFormat::none) return;
+  if (arrived(chunk, extent, event.call, is_sentinel(format)) || !may_report(event.op)) return;
+  Finding& finding = add_finding(Finding::Kind::no_packets);
+  finding.first = event;
+  finding.chunk = name;
 }
 
 // ---- moving ----
@@ -351,6 +371,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const uint64_t from = system_.chunk(block.rank, src.buffer, src.first + k, call);
   const ChunkName from_name{block.rank, src.buffer, src.first + k};
   const Extent extent = extent_of(block, op, src, k, from_name);
+  check_source(actor_of(process).event, from, from_name, extent);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     report_overtaken(actor_of(process).event, from, from_name, extent);
     take_packets(block, from, extent);
