@@ -26,7 +26,7 @@ struct World {
     REQUIRE(server != nullptr);
     mapping = SharedMapping::create(kBytes, "memory", diagnostics);
     id = memory->add(mapping, mapping->data(), kBytes);
-    window = FarWindow::reserve(kBytes, id, std::nullopt, diagnostics);
+    window = FarWindow::reserve(kBytes, FarPiece{id}, diagnostics);
     end = await_messages(
         kNear, server, memory,
         [this](const std::string& why) {
@@ -104,7 +104,7 @@ TEST_CASE("places outside a region, or of no region of messages, are refused at 
 TEST_CASE("the far end takes no orders for memory that it has not exposed") {
   for (const bool signal : {false, true}) {
     World world;
-    const auto forged = FarWindow::reserve(2 * kBytes, world.id, std::nullopt, world.diagnostics);
+    const auto forged = FarWindow::reserve(2 * kBytes, FarPiece{world.id}, world.diagnostics);
     const uint64_t value = 1;
     const RemotePlace place{forged.get(), kBytes};
     CHECK((signal ? world.lane->signal(place, 1, world.diagnostics)
