@@ -367,9 +367,11 @@ _ROWS = {
         "runtime/memory",
         "runtime/net",
         "runtime/net/sockets",
+        "runtime/net/threads",
         "runtime/observe",
         "runtime/verbs",
         "runtime/verbs/loop",
+        "runtime/verbs/port",
     ],
     "runtime/cuda": [
         "ir",
@@ -514,7 +516,13 @@ _ROWS = {
     "tools/bench/base": ["ir", "tools/base"],
     "tools/bench/results": ["ir"],
     "tools/bench/report": ["tools/base", "tools/bench/base", "tools/bench/results"],
-    "tools/bench/ranks": ["ir", "runtime/api", "runtime/memory", "tools/bench/base"],
+    "tools/bench/ranks": [
+        "ir",
+        "runtime/api",
+        "runtime/memory",
+        "runtime/net/threads",
+        "tools/bench/base",
+    ],
     "tools/bench/plans": ["ir", "compiler", "plans", "tools/base", "tools/bench/results"],
     "tools/bench/kernels": ["executor/cuda/device", "tools/bench/ranks"],
     "tools/bench/measure": [

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "executor/lower.h"
 #include "runtime/api/gpu.h"
@@ -313,6 +314,12 @@ void set_up_node(uint32_t node) {
   ask_for_queues(kUsualQueues);
 }
 
+void share_processors(const Options& options, int gpus) {
+  const auto threads = socket_threads(options, gpus, std::thread::hardware_concurrency());
+  if (!threads) return;
+  ::setenv(kSocketThreads, fmt::format("{}", *threads).c_str(), 0);
+}
+
 /// Whether this process is a client of MPS; nothing: the driver does not say.
 std::optional<bool> has_mps() {
   int device = 0, has = 0;
@@ -354,6 +361,7 @@ int run_session(const BenchRun& run, std::unique_ptr<Bootstrap> bootstrap) {
   const std::optional<uint32_t> node = node_of(rank, run.options);
   if (node) set_up_node(*node);
   const int gpus = run.options.ranks_per_node > 0 ? cuda::count_gpus(diagnostics) : 0;
+  share_processors(run.options, gpus);
   const auto device = open_device(rank, gpus, node, run.options, diagnostics);
   if (device == nullptr) return broken(diagnostics);
   const double opened = milliseconds_since(begin);

@@ -12,7 +12,9 @@
 #include "runtime/net/far_memory.h"
 #include "runtime/net/sockets/socket_end.h"
 #include "runtime/net/sockets/socket_lane.h"
+#include "runtime/net/threads/hands.h"
 #include "runtime/observe/log.h"
+#include "runtime/verbs/port/pci.h"
 #include "runtime/verbs/verbs_end.h"
 #include "runtime/verbs/verbs_lane.h"
 
@@ -21,17 +23,15 @@ namespace {
 
 /// Between calls that follow one another the threads of lanes should not fall asleep.
 constexpr std::chrono::milliseconds kLanesAwake{10};
-constexpr uint32_t kProcessorsPerPair = 8, kMostPairs = 4;  ///< of hands
 
-/// A thread copies for one connection; a few processors should be left to the application. Over
-/// verbs the sockets carry little.
+/// A thread copies for one connection. Over verbs the sockets carry little.
 net::SocketOptions socket_options(bool over_verbs) {
   net::SocketOptions options;
   options.awake = kLanesAwake;
   if (over_verbs) return options;
   options.sends_apart = true;
   options.hands =
-      2 * std::min(kMostPairs, std::thread::hardware_concurrency() / kProcessorsPerPair);
+      net::hands_of_gpu(std::thread::hardware_concurrency(), verbs::PciTree().gpus().size());
   return options;
 }
 

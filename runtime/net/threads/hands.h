@@ -3,6 +3,7 @@
 // Any of them sends or receives, so all of them work for a rank that only does one of the two.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -17,6 +18,17 @@
 #include "runtime/net/threads/lane_thread.h"
 
 namespace mscclc::net {
+
+/// How many hands a rank with a GPU has by default: two for each 8 processors that the GPU has for
+/// itself if all `gpus` of the machine share them alike, at most 8. They poll, as do three other
+/// threads of a rank; with more of them than that its processors have nothing left for what the
+/// system does for sockets.
+constexpr uint32_t hands_of_gpu(uint32_t processors, size_t gpus) {
+  constexpr size_t kProcessorsPerPair = 8, kMostPairs = 4;
+  const size_t sharers = std::max<size_t>(gpus, 1);
+  return static_cast<uint32_t>(2 *
+                               std::min(kMostPairs, processors / (kProcessorsPerPair * sharers)));
+}
 
 /// Thread safety: give() and are_wanted() from any thread.
 class Hands {

@@ -14,6 +14,17 @@ std::unique_ptr<Hands> start(uint32_t count) {
   return Hands::start(count, std::chrono::microseconds(100), {}, diagnostics);
 }
 
+TEST_CASE("a rank's hands go by its share of the processors") {
+  CHECK(hands_of_gpu(16, 1) == 4);
+  CHECK(hands_of_gpu(32, 2) == 4);
+  CHECK(hands_of_gpu(128, 8) == 4);
+  CHECK(hands_of_gpu(8, 1) == 2);
+  CHECK(hands_of_gpu(2, 1) == 0);
+  CHECK(hands_of_gpu(32, 8) == 0);
+  CHECK(hands_of_gpu(1024, 8) == 8);
+  CHECK(hands_of_gpu(32, 0) == 8);  // the system does not show its GPUs
+}
+
 TEST_CASE("all hands work at once, whoever gives the work") {
   std::atomic<int> busy{0};
   std::promise<void> all;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "runtime/net/threads/hands.h"
+
 namespace mscclc::bench {
 
 int gpu_of(uint32_t rank, const Options& options, int gpus) {
@@ -15,6 +17,11 @@ int gpu_of(uint32_t rank, const Options& options, int gpus) {
 uint32_t gpus_in_use(const Options& options, int gpus) {
   if (options.ranks_per_node == 0) return options.gpus / options.ranks_per_gpu;
   return gpus > 0 ? std::min(options.gpus, static_cast<uint32_t>(gpus)) : options.gpus;
+}
+
+std::optional<uint32_t> socket_threads(const Options& options, int gpus, uint32_t processors) {
+  if (options.ranks_per_node == 0 || gpus_in_use(options, gpus) == options.gpus) return {};
+  return net::hands_of_gpu(processors, options.gpus);
 }
 
 uint32_t share_in_percent(uint32_t ranks_per_gpu) { return 100 / ranks_per_gpu; }

@@ -15,12 +15,18 @@ namespace mscclc::bench {
 /// opens the GPU.
 inline constexpr const char* kMpsPercentage = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE";
 
+inline constexpr const char* kSocketThreads = "MSCCLC_SOCKET_THREADS";
+
 /// The GPU of a rank where there are `gpus`: neighbours share one; simulated nodes take turns where
 /// there are fewer than ranks.
 int gpu_of(uint32_t rank, const Options& options, int gpus);
 
 /// How many GPUs the ranks have in all.
 uint32_t gpus_in_use(const Options& options, int gpus);
+
+/// What kSocketThreads should be where simulated nodes share GPUs, and so the processors, of
+/// which each takes all to be its GPU's. nullopt: they share none.
+std::optional<uint32_t> socket_threads(const Options& options, int gpus, uint32_t processors);
 
 /// What of a GPU each of the ranks that share it may use, so that the blocks of all find room.
 uint32_t share_in_percent(uint32_t ranks_per_gpu);

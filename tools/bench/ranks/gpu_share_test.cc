@@ -33,6 +33,13 @@ TEST_CASE("GPUs that ranks share count once") {
   CHECK(gpus_in_use(sharing(1, 2), 2) == 2);
 }
 
+TEST_CASE("simulated nodes that share GPUs share the processors for their threads") {
+  CHECK(socket_threads(sharing(1, 1), 1, 64) == 4);
+  CHECK(socket_threads(sharing(1, 1), 1, 16) == 0);
+  CHECK_FALSE(socket_threads(sharing(1, 1), 4, 64));
+  CHECK_FALSE(socket_threads(sharing(2), 2, 64));  // one node
+}
+
 TEST_CASE("the shares of all ranks fit into a GPU") {
   for (uint32_t ranks = 1; ranks <= 100; ++ranks) {
     CHECK(share_in_percent(ranks) * ranks <= 100);
