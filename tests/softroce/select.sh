@@ -1,10 +1,8 @@
 #!/bin/sh
 # Every program that the library has for several nodes, over real verbs: 0 bytes to 16 MiB, packets to
 # 1 MiB or 64 KiB, on 2 nodes of 4 ranks, and all types on 2 nodes of 2; those for nodes of one rank in
-# both modes. By hand, as it takes some 20 to 30 minutes (docs/recorded_runs.md):
-#
-#   tests/softroce/run.sh tests/softroce/select.sh bazel-bin/runtime/verbs/verbs_lane_test \
-#     bazel-bin/tests/nodes/verbs_nodes_test bazel-bin/tools/mscclc
+# both modes. Beside other work it takes up to 30 minutes (docs/recorded_runs.md). Arguments: as for
+# checks.sh. ./test --also-verbs runs it.
 . tests/softroce/common.sh
 
 short=0,4,1000,64K
