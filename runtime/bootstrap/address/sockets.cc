@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace mscclc {
 namespace {
 
 constexpr int kBacklog = 1024;
+constexpr size_t kMostStrangers = 256;
 /// What the system takes for keepalive.
 constexpr std::chrono::hours kLongestWatch{8};
 
@@ -103,6 +105,12 @@ Fd listen_everywhere(uint16_t port) {
   four.sin_family = AF_INET;
   four.sin_port = htons(port);
   return listen_with(open_stream(AF_INET), reinterpret_cast<const sockaddr*>(&four), sizeof four);
+}
+
+size_t most_strangers() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMostStrangers;
+  return std::clamp<size_t>(limit.rlim_cur / 4, 1, kMostStrangers);
 }
 
 }  // namespace mscclc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/base/fd.h"
@@ -27,5 +28,8 @@ uint16_t local_port(const Fd& socket);
 [[nodiscard]] Fd listen_on(const Address& address);
 /// On all addresses of this machine, IPv4 and IPv6.
 [[nodiscard]] Fd listen_everywhere(uint16_t port);
+/// How many connections are kept whose other end has proved nothing: 256, but a quarter of the
+/// descriptors that this process may have at most.
+size_t most_strangers();
 
 }  // namespace mscclc

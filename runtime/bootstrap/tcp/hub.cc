@@ -30,7 +30,6 @@ namespace {
 
 using wire::FrameKind;
 
-constexpr size_t kMostStrangers = 256;
 /// Ranks prove themselves within this time, unless they are slow: until then nobody pushes them
 /// out.
 constexpr std::chrono::milliseconds kGraceForStrangers{200};
@@ -210,7 +209,7 @@ class EpollHub final : public Hub {
 
   void accept_some(size_t i) {
     for (int n = 0; n < 64 && i < listeners_.size(); ++n) {
-      if (strangers_ >= kMostStrangers && !drop_oldest_stranger(kGraceForStrangers)) {
+      if (strangers_ >= most_strangers() && !drop_oldest_stranger(kGraceForStrangers)) {
         return look_away();
       }
       sockaddr_storage peer{};

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -467,22 +468,70 @@ TEST_CASE("who has nothing to do uses no processor") {
   CHECK(used() - before < 0.02);
 }
 
+/// This process has so many descriptors at most, while it lives.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(size_t descriptors) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{descriptors, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+/// With room for one descriptor more, apart from `next`, which is the first that was free.
+size_t room_for_one(const Fd& next) { return static_cast<size_t>(next.get()) + 2; }
+
 TEST_CASE("a rank without descriptors for its peers says so at once") {
   World world(1);
-  rlimit limit{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
-  const rlimit before = limit;
   const Fd next(::dup(STDIN_FILENO));
-  limit.rlim_cur = static_cast<rlim_t>(next.get()) + 2;  // one more, for the near end
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  std::optional<DescriptorLimit> limit(room_for_one(next));  // for the near end
   std::unique_ptr<Lane> lane;
   std::thread opens([&] { lane = world.open_with(world.end->offer()); });
   const std::string said = world.far_told.wait();
   world.over = true;
   opens.join();
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  limit.reset();
   CHECK(lane == nullptr);
   CHECK_THAT(said, Catch::StartsWith("the connections of rank 5's lane cannot be taken: "));
+}
+
+TEST_CASE("strangers give their descriptors to a rank that comes") {
+  World world(1);
+  const auto offer = decode_offer(world.end->offer());
+  std::vector<Fd> silent;
+  for (int i = 0; i < 3; ++i) {
+    silent.push_back(knock(world));
+    CHECK(decode_challenge(hear(silent.back(), Challenge::kBytes)));  // it has been let in
+  }
+  std::string why;
+  std::vector<Fd> sockets;
+  {
+    const Fd next(::dup(STDIN_FILENO));
+    const DescriptorLimit limit(room_for_one(next));  // for this end
+    sockets = dial(*offer, {.connections = 1}, why);
+  }
+  INFO(why);
+  CHECK(sockets.size() == 1);
+  CHECK(world.far_told.text() == "");
+}
+
+TEST_CASE("strangers have a quarter of a process's descriptors at most") {
+  World world;
+  const DescriptorLimit limit(200);
+  const size_t before = mscclc::testing::open_descriptors();
+  std::vector<Fd> silent;
+  for (int i = 0; i < 60; ++i) {
+    silent.push_back(knock(world));
+    CHECK(decode_challenge(hear(silent.back(), Challenge::kBytes)));
+  }
+  CHECK(mscclc::testing::open_descriptors() <= before + silent.size() + 200 / 4);
+  world.open();
 }
 
 TEST_CASE("a thread of lanes that cannot begin") {

@@ -19,7 +19,6 @@ namespace mscclc::net {
 namespace {
 
 constexpr int kSecondsToProve = 5;
-constexpr size_t kMostStrangers = 256;
 constexpr int kAcceptAtOnce = 16;
 constexpr std::chrono::milliseconds kFarewell{1000};
 constexpr size_t kDropAtOnce = 64 << 10;
@@ -144,18 +143,27 @@ void SocketNet::accept_some() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) return;
-    const std::string why = error_text(errno);
+    const int error = errno;
+    if (is_out_of_descriptors(error) && forget_slow_stranger()) continue;
     paused_ = true;  // it would ask again and again
     reactor_->change(listener_, listening_, 0);
     set_timer();
-    for (const auto& [lane, taker] : takers_) taker->cannot_take(why);
+    if (is_out_of_descriptors(error) && !strangers_.empty()) return;  // they go first
+    for (const auto& [lane, taker] : takers_) taker->cannot_take(error_text(error));
     return;
   }
 }
 
+/// The oldest, if it has had a second or more: a rank proves itself at once.
+bool SocketNet::forget_slow_stranger() {
+  if (strangers_.empty() || strangers_.front().seconds < 2) return false;
+  forget(strangers_.begin());
+  return true;
+}
+
 void SocketNet::greet(Fd socket) {
   set_options(socket, options_.dead);
-  if (strangers_.size() == kMostStrangers) forget(strangers_.begin());
+  if (strangers_.size() >= most_strangers()) forget(strangers_.begin());
   strangers_.push_back({.socket = std::move(socket)});
   const auto stranger = std::prev(strangers_.end());
   fill_random(stranger->challenge.nonce);

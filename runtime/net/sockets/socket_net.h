@@ -93,6 +93,7 @@ class SocketNet {
   bool start_threads(Diagnostics& diagnostics);
   bool listen(Diagnostics& diagnostics);
   void accept_some();
+  bool forget_slow_stranger();
   void greet(Fd socket);
   void hear(Strangers::iterator stranger);
   void decide(Strangers::iterator stranger);
