@@ -147,9 +147,10 @@ class Reader {
 
   bool read_place(const Names& names) {
     if (has(Variable::MSCCLC_ID)) return read_id();
-    const bool master =
-        has(Variable::MASTER_ADDR) && (has(Variable::MASTER_PORT) || has(Variable::MSCCLC_PORT));
-    if (!master && !launch_.one_machine && names.launcher != "Slurm") return no_place();
+    const bool master = has(Variable::MASTER_ADDR);
+    const bool port = has(Variable::MASTER_PORT) || has(Variable::MSCCLC_PORT);
+    const bool slurm = names.launcher == "Slurm";  // ports can be worked out from its numbers
+    if (!launch_.one_machine && !slurm && !(master && port)) return no_place();
     read_secret(names);
     launch_.where.local = true;
     if (launch_.one_machine) return !failed_;
@@ -219,14 +220,16 @@ class Reader {
   }
 
   bool no_place() {
+    const bool master = has(Variable::MASTER_ADDR);
     diagnostics_
         .error("no-rendezvous", {},
-               fmt::format("{} says that this is rank {} of {}, but nothing says where the "
-                           "ranks meet",
-                           launch_.launcher, launch_.rank, launch_.size))
+               fmt::format("{} says that this is rank {} of {}, but nothing says {} the ranks meet",
+                           launch_.launcher, launch_.rank, launch_.size,
+                           master ? "at which port of MASTER_ADDR" : "where"))
         .notes.push_back(
-            {"set MASTER_ADDR and MASTER_PORT (with mpirun: -x MASTER_ADDR=… -x "
-             "MASTER_PORT=…) to rank 0's machine and a free port there, or MSCCLC_ID"});
+            {master ? "set MASTER_PORT (with mpirun: -x MASTER_PORT=…) to a free port there"
+                    : "set MASTER_ADDR and MASTER_PORT (with mpirun: -x MASTER_ADDR=… -x "
+                      "MASTER_PORT=…) to rank 0's machine and a free port there, or MSCCLC_ID"});
     return false;
   }
 

@@ -108,6 +108,9 @@ TEST_CASE("Open MPI does not say where rank 0 is") {
       read(with(two, {{"MASTER_ADDR", "10.0.0.5"}, {"MASTER_PORT", "6000"}}));
   CHECK(launch.launcher == "Open MPI");
   CHECK(launch.where.host == "10.0.0.5");
+  CHECK(error(with(two, {{"MASTER_ADDR", "10.0.0.5"}})) ==
+        "no-rendezvous: Open MPI says that this is rank 1 of 4, but nothing says at which port of "
+        "MASTER_ADDR the ranks meet");
   CHECK(read(with(two, {{"MSCCLC_ID", kId}})).by_id);
 }
 
@@ -118,6 +121,9 @@ TEST_CASE("Slurm") {
   CHECK(launch.size == 16);
   CHECK(launch.where.host == "node07");
   CHECK(read(with(kSlurm, {{"SLURM_STEP_NUM_TASKS", "8"}})).size == 8);
+  const LaunchedRank named = read(with(kSlurm, {{"MASTER_ADDR", "10.0.0.5"}}));
+  CHECK(named.where.host == "10.0.0.5");
+  CHECK(named.where.ports == launch.where.ports);
   Values nowhere = kSlurm;
   nowhere.erase("SLURM_STEP_NODELIST");
   CHECK(error(nowhere).starts_with("no-rendezvous: "));
