@@ -211,7 +211,7 @@ bool Builder::pipeline(int64_t unit, int64_t chunks, Mark unit_mark, Mark chunks
   const uint32_t align = s.program.launch.align;
   if (unit < 1 || unit % align != 0) {
     s.fail("pipeline-unit", unit_mark,
-           fmt::format("'unit' {} is not a multiple of {}", unit, align));
+           fmt::format("'unit' {} is not a positive multiple of {}", unit, align));
     return false;
   }
   if (chunks < 1 || chunks > kMaxChunks) {

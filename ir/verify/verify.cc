@@ -272,9 +272,9 @@ void verify_contract(const Program& program, ProgramReport& report) {
   for (const Loop& loop : program.loops) {
     if (program.launch.align == 0) break;
     if (loop.unit == 0 || loop.unit % program.launch.align != 0) {
-      report.error(
-          "pipeline-unit", {},
-          fmt::format("'unit' {} is not a multiple of {}", loop.unit, program.launch.align));
+      report.error("pipeline-unit", {},
+                   fmt::format("'unit' {} is not a positive multiple of {}", loop.unit,
+                               program.launch.align));
     }
   }
   for (const Slice& group : program.groups) {

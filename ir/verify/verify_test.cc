@@ -190,7 +190,7 @@ TEST_CASE("pipelines") {
   CHECK(said_of(OpKind::unpack_packets, {local(kOutput, 0)}, {local(kLl16, 0)},
                 [](Op& op) { op.loop = 0; }) == "error: packets inside a pipeline");
   CHECK(said([](Fixture& f) { f.program.loops[0].unit = 1000; }) ==
-        "error: 'unit' 1000 is not a multiple of 16\n");
+        "error: 'unit' 1000 is not a positive multiple of 16\n");
 }
 
 TEST_CASE("places") {
