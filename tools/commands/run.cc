@@ -80,7 +80,7 @@ int run_run(RunOptions& options) {
         "--ranks-per-node: only ranks of --device processes and cuda can be spread over nodes");
   }
   if (options.device != "processes" && !options.lane.empty()) {
-    return Input::usage("--lane: only ranks of --device processes can be on several nodes");
+    return Input::usage("--lane: it is for --device processes; GPUs take MSCCLC_LANE");
   }
   const bool several = options.files.size() > 1;
   if (several && options.schedule.empty()) {

@@ -89,7 +89,7 @@ int run_select(const SelectOptions& options) {
     return refuse(fmt::format("--shift {}: a rank does not send to itself", options.shift));
   }
   if (options.ranks % options.nodes != 0) {
-    return refuse(fmt::format("{} ranks are no whole number on each of {} nodes", options.ranks,
+    return refuse(fmt::format("{} ranks cannot be spread evenly over {} nodes", options.ranks,
                               options.nodes));
   }
   const LibraryCall call{.kind = *kind,

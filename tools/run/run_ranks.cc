@@ -65,15 +65,22 @@ int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint
                   start.times.timeout, how, who);
 }
 
+/// Who started the processes of a job.
+std::string starter(const LaunchedRank& launch) {
+  return launch.launcher == "MSCCLC_RANK" ? "the user" : launch.launcher;
+}
+
 int run_launched(const Start& start, const LaunchedRank& launch) {
   if (launch.size != start.ranks()) {
-    return Input::usage(fmt::format("the program is for {} ranks; {} has started {}", start.ranks(),
-                                    launch.launcher, launch.size));
+    const std::string others = launch.launcher == "MSCCLC_RANK"
+                                   ? fmt::format("MSCCLC_WORLD_SIZE is {}", launch.size)
+                                   : fmt::format("{} has started {}", launch.launcher, launch.size);
+    return Input::usage(fmt::format("the program is for {} ranks; {}", start.ranks(), others));
   }
   return run_on_device(
       start, make_bootstrap(launch, start.input.diagnostics),
       launch.local_rank.value_or(launch.rank),
-      fmt::format("on {} processes that {} has started", launch.size, launch.launcher),
+      fmt::format("on {} processes that {} has started", launch.size, starter(launch)),
       Speaker::all);
 }
 
@@ -144,10 +151,9 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
   if (const auto per_node = options.ranks_per_node) {
     const size_t ranks = input.program.ranks.size();
     if (ranks % *per_node != 0) {
-      return Input::usage(
-          fmt::format("--ranks-per-node {}: the program has {} ranks, which are no "
-                      "whole number of such nodes",
-                      *per_node, ranks));
+      return Input::usage(fmt::format(
+          "--ranks-per-node {}: the program has {} ranks, which do not fill whole nodes", *per_node,
+          ranks));
     }
   }
   const Environment environment = Environment::of_process();
@@ -164,7 +170,7 @@ int run_ranks(const RunOptions& options, Input& input, const std::vector<RunSpec
   const auto launch = read_launch("", launcher);
   if (launch && options.threads) {
     return Input::usage(
-        fmt::format("--threads: {} has started a process for each rank", launch->launcher));
+        fmt::format("--threads: {} has started a process for each rank", starter(*launch)));
   }
   if (launch) {
     for (const Diagnostic& warning : launcher.all()) input.diagnostics.add(warning);

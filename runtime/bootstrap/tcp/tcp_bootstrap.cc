@@ -276,7 +276,7 @@ class SocketBootstrap final : public Bootstrap {
   }
   void blame_itself(SteadyTime::duration asleep) {
     fail_with(wire::FailureKind::died,
-              fmt::format("rank {} is to blame itself: {}", rank_, asleep_text(asleep)));
+              fmt::format("rank {} itself is to blame: {}", rank_, asleep_text(asleep)));
   }
 
   /// Takes over what callers have left.

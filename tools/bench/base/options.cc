@@ -209,8 +209,8 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
   o.in_place = w.placement != "out-of-place";
   if (o.root >= o.gpus) return fmt::format("the root {} is none of {} ranks", o.root, o.gpus);
   if (o.ranks_per_node > 0 && o.gpus % o.ranks_per_node != 0) {
-    return fmt::format("--ranks-per-node {}: {} ranks are no whole number of such nodes",
-                       o.ranks_per_node, o.gpus);
+    return fmt::format("--ranks-per-node {}: {} ranks do not fill whole nodes", o.ranks_per_node,
+                       o.gpus);
   }
   if (o.ranks_per_gpu > 1 && o.ranks_per_node > 0) {
     return "--ranks-per-gpu is for ranks of one node; nodes share GPUs where there are too few";

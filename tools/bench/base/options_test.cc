@@ -55,7 +55,7 @@ TEST_CASE("a machine is cut into whole nodes") {
   CHECK(parsed("p.mscl").ranks_per_node == 0);
   CHECK(parsed("-g 4 --ranks-per-node 2 p.mscl").ranks_per_node == 2);
   CHECK(refused("-g 4 --ranks-per-node 3 p.mscl") ==
-        "--ranks-per-node 3: 4 ranks are no whole number of such nodes");
+        "--ranks-per-node 3: 4 ranks do not fill whole nodes");
 }
 
 TEST_CASE("ranks of one node share whole GPUs") {
