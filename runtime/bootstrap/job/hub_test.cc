@@ -479,6 +479,15 @@ TEST_CASE("a hub needs an address that is free") {
                     job.id.address.text(), hub->address().text()));
 }
 
+TEST_CASE("a hub at all addresses says so") {
+  const testing::LogFile log(
+      Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "BOOTSTRAP"}});
+  const uint16_t port = testing::spare_id().address.port();
+  Diagnostics diagnostics;
+  REQUIRE(Hub::start({.ports = {port}, .timeout = 1s}, diagnostics));
+  CHECK(log.lines(fmt::format(" BOOTSTRAP ranks meet at port {} of all addresses", port)) == 1);
+}
+
 TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);

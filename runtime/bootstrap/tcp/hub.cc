@@ -35,12 +35,12 @@ using wire::FrameKind;
 constexpr std::chrono::milliseconds kGraceForStrangers{200};
 constexpr uint64_t kWakerKey = 0, kListenerKey = 1, kFirstKey = 16;
 
-/// "[::]:30500, a unix socket of this machine".
+/// "a unix socket of this machine, port 30500 of all addresses".
 std::string places(const std::vector<Listener>& listeners) {
   std::string text;
   for (const Listener& listener : listeners) {
     if (!text.empty()) text += ", ";
-    text += listener.address.is_local() ? "a unix socket of this machine" : listener.address.text();
+    text += place(listener);
   }
   return text;
 }

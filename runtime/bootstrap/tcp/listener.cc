@@ -38,7 +38,7 @@ std::optional<Listener> listen_for_network(const HubOptions& options, Tried& tri
     Fd socket = listen_everywhere(port);
     if (socket.valid()) {
       const Address here = Address::loopback(local_port(socket));
-      return Listener{std::move(socket), here};
+      return Listener{std::move(socket), here, true};
     }
     tried.add(fmt::format("port {}", port));
   }
@@ -58,6 +58,12 @@ std::optional<Listener> listen_locally(const Secret& secret, Tried& tried) {
 
 }  // namespace
 
+std::string place(const Listener& listener) {
+  if (listener.address.is_local()) return "a unix socket of this machine";
+  if (!listener.everywhere) return listener.address.text();
+  return fmt::format("port {} of all addresses", listener.address.port());
+}
+
 std::vector<Listener> open_listeners(const HubOptions& options, Diagnostics& diagnostics) {
   std::vector<Listener> listeners;
   const auto add = [&](std::optional<Listener> listener, const Tried& tried) {
@@ -70,7 +76,7 @@ std::vector<Listener> open_listeners(const HubOptions& options, Diagnostics& dia
       diagnostics.warning("port-taken", {},
                           fmt::format("another process listens where this job's ranks look for it "
                                       "first ({}); the bootstrap listens at {}",
-                                      tried.text, listener->address.text()));
+                                      tried.text, place(*listener)));
     }
     listeners.push_back(std::move(*listener));
     return true;

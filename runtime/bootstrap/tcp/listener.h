@@ -1,6 +1,7 @@
 // Where a hub listens.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
@@ -11,9 +12,13 @@
 namespace mscclc {
 
 struct Listener {
-  Fd socket;        ///< does not block
-  Address address;  ///< where this process reaches it
+  Fd socket;                ///< does not block
+  Address address;          ///< where this process reaches it
+  bool everywhere = false;  ///< at that port of all addresses of this machine
 };
+
+/// "port 30500 of all addresses", "a unix socket of this machine".
+std::string place(const Listener& listener);
 
 /// Listens at the first place of `options` that is free, and (HubOptions::local) at the first unix
 /// socket of the job's. Warns (port-taken) where that is not the first place. Empty: reported
