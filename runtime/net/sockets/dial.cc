@@ -32,12 +32,20 @@ class Dialling {
     set_options(socket, options_.dead);
     if (!wait(socket, POLLOUT)) return {};
     if (const int error = connect_error(socket); error != 0) {
-      return fail(error == ETIMEDOUT ? broken_text(error, options_.dead) : error_text(error));
+      return fail((error == ETIMEDOUT ? broken_text(error, options_.dead) : error_text(error)) +
+                  hint(error));
     }
     return greet(socket, index) ? std::move(socket) : Fd();
   }
 
  private:
+  /// A rank offers loopback if it has no other address, or if its variable says so.
+  std::string hint(int error) const {
+    if (error != ECONNREFUSED || !offer_.address.is_loopback()) return "";
+    return "; if that rank is on another machine, its MSCCLC_SOCKET_IFNAME must name an interface "
+           "that others reach";
+  }
+
   Fd fail(const std::string& why) {
     why_ = why;
     return {};
