@@ -1,5 +1,4 @@
 // How communicators end; errors from other threads; memory; processes.
-#include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -298,21 +297,14 @@ TEST_CASE("revoke, then split [case-85]") {
   for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
 }
 
-size_t count_threads() {
-  size_t count = 0;
-  DIR* const folder = ::opendir("/proc/self/task");
-  while (::readdir(folder) != nullptr) ++count;
-  ::closedir(folder);
-  return count;
-}
-
 TEST_CASE("communicators come and go [case-87]") {
   const Behind behind(kStandIn, false);
   { Ranks ranks(2); }
-  const size_t descriptors = mscclc::testing::open_descriptors(), threads = count_threads();
+  const size_t descriptors = mscclc::testing::open_descriptors();
+  const size_t threads = mscclc::testing::running_threads();
   for (int i = 0; i < 30; ++i) Ranks ranks(2);
   CHECK(mscclc::testing::open_descriptors() <= descriptors);
-  CHECK(count_threads() <= threads);
+  CHECK(mscclc::testing::threads_come_down_to(threads));
 }
 
 TEST_CASE("memory [case-89]") {

@@ -1,14 +1,32 @@
-// Threads of this process, by their names.
+// For tests: threads of this process, all of them and by their names.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
 
 namespace mscclc::testing {
+
+/// How many threads this process has. One that has been joined may be among them for a moment
+/// longer.
+inline size_t running_threads() {
+  const std::filesystem::directory_iterator first("/proc/self/task");
+  return static_cast<size_t>(std::distance(first, std::filesystem::directory_iterator()));
+}
+
+/// Waits until it has no more than so many. False: it has, long after the last was joined.
+inline bool threads_come_down_to(size_t most) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (running_threads() > most) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
 
 /// How many threads of this process have this name. Any thread.
 inline size_t threads_named(std::string_view name) {

@@ -2,19 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "runtime/testing/descriptors.h"
+#include "runtime/testing/named_threads.h"
 
 namespace mscclc::testing {
-namespace {
-
-uint64_t count_threads() {
-  const std::filesystem::directory_iterator first("/proc/self/task");
-  return static_cast<uint64_t>(std::distance(first, std::filesystem::directory_iterator()));
-}
-
-}  // namespace
 
 // Between the barriers all ranks count. In a process with several of them opening /proc/self/fd is
 // seen by the others, so they take turns.
@@ -22,7 +13,7 @@ bool count_held(Communicator& communicator, Graphs& graphs, Held& held, Diagnost
   for (uint32_t r = 0; r < communicator.size(); ++r) {
     if (!communicator.bootstrap().barrier("begin to count", diagnostics)) return false;
     if (r == communicator.rank()) {
-      held = {open_descriptors(), count_threads(), graphs.free_bytes().value_or(0)};
+      held = {open_descriptors(), running_threads(), graphs.free_bytes().value_or(0)};
     }
   }
   return communicator.bootstrap().barrier("end to count", diagnostics);

@@ -11,6 +11,7 @@
 #include "ir/base/sanitized.h"
 #include "runtime/api/host_device.h"
 #include "runtime/testing/descriptors.h"
+#include "runtime/testing/named_threads.h"
 #include "tests/library/library.h"
 #include "tests/nodes/checked_calls.h"
 #include "tests/nodes/mapped_files.h"
@@ -168,11 +169,6 @@ void check_leaving_a_node(int signal) {
 TEST_CASE("a rank that dies ends the job on all nodes") { check_leaving_a_node(SIGKILL); }
 TEST_CASE("a rank that is stopped ends the job on all nodes") { check_leaving_a_node(SIGSTOP); }
 
-size_t running_threads() {
-  const std::filesystem::directory_iterator first("/proc/self/task");
-  return static_cast<size_t>(std::distance(first, std::filesystem::directory_iterator()));
-}
-
 TEST_CASE("nodes leave no threads and no descriptors") {
   const CompiledWorld world("allreduce_hier", {{"world", "4"}, {"gpus", "2"}});
   REQUIRE(world.errors() == "");
@@ -180,9 +176,9 @@ TEST_CASE("nodes leave no threads and no descriptors") {
   calls.specs = {{.bytes = 65536, .iterations = 2}};
   const auto run = [&] { CHECK(run_threads(4, calls, {}, nodes_of(2)) == ""); };
   run();  // what a process keeps, such as its watchdog
-  const size_t threads = running_threads(), descriptors = testing::open_descriptors();
+  const size_t threads = testing::running_threads(), descriptors = testing::open_descriptors();
   for (int i = 0; i < 3; ++i) run();
-  CHECK(running_threads() == threads);
+  CHECK(testing::threads_come_down_to(threads));
   CHECK(testing::open_descriptors() == descriptors);
 }
 
