@@ -459,35 +459,6 @@ TEST_CASE("a hub that closes leaves no rank waiting") {
   CHECK(set_log_sink({}, none));
 }
 
-TEST_CASE("a hub needs an address that is free") {
-  TestJob job(1);
-  Diagnostics diagnostics;
-  CHECK_FALSE(Hub::start({.addresses = {job.id.address}, .timeout = 1s}, diagnostics));
-  CHECK(diagnostics.all().front().message ==
-        fmt::format("the bootstrap cannot listen at {}: Address already in use (98)",
-                    job.id.address.text()));
-  // It takes the next one that is free.
-  const auto hub =
-      Hub::start({.addresses = {job.id.address, Address::loopback(0)}, .timeout = 1s}, diagnostics);
-  REQUIRE(hub);
-  CHECK(hub->address().port() != job.id.address.port());
-  // And says so: ranks look there first, and somebody else listens.
-  CHECK(diagnostics.all().back().code == "port-taken");
-  CHECK(diagnostics.all().back().message ==
-        fmt::format("another process listens where this job's ranks look for it first ({}: Address "
-                    "already in use (98)); the bootstrap listens at {}",
-                    job.id.address.text(), hub->address().text()));
-}
-
-TEST_CASE("a hub at all addresses says so") {
-  const testing::LogFile log(
-      Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "BOOTSTRAP"}});
-  const uint16_t port = testing::spare_id().address.port();
-  Diagnostics diagnostics;
-  REQUIRE(Hub::start({.ports = {port}, .timeout = 1s}, diagnostics));
-  CHECK(log.lines(fmt::format(" BOOTSTRAP ranks meet at port {} of all addresses", port)) == 1);
-}
-
 TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -515,60 +486,6 @@ TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come
       wire::read_failure(first.payload())->why ==
       "the process of the bootstrap's hub cannot continue: it has no room for another connection: "
       "Too many open files (24); the limit is 'ulimit -n'");
-}
-
-TEST_CASE("a hub needs a descriptor for each rank") {
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  rlimit low = before;
-  low.rlim_cur = 100;
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
-  Diagnostics diagnostics;
-  const HubOptions options{.addresses = {Address::loopback(0)}, .size = 37, .timeout = 1s};
-  const auto hub = Hub::start(options, diagnostics);
-  ::setrlimit(RLIMIT_NOFILE, &before);
-  CHECK_FALSE(hub);
-  REQUIRE(diagnostics.has_errors());
-  CHECK(diagnostics.all().front().message ==
-        "the bootstrap of 37 ranks needs 101 file descriptors in the process that runs its hub, "
-        "which may have 100");
-  CHECK(diagnostics.all().front().notes.front().text == "'ulimit -n 101' raises the limit");
-  CHECK(Hub::start(options, diagnostics));
-  low.rlim_cur = 63;
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
-  Diagnostics unsized;
-  const auto none = Hub::start({.addresses = {Address::loopback(0)}, .timeout = 1s}, unsized);
-  ::setrlimit(RLIMIT_NOFILE, &before);
-  CHECK_FALSE(none);
-  REQUIRE(unsized.has_errors());
-  CHECK(unsized.all().front().message ==
-        "the bootstrap needs 64 file descriptors in the process that runs its hub, which may have "
-        "63");
-}
-
-TEST_CASE("somebody has all unix sockets of a job that has a port, too") {
-  const UniqueId id = testing::spare_id();
-  std::vector<Fd> others;
-  for (uint16_t number = 1; number <= kLocalNames; ++number) {
-    others.push_back(listen_on(Address::local(wire::local_name(id.secret), number)));
-    REQUIRE(others.back().valid());
-  }
-  HubOptions options{
-      .local = true, .addresses = {id.address}, .secret = id.secret, .size = 1, .timeout = 20s};
-  Diagnostics diagnostics;
-  const auto hub = Hub::start(options, diagnostics);
-  REQUIRE(hub);
-  REQUIRE(diagnostics.all().size() == 1);
-  const Diagnostic& warning = diagnostics.all().front();
-  CHECK(warning.code == "port-taken");
-  CHECK_THAT(warning.message,
-             Catch::StartsWith("another process has all unix sockets of this job (@mscclc-hub-"));
-  CHECK_THAT(warning.message,
-             Catch::EndsWith("-16: Address already in use (98)); its ranks meet over TCP only"));
-  RawRank rank(id);
-  CHECK(rank.come(0, 1));
-  options.addresses.clear();
-  CHECK_FALSE(Hub::start(options, diagnostics));
 }
 
 TEST_CASE("a thousand jobs leave no descriptor open") {
