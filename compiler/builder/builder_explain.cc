@@ -302,23 +302,41 @@ bool BuilderState::check_units(std::span<const Ref> refs) {
   for (const Ref& ref : refs) {
     if ((ref.traits & kUnitsTrait) == 0) continue;
     const uint32_t owner = owner_of_buffer(ref.operand);
-    Buffer& buffer = program.ranks[owner].buffers[ref.operand.buffer];
     if (loop == kNone || loop_chunks != 1) {
-      Diagnostic& d = fail("units", ref.mark,
-                           fmt::format("'{}' holds units, which only a pipeline over one chunk has",
-                                       name(buffer.name)));
+      const NameId buffer = program.ranks[owner].buffers[ref.operand.buffer].name;
+      Diagnostic& d = fail(
+          "units", ref.mark,
+          fmt::format("'{}' holds units, which only a pipeline over one chunk has", name(buffer)));
       note_buffer(d, owner, ref.operand.buffer);
       return false;
     }
-    const uint64_t unit = program.loops[loop].unit;
-    if (buffer.unit == 0) buffer.unit = unit;
-    if (buffer.unit == unit) continue;
-    fail("units", ref.mark,
-         fmt::format("'{}' holds units of {} bytes, those of this pipeline have {}",
-                     name(buffer.name), buffer.unit, unit));
-    return false;
+    if (!take_unit(owner, ref.operand.buffer, ref.mark)) return false;
+    if (ref.operand.channel == kNone) continue;
+    const Channel& channel = out->channels[ref.operand.channel];
+    if (channel.kind == ChannelKind::switch_ && !take_unit_at_switch(channel, ref)) return false;
   }
   return true;
+}
+
+/// What lies at a switch is the same on all its ranks, whichever of them uses it.
+bool BuilderState::take_unit_at_switch(const Channel& channel, const Ref& ref) {
+  const NameId buffer = out->buffers[ref.operand.buffer].name;
+  return std::ranges::all_of(program.values(channel.group), [&](int64_t q) {
+    const auto member = static_cast<uint32_t>(q);
+    return take_unit(member, decl(member, buffer).index, ref.mark);
+  });
+}
+
+/// A buffer of units is used in the pipeline at hand.
+bool BuilderState::take_unit(uint32_t owner, uint32_t index, Mark mark) {
+  Buffer& buffer = program.ranks[owner].buffers[index];
+  const uint64_t unit = program.loops[loop].unit;
+  if (buffer.unit == 0) buffer.unit = unit;
+  if (buffer.unit == unit) return true;
+  fail("units", mark,
+       fmt::format("'{}' holds units of {} bytes, those of this pipeline have {}",
+                   name(buffer.name), buffer.unit, unit));
+  return false;
 }
 
 std::string BuilderState::owner_text(uint32_t owner) const {

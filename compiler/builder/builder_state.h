@@ -361,6 +361,8 @@ struct BuilderState {
   bool wrong_count(const Ref& a, const Ref& b);
   bool check_units_option(const BufferOptions& options, Mark mark);
   bool check_units(std::span<const Ref> refs);
+  bool take_unit_at_switch(const Channel& channel, const Ref& ref);
+  bool take_unit(uint32_t owner, uint32_t index, Mark mark);
   uint32_t owner_of_buffer(const Operand& o) const;
   bool wrong_loop_count(std::span<const Ref> dsts, std::span<const Ref> srcs);
   std::string owner_text(uint32_t owner) const;

@@ -212,11 +212,17 @@ class OpCheck {
   bool check_members(const Operand& o) {
     const Buffer& mine = rank_.buffers[o.buffer];
     for (const int64_t q : program_.values(rank_.channels[o.channel].group)) {
-      if (member_buffer(program_, static_cast<uint32_t>(q), mine, o.buffer) != kNone) continue;
+      const auto member = static_cast<uint32_t>(q);
+      const uint32_t theirs = member_buffer(program_, member, mine, o.buffer);
+      if (theirs != kNone && laid_out_alike(mine, program_.ranks[member].buffers[theirs])) continue;
       return error("op-switch",
                    fmt::format("'{}' is not the same on rank {}", program_.name_of(mine.name), q));
     }
     return true;
+  }
+
+  static bool laid_out_alike(const Buffer& a, const Buffer& b) {
+    return a.packets == b.packets && a.copies == b.copies && a.units == b.units && a.unit == b.unit;
   }
 
   bool check_range(const Operand& o) {

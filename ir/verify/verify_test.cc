@@ -125,6 +125,21 @@ TEST_CASE("reach and channels") {
         }) ==
         "error: 'scratch' is not the same on rank 1\n"
         "note: in 'switch_broadcast sw.scratch[0] <- input[0]' (rank 0, tb 0)\n");
+
+  // Addresses there are made as they are here: all of the layout is the same.
+  const auto differs = [](const std::function<void(Buffer&)>& change) {
+    return said([&](Fixture& f) {
+      change(f.program.ranks[1].buffers[kScratch]);
+      f.op_in(0, 0, OpKind::switch_broadcast, {far(kSw, kScratch, 0)}, {local(kInput, 0)});
+    });
+  };
+  CHECK(differs([](Buffer&) {}) == "");
+  for (const std::string& said :
+       {differs([](Buffer& b) { b.copies = 2; }), differs([](Buffer& b) { b.units = 2; }),
+        differs([](Buffer& b) { b.unit = 512; }),
+        differs([](Buffer& b) { b.packets = PacketFormat::LL16; })}) {
+    CHECK(said.starts_with("error: 'scratch' is not the same on rank 1\n"));
+  }
 }
 
 TEST_CASE("chunks") {

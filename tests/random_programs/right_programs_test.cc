@@ -124,6 +124,31 @@ std::string bruck(const std::string& packets, uint32_t copies) {
 )";
 }
 
+/// Rank 1 has room for the units, and leaves them to the switch.
+TEST_CASE("units that another rank's switch alone fills") {
+  const std::string text = R"(program t
+collective broadcast(ranks: 2, root: 0, inplace: false)
+rank r in 0..2 {
+  buffer box[1] units: 3
+  channel sw = switch(0..2)
+  channel c = memory(1 - r)
+  tb 0 { pipeline unit: 16 {
+    if r == 0 {
+      wait c
+      sync
+      switch_broadcast sw.box[0] <- input[0]
+      sync
+      copy output[0] <- box[0]
+      put c.output[0] <- box[0]
+      sync
+      signal c
+    } else { signal c ; wait c }
+  } }
+}
+)";
+  check_right(text);
+}
+
 TEST_CASE("a gather in doubling steps, by packets in two copies") {
   for (const std::string packets : {"LL16", "sentinel"}) {
     INFO(packets);
