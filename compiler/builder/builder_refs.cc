@@ -131,6 +131,13 @@ void Builder::far_chunk(NameId channel, std::span<const int64_t> keys, Mark chan
   if (ref.valid() && !s.check_at_switch(c, found, ref)) ref.traits |= kInvalidTrait;
 }
 
+/// Is a buffer of the caller's cut alike at a rank and at this one?
+bool BuilderState::lies_alike(BufferKind kind, uint32_t member) const {
+  if (kind == BufferKind::scratch) return true;
+  const Side side = kind == BufferKind::input ? Side::input : Side::output;
+  return program.contract.laid_out_alike(side, rank, member);
+}
+
 /// A buffer that is used at a switch must be the same on all its ranks.
 bool BuilderState::check_at_switch(const Channel& c, uint32_t index, const Ref& ref) {
   if (switch_seen == std::pair(index, ref.operand.buffer)) return true;
@@ -143,7 +150,8 @@ bool BuilderState::check_at_switch(const Channel& c, uint32_t index, const Ref& 
     const Buffer& theirs = program.ranks[member].buffers[d.index];
     if (theirs.chunks == mine.chunks && theirs.packets == mine.packets &&
         theirs.copies == mine.copies && theirs.units == mine.units &&
-        std::ranges::equal(program.values(theirs.dims), program.values(mine.dims))) {
+        std::ranges::equal(program.values(theirs.dims), program.values(mine.dims)) &&
+        lies_alike(mine.kind, member)) {
       continue;
     }
     Diagnostic& error = fail("switch-buffer", ref.mark,

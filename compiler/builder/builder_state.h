@@ -286,6 +286,7 @@ struct BuilderState {
   uint32_t member(DeclKind kind, NameId id, std::span<const int64_t> keys, Mark mark);
   uint32_t no_member(DeclKind kind, NameId id, std::span<const int64_t> keys, Mark mark);
   bool check_at_switch(const Channel& c, uint32_t index, const Ref& ref);
+  bool lies_alike(BufferKind kind, uint32_t member) const;
 
   // builder_ops.cc
   Fit fit(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,

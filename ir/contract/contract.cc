@@ -94,6 +94,12 @@ uint32_t Contract::chunk_count(Side side, uint32_t rank) const {
   return 0;
 }
 
+bool Contract::laid_out_alike(Side side, uint32_t a, uint32_t b) const {
+  if (info().side(side).form == SideForm::counted)
+    return shape(side, a).lengths == shape(side, b).lengths;
+  return chunk_count(side, a) == chunk_count(side, b);
+}
+
 bool Contract::exists(Side side, uint32_t rank) const { return chunk_count(side, rank) > 0; }
 
 std::optional<Contract::Alias> Contract::alias(uint32_t rank) const {

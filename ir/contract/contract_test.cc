@@ -127,6 +127,7 @@ TEST_CASE("alltoall, broadcast, scatter, sendrecv, barrier") {
   c.shift = -5;
   CHECK(c.promise(3, 0)->inputs == Inputs{{0, 0}});
   CHECK_FALSE(c.can_alias());
+  CHECK(c.laid_out_alike(Side::input, 0, 3));
 
   c = make(CollectiveKind::barrier, 4);
   CHECK_FALSE(c.exists(Side::input, 0));
@@ -147,6 +148,9 @@ TEST_CASE("alltoallv: rows as long as the counts say") {
   CHECK_FALSE(c.can_alias());
   CHECK(c.size_class(Side::output, 1, 2) == c.size_class(Side::input, 2, 1));
   CHECK(c.size_class(Side::output, 1, 2) != c.size_class(Side::output, 1, 1));
+  CHECK(c.laid_out_alike(Side::input, 1, 1));
+  CHECK_FALSE(c.laid_out_alike(Side::input, 0, 2));  // three chunks each, in other rows
+  CHECK_FALSE(c.laid_out_alike(Side::output, 0, 1));
   c.chunks = {2};
   CHECK(c.shape(Side::output, 1).lengths == std::vector<uint32_t>{0, 2, 4});
   CHECK(c.promise(1, 5)->inputs == Inputs{{2, 3}});

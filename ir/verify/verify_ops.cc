@@ -214,14 +214,20 @@ class OpCheck {
     for (const int64_t q : program_.values(rank_.channels[o.channel].group)) {
       const auto member = static_cast<uint32_t>(q);
       const uint32_t theirs = member_buffer(program_, member, mine, o.buffer);
-      if (theirs != kNone && laid_out_alike(mine, program_.ranks[member].buffers[theirs])) continue;
+      if (theirs != kNone && laid_out_alike(mine, member, theirs)) continue;
       return error("op-switch",
                    fmt::format("'{}' is not the same on rank {}", program_.name_of(mine.name), q));
     }
     return true;
   }
 
-  static bool laid_out_alike(const Buffer& a, const Buffer& b) {
+  /// An op's addresses at a member are made as they are here.
+  bool laid_out_alike(const Buffer& a, uint32_t member, uint32_t theirs) const {
+    const Buffer& b = program_.ranks[member].buffers[theirs];
+    if (a.kind != BufferKind::scratch) {
+      const Side side = a.kind == BufferKind::input ? Side::input : Side::output;
+      return program_.contract.laid_out_alike(side, id_, member);
+    }
     return a.packets == b.packets && a.copies == b.copies && a.units == b.units && a.unit == b.unit;
   }
 

@@ -140,6 +140,14 @@ TEST_CASE("reach and channels") {
         differs([](Buffer& b) { b.packets = PacketFormat::LL16; })}) {
     CHECK(said.starts_with("error: 'scratch' is not the same on rank 1\n"));
   }
+  // Rows of different lengths begin elsewhere, however many chunks there are.
+  CHECK(said([](Fixture& f) {
+          f.program.contract = Contract();
+          f.program.contract.kind = CollectiveKind::alltoallv;
+          f.program.contract.ranks = 2;
+          f.program.contract.counts = {1, 3, 3, 1};
+          f.op_in(0, 0, OpKind::switch_broadcast, {far(kSw, kOutput, 0)}, {local(kScratch, 0)});
+        }).starts_with("error: 'output' is not the same on rank 1\n"));
 }
 
 TEST_CASE("chunks") {
