@@ -286,5 +286,28 @@ TEST_CASE("a store of the same bits that comes before who does not know of it") 
   }
 }
 
+/// A chunk is copied where its bits are already, then sent in packets to who adds to it where it
+/// came from: the packets show that the copy is over.
+TEST_CASE("what is made of bits that were stored once more depends on the later store") {
+  TestProgram t(1, 1);
+  const uint32_t s = t.buffer(0, "s", 1), u = t.buffer(0, "u", 1);
+  const uint32_t p = t.buffer(0, "p", 1, PacketFormat::LL16), full = t.semaphore(0, "full", {});
+  add_op(t, 0, 0, OpKind::copy, {local(s, 0)}, {local(kInput, 0)});
+  add_op(t, 0, 0, OpKind::sync, {});
+  add_op(t, 0, 0, OpKind::release, {id(full)});
+  for (const uint32_t from : {kInput, s}) {
+    add_op(t, 0, 0, OpKind::copy, {local(u, 0)}, {local(from, 0)});
+    add_op(t, 0, 0, OpKind::sync, {});
+  }
+  add_op(t, 0, 0, OpKind::copy_packets, {local(p, 0)}, {local(u, 0)});
+  add_op(t, 0, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)});
+  add_op(t, 0, 1, OpKind::acquire, {id(full)});
+  add_op(t, 0, 1, OpKind::sync, {});
+  add_op(t, 0, 1, OpKind::reduce_packets, {local(s, 0)}, {local(kInput, 0), local(p, 0)});
+  for (const bool same_bits : {false, true}) {
+    check(t.program, Verdict::right, {.calls = 1, .same_bits = same_bits});
+  }
+}
+
 }  // namespace
 }  // namespace mscclc

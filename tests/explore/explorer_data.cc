@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/print/print.h"
 #include "ir/report/op_error.h"
@@ -114,8 +115,13 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
     const bool plain = cell.packets == PacketFormat::none && options_.same_bits;
     const bool same = c.value == value && (flagged ? c.stamp == stamp : plain && known);
     if (same && (flagged || c.writer != kNobody)) {  // changes nothing
-      found_.same_bits |= conflict(s, cell.at(call), event, knows) != kNobody;
+      const bool ordered = conflict(s, cell.at(call), event, knows) == kNobody;
+      found_.same_bits |= !ordered;
       if (plain) c.also.set(event);
+      if (plain && ordered) {  // what is made of them from now on depends on this store
+        c.also.set(std::exchange(c.writer, event));
+        c.from = from;
+      }
       continue;
     }
     write(s, cell.at(call), event, knows);
