@@ -194,6 +194,9 @@ void Explorer::serve(State& s, size_t p) {
 
 void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState& state) {
   const uint16_t e = event(step, state.call);
+  // What the rank's blocks knew of ports is so for all who hear that it is in this call, be it by a
+  // relaxed signal.
+  s.ended |= state.knows.done & s.served;
   for (const uint32_t side : {kOutput, kInput}) {  // in place the input is filled last
     for (const CallerCell& own : model_.buffers[side][p.rank]) {
       const uint32_t at = own.cell.at(state.call);

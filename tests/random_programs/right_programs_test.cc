@@ -1,6 +1,7 @@
 // Right programs of kinds that are easily refused: a promised sum that is part of another, and what
 // is known by packets that others have sent on. They are proved, and run right.
 #include "passes/prove/prove_test_text.h"
+#include "tests/explore/explore.h"
 #include "tests/random_programs/sets.h"
 
 namespace mscclc::random_programs {
@@ -122,6 +123,37 @@ std::string bruck(const std::string& packets, uint32_t copies) {
   }
 }
 )";
+}
+
+/// A block puts where its port has put in the call before; that one is over, as the other rank has
+/// waited for it and is in this call.
+TEST_CASE("a put after a port's put of the call before, behind a relaxed signal") {
+  const std::string text = R"(program t
+collective custom(ranks: 2, input: 1, output: 1, inplace: false)
+ensure output[0] at 1 = input[0] at 0
+rank 0 {
+  channel c = memory(1) to c
+  channel n = port(1) to n
+  tb 0 {
+    wait c relaxed ; sync
+    put c.s[0] <- input[0]
+    sync
+    put n.s[0] <- input[0] ; signal n ; flush n
+  }
+}
+rank 1 {
+  buffer s[1]
+  channel c = memory(0) to c
+  channel n = port(0) to n
+  tb 0 { signal c relaxed ; wait n ; sync ; copy output[0] <- s[0] }
+}
+)";
+  check_right(text);
+  const Program program = as_written(text);
+  for (const bool reduced : {false, true}) {
+    const Exploration found = explore(program, {.calls = 3, .same_bits = true, .reduced = reduced});
+    CHECK(found.reason == "");
+  }
 }
 
 /// Rank 1 has room for the units, and leaves them to the switch.
