@@ -9,6 +9,7 @@ Sketch make_sketch(Dice& dice) {
       make_flows,  make_stale,     make_packets,   make_packets, make_packets,
       make_relays, make_exchanges, make_exchanges, make_sums,    make_locals,
       make_locals, make_tokens,    make_barriers,  make_growing, make_symmetric,
+      make_soup,   make_soup,      make_soup,      make_soup,    make_soup,
   };
   return kFamilies[dice.below(sizeof kFamilies / sizeof *kFamilies)](dice);
 }

@@ -31,6 +31,8 @@ Sketch make_barriers(Dice& dice);
 Sketch make_growing(Dice& dice);
 /// Ranks that do the same, each a step further on: rings, neighbours, pipelines.
 Sketch make_symmetric(Dice& dice);
+/// Sums and moves of all kinds, ordered as far as they touch the same places.
+Sketch make_soup(Dice& dice);
 
 /// One of them, drawn.
 Sketch make_sketch(Dice& dice);

@@ -91,8 +91,8 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "which programs (default 1)")->type_name("N");
   app.add_option(
       "--family", options.family,
-      "flows, stale, packets, relays, exchanges, sums, locals, tokens, barriers, growing "
-      "or symmetry; or sets of plans, which are tried only if they are asked for");
+      "flows, stale, packets, relays, exchanges, sums, locals, tokens, barriers, growing, "
+      "symmetry or soups; or sets of plans, which are tried only if they are asked for");
   app.add_option("--runs", options.trial.runs, "on the simulator, of a program that is proved")
       ->type_name("N");
   app.add_option("--explore", options.explore_one_in, "explore one in N (default 4; 0: none)")

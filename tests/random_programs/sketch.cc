@@ -40,7 +40,7 @@ class RankWriter {
       for (const Stretch& s : rank_.blocks[b]) {
         if (s.ops.empty()) continue;
         if (s.unit != 0)
-          out_ += fmt::format("    pipeline unit: {}, loop: {} {{\n", s.unit, s.loop);
+          out_ += fmt::format("    pipeline unit: {}{}, loop: {} {{\n", s.unit, over(s), s.loop);
         lines(s.ops);
         if (s.unit != 0) out_ += "    }\n";
       }
@@ -90,8 +90,13 @@ class RankWriter {
     out_ += "  }\n";
   }
 
+  static std::string over(const Stretch& s) {
+    return s.chunks == 1 ? "" : fmt::format(", chunks: {}", s.chunks);
+  }
+
   void pipeline(const Stretch& first) {
     const uint32_t loop = first.loop, unit = first.unit;
+    const std::string options = fmt::format("{}{}", unit, over(first));
     std::string body;
     std::swap(body, out_);
     for (size_t b = 0; b < rank_.blocks.size(); ++b) {
@@ -101,7 +106,7 @@ class RankWriter {
       ++at_[b];
     }
     std::swap(body, out_);
-    if (!body.empty()) out_ += fmt::format("  pipeline unit: {} {{\n{}  }}\n", unit, body);
+    if (!body.empty()) out_ += fmt::format("  pipeline unit: {} {{\n{}  }}\n", options, body);
   }
 
   const RankSketch& rank_;

@@ -16,6 +16,7 @@ struct Stretch {
   uint32_t unit = 0;  ///< of a pipeline; 0: straight
   uint32_t loop = 0;  ///< pipelines of one rank with the same number are one
   std::vector<std::string> ops = {};
+  uint32_t chunks = 1;  ///< of each operand in a pipeline
 };
 
 struct BufferSketch {
