@@ -108,10 +108,11 @@ class Generator {
   /// Two buffers are alike on all ranks, for switches; others differ in number and size.
   void make_buffers() {
     const uint32_t stage = pick(1, 4), slots = pick(1, 4), copies = pick(1, 2);
+    const uint32_t stage_copies = chance(80) ? 1 : copies;
     const PacketFormat slot_format = format();
     for (uint32_t r = 0; r < ranks_; ++r) {
       if (chance(40)) made_.buffer(r, "before", pick(0, 5), PacketFormat::none, pick(1, 3));
-      made_.buffer(r, "stage", stage, PacketFormat::none, chance(80) ? 1 : copies);
+      made_.buffer(r, "stage", stage, PacketFormat::none, stage_copies);
       if (chance(30)) made_.buffer(r, "other", pick(1, 4), format(), copies);
       const uint32_t index = made_.buffer(r, "slots", slots, slot_format, copies);
       const int64_t dims[] = {1, slots};
@@ -324,11 +325,13 @@ class Generator {
     return true;
   }
 
-  /// True if all ranks have as many chunks of input or output.
+  /// True if input or output is cut alike on all ranks.
   bool alike(uint32_t buffer) const {
-    return std::all_of(program_.ranks.begin(), program_.ranks.end(), [&](const Rank& rank) {
-      return rank.buffers[buffer].chunks == program_.ranks[0].buffers[buffer].chunks;
-    });
+    const Side side = buffer == kInput ? Side::input : Side::output;
+    for (uint32_t r = 1; r < ranks_; ++r) {
+      if (!program_.contract.laid_out_alike(side, 0, r)) return false;
+    }
+    return true;
   }
 
   /// Gives the op locations: none, one, a run, or a mixture.
