@@ -198,4 +198,20 @@ TEST_CASE("calls over several nodes have a choice that is proved, and gives the 
   }
 }
 
+TEST_CASE("the choices for many nodes fit a GPU") {
+  for (const CollectiveKind kind :
+       {CollectiveKind::allreduce, CollectiveKind::allgather, CollectiveKind::reducescatter,
+        CollectiveKind::alltoall, CollectiveKind::broadcast, CollectiveKind::sendrecv}) {
+    for (const uint32_t nodes : {32u, 64u}) {
+      const LibraryCall call{.kind = kind, .ranks = 8 * nodes, .nodes = nodes};
+      for (const LibraryRange& range : shipped().table.ranges(call)) {
+        INFO(range.choice->program << " on " << nodes << " nodes of 8");
+        const CompiledWorld world(range.choice->program, range.choice->defines(call));
+        REQUIRE(world.errors() == "");
+        for (const Rank& rank : world.program().ranks) CHECK(rank.blocks <= 132);
+      }
+    }
+  }
+}
+
 }  // namespace mscclc
