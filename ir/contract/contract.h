@@ -63,8 +63,8 @@ struct Contract {
   Shape shape(Side side, uint32_t rank) const;
   /// shape(side, rank).chunks(), without making a shape.
   uint32_t chunk_count(Side side, uint32_t rank) const;
-  /// True if chunks of one number are the same bytes of this side at both ranks: always, but in rows
-  /// of different lengths (alltoallv) and where one of the ranks has no buffer.
+  /// True if chunks of one number are the same bytes of this side at both ranks: always, but in
+  /// rows of different lengths (alltoallv) and where one of the ranks has no buffer.
   bool laid_out_alike(Side side, uint32_t a, uint32_t b) const;
   /// True if the buffer at `rank` holds something: NCCL has no output off the root in `reduce` …
   bool exists(Side side, uint32_t rank) const;
