@@ -69,21 +69,21 @@ struct PacketRows {
   static __device__ uint4 load_part(const uint8_t* from, const Part& part) {
     if constexpr (kUneven) return load_words<kTails>(from, part.bytes);
     if constexpr (Format<F>::kSentinel) {
-      return part.bytes == 16 ? *reinterpret_cast<const uint4*>(from) : uint4{};
+      return part.bytes == 16 ? load_as<uint4>(from) : uint4{};
     }
     uint2 low = {0, 0}, high = {0, 0};
-    if (part.bytes >= 8) low = *reinterpret_cast<const uint2*>(from);
-    if (kLine && part.bytes == 16) high = *reinterpret_cast<const uint2*>(from + 8);
+    if (part.bytes >= 8) low = load_as<uint2>(from);
+    if (kLine && part.bytes == 16) high = load_as<uint2>(from + 8);
     return {low.x, low.y, high.x, high.y};
   }
   static __device__ void store_part(uint8_t* to, const Part& part, const uint4& row) {
     if constexpr (kUneven) return store_words<kTails>(to, part.bytes, row);
     if constexpr (Format<F>::kSentinel) {
-      if (part.bytes == 16) *reinterpret_cast<uint4*>(to) = row;
+      if (part.bytes == 16) store_as(to, row);
       return;
     }
-    if (part.bytes >= 8) *reinterpret_cast<uint2*>(to) = {row.x, row.y};
-    if (kLine && part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
+    if (part.bytes >= 8) store_as(to, uint2{row.x, row.y});
+    if (kLine && part.bytes == 16) store_as(to + 8, uint2{row.z, row.w});
   }
 
   /// Loads the rows that stand in the places that hold packets; true if all have come. All are

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <optional>
 
 #include "executor/block_programs.h"
@@ -30,6 +31,11 @@ using device::WaitFor;
 constexpr uint64_t kPatience = 2'000'000'000;  // nanoseconds
 constexpr uint64_t kMostShift = 128;           // bytes
 constexpr uint64_t kQueueBits = 3;             // 8 requests: so few that blocks wait for room
+#ifdef MSCCLC_ON_HOST
+constexpr uint32_t kThreads = 96;  // of a block, at most: fibers; three warps
+#else
+constexpr uint32_t kThreads = 1024;
+#endif
 
 /// Device memory of one rank.
 struct RankMemory {
@@ -228,7 +234,7 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
   launch = {};
   launch.context = context.data<RankContext>();
   launch.blocks = blocks;
-  launch.threads = program.launch.threads;
+  launch.threads = std::min(program.launch.threads, kThreads);
   launch.dtype = call.dtype;
   launch.reduce = call.reduce;
   launch.accumulate = call.accumulate;
@@ -399,6 +405,14 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
   return s.upload_context(diagnostics) && s.plan_launch(diagnostics);
 }
 
+#ifdef MSCCLC_ON_HOST
+uint64_t CudaRanks::nanoseconds() { return host::Gpu::get().nanoseconds(); }
+#else
+uint64_t CudaRanks::nanoseconds() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+#endif
+
 bool CudaRanks::in_short() const { return !state_->short_launches.empty(); }
 
 bool CudaRanks::has_fast_kernel() const { return cuda::has_fast_kernel(state_->launch); }
@@ -417,6 +431,9 @@ bool CudaRanks::run(Diagnostics& diagnostics) {
   if (state_->launch.blocks == 0) return true;
   State& s = *state_;
   if (!s.proxy) s.start_proxy();
+#ifdef MSCCLC_ON_HOST
+  host::Gpu::get().set_waits_for_host(s.patience == 0);
+#endif
   if (in_short()) return s.run_short(diagnostics) && s.report_faults(diagnostics);
   return succeeded(static_cast<cudaError_t>(launch(s.launch, nullptr)), "launch the interpreter",
                    diagnostics) &&

@@ -60,6 +60,10 @@ class CudaRanks {
   /// Why a block gave up in the last call.
   device::Fault fault(uint32_t rank, uint32_t block) const;
 
+  /// The device's clock, in nanoseconds. Where threads of blocks are fibers, it goes on only when
+  /// nothing can move.
+  static uint64_t nanoseconds();
+
   /// Copies the whole of a buffer of a rank from or to host memory.
   [[nodiscard]] bool write(uint32_t rank, uint32_t buffer, const uint8_t* from,
                            Diagnostics& diagnostics);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "executor/cpu/fiber.h"
-#include "executor/simulator/machine/dice.h"
+#include "executor/cpu/dice.h"
 
 namespace mscclc {
 
