@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "executor/cuda/host/words.h"
 
@@ -77,6 +78,10 @@ bool Gpu::begin_launches() {
   for (Stream* stream : streams_) {
     for (const std::shared_ptr<Launch>& launch : *stream) {
       if (!may_begin(*launch)) continue;
+      if (is_adversarial() && !ready_.empty() && dice_.below(8) != 0) {  // later
+        look_for_launches_ = true;
+        continue;
+      }
       begin(*launch);
       any = true;
     }
@@ -86,6 +91,10 @@ bool Gpu::begin_launches() {
 
 void Gpu::begin(Launch& launch) {
   launch.begun = true;
+  if (launch.shape.blocks == 0) {  // of the host
+    launch.kernel();
+    return end_launch(launch);
+  }
   launch.live_blocks = launch.shape.blocks;
   for (uint32_t b = 0; b < launch.shape.blocks; ++b) {
     Block& block = launch.blocks.emplace_back();
@@ -213,14 +222,31 @@ void Gpu::complete_meetings(Block& block) {
     uint32_t ballot = 0;
     if (thread.state != Thread::State::at_warp) continue;
     const uint32_t mask = thread.mask;
-    if (!warp_is_here(block.threads, first, mask, ballot)) continue;
-    for (uint32_t other = lane; other < kWarp && first + other < block.threads.size(); ++other) {
-      Thread& met = block.threads[first + other];
-      if (met.state != Thread::State::at_warp || met.mask != mask) continue;
-      met.ballot = ballot;
-      make_ready(met);
+    if (warp_is_here(block.threads, first, mask, ballot)) {
+      complete_warp(block, first, mask, ballot);
     }
   }
+}
+
+void Gpu::complete_warp(Block& block, uint32_t first, uint32_t mask, uint32_t ballot) {
+  Thread* const self = now_;
+  together_ = ++groups_;
+  for (uint32_t lane = 0; lane < kWarp && first + lane < block.threads.size(); ++lane) {
+    Thread& met = block.threads[first + lane];
+    if (met.state != Thread::State::at_warp || met.mask != mask) continue;
+    now_ = &met;
+    if (met.access) std::exchange(met.access, {})();
+    met.ballot = ballot;
+    make_ready(met);
+  }
+  now_ = self;
+  together_ = 0;
+}
+
+void Gpu::access_together(uint32_t mask, std::function<void()> access) {
+  step();
+  now_->access = std::move(access);
+  meet_warp(mask, 0);
 }
 
 void Gpu::let_next_begin() {
@@ -249,15 +275,15 @@ void* Gpu::shared(const void* key, uint64_t bytes) {
 // Stores.
 
 void Gpu::store(void* to, const void* from, uint32_t bytes) {
-  step();
+  if (together_ == 0) step();
   note_change();
   if (!is_adversarial()) {
     std::memcpy(to, from, bytes);
     return;
   }
   LateStores& late = now_->block->late;
-  late.add(now_->index, to, from, bytes);
-  if (late.count() > kMostLate) late.do_any(dice_);
+  late.add(now_->index, to, from, bytes, together_);
+  if (late.count() > kMostLate && together_ == 0) late.do_any(dice_);
 }
 
 void Gpu::settle(const void* at, uint32_t bytes) {
