@@ -520,7 +520,7 @@ _ROWS = {
         "tools/report",
         "tools/run",
     ],
-    "tools": ["ir", "tools/base", "tools/commands"],
+    "tools": ["ir", "runtime/base/environment", "tools/base", "tools/commands"],
     "tools/bench/base": ["ir", "tools/base"],
     "tools/bench/results": ["ir"],
     "tools/bench/report": ["tools/base", "tools/bench/base", "tools/bench/results"],

@@ -1,6 +1,7 @@
 #include "passes/prove/run/run.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace mscclc::proof {
 namespace {
@@ -55,6 +56,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       left_(system.ranks(), 0),
       caller_(system.ranks()),
       nodes_read_(system.ranks()),
+      pieces_read_(system.ranks()),
       steps_(groups.groups().size()),
       begun_(groups.loops(), 0),
       in_step_(options_.in_step),
@@ -148,6 +150,11 @@ void Run::enter_call(uint32_t rank) {
 void Run::leave_call(uint32_t rank) {
   Row& caller = caller_[rank];
   std::vector<ReadValue> reads;
+  Pieces pieces = std::exchange(pieces_read_[rank], {});
+  if (!pieces.told.empty()) {  // one block stands for the rank: after its last meeting it knows
+    std::vector<News>& gains = blocks_[system_.block_process(rank, first_block(rank))].gains;
+    std::ranges::move(pieces.told, std::back_inserter(gains));
+  }
   for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
     const uint32_t process = system_.block_process(rank, b);
     Block& block = blocks_[process];

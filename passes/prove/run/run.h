@@ -115,6 +115,12 @@ class Run {
     uint32_t loop = kNone;     ///< of LoopGroups: the one of which it does a round
     bool done = false;         ///< with this call
   };
+  /// What the blocks of a rank have read in this call piece by piece, by store of packets, and what
+  /// those stores tell of which all has been read.
+  struct Pieces {
+    std::map<std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, uint32_t>, Covering> of_store;
+    std::vector<News> told;
+  };
   /// How far the loops of a group are, in rounds of all calls.
   struct Step {
     uint32_t opened = 0;         ///< that they may have begun
@@ -229,6 +235,8 @@ class Run {
   bool await_packets(uint32_t process, const Op& op);
   bool arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const;
   void take_packets(Block& block, uint64_t chunk, const Extent& extent);
+  void hear(std::vector<News>& gains, const Record& record, const News& news) const;
+  void note_piece(uint32_t rank, uint64_t chunk, const Record& record, const Extent& piece);
   void empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& load);
   void stand_for_the_first(uint64_t chunk, Record& access);
   void take_values(const Event& event, uint64_t chunk, const Record& access);
@@ -330,6 +338,7 @@ class Run {
   std::vector<Row> caller_;             ///< by rank: what its caller knows
   PagePool pages_;                      ///< of these rows, in which ranks know mostly the same
   std::vector<Provenance> nodes_read_;  ///< by rank: packets read in earlier calls
+  std::vector<Pieces> pieces_read_;     ///< by rank
   std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
   std::vector<uint32_t> ready_;
   std::vector<Step> steps_;      ///< by group of loops

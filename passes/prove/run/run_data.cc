@@ -82,16 +82,34 @@ void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
     } else {
       continue;
     }
-    if (!told_.back().extent.sure) continue;
-    // What a port has delivered it has read, and what was posted before that, too.
-    const uint32_t from = record.event.process;
-    if (system_.processes()[from].kind == ProcessKind::port_writer) {
-      block.gains.push_back({.port = from - 1, .port_done = record.event.time});
-    }
-    if (block.gains.empty() || !same(block.gains.back(), packets.news)) {
-      block.gains.push_back(packets.news);
+    if (told_.back().extent.sure) {
+      hear(block.gains, record, packets.news);
+    } else if (record.extent.sure && record.event.call == calls_[block.rank] &&
+               record.extent.covers(extent)) {
+      note_piece(block.rank, chunk, record, extent);
     }
   }
+}
+
+/// What the arrival of packets adds to what is known.
+void Run::hear(std::vector<News>& gains, const Record& record, const News& news) const {
+  // What a port has delivered it has read, and what was posted before that, too.
+  const uint32_t from = record.event.process;
+  if (system_.processes()[from].kind == ProcessKind::port_writer) {
+    gains.push_back({.port = from - 1, .port_done = record.event.time});
+  }
+  if (gains.empty() || !same(gains.back(), news)) gains.push_back(news);
+}
+
+/// Blocks of a rank read a store of packets piece by piece. Some piece has a unit, though it is not
+/// known which: when all of them have been read, the end of the call tells what the packets tell
+/// (lemma O2).
+void Run::note_piece(uint32_t rank, uint64_t chunk, const Record& record, const Extent& piece) {
+  Pieces& pieces = pieces_read_[rank];
+  const std::tuple store(chunk, record.event.process, record.event.time, record.extent.way,
+                         record.extent.piece);
+  Covering& covering = pieces.of_store.try_emplace(store, cuts_, record.extent).first->second;
+  if (covering.add(piece)) hear(pieces.told, record, history_.packets(record).news);
 }
 
 /// Plain values of this call, too, depend on what they were made of. A thread that has stored one
