@@ -403,6 +403,8 @@ TEST_CASE("special: NVRTC is given all headers that the source includes") {
     ++included;
   }
   CHECK(included > 0);
+  // Twins of the accesses, for device code on the host, are no part of it.
+  CHECK(kernel_header().find("namespace mscclc::cuda::host") == std::string_view::npos);
   CHECK(standard_header().find("#include") == std::string_view::npos);
 }
 

@@ -1,7 +1,7 @@
 """Device code (.cu) compiled for the host, where threads of blocks are fibers."""
 
 # What code says that is written for nvcc; memory that is read in words of several sizes.
-_COPTS = [
+HOST_DEVICE_COPTS = [
     "-include",
     "executor/cuda/host/words.h",
     "-Iexecutor/cuda/host/include",
@@ -42,7 +42,7 @@ def host_device_library(name, srcs = [], cu_srcs = [], hdrs = [], deps = [], **k
         srcs = srcs + generated,
         hdrs = hdrs,
         textual_hdrs = cu_srcs,
-        copts = _COPTS,
+        copts = HOST_DEVICE_COPTS,
         deps = deps + ["//executor/cuda/host"],
         **kwargs
     )
