@@ -36,6 +36,7 @@ void Gpu::set_seed(uint64_t seed) {
   seed_ = seed;
   dice_ = Dice(seed);
   by_priority_ = seed != 0 && dice_.below(2) == 0;
+  most_at_once_ = 0;
   lazy_services_ = seed != 0 && dice_.below(2) == 0;
 }
 
@@ -86,6 +87,9 @@ bool Gpu::begin_launches() {
 
 void Gpu::begin(Launch& launch) {
   launch.begun = true;
+  uint32_t at_once = 0;
+  for (const Launch* l = &launch; l != nullptr && !l->ended; l = l->ahead.get()) ++at_once;
+  most_at_once_ = std::max(most_at_once_, at_once);
   launch.live_blocks = launch.shape.blocks;
   for (uint32_t b = 0; b < launch.shape.blocks; ++b) {
     Block& block = launch.blocks.emplace_back();

@@ -100,6 +100,8 @@ class Gpu {
   /// Runs all launches to their end. False: threads wait for what never comes, and none gives up.
   /// The launches are then over all the same.
   bool run();
+  /// Launches of one stream that have run beside one another since set_seed(), at most.
+  uint32_t most_at_once() const { return most_at_once_; }
 
   // For the thread that runs.
 
@@ -159,6 +161,7 @@ class Gpu {
   Thread* now_ = nullptr;
   uint64_t changes_ = 1, clock_ = 1;
   uint32_t live_launches_ = 0;  ///< that have not ended
+  uint32_t most_at_once_ = 0;
   bool look_for_launches_ = false, waits_for_host_ = false;
 };
 

@@ -420,6 +420,8 @@ bool CudaRanks::State::report_faults(Diagnostics& d) const {
 CudaRanks::CudaRanks(const Program& program) : state_(std::make_unique<State>(program)) {}
 CudaRanks::~CudaRanks() = default;
 
+const Program& CudaRanks::program() const { return state_->program; }
+
 bool CudaRanks::available() {
   int devices = 0;
   return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;

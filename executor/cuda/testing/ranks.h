@@ -27,6 +27,7 @@ class CudaRanks {
   CudaRanks(const CudaRanks&) = delete;
   CudaRanks& operator=(const CudaRanks&) = delete;
 
+  const Program& program() const;
   /// True if this machine has a GPU that the kernel can run on.
   static bool available();
 

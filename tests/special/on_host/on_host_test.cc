@@ -19,7 +19,7 @@ using cuda::SameBits;
 using device::LaunchPlan;
 using Options = CudaRanks::Options;
 
-constexpr uint32_t kThreads = 64;  // of a block: two warps
+constexpr uint32_t kThreads = 64;  // of a block, at most: fibers; two warps
 
 const KernelTable& table() {
   static const KernelTable made = [] {
@@ -148,11 +148,11 @@ TEST_CASE("kernels of plans give the simulator's bits") {
   check_plans({}, 0, 1, [](size_t) { return true; });
 }
 
-TEST_CASE("kernels of plans give the simulator's bits, whatever runs first") {
+TEST_CASE("kernels of plans give the simulator's bits whatever runs first") {
   check_plans({}, 1, 1, [](size_t) { return true; });
 }
 
-TEST_CASE("kernels of plans, called early") {
+TEST_CASE("kernels of plans called early") {
   check_plans({.calls = 3, .early = true, .frees_next = 2}, 0, 2, [](size_t) { return true; });
 }
 
