@@ -581,6 +581,7 @@ _ROWS = {
     "tests/api": _ALL,
     "tests/bench": _ALL,
     "tests/collectives": _ALL,
+    "tests/engines": _ALL,
     "tests/explore": _ALL,
     "tests/fuzz": _ALL,
     "tests/growth": _ALL,

@@ -52,6 +52,11 @@ __device__ inline void load_packet_if(bool there, const uint8_t* at, uint4& row)
       : "l"(at), "r"(static_cast<uint32_t>(there))
       : "memory");
 }
+/// The same for lines: the loads of the threads `warp` of a warp, which have just met, are one
+/// instruction, as LL128 relies on.
+__device__ inline void load_line_if(uint32_t, bool there, const uint8_t* at, uint4& row) {
+  load_packet_if(there, at, row);
+}
 __device__ inline void store_packet(uint8_t* at, const uint4& row) {
   asm volatile(
       "{ .reg .b64 low, high;\n"
@@ -59,6 +64,13 @@ __device__ inline void store_packet(uint8_t* at, const uint4& row) {
       "st.volatile.global.v2.u64 [%0], {low, high}; }" ::"l"(at),
       "r"(row.x), "r"(row.y), "r"(row.z), "r"(row.w)
       : "memory");
+}
+
+/// The same for lines: the stores of the threads `warp` of a warp, which meet here, are one
+/// instruction, as LL128 relies on.
+__device__ inline void store_line(uint32_t warp, uint8_t* at, const uint4& row) {
+  __syncwarp(warp);
+  store_packet(at, row);
 }
 
 // Signals. A release publishes what the thread saw before it, which after a block barrier is all

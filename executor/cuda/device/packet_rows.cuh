@@ -95,7 +95,11 @@ struct PacketRows {
     if constexpr (kLine) __syncwarp(part.warp);  // a line's loads are one instruction
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
-      load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
+      if constexpr (kLine) {
+        load_line_if(part.warp, from.holds_packets(j), from.at[j], rows[j]);
+      } else {
+        load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
+      }
     }
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
@@ -143,7 +147,7 @@ struct PacketRows {
         row.z = static_cast<uint32_t>(stamp.flag64);
         row.w = static_cast<uint32_t>(stamp.flag64 >> 32);
       }
-      __syncwarp(part.warp);  // a line's stores are one instruction
+      return store_line(part.warp, slot, row);
     }
     if constexpr (Format<F>::kStore == 8) {
       store_volatile8(slot, uint64_t{row.y} << 32 | row.x);
@@ -168,19 +172,21 @@ struct PacketRows {
     }
   }
 
-  /// Writes a row to the first `n` of the places.
+  /// Writes a row to the first `n` of the places. `from`: where it lies if it is only moved; a step
+  /// of packets may hold a copy, in place onto itself, which is no access (ir/ops/parts.h).
   static __device__ void write(const Stamp& stamp, const Places& to, uint32_t n, const Part& part,
-                               const uint4& row) {
+                               const uint4& row, const uint8_t* from = nullptr) {
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
-      if (j < n) write_one(stamp, to, j, part, row);
+      if (j < n) write_one(stamp, to, j, part, row, from);
     }
   }
   static __device__ void write_one(const Stamp& stamp, const Places& to, uint32_t j,
-                                   const Part& part, const uint4& row) {
+                                   const Part& part, const uint4& row,
+                                   const uint8_t* from = nullptr) {
     if (to.holds_packets(j)) {
       put(stamp, to.at[j], part, row);
-    } else {
+    } else if (to.at[j] != from) {
       store_part(to.at[j], part, row);
     }
   }

@@ -59,6 +59,15 @@ inline void load_packet_if(bool there, const uint8_t* at, uint4& row) {
   if (there) row = load_as<uint4>(at);
 }
 inline void store_packet(uint8_t* at, const uint4& row) { store_as(at, row); }
+inline void load_line_if(uint32_t warp, bool there, const uint8_t* at, uint4& row) {
+  host::Gpu::get().access_together(warp, [&] {
+    if (there) row = *reinterpret_cast<const uint4*>(at);
+  });
+}
+inline void store_line(uint32_t warp, uint8_t* at, const uint4& row) {
+  host::Gpu& gpu = host::Gpu::get();
+  gpu.access_together(warp, [&] { gpu.store(at, &row, sizeof row); });
+}
 
 inline void add_release(uint64_t* count) {
   host::Gpu::get().publish();

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "executor/cuda/host/words.h"
 
@@ -18,6 +19,7 @@ constexpr uint64_t kPause = 50'000'000;  // nanoseconds that pass when nothing c
 constexpr uint32_t kMostPauses = 1000;   // in a row; then it hangs
 constexpr size_t kMostLate = 64;         // stores of a block that are late at once
 constexpr uint32_t kWarp = 32;
+constexpr uint32_t kMostCompared = 64;  // threads, for the one to run next
 
 std::unique_ptr<uint8_t[]> poisoned(uint64_t bytes) {
   std::unique_ptr<uint8_t[]> made(new uint8_t[bytes]);
@@ -78,6 +80,10 @@ bool Gpu::begin_launches() {
   for (Stream* stream : streams_) {
     for (const std::shared_ptr<Launch>& launch : *stream) {
       if (!may_begin(*launch)) continue;
+      if (is_adversarial() && !ready_.empty() && dice_.below(8) != 0) {  // later
+        look_for_launches_ = true;
+        continue;
+      }
       begin(*launch);
       any = true;
     }
@@ -90,6 +96,10 @@ void Gpu::begin(Launch& launch) {
   uint32_t at_once = 0;
   for (const Launch* l = &launch; l != nullptr && !l->ended; l = l->ahead.get()) ++at_once;
   most_at_once_ = std::max(most_at_once_, at_once);
+  if (launch.shape.blocks == 0) {  // of the host
+    launch.kernel();
+    return end_launch(launch);
+  }
   launch.live_blocks = launch.shape.blocks;
   for (uint32_t b = 0; b < launch.shape.blocks; ++b) {
     Block& block = launch.blocks.emplace_back();
@@ -217,14 +227,31 @@ void Gpu::complete_meetings(Block& block) {
     uint32_t ballot = 0;
     if (thread.state != Thread::State::at_warp) continue;
     const uint32_t mask = thread.mask;
-    if (!warp_is_here(block.threads, first, mask, ballot)) continue;
-    for (uint32_t other = lane; other < kWarp && first + other < block.threads.size(); ++other) {
-      Thread& met = block.threads[first + other];
-      if (met.state != Thread::State::at_warp || met.mask != mask) continue;
-      met.ballot = ballot;
-      make_ready(met);
+    if (warp_is_here(block.threads, first, mask, ballot)) {
+      complete_warp(block, first, mask, ballot);
     }
   }
+}
+
+void Gpu::complete_warp(Block& block, uint32_t first, uint32_t mask, uint32_t ballot) {
+  Thread* const self = now_;
+  together_ = ++groups_;
+  for (uint32_t lane = 0; lane < kWarp && first + lane < block.threads.size(); ++lane) {
+    Thread& met = block.threads[first + lane];
+    if (met.state != Thread::State::at_warp || met.mask != mask) continue;
+    now_ = &met;
+    if (met.access) std::exchange(met.access, {})();
+    met.ballot = ballot;
+    make_ready(met);
+  }
+  now_ = self;
+  together_ = 0;
+}
+
+void Gpu::access_together(uint32_t mask, std::function<void()> access) {
+  step();
+  now_->access = std::move(access);
+  meet_warp(mask, 0);
 }
 
 void Gpu::let_next_begin() {
@@ -253,15 +280,15 @@ void* Gpu::shared(const void* key, uint64_t bytes) {
 // Stores.
 
 void Gpu::store(void* to, const void* from, uint32_t bytes) {
-  step();
+  if (together_ == 0) step();
   note_change();
   if (!is_adversarial()) {
     std::memcpy(to, from, bytes);
     return;
   }
   LateStores& late = now_->block->late;
-  late.add(now_->index, to, from, bytes);
-  if (late.count() > kMostLate) late.do_any(dice_);
+  late.add(now_->index, to, from, bytes, together_);
+  if (late.count() > kMostLate && together_ == 0) late.do_any(dice_);
 }
 
 void Gpu::settle(const void* at, uint32_t bytes) {
@@ -292,6 +319,15 @@ bool Gpu::wake_pollers(bool all) {
   return ready_.size() != before;
 }
 
+/// Lets some thread poll again.
+void Gpu::wake_one() {
+  if (polling_.empty()) return;
+  Thread*& chosen = polling_[dice_.below(static_cast<uint32_t>(polling_.size()))];
+  make_ready(*chosen);
+  chosen = polling_.back();
+  polling_.pop_back();
+}
+
 /// True if a store that was late has been done.
 bool Gpu::store_late() {
   for (Stream* stream : streams_) {
@@ -309,7 +345,11 @@ bool Gpu::store_late() {
 Thread& Gpu::pick() {
   size_t chosen = 0;
   if (by_priority_ && dice_.below(64) != 0) {
-    for (size_t i = 1; i < ready_.size(); ++i) {
+    // The first of some: there may be thousands.
+    const auto count = static_cast<uint32_t>(ready_.size());
+    const uint32_t begin = count > kMostCompared ? dice_.below(count - kMostCompared) : 0;
+    chosen = begin;
+    for (size_t i = begin; i < count && i < begin + kMostCompared; ++i) {
       if (ready_[i]->priority > ready_[chosen]->priority) chosen = i;
     }
     if (dice_.below(16) == 0) ready_[chosen]->priority = dice_.next();
@@ -335,7 +375,7 @@ void Gpu::resume(Thread& thread) {
 
 /// Does something; false: nothing can move.
 bool Gpu::move() {
-  if (is_adversarial() && dice_.below(8) == 0) wake_pollers(false);
+  if (is_adversarial() && dice_.below(8) == 0) wake_one();
   if (is_adversarial() && !lazy_services_ && dice_.below(16) == 0 && serve()) return true;
   if (is_adversarial() && dice_.below(32) == 0 && store_late()) return true;
   if (!ready_.empty()) {

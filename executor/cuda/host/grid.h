@@ -41,6 +41,7 @@ struct Thread {
   uint32_t mask = 0, vote = 0, ballot = 0;  ///< of its meeting with others of its warp
   uint64_t seen = 0;                        ///< Gpu::changes() when it last polled in vain
   uint64_t priority = 0;
+  std::function<void()> access;  ///< that it makes with others of its warp
   Fiber* fiber = nullptr;
   std::vector<AsyncCopy> copies;
 };
@@ -96,6 +97,7 @@ class Gpu {
   uint32_t add_service(Service service);
   void remove_service(uint32_t id);
 
+  /// A kernel; without blocks a function of the host, which comes after the launches ahead.
   void launch(Stream& stream, const Shape& shape, std::function<void()> kernel);
   /// Runs all launches to their end. False: threads wait for what never comes, and none gives up.
   /// The launches are then over all the same.
@@ -117,6 +119,9 @@ class Gpu {
   void note_change() { ++changes_; }
   void meet_block();
   uint32_t meet_warp(uint32_t mask, uint32_t vote);
+  /// The threads of a warp that `mask` names make their accesses as one instruction: nothing comes
+  /// between them, and stores are seen together.
+  void access_together(uint32_t mask, std::function<void()> access);
   [[noreturn]] void end_thread();
   void let_next_begin();
   void await_launch_ahead();
@@ -136,6 +141,7 @@ class Gpu {
   void suspend(Thread::State state);
   void end();
   void complete_meetings(Block& block);
+  void complete_warp(Block& block, uint32_t first, uint32_t mask, uint32_t ballot);
   void make_ready(Thread& thread);
   bool begin_launches();
   bool may_begin(const Launch& launch) const;
@@ -144,6 +150,7 @@ class Gpu {
   bool move();
   bool serve();
   bool wake_pollers(bool all);
+  void wake_one();
   bool store_late();
   Thread& pick();
   void resume(Thread& thread);
@@ -160,6 +167,8 @@ class Gpu {
   std::vector<Thread*> polling_;
   Thread* now_ = nullptr;
   uint64_t changes_ = 1, clock_ = 1;
+  uint32_t together_ = 0;  ///< not 0: stores are of this group
+  uint32_t groups_ = 0;
   uint32_t live_launches_ = 0;  ///< that have not ended
   uint32_t most_at_once_ = 0;
   bool look_for_launches_ = false, waits_for_host_ = false;

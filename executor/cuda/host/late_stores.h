@@ -14,8 +14,8 @@ class LateStores {
  public:
   static constexpr uint32_t kMostBytes = 16;
 
-  /// A thread of the block stores up to kMostBytes.
-  void add(uint32_t thread, void* to, const void* from, uint32_t bytes);
+  /// A thread of the block stores up to kMostBytes. Stores of one group, not 0, are done together.
+  void add(uint32_t thread, void* to, const void* from, uint32_t bytes, uint32_t group);
   /// The threads of the block have met: each knows of the stores of all.
   void meet() { ++meetings_; }
   /// Does the stores that a thread knows of; with bytes, those that touch them.
@@ -29,7 +29,7 @@ class LateStores {
  private:
   struct Store {
     uint32_t thread;
-    uint32_t bytes;
+    uint32_t bytes, group;
     uint64_t meeting;
     uint8_t* to;
     uint8_t data[kMostBytes];
@@ -44,7 +44,8 @@ class LateStores {
   template <class Pick>
   void do_if(Pick pick);
 
-  std::vector<Store> list_;  ///< in the order of making
+  std::vector<Store> list_;       ///< in the order of making
+  std::vector<uint32_t> groups_;  ///< that do_if() does; here to be allocated once
   uint64_t meetings_ = 0;
 };
 

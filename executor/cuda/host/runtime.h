@@ -125,6 +125,12 @@ inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return idle ? cudaSuccess : cudaDeviceSynchronize();
 }
 
+inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void*), void* data) {
+  mscclc::cuda::host::Gpu::get().launch(stream == nullptr ? default_stream() : *stream, {},
+                                        [=] { function(data); });
+  return cudaSuccess;
+}
+
 /// As on the newest device.
 template <class Function>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Function*) {

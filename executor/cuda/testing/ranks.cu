@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "executor/block_programs.h"
 #include "executor/cuda/kernel.h"
@@ -10,6 +11,7 @@
 #include "executor/cuda/testing/ranks_apart.h"
 #include "executor/cuda/testing/ranks_multicast.h"
 #include "executor/cuda/testing/ranks_proxy.h"
+#include "executor/early_launch.h"
 #include "executor/interpreter/packets.h"
 #include "ir/report/op_error.h"
 
@@ -88,6 +90,8 @@ struct CudaRanks::State {
   bool plan_launch(Diagnostics& d);
   bool plan_call(uint32_t in_call, Diagnostics& d);
   bool plan_apart(uint32_t in_call);
+  bool run_together(Diagnostics& d) const;
+  void mark_early();
   bool fits(Diagnostics& d) const;
   void start_proxy();
   Fault fault(uint32_t rank, uint32_t block) const;
@@ -96,6 +100,7 @@ struct CudaRanks::State {
 
   const Program& program;
   DeviceProgram device;
+  bool marked_early = false;
   Call call;
   Options options;
   std::vector<RankMemory> ranks;
@@ -295,7 +300,7 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
   launch = {};
   launch.context = context.data<RankContext>();
   launch.blocks = blocks;
-  launch.threads = std::min(program.launch.threads, kThreads);
+  launch.threads = std::min({program.launch.threads, options.threads, kThreads});
   launch.dtype = call.dtype;
   launch.reduce = call.reduce;
   launch.accumulate = call.accumulate;
@@ -304,6 +309,7 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
   launch.early = options.early;
   launch.frees_next = (options.frees_next >> in_call & 1) != 0;
   if (!pack_programs(in_call, d)) return false;
+  if (options.generic) launch.uses = device::kUsesAll;
   if ((options.in_short || options.apart) && !plan_apart(in_call)) apart.clear();
   return true;
 }
@@ -362,6 +368,12 @@ bool CudaRanks::State::pack_programs(uint32_t in_call, Diagnostics& d) {
   if (!programs[in_call].upload(bytes, d)) return false;
   launch.programs = programs[in_call].data();
   return true;
+}
+
+/// Marks after which ops the next call may begin.
+void CudaRanks::State::mark_early() {
+  if (std::exchange(marked_early, true)) return;
+  for (uint32_t r = 0; r < ranks.size(); ++r) mark_early_launch(program, r, device.ranks[r]);
 }
 
 // Blocks that wait for one another must all run at once.
@@ -439,6 +451,7 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
   s.call = call;
   s.options = options;
   s.proxy.reset();
+  if (options.early) s.mark_early();
   if (!s.abort.allocate(sizeof(uint32_t), diagnostics)) return false;
   if (!patch(s.device, s.program, call, diagnostics)) return false;
   const Chunking chunking(s.program.contract, call.part_bytes, s.program.launch.align);
@@ -479,20 +492,29 @@ device::Fault CudaRanks::fault(uint32_t rank, uint32_t block) const {
   return state_->fault(rank, block);
 }
 
-bool CudaRanks::run(Diagnostics& diagnostics) {
-  if (state_->launch.blocks == 0) return true;
+/// Without launches of their own, all ranks in one.
+bool CudaRanks::State::run_together(Diagnostics& d) const {
+  return succeeded(static_cast<cudaError_t>(cuda::launch(launch, nullptr)),
+                   "launch the interpreter", d) &&
+         succeeded(cudaStreamSynchronize(nullptr), "run the interpreter", d);
+}
+
+bool CudaRanks::run_calls(uint32_t calls, const Hook& before, const Hook& after,
+                          Diagnostics& diagnostics) {
   State& s = *state_;
   if (!s.proxy) s.start_proxy();
 #ifdef MSCCLC_ON_HOST
   host::Gpu::get().set_waits_for_host(s.patience == 0);
 #endif
-  const bool ran = !s.apart.empty() ? s.apart.run(s.options.silent, diagnostics)
-                                    : succeeded(static_cast<cudaError_t>(launch(s.launch, nullptr)),
-                                                "launch the interpreter", diagnostics) &&
-                                          succeeded(cudaStreamSynchronize(nullptr),
-                                                    "run the interpreter", diagnostics);
-  return ran && succeeded(s.proxy->error(), "serve the ports", diagnostics) &&
-         s.report_faults(diagnostics);
+  const bool ran = s.apart.empty()
+                       ? s.run_together(diagnostics)
+                       : s.apart.run(calls, s.options.silent, before, after, diagnostics);
+  const bool served = succeeded(s.proxy->error(), "serve the ports", diagnostics);
+  return s.report_faults(diagnostics) && ran && served;
+}
+
+bool CudaRanks::run(Diagnostics& diagnostics) {
+  return state_->launch.blocks == 0 || run_calls(1, {}, {}, diagnostics);
 }
 
 bool CudaRanks::write(uint32_t rank, uint32_t buffer, const uint8_t* from, Diagnostics& diagnostics,

@@ -50,12 +50,16 @@ class CudaRanks {
     uint32_t offset = 0;
     /// Programs travel in the parameters of the launch if they are short enough.
     bool carried = true;
-    /// Each rank has a launch of its own, by short programs, if all of them have one.
-    bool in_short = false;
-    /// Each rank has a launch of its own, by whatever kernel.
+    /// Each rank has a launch of its own.
     bool apart = false;
+    /// The same by short programs, for ranks that have one; without `apart` only if all have.
+    bool in_short = false;
     /// A rank that is not launched, where each has a launch of its own.
     uint32_t silent = kNone;
+    /// By the kernel that runs all plans.
+    bool generic = false;
+    /// Threads of a block, at most.
+    uint32_t threads = 1024;
     /// Calls that a run queues, on caller's buffers of their own. REQUIRES: one, or `apart`.
     uint32_t calls = 1;
     /// The input of each call but the first is the output of the one before it. REQUIRES: all ranks
@@ -75,13 +79,19 @@ class CudaRanks {
   /// True if a specialised kernel exists for calls like the prepared one; otherwise the generic one
   /// runs.
   bool has_fast_kernel() const;
-  /// True if the prepared call has short programs, and runs them.
+  /// True if all ranks of the prepared call have short programs, and run them.
   bool in_short() const;
   /// True if the prepared call has operands with an address at a switch.
   bool has_multicast() const;
   /// Runs one call, or Options::calls, and waits for the end. Waits that were given up are reported
   /// and give false; prepare() makes it usable again.
   [[nodiscard]] bool run(Diagnostics& diagnostics);
+  /// The same for several calls in a row, between which ranks do not wait for each other; on the
+  /// stream of each rank `before(rank, call)` and `after(rank, call)` come with each call.
+  /// REQUIRES: Options::apart.
+  using Hook = std::function<void(uint32_t rank, uint32_t call)>;
+  [[nodiscard]] bool run_calls(uint32_t calls, const Hook& before, const Hook& after,
+                               Diagnostics& diagnostics);
   /// Nanoseconds after which a wait is given up; 2 s unless set, before prepare(); 0: never.
   void set_patience(uint64_t nanoseconds);
   /// Makes all waits of the present call give up, and of those that follow. From any thread.

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <map>
+#include <deque>
 
 #include "executor/cuda/kernel.h"
 #include "executor/cuda/testing/memory.h"
@@ -30,24 +30,55 @@ bool RanksApart::all_short() const {
          std::ranges::all_of(launches_, [](const Launch& l) { return l.in_short != nullptr; });
 }
 
-bool RanksApart::run(uint32_t silent, Diagnostics& d) const {
-  std::vector<const Launch*> in_order;
-  for (const Launch& launch : launches_) in_order.push_back(&launch);
-  std::ranges::stable_sort(in_order, {}, &Launch::in_call);
-  std::map<uint32_t, cudaStream_t> streams;
+std::map<uint32_t, std::vector<const RanksApart::Launch*>> RanksApart::by_rank() const {
+  std::map<uint32_t, std::vector<const Launch*>> all;
+  for (const Launch& launch : launches_) all[launch.rank].push_back(&launch);
+  for (auto& [rank, own] : all) std::ranges::stable_sort(own, {}, &Launch::in_call);
+  return all;
+}
+
+namespace {
+
+struct HookCall {
+  const RanksApart::Hook* hook;
+  uint32_t rank, i;
+  static void run(void* self) {
+    const auto* own = static_cast<HookCall*>(self);
+    (*own->hook)(own->rank, own->i);
+  }
+};
+
+}  // namespace
+
+bool RanksApart::run(uint32_t times, uint32_t silent, const Hook& before, const Hook& after,
+                     Diagnostics& d) const {
+  std::vector<cudaStream_t> streams;
+  std::deque<HookCall> hooks;
   bool good = true;
-  for (const Launch* launch : in_order) {
-    if (!good || launch->rank == silent || launch->plan.blocks == 0) continue;
-    const auto [stream, fresh] = streams.emplace(launch->rank, nullptr);
-    good = !fresh || succeeded(cudaStreamCreateWithFlags(&stream->second, cudaStreamNonBlocking),
-                               "make a stream", d);
-    if (!good) continue;
-    const int error = launch->start ? launch->start(launch->plan, stream->second)
-                                    : cuda::launch(launch->plan, stream->second);
-    good = succeeded(static_cast<cudaError_t>(error), "launch a rank", d);
+  const auto ask = [&](const Hook& hook, uint32_t rank, uint32_t i) {
+    if (!hook || !good) return;
+    hooks.push_back({&hook, rank, i});
+    good = succeeded(cudaLaunchHostFunc(streams.back(), HookCall::run, &hooks.back()),
+                     "call the host", d);
+  };
+  for (const auto& [rank, own] : by_rank()) {
+    if (!good || rank == silent) continue;
+    streams.push_back(nullptr);
+    good = succeeded(cudaStreamCreateWithFlags(&streams.back(), cudaStreamNonBlocking),
+                     "make a stream", d);
+    for (uint32_t i = 0; good && i < times; ++i) {
+      ask(before, rank, i);
+      for (const Launch* launch : own) {
+        if (!good || launch->plan.blocks == 0) continue;
+        const int error = launch->start ? launch->start(launch->plan, streams.back())
+                                        : cuda::launch(launch->plan, streams.back());
+        good = succeeded(static_cast<cudaError_t>(error), "launch a rank", d);
+      }
+      ask(after, rank, i);
+    }
   }
   good = succeeded(cudaDeviceSynchronize(), "run the ranks", d) && good;
-  for (const auto& [rank, stream] : streams) {
+  for (const cudaStream_t stream : streams) {
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
   return good;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -28,8 +29,12 @@ class RanksApart {
                                const uint8_t* programs);
   /// Have all ranks short programs?
   bool all_short() const;
-  /// Starts all launches but those of rank `silent`, and waits for their end.
-  [[nodiscard]] bool run(uint32_t silent, Diagnostics& diagnostics) const;
+  /// Starts all launches but those of rank `silent`, `times` in a row, and waits for their end. On
+  /// the stream of each rank before(rank, i) and after(rank, i) come with each time, if they are
+  /// functions.
+  using Hook = std::function<void(uint32_t rank, uint32_t i)>;
+  [[nodiscard]] bool run(uint32_t times, uint32_t silent, const Hook& before, const Hook& after,
+                         Diagnostics& diagnostics) const;
 
  private:
   struct Launch {
@@ -38,6 +43,9 @@ class RanksApart {
     std::unique_ptr<device::ShortProgram> in_short;
     Start start;
   };
+  /// Those of each rank, in order.
+  std::map<uint32_t, std::vector<const Launch*>> by_rank() const;
+
   std::vector<Launch> launches_;
 };
 

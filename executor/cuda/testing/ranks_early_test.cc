@@ -64,8 +64,8 @@ void check_early(const std::string& name, Program program, const Engine& engine,
     for (const bool chained : {false, true}) {
       if (chained && !both.can_chain()) continue;
       const Options options{.carried = seed % 2 == 0,
-                            .in_short = engine.in_short,
                             .apart = true,
+                            .in_short = engine.in_short,
                             .calls = calls,
                             .chained = chained,
                             .early = true,
@@ -131,7 +131,7 @@ TEST_CASE("calls really run beside one another") {
   for (const bool early : {false, true}) {
     for (const bool in_short : {false, true}) {
       CudaRanks ranks(t.program);
-      prepare_one_shot(ranks, {.in_short = in_short, .apart = true, .calls = 4, .early = early});
+      prepare_one_shot(ranks, {.apart = true, .in_short = in_short, .calls = 4, .early = early});
       Diagnostics diagnostics;
       gpu().set_seed(1);
       CHECK(ranks.run(diagnostics));
@@ -150,8 +150,8 @@ TEST_CASE("queued calls behind one that hangs give up, and leave its report") {
         for (uint64_t seed = 0; seed < 8; ++seed) {
           CAPTURE(format.name, in_short, frees_next, seed);
           CudaRanks ranks(t.program);
-          prepare_one_shot(ranks, {.in_short = in_short,
-                                   .apart = true,
+          prepare_one_shot(ranks, {.apart = true,
+                                   .in_short = in_short,
                                    .silent = 1,
                                    .calls = 4,
                                    .early = true,
