@@ -1,7 +1,7 @@
 // The host's model of a switch.
 #include <algorithm>
 
-#include "executor/cuda/host/switch_access.h"
+#include "executor/cuda/host/multicast.h"
 #include "executor/cuda/testing/ranks_multicast.h"
 
 namespace mscclc::cuda {
