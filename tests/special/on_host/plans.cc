@@ -19,22 +19,27 @@ const std::vector<Dtype> kFloats = {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::
 
 /// A pipeline whose blocks count the signals that they take, with a buffer of two units.
 TestProgram relay() {
+  constexpr uint32_t kUnit = 1024;
   TestProgram t(2, 1);
   t.program.contract.kind = CollectiveKind::sendrecv;
   t.program.contract.shift = 1;
   connect_all(t, ChannelKind::memory);
-  t.program.loops.push_back({.unit = 4096, .chunks = 1});
+  t.program.loops.push_back({.unit = kUnit, .chunks = 1});
   const auto looped = [](Op& op) { op.loop = 0; };
   for (uint32_t r = 0; r < 2; ++r) {
     const uint32_t stage = t.buffer(r, "stage", 1);
     t.program.ranks[r].buffers[stage].units = 2;
-    t.program.ranks[r].buffers[stage].unit = 4096;
+    t.program.ranks[r].buffers[stage].unit = kUnit;
     looped(add_op(t, r, 0, OpKind::put, {far(0, stage, 0)}, {local(kInput, 0)}));
     looped(add_op(t, r, 0, OpKind::sync, {}));
     looped(add_op(t, r, 0, OpKind::signal, {end_of(0)}));
     looped(add_op(t, r, 0, OpKind::wait, {end_of(0)}));
     looped(add_op(t, r, 0, OpKind::sync, {}));
     looped(add_op(t, r, 0, OpKind::copy, {local(kOutput, 0)}, {local(stage, 0)}));
+    looped(add_op(t, r, 0, OpKind::sync, {}));
+    looped(add_op(t, r, 0, OpKind::signal, {end_of(0)}));
+    looped(add_op(t, r, 0, OpKind::wait, {end_of(0)}));
+    looped(add_op(t, r, 0, OpKind::sync, {}));
   }
   return t;
 }
