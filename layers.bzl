@@ -137,10 +137,14 @@ _ROWS = {
     "executor/cuda/testing": [
         "ir",
         "executor",
+        "executor/cpu",
         "executor/cuda",
         "executor/cuda/device",
         "executor/cuda/host",
         "executor/interpreter",
+        "executor/oracle",
+        "executor/simulator",
+        "executor/simulator/machine",
     ],
 
     # What a job runs.
@@ -599,6 +603,7 @@ _ROWS = {
     "tests/sets": _ALL,
     "tests/softroce": _ALL,
     "tests/special": _ALL,
+    "tests/special/on_host": _ALL,
     "tests/structure": _ALL,
 }
 
