@@ -586,6 +586,7 @@ _ROWS = {
     "tests/peer_ports": _ALL,
     "tests/property": _ALL,
     "tests/random_programs": _ALL,
+    "tests/random_programs/families": _ALL,
     "tests/runtime": _ALL,
     "tests/sets": _ALL,
     "tests/softroce": _ALL,

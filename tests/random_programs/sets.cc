@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "tests/random_programs/edges.h"
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/edges.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {
 namespace {

@@ -14,8 +14,8 @@
 #include "plans/target.h"
 #include "tests/explore/explore.h"
 #include "tests/random_programs/draws.h"
-#include "tests/random_programs/edges.h"
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/edges.h"
+#include "tests/random_programs/families/families.h"
 #include "tests/random_programs/sets.h"
 
 namespace mscclc::random_programs {

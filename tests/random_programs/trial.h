@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ir/program/program.h"
-#include "tests/random_programs/sketch.h"
+#include "tests/random_programs/families/sketch.h"
 
 namespace mscclc::random_programs {
 

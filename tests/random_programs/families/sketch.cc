@@ -1,4 +1,4 @@
-#include "tests/random_programs/sketch.h"
+#include "tests/random_programs/families/sketch.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

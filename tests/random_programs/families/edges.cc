@@ -1,4 +1,4 @@
-#include "tests/random_programs/edges.h"
+#include "tests/random_programs/families/edges.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // for a few draws that stand at the edge of what is right: then it may be wrong by one.
 #pragma once
 
-#include "tests/random_programs/sketch.h"
+#include "tests/random_programs/families/sketch.h"
 
 namespace mscclc::random_programs {
 
