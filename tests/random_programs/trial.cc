@@ -15,7 +15,6 @@
 #include "tests/explore/explore.h"
 #include "tests/random_programs/draws.h"
 #include "tests/random_programs/families/edges.h"
-#include "tests/random_programs/families/families.h"
 #include "tests/random_programs/sets.h"
 
 namespace mscclc::random_programs {
@@ -56,9 +55,9 @@ std::string describe(const ExploreOptions& options) {
 
 }  // namespace
 
-RandomProgram random_program(uint64_t seed, uint64_t piece) {
+RandomProgram random_program(uint64_t seed, uint64_t piece, const Family* family) {
   Dice dice((seed << 40) + piece);
-  RandomProgram out{.sketch = make_sketch(dice)};
+  RandomProgram out{.sketch = (family != nullptr ? *family : draw_family(dice)).make(dice)};
   const uint32_t edges = one_in(dice, 2) ? 0 : 1 + dice.below(2);
   for (uint32_t i = 0; i < edges; ++i) cross_edge(out.sketch, dice);
   static constexpr Form kForms[] = {Form::ir, Form::ir, Form::foreign, Form::ordered,

@@ -7,18 +7,19 @@
 #include <string_view>
 
 #include "ir/program/program.h"
-#include "tests/random_programs/families/sketch.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {
 
-/// Program number `piece` of a seed: the sketch, and how it is written down and read.
+/// Program number `piece` of a seed: the sketch, and how it is written down and read. Of any
+/// family, or one: another program, then.
 struct RandomProgram {
   Sketch sketch;
   Form form = Form::ir;
   bool by_json = false;  ///< judged is what plan JSON gives back
   std::string text() const { return random_programs::text(sketch, form); }
 };
-RandomProgram random_program(uint64_t seed, uint64_t piece);
+RandomProgram random_program(uint64_t seed, uint64_t piece, const Family* family = nullptr);
 
 enum class Outcome : uint8_t {
   malformed,      ///< no program: refused before the prover sees it

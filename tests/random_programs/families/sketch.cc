@@ -146,6 +146,7 @@ std::string text(const Sketch& sketch, Form form) {
   std::vector<std::string> launch;
   if (form == Form::written) launch.emplace_back("auto_sync: false");
   if (sketch.reuse_scratch) launch.emplace_back("reuse_scratch: true");
+  if (sketch.align != 0) launch.push_back(fmt::format("align: {}", sketch.align));
   if (ir) launch.emplace_back("split: true");
   if (form == Form::foreign) launch.emplace_back("foreign: true");
   if (!launch.empty()) out += fmt::format("launch     {}\n", fmt::join(launch, ", "));
