@@ -97,8 +97,8 @@ RandomSet random_overlay(uint64_t seed, uint64_t piece) {
   Dice dice((seed << 40) + piece);
   RandomSet set;
   Overlaid all;
-  if (one_in(dice, 6)) all.format = one_in(dice, 2) ? "LL16" : "LL8";
   if (one_in(dice, 3)) all.credits = 1 + dice.below(2);
+  if (one_in(dice, all.credits > 0 ? 2 : 10)) all.format = one_in(dice, 3) ? "LL16" : "";
   all.aligns = one_in(dice, 6);
   const uint32_t plans = one_in(dice, 3) ? 3 : 2;
   while (set.members.size() < plans) {
@@ -107,7 +107,7 @@ RandomSet random_overlay(uint64_t seed, uint64_t piece) {
     member.ranks = {0, 1};
     member.random.sketch = again ? set.members[0].random.sketch : make_overlay(dice, all);
     if (again && all.aligns) member.random.sketch.align = 16u << dice.below(4);
-    if (one_in(dice, 6)) cross_edge(member.random.sketch, dice);
+    if (one_in(dice, 12)) cross_edge(member.random.sketch, dice);
     set.members.push_back(std::move(member));
   }
   return set;

@@ -15,19 +15,18 @@ class Overlay {
   Sketch make() {
     sketch_.family = "overlay";
     sketch_.types = "[f32]";
-    sketch_.reuse_scratch = !one_in(dice_, 12);
+    sketch_.reuse_scratch = !one_in(dice_, 40);
     if (all_.aligns && one_in(dice_, 2)) sketch_.align = 16u << (1 + dice_.below(2));
     sketch_.ranks.resize(2);
     for (RankSketch& rank : sketch_.ranks) rank.blocks.resize(1);
     connect(sketch_, "memory", "m", 0, 1);
     connect(sketch_, "port", "n", 0, 1, all_.credits);
     slots_ = 1 + dice_.below(3);
-    copies_ = one_in(dice_, 3) ? 2 : 1;
-    const std::string packets = one_in(dice_, 6) ? "" : all_.format;
+    copies_ = 1 + dice_.below(2);
+    const std::string packets = one_in(dice_, 20) ? "" : all_.format;
     for (RankSketch& rank : sketch_.ranks) {
       rank.buffers.push_back(
           {.name = "s", .chunks = slots_, .copies = copies_, .packets = packets});
-      rank.buffers.push_back({.name = "t"});
     }
     const uint32_t moves = one_in(dice_, 4) ? 2 : 1;
     for (uint32_t i = 0; i < moves; ++i) move(packets.empty(), i);
@@ -101,7 +100,7 @@ class Overlay {
     op(a, "sync");
     send(a, from, "n.");
     if (one_in(dice_, 2)) op(a, "flush n");
-    if (one_in(dice_, 2)) op(a, "unpack_packets t[0] <- " + from);
+    if (one_in(dice_, 2)) take(a, from, a);
   }
 
   /// Packets go to the other rank, which hands them on as they come, back to where they are from.
@@ -112,12 +111,12 @@ class Overlay {
     op(b, fmt::format("read_put_packets {}{} <- {}", one_in(dice_, 4) ? "m." : "n.", home, there));
     if (one_in(dice_, 4)) op(b, "flush n");
     take(a, home, a);
-    if (one_in(dice_, 3)) back(a);
+    if (one_in(dice_, copies_ == 2 ? 8 : 2)) back(a);
   }
 
   /// That the other rank may send again.
   void back(uint32_t r) {
-    const uint32_t kind = dice_.below(4);
+    const uint32_t kind = dice_.below(8);
     if (!given_.empty()) {
       sync(r);
       op(1, given_);

@@ -61,18 +61,19 @@ void Repeats::sync(Process p) {
   if (!one_in(dice_, 8)) op(p, "sync");
 }
 
-std::string Repeats::channel(Process p, uint32_t rank, bool port) {
-  const uint32_t a = std::min(p.rank, rank), b = std::max(p.rank, rank);
-  const std::string name = fmt::format("{}{}{}", port ? "n" : "c", a, b);
+std::string Repeats::channel(Process p, Process q, bool port) {
+  const Process a = std::min(p, q), b = std::max(p, q);
+  const std::string name =
+      fmt::format("{}{}{}_{}{}", port ? "n" : "c", a.rank, b.rank, a.block, b.block);
   if (std::ranges::find(channels_, name) == channels_.end()) {
     channels_.push_back(name);
-    connect(sketch_, port ? "port" : "memory", name, a, b);
+    connect(sketch_, port ? "port" : "memory", name, a.rank, b.rank);
   }
   return name;
 }
 
 std::string Repeats::at(Process p, uint32_t rank, const std::string& chunk, bool port) {
-  return p.rank == rank ? chunk : channel(p, rank, port) + "." + chunk;
+  return p.rank == rank ? chunk : channel(p, {rank, 0}, port) + "." + chunk;
 }
 
 // ---- what writers have
@@ -91,7 +92,7 @@ void Repeats::fill(Writer& writer) {
   } else {
     op(from, fmt::format("put {} <- input[0]", at(from, p.rank, "w[0]")));
     sync(from);
-    const std::string c = channel(from, p.rank, false);
+    const std::string c = channel(from, p);
     op(from, "signal " + c);
     taker(p).ops.push_back("wait " + c);
   }
@@ -146,7 +147,7 @@ void Repeats::write(Writer& writer) {
   }
   op(p, fmt::format("{} {} <- {}", put, slot,
                     writer.forwards && p.rank == 0 ? "w[0]" : writer.source));
-  if (writer.port && one_in(dice_, 3)) op(p, "flush " + channel(p, 0, true));
+  if (writer.port && one_in(dice_, 3)) op(p, "flush " + channel(p, {0, 0}, true));
   if (one_in(dice_, 3)) sync(p);
   if (one_in(dice_, 2)) give(p, hub());
 }
@@ -207,13 +208,11 @@ void Repeats::give(Process from, Process to) {
     op(from, "release " + name);
     return taker(to).ops.push_back("acquire " + name);
   }
-  // One block at each end: another could take what is meant for it.
-  const Process first = {from.rank, 0}, last = {to.rank, 0};
   const bool relaxed = one_in(dice_, 2);
-  const std::string text = channel(from, to.rank, false) + (relaxed ? " relaxed" : "");
-  if (!relaxed) sync(first);
-  op(first, "signal " + text);
-  taker(last).ops.push_back("wait " + text);
+  const std::string text = channel(from, to) + (relaxed ? " relaxed" : "");
+  if (!relaxed) sync(from);
+  op(from, "signal " + text);
+  taker(to).ops.push_back("wait " + text);
 }
 
 void Repeats::take(Taker& taker, size_t count) {
@@ -248,10 +247,11 @@ void Repeats::close() {
   for (uint32_t r = 1; r < ranks_; ++r) {
     const Process p = {r, 0}, middle = {0, 0};
     const uint32_t ways = all ? 2 : any(4);
-    if (ways >= 1) op(p, "signal " + channel(p, 0, false));
-    if (ways >= 2) op(middle, "signal " + channel(middle, r, false));
-    if (ways >= 1) op(middle, "wait " + channel(middle, r, false));
-    if (ways >= 2) op(p, "wait " + channel(p, 0, false));
+    const std::string c = channel(p, middle);
+    if (ways >= 1) op(p, "signal " + c);
+    if (ways >= 2) op(middle, "signal " + c);
+    if (ways >= 1) op(middle, "wait " + c);
+    if (ways >= 2) op(p, "wait " + c);
   }
 }
 

@@ -32,7 +32,7 @@ class Repeats {
   /// A block of a rank.
   struct Process {
     uint32_t rank = 0, block = 0;
-    bool operator==(const Process&) const = default;
+    auto operator<=>(const Process&) const = default;
   };
   struct Writer {
     Process process;
@@ -52,7 +52,8 @@ class Repeats {
   void sync(Process p);
   /// A far chunk, or a near one.
   std::string at(Process p, uint32_t rank, const std::string& chunk, bool port = false);
-  std::string channel(Process p, uint32_t rank, bool port);
+  /// Between two blocks: none takes what is meant for another.
+  std::string channel(Process a, Process b, bool port = false);
 
   void declare();
   void choose_writers();

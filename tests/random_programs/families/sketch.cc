@@ -114,13 +114,20 @@ class RankWriter {
   std::vector<size_t> at_;  ///< by block: the next stretch
 };
 
+bool names(const std::string& op, const std::string& buffer) {
+  for (size_t at = 0; (at = op.find(buffer + "[", at)) != std::string::npos; ++at) {
+    if (at == 0 || op[at - 1] == ' ' || op[at - 1] == '.') return true;
+  }
+  return false;
+}
+
 /// Units that no pipeline uses are a mistake in programs and in IR.
 bool uses(const Sketch& sketch, const std::string& buffer) {
   for (const RankSketch& rank : sketch.ranks) {
     for (const auto& block : rank.blocks) {
       for (const Stretch& s : block) {
         for (const std::string& op : s.ops) {
-          if (op.find(buffer + "[") != std::string::npos) return true;
+          if (names(op, buffer)) return true;
         }
       }
     }
