@@ -28,10 +28,15 @@ class Overlay {
       rank.buffers.push_back(
           {.name = "s", .chunks = slots_, .copies = copies_, .packets = packets});
     }
-    const uint32_t moves = one_in(dice_, 4) ? 2 : 1;
-    for (uint32_t i = 0; i < moves; ++i) move(packets.empty(), i);
+    if (all_.credits > 0 && packets.empty() && !one_in(dice_, 4)) {
+      credited();
+    } else {
+      const uint32_t moves = one_in(dice_, 4) ? 2 : 1;
+      for (uint32_t i = 0; i < moves; ++i) move(packets.empty(), i);
+    }
     if (all_.credits > 0 && !taken_) credit(dice_.below(2) == 0 ? "wait n relaxed" : "wait n");
     if (!given_.empty()) op(1, given_);
+    if (one_in(dice_, 2)) meet();
     sketch_.collective = "custom(ranks: 2, input: 1, output: 1, inplace: false)";
     return std::move(sketch_);
   }
@@ -78,6 +83,46 @@ class Overlay {
     if (!one_in(dice_, 2)) return;
     op(1, given_);
     given_.clear();
+  }
+
+  /// What rank 1 gives by its port is taken a call later: it may say what the port has done before.
+  void credited() {
+    taken_ = true;
+    const std::string chunk = slot();
+    const bool puts = one_in(dice_, 2);
+    op(0, one_in(dice_, 2) ? "wait n relaxed" : "wait n");
+    if (puts) op(1, fmt::format("put n.{} <- input[0]", chunk));
+    op(1, one_in(dice_, 2) ? "signal n relaxed" : "signal n");
+    if (puts) op(1, "flush n");
+    promise(0, 0);
+    if (puts || one_in(dice_, 2)) return op(0, "copy output[0] <- input[0]");
+    sync(0);
+    op(0, fmt::format("copy {} <- input[0]", chunk));
+    op(0, "sync");
+    op(0, "copy output[0] <- " + chunk);
+  }
+
+  /// Each hears that the other has done all, and its port has read all.
+  void meet() {
+    for (uint32_t r = 0; r < 2; ++r) {
+      if (posts(r)) op(r, "flush n");
+      op(r, "sync");
+    }
+    const uint32_t ways = 1 + dice_.below(3);  // bits
+    for (uint32_t r = 0; r < 2; ++r) {
+      if ((ways >> r) % 2 == 1) op(r, "signal m");
+    }
+    for (uint32_t r = 0; r < 2; ++r) {
+      if ((ways >> (1 - r)) % 2 == 1) op(r, "wait m");
+    }
+  }
+  bool posts(uint32_t r) const {
+    for (const Stretch& s : sketch_.ranks[r].blocks[0]) {
+      for (const std::string& op : s.ops) {
+        if (op.find(" n.") != std::string::npos) return true;
+      }
+    }
+    return false;
   }
 
   void send(uint32_t a, const std::string& from, const std::string& channel) {
