@@ -98,7 +98,7 @@ RandomSet random_overlay(uint64_t seed, uint64_t piece) {
   RandomSet set;
   Overlaid all;
   if (one_in(dice, 3)) all.credits = 1 + dice.below(2);
-  if (one_in(dice, all.credits > 0 ? 2 : 10)) all.format = one_in(dice, 3) ? "LL16" : "";
+  if (one_in(dice, all.credits > 0 ? 2 : 10)) all.format = one_in(dice, 5) ? "LL16" : "";
   all.aligns = one_in(dice, 6);
   const uint32_t plans = one_in(dice, 3) ? 3 : 2;
   while (set.members.size() < plans) {

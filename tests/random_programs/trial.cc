@@ -64,6 +64,7 @@ RandomProgram random_program(uint64_t seed, uint64_t piece, const Family* family
                                     Form::written};
   // What lacks a `sync` is no program without `auto_sync`.
   out.form = out.sketch.ir_only ? Form::ir : kForms[dice.below(edges == 0 ? 5 : 4)];
+  if (out.sketch.compiled && one_in(dice, 2)) out.form = Form::ordered;
   out.by_json = one_in(dice, 4);
   return out;
 }

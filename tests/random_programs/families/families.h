@@ -43,6 +43,9 @@ Sketch make_twins(Dice& dice);
 Sketch make_echoes(Dice& dice);
 Sketch make_junk(Dice& dice);
 
+/// Neighbouring ops whose operands coincide: what is fused, or done as one step.
+Sketch make_merged(Dice& dice);
+
 struct Family {
   std::string_view name;
   Sketch (*make)(Dice&);

@@ -28,7 +28,7 @@ class Overlay {
       rank.buffers.push_back(
           {.name = "s", .chunks = slots_, .copies = copies_, .packets = packets});
     }
-    if (all_.credits > 0 && packets.empty() && !one_in(dice_, 4)) {
+    if (all_.credits > 0 && packets.empty() && !one_in(dice_, 6)) {
       credited();
     } else {
       const uint32_t moves = one_in(dice_, 4) ? 2 : 1;
@@ -36,7 +36,7 @@ class Overlay {
     }
     if (all_.credits > 0 && !taken_) credit(dice_.below(2) == 0 ? "wait n relaxed" : "wait n");
     if (!given_.empty()) op(1, given_);
-    if (one_in(dice_, 2)) meet();
+    if (one_in(dice_, taken_ ? 6 : 2)) meet();
     sketch_.collective = "custom(ranks: 2, input: 1, output: 1, inplace: false)";
     return std::move(sketch_);
   }
@@ -85,21 +85,29 @@ class Overlay {
     given_.clear();
   }
 
-  /// What rank 1 gives by its port is taken a call later: it may say what the port has done before.
+  /// What rank 1 gives by its port is taken a call later: it may say what the port did before.
   void credited() {
     taken_ = true;
     const std::string chunk = slot();
-    const bool puts = one_in(dice_, 2);
-    op(0, one_in(dice_, 2) ? "wait n relaxed" : "wait n");
-    if (puts) op(1, fmt::format("put n.{} <- input[0]", chunk));
-    op(1, one_in(dice_, 2) ? "signal n relaxed" : "signal n");
-    if (puts) op(1, "flush n");
     promise(0, 0);
-    if (puts || one_in(dice_, 2)) return op(0, "copy output[0] <- input[0]");
+    op(0, one_in(dice_, 2) ? "wait n relaxed" : "wait n");
     sync(0);
-    op(0, fmt::format("copy {} <- input[0]", chunk));
-    op(0, "sync");
-    op(0, "copy output[0] <- " + chunk);
+    if (!one_in(dice_, 3)) {
+      op(0, fmt::format("copy {} <- input[0]", chunk));
+      op(0, "sync");
+      op(0, "copy output[0] <- " + chunk);
+    } else {
+      op(0, "copy output[0] <- input[0]");
+    }
+    sync(0);
+    const std::string relaxed = one_in(dice_, 6) ? " relaxed" : "";
+    op(0, "signal m" + relaxed);
+    op(1, "wait m" + relaxed);
+    sync(1);
+    const bool puts = one_in(dice_, 2);
+    if (puts) op(1, fmt::format("put n.{} <- input[0]", chunk));
+    op(1, one_in(dice_, puts ? 4 : 2) ? "signal n relaxed" : "signal n");
+    if (puts) op(1, "flush n");
   }
 
   /// Each hears that the other has done all, and its port has read all.
