@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
@@ -46,21 +47,33 @@ class LoadedSet {
   bool load(const RandomSet& set, std::string& why) {
     for (const SetMember& member : set.members) {
       auto program = random_programs::load(member.random, why);
-      if (!program) return false;
-      Diagnostics diagnostics;
-      if (!prove(*program, diagnostics).proved) {
-        why = "alone: " + diagnostics.all()[0].message;
-        return false;
-      }
-      programs_.push_back(*std::move(program));
-      const std::string name = fmt::format("p{}", plans_.size());
-      plans_.push_back({&programs_.back(), name, member.ranks});
-      placed_.push_back({&programs_.back(), name, member.ranks});
+      if (!program || !add(*std::move(program), member.ranks, why)) return false;
     }
     return true;
   }
 
+  bool add(Program program, const std::vector<uint32_t>& ranks, std::string& why) {
+    Diagnostics diagnostics;
+    if (!prove(program, diagnostics).proved) {
+      why = "alone: " + diagnostics.all()[0].message;
+      return false;
+    }
+    programs_.push_back(std::move(program));
+    const std::string name = fmt::format("p{}", plans_.size());
+    plans_.push_back({&programs_.back(), name, ranks});
+    placed_.push_back({&programs_.back(), name, ranks});
+    return true;
+  }
+
   std::span<const SharedPlan> plans() const { return plans_; }
+  /// Do signals of one call answer to waits of another?
+  bool has_credits() const {
+    return std::ranges::any_of(programs_, [](const Program& program) {
+      return std::ranges::any_of(program.ranks, [](const Rank& rank) {
+        return std::ranges::any_of(rank.channels, [](const Channel& c) { return c.credits > 0; });
+      });
+    });
+  }
 
   /// What goes wrong in some runs.
   std::optional<std::string> fault(CallOrder call_order, uint64_t number, uint32_t runs) const {
@@ -180,26 +193,43 @@ std::optional<std::string> refused_beside_another(std::span<const SharedPlan> pl
                      diagnostics.all()[0].message);
 }
 
+/// What comes of plans that are proved alone.
+Tried judge(const LoadedSet& loaded, CallOrder order, uint64_t number,
+            const TrialOptions& options) {
+  Tried tried;
+  Diagnostics diagnostics;
+  if (!prove_together(loaded.plans(), order, diagnostics)) {
+    const bool undecided = diagnostics.all()[0].code == "undecided";
+    const bool wrong = loaded.fault(order, number, options.refused_runs).has_value();
+    tried.outcome = wrong ? Outcome::refused_wrong : Outcome::refused;
+    if (undecided) tried.outcome = Outcome::undecided;
+    tried.why = diagnostics.all()[0].message;
+    return tried;
+  }
+  auto fault = loaded.fault(order, number, options.runs);
+  if (!fault && (loaded.has_credits() || number % 8 == 0))
+    fault = refused_beside_another(loaded.plans(), order);
+  return {fault ? Outcome::hole : Outcome::proved, fault.value_or("")};
+}
+
 }  // namespace
 
 Tried try_set(const RandomSet& set, uint64_t number, const TrialOptions& options) {
   Tried tried;
   LoadedSet loaded;
   if (!loaded.load(set, tried.why)) return tried;
-  Diagnostics diagnostics;
-  if (!prove_together(loaded.plans(), set.order, diagnostics)) {
-    const bool undecided = diagnostics.all()[0].code == "undecided";
-    const bool wrong = loaded.fault(set.order, number, options.refused_runs).has_value();
-    tried.outcome = wrong ? Outcome::refused_wrong : Outcome::refused;
-    if (undecided) tried.outcome = Outcome::undecided;
-    tried.why = diagnostics.all()[0].message;
-    return tried;
+  return judge(loaded, set.order, number, options);
+}
+
+Tried try_together(std::span<const Program> plans, uint64_t number, const TrialOptions& options) {
+  Tried tried;
+  LoadedSet loaded;
+  for (const Program& plan : plans) {
+    std::vector<uint32_t> ranks(plan.ranks.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    if (!loaded.add(plan, ranks, tried.why)) return tried;
   }
-  auto fault = loaded.fault(set.order, number, options.runs);
-  const bool credits = set.text().find(" credits: ") != std::string::npos;
-  if (!fault && (credits || number % 8 == 0))
-    fault = refused_beside_another(loaded.plans(), set.order);
-  return {fault ? Outcome::hole : Outcome::proved, fault.value_or("")};
+  return judge(loaded, CallOrder::one, number, options);
 }
 
 std::optional<std::string> fault_of_sizes(const Program& program, uint64_t number, uint32_t runs) {

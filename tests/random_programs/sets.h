@@ -42,6 +42,9 @@ const SetFamily* find_set_family(std::string_view name);
 /// and of which calls go wrong on the simulator, in orders that callers may choose.
 Tried try_set(const RandomSet& set, uint64_t number, const TrialOptions& options);
 
+/// The same of plans on the same ranks.
+Tried try_together(std::span<const Program> plans, uint64_t number, const TrialOptions& options);
+
 /// What is wrong with calls of a program in a row that differ in size; nothing if all goes well.
 std::optional<std::string> fault_of_sizes(const Program& program, uint64_t number, uint32_t runs);
 
