@@ -109,9 +109,8 @@ __device__ inline void fetch_counts(const LaunchPlan& plan, BlockState& state) {
 /// The machine for all plans.
 template <class Block, uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Arguments arguments) {
-  __shared__ BlockState state;
-  extern __shared__ uint4 shared_program[];
-  const uint8_t* begin = begin_block(arguments, state, shared_program);
+  MSCCLC_SHARED(BlockState, state);
+  const uint8_t* begin = begin_block(arguments, state, shared_lines());
   fetch_counts(arguments.plan, state);
   const uint64_t call = state.counts[0];
   if (has_given_up(call)) return;
@@ -131,9 +130,8 @@ __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Ar
 template <class Block, uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads)
     interpret_shared(const __grid_constant__ Arguments arguments) {
-  __shared__ BlockState state;
-  extern __shared__ uint4 shared_program[];
-  begin_block(arguments, state, shared_program);
+  MSCCLC_SHARED(BlockState, state);
+  begin_block(arguments, state, shared_lines());
   const bool counts = arguments.plan.call_counts > 1;
   if (counts || has_given_up(state.counts[0])) fetch_counts(arguments.plan, state);
   const uint64_t call = state.counts[0];
@@ -146,11 +144,21 @@ __global__ void __launch_bounds__(kThreads)
 template <class Block>
 __global__ void __launch_bounds__(kMostShortThreads)
     interpret_short(const __grid_constant__ Arguments arguments) {
-  __shared__ ShortState state;
+  MSCCLC_SHARED(ShortState, state);
   const auto& program = *reinterpret_cast<const device::ShortProgram*>(arguments.programs);
   Block(state, arguments.plan, program)
       .run(arguments.clocks, reinterpret_cast<const uint32_t*>(&arguments));
 }
+
+#ifndef MSCCLC_ON_HOST
+/// Launches a kernel with these arguments, which are copied. (The template of the CUDA runtime that
+/// does so copies 4 KiB twice.)
+inline cudaError_t start_kernel(const cudaLaunchConfig_t& config, void (*function)(Arguments),
+                                Arguments& arguments) {
+  void* parameters[] = {&arguments};
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(function), parameters);
+}
+#endif
 
 /// A kernel, and the threads of a block that it takes at most.
 struct Kernel {

@@ -94,9 +94,8 @@ uint32_t threads_of(const LaunchPlan& plan, const Kernel& kernel) {
 /// May launches of the kernel begin early?
 bool can_be_early(const Kernel& kernel) { return !kernel.takes_short || kernel.early != nullptr; }
 
-const void* code_of(const Kernel& kernel, bool early) {
-  const auto code = early && kernel.early != nullptr ? kernel.early : kernel.function;
-  return reinterpret_cast<const void*>(code);
+auto code_of(const Kernel& kernel, bool early) {
+  return early && kernel.early != nullptr ? kernel.early : kernel.function;
 }
 
 uint32_t shared_bytes(const LaunchPlan& plan, const Kernel& kernel) {
@@ -138,7 +137,6 @@ int launch(const LaunchPlan& plan, void* stream) {
   } else if (plan.carried) {
     std::memcpy(arguments.programs, plan.programs, size_t{plan.blocks} * plan.program_bytes);
   }
-  void* parameters[] = {&arguments};
   cudaLaunchAttribute attribute = may_begin_early();
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(plan.blocks);
@@ -147,7 +145,7 @@ int launch(const LaunchPlan& plan, void* stream) {
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = &attribute;
   config.numAttrs = early ? 1 : 0;
-  return cudaLaunchKernelExC(&config, code_of(kernel, early), parameters);
+  return start_kernel(config, code_of(kernel, early), arguments);
 }
 
 // Code that was compiled for older devices does not wait for the kernel ahead (ahead.cuh), also

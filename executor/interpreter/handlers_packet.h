@@ -34,12 +34,20 @@ MSCCLC_BODY inline void move_packets(M& m, const P& p, const typename P::Op& op,
         if (j < n) sources[j] = only_source<F>(m, p, stretch_beside(p, s, j), piece);
       }
       m.template fetch<F>(sources, n, piece, tiles);
-      MSCCLC_UNROLL
-      for (uint32_t j = 0; j < M::kTogether; ++j) {
-        if (j >= n) break;
-        take_from<F>(m, sources[j], piece, tiles[j]);
-        scatter<F>(m, p, stretch_beside(p, s, j), piece, tiles[j]);
-      }
+      const auto store = [&] {
+        MSCCLC_UNROLL
+        for (uint32_t j = 0; j < M::kTogether; ++j) {
+          if (j >= n) break;
+          mend<F>(m, sources[j], piece, tiles[j]);
+          scatter<F>(m, p, stretch_beside(p, s, j), piece, tiles[j], sources[j].address);
+        }
+      };
+      store_and_empty<F>(m, store, [&] {
+        MSCCLC_UNROLL
+        for (uint32_t j = 0; j < M::kTogether; ++j) {
+          if (j < n) empty<F>(m, sources[j], piece);
+        }
+      });
     });
   });
 }

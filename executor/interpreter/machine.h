@@ -1,4 +1,5 @@
-// What a machine must offer the interpreter, and the words both share.
+// What a machine must offer the interpreter, and the words both share. What an op does to a unit,
+// in which order, is in ir/ops/parts.h.
 //
 // A machine M runs the ops of one thread block. The interpreter says what is moved, added up and
 // waited for, and in what order; the machine says how: one fiber that walks over long tiles, or
@@ -22,6 +23,7 @@
 //   m.store(address, piece, tile)      writes the data of a piece (piece.bytes)
 //   m.write_packets<F>(slot, piece, tile)  writes a piece as packets of this call
 //   m.empty_packets(units, bytes)      puts the sentinel back
+//   m.empties_first()       optional: true if what is taken is to be emptied before the stores
 //   m.copy(to, from, bytes)            plain bytes
 //   m.signal(c, relaxed), m.wait(c, relaxed), m.release(s), m.acquire(s)
 //                                      channels and semaphores of this rank, by index (frames) or
@@ -48,6 +50,7 @@
 
 #include "executor/interpreter/layout.h"
 #include "executor/interpreter/packets.h"
+#include "ir/ops/parts.h"
 
 namespace mscclc::device {
 
@@ -95,23 +98,44 @@ MSCCLC_HD inline uint64_t skipped_units(uint64_t round_begin, uint64_t round_uni
   return (round - round % units) * round_unit;
 }
 
-/// What reading a piece of a source leaves to do: a sentinel packet is emptied; data that goes with
-/// sentinel packets has no -0.0.
+/// Plain data that goes with sentinel packets has no -0.0.
 template <PacketFormat F, class M>
-MSCCLC_RUN inline void take_from(M& m, const Source& source, const Piece& piece,
-                                 typename M::Tile& tile) {
+MSCCLC_RUN inline void mend(M& m, const Source& source, const Piece& piece,
+                            typename M::Tile& tile) {
   if constexpr (Format<F>::kSentinel) {
-    if (source.packets) {
-      m.empty_packets(const_cast<uint8_t*>(source.address) + piece.unit * Format<F>::kWire,
-                      piece.payload);
-    } else {
-      m.drop_minus_zeros(tile, piece.payload);
-    }
+    if (!source.packets) m.drop_minus_zeros(tile, piece.payload);
   }
 }
 
-/// Reads a piece of every source and calls use(tile, first) for each, in written order. Reading a
-/// sentinel packet empties it.
+/// Puts the sentinel back into a source that holds such packets.
+template <PacketFormat F, class M>
+MSCCLC_RUN inline void empty(M& m, const Source& source, const Piece& piece) {
+  if (!source.packets) return;
+  m.empty_packets(const_cast<uint8_t*>(source.address) + piece.unit * Format<F>::kWire,
+                  piece.payload);
+}
+
+/// Stores a piece, and puts sentinels back into the slots that it was taken from. Stores come
+/// first, as a peer may wait for them, unless the machine wants the order that a program must not
+/// count on.
+template <PacketFormat F, class M, class Store, class Empty>
+MSCCLC_RUN inline void store_and_empty(M& m, Store store, Empty empty_sources) {
+  static_assert(!always_before(Part::store, Part::empty) &&
+                !always_before(Part::empty, Part::store));
+  if constexpr (!Format<F>::kSentinel) {
+    store();
+  } else if constexpr (requires { m.empties_first(); }) {
+    const bool first = m.empties_first();
+    if (first) empty_sources();
+    store();
+    if (!first) empty_sources();
+  } else {
+    store();
+    empty_sources();
+  }
+}
+
+/// Reads a piece of every source and calls use(tile, first) for each, in written order.
 template <PacketFormat F, class M, class P, class Use>
 MSCCLC_RUN inline void gather(M& m, const P& p, const typename P::Stretch& s, const Piece& piece,
                               Use use) {
@@ -131,17 +155,25 @@ MSCCLC_RUN inline void gather(M& m, const P& p, const typename P::Stretch& s, co
     MSCCLC_UNROLL
     for (uint32_t i = 0; i < M::kTogether; ++i) {
       if (i >= filled) break;
-      take_from<F>(m, batch[i], piece, tiles[i]);
+      mend<F>(m, batch[i], piece, tiles[i]);
       use(tiles[i], first);
       first = false;
     }
   }
 }
 
-/// Writes a piece to every destination of a move: plain, or as packets.
+/// Empties the sources that gather() has read.
+template <PacketFormat F, class M, class P>
+MSCCLC_RUN inline void empty_all(M& m, const P& p, const typename P::Stretch& s,
+                                 const Piece& piece) {
+  for (auto walk = sources_of<F>(m, p, s, piece); walk.more();) empty<F>(m, walk.next(), piece);
+}
+
+/// Writes a piece to every destination of a move: plain, or as packets. `from`: where it lies if it
+/// is only moved; a step of packets may hold a copy, in place onto itself, which is no access.
 template <PacketFormat F, class M, class P>
 MSCCLC_RUN inline void scatter(M& m, const P& p, const typename P::Stretch& s, const Piece& piece,
-                               const typename M::Tile& tile) {
+                               const typename M::Tile& tile, const uint8_t* from = nullptr) {
   for (uint32_t k = 0; k < dsts_of(s); ++k) {
     for (uint32_t member = 0; member < members_of(p, s, k); ++member) {
       uint8_t* address = address_of(m, p, s, k, member);
@@ -151,7 +183,7 @@ MSCCLC_RUN inline void scatter(M& m, const P& p, const typename P::Stretch& s, c
           continue;
         }
       }
-      m.store(address + piece.offset, piece, tile);
+      if (address + piece.offset != from) m.store(address + piece.offset, piece, tile);
     }
   }
 }

@@ -7,7 +7,7 @@
 
 #include "executor/cpu/arith.h"
 #include "executor/lower.h"
-#include "executor/simulator/machine/dice.h"
+#include "executor/cpu/dice.h"
 
 namespace mscclc {
 namespace {

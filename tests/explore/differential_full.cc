@@ -10,7 +10,7 @@
 #include <array>
 #include <string_view>
 
-#include "executor/simulator/machine/dice.h"
+#include "executor/cpu/dice.h"
 #include "ir/print/print.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "executor/simulator/machine/dice.h"
+#include "executor/cpu/dice.h"
 #include "ir/print/print.h"
 #include "tests/explore/explore.h"
 #include "tests/explore/mutants.h"

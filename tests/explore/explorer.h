@@ -63,6 +63,7 @@ class Explorer {
   /// Packets are read as such, which needs no order after their writer, or moved as they lie, by a
   /// proxy, perhaps for a block that has seen all of them.
   enum class Packets : uint8_t { polled, raw, raw_seen };
+  static void empty(State& s, const Element& e, uint32_t call, uint16_t event);
   void move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
             Packets packets);
   static bool over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows);

@@ -102,11 +102,6 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
     known &= c.value != 0;
     from |= c.from;
     sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
-    if (polled && is_sentinel(cell.packets)) {  // it is emptied
-      c.stamp = 0;
-      c.writer = event;
-      c.readers.reset();
-    }
   }
   const uint16_t value = known ? number(std::move(sum)) : 0;
   for (const Cell& cell : e.dsts) {
@@ -128,6 +123,18 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
     c.value = value;
     c.stamp = stamp;
     c.from = from;
+  }
+  if (!raw) empty(s, e, call, event);
+}
+
+/// Slots of sentinels are emptied after the stores, as GPUs do it (ir/ops/parts.h).
+void Explorer::empty(State& s, const Element& e, uint32_t call, uint16_t event) {
+  for (const Cell& cell : e.srcs) {
+    if (!is_sentinel(cell.packets)) continue;
+    CellState& c = s.cells[cell.at(call)];
+    c.stamp = 0;
+    c.writer = event;
+    c.readers.reset();
   }
 }
 

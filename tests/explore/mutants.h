@@ -2,7 +2,7 @@
 // are compared on.
 #pragma once
 
-#include "executor/simulator/machine/dice.h"
+#include "executor/cpu/dice.h"
 #include "ir/program/test_programs.h"
 
 namespace mscclc {

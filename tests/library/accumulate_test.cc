@@ -6,7 +6,7 @@
 
 #include "executor/interpreter/numbers.h"
 #include "executor/simulator/cluster.h"
-#include "executor/simulator/machine/dice.h"
+#include "executor/cpu/dice.h"
 #include "tests/library/library.h"
 
 namespace mscclc {

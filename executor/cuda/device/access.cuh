@@ -1,11 +1,27 @@
-// Loads and stores of the CUDA machine that cross blocks and ranks: packets and counts.
+// All accesses of the CUDA machine: plain data, and what crosses blocks and ranks: packets and
+// counts. And what else a processor has to say in words of its own. Code that is compiled for the
+// host gets twins of all that (executor/cuda/host).
 //
 // Scopes: .sys where a peer or the host is at the other end, .gpu between blocks of one rank.
 #pragma once
 
+#ifdef MSCCLC_ON_HOST
+#include "executor/cuda/host/access.h"
+#else
+
 #include <cstdint>
 
 namespace mscclc::cuda {
+
+// Plain data.
+template <class Word>
+__device__ inline Word load_as(const uint8_t* from) {
+  return *reinterpret_cast<const Word*>(from);
+}
+template <class Word>
+__device__ inline void store_as(uint8_t* to, const Word& word) {
+  *reinterpret_cast<Word*>(to) = word;
+}
 
 // Packets, never from a cache line read before. PTX takes a vector for accesses to its elements, in
 // any order (memory consistency model, "Vector Data-types"): elements of 8 bytes keep what LL8 and
@@ -36,6 +52,11 @@ __device__ inline void load_packet_if(bool there, const uint8_t* at, uint4& row)
       : "l"(at), "r"(static_cast<uint32_t>(there))
       : "memory");
 }
+/// The same for lines: the loads of the threads `warp` of a warp, which have just met, are one
+/// instruction, as LL128 relies on.
+__device__ inline void load_line_if(uint32_t, bool there, const uint8_t* at, uint4& row) {
+  load_packet_if(there, at, row);
+}
 __device__ inline void store_packet(uint8_t* at, const uint4& row) {
   asm volatile(
       "{ .reg .b64 low, high;\n"
@@ -43,6 +64,13 @@ __device__ inline void store_packet(uint8_t* at, const uint4& row) {
       "st.volatile.global.v2.u64 [%0], {low, high}; }" ::"l"(at),
       "r"(row.x), "r"(row.y), "r"(row.z), "r"(row.w)
       : "memory");
+}
+
+/// The same for lines: the stores of the threads `warp` of a warp, which meet here, are one
+/// instruction, as LL128 relies on.
+__device__ inline void store_line(uint32_t warp, uint8_t* at, const uint4& row) {
+  __syncwarp(warp);
+  store_packet(at, row);
 }
 
 // Signals. A release publishes what the thread saw before it, which after a block barrier is all
@@ -137,4 +165,37 @@ __device__ inline uint64_t nanoseconds() {
   return now;
 }
 
+// Programmatic dependent launches (ahead.cuh); older devices order kernels by streams alone.
+__device__ inline void launch_dependents() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ inline void await_launch_ahead() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// Polls between two looks at the abort word, which costs a trip to the host's memory.
+inline constexpr uint32_t kPollsPerLook = 4096;
+/// Comes after each poll that was in vain.
+__device__ inline void after_vain_poll() {}
+
+[[noreturn]] __device__ inline void exit_thread() {
+  asm volatile("exit;");
+  __builtin_unreachable();
+}
+
+/// The shared memory that the launch asks for.
+__device__ inline uint4* dynamic_shared() {
+  extern __shared__ uint4 dynamic_shared_memory[];
+  return dynamic_shared_memory;
+}
+
 }  // namespace mscclc::cuda
+
+/// A variable in shared memory. A kernel has one of each type at most.
+#define MSCCLC_SHARED(Type, name) __shared__ Type name
+
+#endif

@@ -5,6 +5,8 @@
 
 #include <cuda_runtime.h>
 
+#include "executor/cuda/device/access.cuh"
+
 namespace mscclc::cuda {
 
 /// What a launch has that may begin before the kernel ahead has ended.
@@ -17,18 +19,12 @@ inline cudaLaunchAttribute may_begin_early() {
 
 /// Lets the next launch begin, once a thread of every block has called this, or the block has
 /// ended. REQUIRES: await_kernel_ahead(), or there would be three launches at once.
-__device__ inline void let_next_begin() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
+__device__ inline void let_next_begin() { launch_dependents(); }
 
 /// Waits until the kernel ahead has ended, and what it wrote is seen. Costs nothing once it has.
 /// `frees_next`: the next launch may begin then (LaunchPlan::frees_next).
 __device__ inline void await_kernel_ahead(bool frees_next) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+  await_launch_ahead();
   if (frees_next) let_next_begin();
 }
 

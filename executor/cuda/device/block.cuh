@@ -174,8 +174,10 @@ template <class A>
 template <PacketFormat F>
 __device__ bool CudaBlock<A>::take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const {
   uint64_t words[2];
+  uint4 row;
   __syncwarp(line_mask<F>());
-  load_volatile16(slot + piece.unit * Format<F>::kWire + piece.lane * 16, words);
+  load_line_if(line_mask<F>(), true, slot + piece.unit * Format<F>::kWire + piece.lane * 16, row);
+  memcpy(words, &row, sizeof row);
   const bool come = piece.lane != kLast<F> || words[1] == stamp_.flag64;
   if (piece.lane == kLast<F>) words[1] = 0;
   tile.set(words);
@@ -217,8 +219,9 @@ __device__ void CudaBlock<A>::write_packets(uint8_t* slot, const Piece& piece, c
     uint64_t words[2];
     tile.get(words);
     if (piece.lane == kLast<F>) words[1] = stamp_.flag64;
-    __syncwarp(line_mask<F>());  // a line's stores are one instruction
-    store_volatile16(slot + piece.unit * Format<F>::kWire + piece.lane * 16, words);
+    uint4 row;
+    memcpy(&row, words, sizeof row);
+    store_line(line_mask<F>(), slot + piece.unit * Format<F>::kWire + piece.lane * 16, row);
   } else if constexpr (Format<F>::kSentinel) {
     static_assert(Format<F>::kWire == 16);
     uint64_t words[2];

@@ -373,13 +373,13 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
   }
 
   /// Writes a row to operands [line, end) too: those that are not among the places found before.
-  __device__ void write_rest(uint32_t line, uint32_t end, const Part& part,
-                             const uint4& row) const {
+  __device__ void write_rest(uint32_t line, uint32_t end, const Part& part, const uint4& row,
+                             const uint8_t* from = nullptr) const {
 #pragma unroll 1
     for (; line < end; ++line) {
       Places to;
       find(line, 1, 1, part, to);
-      Rows::write_one(stamp_, to, 0, part, row);
+      Rows::write_one(stamp_, to, 0, part, row, from);
     }
   }
   /// The packets of peers are there, so all that this launch depends on has begun.
@@ -405,14 +405,15 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
         check_call_ahead();
         if (left <= kAtOnce) free_next();
         if (single) {
-          Rows::write(stamp_, to, step.dsts, part, rows[0]);
-          write_rest(line + kAtOnce, line + step.dsts, part, rows[0]);
+          Rows::write(stamp_, to, step.dsts, part, rows[0], from.at[0]);
+          write_rest(line + kAtOnce, line + step.dsts, part, rows[0], from.at[0]);
         } else {
 #pragma unroll
           for (uint32_t j = 0; j < kAtOnce; ++j) {
             if (j >= n) continue;
-            Rows::write_one(stamp_, to, j, part, rows[j]);
-            write_rest(line + j * apart + 1, line + j * apart + step.dsts, part, rows[j]);
+            Rows::write_one(stamp_, to, j, part, rows[j], from.at[j]);
+            write_rest(line + j * apart + 1, line + j * apart + step.dsts, part, rows[j],
+                       from.at[j]);
           }
         }
         Rows::empty(stamp_, from);

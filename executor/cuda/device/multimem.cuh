@@ -20,13 +20,12 @@
 
 #include <cstdint>
 
+#include "executor/cuda/device/switch_access.cuh"
 #include "executor/cuda/device/switch_cut.h"
 #include "executor/interpreter/arith.h"
 #include "executor/interpreter/steps.h"
 
 namespace mscclc::cuda {
-
-__device__ inline void fence_aliases() { asm volatile("fence.proxy.alias;" ::: "memory"); }
 
 /// What the switch does for a call's reduction.
 struct SwitchSum {
@@ -54,38 +53,6 @@ __device__ inline bool switch_reduces(const SwitchSum& sum) {
   }
 }
 
-#define MSCCLC_LOAD_FOUR(what, constraint, to, at)                                      \
-  asm volatile("multimem.ld_reduce.relaxed.sys.global." what " {%0, %1, %2, %3}, [%4];" \
-               : "=" constraint(to[0]), "=" constraint(to[1]), "=" constraint(to[2]),   \
-                 "=" constraint(to[3])                                                  \
-               : "l"(at)                                                                \
-               : "memory")
-#define MSCCLC_LOAD_ONE(what, constraint, to, at)                         \
-  asm volatile("multimem.ld_reduce.relaxed.sys.global." what " %0, [%1];" \
-               : "=" constraint(to)                                       \
-               : "l"(at)                                                  \
-               : "memory")
-
-// Sums wrap around, so that signed ones are added as unsigned.
-#define MSCCLC_LOAD_INTEGERS(name, Value, constraint, unsigned_type, type)     \
-  __device__ inline void name(ReduceOp reduce, const uint8_t* at, Value* to) { \
-    for (uint32_t i = 0; i < 16 / sizeof(Value); ++i) {                        \
-      const uint8_t* from = at + i * sizeof(Value);                            \
-      if (reduce == ReduceOp::min) {                                           \
-        MSCCLC_LOAD_ONE("min." type, constraint, to[i], from);                 \
-      } else if (reduce == ReduceOp::max) {                                    \
-        MSCCLC_LOAD_ONE("max." type, constraint, to[i], from);                 \
-      } else {                                                                 \
-        MSCCLC_LOAD_ONE("add." unsigned_type, constraint, to[i], from);        \
-      }                                                                        \
-    }                                                                          \
-  }
-MSCCLC_LOAD_INTEGERS(load_i32, int32_t, "r", "u32", "s32")
-MSCCLC_LOAD_INTEGERS(load_u32, uint32_t, "r", "u32", "u32")
-MSCCLC_LOAD_INTEGERS(load_i64, int64_t, "l", "u64", "s64")
-MSCCLC_LOAD_INTEGERS(load_u64, uint64_t, "l", "u64", "u64")
-#undef MSCCLC_LOAD_INTEGERS
-
 /// 16 bytes of elements.
 struct SwitchRow {
   alignas(16) uint8_t bytes[16];
@@ -95,62 +62,39 @@ struct SwitchRow {
   }
 };
 
+template <class T>
+__device__ inline void divide(SwitchRow& row, uint32_t by) {
+  if (by > 1) device::divide_row(row.as<T>(), 16 / sizeof(T), by);
+}
+
 /// The reduction of 16 bytes of all members. REQUIRES: switch_reduces(sum); `at` aligned.
 __device__ inline void switch_load(const SwitchSum& sum, const uint8_t* at, SwitchRow& row) {
   switch (sum.dtype) {
     case Dtype::f32:
-      MSCCLC_LOAD_FOUR("add.v4.f32", "f", row.as<float>(), at);
-      if (sum.divisor > 1) device::divide_row(row.as<float>(), 4, sum.divisor);
-      return;
+      switch_add_f32(at, row.bytes);
+      return divide<float>(row, sum.divisor);
     case Dtype::f16:
-      MSCCLC_LOAD_FOUR("add.acc::f32.v4.f16x2", "r", row.as<uint32_t>(), at);
-      return;
+      return switch_add_f16(at, row.bytes);
     case Dtype::bf16:
-      MSCCLC_LOAD_FOUR("add.acc::f32.v4.bf16x2", "r", row.as<uint32_t>(), at);
-      return;
+      return switch_add_bf16(at, row.bytes);
     case Dtype::f64:
-      MSCCLC_LOAD_ONE("add.f64", "d", row.as<double>()[0], at);
-      MSCCLC_LOAD_ONE("add.f64", "d", row.as<double>()[1], at + 8);
-      if (sum.divisor > 1) device::divide_row(row.as<double>(), 2, sum.divisor);
-      return;
+      switch_add_f64(at, row.bytes);
+      return divide<double>(row, sum.divisor);
     case Dtype::i32:
-      load_i32(sum.reduce, at, row.as<int32_t>());
-      if (sum.divisor > 1) device::divide_row(row.as<int32_t>(), 4, sum.divisor);
-      return;
+      switch_reduce_integers<Dtype::i32, int32_t>(sum.reduce, at, row.bytes);
+      return divide<int32_t>(row, sum.divisor);
     case Dtype::u32:
-      load_u32(sum.reduce, at, row.as<uint32_t>());
-      if (sum.divisor > 1) device::divide_row(row.as<uint32_t>(), 4, sum.divisor);
-      return;
+      switch_reduce_integers<Dtype::u32, uint32_t>(sum.reduce, at, row.bytes);
+      return divide<uint32_t>(row, sum.divisor);
     case Dtype::i64:
-      load_i64(sum.reduce, at, row.as<int64_t>());
-      if (sum.divisor > 1) device::divide_row(row.as<int64_t>(), 2, sum.divisor);
-      return;
+      switch_reduce_integers<Dtype::i64, int64_t>(sum.reduce, at, row.bytes);
+      return divide<int64_t>(row, sum.divisor);
     case Dtype::u64:
-      load_u64(sum.reduce, at, row.as<uint64_t>());
-      if (sum.divisor > 1) device::divide_row(row.as<uint64_t>(), 2, sum.divisor);
-      return;
+      switch_reduce_integers<Dtype::u64, uint64_t>(sum.reduce, at, row.bytes);
+      return divide<uint64_t>(row, sum.divisor);
     default:
       return;
   }
-}
-#undef MSCCLC_LOAD_FOUR
-#undef MSCCLC_LOAD_ONE
-
-/// Stores 16 bytes to all members, whatever they are. REQUIRES: `at` aligned.
-__device__ inline void switch_store(uint8_t* at, SwitchRow& row) {
-  const uint32_t* words = row.as<uint32_t>();
-  asm volatile("multimem.st.relaxed.sys.global.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(at),
-               "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
-               : "memory");
-}
-
-/// 16 bytes that another block or rank may have written just before.
-__device__ inline void load_plain(const uint8_t* at, SwitchRow& row) {
-  uint32_t* words = row.as<uint32_t>();
-  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "l"(at)
-               : "memory");
 }
 
 /// One operand of a stretch: its address, at the switch if it is a switch operand.
@@ -195,12 +139,12 @@ __device__ inline void switch_move(SwitchPlace to, SwitchPlace from, SwitchCut c
     if (from.at_switch) {
       switch_load(sum, from.address + at, row);
     } else {
-      load_plain(from.address + at, row);
+      *row.as<uint4>() = load_fresh16(from.address + at);
     }
     if (to.at_switch) {
-      switch_store(to.address + at, row);
+      switch_store16(to.address + at, *row.as<uint4>());
     } else {
-      *reinterpret_cast<uint4*>(to.address + at) = *row.as<uint4>();
+      store_as(to.address + at, *row.as<uint4>());
     }
   }
 }

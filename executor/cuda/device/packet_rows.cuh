@@ -69,21 +69,21 @@ struct PacketRows {
   static __device__ uint4 load_part(const uint8_t* from, const Part& part) {
     if constexpr (kUneven) return load_words<kTails>(from, part.bytes);
     if constexpr (Format<F>::kSentinel) {
-      return part.bytes == 16 ? *reinterpret_cast<const uint4*>(from) : uint4{};
+      return part.bytes == 16 ? load_as<uint4>(from) : uint4{};
     }
     uint2 low = {0, 0}, high = {0, 0};
-    if (part.bytes >= 8) low = *reinterpret_cast<const uint2*>(from);
-    if (kLine && part.bytes == 16) high = *reinterpret_cast<const uint2*>(from + 8);
+    if (part.bytes >= 8) low = load_as<uint2>(from);
+    if (kLine && part.bytes == 16) high = load_as<uint2>(from + 8);
     return {low.x, low.y, high.x, high.y};
   }
   static __device__ void store_part(uint8_t* to, const Part& part, const uint4& row) {
     if constexpr (kUneven) return store_words<kTails>(to, part.bytes, row);
     if constexpr (Format<F>::kSentinel) {
-      if (part.bytes == 16) *reinterpret_cast<uint4*>(to) = row;
+      if (part.bytes == 16) store_as(to, row);
       return;
     }
-    if (part.bytes >= 8) *reinterpret_cast<uint2*>(to) = {row.x, row.y};
-    if (kLine && part.bytes == 16) *reinterpret_cast<uint2*>(to + 8) = {row.z, row.w};
+    if (part.bytes >= 8) store_as(to, uint2{row.x, row.y});
+    if (kLine && part.bytes == 16) store_as(to + 8, uint2{row.z, row.w});
   }
 
   /// Loads the rows that stand in the places that hold packets; true if all have come. All are
@@ -95,7 +95,11 @@ struct PacketRows {
     if constexpr (kLine) __syncwarp(part.warp);  // a line's loads are one instruction
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
-      load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
+      if constexpr (kLine) {
+        load_line_if(part.warp, from.holds_packets(j), from.at[j], rows[j]);
+      } else {
+        load_packet_if(from.holds_packets(j), from.at[j], rows[j]);
+      }
     }
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
@@ -143,7 +147,7 @@ struct PacketRows {
         row.z = static_cast<uint32_t>(stamp.flag64);
         row.w = static_cast<uint32_t>(stamp.flag64 >> 32);
       }
-      __syncwarp(part.warp);  // a line's stores are one instruction
+      return store_line(part.warp, slot, row);
     }
     if constexpr (Format<F>::kStore == 8) {
       store_volatile8(slot, uint64_t{row.y} << 32 | row.x);
@@ -168,19 +172,21 @@ struct PacketRows {
     }
   }
 
-  /// Writes a row to the first `n` of the places.
+  /// Writes a row to the first `n` of the places. `from`: where it lies if it is only moved; a step
+  /// of packets may hold a copy, in place onto itself, which is no access (ir/ops/parts.h).
   static __device__ void write(const Stamp& stamp, const Places& to, uint32_t n, const Part& part,
-                               const uint4& row) {
+                               const uint4& row, const uint8_t* from = nullptr) {
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
-      if (j < n) write_one(stamp, to, j, part, row);
+      if (j < n) write_one(stamp, to, j, part, row, from);
     }
   }
   static __device__ void write_one(const Stamp& stamp, const Places& to, uint32_t j,
-                                   const Part& part, const uint4& row) {
+                                   const Part& part, const uint4& row,
+                                   const uint8_t* from = nullptr) {
     if (to.holds_packets(j)) {
       put(stamp, to.at[j], part, row);
-    } else {
+    } else if (to.at[j] != from) {
       store_part(to.at[j], part, row);
     }
   }

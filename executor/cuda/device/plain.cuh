@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "executor/cuda/device/access.cuh"
+
 namespace mscclc::cuda {
 
 template <class Word>
@@ -28,7 +30,7 @@ __device__ inline uint4 gather_words(const uint8_t* from) {
   constexpr uint32_t kWords = 16 / sizeof(Word);
   Word words[kWords];
 #pragma unroll
-  for (uint32_t i = 0; i < kWords; ++i) words[i] = *at<Word>(from, i);
+  for (uint32_t i = 0; i < kWords; ++i) words[i] = load_as<Word>(from + i * sizeof(Word));
   uint4 out;
   memcpy(&out, words, 16);
   return out;
@@ -39,7 +41,7 @@ __device__ inline void scatter_words(uint8_t* to, const uint4& data) {
   Word words[kWords];
   memcpy(words, &data, 16);
 #pragma unroll
-  for (uint32_t i = 0; i < kWords; ++i) *at<Word>(to, i) = words[i];
+  for (uint32_t i = 0; i < kWords; ++i) store_as(to + i * sizeof(Word), words[i]);
 }
 
 // Not inlined: the fast path is one access.
@@ -51,7 +53,8 @@ static __device__ __noinline__ uint4 load_slow(const uint8_t* from, uint32_t byt
     return gather_words<uint8_t>(from);
   }
   uint64_t words[2] = {0, 0};
-  for (uint32_t i = 0; i < bytes; ++i) words[i / 8] |= uint64_t{from[i]} << (i % 8 * 8);
+  for (uint32_t i = 0; i < bytes; ++i)
+    words[i / 8] |= uint64_t{load_as<uint8_t>(from + i)} << (i % 8 * 8);
   uint4 out;
   memcpy(&out, words, 16);
   return out;
@@ -65,17 +68,19 @@ static __device__ __noinline__ void store_slow(uint8_t* to, uint32_t bytes, uint
   }
   uint64_t words[2];
   memcpy(words, &data, 16);
-  for (uint32_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(words[i / 8] >> (i % 8 * 8));
+  for (uint32_t i = 0; i < bytes; ++i) {
+    store_as(to + i, static_cast<uint8_t>(words[i / 8] >> (i % 8 * 8)));
+  }
 }
 
 /// `bytes` of up to 16, zeros after them.
 __device__ inline uint4 load_piece(const uint8_t* from, uint32_t bytes) {
-  if (bytes == 16 && (low_bits(from) & 15) == 0) return *at<uint4>(from, 0);
+  if (bytes == 16 && (low_bits(from) & 15) == 0) return load_as<uint4>(from);
   return load_slow(from, bytes);
 }
 __device__ inline void store_piece(uint8_t* to, uint32_t bytes, const uint4& data) {
   if (bytes == 16 && (low_bits(to) & 15) == 0) {
-    *at<uint4>(to, 0) = data;
+    store_as(to, data);
   } else {
     store_slow(to, bytes, data);
   }
@@ -84,21 +89,21 @@ __device__ inline void store_piece(uint8_t* to, uint32_t bytes, const uint4& dat
 /// Up to 4 bytes at a multiple of 4, zeros after them. `kTails`: they may be fewer than 4.
 template <bool kTails>
 __device__ inline uint32_t load_word(const uint8_t* from, uint32_t bytes) {
-  if (bytes >= 4) return *at<uint32_t>(from, 0);
+  if (bytes >= 4) return load_as<uint32_t>(from);
   if (!kTails || bytes == 0) return 0;
-  uint32_t word = from[0];
-  if (bytes > 1) word |= uint32_t{from[1]} << 8;
-  if (bytes > 2) word |= uint32_t{from[2]} << 16;
+  uint32_t word = load_as<uint8_t>(from);
+  if (bytes > 1) word |= uint32_t{load_as<uint8_t>(from + 1)} << 8;
+  if (bytes > 2) word |= uint32_t{load_as<uint8_t>(from + 2)} << 16;
   return word;
 }
 template <bool kTails>
 __device__ inline void store_word(uint8_t* to, uint32_t bytes, uint32_t word) {
   if (bytes >= 4) {
-    *at<uint32_t>(to, 0) = word;
+    store_as(to, word);
   } else if (kTails && bytes != 0) {
-    to[0] = static_cast<uint8_t>(word);
-    if (bytes > 1) to[1] = static_cast<uint8_t>(word >> 8);
-    if (bytes > 2) to[2] = static_cast<uint8_t>(word >> 16);
+    store_as(to, static_cast<uint8_t>(word));
+    if (bytes > 1) store_as(to + 1, static_cast<uint8_t>(word >> 8));
+    if (bytes > 2) store_as(to + 2, static_cast<uint8_t>(word >> 16));
   }
 }
 
@@ -107,7 +112,8 @@ template <bool kTails>
 __device__ inline uint4 load_words(const uint8_t* from, uint32_t bytes) {
   uint32_t words[4];
 #pragma unroll
-  for (uint32_t i = 0; i < 4; ++i) words[i] = 4 * i + 4 <= bytes ? *at<uint32_t>(from, i) : 0;
+  for (uint32_t i = 0; i < 4; ++i)
+    words[i] = 4 * i + 4 <= bytes ? load_as<uint32_t>(from + 4 * i) : 0;
   if (kTails && (bytes & 3) != 0) {
     const uint32_t tail = load_word<true>(from + (bytes & 12), bytes & 3);
 #pragma unroll
@@ -120,7 +126,7 @@ __device__ inline void store_words(uint8_t* to, uint32_t bytes, const uint4& dat
   const uint32_t words[] = {data.x, data.y, data.z, data.w};
 #pragma unroll
   for (uint32_t i = 0; i < 4; ++i) {
-    if (4 * i + 4 <= bytes) *at<uint32_t>(to, i) = words[i];
+    if (4 * i + 4 <= bytes) store_as(to + 4 * i, words[i]);
   }
   if (kTails && (bytes & 3) != 0) {
     const uint32_t low = bytes < 4 ? words[0] : words[1], high = bytes < 12 ? words[2] : words[3];
@@ -136,11 +142,17 @@ __device__ inline void copy_words(uint8_t* to, const uint8_t* from, uint64_t cou
   for (; i + (kTogether - 1) * step < count; i += kTogether * step) {
     Word words[kTogether];
 #pragma unroll
-    for (uint32_t k = 0; k < kTogether; ++k) words[k] = *at<Word>(from, i + k * step);
+    for (uint32_t k = 0; k < kTogether; ++k) {
+      words[k] = load_as<Word>(from + (i + k * step) * sizeof(Word));
+    }
 #pragma unroll
-    for (uint32_t k = 0; k < kTogether; ++k) *at<Word>(to, i + k * step) = words[k];
+    for (uint32_t k = 0; k < kTogether; ++k) {
+      store_as(to + (i + k * step) * sizeof(Word), words[k]);
+    }
   }
-  for (; i < count; i += step) *at<Word>(to, i) = *at<Word>(from, i);
+  for (; i < count; i += step) {
+    store_as(to + i * sizeof(Word), load_as<Word>(from + i * sizeof(Word)));
+  }
 }
 
 /// What of `bytes` lies in front of a line of 128 bytes of the destination, which may be a peer's:
@@ -157,8 +169,10 @@ __device__ inline void copy_as(uint8_t* to, const uint8_t* from, uint64_t bytes)
   const uint64_t words = (bytes - head) / sizeof(Word);
   const uint64_t tail = head + words * sizeof(Word);
   copy_words<Word, kTogether>(to + head, from + head, words);
-  for (uint64_t i = threadIdx.x; i < head; i += blockDim.x) to[i] = from[i];
-  for (uint64_t i = tail + threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+  for (uint64_t i = threadIdx.x; i < head; i += blockDim.x)
+    store_as(to + i, load_as<uint8_t>(from + i));
+  for (uint64_t i = tail + threadIdx.x; i < bytes; i += blockDim.x)
+    store_as(to + i, load_as<uint8_t>(from + i));
 }
 
 /// Copies between addresses that have only a multiple of 4 in common: rows of 16 bytes of the
@@ -175,11 +189,13 @@ __device__ inline void copy_rows_of_words(uint8_t* to, const uint8_t* from, uint
     }
 #pragma unroll
     for (uint32_t k = 0; k < kTogether; ++k) {
-      if (i + k * step < tail) *at<uint4>(to + i + k * step, 0) = rows[k];
+      if (i + k * step < tail) store_as(to + i + k * step, rows[k]);
     }
   }
-  for (uint64_t i = threadIdx.x; i < head; i += blockDim.x) to[i] = from[i];
-  for (uint64_t i = tail + threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+  for (uint64_t i = threadIdx.x; i < head; i += blockDim.x)
+    store_as(to + i, load_as<uint8_t>(from + i));
+  for (uint64_t i = tail + threadIdx.x; i < bytes; i += blockDim.x)
+    store_as(to + i, load_as<uint8_t>(from + i));
 }
 
 static __device__ __noinline__ void copy_slow(uint8_t* to, const uint8_t* from, uint64_t bytes) {

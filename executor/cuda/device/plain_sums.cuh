@@ -23,12 +23,8 @@ __device__ inline void add_to(typename Arithmetic::RowSums& sums, const uint4& r
 /// Where a thread loads and stores what it adds up: 16 bytes, in an operand that begins at `base`.
 struct WholeRow {
   uint64_t at;
-  __device__ uint4 load(const uint8_t* base) const {
-    return *reinterpret_cast<const uint4*>(base + at);
-  }
-  __device__ void store(uint8_t* base, const uint4& row) const {
-    *reinterpret_cast<uint4*>(base + at) = row;
-  }
+  __device__ uint4 load(const uint8_t* base) const { return load_as<uint4>(base + at); }
+  __device__ void store(uint8_t* base, const uint4& row) const { store_as(base + at, row); }
 };
 
 /// Four words at multiples of 4 that are `apart`: threads side by side access words side by side.

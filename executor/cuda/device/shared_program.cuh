@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "executor/cuda/device/access.cuh"
 #include "executor/interpreter/steps.h"
 
 namespace mscclc::cuda {
@@ -12,10 +13,7 @@ using device::StepHeader;
 using device::StepOperand;
 
 /// The block's program, in shared memory. Lines of 16 bytes: the header, steps, operands, targets.
-__device__ inline uint4* shared_lines() {
-  extern __shared__ uint4 shared_program[];
-  return shared_program;
-}
+__device__ inline uint4* shared_lines() { return dynamic_shared(); }
 __device__ inline const StepHeader& shared_header() {
   return *reinterpret_cast<const StepHeader*>(shared_lines());
 }

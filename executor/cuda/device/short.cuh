@@ -215,10 +215,10 @@ class ShortBlock {
       check_call_ahead();
       if (kEarly && head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
       move_bases(first.operands + kMost, to);
-      finish_put(head, to, part, data);
+      finish_put(first, head, to, part, data);
       for (uint32_t i = threadIdx.x + blockDim.x; find_part(range, i, part); i += blockDim.x) {
         load_plain(first, head, part, data);
-        finish_put(head, to, part, data);
+        finish_put(first, head, to, part, data);
       }
     }
     if constexpr (!kEarly) {
@@ -311,10 +311,10 @@ class ShortBlock {
   }
 
   /// Stores what the first step has loaded of a part, where it reads no packets.
-  __device__ void finish_put(const ShortHead& head, const Bases& to, const Part& part,
-                             Data& data) const {
+  __device__ void finish_put(const ShortStep& step, const ShortHead& head, const Bases& to,
+                             const Part& part, Data& data) const {
     drop_minus_zeros_of_plain(head, data);
-    write(head, places_of(to, head.to_packets, part), part, data);
+    write(step, head, places_of(to, head.to_packets, part), part, data);
   }
 
   __device__ void run_step(const ShortStep& step) {
@@ -352,20 +352,27 @@ class ShortBlock {
       if constexpr (Arithmetic::kSums) {
         if (head.adds != 0) data.rows[0] = sum(head, divisor, data);
       }
-      write(head, targets, part, data);
+      write(step, head, targets, part, data);
       if constexpr (!kEarly) free_next(head);
       Rows::empty(stamp_, sources);
     }
   }
 
-  __device__ void write(const ShortHead& head, const Places& to, const Part& part,
-                        const Data& data) const {
+  __device__ void write(const ShortStep& step, const ShortHead& head, const Places& to,
+                        const Part& part, const Data& data) const {
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
       if (j >= head.dsts) continue;
       const uint4 row = head.pairs != 0 ? data.rows[j] : data.rows[0];
-      Rows::write_one(stamp_, to, j, part, row);
+      Rows::write_one(stamp_, to, j, part, row, moved_from(step, head, to, j, part));
     }
+  }
+  /// Where the row of a plain destination lies, if it is plain data that is only moved.
+  __device__ const uint8_t* moved_from(const ShortStep& step, const ShortHead& head,
+                                       const Places& to, uint32_t j, const Part& part) const {
+    const uint32_t source = head.pairs != 0 ? j : 0;
+    if (to.holds_packets(j) || head.adds != 0 || !is_plain(head, source)) return nullptr;
+    return address_of(step.operands[source], late_) + part.offset;
   }
 
   __device__ void poll(const ShortStep& step, const Places& from, const Part& part, Data& data) {

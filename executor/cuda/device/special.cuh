@@ -46,7 +46,7 @@ __device__ __forceinline__ void fetch_arguments(const uint4* from, uint4* to) {
 template <class Block, class Lead, class Run>
 __device__ __forceinline__ void run_special(const LaunchPlan& plan, const uint4* shared,
                                             const uint4* own, Lead lead, Run run) {
-  __shared__ BlockState state;
+  MSCCLC_SHARED(BlockState, state);
   if (threadIdx.x == 0 && plan.begun != nullptr) add_relaxed(plan.begun);
   await_kernel_ahead(false);
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;

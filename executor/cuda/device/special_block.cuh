@@ -403,16 +403,18 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
     });
   }
 
-  /// To the destinations of a move, whose first place is number `first`, in call `call`.
+  /// To the destinations of a move, whose first place is number `first`, in call `call`. `from`:
+  /// where the row lies if it is only moved.
   template <class Operands>
   __device__ __forceinline__ void write(const Stamp& stamp, uint64_t call, uint32_t first,
-                                        const Part& part, const uint4& row) const {
+                                        const Part& part, const uint4& row,
+                                        const uint8_t* from = nullptr) const {
 #pragma unroll
     for (uint32_t k = 0; k < Operands::kDsts; ++k) {
       Places to;
       to.packets = 0;
       find(Operands::place(first + k), part, 0, call, to);
-      Rows::write_one(stamp, to, 0, part, row);
+      Rows::write_one(stamp, to, 0, part, row, from);
     }
   }
 
@@ -440,7 +442,8 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
         if constexpr (kLeads) check_call(call);
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
-          if (j < n) write<Operands>(stamp, call, first + j * Operands::kEach, part, rows[j]);
+          if (j >= n) continue;
+          write<Operands>(stamp, call, first + j * Operands::kEach, part, rows[j], from.at[j]);
         }
         Rows::empty(stamp_, from);
       });

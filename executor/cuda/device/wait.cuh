@@ -34,14 +34,6 @@ struct WaitState {
 inline constexpr uint64_t kGaveUp = uint64_t{1} << 63;
 __device__ inline bool has_given_up(uint64_t call) { return (call & kGaveUp) != 0; }
 
-/// Polls between two looks at the abort word, which costs a trip to the host's memory.
-inline constexpr uint32_t kPollsPerLook = 4096;
-
-[[noreturn]] __device__ inline void exit_thread() {
-  asm volatile("exit;");
-  __builtin_unreachable();
-}
-
 /// True if the block has given up. Volatile: other threads set it at any time.
 __device__ inline bool gave_up(const WaitState& state) {
   return *static_cast<const volatile uint32_t*>(&state.gave_up) != 0;
@@ -86,6 +78,7 @@ __device__ __forceinline__ void poll_until(WaitState& state, uint32_t together, 
   uint32_t left = kPollsPerLook;
   uint64_t start = 0;
   while (!poll()) {
+    after_vain_poll();
     if (--left != 0) continue;
     start = look(state, start);
     if (together != 0 && !__all_sync(together, start != 0)) start = 0;

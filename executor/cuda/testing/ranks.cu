@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <optional>
 
 #include "executor/block_programs.h"
@@ -30,6 +31,11 @@ using device::WaitFor;
 constexpr uint64_t kPatience = 2'000'000'000;  // nanoseconds
 constexpr uint64_t kMostShift = 128;           // bytes
 constexpr uint64_t kQueueBits = 3;             // 8 requests: so few that blocks wait for room
+#ifdef MSCCLC_ON_HOST
+constexpr uint32_t kThreads = 96;  // of a block, at most: fibers; three warps
+#else
+constexpr uint32_t kThreads = 1024;
+#endif
 
 /// Device memory of one rank.
 struct RankMemory {
@@ -77,8 +83,8 @@ struct CudaRanks::State {
   std::vector<ChannelEnd> all_ends() const;
   bool pack_programs(Diagnostics& d);
   bool plan_launch(Diagnostics& d);
-  void shorten();
-  bool run_short(Diagnostics& d) const;
+  void set_apart();
+  bool run_apart(uint32_t calls, const Hook& before, const Hook& after, Diagnostics& d) const;
   bool fits(Diagnostics& d) const;
   void start_proxy();
   Fault fault(uint32_t rank, uint32_t block) const;
@@ -95,7 +101,7 @@ struct CudaRanks::State {
   std::vector<uint8_t> packed;
   VisibleMemory faults, requests, handled, abort;
   LaunchPlan launch{};
-  std::vector<LaunchPlan> short_launches;  ///< by rank, if all have short programs; else none
+  std::vector<LaunchPlan> own_launches;  ///< by rank, if each has one
   std::vector<device::ShortProgram> short_programs;
   uint64_t patience = kPatience;
   std::optional<RanksProxy> proxy;
@@ -228,46 +234,78 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
   launch = {};
   launch.context = context.data<RankContext>();
   launch.blocks = blocks;
-  launch.threads = program.launch.threads;
+  launch.threads = std::min({program.launch.threads, options.threads, kThreads});
   launch.dtype = call.dtype;
   launch.reduce = call.reduce;
   launch.accumulate = call.accumulate;
   launch.contributions = call.contributions;
   launch.patience = patience;
   if (!pack_programs(d)) return false;
-  shorten();
+  if (options.generic) launch.uses = device::kUsesAll;
+  set_apart();
   return fits(d);
 }
 
-void CudaRanks::State::shorten() {
-  short_launches.clear();
-  if (!options.in_short) return;
+void CudaRanks::State::set_apart() {
+  own_launches.clear();
+  if (!options.in_short && !options.apart) return;
   short_programs.assign(ranks.size(), {});
   for (uint32_t r = 0; r < ranks.size(); ++r) {
     LaunchPlan own = launch;
     own.context += 1 + r;
     own.blocks = static_cast<uint32_t>(device.ranks[r].block_begin.size() - 1);
     own.calls += uint64_t{ranks[r].first_block} * launch.call_counts;
-    own.programs = packed.data() + uint64_t{ranks[r].first_block} * launch.program_bytes;
-    own.in_short = &short_programs[r];
-    if (!make_short(own, short_programs[r]) || !cuda::has_fast_kernel(own)) {
-      short_launches.clear();
-      return;
+    const uint64_t programs_at = uint64_t{ranks[r].first_block} * launch.program_bytes;
+    if (options.in_short) {
+      own.programs = packed.data() + programs_at;
+      own.in_short = &short_programs[r];
+      if (!make_short(own, short_programs[r]) || !cuda::has_fast_kernel(own)) {
+        own_launches.clear();
+        return;
+      }
+    } else {
+      own.programs += programs_at;
     }
-    short_launches.push_back(own);
+    own_launches.push_back(own);
   }
 }
 
+namespace {
+
+struct HookCall {
+  const CudaRanks::Hook* hook;
+  uint32_t rank, call;
+  static void run(void* self) {
+    const auto* own = static_cast<HookCall*>(self);
+    if (*own->hook) (*own->hook)(own->rank, own->call);
+  }
+};
+
+}  // namespace
+
 // Streams of their own, so that ranks run side by side.
-bool CudaRanks::State::run_short(Diagnostics& d) const {
-  std::vector<cudaStream_t> streams(short_launches.size());
+bool CudaRanks::State::run_apart(uint32_t calls, const Hook& before, const Hook& after,
+                                 Diagnostics& d) const {
+  std::vector<cudaStream_t> streams(own_launches.size());
+  std::vector<HookCall> hooks;
+  hooks.reserve(2 * calls * streams.size());
   bool good = true;
+  const auto ask = [&](cudaStream_t stream, const Hook& hook, uint32_t rank, uint32_t call) {
+    hooks.push_back({&hook, rank, call});
+    good = good && (!hook || succeeded(cudaLaunchHostFunc(stream, HookCall::run, &hooks.back()),
+                                       "call the host", d));
+  };
   for (uint32_t r = 0; good && r < streams.size(); ++r) {
     good = succeeded(cudaStreamCreateWithFlags(&streams[r], cudaStreamNonBlocking), "make a stream",
                      d);
-    if (!good || r == options.silent) continue;
-    const auto error = static_cast<cudaError_t>(cuda::launch(short_launches[r], streams[r]));
-    good = succeeded(error, "launch the interpreter", d);
+    for (uint32_t c = 0; good && r != options.silent && c < calls; ++c) {
+      ask(streams[r], before, r, c);
+      if (own_launches[r].blocks != 0) {
+        const auto error = static_cast<cudaError_t>(cuda::launch(own_launches[r], streams[r]));
+        good = succeeded(error, "launch the interpreter", d) && good;
+      }
+      ask(streams[r], after, r, c);
+    }
   }
   good = succeeded(cudaDeviceSynchronize(), "run the interpreter", d) && good;
   for (const cudaStream_t stream : streams) {
@@ -399,7 +437,17 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
   return s.upload_context(diagnostics) && s.plan_launch(diagnostics);
 }
 
-bool CudaRanks::in_short() const { return !state_->short_launches.empty(); }
+#ifdef MSCCLC_ON_HOST
+uint64_t CudaRanks::nanoseconds() { return host::Gpu::get().nanoseconds(); }
+#else
+uint64_t CudaRanks::nanoseconds() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+#endif
+
+bool CudaRanks::in_short() const {
+  return state_->options.in_short && !state_->own_launches.empty();
+}
 
 bool CudaRanks::has_fast_kernel() const { return cuda::has_fast_kernel(state_->launch); }
 
@@ -413,11 +461,25 @@ device::Fault CudaRanks::fault(uint32_t rank, uint32_t block) const {
   return state_->fault(rank, block);
 }
 
+bool CudaRanks::run_calls(uint32_t calls, const Hook& before, const Hook& after,
+                          Diagnostics& diagnostics) {
+  State& s = *state_;
+  if (!s.proxy) s.start_proxy();
+#ifdef MSCCLC_ON_HOST
+  host::Gpu::get().set_waits_for_host(s.patience == 0);
+#endif
+  const bool ran = s.run_apart(calls, before, after, diagnostics);
+  return s.report_faults(diagnostics) && ran;
+}
+
 bool CudaRanks::run(Diagnostics& diagnostics) {
   if (state_->launch.blocks == 0) return true;
   State& s = *state_;
   if (!s.proxy) s.start_proxy();
-  if (in_short()) return s.run_short(diagnostics) && s.report_faults(diagnostics);
+#ifdef MSCCLC_ON_HOST
+  host::Gpu::get().set_waits_for_host(s.patience == 0);
+#endif
+  if (!s.own_launches.empty()) return run_calls(1, {}, {}, diagnostics);
   return succeeded(static_cast<cudaError_t>(launch(s.launch, nullptr)), "launch the interpreter",
                    diagnostics) &&
          succeeded(cudaStreamSynchronize(nullptr), "run the interpreter", diagnostics) &&

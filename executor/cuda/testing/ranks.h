@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "executor/launch.h"
@@ -38,10 +39,16 @@ class CudaRanks {
     uint32_t offset = 0;
     /// Programs travel in the parameters of the launch if they are short enough.
     bool carried = true;
-    /// Each rank has a launch of its own, by short programs, if all of them have one.
+    /// Each rank has a launch of its own.
+    bool apart = false;
+    /// The same, by short programs, if all of them have one.
     bool in_short = false;
-    /// In short programs: a rank that is not launched.
+    /// Of launches of their own: a rank that is not launched.
     uint32_t silent = kNone;
+    /// By the kernel that runs all plans.
+    bool generic = false;
+    /// Threads of a block, at most.
+    uint32_t threads = 1024;
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
   [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
@@ -53,12 +60,22 @@ class CudaRanks {
   /// Runs one call and waits for its end. Waits that were given up are reported and give false;
   /// prepare() makes it usable again.
   [[nodiscard]] bool run(Diagnostics& diagnostics);
+  /// The same for several calls in a row, between which ranks do not wait for each other; on the
+  /// stream of each rank `before(rank, call)` and `after(rank, call)` come with each call.
+  /// REQUIRES: Options::apart.
+  using Hook = std::function<void(uint32_t rank, uint32_t call)>;
+  [[nodiscard]] bool run_calls(uint32_t calls, const Hook& before, const Hook& after,
+                               Diagnostics& diagnostics);
   /// Nanoseconds after which a wait is given up; 2 s unless set, before prepare(); 0: never.
   void set_patience(uint64_t nanoseconds);
   /// Makes all waits of the present call give up, and of those that follow. From any thread.
   void abort();
   /// Why a block gave up in the last call.
   device::Fault fault(uint32_t rank, uint32_t block) const;
+
+  /// The device's clock, in nanoseconds. Where threads of blocks are fibers, it goes on only when
+  /// nothing can move.
+  static uint64_t nanoseconds();
 
   /// Copies the whole of a buffer of a rank from or to host memory.
   [[nodiscard]] bool write(uint32_t rank, uint32_t buffer, const uint8_t* from,

@@ -16,12 +16,11 @@ RanksProxy::RanksProxy(Queue queue) : queue_(std::move(queue)) {
   if (result == cudaSuccess) result = cudaHostAlloc(&staging, sizeof(uint64_t), 0);
   staging_ = static_cast<uint64_t*>(staging);
   error_ = result;
-  if (result == cudaSuccess) thread_ = std::thread([this, device] { serve(device); });
+  if (result == cudaSuccess) begin(device);
 }
 
 RanksProxy::~RanksProxy() {
-  stopping_ = true;
-  if (thread_.joinable()) thread_.join();
+  end();
   cudaFreeHost(staging_);
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
@@ -59,10 +58,10 @@ bool RanksProxy::serve_request() {
   const uint64_t number = *queue_.handled;
   PortRequest request;
   if (!read_request(queue_.ranks, number, request)) return false;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto began = std::chrono::steady_clock::now();
   cudaError_t result = handle(request, number);
   if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
   if (static_cast<uint64_t>(took.count()) > slowest_time_) {
     slowest_time_ = static_cast<uint64_t>(took.count());
     slowest_bytes_ = request.bytes;
@@ -73,17 +72,6 @@ bool RanksProxy::serve_request() {
   }
   std::atomic_ref(*queue_.handled).store(number + 1, std::memory_order_release);
   return true;
-}
-
-void RanksProxy::serve(int device) {
-  // The device first: else the first CUDA call would make a context on device 0.
-  error_ = cudaSetDevice(device);
-  while (error_ == cudaSuccess) {
-    const bool last = stopping_;
-    const bool any = serve_request();
-    if (!any && last) break;
-    if (!any) std::this_thread::yield();
-  }
 }
 
 }  // namespace mscclc::cuda

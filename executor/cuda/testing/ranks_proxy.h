@@ -1,5 +1,6 @@
-// The proxy of all ranks of one process, a host thread: does what blocks post to ports
-// (executor/launch.h: PortQueue) while a launch runs.
+// The proxy of all ranks of one process: does what blocks post to ports (executor/launch.h:
+// PortQueue) while a launch runs. A host thread; where threads of blocks are fibers, one more that
+// takes turns with them (ranks_proxy_service.cc).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -42,6 +43,8 @@ class RanksProxy {
   Slowest slowest() const;
 
  private:
+  void begin(int device);
+  void end();
   void serve(int device);
   bool serve_request();
   cudaError_t handle(const device::PortRequest& request, uint64_t number);
@@ -53,7 +56,8 @@ class RanksProxy {
   std::atomic<uint64_t> slowest_bytes_ = 0, slowest_time_ = 0;
   std::atomic<bool> stopping_ = false;
   std::atomic<cudaError_t> error_ = cudaSuccess;
-  std::thread thread_;
+  std::thread thread_;    ///< or ...
+  uint32_t service_ = 0;  ///< ... among those of the device
 };
 
 }  // namespace mscclc::cuda

@@ -83,25 +83,29 @@ void LaneMachine::defer(const Frame& frame, const DeviceOp& op) {
   world_->memory.add(std::move(access));
 }
 
-// An op that polls waits for its packets now; what it writes is late. Nothing orders its packets
-// and what it writes plain: held, the packets go first, and may be answered before the rest goes.
+// An op that polls waits for its packets now; what it writes is late. Nothing orders its packets,
+// what it writes plain, and what it empties (ir/ops/parts.h): held, the packets go first, and may
+// be answered before the rest goes.
 void LaneMachine::run_capturing(const Frame& frame, const DeviceOp& op) {
   world_->memory.settle(access_.before, access_.touches);
   captures_ = true;
   device::run_op(*this, frame, op);
   captures_ = false;
   write_later(access_, true);
-  write_later(std::exchange(access_, {}), false);
+  write_later(access_, false);
+  write_later(std::exchange(access_, {}), true, true);
   captured_.clear();
 }
 
-// What the op has captured, packets or plain.
-void LaneMachine::write_later(LateAccess access, bool packets) {
-  std::erase_if(access.touches,
-                [packets](const Touch& touch) { return !touch.write || touch.packets != packets; });
+// What the op has captured: packets, plain data, or slots that it empties.
+void LaneMachine::write_later(LateAccess access, bool packets, bool empties) {
+  const auto differs = [=](const auto& what) {
+    return what.packets != packets || what.empties != empties;
+  };
+  std::erase_if(access.touches, [&](const Touch& touch) { return !touch.write || differs(touch); });
   std::vector<Write> writes;
   for (Write& w : captured_) {
-    if (w.packets == packets) writes.push_back(std::move(w));
+    if (!differs(w)) writes.push_back(std::move(w));
   }
   if (writes.empty()) return;
   access.perform = [writes = std::move(writes)] {
@@ -129,7 +133,7 @@ void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
     const bool empties = packets && !write && device::Format<F>::kSentinel;
     for (uint32_t member = 0; member < operand.members && bytes > 0; ++member) {
       const uint8_t* address = device::address_of(*this, frame, s, k, member);
-      touches.push_back({address + begin, bytes, write || empties, packets});
+      touches.push_back({address + begin, bytes, write || empties, packets, empties});
     }
   };
   for (uint32_t i = 0; i < op.count; ++i) {
@@ -148,9 +152,10 @@ void LaneMachine::add_touches(const Frame& frame, const DeviceOp& op, std::vecto
       op.format, [&](auto tag) { add_touches_as<decltype(tag)::kFormat>(frame, op, touches); });
 }
 
-void LaneMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets) {
+void LaneMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets,
+                        bool empties) {
   if (captures_) {
-    captured_.push_back({to, {from, from + bytes}, packets});
+    captured_.push_back({to, {from, from + bytes}, packets, empties});
   } else {
     std::memmove(to, from, bytes);
   }
@@ -158,7 +163,7 @@ void LaneMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool p
 
 void LaneMachine::empty_packets(uint8_t* units, uint32_t bytes) {
   const std::vector<uint64_t> empty(bytes / sizeof stamp_.sentinel, stamp_.sentinel);
-  write(units, reinterpret_cast<const uint8_t*>(empty.data()), bytes, true);
+  write(units, reinterpret_cast<const uint8_t*>(empty.data()), bytes, true, true);
 }
 
 void LaneMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {

@@ -83,7 +83,7 @@ class LaneMachine : public SimMachine {
   struct Write {
     uint8_t* to;
     std::vector<uint8_t> bytes;
-    bool packets;
+    bool packets, empties;
   };
   static constexpr uint64_t kNow = ~uint64_t{0};
 
@@ -97,13 +97,14 @@ class LaneMachine : public SimMachine {
   uint64_t how_late(const device::DeviceOp& op);
   void defer(const device::Frame& frame, const device::DeviceOp& op);
   void run_capturing(const device::Frame& frame, const device::DeviceOp& op);
-  void write_later(LateAccess access, bool packets);
+  void write_later(LateAccess access, bool packets, bool empties = false);
   void add_touches(const device::Frame& frame, const device::DeviceOp& op,
                    std::vector<Touch>& touches);
   template <PacketFormat F>
   void add_touches_as(const device::Frame& frame, const device::DeviceOp& op,
                       std::vector<Touch>& touches);
-  void write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets = false);
+  void write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets = false,
+             bool empties = false);
   void arrive(LaneMeeting& meeting, uint64_t members, const Waiting& reason);
   bool waits() const { return lane_.lane == 0; }
   bool tells() const { return lane_.lane == (lanes() % 2 == 0 ? lanes() - 1 : 0); }

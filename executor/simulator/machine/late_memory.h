@@ -23,6 +23,7 @@ struct Touch {
   uint64_t bytes;
   bool write;
   bool packets = false;  ///< whole units, each with its flag
+  bool empties = false;  ///< ... that are put back to hold sentinels
   bool conflicts(const Touch& other) const {
     return (write || other.write) && begin < other.begin + other.bytes &&
            other.begin < begin + bytes;

@@ -86,17 +86,15 @@ class SimMachine {
 
   template <PacketFormat F>
   void fetch(const device::Source* sources, uint32_t n, const device::Piece& piece, Tile* tiles) {
-    for (uint32_t i = 0; i < n; ++i) {
-      if constexpr (F != PacketFormat::none) {
-        if (sources[i].packets) {
-          read_packets<F>(sources[i].address, piece, tiles[i]);
-          continue;
-        }
+    // Nothing orders loads of plain data and polls (ir/ops/parts.h).
+    const bool polls_first = scheduler_.shuffles() && scheduler_.dice().below(2) == 0;
+    for (const bool packets : {polls_first, !polls_first}) {
+      for (uint32_t i = 0; i < n; ++i) {
+        if (sources[i].packets == packets) read<F>(sources[i], piece, tiles[i]);
       }
-      std::memcpy(tiles[i].bytes, sources[i].address, piece.bytes);
-      std::memset(tiles[i].bytes + piece.bytes, 0, piece.payload - piece.bytes);
     }
   }
+  bool empties_first() { return scheduler_.shuffles() && scheduler_.dice().below(2) == 0; }
   void store(uint8_t* to, const device::Piece& piece, const Tile& tile) {
     std::memcpy(to, tile.bytes, piece.bytes);
   }
@@ -122,6 +120,14 @@ class SimMachine {
   void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);
 
  protected:
+  template <PacketFormat F>
+  void read(const device::Source& source, const device::Piece& piece, Tile& tile) {
+    if constexpr (F != PacketFormat::none) {
+      if (source.packets) return read_packets<F>(source.address, piece, tile);
+    }
+    std::memcpy(tile.bytes, source.address, piece.bytes);
+    std::memset(tile.bytes + piece.bytes, 0, piece.payload - piece.bytes);
+  }
   template <PacketFormat F>
   void read_packets(const uint8_t* slot, const device::Piece& piece, Tile& tile);
   template <PacketFormat F>

@@ -10,8 +10,8 @@
 #include <deque>
 #include <vector>
 
+#include "executor/cpu/dice.h"
 #include "executor/cpu/fiber.h"
-#include "executor/simulator/machine/dice.h"
 
 namespace mscclc {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/simulator/machine/dice.h"
+#include "executor/cpu/dice.h"
 
 namespace mscclc::random_programs {
 

@@ -1,0 +1,181 @@
+// A GPU without a GPU: grids of thread blocks whose threads are fibers of one thread of the host.
+// Device code that is compiled for the host (words.h, access.h) calls what stands here.
+//
+// Threads run in an order that a seed decides. With seed 0 each runs until it must wait. With
+// others they also stop between two accesses, in warps or not, and plain stores arrive late
+// (late_stores.h), as far as the memory model of PTX allows: a thread that misses a meeting of its
+// block, or a lane that counts on others, is found out.
+//
+// Time is counted, not measured: it goes on when nothing can move, so that a wait that does not end
+// is given up after its patience, however busy the machine is.
+//
+// Thread safety: one grid runs at a time, on the thread that calls run().
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "executor/cpu/dice.h"
+#include "executor/cpu/fiber.h"
+#include "executor/cuda/host/late_stores.h"
+
+namespace mscclc::cuda::host {
+
+struct Block;
+struct Launch;
+
+/// A copy to shared memory that a thread has asked for.
+struct AsyncCopy {
+  uint64_t* to;
+  const uint64_t* from;
+};
+
+struct Thread {
+  enum class State : uint8_t { ready, polling, at_block, at_warp, ended };
+  Block* block = nullptr;
+  uint32_t index = 0;
+  State state = State::ready;
+  uint32_t mask = 0, vote = 0, ballot = 0;  ///< of its meeting with others of its warp
+  uint64_t seen = 0;                        ///< Gpu::changes() when it last polled in vain
+  uint64_t priority = 0;
+  std::function<void()> access;  ///< that it makes with others of its warp
+  Fiber* fiber = nullptr;
+  std::vector<AsyncCopy> copies;
+};
+
+/// What `__shared__` names is, of one type in each kernel.
+struct SharedVariable {
+  const void* key;
+  std::unique_ptr<uint8_t[]> bytes;
+};
+
+struct Block {
+  Launch* launch = nullptr;
+  uint32_t index = 0;
+  std::deque<Thread> threads;
+  uint32_t live = 0, arrived = 0;  ///< threads that have not ended; that are at the meeting
+  bool frees_next = false;
+  std::unique_ptr<uint8_t[]> dynamic;  ///< shared memory that the launch asks for
+  std::vector<SharedVariable> variables;
+  LateStores late;
+};
+
+struct Shape {
+  uint32_t blocks = 0, threads = 0, shared_bytes = 0;
+  bool early = false;  ///< it may begin before the launch ahead has ended
+};
+
+struct Launch {
+  Shape shape;
+  std::function<void()> kernel;
+  std::shared_ptr<Launch> ahead;  ///< on its stream, while that runs
+  std::deque<Block> blocks;
+  uint32_t live_blocks = 0, freed_blocks = 0;
+  bool begun = false, ended = false;
+};
+
+using Stream = std::deque<std::shared_ptr<Launch>>;
+
+class Gpu {
+ public:
+  /// The one that device code runs on.
+  static Gpu& get();
+
+  /// Of all that runs from now on.
+  void set_seed(uint64_t seed);
+
+  /// Where nothing can move, threads of the host may still end what hangs: run() waits for them for
+  /// some seconds.
+  void set_waits_for_host(bool waits) { waits_for_host_ = waits; }
+
+  /// Something that others do while blocks run, such as a proxy; returns false if there was nothing
+  /// to do. Called until it is removed.
+  using Service = std::function<bool()>;
+  uint32_t add_service(Service service);
+  void remove_service(uint32_t id);
+
+  /// A kernel; without blocks a function of the host, which comes after the launches ahead.
+  void launch(Stream& stream, const Shape& shape, std::function<void()> kernel);
+  /// Runs all launches to their end. False: threads wait for what never comes, and none gives up.
+  /// The launches are then over all the same.
+  bool run();
+
+  // For the thread that runs.
+
+  Thread& now() { return *now_; }
+  bool is_adversarial() const { return seed_ != 0; }
+  /// Between two accesses: others may run.
+  void step() {
+    if (is_adversarial() && dice_.below(4) == 0) hand_over();
+  }
+  /// A poll was in vain: goes on when something may have changed.
+  void await_change();
+  /// Something was written that others may wait for.
+  void note_change() { ++changes_; }
+  void meet_block();
+  uint32_t meet_warp(uint32_t mask, uint32_t vote);
+  /// The threads of a warp that `mask` names make their accesses as one instruction: nothing comes
+  /// between them, and stores are seen together.
+  void access_together(uint32_t mask, std::function<void()> access);
+  [[noreturn]] void end_thread();
+  void let_next_begin();
+  void await_launch_ahead();
+  uint64_t nanoseconds() const { return clock_; }
+  /// Shared memory of the thread's block that is known by `key`.
+  void* shared(const void* key, uint64_t bytes);
+
+  void store(void* to, const void* from, uint32_t bytes);
+  /// Stores that the thread knows of, and that touch these bytes, are done.
+  void settle(const void* at, uint32_t bytes);
+  /// All stores that the thread knows of are done: those before its last meeting, and its own.
+  void publish();
+
+ private:
+  static void main(void* gpu);
+  void hand_over();
+  void suspend(Thread::State state);
+  void end();
+  void complete_meetings(Block& block);
+  void complete_warp(Block& block, uint32_t first, uint32_t mask, uint32_t ballot);
+  void make_ready(Thread& thread);
+  bool begin_launches();
+  bool may_begin(const Launch& launch) const;
+  void begin(Launch& launch);
+  void end_launch(Launch& launch);
+  bool move();
+  bool serve();
+  bool wake_pollers(bool all);
+  bool store_late();
+  Thread& pick();
+  void resume(Thread& thread);
+  void abandon();
+
+  FiberPool fibers_;
+  uint64_t seed_ = 0;
+  Dice dice_{0};
+  bool by_priority_ = false, lazy_services_ = false;
+  std::vector<std::pair<uint32_t, Service>> services_;
+  uint32_t next_service_ = 0;
+  std::vector<Stream*> streams_;  ///< with launches
+  std::deque<Thread*> ready_;
+  std::vector<Thread*> polling_;
+  Thread* now_ = nullptr;
+  uint64_t changes_ = 1, clock_ = 1;
+  uint32_t together_ = 0;  ///< not 0: stores are of this group
+  uint32_t groups_ = 0;
+  uint32_t live_launches_ = 0;  ///< that have not ended
+  bool look_for_launches_ = false, waits_for_host_ = false;
+};
+
+/// Shared memory of the running thread's block, for the one variable of type T that a kernel has.
+/// Its bytes are not zero at first.
+template <class T>
+T& shared() {
+  static const char key = 0;
+  return *static_cast<T*>(Gpu::get().shared(&key, sizeof(T)));
+}
+
+}  // namespace mscclc::cuda::host

@@ -1,0 +1,72 @@
+// The host's twin of executor/cuda/device/switch_access.cuh: a switch adds up and stores at the
+// members of a multicast address one by one, in their order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "executor/cuda/host/access.h"
+#include "executor/interpreter/arith.h"
+
+namespace mscclc::cuda {
+
+namespace host {
+
+/// Makes an address that stands for `bytes` of memory at all members. Only a switch can use it:
+/// other accesses fault. Lives until unmap_multicast().
+uint8_t* map_multicast(std::span<uint8_t* const> members, uint64_t bytes);
+void unmap_multicast(uint8_t* address);
+/// Where `at`, a part of a multicast address, lies at each member.
+std::span<uint8_t* const> members_of_multicast(const uint8_t* at, uint64_t& offset);
+
+}  // namespace host
+
+inline void fence_aliases() { host::Gpu::get().publish(); }
+
+template <Dtype T, class Sum, ReduceOp R>
+inline void reduce_members(const uint8_t* at, uint8_t* row) {
+  constexpr uint32_t kCount = 16 / sizeof(typename device::Element<T>::Bits);
+  uint64_t offset = 0;
+  Sum sums[kCount];
+  bool first = true;
+  for (const uint8_t* member : host::members_of_multicast(at, offset)) {
+    const uint4 found = load_as<uint4>(member + offset);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&found);
+    if (first) {
+      device::start_row<T>(sums, bytes, kCount);
+    } else {
+      device::combine_row<T, Sum, R>(sums, bytes, kCount);
+    }
+    first = false;
+  }
+  device::finish_row<T>(row, sums, kCount);
+}
+
+inline void switch_add_f32(const uint8_t* at, uint8_t* row) {
+  reduce_members<Dtype::f32, float, ReduceOp::sum>(at, row);
+}
+inline void switch_add_f16(const uint8_t* at, uint8_t* row) {
+  reduce_members<Dtype::f16, float, ReduceOp::sum>(at, row);
+}
+inline void switch_add_bf16(const uint8_t* at, uint8_t* row) {
+  reduce_members<Dtype::bf16, float, ReduceOp::sum>(at, row);
+}
+inline void switch_add_f64(const uint8_t* at, uint8_t* row) {
+  reduce_members<Dtype::f64, double, ReduceOp::sum>(at, row);
+}
+template <Dtype T, class Value>
+inline void switch_reduce_integers(ReduceOp reduce, const uint8_t* at, uint8_t* row) {
+  if (reduce == ReduceOp::min) return reduce_members<T, Value, ReduceOp::min>(at, row);
+  if (reduce == ReduceOp::max) return reduce_members<T, Value, ReduceOp::max>(at, row);
+  reduce_members<T, Value, ReduceOp::sum>(at, row);
+}
+
+inline void switch_store16(uint8_t* at, const uint4& row) {
+  uint64_t offset = 0;
+  for (uint8_t* member : host::members_of_multicast(at, offset)) store_as(member + offset, row);
+}
+
+/// 16 bytes that another block or rank may have written just before.
+inline uint4 load_fresh16(const uint8_t* at) { return load_as<uint4>(at); }
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,61 @@
+// The words of CUDA C++, for compilers that know none of them: device code that is compiled for the
+// host gets this file first (-include). Threads are fibers (grid.h).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#define MSCCLC_ON_HOST 1
+
+#define __device__
+#define __host__
+#define __global__
+#define __grid_constant__
+#define __launch_bounds__(...)
+// Empty: headers of the standard library say __attribute__((__noinline__)).
+#define __noinline__
+#define __forceinline__ inline
+
+struct uint2 {
+  uint32_t x, y;
+};
+struct alignas(16) uint4 {
+  uint32_t x, y, z, w;
+};
+struct float4 {
+  float x, y, z, w;
+};
+struct dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  constexpr dim3() = default;
+  constexpr explicit dim3(uint32_t n) : x(n) {}
+};
+
+/// Of the thread that runs.
+extern dim3 threadIdx, blockIdx, blockDim;
+
+/// The threads of a block meet. Those that have ended are not waited for.
+void __syncthreads();
+/// The threads of a warp that `mask` names meet.
+void __syncwarp(uint32_t mask);
+/// The same; returns for which of them `vote` is not 0.
+uint32_t __ballot_sync(uint32_t mask, uint32_t vote);
+inline bool __all_sync(uint32_t mask, bool vote) { return __ballot_sync(mask, vote) == mask; }
+
+// Counts that the threads of a device share; fibers do not take turns in the middle.
+unsigned long long atomicAdd(unsigned long long* count, unsigned long long more);
+uint32_t atomicExch(uint32_t* word, uint32_t value);
+void __threadfence_system();
+
+/// In each half, or quarter, of a word: all ones where `a` and `b` are alike.
+constexpr uint32_t __vcmpeq2(uint32_t a, uint32_t b) {
+  const uint32_t apart = a ^ b;
+  return ((apart & 0xffffu) == 0 ? 0xffffu : 0) | ((apart >> 16) == 0 ? 0xffff0000u : 0);
+}
+constexpr uint32_t __vcmpeq4(uint32_t a, uint32_t b) {
+  uint32_t alike = 0;
+  for (uint32_t shift = 0; shift < 32; shift += 8) {
+    if (((a ^ b) >> shift & 0xffu) == 0) alike |= 0xffu << shift;
+  }
+  return alike;
+}

@@ -1,0 +1,80 @@
+// Every op, format, type and reduction on every engine: the bits that the simulator gives, in an
+// order of threads as it comes, and in adversarial ones.
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "executor/testing/op_plans.h"
+#include "ir/base/sanitized.h"
+#include "tests/engines/engine_trial.h"
+
+namespace mscclc {
+namespace {
+
+using namespace testing;
+
+bool carries(PacketFormat format, const DtypeInfo& type) {
+  return !is_sentinel(format) || type.kind == DtypeKind::kFloat;
+}
+
+constexpr ReduceOp kReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod,
+                                    ReduceOp::avg};
+constexpr uint64_t kSizes[] = {0, 24, 240, 4608};  ///< bytes
+constexpr uint64_t kSeeds = testing::if_sanitized(2, 6);
+
+/// Calls fn(plan, format, program) for every op plan in every format.
+template <class Fn>
+void for_each_op_plan(Fn fn) {
+  for (const OpPlan& plan : op_plans()) {
+    for (const PacketFormat format : formats_of(plan)) fn(plan, format, plan.build(format).program);
+  }
+}
+
+TEST_CASE("every op, format, type and reduction gives the simulator's bits on every engine") {
+  std::map<Engine, int> ran;
+  for_each_op_plan([&](const OpPlan& plan, PacketFormat format, const Program& program) {
+    EngineTrial trial(program);
+    uint64_t turn = 0;
+    for (const DtypeInfo& type : dtype_table()) {
+      if (!carries(format, type)) continue;
+      for (const ReduceOp op : kReductions) {
+        if (op != ReduceOp::sum && !program.contract.reduces()) continue;
+        for (const Engine engine : kEngines) {
+          // Sizes and places take turns.
+          ++turn;
+          const EngineSpec spec{.bytes = kSizes[turn / 3 % 4],
+                                .dtype = type.dtype,
+                                .op = op,
+                                .shifted = turn / 3 % 3 == 0,
+                                .engine = engine,
+                                .threads = turn % 5 == 0 ? 96u : 32u};
+          INFO(plan.name << ' ' << name(format) << ": " << text(spec));
+          CHECK(trial.fault(spec).value_or("") == "");
+          ran[engine] += trial.had_engine();
+        }
+      }
+    }
+  });
+  for (const Engine engine : kEngines) CHECK(ran[engine] > 10);
+}
+
+TEST_CASE("threads of engines may run in any order") {
+  for_each_op_plan([&](const OpPlan& plan, PacketFormat format, const Program& program) {
+    EngineTrial trial(program);
+    for (const Engine engine : kEngines) {
+      for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        const EngineSpec spec{.bytes = kSizes[1 + seed % 3],
+                              .dtype = seed % 2 == 0 ? Dtype::f32 : Dtype::bf16,
+                              .shifted = seed % 3 == 0,
+                              .engine = engine,
+                              .seed = seed,
+                              .calls = 4,
+                              .threads = 32 * static_cast<uint32_t>(1 + seed % 2)};
+        INFO(plan.name << ' ' << name(format) << ": " << text(spec));
+        CHECK(trial.fault(spec).value_or("") == "");
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace mscclc
