@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tests/long_run/long_run.h"
+#include "tests/random_programs/engine_runs.h"
 #include "tests/random_programs/sets.h"
 #include "tests/random_programs/trial.h"
 
@@ -45,6 +46,7 @@ struct Options {
   uint64_t seed = 1;
   std::string family;  ///< no others
   uint32_t explore_one_in = 4;
+  uint32_t engine_runs = 6;
   bool show = false;  ///< every program, and what comes of it
   bool text = false;  ///< programs alone: nothing is tried
   TrialOptions trial;
@@ -88,6 +90,11 @@ void try_program_piece(const Options& options, uint64_t piece, const Family* fam
   const auto program = load(random, tried.why);
   if (program) {
     TrialOptions trial = options.trial;
+    if (options.engine_runs > 0 && (random.sketch.compiled || piece % 8 == 0)) {
+      trial.also = [&](const Program& proved, uint64_t number) {
+        return fault_on_engines(proved, number, options.engine_runs);
+      };
+    }
     if (options.explore_one_in == 0 || piece % options.explore_one_in != 0) trial.explorations = 0;
     tried = try_program(*program, piece, trial);
     counts[kExplored] += tried.explored;
@@ -142,6 +149,9 @@ int main(int argc, char** argv) {
   app.add_option("--runs", options.trial.runs, "on the simulator, of a program that is proved")
       ->type_name("N");
   app.add_option("--explore", options.explore_one_in, "explore one in N (default 4; 0: none)")
+      ->type_name("N");
+  app.add_option("--engines", options.engine_runs,
+                 "runs on the engines of GPUs, of what is merged and one in eight of others")
       ->type_name("N");
   app.add_option("--states", options.trial.most_states, "that the explorer looks at")
       ->type_name("N");

@@ -139,6 +139,9 @@ Tried try_program(const Program& program, uint64_t number, const TrialOptions& o
   if (const auto fault = fault_of_sizes(program, number, options.runs / 2)) {
     return {Outcome::hole, "simulator, " + *fault};
   }
+  if (options.also) {
+    if (const auto fault = options.also(program, number)) return {Outcome::hole, *fault};
+  }
   Tried tried{Outcome::proved, {}, false};
   Dice dice(number ^ 0xd1b54a32d192ed03);
   for (uint32_t i = 0; i < options.explorations && tried.outcome == Outcome::proved; ++i) {

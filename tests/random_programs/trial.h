@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ struct TrialOptions {
   uint32_t refused_runs = 3;  ///< of what is refused
   uint32_t explorations = 2;  ///< of what is proved; what is too large is left
   uint64_t most_states = 3000;
+  /// What else is asked of programs that are proved: what is wrong, or nothing.
+  std::function<std::optional<std::string>(const Program&, uint64_t number)> also = {};
 };
 
 struct Tried {
