@@ -28,7 +28,7 @@ class Merged {
     format_ = kFormats[dice_.below(5)];
     if (format_ == "sentinel") sketch_.types = "[f32]";
     in_place_ = one_in(dice_, 2);
-    foreign_ = one_in(dice_, 3);
+    foreign_ = one_in(dice_, in_place_ ? 2 : 4);
     density_ = dice_.below(3);
     for (const char* name : {"x", "y", "z"}) rank().buffers.push_back({.name = name});
     values_ = {{"input[0]", {0}}};
@@ -122,9 +122,11 @@ class Merged {
   }
 
   void step() {
-    switch (dice_.below(8)) {
+    switch (dice_.below(foreign_ ? 12 : 8)) {
       case 0:
       case 1:
+      case 8:
+      case 9:
         return onto_itself();
       case 2:
         return copy();
@@ -133,6 +135,8 @@ class Merged {
       case 4:
         return fill();
       case 5:
+      case 10:
+      case 11:
         return full_.empty() ? copy() : unpack();
       default:
         return full_.empty() ? add() : add_packets();
@@ -141,7 +145,7 @@ class Merged {
 
   void onto_itself() {
     const std::string cell = foreign_ ? "output[0]" : near(source());
-    const bool both = in_place_ && cell == "output[0]" && one_in(dice_, 2);
+    const bool both = in_place_ && cell == "output[0]" && !one_in(dice_, 4);
     op(fmt::format("copy {} <- {}", cell, both ? "input[0]" : cell));
   }
 
