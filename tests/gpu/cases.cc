@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
+#include "compiler/compile.h"
 #include "ir/base/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/plan_json.h"
+#include "tests/engines/coinciding_programs.h"
 
 namespace mscclc::testing {
 namespace {
@@ -51,6 +54,25 @@ void add_peers(const StageOptions& options, std::vector<Case>& cases,
                      {Dtype::f32, Dtype::f16, Dtype::i32},
                      {ReduceOp::sum},
                      std::move(in_place)});
+  }
+}
+
+void add_coinciding(const StageOptions& options, std::vector<Case>& cases) {
+  for (const CoincidingProgram& p : coinciding_programs()) {
+    const std::string name = p.name + (p.in_place ? " in place" : "");
+    if (options.ranks != 2 || !passes(options, name)) continue;
+    Sources sources;
+    Diagnostics diagnostics;
+    auto plan = compile(sources, sources.add(name, p.text), {}, {}, diagnostics);
+    if (!plan) {
+      fmt::print("{}\n", render_text(diagnostics, sources));
+      std::abort();
+    }
+    cases.push_back({name,
+                     std::make_shared<const Program>(std::move(*plan)),
+                     {Dtype::f32},
+                     {ReduceOp::sum},
+                     {p.in_place}});
   }
 }
 
@@ -118,6 +140,7 @@ std::vector<Case> library_cases(const StageOptions& options) {
 
 std::vector<Case> all_cases(const StageOptions& options, std::vector<std::string>& refused) {
   std::vector<Case> cases = library_cases(options);
+  add_coinciding(options, cases);
   add_peers(options, cases, refused);
   return cases;
 }

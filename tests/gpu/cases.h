@@ -32,7 +32,8 @@ struct Case {
   bool takes(uint64_t message, Dtype dtype) const;
 };
 
-/// All of the library and of the peer for this number of ranks, that the filter lets through.
+/// All of the library and of the peer for this number of ranks, and programs whose operands
+/// coincide, that the filter lets through.
 /// `refused`: names of the peer's plans that are left out, as the prover refuses them.
 std::vector<Case> all_cases(const StageOptions& options, std::vector<std::string>& refused);
 std::vector<Case> library_cases(const StageOptions& options);

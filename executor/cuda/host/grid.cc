@@ -19,6 +19,7 @@ constexpr uint64_t kPause = 50'000'000;  // nanoseconds that pass when nothing c
 constexpr uint32_t kMostPauses = 1000;   // in a row; then it hangs
 constexpr size_t kMostLate = 64;         // stores of a block that are late at once
 constexpr uint32_t kWarp = 32;
+constexpr uint32_t kMostCompared = 64;  // threads, for the one to run next
 
 std::unique_ptr<uint8_t[]> poisoned(uint64_t bytes) {
   std::unique_ptr<uint8_t[]> made(new uint8_t[bytes]);
@@ -314,6 +315,15 @@ bool Gpu::wake_pollers(bool all) {
   return ready_.size() != before;
 }
 
+/// Lets some thread poll again.
+void Gpu::wake_one() {
+  if (polling_.empty()) return;
+  Thread*& chosen = polling_[dice_.below(static_cast<uint32_t>(polling_.size()))];
+  make_ready(*chosen);
+  chosen = polling_.back();
+  polling_.pop_back();
+}
+
 /// True if a store that was late has been done.
 bool Gpu::store_late() {
   for (Stream* stream : streams_) {
@@ -331,7 +341,11 @@ bool Gpu::store_late() {
 Thread& Gpu::pick() {
   size_t chosen = 0;
   if (by_priority_ && dice_.below(64) != 0) {
-    for (size_t i = 1; i < ready_.size(); ++i) {
+    // The first of some: there may be thousands.
+    const auto count = static_cast<uint32_t>(ready_.size());
+    const uint32_t begin = count > kMostCompared ? dice_.below(count - kMostCompared) : 0;
+    chosen = begin;
+    for (size_t i = begin; i < count && i < begin + kMostCompared; ++i) {
       if (ready_[i]->priority > ready_[chosen]->priority) chosen = i;
     }
     if (dice_.below(16) == 0) ready_[chosen]->priority = dice_.next();
@@ -357,7 +371,7 @@ void Gpu::resume(Thread& thread) {
 
 /// Does something; false: nothing can move.
 bool Gpu::move() {
-  if (is_adversarial() && dice_.below(8) == 0) wake_pollers(false);
+  if (is_adversarial() && dice_.below(8) == 0) wake_one();
   if (is_adversarial() && !lazy_services_ && dice_.below(16) == 0 && serve()) return true;
   if (is_adversarial() && dice_.below(32) == 0 && store_late()) return true;
   if (!ready_.empty()) {

@@ -148,6 +148,7 @@ class Gpu {
   bool move();
   bool serve();
   bool wake_pollers(bool all);
+  void wake_one();
   bool store_late();
   Thread& pick();
   void resume(Thread& thread);

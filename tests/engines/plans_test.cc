@@ -1,0 +1,96 @@
+// Plans on every engine, against the simulator: those of the library, the small ones that judges of
+// plans are compared on, and random ones that are proved. Threads run as they come, and in
+// adversarial orders.
+#include <catch2/catch.hpp>
+
+#include "ir/base/sanitized.h"
+#include "ir/print/print.h"
+#include "passes/prove/prove.h"
+#include "tests/engines/engine_trial.h"
+#include "tests/explore/mutants.h"
+#include "tests/library/library.h"
+#include "tests/random_programs/trial.h"
+
+namespace mscclc {
+namespace {
+
+using testing::if_sanitized;
+
+constexpr int kMostRanks = if_sanitized(3, 4);
+constexpr uint64_t kSmall = if_sanitized(40, 200);   ///< tiny plans
+constexpr uint64_t kRandom = if_sanitized(60, 300);  ///< random programs
+
+/// Runs a plan on an engine in one of several ways, which `turn` chooses; "" if all is right.
+std::string fault(EngineTrial& trial, const Program& program, Engine engine, uint64_t turn,
+                  Dtype dtype = Dtype::f32, ReduceOp op = ReduceOp::sum, bool in_place = false) {
+  constexpr uint64_t kSizes[] = {144, 1024, 24, 6144, 0};
+  const EngineSpec spec{.bytes = kSizes[turn % 5] * program.ranks.size(),
+                        .dtype = dtype,
+                        .op = op,
+                        .in_place = in_place,
+                        .shifted = turn % 7 == 3,
+                        .engine = engine,
+                        .seed = turn % 3 == 0 ? 0 : turn,
+                        .calls = 4,
+                        .threads = turn % 11 == 0 ? 64u : 32u};
+  const auto found = trial.fault(spec);
+  return found ? text(spec) + ": " + *found : "";
+}
+
+TEST_CASE("library plans give the simulator's bits on every engine") {
+  uint64_t turn = 0;
+  for (const LibraryProgram& entry : library()) {
+    for (const Defines& defines : entry.worlds) {
+      if (std::stoi(defines[0].second) > kMostRanks) continue;
+      const CompiledWorld world(entry.name, defines);
+      INFO(entry.name << ' ' << text(defines) << world.errors());
+      REQUIRE(world.errors() == "");
+      EngineTrial trial(world.program());
+      const auto dtypes = world.dtypes();
+      const auto ops = world.reductions();
+      const auto places = world.in_place();
+      for (uint64_t i = 0; i < 2; ++i) {
+        for (const Engine engine : kEngines) {
+          ++turn;
+          CHECK(fault(trial, world.program(), engine, turn, dtypes[turn % dtypes.size()],
+                      ops[turn / 2 % ops.size()], places[i % places.size()]) == "");
+        }
+      }
+    }
+  }
+}
+
+/// Proved plans, as those that are not may well go wrong.
+void check_if_proved(const Program& program, uint64_t turn, uint64_t& proved) {
+  Diagnostics diagnostics;
+  const Proof proof = prove(program, diagnostics);
+  if (!proof.proved) return;
+  ++proved;
+  const bool in_place = proof.in_place && (!proof.out_of_place || turn % 2 == 0);
+  EngineTrial trial(program);
+  for (const Engine engine : kEngines) {
+    INFO(print_ir(program));
+    CHECK(fault(trial, program, engine, turn * 3 + static_cast<uint64_t>(engine), Dtype::f32,
+                ReduceOp::sum, in_place) == "");
+  }
+}
+
+TEST_CASE("small plans and their mutants run right on every engine, if they are proved") {
+  Dice dice(7);
+  uint64_t proved = 0;
+  for (uint64_t i = 0; i < kSmall; ++i) check_if_proved(mutant(dice).program, i, proved);
+  CHECK(proved > kSmall / 10);
+}
+
+TEST_CASE("random plans run right on every engine, if they are proved") {
+  uint64_t proved = 0;
+  for (uint64_t piece = 0; piece < kRandom; ++piece) {
+    std::string error;
+    const auto program = random_programs::load(random_programs::random_program(3, piece), error);
+    if (program) check_if_proved(*program, piece, proved);
+  }
+  CHECK(proved > kRandom / 5);
+}
+
+}  // namespace
+}  // namespace mscclc
