@@ -15,11 +15,19 @@ Sketch Repeats::make() {
   static constexpr const char* kFormats[] = {"LL16", "LL16", "LL16", "LL8", "LL128", "sentinel"};
   format_ = kFormats[any(kind_.ports > 0 ? 4 : 6)];
   if (format_ == "sentinel") sketch_.types = "[f32]";
+  calm_ = one_in(dice_, 3);
   declare();
   choose_writers();
+  // What is not known is never the same: no second store of it may be right.
+  if (calm_ && kind_.sent == Sent::junk) writers_.resize(1);
   for (Writer& writer : writers_) fill(writer);
   write(writers_[0]);
-  const uint32_t acts = 2 + any(7);
+  for (size_t i = 1; calm_ && i < writers_.size(); ++i) {
+    give(writers_[i - 1].process, writers_[i].process, false);
+    take(taker(writers_[i].process), 8);
+    write(writers_[i]);
+  }
+  const uint32_t acts = calm_ ? any(3) : 2 + any(7);
   for (uint32_t i = 0; i < acts; ++i) act();
   finish();
   return std::move(sketch_);
@@ -149,7 +157,7 @@ void Repeats::write(Writer& writer) {
                     writer.forwards && p.rank == 0 ? "w[0]" : writer.source));
   if (writer.port && one_in(dice_, 3)) op(p, "flush " + channel(p, {0, 0}, true));
   if (one_in(dice_, 3)) sync(p);
-  if (one_in(dice_, 2)) give(p, hub());
+  if (one_in(dice_, 2)) give(p, hub(), one_in(dice_, 2));
 }
 
 void Repeats::poll() {
@@ -183,10 +191,10 @@ void Repeats::act() {
   Writer& writer = writers_[any(static_cast<uint32_t>(writers_.size()))];
   if (kind < 3) return writer.written ? poll() : write(writer);
   if (kind < 5) return poll();
-  if (kind < 7) return overwrite();
-  if (kind < 9) return give(hub(), writer.process);
-  if (kind < 10) return give(writer.process, hub());
-  if (kind < 11) return give(writers_[0].process, writers_[1].process);
+  if (kind < 7) return calm_ ? poll() : overwrite();
+  if (kind < 9) return give(hub(), writer.process, one_in(dice_, 2));
+  if (kind < 10) return give(writer.process, hub(), one_in(dice_, 2));
+  if (kind < 11) return give(writers_.front().process, writers_.back().process, one_in(dice_, 2));
   if (!takers_.empty()) take(takers_[any(static_cast<uint32_t>(takers_.size()))], 2);
 }
 
@@ -197,8 +205,8 @@ Repeats::Taker& Repeats::taker(Process p) {
   return found != takers_.end() ? *found : takers_.emplace_back(Taker{.process = p});
 }
 
-/// A signal that is taken later, or a release; relaxed every other time.
-void Repeats::give(Process from, Process to) {
+/// A signal that is taken later, or a release.
+void Repeats::give(Process from, Process to, bool relaxed) {
   if (from == to) return;
   if (from.rank == to.rank) {
     const std::string name = fmt::format("e{}{}", from.block, to.block);
@@ -208,7 +216,6 @@ void Repeats::give(Process from, Process to) {
     op(from, "release " + name);
     return taker(to).ops.push_back("acquire " + name);
   }
-  const bool relaxed = one_in(dice_, 2);
   const std::string text = channel(from, to) + (relaxed ? " relaxed" : "");
   if (!relaxed) sync(from);
   op(from, "signal " + text);
@@ -237,12 +244,12 @@ void Repeats::finish() {
   sketch_.promises.push_back(fmt::format("output[0] at 0 = input[0] at {}", from));
   sketch_.collective =
       fmt::format("custom(ranks: {}, input: 2, output: 1, inplace: false)", ranks_);
-  if (!one_in(dice_, 3)) close();
+  if (calm_ || !one_in(dice_, 3)) close();
 }
 
 /// Some ranks say that they are done.
 void Repeats::close() {
-  const bool all = one_in(dice_, 2);
+  const bool all = calm_ || one_in(dice_, 2);
   for (uint32_t r = 0; r < ranks_; ++r) sync({r, 0});
   for (uint32_t r = 1; r < ranks_; ++r) {
     const Process p = {r, 0}, middle = {0, 0};

@@ -67,7 +67,7 @@ class Repeats {
   void overwrite();
   void act();
 
-  void give(Process from, Process to);
+  void give(Process from, Process to, bool relaxed);
   void take(Taker& taker, size_t count);
   Taker& taker(Process p);
   Process hub() { return {0, any(static_cast<uint32_t>(sketch_.ranks[0].blocks.size()))}; }
@@ -84,6 +84,7 @@ class Repeats {
   std::vector<Taker> takers_;
   std::vector<std::string> channels_;
   bool told_ = false;  ///< an output holds what was sent
+  bool calm_ = false;  ///< each writer hears of the one before, and all of the end
 };
 
 }  // namespace mscclc::random_programs
