@@ -31,12 +31,19 @@ using proof::System;
 constexpr uint32_t kMostCopies = 16;
 constexpr uint32_t kMostUnits = 4096;
 constexpr uint32_t kMostRounds = 1000;  ///< of a search that proves nothing
+/// Plans of fewer ops are told by all ranks what is wrong with them: for the rank that a reader
+/// meets first.
+constexpr uint64_t kFewOps = 20000;
 constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 
 class Prover {
  public:
   Prover(const Program& program, Diagnostics& diagnostics, const ProveOptions& options)
-      : program_(program), diagnostics_(diagnostics), options_(options), symmetry_(program) {}
+      : program_(program),
+        diagnostics_(diagnostics),
+        options_(options),
+        symmetry_(program),
+        no_symmetry_(program) {}
 
   Proof run() {
     if (!decidable()) return proof_;
@@ -144,8 +151,18 @@ class Prover {
     RunFacts facts;
   };
 
+  /// What is wrong is told by all ranks, unless that takes long.
   void run_placement(Placement& placement) const {
-    const System& system = placement.system.emplace(program_, symmetry_, placement.in_place);
+    run_ranks(placement, symmetry_);
+    if (placement.findings.empty() || symmetry_.trivial()) return;
+    if (ops() >= kFewOps && !has_packets()) return;
+    placement.facts = {};
+    run_ranks(placement, no_symmetry_);
+  }
+
+  /// The ranks that stand for all.
+  void run_ranks(Placement& placement, const Symmetry& symmetry) const {
+    const System& system = placement.system.emplace(program_, symmetry, placement.in_place);
     const LoopGroups groups(system);
     placement.findings = groups.findings();
     if (!placement.findings.empty()) return;
@@ -226,7 +243,7 @@ class Prover {
     const bool at_chunk =
         finding.kind == Finding::Kind::race || finding.kind == Finding::Kind::slot_twice;
     if (!options_.try_copies || !at_chunk || finding.chunk.buffer < kFirstScratch) return 0;
-    if (finding.first.call == finding.second.call || ops() >= options_.symmetry_from) return 0;
+    if (finding.first.call == finding.second.call || ops() >= kFewOps) return 0;
     const Buffer& buffer = program_.ranks[finding.chunk.rank].buffers[finding.chunk.buffer];
     const auto [known, added] = enough_copies_.try_emplace({buffer.name, finding.in_place}, 0);
     for (uint32_t n = buffer.copies + 1; added && n <= kMostTried && known->second == 0; ++n) {
@@ -282,6 +299,7 @@ class Prover {
   Diagnostics& diagnostics_;
   const ProveOptions options_;
   Symmetry symmetry_;
+  const Symmetry no_symmetry_;
   const proof::Symbols symbols_;
   RunFacts facts_;
   std::map<std::pair<NameId, bool>, uint32_t> enough_copies_;  ///< by buffer and placement

@@ -1,5 +1,5 @@
-// What it costs to compile and prove each program that `mscclc select` names: user time on one core,
-// peak memory and size of the plan of a whole `mscclc compile`, against the limits that
+// What it costs to compile and prove each program that `mscclc select` names: user time on one
+// core, peak memory and size of the plan of a whole `mscclc compile`, against the limits that
 // docs/performance_host.md gives for 8, 16, 72 and 1024 ranks. Exit code 1 if one is exceeded.
 //
 //   bazel run //tests/bench:select_cost                      all
@@ -152,8 +152,7 @@ int main(int argc, char** argv) {
   const std::string word = argc > 1 ? argv[1] : "";
   const auto ranks = static_cast<uint32_t>(argc > 2 ? std::atoi(argv[2]) : 0);
   Diagnostics diagnostics;
-  const auto table =
-      LibraryTable::parse(read_file(kTable).value_or(""), kTable, diagnostics);
+  const auto table = LibraryTable::parse(read_file(kTable).value_or(""), kTable, diagnostics);
   if (!table) return std::fputs(render_text(diagnostics, Sources()).c_str(), stderr), 2;
   use_one_core();
   const std::string plan = fs::temp_directory_path() / fmt::format("select_cost.{}", getpid());

@@ -51,8 +51,8 @@ class SymmetryFinder {
   bool same_rank(uint32_t from, uint32_t to) {
     const Rank &a = program_.ranks[from], &b = program_.ranks[to];
     const auto same_buffer = [](const Buffer& x, const Buffer& y) {
-      return x.packets == PacketFormat::none && y.packets == PacketFormat::none &&
-             x.copies == y.copies && x.units == y.units && x.unit == y.unit && x.chunks == y.chunks;
+      return x.packets == y.packets && x.copies == y.copies && x.units == y.units &&
+             x.unit == y.unit && x.chunks == y.chunks;
     };
     const auto same_channel = [&](const Channel& x, const Channel& y) {
       return x.kind == y.kind && x.kind != ChannelKind::switch_ && x.partner == y.partner &&

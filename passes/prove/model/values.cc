@@ -125,6 +125,12 @@ Symbol TurnedSymbols::rounded(const Symbol& sum, bool divided) {
                      [&](uint32_t k) { return make_rounded(turned(x, k), divided); });
 }
 
+Symbol TurnedSymbols::changed(const Symbol& symbol, uint64_t how) {
+  const Symbol x = symbol.plain();
+  return with_images(symbols_.changed(symbol, how),
+                     [&](uint32_t k) { return symbols_.changed(turned(x, k), how); });
+}
+
 Symbol TurnedSymbols::unwritten(uint64_t chunk) {
   const uint64_t turns = symmetry_.turns();
   return with_images(make_unwritten(chunk * turns),

@@ -65,48 +65,50 @@ bool Run::await_packets(uint32_t process, const Op& op) {
 
 /// What the packets of a slot tell their reader. Lemma O2: the block has heard of those
 /// of which it has surely waited for some, a thread of those whose bytes it has read.
-void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
+void Run::take_packets(Block& block, const Spot& spot, const Extent& extent) {
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
     Packets& packets = history_.packets(record);
     packets.observed = !packets.again;
     if (record.node != kNone) {
-      nodes_.add(chains_, record.node, extent);
-      block.nodes.add(chains_, record.node, extent);
+      const uint32_t turns = chains_.add_turns(record.node_turns, spot.turns);
+      nodes_.add(chains_, record.node, turns, extent);
+      block.nodes.add(chains_, record.node, turns, extent);
     }
+    const News news = system_.turned(packets.news, spot.turns);
     if (record.extent.covers(extent)) {
-      told_.push_back({packets.news, extent});
+      told_.push_back({news, extent});
     } else if (extent.covers(record.extent)) {
-      told_.push_back({packets.news, record.extent});
+      told_.push_back({news, record.extent});
     } else {
       continue;
     }
     if (!told_.back().extent.sure) continue;
     // What a port has delivered it has read, and what was posted before that, too.
-    const uint32_t from = record.event.process;
+    const uint32_t from = system_.turned(record.event.process, spot.turns);
     if (system_.processes()[from].kind == ProcessKind::port_writer) {
       block.gains.push_back({.port = from - 1, .port_done = record.event.time});
     }
-    if (block.gains.empty() || !same(block.gains.back(), packets.news)) {
-      block.gains.push_back(packets.news);
-    }
+    if (block.gains.empty() || !same(block.gains.back(), news)) block.gains.push_back(news);
   }
 }
 
 /// Plain values of this call, too, depend on what they were made of. A thread that has stored one
 /// has waited for all packets that it was made of, also where the chunk is shorter than they are.
-void Run::take_values(const Event& event, uint64_t chunk, const Record& access) {
+void Run::take_values(const Event& event, const Spot& spot, const Record& access) {
   if (!chained_) return;
   const uint32_t rank = system_.processes()[event.process].rank;
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.node == kNone || !record.extent.may_touch(access.extent)) continue;
-    const uint32_t owner = system_.processes()[record.event.process].rank;
+    const uint32_t process = system_.turned(record.event.process, spot.turns);
+    const uint32_t owner = system_.processes()[process].rank;
     if (instance(owner, record.event.call) != instance(rank, event.call)) continue;
-    nodes_.add(chains_, record.node, access.extent);
-    if (record.event.process != event.process || !same_threads(rank, record, access)) continue;
-    nodes_.add_behind(record.node);
+    const uint32_t turns = chains_.add_turns(record.node_turns, spot.turns);
+    nodes_.add(chains_, record.node, turns, access.extent);
+    if (process != event.process || !same_threads(rank, record, access)) continue;
+    nodes_.add_behind(record.node, turns);
   }
 }
 
@@ -131,15 +133,16 @@ bool Run::fills(uint32_t rank, const Op& op, Position position) const {
 }
 
 /// Whoever puts packets into a slot where some of this call are already.
-void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
-                     const Extent& extent, bool sentinel) {
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
-    const Record& old = history_.record(i);
+void Run::check_slot(const Event& event, const Spot& spot, const ChunkName& name,
+                     const Extent& extent, bool sentinel, const Symbol& stored) {
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
+    Record old = history_.record(i);
+    old.event.process = system_.turned(old.event.process, spot.turns);
     if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
     if (!sentinel && old.event.call != event.call) continue;
     // What a port sends as it lies is looked at by nobody where it lay.
     if (old.event.call != event.call && !polled_[name.rank][name.buffer]) continue;
-    if (!sentinel && values_[chunk].read(extent, mixed_) == value_) continue;  // the same again
+    if (!sentinel && values_[spot.chunk].read(extent, mixed_) == stored) continue;  // again
     if (options_.suspects != nullptr) continue;
     suspect(name, old, {.event = event, .write = true});
     if (!may_report(report_key(old.event, event))) continue;
@@ -152,15 +155,16 @@ void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
 
 /// Packets that are put into a slot again in one call, the same ones: who waits for them may have
 /// seen the first. What their arrival tells is what both tell.
-void Run::stand_for_the_first(uint64_t chunk, Record& access) {
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
+void Run::stand_for_the_first(const Spot& spot, Record& access, const Symbol& stored) {
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
     const Record& old = history_.record(i);
     if (old.packets == kNone || old.event.call != access.event.call) continue;
     if (!old.extent.may_touch(access.extent)) continue;
-    if (values_[chunk].read(access.extent, mixed_) != value_) continue;  // check_slot() tells
-    const bool alone = old.event.process == access.event.process &&
+    if (values_[spot.chunk].read(access.extent, mixed_) != stored) continue;  // check_slot() tells
+    const bool alone = system_.turned(old.event.process, spot.turns) == access.event.process &&
                        old.extent.covers(access.extent) && !history_.packets(access).again;
     access.node = alone ? old.node : kNone;
+    access.node_turns = old.node_turns;
     const News first = alone ? history_.packets(old).news : News{};
     history_.packets(access).news = first;
     history_.packets(access).again = true;
@@ -284,10 +288,10 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
     add_value(sentinel_ ? without_minus_zero(symbol) : symbol);
     if (packets) {
       report_overtaken(actor.event, spot.chunk, name, extent);
-      take_packets(block, spot.chunk, extent);
+      take_packets(block, spot, extent);
     } else {
       check(actor, spot, name, access);
-      take_values(actor.event, spot.chunk, access);
+      take_values(actor.event, spot, access);
     }
     check_overlaid(actor, name);
     keep(spot, access);
@@ -324,16 +328,17 @@ void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) 
 void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
                    const Extent& extent, uint32_t k, const News& news) {
   const PacketFormat format = buffer_named(name).packets;
+  const uint32_t back = system_.back(spot.turns);
+  Symbol stored = turned_.turned(value_, back);  // as seen from the rank that owns the chunk
   Record access{.event = actor.event,
                 .extent = extent,
                 .position = {pair_, k},
                 .write = true,
                 .round = blocks_[actor.knower].round};
   if (format != PacketFormat::none) {
-    access.packets = history_.add_packets({news});
-    check_slot(actor.event, spot.chunk, name, extent, is_sentinel(format));
+    access.packets = history_.add_packets({system_.turned(news, back)});
+    check_slot(actor.event, spot, name, extent, is_sentinel(format), stored);
   }
-  Symbol stored = turned_.turned(value_, system_.back(spot.turns));
   const uint32_t rank = rank_of(actor);
   const Op& op = program_.ranks[rank].ops[actor.event.op];
   // Lemma O7. What a slot of units holds belongs to a round, of which the value tells nothing.
@@ -344,8 +349,9 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
     const bool packets = format != PacketFormat::none;
     const uint64_t length = packets ? 0 : limit_of(rank, op, access.position);
     access.node = chains_.add(actor.event, rank, access.position, extent, length, nodes_.values());
+    access.node_turns = back;
   }
-  if (format != PacketFormat::none) stand_for_the_first(spot.chunk, access);
+  if (format != PacketFormat::none) stand_for_the_first(spot, access, stored);
   check(actor, spot, name, access);
   check_overlaid(actor, name);
   keep(spot, access);
@@ -374,13 +380,13 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   check_source(actor_of(process).event, from, from_name, extent);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     report_overtaken(actor_of(process).event, from, from_name, extent);
-    take_packets(block, from, extent);
+    take_packets(block, {from}, extent);
     keep({from}, {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
     ++block.now;
     meet(process);
   } else {
     const Event posts = actor_of(process).event;
-    take_values(posts, from, {.event = posts, .extent = extent, .position = {pair_, k}});
+    take_values(posts, {from}, {.event = posts, .extent = extent, .position = {pair_, k}});
   }
   add_value(value_at(actor_of(process).event, {from}, extent, from_name));
   size_value(block.rank, src, k);
@@ -440,9 +446,11 @@ Symbol Run::value_at(const Event& reader, const Spot& spot, const Extent& extent
 
 /// What goes with sentinel packets has no -0.0, which is the sentinel: +0.0 takes its place.
 Symbol Run::without_minus_zero(const Symbol& symbol) {
-  if (no_minus_zero_.contains(symbol.order)) return symbol;
-  const Symbol result = symbols_.changed(symbol, 0);
-  no_minus_zero_.insert(result.order);
+  // Where ranks stand for others, of an expression and its images one tells of all.
+  const uint64_t order = turned_.unturned(symbol).order;
+  if (no_minus_zero_.contains(order)) return symbol;
+  const Symbol result = turned_.changed(symbol, 0);
+  no_minus_zero_.insert(turned_.unturned(result).order);
   return result;
 }
 

@@ -25,7 +25,7 @@ void Run::check_against(uint32_t i, const Actor& actor, const Spot& spot, const 
   if (!history_.record(i).extent.may_touch(access.extent)) return;
   Record old = history_.record(i);
   old.event.process = system_.turned(old.event.process, spot.turns);
-  const bool in_order = ordered(actor, history_.loads(spot.chunk), old, access);
+  const bool in_order = ordered(actor, {history_.loads(spot.chunk), spot.turns}, old, access);
   // Two stores of the same bits leave the same, whoever is last. Both stay on record.
   const bool same = !in_order && old.bits != 0 && old.bits == access.bits;
   history_.pin(i, same);
@@ -44,7 +44,7 @@ void Run::check_beneath(const Actor& actor, const Spot& spot, const ChunkName& n
     Record old = history_.record(i);
     if (!old.extent.may_touch(access.extent)) return;
     old.event.process = system_.turned(old.event.process, spot.turns);
-    if (!ordered(actor, store.beneath, old, access)) report_race(name, old, access);
+    if (!ordered(actor, {store.beneath, spot.turns}, old, access)) report_race(name, old, access);
   });
 }
 
@@ -129,7 +129,7 @@ bool Run::stands_for(const Record& newer, const Record& older) const {
          (newer.position.chunk == older.position.chunk && same_threads(process.rank, newer, older));
 }
 
-bool Run::ordered(const Actor& actor, uint32_t list, const Record& old, const Record& access) {
+bool Run::ordered(const Actor& actor, const Loads& loads, const Record& old, const Record& access) {
   if (known(*actor.known, actor.knower, actor.settled, old.event)) return true;
   const bool own = old.event.process == actor.event.process;
   const bool block = system_.processes()[actor.event.process].kind == ProcessKind::block;
@@ -146,7 +146,7 @@ bool Run::ordered(const Actor& actor, uint32_t list, const Record& old, const Re
   if (!old.write) return loaded_before_packets(actor, old, access);
   // A store of packets that was seen by loads which are over is over, too.
   const bool observed = old.packets != kNone && history_.packets(old).observed;
-  if (observed && load_known(actor, list, old, access)) return true;
+  if (observed && load_known(actor, loads, old, access)) return true;
   return ended_before_packets(actor, old, access);
 }
 
@@ -228,12 +228,15 @@ bool Run::ended_before_packets(const Actor& actor, const Record& store, const Re
 }
 
 /// Is every byte of the store known to have been seen by a load that is over?
-bool Run::load_known(const Actor& actor, uint32_t list, const Record& store, const Record& access) {
+bool Run::load_known(const Actor& actor, const Loads& loads, const Record& store,
+                     const Record& access) {
   Covering covering(cuts_, store.extent);
-  return history_.any_of(list, [&](uint32_t i) {
-    const Record& load = history_.record(i);
-    return !load.write && load.extent.may_touch(store.extent) &&
-           ordered(actor, list, load, access) && covering.add(load.extent);
+  return history_.any_of(loads.list, [&](uint32_t i) {
+    if (history_.record(i).write) return false;
+    Record load = history_.record(i);
+    load.event.process = system_.turned(load.event.process, loads.turns);
+    return load.extent.may_touch(store.extent) && ordered(actor, loads, load, access) &&
+           covering.add(load.extent);
   });
 }
 

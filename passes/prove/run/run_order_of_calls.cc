@@ -41,7 +41,7 @@ void Run::check_overlaid(const Actor& actor, const ChunkName& name) {
     for (const Event& event : shared_scratch_.of(name.rank, other)) {
       const Record old{.event = event, .write = true};
       const Record access{.event = actor.event};
-      if (ordered(actor, kNone, old, access)) continue;
+      if (ordered(actor, {}, old, access)) continue;
       if (!may_report(report_key(event, actor.event))) continue;
       Finding& finding = add_finding(Finding::Kind::race);
       finding.first = event;
