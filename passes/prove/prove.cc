@@ -174,13 +174,17 @@ class Prover {
     }
   }
 
-  /// What is to be run: all numbers of rounds that matter, or a message without bytes, which is all
-  /// that a barrier has. (No other call without bytes is ever made.)
+  /// Lemma R5: has no message of the plan any bytes? A barrier's has none, nor have those of which
+  /// the contract gives nobody a chunk.
+  bool has_no_bytes() const { return Chunking::parts_of_message(program_.contract) == 0; }
+
+  /// What is to be run: all numbers of rounds that matter, or a message without bytes, where no
+  /// other call is ever made.
   std::vector<RunOptions> runs(uint32_t calls) const {
     RunOptions options;
     options.calls = calls;
     options.divides = proof::may_divide(program_);
-    if (program_.contract.kind == CollectiveKind::barrier) {
+    if (has_no_bytes()) {
       options.empty = true;
       options.rounds.assign(program_.loops.size(), 0);
       return {options};
@@ -286,7 +290,9 @@ class Prover {
   }
 
   BetweenCalls between_calls() const {
-    if (facts_.meets) return BetweenCalls::meeting;
+    // A call of no bytes is not made, so that nobody meets in it. But a barrier is.
+    const bool made = program_.contract.kind == CollectiveKind::barrier || !has_no_bytes();
+    if (facts_.meets && made) return BetweenCalls::meeting;
     for (const Rank& rank : program_.ranks) {
       for (const Buffer& buffer : rank.buffers) {
         if (buffer.copies > 1) return BetweenCalls::copies;

@@ -28,7 +28,7 @@ Symbol Symbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) const
 
 Symbol Symbols::unknown(uint64_t which) const {
   const uint64_t low = mix(keys_[1], which ^ keys_[2]), high = mix(keys_[3], which ^ keys_[0]);
-  return {.low = low, .high = high, .order = mix(low, high)};
+  return {.low = low, .high = high, .terms = ~uint64_t{0}, .order = mix(low, high)};
 }
 
 Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
@@ -57,10 +57,11 @@ Symbol Symbols::changed(const Symbol& symbol, uint64_t how) const {
   return result;
 }
 
-uint64_t bits_of(const Symbol& symbol) {
+uint64_t bits_of(const Symbol& symbol, uint64_t call) {
+  if (!symbol.known()) return 0;
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15u;
   uint64_t bits = symbol.low;
-  for (const uint64_t part : {symbol.high, symbol.order, symbol.size}) {
+  for (const uint64_t part : {symbol.high, symbol.order, symbol.size, call}) {
     bits = (bits ^ bits >> 29) * kOdd + part;
   }
   return (bits ^ bits >> 32) | 1;  // 0 is no value

@@ -65,12 +65,13 @@ bool Run::await_packets(uint32_t process, const Op& op) {
 
 /// What the packets of a slot tell their reader. Lemma O2: the block has heard of those
 /// of which it has surely waited for some, a thread of those whose bytes it has read.
-void Run::take_packets(Block& block, const Spot& spot, const Extent& extent) {
+void Run::take_packets(Block& block, const Spot& spot, const Extent& extent, bool sentinel) {
   for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
+    if (!sentinel && record.event.call != calls_[block.rank]) continue;  // not what it waits for
     Packets& packets = history_.packets(record);
-    packets.observed = !packets.again;
+    packets.observed = !packets.several;
     if (record.node != kNone) {
       const uint32_t turns = chains_.add_turns(record.node_turns, spot.turns);
       nodes_.add(chains_, record.node, turns, extent);
@@ -85,11 +86,6 @@ void Run::take_packets(Block& block, const Spot& spot, const Extent& extent) {
       continue;
     }
     if (!told_.back().extent.sure) continue;
-    // What a port has delivered it has read, and what was posted before that, too.
-    const uint32_t from = system_.turned(record.event.process, spot.turns);
-    if (system_.processes()[from].kind == ProcessKind::port_writer) {
-      block.gains.push_back({.port = from - 1, .port_done = record.event.time});
-    }
     if (block.gains.empty() || !same(block.gains.back(), news)) block.gains.push_back(news);
   }
 }
@@ -142,7 +138,7 @@ void Run::check_slot(const Event& event, const Spot& spot, const ChunkName& name
     if (!sentinel && old.event.call != event.call) continue;
     // What a port sends as it lies is looked at by nobody where it lay.
     if (old.event.call != event.call && !polled_[name.rank][name.buffer]) continue;
-    if (!sentinel && values_[spot.chunk].read(extent, mixed_) == stored) continue;  // again
+    if (!sentinel && same_again(spot.chunk, extent, stored)) continue;
     if (options_.suspects != nullptr) continue;
     suspect(name, old, {.event = event, .write = true});
     if (!may_report(report_key(old.event, event))) continue;
@@ -153,21 +149,36 @@ void Run::check_slot(const Event& event, const Spot& spot, const ChunkName& name
   }
 }
 
-/// Packets that are put into a slot again in one call, the same ones: who waits for them may have
-/// seen the first. What their arrival tells is what both tell.
-void Run::stand_for_the_first(const Spot& spot, Record& access, const Symbol& stored) {
-  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
+/// Is what is put into a slot what lies there? Of what is not known there is no saying. `stored`:
+/// as seen from the rank that has the slot.
+bool Run::same_again(uint64_t chunk, const Extent& extent, const Symbol& stored) const {
+  return stored.known() && values_[chunk].read(extent, mixed_) == stored;
+}
+
+/// What both of two stores of packets to one slot in one call show: all that is known of several
+/// processes is nothing; one process shows no less with the later store than with the earlier.
+static News shown_by_both(const News& earlier, const News& later) {
+  if (earlier.process != later.process) return {};
+  News news = earlier;
+  if (news.port != later.port) news.port = kNone;
+  return news;
+}
+
+/// Packets of one call that are put into a slot where others of this call are, or have been: who
+/// polls it may see either, and knows no more than both show (lemma O15).
+void Run::mark_several(uint64_t chunk, Record& access, const Symbol& stored) {
+  if (!same_again(chunk, access.extent, stored)) return;  // others are an error: check_slot()
+  Packets& added = history_.packets(access);
+  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& old = history_.record(i);
     if (old.packets == kNone || old.event.call != access.event.call) continue;
     if (!old.extent.may_touch(access.extent)) continue;
-    if (values_[spot.chunk].read(access.extent, mixed_) != stored) continue;  // check_slot() tells
-    const bool alone = system_.turned(old.event.process, spot.turns) == access.event.process &&
-                       old.extent.covers(access.extent) && !history_.packets(access).again;
-    access.node = alone ? old.node : kNone;
-    access.node_turns = old.node_turns;
-    const News first = alone ? history_.packets(old).news : News{};
-    history_.packets(access).news = first;
-    history_.packets(access).again = true;
+    Packets& before = history_.packets(old);
+    before.news = added.news = shown_by_both(before.news, added.news);
+    before.several = added.several = true;
+    before.observed = false;
+    history_.forget_node(i);
+    access.node = kNone;
   }
 }
 
@@ -288,7 +299,7 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
     add_value(sentinel_ ? without_minus_zero(symbol) : symbol);
     if (packets) {
       report_overtaken(actor.event, spot.chunk, name, extent);
-      take_packets(block, spot, extent);
+      take_packets(block, spot, extent, is_sentinel(format));
     } else {
       check(actor, spot, name, access);
       take_values(actor.event, spot, access);
@@ -343,7 +354,7 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
   const Op& op = program_.ranks[rank].ops[actor.event.op];
   // Lemma O7. What a slot of units holds belongs to a round, of which the value tells nothing.
   if (buffer_named(name).units == 0 && fills(rank, op, access.position)) {
-    access.bits = bits_of(stored);
+    access.bits = bits_of(stored, instance(rank, actor.event.call) << 32 | actor.event.call);
   }
   if (chained_ && buffer_named(name).units == 0) {  // of a slot of units each byte may be another's
     const bool packets = format != PacketFormat::none;
@@ -351,7 +362,7 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
     access.node = chains_.add(actor.event, rank, access.position, extent, length, nodes_.values());
     access.node_turns = back;
   }
-  if (format != PacketFormat::none) stand_for_the_first(spot, access, stored);
+  if (format != PacketFormat::none) mark_several(spot.chunk, access, stored);
   check(actor, spot, name, access);
   check_overlaid(actor, name);
   keep(spot, access);
@@ -380,7 +391,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   check_source(actor_of(process).event, from, from_name, extent);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     report_overtaken(actor_of(process).event, from, from_name, extent);
-    take_packets(block, {from}, extent);
+    take_packets(block, {from}, extent, is_sentinel(buffer_named(from_name).packets));
     keep({from}, {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
     ++block.now;
     meet(process);
@@ -407,7 +418,10 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const Actor writes{{w, posted, block.op, call}, &block.known, process, block.settled};
     size_value(block.rank, dst, k);
     each_place(block.rank, dst, k, [&](const ChunkName& name, const Spot& spot) {
-      store_at(writes, name, spot, extent_of(block, op, dst, k, name), k, weak_news(process));
+      News news = weak_news(process);  // what has been delivered has been read
+      news.port = r;
+      news.port_done = posted;
+      store_at(writes, name, spot, extent_of(block, op, dst, k, name), k, news);
     });
   }
   const bool sentinel = is_sentinel(program_.ranks[block.rank].buffers[src.buffer].packets);

@@ -129,6 +129,12 @@ bool Run::stands_for(const Record& newer, const Record& older) const {
          (newer.position.chunk == older.position.chunk && same_threads(process.rank, newer, older));
 }
 
+/// Lemma O8: does an op put packets into a sentinel slot that it has taken some from? It may empty
+/// the slot before or after.
+static bool fills_what_it_empties(const Record& old, const Record& access) {
+  return old.write && old.packets == kNone && access.packets != kNone;
+}
+
 bool Run::ordered(const Actor& actor, const Loads& loads, const Record& old, const Record& access) {
   if (known(*actor.known, actor.knower, actor.settled, old.event)) return true;
   const bool own = old.event.process == actor.event.process;
@@ -136,7 +142,7 @@ bool Run::ordered(const Actor& actor, const Loads& loads, const Record& old, con
   if (own && block) {
     // Within an op, and between ops cut alike, each thread touches what it has touched before.
     if (old.event.time == access.event.time) {
-      if (old.position == access.position) return true;
+      if (old.position == access.position) return !fills_what_it_empties(old, access);
     } else if (same_threads(rank_of(actor), old, access)) {
       return true;
     }
@@ -227,16 +233,16 @@ bool Run::ended_before_packets(const Actor& actor, const Record& store, const Re
   });
 }
 
-/// Is every byte of the store known to have been seen by a load that is over?
+/// Is every byte of the store known to have been seen by a load that is over? One that came before
+/// it has not seen it.
 bool Run::load_known(const Actor& actor, const Loads& loads, const Record& store,
                      const Record& access) {
   Covering covering(cuts_, store.extent);
   return history_.any_of(loads.list, [&](uint32_t i) {
-    if (history_.record(i).write) return false;
     Record load = history_.record(i);
+    if (load.write || load.at <= store.at || !load.extent.may_touch(store.extent)) return false;
     load.event.process = system_.turned(load.event.process, loads.turns);
-    return load.extent.may_touch(store.extent) && ordered(actor, loads, load, access) &&
-           covering.add(load.extent);
+    return ordered(actor, loads, load, access) && covering.add(load.extent);
   });
 }
 
