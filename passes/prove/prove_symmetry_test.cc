@@ -161,11 +161,11 @@ TEST_CASE("ranks that exchange packets stand for all") {
 TEST_CASE("of packets that are put twice ranks that stand for all tell what all tell") {
   const std::string next = "    put_packets ch[(r + 1) % 4].inbox[r] <- ";
   CHECK(both(as_written(packet_sum("LL16", "2", next + "input\n"))) == "proved");
-  CHECK(both(as_written(packet_sum("sentinel", "2", next + "input\n"))) == "slot-twice");
+  CHECK(both(as_written(packet_sum("sentinel", "2", next + "input\n"))) == "race");
   // Whose slot it is differs from rank to rank, and so does what is put there.
   CHECK(both(as_written(packet_sum(
             "LL16", "2", "    put_packets ch[(r + 1) % 4].inbox[(r + 2) % 4] <- input\n"))) ==
-        "slot-twice");
+        "race");
 }
 
 TEST_CASE("a rank that treats packets in another way spoils it") {
@@ -179,7 +179,7 @@ TEST_CASE("a rank that treats packets in another way spoils it") {
   CHECK(changed([](Program&, Rank& rank) { rank.buffers[kFirstScratch].copies = 1; }) == "race");
   CHECK(changed([](Program& program, Rank& rank) {  // one slot is filled twice, another never
           program.operands[rank.ops[0].operands].first ^= 1;
-        }) == "slot-twice");
+        }) == "race");
   CHECK(changed([](Program&, Rank& rank) { rank.ops.erase(rank.ops.begin()); }) == "stuck");
 }
 
