@@ -56,6 +56,11 @@ class System {
   /// Ranks that are run: all, or those that stand for all.
   uint32_t ranks() const { return symmetry_.step(); }
   uint32_t turns_of(uint32_t rank) const { return rank / symmetry_.step(); }
+  /// What a rank becomes when ranks turn.
+  uint32_t turned_rank(uint32_t rank, uint32_t turns) const {
+    if (turns == 0) return rank;
+    return static_cast<uint32_t>((rank + uint64_t{turns} * ranks()) % program_.ranks.size());
+  }
   /// The process that `process` becomes when ranks turn.
   uint32_t turned(uint32_t process, uint32_t turns) const {
     if (turns == 0) return process;

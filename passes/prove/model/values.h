@@ -86,10 +86,15 @@ class TurnedSymbols {
   Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call);
   Symbol add(const Symbol& a, const Symbol& b);
   Symbol rounded(const Symbol& sum, bool divided);
+  Symbol changed(const Symbol& symbol, uint64_t how);
   /// What is in chunk `chunk` (of System) before it has been written.
   Symbol unwritten(uint64_t chunk);
   /// The symbol when ranks have turned `turns` times, at most as often as brings them back.
   Symbol turned(const Symbol& symbol, uint32_t turns) const;
+  /// The expression that `symbol` is an image of.
+  Symbol unturned(const Symbol& symbol) const {
+    return turned(symbol.plain(), symbol.turn == 0 ? 0 : symmetry_.turns() - symbol.turn);
+  }
 
  private:
   struct Numbers {

@@ -38,6 +38,7 @@ struct Record {
   bool pinned = false;       ///< a store that a later one of the same value is in no order with
   uint32_t packets = kNone;  ///< in History, of a store of packets
   uint32_t node = kNone;     ///< of a store, in ValueChains
+  uint32_t node_turns = 0;   ///< and how far that is turned
   uint32_t round = 0;        ///< of its pipeline
   uint32_t at = 0;           ///< how many records the run had made before
   uint64_t bits = 0;         ///< of a store: stands for what it stored; 0: not known
