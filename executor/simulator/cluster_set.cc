@@ -7,6 +7,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "ir/program/scratch_layout.h"
+
 namespace mscclc {
 
 PlacedPlan placed_alone(const Program& program) {
@@ -41,14 +43,7 @@ bool ClusterSet::shares_scratch(size_t plan) const {
 bool ClusterSet::scratch_agrees_at(uint32_t world_rank, size_t a, size_t b) const {
   if (!plans_[a].has(world_rank) || !plans_[b].has(world_rank)) return true;
   const uint32_t x = plans_[a].rank_at(world_rank), y = plans_[b].rank_at(world_rank);
-  const auto alike = [](const Buffer& p, const Buffer& q) {
-    return p.chunks == q.chunks && p.copies == q.copies && p.packets == q.packets &&
-           p.units == q.units && p.unit == q.unit;
-  };
-  if (!std::ranges::equal(clusters_[a].program().ranks[x].buffers,
-                          clusters_[b].program().ranks[y].buffers, alike)) {
-    return true;
-  }
+  if (!same_scratch(clusters_[a].program(), x, clusters_[b].program(), y)) return true;
   const auto same_bytes = [](const BufferLayout& p, const BufferLayout& q) {
     return p.bytes == q.bytes && p.stride == q.stride;
   };

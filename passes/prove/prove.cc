@@ -13,6 +13,7 @@
 #include "passes/prove/division.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/loops/rounds.h"
+#include "passes/prove/model/premise.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/report/report.h"
 #include "passes/prove/run/run.h"
@@ -31,12 +32,19 @@ using proof::System;
 constexpr uint32_t kMostCopies = 16;
 constexpr uint32_t kMostUnits = 4096;
 constexpr uint32_t kMostRounds = 1000;  ///< of a search that proves nothing
+/// Plans of fewer ops are told by all ranks what is wrong with them: for the rank that a reader
+/// meets first.
+constexpr uint64_t kFewOps = 20000;
 constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 
 class Prover {
  public:
   Prover(const Program& program, Diagnostics& diagnostics, const ProveOptions& options)
-      : program_(program), diagnostics_(diagnostics), options_(options), symmetry_(program) {}
+      : program_(program),
+        diagnostics_(diagnostics),
+        options_(options),
+        symmetry_(program),
+        no_symmetry_(program) {}
 
   Proof run() {
     if (!decidable()) return proof_;
@@ -49,7 +57,7 @@ class Prover {
     Placement out_of_place(false), in_place(true);
     std::vector<Placement*> looked_at;
     if (apart) looked_at.push_back(&out_of_place);
-    if (together) looked_at.push_back(&in_place);
+    if (!premise(proof::Premise::in_place_too, !together)) looked_at.push_back(&in_place);
     run_threads(static_cast<uint32_t>(looked_at.size()),
                 [&](uint32_t i) { run_placement(*looked_at[i]); });
     proof_.out_of_place = apart && accept(out_of_place);
@@ -120,7 +128,7 @@ class Prover {
     for (const Rank& rank : program_.ranks) {
       for (const Op& op : rank.ops) {
         if (!info(op.kind).has(kReduces)) continue;
-        if (found.value_or(op.reduce) != op.reduce) {
+        if (!premise(proof::Premise::one_reduction, found.value_or(op.reduce) == op.reduce)) {
           return refuse(fmt::format("the plan mixes the reductions {} and {}", name(*found),
                                     name(op.reduce)));
         }
@@ -144,12 +152,23 @@ class Prover {
     RunFacts facts;
   };
 
+  /// What is wrong is told by all ranks, unless that takes long.
   void run_placement(Placement& placement) const {
-    const System& system = placement.system.emplace(program_, symmetry_, placement.in_place);
+    run_ranks(placement, symmetry_);
+    if (placement.findings.empty() || symmetry_.trivial()) return;
+    if (ops() >= kFewOps && !has_packets()) return;
+    placement.facts = {};
+    run_ranks(placement, no_symmetry_);
+  }
+
+  /// The ranks that stand for all.
+  void run_ranks(Placement& placement, const Symmetry& symmetry) const {
+    const System& system = placement.system.emplace(program_, symmetry, placement.in_place);
     const LoopGroups groups(system);
     placement.findings = groups.findings();
     if (!placement.findings.empty()) return;
-    for (const RunOptions& options : runs(system.period() + 1)) {
+    for (const RunOptions& options : runs(premise(proof::Premise::one_call_more_than_copies,
+                                                  system.period() + 1, system.period()))) {
       run(placement, groups, options);
       if (placement.findings.empty()) continue;
       if (out_of_step(placement)) look_for_more(placement, groups, options);
@@ -157,13 +176,17 @@ class Prover {
     }
   }
 
-  /// What is to be run: all numbers of rounds that matter, or a message without bytes, which is all
-  /// that a barrier has. (No other call without bytes is ever made.)
+  /// Lemma R5: has no message of the plan any bytes? A barrier's has none, nor have those of which
+  /// the contract gives nobody a chunk.
+  bool has_no_bytes() const { return Chunking::parts_of_message(program_.contract) == 0; }
+
+  /// What is to be run: all numbers of rounds that matter, or a message without bytes, where no
+  /// other call is ever made.
   std::vector<RunOptions> runs(uint32_t calls) const {
     RunOptions options;
     options.calls = calls;
     options.divides = proof::may_divide(program_);
-    if (program_.contract.kind == CollectiveKind::barrier) {
+    if (!premise(proof::Premise::messages_without_bytes, !has_no_bytes())) {
       options.empty = true;
       options.rounds.assign(program_.loops.size(), 0);
       return {options};
@@ -226,7 +249,7 @@ class Prover {
     const bool at_chunk =
         finding.kind == Finding::Kind::race || finding.kind == Finding::Kind::slot_twice;
     if (!options_.try_copies || !at_chunk || finding.chunk.buffer < kFirstScratch) return 0;
-    if (finding.first.call == finding.second.call || ops() >= options_.symmetry_from) return 0;
+    if (finding.first.call == finding.second.call || ops() >= kFewOps) return 0;
     const Buffer& buffer = program_.ranks[finding.chunk.rank].buffers[finding.chunk.buffer];
     const auto [known, added] = enough_copies_.try_emplace({buffer.name, finding.in_place}, 0);
     for (uint32_t n = buffer.copies + 1; added && n <= kMostTried && known->second == 0; ++n) {
@@ -261,7 +284,7 @@ class Prover {
     for (const Rank& rank : program_.ranks) {
       for (const Op& op : rank.ops) {
         if (!info(op.kind).has(kReduces)) continue;
-        if (!op.complete) return Rounding::each_op;
+        if (!premise(proof::Premise::sums_rounded_once, op.complete)) return Rounding::each_op;
         found = Rounding::once;
       }
     }
@@ -269,7 +292,10 @@ class Prover {
   }
 
   BetweenCalls between_calls() const {
-    if (facts_.meets) return BetweenCalls::meeting;
+    // A call of no bytes is not made, so that nobody meets in it. But a barrier is.
+    const bool made = program_.contract.kind == CollectiveKind::barrier || !has_no_bytes();
+    if (facts_.meets && premise(proof::Premise::calls_that_are_made, made))
+      return BetweenCalls::meeting;
     for (const Rank& rank : program_.ranks) {
       for (const Buffer& buffer : rank.buffers) {
         if (buffer.copies > 1) return BetweenCalls::copies;
@@ -282,6 +308,7 @@ class Prover {
   Diagnostics& diagnostics_;
   const ProveOptions options_;
   Symmetry symmetry_;
+  const Symmetry no_symmetry_;
   const proof::Symbols symbols_;
   RunFacts facts_;
   std::map<std::pair<NameId, bool>, uint32_t> enough_copies_;  ///< by buffer and placement

@@ -20,9 +20,8 @@ namespace mscclc {
 
 struct ProveOptions {
   /// In plans of so many ops and more, look whether some ranks stand for all (symmetry.h). Smaller
-  /// ones are proved rank by rank: that costs little, and a mistake is reported for the rank that a
-  /// reader meets first.
-  uint64_t symmetry_from = 20000;
+  /// ones are proved rank by rank, which costs little.
+  uint64_t symmetry_from = 500;
   /// Where calls disturb each other in scratch, look whether a few copies of the buffer would help,
   /// by proving that. Otherwise copies are not mentioned.
   bool try_copies = false;

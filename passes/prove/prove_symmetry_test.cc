@@ -136,11 +136,78 @@ TEST_CASE("what is promised must turn, too") {
              "  channel up = memory(1 - r)\n  tb 0 { signal up ; wait up }\n}\n") == 2);
 }
 
-TEST_CASE("packets are left to themselves") {
-  CHECK(step("program t\ncollective allreduce(ranks: 2)\nrank r in 0..2 {\n"
-             "  buffer inbox[1] packets: LL16, copies: 2\n  channel up = memory(1 - r)\n"
-             "  tb 0 {\n    put_packets up.inbox <- input\n"
-             "    reduce_packets output <- input, inbox\n  }\n}\n") == 2);
+/// Every rank sends its input to all others, and adds up what comes: in the order of the ranks from
+/// its own on.
+std::string packet_sum(const std::string& format, const std::string& copies = "2",
+                       const std::string& more = "") {
+  return "program t\ncollective allreduce(ranks: 4)\nrank r in 0..4 {\n"
+         "  let others = [(r + i) % 4 for i in 1..4]\n  buffer inbox[others] packets: " +
+         format + ", copies: " + copies +
+         "\n  channel ch[p in others] = memory(p)\n"
+         "  tb 0 {\n    for p in others { put_packets ch[p].inbox[r] <- input }\n" +
+         more + "    reduce_packets output <- input, inbox[p] for p in others\n  }\n}\n";
+}
+
+TEST_CASE("ranks that exchange packets stand for all") {
+  for (const std::string format : {"LL8", "LL16", "LL128", "sentinel"}) {
+    CAPTURE(format);
+    CHECK(step(packet_sum(format)) == 1);
+    CHECK(both(as_written(packet_sum(format))) == "proved");
+    // The next call's packets may come before this call's are read.
+    CHECK(both(as_written(packet_sum(format, "1"))) == "race");
+  }
+}
+
+TEST_CASE("of packets that are put twice ranks that stand for all tell what all tell") {
+  const std::string next = "    put_packets ch[(r + 1) % 4].inbox[r] <- ";
+  CHECK(both(as_written(packet_sum("LL16", "2", next + "input\n"))) == "proved");
+  CHECK(both(as_written(packet_sum("sentinel", "2", next + "input\n"))) == "race");
+  // Whose slot it is differs from rank to rank, and so does what is put there.
+  CHECK(both(as_written(packet_sum(
+            "LL16", "2", "    put_packets ch[(r + 1) % 4].inbox[(r + 2) % 4] <- input\n"))) ==
+        "race");
+}
+
+TEST_CASE("a rank that treats packets in another way spoils it") {
+  const Program whole = as_written(packet_sum("LL16"));
+  const auto changed = [&](auto&& change) {
+    Program program = as_written(packet_sum("LL16"));
+    change(program, program.ranks[3]);
+    CHECK(Symmetry::find(program).trivial());
+    return both(program);
+  };
+  CHECK(changed([](Program&, Rank& rank) { rank.buffers[kFirstScratch].copies = 1; }) == "race");
+  CHECK(changed([](Program& program, Rank& rank) {  // one slot is filled twice, another never
+          program.operands[rank.ops[0].operands].first ^= 1;
+        }) == "race");
+  CHECK(changed([](Program&, Rank& rank) { rank.ops.erase(rank.ops.begin()); }) == "stuck");
+}
+
+/// What a rank stores in the next one's slot is what it has got from the one before: the chain of
+/// values goes through all ranks, each of which stands for the next.
+std::string packets_round(const std::string& copies) {
+  return R"(program t
+collective allgather(ranks: 4)
+rank r in 0..4 {
+  buffer inbox[3] packets: LL16, copies: )" +
+         copies + R"(
+  channel next = memory((r + 1) % 4) to prev
+  channel prev = memory((r - 1) % 4) to next
+  tb 0 {
+    copy output[r] <- input
+    put_packets next.inbox[0] <- input
+    for s in 0..3 {
+      if s < 2 { read_put_packets next.inbox[s + 1] <- inbox[s] }
+      unpack_packets output[(r - 1 - s) % 4] <- inbox[s]
+    }
+  }
+})";
+}
+
+TEST_CASE("values that go round are known where they have come from") {
+  CHECK(step(packets_round("2")) == 1);
+  CHECK(both(as_written(packets_round("2"))) == "proved");
+  CHECK(both(as_written(packets_round("1"))) == "race");
 }
 
 /// Rank r's end of a port is the image of another rank's, and so are its reader and its writer.

@@ -4,20 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <map>
 #include <new>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include "passes/prove/division.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/loops/rounds.h"
+#include "passes/prove/model/premise.h"
 #include "passes/prove/prove.h"
 #include "passes/prove/report/report.h"
 #include "passes/prove/run/run.h"
+#include "passes/prove/sharing.h"
 
 namespace mscclc {
 namespace {
@@ -43,10 +42,9 @@ class TogetherProver {
   }
 
   bool run(CallOrder call_order) {
-    if (!scratch_fits()) return false;
+    if (!proof::may_share(System(joint_, symmetry_, false), plans_, diagnostics_)) return false;
     for (const bool in_place : {false, true}) {
       const System system(joint_, symmetry_, in_place);
-      if (!credits_agree(system)) return false;
       groups_.emplace(system);  // finds nothing, as no plan alone has such counts
       if (!same_order(system)) return false;
       if (call_order == CallOrder::own && !own_orders(system)) return false;
@@ -62,102 +60,10 @@ class TogetherProver {
     return false;
   }
 
-  /// A channel that plans share begins once, for all of them.
-  bool credits_agree(const System& system) {
-    std::map<uint32_t, uint32_t> credits;  // by end
-    for (uint32_t r = 0; r < joint_.program.ranks.size(); ++r) {
-      const std::vector<Channel>& channels = joint_.program.ranks[r].channels;
-      for (uint32_t c = 0; c < channels.size(); ++c) {
-        const uint32_t own = channels[c].credits;
-        const uint32_t first = credits.try_emplace(system.end(r, c), own).first->second;
-        if (first == own) continue;
-        diagnostics_.error(
-            "shared-credits", {},
-            fmt::format("plans share channel '{}' of rank {}, which begins with credits: {} in one "
-                        "of them, and with credits: {} in another",
-                        joint_.program.name_of(channels[c].label.name), r, first, own));
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /// What one plan leaves in shared scratch must not look like packets of another.
-  bool scratch_fits() {
-    const System system(joint_, symmetry_, false);
-    for (size_t a = 0; a < plans_.size(); ++a) {
-      for (size_t b = a + 1; b < plans_.size(); ++b) {
-        if (!one_width(a, b)) return false;
-        if (!mixes_formats(system, a, b)) continue;
-        diagnostics_.error(
-            "shared-slots", {},
-            fmt::format("'{}' and '{}' share scratch, where what one leaves may look like packets "
-                        "of the other",
-                        plans_[a].name, plans_[b].name));
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /// Lemma O13: what is empty for elements of one width is data for those of another.
-  bool one_width(size_t a, size_t b) {
-    if (!share_sentinels(a, b)) return true;
-    const Program& first = *plans_[a].program;
-    const Program& second = *plans_[b].program;
-    std::set<uint32_t> widths;
-    for (const Program* plan : {&first, &second}) {
-      for (const DtypeInfo& type : dtype_table()) {
-        const std::vector<Dtype>& dtypes = plan->select.dtypes;
-        if (dtypes.empty() || std::ranges::count(dtypes, type.dtype) > 0) widths.insert(type.bytes);
-      }
-    }
-    if (widths.size() < 2) return true;
-    diagnostics_.error(
-        "shared-slots", {},
-        fmt::format("'{}' and '{}' share sentinel slots, which are empty in another way for "
-                    "elements of {} bytes: 'select dtypes' of one width in both, or give one of "
-                    "them scratch of its own",
-                    plans_[a].name, plans_[b].name, fmt::join(widths, " and of ")));
-    return false;
-  }
-  /// Does some rank have sentinel slots of both in one place?
-  bool share_sentinels(size_t a, size_t b) const {
-    const auto has_slots = [&](size_t part, uint32_t rank) {
-      return joint_.parts[part].has(rank) && plans_[part].program->launch.reuse_scratch &&
-             std::ranges::any_of(joint_.parts[part].rank(rank).buffers, is_sentinel,
-                                 &Buffer::packets);
-    };
-    for (uint32_t r = 0; r < joint_.program.ranks.size(); ++r) {
-      if (has_slots(a, r) && has_slots(b, r)) return true;
-    }
-    return false;
-  }
-
-  /// Formats of one family, LL8 and LL16, have their flags in the same words, and count the same
-  /// calls.
-  using Family = std::tuple<PacketMark, uint32_t, uint32_t>;
-  static Family family(PacketFormat format) {
-    return {info(format).mark, info(format).data, info(format).wire};
-  }
-  bool mixes_formats(const System& system, size_t a, size_t b) const {
-    for (uint32_t r = 0; r < joint_.program.ranks.size(); ++r) {
-      if (!system.overlaid(r, a, b)) continue;
-      std::set<Family> families;
-      for (const size_t part : {a, b}) {
-        const std::vector<Buffer>& buffers = joint_.parts[part].rank(r).buffers;
-        for (size_t i = kFirstScratch; i < buffers.size(); ++i) {
-          families.insert(family(buffers[i].packets));
-        }
-      }
-      if (families.size() > 1) return true;
-    }
-    return false;
-  }
-
   /// All ranks call their plans in one order: every one of period + 1 calls.
   bool same_order(const System& system) {
-    const uint32_t length = system.period() + 1;
+    const uint32_t length = premise(proof::Premise::sequences_one_longer_than_copies,
+                                    system.period() + 1, system.period());
     uint64_t orders = 1;
     for (uint32_t i = 0; i < length; ++i) {
       orders *= plans_.size();
@@ -188,7 +94,7 @@ class TogetherProver {
   /// orders, to find what goes wrong.
   bool own_orders(const System& system) {
     const std::vector<uint32_t> kinds = groups();
-    if (!circular(kinds)) return true;
+    if (premise(proof::Premise::groups_without_a_circle, !circular(kinds))) return true;
     Order order(joint_.program.ranks.size());
     for (uint32_t r = 0; r < order.size(); ++r) {
       for (uint32_t part = 0; part < plans_.size(); ++part) {

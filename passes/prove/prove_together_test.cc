@@ -92,13 +92,39 @@ TEST_CASE("data must not look like packets of another plan") {
             .add(reduction("s[1]", kWithAnswer))
             .verdict() ==
         "shared-slots: 'p0' and 'p1' share scratch, where what one leaves may look like packets of "
-        "the other");
-  // Flags of LL8 and LL16 stand in the same words; but nothing orders the stores to them.
-  CHECK(Set()
-            .add(reduction("s[1] packets: LL16, copies: 2", kPackets))
-            .add(reduction("s[1] packets: LL8, copies: 2", kPackets))
-            .verdict()
-            .starts_with("race: "));
+        "the other: declare the same buffers, 'align' and largest size in both, or give one of "
+        "them scratch of its own");
+  const auto refused = [](const std::string& first, const std::string& second) {
+    return Set()
+        .add(reduction(first, kPackets))
+        .add(reduction(second, kPackets))
+        .verdict()
+        .starts_with("shared-slots: ");
+  };
+  // Flags of LL8 and LL16 stand in the same words, but not for the same chunks.
+  CHECK(refused("s[1] packets: LL16, copies: 2", "s[1] packets: LL8, copies: 2"));
+  CHECK(refused("s[1] packets: LL16, copies: 2", "s[2] packets: LL16, copies: 2"));
+  CHECK(refused("s[1] packets: sentinel, copies: 2", "s[1] packets: sentinel, copies: 3"));
+}
+
+TEST_CASE("scratch of another 'align' or largest message lies elsewhere") {
+  const auto with = [](const std::string& line, const std::string& body = kInCopies,
+                       const std::string& packets = "") {
+    std::string text = reduction("s[1] " + packets + "copies: 2", body);
+    return text.replace(text.find("launch "), 7, line);
+  };
+  const std::string plain = with("launch ");
+  for (const std::string line : {"launch align: 32, ", "select sizes: 0..1MiB\nlaunch "}) {
+    CHECK(Set().add(with(line)).add(with(line)).verdict() == "proved");
+    CHECK(Set().add(plain).add(with(line)).verdict().starts_with("race: "));
+    CHECK(Set()
+              .add(with("launch ", kPackets, "packets: LL16, "))
+              .add(with(line, kPackets, "packets: LL16, "))
+              .verdict()
+              .starts_with("shared-slots: "));
+  }
+  // Where only small messages begin does not matter.
+  CHECK(Set().add(plain).add(with("select sizes: 1KiB..\nlaunch ")).verdict() == "proved");
 }
 
 TEST_CASE("the count of calls is one for all") {
@@ -125,7 +151,69 @@ TEST_CASE("a ring in two copies of sentinel slots, among other plans") {
   CHECK(Set().add(ring).add(ring, {1, 2, 0}).verdict() == "proved");
   // A plan over two of its ranks: the third makes fewer calls, and takes other copies.
   const std::string two = reduction("s[1] packets: sentinel, copies: 2", kPackets, false);
-  CHECK(Set().add(ring).add(two, {0, 1}).verdict(CallOrder::one) != "proved");
+  CHECK(Set().add(ring).add(two, {0, 1}).verdict(CallOrder::one) ==
+        "call-counts: rank 1 makes calls of 'p1' and rank 2 does not, so that their counts of "
+        "calls differ, by which 'p0' chooses copies");
+}
+
+TEST_CASE("marks of packets agree where ranks make the same calls") {
+  // Nobody waits for these packets, so that in two calls nothing goes wrong.
+  const std::string unread =
+      "program t\ncollective custom(ranks: 2, input: 1, output: 1)\nrank 0 {\n"
+      "  channel ch = memory(1)\n  tb 0 { put_packets ch.s[0] <- input[0] ; wait ch }\n}\n"
+      "rank 1 {\n  buffer s[1] packets: LL16\n  channel ch = memory(0)\n"
+      "  tb 0 { signal ch }\n}\n";
+  const std::string alone =
+      "program t\ncollective custom(ranks: 1, input: 1, output: 1)\nrank 0 {\n"
+      "  tb 0 { copy output[0] <- input[0] }\n}\n";
+  CHECK(Set().add(unread).add(unread).verdict() == "proved");
+  CHECK(Set().add(unread).add(alone, {2}).verdict() == "proved");
+  CHECK(Set().add(unread).add(alone, {1}).verdict() ==
+        "call-counts: rank 1 makes calls of 'p1' and rank 0 does not, so that their counts of "
+        "calls differ, by which 'p0' marks packets");
+}
+
+TEST_CASE("a wait that takes the signal of an earlier call may meet a relaxed one") {
+  const auto plan = [](const std::string& rank_0, const std::string& rank_1) {
+    const std::string head = " {\n  buffer box[1]\n  channel m = memory(";
+    return "program t\ncollective custom(ranks: 2, input: 1, output: 1)\n"
+           "launch reuse_scratch: true\nrank 0" +
+           head + "1)\n  channel net = port(1)\n  tb 0 {\n" + rank_0 + "  }\n}\nrank 1" + head +
+           "0)\n  channel net = port(0) credits: 1\n  tb 0 {\n" + rank_1 + "  }\n}\n";
+  };
+  // The first fills the box, the second touches it: its wait takes the signal of the first, or of a
+  // plan that has been called in between.
+  const std::string fills = plan("wait m\nsync\nput net.box[0] <- input\nsignal net\nflush net\n",
+                                 "wait net\nsync\nsignal m\n");
+  const std::string touches = plan("signal net\n", "wait net\nsync\ncopy box[0] <- input\n");
+  CHECK(Set().add(fills).add(touches).verdict() == "proved");
+  const std::string between = plan("signal net\n", "wait net relaxed\n");
+  CHECK(Set().add(fills).add(touches).add(between).verdict() == "proved");
+  const std::string relaxed = plan("signal net relaxed\n", "wait net relaxed\n");
+  CHECK(Set().add(fills).add(relaxed).add(touches).verdict() ==
+        "shared-credits: plans share channel 'net' of rank 1, which begins with credits: its waits "
+        "may take a relaxed signal of one plan or one of another that is not: make all 'relaxed', "
+        "or none");
+  CHECK(Set().add(relaxed).add(relaxed).verdict() == "proved");
+}
+
+TEST_CASE("a sentinel slot that a port sends on shares no place with another plan's chunks") {
+  // Slot 1 of two copies lies where slot 2 of the other plan may lie.
+  const auto plan = [](const std::string& buffers, const std::string& receiver,
+                       const std::string& sender, const std::string& rank) {
+    return "program t\ncollective custom(ranks: 2, input: 1, output: 1)\nensure output[0] at " +
+           rank + " = input[0] at 1\nselect dtypes: [f32]\nlaunch reuse_scratch: true\nrank 0 {\n" +
+           buffers + "  channel ch = port(1)\n  channel m = memory(1)\n  tb 0 {\n" + receiver +
+           "  }\n}\nrank 1 {\n" + buffers +
+           "  channel ch = port(0)\n  channel m = memory(0)\n  tb 0 {\n" + sender + "  }\n}\n";
+  };
+  const std::string sends_on =
+      plan("buffer s[1] packets: sentinel, copies: 2\n", "read_put_packets ch.s[0] <- s[0]\n",
+           "put_packets m.s[0] <- input[0]\nunpack_packets output[0] <- s[0]\n", "1");
+  const std::string takes =
+      plan("buffer s[2] packets: sentinel\n", "unpack_packets output[0] <- s[1]\nsync\nsignal m\n",
+           "put_packets m.s[1] <- input[0]\nwait m\nsync\n", "0");
+  CHECK(Set().add(sends_on).add(takes).verdict().starts_with("shared-slots: "));
 }
 
 /// Every rank of a group hands something on to every other.

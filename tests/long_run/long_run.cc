@@ -106,7 +106,7 @@ void add_earlier(const LongRun& options, const std::vector<std::string>& names,
 }  // namespace
 
 void add_long_run_options(CLI::App& app, LongRun& options) {
-  app.add_option("--jobs", options.jobs, "processes side by side (default 1)")
+  app.add_option("--jobs,--processes", options.jobs, "processes side by side (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   app.add_option("--seconds", options.seconds, "begin nothing later than this (0: no limit)")

@@ -23,7 +23,7 @@ struct LongRun {
   std::vector<std::string> earlier = {};  ///< files with the output of runs to be added
 };
 
-/// Declares `--jobs`, `--seconds`, `--first` and `--add`.
+/// Declares `--jobs` (or `--processes`), `--seconds`, `--first` and `--add`.
 void add_long_run_options(CLI::App& app, LongRun& options);
 
 /// Goes to the repository root if bazel runs the program: there the library's programs are.

@@ -7,7 +7,7 @@
 
 #include "compiler/compile.h"
 #include "tests/library/library.h"
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc {
 

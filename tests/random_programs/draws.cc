@@ -28,6 +28,24 @@ uint64_t draw_rounds(const Program& program, Dice& dice) {
   }
 }
 
+/// Most of what goes wrong does so if one thing is late, or two are, and all else is in order.
+void hold_some(const Program& program, RunSpec& spec, Dice& dice) {
+  using What = Hold::What;
+  static constexpr What kWhats[] = {What::access, What::access, What::op,  What::op,
+                                    What::proxy,  What::proxy,  What::call};
+  const uint32_t holds = 1 + dice.below(2);
+  for (uint32_t i = 0; i < holds; ++i) {
+    const uint32_t rank = dice.below(static_cast<uint32_t>(program.ranks.size()));
+    const auto ops = static_cast<uint32_t>(program.ranks[rank].ops.size());
+    if (ops == 0) continue;
+    spec.adversary->holds.push_back({.what = kWhats[dice.below(7)],
+                                     .rank = rank,
+                                     .op = dice.below(ops),
+                                     .call = dice.below(spec.iterations)});
+  }
+  if (!one_in(dice, 3)) spec.schedule_seed = 0;
+}
+
 }  // namespace
 
 uint64_t draw_bytes(const Program& program, Dice& dice) {
@@ -58,15 +76,20 @@ RunSpec draw_run(const Program& program, Dice& dice) {
   spec.iterations = 2 + dice.below(3);
   spec.schedule_seed = one_in(dice, 8) ? 0 : dice.next();
   if (!one_in(dice, 6)) spec.adversary = Adversary{.lanes = 1 + dice.below(3)};
+  if (spec.adversary && one_in(dice, 3)) hold_some(program, spec, dice);
   return spec;
 }
 
 std::string describe_schedule(const RunSpec& spec) {
-  return fmt::format("{}, {}, schedule {}, {}", info(spec.dtype).name,
-                     spec.in_place.value_or(false) ? "in place" : "out of place",
-                     spec.schedule_seed,
-                     spec.adversary ? fmt::format("{} lanes", spec.adversary->lanes)
-                                    : std::string("no adversary"));
+  std::string text =
+      fmt::format("{}, {}, schedule {}, ", info(spec.dtype).name,
+                  spec.in_place.value_or(false) ? "in place" : "out of place", spec.schedule_seed);
+  if (!spec.adversary) return text + "no adversary";
+  text += fmt::format("{} lanes", spec.adversary->lanes);
+  for (const Hold& h : spec.adversary->holds) {
+    text += fmt::format(", {} {} of rank {} late in call {}", name(h.what), h.op, h.rank, h.call);
+  }
+  return text;
 }
 
 }  // namespace mscclc::random_programs

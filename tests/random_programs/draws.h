@@ -6,7 +6,7 @@
 
 #include "executor/simulator/run.h"
 #include "ir/program/program.h"
-#include "tests/random_programs/sketch.h"
+#include "tests/random_programs/families/sketch.h"
 
 namespace mscclc::random_programs {
 

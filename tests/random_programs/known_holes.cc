@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace mscclc::random_programs {
 namespace {
 
@@ -162,13 +165,15 @@ rank 1 {
 }  // namespace
 
 std::vector<KnownHole> known_holes() {
-  return {{"no flow control", kNoFlowControl},
-          {"3 units, 4 credits by signals", signalled(3, 4)},
-          {"12 units, 13 credits by signals", signalled(12, 13)},
-          {"9 units, 10 credits by a semaphore", by_semaphore(9, 10)},
-          {"units of the pipeline before", kStale},
-          {"two pipelines in other orders", crossed(5)},
-          {"a barrier by packets", kBarrier}};
+  std::vector<KnownHole> all = {{"no flow control", kNoFlowControl, 0},
+                                {"3 units, 4 credits by signals", signalled(3, 4), 0},
+                                {"12 units, 13 credits by signals", signalled(12, 13), 0},
+                                {"9 units, 10 credits by a semaphore", by_semaphore(9, 10), 0},
+                                {"units of the pipeline before", kStale, 0},
+                                {"two pipelines in other orders", crossed(5), 0},
+                                {"a barrier by packets", kBarrier, 0}};
+  std::ranges::move(holes_of_version_3(), std::back_inserter(all));
+  return all;
 }
 
 }  // namespace mscclc::random_programs

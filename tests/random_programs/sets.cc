@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "tests/random_programs/edges.h"
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/edges.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {
 namespace {
@@ -53,7 +53,16 @@ std::vector<uint32_t> draw_ranks(size_t count, uint32_t world, Dice& dice) {
   return all;
 }
 
+constexpr SetFamily kSetFamilies[] = {{"sets", random_set}, {"overlays", random_overlay}};
+
 }  // namespace
+
+std::span<const SetFamily> set_families() { return kSetFamilies; }
+
+const SetFamily* find_set_family(std::string_view name) {
+  const SetFamily* const found = std::ranges::find(kSetFamilies, name, &SetFamily::name);
+  return found == std::end(kSetFamilies) ? nullptr : found;
+}
 
 std::string RandomSet::text() const {
   std::string text =
@@ -80,6 +89,26 @@ RandomSet random_set(uint64_t seed, uint64_t piece) {
   const uint32_t world = static_cast<uint32_t>(most) + (one_in(dice, 4) ? 1 : 0);
   for (SetMember& member : set.members) {
     member.ranks = draw_ranks(member.random.sketch.ranks.size(), world, dice);
+  }
+  return set;
+}
+
+RandomSet random_overlay(uint64_t seed, uint64_t piece) {
+  Dice dice((seed << 40) + piece);
+  RandomSet set;
+  Overlaid all;
+  if (one_in(dice, 3)) all.credits = 1 + dice.below(2);
+  if (one_in(dice, all.credits > 0 ? 2 : 10)) all.format = one_in(dice, 5) ? "LL16" : "";
+  all.aligns = one_in(dice, 6);
+  const uint32_t plans = one_in(dice, 3) ? 3 : 2;
+  while (set.members.size() < plans) {
+    const bool again = !set.members.empty() && one_in(dice, all.aligns ? 2 : 6);
+    SetMember member;
+    member.ranks = {0, 1};
+    member.random.sketch = again ? set.members[0].random.sketch : make_overlay(dice, all);
+    if (again && all.aligns) member.random.sketch.align = 16u << dice.below(4);
+    if (one_in(dice, 12)) cross_edge(member.random.sketch, dice);
+    set.members.push_back(std::move(member));
   }
   return set;
 }

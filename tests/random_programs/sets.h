@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "passes/prove/prove.h"
@@ -25,10 +27,23 @@ struct RandomSet {
 
 /// Set number `piece` of a seed.
 RandomSet random_set(uint64_t seed, uint64_t piece);
+/// Likewise, of plans whose sentinel slots lie on one another's.
+RandomSet random_overlay(uint64_t seed, uint64_t piece);
+
+struct SetFamily {
+  std::string_view name;
+  RandomSet (*make)(uint64_t seed, uint64_t piece);
+};
+std::span<const SetFamily> set_families();
+/// Null: there is none of that name.
+const SetFamily* find_set_family(std::string_view name);
 
 /// Judges a set: malformed is one with a plan that is not proved alone, a hole one that is proved,
 /// and of which calls go wrong on the simulator, in orders that callers may choose.
 Tried try_set(const RandomSet& set, uint64_t number, const TrialOptions& options);
+
+/// The same of plans on the same ranks.
+Tried try_together(std::span<const Program> plans, uint64_t number, const TrialOptions& options);
 
 /// What is wrong with calls of a program in a row that differ in size; nothing if all goes well.
 std::optional<std::string> fault_of_sizes(const Program& program, uint64_t number, uint32_t runs);

@@ -14,8 +14,7 @@
 #include "plans/target.h"
 #include "tests/explore/explore.h"
 #include "tests/random_programs/draws.h"
-#include "tests/random_programs/edges.h"
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/edges.h"
 #include "tests/random_programs/sets.h"
 
 namespace mscclc::random_programs {
@@ -56,15 +55,16 @@ std::string describe(const ExploreOptions& options) {
 
 }  // namespace
 
-RandomProgram random_program(uint64_t seed, uint64_t piece) {
+RandomProgram random_program(uint64_t seed, uint64_t piece, const Family* family) {
   Dice dice((seed << 40) + piece);
-  RandomProgram out{.sketch = make_sketch(dice)};
+  RandomProgram out{.sketch = (family != nullptr ? *family : draw_family(dice)).make(dice)};
   const uint32_t edges = one_in(dice, 2) ? 0 : 1 + dice.below(2);
   for (uint32_t i = 0; i < edges; ++i) cross_edge(out.sketch, dice);
   static constexpr Form kForms[] = {Form::ir, Form::ir, Form::foreign, Form::ordered,
                                     Form::written};
   // What lacks a `sync` is no program without `auto_sync`.
   out.form = out.sketch.ir_only ? Form::ir : kForms[dice.below(edges == 0 ? 5 : 4)];
+  if (out.sketch.compiled && one_in(dice, 2)) out.form = Form::ordered;
   out.by_json = one_in(dice, 4);
   return out;
 }
@@ -138,6 +138,9 @@ Tried try_program(const Program& program, uint64_t number, const TrialOptions& o
   }
   if (const auto fault = fault_of_sizes(program, number, options.runs / 2)) {
     return {Outcome::hole, "simulator, " + *fault};
+  }
+  if (options.also) {
+    if (const auto fault = options.also(program, number)) return {Outcome::hole, *fault};
   }
   Tried tried{Outcome::proved, {}, false};
   Dice dice(number ^ 0xd1b54a32d192ed03);

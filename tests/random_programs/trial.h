@@ -2,23 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "ir/program/program.h"
-#include "tests/random_programs/sketch.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {
 
-/// Program number `piece` of a seed: the sketch, and how it is written down and read.
+/// Program number `piece` of a seed: the sketch, and how it is written down and read. Of any
+/// family, or one: another program, then.
 struct RandomProgram {
   Sketch sketch;
   Form form = Form::ir;
   bool by_json = false;  ///< judged is what plan JSON gives back
   std::string text() const { return random_programs::text(sketch, form); }
 };
-RandomProgram random_program(uint64_t seed, uint64_t piece);
+RandomProgram random_program(uint64_t seed, uint64_t piece, const Family* family = nullptr);
 
 enum class Outcome : uint8_t {
   malformed,      ///< no program: refused before the prover sees it
@@ -36,6 +38,8 @@ struct TrialOptions {
   uint32_t refused_runs = 3;  ///< of what is refused
   uint32_t explorations = 2;  ///< of what is proved; what is too large is left
   uint64_t most_states = 3000;
+  /// What else is asked of programs that are proved: what is wrong, or nothing.
+  std::function<std::optional<std::string>(const Program&, uint64_t number)> also = {};
 };
 
 struct Tried {

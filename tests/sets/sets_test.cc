@@ -93,7 +93,7 @@ TEST_CASE("data that looks like packets of another plan") {
   CHECK(Set()
             .add(reduction("s[1] packets: LL16, copies: 2", kPackets))
             .add(reduction("s[1] packets: LL8, copies: 2", kPackets))
-            .verdict() == "race, hung");
+            .verdict() == "shared-slots, hung");
 }
 
 /// Ranks 0 to 2 swap packets in two copies of their slots.
@@ -173,7 +173,7 @@ TEST_CASE("a ring in two copies of sentinel slots") {
 }
 
 TEST_CASE("packets of a group, of which one rank makes more calls than the others") {
-  CHECK(Set().add(kGather, {0, 1, 2}).add(exchange_of(2), {2, 3}).verdict() == "stuck, hung");
+  CHECK(Set().add(kGather, {0, 1, 2}).add(exchange_of(2), {2, 3}).verdict() == "call-counts, hung");
 }
 
 TEST_CASE("what is not decided has no witness") {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -21,6 +22,31 @@ bool broken(const uint8_t* guard) {
 
 uint64_t mapped_bytes(uint64_t capacity) { return capacity + 2 * SimBuffer::kGuard; }
 
+constexpr uint64_t kPage = 4096;
+/// Small buffers come from the heap: tests run many small plans, of which mapping memory would be
+/// half of the time.
+constexpr uint64_t kSmall = 4 * kPage;
+bool small(uint64_t capacity) { return mapped_bytes(capacity) <= kSmall; }
+
+/// Zeros, at the begin of a page; nullptr: there is no memory.
+void* map(uint64_t capacity) {
+  const uint64_t bytes = mapped_bytes(capacity);
+  if (small(capacity)) {
+    void* const memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+    return memory == nullptr ? nullptr : std::memset(memory, 0, bytes);
+  }
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  if (capacity >= kHuge && capacity <= kMostHuge) madvise(memory, bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
+void unmap(void* memory, uint64_t capacity) {
+  if (small(capacity)) return std::free(memory);
+  munmap(memory, mapped_bytes(capacity));
+}
+
 }  // namespace
 
 SimBuffer::~SimBuffer() { clear(); }
@@ -33,7 +59,7 @@ void SimBuffer::swap(SimBuffer& other) {
 }
 
 void SimBuffer::clear() {
-  if (mapping_ != nullptr) munmap(mapping_, mapped_bytes(capacity_));
+  if (mapping_ != nullptr) unmap(mapping_, capacity_);
   mapping_ = data_ = nullptr;
   bytes_ = capacity_ = 0;
 }
@@ -44,11 +70,8 @@ bool SimBuffer::resize(uint64_t bytes) {
     std::memset(data_ + bytes_, 0, kGuard);
   } else {
     clear();
-    void* mapping = mmap(nullptr, mapped_bytes(bytes), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping == MAP_FAILED) return false;
-    if (bytes >= kHuge && bytes <= kMostHuge) madvise(mapping, mapped_bytes(bytes), MADV_HUGEPAGE);
-    mapping_ = static_cast<uint8_t*>(mapping);
+    mapping_ = static_cast<uint8_t*>(map(bytes));
+    if (mapping_ == nullptr) return false;
     data_ = mapping_ + kGuard;
     capacity_ = bytes;
   }

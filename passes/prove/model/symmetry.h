@@ -19,8 +19,7 @@ class Symmetry {
  public:
   /// No renumbering: every rank stands for itself.
   explicit Symmetry(const Program& program) : step_(static_cast<uint32_t>(program.ranks.size())) {}
-  /// The one with the smallest step; plans with switches, packets or counts (alltoallv) are not
-  /// looked at.
+  /// The one with the smallest step; plans with switches or counts (alltoallv) are not looked at.
   /// REQUIRES: program.split.
   static Symmetry find(const Program& program);
 

@@ -5,6 +5,9 @@
 #include <numeric>
 #include <tuple>
 
+#include "ir/program/scratch_layout.h"
+#include "passes/prove/model/premise.h"
+
 namespace mscclc::proof {
 
 System::System(const Program& program, const Symmetry& symmetry, bool in_place)
@@ -40,7 +43,10 @@ void System::build() {
   first_semaphore_.push_back(semaphores);
   width_ = static_cast<uint32_t>(processes_.size());
   turn_ = ranks() < program_.ranks.size() ? first_[ranks()] : 0;
-  if (joint()) share_ends();
+  if (joint()) {
+    share_ends();
+    find_overlaid();
+  }
   add_ports();
 }
 
@@ -119,17 +125,21 @@ void System::place_callers(uint32_t r, const Part& part) {
 bool System::shares_chunks(uint32_t r, const Part& a, const Part& b) const {
   if (!a.has(r) || !b.has(r)) return false;
   if (!a.program->launch.reuse_scratch || !b.program->launch.reuse_scratch) return false;
-  const auto alike = [](const Buffer& x, const Buffer& y) {
-    return x.chunks == y.chunks && x.copies == y.copies && x.packets == y.packets &&
-           x.units == y.units && x.unit == y.unit;
-  };
-  return std::ranges::equal(a.rank(r).buffers, b.rank(r).buffers, alike);
+  return premise(Premise::chunk_on_chunk,
+                 same_scratch(*a.program, a.local[r], *b.program, b.local[r]));
 }
 
-bool System::overlaid(uint32_t r, size_t a, size_t b) const {
-  const Part &x = parts_[a], &y = parts_[b];
-  return a != b && x.has(r) && y.has(r) && x.program->launch.reuse_scratch &&
-         y.program->launch.reuse_scratch && !shares_chunks(r, x, y);
+void System::find_overlaid() {
+  const auto shares = [&](const Part& part, uint32_t r) {
+    return part.has(r) && part.program->launch.reuse_scratch;
+  };
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    for (const Part& a : parts_) {
+      for (const Part& b : parts_) {
+        overlaid_.push_back(&a != &b && shares(a, r) && shares(b, r) && !shares_chunks(r, a, b));
+      }
+    }
+  }
 }
 
 void System::place_buffers(uint32_t r) {

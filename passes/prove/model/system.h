@@ -56,6 +56,11 @@ class System {
   /// Ranks that are run: all, or those that stand for all.
   uint32_t ranks() const { return symmetry_.step(); }
   uint32_t turns_of(uint32_t rank) const { return rank / symmetry_.step(); }
+  /// What a rank becomes when ranks turn.
+  uint32_t turned_rank(uint32_t rank, uint32_t turns) const {
+    if (turns == 0) return rank;
+    return static_cast<uint32_t>((rank + uint64_t{turns} * ranks()) % program_.ranks.size());
+  }
   /// The process that `process` becomes when ranks turn.
   uint32_t turned(uint32_t process, uint32_t turns) const {
     if (turns == 0) return process;
@@ -78,7 +83,9 @@ class System {
   const Part& part_of_buffer(uint32_t rank, uint32_t buffer) const;
   bool is_callers(uint32_t buffer) const { return buffer < 2 * parts_.size(); }
   /// Do these parts (positions) have their scratch at a rank in one place, laid out differently?
-  bool overlaid(uint32_t rank, size_t a, size_t b) const;
+  bool overlaid(uint32_t rank, size_t a, size_t b) const {
+    return overlaid_[(rank * parts_.size() + a) * parts_.size() + b];
+  }
   const std::vector<Process>& processes() const { return processes_; }
   /// Columns of a clock: all processes but those of ports.
   uint32_t width() const { return width_; }
@@ -122,6 +129,7 @@ class System {
   void build();
   void fill_page(uint32_t rank);
   void share_ends();
+  void find_overlaid();
   void add_ports();
   void place_buffers(uint32_t rank);
   void place_callers(uint32_t rank, const Part& part);
@@ -137,6 +145,7 @@ class System {
   std::vector<uint32_t> first_, blocks_;
   std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;
   std::vector<uint32_t> shared_ends_;  ///< several plans: the end that counts for this one
+  std::vector<bool> overlaid_;         ///< several plans: by rank, part and part
   std::vector<uint32_t> ports_;        ///< by end: its reader, or kNone
   std::vector<uint64_t> bases_;
   uint64_t chunks_ = 0;

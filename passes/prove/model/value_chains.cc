@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/prove/model/premise.h"
+
 namespace mscclc::proof {
 
 uint32_t ValueChains::add(const Event& event, uint32_t rank, Position position,
@@ -16,31 +18,35 @@ uint32_t ValueChains::add(const Event& event, uint32_t rank, Position position,
   return id;
 }
 
-std::span<const uint32_t> ValueChains::stored_by(const Event& event) const {
-  const std::vector<uint32_t>& stored = by_process_[event.process];
+ValueChains::Stored ValueChains::stored_by(const Event& event) const {
+  const uint32_t turns = system_.turns_of(system_.processes()[event.process].rank);
+  const uint32_t process = system_.turned(event.process, system_.back(turns));
+  const std::vector<uint32_t>& stored = by_process_[process];
   const auto time = [&](uint32_t i) { return nodes_[i].event.time; };
   const auto found = std::ranges::equal_range(stored, event.time, {}, time);
-  return {found.begin(), found.end()};
+  return {{found.begin(), found.end()}, turns};
 }
 
-void Provenance::add(const ValueChains& chains, uint32_t value, const Extent& extent) {
+void Provenance::add(const ValueChains& chains, uint32_t value, uint32_t turns,
+                     const Extent& extent) {
   const bool all = extent.covers(chains.node(value).extent);
-  read_.push_back({value, all ? Extent{} : extent});
+  read_.push_back({value, turns, all ? Extent{} : extent});
 }
 
 void Provenance::add_call(const ValueChains& chains, const Cuts& cuts,
                           std::vector<ReadValue> reads) {
   earlier_ = true;
-  std::ranges::sort(reads, {}, &ReadValue::value);
+  const auto key = [&](const ReadValue& read) { return chains.key(read); };
+  std::ranges::sort(reads, {}, key);
   for (size_t i = 0; i < reads.size();) {
     const size_t first = i;
     Covering all(cuts, chains.node(reads[first].value).extent);
     bool whole = false;
-    for (; i < reads.size() && reads[i].value == reads[first].value; ++i) {
+    for (; i < reads.size() && key(reads[i]) == key(reads[first]); ++i) {
       whole = whole || all.add(reads[i].piece);
     }
     if (whole) {
-      read_.push_back({reads[first].value, {}});
+      read_.push_back({reads[first].value, reads[first].turns, {}});
     } else {
       read_.insert(read_.end(), reads.begin() + static_cast<ptrdiff_t>(first),
                    reads.begin() + static_cast<ptrdiff_t>(i));
@@ -49,12 +55,9 @@ void Provenance::add_call(const ValueChains& chains, const Cuts& cuts,
 }
 
 void Provenance::clear() {
-  for (const uint32_t value : origins_) {
-    is_whole_[value] = false;
-    is_sure_[value] = false;
-  }
   read_.clear();
-  origins_.clear();
+  whole_.clear();
+  sure_.clear();
   pieces_.clear();
   if_any_.clear();
   behind_.clear();
@@ -68,19 +71,21 @@ void Provenance::clear() {
 /// Notes the bytes of a value that a link brings; false if they are known. The last of several
 /// pieces makes the link one to the whole value.
 bool Provenance::adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link) {
-  const uint32_t value = link.read.value;
-  if (is_whole_[value]) return false;
+  const uint64_t value = chains.key(link.read);
+  if (whole_.has(value)) return false;
   if (!link.read.piece.whole() || link.length != 0) {
     std::vector<Bytes>& pieces = pieces_[value];
     const Bytes bytes{link.read.piece, link.length};
     if (std::ranges::find(pieces, bytes) != pieces.end()) return false;
     pieces.push_back(bytes);
-    Covering all(cuts, chains.node(value).extent);
-    const auto completes = [&](const Bytes& b) { return b.length == 0 && all.add(b.piece); };
+    Covering all(cuts, chains.node(link.read.value).extent);
+    const auto completes = [&](const Bytes& b) {
+      return b.length == 0 && premise(Premise::values_come_whole, all.add(b.piece));
+    };
     if (link.length != 0 || std::ranges::none_of(pieces, completes)) return true;
     link.read.piece = {};
   }
-  is_whole_[value] = true;
+  whole_.add(value);
   return true;
 }
 
@@ -102,61 +107,68 @@ void Provenance::note_call(uint32_t rank, const Extent& if_any, uint32_t calls) 
 }
 
 /// Notes the call that a link's bytes are of; false if it is known.
-bool Provenance::adds_call(const ValueChains::Node& node, const Link& link) {
-  const uint32_t value = link.read.value;
-  if (!link.known || is_sure_[value]) return false;
+bool Provenance::adds_call(const ValueChains& chains, const Link& link) {
+  const uint64_t value = chains.key(link.read);
+  if (!link.known || sure_.has(value)) return false;
   if (link.if_any.whole()) {
-    is_sure_[value] = true;
+    sure_.add(value);
   } else {
     std::vector<Extent>& conditions = if_any_[value];
     if (std::ranges::find(conditions, link.if_any) != conditions.end()) return false;
     conditions.push_back(link.if_any);
   }
-  note_call(node.rank, link.if_any, node.event.call + 1);
+  note_call(chains.rank_of(link.read), link.if_any, chains.node(link.read.value).event.call + 1);
   return true;
 }
 
 /// Several ops of a rank have stored what has been read in one piece, none of them all of it.
-void Provenance::add_share(const Cuts& cuts, const ValueChains::Node& node, const Extent& piece) {
-  if (shares_.size() <= node.rank) shares_.resize(node.rank + 1);
-  std::vector<Share>& shares = shares_[node.rank];
+void Provenance::add_share(const ValueChains& chains, const Cuts& cuts, const Link& link,
+                           const Extent& piece) {
+  const ValueChains::Node& node = chains.node(link.read.value);
+  const uint32_t rank = chains.rank_of(link.read);
+  if (shares_.size() <= rank) shares_.resize(rank + 1);
+  std::vector<Share>& shares = shares_[rank];
   shares.push_back({piece, node.extent, node.event.call + 1});
   Covering all(cuts, piece);
   uint32_t calls = node.event.call + 1;
   for (const Share& s : shares) {
     if (!(s.piece == piece)) continue;
     calls = std::min(calls, s.calls);
-    if (all.add(s.share)) return note_call(node.rank, piece, calls);
+    if (all.add(s.share)) return note_call(rank, piece, calls);
   }
 }
 
 /// What a value was made of is looked at once for each way in which it counts.
-void Provenance::keep_behind(const Link& link) {
-  std::vector<Link>& links = behind_[link.read.value];
+void Provenance::keep_behind(const ValueChains& chains, const Link& link) {
+  std::vector<Link>& links = behind_[chains.key(link.read)];
   if (std::ranges::find(links, link) != links.end()) return;
   links.push_back(link);
   open_.push_back(link);
 }
 
 void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link) {
-  if (link.read.behind) return keep_behind(link);
+  if (link.read.behind) return keep_behind(chains, link);
   const ValueChains::Node& node = chains.node(link.read.value);
-  if (node.length != 0 && link.length != 0 && node.length != link.length) return;
-  link.length = std::max(link.length, node.length);
+  const uint64_t length = chains.length_of(link.read);
+  if (!premise(Premise::hops_of_one_length,
+               length == 0 || link.length == 0 || length == link.length))
+    return;
+  link.length = std::max(link.length, length);
   // Lemma O2: bytes of a call have come if this link has any.
   const Extent& piece = link.read.piece;
   const Extent& here = piece.whole() ? node.extent : piece;
-  link.known &= link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure);
-  link.known &= here.sure || !earlier_;
+  link.known &=
+      premise(Premise::chains_have_bytes,
+              link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure));
+  link.known &= premise(Premise::parts_of_earlier_calls, here.sure || !earlier_);
   if (link.known && !here.sure) link.if_any = here;
   if (link.known && !node.extent.covers(here)) {
-    add_share(cuts, node, here);
-    link.known = false;
+    add_share(chains, cuts, link, here);
+    link.known = premise(Premise::shares_make_up_the_piece, false);
   }
   const bool bytes = adds_bytes(chains, cuts, link);
-  const bool call = adds_call(node, link);
+  const bool call = adds_call(chains, link);
   if (!bytes && !call) return;
-  origins_.push_back(link.read.value);
   open_.push_back(link);
 }
 
@@ -165,43 +177,51 @@ void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link)
 void Provenance::look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link) {
   const Extent& piece = link.read.piece;
   for (ReadValue parent : chains.parents(chains.node(link.read.value))) {
+    parent.turns = chains.add_turns(parent.turns, link.read.turns);
     if (parent.behind) {
       parent.piece = piece;
     } else if (!piece.whole()) {
-      if (!parent.piece.whole() && !(parent.piece == piece)) continue;
+      if (!premise(Premise::bytes_that_all_hops_have,
+                   parent.piece.whole() || parent.piece == piece))
+        continue;
       parent.piece = piece.covers(chains.node(parent.value).extent) ? Extent{} : piece;
     }
     look_at(chains, cuts, {parent, link.length, link.if_any, link.known});
   }
 }
 
-bool Provenance::comes_from(const ValueChains& chains, uint32_t value, uint64_t length,
+bool Provenance::comes_from(const ValueChains& chains, const ReadValue& value, uint64_t length,
                             Covering& covering) const {
-  if (value >= is_whole_.size()) return false;
-  const Extent& stored = chains.node(value).extent;
-  if (is_whole_[value]) return covering.add(stored);
-  const auto pieces = pieces_.find(value);
+  const uint64_t key = chains.key(value);
+  const Extent& stored = chains.node(value.value).extent;
+  if (whole_.has(key)) return covering.add(stored);
+  if (pieces_.empty()) return false;
+  const auto pieces = pieces_.find(key);
   return pieces != pieces_.end() && std::ranges::any_of(pieces->second, [&](const Bytes& bytes) {
-           return (bytes.length == 0 || bytes.length == length) &&
+           return premise(Premise::bytes_of_the_load,
+                          bytes.length == 0 || bytes.length == length) &&
                   covering.add(bytes.piece.whole() ? stored : bytes.piece);
          });
 }
 
 bool Provenance::from_later_call(const Load& load) const {
-  const uint32_t calls = load.event.call + 1;
+  const uint32_t calls = premise(Premise::later_calls, load.event.call + 1, load.event.call);
   if (load.rank < calls_.size() && calls_[load.rank] > calls) return true;
   return load.rank < calls_if_.size() &&
          std::ranges::any_of(calls_if_[load.rank], [&](const CallIf& known) {
-           return known.calls > calls && known.extent == load.stored;
+           return known.calls > calls &&
+                  premise(Premise::the_piece_at_hand, known.extent == load.stored);
          });
 }
 
 bool Provenance::among(const ValueChains& chains, const Cuts& cuts, const Load& load) const {
   if (from_later_call(load)) return true;
   Covering covering(cuts, load.bytes);
-  return std::ranges::any_of(chains.stored_by(load.event), [&](uint32_t value) {
-    return chains.node(value).position == load.position &&
-           comes_from(chains, value, load.length, covering);
+  const auto [values, turns] = chains.stored_by(load.event);
+  return std::ranges::any_of(values, [&, turns = turns](uint32_t value) {
+    return premise(Premise::the_position_of_the_load,
+                   chains.node(value).position == load.position) &&
+           comes_from(chains, {value, turns, {}}, load.length, covering);
   });
 }
 
@@ -209,11 +229,7 @@ bool Provenance::among(const ValueChains& chains, const Cuts& cuts, const Load& 
 template <class Found>
 bool Provenance::search(const ValueChains& chains, const Cuts& cuts, size_t count, bool far,
                         Found&& found) {
-  if (looked_at_ < count) {
-    is_whole_.resize(chains.size(), false);
-    is_sure_.resize(chains.size(), false);
-    for (; looked_at_ < count; ++looked_at_) look_at(chains, cuts, {read_[looked_at_]});
-  }
+  for (; looked_at_ < count; ++looked_at_) look_at(chains, cuts, {read_[looked_at_]});
   // Most are found soon: parents are looked at only as far as they are needed.
   while (!found()) {
     if (open_.empty() || !far) return false;

@@ -3,6 +3,9 @@
 //
 // Ops move bytes of a chunk to the same place of another, so a chain holds for the bytes that every
 // link of it covers (lemma O4).
+//
+// Where ranks stand for others (symmetry.h), a chain is kept of what these ranks store. A value is
+// then named with the turns from what they have stored to what is meant.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +15,8 @@
 
 #include "passes/prove/model/extent.h"
 #include "passes/prove/model/finding.h"
+#include "passes/prove/model/reached.h"
+#include "passes/prove/model/system.h"
 
 namespace mscclc::proof {
 
@@ -23,8 +28,8 @@ struct Position {
 
 /// What an op has read of a stored value: all of it, or only one piece.
 struct ReadValue {
-  uint32_t value;
-  Extent piece;  ///< whole: all of the value
+  uint32_t value, turns;  ///< in ValueChains, and how far it is turned
+  Extent piece;           ///< whole: all of the value
   /// Not the value: what it was made of, as if that had been read itself.
   bool behind = false;
   bool operator==(const ReadValue&) const = default;
@@ -42,7 +47,8 @@ class ValueChains {
     uint32_t first, count;  ///< of its parents
   };
 
-  explicit ValueChains(size_t processes) : by_process_(processes) {}
+  explicit ValueChains(const System& system)
+      : system_(system), by_process_(system.processes().size()) {}
 
   /// What `event` of `rank` stores at `position`, made from `parents`: byte by byte of `extent`, as
   /// far as chunks of the class `length` go; 0: as any.
@@ -50,13 +56,36 @@ class ValueChains {
                uint64_t length, const std::vector<ReadValue>& parents);
   const Node& node(uint32_t i) const { return nodes_[i]; }
   size_t size() const { return nodes_.size(); }
+  /// As they are where the node is not turned.
   std::span<const ReadValue> parents(const Node& node) const {
     return {parents_.data() + node.first, node.count};
   }
-  /// Values of one op in the order in which they were stored.
-  std::span<const uint32_t> stored_by(const Event& event) const;
+  /// Of a node that is turned: the rank that stored it, and its class of chunks.
+  uint32_t rank_of(const ReadValue& read) const {
+    return system_.turned_rank(node(read.value).rank, read.turns);
+  }
+  uint64_t length_of(const ReadValue& read) const {
+    const uint64_t length = node(read.value).length;
+    return length == 0 ? 0 : system_.symmetry().size_class(length - 1, read.turns) + 1;
+  }
+  uint32_t add_turns(uint32_t a, uint32_t b) const {
+    return a + b == 0 ? 0 : (a + b) % system_.symmetry().turns();
+  }
+  /// A number for a value that is turned so far.
+  uint64_t key(uint32_t value, uint32_t turns) const {
+    return uint64_t{value} * system_.symmetry().turns() + turns;
+  }
+  uint64_t key(const ReadValue& read) const { return key(read.value, read.turns); }
+  /// Values of one op in the order in which they were stored, told of the process that stands for
+  /// the event's, and how far they must be turned.
+  struct Stored {
+    std::span<const uint32_t> values;
+    uint32_t turns;
+  };
+  Stored stored_by(const Event& event) const;
 
  private:
+  const System& system_;
   std::vector<Node> nodes_;
   std::vector<ReadValue> parents_;
   std::vector<std::vector<uint32_t>> by_process_;
@@ -67,9 +96,9 @@ class ValueChains {
 class Provenance {
  public:
   /// The bytes of `extent` have been read of a value. What cannot be told apart is left out.
-  void add(const ValueChains& chains, uint32_t value, const Extent& extent);
+  void add(const ValueChains& chains, uint32_t value, uint32_t turns, const Extent& extent);
   /// All that a value was made of has been read.
-  void add_behind(uint32_t value) { read_.push_back({value, {}, true}); }
+  void add_behind(uint32_t value, uint32_t turns) { read_.push_back({value, turns, {}, true}); }
   /// Adds what blocks of a rank have read in a call that is over, piece by piece.
   void add_call(const ValueChains& chains, const Cuts& cuts, std::vector<ReadValue> reads);
   void clear();
@@ -126,26 +155,27 @@ class Provenance {
   bool search(const ValueChains& chains, const Cuts& cuts, size_t count, bool far, Found&& found);
   void look_at(const ValueChains& chains, const Cuts& cuts, Link link);
   void look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link);
-  void keep_behind(const Link& link);
+  void keep_behind(const ValueChains& chains, const Link& link);
   bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);
-  bool adds_call(const ValueChains::Node& node, const Link& link);
+  bool adds_call(const ValueChains& chains, const Link& link);
   void note_call(uint32_t rank, const Extent& if_any, uint32_t calls);
-  void add_share(const Cuts& cuts, const ValueChains::Node& node, const Extent& piece);
-  bool comes_from(const ValueChains& chains, uint32_t value, uint64_t length,
+  void add_share(const ValueChains& chains, const Cuts& cuts, const Link& link,
+                 const Extent& piece);
+  bool comes_from(const ValueChains& chains, const ReadValue& value, uint64_t length,
                   Covering& covering) const;
   bool from_later_call(const Load& load) const;
   bool among(const ValueChains& chains, const Cuts& cuts, const Load& load) const;
 
   std::vector<ReadValue> read_;
-  bool earlier_ = false;           ///< they are of earlier calls, which have parts of their own
-  size_t looked_at_ = 0;           ///< so many of read_
-  std::vector<Link> open_;         ///< whose parents are still to be looked at
-  std::vector<uint32_t> origins_;  ///< all that have been reached
-  std::vector<bool> is_whole_;     ///< by value: all of its bytes are among them
-  std::vector<bool> is_sure_;      ///< by value: some bytes are, whatever the size
-  std::unordered_map<uint32_t, std::vector<Bytes>> pieces_;   ///< of other values
-  std::unordered_map<uint32_t, std::vector<Extent>> if_any_;  ///< of other values
-  std::unordered_map<uint32_t, std::vector<Link>> behind_;    ///< by value: links that are `behind`
+  bool earlier_ = false;    ///< they are of earlier calls, which have parts of their own
+  size_t looked_at_ = 0;    ///< so many of read_
+  std::vector<Link> open_;  ///< whose parents are still to be looked at
+  // By value (ValueChains::key) that has been reached:
+  Reached whole_;                                             ///< all of its bytes have
+  Reached sure_;                                              ///< some have, whatever the size
+  std::unordered_map<uint64_t, std::vector<Bytes>> pieces_;   ///< of those that are not whole
+  std::unordered_map<uint64_t, std::vector<Extent>> if_any_;  ///< of those that are not sure
+  std::unordered_map<uint64_t, std::vector<Link>> behind_;    ///< links that are `behind`
   std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them
   std::vector<std::vector<CallIf>> calls_if_;  ///< the same, if an extent has bytes
   std::vector<std::vector<Share>> shares_;     ///< by rank

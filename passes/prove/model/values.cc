@@ -3,6 +3,7 @@
 #include <functional>
 #include <random>
 
+#include "passes/prove/model/premise.h"
 #include "passes/prove/model/value_trace.h"
 
 namespace mscclc::proof {
@@ -28,14 +29,14 @@ Symbol Symbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) const
 
 Symbol Symbols::unknown(uint64_t which) const {
   const uint64_t low = mix(keys_[1], which ^ keys_[2]), high = mix(keys_[3], which ^ keys_[0]);
-  return {.low = low, .high = high, .order = mix(low, high)};
+  return {.low = low, .high = high, .terms = ~uint64_t{0}, .order = mix(low, high)};
 }
 
 Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
   Symbol sum;
   sum.low = a.low + b.low;
   sum.high = a.high + b.high + (sum.low < a.low ? 1 : 0);
-  sum.terms = added_terms(a.terms, b.terms);
+  sum.terms = premise(Premise::sums_count_their_terms, added_terms(a.terms, b.terms), a.terms);
   sum.order = mix(a.order, b.order);
   sum.size = a.size;
   return sum;
@@ -57,10 +58,11 @@ Symbol Symbols::changed(const Symbol& symbol, uint64_t how) const {
   return result;
 }
 
-uint64_t bits_of(const Symbol& symbol) {
+uint64_t bits_of(const Symbol& symbol, uint64_t call) {
+  if (!premise(Premise::unknown_data_is_no_value, symbol.known())) return 0;
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15u;
   uint64_t bits = symbol.low;
-  for (const uint64_t part : {symbol.high, symbol.order, symbol.size}) {
+  for (const uint64_t part : {symbol.high, symbol.order, symbol.size, call}) {
     bits = (bits ^ bits >> 29) * kOdd + part;
   }
   return (bits ^ bits >> 32) | 1;  // 0 is no value
@@ -125,6 +127,12 @@ Symbol TurnedSymbols::rounded(const Symbol& sum, bool divided) {
                      [&](uint32_t k) { return make_rounded(turned(x, k), divided); });
 }
 
+Symbol TurnedSymbols::changed(const Symbol& symbol, uint64_t how) {
+  const Symbol x = symbol.plain();
+  return with_images(symbols_.changed(symbol, how),
+                     [&](uint32_t k) { return symbols_.changed(turned(x, k), how); });
+}
+
 Symbol TurnedSymbols::unwritten(uint64_t chunk) {
   const uint64_t turns = symmetry_.turns();
   return with_images(make_unwritten(chunk * turns),
@@ -153,10 +161,11 @@ Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
     uniform &= s == pieces_[0];
     // What becomes of it when ranks turn is known of single expressions only.
     const bool one_sum = s.same_contributions(all) && s.size == all.size && s.id == all.id;
-    if (!one_sum || (!uniform && s.id != 0xffffffffu)) return mixed;
+    if (!premise(Premise::pieces_hold_the_same, one_sum) || (!uniform && s.id != 0xffffffffu))
+      return mixed;
     all.order = (all.order ^ all.order >> 31) * 0x9e3779b97f4a7c15u + s.order;
   }
-  if (!uniform) all.order += way_;
+  if (!premise(Premise::pieces_are_sums_of_their_own, uniform)) all.order += way_;
   return uniform ? pieces_[0] : all;
 }
 

@@ -22,12 +22,14 @@ class ValueTrace;
 
 struct Symbol {
   uint64_t low = 0, high = 0;  ///< which contributions
-  uint64_t terms = 1;          ///< how many; 2^64 - 1: that many or more
+  uint64_t terms = 1;          ///< how many; 2^64 - 1: that many or more, or not known
   uint64_t order = 0;          ///< the expression that made it: what is rounded when
   uint64_t size = 0;           ///< size class of the chunks it has been through, 0 if of none yet
   uint32_t id = 0xffffffffu;   ///< in TurnedSymbols; none: turning changes nothing
   uint32_t turn = 0;           ///< which of the images of `id` it is
   uint64_t round = 0;          ///< in a unit of scratch: the round that put it there, and its piece
+  /// Is it known which contributions these are?
+  bool known() const { return terms != ~uint64_t{0}; }
   bool same_contributions(const Symbol& o) const {
     return low == o.low && high == o.high && terms == o.terms;
   }
@@ -44,8 +46,9 @@ struct Symbol {
 
 /// So many terms of two sums together, where 2^64 - 1 stands for that many or more.
 inline uint64_t added_terms(uint64_t a, uint64_t b) { return a + b < a ? ~uint64_t{0} : a + b; }
-/// Stands for the bits of a value: equal for equal symbols, and only for these.
-uint64_t bits_of(const Symbol& symbol);
+/// Stands for the bits of a value: equal for equal symbols, and only for these; 0 if it is not
+/// known (lemma O7). `call`: the one that has stored it.
+uint64_t bits_of(const Symbol& symbol, uint64_t call);
 
 /// The random numbers that symbols stand for.
 class Symbols {
@@ -53,7 +56,8 @@ class Symbols {
   Symbols();
   /// Input chunk `chunk` of `rank` in call `call`; of no size yet.
   Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call) const;
-  /// What is in memory that has not been written, or of which nothing is known.
+  /// What is in memory that has not been written, or of which nothing is known. A sum that it is in
+  /// is not known either.
   Symbol unknown(uint64_t which) const;
   /// `a` and `b` in one sum, in this order. REQUIRES: of one size.
   Symbol add(const Symbol& a, const Symbol& b) const;
@@ -82,10 +86,15 @@ class TurnedSymbols {
   Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call);
   Symbol add(const Symbol& a, const Symbol& b);
   Symbol rounded(const Symbol& sum, bool divided);
+  Symbol changed(const Symbol& symbol, uint64_t how);
   /// What is in chunk `chunk` (of System) before it has been written.
   Symbol unwritten(uint64_t chunk);
   /// The symbol when ranks have turned `turns` times, at most as often as brings them back.
   Symbol turned(const Symbol& symbol, uint32_t turns) const;
+  /// The expression that `symbol` is an image of.
+  Symbol unturned(const Symbol& symbol) const {
+    return turned(symbol.plain(), symbol.turn == 0 ? 0 : symmetry_.turns() - symbol.turn);
+  }
 
  private:
   struct Numbers {

@@ -22,9 +22,12 @@ namespace mscclc::proof {
 
 /// Packets of one store to a slot.
 struct Packets {
-  News news;              ///< what their arrival shows
+  /// What their arrival shows. The port of packets that a port has sent is its reader.
+  News news;
   bool observed = false;  ///< some process has waited for them
-  bool again = false;     ///< the same were there: it cannot be seen that these have come
+  /// Others of this call may be seen in their place (lemma O15): no poll shows that these have
+  /// come.
+  bool several = false;
 };
 
 struct Record {
@@ -35,7 +38,9 @@ struct Record {
   bool pinned = false;       ///< a store that a later one of the same value is in no order with
   uint32_t packets = kNone;  ///< in History, of a store of packets
   uint32_t node = kNone;     ///< of a store, in ValueChains
+  uint32_t node_turns = 0;   ///< and how far that is turned
   uint32_t round = 0;        ///< of its pipeline
+  uint32_t at = 0;           ///< how many records the run had made before
   uint64_t bits = 0;         ///< of a store: stands for what it stored; 0: not known
   uint32_t beneath = kNone;  ///< of a store: the list of what it covers
   uint32_t older = kNone;    ///< of a load: the one before it of the same process and extent
@@ -52,6 +57,8 @@ class History {
   uint32_t loads(uint64_t chunk) const { return chunks_[chunk].loads; }
   const Record& record(uint32_t i) const { return records_[i]; }
   void pin(uint32_t i, bool pinned) { records_[i].pinned = pinned; }
+  /// Another store may be seen in place of this one: who reads knows nothing of its value's origin.
+  void forget_node(uint32_t i) { records_[i].node = kNone; }
   Packets& packets(const Record& record) { return packets_[record.packets]; }
 
   /// Is test(i) true of a record of a list, be it of loads, of stores, or of what lies beneath?
@@ -127,6 +134,7 @@ class History {
   void push(uint32_t& list, const Record& record) {
     const uint32_t fresh = take();
     records_[fresh] = record;
+    records_[fresh].at = made_++;
     records_[fresh].next = std::exchange(list, fresh);
   }
 
@@ -192,7 +200,7 @@ class History {
 
   std::vector<Chunk> chunks_;
   std::vector<Record> records_;
-  uint32_t free_ = kNone;
+  uint32_t free_ = kNone, made_ = 0;
   std::vector<Packets> packets_;
   std::vector<uint32_t> free_packets_;
 };

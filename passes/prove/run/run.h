@@ -234,17 +234,20 @@ class Run {
   // run_data.cc
   bool await_packets(uint32_t process, const Op& op);
   bool arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const;
-  void take_packets(Block& block, uint64_t chunk, const Extent& extent);
-  void hear(std::vector<News>& gains, const Record& record, const News& news) const;
-  void note_piece(uint32_t rank, uint64_t chunk, const Record& record, const Extent& piece);
+  void take_packets(Block& block, const Spot& spot, const Extent& extent, bool sentinel);
+  static void hear(std::vector<News>& gains, const News& news);
+  void note_piece(uint32_t rank, const Spot& spot, const Record& record, const Extent& piece,
+                  const News& news);
   void empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& load);
-  void stand_for_the_first(uint64_t chunk, Record& access);
-  void take_values(const Event& event, uint64_t chunk, const Record& access);
+  bool same_again(uint64_t chunk, const Extent& extent, const Symbol& stored) const;
+  bool is_echo(const Spot& spot, const std::vector<uint32_t>& before, const Extent& extent) const;
+  void mark_several(const Spot& spot, Record& access, const Symbol& stored);
+  void take_values(const Event& event, const Spot& spot, const Record& access);
   uint64_t limit_of(uint32_t rank, const Op& op, Position position) const;
   uint64_t as_limit(uint32_t rank, uint64_t length) const;
   bool fills(uint32_t rank, const Op& op, Position position) const;
-  void check_slot(const Event& event, uint64_t chunk, const ChunkName& name, const Extent& extent,
-                  bool sentinel);
+  void check_slot(const Event& event, const Spot& spot, const ChunkName& name, const Extent& extent,
+                  bool sentinel, const Symbol& stored);
   void check_source(const Event& event, uint64_t chunk, const ChunkName& name,
                     const Extent& extent);
   void move(uint32_t process, const Op& op, const OpInfo& row);
@@ -291,7 +294,11 @@ class Run {
   uint64_t meant_position(const Event& event) const;
   void keep(const Spot& spot, const Record& access);
   bool stands_for(const Record& newer, const Record& older) const;
-  bool ordered(const Actor& actor, uint32_t list, const Record& old, const Record& access);
+  /// A list of records about a chunk, and how far they must be turned.
+  struct Loads {
+    uint32_t list = kNone, turns = 0;
+  };
+  bool ordered(const Actor& actor, const Loads& loads, const Record& old, const Record& access);
   bool told(const Record& old, const Record& access) const;
   bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
   template <class Follow>
@@ -299,7 +306,8 @@ class Run {
   Provenance::Load as_load(const Record& old, const Record& access) const;
   bool loaded_before_packets(const Actor& actor, const Record& load, const Record& access);
   bool ended_before_packets(const Actor& actor, const Record& store, const Record& access);
-  bool load_known(const Actor& actor, uint32_t list, const Record& store, const Record& access);
+  bool load_known(const Actor& actor, const Loads& loads, const Record& store,
+                  const Record& access);
   bool same_threads(uint32_t rank, const Record& old, const Record& access) const;
   uint64_t length_of(uint32_t rank, const Op& op, Position position, uint32_t call) const;
   uint64_t report_key(const Event& a, const Event& b) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "passes/base/thread_partition.h"
+#include "passes/prove/model/premise.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {
@@ -32,14 +33,14 @@ bool Run::arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sent
   const bool emptied = std::ranges::any_of(emptied_, [&](const Emptied& slot) {
     return slot.chunk == chunk && slot.reset.extent.may_touch(extent);
   });
-  if (emptied) return false;
+  if (!premise(Premise::emptied_is_empty, !emptied)) return false;
   Covering covering(cuts_, extent);
   for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.packets == kNone) {
-      if (record.extent.may_touch(extent)) return false;
-    } else if (sentinel || record.event.call == call) {
-      if (covering.add(record.extent)) return true;
+      if (!premise(Premise::plain_is_no_packet, !record.extent.may_touch(extent))) return false;
+    } else if (premise(Premise::packets_of_this_call, sentinel || record.event.call == call)) {
+      if (premise(Premise::all_pieces_have_come, covering.add(record.extent))) return true;
     }
   }
   return false;
@@ -65,66 +66,74 @@ bool Run::await_packets(uint32_t process, const Op& op) {
 
 /// What the packets of a slot tell their reader. Lemma O2: the block has heard of those
 /// of which it has surely waited for some, a thread of those whose bytes it has read.
-void Run::take_packets(Block& block, uint64_t chunk, const Extent& extent) {
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
+void Run::take_packets(Block& block, const Spot& spot, const Extent& extent, bool sentinel) {
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
+    if (!sentinel && record.event.call != calls_[block.rank]) continue;  // not what it waits for
     Packets& packets = history_.packets(record);
-    packets.observed = !packets.again;
+    packets.observed = premise(Premise::several_show_nothing, !packets.several);
     if (record.node != kNone) {
-      nodes_.add(chains_, record.node, extent);
-      block.nodes.add(chains_, record.node, extent);
+      const uint32_t turns = chains_.add_turns(record.node_turns, spot.turns);
+      nodes_.add(chains_, record.node, turns, extent);
+      block.nodes.add(chains_, record.node, turns, extent);
     }
+    const News news = system_.turned(packets.news, spot.turns);
     if (record.extent.covers(extent)) {
-      told_.push_back({packets.news, extent});
+      told_.push_back({news, extent});
     } else if (extent.covers(record.extent)) {
-      told_.push_back({packets.news, record.extent});
+      told_.push_back({news, record.extent});
     } else {
       continue;
     }
-    if (told_.back().extent.sure) {
-      hear(block.gains, record, packets.news);
+    if (premise(Premise::parts_that_have_bytes, told_.back().extent.sure)) {
+      hear(block.gains, news);
     } else if (record.extent.sure && record.event.call == calls_[block.rank] &&
                record.extent.covers(extent)) {
-      note_piece(block.rank, chunk, record, extent);
+      note_piece(block.rank, spot, record, extent, news);
     }
   }
 }
 
-/// What the arrival of packets adds to what is known.
-void Run::hear(std::vector<News>& gains, const Record& record, const News& news) const {
-  // What a port has delivered it has read, and what was posted before that, too.
-  const uint32_t from = record.event.process;
-  if (system_.processes()[from].kind == ProcessKind::port_writer) {
-    gains.push_back({.port = from - 1, .port_done = record.event.time});
-  }
+/// Adds what packets tell to what is known.
+void Run::hear(std::vector<News>& gains, const News& news) {
   if (gains.empty() || !same(gains.back(), news)) gains.push_back(news);
 }
 
 /// Blocks of a rank read a store of packets piece by piece. Some piece has a unit, though it is not
 /// known which: when all of them have been read, the end of the call tells what the packets tell
-/// (lemma O2).
-void Run::note_piece(uint32_t rank, uint64_t chunk, const Record& record, const Extent& piece) {
+/// (lemma O2). Not where ranks stand for others, whose stores would be taken for each other.
+void Run::note_piece(uint32_t rank, const Spot& spot, const Record& record, const Extent& piece,
+                     const News& news) {
+  if (system_.ranks() != program_.ranks.size()) return;
   Pieces& pieces = pieces_read_[rank];
-  const std::tuple store(chunk, record.event.process, record.event.time, record.extent.way,
+  const std::tuple store(spot.chunk, record.event.process, record.event.time, record.extent.way,
                          record.extent.piece);
   Covering& covering = pieces.of_store.try_emplace(store, cuts_, record.extent).first->second;
-  if (covering.add(piece)) hear(pieces.told, record, history_.packets(record).news);
+  if (covering.add(piece)) hear(pieces.told, news);
 }
 
 /// Plain values of this call, too, depend on what they were made of. A thread that has stored one
 /// has waited for all packets that it was made of, also where the chunk is shorter than they are.
-void Run::take_values(const Event& event, uint64_t chunk, const Record& access) {
+void Run::take_values(const Event& event, const Spot& spot, const Record& access) {
   if (!chained_) return;
   const uint32_t rank = system_.processes()[event.process].rank;
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.node == kNone || !record.extent.may_touch(access.extent)) continue;
-    const uint32_t owner = system_.processes()[record.event.process].rank;
-    if (instance(owner, record.event.call) != instance(rank, event.call)) continue;
-    nodes_.add(chains_, record.node, access.extent);
-    if (record.event.process != event.process || !same_threads(rank, record, access)) continue;
-    nodes_.add_behind(record.node);
+    const uint32_t process = system_.turned(record.event.process, spot.turns);
+    const uint32_t owner = system_.processes()[process].rank;
+    if (!premise(Premise::values_of_this_call,
+                 instance(owner, record.event.call) == instance(rank, event.call))) {
+      continue;
+    }
+    const uint32_t turns = chains_.add_turns(record.node_turns, spot.turns);
+    nodes_.add(chains_, record.node, turns, access.extent);
+    if (!premise(Premise::the_same_thread_has_waited,
+                 process == event.process && same_threads(rank, record, access))) {
+      continue;
+    }
+    nodes_.add_behind(record.node, turns);
   }
 }
 
@@ -139,7 +148,10 @@ uint64_t Run::limit_of(uint32_t rank, const Op& op, Position position) const {
 /// images of this rank if it turns into another one there (lemma S1).
 uint64_t Run::as_limit(uint32_t rank, uint64_t length) const {
   const bool ragged = part_of(rank, calls_[rank]).contract().kind == CollectiveKind::alltoallv;
-  return length == 1 && !ragged && system_.symmetry().keeps(0) ? 0 : length;
+  return length == 1 && !ragged &&
+                 premise(Premise::the_longest_class_stays_so, system_.symmetry().keeps(0))
+             ? 0
+             : length;
 }
 
 /// Is the value at hand as long as what the op moves? Else it may end before, for some sizes.
@@ -149,15 +161,19 @@ bool Run::fills(uint32_t rank, const Op& op, Position position) const {
 }
 
 /// Whoever puts packets into a slot where some of this call are already.
-void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
-                     const Extent& extent, bool sentinel) {
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
-    const Record& old = history_.record(i);
+void Run::check_slot(const Event& event, const Spot& spot, const ChunkName& name,
+                     const Extent& extent, bool sentinel, const Symbol& stored) {
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
+    Record old = history_.record(i);
+    old.event.process = system_.turned(old.event.process, spot.turns);
     if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
     if (!sentinel && old.event.call != event.call) continue;
     // What a port sends as it lies is looked at by nobody where it lay.
-    if (old.event.call != event.call && !polled_[name.rank][name.buffer]) continue;
-    if (!sentinel && values_[chunk].read(extent, mixed_) == value_) continue;  // the same again
+    if (old.event.call != event.call &&
+        premise(Premise::full_slots_that_ports_send, !polled_[name.rank][name.buffer]))
+      continue;
+    if (premise(Premise::one_slot_one_store, !sentinel && same_again(spot.chunk, extent, stored)))
+      continue;
     if (options_.suspects != nullptr) continue;
     suspect(name, old, {.event = event, .write = true});
     if (!may_report(report_key(old.event, event))) continue;
@@ -168,20 +184,63 @@ void Run::check_slot(const Event& event, uint64_t chunk, const ChunkName& name,
   }
 }
 
-/// Packets that are put into a slot again in one call, the same ones: who waits for them may have
-/// seen the first. What their arrival tells is what both tell.
-void Run::stand_for_the_first(uint64_t chunk, Record& access) {
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
+/// Is what is put into a slot what lies there? Of what is not known there is no saying. `stored`:
+/// as seen from the rank that has the slot.
+bool Run::same_again(uint64_t chunk, const Extent& extent, const Symbol& stored) const {
+  return premise(Premise::known_packets_again, stored.known()) &&
+         values_[chunk].read(extent, mixed_) == stored;
+}
+
+/// What both of two stores of packets to one slot in one call show: all that is known of several
+/// processes is nothing; one process shows no less with the later store than with the earlier.
+static News shown_by_both(const News& earlier, const News& later) {
+  if (!premise(Premise::news_of_one_process, earlier.process == later.process)) return {};
+  News news = earlier;
+  if (!premise(Premise::news_of_one_port, news.port == later.port)) news.port = kNone;
+  return news;
+}
+
+/// Is what is being stored there made of the packets that have been waited for there, byte by byte?
+/// Then who sees it knows no less than who sees those.
+bool Run::is_echo(const Spot& spot, const std::vector<uint32_t>& before,
+                  const Extent& extent) const {
+  const Record& first = history_.record(before[0]);
+  const auto same_value = [&](uint32_t i) {
+    const Record& record = history_.record(i);
+    return record.node == first.node && record.node_turns == first.node_turns;
+  };
+  if (first.node == kNone || !std::ranges::all_of(before, same_value)) return false;
+  const uint32_t turns = chains_.add_turns(first.node_turns, spot.turns);
+  return std::ranges::any_of(nodes_.values(), [&](const ReadValue& read) {
+    return read.value == first.node && read.turns == turns && !read.behind &&
+           (read.piece.whole() || read.piece == extent);
+  });
+}
+
+/// Packets of one call that are put into a slot where others of this call are, or have been: who
+/// polls it may see either, and knows no more than both show (lemma O15).
+void Run::mark_several(const Spot& spot, Record& access, const Symbol& stored) {
+  if (!same_again(spot.chunk, access.extent, stored)) return;  // others are an error: check_slot()
+  std::vector<uint32_t> before;
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
     const Record& old = history_.record(i);
     if (old.packets == kNone || old.event.call != access.event.call) continue;
-    if (!old.extent.may_touch(access.extent)) continue;
-    if (values_[chunk].read(access.extent, mixed_) != value_) continue;  // check_slot() tells
-    const bool alone = old.event.process == access.event.process &&
-                       old.extent.covers(access.extent) && !history_.packets(access).again;
-    access.node = alone ? old.node : kNone;
-    const News first = alone ? history_.packets(old).news : News{};
-    history_.packets(access).news = first;
-    history_.packets(access).again = true;
+    if (old.extent.may_touch(access.extent)) before.push_back(i);
+  }
+  if (before.empty()) return;
+  const bool echo = premise(Premise::echoes_of_the_first, is_echo(spot, before, access.extent));
+  const Record& first = history_.record(before[0]);
+  access.node = echo ? first.node : kNone;
+  access.node_turns = first.node_turns;
+  Packets& added = history_.packets(access);
+  added.several = true;
+  for (const uint32_t i : before) {
+    Packets& old = history_.packets(history_.record(i));
+    const News both = echo ? old.news : shown_by_both(old.news, added.news);
+    old.news = added.news = both;
+    old.several = true;
+    old.observed = false;
+    if (!echo) history_.forget_node(i);
   }
 }
 
@@ -191,7 +250,10 @@ void Run::check_source(const Event& event, uint64_t chunk, const ChunkName& name
                        const Extent& extent) {
   const PacketFormat format = buffer_named(name).packets;
   if (format == PacketFormat::none) return;
-  if (arrived(chunk, extent, event.call, is_sentinel(format)) || !may_report(event.op)) return;
+  if (premise(Premise::ports_send_what_has_come,
+              arrived(chunk, extent, event.call, is_sentinel(format))) ||
+      !may_report(event.op))
+    return;
   Finding& finding = add_finding(Finding::Kind::no_packets);
   finding.first = event;
   finding.chunk = name;
@@ -258,10 +320,11 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
   if (row.has(kReduces)) {
     const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
-    value_ =
-        turned_.rounded(value_, op.complete && call && divides(block.rank, calls_[block.rank]));
-    if (sentinel_) value_ = without_minus_zero(value_);
-    if (at_switch(block.rank, srcs[0])) {
+    value_ = turned_.rounded(value_, premise(Premise::complete_sums_are_divided, op.complete) &&
+                                         call && divides(block.rank, calls_[block.rank]));
+    if (!premise(Premise::sentinels_lose_minus_zero, !sentinel_))
+      value_ = without_minus_zero(value_);
+    if (!premise(Premise::switches_add_in_any_order, !at_switch(block.rank, srcs[0]))) {
       value_ = summed_by_switch(
           block.rank, value_,
           extent_of(block, op, srcs[0], k, {block.rank, srcs[0].buffer, srcs[0].first + k}));
@@ -278,7 +341,7 @@ bool Run::at_switch(uint32_t rank, const Operand& o) const {
 
 /// In place, a copy may find its chunk where it should be, and leaves it alone.
 bool Run::copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const {
-  if (op.kind != OpKind::copy) return false;
+  if (!premise(Premise::only_copies_onto_themselves, op.kind == OpKind::copy)) return false;
   const Operand &to = program_.dsts(op)[0], &from = program_.srcs(op)[0];
   return system_.chunk(rank, to.buffer, to.first + k, calls_[rank]) ==
          system_.chunk(rank, from.buffer, from.first + k, calls_[rank]);
@@ -302,10 +365,10 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
     add_value(sentinel_ ? without_minus_zero(symbol) : symbol);
     if (packets) {
       report_overtaken(actor.event, spot.chunk, name, extent);
-      take_packets(block, spot.chunk, extent);
+      take_packets(block, spot, extent, is_sentinel(format));
     } else {
       check(actor, spot, name, access);
-      take_values(actor.event, spot.chunk, access);
+      take_values(actor.event, spot, access);
     }
     check_overlaid(actor, name);
     keep(spot, access);
@@ -318,7 +381,8 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 /// forever.
 void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& load) {
-  if (!arrived(spot.chunk, load.extent, load.event.call, true)) {
+  if (!premise(Premise::slots_are_read_once,
+               arrived(spot.chunk, load.extent, load.event.call, true))) {
     if (!may_report(load.event.op)) return;
     Finding& finding = add_finding(Finding::Kind::stuck);
     finding.first = load.event;
@@ -327,7 +391,7 @@ void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name
   }
   Record reset = load;
   reset.write = true;
-  check(actor, spot, name, reset);
+  if (!premise(Premise::emptying_is_a_store, false)) check(actor, spot, name, reset);
   keep(spot, reset);
 }
 
@@ -342,28 +406,36 @@ void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) 
 void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
                    const Extent& extent, uint32_t k, const News& news) {
   const PacketFormat format = buffer_named(name).packets;
+  const uint32_t back = system_.back(spot.turns);
+  Symbol stored = turned_.turned(value_, back);  // as seen from the rank that owns the chunk
   Record access{.event = actor.event,
                 .extent = extent,
                 .position = {pair_, k},
                 .write = true,
                 .round = blocks_[actor.knower].round};
   if (format != PacketFormat::none) {
-    access.packets = history_.add_packets({news});
-    check_slot(actor.event, spot.chunk, name, extent, is_sentinel(format));
+    access.packets = history_.add_packets({system_.turned(news, back)});
+    check_slot(actor.event, spot, name, extent, is_sentinel(format), stored);
   }
-  Symbol stored = turned_.turned(value_, system_.back(spot.turns));
   const uint32_t rank = rank_of(actor);
   const Op& op = program_.ranks[rank].ops[actor.event.op];
   // Lemma O7. What a slot of units holds belongs to a round, of which the value tells nothing.
-  if (buffer_named(name).units == 0 && fills(rank, op, access.position)) {
-    access.bits = bits_of(stored);
+  if (premise(Premise::bits_outside_units, buffer_named(name).units == 0) &&
+      premise(Premise::bits_to_the_end, fills(rank, op, access.position))) {
+    const uint64_t of_call = instance(rank, actor.event.call) << 32 | actor.event.call;
+    access.bits = bits_of(stored, premise(Premise::bits_of_one_call, of_call, uint64_t{0}));
   }
-  if (chained_ && buffer_named(name).units == 0) {  // of a slot of units each byte may be another's
+  if (chained_ &&
+      premise(Premise::no_chains_through_units,
+              buffer_named(name).units == 0)) {  // of a slot of units each byte may be another's
     const bool packets = format != PacketFormat::none;
-    const uint64_t length = packets ? 0 : limit_of(rank, op, access.position);
+    const uint64_t length = premise(Premise::chains_as_long_as_their_chunks, packets)
+                                ? 0
+                                : limit_of(rank, op, access.position);
     access.node = chains_.add(actor.event, rank, access.position, extent, length, nodes_.values());
+    access.node_turns = back;
   }
-  if (format != PacketFormat::none) stand_for_the_first(spot.chunk, access);
+  if (format != PacketFormat::none) mark_several(spot, access, stored);
   check(actor, spot, name, access);
   check_overlaid(actor, name);
   keep(spot, access);
@@ -392,13 +464,13 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   check_source(actor_of(process).event, from, from_name, extent);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     report_overtaken(actor_of(process).event, from, from_name, extent);
-    take_packets(block, from, extent);
+    take_packets(block, {from}, extent, is_sentinel(buffer_named(from_name).packets));
     keep({from}, {.event = actor_of(process).event, .extent = extent, .position = {pair_, k}});
     ++block.now;
     meet(process);
   } else {
     const Event posts = actor_of(process).event;
-    take_values(posts, from, {.event = posts, .extent = extent, .position = {pair_, k}});
+    take_values(posts, {from}, {.event = posts, .extent = extent, .position = {pair_, k}});
   }
   add_value(value_at(actor_of(process).event, {from}, extent, from_name));
   size_value(block.rank, src, k);
@@ -408,18 +480,24 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const uint32_t r = system_.port_reader(block.rank, dst.channel), w = r + 1;
     uint32_t& posted = posted_[r - system_.width()];
     posted_[w - system_.width()] = ++posted;
-    const Actor reads{{r, posted, block.op, call}, &block.known, process, block.settled};
+    const Actor reads{{r, posted, block.op, call},
+                      &block.known,
+                      process,
+                      premise(Premise::posts_know_the_last_meeting, block.settled, block.now)};
     const Record read{
         .event = reads.event, .extent = extent, .position = {pair_, k}, .round = block.round};
     std::swap(nodes_, of_reader);
-    check(reads, {from}, from_name, read);
+    if (!premise(Premise::ports_read_their_sources, false)) check(reads, {from}, from_name, read);
     check_overlaid(reads, from_name);
     keep({from}, read);
     std::swap(nodes_, of_reader);
     const Actor writes{{w, posted, block.op, call}, &block.known, process, block.settled};
     size_value(block.rank, dst, k);
     each_place(block.rank, dst, k, [&](const ChunkName& name, const Spot& spot) {
-      store_at(writes, name, spot, extent_of(block, op, dst, k, name), k, weak_news(process));
+      News news = weak_news(process);  // what has been delivered has been read
+      news.port = r;
+      news.port_done = posted;
+      store_at(writes, name, spot, extent_of(block, op, dst, k, name), k, news);
     });
   }
   const bool sentinel = is_sentinel(program_.ranks[block.rank].buffers[src.buffer].packets);
@@ -430,7 +508,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const Actor resets = actor_of(process);
   const Record reset{
       .event = resets.event, .extent = extent, .position = {pair_, k}, .write = true};
-  check(resets, {from}, from_name, reset);
+  if (!premise(Premise::emptying_what_a_port_sends, false)) check(resets, {from}, from_name, reset);
   emptied_.push_back({from, reset});  // some machines meet once for all chunks: it is over later
 }
 
@@ -450,7 +528,7 @@ Symbol Run::value_at(const Event& reader, const Spot& spot, const Extent& extent
   Symbol symbol = symbol_at(spot, extent);
   if (trace_) trace_->note_read(symbol, {name, reader, pair_});
   if (buffer_named(name).units != 0) {
-    if (symbol.round != round_) symbol = mixed_with(symbol);
+    if (!premise(Premise::units_of_this_round, symbol.round == round_)) symbol = mixed_with(symbol);
     symbol.round = 0;
   }
   return stale(reader, name, spot.chunk, symbol) ? raced_ : symbol;
@@ -458,9 +536,11 @@ Symbol Run::value_at(const Event& reader, const Spot& spot, const Extent& extent
 
 /// What goes with sentinel packets has no -0.0, which is the sentinel: +0.0 takes its place.
 Symbol Run::without_minus_zero(const Symbol& symbol) {
-  if (no_minus_zero_.contains(symbol.order)) return symbol;
-  const Symbol result = symbols_.changed(symbol, 0);
-  no_minus_zero_.insert(result.order);
+  // Where ranks stand for others, of an expression and its images one tells of all.
+  const uint64_t order = turned_.unturned(symbol).order;
+  if (no_minus_zero_.contains(order)) return symbol;
+  const Symbol result = turned_.changed(symbol, 0);
+  no_minus_zero_.insert(turned_.unturned(result).order);
   return result;
 }
 
@@ -474,7 +554,8 @@ Symbol Run::summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& ext
 void Run::add_value(const Symbol& symbol) {
   if (!has_value_) {
     value_ = symbol;
-  } else if (value_.size != 0 && symbol.size != 0 && value_.size != symbol.size) {
+  } else if (!premise(Premise::terms_equally_long,
+                      value_.size == 0 || symbol.size == 0 || value_.size == symbol.size)) {
     value_ = raced(value_) ? raced_ : mixed_with(symbol);
   } else {
     const uint64_t size = std::max(value_.size, symbol.size);
@@ -492,7 +573,8 @@ void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
     const Part& part = part_of(rank, calls_[rank]);
     const Side side = name.buffer == part.input + kInput ? Side::input : Side::output;
     const uint64_t size = part.contract().size_class(side, part.local[name.rank], name.chunk) + 1;
-    if (value_.size != 0 && value_.size != size) value_ = mixed_with(value_);
+    if (!premise(Premise::values_keep_their_length, value_.size == 0 || value_.size == size))
+      value_ = mixed_with(value_);
     value_.size = size;
   });
 }

@@ -1,4 +1,4 @@
-#include "tests/random_programs/sketch.h"
+#include "tests/random_programs/families/sketch.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -114,13 +114,20 @@ class RankWriter {
   std::vector<size_t> at_;  ///< by block: the next stretch
 };
 
+bool names(const std::string& op, const std::string& buffer) {
+  for (size_t at = 0; (at = op.find(buffer + "[", at)) != std::string::npos; ++at) {
+    if (at == 0 || op[at - 1] == ' ' || op[at - 1] == '.') return true;
+  }
+  return false;
+}
+
 /// Units that no pipeline uses are a mistake in programs and in IR.
 bool uses(const Sketch& sketch, const std::string& buffer) {
   for (const RankSketch& rank : sketch.ranks) {
     for (const auto& block : rank.blocks) {
       for (const Stretch& s : block) {
         for (const std::string& op : s.ops) {
-          if (op.find(buffer + "[") != std::string::npos) return true;
+          if (names(op, buffer)) return true;
         }
       }
     }
@@ -146,6 +153,7 @@ std::string text(const Sketch& sketch, Form form) {
   std::vector<std::string> launch;
   if (form == Form::written) launch.emplace_back("auto_sync: false");
   if (sketch.reuse_scratch) launch.emplace_back("reuse_scratch: true");
+  if (sketch.align != 0) launch.push_back(fmt::format("align: {}", sketch.align));
   if (ir) launch.emplace_back("split: true");
   if (form == Form::foreign) launch.emplace_back("foreign: true");
   if (!launch.empty()) out += fmt::format("launch     {}\n", fmt::join(launch, ", "));

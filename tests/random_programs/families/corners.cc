@@ -6,7 +6,7 @@
 #include <map>
 
 #include "ir/ops/ops.h"
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {
 namespace {

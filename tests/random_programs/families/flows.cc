@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {
 namespace {

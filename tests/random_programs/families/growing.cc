@@ -3,7 +3,7 @@
 // size.
 #include <fmt/format.h>
 
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {
 namespace {

@@ -1,7 +1,7 @@
 // Messages in packets.
 #include <fmt/format.h>
 
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {
 namespace {

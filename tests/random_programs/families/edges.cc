@@ -1,4 +1,4 @@
-#include "tests/random_programs/edges.h"
+#include "tests/random_programs/families/edges.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ class Edge {
 
   void cross() {
     if (places_.empty()) return;
-    const uint32_t kind = dice_.below(20);
+    const uint32_t kind = dice_.below(22);
     const Place at = places_[dice_.below(static_cast<uint32_t>(places_.size()))];
     if (kind < 3) return change_credit();
     if (kind < 6) return change_numbers(at.rank);
@@ -153,6 +153,9 @@ class Edge {
         return change_part(*here, draw, where);
       case 18:
         return move_block(at, where);
+      case 19:
+      case 20:
+        return copy_onto_itself(*ops, at.op, draw, where);
       default:
         std::erase(*ops, "sync");
         return note("no sync around " + where);
@@ -210,6 +213,23 @@ class Edge {
       op += fmt::format(" part: [{}, 2]", draw % 2);
     }
     note("another part: " + where);
+  }
+
+  /// What an op names here is copied onto itself beside it, which does nothing.
+  void copy_onto_itself(std::vector<std::string>& ops, size_t i, uint32_t draw,
+                        const std::string& where) {
+    const std::string op = ops[i];
+    std::vector<std::string> names;
+    for (size_t at = op.find(' '); at != std::string::npos; at = op.find(' ', at + 1)) {
+      const std::string name = op.substr(at + 1, op.find_first_of(", ", at + 1) - at - 1);
+      if (name.ends_with("]") && name.find('.') == std::string::npos && name[0] != '[')
+        names.push_back(name);
+    }
+    if (names.empty() || op.find("packets") < op.find(' ')) return;
+    const std::string& name = names[draw % names.size()];
+    const size_t to = i + draw / 2 % 2;
+    ops.insert(ops.begin() + static_cast<ptrdiff_t>(to), fmt::format("copy {0} <- {0}", name));
+    note(fmt::format("{} is copied onto itself beside {}", name, where));
   }
 
   void move_block(const Place& at, const std::string& where) {

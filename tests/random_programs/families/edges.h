@@ -2,7 +2,7 @@
 // less, a unit less, a wait that is missing, ops that change places, a body that runs a round late.
 #pragma once
 
-#include "tests/random_programs/sketch.h"
+#include "tests/random_programs/families/sketch.h"
 
 namespace mscclc::random_programs {
 

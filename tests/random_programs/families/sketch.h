@@ -51,6 +51,8 @@ struct Sketch {
   std::string types = {};                  ///< of `select dtypes`, or nothing
   std::vector<RankSketch> ranks = {};
   bool reuse_scratch = false;           ///< what it shares with other plans of a set
+  uint32_t align = 0;                   ///< of chunks; 0: what programs have
+  bool compiled = false;                ///< most often a program, as the compiler makes the ops
   bool ir_only = false;                 ///< units in two pipelines: programs may not
   std::vector<std::string> edges = {};  ///< what was changed, for people
 };

@@ -2,7 +2,11 @@
 // for a few draws that stand at the edge of what is right: then it may be wrong by one.
 #pragma once
 
-#include "tests/random_programs/sketch.h"
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tests/random_programs/families/sketch.h"
 
 namespace mscclc::random_programs {
 
@@ -34,11 +38,34 @@ Sketch make_symmetric(Dice& dice);
 /// Sums and moves of all kinds, ordered as far as they touch the same places.
 Sketch make_soup(Dice& dice);
 
-/// One of them, drawn.
-Sketch make_sketch(Dice& dice);
+/// The same packets put into a slot by two ranks; perhaps by a port; perhaps of unwritten data.
+Sketch make_twins(Dice& dice);
+Sketch make_echoes(Dice& dice);
+Sketch make_junk(Dice& dice);
+
+/// Neighbouring ops whose operands coincide: what is fused, or done as one step.
+Sketch make_merged(Dice& dice);
+
+struct Family {
+  std::string_view name;
+  Sketch (*make)(Dice&);
+  uint32_t weight;  ///< how often it is drawn, compared with others
+};
+std::span<const Family> families();
+/// Null: there is none of that name.
+const Family* find_family(std::string_view name);
+const Family& draw_family(Dice& dice);
 
 /// A collective of a set of plans, which has copies of its scratch in common with the others: 1 or
 /// `copies`.
 Sketch make_member(Dice& dice, uint32_t copies);
+
+/// What the plans of a set have in common whose scratch lies on one another's.
+struct Overlaid {
+  std::string format = "sentinel";
+  uint32_t credits = 0;  ///< that their port begins with, at rank 0
+  bool aligns = false;   ///< they differ in `launch align`
+};
+Sketch make_overlay(Dice& dice, const Overlaid& all);
 
 }  // namespace mscclc::random_programs
