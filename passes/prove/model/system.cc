@@ -20,13 +20,22 @@ System::System(const Joint& joint, const Symmetry& symmetry, bool in_place)
   build();
 }
 
+/// The processes of one turn fill one page, or several.
+uint32_t System::page_bits() const {
+  if (symmetry_.trivial()) return ClockLayout::kMostBits;
+  uint32_t processes = 0, bits = ClockLayout::kLeastBits;
+  for (uint32_t r = 0; r < ranks(); ++r) processes += blocks_of(r) + 1;
+  while (bits < ClockLayout::kMostBits && 1u << bits < processes) ++bits;
+  return bits;
+}
+
 void System::build() {
+  clock_.page_bits = page_bits();
   uint32_t ends = 0, semaphores = 0, buffers = 0;
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
     const Rank& rank = program_.ranks[r];
     first_.push_back(static_cast<uint32_t>(processes_.size()));
-    blocks_.push_back(r < ranks() ? static_cast<uint32_t>(block_offsets(rank).size()) - 1
-                                  : blocks_[r % ranks()]);
+    blocks_.push_back(r < ranks() ? blocks_of(r) : blocks_[r % ranks()]);
     for (uint32_t b = 0; b < blocks_[r]; ++b) processes_.push_back({ProcessKind::block, r, b});
     processes_.push_back({ProcessKind::caller, r, 0});
     first_end_.push_back(ends);
@@ -40,7 +49,7 @@ void System::build() {
   }
   first_end_.push_back(ends);
   first_semaphore_.push_back(semaphores);
-  width_ = static_cast<uint32_t>(processes_.size());
+  width_ = clock_.width = static_cast<uint32_t>(processes_.size());
   turn_ = ranks() < program_.ranks.size() ? first_[ranks()] : 0;
   if (joint()) {
     share_ends();
@@ -52,11 +61,9 @@ void System::build() {
 /// After the last rank of a turn.
 void System::fill_page(uint32_t rank) {
   const uint32_t turn = static_cast<uint32_t>(processes_.size()) - first_[rank + 1 - ranks()];
-  if (symmetry_.trivial() || turn < ClockPage::kColumns) return;
-  const uint32_t over = turn % ClockPage::kColumns;
-  if (over == 0) return;
-  processes_.resize(processes_.size() + ClockPage::kColumns - over,
-                    {ProcessKind::none, rank, kNone});
+  const uint32_t over = turn % clock_.columns();
+  if (symmetry_.trivial() || over == 0) return;
+  processes_.resize(processes_.size() + clock_.columns() - over, {ProcessKind::none, rank, kNone});
 }
 
 void System::add_ports() {
@@ -180,7 +187,7 @@ const Part& System::part_of_buffer(uint32_t rank, uint32_t buffer) const {
 News System::turned(const News& news, uint32_t turns) const {
   if (turns == 0) return news;
   News result = news;
-  result.known = news.known.rotated(turned(0, turns), width_);
+  result.known = news.known.rotated(turned(0, turns), clock_);
   if (news.process != kNone) result.process = turned(news.process, turns);
   if (news.port != kNone) result.port = turned(news.port, turns);
   return result;

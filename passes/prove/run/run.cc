@@ -54,6 +54,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       calls_(system.ranks(), 0),
       left_(system.ranks(), 0),
       caller_(system.ranks()),
+      pages_(system.clock()),
       nodes_read_(system.ranks()),
       steps_(groups.groups().size()),
       begun_(groups.loops(), 0),
@@ -129,7 +130,7 @@ void Run::enter_call(uint32_t rank) {
     fill_buffers(rank, calls_[rank]);
     left_[rank] = end_of_blocks(rank) - first_block(rank);
     const uint32_t caller = system_.caller_process(rank);
-    caller_[rank].raise(caller, calls_[rank] + 1, system_.width());
+    caller_[rank].raise(caller, calls_[rank] + 1, system_.clock());
     for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
       Block& block = blocks_[system_.block_process(rank, b)];
       block.op = block.begin;
@@ -152,7 +153,7 @@ void Run::leave_call(uint32_t rank) {
     const uint32_t process = system_.block_process(rank, b);
     Block& block = blocks_[process];
     meet(process);
-    learn(caller, strong_news(process), system_.width());
+    learn(caller, strong_news(process), system_.clock());
     const std::vector<ReadValue>& read = block.nodes.values();
     reads.insert(reads.end(), read.begin(), read.end());
     block.nodes.clear();

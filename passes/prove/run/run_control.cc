@@ -26,7 +26,7 @@ News Run::weak_news(uint32_t process) const {
   for (const uint32_t q : part.world) {
     const uint32_t caller = system_.caller_process(q);
     const uint32_t calls = block.known[caller];
-    if (calls > news.known[caller]) news.known.raise(caller, calls, system_.width());
+    if (calls > news.known[caller]) news.known.raise(caller, calls, system_.clock());
   }
   return news;
 }
@@ -40,7 +40,7 @@ void Run::meet(uint32_t process) {
   block.settled = block.now;
   block.settled_nodes = block.nodes.size();
   for (const News& news : block.gains) {
-    learn(block.known, news, system_.width());
+    learn(block.known, news, system_.clock());
     if (news.port == kNone) continue;
     learn_of_port(process, news.port, news.port_done);
     // What a port has delivered it has read.
@@ -184,7 +184,7 @@ bool Run::arrive(uint32_t process, const Op& op) {
   Row all;
   for (const uint32_t p : arrived) {
     meet(p);
-    learn(all, strong_news(p), system_.width());
+    learn(all, strong_news(p), system_.clock());
   }
   for (const uint32_t p : arrived) {
     blocks_[p].known = all;
