@@ -585,6 +585,7 @@ _ROWS = {
     "tests/peer_plans": _ALL,
     "tests/peer_ports": _ALL,
     "tests/property": _ALL,
+    "tests/prover_mutants": _ALL,
     "tests/random_programs": _ALL,
     "tests/runtime": _ALL,
     "tests/sets": _ALL,

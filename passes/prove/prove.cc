@@ -13,6 +13,7 @@
 #include "passes/prove/division.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/loops/rounds.h"
+#include "passes/prove/model/premise.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/report/report.h"
 #include "passes/prove/run/run.h"
@@ -56,7 +57,7 @@ class Prover {
     Placement out_of_place(false), in_place(true);
     std::vector<Placement*> looked_at;
     if (apart) looked_at.push_back(&out_of_place);
-    if (together) looked_at.push_back(&in_place);
+    if (!premise(proof::Premise::in_place_too, !together)) looked_at.push_back(&in_place);
     run_threads(static_cast<uint32_t>(looked_at.size()),
                 [&](uint32_t i) { run_placement(*looked_at[i]); });
     proof_.out_of_place = apart && accept(out_of_place);
@@ -127,7 +128,7 @@ class Prover {
     for (const Rank& rank : program_.ranks) {
       for (const Op& op : rank.ops) {
         if (!info(op.kind).has(kReduces)) continue;
-        if (found.value_or(op.reduce) != op.reduce) {
+        if (!premise(proof::Premise::one_reduction, found.value_or(op.reduce) == op.reduce)) {
           return refuse(fmt::format("the plan mixes the reductions {} and {}", name(*found),
                                     name(op.reduce)));
         }
@@ -166,7 +167,8 @@ class Prover {
     const LoopGroups groups(system);
     placement.findings = groups.findings();
     if (!placement.findings.empty()) return;
-    for (const RunOptions& options : runs(system.period() + 1)) {
+    for (const RunOptions& options : runs(premise(proof::Premise::one_call_more_than_copies,
+                                                  system.period() + 1, system.period()))) {
       run(placement, groups, options);
       if (placement.findings.empty()) continue;
       if (out_of_step(placement)) look_for_more(placement, groups, options);
@@ -184,7 +186,7 @@ class Prover {
     RunOptions options;
     options.calls = calls;
     options.divides = proof::may_divide(program_);
-    if (has_no_bytes()) {
+    if (!premise(proof::Premise::messages_without_bytes, !has_no_bytes())) {
       options.empty = true;
       options.rounds.assign(program_.loops.size(), 0);
       return {options};
@@ -282,7 +284,7 @@ class Prover {
     for (const Rank& rank : program_.ranks) {
       for (const Op& op : rank.ops) {
         if (!info(op.kind).has(kReduces)) continue;
-        if (!op.complete) return Rounding::each_op;
+        if (!premise(proof::Premise::sums_rounded_once, op.complete)) return Rounding::each_op;
         found = Rounding::once;
       }
     }
@@ -292,7 +294,8 @@ class Prover {
   BetweenCalls between_calls() const {
     // A call of no bytes is not made, so that nobody meets in it. But a barrier is.
     const bool made = program_.contract.kind == CollectiveKind::barrier || !has_no_bytes();
-    if (facts_.meets && made) return BetweenCalls::meeting;
+    if (facts_.meets && premise(proof::Premise::calls_that_are_made, made))
+      return BetweenCalls::meeting;
     for (const Rank& rank : program_.ranks) {
       for (const Buffer& buffer : rank.buffers) {
         if (buffer.copies > 1) return BetweenCalls::copies;

@@ -325,7 +325,7 @@ TEST_CASE("copies are suggested with a number that helps, and only then") {
 
 // What follows would take hours, or all memory, if each access were compared with all before it.
 
-TEST_CASE("a chunk may be loaded a hundred thousand times beside packets") {
+TEST_CASE("a chunk may be loaded a hundred thousand times beside packets", "[large]") {
   CHECK(verdict(sum("tb 0 {\n    put_packets up.inbox <- input\n    copy s[0] <- input\n    sync\n"
                     "    for i in 0..100000 { copy t[i] <- s[0] }\n"
                     "    reduce_packets output <- input, inbox\n  }",
@@ -333,7 +333,7 @@ TEST_CASE("a chunk may be loaded a hundred thousand times beside packets") {
                     "  buffer t[100000]")) == "proved");
 }
 
-TEST_CASE("a sum may grow by packets twenty thousand times, thread by thread") {
+TEST_CASE("a sum may grow by packets twenty thousand times, thread by thread", "[large]") {
   CHECK(verdict(sum("tb 0 {\n    for i in 0..N { put_packets up.inbox[i] <- input }\n"
                     "    copy s[0] <- input\n    sync\n"
                     "    for i in 0..N { reduce_packets s[0] <- s[0], inbox[i] }\n"
@@ -342,7 +342,7 @@ TEST_CASE("a sum may grow by packets twenty thousand times, thread by thread") {
                     "  buffer s[1]")) == "proved");
 }
 
-TEST_CASE("an op may take packets from forty thousand slots") {
+TEST_CASE("an op may take packets from forty thousand slots", "[large]") {
   CHECK(verdict(sum("tb 0 {\n    put_packets up.inbox[i] for i in 0..N <- input for i in 0..N\n"
                     "    unpack_packets s[i] for i in 0..N <- inbox[i] for i in 0..N\n"
                     "    reduce_packets output <- input, inbox[0]\n  }",

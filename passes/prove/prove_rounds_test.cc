@@ -51,7 +51,7 @@ TEST_CASE("as many credits as units are right, one more is one too many") {
   CHECK(verdict(through_units(units, units + 1)) == race("s[0] of rank 1"));
 }
 
-TEST_CASE("a thousand credits") {
+TEST_CASE("a thousand credits", "[large]") {
   CHECK(verdict(through_units(1000, 1000)) == "proved");
   CHECK(verdict(through_units(1000, 1001)) == race("s[0] of rank 1"));
 }

@@ -12,6 +12,7 @@
 #include "passes/prove/division.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/loops/rounds.h"
+#include "passes/prove/model/premise.h"
 #include "passes/prove/prove.h"
 #include "passes/prove/report/report.h"
 #include "passes/prove/run/run.h"
@@ -61,7 +62,8 @@ class TogetherProver {
 
   /// All ranks call their plans in one order: every one of period + 1 calls.
   bool same_order(const System& system) {
-    const uint32_t length = system.period() + 1;
+    const uint32_t length = premise(proof::Premise::sequences_one_longer_than_copies,
+                                    system.period() + 1, system.period());
     uint64_t orders = 1;
     for (uint32_t i = 0; i < length; ++i) {
       orders *= plans_.size();
@@ -92,7 +94,7 @@ class TogetherProver {
   /// orders, to find what goes wrong.
   bool own_orders(const System& system) {
     const std::vector<uint32_t> kinds = groups();
-    if (!circular(kinds)) return true;
+    if (premise(proof::Premise::groups_without_a_circle, !circular(kinds))) return true;
     Order order(joint_.program.ranks.size());
     for (uint32_t r = 0; r < order.size(); ++r) {
       for (uint32_t part = 0; part < plans_.size(); ++part) {

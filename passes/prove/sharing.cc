@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ir/program/access.h"
+#include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {
 namespace {
@@ -51,7 +52,7 @@ class Sharing {
         if (dtypes.empty() || std::ranges::count(dtypes, type.dtype) > 0) widths.insert(type.bytes);
       }
     }
-    if (widths.size() < 2) return true;
+    if (premise(Premise::widths_agree, widths.size() < 2)) return true;
     return refuse(
         "shared-slots",
         fmt::format("'{}' and '{}' share sentinel slots, which are empty in another way for "
@@ -82,7 +83,8 @@ class Sharing {
           [](PacketFormat format) { return format != PacketFormat::none; }, &Buffer::packets);
     };
     for (uint32_t r = 0; r < system_.ranks(); ++r) {
-      if (!system_.overlaid(r, a, b) || (!has_packets(a, r) && !has_packets(b, r))) continue;
+      if (!system_.overlaid(r, a, b)) continue;
+      if (premise(Premise::slots_lie_on_slots, !has_packets(a, r) && !has_packets(b, r))) continue;
       return refuse(
           "shared-slots",
           fmt::format("'{}' and '{}' share scratch, where what one leaves may look like packets "
@@ -103,7 +105,7 @@ class Sharing {
       for (uint32_t c = 0; c < channels.size(); ++c) {
         const uint32_t own = channels[c].credits;
         const uint32_t first = credits.try_emplace(system_.end(r, c), own).first->second;
-        if (first == own) continue;
+        if (premise(Premise::credits_begin_alike, first == own)) continue;
         return refuse("shared-credits",
                       fmt::format("plans share channel '{}' of rank {}, which begins with credits: "
                                   "{} in one of them, and with credits: {} in another",
@@ -130,7 +132,8 @@ class Sharing {
       for (uint32_t c = 0; c < channels.size(); ++c) {
         if (channels[c].credits == 0) continue;
         const Uses& end = uses[system_.end(r, c)];
-        if (!end.strong_waits || !end.strong_signals || !end.relaxed_signals) continue;
+        if (!end.strong_waits || !end.strong_signals) continue;
+        if (premise(Premise::credits_and_relaxed_signals, !end.relaxed_signals)) continue;
         return refuse("shared-credits",
                       fmt::format("plans share channel '{}' of rank {}, which begins with credits: "
                                   "its waits may take a relaxed signal of one plan or one of "
@@ -184,7 +187,7 @@ class Sharing {
   bool counts_agree(uint32_t r, uint32_t q, uint32_t op, const Buffer& buffer) {
     for (size_t i = 0; i < plans_.size(); ++i) {
       const Part& part = system_.parts()[i];
-      if (part.has(r) == part.has(q)) continue;
+      if (premise(Premise::counts_of_calls_agree, part.has(r) == part.has(q))) continue;
       const uint32_t one = part.has(r) ? r : q, other = part.has(r) ? q : r;
       const std::string& name = system_.part_of_op(r, op).name;
       return refuse("call-counts",

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "passes/prove/loops/rates.h"
+#include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {
 namespace {
@@ -128,8 +129,10 @@ class Pairing {
     }
     for (size_t j = 0; j < turns_.size(); ++j) {
       const Use& giver = count_.givers.front();
-      if (given_[j] != turns_[j].stretch.times) return unpaired(giver, giver.stretches[0].op, j);
-      if (before_[j] < turns_[j].before) return too_early(giver, j);
+      if (!premise(Premise::rounds_give_what_they_take, given_[j] == turns_[j].stretch.times))
+        return unpaired(giver, giver.stretches[0].op, j);
+      if (!premise(Premise::given_before_the_loop, before_[j] >= turns_[j].before))
+        return too_early(giver, j);
     }
     return std::nullopt;
   }
@@ -139,7 +142,8 @@ class Pairing {
     const std::vector<Turn> turns = turns_of(giver);
     if (turns.empty()) return std::nullopt;
     for (size_t j = 0; j < std::max(turns.size(), turns_.size()); ++j) {
-      if (j >= turns.size() || j >= turns_.size() || !same_rate(loop(turns[j]), loop(turns_[j]))) {
+      if (j >= turns.size() || j >= turns_.size() ||
+          !premise(Premise::rounds_of_one_rate, same_rate(loop(turns[j]), loop(turns_[j])))) {
         const Turn& at = turns[std::min(j, turns.size() - 1)];
         return unpaired(giver, at.stretch.op, std::min(j, turns_.size() - 1));
       }

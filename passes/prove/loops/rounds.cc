@@ -4,6 +4,7 @@
 #include <set>
 
 #include "passes/prove/loops/rates.h"
+#include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {
 namespace {
@@ -20,14 +21,15 @@ std::vector<Loop> classes_of(const Program& program) {
 /// By class, numbers of rounds after which a conflict is possible that fewer rounds do not have:
 /// round 0 and round 1 differ, and round U takes the unit that round 0 had.
 std::vector<std::set<uint32_t>> edges_of(const Program& program, const std::vector<Loop>& classes) {
-  std::vector<std::set<uint32_t>> edges(classes.size(), {2});
+  std::vector<std::set<uint32_t>> edges(classes.size(), {premise(Premise::two_rounds, 2u, 1u)});
   for (const Rank& rank : program.ranks) {
     for (const Buffer& buffer : rank.buffers) {
       if (buffer.units == 0 || buffer.unit == 0) continue;
       const Loop loop{buffer.unit, 1};
       const auto own = std::ranges::lower_bound(classes, loop, finer);
       if (own == classes.end() || !same_rate(*own, loop)) continue;
-      edges[static_cast<size_t>(own - classes.begin())].insert(buffer.units + 1);
+      edges[static_cast<size_t>(own - classes.begin())].insert(
+          premise(Premise::one_round_more_than_units, buffer.units + 1, 2u));
     }
   }
   return edges;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {
 
@@ -28,7 +29,8 @@ struct Extent {
 
   bool whole() const { return way == 0; }
   bool may_touch(const Extent& o) const {
-    return way != o.way || turn != o.turn || whole() || piece == o.piece;
+    return !premise(Premise::divisions_overlap, way == o.way) ||
+           !premise(Premise::uses_of_a_unit_overlap, turn == o.turn) || whole() || piece == o.piece;
   }
   /// True if every byte of `o` is one of these.
   bool covers(const Extent& o) const { return whole() || *this == o; }
@@ -48,7 +50,9 @@ class Cuts {
   Extent extent(const Op& op, uint32_t granule, uint32_t k, uint32_t count, uint32_t round,
                 uint32_t units, uint64_t instance) {
     if (op.parts == 0 && op.loop == kNone) return {};
-    Key key{op.parts, granule, k, count, 0, units, instance};
+    Key key{
+        op.parts, premise(Premise::formats_divide_differently, granule, uint32_t{0}), k, count, 0,
+        units,    premise(Premise::calls_divide_differently, instance, uint64_t{0})};
     uint32_t piece = op.parts == 0 ? 0 : op.part, pieces = op.parts == 0 ? 1 : op.parts;
     if (op.loop != kNone) {
       std::get<4>(key) = program_.loops[op.loop].unit;
@@ -65,9 +69,10 @@ class Cuts {
   /// Lemma O2: does the part of a packet op over `count` slots reach into the k-th, even
   /// if each of them has one unit?
   static bool has_bytes(const Op& op, uint32_t k, uint32_t count) {
-    if (op.loop != kNone) return false;
-    if (op.part == 0 && k == 0) return true;
-    return count % op.parts == 0 && k / (count / op.parts) == op.part;
+    if (!premise(Premise::rounds_may_be_empty, op.loop == kNone)) return false;
+    if (op.part == 0 && premise(Premise::the_first_part_has_the_first_slot, k == 0)) return true;
+    return premise(Premise::slots_divide_evenly, count % op.parts == 0) &&
+           k / (count / op.parts) == op.part;
   }
 
   using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, uint32_t, uint64_t>;
@@ -100,7 +105,7 @@ class Covering {
     if (pieces <= 64 && (way_ == 0 || way_ == extent.way)) {
       way_ = extent.way;
       found_ |= uint64_t{1} << extent.piece;
-      return found_ == ~uint64_t{0} >> (64 - pieces);
+      return premise(Premise::pieces_count_once, found_ == ~uint64_t{0} >> (64 - pieces));
     }
     std::set<uint32_t>& others = others_[extent.way];
     others.insert(extent.piece);

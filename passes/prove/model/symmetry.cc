@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "passes/prove/model/premise.h"
 #include "passes/prove/model/values.h"
 
 namespace mscclc::proof {
@@ -39,7 +40,8 @@ class SymmetryFinder {
     for (const auto& rotation : rotations_) {
       result.rotations_.push_back(rotation.value_or(Symmetry::Rotation{}));
     }
-    if (!same_aliases(result) || !same_promises(result) || !turn_classes(result)) {
+    if (!premise(Premise::images_of_aliases, same_aliases(result)) ||
+        !premise(Premise::images_of_promises, same_promises(result)) || !turn_classes(result)) {
       return std::nullopt;
     }
     return result;
@@ -61,9 +63,14 @@ class SymmetryFinder {
     const auto same_semaphore = [](const Semaphore& x, const Semaphore& y) {
       return x.initial == y.initial;
     };
-    return a.blocks == b.blocks && std::ranges::equal(a.buffers, b.buffers, same_buffer) &&
-           std::ranges::equal(a.channels, b.channels, same_channel) &&
-           std::ranges::equal(a.semaphores, b.semaphores, same_semaphore) && same_ops(from, a, b);
+    return a.blocks == b.blocks &&
+           premise(Premise::images_of_buffers,
+                   std::ranges::equal(a.buffers, b.buffers, same_buffer)) &&
+           premise(Premise::images_of_channels,
+                   std::ranges::equal(a.channels, b.channels, same_channel)) &&
+           premise(Premise::images_of_semaphores,
+                   std::ranges::equal(a.semaphores, b.semaphores, same_semaphore)) &&
+           same_ops(from, a, b);
   }
 
   bool same_ops(uint32_t rank, const Rank& a, const Rank& b) {
@@ -85,16 +92,19 @@ class SymmetryFinder {
   }
 
   bool same_op(uint32_t rank, const Op& a, const Op& b) {
-    if (a.kind != b.kind || a.reduce != b.reduce || a.relaxed != b.relaxed ||
-        a.complete != b.complete || a.part != b.part || a.parts != b.parts || a.dsts != b.dsts ||
-        a.srcs != b.srcs || a.block != b.block || !same_loop(a.loop, b.loop)) {
+    if (a.kind != b.kind || a.dsts != b.dsts || a.srcs != b.srcs) return false;
+    if (premise(Premise::images_of_ops, false)) return true;
+    if (a.reduce != b.reduce || a.relaxed != b.relaxed || a.complete != b.complete ||
+        a.part != b.part || a.parts != b.parts || a.dsts != b.dsts || a.srcs != b.srcs ||
+        a.block != b.block || !same_loop(a.loop, b.loop)) {
       return false;
     }
     const bool moves = info(a.kind).moves_data();
     for (uint32_t i = 0; i < uint32_t{a.dsts} + a.srcs; ++i) {
       const Operand &x = program_.operands[a.operands + i], &y = program_.operands[b.operands + i];
       if (x.channel != y.channel || x.buffer != y.buffer || x.count != y.count) return false;
-      if (moves ? !same_chunks(rank, x, y) : x.first != y.first) return false;
+      if (moves ? !premise(Premise::images_of_chunks, same_chunks(rank, x, y)) : x.first != y.first)
+        return false;
     }
     return true;
   }
@@ -179,7 +189,8 @@ class SymmetryFinder {
         for (uint32_t c = 0; c < program_.ranks[r].buffers[buffer].chunks; ++c) {
           const uint64_t a = program_.contract.size_class(side, r, c);
           const uint64_t b = program_.contract.size_class(side, next(r), s.chunk(buffer, c, 1));
-          if (to.try_emplace(a, b).first->second != b) return false;
+          if (!premise(Premise::images_of_lengths, to.try_emplace(a, b).first->second == b))
+            return false;
           if (from.try_emplace(b, a).first->second != a) return false;
         }
       }

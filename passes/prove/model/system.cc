@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "ir/program/scratch_layout.h"
+#include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {
 
@@ -131,7 +132,8 @@ void System::place_callers(uint32_t r, const Part& part) {
 bool System::shares_chunks(uint32_t r, const Part& a, const Part& b) const {
   if (!a.has(r) || !b.has(r)) return false;
   if (!a.program->launch.reuse_scratch || !b.program->launch.reuse_scratch) return false;
-  return same_scratch(*a.program, a.local[r], *b.program, b.local[r]);
+  return premise(Premise::chunk_on_chunk,
+                 same_scratch(*a.program, a.local[r], *b.program, b.local[r]));
 }
 
 void System::find_overlaid() {

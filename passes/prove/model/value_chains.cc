@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/prove/model/premise.h"
+
 namespace mscclc::proof {
 
 uint32_t ValueChains::add(const Event& event, uint32_t rank, Position position,
@@ -77,7 +79,9 @@ bool Provenance::adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& l
     if (std::ranges::find(pieces, bytes) != pieces.end()) return false;
     pieces.push_back(bytes);
     Covering all(cuts, chains.node(link.read.value).extent);
-    const auto completes = [&](const Bytes& b) { return b.length == 0 && all.add(b.piece); };
+    const auto completes = [&](const Bytes& b) {
+      return b.length == 0 && premise(Premise::values_come_whole, all.add(b.piece));
+    };
     if (link.length != 0 || std::ranges::none_of(pieces, completes)) return true;
     link.read.piece = {};
   }
@@ -146,17 +150,21 @@ void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link)
   if (link.read.behind) return keep_behind(chains, link);
   const ValueChains::Node& node = chains.node(link.read.value);
   const uint64_t length = chains.length_of(link.read);
-  if (length != 0 && link.length != 0 && length != link.length) return;
+  if (!premise(Premise::hops_of_one_length,
+               length == 0 || link.length == 0 || length == link.length))
+    return;
   link.length = std::max(link.length, length);
   // Lemma O2: bytes of a call have come if this link has any.
   const Extent& piece = link.read.piece;
   const Extent& here = piece.whole() ? node.extent : piece;
-  link.known &= link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure);
-  link.known &= here.sure || !earlier_;
+  link.known &=
+      premise(Premise::chains_have_bytes,
+              link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure));
+  link.known &= premise(Premise::parts_of_earlier_calls, here.sure || !earlier_);
   if (link.known && !here.sure) link.if_any = here;
   if (link.known && !node.extent.covers(here)) {
     add_share(chains, cuts, link, here);
-    link.known = false;
+    link.known = premise(Premise::shares_make_up_the_piece, false);
   }
   const bool bytes = adds_bytes(chains, cuts, link);
   const bool call = adds_call(chains, link);
@@ -173,7 +181,9 @@ void Provenance::look_behind(const ValueChains& chains, const Cuts& cuts, const 
     if (parent.behind) {
       parent.piece = piece;
     } else if (!piece.whole()) {
-      if (!parent.piece.whole() && !(parent.piece == piece)) continue;
+      if (!premise(Premise::bytes_that_all_hops_have,
+                   parent.piece.whole() || parent.piece == piece))
+        continue;
       parent.piece = piece.covers(chains.node(parent.value).extent) ? Extent{} : piece;
     }
     look_at(chains, cuts, {parent, link.length, link.if_any, link.known});
@@ -188,17 +198,19 @@ bool Provenance::comes_from(const ValueChains& chains, const ReadValue& value, u
   if (pieces_.empty()) return false;
   const auto pieces = pieces_.find(key);
   return pieces != pieces_.end() && std::ranges::any_of(pieces->second, [&](const Bytes& bytes) {
-           return (bytes.length == 0 || bytes.length == length) &&
+           return premise(Premise::bytes_of_the_load,
+                          bytes.length == 0 || bytes.length == length) &&
                   covering.add(bytes.piece.whole() ? stored : bytes.piece);
          });
 }
 
 bool Provenance::from_later_call(const Load& load) const {
-  const uint32_t calls = load.event.call + 1;
+  const uint32_t calls = premise(Premise::later_calls, load.event.call + 1, load.event.call);
   if (load.rank < calls_.size() && calls_[load.rank] > calls) return true;
   return load.rank < calls_if_.size() &&
          std::ranges::any_of(calls_if_[load.rank], [&](const CallIf& known) {
-           return known.calls > calls && known.extent == load.stored;
+           return known.calls > calls &&
+                  premise(Premise::the_piece_at_hand, known.extent == load.stored);
          });
 }
 
@@ -207,7 +219,8 @@ bool Provenance::among(const ValueChains& chains, const Cuts& cuts, const Load& 
   Covering covering(cuts, load.bytes);
   const auto [values, turns] = chains.stored_by(load.event);
   return std::ranges::any_of(values, [&, turns = turns](uint32_t value) {
-    return chains.node(value).position == load.position &&
+    return premise(Premise::the_position_of_the_load,
+                   chains.node(value).position == load.position) &&
            comes_from(chains, {value, turns, {}}, load.length, covering);
   });
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <random>
 
+#include "passes/prove/model/premise.h"
 #include "passes/prove/model/value_trace.h"
 
 namespace mscclc::proof {
@@ -35,7 +36,7 @@ Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
   Symbol sum;
   sum.low = a.low + b.low;
   sum.high = a.high + b.high + (sum.low < a.low ? 1 : 0);
-  sum.terms = added_terms(a.terms, b.terms);
+  sum.terms = premise(Premise::sums_count_their_terms, added_terms(a.terms, b.terms), a.terms);
   sum.order = mix(a.order, b.order);
   sum.size = a.size;
   return sum;
@@ -58,7 +59,7 @@ Symbol Symbols::changed(const Symbol& symbol, uint64_t how) const {
 }
 
 uint64_t bits_of(const Symbol& symbol, uint64_t call) {
-  if (!symbol.known()) return 0;
+  if (!premise(Premise::unknown_data_is_no_value, symbol.known())) return 0;
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15u;
   uint64_t bits = symbol.low;
   for (const uint64_t part : {symbol.high, symbol.order, symbol.size, call}) {
@@ -160,10 +161,11 @@ Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
     uniform &= s == pieces_[0];
     // What becomes of it when ranks turn is known of single expressions only.
     const bool one_sum = s.same_contributions(all) && s.size == all.size && s.id == all.id;
-    if (!one_sum || (!uniform && s.id != 0xffffffffu)) return mixed;
+    if (!premise(Premise::pieces_hold_the_same, one_sum) || (!uniform && s.id != 0xffffffffu))
+      return mixed;
     all.order = (all.order ^ all.order >> 31) * 0x9e3779b97f4a7c15u + s.order;
   }
-  if (!uniform) all.order += way_;
+  if (!premise(Premise::pieces_are_sums_of_their_own, uniform)) all.order += way_;
   return uniform ? pieces_[0] : all;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/prove/model/premise.h"
+
 namespace mscclc::proof {
 namespace {
 
@@ -115,10 +117,10 @@ void Run::go() {
     }
   } while (release_held());
   for (uint32_t r = 0; r < system_.ranks(); ++r) {
-    if (calls_[r] < calls_of(r)) return report_stuck();
+    if (!premise(Premise::all_end, calls_[r] == calls_of(r))) return report_stuck();
   }
   report_balance();
-  if (!released_.empty()) report_out_of_step();
+  if (!premise(Premise::in_step, released_.empty())) report_out_of_step();
 }
 
 // ---- calls ----
@@ -126,7 +128,8 @@ void Run::go() {
 /// The rank's caller hands over the buffers, and its blocks begin.
 void Run::enter_call(uint32_t rank) {
   while (calls_[rank] < calls_of(rank)) {
-    caller_touches(rank, calls_[rank], false);
+    if (!premise(Premise::the_caller_fills_before, false))
+      caller_touches(rank, calls_[rank], false);
     fill_buffers(rank, calls_[rank]);
     left_[rank] = end_of_blocks(rank) - first_block(rank);
     const uint32_t caller = system_.caller_process(rank);
@@ -169,7 +172,7 @@ void Run::leave_call(uint32_t rank) {
   caller.share_pages(pages_);
   if (!options_.empty)
     check_outputs(rank, calls_[rank]);  // who wrote them last is not yet the caller
-  caller_touches(rank, calls_[rank], true);
+  if (!premise(Premise::the_caller_reads_after, false)) caller_touches(rank, calls_[rank], true);
   check_met(rank, calls_[rank]);
   ++calls_[rank];
 }
@@ -256,7 +259,7 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
     const Promised wanted = promised(rank, c, call);
     if (!wanted.made) continue;
     const Symbol found = values_[system_.chunk(rank, output, c, call)].read({}, mixed_);
-    if (!found.same_contributions(wanted.symbol)) {
+    if (!premise(Premise::results_are_promised, found.same_contributions(wanted.symbol))) {
       report_wrong_value({rank, output, c}, call, wanted.symbol);
     }
     if (call > 0 || !wanted.sum) continue;
@@ -264,7 +267,10 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
   }
   for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
     const Symbol found = values_[system_.chunk(rank, input, c, call)].read({}, mixed_);
-    if (found.same_contributions(symbols_.contribution(rank, c, instance(rank, call)))) continue;
+    if (premise(Premise::inputs_are_kept,
+                found.same_contributions(symbols_.contribution(rank, c, instance(rank, call))))) {
+      continue;
+    }
     facts_.keeps_input = false;
   }
 }
@@ -281,7 +287,8 @@ void Run::check_order(const Symbol& found) {
     const Symbol image = turned_.turned(sum, k);
     if (image.low != least) continue;
     const auto [order, first] = orders_.try_emplace(least, image.order);
-    facts_.deterministic &= first || order->second == image.order;
+    facts_.deterministic &=
+        first || premise(Premise::sums_are_made_alike, order->second == image.order);
   }
 }
 
@@ -289,9 +296,14 @@ void Run::check_order(const Symbol& found) {
 void Run::check_met(uint32_t rank, uint32_t call) {
   const Part& part = part_of(rank, call);
   for (const uint32_t q : part.world) {
-    if (caller_[rank][system_.caller_process(q)] > call_of(q, instance(rank, call))) continue;
+    if (premise(Premise::all_have_met,
+                caller_[rank][system_.caller_process(q)] > call_of(q, instance(rank, call)))) {
+      continue;
+    }
     facts_.meets = false;
-    if (part.contract().kind != CollectiveKind::barrier || !may_report(q)) continue;
+    if (premise(Premise::barriers_meet, part.contract().kind != CollectiveKind::barrier) ||
+        !may_report(q))
+      continue;
     Finding& finding = add_finding(Finding::Kind::not_met);
     finding.rank = rank;
     finding.chunk.rank = q;
@@ -401,7 +413,9 @@ bool Run::report_overtaken(const Event& reader, uint64_t chunk, const ChunkName&
                            const Extent& extent) {
   for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& later = history_.record(i);
-    if (later.packets == kNone || later.event.call <= reader.call) continue;
+    if (later.packets == kNone ||
+        premise(Premise::packets_are_not_overtaken, later.event.call <= reader.call))
+      continue;
     if (!later.extent.may_touch(extent)) continue;
     if (options_.suspects != nullptr) return true;
     suspect(name, {.event = reader}, later);
@@ -420,7 +434,7 @@ bool Run::report_overtaken(const Event& reader, uint64_t chunk, const ChunkName&
 void Run::report_balance() {
   const auto report = [&](const Counter& counter, uint32_t rank, uint32_t channel,
                           uint32_t semaphore) {
-    if (counter.balance == 0) return;
+    if (premise(Premise::counts_return, counter.balance == 0)) return;
     Finding& finding = add_finding(Finding::Kind::unbalanced);
     finding.rank = rank;
     finding.channel = channel;

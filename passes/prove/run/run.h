@@ -231,7 +231,8 @@ class Run {
   void take_packets(Block& block, const Spot& spot, const Extent& extent, bool sentinel);
   void empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& load);
   bool same_again(uint64_t chunk, const Extent& extent, const Symbol& stored) const;
-  void mark_several(uint64_t chunk, Record& access, const Symbol& stored);
+  bool is_echo(const Spot& spot, const std::vector<uint32_t>& before, const Extent& extent) const;
+  void mark_several(const Spot& spot, Record& access, const Symbol& stored);
   void take_values(const Event& event, const Spot& spot, const Record& access);
   uint64_t limit_of(uint32_t rank, const Op& op, Position position) const;
   uint64_t as_limit(uint32_t rank, uint64_t length) const;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ir/program/taking.h"
+#include "passes/prove/model/premise.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {
@@ -11,7 +12,8 @@ namespace mscclc::proof {
 // that signals alone knows no more about the others.
 News Run::strong_news(uint32_t process) const {
   const Block& block = blocks_[process];
-  return {block.known, process, block.settled};
+  return {block.known, process,
+          premise(Premise::signals_tell_of_the_last_meeting, block.settled, block.now)};
 }
 
 // Without release and acquire nothing of this call is ordered. But the block is in this call: all
@@ -20,9 +22,12 @@ News Run::strong_news(uint32_t process) const {
 // tells that they are.
 News Run::weak_news(uint32_t process) const {
   const Block& block = blocks_[process];
-  News news{block.entry, process, block.entry_time};
+  News news{premise(Premise::weak_news_are_of_the_entry, block.entry, block.known), process,
+            block.entry_time};
   const Part& part = part_of(block.rank, calls_[block.rank]);
-  if (part.contract().kind != CollectiveKind::barrier) return news;
+  if (!premise(Premise::control_orders_barriers_only,
+               part.contract().kind == CollectiveKind::barrier))
+    return news;
   for (const uint32_t q : part.world) {
     const uint32_t caller = system_.caller_process(q);
     const uint32_t calls = block.known[caller];
@@ -98,7 +103,8 @@ bool Run::take(uint32_t process, const Op& op, bool semaphores) {
       --counter.free;
     } else {
       const Token token = counter.take();
-      block.gains.push_back(op.relaxed ? token.weak : token.strong);
+      block.gains.push_back(premise(Premise::relaxed_waits_learn_less, !op.relaxed) ? token.strong
+                                                                                    : token.weak);
     }
   }
   block.operand = 0;
@@ -116,11 +122,14 @@ void Run::take_shared(Counter& counter, uint32_t rank, uint32_t semaphore, Block
   uint32_t& taken = counter.taken;
   ++taken;
   const Shared& shared = shared_[system_.semaphore(rank, semaphore)];
-  if (shared.in_loop) return;  // what is certain would depend on the number of rounds (lemma R2)
+  if (!premise(Premise::several_release_outside_rounds, !shared.in_loop))
+    return;  // what is certain would depend on the number of rounds (lemma R2)
   for (size_t i = 0; i < counter.by_releaser.size(); ++i) {
     const std::vector<Token>& told = counter.by_releaser[i];
     const uint64_t certain = std::min<uint64_t>(
-        certain_gives(taken, shared.initial, shared.total, shared.releases[i]), told.size());
+        certain_gives(premise(Premise::several_releases_are_counted, taken, taken + 1),
+                      shared.initial, shared.total, shared.releases[i]),
+        told.size());
     if (certain > 0) block.gains.push_back(told[certain - 1].strong);
   }
 }
@@ -142,7 +151,7 @@ void Run::signal(uint32_t process, const Operand& target, bool relaxed) {
     token.strong.port = id;
     token.strong.port_done = posted_[id - system_.width()];
   }
-  if (relaxed) token.strong = token.weak;
+  if (!premise(Premise::relaxed_signals_tell_less, !relaxed)) token.strong = token.weak;
   if (channel.partner == kNone) return;
   const uint32_t back = system_.back(system_.turns_of(channel.peer));
   give(ends_[system_.end(channel.peer % system_.ranks(), channel.partner)],
@@ -166,7 +175,8 @@ void Run::release(uint32_t process, const Operand& target) {
 void Run::flush(uint32_t process, uint32_t channel) {
   Block& block = blocks_[process];
   const uint32_t id = system_.port_reader(block.rank, channel);
-  block.gains.push_back({.port = id, .port_done = posted_[id - system_.width()]});
+  block.gains.push_back({.port = premise(Premise::a_flush_shows_reads, id, id + 1),
+                         .port_done = posted_[id - system_.width()]});
 }
 
 bool Run::arrive(uint32_t process, const Op& op) {
@@ -179,7 +189,10 @@ bool Run::arrive(uint32_t process, const Op& op) {
                               [&](const Barrier& b) { return b.blocks == members; });
   if (barrier == barriers.end()) barrier = barriers.insert(barrier, {members, {}});
   barrier->arrived.push_back(process);
-  if (barrier->arrived.size() < barrier->blocks.size()) return false;
+  if (barrier->arrived.size() <
+      premise(Premise::barriers_wait_for_all, barrier->blocks.size(), barrier->blocks.size() - 1)) {
+    return false;
+  }
   const std::vector<uint32_t> arrived = std::exchange(barrier->arrived, {});
   Row all;
   for (const uint32_t p : arrived) {
@@ -222,17 +235,19 @@ void Run::find_sharing() {
       for (const Operand& o : program_.dsts(op)) {
         const bool port = o.channel != kNone && rank.channels[o.channel].kind == ChannelKind::port;
         if (row.has(kSignals) || (row.moves_data() && port)) {
+          if (premise(Premise::one_block_sends, false)) continue;
           use(ends[system_.end(r, o.channel)].gives, p, r, i,
               "several thread blocks send through one end of a channel");
         } else if (row.has(kFlushes)) {  // what another block posts may come before it or after
+          if (premise(Premise::the_poster_flushes, false)) continue;
           use(ends[system_.end(r, o.channel)].gives, p, r, i,
               "several thread blocks send through, or flush, one port");
         }
-        if (row.has(kWaits)) {
+        if (row.has(kWaits) && !premise(Premise::one_block_waits, false)) {
           use(ends[system_.end(r, o.channel)].takes, p, r, i,
               "several thread blocks wait at one end of a channel");
         }
-        if (row.has(kAcquires)) {
+        if (row.has(kAcquires) && !premise(Premise::one_block_acquires, false)) {
           use(semaphores[system_.semaphore(r, o.first)].takes, p, r, i,
               "several thread blocks acquire one semaphore");
         }

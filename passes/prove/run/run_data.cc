@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "passes/base/thread_partition.h"
+#include "passes/prove/model/premise.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {
@@ -32,14 +33,14 @@ bool Run::arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sent
   const bool emptied = std::ranges::any_of(emptied_, [&](const Emptied& slot) {
     return slot.chunk == chunk && slot.reset.extent.may_touch(extent);
   });
-  if (emptied) return false;
+  if (!premise(Premise::emptied_is_empty, !emptied)) return false;
   Covering covering(cuts_, extent);
   for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
     if (record.packets == kNone) {
-      if (record.extent.may_touch(extent)) return false;
-    } else if (sentinel || record.event.call == call) {
-      if (covering.add(record.extent)) return true;
+      if (!premise(Premise::plain_is_no_packet, !record.extent.may_touch(extent))) return false;
+    } else if (premise(Premise::packets_of_this_call, sentinel || record.event.call == call)) {
+      if (premise(Premise::all_pieces_have_come, covering.add(record.extent))) return true;
     }
   }
   return false;
@@ -71,7 +72,7 @@ void Run::take_packets(Block& block, const Spot& spot, const Extent& extent, boo
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
     if (!sentinel && record.event.call != calls_[block.rank]) continue;  // not what it waits for
     Packets& packets = history_.packets(record);
-    packets.observed = !packets.several;
+    packets.observed = premise(Premise::several_show_nothing, !packets.several);
     if (record.node != kNone) {
       const uint32_t turns = chains_.add_turns(record.node_turns, spot.turns);
       nodes_.add(chains_, record.node, turns, extent);
@@ -85,7 +86,7 @@ void Run::take_packets(Block& block, const Spot& spot, const Extent& extent, boo
     } else {
       continue;
     }
-    if (!told_.back().extent.sure) continue;
+    if (!premise(Premise::parts_that_have_bytes, told_.back().extent.sure)) continue;
     if (block.gains.empty() || !same(block.gains.back(), news)) block.gains.push_back(news);
   }
 }
@@ -100,10 +101,16 @@ void Run::take_values(const Event& event, const Spot& spot, const Record& access
     if (record.node == kNone || !record.extent.may_touch(access.extent)) continue;
     const uint32_t process = system_.turned(record.event.process, spot.turns);
     const uint32_t owner = system_.processes()[process].rank;
-    if (instance(owner, record.event.call) != instance(rank, event.call)) continue;
+    if (!premise(Premise::values_of_this_call,
+                 instance(owner, record.event.call) == instance(rank, event.call))) {
+      continue;
+    }
     const uint32_t turns = chains_.add_turns(record.node_turns, spot.turns);
     nodes_.add(chains_, record.node, turns, access.extent);
-    if (process != event.process || !same_threads(rank, record, access)) continue;
+    if (!premise(Premise::the_same_thread_has_waited,
+                 process == event.process && same_threads(rank, record, access))) {
+      continue;
+    }
     nodes_.add_behind(record.node, turns);
   }
 }
@@ -119,7 +126,10 @@ uint64_t Run::limit_of(uint32_t rank, const Op& op, Position position) const {
 /// images of this rank if it turns into another one there (lemma S1).
 uint64_t Run::as_limit(uint32_t rank, uint64_t length) const {
   const bool ragged = part_of(rank, calls_[rank]).contract().kind == CollectiveKind::alltoallv;
-  return length == 1 && !ragged && system_.symmetry().keeps(0) ? 0 : length;
+  return length == 1 && !ragged &&
+                 premise(Premise::the_longest_class_stays_so, system_.symmetry().keeps(0))
+             ? 0
+             : length;
 }
 
 /// Is the value at hand as long as what the op moves? Else it may end before, for some sizes.
@@ -137,8 +147,11 @@ void Run::check_slot(const Event& event, const Spot& spot, const ChunkName& name
     if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
     if (!sentinel && old.event.call != event.call) continue;
     // What a port sends as it lies is looked at by nobody where it lay.
-    if (old.event.call != event.call && !polled_[name.rank][name.buffer]) continue;
-    if (!sentinel && same_again(spot.chunk, extent, stored)) continue;
+    if (old.event.call != event.call &&
+        premise(Premise::full_slots_that_ports_send, !polled_[name.rank][name.buffer]))
+      continue;
+    if (premise(Premise::one_slot_one_store, !sentinel && same_again(spot.chunk, extent, stored)))
+      continue;
     if (options_.suspects != nullptr) continue;
     suspect(name, old, {.event = event, .write = true});
     if (!may_report(report_key(old.event, event))) continue;
@@ -152,33 +165,60 @@ void Run::check_slot(const Event& event, const Spot& spot, const ChunkName& name
 /// Is what is put into a slot what lies there? Of what is not known there is no saying. `stored`:
 /// as seen from the rank that has the slot.
 bool Run::same_again(uint64_t chunk, const Extent& extent, const Symbol& stored) const {
-  return stored.known() && values_[chunk].read(extent, mixed_) == stored;
+  return premise(Premise::known_packets_again, stored.known()) &&
+         values_[chunk].read(extent, mixed_) == stored;
 }
 
 /// What both of two stores of packets to one slot in one call show: all that is known of several
 /// processes is nothing; one process shows no less with the later store than with the earlier.
 static News shown_by_both(const News& earlier, const News& later) {
-  if (earlier.process != later.process) return {};
+  if (!premise(Premise::news_of_one_process, earlier.process == later.process)) return {};
   News news = earlier;
-  if (news.port != later.port) news.port = kNone;
+  if (!premise(Premise::news_of_one_port, news.port == later.port)) news.port = kNone;
   return news;
+}
+
+/// Is what is being stored there made of the packets that have been waited for there, byte by byte?
+/// Then who sees it knows no less than who sees those.
+bool Run::is_echo(const Spot& spot, const std::vector<uint32_t>& before,
+                  const Extent& extent) const {
+  const Record& first = history_.record(before[0]);
+  const auto same_value = [&](uint32_t i) {
+    const Record& record = history_.record(i);
+    return record.node == first.node && record.node_turns == first.node_turns;
+  };
+  if (first.node == kNone || !std::ranges::all_of(before, same_value)) return false;
+  const uint32_t turns = chains_.add_turns(first.node_turns, spot.turns);
+  return std::ranges::any_of(nodes_.values(), [&](const ReadValue& read) {
+    return read.value == first.node && read.turns == turns && !read.behind &&
+           (read.piece.whole() || read.piece == extent);
+  });
 }
 
 /// Packets of one call that are put into a slot where others of this call are, or have been: who
 /// polls it may see either, and knows no more than both show (lemma O15).
-void Run::mark_several(uint64_t chunk, Record& access, const Symbol& stored) {
-  if (!same_again(chunk, access.extent, stored)) return;  // others are an error: check_slot()
-  Packets& added = history_.packets(access);
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
+void Run::mark_several(const Spot& spot, Record& access, const Symbol& stored) {
+  if (!same_again(spot.chunk, access.extent, stored)) return;  // others are an error: check_slot()
+  std::vector<uint32_t> before;
+  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
     const Record& old = history_.record(i);
     if (old.packets == kNone || old.event.call != access.event.call) continue;
-    if (!old.extent.may_touch(access.extent)) continue;
-    Packets& before = history_.packets(old);
-    before.news = added.news = shown_by_both(before.news, added.news);
-    before.several = added.several = true;
-    before.observed = false;
-    history_.forget_node(i);
-    access.node = kNone;
+    if (old.extent.may_touch(access.extent)) before.push_back(i);
+  }
+  if (before.empty()) return;
+  const bool echo = premise(Premise::echoes_of_the_first, is_echo(spot, before, access.extent));
+  const Record& first = history_.record(before[0]);
+  access.node = echo ? first.node : kNone;
+  access.node_turns = first.node_turns;
+  Packets& added = history_.packets(access);
+  added.several = true;
+  for (const uint32_t i : before) {
+    Packets& old = history_.packets(history_.record(i));
+    const News both = echo ? old.news : shown_by_both(old.news, added.news);
+    old.news = added.news = both;
+    old.several = true;
+    old.observed = false;
+    if (!echo) history_.forget_node(i);
   }
 }
 
@@ -188,7 +228,10 @@ void Run::check_source(const Event& event, uint64_t chunk, const ChunkName& name
                        const Extent& extent) {
   const PacketFormat format = buffer_named(name).packets;
   if (format == PacketFormat::none) return;
-  if (arrived(chunk, extent, event.call, is_sentinel(format)) || !may_report(event.op)) return;
+  if (premise(Premise::ports_send_what_has_come,
+              arrived(chunk, extent, event.call, is_sentinel(format))) ||
+      !may_report(event.op))
+    return;
   Finding& finding = add_finding(Finding::Kind::no_packets);
   finding.first = event;
   finding.chunk = name;
@@ -255,10 +298,11 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
   if (row.has(kReduces)) {
     const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
-    value_ =
-        turned_.rounded(value_, op.complete && call && divides(block.rank, calls_[block.rank]));
-    if (sentinel_) value_ = without_minus_zero(value_);
-    if (at_switch(block.rank, srcs[0])) {
+    value_ = turned_.rounded(value_, premise(Premise::complete_sums_are_divided, op.complete) &&
+                                         call && divides(block.rank, calls_[block.rank]));
+    if (!premise(Premise::sentinels_lose_minus_zero, !sentinel_))
+      value_ = without_minus_zero(value_);
+    if (!premise(Premise::switches_add_in_any_order, !at_switch(block.rank, srcs[0]))) {
       value_ = summed_by_switch(
           block.rank, value_,
           extent_of(block, op, srcs[0], k, {block.rank, srcs[0].buffer, srcs[0].first + k}));
@@ -275,7 +319,7 @@ bool Run::at_switch(uint32_t rank, const Operand& o) const {
 
 /// In place, a copy may find its chunk where it should be, and leaves it alone.
 bool Run::copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const {
-  if (op.kind != OpKind::copy) return false;
+  if (!premise(Premise::only_copies_onto_themselves, op.kind == OpKind::copy)) return false;
   const Operand &to = program_.dsts(op)[0], &from = program_.srcs(op)[0];
   return system_.chunk(rank, to.buffer, to.first + k, calls_[rank]) ==
          system_.chunk(rank, from.buffer, from.first + k, calls_[rank]);
@@ -315,7 +359,8 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 /// forever.
 void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& load) {
-  if (!arrived(spot.chunk, load.extent, load.event.call, true)) {
+  if (!premise(Premise::slots_are_read_once,
+               arrived(spot.chunk, load.extent, load.event.call, true))) {
     if (!may_report(load.event.op)) return;
     Finding& finding = add_finding(Finding::Kind::stuck);
     finding.first = load.event;
@@ -324,7 +369,7 @@ void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name
   }
   Record reset = load;
   reset.write = true;
-  check(actor, spot, name, reset);
+  if (!premise(Premise::emptying_is_a_store, false)) check(actor, spot, name, reset);
   keep(spot, reset);
 }
 
@@ -353,16 +398,22 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
   const uint32_t rank = rank_of(actor);
   const Op& op = program_.ranks[rank].ops[actor.event.op];
   // Lemma O7. What a slot of units holds belongs to a round, of which the value tells nothing.
-  if (buffer_named(name).units == 0 && fills(rank, op, access.position)) {
-    access.bits = bits_of(stored, instance(rank, actor.event.call) << 32 | actor.event.call);
+  if (premise(Premise::bits_outside_units, buffer_named(name).units == 0) &&
+      premise(Premise::bits_to_the_end, fills(rank, op, access.position))) {
+    const uint64_t of_call = instance(rank, actor.event.call) << 32 | actor.event.call;
+    access.bits = bits_of(stored, premise(Premise::bits_of_one_call, of_call, uint64_t{0}));
   }
-  if (chained_ && buffer_named(name).units == 0) {  // of a slot of units each byte may be another's
+  if (chained_ &&
+      premise(Premise::no_chains_through_units,
+              buffer_named(name).units == 0)) {  // of a slot of units each byte may be another's
     const bool packets = format != PacketFormat::none;
-    const uint64_t length = packets ? 0 : limit_of(rank, op, access.position);
+    const uint64_t length = premise(Premise::chains_as_long_as_their_chunks, packets)
+                                ? 0
+                                : limit_of(rank, op, access.position);
     access.node = chains_.add(actor.event, rank, access.position, extent, length, nodes_.values());
     access.node_turns = back;
   }
-  if (format != PacketFormat::none) mark_several(spot.chunk, access, stored);
+  if (format != PacketFormat::none) mark_several(spot, access, stored);
   check(actor, spot, name, access);
   check_overlaid(actor, name);
   keep(spot, access);
@@ -407,11 +458,14 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const uint32_t r = system_.port_reader(block.rank, dst.channel), w = r + 1;
     uint32_t& posted = posted_[r - system_.width()];
     posted_[w - system_.width()] = ++posted;
-    const Actor reads{{r, posted, block.op, call}, &block.known, process, block.settled};
+    const Actor reads{{r, posted, block.op, call},
+                      &block.known,
+                      process,
+                      premise(Premise::posts_know_the_last_meeting, block.settled, block.now)};
     const Record read{
         .event = reads.event, .extent = extent, .position = {pair_, k}, .round = block.round};
     std::swap(nodes_, of_reader);
-    check(reads, {from}, from_name, read);
+    if (!premise(Premise::ports_read_their_sources, false)) check(reads, {from}, from_name, read);
     check_overlaid(reads, from_name);
     keep({from}, read);
     std::swap(nodes_, of_reader);
@@ -432,7 +486,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const Actor resets = actor_of(process);
   const Record reset{
       .event = resets.event, .extent = extent, .position = {pair_, k}, .write = true};
-  check(resets, {from}, from_name, reset);
+  if (!premise(Premise::emptying_what_a_port_sends, false)) check(resets, {from}, from_name, reset);
   emptied_.push_back({from, reset});  // some machines meet once for all chunks: it is over later
 }
 
@@ -452,7 +506,7 @@ Symbol Run::value_at(const Event& reader, const Spot& spot, const Extent& extent
   Symbol symbol = symbol_at(spot, extent);
   if (trace_) trace_->note_read(symbol, {name, reader, pair_});
   if (buffer_named(name).units != 0) {
-    if (symbol.round != round_) symbol = mixed_with(symbol);
+    if (!premise(Premise::units_of_this_round, symbol.round == round_)) symbol = mixed_with(symbol);
     symbol.round = 0;
   }
   return stale(reader, name, spot.chunk, symbol) ? raced_ : symbol;
@@ -478,7 +532,8 @@ Symbol Run::summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& ext
 void Run::add_value(const Symbol& symbol) {
   if (!has_value_) {
     value_ = symbol;
-  } else if (value_.size != 0 && symbol.size != 0 && value_.size != symbol.size) {
+  } else if (!premise(Premise::terms_equally_long,
+                      value_.size == 0 || symbol.size == 0 || value_.size == symbol.size)) {
     value_ = raced(value_) ? raced_ : mixed_with(symbol);
   } else {
     const uint64_t size = std::max(value_.size, symbol.size);
@@ -496,7 +551,8 @@ void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
     const Part& part = part_of(rank, calls_[rank]);
     const Side side = name.buffer == part.input + kInput ? Side::input : Side::output;
     const uint64_t size = part.contract().size_class(side, part.local[name.rank], name.chunk) + 1;
-    if (value_.size != 0 && value_.size != size) value_ = mixed_with(value_);
+    if (!premise(Premise::values_keep_their_length, value_.size == 0 || value_.size == size))
+      value_ = mixed_with(value_);
     value_.size = size;
   });
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "passes/base/thread_partition.h"
+#include "passes/prove/model/premise.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {
@@ -27,11 +28,12 @@ void Run::check_against(uint32_t i, const Actor& actor, const Spot& spot, const 
   old.event.process = system_.turned(old.event.process, spot.turns);
   const bool in_order = ordered(actor, {history_.loads(spot.chunk), spot.turns}, old, access);
   // Two stores of the same bits leave the same, whoever is last. Both stay on record.
-  const bool same = !in_order && old.bits != 0 && old.bits == access.bits;
+  const bool same =
+      !in_order && old.bits != 0 && premise(Premise::other_bits, old.bits == access.bits);
   history_.pin(i, same);
   if (same) {
     check_beneath(actor, spot, name, old, access);
-  } else if (!in_order) {
+  } else if (!premise(Premise::a_race_is_in_no_order, in_order)) {
     report_race(name, old, access);
   }
 }
@@ -44,7 +46,10 @@ void Run::check_beneath(const Actor& actor, const Spot& spot, const ChunkName& n
     Record old = history_.record(i);
     if (!old.extent.may_touch(access.extent)) return;
     old.event.process = system_.turned(old.event.process, spot.turns);
-    if (!ordered(actor, {store.beneath, spot.turns}, old, access)) report_race(name, old, access);
+    if (premise(Premise::after_what_the_other_replaced,
+                ordered(actor, {store.beneath, spot.turns}, old, access)))
+      return;
+    report_race(name, old, access);
   });
 }
 
@@ -122,10 +127,13 @@ bool Run::stands_for(const Record& newer, const Record& older) const {
   const Process& process = system_.processes()[newer.event.process];
   if (process.kind != ProcessKind::block) return true;  // one hears of it by its count only
   if (newer.event.call != older.event.call) return true;
-  if (newer.event.time == older.event.time) return newer.position == older.position;
-  if (chained_) return false;  // a value may depend on the one and not on the other
+  if (newer.event.time == older.event.time) {
+    return premise(Premise::loads_of_one_call, newer.position == older.position);
+  }
+  if (!premise(Premise::values_may_depend_on_either, !chained_))
+    return false;  // a value may depend on the one and not on the other
   const Op& op = program_.ranks[process.rank].ops[newer.event.op];
-  return !way_of_sharing(program_, process.rank, op) ||
+  return premise(Premise::loads_dealt_out_alike, !way_of_sharing(program_, process.rank, op)) ||
          (newer.position.chunk == older.position.chunk && same_threads(process.rank, newer, older));
 }
 
@@ -142,7 +150,8 @@ bool Run::ordered(const Actor& actor, const Loads& loads, const Record& old, con
   if (own && block) {
     // Within an op, and between ops cut alike, each thread touches what it has touched before.
     if (old.event.time == access.event.time) {
-      if (old.position == access.position) return !fills_what_it_empties(old, access);
+      if (premise(Premise::one_position_in_an_op, old.position == access.position))
+        return premise(Premise::an_op_empties_or_fills, !fills_what_it_empties(old, access));
     } else if (same_threads(rank_of(actor), old, access)) {
       return true;
     }
@@ -151,7 +160,8 @@ bool Run::ordered(const Actor& actor, const Loads& loads, const Record& old, con
   }
   if (!old.write) return loaded_before_packets(actor, old, access);
   // A store of packets that was seen by loads which are over is over, too.
-  const bool observed = old.packets != kNone && history_.packets(old).observed;
+  const bool observed =
+      old.packets != kNone && premise(Premise::somebody_polled, history_.packets(old).observed);
   if (observed && load_known(actor, loads, old, access)) return true;
   return ended_before_packets(actor, old, access);
 }
@@ -164,7 +174,7 @@ bool Run::told(const Record& old, const Record& access) const {
   Covering covering(cuts_, common(old.extent, access.extent));
   return std::ranges::any_of(told_, [&](const Told& told) {
     return known(told.news.known, told.news.process, told.news.done, old.event) &&
-           covering.add(told.extent);
+           premise(Premise::told_of_all_bytes, covering.add(told.extent));
   });
 }
 
@@ -214,7 +224,9 @@ Provenance::Load Run::as_load(const Record& old, const Record& access) const {
 /// Packets that have been read depend on what was loaded there (lemma O4). A port loads when it
 /// likes.
 bool Run::loaded_before_packets(const Actor& actor, const Record& load, const Record& access) {
-  if (system_.processes()[load.event.process].kind != ProcessKind::block) return false;
+  if (!premise(Premise::ports_load_at_any_time,
+               system_.processes()[load.event.process].kind == ProcessKind::block))
+    return false;
   const Provenance::Load loaded = as_load(load, access);
   return any_packets(actor, true, [&](Provenance& values, size_t count, bool far) {
     return values.follow(chains_, cuts_, count, loaded, far);
@@ -226,7 +238,9 @@ bool Run::loaded_before_packets(const Actor& actor, const Record& load, const Re
 /// may still be at work.
 bool Run::ended_before_packets(const Actor& actor, const Record& store, const Record& access) {
   if (!store.write) return false;
-  if (system_.processes()[store.event.process].kind != ProcessKind::block) return false;
+  if (!premise(Premise::ports_outlast_calls,
+               system_.processes()[store.event.process].kind == ProcessKind::block))
+    return false;
   const Provenance::Load stored = as_load(store, access);
   return any_packets(actor, access.write, [&](Provenance& values, size_t count, bool far) {
     return values.follow_later(chains_, cuts_, count, stored, far);
@@ -240,9 +254,12 @@ bool Run::load_known(const Actor& actor, const Loads& loads, const Record& store
   Covering covering(cuts_, store.extent);
   return history_.any_of(loads.list, [&](uint32_t i) {
     Record load = history_.record(i);
-    if (load.write || load.at <= store.at || !load.extent.may_touch(store.extent)) return false;
+    if (load.write || !premise(Premise::seen_later, load.at > store.at) ||
+        !load.extent.may_touch(store.extent))
+      return false;
     load.event.process = system_.turned(load.event.process, loads.turns);
-    return ordered(actor, loads, load, access) && covering.add(load.extent);
+    return ordered(actor, loads, load, access) &&
+           premise(Premise::seen_in_full, covering.add(load.extent));
   });
 }
 
@@ -253,13 +270,16 @@ bool Run::same_threads(uint32_t rank, const Record& old, const Record& access) c
   const Op& a = program_.ranks[rank].ops[old.event.op];
   const Op& b = program_.ranks[rank].ops[access.event.op];
   const auto whole_chunk = [&](const Op& op) {
-    return op.loop == kNone && program_.operands[op.operands].count == 1;
+    return premise(Premise::no_rounds_between, op.loop == kNone) &&
+           premise(Premise::ops_over_one_chunk, program_.operands[op.operands].count == 1);
   };
-  if (old.position.chunk != access.position.chunk || !whole_chunk(a) || !whole_chunk(b))
+  if (!premise(Premise::same_position_in_both_ops, old.position.chunk == access.position.chunk) ||
+      !whole_chunk(a) || !whole_chunk(b))
     return false;
-  if (!share_alike(program_, rank, a, b)) return false;
-  return is_packet_op(a) || length_of(rank, a, old.position, old.event.call) ==
-                                length_of(rank, b, access.position, access.event.call);
+  if (!premise(Premise::dealt_out_alike, share_alike(program_, rank, a, b))) return false;
+  return is_packet_op(a) || premise(Premise::sums_equally_long,
+                                    length_of(rank, a, old.position, old.event.call) ==
+                                        length_of(rank, b, access.position, access.event.call));
 }
 
 /// Which class of equally long chunks an op moves at a position: 0 if they are as long as scratch,

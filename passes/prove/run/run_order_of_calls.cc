@@ -1,4 +1,5 @@
 // Which plan a call of a rank is of, where several share what they use.
+#include "passes/prove/model/premise.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {
@@ -41,7 +42,7 @@ void Run::check_overlaid(const Actor& actor, const ChunkName& name) {
     for (const Event& event : shared_scratch_.of(name.rank, other)) {
       const Record old{.event = event, .write = true};
       const Record access{.event = actor.event};
-      if (ordered(actor, {}, old, access)) continue;
+      if (premise(Premise::overlaid_scratch_is_over, ordered(actor, {}, old, access))) continue;
       if (!may_report(report_key(event, actor.event))) continue;
       Finding& finding = add_finding(Finding::Kind::race);
       finding.first = event;

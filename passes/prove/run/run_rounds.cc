@@ -2,6 +2,7 @@
 // them. A run that gets on so shows that any number of rounds does (lemma R1).
 #include <fmt/format.h>
 
+#include "passes/prove/model/premise.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {
@@ -24,9 +25,10 @@ bool Run::begin_round(uint32_t process, uint32_t loop) {
 /// done theirs.
 void Run::open_round(uint32_t group) {
   Step& step = steps_[group];
-  if (step.held.size() < groups_.groups()[group].loops) return;
+  if (!premise(Premise::a_group_begins_together, step.held.size() == groups_.groups()[group].loops))
+    return;
   for (const uint32_t giver : groups_.groups()[group].upstream) {
-    if (steps_[giver].done <= step.opened) return;
+    if (!premise(Premise::upstream_rounds_first, steps_[giver].done > step.opened)) return;
   }
   ++step.opened;
   wake_held(group);

@@ -1,0 +1,35 @@
+// The premises of the prover's lemmas, as the code asks for them: where a rule checks one, it says
+// which. So a test can take each away, and see that some program is proved then that must not be,
+// or said to be what it is not (tests/prover_mutants). Without MSCCLC_PROVER_MUTANTS a premise is
+// its condition, and nothing else.
+#pragma once
+
+#include <cstdint>
+
+namespace mscclc::proof {
+
+enum class Premise : uint16_t {
+#define PREMISE(name, lemma, says) name,
+#include "passes/prove/model/premises.def"
+#undef PREMISE
+  none
+};
+
+#ifdef MSCCLC_PROVER_MUTANTS
+/// The one that is taken away.
+inline Premise removed_premise = Premise::none;
+inline bool removed(Premise premise) { return premise == removed_premise; }
+#else
+constexpr bool removed(Premise) { return false; }
+#endif
+
+/// Does the premise hold?
+constexpr bool premise(Premise which, bool holds) { return holds || removed(which); }
+
+/// What the premise asks for, or less.
+template <class T>
+constexpr const T& premise(Premise which, const T& asked, const T& less) {
+  return removed(which) ? less : asked;
+}
+
+}  // namespace mscclc::proof
