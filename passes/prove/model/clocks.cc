@@ -94,31 +94,43 @@ ClockPage& Row::own_page(uint32_t place) {
   return *page;
 }
 
-void Row::join(const Row& o, const ClockLayout& layout) {
-  if (!o.data_ || same(o)) return;
-  if (!data_) {
-    *this = o;
+/// Page by page: of one page most of the others hold the same.
+void Row::join(std::span<const Row> others, const ClockLayout& layout) {
+  if (!data_ && !others.empty()) {
+    *this = others.front();
+    others = others.subspan(1);
+    if (!data_) return join(others, layout);
+  }
+  for (uint32_t page = 0; !others.empty() && page < layout.pages(); ++page) {
+    const ClockPage* joined[4] = {data_->pages[place(page)]};  // some that are known to be in it
+    uint32_t next = 0;
+    for (const Row& o : others) {
+      if (!o.data_) continue;
+      const ClockPage* theirs = o.data_->pages[o.place(page)];
+      if (std::ranges::find(joined, theirs) != std::end(joined)) continue;
+      join_page(o, page, layout);
+      joined[++next % 4] = theirs;
+    }
+  }
+}
+
+void Row::join_page(const Row& o, uint32_t page, const ClockLayout& layout) {
+  const uint32_t here = place(page), there = o.place(page), columns = layout.columns();
+  ClockPage* theirs = o.data_->pages[there];
+  const ClockPage* mine = data_->pages[here];
+  if (theirs == nullptr || theirs == mine) return;
+  const uint32_t difference = mine ? compare(mine->counts, theirs->counts, columns) : 1;
+  if (difference == 0) {  // learnt on two ways: one page will do
+    keep_one(data_->pages[here], o.data_->pages[there]);
     return;
   }
-  const uint32_t columns = layout.columns();
-  for (uint32_t i = 0; i < o.data_->page_count; ++i) {
-    const uint32_t here = place(i), there = o.place(i);
-    ClockPage* theirs = o.data_->pages[there];
-    const ClockPage* mine = data_->pages[here];
-    if (theirs == nullptr || theirs == mine) continue;
-    const uint32_t difference = mine ? compare(mine->counts, theirs->counts, columns) : 1;
-    if (difference == 0) {  // learnt on two ways: one page will do
-      keep_one(data_->pages[here], o.data_->pages[there]);
-      continue;
-    }
-    if ((difference & 1) == 0) continue;
-    own(layout);
-    if (difference == 1) {  // they know all of it
-      ++theirs->holders;
-      drop(std::exchange(data_->pages[here], theirs));
-    } else {
-      raise_all(own_page(here).counts, theirs->counts, columns);
-    }
+  if ((difference & 1) == 0) return;
+  own(layout);
+  if (difference == 1) {  // they know all of it
+    ++theirs->holders;
+    drop(std::exchange(data_->pages[here], theirs));
+  } else {
+    raise_all(own_page(here).counts, theirs->counts, columns);
   }
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -74,8 +75,14 @@ class Row {
   }
   bool same(const Row& o) const { return data_ == o.data_ && (!data_ || first_ == o.first_); }
 
-  /// Learns all that `o` knows.
-  void join(const Row& o, const ClockLayout& layout);
+  /// Stands for the row: what is the same has one number.
+  uint64_t number() const {
+    return data_ ? reinterpret_cast<uintptr_t>(data_) * 0x9e3779b97f4a7c15u + first_ : 0;
+  }
+
+  /// Learns all that others know.
+  void join(std::span<const Row> others, const ClockLayout& layout);
+  void join(const Row& o, const ClockLayout& layout) { join(std::span(&o, 1), layout); }
   /// Learns that process `p` has done `count` ops.
   void raise(uint32_t p, uint32_t count, const ClockLayout& layout);
   /// Holds pages of the pool where it has such: rows that know the same hold the same pages.
@@ -99,6 +106,7 @@ class Row {
   void own(const ClockLayout& layout);
   /// A page of the list, this holder's alone. REQUIRES: own().
   ClockPage& own_page(uint32_t place);
+  void join_page(const Row& o, uint32_t page, const ClockLayout& layout);
 
   Data* data_ = nullptr;
   uint32_t first_ = 0;  ///< where in the list the first page is

@@ -32,13 +32,12 @@ uint32_t System::page_bits() const {
 
 void System::build() {
   clock_.page_bits = page_bits();
-  uint32_t ends = 0, semaphores = 0, buffers = 0;
+  uint32_t ends = 0, semaphores = 0, buffers = 0, processes = 0;
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
     const Rank& rank = program_.ranks[r];
-    first_.push_back(static_cast<uint32_t>(processes_.size()));
+    first_.push_back(processes);
     blocks_.push_back(r < ranks() ? blocks_of(r) : blocks_[r % ranks()]);
-    for (uint32_t b = 0; b < blocks_[r]; ++b) processes_.push_back({ProcessKind::block, r, b});
-    processes_.push_back({ProcessKind::caller, r, 0});
+    processes += blocks_[r] + 1;
     first_end_.push_back(ends);
     first_semaphore_.push_back(semaphores);
     first_buffer_.push_back(buffers);
@@ -46,12 +45,17 @@ void System::build() {
     semaphores += static_cast<uint32_t>(rank.semaphores.size());
     buffers += static_cast<uint32_t>(rank.buffers.size());
     if (r < ranks()) place_buffers(r);
-    if ((r + 1) % ranks() == 0) fill_page(r);
   }
   first_end_.push_back(ends);
   first_semaphore_.push_back(semaphores);
+  numbers_.resize(processes);
+  if (blocks_meet()) {
+    number_by_rank();
+  } else {
+    number_by_block();
+  }
   width_ = clock_.width = static_cast<uint32_t>(processes_.size());
-  turn_ = ranks() < program_.ranks.size() ? first_[ranks()] : 0;
+  turn_ = ranks() < program_.ranks.size() ? block_process(ranks(), 0) : 0;
   if (joint()) {
     share_ends();
     find_overlaid();
@@ -59,9 +63,51 @@ void System::build() {
   add_ports();
 }
 
+/// Do ranks turn, or do blocks of a rank learn from each other? (Else from those of other ranks.)
+bool System::blocks_meet() const {
+  if (!symmetry_.trivial()) return true;
+  return std::ranges::any_of(program_.ranks, [](const Rank& rank) {
+    return std::ranges::any_of(rank.ops, [](const Op& op) {
+      return info(op.kind).has(kMeets) || info(op.kind).has(kAcquires);
+    });
+  });
+}
+
+void System::add_block(uint32_t rank, uint32_t block) {
+  numbers_[first_[rank] + block] = static_cast<uint32_t>(processes_.size());
+  processes_.push_back({ProcessKind::block, rank, block});
+}
+
+void System::add_caller(uint32_t rank) {
+  numbers_[first_[rank] + blocks_[rank]] = static_cast<uint32_t>(processes_.size());
+  processes_.push_back({ProcessKind::caller, rank, 0});
+}
+
+/// The processes of a rank are next to each other.
+void System::number_by_rank() {
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    for (uint32_t b = 0; b < blocks_[r]; ++b) add_block(r, b);
+    add_caller(r);
+    if ((r + 1) % ranks() == 0) fill_page(r);
+  }
+}
+
+/// Blocks of one number are next to each other, as they mostly deal with each other: so what a
+/// block learns is on few pages.
+void System::number_by_block() {
+  const uint32_t most = *std::ranges::max_element(blocks_);
+  for (uint32_t b = 0; b < most; ++b) {
+    for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+      if (b < blocks_[r]) add_block(r, b);
+    }
+  }
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) add_caller(r);
+}
+
 /// After the last rank of a turn.
 void System::fill_page(uint32_t rank) {
-  const uint32_t turn = static_cast<uint32_t>(processes_.size()) - first_[rank + 1 - ranks()];
+  const uint32_t turn =
+      static_cast<uint32_t>(processes_.size()) - block_process(rank + 1 - ranks(), 0);
   const uint32_t over = turn % clock_.columns();
   if (symmetry_.trivial() || over == 0) return;
   processes_.resize(processes_.size() + clock_.columns() - over, {ProcessKind::none, rank, kNone});

@@ -93,8 +93,10 @@ class System {
   /// Ends of ports: processes width() + 2 i read, width() + 2 i + 1 write.
   uint32_t ports() const { return (static_cast<uint32_t>(processes_.size()) - width_) / 2; }
   uint32_t blocks(uint32_t rank) const { return blocks_[rank]; }
-  uint32_t block_process(uint32_t rank, uint32_t block) const { return first_[rank] + block; }
-  uint32_t caller_process(uint32_t rank) const { return first_[rank] + blocks_[rank]; }
+  uint32_t block_process(uint32_t rank, uint32_t block) const {
+    return numbers_[first_[rank] + block];
+  }
+  uint32_t caller_process(uint32_t rank) const { return numbers_[first_[rank] + blocks_[rank]]; }
   uint32_t port_reader(uint32_t rank, uint32_t channel) const { return ports_[end(rank, channel)]; }
   uint32_t port_writer(uint32_t rank, uint32_t channel) const {
     return ports_[end(rank, channel)] + 1;
@@ -132,6 +134,11 @@ class System {
   uint32_t blocks_of(uint32_t rank) const {
     return static_cast<uint32_t>(block_offsets(program_.ranks[rank]).size()) - 1;
   }
+  bool blocks_meet() const;
+  void number_by_rank();
+  void number_by_block();
+  void add_block(uint32_t rank, uint32_t block);
+  void add_caller(uint32_t rank);
   void fill_page(uint32_t rank);
   void share_ends();
   void find_overlaid();
@@ -148,7 +155,8 @@ class System {
   ClockLayout clock_;
   uint32_t turn_ = 0, port_turn_ = 0;  ///< processes that one turn passes: these; those of ports
   std::vector<Process> processes_;
-  std::vector<uint32_t> first_, blocks_;
+  std::vector<uint32_t> first_, blocks_;  ///< by rank: in numbers_, how many
+  std::vector<uint32_t> numbers_;         ///< of a rank's blocks, and of its caller
   std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;
   std::vector<uint32_t> shared_ends_;  ///< several plans: the end that counts for this one
   std::vector<bool> overlaid_;         ///< several plans: by rank, part and part

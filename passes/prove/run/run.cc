@@ -57,6 +57,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       left_(system.ranks(), 0),
       caller_(system.ranks()),
       pages_(system.clock()),
+      joins_(system.clock()),
       nodes_read_(system.ranks()),
       steps_(groups.groups().size()),
       begun_(groups.loops(), 0),
@@ -365,18 +366,20 @@ bool Run::do_op(uint32_t process, const Op& op) {
 }
 
 void Run::report_stuck() {
-  const uint32_t run = system_.ranks() < program_.ranks.size()
-                           ? system_.block_process(system_.ranks(), 0)
-                           : system_.width();
-  for (uint32_t p = 0; p < run; ++p) {
-    if (system_.processes()[p].kind == ProcessKind::block && report_lost_packets(p)) return;
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {
+    for (uint32_t b = 0; b < system_.blocks(r); ++b) {
+      if (report_lost_packets(system_.block_process(r, b))) return;
+    }
   }
   Finding& finding = add_finding(Finding::Kind::stuck);
-  uint32_t told = kNone;  // one block of each rank will do
-  for (uint32_t p = 0; p < run; ++p) {
-    const Block& block = blocks_[p];
-    if (!waits_for_ever(p) || block.rank == std::exchange(told, block.rank)) continue;
-    finding.waiting.push_back({p, block.now, block.op, calls_[block.rank]});
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {  // one block of each will do
+    for (uint32_t b = 0; b < system_.blocks(r); ++b) {
+      const uint32_t process = system_.block_process(r, b);
+      if (!waits_for_ever(process)) continue;
+      const Block& block = blocks_[process];
+      finding.waiting.push_back({process, block.now, block.op, calls_[r]});
+      break;
+    }
   }
   finding.first = finding.waiting.front();
 }

@@ -44,8 +44,13 @@ void Run::meet(uint32_t process) {
   if (block.settled == block.now && !block.gains.empty()) ++block.now;
   block.settled = block.now;
   block.settled_nodes = block.nodes.size();
+  rows_.clear();
   for (const News& news : block.gains) {
-    learn(block.known, news, system_.clock());
+    if (rows_.empty() || !rows_.back().same(news.known)) rows_.push_back(news.known);
+  }
+  joins_.join(block.known, rows_);
+  for (const News& news : block.gains) {
+    if (news.process != kNone) block.known.raise(news.process, news.done, system_.clock());
     if (news.port == kNone) continue;
     learn_of_port(process, news.port, news.port_done);
     // What a port has delivered it has read.
