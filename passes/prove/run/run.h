@@ -22,6 +22,7 @@
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/extent.h"
 #include "passes/prove/model/finding.h"
+#include "passes/prove/model/row_joins.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/model/value_trace.h"
 #include "passes/prove/model/values.h"
@@ -341,10 +342,12 @@ class Run {
   std::vector<Counter> ends_, semaphores_;
   std::unordered_map<uint32_t, Shared> shared_;
   std::vector<std::vector<Barrier>> barriers_;
-  std::vector<uint32_t> calls_;         ///< by rank: the call it is in
-  std::vector<uint32_t> left_;          ///< by rank: blocks that have not done this call
-  std::vector<Row> caller_;             ///< by rank: what its caller knows
-  PagePool pages_;                      ///< of these rows, in which ranks know mostly the same
+  std::vector<uint32_t> calls_;  ///< by rank: the call it is in
+  std::vector<uint32_t> left_;   ///< by rank: blocks that have not done this call
+  std::vector<Row> caller_;      ///< by rank: what its caller knows
+  PagePool pages_;               ///< of these rows, in which ranks know mostly the same
+  RowJoins joins_;
+  std::vector<Row> rows_;               ///< that are joined
   std::vector<Provenance> nodes_read_;  ///< by rank: packets read in earlier calls
   std::vector<Pieces> pieces_read_;     ///< by rank
   std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
