@@ -469,8 +469,10 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
 }
 
 #ifdef MSCCLC_ON_HOST
+uint32_t CudaRanks::slowness() { return 20; }
 uint64_t CudaRanks::nanoseconds() { return host::Gpu::get().nanoseconds(); }
 #else
+uint32_t CudaRanks::slowness() { return 1; }
 uint64_t CudaRanks::nanoseconds() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }

@@ -30,6 +30,8 @@ class CudaRanks {
   const Program& program() const;
   /// True if this machine has a GPU that the kernel can run on.
   static bool available();
+  /// How much longer than a GPU this takes for the same: 1, or many times on fibers of the host.
+  static uint32_t slowness();
 
   /// Lowers the program. Once, before all else.
   [[nodiscard]] bool build(Diagnostics& diagnostics);

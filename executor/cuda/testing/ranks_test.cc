@@ -208,7 +208,8 @@ constexpr uint32_t kShifted = 1;  ///< every buffer elsewhere
 /// Calls of several sizes up to a few MB, at even and odd addresses, alike at all ranks and not.
 void run_places(const std::string& what, Pair& pair, Dtype dtype, bool in_place) {
   uint32_t turn = 0;
-  for (const uint64_t elements : {5, 30011, 400009}) {
+  for (const uint64_t most : {5, 30011, 400009}) {
+    const uint64_t elements = std::max<uint64_t>(5, most / CudaRanks::slowness() | 1);
     for (const uint32_t offset : {0u, std::max(4u, info(dtype).bytes), kShifted}) {
       INFO(what << ' ' << info(dtype).name << ' ' << elements << (in_place ? " in place" : "")
                 << " at " << offset);
