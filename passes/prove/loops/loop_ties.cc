@@ -142,8 +142,7 @@ class Pairing {
     const std::vector<Turn> turns = turns_of(giver);
     if (turns.empty()) return std::nullopt;
     for (size_t j = 0; j < std::max(turns.size(), turns_.size()); ++j) {
-      if (j >= turns.size() || j >= turns_.size() ||
-          !premise(Premise::rounds_of_one_rate, same_rate(loop(turns[j]), loop(turns_[j])))) {
+      if (j >= turns.size() || j >= turns_.size() || !same_rate(loop(turns[j]), loop(turns_[j]))) {
         const Turn& at = turns[std::min(j, turns.size() - 1)];
         return unpaired(giver, at.stretch.op, std::min(j, turns_.size() - 1));
       }

@@ -69,7 +69,7 @@ class Cuts {
   /// Lemma O2: does the part of a packet op over `count` slots reach into the k-th, even
   /// if each of them has one unit?
   static bool has_bytes(const Op& op, uint32_t k, uint32_t count) {
-    if (!premise(Premise::rounds_may_be_empty, op.loop == kNone)) return false;
+    if (op.loop != kNone) return false;  // there are no packets in pipelines
     if (op.part == 0 && premise(Premise::the_first_part_has_the_first_slot, k == 0)) return true;
     return premise(Premise::slots_divide_evenly, count % op.parts == 0) &&
            k / (count / op.parts) == op.part;

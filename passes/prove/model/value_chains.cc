@@ -91,7 +91,7 @@ bool Provenance::adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& l
 
 /// Values of so many calls of a rank are among them, if `if_any` has bytes.
 void Provenance::note_call(uint32_t rank, const Extent& if_any, uint32_t calls) {
-  if (if_any.sure) {
+  if (surely_read(if_any)) {
     if (calls_.size() <= rank) calls_.resize(rank + 1, 0);
     calls_[rank] = std::max(calls_[rank], calls);
     return;
@@ -157,11 +157,11 @@ void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link)
   // Lemma O2: bytes of a call have come if this link has any.
   const Extent& piece = link.read.piece;
   const Extent& here = piece.whole() ? node.extent : piece;
-  link.known &=
-      premise(Premise::chains_have_bytes,
-              link.length == 0 && (link.if_any.whole() || link.if_any == here || here.sure));
+  link.known &= premise(
+      Premise::chains_have_bytes,
+      link.length == 0 && (link.if_any.whole() || link.if_any == here || surely_read(here)));
   link.known &= premise(Premise::parts_of_earlier_calls, here.sure || !earlier_);
-  if (link.known && !here.sure) link.if_any = here;
+  if (link.known && !surely_read(here)) link.if_any = here;
   if (link.known && !node.extent.covers(here)) {
     add_share(chains, cuts, link, here);
     link.known = premise(Premise::shares_make_up_the_piece, false);

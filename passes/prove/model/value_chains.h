@@ -15,6 +15,7 @@
 
 #include "passes/prove/model/extent.h"
 #include "passes/prove/model/finding.h"
+#include "passes/prove/model/premise.h"
 #include "passes/prove/model/reached.h"
 #include "passes/prove/model/system.h"
 
@@ -95,6 +96,10 @@ class ValueChains {
 /// when it is asked for, and each value once for each way in which bytes of it come.
 class Provenance {
  public:
+  /// Who has read them: all threads of a block, or each thread those bytes that it stores.
+  enum class Readers : uint8_t { block, thread };
+  explicit Provenance(Readers readers = Readers::block) : readers_(readers) {}
+
   /// The bytes of `extent` have been read of a value. What cannot be told apart is left out.
   void add(const ValueChains& chains, uint32_t value, uint32_t turns, const Extent& extent);
   /// All that a value was made of has been read.
@@ -166,6 +171,15 @@ class Provenance {
   bool from_later_call(const Load& load) const;
   bool among(const ValueChains& chains, const Cuts& cuts, const Load& load) const;
 
+  /// Lemma O2: does who has read a piece know that it has some bytes, however small the message? A
+  /// thread that stores others knows nothing of it.
+  bool surely_read(const Extent& piece) const {
+    return premise(Premise::threads_know_their_own_bytes, readers_ == Readers::block)
+               ? piece.sure
+               : piece.whole();
+  }
+
+  Readers readers_;
   std::vector<ReadValue> read_;
   bool earlier_ = false;    ///< they are of earlier calls, which have parts of their own
   size_t looked_at_ = 0;    ///< so many of read_

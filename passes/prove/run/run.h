@@ -358,10 +358,10 @@ class Run {
   // The op at hand
   Symbol value_;
   bool has_value_ = false;
-  bool sentinel_ = false;         ///< its packets are sentinel words
-  uint32_t pair_ = 0;             ///< of a pairwise op
-  uint64_t round_ = 0;            ///< which round and piece: as units of scratch remember it
-  Provenance nodes_;              ///< values that it has read
+  bool sentinel_ = false;  ///< its packets are sentinel words
+  uint32_t pair_ = 0;      ///< of a pairwise op
+  uint64_t round_ = 0;     ///< which round and piece: as units of scratch remember it
+  Provenance nodes_{Provenance::Readers::thread};  ///< values that it has read
   std::vector<Told> told_;        ///< what packets tell each thread before it stores
   std::vector<Emptied> emptied_;  ///< slots whose packets a port has sent on
 };

@@ -30,10 +30,6 @@ void Run::each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) c
 /// Have packets of this call come for every byte of the extent? What a reader has emptied (lemma
 /// O8) is not there, whatever had come before.
 bool Run::arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const {
-  const bool emptied = std::ranges::any_of(emptied_, [&](const Emptied& slot) {
-    return slot.chunk == chunk && slot.reset.extent.may_touch(extent);
-  });
-  if (!premise(Premise::emptied_is_empty, !emptied)) return false;
   Covering covering(cuts_, extent);
   for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
     const Record& record = history_.record(i);
@@ -101,10 +97,7 @@ void Run::take_values(const Event& event, const Spot& spot, const Record& access
     if (record.node == kNone || !record.extent.may_touch(access.extent)) continue;
     const uint32_t process = system_.turned(record.event.process, spot.turns);
     const uint32_t owner = system_.processes()[process].rank;
-    if (!premise(Premise::values_of_this_call,
-                 instance(owner, record.event.call) == instance(rank, event.call))) {
-      continue;
-    }
+    if (instance(owner, record.event.call) != instance(rank, event.call)) continue;
     const uint32_t turns = chains_.add_turns(record.node_turns, spot.turns);
     nodes_.add(chains_, record.node, turns, access.extent);
     if (!premise(Premise::the_same_thread_has_waited,

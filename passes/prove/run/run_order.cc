@@ -134,7 +134,7 @@ bool Run::stands_for(const Record& newer, const Record& older) const {
     return false;  // a value may depend on the one and not on the other
   const Op& op = program_.ranks[process.rank].ops[newer.event.op];
   return premise(Premise::loads_dealt_out_alike, !way_of_sharing(program_, process.rank, op)) ||
-         (newer.position.chunk == older.position.chunk && same_threads(process.rank, newer, older));
+         same_threads(process.rank, newer, older);
 }
 
 /// Lemma O8: does an op put packets into a sentinel slot that it has taken some from? It may empty
@@ -269,13 +269,12 @@ bool Run::load_known(const Actor& actor, const Loads& loads, const Record& store
 bool Run::same_threads(uint32_t rank, const Record& old, const Record& access) const {
   const Op& a = program_.ranks[rank].ops[old.event.op];
   const Op& b = program_.ranks[rank].ops[access.event.op];
-  const auto whole_chunk = [&](const Op& op) {
+  const auto whole_chunk = [&](const Op& op, Position position) {
+    const size_t pair = info(op.kind).srcs.slot[0].pairwise ? position.pair : 0;
     return premise(Premise::no_rounds_between, op.loop == kNone) &&
-           premise(Premise::ops_over_one_chunk, program_.operands[op.operands].count == 1);
+           premise(Premise::ops_over_one_chunk, program_.dsts(op)[pair].count == 1);
   };
-  if (!premise(Premise::same_position_in_both_ops, old.position.chunk == access.position.chunk) ||
-      !whole_chunk(a) || !whole_chunk(b))
-    return false;
+  if (!whole_chunk(a, old.position) || !whole_chunk(b, access.position)) return false;
   if (!premise(Premise::dealt_out_alike, share_alike(program_, rank, a, b))) return false;
   return is_packet_op(a) || premise(Premise::sums_equally_long,
                                     length_of(rank, a, old.position, old.event.call) ==

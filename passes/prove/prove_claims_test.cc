@@ -1,0 +1,89 @@
+// What a proof says beside that a plan is right, and may only say if it is true.
+#include "passes/prove/prove_test_text.h"
+
+namespace mscclc {
+namespace {
+
+Proof proof_with(const std::string& text) {
+  Diagnostics diagnostics;
+  const Proof proof = prove(testing::as_written(text), diagnostics);
+  CHECK(proof.proved);
+  return proof;
+}
+
+TEST_CASE("the input is kept where it holds at the end what it held") {
+  const auto kept = [](const std::string& more) {
+    return proof_with(
+               "ir 1\ncollective custom(ranks: 1, input: 1, output: 1, inplace: false)\n"
+               "ensure output[0] at 0 = input[0] at 0\nlaunch split: true, foreign: true\n"
+               "rank 0 {\n  buffer s[1]\n  tb 0 {\n    copy output[0] <- input[0]\n    sync\n" +
+               more + "  }\n}\n")
+        .keeps_input;
+  };
+  CHECK(kept(""));
+  CHECK(kept("    copy s[0] <- input[0]\n    sync\n    copy input[0] <- s[0]\n"));
+  CHECK_FALSE(kept("    copy input[0] <- s[0]\n"));
+}
+
+TEST_CASE("sums are rounded once where every one of them is complete") {
+  const auto rounding = [](const std::string& sums) {
+    return proof_with(
+               "program t\ncollective allreduce(ranks: 3)\nrank r in 0..3 {\n"
+               "  let others = 0..3 except r\n  buffer s[3] packets: LL16, copies: 2\n"
+               "  buffer x[1]\n  channel ch[p in others] = memory(p)\n  tb 0 {\n"
+               "    for p in others { put_packets ch[p].s[r] <- input }\n" +
+               sums + "  }\n}\n")
+        .rounding;
+  };
+  const std::string a = "s[(r + 1) % 3]", b = "s[(r + 2) % 3]";
+  CHECK(rounding("reduce_packets output <- input, " + a + ", " + b + "\n") == Rounding::once);
+  CHECK(rounding("reduce_packets x <- input, " + a + "\nsync\nreduce_packets output <- x, " + b +
+                 "\n") == Rounding::each_op);
+}
+
+TEST_CASE("packets tell whom their sender has heard of in calls before, and not in this one") {
+  // A ring hands on what has come in this call: rank 0 has word of rank 1 by way of rank 2.
+  const Proof ring = proof_with(testing::packet_ring("3", "LL16", 2));
+  CHECK(ring.between_calls == BetweenCalls::copies);
+}
+
+TEST_CASE("a sum by sentinel packets is another than one by plain chunks") {
+  // Both ranks add up what has come through sentinel packets, in one order.
+  const auto sum = [](const std::string& at_first) {
+    return proof_with(
+        "program t\ncollective allreduce(ranks: 2)\nselect dtypes: [f32]\nrank r in 0..2 {\n"
+        "  buffer s[2] packets: sentinel, copies: 2\n  buffer x[2]\n  channel ch = memory(1 - r)\n"
+        "  tb 0 {\n    copy_packets s[r] <- input\n    put_packets ch.s[r] <- input\n    sync\n"
+        "    if r == 0 {\n" +
+        at_first +
+        "    } else {\n      unpack_packets x[0] <- s[0]\n      unpack_packets x[1] <- s[1]\n"
+        "      sync\n      reduce output <- x[0], x[1]\n    }\n    sync\n    signal ch\n"
+        "    wait ch\n    sync\n  }\n}\n");
+  };
+  CHECK(sum("unpack_packets x[0] <- s[0]\nunpack_packets x[1] <- s[1]\nsync\n"
+            "reduce output <- x[0], x[1]\n")
+            .deterministic);
+  CHECK_FALSE(sum("unpack_packets x[0] <- s[0]\nsync\nreduce_packets output <- x[0], s[1]\n")
+                  .deterministic);
+}
+
+TEST_CASE("pieces that are added up in several orders are one sum where they end alike") {
+  // Rank r cuts output[0] in halves by itself, or with output[1]: the orders are those of pieces
+  // that end elsewhere.
+  const auto sums = [](const std::string& at_second) {
+    return proof_with(
+        "program t\ncollective allreduce(ranks: 2, chunks: 2)\nrank r in 0..2 {\n"
+        "  buffer s[2] copies: 2\n  channel ch = memory(1 - r)\n  tb 0 {\n"
+        "    if r == 0 { put ch.s <- input } else { put ch.s <- input }\n    sync\n    signal ch\n"
+        "    wait ch\n    sync\n    reduce output[1] <- input[1], s[1]\n    if r == 0 {\n"
+        "      reduce output[0] <- input[0], s[0] part: [0, 2]\n"
+        "      reduce output[0] <- s[0], input[0] part: [1, 2]\n    } else {\n" +
+        at_second + "    }\n    sync\n    signal ch\n    wait ch\n  }\n}\n");
+  };
+  CHECK_FALSE(sums("reduce output[0] <- input[0], s[0] part: [0, 2]\n"
+                   "reduce output[0] <- s[0], input[0] part: [1, 2]\n")
+                  .deterministic);
+}
+
+}  // namespace
+}  // namespace mscclc
