@@ -137,10 +137,14 @@ _ROWS = {
     "executor/cuda/testing": [
         "ir",
         "executor",
+        "executor/cpu",
         "executor/cuda",
         "executor/cuda/device",
         "executor/cuda/host",
         "executor/interpreter",
+        "executor/oracle",
+        "executor/simulator",
+        "executor/simulator/machine",
     ],
 
     # What a job runs.
@@ -520,7 +524,7 @@ _ROWS = {
         "tools/report",
         "tools/run",
     ],
-    "tools": ["ir", "tools/base", "tools/commands"],
+    "tools": ["ir", "runtime/base/environment", "tools/base", "tools/commands"],
     "tools/bench/base": ["ir", "tools/base"],
     "tools/bench/results": ["ir"],
     "tools/bench/report": ["tools/base", "tools/bench/base", "tools/bench/results"],
@@ -601,6 +605,7 @@ _ROWS = {
     "tests/sets": _ALL,
     "tests/softroce": _ALL,
     "tests/special": _ALL,
+    "tests/special/on_host": _ALL,
     "tests/structure": _ALL,
 }
 

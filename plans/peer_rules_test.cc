@@ -46,16 +46,28 @@ Op& add(TestProgram& t, OpKind kind, std::initializer_list<Operand> dsts,
   return t.op_in(0, 0, kind, dsts, srcs);
 }
 
-/// Many operands, channels or semaphores.
-void add_many(TestProgram& t, OpKind kind, size_t count, Operand dst, const Operand* src) {
+void add_lists(TestProgram& t, OpKind kind, const std::vector<Operand>& dsts,
+               const std::vector<Operand>& srcs) {
   Op op;
   op.kind = kind;
   op.block = 0;
-  const std::vector<Operand> dsts(count, dst),
-      srcs(src != nullptr ? count : 0, src != nullptr ? *src : dst);
   t.program.set_operands(op, dsts, srcs);
   t.program.ranks[0].ops.push_back(op);
   t.program.ranks[0].blocks = 1;
+}
+
+/// Many channels or semaphores.
+void add_many(TestProgram& t, OpKind kind, size_t count, Operand dst) {
+  add_lists(t, kind, std::vector<Operand>(count, dst), {});
+}
+
+/// Many moves of one chunk, each to a chunk of its own.
+void add_moves(TestProgram& t, OpKind kind, uint32_t count, uint32_t channel, Operand src) {
+  std::vector<Operand> dsts;
+  const uint32_t wide = t.buffer(0, "wide", count);
+  t.buffer(1, "wide", count);
+  for (uint32_t i = 0; i < count; ++i) dsts.push_back(far(channel, wide, i));
+  add_lists(t, kind, dsts, std::vector<Operand>(count, src));
 }
 
 void add_loop(TestProgram& t, Op& op) {
@@ -79,12 +91,6 @@ const std::multimap<std::string, RuleCase> kCases = {
         t.program.contract.output = {0};
         for (Rank& rank : t.program.ranks) rank.buffers[kOutput].chunks = 0;
         add(t, OpKind::signal, {end_of(kMem)});
-      }}},
-    {"alignment",
-     {"mscclc_copy",
-      [](TestProgram& t) {
-        t.program.launch.align = 8;
-        add(t, OpKind::copy, {local(kOutput, 0)}, {kInput0});
       }}},
     {"flush_ignored",
      {"mscclc_flush", [](TestProgram& t) { add(t, OpKind::flush, {end_of(kNet)}); }}},
@@ -189,25 +195,21 @@ const std::multimap<std::string, RuleCase> kCases = {
             {local(kSlots, 0), local(kSlots, 1)});
       }}},
     {"many_operands",
-     {"mscclc_put",
-      [](TestProgram& t) { add_many(t, OpKind::put, 11, far(kMem, kOutput, 0), &kInput0); }}},
+     {"mscclc_put", [](TestProgram& t) { add_moves(t, OpKind::put, 11, kMem, kInput0); }}},
     {"many_channels",
      {"put_with_signal",
-      [](TestProgram& t) {
-        const Operand source = local(kStage, 0);
-        add_many(t, OpKind::put_with_signal, 9, far(kNet, kStage, 1), &source);
-      }}},
+      [](TestProgram& t) { add_moves(t, OpKind::put_with_signal, 9, kNet, local(kStage, 0)); }}},
     {"few_threads",
      {"mscclc_signal",
       [](TestProgram& t) {
         t.program.launch.threads = 32;
-        add_many(t, OpKind::signal, 33, end_of(kMem), nullptr);
+        add_many(t, OpKind::signal, 33, end_of(kMem));
       }}},
     {"many_semaphores",
      {"release",
       [](TestProgram& t) {
         t.semaphore(0, "s", {});
-        add_many(t, OpKind::release, 17, id(0), nullptr);
+        add_many(t, OpKind::release, 17, id(0));
       }}},
     {"block_channels",
      {"mscclc_signal",
@@ -308,7 +310,7 @@ TEST_CASE("what the peer's executor runs rightly has its wire name") {
   add(t, OpKind::reduce_packets, {local(kOutput, 0)}, {local(kSlots, 0), kInput0});
   add(t, OpKind::put, {far(kMem, kStage, 0)}, {kInput0});
   add(t, OpKind::switch_reduce_broadcast, {far(kSw, kStage, 0)}, {far(kSw, kStage, 0)});
-  add_many(t, OpKind::signal, 12, end_of(kMem), nullptr);
+  add_many(t, OpKind::signal, 12, end_of(kMem));
   Target wire_only;
   wire_only.peer_wire_only = true;
   Diagnostics diagnostics;

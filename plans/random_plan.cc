@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/program/test_programs.h"
+#include "ir/report/coinciding.h"
 
 namespace mscclc::testing {
 namespace {
@@ -61,7 +62,7 @@ class Generator {
     l.threads = kWarpThreads * pick(1, 32);
     l.instances = pick(1, 4);
     l.policy = static_cast<Policy>(pick(0, 1));
-    l.align = chance(80) ? 16 : 8;
+    l.align = chance(80) ? 16 : 48;
     l.reuse_scratch = chance(20);
     l.fuse = chance(50);
   }
@@ -195,7 +196,7 @@ class Generator {
   }
 
   uint32_t new_loop() {
-    program_.loops.push_back({uint64_t{16} << pick(0, 3), pick(1, 2)});
+    program_.loops.push_back({uint64_t{program_.launch.align} << pick(0, 3), pick(1, 2)});
     return static_cast<uint32_t>(program_.loops.size() - 1);
   }
 
@@ -210,7 +211,7 @@ class Generator {
     std::vector<Operand> dsts, srcs;
     const bool made =
         row.moves_data() ? make_move(rank, op, dsts, srcs) : make_control(rank, op, dsts);
-    if (!made) return;
+    if (!made || find_coinciding(program_, rank, kind, op.parts, dsts, srcs)) return;
     program_.set_operands(op, dsts, srcs);
     locate(op);
     program_.ranks[rank].ops.push_back(op);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/print/print.h"
+#include "plans/json/json_tape.h"
 #include "plans/plan_json.h"
 #include "plans/resign.h"
 #include "plans/sample_plan.h"
@@ -90,6 +91,11 @@ const std::vector<Case> kTop = {
     {{{"/protocol", "\"LL8\""}}, "protocol: 'LL8' is no protocol; 'LL' or 'Simple'"},
     {{{"/gpus", "{}"}}, "gpus: expected an array, found an object"},
     {{{"/buffer_alignment", "0"}}, "buffer_alignment: is 0"},
+    {{{"/buffer_alignment", "8"}}, "buffer_alignment: is 8; expected a multiple of 16 up to 1 MiB"},
+    {{{"/buffer_alignment", "24"}},
+     "buffer_alignment: is 24; expected a multiple of 16 up to 1 MiB"},
+    {{{"/buffer_alignment", "1048592"}},
+     "buffer_alignment: is 1048592; expected a multiple of 16 up to 1 MiB"},
     {{{"/num_threads_per_block", "0"}}, "num_threads_per_block: is 0"},
     {{{"/num_threads_per_block", "33"}},
      "num_threads_per_block: is 33; a thread block has whole warps of 32 threads"},
@@ -397,6 +403,29 @@ TEST_CASE("white space does not change the hash, what a plan claims does") {
     REQUIRE(changed != right);
     CHECK_THAT(read_errors(changed.dump()), Catch::StartsWith("mscclc.hash: the plan was changed"));
   }
+}
+
+TEST_CASE("where a plan comes from is not hashed") {
+  OrderedJson plan = our_plan();
+  REQUIRE(plan["mscclc"]["sites"].size() > 0);
+  plan["mscclc"]["description"] = "another comment\nof two lines";
+  plan["mscclc"]["files"][0] = "moved.mscl";
+  plan["mscclc"]["sites"][0][1] = 77;
+  CHECK(read_errors(plan.dump()) == "read");
+  plan["name"] = "another";
+  CHECK_THAT(read_errors(plan.dump()), Catch::StartsWith("mscclc.hash: the plan was changed"));
+}
+
+TEST_CASE("plans whose hash is of everything are read") {
+  OrderedJson plan = our_plan();
+  Diagnostics diagnostics;
+  JsonTape tape;
+  REQUIRE(tape.parse(plan.dump(), "plan.json", diagnostics));
+  plan["mscclc"]["hash"] = canonical_hash(tape, nullptr, HashOf::everything);
+  CHECK(plan["mscclc"]["hash"] != our_plan()["mscclc"]["hash"]);
+  CHECK(read_errors(plan.dump()) == "read");
+  plan["mscclc"]["description"] = "changed";
+  CHECK_THAT(read_errors(plan.dump()), Catch::StartsWith("mscclc.hash: the plan was changed"));
 }
 
 TEST_CASE("the record of a proof is read") {

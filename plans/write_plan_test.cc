@@ -95,7 +95,25 @@ TEST_CASE("a small plan, byte for byte") {
         R"("files":["ag.mscl"],"variables":["r"],"sites":[[0,7,3,0]],)"
         R"("ranks":[{"channels":[["ch","memory",1,"peer"]],"loc":[1,1,0,1,0,0,0,0]},)"
         R"({"channels":[["ch","memory",1,"peer"]],"loc":[1,1,1,1,0,0,0,0]}],)"
-        R"("hash":"c766b4eb530279f462028797e817b7e3"}})");
+        R"("hash":"e01f73b30a7a68497714d1fb762b4eb4"}})");
+}
+
+TEST_CASE("comments above a program, which move its lines, change no hash") {
+  const auto hash_of = [](const Program& program) {
+    Diagnostics diagnostics;
+    const std::string plan = *write_plan(program, target("host"), diagnostics);
+    const size_t at = plan.rfind("\"hash\":");
+    REQUIRE(at != plan.npos);
+    return plan.substr(at);
+  };
+  Program p = allgather();
+  const std::string before = hash_of(p);
+  p.description = "A comment";
+  CHECK(hash_of(p) == before);
+  for (Site& site : p.sites) site.line += 3;
+  CHECK(hash_of(p) == before);
+  p.launch.threads = 512;
+  CHECK(hash_of(p) != before);
 }
 
 TEST_CASE("a sink gets the same bytes, and may stop") {

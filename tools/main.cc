@@ -6,6 +6,7 @@
 #include <new>
 
 #include "ir/diagnostics/diagnostic.h"
+#include "runtime/base/environment/environment.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/commands/kernels.h"
@@ -57,6 +58,13 @@ std::string unknown_command(const mscclc::CommandLine& line, int argc, char** ar
          (near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
 }
 
+/// Commands that read programs have warned of variables that nothing reads among their diagnostics.
+void warn_of_environment() {
+  mscclc::Diagnostics diagnostics;
+  mscclc::warn_of_unknown_once(mscclc::Environment::of_process(), diagnostics);
+  mscclc::put_error(mscclc::render_text(diagnostics, {}));
+}
+
 int run(mscclc::CommandLine& line, int argc, char** argv) {
   if (const std::string error = unknown_command(line, argc, argv); !error.empty()) {
     return usage_error(line.app, error);
@@ -75,7 +83,10 @@ int run(mscclc::CommandLine& line, int argc, char** argv) {
     return usage_error(line.app, text_of(e));
   }
   for (const mscclc::Command& command : line.commands) {
-    if (command.app->parsed()) return command.run();
+    if (!command.app->parsed()) continue;
+    const int code = command.run();
+    warn_of_environment();
+    return code;
   }
   return usage_error(line.app, "which command?");
 }

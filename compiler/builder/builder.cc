@@ -123,7 +123,7 @@ bool Builder::launch(const Launch& launch, const LaunchMarks& marks) {
            fmt::format("'instances' is {}; expected 1 to 1024", launch.instances));
     good = false;
   }
-  if (launch.align < 16 || launch.align % 16 != 0 || launch.align > (1u << 20)) {
+  if (!is_alignment(launch.align)) {
     s.fail("launch", marks.align,
            fmt::format("'align' is {}; expected a multiple of 16 up to 1 MiB", launch.align));
     good = false;

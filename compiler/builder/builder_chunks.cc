@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "compiler/builder/builder_state.h"
+#include "ir/report/coinciding.h"
 
 namespace mscclc {
 
@@ -65,6 +67,29 @@ bool BuilderState::same_size(const Ref& a, const Ref& b) {
     return false;
   }
   return true;
+}
+
+/// Operands that mean the same memory, with no order between them (ir/report/coinciding.h).
+bool BuilderState::check_coinciding(const OpInfo& info, std::span<const Ref> dsts,
+                                    std::span<const Ref> srcs, const OpOptions& options) {
+  const auto operands = [](std::span<const Ref> refs) {
+    std::vector<Operand> out;
+    for (const Ref& ref : refs) out.push_back(ref.operand);
+    return out;
+  };
+  const std::vector<Operand> to = operands(dsts), from = operands(srcs);
+  uint64_t pieces = std::max<uint64_t>(options.parts, 1);
+  if (group != kNone) pieces *= program.groups[group].count;
+  const auto found = find_coinciding(program, rank, info.kind, pieces, to, from);
+  if (!found) return true;
+  const auto mark_in = [&](const std::vector<Operand>& side, std::span<const Ref> refs) {
+    const bool here = found->at >= side.data() && found->at < side.data() + side.size();
+    return here ? refs[static_cast<size_t>(found->at - side.data())].mark : Mark{};
+  };
+  const Mark mark = found->code == "op-slot-twice" ? mark_in(from, srcs) : mark_in(to, dsts);
+  Diagnostic& d = fail(found->code, mark, found->message);
+  d.notes.push_back({found->remedy});
+  return false;
 }
 
 /// Reports packets of two formats. Always false.

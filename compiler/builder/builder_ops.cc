@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "compiler/builder/builder_state.h"
 
@@ -60,6 +61,14 @@ bool port_packets(const OpInfo& info, std::span<const Ref> dsts) {
 bool match_srcs(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
                 SlotCounts& counts) {
   return match(info.srcs, srcs, counts, port_packets(info, dsts));
+}
+
+/// Is it worth looking for operands that mean the same memory? Most ops cannot have them.
+bool may_coincide(const OpInfo& info, std::span<const Ref> dsts, const OperandFacts& facts) {
+  const uint32_t formats = (facts.traits & kFormatTraits) >> 8;  // one, or none
+  const bool sentinels =
+      formats != 0 && is_sentinel(static_cast<PacketFormat>(std::countr_zero(formats)));
+  return (sentinels && info.has(kPolls)) || (info.srcs.slot[0].pairwise && dsts.size() > 1);
 }
 
 /// The name of the first or last op that `info` is made of.
@@ -298,6 +307,9 @@ bool Builder::op(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> sr
   if (fit == Fit::nothing) return true;
   if (info.moves_data()) {
     if (!s.check_chunks(info, dsts, srcs, facts)) return false;
+    if (may_coincide(info, dsts, facts) && !s.check_coinciding(info, dsts, srcs, options)) {
+      return false;
+    }
     if (facts.least == 0) return s.without_empty(kind, dsts, srcs, options);
     if (fit != Fit::whole) return s.reduce_less(info, dsts, srcs, options, fit);
     if (kind == OpKind::copy && !s.flat && dsts[0].operand == srcs[0].operand) return true;

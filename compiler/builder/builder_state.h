@@ -300,6 +300,8 @@ struct BuilderState {
   bool check_chunks(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
                     const OperandFacts& facts);
   bool check_input(std::span<const Ref> dsts);
+  bool check_coinciding(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
+                        const OpOptions& options);
   bool check_sizes(bool pairwise, std::span<const Ref> dsts, std::span<const Ref> srcs);
   bool same_size(const Ref& a, const Ref& b);
   bool mixed_formats(std::span<const Ref> dsts, std::span<const Ref> srcs);

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <cstdlib>
+
 // The configurations of the sanitizers define these (.bazelrc).
 #if defined(MSCCLC_ASAN)
 #include <sanitizer/asan_interface.h>
@@ -80,6 +82,7 @@ void Fiber::start(Entry entry, void* argument) {
   entry_ = entry;
   argument_ = argument;
   ended_ = false;
+  left_ = false;
   create_context(own_, stack_, kStack, &Fiber::main, this);
 #if defined(MSCCLC_TSAN)
   if (tsan_own_ == nullptr) tsan_own_ = __tsan_create_fiber(0);
@@ -104,7 +107,7 @@ void Fiber::resume() {
 MSCCLC_NO_TSAN void Fiber::suspend() {
 #if defined(MSCCLC_ASAN)
   // An ended fiber's fake stack is freed here.
-  __sanitizer_start_switch_fiber(ended_ ? nullptr : &own_fake_stack_, resumer_stack_,
+  __sanitizer_start_switch_fiber(ended_ || left_ ? nullptr : &own_fake_stack_, resumer_stack_,
                                  resumer_bytes_);
 #endif
 #if defined(MSCCLC_TSAN)
@@ -114,6 +117,12 @@ MSCCLC_NO_TSAN void Fiber::suspend() {
 #if defined(MSCCLC_ASAN)
   __sanitizer_finish_switch_fiber(own_fake_stack_, &resumer_stack_, &resumer_bytes_);
 #endif
+}
+
+void Fiber::leave() {
+  left_ = true;
+  suspend();
+  std::abort();  // it was resumed
 }
 
 MSCCLC_NO_TSAN void Fiber::main(void* self) {

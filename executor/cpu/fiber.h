@@ -29,6 +29,9 @@ class Fiber {
   void resume();
   /// Goes back to where resume() was called. REQUIRES: runs on this fiber.
   void suspend();
+  /// The same for the last time, wherever it is: nothing resumes it, and its locals are not
+  /// destroyed. It may be started again.
+  [[noreturn]] void leave();
   bool ended() const { return ended_; }
 
  private:
@@ -39,7 +42,7 @@ class Fiber {
   void* argument_ = nullptr;
   void* const stack_;
   Context own_, resumer_;
-  bool ended_ = true;
+  bool ended_ = true, left_ = false;
   // What the sanitizers want back at a switch; unused without them.
   void* own_fake_stack_ = nullptr;
   const void* resumer_stack_ = nullptr;

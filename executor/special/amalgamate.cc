@@ -1,5 +1,5 @@
 // Puts a header and all headers of ours that it includes into one text, each once, tables (.def)
-// wherever they are included:
+// wherever they are included, and what serves the host alone nowhere:
 //
 //   amalgamate ROOT TEXT DIGEST
 //
@@ -26,6 +26,10 @@ std::string included(const std::string& line) {
   return line.substr(begin, line.find('"', begin) - begin);
 }
 
+/// Device code that is compiled for the host includes twins of its accesses, which no compiler of
+/// kernels sees (executor/cuda/device/access.cuh).
+bool is_for_host(const std::string& path) { return path.rfind("executor/cuda/host/", 0) == 0; }
+
 /// Appends a file; false: it cannot be read.
 bool add(const std::string& path) {
   const bool table = path.size() > 4 && path.compare(path.size() - 4, 4, ".def") == 0;
@@ -40,7 +44,7 @@ bool add(const std::string& path) {
     const std::string other = included(line);
     if (other.empty()) {
       text += line + "\n";
-    } else if (!add(other)) {
+    } else if (!is_for_host(other) && !add(other)) {
       return false;
     }
   }

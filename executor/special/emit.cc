@@ -140,8 +140,10 @@ ArgumentsText arguments_text(const SpecialShape& shape) {
             fmt::format("lines + {} + blockIdx.x * {}", shared, own)};
   }
   return {"SpecialMemory",
-          fmt::format("  __shared__ uint4 lines[{0} + {1}];\n"
-                      "  fetch_arguments<{0}, {1}>(arguments.lines, lines);\n",
+          fmt::format("  using Lines = SpecialLines<{0}, {1}>;\n"
+                      "  MSCCLC_SHARED(Lines, fetched);\n"
+                      "  fetch_arguments(arguments.lines, fetched);\n"
+                      "  const uint4* lines = fetched.lines;\n",
                       shared, own),
           fmt::format("lines + {}", shared)};
 }

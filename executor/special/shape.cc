@@ -63,7 +63,8 @@ uint32_t place_bits(const Packed& block, const Step& step, uint32_t k) {
          (operand.copies > 2 ? device::kPlaceCopied : 0u) |
          (extra.channel != device::kNoChannel || extra.units != 0 ? device::kPlaceExtra : 0u);
 }
-constexpr uint32_t kPlaceBits = device::kPlacePackets | device::kPlaceDoubled | device::kPlaceExtra;
+constexpr uint32_t kPlaceBits =
+    device::kPlacePackets | device::kPlaceDoubled | device::kPlaceCopied | device::kPlaceExtra;
 
 bool in_loop(uint8_t flags) { return (flags & device::kInLoop) != 0; }
 

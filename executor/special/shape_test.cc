@@ -146,12 +146,12 @@ void check_lines(const SpecialShape& shape, const Packed& call) {
 
 /// Rank 0 sends its input to rank 1 in packets, and adds up what it gets; rank 1 does the same.
 /// `blocks` do one chunk each.
-TestProgram one_shot(uint32_t blocks, uint32_t threads = 256) {
+TestProgram one_shot(uint32_t blocks, uint32_t threads = 256, uint32_t copies = 2) {
   TestProgram t(2, blocks);
   t.program.launch.threads = threads;
   connect_all(t, ChannelKind::memory);
   for (uint32_t r = 0; r < 2; ++r) {
-    const uint32_t inbox = t.buffer(r, "inbox", blocks, PacketFormat::LL16, 2);
+    const uint32_t inbox = t.buffer(r, "inbox", blocks, PacketFormat::LL16, copies);
     for (uint32_t b = 0; b < blocks; ++b) {
       add_op(t, r, b, OpKind::put_packets, {far(0, inbox, b)}, {local(kInput, b)});
       add_op(t, r, b, OpKind::reduce_packets, {local(kOutput, b)},
@@ -177,6 +177,11 @@ TEST_CASE("special: a shape is the same for all sizes, and fill() tells all that
     REQUIRE(shape.takes(call.programs, Dtype::f32, Dtype::f32, ReduceOp::sum));
     check_lines(shape, call);
   }
+}
+
+TEST_CASE("special: calls of buffers with more copies than two are calls of their kernels") {
+  TestProgram t = one_shot(3, 256, 3);
+  check_lines(shape_of(t.program), Packed(t.program, 0, 4800));
 }
 
 TEST_CASE("special: blocks that have nothing to do in a call get empty extents") {
@@ -403,6 +408,8 @@ TEST_CASE("special: NVRTC is given all headers that the source includes") {
     ++included;
   }
   CHECK(included > 0);
+  // Twins of the accesses, for device code on the host, are no part of it.
+  CHECK(kernel_header().find("namespace mscclc::cuda::host") == std::string_view::npos);
   CHECK(standard_header().find("#include") == std::string_view::npos);
 }
 

@@ -70,6 +70,8 @@ namespace mscclc {
 std::string print_ir(const Program& program);
 /// One op in language syntax, without locations: "put ch[1].inbox[0] <- input[2]".
 std::string print_op(const Program& program, uint32_t rank, const Op& op);
+/// An operand that is chunks: "up[1].inbox[0..2]". REQUIRES: its ids are in range.
+std::string print_chunks(const Program& program, uint32_t rank, const Operand& operand);
 /// "allreduce_ring.mscl:27:14 (r = 0, s = 2)"; "" if the op has no location.
 std::string print_location(const Program& program, const Op& op);
 /// The loop variables' values at the op's first location, "r = 0, s = 2"; "" if there are none.

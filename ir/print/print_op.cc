@@ -139,6 +139,17 @@ std::string print_op(const Program& program, uint32_t rank, const Op& op) {
   return out.take();
 }
 
+std::string print_chunks(const Program& program, uint32_t rank, const Operand& operand) {
+  TextWriter out(64);
+  if (operand.channel != kNone) {
+    out << program.text(program.ranks[rank].channels[operand.channel].label) << '.';
+  }
+  out << program.name_of(program.buffer_of(rank, operand).name) << '[';
+  out.number(operand.first);
+  if (operand.count != 1) (out << "..").number(uint64_t{operand.first} + operand.count);
+  return (out << ']').take();
+}
+
 std::string print_bindings(const Program& program, const Op& op) {
   if (op.locations.count == 0) return {};
   const Location& location = program.locations[op.locations.first];

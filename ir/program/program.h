@@ -109,12 +109,19 @@ struct Loop {
   uint32_t chunks = 1;
 };
 
+/// An op of the author that a pass has taken out, as nothing seemed to need it. For messages.
+struct RemovedOp {
+  Op op;
+  std::string_view pass;
+};
+
 struct Rank {
   std::vector<Buffer> buffers;
   std::vector<Channel> channels;
   std::vector<Semaphore> semaphores;
-  std::vector<Op> ops;  ///< written order, or sorted by block if Program::split
-  uint32_t blocks = 0;  ///< one more than the highest block id used or declared
+  std::vector<Op> ops;             ///< written order, or sorted by block if Program::split
+  uint32_t blocks = 0;             ///< one more than the highest block id used or declared
+  std::vector<RemovedOp> removed;  ///< in no order
 };
 
 enum class Policy : uint8_t { interleaved, blocked };
@@ -122,6 +129,12 @@ enum class Policy : uint8_t { interleaved, blocked };
 /// Thread blocks are whole warps of so many threads: packets and the pieces of an op are dealt out
 /// to warps.
 constexpr uint32_t kWarpThreads = 32;
+
+/// What `align` may be: the granule in which messages are cut, in bytes.
+constexpr uint32_t kLeastAlign = 16, kMostAlign = 1u << 20;
+constexpr bool is_alignment(uint32_t bytes) {
+  return bytes >= kLeastAlign && bytes <= kMostAlign && bytes % kLeastAlign == 0;
+}
 
 struct Launch {
   uint32_t threads = 1024, instances = 1;

@@ -13,9 +13,11 @@ void ProgramReport::error(std::string code, Span span, std::string message) {
   diagnostics_.error(std::move(code), span, std::move(message));
 }
 
-void ProgramReport::error(std::string code, uint32_t rank, const Op& op, std::string message) {
+void ProgramReport::error(std::string code, uint32_t rank, const Op& op, std::string message,
+                          std::string remedy) {
   ++errors_;
-  op_error(diagnostics_, std::move(code), program_, rank, op, std::move(message));
+  Diagnostic& d = op_error(diagnostics_, std::move(code), program_, rank, op, std::move(message));
+  if (!remedy.empty()) d.notes.push_back({std::move(remedy)});
 }
 
 void ProgramReport::error_unprintable(std::string code, uint32_t rank, const Op& op,

@@ -21,8 +21,9 @@ class ProgramReport {
     error(std::move(code), {}, std::move(message));
   }
   void error(std::string code, Span span, std::string message);
-  /// About an op that can be printed.
-  void error(std::string code, uint32_t rank, const Op& op, std::string message);
+  /// About an op that can be printed; `remedy` becomes the last note.
+  void error(std::string code, uint32_t rank, const Op& op, std::string message,
+             std::string remedy = {});
   /// About an op with ids out of range. REQUIRES: its locations are in range.
   void error_unprintable(std::string code, uint32_t rank, const Op& op, std::string message);
 

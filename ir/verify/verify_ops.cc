@@ -6,6 +6,7 @@
 
 #include "ir/print/print.h"
 #include "ir/program/access.h"
+#include "ir/report/coinciding.h"
 #include "ir/verify/verify_parts.h"
 
 namespace mscclc {
@@ -295,6 +296,7 @@ class OpCheck {
       if (is_callers(dsts[i]) && is_callers(srcs[i]) && !check_sizes(dsts[i], srcs[i])) return;
     }
     check_loop(format);
+    check_coinciding();
   }
 
   /// Chunks of the first destination: as many as of every chunk operand.
@@ -342,6 +344,14 @@ class OpCheck {
     } else if (format != PacketFormat::none) {
       error("pipeline-packets", "packets inside a pipeline");
     }
+  }
+
+  void check_coinciding() {
+    uint64_t pieces = std::max<uint64_t>(op_->parts, 1);
+    if (op_->group != kNone) pieces *= program_.groups[op_->group].count;
+    const auto found =
+        find_coinciding(program_, id_, op_->kind, pieces, program_.dsts(*op_), program_.srcs(*op_));
+    if (found) report_.error(found->code, id_, *op_, found->message, found->remedy);
   }
 
   // ---- places and flags ----
@@ -421,14 +431,7 @@ class OpCheck {
 
   std::string_view name_of(const Buffer& b) const { return program_.name_of(b.name); }
 
-  /// "up[1].inbox[0..2]"
-  std::string text(const Operand& o) const {
-    std::string out;
-    if (o.channel != kNone) out = program_.text(rank_.channels[o.channel].label) + '.';
-    out += fmt::format("{}[{}", name_of(program_.buffer_of(id_, o)), o.first);
-    if (o.count != 1) out += fmt::format("..{}", uint64_t{o.first} + o.count);
-    return out + ']';
-  }
+  std::string text(const Operand& o) const { return print_chunks(program_, id_, o); }
 
   bool error(std::string code, std::string message) {
     report_.error(std::move(code), id_, *op_, std::move(message));

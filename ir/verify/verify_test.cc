@@ -179,6 +179,97 @@ TEST_CASE("packets") {
         "error: LL16 packets and sentinel packets in one op");
 }
 
+TEST_CASE("no op takes from a sentinel slot and stores into it") {
+  const auto kept = [](Operand to, Operand from, const std::function<void(Op&)>& change) {
+    return said_of(OpKind::reduce_copy_packets, {local(kScratch, 0, to.count), to},
+                   {local(kInput, 0, to.count), from}, change);
+  };
+  const auto none = [](Op&) {};
+  CHECK(said([](Fixture& f) {
+          f.op_in(0, 0, OpKind::reduce_copy_packets, {local(kScratch, 0), local(kSentinel, 1)},
+                  {local(kInput, 0), local(kSentinel, 1)});
+        }) ==
+        "error: 'reduce_copy_packets' takes from 'slots[1]' and stores into 'slots[1]': machines may "
+        "empty the slot before they store or after\n"
+        "note: in 'reduce_copy_packets scratch[0], slots[1] <- input[0], slots[1]' (rank 0, tb 0)\n"
+        "note: write two ops, one that takes from the slot and one that stores into it\n");
+  CHECK(kept(local(kSentinel, 2), local(kSentinel, 1), none).empty());
+  CHECK(kept(local(kLl16, 1), local(kLl16, 1), none).empty());  // the flag is the same, before and after
+  CHECK(kept(local(kSentinel, 1, 2), local(kSentinel, 0, 2), none)
+            .starts_with("error: 'reduce_copy_packets' takes from 'slots[0..2]' and stores into "
+                         "'slots[1..3]'"));
+  // Halves of ranges that lie half a range apart have no byte in common, thirds less.
+  const auto half = [](Op& op) { op.part = 1, op.parts = 2; };
+  CHECK(kept(local(kSentinel, 1, 2), local(kSentinel, 0, 2), half).empty());
+  CHECK_FALSE(kept(local(kSentinel, 1), local(kSentinel, 1), half).empty());
+  CHECK_FALSE(kept(local(kSentinel, 1, 3), local(kSentinel, 0, 3), half).empty());
+  // So have the halves of a group.
+  CHECK(said([](Fixture& f) {
+          f.program.groups.push_back(f.program.append(std::vector<int64_t>{0, 1}));
+          Op& op = f.op_in(0, 0, OpKind::reduce_copy_packets,
+                           {local(kScratch, 0, 2), local(kSentinel, 1, 2)},
+                           {local(kInput, 0, 2), local(kSentinel, 0, 2)});
+          op.block = kNone;
+          op.group = 0;
+        }).empty());
+  // A switch stores here, too.
+  CHECK(said_of(OpKind::switch_broadcast_packets, {far(kSw, kSentinel, 0)}, {local(kSentinel, 0)})
+            .starts_with("error: 'switch_broadcast_packets' takes from 'slots[0]' and stores into "
+                         "'sw.slots[0]'"));
+  CHECK(said_of(OpKind::switch_broadcast_packets, {far(kSw, kSentinel, 1)}, {local(kSentinel, 0)})
+            .empty());
+  // At a far end it is another slot.
+  CHECK(said_of(OpKind::read_put_packets, {far(kMem, kSentinel, 0)}, {local(kSentinel, 0)}).empty());
+}
+
+TEST_CASE("no op takes from a sentinel slot twice") {
+  CHECK(said([](Fixture& f) {
+          f.op_in(0, 0, OpKind::reduce_packets, {local(kScratch, 0)},
+                  {local(kSentinel, 1), local(kInput, 0), local(kSentinel, 1)});
+        }) ==
+        "error: 'reduce_packets' takes from 'slots[1]' and from 'slots[1]': the first to read a "
+        "sentinel slot empties it, and the second waits forever\n"
+        "note: in 'reduce_packets scratch[0] <- slots[1], input[0], slots[1]' (rank 0, tb 0)\n"
+        "note: take from the slot once, into a chunk of scratch, and use that twice\n");
+  CHECK(said_of(OpKind::unpack_packets, {local(kScratch, 0), local(kScratch, 1)},
+                {local(kSentinel, 0), local(kSentinel, 0)})
+            .starts_with("error: 'unpack_packets' takes from 'slots[0]' and from 'slots[0]'"));
+  CHECK(said_of(OpKind::unpack_packets, {local(kScratch, 0), local(kScratch, 1)},
+                {local(kLl16, 0), local(kLl16, 0)})
+            .empty());
+  CHECK(said_of(OpKind::reduce_packets, {local(kScratch, 0, 2)},
+                {local(kInput, 0, 2), local(kSentinel, 1, 2), local(kSentinel, 0, 2)})
+            .starts_with("error: 'reduce_packets' takes from 'slots[1..3]' and from 'slots[0..2]'"));
+}
+
+TEST_CASE("no two moves of an op store into the same chunks") {
+  CHECK(said([](Fixture& f) {
+          f.op_in(0, 0, OpKind::put,
+                  {far(kMem, kScratch, 2), far(kMem, kScratch, 1), far(kMem, kScratch, 2)},
+                  {local(kInput, 0), local(kInput, 1), local(kInput, 2)});
+        }) ==
+        "error: two moves of one 'put' store into the same chunks, 'ch[1].scratch[2]' and "
+        "'ch[1].scratch[2]': which of them is last is not certain\n"
+        "note: in 'put ch[1].scratch[2], ch[1].scratch[1], ch[1].scratch[2] <- input[0], input[1], "
+        "input[2]' (rank 0, tb 0)\n"
+        "note: leave out one of them, or write two ops\n");
+  const auto moved = [](Operand a, Operand b) {
+    return said_of(OpKind::get, {a, b}, {far(kMem, kScratch, 0), far(kMem, kScratch, 1)});
+  };
+  CHECK(moved(local(kScratch, 0), local(kScratch, 1)).empty());
+  CHECK_FALSE(moved(local(kScratch, 1), local(kScratch, 1)).empty());
+  CHECK(moved(local(kOutput, 0), local(kScratch, 0)).empty());
+  // Input and output coincide for certain if the contract says so; else the prover looks at both.
+  for (const InPlace in_place : {InPlace::either, InPlace::no, InPlace::yes}) {
+    const std::string found = said([&](Fixture& f) {
+      f.program.contract.in_place = in_place;
+      f.op_in(0, 0, OpKind::unpack_packets, {local(kOutput, 1), local(kInput, 1)},
+              {local(kLl16, 0), local(kLl16, 1)});
+    });
+    CHECK(found.empty() == (in_place != InPlace::yes));
+  }
+}
+
 TEST_CASE("lines do not go through ports") {
   const auto sent_as = [](PacketFormat format) {
     return said([&](Fixture& f) {

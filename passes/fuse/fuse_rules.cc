@@ -129,6 +129,9 @@ bool Matcher::match_through(const Rule& rule, const View& left, const View& righ
   if (single) {
     match.reads = static_cast<uint32_t>(trial_.srcs.size() + found - right.srcs.size());
   }
+  // A sentinel slot is empty when it has been read.
+  const PacketFormat read = program_.buffer_of(rank_, left.srcs[0]).packets;
+  if (match.reads > 1 && is_sentinel(read)) return false;
   return fits_slots(rule.result, trial_);
 }
 

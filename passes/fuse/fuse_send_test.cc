@@ -92,6 +92,59 @@ TEST_CASE("fuse: a sentinel slot has one reader, with whom it is gone") {
     unpack_packets output[1] <- z[1])"));
 }
 
+TEST_CASE("fuse: no op that takes from a sentinel slot and stores into it") {
+  REQUIRE(keeps(R"(
+    reduce_packets output[0] <- input[0], z[0]
+    copy_packets z[0] <- output[0])"));
+  REQUIRE(keeps(R"(
+    reduce_packets output[0..2] <- input[0..2], z[0..2]
+    copy_packets z[1..3] <- output[0..2])"));
+  REQUIRE(fused(R"(
+    reduce_packets output[0] <- input[0], q[0]
+    copy_packets q[0] <- output[0])") == R"(
+0: reduce_copy_packets output[0], q[0] <- input[0], q[0]
+)");
+  // What is kept there only to be sent on is not kept.
+  REQUIRE(keeps(R"(
+    reduce_packets output[0] <- input[0], z[0]
+    copy_packets z[0] <- output[0]
+    read_put_packets ch[1].z[2] <- z[0])"));
+}
+
+TEST_CASE("fuse: no op that takes from a sentinel slot twice") {
+  REQUIRE(keeps("unpack_packets s[0] <- z[0] ; unpack_packets s[1] <- z[0]"));
+  REQUIRE(fused("unpack_packets s[0] <- q[0] ; unpack_packets s[1] <- q[0]") == R"(
+0: unpack_packets s[0], s[1] <- q[0], q[0]
+)");
+  REQUIRE(keeps(R"(
+    reduce_packets output[0] <- input[0], z[0]
+    reduce_packets output[0] <- output[0], z[0])"));
+  REQUIRE(keeps("read_put_packets ch[1].z[1] <- z[0] ; read_put_packets ch[2].z[1] <- z[0]"));
+  REQUIRE(keeps("unpack_packets s[0] <- z[0] ; reduce output[0] <- s[0], s[0], input[0]"));
+  REQUIRE(fused("unpack_packets s[0] <- q[0] ; reduce output[0] <- s[0], s[0], input[0]") == R"(
+0: reduce_packets output[0] <- q[0], q[0], input[0]
+)");
+  REQUIRE(fused("unpack_packets s[0] <- z[0] ; unpack_packets s[1] <- z[1]") == R"(
+0: unpack_packets s[0], s[1] <- z[0], z[1]
+)");
+}
+
+// In place such a copy is no access, and out of place it is one: the fused op touches what the
+// other one touches in both.
+TEST_CASE("fuse: a copy that is onto itself in place brings no access to another op") {
+  REQUIRE(fused("copy output[0] <- input[0] ; reduce output[0] <- output[0], s[0]") == R"(
+0: reduce output[0] <- input[0], s[0]
+)");
+  REQUIRE(keeps("copy output[0] <- input[0] ; put_packets ch[1].q[0] <- output[0]"));
+  REQUIRE(keeps("copy output[0] <- input[0] ; unpack_packets s[0] <- q[0]"));
+  REQUIRE(keeps("copy output[0] <- input[0] ; put ch[1].s[0] <- output[0]"));
+  // It is not moved past what touches its chunk either way.
+  REQUIRE(keeps(R"(
+    copy output[0] <- input[0]
+    unpack_packets output[0] <- q[0]
+    reduce output[0] <- output[0], s[0])"));
+}
+
 TEST_CASE("fuse: not what else is sent, or another way") {
   REQUIRE(keeps("reduce output[0] <- input[0], s[0] ; put ch[1].output[1] <- output[1]"));
   REQUIRE(keeps("reduce s[0..2] <- t[0..2], u[0..2] ; put ch[1].t[0] <- s[0]"));

@@ -281,15 +281,96 @@ TEST_CASE("packets depend on those bytes that they were made of") {
   CHECK(verdict(sent("u[0], u[1] <- t[0], t[1] part: [0, 2]", "")) == race("s[0] of rank 1"));
 }
 
-TEST_CASE("an op that reads a sentinel slot twice waits forever") {
+TEST_CASE("who reads a sentinel slot for the second time waits forever") {
   const auto take = [](const std::string& op) {
     return sum(
         "tb 0 {\n put_packets up.inbox <- input\n" + op + "\n reduce output <- input, s[0]\n}",
         "buffer inbox[1] packets: sentinel, copies: 2\n  buffer s[2]", "select dtypes: [f32]");
   };
   CHECK(verdict(take("unpack_packets s[0] <- inbox[0]\n sync\n")) == "proved");
-  CHECK(verdict(take("unpack_packets s[0], s[1] <- inbox[0], inbox[0]\n sync\n"))
+  CHECK(verdict(take("unpack_packets s[0] <- inbox[0]\n unpack_packets s[1] <- inbox[0]\n sync\n"))
             .starts_with("stuck: "));
+}
+
+/// Rank 0 sends each of two ranks the other's half, too, which passes it on; each answers.
+std::string halves(const std::string& copies) {
+  return R"(program t
+collective broadcast(ranks: 3, root: 0)
+rank 0 {
+  channel ra[q in 1..3] = memory(q) to a
+  buffer w[2] packets: LL16, copies: 2
+  buffer j[1]
+  tb 0 {
+    put_packets ra[1].s[0] <- input[0] part: [0, 2]
+    put_packets ra[2].s[0] <- input[0] part: [1, 2]
+    copy output[0] <- input[0]
+    unpack_packets j[0] <- w[0]
+    unpack_packets j[0] <- w[1]
+  }
+}
+rank r in 1..3 {
+  channel a = memory(0) to ra[r]
+  channel c = memory(3 - r)
+  buffer s[1] packets: LL16, copies: 2
+  buffer t[1] packets: LL16, copies: )" +
+         copies + R"(
+  tb 0 {
+    read_put_packets c.t[0] <- s[0] part: [r - 1, 2]
+    unpack_packets output[0] <- s[0] part: [r - 1, 2]
+    unpack_packets output[0] <- t[0] part: [2 - r, 2]
+    sync
+    put_packets a.w[r - 1] <- output[0]
+  }
+}
+)";
+}
+
+// A unit of t is stored by the thread that has read it of s, and so knows of the calls before,
+// wherever those had their halves.
+TEST_CASE("threads know of earlier calls by the very packets that they store") {
+  CHECK(verdict(halves("2")) == "proved");
+  CHECK(verdict(halves("1")).starts_with("race: race at t[0] of rank "));
+}
+
+/// Each rank's port sends 'out' as it lies, which `parts` blocks fill together. They take what
+/// comes in as many parts, except for one that may be left out. Nothing but packets of later calls
+/// tells a rank that its port has read.
+std::string pieces(int parts, int left_out = -1) {
+  const std::string n = std::to_string(parts);
+  return R"(program t
+collective custom(ranks: 2, input: 2, output: 2)
+ensure output[c] at 0 = input[c] at 0 for c in 0..2
+rank r in 0..2 {
+  buffer out[2] packets: LL16, copies: 2
+  buffer inbox[2] packets: LL16, copies: 2
+  buffer junk[2]
+  channel net = port(1 - r)
+  for i in 0..)" +
+         n + R"( {
+    tb i {
+      copy_packets out[0..2] <- input[0..2] part: [i, )" +
+         n + R"(]
+      barrier 0..)" +
+         n + R"(
+      if i == 0 { put_packets net.inbox[0..2] <- out[0..2] ; copy output[0..2] <- input[0..2] }
+      if i != )" +
+         std::to_string(left_out) + R"( { unpack_packets junk[0..2] <- inbox[0..2] part: [i, )" +
+         n + R"(] }
+    }
+  }
+}
+)";
+}
+
+// Of three parts of two slots any may be empty for some size, but not all that touch one slot.
+TEST_CASE("what all blocks of a rank have read piece by piece has come by the end of the call") {
+  CHECK(verdict(pieces(2)) == "proved");  // a slot each
+  CHECK(verdict(pieces(3)) == "proved");
+  CHECK(verdict(pieces(4)) == "proved");
+  CHECK(verdict(pieces(70)) == "proved");
+  for (const int left_out : {0, 1, 2}) {
+    CHECK(verdict(pieces(3, left_out)).starts_with("race: race at "));
+  }
 }
 
 TEST_CASE("what empties a slot is over when its rank's next call is known of by packets") {

@@ -156,8 +156,9 @@ BlockSyncs::Reason BlockSyncs::reason(uint32_t at, const Events& events, uint32_
       return {Need::must, conflict, "both touch the same bytes, in different threads of the block"};
     }
   }
-  const bool may =
-      (events.worked != kNone && (role & kTells)) || (events.waited != kNone && (role & kAwaits));
+  const bool may = (events.worked != kNone && (role & kTells)) ||
+                   (events.waited != kNone && (role & kAwaits)) ||
+                   (events.polled != kNone && (role & kData));
   return {may ? Need::may : Need::none, kNone, ""};
 }
 
@@ -182,10 +183,12 @@ void BlockSyncs::advance(uint32_t at, Since& since) const {
     if (role & kData) events->worked = at;
     if (role & kPosts) events->posted = at;
     if (role & kAwaits) events->waited = at;
+    if (info(op_at(at).kind).has(Effects::kPolls)) events->polled = at;
   }
 }
 
-void BlockSyncs::apply(std::vector<Op>& ops, PassContext& context) const {
+void BlockSyncs::apply(Rank& rank, PassContext& context) const {
+  std::vector<Op>& ops = rank.ops;
   size_t added = 0, removed = 0;
   for (size_t i = 0; i < marks_.size(); ++i) {
     added += (marks_[i] & kBefore) != 0;
@@ -209,8 +212,11 @@ void BlockSyncs::apply(std::vector<Op>& ops, PassContext& context) const {
         if (marks_[k] & kBefore) out.push_back(make_sync(ops[k].block, loop));
       }
     }
-    if ((roles_[i] & kWritten) != 0 && (marks_[i] & kStays) == 0) continue;
-    out.push_back(ops[i]);
+    if ((roles_[i] & kWritten) != 0 && (marks_[i] & kStays) == 0) {
+      rank.removed.push_back({ops[i], "sync"});
+    } else {
+      out.push_back(ops[i]);
+    }
   }
   ops.swap(out);
 }

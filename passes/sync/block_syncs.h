@@ -11,8 +11,10 @@
 //    byte by one thread (thread_partition.h),
 //  - if it announces (signal, release) data ops since, or waits for what was posted (flush),
 //  - if something was waited for since, and it is a data op, signal or release.
-// A sync of the author also stays, though none is added, between data ops and a relaxed signal, and
-// between one waiting op and the next.
+// A sync of the author also stays, though none is added, between data ops and a relaxed signal,
+// between one waiting op and the next, and between an op that polls packets and a data op: what
+// their arrival tells each thread of, all threads know after the sync, and it may be what puts of
+// the block rest on.
 #pragma once
 
 #include <vector>
@@ -57,7 +59,8 @@ class BlockSyncs {
   /// Finds where syncs are missing, and which of the author's are.
   void find(uint32_t rank, const BlockSequence& order, const BlockNeeds& needs);
   /// Makes the list with the syncs that are needed, and counts those added and removed.
-  void apply(std::vector<Op>& ops, PassContext& context) const;
+  /// Those removed are noted in the rank.
+  void apply(Rank& rank, PassContext& context) const;
   /// What apply() would add.
   const std::vector<MissingSync>& missing() const { return missing_; }
 
@@ -67,7 +70,7 @@ class BlockSyncs {
 
   /// What has happened: positions of the last ops that did something, or kNone.
   struct Events {
-    uint32_t worked = kNone, posted = kNone, waited = kNone;
+    uint32_t worked = kNone, posted = kNone, waited = kNone, polled = kNone;
     uint32_t met = 0;  ///< position of the first op since
   };
   struct Since {

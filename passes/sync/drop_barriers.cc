@@ -80,9 +80,13 @@ uint64_t drop_repeated_barriers(Program& program, uint32_t rank) {
   const std::vector<bool> out = BarrierScan(program, rank).run();
   const auto dropped = static_cast<uint64_t>(std::ranges::count(out, true));
   if (dropped == 0) return 0;
-  std::vector<Op>& ops = program.ranks[rank].ops;
+  Rank& here = program.ranks[rank];
   size_t i = 0;
-  std::erase_if(ops, [&](const Op&) { return out[i++]; });
+  std::erase_if(here.ops, [&](const Op& op) {
+    if (!out[i++]) return false;
+    here.removed.push_back({op, "sync"});
+    return true;
+  });
   return dropped;
 }
 

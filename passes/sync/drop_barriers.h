@@ -9,7 +9,8 @@
 namespace mscclc::order {
 
 /// Takes out barriers of several blocks that stand right after another of the same blocks in each
-/// of them, except syncs. Returns how many. REQUIRES: every op has a block.
+/// of them, except syncs. Returns how many; they are
+/// noted in the rank. REQUIRES: every op has a block.
 uint64_t drop_repeated_barriers(Program& program, uint32_t rank);
 
 }  // namespace mscclc::order

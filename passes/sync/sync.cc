@@ -65,7 +65,7 @@ bool order_ranks(Program& program, RankWork& work) {
       sequence.sort(rank);
       syncs.find(r, sequence, order.inside);
     }
-    syncs.apply(rank.ops, work.context);
+    syncs.apply(rank, work.context);
   }
   return true;
 }

@@ -15,6 +15,44 @@ std::string synced(std::string_view body, std::string_view more = "") {
 
 }  // namespace
 
+// The threads that have taken packets know what they tell; for all threads to know, they must meet.
+TEST_CASE("sync: the author's sync after packets stays before what the block moves") {
+  const auto synced_packets = [](std::string_view body) {
+    return after({"assign", "sync"}, two_ranks(std::string("buffer q[2] packets: LL16\n") +
+                                               std::string(body)));
+  };
+  REQUIRE(synced_packets(R"(
+    tb 0 {
+      unpack_packets s[0] <- q[0]
+      sync
+      put up.s[2] <- input[1]
+    })") == R"(
+0: unpack_packets s[0] <- q[0]
+0: sync
+0: put up.s[2] <- input[1]
+)");
+  // One is enough, and none is added.
+  REQUIRE(synced_packets(R"(
+    tb 0 {
+      unpack_packets s[0] <- q[0]
+      sync
+      sync
+      put up.s[2] <- input[1]
+      sync
+      put up.s[3] <- input[2]
+      unpack_packets s[1] <- q[1]
+      put up.s[1] <- input[1]
+      sync
+    })") == R"(
+0: unpack_packets s[0] <- q[0]
+0: sync
+0: put up.s[2] <- input[1]
+0: put up.s[3] <- input[2]
+0: unpack_packets s[1] <- q[1]
+0: put up.s[1] <- input[1]
+)");
+}
+
 TEST_CASE("sync: conflicts inside a block") {
   // Read after write, write after read, write after write; ops on other chunks do not care.
   REQUIRE(synced(R"(tb 0 {

@@ -8,9 +8,9 @@ namespace {
 
 class Canonical {
  public:
-  Canonical(const JsonTape& tape, const TextSink* unclaimed)
-      : tape_(tape), unclaimed_(unclaimed), out_([this](std::string_view text) {
-          hash_.update(text);
+  Canonical(const JsonTape& tape, const TextSink* unclaimed, HashOf what)
+      : tape_(tape), unclaimed_(unclaimed), what_(what), out_([this](std::string_view text) {
+          if (!in_origin_) hash_.update(text);
           if (unclaimed_ != nullptr && !in_claim_) (*unclaimed_)(text);
           return true;
         }) {}
@@ -19,7 +19,9 @@ class Canonical {
     for (NodeId node = 0; node < tape_.size();) {
       close_until(node);
       if (node == claim_end_) end_claim();
+      if (in_origin_ && node == origin_end_) end_origin();
       if (is_claim(node)) begin_claim(node);
+      if (what_ == HashOf::plan && is_origin(node)) begin_origin(node);
       node = write(node);
     }
     if (in_claim_) {
@@ -38,6 +40,7 @@ class Canonical {
   }
 
   void close_last() {
+    if (in_origin_ && open_.size() <= origin_depth_) end_origin();
     const bool object = tape_[open_.back()].kind() == JsonType::object;
     open_.pop_back();
     out_.need(2);
@@ -55,6 +58,26 @@ class Canonical {
   void end_claim() {
     out_.flush();
     in_claim_ = false;
+  }
+
+  void begin_origin(NodeId node) {
+    out_.flush();
+    in_origin_ = true;
+    origin_depth_ = open_.size();
+    origin_end_ = tape_[node].next;
+  }
+  void end_origin() {
+    out_.flush();
+    in_origin_ = false;
+  }
+
+  /// Does the member say where the plan comes from?
+  bool is_origin(NodeId node) const {
+    for (const Word key : {w_description, w_files, w_variables, w_sites}) {
+      if (is_of_extra_key(node, key)) return true;
+    }
+    return tape_[node].key == w_loc && open_.size() == kExtraDepth + 2 &&
+           tape_[open_[1]].key == w_mscclc && tape_[open_[2]].key == w_ranks;
   }
 
   bool is_of_extra_key(NodeId node, Word key) const {
@@ -117,8 +140,12 @@ class Canonical {
 
   const JsonTape& tape_;
   const TextSink* const unclaimed_;
-  bool in_claim_ = false;       ///< in a member that `unclaimed_` does not get ...
-  NodeId claim_end_ = kNoNode;  ///< ... which ends before this node
+  const HashOf what_;
+  bool in_claim_ = false;        ///< in a member that `unclaimed_` does not get ...
+  NodeId claim_end_ = kNoNode;   ///< ... which ends before this node
+  bool in_origin_ = false;       ///< in a member that is not hashed
+  size_t origin_depth_ = 0;      ///< how much was open when it began
+  NodeId origin_end_ = kNoNode;  ///< it ends before this node
   ContentHash hash_;
   JsonOut out_;
   std::vector<NodeId> open_;
@@ -128,8 +155,8 @@ class Canonical {
 }  // namespace
 
 std::string canonical_hash(const JsonTape& tape,
-                           const std::function<bool(std::string_view)>* unclaimed) {
-  return Canonical(tape, unclaimed).run();
+                           const std::function<bool(std::string_view)>* unclaimed, HashOf what) {
+  return Canonical(tape, unclaimed, what).run();
 }
 
 }  // namespace mscclc

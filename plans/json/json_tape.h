@@ -90,10 +90,18 @@ class JsonTape {
   std::vector<Word> table_;     ///< hash table of words + 1, a power of two long
 };
 
+/// What a content hash is of.
+enum class HashOf : uint8_t {
+  plan,        ///< all but where it comes from: the comment, files, sites, locations of ops
+  everything,  ///< as plans had it that were written before there was a difference
+};
+
 /// The content hash of a parsed plan (content_hash.h). REQUIRES: no real numbers but in `proof`.
-/// `unclaimed`, if it is there, is handed the canonical text that the hash is of, except for what
-/// the plan says of its target and its proof: the target is "", and there is no proof.
+/// `unclaimed`, if it is there, is handed the canonical text of the plan, where it comes from
+/// included, except for what it says of its target and its proof: the target is "", and there is no
+/// proof.
 std::string canonical_hash(const JsonTape& tape,
-                           const std::function<bool(std::string_view)>* unclaimed = nullptr);
+                           const std::function<bool(std::string_view)>* unclaimed = nullptr,
+                           HashOf what = HashOf::plan);
 
 }  // namespace mscclc

@@ -72,7 +72,7 @@ class PlanReader {
     return read_flag(w_reuse_resources, launch.reuse_scratch) &&
            read_flag(w_use_double_scratch_buffer, state_.double_scratch) &&
            read_positive(w_num_threads_per_block, launch.threads) && whole_warps() &&
-           read_positive(w_buffer_alignment, launch.align) &&
+           read_positive(w_buffer_alignment, launch.align) && alignment_allowed() &&
            read_size(w_min_message_size, sizes_.min) && read_size(w_max_message_size, sizes_.max);
   }
 
@@ -95,6 +95,13 @@ class PlanReader {
                                   kWarpThreads));
   }
 
+  bool alignment_allowed() {
+    const uint32_t align = program_.launch.align;
+    return is_alignment(align) ||
+           json_.fail(top_[w_buffer_alignment],
+                      fmt::format("is {}; expected a multiple of 16 up to 1 MiB", align));
+  }
+
   /// Last of the readings, so that what is plainly wrong is told as such.
   bool check_hash() {
     const NodeId node = top_[w_mscclc];
@@ -108,7 +115,9 @@ class PlanReader {
       if (key != w_hash) continue;
       std::string_view said;
       if (!json_.string(n, said)) return false;
-      if (said == hash) continue;
+      if (said == hash || said == canonical_hash(json_.tape(), nullptr, HashOf::everything)) {
+        continue;
+      }
       return json_.fail(n, "content-hash",
                         fmt::format("the plan was changed after it was written: its content has "
                                     "the hash {}",

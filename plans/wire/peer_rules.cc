@@ -101,7 +101,6 @@ PeerRules::PeerRules(const Program& program, const WireLayout& layout)
     : program_(program),
       double_scratch_(layout.double_scratch),
       uneven_halves_(has_uneven_halves(program, layout)) {
-  if (program.launch.align % 16 != 0) whole_plan_ = PeerFault::alignment;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     const std::vector<Buffer>& buffers = program.ranks[r].buffers;
     if (buffers[kInput].chunks == 0 || buffers[kOutput].chunks == 0) {

@@ -142,28 +142,6 @@ void write_launch(JsonOut& out, const Launch& l) {
 }
 
 /// Files, the names of loop variables, and sites with the positions of theirs among them.
-void write_sites(JsonOut& out, const Program& program) {
-  write_strings(out, "\"files\":", program.files,
-                [](const std::string& f) { return std::string_view(f); });
-  std::vector<uint32_t> position(program.names().size(), kNone);
-  std::vector<NameId> variables;
-  for (const Site& site : program.sites) {
-    for (const NameId v : site.variables) {
-      if (position[v] != kNone) continue;
-      position[v] = static_cast<uint32_t>(variables.size());
-      variables.push_back(v);
-    }
-  }
-  write_strings(out, "\"variables\":", variables, [&](NameId v) { return program.name_of(v); });
-  open_list(out, "\"sites\":");
-  for (const Site& site : program.sites) {
-    std::vector<uint32_t> row = {site.file, site.line, site.column};
-    for (const NameId v : site.variables) row.push_back(position[v]);
-    write_numbers(out, "", row);
-  }
-  close_list(out, program.sites.empty());
-}
-
 void write_buffers(JsonOut& out, const Program& program, const WireLayout& layout, uint32_t rank) {
   const std::vector<Buffer>& buffers = program.ranks[rank].buffers;
   if (buffers.size() <= kFirstScratch) return;
@@ -321,17 +299,43 @@ void write_semaphores(JsonOut& out, const Program& program, uint32_t rank) {
 
 }  // namespace
 
-void write_extra_header(JsonOut& out, const Program& program, const std::string& target) {
+void write_version(JsonOut& out, const std::string& target) {
   write_number_member(out, "\"schema\":", kPlanSchema);
   write_string_member(out, "\"target\":", target);
-  if (!program.description.empty()) {
-    write_string_member(out, "\"description\":", program.description);
-  }
+}
+
+void write_description(JsonOut& out, const Program& program) {
+  if (program.description.empty()) return;
+  write_string_member(out, "\"description\":", program.description);
+}
+
+void write_terms(JsonOut& out, const Program& program) {
   if (program.foreign) write_flag(out, "\"foreign\":", true);
   write_contract(out, program.contract);
   write_select(out, program.select);
   write_launch(out, program.launch);
-  write_sites(out, program);
+}
+
+void write_sites(JsonOut& out, const Program& program) {
+  write_strings(out, "\"files\":", program.files,
+                [](const std::string& f) { return std::string_view(f); });
+  std::vector<uint32_t> position(program.names().size(), kNone);
+  std::vector<NameId> variables;
+  for (const Site& site : program.sites) {
+    for (const NameId v : site.variables) {
+      if (position[v] != kNone) continue;
+      position[v] = static_cast<uint32_t>(variables.size());
+      variables.push_back(v);
+    }
+  }
+  write_strings(out, "\"variables\":", variables, [&](NameId v) { return program.name_of(v); });
+  open_list(out, "\"sites\":");
+  for (const Site& site : program.sites) {
+    std::vector<uint32_t> row = {site.file, site.line, site.column};
+    for (const NameId v : site.variables) row.push_back(position[v]);
+    write_numbers(out, "", row);
+  }
+  close_list(out, program.sites.empty());
 }
 
 void write_declarations(JsonOut& out, const Program& program, const WireLayout& layout,

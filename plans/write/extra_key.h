@@ -10,8 +10,15 @@
 
 namespace mscclc {
 
-/// `"schema":2, … "sites":[…]`: all members before `ranks`.
-void write_extra_header(JsonOut& out, const Program& program, const std::string& target);
+// All members before `ranks`, in this order, each followed by a comma.
+/// `"schema":2,"target":…`
+void write_version(JsonOut& out, const std::string& target);
+/// `"description":…`, if there is one.
+void write_description(JsonOut& out, const Program& program);
+/// `"contract":… "launch":…`
+void write_terms(JsonOut& out, const Program& program);
+/// `"files":[…],"variables":[…],"sites":[…]`
+void write_sites(JsonOut& out, const Program& program);
 
 /// `"buffers":[…],"channels":[…] …`: what is declared at a rank, each member followed by a comma.
 void write_declarations(JsonOut& out, const Program& program, const WireLayout& layout,

@@ -30,9 +30,24 @@ class HashedSink {
  public:
   HashedSink(const TextSink& sink, Ending ending) : sink_(sink), ending_(ending) {}
   bool write(std::string_view text) {
-    if (ending_ == Ending::hash) hash_.update(text);
-    stopped_ = stopped_ || !sink_(text);
-    return !stopped_;
+    if (ending_ == Ending::hash && !of_origin_) hash_.update(text);
+    return hand_on(text);
+  }
+  /// What comes is where the plan comes from, or no longer: it is not hashed.
+  void set_origin(bool of_origin) { of_origin_ = of_origin; }
+  /// The same, of what the extra key says of whole ranks: `loc` is each one's last member.
+  bool write_ranks(std::string_view text) {
+    if (ending_ == Ending::hash) {
+      constexpr std::string_view kLocations = "\"loc\":[";
+      std::string_view rest = text;
+      for (size_t at = rest.find(kLocations); at != rest.npos; at = rest.find(kLocations)) {
+        const bool first = at == 0 || rest[at - 1] != ',';
+        hash_.update(rest.substr(0, first ? at : at - 1));
+        rest.remove_prefix(rest.find(']', at) + 1);  // numbers only
+      }
+      hash_.update(rest);
+    }
+    return hand_on(text);
   }
   /// The hash is of the text without it, which stands before the last two braces.
   bool finish() {
@@ -42,9 +57,15 @@ class HashedSink {
   }
 
  private:
+  bool hand_on(std::string_view text) {
+    stopped_ = stopped_ || !sink_(text);
+    return !stopped_;
+  }
+
   const TextSink& sink_;
   const Ending ending_;
   ContentHash hash_;
+  bool of_origin_ = false;
   bool stopped_ = false;
 };
 
@@ -238,16 +259,29 @@ class PlanWriter {
 
   void write_extra() {
     out_.text(",\"mscclc\":{");
-    write_extra_header(out_, program_, target_.name);
+    write_version(out_, target_.name);
+    write_origin([&] { write_description(out_, program_); });
+    write_terms(out_, program_);
+    write_origin([&] { write_sites(out_, program_); });
     out_.text("\"ranks\":[");
     out_.flush();
-    for (const std::string& text : extra_) sink_.write(text);
+    for (const std::string& text : extra_) sink_.write_ranks(text);
     out_.text("]");
     if (proof_ != nullptr) {
       out_.text(",\"proof\":");
       out_.text(proof_text(record_of(layout_, target_, *proof_)));
     }
     out_.flush();
+  }
+
+  /// Members that are not hashed.
+  template <class Write>
+  void write_origin(Write&& write) {
+    out_.flush();
+    sink_.set_origin(true);
+    write();
+    out_.flush();
+    sink_.set_origin(false);
   }
 
   const Program& program_;

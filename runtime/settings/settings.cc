@@ -1,7 +1,6 @@
 #include "runtime/settings/settings.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "runtime/bootstrap/address/address.h"
 #include "runtime/bootstrap/address/unique_id.h"
@@ -9,8 +8,6 @@
 
 namespace mscclc {
 namespace {
-
-std::atomic<bool> has_warned{false};
 
 /// Of variables whose values have a form of their own. Their text is right.
 void check_contents(const Environment& environment, Diagnostics& diagnostics) {
@@ -39,11 +36,5 @@ bool check_settings(const Environment& environment, Diagnostics& diagnostics) {
   }
   return !found.has_errors();
 }
-
-void warn_of_unknown_once(const Environment& environment, Diagnostics& diagnostics) {
-  if (!has_warned.exchange(true)) environment.warn_of_unknown(diagnostics);
-}
-
-void forget_unknown_warning() { has_warned = false; }
 
 }  // namespace mscclc

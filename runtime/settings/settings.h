@@ -12,10 +12,4 @@ namespace mscclc {
 /// MSCCLC_IB_HCA. Mistakes that `diagnostics` has are not told again. Errors (bad-variable).
 [[nodiscard]] bool check_settings(const Environment& environment, Diagnostics& diagnostics);
 
-/// Environment::warn_of_unknown() for the first that asks in a process; nothing for all others. A
-/// child of fork() counts as one with its parent. Thread safety: from any thread.
-void warn_of_unknown_once(const Environment& environment, Diagnostics& diagnostics);
-/// The next asks first again. For tests.
-void forget_unknown_warning();
-
 }  // namespace mscclc

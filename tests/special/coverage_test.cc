@@ -69,8 +69,7 @@ TEST_CASE("special: calls of the library's programs are calls of their kernels")
   CHECK(refused == std::set<std::string>{"allgather_switch", "allgather_switch_packets",
                                          "allreduce_switch", "allreduce_switch_direct"});
   // Their moves lie alike at some sizes only: the other calls are the interpreter's.
-  CHECK(other_steps == std::set<std::string>{"alltoall_hier_packets", "broadcast_nodes",
-                                             "broadcast_scatter", "broadcast_scatter_packets",
+  CHECK(other_steps == std::set<std::string>{"broadcast_scatter", "broadcast_scatter_packets",
                                              "reduce_2shot_packets"});
 }
 

@@ -343,11 +343,21 @@ std::vector<Definition> definitions(std::string_view source) {
   return Finder(all).find();
 }
 
+namespace {
+
+/// Does the file stand in the place of another, of which the build takes one?
+bool is_twin(const std::string& path) {
+  return path.find("_without_gpu.") != path.npos || path.find("_on_host.") != path.npos ||
+         (path.starts_with("executor/cuda/host/") && path.ends_with("access.h"));
+}
+
+}  // namespace
+
 std::map<std::string, std::set<std::string>> doubles(
     const std::map<std::string, std::string>& sources) {
   std::map<std::string, std::set<std::string>> paths;
   for (const auto& [path, text] : sources) {
-    if (path.find("_without_gpu.") != path.npos) continue;
+    if (is_twin(path)) continue;
     try {
       for (const Definition& one : definitions(text)) {
         if (one.name.starts_with("mscclc::")) paths[one.name].insert(path);

@@ -22,8 +22,8 @@ struct Definition {
 std::vector<Definition> definitions(std::string_view source);
 
 /// What several of these files (text by path) define: their paths by name. Only names of our
-/// namespace count, as every program has its `main`; and of x.cc and x_without_gpu.cc the build
-/// takes one.
+/// namespace count, as every program has its `main`; and of x.cc and x_without_gpu.cc, or
+/// x_on_host.cc, the build takes one, as of accesses and their twins on the host.
 std::map<std::string, std::set<std::string>> doubles(
     const std::map<std::string, std::string>& sources);
 

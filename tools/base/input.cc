@@ -7,6 +7,7 @@
 #include <new>
 
 #include "plans/plan_json.h"
+#include "runtime/base/environment/environment.h"
 #include "tools/base/files.h"
 
 namespace mscclc {
@@ -127,6 +128,7 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
     kind = InputKind::plan;
     if (!front.defines.empty()) return unusable("-D sets parameters of programs; this is a plan");
   }
+  warn_of_unknown_once(Environment::of_process(), diagnostics);
   int code = kWrongProgram;
   try {
     code = kind == InputKind::plan ? load_plan(*text, front, passes, gate)

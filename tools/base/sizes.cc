@@ -73,11 +73,12 @@ bool append(std::string_view text, std::vector<uint64_t>& sizes, std::string& er
     error = "the range " + quoted(text) + " ends before it begins";
     return false;
   }
-  const bool stuck = range->adds ? range->by == 0 : range->by < 2 || range->min == 0;
-  if (range->min != range->max && stuck) {
-    error = range->min == 0 && !range->adds && range->by >= 2
-                ? "the range " + quoted(text) + " begins at 0, which no factor can leave"
-                : "the range " + quoted(text) + " does not grow";
+  if (range->by < (range->adds ? 1u : 2u)) {  // of no use, even where there is one size only
+    error = "the range " + quoted(text) + " does not grow";
+    return false;
+  }
+  if (range->min == 0 && range->max != 0 && !range->adds) {
+    error = "the range " + quoted(text) + " begins at 0, which no factor can leave";
     return false;
   }
   for (uint64_t size = range->min;;) {

@@ -124,9 +124,13 @@ static __device__ __noinline__ void run_targets(ShortState& state, const LaunchP
   }
 }
 
+/// `at` and so many bytes, which may wrap around; also of an operand that nobody uses.
+__device__ inline uint8_t* moved_by(uint8_t* at, uint64_t bytes) {
+  return reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(at) + bytes);
+}
 /// Where an operand of this block lies in copy 0. `late`: how far the block is behind the turn.
 __device__ inline uint8_t* address_of(const ShortOperand& operand, uint32_t late) {
-  return operand.address + blockIdx.x * operand.apart - uint64_t{late} * operand.shrink;
+  return moved_by(operand.address, blockIdx.x * operand.apart - uint64_t{late} * operand.shrink);
 }
 /// From there to where it lies in call `call`.
 __device__ inline uint64_t to_copy(const ShortOperand& operand, uint64_t call) {
@@ -271,7 +275,9 @@ class ShortBlock {
   /// From copy 0 to that of the call.
   __device__ void move_bases(const ShortOperand* operands, Bases& bases) const {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) bases.at[j] += to_copy(operands[j], call_);
+    for (uint32_t j = 0; j < kMost; ++j) {
+      bases.at[j] = moved_by(bases.at[j], to_copy(operands[j], call_));
+    }
   }
   /// Where a part lies in operands; bit j of `packets`: operand j holds packets.
   __device__ static Places places_of(const Bases& bases, uint32_t packets, const Part& part) {
@@ -280,7 +286,7 @@ class ShortBlock {
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) {
       places.at[j] =
-          bases.at[j] + (places.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
+          moved_by(bases.at[j], places.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
     }
     return places;
   }

@@ -29,14 +29,21 @@ __device__ __forceinline__ void fetch_taken(const LaunchPlan& plan, BlockState& 
   state.counts[threadIdx.x] = load_relaxed_gpu(calls + threadIdx.x);
 }
 
-/// Fetches the lines of all blocks, and then this one's, into shared memory. Calls do not change
-/// them, so that the kernel ahead may still run.
+/// The lines of all blocks, and then those of one.
 template <uint32_t kShared, uint32_t kOwn>
-__device__ __forceinline__ void fetch_arguments(const uint4* from, uint4* to) {
+struct SpecialLines {
+  uint4 lines[kShared + kOwn];
+};
+
+/// Fetches them, for this block, into shared memory. Calls do not change them, so that the kernel
+/// ahead may still run.
+template <uint32_t kShared, uint32_t kOwn>
+__device__ __forceinline__ void fetch_arguments(const uint4* from,
+                                                SpecialLines<kShared, kOwn>& to) {
   const uint4* own = from + kShared + uint64_t{blockIdx.x} * kOwn;
 #pragma unroll 1
   for (uint32_t i = threadIdx.x; i < kShared + kOwn; i += blockDim.x) {
-    to[i] = i < kShared ? from[i] : own[i - kShared];
+    to.lines[i] = i < kShared ? from[i] : own[i - kShared];
   }
   __syncthreads();
 }

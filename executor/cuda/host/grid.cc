@@ -38,6 +38,7 @@ void Gpu::set_seed(uint64_t seed) {
   seed_ = seed;
   dice_ = Dice(seed);
   by_priority_ = seed != 0 && dice_.below(2) == 0;
+  most_at_once_ = 0;
   lazy_services_ = seed != 0 && dice_.below(2) == 0;
 }
 
@@ -92,6 +93,9 @@ bool Gpu::begin_launches() {
 
 void Gpu::begin(Launch& launch) {
   launch.begun = true;
+  uint32_t at_once = 0;
+  for (const Launch* l = &launch; l != nullptr && !l->ended; l = l->ahead.get()) ++at_once;
+  most_at_once_ = std::max(most_at_once_, at_once);
   if (launch.shape.blocks == 0) {  // of the host
     launch.kernel();
     return end_launch(launch);
@@ -138,8 +142,7 @@ void Gpu::main(void* gpu) {
 
 void Gpu::end_thread() {
   end();
-  now_->fiber->suspend();
-  std::abort();  // nothing resumes it
+  now_->fiber->leave();
 }
 
 void Gpu::end() {

@@ -102,6 +102,8 @@ class Gpu {
   /// Runs all launches to their end. False: threads wait for what never comes, and none gives up.
   /// The launches are then over all the same.
   bool run();
+  /// Launches of one stream that have run beside one another since set_seed(), at most.
+  uint32_t most_at_once() const { return most_at_once_; }
 
   // For the thread that runs.
 
@@ -168,6 +170,7 @@ class Gpu {
   uint32_t together_ = 0;  ///< not 0: stores are of this group
   uint32_t groups_ = 0;
   uint32_t live_launches_ = 0;  ///< that have not ended
+  uint32_t most_at_once_ = 0;
   bool look_for_launches_ = false, waits_for_host_ = false;
 };
 

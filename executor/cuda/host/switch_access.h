@@ -3,23 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "executor/cuda/host/access.h"
+#include "executor/cuda/host/multicast.h"
 #include "executor/interpreter/arith.h"
 
 namespace mscclc::cuda {
-
-namespace host {
-
-/// Makes an address that stands for `bytes` of memory at all members. Only a switch can use it:
-/// other accesses fault. Lives until unmap_multicast().
-uint8_t* map_multicast(std::span<uint8_t* const> members, uint64_t bytes);
-void unmap_multicast(uint8_t* address);
-/// Where `at`, a part of a multicast address, lies at each member.
-std::span<uint8_t* const> members_of_multicast(const uint8_t* at, uint64_t& offset);
-
-}  // namespace host
 
 inline void fence_aliases() { host::Gpu::get().publish(); }
 

@@ -2,14 +2,17 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "executor/block_programs.h"
 #include "executor/cuda/kernel.h"
 #include "executor/cuda/testing/memory.h"
 #include "executor/cuda/testing/ranks.h"
+#include "executor/cuda/testing/ranks_apart.h"
+#include "executor/cuda/testing/ranks_multicast.h"
 #include "executor/cuda/testing/ranks_proxy.h"
+#include "executor/early_launch.h"
 #include "executor/interpreter/packets.h"
-#include "executor/short_program.h"
 #include "ir/report/op_error.h"
 
 namespace mscclc::cuda {
@@ -39,8 +42,9 @@ constexpr uint32_t kThreads = 1024;
 
 /// Device memory of one rank.
 struct RankMemory {
-  std::vector<DeviceMemory> buffers;
-  std::vector<uint8_t*> addresses;  ///< of buffers; in place two are one
+  std::vector<DeviceMemory> buffers;               ///< the caller's are those of the first call
+  std::vector<DeviceMemory> later;                 ///< the caller's of calls behind it
+  std::vector<std::vector<RankBuffer>> addresses;  ///< by call, of buffers; in place two are one
   DeviceMemory arrived, semaphores, barriers;
   uint32_t first_channel = 0, first_block = 0;  ///< among those of all ranks
 };
@@ -71,6 +75,7 @@ struct CudaRanks::State {
   explicit State(const Program& program) : program(program) {}
 
   bool allocate(uint32_t rank, const Chunking& chunking, Diagnostics& d);
+  bool add_call(uint32_t rank, const CallerBuffers& callers, Diagnostics& d);
   uint64_t shift_of(uint32_t rank, uint32_t buffer) const;
   void number_channels(uint32_t rank);
   void number_ranks();
@@ -79,12 +84,14 @@ struct CudaRanks::State {
   PortQueue queue() const;
   uint64_t* partner_of(const Channel& end) const;
   bool fill_sentinels(uint32_t rank, Diagnostics& d);
-  std::vector<BaseAddress> bases_of(uint32_t rank) const;
+  std::vector<BaseAddress> bases_of(uint32_t rank, uint32_t in_call);
   std::vector<ChannelEnd> all_ends() const;
-  bool pack_programs(Diagnostics& d);
+  bool pack_programs(uint32_t in_call, Diagnostics& d);
   bool plan_launch(Diagnostics& d);
-  void set_apart();
-  bool run_apart(uint32_t calls, const Hook& before, const Hook& after, Diagnostics& d) const;
+  bool plan_call(uint32_t in_call, Diagnostics& d);
+  bool plan_apart(uint32_t in_call);
+  bool run_together(Diagnostics& d) const;
+  void mark_early();
   bool fits(Diagnostics& d) const;
   void start_proxy();
   Fault fault(uint32_t rank, uint32_t block) const;
@@ -93,16 +100,20 @@ struct CudaRanks::State {
 
   const Program& program;
   DeviceProgram device;
+  bool marked_early = false;
   Call call;
   Options options;
   std::vector<RankMemory> ranks;
   uint32_t channels = 0, blocks = 0;  ///< of all ranks
-  DeviceMemory ends, claimed, seen, flushed, context, programs, calls;
-  std::vector<uint8_t> packed;
+  DeviceMemory ends, claimed, seen, flushed, context, calls;
+  std::vector<DeviceMemory> programs;        ///< by call
+  std::vector<std::vector<uint8_t>> packed;  ///< by call
+  std::vector<BlockPrograms> own_programs;   ///< by rank, of the call at hand
+  RanksMulticast multicast;
+  bool counted = false;  ///< calls has been allocated for the prepared call
   VisibleMemory faults, requests, handled, abort;
-  LaunchPlan launch{};
-  std::vector<LaunchPlan> own_launches;  ///< by rank, if each has one
-  std::vector<device::ShortProgram> short_programs;
+  LaunchPlan launch{};  ///< of all ranks
+  RanksApart apart;     ///< launches of ranks, where each has its own
   uint64_t patience = kPatience;
   std::optional<RanksProxy> proxy;
 };
@@ -113,15 +124,42 @@ bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, Diagnos
   const uint32_t inner = callers.outer == kInput ? kOutput : kInput;
   RankMemory& own = ranks[rank];
   own.buffers.resize(layout.size());
-  own.addresses.resize(layout.size());
+  std::vector<RankBuffer> first(layout.size());
   for (uint32_t b = 0; b < layout.size(); ++b) {
     if (callers.shared && b == inner) continue;
     const bool scratch = b >= kFirstScratch;
     const uint64_t bytes = scratch ? layout[b].stride * layout[b].copies : layout[b].bytes;
     if (!own.buffers[b].allocate(bytes + kMostShift, d)) return false;
-    own.addresses[b] = own.buffers[b].data() + (scratch ? 0 : shift_of(rank, b));
+    const uint64_t shift = scratch ? 0 : shift_of(rank, b);
+    first[b] = {own.buffers[b].data() + shift, shift, bytes + kMostShift};
   }
-  if (callers.shared) own.addresses[inner] = own.addresses[callers.outer] + callers.inner_offset;
+  if (callers.shared) first[inner] = first[callers.outer].behind(callers.inner_offset);
+  own.addresses.assign(1, std::move(first));
+  own.later.clear();
+  while (own.addresses.size() < options.calls) {
+    if (!add_call(rank, callers, d)) return false;
+  }
+  return true;
+}
+
+/// Makes the caller's buffers of one call more.
+bool CudaRanks::State::add_call(uint32_t rank, const CallerBuffers& callers, Diagnostics& d) {
+  RankMemory& own = ranks[rank];
+  const uint32_t inner = callers.outer == kInput ? kOutput : kInput;
+  std::vector<RankBuffer> next = own.addresses.back();
+  const RankBuffer ahead = next[kOutput];
+  if (options.chained && callers.shared) return own.addresses.push_back(next), true;
+  for (const uint32_t b : {kInput, kOutput}) {
+    if (callers.shared && b == inner) continue;
+    if (options.chained && b == kInput) {
+      next[b] = ahead;
+      continue;
+    }
+    if (!own.later.emplace_back().allocate(next[b].bytes, d)) return false;
+    next[b].address = own.later.back().data() + next[b].offset;
+  }
+  if (callers.shared) next[inner] = next[callers.outer].behind(callers.inner_offset);
+  own.addresses.push_back(std::move(next));
   return true;
 }
 
@@ -137,7 +175,9 @@ bool CudaRanks::State::fill_sentinels(uint32_t rank, Diagnostics& d) {
     if (!is_sentinel(layout[b].packets)) continue;
     const std::vector<uint64_t> empty(layout[b].stride * layout[b].copies / 8, stamp.sentinel);
     if (!ranks[rank].buffers[b].upload(empty, d)) return false;
-    ranks[rank].addresses[b] = ranks[rank].buffers[b].data();
+    for (std::vector<RankBuffer>& call : ranks[rank].addresses) {
+      call[b].address = ranks[rank].buffers[b].data();
+    }
   }
   return true;
 }
@@ -181,10 +221,22 @@ uint64_t* CudaRanks::State::partner_of(const Channel& end) const {
   return end.partner == kNone ? nullptr : ranks[end.peer].arrived.data<uint64_t>() + end.partner;
 }
 
-std::vector<BaseAddress> CudaRanks::State::bases_of(uint32_t rank) const {
+std::vector<BaseAddress> CudaRanks::State::bases_of(uint32_t rank, uint32_t in_call) {
   std::vector<BaseAddress> bases;
-  for (const device::Base& b : device.ranks[rank].bases) {
-    bases.push_back({ranks[b.rank].addresses[b.buffer], b.copy_stride, b.copies});
+  const std::vector<device::Base>& all = device.ranks[rank].bases;
+  for (const device::Base& b : all) {
+    const uint8_t* address = ranks[b.rank].addresses[in_call][b.buffer].address;
+    bases.push_back({const_cast<uint8_t*>(address), b.copy_stride, b.copies});
+  }
+  if (!options.multicast) return bases;
+  for (const DeviceOperand& operand : device.ranks[rank].operands) {
+    if (operand.members < 2) continue;
+    std::vector<RankBuffer> members;
+    for (uint32_t m = 0; m < operand.members; ++m) {
+      const device::Base& b = all[operand.base + m];
+      members.push_back(ranks[b.rank].addresses[in_call][b.buffer]);
+    }
+    bases[operand.base].multicast = multicast.address_of(members);
   }
   return bases;
 }
@@ -231,6 +283,20 @@ bool CudaRanks::State::upload_context(Diagnostics& d) {
 }
 
 bool CudaRanks::State::plan_launch(Diagnostics& d) {
+  multicast.clear();
+  apart.clear();
+  counted = false;
+  programs.clear();
+  packed.clear();
+  programs.resize(options.calls);
+  packed.resize(options.calls);
+  for (uint32_t c = options.calls; c-- > 0;) {  // `launch` stays that of the first
+    if (!plan_call(c, d)) return false;
+  }
+  return fits(d);
+}
+
+bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
   launch = {};
   launch.context = context.data<RankContext>();
   launch.blocks = blocks;
@@ -240,90 +306,44 @@ bool CudaRanks::State::plan_launch(Diagnostics& d) {
   launch.accumulate = call.accumulate;
   launch.contributions = call.contributions;
   launch.patience = patience;
-  if (!pack_programs(d)) return false;
+  launch.early = options.early;
+  launch.frees_next = (options.frees_next >> in_call & 1) != 0;
+  if (!pack_programs(in_call, d)) return false;
   if (options.generic) launch.uses = device::kUsesAll;
-  set_apart();
-  return fits(d);
+  if ((options.in_short || options.apart) && !plan_apart(in_call)) apart.clear();
+  return true;
 }
 
-void CudaRanks::State::set_apart() {
-  own_launches.clear();
-  if (!options.in_short && !options.apart) return;
-  short_programs.assign(ranks.size(), {});
+/// The launches of all ranks in a call. False: they are to be one, as some have no short program.
+bool CudaRanks::State::plan_apart(uint32_t in_call) {
   for (uint32_t r = 0; r < ranks.size(); ++r) {
     LaunchPlan own = launch;
     own.context += 1 + r;
     own.blocks = static_cast<uint32_t>(device.ranks[r].block_begin.size() - 1);
     own.calls += uint64_t{ranks[r].first_block} * launch.call_counts;
-    const uint64_t programs_at = uint64_t{ranks[r].first_block} * launch.program_bytes;
-    if (options.in_short) {
-      own.programs = packed.data() + programs_at;
-      own.in_short = &short_programs[r];
-      if (!make_short(own, short_programs[r]) || !cuda::has_fast_kernel(own)) {
-        own_launches.clear();
-        return;
-      }
-    } else {
-      own.programs += programs_at;
-    }
-    own_launches.push_back(own);
+    own.programs += uint64_t{ranks[r].first_block} * launch.program_bytes;
+    Start start = options.own_kernel ? options.own_kernel(r, own_programs[r], own) : Start{};
+    const uint8_t* programs_here =
+        packed[in_call].data() + uint64_t{ranks[r].first_block} * launch.program_bytes;
+    const bool shortened = options.in_short && apart.add_short(r, in_call, own, programs_here);
+    if (shortened) continue;
+    if (!options.apart) return false;
+    apart.add(r, in_call, own, std::move(start));
   }
-}
-
-namespace {
-
-struct HookCall {
-  const CudaRanks::Hook* hook;
-  uint32_t rank, call;
-  static void run(void* self) {
-    const auto* own = static_cast<HookCall*>(self);
-    if (*own->hook) (*own->hook)(own->rank, own->call);
-  }
-};
-
-}  // namespace
-
-// Streams of their own, so that ranks run side by side.
-bool CudaRanks::State::run_apart(uint32_t calls, const Hook& before, const Hook& after,
-                                 Diagnostics& d) const {
-  std::vector<cudaStream_t> streams(own_launches.size());
-  std::vector<HookCall> hooks;
-  hooks.reserve(2 * calls * streams.size());
-  bool good = true;
-  const auto ask = [&](cudaStream_t stream, const Hook& hook, uint32_t rank, uint32_t call) {
-    hooks.push_back({&hook, rank, call});
-    good = good && (!hook || succeeded(cudaLaunchHostFunc(stream, HookCall::run, &hooks.back()),
-                                       "call the host", d));
-  };
-  for (uint32_t r = 0; good && r < streams.size(); ++r) {
-    good = succeeded(cudaStreamCreateWithFlags(&streams[r], cudaStreamNonBlocking), "make a stream",
-                     d);
-    for (uint32_t c = 0; good && r != options.silent && c < calls; ++c) {
-      ask(streams[r], before, r, c);
-      if (own_launches[r].blocks != 0) {
-        const auto error = static_cast<cudaError_t>(cuda::launch(own_launches[r], streams[r]));
-        good = succeeded(error, "launch the interpreter", d) && good;
-      }
-      ask(streams[r], after, r, c);
-    }
-  }
-  good = succeeded(cudaDeviceSynchronize(), "run the interpreter", d) && good;
-  for (const cudaStream_t stream : streams) {
-    if (stream != nullptr) cudaStreamDestroy(stream);
-  }
-  return good;
+  return true;
 }
 
 // The programs of all ranks have one length, and as many counts a block.
-bool CudaRanks::State::pack_programs(Diagnostics& d) {
+bool CudaRanks::State::pack_programs(uint32_t in_call, Diagnostics& d) {
   launch.uses = 0;
   const std::vector<ChannelEnd> all = all_ends();
+  std::vector<uint8_t>& bytes = packed[in_call];
   for (const bool keep : {false, true}) {
-    packed.clear();
+    own_programs.assign(ranks.size(), {});
     for (uint32_t r = 0; r < ranks.size(); ++r) {
-      const std::vector<BaseAddress> bases = bases_of(r);
+      const std::vector<BaseAddress> bases = bases_of(r, in_call);
       const WaitSlots slots(device.ranks[r]);
-      BlockPrograms own;
+      BlockPrograms& own = own_programs[r];
       if (!own.pack(
               device.ranks[r],
               {bases, all, ranks[r].semaphores.data<uint64_t>(), ranks[r].barriers.data<Barrier>()},
@@ -334,18 +354,26 @@ bool CudaRanks::State::pack_programs(Diagnostics& d) {
       launch.program_bytes = std::max(launch.program_bytes, own.stride());
       launch.call_counts = std::max(launch.call_counts, slots.per_block());
       launch.uses |= own.uses();
-      if (keep) packed.insert(packed.end(), own.data(), own.data() + own.bytes());
+      if (keep) bytes.insert(bytes.end(), own.data(), own.data() + own.bytes());
     }
   }
+  // All calls have the same counts.
   const uint64_t counts = uint64_t{launch.blocks} * launch.call_counts;
-  if (!calls.allocate(counts * sizeof(uint64_t), d)) return false;
+  if (!counted && !calls.allocate(counts * sizeof(uint64_t), d)) return false;
+  counted = true;
   launch.calls = calls.data<uint64_t>();
-  launch.carried = options.carried && packed.size() <= device::kMostCarried;
-  launch.programs = packed.data();
+  launch.carried = options.carried && bytes.size() <= device::kMostCarried;
+  launch.programs = bytes.data();
   if (launch.carried) return true;
-  if (!programs.upload(packed, d)) return false;
-  launch.programs = programs.data();
+  if (!programs[in_call].upload(bytes, d)) return false;
+  launch.programs = programs[in_call].data();
   return true;
+}
+
+/// Marks after which ops the next call may begin.
+void CudaRanks::State::mark_early() {
+  if (std::exchange(marked_early, true)) return;
+  for (uint32_t r = 0; r < ranks.size(); ++r) mark_early_launch(program, r, device.ranks[r]);
 }
 
 // Blocks that wait for one another must all run at once.
@@ -404,6 +432,8 @@ bool CudaRanks::State::report_faults(Diagnostics& d) const {
 CudaRanks::CudaRanks(const Program& program) : state_(std::make_unique<State>(program)) {}
 CudaRanks::~CudaRanks() = default;
 
+const Program& CudaRanks::program() const { return state_->program; }
+
 bool CudaRanks::available() {
   int devices = 0;
   return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
@@ -421,6 +451,7 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
   s.call = call;
   s.options = options;
   s.proxy.reset();
+  if (options.early) s.mark_early();
   if (!s.abort.allocate(sizeof(uint32_t), diagnostics)) return false;
   if (!patch(s.device, s.program, call, diagnostics)) return false;
   const Chunking chunking(s.program.contract, call.part_bytes, s.program.launch.align);
@@ -445,9 +476,9 @@ uint64_t CudaRanks::nanoseconds() {
 }
 #endif
 
-bool CudaRanks::in_short() const {
-  return state_->options.in_short && !state_->own_launches.empty();
-}
+bool CudaRanks::in_short() const { return state_->apart.all_short(); }
+
+bool CudaRanks::has_multicast() const { return !state_->multicast.empty(); }
 
 bool CudaRanks::has_fast_kernel() const { return cuda::has_fast_kernel(state_->launch); }
 
@@ -461,6 +492,13 @@ device::Fault CudaRanks::fault(uint32_t rank, uint32_t block) const {
   return state_->fault(rank, block);
 }
 
+/// Without launches of their own, all ranks in one.
+bool CudaRanks::State::run_together(Diagnostics& d) const {
+  return succeeded(static_cast<cudaError_t>(cuda::launch(launch, nullptr)),
+                   "launch the interpreter", d) &&
+         succeeded(cudaStreamSynchronize(nullptr), "run the interpreter", d);
+}
+
 bool CudaRanks::run_calls(uint32_t calls, const Hook& before, const Hook& after,
                           Diagnostics& diagnostics) {
   State& s = *state_;
@@ -468,36 +506,29 @@ bool CudaRanks::run_calls(uint32_t calls, const Hook& before, const Hook& after,
 #ifdef MSCCLC_ON_HOST
   host::Gpu::get().set_waits_for_host(s.patience == 0);
 #endif
-  const bool ran = s.run_apart(calls, before, after, diagnostics);
-  return s.report_faults(diagnostics) && ran;
+  const bool ran = s.apart.empty()
+                       ? s.run_together(diagnostics)
+                       : s.apart.run(calls, s.options.silent, before, after, diagnostics);
+  const bool served = succeeded(s.proxy->error(), "serve the ports", diagnostics);
+  return s.report_faults(diagnostics) && ran && served;
 }
 
 bool CudaRanks::run(Diagnostics& diagnostics) {
-  if (state_->launch.blocks == 0) return true;
-  State& s = *state_;
-  if (!s.proxy) s.start_proxy();
-#ifdef MSCCLC_ON_HOST
-  host::Gpu::get().set_waits_for_host(s.patience == 0);
-#endif
-  if (!s.own_launches.empty()) return run_calls(1, {}, {}, diagnostics);
-  return succeeded(static_cast<cudaError_t>(launch(s.launch, nullptr)), "launch the interpreter",
-                   diagnostics) &&
-         succeeded(cudaStreamSynchronize(nullptr), "run the interpreter", diagnostics) &&
-         succeeded(s.proxy->error(), "serve the ports", diagnostics) &&
-         s.report_faults(diagnostics);
+  return state_->launch.blocks == 0 || run_calls(1, {}, {}, diagnostics);
 }
 
-bool CudaRanks::write(uint32_t rank, uint32_t buffer, const uint8_t* from,
-                      Diagnostics& diagnostics) {
+bool CudaRanks::write(uint32_t rank, uint32_t buffer, const uint8_t* from, Diagnostics& diagnostics,
+                      uint32_t call) {
   return succeeded(
-      cudaMemcpy(state_->ranks[rank].addresses[buffer], from,
+      cudaMemcpy(state_->ranks[rank].addresses[call][buffer].address, from,
                  state_->device.ranks[rank].buffers[buffer].bytes, cudaMemcpyHostToDevice),
       "copy to the device", diagnostics);
 }
 
-bool CudaRanks::read(uint32_t rank, uint32_t buffer, uint8_t* to, Diagnostics& diagnostics) const {
+bool CudaRanks::read(uint32_t rank, uint32_t buffer, uint8_t* to, Diagnostics& diagnostics,
+                     uint32_t call) const {
   return succeeded(
-      cudaMemcpy(to, state_->ranks[rank].addresses[buffer],
+      cudaMemcpy(to, state_->ranks[rank].addresses[call][buffer].address,
                  state_->device.ranks[rank].buffers[buffer].bytes, cudaMemcpyDeviceToHost),
       "copy from the device", diagnostics);
 }

@@ -3,13 +3,15 @@
 //
 // One launch holds the blocks of all ranks, so that they run at once whatever the machine does with
 // several launches. To the kernel they are blocks of one rank that owns all channels: those of rank
-// r are numbered after those of the ranks before it.
+// r are numbered after those of the ranks before it. Or each rank has a launch of its own, as in a
+// job (Options::apart): then several calls may be queued, and kernels of the plan's own run them.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 
+#include "executor/block_programs.h"
 #include "executor/launch.h"
 #include "executor/lower.h"
 #include "ir/diagnostics/diagnostic.h"
@@ -25,11 +27,20 @@ class CudaRanks {
   CudaRanks(const CudaRanks&) = delete;
   CudaRanks& operator=(const CudaRanks&) = delete;
 
+  const Program& program() const;
   /// True if this machine has a GPU that the kernel can run on.
   static bool available();
 
   /// Lowers the program. Once, before all else.
   [[nodiscard]] bool build(Diagnostics& diagnostics);
+
+  /// Starts a call of one rank on a stream; returns a cudaError_t.
+  using Start = std::function<int(const device::LaunchPlan& plan, void* stream)>;
+  /// A kernel of the plan's own for a call of a rank, whose launch it may change; none: the
+  /// interpreter runs it.
+  using ChooseKernel =
+      std::function<Start(uint32_t rank, const BlockPrograms& programs, device::LaunchPlan& plan)>;
+
   struct Options {
     bool in_place = false;
     /// The caller's buffers begin a few elements after a line, a different number at every rank and
@@ -41,24 +52,39 @@ class CudaRanks {
     bool carried = true;
     /// Each rank has a launch of its own.
     bool apart = false;
-    /// The same, by short programs, if all of them have one.
+    /// The same by short programs, for ranks that have one; without `apart` only if all have.
     bool in_short = false;
-    /// Of launches of their own: a rank that is not launched.
+    /// A rank that is not launched, where each has a launch of its own.
     uint32_t silent = kNone;
     /// By the kernel that runs all plans.
     bool generic = false;
     /// Threads of a block, at most.
     uint32_t threads = 1024;
+    /// Calls that a run queues, on caller's buffers of their own. REQUIRES: one, or `apart`.
+    uint32_t calls = 1;
+    /// The input of each call but the first is the output of the one before it. REQUIRES: all ranks
+    /// have inputs as long as outputs.
+    bool chained = false;
+    /// Calls may begin before the one ahead has ended. REQUIRES: `apart`.
+    bool early = false;
+    /// Bit i: call i lets the next one begin as soon as the one ahead of it has ended.
+    uint32_t frees_next = 0;
+    /// Switch operands have an address at the switch, where they lie alike at all members. On the
+    /// host alone.
+    bool multicast = false;
+    ChooseKernel own_kernel = {};  ///< REQUIRES: `apart`
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
   [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
   /// True if a specialised kernel exists for calls like the prepared one; otherwise the generic one
   /// runs.
   bool has_fast_kernel() const;
-  /// True if the prepared call has short programs, and runs them.
+  /// True if all ranks of the prepared call have short programs, and run them.
   bool in_short() const;
-  /// Runs one call and waits for its end. Waits that were given up are reported and give false;
-  /// prepare() makes it usable again.
+  /// True if the prepared call has operands with an address at a switch.
+  bool has_multicast() const;
+  /// Runs one call, or Options::calls, and waits for the end. Waits that were given up are reported
+  /// and give false; prepare() makes it usable again.
   [[nodiscard]] bool run(Diagnostics& diagnostics);
   /// The same for several calls in a row, between which ranks do not wait for each other; on the
   /// stream of each rank `before(rank, call)` and `after(rank, call)` come with each call.
@@ -77,11 +103,12 @@ class CudaRanks {
   /// nothing can move.
   static uint64_t nanoseconds();
 
-  /// Copies the whole of a buffer of a rank from or to host memory.
+  /// Copies the whole of a buffer of a rank from or to host memory. `call`: of those that a run
+  /// queues, whose caller's buffer it is.
   [[nodiscard]] bool write(uint32_t rank, uint32_t buffer, const uint8_t* from,
-                           Diagnostics& diagnostics);
-  [[nodiscard]] bool read(uint32_t rank, uint32_t buffer, uint8_t* to,
-                          Diagnostics& diagnostics) const;
+                           Diagnostics& diagnostics, uint32_t call = 0);
+  [[nodiscard]] bool read(uint32_t rank, uint32_t buffer, uint8_t* to, Diagnostics& diagnostics,
+                          uint32_t call = 0) const;
 
  private:
   struct State;

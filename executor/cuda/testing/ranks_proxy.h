@@ -1,6 +1,6 @@
 // The proxy of all ranks of one process: does what blocks post to ports (executor/launch.h:
 // PortQueue) while a launch runs. A host thread; where threads of blocks are fibers, one more that
-// takes turns with them (ranks_proxy_service.cc).
+// takes turns with them (ranks_proxy_on_host.cc).
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -68,7 +68,7 @@ void Edges::visit(Number op) {
 void Edges::visit_data(Number op) {
   for (const Touch& touch : touches_->of(op)) {
     const Use& use = touches_->use(touch.use);
-    if (!use.memory) continue;
+    if (!use.memory || use.empties) continue;  // packets say themselves when they may be taken
     Cell& cell = cells_[touch.cell];
     if (cell.writer != kNobody && !(use.packets && cell.packets)) follow(op, cell.writer);
     if (!use.write) {

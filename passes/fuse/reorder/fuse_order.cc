@@ -215,12 +215,22 @@ bool Order::fits_write(Number left, Number right, const Touch& touch, const Flow
   const Cell& cell = cells_[touch.cell];
   const Number writer = cell.write.other(right), reader = cell.read.other(right);
   if (writer == left) {
-    if (!flow.rewrites || !same_stretch(cell.write.use_of(left), touch.use)) return false;
+    if (!fits_second_write(left, touch, flow)) return false;
   } else if (writer > left && rising) {
     return false;
   }
   if (reader == left) return same_stretch(cell.read.use_of(left), touch.use);
   return reader < left;
+}
+
+/// May one op write what the left op has written, and the right one writes again? A result may be.
+/// So may a slot that the right op empties: the packets that the left one has made there go
+/// straight on. But a slot that the left op has emptied waits for other packets, or holds them: it
+/// must be empty before those are stored, or taken.
+bool Order::fits_second_write(Number left, const Touch& touch, const Flow& flow) const {
+  const uint32_t first = cells_[touch.cell].write.use_of(left);
+  if (!same_stretch(first, touch.use) || touches_.use(first).empties) return false;
+  return flow.rewrites || touches_.use(touch.use).empties;
 }
 
 /// Is what the left op touches left alone until the right one?

@@ -4,6 +4,8 @@
 //  - A data op stays between the waits, signals, syncs and barriers it was written between, and
 //    between the ops at which the sync pass will make its place wait (fuse_edges.h).
 //  - Signals and releases move past each other, and so do waits, acquires and flushes.
+//  - To read a sentinel slot is to write it, too, as that empties it: no op takes from such a slot
+//    twice, or stores into one that it takes from (ir/report/coinciding.h).
 //  - What polls packets moves past nothing in its place, and only if nothing depends on the ops
 //    that would then have to wait for the packets, too.
 // Ops are added in written order; what happened last in each cell and each block is kept, so a
@@ -98,6 +100,7 @@ class Order {
   bool fits_read(Number left, Number right, const Touch& touch, bool rising) const;
   bool fits_write(Number left, Number right, const Touch& touch, const Flow& flow,
                   bool rising) const;
+  bool fits_second_write(Number left, const Touch& touch, const Flow& flow) const;
   bool is_free(Number left, Number right) const;
   bool same_stretch(uint32_t a, uint32_t b) const {
     return a != kNone && touches_.use(a).at == touches_.use(b).at;

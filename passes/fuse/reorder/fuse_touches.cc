@@ -63,26 +63,37 @@ void Touches::add_uses(uint32_t rank, const Op& op) {
   accesses_.clear();
   append_accesses(program_, rank, op, accesses_);
   for (const Access& access : accesses_) {
-    uses_.push_back({stretch(access), access.write, access.packets, true});
+    const Use use{.at = stretch(access), .write = access.write, .packets = access.packets};
+    uses_.push_back(use);
+    if (!empties(row, access)) continue;
+    uses_.push_back({.at = use.at, .write = true, .packets = true, .empties = true});
   }
   const uint32_t channel = op.dsts == 0 ? kNone : program_.dsts(op)[0].channel;
   if (channel == kNone || program_.ranks[rank].channels[channel].kind != ChannelKind::port) return;
   for (const Operand& o : program_.dsts(op)) {
-    uses_.push_back({{channel_space_ + kQueue, o.channel, 1}, true, false, false});
+    uses_.push_back(of_end(kQueue, o.channel));
   }
+}
+
+/// Who reads a sentinel slot empties it.
+bool Touches::empties(const OpInfo& row, const Access& access) const {
+  if (access.write || !access.packets || !row.has(Effects::kPolls)) return false;
+  return is_sentinel(program_.ranks[access.rank].buffers[access.buffer].packets);
+}
+
+Use Touches::of_end(uint32_t side, uint32_t index) const {
+  return {.at = {channel_space_ + side, index, 1}, .write = true, .memory = false};
 }
 
 void Touches::add_control(uint32_t rank, const Op& op, const OpInfo& row) {
   if (row.has(kReleases) || row.has(kAcquires)) {
-    const uint32_t space = channel_space_ + (row.has(kReleases) ? kReleasing : kAcquiring);
-    for (const Operand& o : program_.dsts(op)) {
-      uses_.push_back({{space, o.first, 1}, true, false, false});
-    }
+    const Side side = row.has(kReleases) ? kReleasing : kAcquiring;
+    for (const Operand& o : program_.dsts(op)) uses_.push_back(of_end(side, o.first));
   } else if (row.has(kSignals) || row.has(kFlushes) || row.has(kWaits)) {
     for (const Operand& o : program_.dsts(op)) {
       const bool port = program_.ranks[rank].channels[o.channel].kind == ChannelKind::port;
       const Side side = row.has(kWaits) ? kWaiting : port ? kQueue : kSending;
-      uses_.push_back({{channel_space_ + side, o.channel, 1}, true, false, false});
+      uses_.push_back(of_end(side, o.channel));
     }
   }
 }

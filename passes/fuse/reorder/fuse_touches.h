@@ -22,6 +22,7 @@ struct Use {
   Stretch at;
   bool write = false;
   bool packets = false;  ///< through the packet protocol
+  bool empties = false;  ///< a write: puts the sentinel back into a slot that the op reads
   bool memory = true;    ///< false: a channel end or a semaphore
 };
 
@@ -55,6 +56,9 @@ class Touches {
   };
 
   void add_uses(uint32_t rank, const Op& op);
+  bool empties(const OpInfo& row, const Access& access) const;
+  /// One side of a channel end or a semaphore.
+  Use of_end(uint32_t side, uint32_t index) const;
   void add_control(uint32_t rank, const Op& op, const OpInfo& row);
   void add_touches(uint32_t use);
   Stretch stretch(const Access& access) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace mscclc::proof {
@@ -17,9 +18,9 @@ namespace {
 #endif
 
 /// Bit 0: some count of `a` is less than that of `b`; bit 1: some is more.
-MSCCLC_WIDE uint32_t compare(const uint32_t* a, const uint32_t* b) {
+MSCCLC_WIDE uint32_t compare(const uint32_t* a, const uint32_t* b, uint32_t columns) {
   uint32_t less = 0, more = 0;
-  for (uint32_t i = 0; i < ClockPage::kColumns; ++i) {
+  for (uint32_t i = 0; i < columns; ++i) {
     less |= a[i] < b[i] ? 1u : 0u;
     more |= a[i] > b[i] ? 2u : 0u;
   }
@@ -27,12 +28,26 @@ MSCCLC_WIDE uint32_t compare(const uint32_t* a, const uint32_t* b) {
 }
 
 /// to[i] = max(to[i], from[i])
-MSCCLC_WIDE void raise_all(uint32_t* to, const uint32_t* from) {
-  for (uint32_t i = 0; i < ClockPage::kColumns; ++i) to[i] = to[i] > from[i] ? to[i] : from[i];
+MSCCLC_WIDE void raise_all(uint32_t* to, const uint32_t* from, uint32_t columns) {
+  for (uint32_t i = 0; i < columns; ++i) to[i] = to[i] > from[i] ? to[i] : from[i];
+}
+
+/// A page with the content of another, or zero.
+ClockPage* new_page(uint32_t columns, const ClockPage* like) {
+  const size_t bytes = columns * sizeof(uint32_t);
+  auto* page = static_cast<ClockPage*>(std::malloc(sizeof(ClockPage) + bytes));
+  if (page == nullptr) throw std::bad_alloc();
+  page->holders = 1;
+  if (like == nullptr) {
+    std::memset(page->counts, 0, bytes);
+  } else {
+    std::memcpy(page->counts, like->counts, bytes);
+  }
+  return page;
 }
 
 void drop(ClockPage* page) {
-  if (page != nullptr && --page->holders == 0) delete page;
+  if (page != nullptr && --page->holders == 0) std::free(page);
 }
 
 /// Of two pages with the same content keeps the one that more rows hold, to which all will come.
@@ -50,63 +65,79 @@ void Row::free(Data* data) {
   std::free(data);
 }
 
-void Row::own(uint32_t width) {
+void Row::own(const ClockLayout& layout) {
   if (data_ && data_->holders == 1) return;
-  const uint32_t pages = (width + ClockPage::kColumns - 1) / ClockPage::kColumns;
+  const uint32_t pages = layout.pages();
   auto* fresh = static_cast<Data*>(std::malloc(sizeof(Data) + pages * sizeof(ClockPage*)));
   if (fresh == nullptr) throw std::bad_alloc();
   fresh->holders = 1;
   fresh->page_count = pages;
+  fresh->page_bits = layout.page_bits;
   for (uint32_t i = 0; i < pages; ++i) {
     fresh->pages[i] = data_ ? data_->pages[i] : nullptr;
     if (fresh->pages[i]) ++fresh->pages[i]->holders;
   }
-  if (data_) --data_->holders;
+  if (data_) {
+    --data_->holders;
+  } else {
+    first_ = 0;
+  }
   data_ = fresh;
 }
 
-ClockPage& Row::own_page(uint32_t page) {
-  ClockPage*& p = data_->pages[page];
-  if (p == nullptr) {
-    p = new ClockPage;
-  } else if (p->holders > 1) {
-    auto* fresh = new ClockPage(*p);
-    fresh->holders = 1;
-    drop(std::exchange(p, fresh));
+ClockPage& Row::own_page(uint32_t place) {
+  ClockPage*& page = data_->pages[place];
+  if (page == nullptr || page->holders > 1) {
+    ClockPage* fresh = new_page(1u << data_->page_bits, page);
+    drop(std::exchange(page, fresh));
   }
-  return *p;
+  return *page;
 }
 
-void Row::join(const Row& o, uint32_t width) {
-  if (!o.data_ || same(o)) return;
-  if (!data_) {
-    *this = o;
+/// Page by page: of one page most of the others hold the same.
+void Row::join(std::span<const Row> others, const ClockLayout& layout) {
+  if (!data_ && !others.empty()) {
+    *this = others.front();
+    others = others.subspan(1);
+    if (!data_) return join(others, layout);
+  }
+  for (uint32_t page = 0; !others.empty() && page < layout.pages(); ++page) {
+    const ClockPage* joined[4] = {data_->pages[place(page)]};  // some that are known to be in it
+    uint32_t next = 0;
+    for (const Row& o : others) {
+      if (!o.data_) continue;
+      const ClockPage* theirs = o.data_->pages[o.place(page)];
+      if (std::ranges::find(joined, theirs) != std::end(joined)) continue;
+      join_page(o, page, layout);
+      joined[++next % 4] = theirs;
+    }
+  }
+}
+
+void Row::join_page(const Row& o, uint32_t page, const ClockLayout& layout) {
+  const uint32_t here = place(page), there = o.place(page), columns = layout.columns();
+  ClockPage* theirs = o.data_->pages[there];
+  const ClockPage* mine = data_->pages[here];
+  if (theirs == nullptr || theirs == mine) return;
+  const uint32_t difference = mine ? compare(mine->counts, theirs->counts, columns) : 1;
+  if (difference == 0) {  // learnt on two ways: one page will do
+    keep_one(data_->pages[here], o.data_->pages[there]);
     return;
   }
-  for (uint32_t i = 0; i < o.data_->page_count; ++i) {
-    ClockPage* theirs = o.data_->pages[i];
-    const ClockPage* mine = data_->pages[i];
-    if (theirs == nullptr || theirs == mine) continue;
-    const uint32_t difference = mine ? compare(mine->counts, theirs->counts) : 1;
-    if (difference == 0) {  // learnt on two ways: one page will do
-      keep_one(data_->pages[i], o.data_->pages[i]);
-      continue;
-    }
-    if ((difference & 1) == 0) continue;
-    own(width);
-    if (difference == 1) {  // they know all of it
-      ++theirs->holders;
-      drop(std::exchange(data_->pages[i], theirs));
-    } else {
-      raise_all(own_page(i).counts, theirs->counts);
-    }
+  if ((difference & 1) == 0) return;
+  own(layout);
+  if (difference == 1) {  // they know all of it
+    ++theirs->holders;
+    drop(std::exchange(data_->pages[here], theirs));
+  } else {
+    raise_all(own_page(here).counts, theirs->counts, columns);
   }
 }
 
-void Row::raise(uint32_t p, uint32_t count, uint32_t width) {
+void Row::raise(uint32_t p, uint32_t count, const ClockLayout& layout) {
   if ((*this)[p] >= count) return;
-  own(width);
-  own_page(p / ClockPage::kColumns).counts[p % ClockPage::kColumns] = count;
+  own(layout);
+  own_page(place(p >> layout.page_bits)).counts[p & (layout.columns() - 1)] = count;
 }
 
 PagePool::~PagePool() {
@@ -115,10 +146,12 @@ PagePool::~PagePool() {
 
 ClockPage* PagePool::page_like(ClockPage* page) {
   uint64_t hash = 0;
-  for (const uint32_t count : page->counts) hash = (hash ^ count) * 0x9e3779b97f4a7c15u;
+  for (uint32_t i = 0; i < columns_; ++i) hash = (hash ^ page->counts[i]) * 0x9e3779b97f4a7c15u;
   const auto [begin, end] = pages_.equal_range(hash);
   for (auto known = begin; known != end; ++known) {
-    if (std::ranges::equal(known->second->counts, page->counts)) return known->second;
+    if (std::equal(page->counts, page->counts + columns_, known->second->counts)) {
+      return known->second;
+    }
   }
   pages_.emplace(hash, page);
   ++page->holders;
@@ -135,33 +168,10 @@ void Row::share_pages(PagePool& pool) {
   }
 }
 
-Row Row::rotated(uint32_t by, uint32_t width) const {
-  Row result;
-  if (data_ == nullptr) return result;
-  result.own(width);
-  if (by % ClockPage::kColumns == 0 && width % ClockPage::kColumns == 0) {
-    const uint32_t pages = data_->page_count, first = by / ClockPage::kColumns;
-    for (uint32_t i = 0; i < pages; ++i) {
-      ClockPage* const page = data_->pages[i];
-      if (page != nullptr) ++page->holders;
-      result.data_->pages[i + first < pages ? i + first : i + first - pages] = page;
-    }
-    return result;
-  }
-  for (uint32_t i = 0; i < data_->page_count; ++i) {
-    if (data_->pages[i] == nullptr) continue;
-    const uint32_t begin = i * ClockPage::kColumns;
-    const uint32_t end = std::min(begin + ClockPage::kColumns, width);
-    for (uint32_t p = begin; p < end; ++p) {
-      const uint32_t count = data_->pages[i]->counts[p - begin];
-      if (count == 0) continue;
-      const uint32_t to = p + by < width ? p + by : p + by - width;
-      result.own_page(to / ClockPage::kColumns).counts[to % ClockPage::kColumns] = count;
-    }
-  }
+Row Row::rotated(uint32_t by, const ClockLayout& layout) const {
+  Row result = *this;
+  if (data_ != nullptr) result.first_ = place(data_->page_count - (by >> layout.page_bits));
   return result;
 }
 
 }  // namespace mscclc::proof
-
-#undef MSCCLC_WIDE

@@ -11,22 +11,33 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
 namespace mscclc::proof {
 
+/// How the rows of a run are laid out: so many columns, so many of them on a page. Where ranks
+/// stand for others, those of one turn fill whole pages.
+struct ClockLayout {
+  static constexpr uint32_t kLeastBits = 3, kMostBits = 7;
+  uint32_t width = 0;
+  uint32_t page_bits = kMostBits;  ///< a page has 2^page_bits columns
+
+  uint32_t columns() const { return 1u << page_bits; }
+  uint32_t pages() const { return (width + columns() - 1) >> page_bits; }
+};
+
 /// A run of columns. Rows that know the same of these share them.
 struct ClockPage {
-  static constexpr uint32_t kColumns = 128;
-  uint32_t holders = 1;
-  uint32_t counts[kColumns] = {};
+  uint32_t holders;
+  uint32_t counts[];
 };
 
 /// Pages of which there is to be one for each content.
 class PagePool {
  public:
-  PagePool() = default;
+  explicit PagePool(const ClockLayout& layout) : columns_(layout.columns()) {}
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
   ~PagePool();
@@ -35,19 +46,22 @@ class PagePool {
   ClockPage* page_like(ClockPage* page);
 
  private:
+  const uint32_t columns_;                               ///< of a page
   std::unordered_multimap<uint64_t, ClockPage*> pages_;  ///< by hash
 };
 
-/// A shared row of `width` counts; all processes of a run have rows of one width. Null: all zero.
+/// A shared row of counts; all processes of a run have rows of one layout. Null: all zero. A row
+/// and what becomes of it when ranks turn have one list of pages: each begins somewhere in it.
 class Row {
  public:
   Row() = default;
-  Row(const Row& o) : data_(o.data_) {
+  Row(const Row& o) : data_(o.data_), first_(o.first_) {
     if (data_) ++data_->holders;
   }
-  Row(Row&& o) noexcept : data_(std::exchange(o.data_, nullptr)) {}
+  Row(Row&& o) noexcept : data_(std::exchange(o.data_, nullptr)), first_(o.first_) {}
   Row& operator=(Row o) noexcept {
     std::swap(data_, o.data_);
+    std::swap(first_, o.first_);
     return *this;
   }
   ~Row() {
@@ -56,33 +70,46 @@ class Row {
 
   uint32_t operator[](uint32_t process) const {
     if (!data_) return 0;
-    const ClockPage* page = data_->pages[process / ClockPage::kColumns];
-    return page ? page->counts[process % ClockPage::kColumns] : 0;
+    const ClockPage* page = data_->pages[place(process >> data_->page_bits)];
+    return page ? page->counts[process & ((1u << data_->page_bits) - 1)] : 0;
   }
-  bool same(const Row& o) const { return data_ == o.data_; }
+  bool same(const Row& o) const { return data_ == o.data_ && (!data_ || first_ == o.first_); }
 
-  /// Learns all that `o` knows.
-  void join(const Row& o, uint32_t width);
+  /// Stands for the row: what is the same has one number.
+  uint64_t number() const {
+    return data_ ? reinterpret_cast<uintptr_t>(data_) * 0x9e3779b97f4a7c15u + first_ : 0;
+  }
+
+  /// Learns all that others know.
+  void join(std::span<const Row> others, const ClockLayout& layout);
+  void join(const Row& o, const ClockLayout& layout) { join(std::span(&o, 1), layout); }
   /// Learns that process `p` has done `count` ops.
-  void raise(uint32_t p, uint32_t count, uint32_t width);
+  void raise(uint32_t p, uint32_t count, const ClockLayout& layout);
   /// Holds pages of the pool where it has such: rows that know the same hold the same pages.
   void share_pages(PagePool& pool);
-  /// The row whose column (p + by) % width is this one's p. It shares all pages with this one if
-  /// both numbers are whole pages. REQUIRES: by < width.
-  Row rotated(uint32_t by, uint32_t width) const;
+  /// The row whose column (p + by) % width is this one's p. REQUIRES: both are whole pages, and by
+  /// < width.
+  Row rotated(uint32_t by, const ClockLayout& layout) const;
 
  private:
   struct Data {
-    uint32_t holders, page_count;
+    uint32_t holders, page_count, page_bits;
     ClockPage* pages[];  ///< null: all zero
   };
   static void free(Data* data);
+  /// Where page `page` of this row is in the list. REQUIRES: there is a list.
+  uint32_t place(uint32_t page) const {
+    const uint32_t at = page + first_;
+    return at < data_->page_count ? at : at - data_->page_count;
+  }
   /// Makes the list of pages this holder's alone.
-  void own(uint32_t width);
-  /// The page of a column, this holder's alone. REQUIRES: own().
-  ClockPage& own_page(uint32_t page);
+  void own(const ClockLayout& layout);
+  /// A page of the list, this holder's alone. REQUIRES: own().
+  ClockPage& own_page(uint32_t place);
+  void join_page(const Row& o, uint32_t page, const ClockLayout& layout);
 
   Data* data_ = nullptr;
+  uint32_t first_ = 0;  ///< where in the list the first page is
 };
 
 /// What a signal, release, packet or proxy passes on: what its sender knows, and how far it has
@@ -101,9 +128,9 @@ inline bool same(const News& a, const News& b) {
 }
 
 /// What the news tell of processes with a column.
-inline void learn(Row& row, const News& news, uint32_t width) {
-  row.join(news.known, width);
-  if (news.process != 0xffffffffu) row.raise(news.process, news.done, width);
+inline void learn(Row& row, const News& news, const ClockLayout& layout) {
+  row.join(news.known, layout);
+  if (news.process != 0xffffffffu) row.raise(news.process, news.done, layout);
 }
 
 }  // namespace mscclc::proof

@@ -1,16 +1,17 @@
 #include "passes/prove/model/clocks.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 namespace mscclc::proof {
 namespace {
 
-constexpr uint32_t kPage = ClockPage::kColumns;
+constexpr uint32_t kPage = 1u << ClockLayout::kMostBits;
 
 /// A row that knows something of a few columns of each page.
-Row sample(uint32_t width) {
+Row sample(const ClockLayout& layout) {
   Row row;
-  for (uint32_t p = 1; p < width; p += 37) row.raise(p, p + 1, width);
+  for (uint32_t p = 1; p < layout.width; p += 37) row.raise(p, p + 1, layout);
   return row;
 }
 
@@ -22,40 +23,51 @@ bool is_turned(const Row& row, const Row& turned, uint32_t by, uint32_t width) {
   return true;
 }
 
-TEST_CASE("a row turns by whole pages and by parts of them") {
-  for (const uint32_t width : {4 * kPage, 4 * kPage - 3}) {
-    const Row row = sample(width);
-    for (const uint32_t by : {uint32_t{0}, kPage, 3 * kPage, uint32_t{1}, kPage + 5, width - 1}) {
-      INFO(width << " columns by " << by);
-      CHECK(is_turned(row, row.rotated(by, width), by, width));
+TEST_CASE("a row turns by whole pages, be they large or small") {
+  for (uint32_t bits = ClockLayout::kLeastBits; bits <= ClockLayout::kMostBits; ++bits) {
+    const ClockLayout layout{5u << bits, bits};
+    const Row row = sample(layout);
+    for (uint32_t pages = 0; pages < 5; ++pages) {
+      const uint32_t by = pages << bits;
+      INFO(layout.width << " columns by " << by);
+      const Row turned = row.rotated(by, layout);
+      CHECK(is_turned(row, turned, by, layout.width));
+      CHECK(turned.same(row) == (pages == 0));
+      const Row back = turned.rotated((layout.width - by) % layout.width, layout);
+      CHECK(back.same(row));
+      Row joined = row;
+      joined.join(turned, layout);
+      for (uint32_t p = 0; p < layout.width; ++p) {
+        REQUIRE(joined[p] == std::max(row[p], turned[p]));
+      }
     }
   }
-  CHECK(Row().rotated(kPage, 2 * kPage)[0] == 0);
+  CHECK(Row().rotated(kPage, {2 * kPage})[0] == 0);
 }
 
 TEST_CASE("a row that has been turned changes alone") {
-  const uint32_t width = 2 * kPage;
-  const Row row = sample(width);
-  Row turned = row.rotated(kPage, width);
+  const ClockLayout layout{2 * kPage};
+  const Row row = sample(layout);
+  Row turned = row.rotated(kPage, layout);
   const uint32_t before = row[1];
-  turned.raise(1 + kPage, 1000, width);
+  turned.raise(1 + kPage, 1000, layout);
   CHECK(turned[1 + kPage] == 1000);
   CHECK(row[1] == before);
 }
 
 TEST_CASE("rows that have learnt the same on different ways stay apart when one learns more") {
-  const uint32_t width = 2 * kPage;
-  Row a = sample(width), b = sample(width);
+  const ClockLayout layout{2 * kPage};
+  Row a = sample(layout), b = sample(layout);
   const Row same = a;
-  a.join(b, width);  // they may hold the same pages from here on
-  b.raise(5, 99, width);
+  a.join(b, layout);  // they may hold the same pages from here on
+  b.raise(5, 99, layout);
   CHECK(b[5] == 99);
   CHECK(a[5] == 0);
   CHECK(same[5] == 0);
-  a.join(b, width);
+  a.join(b, layout);
   CHECK(a[5] == 99);
   CHECK(same[5] == 0);
-  CHECK(is_turned(b, a, 0, width));
+  CHECK(is_turned(b, a, 0, layout.width));
 }
 
 }  // namespace

@@ -21,15 +21,23 @@ System::System(const Joint& joint, const Symmetry& symmetry, bool in_place)
   build();
 }
 
+/// The processes of one turn fill one page, or several.
+uint32_t System::page_bits() const {
+  if (symmetry_.trivial()) return ClockLayout::kMostBits;
+  uint32_t processes = 0, bits = ClockLayout::kLeastBits;
+  for (uint32_t r = 0; r < ranks(); ++r) processes += blocks_of(r) + 1;
+  while (bits < ClockLayout::kMostBits && 1u << bits < processes) ++bits;
+  return bits;
+}
+
 void System::build() {
-  uint32_t ends = 0, semaphores = 0, buffers = 0;
+  clock_.page_bits = page_bits();
+  uint32_t ends = 0, semaphores = 0, buffers = 0, processes = 0;
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
     const Rank& rank = program_.ranks[r];
-    first_.push_back(static_cast<uint32_t>(processes_.size()));
-    blocks_.push_back(r < ranks() ? static_cast<uint32_t>(block_offsets(rank).size()) - 1
-                                  : blocks_[r % ranks()]);
-    for (uint32_t b = 0; b < blocks_[r]; ++b) processes_.push_back({ProcessKind::block, r, b});
-    processes_.push_back({ProcessKind::caller, r, 0});
+    first_.push_back(processes);
+    blocks_.push_back(r < ranks() ? blocks_of(r) : blocks_[r % ranks()]);
+    processes += blocks_[r] + 1;
     first_end_.push_back(ends);
     first_semaphore_.push_back(semaphores);
     first_buffer_.push_back(buffers);
@@ -37,12 +45,17 @@ void System::build() {
     semaphores += static_cast<uint32_t>(rank.semaphores.size());
     buffers += static_cast<uint32_t>(rank.buffers.size());
     if (r < ranks()) place_buffers(r);
-    if ((r + 1) % ranks() == 0) fill_page(r);
   }
   first_end_.push_back(ends);
   first_semaphore_.push_back(semaphores);
-  width_ = static_cast<uint32_t>(processes_.size());
-  turn_ = ranks() < program_.ranks.size() ? first_[ranks()] : 0;
+  numbers_.resize(processes);
+  if (blocks_meet()) {
+    number_by_rank();
+  } else {
+    number_by_block();
+  }
+  width_ = clock_.width = static_cast<uint32_t>(processes_.size());
+  turn_ = ranks() < program_.ranks.size() ? block_process(ranks(), 0) : 0;
   if (joint()) {
     share_ends();
     find_overlaid();
@@ -50,14 +63,54 @@ void System::build() {
   add_ports();
 }
 
+/// Do ranks turn, or do blocks of a rank learn from each other? (Else from those of other ranks.)
+bool System::blocks_meet() const {
+  if (!symmetry_.trivial()) return true;
+  return std::ranges::any_of(program_.ranks, [](const Rank& rank) {
+    return std::ranges::any_of(rank.ops, [](const Op& op) {
+      return info(op.kind).has(kMeets) || info(op.kind).has(kAcquires);
+    });
+  });
+}
+
+void System::add_block(uint32_t rank, uint32_t block) {
+  numbers_[first_[rank] + block] = static_cast<uint32_t>(processes_.size());
+  processes_.push_back({ProcessKind::block, rank, block});
+}
+
+void System::add_caller(uint32_t rank) {
+  numbers_[first_[rank] + blocks_[rank]] = static_cast<uint32_t>(processes_.size());
+  processes_.push_back({ProcessKind::caller, rank, 0});
+}
+
+/// The processes of a rank are next to each other.
+void System::number_by_rank() {
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+    for (uint32_t b = 0; b < blocks_[r]; ++b) add_block(r, b);
+    add_caller(r);
+    if ((r + 1) % ranks() == 0) fill_page(r);
+  }
+}
+
+/// Blocks of one number are next to each other, as they mostly deal with each other: so what a
+/// block learns is on few pages.
+void System::number_by_block() {
+  const uint32_t most = *std::ranges::max_element(blocks_);
+  for (uint32_t b = 0; b < most; ++b) {
+    for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+      if (b < blocks_[r]) add_block(r, b);
+    }
+  }
+  for (uint32_t r = 0; r < program_.ranks.size(); ++r) add_caller(r);
+}
+
 /// After the last rank of a turn.
 void System::fill_page(uint32_t rank) {
-  const uint32_t turn = static_cast<uint32_t>(processes_.size()) - first_[rank + 1 - ranks()];
-  if (symmetry_.trivial() || turn < ClockPage::kColumns) return;
-  const uint32_t over = turn % ClockPage::kColumns;
-  if (over == 0) return;
-  processes_.resize(processes_.size() + ClockPage::kColumns - over,
-                    {ProcessKind::none, rank, kNone});
+  const uint32_t turn =
+      static_cast<uint32_t>(processes_.size()) - block_process(rank + 1 - ranks(), 0);
+  const uint32_t over = turn % clock_.columns();
+  if (symmetry_.trivial() || over == 0) return;
+  processes_.resize(processes_.size() + clock_.columns() - over, {ProcessKind::none, rank, kNone});
 }
 
 void System::add_ports() {
@@ -182,7 +235,7 @@ const Part& System::part_of_buffer(uint32_t rank, uint32_t buffer) const {
 News System::turned(const News& news, uint32_t turns) const {
   if (turns == 0) return news;
   News result = news;
-  result.known = news.known.rotated(turned(0, turns), width_);
+  result.known = news.known.rotated(turned(0, turns), clock_);
   if (news.process != kNone) result.process = turned(news.process, turns);
   if (news.port != kNone) result.port = turned(news.port, turns);
   return result;

@@ -9,7 +9,7 @@
 // What another rank's chunk holds and who has touched it is told of the chunk that stands for it,
 // as seen from there: a Spot says where, and how far it must be turned. The processes of the ranks
 // of one turn then fill whole pages of the clocks, so that a turned clock has the same pages in
-// another order. (Not where they are less than a page.)
+// another order.
 #pragma once
 
 #include <cstdint>
@@ -89,11 +89,14 @@ class System {
   const std::vector<Process>& processes() const { return processes_; }
   /// Columns of a clock: all processes but those of ports.
   uint32_t width() const { return width_; }
+  const ClockLayout& clock() const { return clock_; }
   /// Ends of ports: processes width() + 2 i read, width() + 2 i + 1 write.
   uint32_t ports() const { return (static_cast<uint32_t>(processes_.size()) - width_) / 2; }
   uint32_t blocks(uint32_t rank) const { return blocks_[rank]; }
-  uint32_t block_process(uint32_t rank, uint32_t block) const { return first_[rank] + block; }
-  uint32_t caller_process(uint32_t rank) const { return first_[rank] + blocks_[rank]; }
+  uint32_t block_process(uint32_t rank, uint32_t block) const {
+    return numbers_[first_[rank] + block];
+  }
+  uint32_t caller_process(uint32_t rank) const { return numbers_[first_[rank] + blocks_[rank]]; }
   uint32_t port_reader(uint32_t rank, uint32_t channel) const { return ports_[end(rank, channel)]; }
   uint32_t port_writer(uint32_t rank, uint32_t channel) const {
     return ports_[end(rank, channel)] + 1;
@@ -127,6 +130,15 @@ class System {
 
  private:
   void build();
+  uint32_t page_bits() const;
+  uint32_t blocks_of(uint32_t rank) const {
+    return static_cast<uint32_t>(block_offsets(program_.ranks[rank]).size()) - 1;
+  }
+  bool blocks_meet() const;
+  void number_by_rank();
+  void number_by_block();
+  void add_block(uint32_t rank, uint32_t block);
+  void add_caller(uint32_t rank);
   void fill_page(uint32_t rank);
   void share_ends();
   void find_overlaid();
@@ -139,10 +151,12 @@ class System {
   const Symmetry& symmetry_;
   bool in_place_;
   std::vector<Part> parts_;
-  uint32_t width_ = 0;                 ///< processes of all ranks, but those of ports
+  uint32_t width_ = 0;  ///< processes of all ranks, but those of ports
+  ClockLayout clock_;
   uint32_t turn_ = 0, port_turn_ = 0;  ///< processes that one turn passes: these; those of ports
   std::vector<Process> processes_;
-  std::vector<uint32_t> first_, blocks_;
+  std::vector<uint32_t> first_, blocks_;  ///< by rank: in numbers_, how many
+  std::vector<uint32_t> numbers_;         ///< of a rank's blocks, and of its caller
   std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;
   std::vector<uint32_t> shared_ends_;  ///< several plans: the end that counts for this one
   std::vector<bool> overlaid_;         ///< several plans: by rank, part and part

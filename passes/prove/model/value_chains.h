@@ -15,6 +15,7 @@
 
 #include "passes/prove/model/extent.h"
 #include "passes/prove/model/finding.h"
+#include "passes/prove/model/growing.h"
 #include "passes/prove/model/premise.h"
 #include "passes/prove/model/reached.h"
 #include "passes/prove/model/system.h"
@@ -87,7 +88,7 @@ class ValueChains {
 
  private:
   const System& system_;
-  std::vector<Node> nodes_;
+  Growing<Node> nodes_;
   std::vector<ReadValue> parents_;
   std::vector<std::vector<uint32_t>> by_process_;
 };

@@ -14,6 +14,7 @@
 #include "ir/report/op_error.h"
 #include "passes/prove/loops/rates.h"
 #include "passes/prove/report/near_miss.h"
+#include "passes/prove/report/removed_ops.h"
 #include "passes/symbolic/symbolic_run.h"
 
 namespace mscclc::proof {
@@ -171,6 +172,7 @@ class Reporter {
     note_semaphores(d);
     d.notes.push_back({remedy()});
     note_near_miss(d);
+    for (Note& removed : removed_notes(system_, finding_)) d.notes.push_back(std::move(removed));
   }
 
   void note_near_miss(Diagnostic& d) const {

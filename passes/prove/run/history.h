@@ -16,6 +16,7 @@
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/extent.h"
 #include "passes/prove/model/finding.h"
+#include "passes/prove/model/growing.h"
 #include "passes/prove/model/value_chains.h"
 
 namespace mscclc::proof {
@@ -174,7 +175,7 @@ class History {
 
   uint32_t take() {
     if (free_ == kNone) {
-      records_.emplace_back();
+      records_.push_back({});
       return static_cast<uint32_t>(records_.size() - 1);
     }
     const uint32_t i = free_;
@@ -199,9 +200,9 @@ class History {
   }
 
   std::vector<Chunk> chunks_;
-  std::vector<Record> records_;
+  Growing<Record> records_;
   uint32_t free_ = kNone, made_ = 0;
-  std::vector<Packets> packets_;
+  Growing<Packets> packets_;
   std::vector<uint32_t> free_packets_;
 };
 

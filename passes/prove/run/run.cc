@@ -1,6 +1,7 @@
 #include "passes/prove/run/run.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "passes/prove/model/premise.h"
 
@@ -56,7 +57,10 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       calls_(system.ranks(), 0),
       left_(system.ranks(), 0),
       caller_(system.ranks()),
+      pages_(system.clock()),
+      joins_(system.clock()),
       nodes_read_(system.ranks()),
+      pieces_read_(system.ranks()),
       steps_(groups.groups().size()),
       begun_(groups.loops(), 0),
       in_step_(options_.in_step),
@@ -132,7 +136,7 @@ void Run::enter_call(uint32_t rank) {
     fill_buffers(rank, calls_[rank]);
     left_[rank] = end_of_blocks(rank) - first_block(rank);
     const uint32_t caller = system_.caller_process(rank);
-    caller_[rank].raise(caller, calls_[rank] + 1, system_.width());
+    caller_[rank].raise(caller, calls_[rank] + 1, system_.clock());
     for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
       Block& block = blocks_[system_.block_process(rank, b)];
       block.op = block.begin;
@@ -151,11 +155,16 @@ void Run::enter_call(uint32_t rank) {
 void Run::leave_call(uint32_t rank) {
   Row& caller = caller_[rank];
   std::vector<ReadValue> reads;
+  Pieces pieces = std::exchange(pieces_read_[rank], {});
+  if (!pieces.told.empty()) {  // one block stands for the rank: after its last meeting it knows
+    std::vector<News>& gains = blocks_[system_.block_process(rank, first_block(rank))].gains;
+    std::ranges::move(pieces.told, std::back_inserter(gains));
+  }
   for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
     const uint32_t process = system_.block_process(rank, b);
     Block& block = blocks_[process];
     meet(process);
-    learn(caller, strong_news(process), system_.width());
+    learn(caller, strong_news(process), system_.clock());
     const std::vector<ReadValue>& read = block.nodes.values();
     reads.insert(reads.end(), read.begin(), read.end());
     block.nodes.clear();
@@ -364,18 +373,20 @@ bool Run::do_op(uint32_t process, const Op& op) {
 }
 
 void Run::report_stuck() {
-  const uint32_t run = system_.ranks() < program_.ranks.size()
-                           ? system_.block_process(system_.ranks(), 0)
-                           : system_.width();
-  for (uint32_t p = 0; p < run; ++p) {
-    if (system_.processes()[p].kind == ProcessKind::block && report_lost_packets(p)) return;
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {
+    for (uint32_t b = 0; b < system_.blocks(r); ++b) {
+      if (report_lost_packets(system_.block_process(r, b))) return;
+    }
   }
   Finding& finding = add_finding(Finding::Kind::stuck);
-  uint32_t told = kNone;  // one block of each rank will do
-  for (uint32_t p = 0; p < run; ++p) {
-    const Block& block = blocks_[p];
-    if (!waits_for_ever(p) || block.rank == std::exchange(told, block.rank)) continue;
-    finding.waiting.push_back({p, block.now, block.op, calls_[block.rank]});
+  for (uint32_t r = 0; r < system_.ranks(); ++r) {  // one block of each will do
+    for (uint32_t b = 0; b < system_.blocks(r); ++b) {
+      const uint32_t process = system_.block_process(r, b);
+      if (!waits_for_ever(process)) continue;
+      const Block& block = blocks_[process];
+      finding.waiting.push_back({process, block.now, block.op, calls_[r]});
+      break;
+    }
   }
   finding.first = finding.waiting.front();
 }

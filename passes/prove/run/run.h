@@ -22,6 +22,7 @@
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/extent.h"
 #include "passes/prove/model/finding.h"
+#include "passes/prove/model/row_joins.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/model/value_trace.h"
 #include "passes/prove/model/values.h"
@@ -114,6 +115,12 @@ class Run {
     size_t settled_nodes = 0;  ///< how many of them all its threads know of
     uint32_t loop = kNone;     ///< of LoopGroups: the one of which it does a round
     bool done = false;         ///< with this call
+  };
+  /// What the blocks of a rank have read in this call piece by piece, by store of packets, and what
+  /// those stores tell of which all has been read.
+  struct Pieces {
+    std::map<std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, uint32_t>, Covering> of_store;
+    std::vector<News> told;
   };
   /// How far the loops of a group are, in rounds of all calls.
   struct Step {
@@ -229,6 +236,9 @@ class Run {
   bool await_packets(uint32_t process, const Op& op);
   bool arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sentinel) const;
   void take_packets(Block& block, const Spot& spot, const Extent& extent, bool sentinel);
+  static void hear(std::vector<News>& gains, const News& news);
+  void note_piece(uint32_t rank, const Spot& spot, const Record& record, const Extent& piece,
+                  const News& news);
   void empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& load);
   bool same_again(uint64_t chunk, const Extent& extent, const Symbol& stored) const;
   bool is_echo(const Spot& spot, const std::vector<uint32_t>& before, const Extent& extent) const;
@@ -332,11 +342,14 @@ class Run {
   std::vector<Counter> ends_, semaphores_;
   std::unordered_map<uint32_t, Shared> shared_;
   std::vector<std::vector<Barrier>> barriers_;
-  std::vector<uint32_t> calls_;         ///< by rank: the call it is in
-  std::vector<uint32_t> left_;          ///< by rank: blocks that have not done this call
-  std::vector<Row> caller_;             ///< by rank: what its caller knows
-  PagePool pages_;                      ///< of these rows, in which ranks know mostly the same
+  std::vector<uint32_t> calls_;  ///< by rank: the call it is in
+  std::vector<uint32_t> left_;   ///< by rank: blocks that have not done this call
+  std::vector<Row> caller_;      ///< by rank: what its caller knows
+  PagePool pages_;               ///< of these rows, in which ranks know mostly the same
+  RowJoins joins_;
+  std::vector<Row> rows_;               ///< that are joined
   std::vector<Provenance> nodes_read_;  ///< by rank: packets read in earlier calls
+  std::vector<Pieces> pieces_read_;     ///< by rank
   std::unordered_map<uint64_t, std::vector<uint32_t>> awaited_;  ///< chunk -> processes
   std::vector<uint32_t> ready_;
   std::vector<Step> steps_;      ///< by group of loops

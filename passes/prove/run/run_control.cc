@@ -31,7 +31,7 @@ News Run::weak_news(uint32_t process) const {
   for (const uint32_t q : part.world) {
     const uint32_t caller = system_.caller_process(q);
     const uint32_t calls = block.known[caller];
-    if (calls > news.known[caller]) news.known.raise(caller, calls, system_.width());
+    if (calls > news.known[caller]) news.known.raise(caller, calls, system_.clock());
   }
   return news;
 }
@@ -44,8 +44,13 @@ void Run::meet(uint32_t process) {
   if (block.settled == block.now && !block.gains.empty()) ++block.now;
   block.settled = block.now;
   block.settled_nodes = block.nodes.size();
+  rows_.clear();
   for (const News& news : block.gains) {
-    learn(block.known, news, system_.width());
+    if (rows_.empty() || !rows_.back().same(news.known)) rows_.push_back(news.known);
+  }
+  joins_.join(block.known, rows_);
+  for (const News& news : block.gains) {
+    if (news.process != kNone) block.known.raise(news.process, news.done, system_.clock());
     if (news.port == kNone) continue;
     learn_of_port(process, news.port, news.port_done);
     // What a port has delivered it has read.
@@ -197,7 +202,7 @@ bool Run::arrive(uint32_t process, const Op& op) {
   Row all;
   for (const uint32_t p : arrived) {
     meet(p);
-    learn(all, strong_news(p), system_.width());
+    learn(all, strong_news(p), system_.clock());
   }
   for (const uint32_t p : arrived) {
     blocks_[p].known = all;

@@ -82,9 +82,31 @@ void Run::take_packets(Block& block, const Spot& spot, const Extent& extent, boo
     } else {
       continue;
     }
-    if (!premise(Premise::parts_that_have_bytes, told_.back().extent.sure)) continue;
-    if (block.gains.empty() || !same(block.gains.back(), news)) block.gains.push_back(news);
+    if (premise(Premise::parts_that_have_bytes, told_.back().extent.sure)) {
+      hear(block.gains, news);
+    } else if (record.extent.sure && record.event.call == calls_[block.rank] &&
+               record.extent.covers(extent)) {
+      note_piece(block.rank, spot, record, extent, news);
+    }
   }
+}
+
+/// Adds what packets tell to what is known.
+void Run::hear(std::vector<News>& gains, const News& news) {
+  if (gains.empty() || !same(gains.back(), news)) gains.push_back(news);
+}
+
+/// Blocks of a rank read a store of packets piece by piece. Some piece has a unit, though it is not
+/// known which: when all of them have been read, the end of the call tells what the packets tell
+/// (lemma O2). Not where ranks stand for others, whose stores would be taken for each other.
+void Run::note_piece(uint32_t rank, const Spot& spot, const Record& record, const Extent& piece,
+                     const News& news) {
+  if (system_.ranks() != program_.ranks.size()) return;
+  Pieces& pieces = pieces_read_[rank];
+  const std::tuple store(spot.chunk, record.event.process, record.event.time, record.extent.way,
+                         record.extent.piece);
+  Covering& covering = pieces.of_store.try_emplace(store, cuts_, record.extent).first->second;
+  if (covering.add(piece)) hear(pieces.told, news);
 }
 
 /// Plain values of this call, too, depend on what they were made of. A thread that has stored one

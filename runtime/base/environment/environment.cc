@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <vector>
 
@@ -33,6 +34,8 @@ constexpr Words kWords[] = {
 };
 
 constexpr std::string_view kOurs = "MSCCLC_";
+
+std::atomic<bool> has_warned{false};
 
 /// Bytes of UTF-8 among them: folders have names in all languages.
 bool is_printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
@@ -162,5 +165,11 @@ void Environment::warn_of_unknown(Diagnostics& diagnostics) const {
                     near.empty() ? "" : fmt::format("; did you mean '{}{}'?", kOurs, near)));
   }
 }
+
+void warn_of_unknown_once(const Environment& environment, Diagnostics& diagnostics) {
+  if (!has_warned.exchange(true)) environment.warn_of_unknown(diagnostics);
+}
+
+void forget_unknown_warning() { has_warned = false; }
 
 }  // namespace mscclc

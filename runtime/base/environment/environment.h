@@ -76,4 +76,10 @@ class Environment {
   Values values_;
 };
 
+/// Environment::warn_of_unknown() for the first that asks in a process; nothing for all others. A
+/// child of fork() counts as one with its parent. Thread safety: from any thread.
+void warn_of_unknown_once(const Environment& environment, Diagnostics& diagnostics);
+/// The next asks first again. For tests.
+void forget_unknown_warning();
+
 }  // namespace mscclc

@@ -19,7 +19,7 @@ them or not. Of NCCL's own variables NCCL takes any value, so `NCCL_DEBUG`, `NCC
 `NCCL_COMM_BLOCKING` with a value that is not allowed only bring a warning in the log, and count as
 not set. A variable that is set to nothing counts as not set. The first communicator of a process warns
 of names that begin with `MSCCLC_` and are not listed here, on standard error or in the log of
-`MSCCLC_DEBUG_FILE`, also where nothing else is logged; `mscclc run` warns of them itself. [runtime.md](runtime.md#how-ranks-meet) says how ranks meet.
+`MSCCLC_DEBUG_FILE`, also where nothing else is logged; every `mscclc` command does so itself. [runtime.md](runtime.md#how-ranks-meet) says how ranks meet.
 )";
 
 struct Section {

@@ -169,5 +169,16 @@ TEST_CASE("the environment of this process") {
   CHECK(Environment::of_process().number(Variable::MSCCLC_TIMEOUT, diagnostics) == 600);
 }
 
+TEST_CASE("of variables that nobody reads a process is told once") {
+  forget_unknown_warning();
+  const Environment environment(Environment::Values{{"MSCCLC_TIMOUT", "5"}});
+  for (const size_t warnings : {1, 0}) {
+    Diagnostics diagnostics;
+    warn_of_unknown_once(environment, diagnostics);
+    CHECK(diagnostics.all().size() == warnings);
+  }
+  forget_unknown_warning();
+}
+
 }  // namespace
 }  // namespace mscclc

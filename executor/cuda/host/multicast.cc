@@ -1,4 +1,4 @@
-#include "executor/cuda/host/switch_access.h"
+#include "executor/cuda/host/multicast.h"
 
 #include <sys/mman.h>
 
@@ -19,7 +19,11 @@ std::map<uint8_t*, Mapping>& mappings() {
   return all;
 }
 
+uint64_t accesses = 0;
+
 }  // namespace
+
+uint64_t multicast_accesses() { return accesses; }
 
 uint8_t* map_multicast(std::span<uint8_t* const> members, uint64_t bytes) {
   void* reserved = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -42,6 +46,7 @@ std::span<uint8_t* const> members_of_multicast(const uint8_t* at, uint64_t& offs
   --found;
   offset = static_cast<uint64_t>(at - found->first);
   if (offset + 16 > found->second.bytes) std::abort();
+  ++accesses;
   return found->second.members;
 }
 

@@ -1,0 +1,126 @@
+#include "tests/special/on_host/plans.h"
+
+#include <algorithm>
+
+#include "executor/testing/op_plans.h"
+#include "executor/testing/test_plans.h"
+#include "tests/library/library.h"
+
+namespace mscclc {
+namespace {
+
+using namespace testing;
+
+const std::vector<Dtype> kOne = {Dtype::f32};
+const std::vector<Dtype> kAll = {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::e4m3, Dtype::e5m2,
+                                 Dtype::i32, Dtype::u32, Dtype::i8,   Dtype::u8};
+
+const std::vector<Dtype> kFloats = {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::e4m3, Dtype::e5m2};
+
+/// A pipeline whose blocks count the signals that they take, with a buffer of two units.
+TestProgram relay() {
+  constexpr uint32_t kUnit = 1024;
+  TestProgram t(2, 1);
+  t.program.contract.kind = CollectiveKind::sendrecv;
+  t.program.contract.shift = 1;
+  connect_all(t, ChannelKind::memory);
+  t.program.loops.push_back({.unit = kUnit, .chunks = 1});
+  const auto looped = [](Op& op) { op.loop = 0; };
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t stage = t.buffer(r, "stage", 1);
+    t.program.ranks[r].buffers[stage].units = 2;
+    t.program.ranks[r].buffers[stage].unit = kUnit;
+    looped(add_op(t, r, 0, OpKind::put, {far(0, stage, 0)}, {local(kInput, 0)}));
+    looped(add_op(t, r, 0, OpKind::sync, {}));
+    looped(add_op(t, r, 0, OpKind::signal, {end_of(0)}));
+    looped(add_op(t, r, 0, OpKind::wait, {end_of(0)}));
+    looped(add_op(t, r, 0, OpKind::sync, {}));
+    looped(add_op(t, r, 0, OpKind::copy, {local(kOutput, 0)}, {local(stage, 0)}));
+    looped(add_op(t, r, 0, OpKind::sync, {}));
+    looped(add_op(t, r, 0, OpKind::signal, {end_of(0)}));
+    looped(add_op(t, r, 0, OpKind::wait, {end_of(0)}));
+    looped(add_op(t, r, 0, OpKind::sync, {}));
+  }
+  return t;
+}
+
+/// Two ranks swap so many chunks one by one that lines are too many for the parameters of a launch.
+TestProgram many_steps() {
+  constexpr uint32_t kBlocks = 6, kEach = 60;
+  TestProgram t(2, kBlocks * kEach);
+  t.program.contract.kind = CollectiveKind::sendrecv;
+  t.program.contract.shift = 1;
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", kBlocks * kEach, PacketFormat::LL16, 2);
+    for (uint32_t b = 0; b < kBlocks; ++b) {
+      for (uint32_t c = b * kEach; c < (b + 1) * kEach; ++c) {
+        add_op(t, r, b, OpKind::put_packets, {far(0, inbox, c)}, {local(kInput, c)});
+      }
+      for (uint32_t c = b * kEach; c < (b + 1) * kEach; ++c) {
+        add_op(t, r, b, OpKind::unpack_packets, {local(kOutput, c)}, {local(inbox, c)});
+      }
+    }
+  }
+  return t;
+}
+
+void add(std::vector<KernelPlan>& plans, const std::string& name, const TestProgram& t,
+         const std::vector<Dtype>& dtypes) {
+  plans.push_back({name, std::make_shared<const Program>(t.program), dtypes});
+}
+
+void add_whole_plans(std::vector<KernelPlan>& plans) {
+  for (const PacketFormatInfo& format : packet_formats()) {
+    const std::string in = " in " + std::string(format.name);
+    const bool floats = is_sentinel(format.format);
+    add(plans, "one-shot of 4" + in, one_shot(4, 3, format.format), floats ? kFloats : kAll);
+    add(plans, "one-shot of 7" + in, one_shot(7, 2, format.format), kOne);
+    add(plans, "exchange" + in, exchange_of_packets(3, format.format, true), kOne);
+    if (!is_sentinel(format.format)) {
+      add(plans, "three copies" + in, one_shot(2, 2, format.format, 3), kOne);
+      add(plans, "broadcast" + in, broadcast_of_packets(4, 3, format.format), kOne);
+    }
+    if (format.goes_everywhere()) {
+      add(plans, "two-shot by ports" + in, with_syncs(two_shot_by_ports(4, format.format)), kOne);
+    }
+  }
+  add(plans, "two-shot", with_syncs(two_shot(4)), kAll);
+  add(plans, "relay", relay(), kOne);
+  add(plans, "many steps", many_steps(), kOne);
+}
+
+/// Each program at the first and the last of its worlds with up to 4 ranks.
+void add_library(std::vector<KernelPlan>& plans) {
+  for (const LibraryProgram& entry : library()) {
+    std::vector<KernelPlan> small;
+    for (const Defines& defines : entry.worlds) {
+      auto world = std::make_shared<const CompiledWorld>(entry.name, defines);
+      if (!world->errors().empty() || world->program().ranks.size() > 4) continue;
+      small.push_back(
+          {std::string(entry.name) + " " + text(defines), {world, &world->program()}, kOne});
+    }
+    if (small.empty()) continue;
+    plans.push_back(small.front());
+    if (small.size() > 1) plans.push_back(small.back());
+  }
+}
+
+}  // namespace
+
+std::vector<KernelPlan> kernel_plans() {
+  std::vector<KernelPlan> plans;
+  for (const OpPlan& plan : op_plans()) {
+    for (const PacketFormat format : formats_of(plan)) {
+      const std::string in = plan.packets ? " in " + std::string(name(format)) : "";
+      add(plans, plan.name + in, plan.build(format), kOne);
+    }
+  }
+  add_whole_plans(plans);
+  add_library(plans);
+  return plans;
+}
+
+std::string kernel_digest(size_t plan) { return "plan" + std::to_string(plan); }
+
+}  // namespace mscclc

@@ -1,0 +1,84 @@
+// Writes the kernels of all plans (plans.h) as sources for the host's compiler, and a table of
+// them:
+//
+//   write TABLE SOURCE...
+//
+// Plans are dealt out to the sources, each in a namespace of its own, as each has names of its own.
+#include <fstream>
+#include <iostream>
+#include <set>
+
+#include "executor/special/emit.h"
+#include "executor/special/shape.h"
+#include "tests/special/on_host/plans.h"
+
+namespace mscclc {
+namespace {
+
+constexpr const char* kInclude = "#include \"tests/special/on_host/kernels.h\"\n";
+
+std::vector<Dtype> dtypes_of(const KernelPlan& plan) {
+  std::vector<Dtype> out;
+  for (const Dtype dtype : plan.dtypes) {
+    if (has_kernels(dtype)) out.push_back(dtype);
+  }
+  return out;
+}
+
+/// The calls that enter a plan's kernels in the table.
+std::string entries(const KernelPlan& plan, const std::string& digest) {
+  std::set<std::string> names;
+  Diagnostics ignored;
+  for (uint32_t r = 0; r < plan.program->ranks.size(); ++r) {
+    const auto shape = SpecialShape::of(*plan.program, r, ignored);
+    if (!shape || shape->blocks() == 0) continue;
+    for (const Dtype dtype : dtypes_of(plan)) {
+      names.insert(digest + "_" + shape->key() + "_" + shape->arithmetic(dtype));
+    }
+  }
+  std::string text;
+  for (const std::string& name : names) {
+    text += "  table.add(\"" + name + "\", &" + digest + "::mscclc_" + name + ");\n";
+  }
+  return text;
+}
+
+/// True if all plans that have kernels have been written.
+bool write(const std::string& table, const std::vector<std::string>& sources) {
+  const std::vector<KernelPlan> plans = kernel_plans();
+  const size_t each = (plans.size() + sources.size() - 1) / sources.size();
+  std::ofstream all(table);
+  all << kInclude;
+  std::string calls;
+  for (size_t s = 0; s < sources.size(); ++s) {
+    std::ofstream out(sources[s]);
+    out << kInclude;
+    std::string body;
+    for (size_t p = s * each; p < std::min(plans.size(), (s + 1) * each); ++p) {
+      const std::string digest = kernel_digest(p);
+      Diagnostics diagnostics;
+      const auto text = write_kernels(*plans[p].program, digest, dtypes_of(plans[p]), diagnostics);
+      if (!text && diagnostics.all().back().code != "not-specialised") return false;
+      if (!text) continue;
+      out << "namespace " << digest << " {\n" << *text << "}  // namespace " << digest << "\n";
+      body += entries(plans[p], digest);
+    }
+    const std::string name = "add_kernels_" + std::to_string(s);
+    out << "namespace mscclc {\nvoid " << name << "(KernelTable& table) {\n" << body << "}\n}\n";
+    all << "namespace mscclc { void " << name << "(KernelTable& table); }\n";
+    calls += "  " + name + "(table);\n";
+  }
+  all << "namespace mscclc {\nvoid add_all_kernels(KernelTable& table) {\n" << calls << "}\n}\n";
+  return all.good();
+}
+
+}  // namespace
+}  // namespace mscclc
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::cerr << "usage: write TABLE SOURCE...\n";
+    return 2;
+  }
+  return mscclc::write(argv[1], {argv + 2, argv + argc}) ? 0 : 1;
+}
