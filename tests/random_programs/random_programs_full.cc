@@ -10,9 +10,14 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "tests/long_run/long_run.h"
+#ifdef MSCCLC_PROVER_MUTANTS
+#include "passes/prove/model/premise.h"
+#else
 #include "tests/random_programs/engine_runs.h"
+#endif
 #include "tests/random_programs/sets.h"
 #include "tests/random_programs/trial.h"
 
@@ -90,11 +95,13 @@ void try_program_piece(const Options& options, uint64_t piece, const Family* fam
   const auto program = load(random, tried.why);
   if (program) {
     TrialOptions trial = options.trial;
+#ifndef MSCCLC_PROVER_MUTANTS
     if (options.engine_runs > 0 && (random.sketch.compiled || piece % 8 == 0)) {
       trial.also = [&](const Program& proved, uint64_t number) {
         return fault_on_engines(proved, number, options.engine_runs);
       };
     }
+#endif
     if (options.explore_one_in == 0 || piece % options.explore_one_in != 0) trial.explorations = 0;
     tried = try_program(*program, piece, trial);
     counts[kExplored] += tried.explored;
@@ -130,6 +137,22 @@ std::string table(const LongRunResult& result) {
   return text;
 }
 
+#ifdef MSCCLC_PROVER_MUTANTS
+/// As premises.def lists them.
+std::vector<std::string> premise_names() {
+  return {
+#define PREMISE(name, lemma, says) #name,
+#include "passes/prove/model/premises.def"
+#undef PREMISE
+  };
+}
+
+proof::Premise premise(const std::string& name) {
+  const std::vector<std::string> names = premise_names();
+  return static_cast<proof::Premise>(std::ranges::find(names, name) - names.begin());
+}
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -155,9 +178,20 @@ int main(int argc, char** argv) {
       ->type_name("N");
   app.add_option("--states", options.trial.most_states, "that the explorer looks at")
       ->type_name("N");
+#ifdef MSCCLC_PROVER_MUTANTS
+  std::vector<std::string> without;
+  app.add_option("--without", without, "premise that the prover takes as met, or two")
+      ->type_name("NAME")
+      ->expected(1, 2)
+      ->check(CLI::IsMember(premise_names()));
+#endif
   app.add_flag("--show", options.show, "print every program, and what comes of it");
   app.add_flag("--text", options.text, "print every program, and try none");
   CLI11_PARSE(app, argc, argv);
+#ifdef MSCCLC_PROVER_MUTANTS
+  if (!without.empty()) proof::removed_premise = premise(without.front());
+  if (!without.empty()) proof::also_removed_premise = premise(without.back());
+#endif
   if (programs == 0) programs = long_run.seconds == 0 ? 100000 : uint64_t{1} << 39;
   const std::vector<std::string> names = count_names();
   const LongRunResult result = run_pieces(long_run, programs, names, [&]() -> Work {
