@@ -95,6 +95,7 @@ void try_program_piece(const Options& options, uint64_t piece, const Family* fam
   const auto program = load(random, tried.why);
   if (program) {
     TrialOptions trial = options.trial;
+    trial.whole_granules = random.sketch.repeats;
 #ifndef MSCCLC_PROVER_MUTANTS
     if (options.engine_runs > 0 && (random.sketch.compiled || piece % 8 == 0)) {
       trial.also = [&](const Program& proved, uint64_t number) {
@@ -180,17 +181,16 @@ int main(int argc, char** argv) {
       ->type_name("N");
 #ifdef MSCCLC_PROVER_MUTANTS
   std::vector<std::string> without;
-  app.add_option("--without", without, "premise that the prover takes as met, or two")
+  app.add_option("--without", without, "premises that the prover takes as met")
       ->type_name("NAME")
-      ->expected(1, 2)
+      ->expected(1, 9)
       ->check(CLI::IsMember(premise_names()));
 #endif
   app.add_flag("--show", options.show, "print every program, and what comes of it");
   app.add_flag("--text", options.text, "print every program, and try none");
   CLI11_PARSE(app, argc, argv);
 #ifdef MSCCLC_PROVER_MUTANTS
-  if (!without.empty()) proof::removed_premise = premise(without.front());
-  if (!without.empty()) proof::also_removed_premise = premise(without.back());
+  for (const std::string& name : without) proof::also_removed.push_back(premise(name));
 #endif
   if (programs == 0) programs = long_run.seconds == 0 ? 100000 : uint64_t{1} << 39;
   const std::vector<std::string> names = count_names();

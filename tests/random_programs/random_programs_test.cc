@@ -25,7 +25,7 @@ TEST_CASE("no random program is proved and wrong") {
     std::string error;
     const auto program = load(random, error);
     if (!program) continue;
-    TrialOptions options{.runs = 12};
+    TrialOptions options{.runs = 12, .whole_granules = random.sketch.repeats};
     if (piece % 8 != 0) options.explorations = 0;
     const Tried tried = try_program(*program, piece, options);
     INFO("piece " << piece << ": " << tried.why << '\n' << random.text());

@@ -43,6 +43,13 @@ ExploreOptions draw_exploration(const Program& program, Dice& dice, uint64_t mos
   return options;
 }
 
+/// The next message of which every chunk is as long as the others.
+uint64_t whole_granules(const Program& program, uint64_t bytes) {
+  const uint64_t row =
+      uint64_t{program.launch.align} * std::max<uint64_t>(1, program.contract.part_chunks());
+  return (bytes / row + 1) * row;
+}
+
 std::string describe(const ExploreOptions& options) {
   std::string placed = options.in_place ? "in place" : "out of place";
   for (size_t r = 0; r < options.placed.size(); ++r) {
@@ -145,7 +152,8 @@ Tried try_program(const Program& program, uint64_t number, const TrialOptions& o
   Tried tried{Outcome::proved, {}, false};
   Dice dice(number ^ 0xd1b54a32d192ed03);
   for (uint32_t i = 0; i < options.explorations && tried.outcome == Outcome::proved; ++i) {
-    const ExploreOptions drawn = draw_exploration(program, dice, options.most_states);
+    ExploreOptions drawn = draw_exploration(program, dice, options.most_states);
+    if (options.whole_granules) drawn.bytes = whole_granules(program, *drawn.bytes);
     const Exploration found = explore(program, drawn);
     if (found.verdict == Verdict::unsupported || found.verdict == Verdict::too_large) {
       tried.why = found.reason;

@@ -38,6 +38,9 @@ struct TrialOptions {
   uint32_t refused_runs = 3;  ///< of what is refused
   uint32_t explorations = 2;  ///< of what is proved; what is too large is left
   uint64_t most_states = 3000;
+  /// The explorer takes messages whose chunks end with a granule: it has no other way to see that
+  /// packets are the same whose chunks have something else beyond the end of a smaller message.
+  bool whole_granules = false;
   /// What else is asked of programs that are proved: what is wrong, or nothing.
   std::function<std::optional<std::string>(const Program&, uint64_t number)> also = {};
 };

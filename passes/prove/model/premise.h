@@ -6,6 +6,11 @@
 
 #include <cstdint>
 
+#ifdef MSCCLC_PROVER_MUTANTS
+#include <algorithm>
+#include <vector>
+#endif
+
 namespace mscclc::proof {
 
 enum class Premise : uint16_t {
@@ -16,9 +21,13 @@ enum class Premise : uint16_t {
 };
 
 #ifdef MSCCLC_PROVER_MUTANTS
-/// The one that is taken away.
+/// The one that is taken away, and others where only several together show.
 inline Premise removed_premise = Premise::none;
-inline bool removed(Premise premise) { return premise == removed_premise; }
+inline std::vector<Premise> also_removed = {};
+inline bool removed(Premise premise) {
+  return premise == removed_premise ||
+         std::find(also_removed.begin(), also_removed.end(), premise) != also_removed.end();
+}
 #else
 constexpr bool removed(Premise) { return false; }
 #endif

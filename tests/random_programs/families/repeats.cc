@@ -8,6 +8,7 @@ namespace mscclc::random_programs {
 
 Sketch Repeats::make() {
   sketch_.family = kind_.family;
+  sketch_.repeats = true;
   ranks_ = one_in(dice_, 5) ? 2 : 3;
   origin_ = any(ranks_);
   sketch_.ranks.resize(ranks_);

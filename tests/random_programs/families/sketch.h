@@ -53,6 +53,7 @@ struct Sketch {
   bool reuse_scratch = false;           ///< what it shares with other plans of a set
   uint32_t align = 0;                   ///< of chunks; 0: what programs have
   bool compiled = false;                ///< most often a program, as the compiler makes the ops
+  bool repeats = false;                 ///< the same packets come from chunks of several buffers
   bool ir_only = false;                 ///< units in two pipelines: programs may not
   std::vector<std::string> edges = {};  ///< what was changed, for people
 };
