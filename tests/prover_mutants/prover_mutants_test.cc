@@ -40,6 +40,28 @@ const std::vector<Row> kRows = {
 
 constexpr size_t kAtOnce = 2;
 
+/// Those whose loss the tests here do not show, by what else does or why not. None may join them
+/// unnoticed, and none stays here once a program shows it.
+const std::map<std::string, std::string> kNotShown = {
+    {"news_of_one_process", "//tests/random_programs:found_again_test shows it"},
+    {"full_slots_that_ports_send", "//tests/random_programs:found_again_test shows it"},
+    {"an_op_empties_or_fills", "the structure check refuses such ops first"},
+    {"slots_are_read_once", "the structure check refuses such ops first"},
+    {"control_orders_barriers_only", "no program is known"},
+    {"ops_over_one_chunk", "no program is known"},
+    {"seen_later", "no program is known"},
+    {"plain_is_no_packet", "no program is known"},
+    {"news_of_one_port", "no program is known"},
+    {"no_chains_through_units", "no program is known"},
+    {"terms_equally_long", "no program is known"},
+    {"pieces_are_sums_of_their_own", "no program is known"},
+    {"hops_of_one_length", "no program is known"},
+    {"bytes_that_all_hops_have", "no program is known"},
+    {"parts_of_earlier_calls", "no program is known"},
+    {"shares_make_up_the_piece", "no program is known"},
+    {"bytes_of_the_load", "no program is known"},
+};
+
 /// Runs the prover's tests without a premise; kRows.size(): with all.
 pid_t start(const std::string& mutant, size_t removed) {
   std::vector<std::string> words = {mutant, "--abort", "~[large]"};
@@ -126,10 +148,14 @@ std::optional<std::string> page() {
       "# Premises of the prover\n\n"
       "<!-- bazel run //tests/prover_mutants:prover_mutants_test -- --update -->\n\n"
       "What the [lemmas](lemmas.md) of the proof ask for, and the source that checks it, from\n"
-      "[premises.def](../passes/prove/model/premises.def). *Model* is what the abstract machine and\n"
+      "[premises.def](../passes/prove/model/premises.def). *Model* is what the abstract machine "
+      "and\n"
       "[verification.md](verification.md#the-model) say of who knows what. Each has a\n"
-      "[mutant](verification.md#mutants-of-the-prover), a prover that takes it as met.\n\n"
-      "| lemma | premise | | checked in |\n|---|---|---|---|\n";
+      "[mutant](verification.md#mutants-of-the-prover), a prover that takes it as met, which some "
+      "test\n"
+      "notices; the last column says where it is another than the prover's own, or that none "
+      "does.\n\n"
+      "| lemma | premise | | checked in | its mutant |\n|---|---|---|---|---|\n";
   std::vector<Row> rows = kRows;
   const auto order = [](const Row& row) {
     const std::string digits = row.lemma.substr(std::min<size_t>(1, row.lemma.size()));
@@ -143,7 +169,9 @@ std::optional<std::string> page() {
       fmt::print(stderr, "{} is asked for nowhere\n", row.name);
       return std::nullopt;
     }
-    text += fmt::format("| {} | `{}` | {} | {} |\n", row.lemma, row.name, row.says, places);
+    const auto found = kNotShown.find(row.name);
+    text += fmt::format("| {} | `{}` | {} | {} | {} |\n", row.lemma, row.name, row.says, places,
+                        found == kNotShown.end() ? "" : found->second);
   }
   return text;
 }
@@ -153,7 +181,8 @@ bool check_pages() {
   if (!wanted) return false;
   const bool listed = read("docs/premises.md") == *wanted;
   if (!listed) fmt::print(stderr, "docs/premises.md is not what the sources say: --update\n");
-  const std::string count = fmt::format("**{} mutants**", kRows.size());
+  const std::string count = fmt::format("**{} mutants, of which {} are noticed**", kRows.size(),
+                                        kRows.size() - kNotShown.size());
   const bool counted = read("docs/verification.md").find(count) != std::string::npos;
   if (!counted) fmt::print(stderr, "docs/verification.md does not say {}\n", count);
   return listed && counted;
@@ -182,9 +211,15 @@ int main(int argc, char** argv) {
     return 1;
   }
   const std::vector<size_t> left = survivors(argv[1], numbers);
-  for (const size_t i : left) {
-    fmt::print("survives: {} ({}): {}\n", kRows[i].name, kRows[i].lemma, kRows[i].says);
+  bool as_listed = true;
+  for (const size_t i : numbers) {
+    const bool survives = std::ranges::count(left, i) > 0;
+    const bool listed = kNotShown.contains(kRows[i].name);
+    as_listed &= survives == listed;
+    if (survives == listed) continue;
+    fmt::print("{}: {} ({}): {}\n", survives ? "survives" : "is noticed, take it off the list",
+               kRows[i].name, kRows[i].lemma, kRows[i].says);
   }
   fmt::print("{} mutants, {} of them survive\n", numbers.size(), left.size());
-  return left.empty() && (!words.empty() || check_pages()) ? 0 : 1;
+  return as_listed && (!words.empty() || check_pages()) ? 0 : 1;
 }

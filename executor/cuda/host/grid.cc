@@ -19,7 +19,7 @@ constexpr uint64_t kPause = 50'000'000;  // nanoseconds that pass when nothing c
 constexpr uint32_t kMostPauses = 1000;   // in a row; then it hangs
 constexpr size_t kMostLate = 64;         // stores of a block that are late at once
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kMostCompared = 64;  // threads, for the one to run next
+constexpr uint32_t kMostCompared = 16;  // threads, for the one to run next
 
 std::unique_ptr<uint8_t[]> poisoned(uint64_t bytes) {
   std::unique_ptr<uint8_t[]> made(new uint8_t[bytes]);

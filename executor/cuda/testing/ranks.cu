@@ -79,6 +79,7 @@ struct CudaRanks::State {
   uint64_t shift_of(uint32_t rank, uint32_t buffer) const;
   void number_channels(uint32_t rank);
   void number_ranks();
+  bool upload_credits(uint32_t rank, Diagnostics& d);
   bool upload_counts(uint32_t rank, Diagnostics& d);
   bool upload_context(Diagnostics& d);
   PortQueue queue() const;
@@ -180,6 +181,13 @@ bool CudaRanks::State::fill_sentinels(uint32_t rank, Diagnostics& d) {
     }
   }
   return true;
+}
+
+/// The signals that the ends of a rank's channels begin with.
+bool CudaRanks::State::upload_credits(uint32_t rank, Diagnostics& d) {
+  std::vector<uint64_t> credits;
+  for (const Channel& end : program.ranks[rank].channels) credits.push_back(end.credits);
+  return ranks[rank].arrived.upload(credits, d);
 }
 
 bool CudaRanks::State::upload_counts(uint32_t rank, Diagnostics& d) {
@@ -378,6 +386,7 @@ void CudaRanks::State::mark_early() {
 
 // Blocks that wait for one another must all run at once.
 bool CudaRanks::State::fits(Diagnostics& d) const {
+  if (launch.blocks == 0) return true;
   int error = 0;
   const uint32_t most = most_resident_blocks(launch, &error);
   if (!succeeded(static_cast<cudaError_t>(error), "ask how many blocks fit on the device", d)) {
@@ -456,9 +465,8 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
   if (!patch(s.device, s.program, call, diagnostics)) return false;
   const Chunking chunking(s.program.contract, call.part_bytes, s.program.launch.align);
   for (uint32_t r = 0; r < s.ranks.size(); ++r) {
-    const size_t channels = s.program.ranks[r].channels.size();
     if (!s.allocate(r, chunking, diagnostics) || !s.fill_sentinels(r, diagnostics) ||
-        !s.ranks[r].arrived.allocate(channels * sizeof(uint64_t), diagnostics)) {
+        !s.upload_credits(r, diagnostics)) {
       return false;
     }
   }
