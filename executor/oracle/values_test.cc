@@ -6,8 +6,8 @@
 #include <set>
 
 #include "executor/cpu/arith.h"
-#include "executor/lower.h"
 #include "executor/cpu/dice.h"
+#include "executor/lower.h"
 
 namespace mscclc {
 namespace {

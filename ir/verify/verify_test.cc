@@ -185,16 +185,18 @@ TEST_CASE("no op takes from a sentinel slot and stores into it") {
                    {local(kInput, 0, to.count), from}, change);
   };
   const auto none = [](Op&) {};
-  CHECK(said([](Fixture& f) {
-          f.op_in(0, 0, OpKind::reduce_copy_packets, {local(kScratch, 0), local(kSentinel, 1)},
-                  {local(kInput, 0), local(kSentinel, 1)});
-        }) ==
-        "error: 'reduce_copy_packets' takes from 'slots[1]' and stores into 'slots[1]': machines may "
-        "empty the slot before they store or after\n"
-        "note: in 'reduce_copy_packets scratch[0], slots[1] <- input[0], slots[1]' (rank 0, tb 0)\n"
-        "note: write two ops, one that takes from the slot and one that stores into it\n");
+  CHECK(
+      said([](Fixture& f) {
+        f.op_in(0, 0, OpKind::reduce_copy_packets, {local(kScratch, 0), local(kSentinel, 1)},
+                {local(kInput, 0), local(kSentinel, 1)});
+      }) ==
+      "error: 'reduce_copy_packets' takes from 'slots[1]' and stores into 'slots[1]': machines may "
+      "empty the slot before they store or after\n"
+      "note: in 'reduce_copy_packets scratch[0], slots[1] <- input[0], slots[1]' (rank 0, tb 0)\n"
+      "note: write two ops, one that takes from the slot and one that stores into it\n");
   CHECK(kept(local(kSentinel, 2), local(kSentinel, 1), none).empty());
-  CHECK(kept(local(kLl16, 1), local(kLl16, 1), none).empty());  // the flag is the same, before and after
+  CHECK(kept(local(kLl16, 1), local(kLl16, 1), none)
+            .empty());  // the flag is the same, before and after
   CHECK(kept(local(kSentinel, 1, 2), local(kSentinel, 0, 2), none)
             .starts_with("error: 'reduce_copy_packets' takes from 'slots[0..2]' and stores into "
                          "'slots[1..3]'"));
@@ -219,7 +221,8 @@ TEST_CASE("no op takes from a sentinel slot and stores into it") {
   CHECK(said_of(OpKind::switch_broadcast_packets, {far(kSw, kSentinel, 1)}, {local(kSentinel, 0)})
             .empty());
   // At a far end it is another slot.
-  CHECK(said_of(OpKind::read_put_packets, {far(kMem, kSentinel, 0)}, {local(kSentinel, 0)}).empty());
+  CHECK(
+      said_of(OpKind::read_put_packets, {far(kMem, kSentinel, 0)}, {local(kSentinel, 0)}).empty());
 }
 
 TEST_CASE("no op takes from a sentinel slot twice") {
@@ -237,9 +240,10 @@ TEST_CASE("no op takes from a sentinel slot twice") {
   CHECK(said_of(OpKind::unpack_packets, {local(kScratch, 0), local(kScratch, 1)},
                 {local(kLl16, 0), local(kLl16, 0)})
             .empty());
-  CHECK(said_of(OpKind::reduce_packets, {local(kScratch, 0, 2)},
-                {local(kInput, 0, 2), local(kSentinel, 1, 2), local(kSentinel, 0, 2)})
-            .starts_with("error: 'reduce_packets' takes from 'slots[1..3]' and from 'slots[0..2]'"));
+  CHECK(
+      said_of(OpKind::reduce_packets, {local(kScratch, 0, 2)},
+              {local(kInput, 0, 2), local(kSentinel, 1, 2), local(kSentinel, 0, 2)})
+          .starts_with("error: 'reduce_packets' takes from 'slots[1..3]' and from 'slots[0..2]'"));
 }
 
 TEST_CASE("no two moves of an op store into the same chunks") {

@@ -18,8 +18,8 @@ std::string synced(std::string_view body, std::string_view more = "") {
 // The threads that have taken packets know what they tell; for all threads to know, they must meet.
 TEST_CASE("sync: the author's sync after packets stays before what the block moves") {
   const auto synced_packets = [](std::string_view body) {
-    return after({"assign", "sync"}, two_ranks(std::string("buffer q[2] packets: LL16\n") +
-                                               std::string(body)));
+    return after({"assign", "sync"},
+                 two_ranks(std::string("buffer q[2] packets: LL16\n") + std::string(body)));
   };
   REQUIRE(synced_packets(R"(
     tb 0 {

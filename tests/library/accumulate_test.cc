@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
+#include "executor/cpu/dice.h"
 #include "executor/interpreter/numbers.h"
 #include "executor/simulator/cluster.h"
-#include "executor/cpu/dice.h"
 #include "tests/library/library.h"
 
 namespace mscclc {

@@ -10,8 +10,7 @@ namespace {
 
 TEST_CASE("programs that lack a premise are refused") {
   size_t programs = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("tests/prover_mutants/programs")) {
+  for (const auto& entry : std::filesystem::directory_iterator("tests/prover_mutants/programs")) {
     if (entry.path().extension() != ".mscl") continue;
     std::ostringstream text;
     text << std::ifstream(entry.path()).rdbuf();
