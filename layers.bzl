@@ -672,6 +672,7 @@ _TESTS_MAY_INCLUDE = {
         "runtime/verbs/testing",
     ],
     "runtime/verbs/port": ["runtime/verbs/testing"],
+    "runtime/proofs": ["runtime/testing"],
     "runtime/proxy": ["runtime/memory", "runtime/testing"],
     "tools/bench/results": ["tools/base"],
     "tools/cubin": ["executor/testing"],

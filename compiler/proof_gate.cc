@@ -7,7 +7,12 @@ namespace mscclc {
 bool ProofGate::pass(const Program& program, Diagnostics& diagnostics) {
   proof.reset();
   if (!program.split) return true;
+  const RunClock clock;
   proof = prove(program, diagnostics, {.try_copies = try_copies});
+  if (records != nullptr) {
+    records->emplace_back().pass = "prove";
+    clock.stop(records->back());
+  }
   if (proof->proved) return true;
   diagnostics.error("refused", {},
                     "the plan is not proved right, so nothing is written" +

@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
 #include "ir/program/proof.h"
+#include "passes/base/pass.h"
 
 namespace mscclc {
 
@@ -17,6 +19,8 @@ struct ProofGate {
   /// What is proved of the program that came through last; nothing of one that is not split, which
   /// is no plan yet.
   std::optional<Proof> proof = {};
+  /// If set: receives what the proof has cost, as the record of a pass "prove".
+  std::vector<PassRecord>* records = nullptr;
 
   /// False: reported (what is wrong, then refused). REQUIRES: the program's structure is in order.
   [[nodiscard]] bool pass(const Program& program, Diagnostics& diagnostics);

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <vector>
 
 #include "ir/verify/verify.h"
@@ -53,20 +51,15 @@ uint64_t count_ops(const Program& program) {
   return ops;
 }
 
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
 /// Runs a pass, and fills the record if there is one.
 bool run_recorded(const PassInfo& pass, Program& program, PassContext& context) {
   if (context.record == nullptr) return pass.run(program, context);
   PassRecord& record = *context.record;
   record.pass = pass.name;
   record.ops_before = count_ops(program);
-  const auto wall = std::chrono::steady_clock::now();
-  const double cpu = cpu_seconds();
+  const RunClock clock;
   const bool done = pass.run(program, context);
-  record.cpu_seconds = cpu_seconds() - cpu;
-  record.wall_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
+  clock.stop(record);
   record.ops_after = count_ops(program);
   return done;
 }

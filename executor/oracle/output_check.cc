@@ -8,7 +8,6 @@
 namespace mscclc {
 namespace {
 
-constexpr uint8_t kPoison = 0xcb;
 constexpr uint32_t kRow = 4096;            // elements compared at once
 constexpr uint64_t kMostCache = 64 << 20;  // bytes of expected output kept per call variant
 constexpr size_t kMostShown = 4;           // wrong elements told of a rank
@@ -75,7 +74,7 @@ void OutputCheck::add(const Promise& promise) {
 void OutputCheck::fill(uint32_t rank, uint64_t call, uint8_t* input, uint8_t* output) const {
   const uint64_t in_bytes = chunking_.buffer_bytes(Side::input, rank);
   const uint64_t out_bytes = chunking_.buffer_bytes(Side::output, rank);
-  if (out_bytes > 0) std::memset(output, kPoison, out_bytes);
+  if (out_bytes > 0) std::memset(output, kUnwrittenByte, out_bytes);
   if (in_bytes > 0) values_.fill(rank, call, 0, in_bytes / element_, input);
 }
 
@@ -146,7 +145,7 @@ void OutputCheck::count_wrong(uint32_t rank, uint64_t call, uint64_t element, co
     WrongRank& wrong = wrong_ranks_[rank];
     ++wrong.count;
     if (wrong.first.size() >= kMostShown) continue;
-    const bool untouched = std::all_of(got, got + element_, [](uint8_t b) { return b == kPoison; });
+    const bool untouched = std::all_of(got, got + element_, [](uint8_t b) { return b == kUnwrittenByte; });
     wrong.first.push_back(
         {call, element + i, element_text(dtype, row),
          element_text(dtype, got) + (untouched ? ", which it held before the call" : "")});

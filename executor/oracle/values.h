@@ -19,6 +19,9 @@
 
 namespace mscclc {
 
+/// What test runs leave in outputs and plain scratch before anything is written there.
+constexpr uint8_t kUnwrittenByte = 0xcb;
+
 class TestValues {
  public:
   /// `reduce`: ReduceOp::call if the collective reduces nothing.

@@ -6,12 +6,12 @@
 #include <numeric>
 
 #include "executor/interpreter/packets.h"
+#include "executor/oracle/values.h"
 #include "executor/simulator/call_run.h"
 
 namespace mscclc {
 namespace {
 
-constexpr uint8_t kPoison = 0xcb;
 
 }  // namespace
 
@@ -82,7 +82,7 @@ void Cluster::fill_scratch(uint32_t rank, bool poison) {
         std::memcpy(data + at, &stamp.sentinel, sizeof stamp.sentinel);
       }
     } else if (poison && layout[b].packets == PacketFormat::none) {
-      std::memset(data, kPoison, bytes);
+      std::memset(data, kUnwrittenByte, bytes);
     }
   }
 }

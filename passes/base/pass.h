@@ -1,6 +1,8 @@
 // A pass changes a program or reports why it cannot.
 #pragma once
 
+#include <chrono>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +21,17 @@ struct PassRecord {
   uint64_t ops_before = 0, ops_after = 0;  ///< of all ranks
   /// What the pass has counted, in the order of first mention: "syncs inserted" 12.
   std::vector<std::pair<std::string, uint64_t>> counts;
+};
+
+/// Measures what one run costs, from its own construction on.
+class RunClock {
+ public:
+  /// Fills in the wall time, and the CPU time of all threads of the process.
+  void stop(PassRecord& record) const;
+
+ private:
+  std::chrono::steady_clock::time_point wall_ = std::chrono::steady_clock::now();
+  std::clock_t cpu_ = std::clock();
 };
 
 /// What a pass gets besides the program.

@@ -9,6 +9,12 @@
 
 namespace mscclc {
 
+void RunClock::stop(PassRecord& record) const {
+  record.cpu_seconds = static_cast<double>(std::clock() - cpu_) / CLOCKS_PER_SEC;
+  record.wall_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_).count();
+}
+
 void PassContext::count(std::string_view what, uint64_t by) {
   if (record == nullptr || by == 0) return;
   auto& counts = record->counts;

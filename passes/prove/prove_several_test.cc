@@ -70,6 +70,50 @@ rank 2 {
   CHECK(verdict(puts("put_packets a.s[0] <- w[0]")) == race("w[0] of rank 2"));
 }
 
+// Block 1 may take what rank 1 puts; then block 0 waits forever.
+TEST_CASE("who takes a second packet of a sentinel slot comes after who took the first") {
+  const auto takes = [](const std::string& tells, const std::string& learns) {
+    return R"(program t
+collective custom(ranks: 2, input: 1, output: 1, inplace: false)
+ensure output[0] at 0 = input[0] at 0
+rank 0 {
+  buffer w[1]
+  buffer s[1] packets: sentinel, copies: 2
+  channel a = memory(1)
+  semaphore taken = 0
+  tb 0 {
+    put a.w[0] <- input[0]
+    sync
+    signal a
+    unpack_packets w[0] <- s[0]
+    )" + tells +
+           R"(
+    copy_packets s[0] <- input[0]
+    sync
+    signal a
+  }
+  tb 1 {
+    )" + learns +
+           R"(
+    unpack_packets output[0] <- s[0]
+  }
+}
+rank 1 {
+  buffer w[1]
+  channel a = memory(0)
+  tb 0 {
+    wait a
+    sync
+    put_packets a.s[0] <- w[0]
+    wait a
+  }
+}
+)";
+  };
+  CHECK(verdict(takes("", "")) == race("s[0] of rank 0"));
+  CHECK(verdict(takes("sync ; release taken", "acquire taken ; sync")) == "proved");
+}
+
 TEST_CASE("packets that two blocks of a rank put do not show what one of them has read") {
   const auto puts = [](const std::string& second) {
     return R"(program t

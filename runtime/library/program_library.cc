@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 
 #include "compiler/compile.h"
 #include "runtime/base/environment/environment.h"
-#include "runtime/observe/log.h"
 #include "runtime/proofs/check_proof.h"
+#include "runtime/proofs/first_use.h"
 #include "runtime/proofs/plan_digest.h"
 
 namespace mscclc {
@@ -87,7 +86,7 @@ std::shared_ptr<ProgramLibrary::Entry> ProgramLibrary::entry_of(const std::strin
 }
 
 void ProgramLibrary::make(Entry& entry, const Order& wanted) const {
-  const auto begin = std::chrono::steady_clock::now();
+  const FirstUse first;
   Order order = wanted;
   try {
     const auto plan = compile_fitting(order, entry);
@@ -97,10 +96,8 @@ void ProgramLibrary::make(Entry& entry, const Order& wanted) const {
         "memory", {}, fmt::format("'{}' takes more memory to compile than there is", order.name()));
     return;
   }
-  if (!logs(LogLevel::info, LogArea::load)) return;
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-  log(LogLevel::info, LogArea::load, std::nullopt,
-      fmt::format("compiled '{}{}' in {:.1f} ms", place(), order.name(), took.count()));
+  first.log("compiled and proved", mscclc::quoted(place() + order.name()),
+            "'mscclc library' writes plans that are ready, for MSCCLC_PLAN_PATH");
 }
 
 /// With fewer blocks, if it has more than there is room for.

@@ -11,6 +11,7 @@
 #include "plans/target.h"
 #include "runtime/base/process/per_process.h"
 #include "runtime/observe/log.h"
+#include "runtime/proofs/first_use.h"
 #include "runtime/proofs/known_plans.h"
 #include "runtime/proofs/proof_cache.h"
 
@@ -45,7 +46,10 @@ struct ScratchKnown {
 PerProcess<ScratchKnown> scratch_known;
 
 std::optional<Proof> prove_now(const Program& plan, Diagnostics& diagnostics) {
+  const FirstUse first;
   const Proof proof = prove(plan, diagnostics);
+  first.log("proved", mscclc::quoted(plan.name),
+            "where the proof cache can be written (MSCCLC_PROOF_CACHE), later jobs find it there");
   if (proof.proved) return proof;
   diagnostics
       .error("not-proved", {},

@@ -19,6 +19,7 @@ State Explorer::start() const {
   s.channels.resize(model_.channels);
   for (uint32_t c = 0; c < model_.channels; ++c) s.channels[c].arrived.resize(model_.credits[c]);
   s.ports.resize(model_.channels);
+  s.entries.resize(options_.calls * program_.ranks.size());
   for (const uint32_t value : model_.initial) {
     s.semaphores.emplace_back().value = static_cast<uint16_t>(value);
   }
@@ -111,15 +112,18 @@ void Explorer::perform(State& s, size_t p) {
       return access(s, step, state.call, state.knows);
     case Kind::signal:
       if (step.index == kNone) return;
-      return signal(s.channels[step.index], step.relaxed ? nullptr : &state.knows);
+      return signal(s.channels[step.index], step.relaxed ? nullptr : &state.knows,
+                    entry(s, model_.processes[p].rank, state.call));
     case Kind::wait: {
       Counter& c = s.channels[step.index];
-      if (!step.relaxed) state.knows.join(c.arrived[c.value]);
+      const Told& told = c.arrived[c.value];
+      if (!step.relaxed) state.knows.join(told.strong);
+      state.knows.done |= told.weak;
       ++c.value;
       return;
     }
     case Kind::release:
-      signal(s.semaphores[step.index], &state.knows);
+      signal(s.semaphores[step.index], &state.knows, {});
       ++s.semaphores[step.index].value;
       return;
     case Kind::acquire:

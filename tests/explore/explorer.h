@@ -71,7 +71,7 @@ class Explorer {
   static uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
   void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
   void serve(State& s, size_t p);
-  static void signal(Counter& c, const Knowledge* told);
+  static void signal(Counter& c, const Knowledge* told, const Events& entry);
   void acquire(Counter& c, uint32_t semaphore, Knowledge& knows);
   void begin(State& s, const Process& p, const Step& step, ProcessState& state);
   void end(State& s, const Process& p, const Step& step, ProcessState& state);
@@ -80,6 +80,11 @@ class Explorer {
   const Step& step_of(const State& s, size_t p) const {
     return model_.processes[p].steps[s.processes[p].step];
   }
+  /// What a rank knew when it began a call.
+  Events& entry(State& s, uint32_t rank, uint32_t call) const {
+    return s.entries[call * program_.ranks.size() + rank];
+  }
+  Events entry_of_writer(State& s, uint16_t writer) const;
   uint16_t event(const Step& step, uint32_t call) const {
     return static_cast<uint16_t>(call * model_.events + step.event);
   }

@@ -33,6 +33,19 @@ void Explorer::fail_race(uint16_t earlier, uint16_t later, uint32_t cell) {
                                   describe(later), cell));
 }
 
+/// What the rank that wrote packets knew when it began the call: who takes them knows it, too.
+Events Explorer::entry_of_writer(State& s, uint16_t writer) const {
+  for (const Process& p : model_.processes) {
+    for (const Step& step : p.steps) {
+      const bool writes = step.kind == Kind::access || step.kind == Kind::post;
+      if (writes && step.event == writer % model_.events) {
+        return entry(s, p.rank, writer / model_.events);
+      }
+    }
+  }
+  return {};
+}
+
 // ---- accesses
 
 bool Explorer::over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows) {
@@ -90,6 +103,7 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
     if (polled) {
       c.readers.set(event);
       knows.read |= c.from;
+      if (c.writer != kNobody) knows.done |= entry_of_writer(s, c.writer);
     } else {
       if (cell.packets != PacketFormat::none && packets == Packets::raw_seen) {
         c.readers.set(event);
@@ -162,8 +176,9 @@ bool Explorer::polled(const State& s, const Step& step, uint32_t call) const {
 
 // ---- ports
 
-void Explorer::signal(Counter& c, const Knowledge* told) {
-  if (told != nullptr) c.told.join(*told);
+void Explorer::signal(Counter& c, const Knowledge* told, const Events& entry) {
+  if (told != nullptr) c.told.strong.join(*told);
+  c.told.weak |= entry;
   c.arrived.push_back(c.told);
 }
 
@@ -172,8 +187,8 @@ void Explorer::signal(Counter& c, const Knowledge* told) {
 void Explorer::acquire(Counter& c, uint32_t semaphore, Knowledge& knows) {
   const size_t initial = model_.initial[semaphore];
   const size_t taken = c.arrived.size() + initial - c.value--;
-  if (users_.several_share(semaphore)) return knows.join(c.told);
-  if (taken >= initial) knows.join(c.arrived[taken - initial]);
+  if (users_.several_share(semaphore)) return knows.join(c.told.strong);
+  if (taken >= initial) knows.join(c.arrived[taken - initial].strong);
 }
 
 // What a put has written is known to whom a later signal of the same channel is known. Its source
@@ -188,7 +203,9 @@ void Explorer::serve(State& s, size_t p) {
   const Step& step = model_.processes[posted.process].steps[posted.step];
   if (step.elements.empty()) {
     if (model_.partner[step.index] == kNone) return;
-    return signal(s.channels[model_.partner[step.index]], step.relaxed ? nullptr : &knows);
+    const uint32_t rank = model_.processes[posted.process].rank;
+    return signal(s.channels[model_.partner[step.index]], step.relaxed ? nullptr : &knows,
+                  entry(s, rank, posted.call));
   }
   const uint16_t e = event(step, posted.call);
   const Packets packets = info(step.op->kind).has(kPolls) ? Packets::raw_seen : Packets::raw;
@@ -215,6 +232,7 @@ void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState&
   }
   state.knows.done.set(e);
   s.ended.set(e);
+  entry(s, p.rank, state.call) = state.knows.done;
 }
 
 void Explorer::end(State& s, const Process& p, const Step& step, ProcessState& state) {

@@ -17,6 +17,11 @@ void append(std::string& out, const Knowledge& k) {
   append(out, k.read);
 }
 
+void append(std::string& out, const Told& t) {
+  append(out, t.strong);
+  append(out, t.weak);
+}
+
 }  // namespace
 
 Digest State::digest() const {
@@ -35,7 +40,7 @@ Digest State::digest() const {
   for (const std::vector<Counter>* list : {&channels, &semaphores}) {
     for (const Counter& c : *list) {
       append(out, std::array{c.value, static_cast<uint16_t>(c.arrived.size())});
-      for (const Knowledge& k : c.arrived) append(out, k);
+      for (const Told& t : c.arrived) append(out, t);
       append(out, c.told);
     }
   }
@@ -48,6 +53,7 @@ Digest State::digest() const {
   }
   append(out, served);
   append(out, ended);
+  for (const Events& known : entries) append(out, known);
   const XXH128_hash_t hash = XXH3_128bits(out.data(), out.size());
   return {hash.low64, hash.high64};
 }

@@ -37,10 +37,16 @@ struct ProcessState {
   Knowledge knows;
 };
 
+/// What signals have told: who waits for them, and who does so relaxed.
+struct Told {
+  Knowledge strong;
+  Events weak;  ///< what their ranks knew when the calls began in which they were sent
+};
+
 struct Counter {
   uint16_t value = 0;
-  std::vector<Knowledge> arrived;  ///< channels: what each signal and those before it told
-  Knowledge told;                  ///< by all
+  std::vector<Told> arrived;  ///< channels: what each signal and those before it told
+  Told told;                  ///< by all
 };
 
 struct Posted {
@@ -58,6 +64,7 @@ struct State {
   std::vector<std::vector<Posted>> ports;  ///< by channel: the queue
   Events served;                           ///< puts whose source a proxy has read
   Events ended;                            ///< accesses of kernels that have ended, and of callers
+  std::vector<Events> entries;             ///< by call and rank: what the rank knew when it began
 
   /// Of every bit of it, for telling states apart.
   Digest digest() const;

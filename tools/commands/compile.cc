@@ -165,10 +165,15 @@ int run_compile(CompileOptions& options) {
   const bool kernels = options.emit == "cuda" || options.emit == "cubin";
   const bool needs_plan = options.emit == "plan" || options.emit == "summary" || kernels;
   ProofGate gate{.try_copies = true, .otherwise = "'--no-verify' writes it anyway"};
+  std::vector<PassRecord> proofs;
+  if (options.time_passes) gate.records = &proofs;
   const int code =
       input.load_to_write(pipeline, needs_plan && !options.no_verify ? &gate : nullptr);
   if (options.stats) put_error(stats_table(records));
-  if (options.time_passes) put_error(time_table(records));
+  if (options.time_passes) {
+    records.insert(records.end(), proofs.begin(), proofs.end());
+    put_error(time_table(records));
+  }
   if (code != kFine) return code;
   if (needs_plan && !input.program.split) {
     return Input::usage("a plan needs the pass 'split'; use --emit=ir, or add it to --passes");
@@ -216,7 +221,7 @@ void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options)
                "do not prove the plan that is written: it then carries no proof");
   app.add_flag("--verify-each", options.verify_each, "check the IR's structure after each pass");
   app.add_flag("--time-passes", options.time_passes,
-               "print how long each pass took to standard error");
+               "print how long each pass and the proof took to standard error");
   app.add_flag("--stats", options.stats,
                "print what each pass did to standard error: ops before and after, rules of fusion, "
                "syncs, semaphores and barriers");

@@ -13,6 +13,7 @@
 #include "executor/cuda/testing/ranks_proxy.h"
 #include "executor/early_launch.h"
 #include "executor/interpreter/packets.h"
+#include "executor/oracle/values.h"
 #include "ir/report/op_error.h"
 
 namespace mscclc::cuda {
@@ -84,7 +85,7 @@ struct CudaRanks::State {
   bool upload_context(Diagnostics& d);
   PortQueue queue() const;
   uint64_t* partner_of(const Channel& end) const;
-  bool fill_sentinels(uint32_t rank, Diagnostics& d);
+  bool fill_scratch(uint32_t rank, Diagnostics& d);
   std::vector<BaseAddress> bases_of(uint32_t rank, uint32_t in_call);
   std::vector<ChannelEnd> all_ends() const;
   bool pack_programs(uint32_t in_call, Diagnostics& d);
@@ -169,13 +170,17 @@ uint64_t CudaRanks::State::shift_of(uint32_t rank, uint32_t buffer) const {
   return (3 * rank + 5 * buffer + 1) * info(call.dtype).bytes % kMostShift;
 }
 
-bool CudaRanks::State::fill_sentinels(uint32_t rank, Diagnostics& d) {
+/// Empties the slots of sentinels. Plain scratch gets the simulator's bytes: a program that reads
+/// it before anything is there then gives the same here.
+bool CudaRanks::State::fill_scratch(uint32_t rank, Diagnostics& d) {
   const std::vector<BufferLayout>& layout = device.ranks[rank].buffers;
   const device::Stamp stamp = device::stamp_of(0, info(call.dtype).bytes);
   for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
-    if (!is_sentinel(layout[b].packets)) continue;
-    const std::vector<uint64_t> empty(layout[b].stride * layout[b].copies / 8, stamp.sentinel);
-    if (!ranks[rank].buffers[b].upload(empty, d)) return false;
+    const bool sentinels = is_sentinel(layout[b].packets);
+    if (!sentinels && layout[b].packets != PacketFormat::none) continue;
+    const uint64_t word = sentinels ? stamp.sentinel : ~uint64_t{0} / 255 * kUnwrittenByte;
+    const std::vector<uint64_t> filled(layout[b].stride * layout[b].copies / 8, word);
+    if (!ranks[rank].buffers[b].upload(filled, d)) return false;
     for (std::vector<RankBuffer>& call : ranks[rank].addresses) {
       call[b].address = ranks[rank].buffers[b].data();
     }
@@ -465,7 +470,7 @@ bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& d
   if (!patch(s.device, s.program, call, diagnostics)) return false;
   const Chunking chunking(s.program.contract, call.part_bytes, s.program.launch.align);
   for (uint32_t r = 0; r < s.ranks.size(); ++r) {
-    if (!s.allocate(r, chunking, diagnostics) || !s.fill_sentinels(r, diagnostics) ||
+    if (!s.allocate(r, chunking, diagnostics) || !s.fill_scratch(r, diagnostics) ||
         !s.upload_credits(r, diagnostics)) {
       return false;
     }

@@ -240,6 +240,8 @@ class Run {
   void note_piece(uint32_t rank, const Spot& spot, const Record& record, const Extent& piece,
                   const News& news);
   void empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& load);
+  void check_takers(const Actor& actor, const Spot& spot, const ChunkName& name,
+                    const Record& reset);
   bool same_again(uint64_t chunk, const Extent& extent, const Symbol& stored) const;
   bool is_echo(const Spot& spot, const std::vector<uint32_t>& before, const Extent& extent) const;
   void mark_several(const Spot& spot, Record& access, const Symbol& stored);

@@ -370,6 +370,29 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
   size_value(block.rank, o, k);
 }
 
+/// Packets that came to a sentinel slot before, in this call, have been taken: by an op that comes
+/// before this one, whatever this one's own packets tell. Else this one may take them instead, and
+/// that op waits forever (lemma O15).
+void Run::check_takers(const Actor& actor, const Spot& spot, const ChunkName& name,
+                       const Record& reset) {
+  const auto check_emptied = [&](uint32_t i) {
+    Record taken = history_.record(i);
+    const bool emptied = taken.write && taken.packets == kNone && taken.event.op != kNone;
+    if (!emptied || taken.event.call != reset.event.call) return;
+    if (!taken.extent.may_touch(reset.extent)) return;
+    taken.event.process = system_.turned(taken.event.process, spot.turns);
+    const bool own = taken.event.process == reset.event.process;
+    const bool after = known(*actor.known, actor.knower, actor.settled, taken.event) ||
+                       (own && same_threads(rank_of(actor), taken, reset));
+    if (!premise(Premise::takers_come_in_order, after)) report_race(name, taken, reset);
+  };
+  history_.each_of(history_.stores(spot.chunk), [&](uint32_t i) {
+    if (history_.record(i).packets != kNone) {
+      history_.each_of(history_.record(i).beneath, check_emptied);
+    }
+  });
+}
+
 /// Who reads a sentinel slot empties it: a store like any other. An op that reads one twice waits
 /// forever.
 void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
@@ -384,6 +407,7 @@ void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name
   }
   Record reset = load;
   reset.write = true;
+  check_takers(actor, spot, name, reset);
   if (!premise(Premise::emptying_is_a_store, false)) check(actor, spot, name, reset);
   keep(spot, reset);
 }
