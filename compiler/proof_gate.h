@@ -8,7 +8,7 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
 #include "ir/program/proof.h"
-#include "passes/base/pass.h"
+#include "passes/registry.h"
 
 namespace mscclc {
 

@@ -139,6 +139,7 @@ void Explorer::perform(State& s, size_t p) {
     case Kind::serve:
       return serve(s, p);
     case Kind::poll:
+      return hear(s, step, state.call, state.knows);
     case Kind::flush:
     case Kind::sync:
     case Kind::meet:

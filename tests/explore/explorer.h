@@ -56,6 +56,7 @@ class Explorer {
   std::vector<size_t> choices(const State& s, const Hiding* held) const;
   void search(const Hiding* held);
 
+  void hear(State& s, const Step& step, uint32_t call, Knowledge& knows) const;
   bool polled(const State& s, const Step& step, uint32_t call) const;
   std::vector<size_t> meeting(const State& s, size_t p) const;
   bool lanes_gone(const State& s, uint32_t rank, uint32_t call) const;

@@ -102,8 +102,6 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
     const bool polled = cell.packets != PacketFormat::none && !raw;
     if (polled) {
       c.readers.set(event);
-      knows.read |= c.from;
-      if (c.writer != kNobody) knows.done |= entry_of_writer(s, c.writer);
     } else {
       if (cell.packets != PacketFormat::none && packets == Packets::raw_seen) {
         c.readers.set(event);
@@ -161,6 +159,19 @@ void Explorer::access(State& s, const Step& step, uint32_t call, Knowledge& know
   const uint16_t e = event(step, call);
   for (const Element& element : step.elements) move(s, element, call, e, knows, Packets::polled);
   knows.done.set(e);
+}
+
+/// What packets tell who has waited for them: what they were made of has been read, and what their
+/// rank knew when it began the call. Of a lane's own packets, also if a port moves them.
+void Explorer::hear(State& s, const Step& step, uint32_t call, Knowledge& knows) const {
+  for (const Element& e : step.elements) {
+    for (const Cell& cell : e.srcs) {
+      if (cell.packets == PacketFormat::none) continue;
+      const CellState& c = s.cells[cell.at(call)];
+      knows.read |= c.from;
+      if (c.writer != kNobody) knows.done |= entry_of_writer(s, c.writer);
+    }
+  }
 }
 
 bool Explorer::polled(const State& s, const Step& step, uint32_t call) const {
