@@ -81,6 +81,9 @@ _ROWS = {
     # Programs of MSCCL++'s Python language, as Python has traced them, to plans of that language.
     "compiler/mscclpp": [],
 
+    # Schedules of MSCCL to programs.
+    "compiler/msccl": ["ir"],
+
     # Programs to IR.
     "compiler/ast": ["ir"],
     "compiler/parser": ["ir", "compiler/ast"],
@@ -508,6 +511,7 @@ _ROWS = {
         "ir",
         "compiler",
         "compiler/format",
+        "compiler/msccl",
         "executor/simulator",
         "executor/simulator/schedules",
         "executor/special",
@@ -617,6 +621,7 @@ _TESTS_MAY_INCLUDE = {
     "compiler/builder": ["compiler"],
     "compiler/evaluate": ["compiler"],
     "compiler/format": ["compiler/testing"],
+    "compiler/msccl": ["compiler", "passes/prove"],
     "compiler/parser": ["compiler/testing"],
     "compiler/unroll": ["compiler/testing"],
     "executor": ["executor/testing"],

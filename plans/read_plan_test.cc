@@ -110,6 +110,9 @@ const std::vector<Case> kTop = {
 const std::vector<Case> kRanks = {
     {{{"/gpus/1/id", "0"}}, "gpus[1].id: is 0; ids are positions"},
     {{{"/gpus/0/semaphore", "[]"}}, "gpus[0]: unknown key 'semaphore'"},
+    {{{"/gpus/0/inputChunks", "1"}},
+     "gpus: the plan is of MSCCL++ before 0.7, whose format is another: write its program in the "
+     "language of 0.7, for 'python3 -m mscclc mscclpp'"},
     {{{"/gpus/0/channels", ""}}, "gpus[0]: key 'channels' is missing"},
     {{{"/gpus/0/channels/0/channel_type", "\"none\""}},
      "gpus[0].channels[0].channel_type: 'none' is no kind of channel; 'memory', 'port' or "

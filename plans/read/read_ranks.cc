@@ -218,9 +218,26 @@ bool read_kind(const JsonReader& json, NodeId node, ChannelKind& out) {
                                      json.tape().text(w)));
 }
 
+/// MSCCL++ before 0.7 wrote plans of another format, with keys like 'inputChunks'.
+static bool is_of_old_mscclpp(const JsonReader& json, NodeId gpus) {
+  if (json.count(gpus) == 0) return false;
+  const NodeId first = json.first(gpus);
+  if (json.tape()[first].kind() != JsonType::object) return false;
+  for (NodeId m = first + 1; m != json.tape()[first].next; m = json.tape()[m].next) {
+    if (json.tape().text(json.tape()[m].key) == "inputChunks") return true;
+  }
+  return false;
+}
+
 bool read_ranks(ReadState& state, NodeId gpus) {
   const JsonReader& json = state.json;
   if (!json.expect(gpus, JsonType::array)) return false;
+  if (is_of_old_mscclpp(json, gpus)) {
+    return json.fail(
+        gpus, "old-plan",
+        "the plan is of MSCCL++ before 0.7, whose format is another: write its program "
+        "in the language of 0.7, for 'python3 -m mscclc mscclpp'");
+  }
   const uint32_t count = json.count(gpus);
   if (state.ours && count != state.extra.size()) {
     return json.fail(gpus,

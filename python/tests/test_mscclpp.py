@@ -109,6 +109,15 @@ class PeerPlans(unittest.TestCase):
 class Command(unittest.TestCase):
     maxDiff = 2000
 
+    def test_a_program_of_an_older_language_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "old.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("from msccl.language import *\n")
+            code, out, errors = run_command(path)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("the program is for MSCCL, or MSCCL++ before 0.7", errors)
+
     def setUp(self):
         self.addCleanup(os.chdir, os.getcwd())
 

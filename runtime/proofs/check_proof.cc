@@ -48,8 +48,10 @@ PerProcess<ScratchKnown> scratch_known;
 std::optional<Proof> prove_now(const Program& plan, Diagnostics& diagnostics) {
   const FirstUse first;
   const Proof proof = prove(plan, diagnostics);
-  first.log("proved", mscclc::quoted(plan.name),
-            "where the proof cache can be written (MSCCLC_PROOF_CACHE), later jobs find it there");
+  if (first.slow())
+    first.log(
+        "proved", mscclc::quoted(plan.name),
+        "where the proof cache can be written (MSCCLC_PROOF_CACHE), later jobs find it there");
   if (proof.proved) return proof;
   diagnostics
       .error("not-proved", {},

@@ -12,6 +12,7 @@ class FirstUse {
  public:
   static constexpr std::chrono::milliseconds kSlow{100};
 
+  bool slow() const { return std::chrono::steady_clock::now() - begin_ > kSlow; }
   /// @param did     what has been done, in the past tense: "compiled and proved"
   /// @param plan    the plan's name, in quotes
   /// @param remedy  what spares the next job the wait

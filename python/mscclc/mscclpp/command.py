@@ -92,6 +92,11 @@ def _plan_of_file(options):
 
 
 def _failure(error):
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "msccl":
+        return CompileError(
+            f"{error.name}: the program is for MSCCL, or MSCCL++ before 0.7: write it with "
+            "mscclpp.language, or import the XML that it writes ('mscclc import')"
+        )
     from .failures import text_of_failure
 
     return CompileError(text_of_failure(error))
