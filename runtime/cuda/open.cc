@@ -18,6 +18,10 @@ KernelLauncher interpreter() {
               },
           .launch = launch,
           .most_resident_blocks = most_resident_blocks,
+          .scale =
+              [](const Scaling& what, void* stream) {
+                return scale(what.dtype, what.to, what.from, what.count, what.factor, stream);
+              },
           .error_text = [](int error) -> std::string {
             return cudaGetErrorString(static_cast<cudaError_t>(error));
           }};
