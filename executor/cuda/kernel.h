@@ -31,6 +31,9 @@ int launch(const device::LaunchPlan& plan, void* stream);
 /// Returns what the launch returned (cudaError_t).
 int scale(Dtype dtype, void* to, const void* from, uint64_t count, double factor, void* stream);
 
+/// Loads the kernels of scale(), as load_kernels() does the others.
+int load_scale_kernels();
+
 /// What the kernels can do that are loaded on a device.
 struct Abilities {
   bool early_launch = false;       ///< LaunchPlan::early

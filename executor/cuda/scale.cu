@@ -78,6 +78,16 @@ bool is_aligned(const void* address) {
 
 }  // namespace
 
+int load_scale_kernels() {
+  for (const DtypeInfo& row : dtype_table()) {
+    const void* const kernel = scale_kernel_of(row.dtype);
+    cudaFuncAttributes code = {};
+    const int error = kernel == nullptr ? cudaSuccess : cudaFuncGetAttributes(&code, kernel);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
 int scale(Dtype dtype, void* to, const void* from, uint64_t count, double factor, void* stream) {
   const void* const kernel = scale_kernel_of(dtype);
   if (kernel == nullptr) return cudaErrorInvalidValue;

@@ -12,7 +12,8 @@ KernelLauncher interpreter() {
   return {.load =
               [](EarlyLaunch* early) {
                 Abilities abilities;
-                const int error = load_kernels(&abilities);
+                int error = load_kernels(&abilities);
+                if (error == 0) error = load_scale_kernels();
                 *early = {abilities.early_launch, abilities.early_in_captures};
                 return error;
               },
