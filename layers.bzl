@@ -419,6 +419,12 @@ _ROWS = {
     ],
     "runtime/runner": ["ir", "executor", "executor/oracle", "executor/simulator", "runtime/api"],
     "runtime/nccl/abi": ["ir"],
+    "runtime/nccl/variables": [
+        "ir",
+        "runtime/base",
+        "runtime/base/environment",
+        "runtime/base/process",
+    ],
     "runtime/nccl/base": [
         "ir",
         "runtime/api",
@@ -427,6 +433,7 @@ _ROWS = {
         "runtime/base/process",
         "runtime/cuda/driver",
         "runtime/nccl/abi",
+        "runtime/nccl/variables",
         "runtime/observe",
     ],
     "runtime/nccl/comm": [
@@ -436,6 +443,7 @@ _ROWS = {
         "runtime/base/process",
         "runtime/nccl/abi",
         "runtime/nccl/base",
+        "runtime/nccl/variables",
         "runtime/observe",
     ],
     "runtime/nccl/calls": [

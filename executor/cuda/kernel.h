@@ -26,6 +26,14 @@ constexpr uint32_t block_threads(uint32_t wanted) {
 /// Returns what the launch call returned (cudaError_t).
 int launch(const device::LaunchPlan& plan, void* stream);
 
+/// Multiplies `count` elements of a float type, asynchronously, by a kernel that waits for nothing
+/// but what is before it on the stream. `to` may be `from`, and overlaps it in no other way.
+/// Returns what the launch returned (cudaError_t).
+int scale(Dtype dtype, void* to, const void* from, uint64_t count, double factor, void* stream);
+
+/// Loads the kernels of scale(), as load_kernels() does the others.
+int load_scale_kernels();
+
 /// What the kernels can do that are loaded on a device.
 struct Abilities {
   bool early_launch = false;       ///< LaunchPlan::early

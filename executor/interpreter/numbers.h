@@ -1,9 +1,10 @@
 // The elements of every data type of dtypes.def: how their bits are read and written.
 //
 // Conversions round to nearest, ties to even. A NaN stays a NaN (the canonical quiet one, with its
-// sign). Where a value is beyond the largest finite one: f16, bf16 and e5m2 give infinity, e4m3 and
-// e4m3b15, which have none, give their largest (448, 0.9375), for infinity too. Integers narrow by
-// dropping high bits. The same source runs on host and device, so both give the same bits.
+// sign). Where a value is beyond the largest finite one: f16 and bf16 give infinity, e4m3, e5m2 and
+// e4m3b15 their largest (448, 57344, 0.9375), for infinity too: so do CUDA's conversions, and NCCL.
+// Integers narrow by dropping high bits. The same source runs on host and device, so both give the
+// same bits.
 #pragma once
 
 #include <bit>
@@ -14,8 +15,9 @@
 
 namespace mscclc::device {
 
-/// A float format of at most 16 bits; `kTop` is the largest finite code without its sign.
-template <int kExponent, int kMantissa, int kBias, uint32_t kTop, bool kInfinity>
+/// A float format of at most 16 bits; `kTop` is the largest finite code without its sign. `kMost`:
+/// of what is beyond that.
+template <int kExponent, int kMantissa, int kBias, uint32_t kTop, bool kInfinity, uint32_t kMost>
 struct SmallFloat {
   using Bits = std::conditional_t<(kExponent + kMantissa > 7), uint16_t, uint8_t>;
   static constexpr bool kIsFloat = true;
@@ -48,8 +50,7 @@ struct SmallFloat {
     const float shifted = std::bit_cast<float>(magnitude) + std::bit_cast<float>(kMagic);
     const uint32_t small = std::bit_cast<uint32_t>(shifted) - kMagic;
     code = magnitude < (uint32_t{128 - kBias} << 23) ? small : code;
-    const uint32_t beyond = kInfinity ? kTop + 1 : kTop;
-    code = code > kTop || magnitude >= 0x7f800000 ? beyond : code;
+    code = code > kTop || magnitude >= 0x7f800000 ? kMost : code;
     code = magnitude > 0x7f800000 ? kNan : code;
     return static_cast<Bits>(code | sign);
   }
@@ -90,10 +91,10 @@ template <> struct Element<Dtype::u64> : Plain<uint64_t, uint64_t> {};
 template <> struct Element<Dtype::i8> : Plain<int8_t, uint8_t> {};
 template <> struct Element<Dtype::u8> : Plain<uint8_t, uint8_t> {};
 template <> struct Element<Dtype::bf16> : BrainFloat {};
-template <> struct Element<Dtype::f16> : SmallFloat<5, 10, 15, 0x7bff, true> {};
-template <> struct Element<Dtype::e5m2> : SmallFloat<5, 2, 15, 0x7b, true> {};
-template <> struct Element<Dtype::e4m3> : SmallFloat<4, 3, 7, 0x7e, false> {};
-template <> struct Element<Dtype::e4m3b15> : SmallFloat<4, 3, 15, 0x77, false> {};
+template <> struct Element<Dtype::f16> : SmallFloat<5, 10, 15, 0x7bff, true, 0x7c00> {};
+template <> struct Element<Dtype::e5m2> : SmallFloat<5, 2, 15, 0x7b, true, 0x7b> {};
+template <> struct Element<Dtype::e4m3> : SmallFloat<4, 3, 7, 0x7e, false, 0x7e> {};
+template <> struct Element<Dtype::e4m3b15> : SmallFloat<4, 3, 15, 0x77, false, 0x77> {};
 // clang-format on
 
 /// The type in which an element's value is exact: what read() gives.

@@ -21,7 +21,7 @@ constexpr NumberFormat format_of();
 template <> constexpr NumberFormat format_of<Dtype::f16>() { return {5, 10, 15, 0x7bff, true}; }
 template <> constexpr NumberFormat format_of<Dtype::bf16>() { return {8, 7, 127, 0x7f7f, true}; }
 template <> constexpr NumberFormat format_of<Dtype::e4m3>() { return {4, 3, 7, 0x7e, false}; }
-template <> constexpr NumberFormat format_of<Dtype::e5m2>() { return {5, 2, 15, 0x7b, true}; }
+template <> constexpr NumberFormat format_of<Dtype::e5m2>() { return {5, 2, 15, 0x7b, false}; }
 template <> constexpr NumberFormat format_of<Dtype::e4m3b15>() { return {4, 3, 15, 0x77, false}; }
 // clang-format on
 
@@ -122,7 +122,8 @@ TEST_CASE("known codes") {
   CHECK(narrow<Dtype::e4m3b15>(1.0f) == 0x77);
   CHECK(narrow<Dtype::e4m3>(464.0f) == 0x7e);
   CHECK(narrow<Dtype::e4m3>(1e9f) == 0x7e);
-  CHECK(narrow<Dtype::e5m2>(61440.0f) == 0x7c);
+  CHECK(narrow<Dtype::e5m2>(61440.0f) == 0x7b);
+  CHECK(narrow<Dtype::e5m2>(-std::numeric_limits<float>::infinity()) == 0xfb);
   CHECK(narrow<Dtype::f16>(65519.0f) == 0x7bff);
   CHECK(narrow<Dtype::f16>(65520.0f) == 0x7c00);
   CHECK(narrow<Dtype::f16>(-0.0f) == 0x8000);

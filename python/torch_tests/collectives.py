@@ -295,6 +295,13 @@ def works(ranks):
     future = dist.all_reduce(data, async_op=True).get_future()
     doubled = future.then(lambda done: done.value()[0] * 2)
     equal(doubled.wait(), torch.full((1000,), 2.0 * ranks.size))
+    # As NCCL's: that of an all-gather of one size has a tensor, whose rows are the inputs.
+    rows = [torch.zeros(2, 3) for _ in range(ranks.size)]
+    mine = torch.full((2, 3), float(ranks.rank))
+    gathered = dist.all_gather(rows, mine, async_op=True).get_future().wait()
+    assert len(gathered) == 1
+    equal(gathered[0], torch.stack([torch.full((2, 3), float(r)) for r in range(ranks.size)]))
+    equal(torch.stack(rows), gathered[0])
     deadline = dist.all_reduce(torch.ones(3), async_op=True)
     while not deadline.is_completed():
         pass
@@ -431,6 +438,48 @@ def messages(ranks):
     refused(lambda: dist.recv(torch.zeros(1)), "recvAnysource")
 
 
+def messages_to_oneself(ranks):
+    n, rank = ranks.size, ranks.rank
+    following, previous = (rank + 1) % n, (rank - 1) % n
+    sent = [ranks.values(count, torch.float32, seed=count) for count in (4, 5, 6)]
+    found = [torch.zeros(4), torch.zeros(5), torch.zeros(3, 2).t()]
+    # In the order of the batch, whichever comes first, and beside other messages.
+    ops = [
+        dist.P2POp(dist.irecv, found[0], rank),
+        dist.P2POp(dist.isend, sent[0], rank),
+        dist.P2POp(dist.isend, sent[2], rank),
+        dist.P2POp(dist.irecv, found[2], rank),
+    ]
+    if n > 1:
+        ops.insert(1, dist.P2POp(dist.isend, sent[1], following))
+        ops.append(dist.P2POp(dist.irecv, found[1], previous))
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    equal(found[0], sent[0])
+    equal(found[2].flatten(), sent[2])
+    if n > 1:
+        equal(found[1], ranks.values(5, torch.float32, seed=5, rank=previous))
+
+    def batch(*ops):
+        return lambda: dist.batch_isend_irecv([dist.P2POp(op, data, rank) for op, data in ops])
+
+    refused(batch((dist.isend, sent[0])), "sends itself 1", "receives 0")
+    refused(batch((dist.isend, sent[0]), (dist.irecv, found[1])), "4 of Float", "5 of Float")
+    refused(lambda: dist.isend(sent[0], rank), "batch_isend_irecv")
+    batch((dist.isend, sent[0]), (dist.irecv, found[0]))()[0].wait()  # nothing is left of those
+
+
+def memory_pools(ranks):
+    """They need no registration, and code that registers them for NCCL runs."""
+    backend = dist.group.WORLD._get_backend(device())
+    pool = torch.cuda.MemPool.__new__(torch.cuda.MemPool)  # a real one needs a GPU
+    assert backend.register_mem_pool(pool) is None
+    assert backend.register_mem_pool(pool, symm=True) is None
+    assert backend.deregister_mem_pool(pool) is None
+    refused(lambda: backend.register_mem_pool(7), "torch.cuda.MemPool", "int")
+    assert not hasattr(ranks.gloo._get_backend(torch.device("cpu")), "register_mem_pool")
+
+
 def objects(ranks):
     n, rank = ranks.size, ranks.rank
     found = [None] * n
@@ -465,5 +514,6 @@ CHECKS = [
     reduce, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
     all_gather_into_one_tensor, reduce_scatter,
     reduce_scatter_uneven, gather_and_scatter, all_to_all, all_to_all_uneven, strides, other_tensors,
-    works, asked_until_they_end, callbacks_that_wait, groups, coalescing, messages, objects, sequence_numbers,
+    works, asked_until_they_end, callbacks_that_wait, groups, coalescing, messages, messages_to_oneself,
+    memory_pools, objects, sequence_numbers,
 ]  # fmt: skip

@@ -103,6 +103,23 @@ def gradients(ranks):
     data.grad = None
     (ops.reduce_scatter(data, "sum", n, _name()) * (ranks.rank + 1)).sum().backward()
     equal(data.grad, torch.arange(1.0, n + 1).repeat_interleave(6 // n))
+    # Of an average the average of the gradients; each rank's are others.
+    data.grad = None
+    (ops.all_reduce(data, "avg", _name()) * weights * (ranks.rank + 1)).sum().backward()
+    equal(data.grad, weights * ((n + 1) / 2))
+    data.grad = None
+    (ops.reduce_scatter(data, "avg", n, _name()) * (ranks.rank + 1)).sum().backward()
+    equal(data.grad, torch.arange(1.0, n + 1).repeat_interleave(6 // n) / n)
+    torch._dynamo.reset()
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def average(given):
+        return ops.all_reduce(given, "avg", name) * weights
+
+    name = _name()
+    data.grad = None
+    average(data).sum().backward()
+    equal(data.grad, weights)
     refused(lambda: ops.all_reduce(data, "max", _name()).sum().backward(), "only sums")
 
 
@@ -136,8 +153,14 @@ def device_communicator(ranks):
     sizes = [r + 1 for r in range(n)]
     own = torch.full((sizes[rank], 2), float(rank))
     whole = torch.cat([torch.full((s, 2), float(r)) for r, s in enumerate(sizes)])
-    equal(comm.all_gatherv(own, 0, sizes), whole)
-    equal(comm.reduce_scatterv(whole, 0, sizes), own * n)
+    for dim in (0, 1, -1):
+        mine, all_of_it = (own, whole) if dim == 0 else (own.t(), whole.t())
+        equal(comm.all_gatherv(mine, dim, sizes), all_of_it.contiguous(), f"along {dim}")
+        equal(comm.reduce_scatterv(all_of_it, dim, sizes), mine.contiguous() * n, f"along {dim}")
+    with_none = [0] + [2] * (n - 1)
+    part = comm.reduce_scatterv(torch.ones(3, sum(with_none)), 1, with_none)
+    equal(part, torch.full((3, with_none[rank]), float(n)))
+    refused(lambda: comm.reduce_scatterv(whole, 1, sizes), "sizes, one for each rank")
     equal(comm.broadcast(data.clone(), 1), rows[1])
     if rank == 0:
         comm.send(data)

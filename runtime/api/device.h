@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/ops/dtypes.h"
 #include "runtime/api/lane.h"
 #include "runtime/api/link.h"
 #include "runtime/api/stream.h"
@@ -103,6 +104,16 @@ class SwitchTeam {
   virtual uint8_t* address(size_t region) const = 0;
 };
 
+/// What Device::scale() multiplies: each product is taken in the type in which the element is exact
+/// (f32, or f64 of f64), and rounded to the element's.
+struct Scaling {
+  void* to;          ///< may be `from`, and overlaps it in no other way
+  const void* from;  ///< both at any address; at multiples of 16 it is faster
+  uint64_t count;    ///< elements
+  Dtype dtype;       ///< a float
+  double factor;
+};
+
 /// Thread safety: a device is for one thread at a time, except for memory and marks that free
 /// themselves, and drain(), for which any thread will do. Devices are independent of each other.
 class Device {
@@ -166,6 +177,10 @@ class Device {
   /// wait.
   [[nodiscard]] virtual bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
                                   Diagnostics& diagnostics) = 0;
+
+  /// Multiplies elements, in order on a stream. Does not wait.
+  [[nodiscard]] virtual bool scale(const Scaling& what, StreamHandle stream,
+                                   Diagnostics& diagnostics) = 0;
 
   /// Names the resource in which this device's blocks need room: ranks of a communicator that give
   /// the same name share it. Empty: there is room for any number.

@@ -4,6 +4,8 @@
 //   auto bootstrap = join_job(id, rank, 4, timeout, nullptr, diagnostics);          // all ranks
 #pragma once
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -23,6 +25,7 @@ struct HostOptions {
   uint32_t rank = kNoRank;               ///< the rank that this process will be, for messages
   bool one_machine = false;              ///< listen at a unix socket only
   std::string interface = {};            ///< see choose_address()
+  int family = AF_UNSPEC;                ///< see choose_address()
   std::chrono::milliseconds timeout{0};  ///< of every step of the job
   std::chrono::milliseconds silence = kSilence;  ///< a rank that says nothing so long is dead
 };

@@ -4,6 +4,10 @@
 //   allreduce,0,65535,small.json,-1,-1,1,8,-1,-1
 //   allreduce,65536,4294967295,ring,simple,-1,1,8
 //
+// Blanks around a field do not count, nor does what follows a '#'. In a file without sizes of 4 GiB
+// and more, 4294967295 as the larger size stands for no end, as files that were written for 32 bits
+// mean it.
+//
 // Where NCCL's line has an algorithm, ours may have a registered plan. A call gets the first line
 // that fits it: its plan, or, where the line names one of NCCL's algorithms, no plan, so that the
 // call goes to NCCL. Calls that no line fits are picked for as usual.
@@ -21,8 +25,8 @@
 
 namespace mscclc {
 
-/// The largest size that such files can say; as `max` it stands for no end.
-inline constexpr uint64_t kTunerNoEnd = 4294967295;
+/// As `max`: no end.
+inline constexpr uint64_t kTunerNoEnd = ~uint64_t{0};
 
 /// One line. nullopt: any (-1 in the file).
 struct TunerLine {
@@ -42,7 +46,8 @@ struct TunerLine {
 [[nodiscard]] std::optional<std::vector<TunerLine>> read_tuner_csv(std::string_view text,
                                                                    const std::string& name,
                                                                    Diagnostics& diagnostics);
-/// The text of a file with these lines: read_tuner_csv() gives them back. Errors (tuner-line): a
+/// The text of a file with these lines: read_tuner_csv() gives them back, but that a `max` of
+/// 4294967295 becomes one less where no line has a larger size. Errors (tuner-line): a
 /// collective that NCCL's files do not know, a plan's name with a comma, blank or '#' in it.
 [[nodiscard]] std::optional<std::string> write_tuner_csv(std::span<const TunerLine> lines,
                                                          Diagnostics& diagnostics);

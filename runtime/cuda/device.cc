@@ -212,6 +212,18 @@ bool CudaDevice::copy(void* to, const void* from, uint64_t bytes, StreamHandle s
              [&] { return fmt::format("copy {} bytes on {}", bytes, name()); }, diagnostics);
 }
 
+bool CudaDevice::scale(const Scaling& what, StreamHandle stream, Diagnostics& diagnostics) {
+  if (what.count == 0) return true;
+  const CurrentContext current(*context_);
+  if (!current.is_set(diagnostics)) return false;
+  const int error = launcher_.scale(what, stream);
+  if (error == 0) return true;
+  diagnostics.error("cuda", {},
+                    fmt::format("cannot scale {} elements on {}: {}", what.count, name(),
+                                launcher_.error_text(error)));
+  return false;
+}
+
 void CudaDevice::set_timeout(std::chrono::milliseconds timeout) {
   constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
   exchange_.wait.timeout = std::min(timeout, kLongest);

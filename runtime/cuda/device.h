@@ -35,6 +35,8 @@ struct KernelLauncher {
   /// Blocks of plan.threads threads that the GPU holds at once of the kernel that runs `plan`; 0
   /// and an error where it cannot run it.
   std::function<uint32_t(const device::LaunchPlan& plan, int* error)> most_resident_blocks;
+  /// Multiplies elements; does not wait.
+  std::function<int(const Scaling& what, void* stream)> scale;
   std::function<std::string(int error)> error_text;
 };
 
@@ -95,6 +97,7 @@ class CudaDevice final : public Device {
   bool read(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override;
   bool copy(void* to, const void* from, uint64_t bytes, StreamHandle stream,
             Diagnostics& diagnostics) override;
+  bool scale(const Scaling& what, StreamHandle stream, Diagnostics& diagnostics) override;
 
   std::optional<uint32_t> fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) override;
   bool carries_programs() const override { return true; }

@@ -125,6 +125,29 @@ TEST_CASE("cuda: copies there and back, on streams too") {
   }
 }
 
+TEST_CASE("cuda: scaling is a launch on the stream, and errors say so") {
+  World world({.granule = 65536});
+  {
+    const auto device = world.open(0, 0);
+    Diagnostics diagnostics;
+    const auto a = device->allocate(64, "a", diagnostics);
+    const StreamHandle stream = device->create_stream(diagnostics);
+    const Scaling what{a->data(), a->data(), 16, Dtype::f32, 0.25};
+    CHECK(device->scale(what, stream, diagnostics));
+    CHECK(device->scale({a->data(), a->data(), 0, Dtype::f32, 0.25}, stream, diagnostics));
+    REQUIRE(world.scaled.size() == 1);
+    CHECK(world.scaled[0].count == 16);
+    world.launch_error = 7;
+    CHECK(!device->scale(what, stream, diagnostics));
+    CHECK_THAT(text_of(diagnostics),
+               Catch::Contains("cannot scale 16 elements") && Catch::Contains("launch error 7"));
+    world.launch_error = 0;
+    CHECK(device->synchronize(stream, diagnostics));
+    device->destroy_stream(stream);
+  }
+  world.check_clean();
+}
+
 TEST_CASE("cuda: a copy beyond an allocation is the driver's error") {
   World world({.granule = 65536});
   {

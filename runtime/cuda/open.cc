@@ -12,12 +12,17 @@ KernelLauncher interpreter() {
   return {.load =
               [](EarlyLaunch* early) {
                 Abilities abilities;
-                const int error = load_kernels(&abilities);
+                int error = load_kernels(&abilities);
+                if (error == 0) error = load_scale_kernels();
                 *early = {abilities.early_launch, abilities.early_in_captures};
                 return error;
               },
           .launch = launch,
           .most_resident_blocks = most_resident_blocks,
+          .scale =
+              [](const Scaling& what, void* stream) {
+                return scale(what.dtype, what.to, what.from, what.count, what.factor, stream);
+              },
           .error_text = [](int error) -> std::string {
             return cudaGetErrorString(static_cast<cudaError_t>(error));
           }};

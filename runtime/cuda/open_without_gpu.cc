@@ -6,7 +6,7 @@ namespace {
 void report(Diagnostics& diagnostics) {
   diagnostics.error("no-gpu-part", {}, "this mscclc was built without the GPU part")
       .notes.push_back({"with CUDA's nvcc: bazel build --config=cuda //tools:mscclc "
-                        "//runtime/capi:libmscclc.so.0"});
+                        "//runtime/capi:libmscclc.so.0 //runtime/nccl:libnccl.so.2"});
 }
 
 }  // namespace

@@ -163,6 +163,10 @@ class HostDevice final : public Device {
     static_cast<HostStream*>(stream)->copy(to, from, bytes, in_flight_->begin());
     return true;
   }
+  bool scale(const Scaling& what, StreamHandle stream, Diagnostics&) override {
+    static_cast<HostStream*>(stream)->scale(what, in_flight_->begin());
+    return true;
+  }
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override {
     std::string why;
     if (static_cast<HostStream*>(stream)->synchronize(why)) return true;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <vector>
 
+#include "executor/cpu/scale.h"
 #include "runtime/base/process/quiet_thread.h"
 #include "runtime/host/process_machine.h"
 
@@ -103,6 +104,12 @@ void HostStream::launch(const device::LaunchPlan& plan, std::shared_ptr<void> qu
 void HostStream::copy(void* to, const void* from, uint64_t bytes, std::shared_ptr<void> queued) {
   if (bytes == 0) return;
   push({[=, queued = std::move(queued)] { std::memmove(to, from, bytes); }});
+}
+
+void HostStream::scale(const Scaling& what, std::shared_ptr<void> queued) {
+  push({[what, queued = std::move(queued)] {
+    mscclc::scale(what.dtype, what.to, what.from, what.count, what.factor);
+  }});
 }
 
 void HostStream::mark(std::shared_ptr<std::atomic<bool>> flag) {

@@ -14,6 +14,7 @@
 #include "executor/cpu/fiber.h"
 #include "executor/launch.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "runtime/api/device.h"
 #include "runtime/base/idle.h"
 
 namespace mscclc {
@@ -42,6 +43,7 @@ class HostStream {
   /// `queued` is kept until it has been done or left out.
   void launch(const device::LaunchPlan& plan, std::shared_ptr<void> queued);
   void copy(void* to, const void* from, uint64_t bytes, std::shared_ptr<void> queued);
+  void scale(const Scaling& what, std::shared_ptr<void> queued);
   /// Sets a flag when what is queued so far has been done or left out.
   void mark(std::shared_ptr<std::atomic<bool>> flag);
   /// What is queued from now on begins when the flag is set, which another stream's mark() does.

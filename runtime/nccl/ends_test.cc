@@ -73,22 +73,6 @@ TEST_CASE("MSCCLC_REQUIRE_PLAN makes a fallback an error") {
   }
   ::unsetenv("MSCCLC_REQUIRE_PLAN");
 }
-
-TEST_CASE("NCCL_ALGO sends everything to NCCL") {
-  const Behind behind(kStandIn, true);
-  ::setenv("NCCL_ALGO", "Ring", 1);
-  {
-    Ranks ranks(2);
-    const long before = calls_of_stand_in("AllReduce");
-    int value[2] = {1, 2};
-    CHECK(ranks.together([&](int r, ncclComm_t comm) {
-      return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
-    }) == ncclSuccess);
-    CHECK(calls_of_stand_in("AllReduce") == before + 2);
-  }
-  ::unsetenv("NCCL_ALGO");
-}
-
 TEST_CASE("abort ends a call that waits for a peer [case-79] [case-80]") {
   const Behind behind(kStandIn, false);
   Ranks ranks(2);

@@ -18,19 +18,10 @@ using testing::kStandIn;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
+using testing::Setting;
 
 /// How many messages the stand-in was given.
 long messages_of_stand_in() { return calls_of_stand_in("Send") + calls_of_stand_in("Recv"); }
-
-/// An environment variable, while it lives.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Setting() { ::unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 /// Plans that serve short calls only.
 class ShortCalls final : public testing::ForwardedCalls {

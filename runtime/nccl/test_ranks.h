@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,6 +21,20 @@ namespace mscclc::nccl::testing {
 
 constexpr int kInt32 = 2, kFloat = 7, kDouble = 8, kSum = 0;
 constexpr const char* kStandIn = "runtime/nccl/stand_in/22809/libnccl.so.2";
+
+/// A variable, until it ends.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value) : name_(name) {
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Setting() { ::unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* const name_;
+};
 
 /// What calls go to while it lives.
 class Behind {

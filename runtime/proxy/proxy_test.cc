@@ -195,6 +195,7 @@ class HeldDevice final : public Device {
   bool write(void*, const void*, uint64_t, Diagnostics&) override { return false; }
   bool read(void*, const void*, uint64_t, Diagnostics&) override { return false; }
   bool copy(void*, const void*, uint64_t, StreamHandle, Diagnostics&) override { return false; }
+  bool scale(const Scaling&, StreamHandle, Diagnostics&) override { return false; }
   std::optional<uint32_t> fits(const device::LaunchPlan&, Diagnostics&) override { return {}; }
   bool launch(const device::LaunchPlan&, StreamHandle, Diagnostics&) override { return false; }
   bool synchronize(StreamHandle, Diagnostics&) override { return false; }

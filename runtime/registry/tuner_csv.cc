@@ -18,6 +18,8 @@ constexpr std::string_view kAlgorithms[] = {
     "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat", "-1"};
 constexpr std::string_view kProtocols[] = {"ll", "ll128", "simple", "-1"};
 constexpr size_t kLeastFields = 8, kMostFields = 10;
+constexpr uint64_t kMostOf32Bits = 4294967295;
+constexpr std::string_view kBlanks = " \t";
 
 template <class List, class T>
 bool has(const List& list, const T& value) {
@@ -42,11 +44,16 @@ bool read_optional(std::string_view text, std::optional<uint32_t>& out) {
   return read_number(text, out.emplace());
 }
 
+std::string_view trimmed(std::string_view text) {
+  const size_t first = std::min(text.find_first_not_of(kBlanks), text.size());
+  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> fields;
   for (;;) {
     const size_t comma = std::min(line.find(','), line.size());
-    fields.push_back(line.substr(0, comma));
+    fields.push_back(trimmed(line.substr(0, comma)));
     if (comma == line.size()) return fields;
     line.remove_prefix(comma + 1);
   }
@@ -68,7 +75,7 @@ std::string read_line(std::string_view text, TunerLine& line) {
   }
   line.kind = *kind;
   if (!read_number(fields[1], line.min) || !read_number(fields[2], line.max) ||
-      line.min > line.max || line.max > kTunerNoEnd) {
+      line.min > line.max) {
     return fmt::format("expected two sizes in bytes, the smaller first, up to {}", kTunerNoEnd);
   }
   if (!is_writable(fields[3])) return "expected an algorithm or a plan";
@@ -87,6 +94,15 @@ std::string read_line(std::string_view text, TunerLine& line) {
   return "";
 }
 
+/// Whether it has a size of 4 GiB or more.
+bool is_large(const TunerLine& line) { return line.max > kMostOf32Bits; }
+
+/// The larger size, as a file has it in which lines are `large` or not.
+uint64_t last_size(const TunerLine& line, bool large) {
+  if (large) return line.max;
+  return line.max == kTunerNoEnd ? kMostOf32Bits : std::min(line.max, kMostOf32Bits - 1);
+}
+
 std::string number_text(const std::optional<uint32_t>& number) {
   return number ? std::to_string(*number) : "-1";
 }
@@ -97,7 +113,7 @@ bool TunerLine::is_nccl() const { return has(kAlgorithms, algorithm); }
 
 bool TunerLine::fits(const PlanRequest& request) const {
   const LibraryCall& call = request.call;
-  const bool size = min <= call.bytes && (call.bytes <= max || max == kTunerNoEnd);
+  const bool size = min <= call.bytes && call.bytes <= max;
   return kind == call.kind && size && nodes.value_or(call.nodes) == call.nodes &&
          ranks.value_or(call.ranks) == call.ranks &&
          registered.value_or(request.registered ? 1 : 0) == (request.registered ? 1u : 0u);
@@ -111,11 +127,16 @@ std::optional<std::vector<TunerLine>> read_tuner_csv(std::string_view text, cons
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || line.front() == '#') continue;
+    line = trimmed(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
     const std::string wrong = read_line(line, lines.emplace_back());
     if (wrong.empty()) continue;
     diagnostics.error("tuner-line", {}, fmt::format("{}:{}: {}", name, number, wrong));
     return std::nullopt;
+  }
+  if (std::ranges::any_of(lines, is_large)) return lines;
+  for (TunerLine& line : lines) {
+    if (line.max == kMostOf32Bits) line.max = kTunerNoEnd;
   }
   return lines;
 }
@@ -125,6 +146,9 @@ std::optional<std::string> write_tuner_csv(std::span<const TunerLine> lines,
   std::string text =
       "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,"
       "regBuff\n";
+  const bool large = std::ranges::any_of(lines, [](const TunerLine& line) {
+    return line.min > kMostOf32Bits || (line.max != kTunerNoEnd && is_large(line));
+  });
   for (const TunerLine& line : lines) {
     if (!has(kKinds, line.kind) || !is_writable(line.algorithm)) {
       diagnostics.error("tuner-line", {},
@@ -132,11 +156,10 @@ std::optional<std::string> write_tuner_csv(std::span<const TunerLine> lines,
                                     mscclc::quoted(line.algorithm)));
       return std::nullopt;
     }
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{}\n", name(line.kind), line.min,
-                    std::min(line.max, kTunerNoEnd), line.algorithm, line.protocol,
-                    number_text(line.channels), number_text(line.nodes), number_text(line.ranks),
-                    number_text(line.pipe_ops), number_text(line.registered));
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{}\n", name(line.kind), line.min, last_size(line, large),
+        line.algorithm, line.protocol, number_text(line.channels), number_text(line.nodes),
+        number_text(line.ranks), number_text(line.pipe_ops), number_text(line.registered));
   }
   return text;
 }

@@ -43,17 +43,68 @@ TEST_CASE("lines are read and written again") {
   CHECK(lines_of(*text) == lines);
 }
 
+TEST_CASE("sizes of 4 GiB and more") {
+  const auto lines = lines_of(
+      "allreduce,0,4294967295,ring,simple,16,2,8,-1,-1\n"
+      "allreduce,4294967296,17179869184,tree,simple,16,2,8,-1,-1\n"
+      "allreduce,17179869185,18446744073709551615,ring,simple,16,2,8,-1,-1\n");
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].max == 4294967295);
+  CHECK(lines[1].max == 17179869184);
+  CHECK(lines[2].max == kTunerNoEnd);
+  PlanRequest request{.call = {.kind = CollectiveKind::allreduce, .ranks = 8, .nodes = 2}};
+  for (const auto& [bytes, line] :
+       {std::pair(uint64_t{4294967295}, 0), std::pair(uint64_t{4294967296}, 1),
+        std::pair(uint64_t{1} << 34, 1), std::pair(uint64_t{1} << 40, 2)}) {
+    request.call.bytes = bytes;
+    for (int i = 0; i < 3; ++i) CHECK(lines[i].fits(request) == (i == line));
+  }
+  Diagnostics diagnostics;
+  CHECK(lines_of(*write_tuner_csv(lines, diagnostics)) == lines);
+  // Where no line has such sizes, the largest number of 32 bits is no end.
+  CHECK(lines_of("reduce,0,4294967295,ring,ll,-1,-1,-1")[0].max == kTunerNoEnd);
+  const auto text = [&](uint64_t min, uint64_t max) {
+    const std::string all = *write_tuner_csv(
+        std::vector<TunerLine>{{.min = min, .max = max, .algorithm = "a"}}, diagnostics);
+    return all.substr(all.find("allreduce,") + 10, all.find(",a,") - all.find("allreduce,") - 10);
+  };
+  CHECK(text(0, kTunerNoEnd) == "0,4294967295");
+  CHECK(text(0, 4294967295) == "0,4294967294");
+  CHECK(text(0, 4294967296) == "0,4294967296");
+  CHECK(text(4294967296, kTunerNoEnd) == "4294967296,18446744073709551615");
+}
+
+TEST_CASE("blanks and comments in lines") {
+  const auto lines = lines_of(
+      "  # indented\n"
+      " \t\n"
+      "allreduce, 0, 1024 ,ring\t, simple , 16,2, 8, -1, -1   # small ones, by hand\r\n"
+      "\tbroadcast,0,1,tree,ll,-1,-1,-1#\n");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] == TunerLine{.min = 0,
+                              .max = 1024,
+                              .algorithm = "ring",
+                              .protocol = "simple",
+                              .channels = 16,
+                              .nodes = 2,
+                              .ranks = 8});
+  CHECK(lines[1].kind == CollectiveKind::broadcast);
+  CHECK(lines[1].protocol == "ll");
+}
+
 TEST_CASE("lines that are wrong") {
   CHECK(refusal("allreduce,0,1,ring\n") == "tuner-line: t:1: expected 8 to 10 fields, got 4");
   CHECK(refusal("#\nalltoall,0,1,ring,ll,-1,-1,-1") ==
         "tuner-line: t:2: unknown collective 'alltoall'; allowed are broadcast, reduce, allgather, "
         "reducescatter and allreduce");
   const std::string sizes =
-      "tuner-line: t:1: expected two sizes in bytes, the smaller first, up to 4294967295";
+      "tuner-line: t:1: expected two sizes in bytes, the smaller first, up to 18446744073709551615";
   CHECK(refusal("allreduce,2,1,ring,ll,-1,-1,-1") == sizes);
-  CHECK(refusal("allreduce,0,4294967296,ring,ll,-1,-1,-1") == sizes);
   CHECK(refusal("allreduce,-1,1,ring,ll,-1,-1,-1") == sizes);
-  CHECK(refusal("allreduce, 0,1,ring,ll,-1,-1,-1") == sizes);
+  CHECK(refusal("allreduce,0 1,1,ring,ll,-1,-1,-1") == sizes);
+  CHECK(refusal("allreduce, ,1,ring,ll,-1,-1,-1") == sizes);
+  CHECK(refusal("allreduce,0,1,ring,ll#,-1,-1,-1") ==
+        "tuner-line: t:1: expected 8 to 10 fields, got 5");
   CHECK(refusal("allreduce,0,99999999999999999999,ring,ll,-1,-1,-1") == sizes);
   CHECK(refusal("allreduce,0,1,,ll,-1,-1,-1") ==
         "tuner-line: t:1: expected an algorithm or a plan");

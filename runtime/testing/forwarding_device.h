@@ -61,6 +61,9 @@ class ForwardingDevice : public Device {
             Diagnostics& diagnostics) override {
     return device_->copy(to, from, bytes, stream, diagnostics);
   }
+  bool scale(const Scaling& what, StreamHandle stream, Diagnostics& diagnostics) override {
+    return device_->scale(what, stream, diagnostics);
+  }
   std::vector<uint8_t> room() const override { return device_->room(); }
   std::optional<uint32_t> fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) override {
     return device_->fits(plan, diagnostics);

@@ -152,7 +152,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     ours.path = path_end(port);
     for (uint32_t i = 0; i < queues; ++i) {
       auto pair = QueuePair::make(adapter_->domain(), events_, {1, receives, 0}, why);
-      if (pair == nullptr || !prepare(*pair, port, access, why)) return false;
+      if (pair == nullptr || !prepare(*pair, port, adapter_->options(), access, why)) return false;
       const uint32_t first = random_packet_number();
       ours.queues.push_back({pair->number(), first});
       pairs_.push_back(std::move(pair));

@@ -190,7 +190,7 @@ class VerbsLane final : public Lane {
     ours.path = path_end(port);
     for (uint32_t i = 0; i < queues; ++i) {
       auto pair = QueuePair::make(adapter_->domain(), events_, {depth, 1, kInline}, why);
-      if (pair == nullptr || !prepare(*pair, port, 0, why)) return false;
+      if (pair == nullptr || !prepare(*pair, port, adapter_->options(), 0, why)) return false;
       ours.queues.push_back({pair->number(), random_packet_number()});
       queues_.emplace_back(std::move(pair), depth, old_values_.get(), old_values_key_->local_key());
     }

@@ -187,6 +187,21 @@ TEST_CASE("a lane that is given up with work in it is noticed by the far end") {
         "the lane of rank 5 has ended: its process has ended, or has closed the connection\n");
 }
 
+TEST_CASE("queue pairs have the service level, traffic class and partition that were asked for") {
+  fake::FakeVerbs* const fake = reset_fake();
+  if (fake == nullptr) return;
+  VerbsOptions options = base_options();
+  options.service_level = 5;
+  options.traffic_class = 106;
+  options.partition = 2;
+  World world(options);
+  world.open();
+  REQUIRE(world.lane != nullptr);
+  CHECK(fake->service_level == 5);
+  CHECK(fake->traffic_class == 106);
+  CHECK(fake->partition == 2);
+}
+
 TEST_CASE("strangers get no lane") {
   reset_fake();
   World world;

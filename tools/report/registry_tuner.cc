@@ -91,21 +91,13 @@ class Writer {
     }
   }
 
-  // The largest number of a file stands for no end.
   void add_line(const Alike& calls, uint64_t min, uint64_t max, const std::string& plan) {
-    const bool ends = max != ~uint64_t{0};
-    const uint64_t last = ends ? std::min(max, kTunerNoEnd - 1) : kTunerNoEnd;
-    if (min <= last) {
-      made_.lines.push_back({.kind = calls[0]->call.kind,
-                             .min = min,
-                             .max = last,
-                             .algorithm = plan,
-                             .nodes = calls[0]->call.nodes,
-                             .ranks = calls[0]->call.ranks});
-    }
-    if (min > last || (ends && max > last)) {
-      leave_out(calls, std::max(min, last + 1), max, "a tuner file has no such sizes");
-    }
+    made_.lines.push_back({.kind = calls[0]->call.kind,
+                           .min = min,
+                           .max = max,
+                           .algorithm = plan,
+                           .nodes = calls[0]->call.nodes,
+                           .ranks = calls[0]->call.ranks});
   }
 
   void leave_out(const Alike& calls, uint64_t min, uint64_t max, const std::string& why) {

@@ -45,13 +45,11 @@ __device__ inline float4 read_word(uint32_t codes) {
   return values;
 }
 
-/// The code of e5m2 for a value that is no number or rounds to one beyond the largest, where the
-/// instruction gives another; else the low byte of `code`.
+/// The code of e5m2 for a value that is no number, where the instruction gives another; else the
+/// low byte of `code`.
 __device__ inline uint32_t mend_e5m2(uint32_t code, float value) {
-  constexpr uint32_t kBeyond = 0x47700000;  // 61440, half-way from the largest to infinity
-  const uint32_t bits = __float_as_uint(value), magnitude = bits & 0x7fffffff;
-  const uint32_t special = (magnitude > 0x7f800000 ? 0x7eu : 0x7cu) | (bits >> 31 << 7);
-  return magnitude >= kBeyond ? special : code & 0xff;
+  const uint32_t bits = __float_as_uint(value);
+  return (bits & 0x7fffffff) > 0x7f800000 ? 0x7eu | (bits >> 31 << 7) : code & 0xff;
 }
 
 /// The codes of four values.

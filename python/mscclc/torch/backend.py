@@ -46,6 +46,29 @@ def create(of_group, options) -> dist.Backend:
         _unregister_process_group(given)
 
 
+class _OfMscclc:
+    """A method of backends of mscclc, which torch knows as its own class only. Others lack it as before."""
+
+    def __init__(self, name, function):
+        self._name, self._function = name, function
+
+    def __get__(self, backend, owner=None):
+        if backend is None or backend.name() != "mscclc":
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}")
+        return self._function.__get__(backend, owner)
+
+
+def _mem_pool(backend, pool, symm=False):
+    """Calls take memory of any allocator: a pool needs to be neither registered nor taken back."""
+    if not isinstance(pool, torch.cuda.MemPool):
+        raise UsageError(f"a pool is a torch.cuda.MemPool, not {type(pool).__name__}")
+
+
+for _name in ("register_mem_pool", "deregister_mem_pool"):
+    if not hasattr(torch._C._distributed_c10d.Backend, _name):
+        setattr(torch._C._distributed_c10d.Backend, _name, _OfMscclc(_name, _mem_pool))
+
+
 def _add_fallbacks(carrier, of_group):
     """Backends of torch's that get the calls which no plan serves."""
     rank, size = of_group.group_rank, of_group.group_size

@@ -58,14 +58,15 @@ class DeviceCommunicator:
     def all_gatherv(
         self, input_: torch.Tensor, dim: int = 0, sizes: Optional[List[int]] = None
     ) -> torch.Tensor:
-        """The same where `sizes` says how many rows each rank has."""
+        """The same where `sizes` says how much of the dimension each rank has."""
         if sizes is None:
             return self.all_gather(input_, dim)
-        if dim != 0 or len(sizes) != self.world_size:
-            raise UsageError("all_gatherv: rows of dimension 0, and a size for each rank")
-        parts = [input_.new_empty([size, *input_.shape[1:]]) for size in sizes]
-        dist.all_gather(parts, input_.contiguous(), group=self.device_group)
-        return torch.cat(parts)
+        rows = input_.movedim(self._dimension(input_, dim), 0).contiguous()
+        if len(sizes) != self.world_size or sizes[self.rank] != rows.shape[0]:
+            raise UsageError("all_gatherv: sizes, one for each rank, and this rank's its input's")
+        parts = [rows.new_empty([size, *rows.shape[1:]]) for size in sizes]
+        dist.all_gather(parts, rows, group=self.device_group)
+        return torch.cat(parts).movedim(0, dim).contiguous()
 
     def reduce_scatter(self, input_: torch.Tensor, dim: int = -1) -> torch.Tensor:
         """This rank's part, along a dimension, of the sum of all inputs."""
@@ -78,14 +79,15 @@ class DeviceCommunicator:
     def reduce_scatterv(
         self, input_: torch.Tensor, dim: int = 0, sizes: Optional[List[int]] = None
     ) -> torch.Tensor:
-        """The same where `sizes` says how many rows each rank gets."""
+        """The same where `sizes` says how much of the dimension each rank gets."""
         if sizes is None:
             return self.reduce_scatter(input_, dim)
-        if dim != 0 or len(sizes) != self.world_size or sum(sizes) != input_.shape[0]:
-            raise UsageError("reduce_scatterv: sizes, one for each rank, are the rows of the input")
-        output = input_.new_empty([sizes[self.rank], *input_.shape[1:]])
-        dist.reduce_scatter(output, list(input_.split(sizes)), group=self.device_group)
-        return output
+        rows = input_.movedim(self._dimension(input_, dim), 0).contiguous()
+        if len(sizes) != self.world_size or sum(sizes) != rows.shape[0]:
+            raise UsageError("reduce_scatterv: sizes, one for each rank, are those of the input")
+        output = rows.new_empty([sizes[self.rank], *rows.shape[1:]])
+        dist.reduce_scatter(output, list(rows.split(sizes)), group=self.device_group)
+        return output.movedim(0, dim).contiguous()
 
     def gather(self, input_: torch.Tensor, dst: int = 0, dim: int = -1) -> Optional[torch.Tensor]:
         """At rank `dst` the inputs of all; None elsewhere."""

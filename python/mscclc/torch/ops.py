@@ -115,7 +115,7 @@ def _define():
             _library.impl(name, body, key)
         torch.library.register_fake(f"mscclc::{name}", fake or (lambda *_: None), lib=_library)
     ops = torch.ops.mscclc
-    _gradient("all_reduce", ("op", "group"), lambda s, g: ops.all_reduce(g, "sum", s.group))
+    _gradient("all_reduce", ("op", "group"), lambda s, g: ops.all_reduce(g, s.op, s.group))
     _gradient(
         "all_gather",
         ("size", "group"),
@@ -124,9 +124,14 @@ def _define():
     _gradient(
         "reduce_scatter",
         ("op", "size", "group"),
-        lambda s, g: ops.all_gather(g, s.size, s.group),
+        lambda s, g: _part(ops.all_gather(g, s.size, s.group), s),
     )
     _gradient("all_to_all", ("group",), lambda s, g: ops.all_to_all(g, s.group))
+
+
+def _part(gradient, saved):
+    """Of an average each rank has given a part of the ranks' number."""
+    return gradient / saved.size if saved.op == "avg" else gradient
 
 
 def _gradient(name, arguments, backward):
@@ -137,8 +142,8 @@ def _gradient(name, arguments, backward):
             setattr(ctx, argument, value)
 
     def gradients(saved, gradient):
-        if getattr(saved, "op", "sum") != "sum":
-            raise UsageError(f"only sums have a gradient, not {saved.op!r}")
+        if getattr(saved, "op", "sum") not in ("sum", "avg"):
+            raise UsageError(f"only sums and averages have a gradient, not {saved.op!r}")
         return backward(saved, gradient.contiguous()), *(None for _ in arguments)
 
     torch.library.register_autograd(f"mscclc::{name}", gradients, setup_context=setup, lib=_library)

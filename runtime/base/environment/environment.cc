@@ -25,6 +25,7 @@ struct Words {
   std::array<std::string_view, 5> allowed;
 };
 constexpr Words kWords[] = {
+    {Variable::MSCCLC_SOCKET_FAMILY, {"ipv4", "ipv6"}},
     {Variable::MSCCLC_LANE, {"sockets", "verbs"}},
     {Variable::MSCCLC_IBV_MODE, {"host", "host-no-atomic"}},
     {Variable::MSCCLC_PROOF, {"require", "skip"}},
@@ -36,6 +37,7 @@ constexpr Words kWords[] = {
 constexpr std::string_view kOurs = "MSCCLC_";
 
 std::atomic<bool> has_warned{false};
+std::atomic<Environment::Complete> complete{nullptr};
 
 /// Bytes of UTF-8 among them: folders have names in all languages.
 bool is_printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
@@ -85,7 +87,7 @@ std::vector<std::string_view> words_of(Variable variable) {
 
 const VariableInfo& info(Variable variable) { return kTable[static_cast<size_t>(variable)]; }
 
-Environment Environment::of_process() {
+Environment::Values Environment::values_of_process() {
   Values values;
   for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -93,8 +95,16 @@ Environment Environment::of_process() {
     if (equals == std::string_view::npos) continue;
     values.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
+  return values;
+}
+
+Environment Environment::of_process() {
+  Values values = values_of_process();
+  if (const Complete more = complete) more(values);
   return Environment(std::move(values));
 }
+
+void Environment::complete_with(Complete more) { complete = more; }
 
 std::string_view Environment::raw(Variable variable) const {
   const auto found = values_.find(info(variable).name);

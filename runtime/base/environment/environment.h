@@ -49,11 +49,21 @@ class Environment {
  public:
   using Values = std::map<std::string, std::string, std::less<>>;
 
+  /// Adds to the variables of the process what is set elsewhere. Called from any thread.
+  using Complete = void (*)(Values& values);
+
   /// What is set now. Do not call it while another thread changes the environment.
   static Environment of_process();
+  /// The same without what complete_with() has added.
+  static Values values_of_process();
+  /// From now on of_process() has `more` add to what it finds: for a library with other settings
+  /// than ours, when it is loaded.
+  static void complete_with(Complete more);
   explicit Environment(Values values) : values_(std::move(values)) {}
 
   bool has(Variable variable) const { return !raw(variable).empty(); }
+  /// As it is set, whether it is allowed or not; empty: not set.
+  std::string_view raw(Variable variable) const;
   /// The value, or the fallback. nullopt: neither is there, or the value is wrong (reported). The
   /// text of a variable that has words is one of them.
   /// Errors (bad-variable).
@@ -70,7 +80,6 @@ class Environment {
   void warn_of_unknown(Diagnostics& diagnostics) const;
 
  private:
-  std::string_view raw(Variable variable) const;
   void check(const VariableInfo& row, Diagnostics& diagnostics) const;
 
   Values values_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
+#include "runtime/base/environment/environment.h"
 
 namespace mscclc {
 
@@ -77,13 +78,17 @@ struct Interface {
 /// The address that a pattern of MSCCLC_SOCKET_IFNAME picks. A pattern is a list of prefixes of
 /// names, "eth,ib"; "=" in front: of whole names; "^" in front: of those to leave out ("^=": both).
 /// Empty: any but those of containers and virtual machines, and loopback if there is no other.
-/// Earlier entries win, then IPv4. Errors (no-interface): with the interfaces that there are.
+/// Earlier entries win, then IPv4; `family` (AF_INET, AF_INET6, or AF_UNSPEC: both) leaves out
+/// addresses. Errors (no-interface): with the interfaces that there are.
 [[nodiscard]] std::optional<Address> choose_address(const std::vector<Interface>& interfaces,
-                                                    std::string_view pattern,
+                                                    std::string_view pattern, int family,
                                                     Diagnostics& diagnostics);
 /// The same, of this machine's interfaces. Errors also as list_interfaces().
-[[nodiscard]] std::optional<Address> choose_address(std::string_view pattern,
+[[nodiscard]] std::optional<Address> choose_address(std::string_view pattern, int family,
                                                     Diagnostics& diagnostics);
+/// MSCCLC_SOCKET_FAMILY as choose_address() takes it. Errors (bad-variable).
+[[nodiscard]] std::optional<int> socket_family(const Environment& environment,
+                                               Diagnostics& diagnostics);
 
 /// All addresses of a host name. Errors (unknown-host).
 [[nodiscard]] std::vector<Address> resolve(const std::string& host, uint16_t port,

@@ -102,7 +102,8 @@ bool check_interface_pattern(std::string_view pattern, Diagnostics& diagnostics)
 }
 
 std::optional<Address> choose_address(const std::vector<Interface>& interfaces,
-                                      std::string_view pattern_text, Diagnostics& diagnostics) {
+                                      std::string_view pattern_text, int family,
+                                      Diagnostics& diagnostics) {
   std::optional<Pattern> pattern;
   if (!pattern_text.empty()) {
     if (!check_interface_pattern(pattern_text, diagnostics)) return std::nullopt;
@@ -111,24 +112,39 @@ std::optional<Address> choose_address(const std::vector<Interface>& interfaces,
   const Interface* best = nullptr;
   uint64_t least = 0;
   for (const Interface& i : interfaces) {
+    if (family != AF_UNSPEC && i.address.family() != family) continue;
     const std::optional<uint64_t> rank = rank_interface(i, pattern);
     if (rank && (best == nullptr || *rank < least)) best = &i, least = *rank;
   }
   if (best != nullptr) return best->address;
+  const char* const which = family == AF_INET    ? " of IPv4 (MSCCLC_SOCKET_FAMILY)"
+                            : family == AF_INET6 ? " of IPv6 (MSCCLC_SOCKET_FAMILY)"
+                                                 : "";
   diagnostics
       .error("no-interface", {},
-             pattern ? fmt::format("no network interface with an address that others can use "
+             pattern ? fmt::format("no network interface with an address{} that others can use "
                                    "fits MSCCLC_SOCKET_IFNAME='{}'",
-                                   pattern_text)
-                     : std::string("this machine has no network interface that others can "
-                                   "use"))
+                                   which, pattern_text)
+             : *which != 0
+                 ? fmt::format("this machine has no network interface with an address{} that "
+                               "others can use",
+                               which)
+                 : std::string("this machine has no network interface that others can use"))
       .notes.push_back({"interfaces that are up: " + names_of(interfaces)});
   return std::nullopt;
 }
 
-std::optional<Address> choose_address(std::string_view pattern, Diagnostics& diagnostics) {
+std::optional<Address> choose_address(std::string_view pattern, int family,
+                                      Diagnostics& diagnostics) {
   const auto interfaces = list_interfaces(diagnostics);
-  return interfaces ? choose_address(*interfaces, pattern, diagnostics) : std::nullopt;
+  return interfaces ? choose_address(*interfaces, pattern, family, diagnostics) : std::nullopt;
+}
+
+std::optional<int> socket_family(const Environment& environment, Diagnostics& diagnostics) {
+  if (!environment.has(Variable::MSCCLC_SOCKET_FAMILY)) return AF_UNSPEC;
+  const auto word = environment.text(Variable::MSCCLC_SOCKET_FAMILY, diagnostics);
+  if (!word) return std::nullopt;
+  return *word == "ipv4" ? AF_INET : AF_INET6;
 }
 
 }  // namespace mscclc

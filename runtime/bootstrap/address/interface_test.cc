@@ -21,9 +21,10 @@ std::vector<Interface> machine() {
 }
 
 /// The address picked, or "error: …".
-std::string pick(const std::string& pattern, const std::vector<Interface>& interfaces = machine()) {
+std::string pick(const std::string& pattern, const std::vector<Interface>& interfaces = machine(),
+                 int family = AF_UNSPEC) {
   Diagnostics diagnostics;
-  const auto address = choose_address(interfaces, pattern, diagnostics);
+  const auto address = choose_address(interfaces, pattern, family, diagnostics);
   CHECK(address.has_value() != diagnostics.has_errors());
   if (address) return address->host();
   const Diagnostic& error = diagnostics.all().front();
@@ -47,6 +48,30 @@ TEST_CASE("prefixes; earlier ones win") {
   CHECK(pick("nothing,eth1") == "10.0.1.1");
   CHECK(pick("docker") == "172.17.0.1");
   CHECK(pick("lo") == "127.0.0.1");
+}
+
+TEST_CASE("a family leaves out the other's addresses") {
+  CHECK(pick("", machine(), AF_INET) == "10.0.0.1");
+  CHECK(pick("", machine(), AF_INET6) == "2001:db8::10");
+  CHECK(pick("lo", machine(), AF_INET6) == "::1");
+  CHECK(pick("ib", {}, AF_INET6) ==
+        "error: no network interface with an address of IPv6 (MSCCLC_SOCKET_FAMILY) that others "
+        "can use fits MSCCLC_SOCKET_IFNAME='ib'; interfaces that are up: none");
+  CHECK(pick("", {}, AF_INET) ==
+        "error: this machine has no network interface with an address of IPv4 "
+        "(MSCCLC_SOCKET_FAMILY) that others can use; interfaces that are up: none");
+}
+
+TEST_CASE("MSCCLC_SOCKET_FAMILY is one of two words") {
+  const auto family = [](const char* word) {
+    Diagnostics diagnostics;
+    return socket_family(Environment(Environment::Values{{"MSCCLC_SOCKET_FAMILY", word}}),
+                         diagnostics);
+  };
+  CHECK(family("") == AF_UNSPEC);
+  CHECK(family("ipv4") == AF_INET);
+  CHECK(family("ipv6") == AF_INET6);
+  CHECK(family("AF_INET") == std::nullopt);
 }
 
 TEST_CASE("'=' takes whole names, '^' leaves out") {
@@ -91,7 +116,7 @@ TEST_CASE("a process without descriptors does not say that there is no interface
   const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
   Diagnostics diagnostics;
-  const bool found = choose_address("", diagnostics).has_value();
+  const bool found = choose_address("", AF_UNSPEC, diagnostics).has_value();
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   CHECK(!found);
   REQUIRE(diagnostics.all().size() == 1);

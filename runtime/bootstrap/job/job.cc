@@ -12,7 +12,7 @@ std::optional<HostedJob> host_job(const HostOptions& options, Diagnostics& diagn
                  .timeout = options.timeout,
                  .silence = options.silence};
   if (!options.one_machine) {
-    std::optional<Address> address = choose_address(options.interface, diagnostics);
+    std::optional<Address> address = choose_address(options.interface, options.family, diagnostics);
     if (!address) return std::nullopt;
     address->set_port(0);
     hub.addresses = {*address};

@@ -413,9 +413,11 @@ std::optional<HostOptions> read_host_options(const Environment& environment,
   const auto timeout = environment.timeout(diagnostics);
   auto interface = environment.text(Variable::MSCCLC_SOCKET_IFNAME, diagnostics);
   const bool wrong = environment.has(Variable::MSCCLC_SOCKET_IFNAME) && !interface;
+  const auto family = socket_family(environment, diagnostics);
   const auto silence = environment.number(Variable::MSCCLC_SILENCE, diagnostics);
-  if (!timeout || !silence || wrong) return std::nullopt;
+  if (!timeout || !silence || !family || wrong) return std::nullopt;
   return HostOptions{.interface = std::move(interface).value_or(""),
+                     .family = *family,
                      .timeout = *timeout,
                      .silence = std::chrono::seconds(*silence)};
 }

@@ -58,6 +58,15 @@ struct World {
               if (plan.threads > 512) return 0u;
               return (plan.uses & device::kUsesUneven) != 0 ? most_uneven_blocks : most_blocks;
             },
+        .scale =
+            [this](const Scaling& what, void* stream) {
+              const std::lock_guard lock(launching);
+              if (launch_error == 0) {
+                nodes.push_back(fake.launch(stream, 0, 1));
+                scaled.push_back(what);
+              }
+              return launch_error;
+            },
         .error_text = [](int error) { return fmt::format("launch error {}", error); }};
     return CudaDevice::open(fake.driver(),
                             {.ordinal = ordinal,
@@ -87,6 +96,7 @@ struct World {
   std::function<void(const device::LaunchPlan&)> on_launch;  ///< one launch at a time
   std::function<void(const device::LaunchPlan&)> on_ask;     ///< how many blocks there are at once
   std::vector<void*> launched;
+  std::vector<Scaling> scaled;
   std::vector<abi::GraphNode> nodes;  ///< of launches; nullptr: not captured
   EarlyLaunch loaded = {true, true};  ///< what kernels can do
   std::atomic<int> loads = 0;         ///< devices of several threads may be opened at once

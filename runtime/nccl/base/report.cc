@@ -19,6 +19,7 @@
 #include "runtime/base/fd.h"
 #include "runtime/base/process/per_process.h"
 #include "runtime/base/upper.h"
+#include "runtime/nccl/variables/variables.h"
 #include "runtime/observe/file_name.h"
 
 namespace mscclc::nccl {
@@ -135,8 +136,15 @@ void open_output(const std::string& file) {
 }
 
 std::string text_of(std::string_view what, const Diagnostics& diagnostics) {
-  return fmt::format("{}: {}", what, message_of(diagnostics));
+  const std::string text = fmt::format("{}: {}", what, message_of(diagnostics));
+  return text + origins_in(text, set_values());
 }
+
+/// Before anything reads settings: this library takes NCCL's, too.
+const bool takes_settings = [] {
+  Environment::complete_with(complete);
+  return true;
+}();
 
 }  // namespace
 
@@ -224,6 +232,14 @@ ncclResult_t fail(ncclResult_t otherwise, std::string_view what, const Diagnosti
 void warn_of_setting(const std::string& text) {
   (void)ready();
   warn_once(text);
+}
+
+void warn_of_settings() {
+  const Environment::Values set = set_values();
+  for (const std::string& text : warnings_of(set)) warn_of_setting(text);
+  static std::atomic<bool> told{false};
+  if (!informs(Subsystem::env) || told.exchange(true)) return;
+  for (const std::string& text : origins(set)) inform(Subsystem::env, -1, "plans have " + text);
 }
 
 const char* last_error() {

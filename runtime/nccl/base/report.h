@@ -41,6 +41,9 @@ ncclResult_t result_of(const Diagnostics& diagnostics);
 /// Writes a WARN line, once a process for each text, whatever NCCL_DEBUG says: a setting has no
 /// effect, where NCCL, too, takes any.
 void warn_of_setting(const std::string& text);
+/// The same for NCCL's variables that have no effect on plans; and a line, once, of those that
+/// have.
+void warn_of_settings();
 /// ncclGetLastError(): the last text of the process; valid until the thread asks again.
 const char* last_error();
 /// ncclGetErrorString(): NCCL's own words.

@@ -16,6 +16,7 @@
 #include "runtime/nccl/calls/lane.h"
 #include "runtime/nccl/calls/message_calls.h"
 #include "runtime/nccl/calls/real_calls.h"
+#include "runtime/nccl/calls/scaled_call.h"
 #include "runtime/nccl/calls/window_calls.h"
 
 namespace mscclc::nccl {
@@ -71,12 +72,16 @@ void find_server(Comm& comm, Prepared& prepared) {
                                            call.count * info(wanted->dtype).bytes);
     return;
   }
-  prepared.who = comm.plans == nullptr ? "there are no plans" : "plans do no such calls";
+  prepared.who = !comm.why_real.empty()  ? comm.why_real
+                 : comm.plans == nullptr ? "there are no plans"
+                                         : "plans do no such calls";
   if (!wanted || comm.plans == nullptr) return;
-  wanted->registered = lies_in_windows(comm, call);
   const bool logged = informs(Subsystem::coll) || comm.requires_plans;
-  prepared.plan = comm.plans->serve(*wanted, stream, comm.device->is_capturing(stream),
-                                    logged ? &prepared.who : nullptr);
+  std::string* const who = logged ? &prepared.who : nullptr;
+  wanted->registered = lies_in_windows(comm, call);
+  prepared.plan = scales_first(*wanted)
+                      ? serve_scaled(comm, *wanted, stream, who)
+                      : comm.plans->serve(*wanted, stream, comm.device->is_capturing(stream), who);
 }
 
 ncclResult_t prepare(Comm& comm, Prepared& prepared) {

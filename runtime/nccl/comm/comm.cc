@@ -211,7 +211,9 @@ ncclResult_t share_real_id(Comm& comm, ncclUniqueId& id) {
 ncclResult_t make_real(Comm& comm) {
   if (comm.real != nullptr) return ncclSuccess;
   if (!comm.facts.has_real) {
-    return fail(ncclInvalidUsage, fmt::format("no plan serves the call, and {}", comm.why_no_real));
+    const std::string why = comm.why_real.empty() ? "" : ", as " + comm.why_real;
+    return fail(ncclInvalidUsage,
+                fmt::format("no plan serves the call{}, and {}", why, comm.why_no_real));
   }
   ncclUniqueId id{};
   ncclResult_t result = share_real_id(comm, id);

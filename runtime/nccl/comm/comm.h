@@ -43,7 +43,7 @@ struct Registration {
 /// Facts that all ranks have exchanged, the same on all.
 struct JobFacts {
   bool has_real = false;    ///< every rank has an NCCL to fall back to, of one version
-  bool wants_real = false;  ///< some rank's NCCL_ALGO or NCCL_PROTO asks for NCCL's own algorithms
+  bool wants_real = false;  ///< some rank's variables leave all calls to NCCL
   bool one_machine = false;
   int nodes = 1;  ///< machines
   /// The least of the ranks' bounds of thread blocks (maxCTAs, NCCL_MAX_CTAS); 0: none has one.
@@ -68,6 +68,7 @@ struct Comm {
   Config config;
   JobFacts facts;
   std::string why_no_real;  ///< why calls cannot fall back
+  std::string why_real;     ///< facts.wants_real: whose variable says so; else empty
 
   std::atomic<Stage> stage{Stage::making};
   std::atomic<ncclResult_t> async_error{ncclSuccess};
@@ -76,11 +77,12 @@ struct Comm {
   /// Of what follows, and of all that this rank does in order with the others.
   std::mutex mutex;
   std::shared_ptr<Device> device;
-  std::shared_ptr<Communicator> communicator;  ///< set once; abort() needs no lock
-  std::unique_ptr<PlanCalls> plans;            ///< nullptr: no call is served by plans
-  std::unique_ptr<Messages> messages;          ///< set once; nullptr: plans serve none
-  std::unique_ptr<Profiler> profiler;          ///< nullptr: there is none
-  StreamHandle null_stream = nullptr;          ///< on the host device: what stands for stream 0
+  std::vector<std::unique_ptr<Memory>> scaled;  ///< inputs of averages (scaled_call.h)
+  std::shared_ptr<Communicator> communicator;   ///< set once; abort() needs no lock
+  std::unique_ptr<PlanCalls> plans;             ///< nullptr: no call is served by plans
+  std::unique_ptr<Messages> messages;           ///< set once; nullptr: plans serve none
+  std::unique_ptr<Profiler> profiler;           ///< nullptr: there is none
+  StreamHandle null_stream = nullptr;           ///< on the host device: what stands for stream 0
   /// Of all calls that plans or the real NCCL make.
   std::shared_ptr<StreamChain> order;
   Windows windows;  ///< that plans reach

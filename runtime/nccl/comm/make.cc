@@ -15,6 +15,7 @@
 #include "runtime/nccl/base/real.h"
 #include "runtime/nccl/base/report.h"
 #include "runtime/nccl/comm/library_calls.h"
+#include "runtime/nccl/variables/variables.h"
 #include "runtime/observe/file_name.h"
 #include "runtime/observe/nvtx.h"
 
@@ -34,6 +35,15 @@ struct Fact {
   uint32_t multiprocessors = 0;
 };
 static_assert(std::is_trivially_copyable_v<Fact>);
+
+/// The variable by which this rank leaves all calls to NCCL; empty: none does.
+std::string variable_for_real(const Environment& environment) {
+  for (const Variable variable : {Variable::NCCL_ALGO, Variable::NCCL_PROTO}) {
+    if (environment.has(variable)) return std::string(info(variable).name);
+  }
+  if (!forbids_peers(environment)) return "";
+  return environment.raw(Variable::NCCL_P2P_DISABLE) == "1" ? "NCCL_P2P_DISABLE" : "NCCL_P2P_LEVEL";
+}
 
 bool lazy_real(const Environment& environment) {
   Diagnostics ignored;
@@ -60,7 +70,7 @@ bool orders_replays(const Config& config, const Environment& environment) {
 Fact own_fact(const Comm& comm, const Environment& environment) {
   Fact fact;
   if (const RealNccl* real = real_nccl()) fact.version = real->version;
-  fact.wants_real = environment.has(Variable::NCCL_ALGO) || environment.has(Variable::NCCL_PROTO);
+  fact.wants_real = !variable_for_real(environment).empty();
   fact.lazy = lazy_real(environment);
   fact.most_blocks = most_blocks(comm.config, environment);
   fact.orders_replays = orders_replays(comm.config, environment);
@@ -108,8 +118,8 @@ ncclResult_t check_gpus(const std::vector<Fact>& facts) {
     for (size_t b = 0; b < a; ++b) {
       const bool none = facts[a].gpu == std::array<uint8_t, 64>{};
       if (none || facts[a].gpu != facts[b].gpu) continue;
-      const char* allowed = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
-      if (allowed != nullptr && std::strcmp(allowed, "1") == 0) continue;
+      const Environment environment = Environment::of_process();
+      if (environment.raw(Variable::NCCL_MULTI_RANK_GPU_ENABLE) == "1") continue;
       return fail(ncclInvalidUsage, fmt::format("ranks {} and {} are on one GPU", b, a));
     }
   }
@@ -132,6 +142,11 @@ ncclResult_t exchange_facts(Comm& comm, Bootstrap& bootstrap, const Environment&
     std::memcpy(&facts[rank], all[rank].data(), sizeof(Fact));
   }
   agree(comm, facts);
+  if (comm.facts.wants_real) {
+    const std::string name = variable_for_real(environment);
+    comm.why_real =
+        name.empty() ? "NCCL_ALGO or its like is set on another rank" : name + " is set";
+  }
   return check_gpus(facts);
 }
 
@@ -167,6 +182,7 @@ ProfiledComm profiled(const Comm& comm) {
 
 /// What a rank needs of its own.
 ncclResult_t open_own(Comm& comm, const Environment& environment) {
+  warn_of_settings();
   const ncclResult_t checked = check_environment(environment);
   if (checked != ncclSuccess) return checked;
   Diagnostics diagnostics;

@@ -1,10 +1,10 @@
 // Memory: allocation, registration and windows.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <map>
 #include <mutex>
 
+#include "runtime/base/environment/environment.h"
 #include "runtime/nccl/base/device.h"
 #include "runtime/nccl/base/real.h"
 #include "runtime/nccl/base/report.h"
@@ -67,8 +67,7 @@ void forget_window(Comm& comm, ncclWindow_t window) {
 }
 
 bool has_local_registration() {
-  const char* const set = std::getenv("NCCL_LOCAL_REGISTER");
-  return set == nullptr || std::string_view(set) != "0";
+  return Environment::of_process().raw(Variable::NCCL_LOCAL_REGISTER) != "0";
 }
 
 ncclResult_t invalid_memory(ncclResult_t code, const char* why) {

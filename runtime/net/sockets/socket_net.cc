@@ -44,6 +44,9 @@ std::optional<SocketOptions> read_socket_options(Diagnostics& diagnostics, Socke
     if (!interface) return std::nullopt;
     options.interface = *interface;
   }
+  const auto family = socket_family(environment, diagnostics);
+  if (!family) return std::nullopt;
+  options.family = *family;
   const auto silence = environment.number(Variable::MSCCLC_SILENCE, diagnostics);
   if (!silence) return std::nullopt;
   options.dead = std::chrono::seconds(*silence);
@@ -82,7 +85,7 @@ bool SocketNet::start_threads(Diagnostics& diagnostics) {
 }
 
 bool SocketNet::listen(Diagnostics& diagnostics) {
-  const auto address = choose_address(options_.interface, diagnostics);
+  const auto address = choose_address(options_.interface, options_.family, diagnostics);
   if (!address) return false;
   address_ = *address;
   listener_ = listen_on(address_);

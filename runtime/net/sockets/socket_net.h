@@ -21,6 +21,7 @@ namespace mscclc::net {
 
 struct SocketOptions {
   std::string interface = {};     ///< whose address peers are told: see choose_address()
+  int family = AF_UNSPEC;         ///< of that address: see choose_address()
   std::chrono::seconds dead{30};  ///< a machine that has not answered for so long is gone
   uint32_t connections = 2;       ///< of each lane, up to kMostConnections
   /// How long nothing comes before the threads of lanes sleep; before that they ask again and

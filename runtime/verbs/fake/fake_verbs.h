@@ -36,12 +36,13 @@ struct FakeVerbs {
   /// What is written to a dma-buf is seen only once one is read by the same PCI function, as on a
   /// PCI bus that is slow.
   bool posted = false;
-  bool mlx5 = false;                      ///< libmlx5 knows the devices
-  int path_error = 0;                     ///< instead of their data-direct functions' paths
-  std::atomic<int64_t> data_direct{0};    ///< regions of these functions that were made
-  std::atomic<int64_t> reads{0};          ///< RDMA reads that were carried out
-  std::atomic<int64_t> direct_reads{0};   ///< ... by data-direct functions
-  std::atomic<int64_t> posts{0};          ///< calls that gave a device orders, one or a list
+  bool mlx5 = false;                     ///< libmlx5 knows the devices
+  int path_error = 0;                    ///< instead of their data-direct functions' paths
+  std::atomic<int64_t> data_direct{0};   ///< regions of these functions that were made
+  std::atomic<int64_t> reads{0};         ///< RDMA reads that were carried out
+  std::atomic<int64_t> direct_reads{0};  ///< ... by data-direct functions
+  std::atomic<int64_t> posts{0};         ///< calls that gave a device orders, one or a list
+  std::atomic<int> service_level{0}, traffic_class{0}, partition{0};  ///< of the last queue pair
   std::atomic<int64_t> objects{0};        ///< made and not ended, contexts and regions included
   std::atomic<int64_t> lost_add{0};       ///< 1: the next addition is answered, and not done; ...
   std::atomic<int64_t> failing_order{0};  ///< 1: the next order fails; 2: the one after it; ...

@@ -197,6 +197,11 @@ Pair::~Pair() {
 int Pair::modify(const ibv_qp_attr& to, int which) {
   const std::lock_guard lock(mutex_);
   if ((which & IBV_QP_ACCESS_FLAGS) != 0) access_ = to.qp_access_flags;
+  if ((which & IBV_QP_PKEY_INDEX) != 0) fake::state().partition = to.pkey_index;
+  if ((which & IBV_QP_AV) != 0) {
+    fake::state().service_level = to.ah_attr.sl;
+    fake::state().traffic_class = to.ah_attr.grh.traffic_class;
+  }
   if (to.qp_state == IBV_QPS_RTR) address_ = to;
   if (to.qp_state == IBV_QPS_RTS) sends_ = true;
   const bool in_order = to.qp_state == IBV_QPS_INIT || reached_ + 1 == to.qp_state;

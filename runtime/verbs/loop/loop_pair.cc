@@ -19,7 +19,7 @@ std::unique_ptr<LoopPair> LoopPair::make(const Adapter& adapter, int access, std
   if (made->done_ == nullptr) return nullptr;
   made->pair_ = QueuePair::make(adapter.domain(), made->done_, {1, 1, 0}, why);
   const uint32_t first = random_packet_number();
-  if (made->pair_ == nullptr || !prepare(*made->pair_, port, access, why) ||
+  if (made->pair_ == nullptr || !prepare(*made->pair_, port, adapter.options(), access, why) ||
       !connect(*made->pair_, port, adapter.options(), first, path_end(port),
                {made->pair_->number(), first}, why)) {
     return nullptr;

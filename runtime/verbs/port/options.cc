@@ -47,12 +47,20 @@ std::optional<VerbsOptions> read_verbs_options(Diagnostics& diagnostics) {
   const auto queues = environment.number(Variable::MSCCLC_IB_QPS, diagnostics);
   const auto timeout = environment.number(Variable::MSCCLC_IB_TIMEOUT, diagnostics);
   const auto retries = environment.number(Variable::MSCCLC_IB_RETRY_CNT, diagnostics);
-  if (!library || !mlx5 || !queues || !timeout || !retries) return std::nullopt;
+  const auto level = environment.number(Variable::MSCCLC_IB_SL, diagnostics);
+  const auto traffic = environment.number(Variable::MSCCLC_IB_TC, diagnostics);
+  const auto partition = environment.number(Variable::MSCCLC_IB_PKEY, diagnostics);
+  if (!library || !mlx5 || !queues || !timeout || !retries || !level || !traffic || !partition) {
+    return std::nullopt;
+  }
   options.library = *library;
   options.mlx5_library = *mlx5;
   options.queues = static_cast<uint32_t>(*queues);
   options.timeout = static_cast<uint8_t>(*timeout);
   options.retries = static_cast<uint8_t>(*retries);
+  options.service_level = static_cast<uint8_t>(*level);
+  options.traffic_class = static_cast<uint8_t>(*traffic);
+  options.partition = static_cast<uint16_t>(*partition);
   if (environment.has(Variable::MSCCLC_IB_GID_INDEX)) {
     const auto index = environment.number(Variable::MSCCLC_IB_GID_INDEX, diagnostics);
     if (!index) return std::nullopt;

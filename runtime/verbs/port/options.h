@@ -29,6 +29,9 @@ struct VerbsOptions {
   uint32_t queues = 1;                     ///< queue pairs of each lane, up to kMostQueues
   uint8_t timeout = 18;                    ///< an answer is waited for 4.096 us * 2^timeout
   uint8_t retries = 7;                     ///< so often it is asked for again
+  uint8_t service_level = 0;               ///< of InfiniBand, up to 15
+  uint8_t traffic_class = 0;               ///< of packets with a global header
+  uint16_t partition = 0;                  ///< an index of the port's table of keys
   uint32_t prefer = 0;  ///< which of several ports that fit: their number modulo how many there are
   std::string mlx5_library = "libmlx5.so.1";
   bool data_direct = false;    ///< memory is a GPU's: data-direct functions are looked for

@@ -39,13 +39,17 @@ TEST_CASE("what is not set") {
   CHECK(options->queues == 1);
   CHECK(options->timeout == 18);
   CHECK(options->retries == 7);
+  CHECK(options->service_level == 0);
+  CHECK(options->traffic_class == 0);
+  CHECK(options->partition == 0);
 }
 
 TEST_CASE("what is set") {
   const Set library("MSCCLC_IBV_SO", "other.so"), mlx5("MSCCLC_MLX5_SO", "direct.so"),
       devices("MSCCLC_IB_HCA", "=mlx5_0:2"), index("MSCCLC_IB_GID_INDEX", "0"),
       mode("MSCCLC_IBV_MODE", "host-no-atomic"), queues("MSCCLC_IB_QPS", "4"),
-      timeout("MSCCLC_IB_TIMEOUT", "14"), retries("MSCCLC_IB_RETRY_CNT", "0");
+      timeout("MSCCLC_IB_TIMEOUT", "14"), retries("MSCCLC_IB_RETRY_CNT", "0"),
+      level("MSCCLC_IB_SL", "3"), traffic("MSCCLC_IB_TC", "106"), partition("MSCCLC_IB_PKEY", "2");
   Diagnostics diagnostics;
   const auto options = read_verbs_options(diagnostics);
   REQUIRE(options);
@@ -58,6 +62,9 @@ TEST_CASE("what is set") {
   CHECK(options->queues == 4);
   CHECK(options->timeout == 14);
   CHECK(options->retries == 0);
+  CHECK(options->service_level == 3);
+  CHECK(options->traffic_class == 106);
+  CHECK(options->partition == 2);
 }
 
 TEST_CASE("what is wrong") {

@@ -17,11 +17,12 @@ const char* layer(const PathEnd& end) {
   return end.link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand";
 }
 
-ibv_ah_attr address_of(const Port& port, const PathEnd& peer) {
+ibv_ah_attr address_of(const Port& port, const VerbsOptions& options, const PathEnd& peer) {
   ibv_ah_attr address{};
   const PathEnd here = path_end(port);
   address.port_num = port.number;
   address.dlid = peer.lid;
+  address.sl = options.service_level;
   // Inside one subnet of InfiniBand the LID is enough.
   address.is_global =
       port.is_roce() || !std::equal(here.gid.begin(), here.gid.begin() + kPrefix, peer.gid.begin());
@@ -29,6 +30,7 @@ ibv_ah_attr address_of(const Port& port, const PathEnd& peer) {
   std::memcpy(address.grh.dgid.raw, peer.gid.data(), peer.gid.size());
   address.grh.sgid_index = static_cast<uint8_t>(port.gid.gid_index);
   address.grh.hop_limit = kHops;
+  address.grh.traffic_class = options.traffic_class;
   return address;
 }
 
@@ -70,10 +72,12 @@ uint32_t random_packet_number() {
   return static_cast<uint32_t>(bytes[0] | bytes[1] << 8 | bytes[2] << 16);
 }
 
-bool prepare(QueuePair& pair, const Port& port, int access, std::string& why) {
+bool prepare(QueuePair& pair, const Port& port, const VerbsOptions& options, int access,
+             std::string& why) {
   ibv_qp_attr to{};
   to.qp_state = IBV_QPS_INIT;
   to.port_num = port.number;
+  to.pkey_index = options.partition;
   to.qp_access_flags = static_cast<unsigned>(access);
   return pair.change(to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
                      "ready", why);
@@ -89,7 +93,7 @@ bool connect(QueuePair& pair, const Port& port, const VerbsOptions& options, uin
   to.rq_psn = peer_queue.first;
   to.max_dest_rd_atomic = std::min(port.most_atomics, peer.most_atomics);
   to.min_rnr_timer = kWaitForReceives;
-  to.ah_attr = address_of(port, peer);
+  to.ah_attr = address_of(port, options, peer);
   if (!pair.change(to,
                    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,

@@ -31,7 +31,8 @@ struct QueueEnd {
 uint32_t random_packet_number();
 
 /// Makes a new queue pair ready to be connected. `access`: what its peer may do (ibv_access_flags).
-[[nodiscard]] bool prepare(QueuePair& pair, const Port& port, int access, std::string& why);
+[[nodiscard]] bool prepare(QueuePair& pair, const Port& port, const VerbsOptions& options,
+                           int access, std::string& why);
 /// Connects it: first so that it receives, then so that it sends. False: `why` says why.
 [[nodiscard]] bool connect(QueuePair& pair, const Port& port, const VerbsOptions& options,
                            uint32_t own_first, const PathEnd& peer, const QueueEnd& peer_queue,

@@ -15,7 +15,7 @@ import traceback
 
 import torch
 
-FLOAT, SUM, SUCCESS, INVALID_USAGE = 7, 0, 0, 5
+FLOAT, SUM, AVG, SUCCESS, INVALID_USAGE = 7, 0, 4, 0, 5
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # cudaStreamCaptureMode
 LEGACY, PER_THREAD = 1, 2                # cudaStream_t
 COUNT = 5000
@@ -209,6 +209,44 @@ def many_elements(ranks):
     for x in xs:
         for part in x.split(2**28):
             assert torch.all(part == ranks.count * (ranks.count + 1) // 2), "a wrong sum"
+
+
+def averages(ranks):
+    """Of the largest numbers, in all float types, at odd addresses and sizes; then captured."""
+    types = [(6, torch.float16, 65504.0), (7, torch.float32, 3e38), (8, torch.float64, 1.7e308),
+             (9, torch.bfloat16, 3.3895313892515355e38)]
+    exact = ranks.count & (ranks.count - 1) == 0  # then the factor is
+    for number, dtype, most in types:
+        value = most if exact else 3.0 * ranks.count
+        for count, first in ((1, 0), (COUNT, 0), (COUNT, 1), (1 << 20, 3)):
+            xs, ys = ([torch.full((n + first,), value, dtype=dtype, device=f"cuda:{d}")[first:]
+                       for d in range(ranks.count)] for n in (count * ranks.count, count))
+            ranks.wait()
+            must(ranks.group(lambda r, comm: nccl.ncclReduceScatter(
+                P(xs[r].data_ptr()), P(ys[r].data_ptr()), Z(count), number, AVG, comm,
+                P(ranks.handles()[r]))))
+            must(ranks.group(lambda r, comm: nccl.ncclAllReduce(
+                P(xs[r].data_ptr()), P(xs[r].data_ptr()), Z(count), number, AVG, comm,
+                P(ranks.handles()[r]))))
+            ranks.wait()
+            for r in range(ranks.count):
+                if exact:
+                    equal(xs[r], value)
+                    equal(ys[r], value)
+                else:
+                    assert torch.allclose(xs[r].double().cpu(), torch.tensor(value).double(), rtol=0.02)
+                    assert torch.allclose(ys[r].double().cpu(), torch.tensor(value).double(), rtol=0.02)
+    xs = ranks.buffers(2.0)
+    _, execs = ranks.capture(lambda: must(ranks.all_reduce(xs, op=lambda r: AVG)))
+    for _ in range(3):
+        for r in range(ranks.count):
+            torch.cuda.set_device(r)
+            xs[r].fill_(2.0 * (r + 1))
+        ranks.wait()
+        ranks.launch(execs)
+        ranks.wait()
+        for r in range(ranks.count):
+            assert torch.allclose(xs[r].cpu(), torch.tensor(float(ranks.count + 1)))
 
 
 def group_on_two_streams(ranks):
@@ -529,7 +567,7 @@ CASES = [(48, many_elements), (50, host_and_managed), (51, allocators), (56, gro
          (72, mixed_with_eager), (73, two_graphs), (73, replays_beside_calls), (74, captured_and_not),
          (75, updated_graph), (76, graph_outlives), (77, failed_capture), (78, plan_and_fallback)]
 OURS = [(35, shrink_of_stuck)]  # last: NCCL alone need not survive it
-BESIDE = [("beside them", windows)]
+BESIDE = [("averages", averages), ("beside them", windows)]
 
 
 def main():

@@ -22,6 +22,7 @@ using Result = int;
 constexpr int kSymmetricWindow = 1;  // NCCL_WIN_COLL_SYMMETRIC
 
 struct Library {
+  Result (*GetVersion)(int*);
   Result (*GetUniqueId)(UniqueId*);
   Result (*CommInitRank)(Comm*, int, UniqueId, int);
   Result (*CommDestroy)(Comm);
@@ -56,8 +57,8 @@ bool load_library(Library& library, std::string& file, Diagnostics& diagnostics)
     return false;
   };
   const bool found =
-      find(library.GetUniqueId, "GetUniqueId") && find(library.CommInitRank, "CommInitRank") &&
-      find(library.CommDestroy, "CommDestroy") &&
+      find(library.GetVersion, "GetVersion") && find(library.GetUniqueId, "GetUniqueId") &&
+      find(library.CommInitRank, "CommInitRank") && find(library.CommDestroy, "CommDestroy") &&
       find(library.CommWindowRegister, "CommWindowRegister") &&
       find(library.GroupStart, "GroupStart") && find(library.GroupEnd, "GroupEnd") &&
       find(library.Send, "Send") && find(library.Recv, "Recv") &&
@@ -122,6 +123,7 @@ class NcclContender : public Contender {
   NcclContender(Communicator& communicator, bool symmetric)
       : communicator_(communicator), symmetric_(symmetric) {}
   ~NcclContender() override {
+    if (messages_ != comm_ && messages_ != nullptr) library_.CommDestroy(messages_);
     if (comm_ != nullptr) library_.CommDestroy(comm_);
   }
 
@@ -129,25 +131,15 @@ class NcclContender : public Contender {
     std::string why;
     const bool loaded = load_library(library_, file, diagnostics);
     if (!all_able(communicator_, loaded, diagnostics, why)) return false;
-    UniqueId id{};
-    if (communicator_.rank() == 0 &&
-        !succeeded(library_.GetUniqueId(&id), "make an id", diagnostics)) {
+    int version = 0;
+    if (!succeeded(library_.GetVersion(&version), "say its version", diagnostics) ||
+        !make_communicator(comm_, diagnostics)) {
       return false;
     }
-    std::vector<std::vector<uint8_t>> all;
-    const auto* bytes_of_id = reinterpret_cast<const uint8_t*>(&id);
-    if (!communicator_.bootstrap().all_gather({bytes_of_id, sizeof id}, "NCCL's id", all,
-                                              diagnostics) ||
-        all[0].size() != sizeof id) {
-      return false;
+    messages_ = comm_;
+    if (!symmetric_) {
+      return version >= kMayMix || make_communicator(messages_, diagnostics);
     }
-    std::memcpy(&id, all[0].data(), sizeof id);
-    if (!succeeded(library_.CommInitRank(&comm_, static_cast<int>(communicator_.size()), id,
-                                         static_cast<int>(communicator_.rank())),
-                   "make a communicator", diagnostics)) {
-      return false;
-    }
-    if (!symmetric_) return true;
     Window window = nullptr;
     return library_.CommWindowRegister != nullptr &&
            succeeded(library_.CommWindowRegister(comm_, memory.data(), memory.bytes(), &window,
@@ -174,6 +166,32 @@ class NcclContender : public Contender {
   }
 
  private:
+  /// Before this version a collective hangs whose buffers a send of the same communicator has
+  /// registered first, as those of a captured call are: it has no addresses of them at its peers
+  /// (https://github.com/NVIDIA/nccl/issues/1859). So sends have a communicator of their own there.
+  static constexpr int kMayMix = 22902;
+
+  /// Collective.
+  bool make_communicator(Comm& comm, Diagnostics& diagnostics) {
+    UniqueId id{};
+    if (communicator_.rank() == 0 &&
+        !succeeded(library_.GetUniqueId(&id), "make an id", diagnostics)) {
+      return false;
+    }
+    std::vector<std::vector<uint8_t>> all;
+    const auto* bytes_of_id = reinterpret_cast<const uint8_t*>(&id);
+    if (!communicator_.bootstrap().all_gather({bytes_of_id, sizeof id}, "NCCL's id", all,
+                                              diagnostics) ||
+        all[0].size() != sizeof id) {
+      return false;
+    }
+    std::memcpy(&id, all[0].data(), sizeof id);
+    comm = nullptr;
+    return succeeded(library_.CommInitRank(&comm, static_cast<int>(communicator_.size()), id,
+                                           static_cast<int>(communicator_.rank())),
+                     "make a communicator", diagnostics);
+  }
+
   static bool can_do(CollectiveKind kind) {
     switch (kind) {
       case CollectiveKind::allreduce:
@@ -224,8 +242,8 @@ class NcclContender : public Contender {
     library_.GroupStart();
     for (uint32_t q = 0; q < communicator_.size(); ++q) {
       const auto peer = static_cast<int>(q);
-      library_.Send(w.input + q * w.part, count, type, peer, comm_, stream);
-      library_.Recv(w.output + q * w.part, count, type, peer, comm_, stream);
+      library_.Send(w.input + q * w.part, count, type, peer, messages_, stream);
+      library_.Recv(w.output + q * w.part, count, type, peer, messages_, stream);
     }
     return library_.GroupEnd();
   }
@@ -235,10 +253,10 @@ class NcclContender : public Contender {
     const auto rank = static_cast<int64_t>(communicator_.rank());
     const int64_t by = workload_.contract->shift;
     library_.GroupStart();
-    library_.Send(workload_.input, count, type, static_cast<int>(((rank + by) % n + n) % n), comm_,
-                  stream);
-    library_.Recv(workload_.output, count, type, static_cast<int>(((rank - by) % n + n) % n), comm_,
-                  stream);
+    library_.Send(workload_.input, count, type, static_cast<int>(((rank + by) % n + n) % n),
+                  messages_, stream);
+    library_.Recv(workload_.output, count, type, static_cast<int>(((rank - by) % n + n) % n),
+                  messages_, stream);
     return library_.GroupEnd();
   }
 
@@ -253,6 +271,7 @@ class NcclContender : public Contender {
   const bool symmetric_;
   Library library_{};
   Comm comm_ = nullptr;
+  Comm messages_ = nullptr;  ///< of sends and receives
   Workload workload_;
 };
 

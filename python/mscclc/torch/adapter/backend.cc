@@ -206,12 +206,24 @@ MscclcBackend::WorkPtr MscclcBackend::allgather(std::vector<Tensors>& outputs, T
   check_count(input, list[static_cast<size_t>(getRank())].numel(), "all_gather", "input");
   Request request{about(Op::ALLGATHER, "all_gather", inputs, list, options.timeout),
                   options.asyncOp};
-  request.body = [=](const Runner& run) { all_gather_list(run, list, input); };
-  request.instead = instead(input.device().type(), "all_gather", [=](c10d::Backend& other) {
+  // As NCCL's, the future has all inputs in one tensor, where they are of one size.
+  const at::Tensor rows = rows_for(list);
+  if (rows.defined()) {
+    request.about.outputs = {rows};
+    request.about.tensors.push_back(rows);
+  }
+  request.body = [=](const Runner& run) { all_gather_list(run, list, input, rows); };
+  const auto other = instead(input.device().type(), "all_gather", [=](c10d::Backend& other) {
     std::vector<Tensors> lists{list};
     Tensors own{input};
     return other.allgather(lists, own, options);
   });
+  if (other != nullptr) {
+    request.instead = [=] {
+      other();
+      if (rows.defined()) rows.copy_(at::stack(list));
+    };
+  }
   return submit(std::move(request));
 }
 

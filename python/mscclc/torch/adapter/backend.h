@@ -101,6 +101,12 @@ class MscclcBackend : public c10d::Backend {
     Where where;
     Request request;
   };
+  /// What the rank sends to itself in a batch, and where it receives it, in order.
+  struct OwnMessages {
+    Tensors sent, received;
+    /// Copies, in the order of the current stream. Throws where they do not match.
+    void carry_out() const;
+  };
 
   /// What a collective is called; the tensors are checked.
   About about(c10d::OpType op, const char* name, Tensors inputs, Tensors outputs,
@@ -115,6 +121,7 @@ class MscclcBackend : public c10d::Backend {
   /// exchange_counts(), now.
   std::vector<uint64_t> agree(const std::string& name, const std::vector<int64_t>& sent,
                               const std::vector<int64_t>& expected);
+  WorkPtr keep_own(const char* name, bool sends, const at::Tensor& tensor);
   WorkPtr message(c10d::OpType op, const char* name, Tensors& tensors, Where where);
   /// What sends a call to the other backend of a device, or nothing where there is none.
   template <class Call>
@@ -135,7 +142,8 @@ class MscclcBackend : public c10d::Backend {
   bool closed_ = false;
   bool coalescing_ = false;
   std::vector<WorkPtr> coalesced_;
-  std::vector<Message> messages_;             ///< of GPUs, held back until the end of coalescing
+  std::vector<Message> messages_;  ///< of GPUs, held back until the end of coalescing
+  OwnMessages own_;
   std::atomic<uint64_t> sequence_{0};         ///< of collectives: the same on all ranks
   std::atomic<uint64_t> messages_so_far_{0};  ///< of sends and receives
 };

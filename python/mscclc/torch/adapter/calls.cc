@@ -166,8 +166,20 @@ void all_gather(const Runner& run, const at::Tensor& output, const at::Tensor& i
   target.put_back();
 }
 
-void all_gather_list(const Runner& run, const Tensors& outputs, const at::Tensor& input) {
-  if (all_as_large(outputs, outputs[0])) return unpack(gathered(run, input).view({-1}), outputs);
+at::Tensor rows_for(const Tensors& outputs) {
+  if (!all_as_large(outputs, outputs[0])) return {};
+  std::vector<int64_t> sizes = outputs[0].sizes().vec();
+  sizes.insert(sizes.begin(), static_cast<int64_t>(outputs.size()));
+  return at::empty(sizes, outputs[0].options());
+}
+
+void all_gather_list(const Runner& run, const Tensors& outputs, const at::Tensor& input,
+                     const at::Tensor& rows) {
+  if (rows.defined()) {
+    const at::Tensor source = plain(input);
+    run(moving(MSCCLC_ALLGATHER, source, source.data_ptr(), rows.data_ptr()));
+    return unpack(rows.view({-1}), outputs);
+  }
   const at::Tensor own = plain(input).clone();  // it may lie in an output
   for (int root = 0; root < run.comm.ranks(); ++root) {
     const at::Tensor& output = outputs[static_cast<size_t>(root)];

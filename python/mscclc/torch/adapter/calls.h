@@ -25,7 +25,11 @@ bool broadcast_waits(const Runner& run, const at::Tensor& tensor, int root);
 
 void all_gather(const Runner& run, const at::Tensor& output, const at::Tensor& input);
 /// An output for each rank; their sizes may differ.
-void all_gather_list(const Runner& run, const Tensors& outputs, const at::Tensor& input);
+/// `rows`: rows_for() the outputs.
+void all_gather_list(const Runner& run, const Tensors& outputs, const at::Tensor& input,
+                     const at::Tensor& rows);
+/// One tensor for all outputs of an all-gather, a row each; undefined where their sizes differ.
+at::Tensor rows_for(const Tensors& outputs);
 void reduce_scatter(const Runner& run, const at::Tensor& output, const at::Tensor& input,
                     const c10d::ReduceOp& op);
 /// An input for each rank; their sizes may differ.

@@ -1,4 +1,6 @@
 // Messages of two ranks, what a rank does alone, and calls that are coalesced.
+#include <ATen/core/LegacyTypeDispatch.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -22,8 +24,8 @@ MscclcBackend::WorkPtr MscclcBackend::recv(Tensors& tensors, int from, int) {
 
 MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name, Tensors& tensors,
                                               Where where) {
-  TORCH_CHECK(where.from != where.to, "mscclc ", name, ": a rank has no message for itself");
   const bool sends = op == c10d::OpType::SEND;
+  if (where.from == where.to) return keep_own(name, sends, tensors[0]);
   Request request{about(op, name, sends ? tensors : Tensors(), sends ? Tensors() : tensors,
                         c10d::kUnsetTimeout)};
   request.about.name +=
@@ -45,6 +47,31 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
     return broadcast_waits(run, tensor, 0);
   };
   return submit(where, std::move(request));
+}
+
+MscclcBackend::WorkPtr MscclcBackend::keep_own(const char* name, bool sends,
+                                               const at::Tensor& tensor) {
+  const std::lock_guard lock(mutex_);
+  TORCH_CHECK(coalescing_, "mscclc ", name,
+              ": a rank has messages for itself in batches only (batch_isend_irecv)");
+  (sends ? own_.sent : own_.received).push_back(tensor);
+  return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
+}
+
+void MscclcBackend::OwnMessages::carry_out() const {
+  TORCH_CHECK(sent.size() == received.size(), "mscclc batch_isend_irecv: the rank sends itself ",
+              sent.size(), " messages, and receives ", received.size());
+  for (size_t i = 0; i < sent.size(); ++i) {
+    TORCH_CHECK(sent[i].numel() == received[i].numel() &&
+                    sent[i].scalar_type() == received[i].scalar_type(),
+                "mscclc batch_isend_irecv: the rank sends itself ", sent[i].numel(), " of ",
+                sent[i].scalar_type(), ", and receives ", received[i].numel(), " of ",
+                received[i].scalar_type());
+  }
+  const at::AutoDispatchBelowADInplaceOrView guard;
+  for (size_t i = 0; i < sent.size(); ++i) {
+    received[i].copy_(sent[i].reshape(received[i].sizes()));
+  }
 }
 
 MscclcBackend::WorkPtr MscclcBackend::alone(Alone what) {
@@ -77,21 +104,26 @@ void MscclcBackend::connect(const std::vector<Where>& places) {
 void MscclcBackend::startCoalescing() {
   std::vector<WorkPtr> works;  // of a batch that an error has cut short: ended without the lock
   std::vector<Message> messages;
+  OwnMessages own;
   const std::lock_guard lock(mutex_);
   coalescing_ = true;
   works.swap(coalesced_);
   messages.swap(messages_);
+  std::swap(own, own_);
 }
 
 MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
   std::vector<WorkPtr> works;
   std::vector<Message> messages;
+  OwnMessages own;
   {
     const std::lock_guard lock(mutex_);
     coalescing_ = false;
     works.swap(coalesced_);
     messages.swap(messages_);
+    std::swap(own, own_);
   }
+  own.carry_out();
   std::vector<Where> places;
   for (const Message& message : messages) places.push_back(message.where);
   connect(places);

@@ -1,0 +1,100 @@
+// NCCL's variables and configuration files in front of plans.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "runtime/nccl/test_ranks.h"
+
+namespace mscclc::nccl {
+namespace {
+
+using testing::Behind;
+using testing::calls_of_stand_in;
+using testing::kInt32;
+using testing::kStandIn;
+using testing::kSum;
+using testing::Ranks;
+using testing::Setting;
+
+/// The address in an id that is made now; else the error.
+std::string address_of_id() {
+  ncclUniqueId id;
+  if (ncclGetUniqueId(&id) != ncclSuccess) return ncclGetLastError(nullptr);
+  const std::string text(id.internal);
+  const size_t first = text.find('/') + 1;
+  return text.substr(first, text.find('/', first) - first);
+}
+
+ncclResult_t reduce_two(Ranks& ranks) {
+  int value[2] = {1, 2};
+  return ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+  });
+}
+
+TEST_CASE("ids have the address of the interface that NCCL_SOCKET_IFNAME names") {
+  const Behind behind(nullptr, true);
+  const Setting interface("NCCL_SOCKET_IFNAME", "=lo,");
+  const Setting family("NCCL_SOCKET_FAMILY", "AF_INET");
+  CHECK(address_of_id() == "127.0.0.1");
+  const Setting none("NCCL_SOCKET_IFNAME", "=nosuch0");
+  CHECK_THAT(address_of_id(), Catch::Contains("MSCCLC_SOCKET_IFNAME='=nosuch0'") &&
+                                  Catch::Contains(" (MSCCLC_SOCKET_IFNAME is NCCL_SOCKET_IFNAME "
+                                                  "here)"));
+  const Setting ours("MSCCLC_SOCKET_IFNAME", "=lo");
+  CHECK(address_of_id() == "127.0.0.1");
+}
+
+TEST_CASE("a configuration file of NCCL's says the interface, after the environment") {
+  const Behind behind(nullptr, true);
+  const std::filesystem::path file =
+      std::filesystem::path(std::getenv("TEST_TMPDIR")) / "interface.conf";
+  std::ofstream(file) << "# where\nNCCL_SOCKET_IFNAME==nosuch0\nMSCCLC_SOCKET_FAMILY=ipv4\n";
+  const Setting named("NCCL_CONF_FILE", file);
+  CHECK_THAT(address_of_id(), Catch::Contains("of IPv4 (MSCCLC_SOCKET_FAMILY)") &&
+                                  Catch::Contains("MSCCLC_SOCKET_IFNAME='=nosuch0'"));
+  const Setting interface("NCCL_SOCKET_IFNAME", "=lo");
+  CHECK(address_of_id() == "127.0.0.1");
+}
+
+TEST_CASE("variables that leave all calls to NCCL, with it and without") {
+  for (const auto& [name, value] :
+       {std::pair("NCCL_ALGO", "Ring"), std::pair("NCCL_PROTO", "LL"),
+        std::pair("NCCL_P2P_DISABLE", "1"), std::pair("NCCL_P2P_LEVEL", "LOC")}) {
+    INFO(name);
+    const Setting set(name, value);
+    {
+      const Behind behind(kStandIn, true);
+      Ranks ranks(2);
+      const long before = calls_of_stand_in("AllReduce");
+      CHECK(reduce_two(ranks) == ncclSuccess);
+      CHECK(calls_of_stand_in("AllReduce") == before + 2);
+    }
+    const Behind behind(nullptr, true);
+    Ranks ranks(2);
+    CHECK(reduce_two(ranks) == ncclInvalidUsage);
+    CHECK_THAT(
+        ncclGetLastError(nullptr),
+        Catch::Contains(std::string("no plan serves the call, as ") + name + " is set, and "));
+  }
+  const Setting peers("NCCL_P2P_DISABLE", "0");
+  const Behind behind(nullptr, true);
+  Ranks ranks(2);
+  CHECK(reduce_two(ranks) == ncclSuccess);
+}
+
+TEST_CASE("NCCL_CHECK_MODE=DEBUG_GLOBAL compares the ranks' calls") {
+  const Behind behind(nullptr, true);
+  const Setting set("NCCL_CHECK_MODE", "DEBUG_GLOBAL");
+  Ranks ranks(2);
+  int value[2][2] = {};
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllReduce(value[r], value[r], static_cast<size_t>(r) + 1, kInt32, kSum, comm,
+                         nullptr);
+  }) == ncclInvalidUsage);
+  CHECK(reduce_two(ranks) == ncclSuccess);
+}
+
+}  // namespace
+}  // namespace mscclc::nccl
