@@ -55,14 +55,28 @@ void drain(const Fd& waker) {
   }
 }
 
-std::optional<uint32_t> peer_user(const Fd& socket) {
+namespace {
+
+std::optional<ucred> peer_of(const Fd& socket) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
       length != sizeof peer) {
     return std::nullopt;
   }
-  return peer.uid;
+  return peer;
+}
+
+}  // namespace
+
+std::optional<uint32_t> peer_user(const Fd& socket) {
+  const auto peer = peer_of(socket);
+  return peer ? std::optional<uint32_t>(peer->uid) : std::nullopt;
+}
+
+std::optional<int32_t> peer_process(const Fd& socket) {
+  const auto peer = peer_of(socket);
+  return peer && peer->pid > 0 ? std::optional<int32_t>(peer->pid) : std::nullopt;
 }
 
 bool same_user(const Fd& socket) { return peer_user(socket) == ::geteuid(); }

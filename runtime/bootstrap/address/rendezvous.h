@@ -17,9 +17,14 @@ constexpr std::chrono::milliseconds kAskAgain{50};
 struct Rendezvous {
   std::string host = {};             ///< address or name; "": only at unix sockets
   std::vector<uint16_t> ports = {};  ///< it listens on one of these
+  /// Where a rank 0 that cannot listen at `ports` says so; 0: nowhere.
+  uint16_t told_at = 0;
   Secret secret{};
-  bool local = false;                 ///< it may listen at a unix socket of this machine
-  bool served = false;                ///< it listens already: where nothing does, it is gone
+  bool local = false;   ///< it may listen at a unix socket of this machine
+  bool served = false;  ///< it listens already: where nothing does, it is gone
+  /// Besides: a process that is there and says something else is not asked again, nor is a place
+  /// that cannot be reached. Only one that says nothing is waited for, as it may be stopped.
+  bool looks = false;
   std::vector<Address> exactly = {};  ///< at one of these, as well
   /// How long this rank waits for the others at a step, if that is less than the hub says; 0: as it
   /// says.

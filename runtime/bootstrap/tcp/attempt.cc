@@ -59,6 +59,7 @@ void Attempt::go_on(bool ready) {
     read();
   }
   if (!ended() && std::chrono::steady_clock::now() >= deadline_) {
+    silent_ = state_ != State::connecting;
     fail(state_ == State::connecting ? "no answer"
          : state_ == State::greeting ? "what listens there says nothing"
                                      : "what listens there does not answer a proof");

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "runtime/base/failed_call.h"
+#include "runtime/base/process/proc.h"
 #include "runtime/base/process/quiet_thread.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/listener.h"
@@ -48,7 +49,8 @@ std::string places(const std::vector<Listener>& listeners) {
 struct Client {
   explicit Client(Fd socket) : connection(std::move(socket), wire::kMostHello) {}
   Connection connection;
-  Address from, to;  ///< the connection's ends
+  Address from, to;                ///< the connection's ends
+  std::optional<int32_t> process;  ///< of this machine, as the system says
   wire::Challenge challenge;
   std::optional<wire::Hello> hello;  ///< of who has proved that he knows the secret
   uint32_t rank = wire::kNoRank;     ///< of who has joined
@@ -69,8 +71,15 @@ class EpollHub final : public Hub {
         silence_(options.silence),
         stops_(options.silence),
         listeners_(std::move(listeners)),
-        meeting_({.size = options.size, .hub_rank = options.rank, .timeout = options.timeout}) {
-    if (!options.failed.empty()) meeting_.refuse_all(options.failed);
+        meeting_({.size = options.size,
+                  .hub_rank = options.rank,
+                  .hub_process = options.process,
+                  .timeout = options.timeout}) {
+    if (options.two_jobs) {
+      meeting_.refuse_both(options.failed);
+    } else if (!options.failed.empty()) {
+      meeting_.refuse_all(options.failed);
+    }
     say("ranks meet at " + places(listeners_));
     listen_again(EPOLL_CTL_ADD);
     spare_ = make_waker();
@@ -161,8 +170,7 @@ class EpollHub final : public Hub {
     now_ = std::chrono::steady_clock::now();
     // Ranks that have not come yet would wait for a hub that is gone.
     const SteadyTime end = end_of_telling();
-    const bool tells =
-        meeting_.failure() && !meeting_.all_heard() && !told_elsewhere_ && now_ < end;
+    const bool tells = meeting_.failure() && !all_told() && !told_elsewhere_ && now_ < end;
     close_deadline_ = now_ + kGoodbyeTime;
     if (tells || about_to_join()) close_deadline_ = std::max(close_deadline_, end);
     if (!tells) stop_listening();
@@ -185,9 +193,12 @@ class EpollHub final : public Hub {
     });
   }
 
+  bool all_told() const { return others_.empty() && meeting_.all_heard(); }
+
   /// Ranks look no longer than the timeout, and those that are here have waited long enough by
   /// their deadline.
   SteadyTime end_of_telling() const {
+    if (!others_.empty()) return now_ + options_.timeout;
     const auto end = now_ + std::min<std::chrono::milliseconds>(kTellTime, options_.timeout);
     return std::min(end, meeting_.deadline().value_or(end));
   }
@@ -226,7 +237,8 @@ class EpollHub final : public Hub {
       const bool local = listener.address.is_local();
       if (local && !same_user(socket)) continue;
       const Address to = local ? listener.address : own_end(socket);
-      greet(std::move(socket), Address::from(raw).value_or(Address()), to);
+      const auto process = local ? peer_process(socket) : std::nullopt;
+      greet(std::move(socket), process, Address::from(raw).value_or(Address()), to);
     }
   }
 
@@ -244,13 +256,14 @@ class EpollHub final : public Hub {
     spare_.reset();
   }
 
-  void greet(Fd socket, const Address& from, const Address& to) {
+  void greet(Fd socket, std::optional<int32_t> process, const Address& from, const Address& to) {
     set_options(socket, kDeadMachine);
     const uint64_t key = next_key_++;
     watch(socket.get(), key, EPOLLIN, EPOLL_CTL_ADD);
     Client& client = clients_.emplace(key, std::move(socket)).first->second;
     client.from = from;
     client.to = to;
+    client.process = process;
     client.since = client.heard = client.spoke = now_;
     ++strangers_;
     fill_random(client.challenge.nonce);
@@ -284,12 +297,43 @@ class EpollHub final : public Hub {
   }
 
   /// Where another hub of this job does, all is said there.
-  void listen_for_the_late() {
+  std::optional<Listener> listen_for_the_late() const {
+    if (!options_.local || closing_) return std::nullopt;
     const Address address = Address::local(wire::local_name(options_.secret), kLateName);
     Fd socket = listen_on(address);
-    if (!socket.valid()) return;
-    listeners_.push_back({std::move(socket), address});
-    listen_again(EPOLL_CTL_ADD);
+    if (!socket.valid()) return std::nullopt;
+    return Listener{std::move(socket), address};
+  }
+
+  /// A process that was there when all ranks came, and is none of them: it belongs to another job
+  /// of this name, or one of those that came does.
+  bool began_before_all_came(const Client& client) const {
+    const auto facts = client.process ? facts_of(*client.process) : std::nullopt;
+    return facts && facts->began < complete_since_;
+  }
+
+  /// `last`: with whom all ranks have come.
+  void look_for_another_job(const Client& last) {
+    if (!options_.find_other_job) return;
+    std::vector<int32_t> processes;
+    const auto add = [&](const Client& client) {
+      if (client.process) processes.push_back(*client.process);
+    };
+    for (const auto& [rank, key] : by_rank_) add(clients_.at(key));
+    add(last);
+    OtherJob other = options_.find_other_job(processes);
+    if (other.why.empty()) return;
+    others_ = std::move(other.processes);
+    meeting_.refuse_both(other.why);
+  }
+
+  /// Ranks of another job that have not heard yet that there are two: without this hub they could
+  /// still meet ranks of this job.
+  void forget_others_that_ended() {
+    std::erase_if(others_, [](int32_t process) {
+      const auto facts = facts_of(process);
+      return !facts || facts->state == 'Z';
+    });
   }
 
   /// false: none has had its time yet. Keys grow, so the oldest is the first.
@@ -438,12 +482,19 @@ class EpollHub final : public Hub {
   void admit(uint64_t key, Client& client) {
     const std::string at = where(client, *client.hello);
     if (meeting_.complete()) {
-      const wire::Failure ended{wire::FailureKind::refused, "the job has just ended"};
-      return turn_away(key, client, meeting_.too_late(*client.hello, at).value_or(ended));
+      const wire::Failure ended{wire::FailureKind::refused, kJustEnded};
+      const auto late = meeting_.too_late(*client.hello, at);
+      if (late && began_before_all_came(client)) meeting_.refuse_both(late->why);
+      std::erase(others_, client.process.value_or(0));
+      meeting_.turned_away();
+      turn_away(key, client, late.value_or(ended));
+      if (closing_ && all_told()) stop_listening();
+      return deliver();
     }
+    if (meeting_.lacks_one() && !meeting_.failure()) look_for_another_job(client);
     if (!meeting_.admit(*client.hello, at, now_)) {
       turn_away(key, client, *meeting_.failure());
-      if (closing_ && meeting_.all_heard()) stop_listening();
+      if (closing_ && all_told()) stop_listening();
       return;
     }
     client.rank = client.hello->rank;
@@ -451,8 +502,15 @@ class EpollHub final : public Hub {
     say(fmt::format("rank {} has joined: {}", client.rank, at));
     client.connection.in().set_limit(wire::kMostFromRank);
     by_rank_.insert_or_assign(client.rank, key);
-    if (meeting_.complete() || (closing_ && meeting_.all_heard())) stop_listening();
-    if (meeting_.complete() && options_.local && !closing_) listen_for_the_late();
+    const bool all_came = meeting_.complete() && !meeting_.failure();
+    if (all_came) complete_since_ = ticks_now();
+    // First, so that a hub of this name that begins now finds one or the other.
+    std::optional<Listener> late = all_came ? listen_for_the_late() : std::nullopt;
+    if (all_came || ((meeting_.complete() || closing_) && all_told())) stop_listening();
+    if (late) {
+      listeners_.push_back(std::move(*late));
+      listen_again(EPOLL_CTL_ADD);
+    }
     deliver();
     if (closing_) say_closing(key, client);
   }
@@ -499,6 +557,10 @@ class EpollHub final : public Hub {
   void tick() {
     last_tick_ = now_;
     if (!listens_) listen_again(EPOLL_CTL_MOD);
+    if (closing_ && !others_.empty()) {
+      forget_others_that_ended();
+      if (others_.empty()) stop_listening();
+    }
     for (auto i = clients_.begin(); i != clients_.end();) {
       const uint64_t key = i->first;
       check((i++)->second, key);
@@ -544,6 +606,8 @@ class EpollHub final : public Hub {
   uint64_t next_key_ = kFirstKey;
   size_t strangers_ = 0;  ///< clients that have proved nothing
   bool listens_ = true, closing_ = false;
+  std::vector<int32_t> others_;  ///< ranks of another job that are still to hear of this one
+  uint64_t complete_since_ = 0;  ///< all ranks have come; in ticks (proc.h)
   SteadyTime now_ = std::chrono::steady_clock::now(), last_tick_, close_deadline_;
   std::mutex mutex_;
   bool stop_ = false;
