@@ -155,7 +155,7 @@ _ROWS = {
     "runtime/memory": ["ir", "runtime/base", "runtime/base/process"],
     "runtime/bootstrap/address": ["ir", "runtime/base", "runtime/base/environment"],
     "runtime/api": ["ir", "plans", "runtime/bootstrap/address"],
-    "runtime/bootstrap": ["runtime/api"],
+    "runtime/bootstrap": ["runtime/api", "runtime/base"],
     "runtime/bootstrap/wire": ["runtime/api", "runtime/base", "runtime/bootstrap/address"],
     "runtime/bootstrap/tcp": [
         "ir",

@@ -22,6 +22,7 @@
 #include <thread>
 
 #include "runtime/base/failed_call.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/base/process/quiet_thread.h"
 #include "runtime/memory/fd_socket.h"
 
@@ -30,8 +31,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kMostClients = 32;
-constexpr std::chrono::seconds kRequestTime{5};
-constexpr std::chrono::milliseconds kNoDescriptors{50};
 
 Fd duplicate(const Fd& fd) { return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); }
 
@@ -157,7 +156,7 @@ class Server final : public FdServer {
       }
       return;
     }
-    if (same_user(socket)) clients_.push_back({std::move(socket), Clock::now() + kRequestTime});
+    if (same_user(socket)) clients_.push_back({std::move(socket), Clock::now() + kTimeToProve});
   }
 
   const FdTicket ticket_;

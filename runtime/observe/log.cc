@@ -19,6 +19,7 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/base/fd.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/base/upper.h"
 #include "runtime/observe/file_name.h"
 
@@ -80,7 +81,7 @@ void end_receiver() {
   const std::shared_ptr<Delivery> last = all.now;
   all.past.push_back(std::exchange(all.now, nullptr));
   lock.unlock();
-  last->stop_within(std::chrono::seconds(1));
+  last->stop_within(kLastLines);
 }
 
 bool refuse(Variable variable, std::string_view value, const std::string& allowed,

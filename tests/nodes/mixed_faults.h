@@ -10,7 +10,13 @@
 
 namespace mscclc::testing {
 
-enum class FaultKind : uint8_t { lossy, killed, cut };
+enum class FaultKind : uint8_t { lossy, killed, cut, paused };
+
+/// A rank is stopped for a while, as one is that gets no processor.
+struct Pause {
+  uint32_t rank;
+  uint32_t begin_ms, ms;  ///< since its process began; how long
+};
 
 struct FaultTrial {
   FaultKind kind = FaultKind::lossy;
@@ -21,11 +27,15 @@ struct FaultTrial {
   uint32_t victim = 0;                             ///< of a kill
   uint64_t moment = 0;  ///< of a kill or cut, in packets or orders that have passed
   bool verbs = false;   ///< the lanes, with fake devices; otherwise sockets
+  std::vector<Pause> pauses = {};
   bool silent = false;  ///< over verbs: once the network is cut, devices report no error
 };
 
 /// The same of the same seed.
 FaultTrial draw_faults(uint64_t seed, bool verbs = false);
+/// One whose ranks are stopped for up to eight seconds at any moment, from their first on; nothing
+/// but right results may come of it.
+FaultTrial draw_pauses(uint64_t seed, bool verbs = false);
 std::string text(const FaultTrial& trial);
 
 struct FaultOutcome {

@@ -12,8 +12,6 @@
 
 namespace mscclc {
 
-constexpr std::chrono::milliseconds kAskAgain{50};
-
 struct Rendezvous {
   std::string host = {};             ///< address or name; "": only at unix sockets
   std::vector<uint16_t> ports = {};  ///< it listens on one of these

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/job/joining_log.h"
 #include "runtime/bootstrap/job/other_job.h"
 #include "runtime/bootstrap/tcp/hub.h"
@@ -67,9 +68,6 @@ constexpr uint32_t kFirstPort = 20000, kPorts = 12000;
 constexpr uint32_t kCandidates = 4;
 constexpr uint32_t kAboveMasterPort = 1000;
 constexpr uint32_t kFirstFreePort = 1024, kEndOfPorts = 65536;
-/// How long rank 0 looks for a hub where its job's ranks look for one, if that is another machine.
-/// It may be fixed: without it ranks that meet in two places end later, after MSCCLC_TIMEOUT.
-constexpr std::chrono::milliseconds kTwinPatience{1000};
 
 class Reader {
  public:

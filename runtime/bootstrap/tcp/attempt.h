@@ -12,9 +12,6 @@
 
 namespace mscclc {
 
-/// An end that has proved nothing: how long it may take to say the next thing.
-constexpr std::chrono::milliseconds kAnswerPatience{4000};
-
 class Attempt {
  public:
   /// Begins to connect.

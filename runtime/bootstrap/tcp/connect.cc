@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/tcp/attempt.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/bootstrap/wire/handshake.h"
@@ -18,9 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFirstPause{5}, kLongestPause{250};
-/// How often a name is resolved again, which may become known later, or mean another address.
-constexpr milliseconds kResolveAgain{2000};
 /// How often all places must say that nobody listens before that is believed.
 constexpr int kRefusalsBelieved = 3;
 

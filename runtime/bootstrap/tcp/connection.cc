@@ -20,6 +20,10 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 Connection::Connection(Fd socket, uint64_t limit) : socket_(std::move(socket)), in_(limit) {}
 
+void Connection::set_silence(std::chrono::milliseconds silence) {
+  set_options(socket_, std::chrono::ceil<std::chrono::seconds>(silence));
+}
+
 bool Connection::seal(const wire::SessionKey& out, const wire::SessionKey& in) {
   sealer_.emplace(out);
   opener_.emplace(in);

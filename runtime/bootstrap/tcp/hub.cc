@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "runtime/base/failed_call.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/base/process/proc.h"
 #include "runtime/base/process/quiet_thread.h"
 #include "runtime/bootstrap/tcp/connection.h"
@@ -31,9 +32,6 @@ namespace {
 
 using wire::FrameKind;
 
-/// Ranks prove themselves within this time, unless they are slow: until then nobody pushes them
-/// out.
-constexpr std::chrono::milliseconds kGraceForStrangers{200};
 constexpr uint64_t kWakerKey = 0, kListenerKey = 1, kFirstKey = 16;
 
 /// "a unix socket of this machine, port 30500 of all addresses".
@@ -148,7 +146,7 @@ class EpollHub final : public Hub {
   int tick_ms() const {
     const bool busy =
         strangers_ > 0 || meeting_.waiting() || closing_ || (!listens_ && !listeners_.empty());
-    return busy ? kBusyTickMs : idle_tick_ms(silence_);
+    return busy ? static_cast<int>(kBusyTick.count()) : idle_tick_ms(silence_);
   }
 
   bool done() {
@@ -220,7 +218,7 @@ class EpollHub final : public Hub {
 
   void accept_some(size_t i) {
     for (int n = 0; n < 64 && i < listeners_.size(); ++n) {
-      if (strangers_ >= most_strangers() && !drop_oldest_stranger(kGraceForStrangers)) {
+      if (strangers_ >= most_strangers() && !drop_oldest_stranger(kLeastTimeToProve)) {
         return look_away();
       }
       sockaddr_storage peer{};
@@ -247,7 +245,7 @@ class EpollHub final : public Hub {
   /// other, with the descriptor that was kept for this.
   void make_room(const std::string& why) {
     if (strangers_ > 0) {
-      if (!drop_oldest_stranger(kGraceForStrangers)) look_away();
+      if (!drop_oldest_stranger(kLeastTimeToProve)) look_away();
       return;
     }
     if (meeting_.complete()) return look_away();  // no rank is waited for
@@ -257,10 +255,10 @@ class EpollHub final : public Hub {
   }
 
   void greet(Fd socket, std::optional<int32_t> process, const Address& from, const Address& to) {
-    set_options(socket, kDeadMachine);
     const uint64_t key = next_key_++;
     watch(socket.get(), key, EPOLLIN, EPOLL_CTL_ADD);
     Client& client = clients_.emplace(key, std::move(socket)).first->second;
+    client.connection.set_silence(silence_);
     client.from = from;
     client.to = to;
     client.process = process;

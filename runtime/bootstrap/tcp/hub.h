@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/bootstrap/wire/frames.h"
 
@@ -32,7 +33,7 @@ struct HubOptions {
   uint32_t process = 0;                          ///< which alone may come as that rank; 0: any
   std::chrono::milliseconds timeout{0};          ///< of every step of the job
   std::chrono::milliseconds silence = kSilence;  ///< a rank that says nothing so long is dead
-  std::chrono::milliseconds hello_time{5000};    ///< in which a connection must prove itself
+  std::chrono::milliseconds hello_time = kTimeToProve;  ///< in which a connection must prove itself
   /// Asked when all ranks have come, with those processes of them that run on this machine, from
   /// the hub's thread: whether there is another job of this name, whose ranks these may be.
   std::function<OtherJob(const std::vector<int32_t>& processes)> find_other_job = {};

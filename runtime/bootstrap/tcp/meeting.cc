@@ -189,9 +189,7 @@ void RankMeeting::judge(SteadyTime now) {
     if (member.state == State::left) graph_->elsewhere(r, "has left");
     names.push_back(describe(r));
   }
-  const auto time = now - asked_;
-  const bool patient = time < kReportTime && (time < kAnswerTime || !graph_->all_living_complete());
-  if (!graph_->complete() && patient) return;
+  if (!graph_->complete() && now - asked_ < kReportTime) return;
   fail(FailureKind::hang, graph_->verdict(names));
 }
 

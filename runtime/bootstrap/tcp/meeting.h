@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/deadline.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/wait_graph.h"
 #include "runtime/bootstrap/wire/frames.h"
 
@@ -125,9 +126,6 @@ class RankMeeting {
   std::optional<wire::Failure> failure_;
   std::vector<Message> messages_;
 };
-
-/// How long ranks that answer may take to say for whom they wait, and those that do not, to answer.
-constexpr std::chrono::seconds kReportTime{10}, kAnswerTime{4};
 
 /// Why an end of a connection that has looked at nothing for so long counts as dead.
 std::string asleep_text(SteadyTime::duration time);

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/base/fixed_times.h"
 #include "runtime/base/process/quiet_thread.h"
 #include "runtime/observe/log.h"
 
@@ -30,9 +31,6 @@ void report_lines(const std::string& code, const std::string& text, Diagnostics&
     error.notes.push_back({text.substr(begin, end - begin)});
   }
 }
-
-/// What a rank waits longer than the hub, whose own error says more.
-constexpr milliseconds kGrace{3000};
 
 std::string code_of(wire::FailureKind kind) {
   switch (kind) {
@@ -157,7 +155,7 @@ class SocketBootstrap final : public Bootstrap {
   }
 
   std::optional<std::string> report_waits(const WaitReport& own, bool wait) override {
-    constexpr auto limit = kReportTime + kGrace;
+    constexpr auto limit = kReportTime + kGraceForHub;
     std::unique_lock lock(mutex_);
     if (failure_) return failure_->why;
     if (!verdict_deadline_) {
@@ -202,7 +200,7 @@ class SocketBootstrap final : public Bootstrap {
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, std::string_view what, Done done,
             Diagnostics& diagnostics) {
-    const auto limit = timeout_ + kGrace;
+    const auto limit = timeout_ + kGraceForHub;
     if (!changed_.wait_for(lock, limit, [&] { return failure_ || done(); })) {
       failure_ = {wire::FailureKind::timeout, fmt::format("{} has not answered at '{}' within {}",
                                                           hub_name_, what, seconds_text(limit))};
@@ -259,7 +257,9 @@ class SocketBootstrap final : public Bootstrap {
       }
       const short events = connection_.wants_write() && !broken_ ? POLLIN | POLLOUT : POLLIN;
       pollfd polled[2] = {{waker_.get(), POLLIN, 0}, {connection_.fd(), events, 0}};
-      ::poll(polled, 2, said_goodbye_ || broken_ ? kBusyTickMs : idle_tick_ms(silence_));
+      ::poll(
+          polled, 2,
+          said_goodbye_ || broken_ ? static_cast<int>(kBusyTick.count()) : idle_tick_ms(silence_));
       if ((polled[0].revents & POLLIN) != 0) drain(waker_);
       look();
       if (polled[1].revents != 0) read();
