@@ -91,7 +91,7 @@ void begin_pauses(const FaultTrial& trial, uint32_t rank) {
     if (::fork() != 0) continue;
     ::close_range(0, ~0u, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the rank's number may be given again
-    ::usleep(1000 * pause.begin_ms);
+    ::usleep(pause.begin_us);
     ::kill(stopped, SIGSTOP);
     ::usleep(1000 * pause.ms);
     ::kill(stopped, SIGCONT);
@@ -180,8 +180,8 @@ FaultTrial draw_pauses(uint64_t seed, bool verbs) {
   trial.lost = trial.reordered = trial.delay_us = 0;
   for (uint64_t i = 1 + random() % 3; i > 0; --i) {
     const auto rank = static_cast<uint32_t>(random() % FarJob::kRanks);
-    // Most ends of a load lie in the first tenths of a second.
-    const auto begin = static_cast<uint32_t>(random() % (random() % 2 == 0 ? 100 : 1000));
+    // A job begins and loads in some tenths of a second.
+    const auto begin = static_cast<uint32_t>(random() % 200'000);
     const auto ms = static_cast<uint32_t>(kLongestPauseMs / 2 + random() % (kLongestPauseMs / 2));
     trial.pauses.push_back({rank, begin, ms});
   }
@@ -194,7 +194,7 @@ std::string text(const FaultTrial& trial) {
   if (trial.kind == FaultKind::paused) {
     std::string pauses;
     for (const Pause& pause : trial.pauses) {
-      pauses += fmt::format("; rank {} at {} ms for {} ms", pause.rank, pause.begin_ms, pause.ms);
+      pauses += fmt::format("; rank {} at {} us for {} ms", pause.rank, pause.begin_us, pause.ms);
     }
     return fmt::format("paused{}: {}, {} calls of{} bytes{}", trial.verbs ? " over verbs" : "",
                        trial.program, trial.times, sizes, pauses);
@@ -219,9 +219,14 @@ std::string text(const FaultTrial& trial) {
 FaultOutcome try_faults(const FaultTrial& trial) {
   FaultOutcome outcome;
   const size_t before = open_descriptors();
+  const auto begun = std::chrono::steady_clock::now();
   const std::vector<std::string> said = run_trial(trial, outcome.left_out);
   if (!outcome.left_out.empty()) return outcome;
   outcome.right = true;
+  const auto took = std::chrono::steady_clock::now() - begun;
+  for (const Pause& pause : trial.pauses) {
+    outcome.paused |= took >= std::chrono::milliseconds(pause.ms);
+  }
   for (uint32_t rank = 0; rank < said.size(); ++rank) judge(trial, rank, said[rank], outcome);
   const uint64_t left = open_descriptors() - before + children();
   outcome.leaked += left;

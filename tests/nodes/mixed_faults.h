@@ -15,7 +15,7 @@ enum class FaultKind : uint8_t { lossy, killed, cut, paused };
 /// A rank is stopped for a while, as one is that gets no processor.
 struct Pause {
   uint32_t rank;
-  uint32_t begin_ms, ms;  ///< since its process began; how long
+  uint32_t begin_us, ms;  ///< since its process began; how long
 };
 
 struct FaultTrial {
@@ -39,8 +39,9 @@ FaultTrial draw_pauses(uint64_t seed, bool verbs = false);
 std::string text(const FaultTrial& trial);
 
 struct FaultOutcome {
-  bool right = false;  ///< the calls came to their end, before the fault or in spite of it
-  bool hung = false;   ///< a rank has not ended
+  bool right = false;   ///< the calls came to their end, before the fault or in spite of it
+  bool paused = false;  ///< it has taken as long as a pause, at least
+  bool hung = false;    ///< a rank has not ended
   /// Descriptors and processes, of ranks and of who started them; memory regions, queue pairs and
   /// whatever else ranks have made of verbs.
   uint64_t leaked = 0;

@@ -21,9 +21,9 @@ namespace {
 
 using namespace mscclc;
 
-enum Count : size_t { kRight, kEnded, kHung, kLeaked, kWrong, kLeftOut, kOther };
-const std::vector<std::string> kNames = {"right", "ended_with_errors", "hung",         "leaked",
-                                         "wrong", "left_out",          "named_another"};
+enum Count : size_t { kRight, kEnded, kHung, kLeaked, kWrong, kLeftOut, kOther, kPaused };
+const std::vector<std::string> kNames = {"right", "ended_with_errors", "hung",          "leaked",
+                                         "wrong", "left_out",          "named_another", "paused"};
 
 void try_piece(uint64_t seed, bool verbs, bool pauses, Counts counts) {
   const testing::FaultTrial trial =
@@ -36,6 +36,7 @@ void try_piece(uint64_t seed, bool verbs, bool pauses, Counts counts) {
   ++counts[outcome.right ? kRight : kEnded];
   counts[kHung] += outcome.hung ? 1 : 0;
   counts[kLeaked] += outcome.leaked;
+  counts[kPaused] += outcome.paused ? 1 : 0;
   counts[kOther] += outcome.not_the_victim;
   if (outcome.wrong.empty()) return;
   ++counts[kWrong];

@@ -30,6 +30,8 @@ struct Rendezvous {
   /// Asked every kAskAgain until all ranks have come: whether this rank gives up, which is then
   /// reported, and told to the others, if the hub can be reached now. nullptr: it does not.
   std::function<bool(Diagnostics&)> gives_up = {};
+  /// Then the others learn that elsewhere: this rank ends at once.
+  bool told_elsewhere = false;
   static Rendezvous of(const UniqueId& id);
 };
 

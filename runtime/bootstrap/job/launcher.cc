@@ -124,6 +124,7 @@ class Reader {
 
   bool read_ranks(const Names& names) {
     launch_.launcher = names.launcher;
+    launch_.by_environment = true;
     const Variable size_name = has(names.size) ? names.size : names.size_else;
     const auto rank = number(names.rank), size = number(size_name);
     launch_.local_rank = number(names.local_rank);
@@ -254,8 +255,8 @@ HubOptions hub_options(const LaunchedRank& launch) {
                      .rank = launch.rank,
                      .process = static_cast<uint32_t>(::getpid()),
                      .timeout = launch.timeout,
-                     .silence = launch.silence,
-                     .find_other_job = find_other_job};
+                     .silence = launch.silence};
+  if (launch.by_environment) options.find_other_job = find_other_job;
   if (where.host.empty()) return options;
   if (!launch.by_id && !is_local_name(where.host)) {
     // The host's name may mean another address here than elsewhere.
@@ -477,7 +478,8 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
   // Its own hub, and no other: this is who a second rank 0 is told from.
   const Rendezvous where{.secret = launch.where.secret,
                          .exactly = {hub->address()},
-                         .gives_up = launch.where.gives_up};
+                         .gives_up = launch.where.gives_up,
+                         .told_elsewhere = launch.where.told_elsewhere};
   return join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
 }
 

@@ -23,18 +23,19 @@ constexpr std::array<std::string_view, 15> kJobs = {
     "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE",      "OMPI_MCA_ess_base_jobid",
     "SLURM_JOB_ID",         "SLURM_STEP_ID",       "SLURM_NTASKS"};
 
-/// What of a process's environment makes it a rank of a job; empty: nothing.
-std::vector<std::string> claim_of(int32_t process) {
+/// What of a process's environment makes it this rank of a job; empty: nothing.
+std::vector<std::string> claim_of(int32_t process, uint32_t rank) {
   std::vector<std::string> claim;
-  bool rank = false;
+  bool is_rank = false;
   for (std::string& entry : entries_of(process, "environ")) {
-    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+    const size_t end = std::min(entry.find('='), entry.size());
+    const std::string_view name = std::string_view(entry).substr(0, end);
     const bool says_rank = std::find(kRanks.begin(), kRanks.end(), name) != kRanks.end();
     if (!says_rank && std::find(kJobs.begin(), kJobs.end(), name) == kJobs.end()) continue;
-    rank |= says_rank;
+    is_rank |= says_rank && entry.substr(end) == fmt::format("={}", rank);
     claim.push_back(std::move(entry));
   }
-  if (!rank) claim.clear();
+  if (!is_rank) claim.clear();
   std::sort(claim.begin(), claim.end());
   return claim;
 }
@@ -65,43 +66,46 @@ bool descends(int32_t process, int32_t older) {
   return false;
 }
 
-struct Rank {
-  int32_t process;
+struct KnownRank {
+  RankProcess rank;
   std::vector<std::string> claim, work;
 };
 
-bool is_twin(int32_t other, const Rank& rank) {
-  return !rank.claim.empty() && claim_of(other) == rank.claim && work_of(other) == rank.work &&
-         !descends(other, rank.process) && !descends(rank.process, other);
+bool is_twin(int32_t other, const KnownRank& known) {
+  const int32_t process = known.rank.process;
+  return claim_of(other, known.rank.rank) == known.claim && work_of(other) == known.work &&
+         !descends(other, process) && !descends(process, other);
 }
 
 }  // namespace
 
-OtherJob find_other_job(const std::vector<int32_t>& ranks) {
+OtherJob find_other_job(const std::vector<RankProcess>& ranks) {
   OtherJob found;
-  std::vector<Rank> known;
+  std::vector<KnownRank> known;
   std::optional<uint64_t> first;
-  for (const int32_t process : ranks) {
-    const auto facts = facts_of(process);
+  for (const RankProcess& rank : ranks) {
+    const auto facts = facts_of(rank.process);
     if (!facts) continue;
     first = std::min(first.value_or(facts->began), facts->began);
-    known.push_back({process, claim_of(process), work_of(process)});
+    known.push_back({rank, claim_of(rank.process, rank.rank), work_of(rank.process)});
+    if (known.back().claim.empty()) return found;
   }
   if (!first) return found;
   for (const int32_t other : own_processes()) {
-    if (std::find(ranks.begin(), ranks.end(), other) != ranks.end()) continue;
+    const auto is_it = [other](const RankProcess& rank) { return rank.process == other; };
+    if (std::any_of(ranks.begin(), ranks.end(), is_it)) continue;
     // What is left of an earlier start of the job is older.
     const auto facts = facts_of(other);
     if (!facts || facts->state == 'Z' || facts->began < *first) continue;
-    for (const Rank& rank : known) {
-      if (!is_twin(other, rank)) continue;
+    for (const KnownRank& one : known) {
+      if (!is_twin(other, one)) continue;
       found.processes.push_back(other);
       if (!found.why.empty()) continue;
       found.why = fmt::format(
           "two jobs have the same name: process {} was started as the same rank as process {}, and "
           "nothing shows which of the other ranks belong to which. Give each job a MASTER_PORT, "
           "MSCCLC_SECRET or MSCCLC_ID of its own",
-          other, rank.process);
+          other, one.rank.process);
     }
   }
   return found;

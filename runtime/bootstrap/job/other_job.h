@@ -4,17 +4,16 @@
 // environment that its program began with says which rank it is.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "runtime/bootstrap/tcp/hub.h"
 
 namespace mscclc {
 
-/// `ranks`: processes on this machine that have joined as the ranks of one job. Looks for a process
-/// of this user that runs the same program, was started as the same rank of the same job as one of
-/// them, not before the first of them, and is neither one of them nor its parent or child. Finds
-/// all such processes.
-[[nodiscard]] OtherJob find_other_job(const std::vector<int32_t>& ranks);
+/// `ranks`: those of one job that have joined and run on this machine. Finds all processes of this
+/// user that run the same program, were started as the same rank of the same job as one of them,
+/// not before the first of them, and are neither one of them nor its parent or child. None, if the
+/// environment of one of them does not say that it is the rank as which it has joined.
+[[nodiscard]] OtherJob find_other_job(const std::vector<RankProcess>& ranks);
 
 }  // namespace mscclc

@@ -64,16 +64,18 @@ TEST_CASE("ranks of another job are found before they say anything") {
     while (ticks_now() <= facts_of(before)->began) ::usleep(1000);
     const int32_t rank = sleepers.start({"RANK=1", port});
     const int32_t other = sleepers.start(c.other);
-    const OtherJob job = find_other_job({rank});
+    const OtherJob job = find_other_job({{1, rank}});
     CHECK(job.processes == (c.found ? std::vector<int32_t>{other} : std::vector<int32_t>{}));
     CHECK(job.why.empty() == !c.found);
     // Both are ranks of one job that know of each other: that is for the hub to say.
-    CHECK(find_other_job({rank, other}).why.empty());
+    if (c.found) CHECK(find_other_job({{1, rank}, {1, other}}).why.empty());
+    // The environment of this one is not what says which rank it is.
+    CHECK(find_other_job({{0, rank}}).why.empty());
   }
 }
 
 TEST_CASE("a process that says nothing of ranks is no rank of another job") {
-  CHECK(find_other_job({::getpid()}).why.empty());
+  CHECK(find_other_job({{0, ::getpid()}}).why.empty());
   CHECK(find_other_job({}).why.empty());
 }
 

@@ -114,7 +114,8 @@ class Search {
     Diagnostics why;
     if (gives_up_ || !where_.gives_up || !where_.gives_up(why)) return;
     gives_up_ = std::move(why);
-    deadline_ = std::min(deadline_, Clock::now() + kTellTime);
+    const SteadyTime now = Clock::now();
+    deadline_ = std::min<SteadyTime>(deadline_, where_.told_elsewhere ? now : now + kTellTime);
   }
   bool has_tried_all() const {
     return std::all_of(places_.begin(), places_.end(),

@@ -313,13 +313,13 @@ class EpollHub final : public Hub {
   /// `last`: with whom all ranks have come.
   void look_for_another_job(const Client& last) {
     if (!options_.find_other_job) return;
-    std::vector<int32_t> processes;
+    std::vector<RankProcess> ranks;
     const auto add = [&](const Client& client) {
-      if (client.process) processes.push_back(*client.process);
+      if (client.process) ranks.push_back({client.hello->rank, *client.process});
     };
     for (const auto& [rank, key] : by_rank_) add(clients_.at(key));
     add(last);
-    OtherJob other = options_.find_other_job(processes);
+    OtherJob other = options_.find_other_job(ranks);
     if (other.why.empty()) return;
     others_ = std::move(other.processes);
     meeting_.refuse_both(other.why);

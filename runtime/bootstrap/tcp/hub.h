@@ -15,6 +15,12 @@
 
 namespace mscclc {
 
+/// A rank that has joined, and its process on this machine.
+struct RankProcess {
+  uint32_t rank;
+  int32_t process;
+};
+
 struct OtherJob {
   std::string why;                 ///< what to say of it; "": there is none
   std::vector<int32_t> processes;  ///< its ranks on this machine that are known
@@ -36,7 +42,7 @@ struct HubOptions {
   std::chrono::milliseconds hello_time = kTimeToProve;  ///< in which a connection must prove itself
   /// Asked when all ranks have come, with those processes of them that run on this machine, from
   /// the hub's thread: whether there is another job of this name, whose ranks these may be.
-  std::function<OtherJob(const std::vector<int32_t>& processes)> find_other_job = {};
+  std::function<OtherJob(const std::vector<RankProcess>& ranks)> find_other_job = {};
   /// Why the job cannot be: all that comes of it is that ranks hear this, from the calling thread
   /// if there is no other. "": it can.
   std::string failed = {};

@@ -107,14 +107,16 @@ class SocketBootstrap final : public Bootstrap {
   /// `gives_up`: that of the Rendezvous. It is asked at the end, too: it may have begun before all
   /// came.
   bool wait_until_all_are_here(const std::function<bool(Diagnostics&)>& gives_up,
-                               Diagnostics& diagnostics) {
+                               bool told_elsewhere, Diagnostics& diagnostics) {
     std::unique_lock lock(mutex_);
     const auto over = [this] { return failure_ || ready_; };
     for (bool waits = gives_up != nullptr; waits;) {
       waits = !changed_.wait_for(lock, kAskAgain, over);
       if (failure_ || !gives_up(diagnostics)) continue;
       lock.unlock();
-      fail(diagnostics.all().back().message);
+      const std::string& why = diagnostics.all().back().message;
+      fail(why);
+      if (told_elsewhere && hub_ != nullptr) hub_->fail(why, true);
       return false;
     }
     return wait(
@@ -423,7 +425,7 @@ class SocketBootstrap final : public Bootstrap {
 std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t size,
                                  std::shared_ptr<Hub> hub,
                                  const std::function<bool(Diagnostics&)>& gives_up,
-                                 Diagnostics& diagnostics) {
+                                 bool told_elsewhere, Diagnostics& diagnostics) {
   Fd waker = make_waker();
   if (!waker.valid()) {
     const std::string why = "the bootstrap cannot start: " + error_text(errno);
@@ -434,7 +436,7 @@ std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t si
   auto bootstrap = std::make_unique<SocketBootstrap>(rank, size, std::move(connected),
                                                      std::move(waker), std::move(hub));
   if (!bootstrap->has_thread(diagnostics)) return nullptr;
-  if (!bootstrap->wait_until_all_are_here(gives_up, diagnostics)) return nullptr;
+  if (!bootstrap->wait_until_all_are_here(gives_up, told_elsewhere, diagnostics)) return nullptr;
   return bootstrap;
 }
 
@@ -445,12 +447,13 @@ std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t
                                 Diagnostics& diagnostics) {
   auto connected = connect_to_hub(where, rank, size, timeout, diagnostics);
   if (!connected) return nullptr;
-  return begin(std::move(*connected), rank, size, std::move(hub), where.gives_up, diagnostics);
+  return begin(std::move(*connected), rank, size, std::move(hub), where.gives_up,
+               where.told_elsewhere, diagnostics);
 }
 
 std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
                                 std::shared_ptr<Hub> hub, Diagnostics& diagnostics) {
-  return begin(std::move(connected), rank, size, std::move(hub), nullptr, diagnostics);
+  return begin(std::move(connected), rank, size, std::move(hub), nullptr, false, diagnostics);
 }
 
 }  // namespace mscclc
