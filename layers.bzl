@@ -150,7 +150,7 @@ _ROWS = {
     # What a job runs.
     "runtime/base/environment": ["ir"],
     "runtime/base/process": ["ir"],
-    "runtime/base": ["ir"],
+    "runtime/base": ["ir", "runtime/base/process"],
     "runtime/observe": ["ir", "runtime/base", "runtime/base/environment", "runtime/base/process"],
     "runtime/memory": ["ir", "runtime/base", "runtime/base/process"],
     "runtime/bootstrap/address": ["ir", "runtime/base", "runtime/base/environment"],
@@ -633,6 +633,7 @@ _TESTS_MAY_INCLUDE = {
     "passes/prove": ["passes/testing"],
     "passes/symbolic": ["passes/testing"],
     "passes/sync": ["passes/testing"],
+    "runtime/base": ["runtime/testing"],
     "runtime/base/process": ["runtime/testing"],
     "runtime/bootstrap/job": ["runtime/testing"],
     "runtime/bootstrap/tcp": ["runtime/testing"],

@@ -45,8 +45,8 @@ constexpr std::chrono::milliseconds kMayHaveBeenSlow{1000};
 /// An end that closes waits for the other to read what is under way. What is on its way by then
 /// comes all the same.
 constexpr std::chrono::milliseconds kGoodbyeTime{2000};
-/// A lane that ends waits so long for its peers to read its last words and close, too. A peer that is
-/// stopped finds them at its machine.
+/// A lane that ends waits so long for its peers to read its last words and close, too. A peer that
+/// is stopped finds them at its machine.
 constexpr std::chrono::milliseconds kFarewell{1000};
 /// A hub whose job has failed waits for ranks that have not come yet, to say so; a rank that gives
 /// up tries to reach the hub, to say so. Ranks that come later end after MSCCLC_TIMEOUT.

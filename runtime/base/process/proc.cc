@@ -48,6 +48,11 @@ std::optional<ProcessFacts> facts_of(int32_t process) {
   return facts;
 }
 
+uint64_t began_of(int32_t process) {
+  const auto facts = facts_of(process);
+  return facts ? facts->began : 0;
+}
+
 uint64_t ticks_now() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);

@@ -16,6 +16,8 @@ struct ProcessFacts {
 
 /// nullopt: there is no such process, or it cannot be seen. From any thread.
 [[nodiscard]] std::optional<ProcessFacts> facts_of(int32_t process);
+/// ProcessFacts::began; 0: it cannot be seen.
+[[nodiscard]] uint64_t began_of(int32_t process);
 /// The present time in the unit of ProcessFacts::began.
 [[nodiscard]] uint64_t ticks_now();
 /// The processes of this process's user. Empty: /proc cannot be read.

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "runtime/base/fixed_times.h"
+#include "runtime/base/process/proc.h"
 #include "runtime/bootstrap/tcp/attempt.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/bootstrap/wire/handshake.h"
@@ -44,6 +45,7 @@ class Search {
         hello_{.rank = rank,
                .size = size,
                .process = static_cast<uint32_t>(::getpid()),
+               .began = began_of(::getpid()),
                .timeout_ms =
                    static_cast<uint32_t>(std::min<int64_t>(where.patience.count(), UINT32_MAX))},
         timeout_(timeout),

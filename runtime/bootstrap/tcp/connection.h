@@ -23,6 +23,9 @@ class Connection {
   Connection(Fd socket, uint64_t limit);
 
   int fd() const { return socket_.get(); }
+  /// The process at the other end, if it is on this machine. Over TCP: of what it has said of
+  /// itself, its number and when it began (ProcessFacts), if there is such a process here.
+  std::optional<int32_t> process(uint32_t said, uint64_t began) const;
   /// It breaks when the other machine has not answered for so long.
   void set_silence(std::chrono::milliseconds silence);
   wire::FrameReader& in() { return in_; }

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +22,7 @@
 #include "runtime/base/fixed_times.h"
 #include "runtime/base/process/proc.h"
 #include "runtime/base/process/quiet_thread.h"
+#include "runtime/base/process_end.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/tcp/meeting.h"
@@ -32,7 +34,17 @@ namespace {
 
 using wire::FrameKind;
 
-constexpr uint64_t kWakerKey = 0, kListenerKey = 1, kFirstKey = 16;
+constexpr uint64_t kWakerKey = 0, kListenerKey = 1, kFirstKey = 64;
+/// Of the end of a process, whose number follows.
+constexpr uint64_t kProcessKey = uint64_t{1} << 63;
+
+/// What a process has open besides, as a rule.
+constexpr uint64_t kOtherDescriptors = 64;
+
+bool has_descriptors(uint64_t wanted) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted;
+}
 
 /// "a unix socket of this machine, port 30500 of all addresses".
 std::string places(const std::vector<Listener>& listeners) {
@@ -48,7 +60,7 @@ struct Client {
   explicit Client(Fd socket) : connection(std::move(socket), wire::kMostHello) {}
   Connection connection;
   Address from, to;                ///< the connection's ends
-  std::optional<int32_t> process;  ///< of this machine, as the system says
+  std::optional<int32_t> process;  ///< of who has proved himself and is on this machine
   wire::Challenge challenge;
   std::optional<wire::Hello> hello;  ///< of who has proved that he knows the secret
   uint32_t rank = wire::kNoRank;     ///< of who has joined
@@ -212,6 +224,7 @@ class EpollHub final : public Hub {
     const uint64_t key = event.data.u64;
     if (key == kWakerKey) return drain(waker_);
     if (key < kFirstKey) return accept_some(key - kListenerKey);
+    if (key >= kProcessKey) return process_ended(static_cast<int32_t>(key - kProcessKey));
     if ((event.events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0) read(key);
     if ((event.events & EPOLLOUT) != 0) flush(key);
   }
@@ -235,8 +248,7 @@ class EpollHub final : public Hub {
       const bool local = listener.address.is_local();
       if (local && !same_user(socket)) continue;
       const Address to = local ? listener.address : own_end(socket);
-      const auto process = local ? peer_process(socket) : std::nullopt;
-      greet(std::move(socket), process, Address::from(raw).value_or(Address()), to);
+      greet(std::move(socket), Address::from(raw).value_or(Address()), to);
     }
   }
 
@@ -254,14 +266,13 @@ class EpollHub final : public Hub {
     spare_.reset();
   }
 
-  void greet(Fd socket, std::optional<int32_t> process, const Address& from, const Address& to) {
+  void greet(Fd socket, const Address& from, const Address& to) {
     const uint64_t key = next_key_++;
     watch(socket.get(), key, EPOLLIN, EPOLL_CTL_ADD);
     Client& client = clients_.emplace(key, std::move(socket)).first->second;
     client.connection.set_silence(silence_);
     client.from = from;
     client.to = to;
-    client.process = process;
     client.since = client.heard = client.spoke = now_;
     ++strangers_;
     fill_random(client.challenge.nonce);
@@ -437,13 +448,16 @@ class EpollHub final : public Hub {
     }
     wire::Welcome welcome{.timeout_ms = static_cast<uint32_t>(meeting_.patience(*hello).count()),
                           .silence_ms = static_cast<uint32_t>(silence_.count()),
-                          .hub_rank = options_.rank};
+                          .hub_rank = options_.rank,
+                          .process = static_cast<uint32_t>(::getpid()),
+                          .began = began_};
     welcome.proof = wire::hub_proof(options_.secret, said, welcome);
     const auto keys = wire::session_keys(options_.secret, said, welcome, keys_, hello->key);
     if (!keys) return false;
     if (meeting_.complete() && !meeting_.too_late(*hello, where(client, *hello))) return false;
     --strangers_;
     client.hello = *hello;
+    client.process = client.connection.process(hello->process, hello->began);
     client.heard = now_;
     client.connection.send(wire::frame(welcome));
     if (!client.connection.seal(keys->to_rank, keys->to_hub)) return false;
@@ -496,6 +510,7 @@ class EpollHub final : public Hub {
       return;
     }
     client.rank = client.hello->rank;
+    watch_process(client);
     client.heard = now_;
     say(fmt::format("rank {} has joined: {}", client.rank, at));
     client.connection.in().set_limit(wire::kMostFromRank);
@@ -540,6 +555,36 @@ class EpollHub final : public Hub {
     if (write != client.polls_write) {
       client.polls_write = write;
       watch(client.connection.fd(), key, write ? EPOLLIN | EPOLLOUT : EPOLLIN, EPOLL_CTL_MOD);
+    }
+  }
+
+  /// Notices the end of a rank's process where a child of it holds the connection, too.
+  void watch_process(const Client& client) {
+    const int32_t process = client.process.value_or(0);
+    if (!watches_processes_ || processes_.contains(process)) return;
+    const auto end = end_of_process(process);
+    if (end == nullptr) return;
+    watch(end->get(), kProcessKey + static_cast<uint64_t>(process), EPOLLIN, EPOLL_CTL_ADD);
+    processes_.emplace(process, end);
+  }
+
+  void process_ended(int32_t process) {
+    const auto found = processes_.find(process);
+    if (found == processes_.end()) return;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second->get(), nullptr);
+    processes_.erase(found);
+    std::vector<uint64_t> keys;
+    for (const auto& [key, client] : clients_) {
+      if (client.process == process) keys.push_back(key);
+    }
+    for (const uint64_t key : keys) {
+      read(key);  // what it has said before
+      const auto client = clients_.find(key);
+      if (client == clients_.end()) continue;
+      if (client->second.rank != wire::kNoRank && !client->second.leaving) {
+        meeting_.lose(client->second.rank, "its process has ended");
+      }
+      drop(key);
     }
   }
 
@@ -594,6 +639,9 @@ class EpollHub final : public Hub {
   const wire::KeyPair keys_ = wire::KeyPair::make();
   const Fd epoll_, waker_;
   const std::chrono::milliseconds silence_;
+  const uint64_t began_ = began_of(::getpid());
+  /// Not if these descriptors could take the room of ranks that still come.
+  const bool watches_processes_ = has_descriptors(2 * uint64_t{options_.size} + kOtherDescriptors);
   // What follows is the thread's, except for stop_, fail_ and told_elsewhere_.
   StopDetector stops_;
   std::vector<Listener> listeners_;
@@ -604,6 +652,7 @@ class EpollHub final : public Hub {
   uint64_t next_key_ = kFirstKey;
   size_t strangers_ = 0;  ///< clients that have proved nothing
   bool listens_ = true, closing_ = false;
+  std::map<int32_t, std::shared_ptr<const Fd>> processes_;  ///< whose ends are watched
   std::vector<int32_t> others_;  ///< ranks of another job that are still to hear of this one
   uint64_t complete_since_ = 0;  ///< all ranks have come; in ticks (proc.h)
   SteadyTime now_ = std::chrono::steady_clock::now(), last_tick_, close_deadline_;
@@ -614,13 +663,10 @@ class EpollHub final : public Hub {
   std::thread thread_;
 };
 
-/// What a process has open besides, as a rule.
-constexpr uint64_t kOtherDescriptors = 64;
-
 bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
   rlimit limit{};
   const uint64_t needed = ranks + kOtherDescriptors;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return true;
+  if (has_descriptors(needed) || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
   diagnostics
       .error("too-few-descriptors", {},
              fmt::format(

@@ -12,6 +12,7 @@
 
 #include "runtime/base/fixed_times.h"
 #include "runtime/base/process/quiet_thread.h"
+#include "runtime/base/process_end.h"
 #include "runtime/observe/log.h"
 
 namespace mscclc {
@@ -82,6 +83,9 @@ class SocketBootstrap final : public Bootstrap {
         hub_name_(name_of_hub(connected)),
         hub_(std::move(hub)),
         waker_(std::move(waker)),
+        hub_end_(end_of_process(
+            connected.connection.process(connected.welcome.process, connected.welcome.began)
+                .value_or(0))),
         connection_(std::move(connected.connection)) {
     thread_ = quiet_thread("mscclc-boot", [this] { serve(); });
   }
@@ -258,13 +262,16 @@ class SocketBootstrap final : public Bootstrap {
         shut_ = true;
       }
       const short events = connection_.wants_write() && !broken_ ? POLLIN | POLLOUT : POLLIN;
-      pollfd polled[2] = {{waker_.get(), POLLIN, 0}, {connection_.fd(), events, 0}};
+      pollfd polled[3] = {{waker_.get(), POLLIN, 0},
+                          {connection_.fd(), events, 0},
+                          {hub_end_ != nullptr ? hub_end_->get() : -1, POLLIN, 0}};
       ::poll(
-          polled, 2,
+          polled, 3,
           said_goodbye_ || broken_ ? static_cast<int>(kBusyTick.count()) : idle_tick_ms(silence_));
       if ((polled[0].revents & POLLIN) != 0) drain(waker_);
       look();
-      if (polled[1].revents != 0) read();
+      if (polled[1].revents != 0 || polled[2].revents != 0) read();
+      if (polled[2].revents != 0 && !ended_) end_with_hub();
       check_times();
     }
   }
@@ -309,6 +316,14 @@ class SocketBootstrap final : public Bootstrap {
     } else {
       fail_with(wire::FailureKind::died,
                 fmt::format("{} has died: {}", hub_name_, connection_.why()));
+    }
+  }
+
+  /// Its process has ended, though a child of that holds the connection.
+  void end_with_hub() {
+    ended_ = true;
+    if (!said_goodbye_) {
+      fail_with(wire::FailureKind::died, hub_name_ + " has died: its process has ended");
     }
   }
 
@@ -414,6 +429,7 @@ class SocketBootstrap final : public Bootstrap {
   std::vector<std::function<void(const std::string&)>> watchers_;
 
   // The thread's own.
+  const std::shared_ptr<const Fd> hub_end_;  ///< readable once the hub's process has ended
   Connection connection_;
   SteadyTime now_, spoke_, heard_, goodbye_deadline_;
   StopDetector stops_{silence_};
