@@ -429,6 +429,7 @@ _ROWS = {
     "runtime/nccl/comm": [
         "ir",
         "runtime/api",
+        "runtime/base",
         "runtime/base/environment",
         "runtime/base/process",
         "runtime/nccl/abi",

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
@@ -91,6 +94,18 @@ void fill_random(std::span<uint8_t> out) {
       std::abort();  // no system call: a secret that can be guessed is worse than no job
     }
   }
+}
+
+void raise_descriptor_limit() {
+  static std::atomic<bool> done{false};
+  if (done.exchange(true)) return;
+  constexpr rlim_t kEnough = 1 << 20;  // programs go over all that there may be
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min(limit.rlim_max, kEnough);
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string error_text(int error) {

@@ -65,6 +65,11 @@ void drain(const Fd& waker);
 /// Fills `out` from the system's generator. It waits only while a machine boots.
 void fill_random(std::span<uint8_t> out);
 
+/// Raises the soft limit on descriptors to the hard one, or a million, as NCCL does: a job of many
+/// communicators needs more than the usual 1024. The first call of a process does so, others
+/// nothing.
+void raise_descriptor_limit();
+
 /// "Connection refused (111)"; where a limit is the cause, which it is.
 std::string error_text(int error);
 /// Whether a system call failed because this process, or the machine, has no descriptors left.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <new>
 #include <vector>
 
 #include "runtime/base/process/quiet_thread.h"
@@ -130,6 +131,16 @@ void HostStream::drain() {
   changed_.wait(lock, [this] { return tasks_.empty() && !busy_; });
 }
 
+/// False: there was no memory for it.
+bool HostStream::run(const Task& task) {
+  try {
+    task.run();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 void HostStream::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -140,8 +151,9 @@ void HostStream::serve() {
     if (!gave_up_ || task.always) {
       busy_ = true;
       lock.unlock();
-      task.run();
+      const bool ran = run(task);
       lock.lock();
+      if (!ran) failure_ = "no memory for a call";
       busy_ = false;
     }
     if (tasks_.empty()) changed_.notify_all();

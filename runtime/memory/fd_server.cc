@@ -18,6 +18,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -93,16 +94,24 @@ class Server final : public FdServer {
 
   void serve() {
     while (!stopped()) {
-      std::vector<pollfd> polled = {{waker_.get(), POLLIN, 0}};
-      const bool accepts = clients_.size() < kMostClients && Clock::now() >= accept_again_;
-      polled.push_back({accepts ? listener_.get() : -1, POLLIN, 0});
-      for (const Client& client : clients_) polled.push_back({client.socket.get(), POLLIN, 0});
-      ::poll(polled.data(), polled.size(), wait_ms());
-      drain(waker_);
-      answer_clients(polled);
-      if (!spare_.valid() && clients_.empty()) spare_ = duplicate(waker_);
-      if (polled[1].revents != 0) accept_one();
+      try {
+        serve_some();
+      } catch (const std::bad_alloc&) {
+        clients_.clear();  // they say that they got nothing
+      }
     }
+  }
+
+  void serve_some() {
+    std::vector<pollfd> polled = {{waker_.get(), POLLIN, 0}};
+    const bool accepts = clients_.size() < kMostClients && Clock::now() >= accept_again_;
+    polled.push_back({accepts ? listener_.get() : -1, POLLIN, 0});
+    for (const Client& client : clients_) polled.push_back({client.socket.get(), POLLIN, 0});
+    ::poll(polled.data(), polled.size(), wait_ms());
+    drain(waker_);
+    answer_clients(polled);
+    if (!spare_.valid() && clients_.empty()) spare_ = duplicate(waker_);
+    if (polled[1].revents != 0) accept_one();
   }
 
   /// Until the next deadline; -1: nothing is due.

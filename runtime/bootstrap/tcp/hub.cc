@@ -94,7 +94,9 @@ class EpollHub final : public Hub {
     listen_again(EPOLL_CTL_ADD);
     spare_ = make_waker();
     watch(waker_.get(), kWakerKey, EPOLLIN, EPOLL_CTL_ADD);
-    thread_ = quiet_thread("mscclc-hub", [this] { serve(); });
+    // Ranks see their connections end.
+    thread_ = quiet_thread(
+        "mscclc-hub", [this] { serve(); }, [this] { stop_serving(); });
   }
   ~EpollHub() override {
     {
@@ -137,6 +139,9 @@ class EpollHub final : public Hub {
       if (now_ - last_tick_ >= std::chrono::milliseconds(tick_ms())) tick();
       deliver();
     }
+    stop_serving();
+  }
+  void stop_serving() {
     clients_.clear();
     stop_listening();
   }

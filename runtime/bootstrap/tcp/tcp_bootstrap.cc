@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -87,7 +88,8 @@ class SocketBootstrap final : public Bootstrap {
             connected.connection.process(connected.welcome.process, connected.welcome.began)
                 .value_or(0))),
         connection_(std::move(connected.connection)) {
-    thread_ = quiet_thread("mscclc-boot", [this] { serve(); });
+    thread_ = quiet_thread(
+        "mscclc-boot", [this] { serve(); }, [this] { end_without_memory(); });
   }
 
   ~SocketBootstrap() override {
@@ -317,6 +319,13 @@ class SocketBootstrap final : public Bootstrap {
       fail_with(wire::FailureKind::died,
                 fmt::format("{} has died: {}", hub_name_, connection_.why()));
     }
+  }
+
+  /// The hub sees the connection end, and tells the others.
+  void end_without_memory() {
+    ::shutdown(connection_.fd(), SHUT_RDWR);
+    connection_.in().clear();
+    fail_with(wire::FailureKind::gave_up, "this rank has no memory for what the others send");
   }
 
   /// Its process has ended, though a child of that holds the connection.

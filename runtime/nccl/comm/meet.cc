@@ -12,6 +12,7 @@
 #include "runtime/api/job.h"
 #include "runtime/api/launcher.h"
 #include "runtime/base/environment/environment.h"
+#include "runtime/base/fd.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -136,6 +137,7 @@ std::vector<uint8_t> bytes_of(const T& value) {
 }  // namespace
 
 bool make_id(ncclUniqueId& id, Diagnostics& diagnostics) {
+  raise_descriptor_limit();
   const Environment environment = Environment::of_process();
   if (environment.has(Variable::NCCL_COMM_ID)) {
     const auto place = environment.text(Variable::NCCL_COMM_ID, diagnostics);
@@ -159,6 +161,7 @@ bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics) {
 
 std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, const Comm& made,
                                       Diagnostics& diagnostics) {
+  raise_descriptor_limit();
   const std::string text = text_of(id);
   if (text.starts_with(kByEnvironment)) {
     return meet_at(std::string_view(text).substr(kByEnvironment.size()), made, diagnostics);
