@@ -153,12 +153,12 @@ _ROWS = {
     # What a job runs.
     "runtime/base/environment": ["ir"],
     "runtime/base/process": ["ir"],
-    "runtime/base": ["ir"],
+    "runtime/base": ["ir", "runtime/base/process"],
     "runtime/observe": ["ir", "runtime/base", "runtime/base/environment", "runtime/base/process"],
     "runtime/memory": ["ir", "runtime/base", "runtime/base/process"],
     "runtime/bootstrap/address": ["ir", "runtime/base", "runtime/base/environment"],
     "runtime/api": ["ir", "plans", "runtime/bootstrap/address"],
-    "runtime/bootstrap": ["runtime/api"],
+    "runtime/bootstrap": ["runtime/api", "runtime/base"],
     "runtime/bootstrap/wire": ["runtime/api", "runtime/base", "runtime/bootstrap/address"],
     "runtime/bootstrap/tcp": [
         "ir",
@@ -439,6 +439,7 @@ _ROWS = {
     "runtime/nccl/comm": [
         "ir",
         "runtime/api",
+        "runtime/base",
         "runtime/base/environment",
         "runtime/base/process",
         "runtime/nccl/abi",
@@ -646,6 +647,7 @@ _TESTS_MAY_INCLUDE = {
     "passes/prove": ["passes/testing"],
     "passes/symbolic": ["passes/testing"],
     "passes/sync": ["passes/testing"],
+    "runtime/base": ["runtime/testing"],
     "runtime/base/process": ["runtime/testing"],
     "runtime/bootstrap/job": ["runtime/testing"],
     "runtime/bootstrap/tcp": ["runtime/testing"],

@@ -235,11 +235,11 @@ class Communicator:
         return self._launch("broadcast", source, target, count, element, stream, root=root)
 
     def load(self, plan: Any, max_bytes: int, dtype: str = "f32") -> LoadedPlan:
-        """Collective: loads a Plan, or its text, for messages of up to `max_bytes`."""
+        """Collective: loads a Plan, or its text (str or bytes), for messages of up to `max_bytes`."""
         if dtype not in DTYPES:
             raise UsageError(f"no element type '{dtype}'; there are: {_names(DTYPES)}")
         max_bytes = number(max_bytes, "max_bytes", 0, (1 << 63) - 1)
-        text = (plan if isinstance(plan, str) else plan.to_json()).encode()
+        text = _text_of(plan)
         handle = ctypes.c_void_p()
         own, load = self._own(), library().mscclc_plan_load
         arguments = [text, len(text), b"plan", max_bytes, DTYPES[dtype][0], ctypes.byref(handle)]
@@ -313,7 +313,9 @@ class Communicator:
         return self
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        if kind is not None and self._handle is not None:
+        if self._process != os.getpid():
+            return  # it is the parent's: what ends here is a child of fork()
+        if self._handle is not None and not _ends_in_peace(value):
             self.abort(f"{kind.__name__} in Python")
         self.close()
 
@@ -395,6 +397,22 @@ def _wait_for(wait: Callable[[], None], end: Optional[Callable[[], None]]) -> No
         raise
     if raised:
         raise raised[0]
+
+
+def _ends_in_peace(error):
+    """Whether a block ends without an error: at its end, or since the program does, by sys.exit(0)."""
+    return error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
+
+
+def _text_of(plan):
+    """A plan's text as bytes."""
+    if isinstance(plan, (bytes, bytearray, memoryview)):
+        return bytes(plan)
+    if isinstance(plan, str):
+        return plan.encode()
+    if hasattr(plan, "to_json"):
+        return plan.to_json().encode()
+    raise UsageError(f"a plan is a Plan or its text, not {type(plan).__name__}")
 
 
 def _op(name):

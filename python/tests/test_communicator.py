@@ -542,6 +542,51 @@ class Mistakes(unittest.TestCase):
             """
             self.assertEqual(run(2, body), ["[True, True, True]", "[]"])
 
+    def test_a_block_that_the_end_of_the_program_leaves_is_no_failure(self):
+        for end in ("0", ""):
+            body = f"""if 1:
+                import os
+                child = os.fork()
+                if child == 0:
+                    sys.exit({end})
+                status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                comm.barrier()
+                print(status, flush=True)
+                if comm.rank == 0:
+                    sys.exit({end})
+                import time
+                time.sleep(0.2)  # by now an abort would be here
+                assert comm._handle is not None
+                """
+            with self.subTest(end=end):
+                self.assertEqual(run(2, body), ["0", "0"])
+
+    def test_a_block_that_ends_with_an_error_code_is_a_failure(self):
+        body = """if 1:
+            if comm.rank == 0:
+                sys.exit(3)
+            try:
+                comm.barrier()
+            except mscclc.LibraryError as error:
+                assert "SystemExit" in str(error), error
+                print("heard")
+                sys.exit(0)
+            """
+        processes = start(2, body)
+        outcomes = [process.communicate(timeout=PATIENCE) for process in processes]
+        self.assertEqual([process.returncode for process in processes][0], 3)
+        self.assertIn("heard", outcomes[1][0])
+
+    def test_plans_as_bytes(self):
+        body = """if 1:
+            refused("a plan is a Plan or its text, not int", comm.load, 7, 64)
+            refused("a plan is a Plan or its text, not NoneType", comm.load, None, 64)
+            for text in ("not a plan", b"not a plan", bytearray(b"not a plan")):
+                refused("not a plan", comm.load, text, 64, error=mscclc.LibraryError)
+            print("done")
+            """
+        self.assertEqual(run(2, body), ["done", "done"])
+
     def test_a_child_of_fork_may_not_use_it(self):
         body = """if 1:
             import os

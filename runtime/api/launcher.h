@@ -22,8 +22,9 @@ struct LaunchedRank {
   uint32_t rank = 0, size = 0;
   std::optional<uint32_t> local_rank;  ///< among the ranks of this machine
   Rendezvous where;
-  bool one_machine = false;  ///< all ranks run here: they meet at a unix socket
-  bool by_id = false;        ///< `where` is a unique id, which another process may serve
+  bool one_machine = false;     ///< all ranks run here: they meet at a unix socket
+  bool by_environment = false;  ///< read_launch() has made it
+  bool by_id = false;           ///< `where` is a unique id, which another process may serve
   std::chrono::milliseconds timeout{0}, silence{0};
 };
 

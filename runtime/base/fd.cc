@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
@@ -55,14 +58,28 @@ void drain(const Fd& waker) {
   }
 }
 
-std::optional<uint32_t> peer_user(const Fd& socket) {
+namespace {
+
+std::optional<ucred> peer_of(const Fd& socket) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
       length != sizeof peer) {
     return std::nullopt;
   }
-  return peer.uid;
+  return peer;
+}
+
+}  // namespace
+
+std::optional<uint32_t> peer_user(const Fd& socket) {
+  const auto peer = peer_of(socket);
+  return peer ? std::optional<uint32_t>(peer->uid) : std::nullopt;
+}
+
+std::optional<int32_t> peer_process(const Fd& socket) {
+  const auto peer = peer_of(socket);
+  return peer && peer->pid > 0 ? std::optional<int32_t>(peer->pid) : std::nullopt;
 }
 
 bool same_user(const Fd& socket) { return peer_user(socket) == ::geteuid(); }
@@ -77,6 +94,18 @@ void fill_random(std::span<uint8_t> out) {
       std::abort();  // no system call: a secret that can be guessed is worse than no job
     }
   }
+}
+
+void raise_descriptor_limit() {
+  static std::atomic<bool> done{false};
+  if (done.exchange(true)) return;
+  constexpr rlim_t kEnough = 1 << 20;  // programs go over all that there may be
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min(limit.rlim_max, kEnough);
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string error_text(int error) {

@@ -57,11 +57,18 @@ void drain(const Fd& waker);
 /// The user that the process at the other end of a unix socket ran as when it connected, or began
 /// to listen; nullopt: the system does not say.
 [[nodiscard]] std::optional<uint32_t> peer_user(const Fd& socket);
+/// The process that connected, or began to listen, there; nullopt: it is none that this one sees.
+[[nodiscard]] std::optional<int32_t> peer_process(const Fd& socket);
 /// That is this process's user.
 [[nodiscard]] bool same_user(const Fd& socket);
 
 /// Fills `out` from the system's generator. It waits only while a machine boots.
 void fill_random(std::span<uint8_t> out);
+
+/// Raises the soft limit on descriptors to the hard one, or a million, as NCCL does: a job of many
+/// communicators needs more than the usual 1024. The first call of a process does so, others
+/// nothing.
+void raise_descriptor_limit();
 
 /// "Connection refused (111)"; where a limit is the cause, which it is.
 std::string error_text(int error);

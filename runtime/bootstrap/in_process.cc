@@ -6,15 +6,13 @@
 #include <mutex>
 #include <optional>
 
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/wait_graph.h"
 
 namespace mscclc {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-/// How long ranks may take to say for whom they wait.
-constexpr std::chrono::seconds kReportTime{10};
 
 /// What the ranks share. A round is one exchange; rank r is in round `rounds[r]`.
 struct Meeting {

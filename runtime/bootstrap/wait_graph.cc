@@ -54,11 +54,6 @@ bool WaitGraph::complete() const {
   });
 }
 
-bool WaitGraph::all_living_complete() const {
-  return std::none_of(ranks_.begin(), ranks_.end(),
-                      [](const Rank& r) { return r.state == State::living; });
-}
-
 /// Ranks that are waited for and wait for nobody: of those the ones that do not answer, if any.
 std::vector<uint32_t> WaitGraph::blamed() const {
   std::vector<uint32_t> ends, silent;

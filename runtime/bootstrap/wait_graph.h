@@ -25,8 +25,6 @@ class WaitGraph {
 
   /// Every rank has reported, or is elsewhere.
   bool complete() const;
-  /// The same for those that have answered at all.
-  bool all_living_complete() const;
 
   /// The first line names those who did not answer, or else those who did not send what others wait
   /// for, or those who wait for one another; further lines say who waits for whom. `names`: of the

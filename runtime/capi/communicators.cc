@@ -10,6 +10,7 @@
 #include "runtime/api/host_device.h"
 #include "runtime/api/launcher.h"
 #include "runtime/base/environment/environment.h"
+#include "runtime/base/fd.h"
 #include "runtime/base/machine.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
@@ -216,6 +217,7 @@ using namespace mscclc::capi;
 mscclc_result_t mscclc_unique_id(mscclc_unique_id_t* id) {
   return guarded([&] {
     if (id == nullptr) return refuse("mscclc_unique_id", "'id' is NULL");
+    raise_descriptor_limit();
     Diagnostics diagnostics;
     const auto text = make_id(false, std::nullopt, diagnostics);
     if (!text) return fail(diagnostics);
@@ -231,6 +233,7 @@ mscclc_result_t mscclc_comm_create(mscclc_comm_t** comm, uint32_t ranks,
   return guarded([&] {
     const NvtxRange range = range_of("mscclc_comm_create");
     if (comm == nullptr) return refuse("mscclc_comm_create", "'comm' is NULL");
+    raise_descriptor_limit();
     *comm = nullptr;
     if (id == nullptr) return refuse("mscclc_comm_create", "'id' is NULL");
     Diagnostics diagnostics;
@@ -248,6 +251,7 @@ mscclc_result_t mscclc_comm_create_env(mscclc_comm_t** comm, const char* name,
   return guarded([&] {
     const NvtxRange range = range_of("mscclc_comm_create_env");
     if (comm == nullptr) return refuse("mscclc_comm_create_env", "'comm' is NULL");
+    raise_descriptor_limit();
     *comm = nullptr;
     Diagnostics diagnostics;
     Part part;

@@ -89,8 +89,12 @@ bool Together::on_threads(const Step& step) {
   std::vector<std::thread> threads;
   bool started = true;
   for (size_t t = 0; t < turns_.size() && started; ++t) {
-    threads.push_back(
-        quiet_thread("mscclc-rank", [&, t] { done[t] = step(turns_[t], said[t]) ? 1 : 0; }));
+    threads.push_back(quiet_thread(
+        "mscclc-rank", [&, t] { done[t] = step(turns_[t], said[t]) ? 1 : 0; },
+        [&, t] {  // the others wait for it
+          turns_[t].rank->communicator().abort("this rank has not enough memory for a call");
+          said[t].error("out-of-memory", {}, "there is not enough memory for a call");
+        }));
     started = has_started(threads.back(), "a rank of this thread", diagnostics_);
     if (!started) threads.pop_back();
   }

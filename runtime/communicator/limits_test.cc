@@ -4,10 +4,14 @@
 #include <grp.h>
 #include <sys/resource.h>
 
+#include <atomic>
+#include <barrier>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <fstream>
 #include <new>
+#include <thread>
+#include <vector>
 
 #include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
@@ -111,6 +115,51 @@ TEST_CASE("little memory: an error says what could not be had") {
   }
   CHECK(no_thread > 0);
   CHECK(no_memory > 0);
+}
+
+/// Two ranks of this process exchange what may be too much for it. Whoever finds no memory, a
+/// thread of the library or a caller, is to end in an error at both.
+Exit exchange_within(uint64_t megabytes) {
+  Diagnostics diagnostics;
+  auto job = host_job({.size = 2, .one_machine = true, .timeout = kPatience}, diagnostics);
+  if (!job) return kOther;
+  std::barrier<> both(2);
+  std::vector<std::thread> ranks;
+  std::atomic<uint32_t> right{0};
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    auto hub = rank == 0 ? std::move(job->hub) : nullptr;
+    ranks.emplace_back([&, rank, hub = std::move(hub)] {
+      Diagnostics errors;
+      const auto bootstrap = join_job(job->id, rank, 2, kPatience, hub, errors);
+      const std::vector<uint8_t> own(Bootstrap::kMostBytes);
+      both.arrive_and_wait();
+      if (rank == 0) (void)limit(RLIMIT_AS, address_space() + (megabytes << 20));
+      both.arrive_and_wait();
+      try {
+        std::vector<std::vector<uint8_t>> all;
+        right += bootstrap != nullptr && bootstrap->all_gather(own, "much", all, errors) ? 1 : 0;
+      } catch (const std::bad_alloc&) {
+        bootstrap->fail("no memory");
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  return right == 2 ? kMade : kNoMemory;
+}
+
+TEST_CASE("too little memory for what ranks exchange: an error, and nothing aborts") {
+  testing::Processes processes;
+  constexpr uint64_t kMegabytes[] = {0, 8, 24, 40, 80, 2000};
+  for (const uint64_t megabytes : kMegabytes) {
+    processes.start([megabytes] { return static_cast<int>(exchange_within(megabytes)); });
+  }
+  for (size_t i = 0; i < processes.count(); ++i) {
+    INFO(kMegabytes[i] << " MiB more");
+    const int ended = processes.wait(i, 2 * kPatience);
+    CHECK((ended == kNoMemory || ended == kMade));
+    if (i == 0) CHECK(ended == kNoMemory);
+    if (i + 1 == processes.count()) CHECK(ended == kMade);
+  }
 }
 
 TEST_CASE("files may not grow: shared memory is an error, and no signal") {

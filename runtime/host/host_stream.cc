@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <new>
 #include <vector>
 
 #include "executor/cpu/scale.h"
@@ -137,6 +138,16 @@ void HostStream::drain() {
   changed_.wait(lock, [this] { return tasks_.empty() && !busy_; });
 }
 
+/// False: there was no memory for it.
+bool HostStream::run(const Task& task) {
+  try {
+    task.run();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 void HostStream::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -147,8 +158,9 @@ void HostStream::serve() {
     if (!gave_up_ || task.always) {
       busy_ = true;
       lock.unlock();
-      task.run();
+      const bool ran = run(task);
       lock.lock();
+      if (!ran) failure_ = "no memory for a call";
       busy_ = false;
     }
     if (tasks_.empty()) changed_.notify_all();

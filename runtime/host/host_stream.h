@@ -64,6 +64,7 @@ class HostStream {
     bool always = false;  ///< also after a launch that was given up
   };
   void push(Task task);
+  bool run(const Task& task);
   void serve();
 
   std::mutex mutex_;

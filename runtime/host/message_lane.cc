@@ -15,6 +15,7 @@
 #include "executor/words.h"
 #include "runtime/base/deadline.h"
 #include "runtime/base/fd.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/base/process/quiet_thread.h"
 
 namespace mscclc {
@@ -30,7 +31,6 @@ struct Order {
 static_assert(sizeof(Order) == 32);
 
 constexpr uint64_t kGone = 0;
-constexpr std::chrono::milliseconds kAsk{50};  ///< how often LanePeer::over is asked
 constexpr uint64_t kRoom = 64 << 10;
 
 bool refuse(Diagnostics& diagnostics, const std::string& why) {
@@ -209,7 +209,7 @@ class MessageLane final : public Lane {
 
   /// Waits until the socket may have become ready. False: that is no longer wanted.
   bool await(short events, Diagnostics& diagnostics) {
-    while (!mscclc::await(socket_.get(), events, std::chrono::steady_clock::now() + kAsk)) {
+    while (!mscclc::await(socket_.get(), events, std::chrono::steady_clock::now() + kAskAgain)) {
       if (!go_on(diagnostics)) return false;
     }
     return true;

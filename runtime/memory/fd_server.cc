@@ -18,10 +18,12 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 
 #include "runtime/base/failed_call.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/base/process/quiet_thread.h"
 #include "runtime/memory/fd_socket.h"
 
@@ -30,8 +32,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kMostClients = 32;
-constexpr std::chrono::seconds kRequestTime{5};
-constexpr std::chrono::milliseconds kNoDescriptors{50};
 
 Fd duplicate(const Fd& fd) { return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); }
 
@@ -94,16 +94,24 @@ class Server final : public FdServer {
 
   void serve() {
     while (!stopped()) {
-      std::vector<pollfd> polled = {{waker_.get(), POLLIN, 0}};
-      const bool accepts = clients_.size() < kMostClients && Clock::now() >= accept_again_;
-      polled.push_back({accepts ? listener_.get() : -1, POLLIN, 0});
-      for (const Client& client : clients_) polled.push_back({client.socket.get(), POLLIN, 0});
-      ::poll(polled.data(), polled.size(), wait_ms());
-      drain(waker_);
-      answer_clients(polled);
-      if (!spare_.valid() && clients_.empty()) spare_ = duplicate(waker_);
-      if (polled[1].revents != 0) accept_one();
+      try {
+        serve_some();
+      } catch (const std::bad_alloc&) {
+        clients_.clear();  // they say that they got nothing
+      }
     }
+  }
+
+  void serve_some() {
+    std::vector<pollfd> polled = {{waker_.get(), POLLIN, 0}};
+    const bool accepts = clients_.size() < kMostClients && Clock::now() >= accept_again_;
+    polled.push_back({accepts ? listener_.get() : -1, POLLIN, 0});
+    for (const Client& client : clients_) polled.push_back({client.socket.get(), POLLIN, 0});
+    ::poll(polled.data(), polled.size(), wait_ms());
+    drain(waker_);
+    answer_clients(polled);
+    if (!spare_.valid() && clients_.empty()) spare_ = duplicate(waker_);
+    if (polled[1].revents != 0) accept_one();
   }
 
   /// Until the next deadline; -1: nothing is due.
@@ -157,7 +165,7 @@ class Server final : public FdServer {
       }
       return;
     }
-    if (same_user(socket)) clients_.push_back({std::move(socket), Clock::now() + kRequestTime});
+    if (same_user(socket)) clients_.push_back({std::move(socket), Clock::now() + kTimeToProve});
   }
 
   const FdTicket ticket_;

@@ -2,12 +2,16 @@
 #include "runtime/memory/fd_server.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
+#include <thread>
 
+#include "runtime/base/deadline.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/memory/fd_socket.h"
 #include "runtime/testing/descriptors.h"
 #include "runtime/testing/processes.h"
@@ -149,6 +153,31 @@ TEST_CASE("a server that does not answer costs no more than the timeout") {
   REQUIRE(listener.valid());
   CHECK(failure(ticket.bytes(), {100ms}) ==
         "cannot fetch a descriptor from a peer's process: no answer within 100 ms");
+}
+
+TEST_CASE(
+    "a client that was too slow for the server tries again; what is refused is refused at once") {
+  FdTicket ticket;
+  fill_random(ticket.socket);
+  const Fd listener = listen_for_fds(ticket);
+  REQUIRE(listener.valid());
+  std::thread server([&] {
+    const auto accept_one = [&] {
+      (void)await(listener.get(), POLLIN, std::chrono::steady_clock::now() + 60s);
+      return Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    };
+    Fd first = accept_one();
+    std::this_thread::sleep_for(kMayHaveBeenSlow + 50ms);  // a stopped client has taken so long
+    first.reset();
+    const Fd second = accept_one();
+    FdSecret secret;
+    (void)await(second.get(), POLLIN, std::chrono::steady_clock::now() + 60s);
+    if (receive_secret(second, secret)) (void)send_fd(second, make_waker(), kAll);
+  });
+  Diagnostics diagnostics;
+  CHECK(fetch_fd(ticket.bytes(), kAll, {60s}, diagnostics).valid());
+  CHECK(diagnostics.all().empty());
+  server.join();
 }
 
 TEST_CASE("clients that say nothing, or too much, do not keep others waiting") {

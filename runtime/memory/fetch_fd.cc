@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "runtime/base/deadline.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/memory/fd_server.h"
 #include "runtime/memory/fd_socket.h"
 
@@ -15,8 +17,6 @@ namespace mscclc {
 namespace {
 
 constexpr std::chrono::milliseconds kBacklogPause{2};
-/// How often a wait asks whether it is over.
-constexpr std::chrono::milliseconds kLook{50};
 
 Fd failed(Diagnostics& diagnostics, const std::string& why) {
   diagnostics.error("fd-fetch", {}, "cannot fetch a descriptor from a peer's process: " + why);
@@ -35,7 +35,7 @@ class Wait {
     return fmt::format("no answer within {} ms", limits_.timeout.count());
   }
   SteadyTime next_look() const {
-    return std::min(deadline_, std::chrono::steady_clock::now() + kLook);
+    return std::min(deadline_, std::chrono::steady_clock::now() + kAskAgain);
   }
 
  private:
@@ -68,14 +68,10 @@ bool is_answered_during(const Wait& wait, const Fd& socket) {
   return true;
 }
 
-}  // namespace
-
-Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, const FetchWait& limits,
-            Diagnostics& diagnostics) {
-  const std::optional<FdTicket> ticket = FdTicket::read(bytes);
-  if (!ticket) return failed(diagnostics, "its ticket is damaged");
-  const Wait wait(limits);
-  const Fd socket = connect_during(wait, *ticket);
+/// One attempt. nullopt: the server has closed the connection unanswered.
+std::optional<Fd> fetch_once(const FdTicket& ticket, const MemoryRange& wanted, const Wait& wait,
+                             Diagnostics& diagnostics) {
+  const Fd socket = connect_during(wait, ticket);
   if (!socket.valid() && errno == ECONNREFUSED) {
     return failed(
         diagnostics,
@@ -86,16 +82,33 @@ Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, const 
   if (!socket.valid() && is_out_of_descriptors(errno)) return out_of_descriptors(diagnostics);
   if (!socket.valid()) return failed(diagnostics, error_text(errno));
   if (!same_user(socket)) return failed(diagnostics, "it runs as another user");
-  if (!send_secret(socket, ticket->secret)) return failed(diagnostics, error_text(errno));
+  if (!send_secret(socket, ticket.secret)) {
+    if (errno == EPIPE || errno == ECONNRESET) return std::nullopt;
+    return failed(diagnostics, error_text(errno));
+  }
   if (!is_answered_during(wait, socket)) return failed(diagnostics, wait.why());
   MemoryRange offered;
   Fd fd = receive_fd(socket, offered);
   if (!fd.valid() && is_out_of_descriptors(errno)) return out_of_descriptors(diagnostics);
-  if (!fd.valid()) {
-    return failed(diagnostics, "it does not offer this one (any more), or runs as another user");
-  }
+  if (!fd.valid()) return std::nullopt;
   if (!offered.holds(wanted)) return failed(diagnostics, offered.refusal(wanted));
   return fd;
+}
+
+}  // namespace
+
+Fd fetch_fd(const std::vector<uint8_t>& bytes, const MemoryRange& wanted, const FetchWait& limits,
+            Diagnostics& diagnostics) {
+  const std::optional<FdTicket> ticket = FdTicket::read(bytes);
+  if (!ticket) return failed(diagnostics, "its ticket is damaged");
+  for (const Wait wait(limits);;) {
+    const SteadyTime begun = std::chrono::steady_clock::now();
+    if (auto fd = fetch_once(*ticket, wanted, wait, diagnostics)) return std::move(*fd);
+    // The server closes connections that say nothing: this process may have been stopped.
+    const bool slow = std::chrono::steady_clock::now() - begun >= kMayHaveBeenSlow;
+    if (slow && wait.goes_on()) continue;
+    return failed(diagnostics, "it does not offer this one (any more), or runs as another user");
+  }
 }
 
 }  // namespace mscclc

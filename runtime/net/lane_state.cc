@@ -4,13 +4,9 @@
 
 #include <chrono>
 
+#include "runtime/base/fixed_times.h"
+
 namespace mscclc::net {
-namespace {
-
-constexpr std::chrono::milliseconds kAskWhetherOver{50};
-
-}  // namespace
-
 bool refuse_lane(Diagnostics& diagnostics, const std::string& why) {
   diagnostics.error("lane-failed", {}, why);
   return false;
@@ -30,8 +26,7 @@ bool LaneState::may_wait(Diagnostics& diagnostics) const {
 }
 
 bool LaneState::await_news(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
-  return news_.wait_for(lock, kAskWhetherOver) == std::cv_status::no_timeout ||
-         may_wait(diagnostics);
+  return news_.wait_for(lock, kAskAgain) == std::cv_status::no_timeout || may_wait(diagnostics);
 }
 
 FlushState LaneState::state_of_flush(bool waits, Diagnostics& diagnostics) const {

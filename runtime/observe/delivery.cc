@@ -12,7 +12,8 @@ std::shared_ptr<Delivery> Delivery::start(LogSink sink, Diagnostics& diagnostics
   std::shared_ptr<Delivery> made(new Delivery(std::move(sink)));
   // It may have to wait for `thread_`, which the sink asks for.
   const std::lock_guard lock(made->mutex_);
-  made->thread_ = quiet_thread("mscclc-log", [made] { made->serve(); });
+  made->thread_ = quiet_thread(
+      "mscclc-log", [made] { made->serve(); }, [made] { made->end(); });
   return has_started(made->thread_, "the callback of the log", diagnostics) ? made : nullptr;
 }
 
@@ -74,6 +75,12 @@ void Delivery::serve() {
     sink_(line);
     lock.lock();
   }
+  lock.unlock();
+  end();
+}
+
+void Delivery::end() {
+  const std::lock_guard lock(mutex_);
   ended_ = true;
   changed_.notify_all();
 }

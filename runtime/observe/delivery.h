@@ -45,6 +45,7 @@ class Delivery {
  private:
   explicit Delivery(LogSink sink) : sink_(std::move(sink)) {}
   void serve();
+  void end();
   /// Whether the sink has called. REQUIRES: the mutex.
   bool is_inside() const { return thread_.get_id() == std::this_thread::get_id(); }
   /// The next line, or how many are lost. REQUIRES: the mutex.

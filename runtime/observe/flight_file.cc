@@ -10,13 +10,38 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/diagnostics/printable.h"
+#include "runtime/base/environment/environment.h"
 #include "runtime/base/fd.h"
 #include "runtime/observe/file_name.h"
+#include "runtime/observe/old_files.h"
 
 namespace mscclc {
 namespace {
 
 constexpr int kMostNames = 100;
+/// Where the user has not said where, as many files stay: two of each rank, of the newest failures.
+constexpr size_t kMostKept = 1024;
+
+/// The default of MSCCLC_FLIGHT_FILE, divided.
+std::pair<std::string, std::string> default_place() {
+  const std::string pattern(info(Variable::MSCCLC_FLIGHT_FILE).fallback);
+  const size_t slash = pattern.rfind('/');
+  return {pattern.substr(0, slash), pattern.substr(slash + 1, pattern.find('%') - slash - 1)};
+}
+
+/// In the user's own folders nothing is removed.
+void drop_old_logs(std::string_view pattern) {
+  if (pattern != info(Variable::MSCCLC_FLIGHT_FILE).fallback) return;
+  const auto [folder, begin] = default_place();
+  const std::string own = begin + host_name() + "-";
+  const auto is_log = [&](std::string_view name) {
+    if (!name.starts_with(own)) return false;
+    if (!name.ends_with(".json") && !name.ends_with(".txt")) return false;
+    const std::string_view numbers = name.substr(own.size(), name.rfind('.') - own.size());
+    return !numbers.empty() && numbers.find_first_not_of("0123456789-") == numbers.npos;
+  };
+  drop_old_files(folder, is_log, kMostKept);
+}
 
 FlightPlan plan_of(const FlightLog& log, uint32_t executable) {
   const auto found = log.plans.find(executable);
@@ -128,6 +153,7 @@ std::string write_flight_log(const FlightLog& log, std::string_view pattern, std
   for (int i = 1; i <= kMostNames; ++i) {
     const std::string name = i == 1 ? base : fmt::format("{}-{}", base, i);
     if (write_new(name + ".json", flight_json(log)) && write_new(name + ".txt", flight_text(log))) {
+      drop_old_logs(pattern);
       return name;
     }
     if (errno != EEXIST) break;

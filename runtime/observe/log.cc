@@ -19,8 +19,10 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/base/fd.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/base/upper.h"
 #include "runtime/observe/file_name.h"
+#include "runtime/observe/log_output.h"
 
 namespace mscclc {
 namespace log_detail {
@@ -80,7 +82,7 @@ void end_receiver() {
   const std::shared_ptr<Delivery> last = all.now;
   all.past.push_back(std::exchange(all.now, nullptr));
   lock.unlock();
-  last->stop_within(std::chrono::seconds(1));
+  last->stop_within(kLastLines);
 }
 
 bool refuse(Variable variable, std::string_view value, const std::string& allowed,
@@ -125,14 +127,12 @@ int open_output(const Environment& environment, Diagnostics& diagnostics) {
     refuse(Variable::MSCCLC_DEBUG_FILE, *pattern, "a file's name, with %h, %p and %%", diagnostics);
     return -1;
   }
-  // Not to wait for the reader of a pipe: neither here nor when it is full.
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK;
-  const int file = ::open(name.c_str(), kFlags, 0666);
+  // What is written later does not wait for the reader of a pipe, either.
+  const int file = open_log(name, O_APPEND).release();
   if (file < 0) {
-    diagnostics.error(
-        "cannot-log", {},
-        fmt::format("cannot write the log {}: {}", quoted(name, name.size()),
-                    errno == ENXIO ? "it is a pipe with no reader" : error_text(errno)));
+    diagnostics.error("cannot-log", {},
+                      fmt::format("cannot write the log {}: {}", quoted(name, name.size()),
+                                  describe_log_error(errno)));
   }
   return file;
 }

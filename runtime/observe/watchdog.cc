@@ -1,5 +1,7 @@
 #include "runtime/observe/watchdog.h"
 
+#include <new>
+
 #include "runtime/base/process/per_process.h"
 #include "runtime/base/process/quiet_thread.h"
 
@@ -46,7 +48,12 @@ void Watchdog::remove(uint64_t number) {
 void Watchdog::serve() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kPeriod, [this] { return stop_; })) {
-    for (const auto& [number, look] : watched_) look();
+    for (const auto& [number, look] : watched_) {
+      try {
+        look();
+      } catch (const std::bad_alloc&) {  // it asks again
+      }
+    }
   }
 }
 

@@ -14,12 +14,13 @@
 #include <thread>
 
 #include "ir/diagnostics/diagnostic.h"
+#include "runtime/base/fixed_times.h"
 
 namespace mscclc {
 
 class Watchdog {
  public:
-  static constexpr std::chrono::milliseconds kPeriod{100};
+  static constexpr std::chrono::milliseconds kPeriod = kWatchdogPeriod;
 
   /// Something that is watched until this is destroyed.
   class Watch {

@@ -13,6 +13,7 @@
 
 #include "executor/words.h"
 #include "runtime/base/deadline.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/net/lane_state.h"
 #include "runtime/net/sockets/broken.h"
 #include "runtime/net/sockets/dial.h"
@@ -34,7 +35,6 @@ constexpr size_t kMostBlocks = 16;
 /// Orders that a queue pair holds. As many as records: a record is free when its message is done.
 constexpr uint32_t kDepth = kRecords;
 constexpr size_t kPolled = 32;
-constexpr std::chrono::milliseconds kAsk{50};  ///< how often it is asked whether all is over
 
 using net::refuse_lane;
 
@@ -212,7 +212,7 @@ class VerbsLane final : public Lane {
                                                                  : std::nullopt;
       }
       const SteadyTime now = std::chrono::steady_clock::now();
-      if (await(line_->socket().get(), POLLIN, std::min<SteadyTime>(deadline, now + kAsk))) {
+      if (await(line_->socket().get(), POLLIN, std::min<SteadyTime>(deadline, now + kAskAgain))) {
         continue;
       }
       if (state_.is_over()) why = "the communicator has failed";

@@ -59,7 +59,7 @@ void write_frames() {
 }
 
 void write_texts() {
-  write("id4", 'i', "mscclc1/10.0.0.1/41234/000102030405060708090a0b0c0d0eff");
+  write("id4", 'i', "mscclc1/10.0.0.1/24123/000102030405060708090a0b0c0d0eff");
   write("id", 'i', "mscclc1/local/0/000102030405060708090a0b0c0d0eff");
   write("id6", 'i', "mscclc1/2001:db8::1/1/ffffffffffffffffffffffffffffffff");
   write("torchrun", 'e',
@@ -73,7 +73,7 @@ void write_texts() {
         "SLURM_JOB_ID=4711\nSLURM_STEP_ID=0\nSLURM_STEP_NODELIST=rack[2-3]node[07-10],gpu1");
   write("by_hand", 'e',
         "MSCCLC_RANK=0\nMSCCLC_WORLD_SIZE=2\nMSCCLC_LOCAL_RANK=0\n"
-        "MSCCLC_ID=mscclc1/10.0.0.1/41234/000102030405060708090a0b0c0d0eff\nMSCCLC_PORTS=1");
+        "MSCCLC_ID=mscclc1/10.0.0.1/24123/000102030405060708090a0b0c0d0eff\nMSCCLC_PORTS=1");
 }
 
 void write_handles() {

@@ -38,7 +38,7 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, const FarPlace& place, const Pipe
     auto job = host_job({.size = FarJob::kRanks,
                          .rank = 0,
                          .interface = place.interface,
-                         .timeout = FarJob::kTimeout,
+                         .timeout = place.timeout,
                          .silence = silence},
                         diagnostics);
     if (!job) return nullptr;
@@ -51,7 +51,7 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, const FarPlace& place, const Pipe
     return nullptr;
   }
   const auto id = UniqueId::parse(text.data(), diagnostics);
-  return id ? join_job(*id, rank, FarJob::kRanks, FarJob::kTimeout, std::move(hub), diagnostics)
+  return id ? join_job(*id, rank, FarJob::kRanks, place.timeout, std::move(hub), diagnostics)
             : nullptr;
 }
 
@@ -62,8 +62,8 @@ std::string run_rank(uint32_t rank, const FarPlace& place, const Pipe& ids, cons
   const std::shared_ptr<Device> device = place.open(rank, diagnostics);
   std::unique_ptr<Communicator> communicator;
   if (bootstrap != nullptr) {
-    communicator = Communicator::create(std::move(bootstrap), device, {.timeout = FarJob::kTimeout},
-                                        diagnostics);
+    communicator =
+        Communicator::create(std::move(bootstrap), device, {.timeout = place.timeout}, diagnostics);
   }
   return communicator == nullptr ? text(diagnostics) : body(*communicator);
 }

@@ -24,6 +24,7 @@ struct FarJob {
 struct FarPlace {
   std::string interface;                          ///< at which ranks meet
   std::function<void(uint32_t rank)> enter = {};  ///< called first in the process of a rank
+  std::chrono::seconds timeout = FarJob::kTimeout;
   OpenDevice open = open_host;
   std::function<uint64_t()> left = {};  ///< at its end: how much it leaves, besides descriptors
 };

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -27,12 +29,15 @@ constexpr const char* kPrograms[] = {"allgather_hier",          "allgather_hier_
                                      "reducescatter_hier",      "reducescatter_hier_packets",
                                      "reducescatter_nodes",     "sendrecv_hier_packets"};
 
-constexpr const char* kKinds[] = {"lossy", "killed", "cut"};
+constexpr const char* kKinds[] = {"lossy", "killed", "cut", "paused"};
+constexpr size_t kDrawnKinds = 3;  ///< draw_faults()
+constexpr std::chrono::seconds kLimitsWithPauses{60};
+constexpr uint32_t kLongestPauseMs = 8000;
 
 /// The ranks of which the fault takes the word from `rank`.
 std::vector<uint32_t> gone(const FaultTrial& trial, uint32_t rank) {
   if (trial.kind == FaultKind::killed) return {trial.victim};
-  if (trial.kind == FaultKind::lossy) return {};
+  if (trial.kind == FaultKind::lossy || trial.kind == FaultKind::paused) return {};
   return rank < FarJob::kOnNode ? std::vector<uint32_t>{2, 3} : std::vector<uint32_t>{0, 1};
 }
 
@@ -78,18 +83,48 @@ void set(verbs::fake::Wire& wire, const FaultTrial& trial) {
   if (trial.kind == FaultKind::cut) wire.cut_after = trial.moment;
 }
 
+/// In the process of a rank: a child stops it and lets it go on.
+void begin_pauses(const FaultTrial& trial, uint32_t rank) {
+  for (const Pause& pause : trial.pauses) {
+    if (pause.rank != rank) continue;
+    const pid_t stopped = ::getpid();
+    if (::fork() != 0) continue;
+    ::close_range(0, ~0u, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the rank's number may be given again
+    ::usleep(pause.begin_us);
+    ::kill(stopped, SIGSTOP);
+    ::usleep(1000 * pause.ms);
+    ::kill(stopped, SIGCONT);
+    ::_exit(0);
+  }
+}
+
+FarPlace with_pauses(FarPlace place, const FaultTrial& trial) {
+  if (trial.kind != FaultKind::paused) return place;
+  place.timeout = kLimitsWithPauses;
+  place.enter = [&trial, enter = place.enter](uint32_t rank) {
+    if (enter) enter(rank);
+    begin_pauses(trial, rank);
+  };
+  return place;
+}
+
 std::vector<std::string> run_trial(const FaultTrial& trial, std::string& left_out) {
-  const auto silence = trial.kind == FaultKind::cut ? FarJob::kShort : FarJob::kLong;
+  const auto silence = trial.kind == FaultKind::cut      ? FarJob::kShort
+                       : trial.kind == FaultKind::paused ? kLimitsWithPauses
+                                                         : FarJob::kLong;
   if (trial.verbs) {
     FakeWire wire;
     set(wire.wire(), trial);
-    return run_far_ranks(wire.place(), body_of(trial, wire.wire().passed), silence);
+    return run_far_ranks(with_pauses(wire.place(), trial), body_of(trial, wire.wire().passed),
+                         silence);
   }
   FarNetwork network;
   left_out = network.make(FarJob::kNodes);
   if (!left_out.empty()) return {};
   set(network.faults(), trial);
-  return run_far_ranks(network, body_of(trial, network.faults().passed), silence);
+  return run_far_ranks(with_pauses(place_in(network), trial),
+                       body_of(trial, network.faults().passed), silence);
 }
 
 /// Judges what one rank has said.
@@ -120,7 +155,7 @@ FaultTrial draw_faults(uint64_t seed, bool verbs) {
   std::mt19937_64 random(seed);
   const auto below = [&](uint64_t n) { return random() % n; };
   FaultTrial trial;
-  trial.kind = static_cast<FaultKind>(seed % std::size(kKinds));
+  trial.kind = static_cast<FaultKind>(seed % kDrawnKinds);
   trial.program = kPrograms[below(std::size(kPrograms))];
   for (uint64_t i = 1 + below(3); i > 0; --i) trial.sizes.push_back(8 * below(1 << below(18)));
   trial.times = static_cast<uint32_t>(1 + below(trial.kind == FaultKind::lossy ? 4 : 40));
@@ -138,9 +173,32 @@ FaultTrial draw_faults(uint64_t seed, bool verbs) {
   return trial;
 }
 
+FaultTrial draw_pauses(uint64_t seed, bool verbs) {
+  FaultTrial trial = draw_faults(kDrawnKinds * seed, verbs);
+  std::mt19937_64 random(seed);
+  trial.kind = FaultKind::paused;
+  trial.lost = trial.reordered = trial.delay_us = 0;
+  for (uint64_t i = 1 + random() % 3; i > 0; --i) {
+    const auto rank = static_cast<uint32_t>(random() % FarJob::kRanks);
+    // A job begins and loads in some tenths of a second.
+    const auto begin = static_cast<uint32_t>(random() % 200'000);
+    const auto ms = static_cast<uint32_t>(kLongestPauseMs / 2 + random() % (kLongestPauseMs / 2));
+    trial.pauses.push_back({rank, begin, ms});
+  }
+  return trial;
+}
+
 std::string text(const FaultTrial& trial) {
   std::string sizes;
   for (const uint64_t bytes : trial.sizes) sizes += fmt::format(" {}", bytes);
+  if (trial.kind == FaultKind::paused) {
+    std::string pauses;
+    for (const Pause& pause : trial.pauses) {
+      pauses += fmt::format("; rank {} at {} us for {} ms", pause.rank, pause.begin_us, pause.ms);
+    }
+    return fmt::format("paused{}: {}, {} calls of{} bytes{}", trial.verbs ? " over verbs" : "",
+                       trial.program, trial.times, sizes, pauses);
+  }
   if (trial.verbs) {
     return fmt::format(
         "{} over verbs: {}, {} calls of{} bytes, of 1000 orders {} sent again after "
@@ -161,9 +219,14 @@ std::string text(const FaultTrial& trial) {
 FaultOutcome try_faults(const FaultTrial& trial) {
   FaultOutcome outcome;
   const size_t before = open_descriptors();
+  const auto begun = std::chrono::steady_clock::now();
   const std::vector<std::string> said = run_trial(trial, outcome.left_out);
   if (!outcome.left_out.empty()) return outcome;
   outcome.right = true;
+  const auto took = std::chrono::steady_clock::now() - begun;
+  for (const Pause& pause : trial.pauses) {
+    outcome.paused |= took >= std::chrono::milliseconds(pause.ms);
+  }
   for (uint32_t rank = 0; rank < said.size(); ++rank) judge(trial, rank, said[rank], outcome);
   const uint64_t left = open_descriptors() - before + children();
   outcome.leaked += left;

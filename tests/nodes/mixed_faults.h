@@ -10,7 +10,13 @@
 
 namespace mscclc::testing {
 
-enum class FaultKind : uint8_t { lossy, killed, cut };
+enum class FaultKind : uint8_t { lossy, killed, cut, paused };
+
+/// A rank is stopped for a while, as one is that gets no processor.
+struct Pause {
+  uint32_t rank;
+  uint32_t begin_us, ms;  ///< since its process began; how long
+};
 
 struct FaultTrial {
   FaultKind kind = FaultKind::lossy;
@@ -21,16 +27,21 @@ struct FaultTrial {
   uint32_t victim = 0;                             ///< of a kill
   uint64_t moment = 0;  ///< of a kill or cut, in packets or orders that have passed
   bool verbs = false;   ///< the lanes, with fake devices; otherwise sockets
+  std::vector<Pause> pauses = {};
   bool silent = false;  ///< over verbs: once the network is cut, devices report no error
 };
 
 /// The same of the same seed.
 FaultTrial draw_faults(uint64_t seed, bool verbs = false);
+/// One whose ranks are stopped for up to eight seconds at any moment, from their first on; nothing
+/// but right results may come of it.
+FaultTrial draw_pauses(uint64_t seed, bool verbs = false);
 std::string text(const FaultTrial& trial);
 
 struct FaultOutcome {
-  bool right = false;  ///< the calls came to their end, before the fault or in spite of it
-  bool hung = false;   ///< a rank has not ended
+  bool right = false;   ///< the calls came to their end, before the fault or in spite of it
+  bool paused = false;  ///< it has taken as long as a pause, at least
+  bool hung = false;    ///< a rank has not ended
   /// Descriptors and processes, of ranks and of who started them; memory regions, queue pairs and
   /// whatever else ranks have made of verbs.
   uint64_t leaked = 0;

@@ -3,8 +3,11 @@
 //
 //   bazel run //tests/nodes:mixed_faults_full -- --jobs 2
 //   bazel run //tests/nodes:mixed_faults_full -- --jobs 2 --verbs LIBRARY
+//   bazel run //tests/nodes:mixed_faults_full -- --jobs 8 --trials 200 --pauses
 //
-// LIBRARY: the fake libibverbs, .../bazel-bin/runtime/verbs/fake/libfake_verbs.so.
+// --pauses: nothing fails, but ranks are stopped for up to eight seconds, with limits of 60; each
+// job must end right. LIBRARY: the fake libibverbs,
+// .../bazel-bin/runtime/verbs/fake/libfake_verbs.so.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,12 +21,13 @@ namespace {
 
 using namespace mscclc;
 
-enum Count : size_t { kRight, kEnded, kHung, kLeaked, kWrong, kLeftOut, kOther };
-const std::vector<std::string> kNames = {"right", "ended_with_errors", "hung",         "leaked",
-                                         "wrong", "left_out",          "named_another"};
+enum Count : size_t { kRight, kEnded, kHung, kLeaked, kWrong, kLeftOut, kOther, kPaused };
+const std::vector<std::string> kNames = {"right", "ended_with_errors", "hung",          "leaked",
+                                         "wrong", "left_out",          "named_another", "paused"};
 
-void try_piece(uint64_t seed, bool verbs, Counts counts) {
-  const testing::FaultTrial trial = testing::draw_faults(seed, verbs);
+void try_piece(uint64_t seed, bool verbs, bool pauses, Counts counts) {
+  const testing::FaultTrial trial =
+      pauses ? testing::draw_pauses(seed, verbs) : testing::draw_faults(seed, verbs);
   const testing::FaultOutcome outcome = testing::try_faults(trial);
   if (!outcome.left_out.empty()) {
     ++counts[kLeftOut];
@@ -32,6 +36,7 @@ void try_piece(uint64_t seed, bool verbs, Counts counts) {
   ++counts[outcome.right ? kRight : kEnded];
   counts[kHung] += outcome.hung ? 1 : 0;
   counts[kLeaked] += outcome.leaked;
+  counts[kPaused] += outcome.paused ? 1 : 0;
   counts[kOther] += outcome.not_the_victim;
   if (outcome.wrong.empty()) return;
   ++counts[kWrong];
@@ -47,13 +52,15 @@ int main(int argc, char** argv) {
   uint64_t trials = 1000;
   add_long_run_options(app, options);
   app.add_option("--trials", trials);
+  bool pauses = false;
+  app.add_flag("--pauses", pauses);
   std::string library;
   app.add_option("--verbs", library);
   CLI11_PARSE(app, argc, argv);
   if (!enter_repository()) return 2;
   if (!library.empty()) ::setenv("MSCCLC_IBV_SO", library.c_str(), 1);
-  const auto work = [verbs = !library.empty()] {
-    return Work([=](uint64_t seed, Counts counts) { try_piece(seed, verbs, counts); });
+  const auto work = [verbs = !library.empty(), pauses] {
+    return Work([=](uint64_t seed, Counts counts) { try_piece(seed, verbs, pauses, counts); });
   };
   const LongRunResult result = run_pieces(options, trials, kNames, work);
   fmt::print("{}", summary(result, trials, kNames));

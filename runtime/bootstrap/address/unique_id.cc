@@ -16,7 +16,7 @@ constexpr std::string_view kDigits = "0123456789abcdef";
 
 std::optional<UniqueId> bad(Diagnostics& diagnostics, const std::string& why) {
   diagnostics.error("bad-unique-id", {}, "this is not a unique id: " + why)
-      .notes.push_back({"one looks like this: mscclc1/10.0.0.1/41234/ and 32 hexadecimal digits"});
+      .notes.push_back({"one looks like this: mscclc1/10.0.0.1/24123/ and 32 hexadecimal digits"});
   return std::nullopt;
 }
 

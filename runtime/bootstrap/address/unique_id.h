@@ -1,6 +1,6 @@
 // What a job's ranks must know to meet: where, and a secret that keeps strangers out.
 //
-//   mscclc1/10.0.0.1/41234/5f0c7a3e9d6b48a1b2c3d4e5f6071829
+//   mscclc1/10.0.0.1/24123/5f0c7a3e9d6b48a1b2c3d4e5f6071829
 //   version  address  port  secret: 32 hexadecimal digits
 //
 //   mscclc1/local/0/5f0c7a3e9d6b48a1b2c3d4e5f6071829       ranks of one machine: a unix socket

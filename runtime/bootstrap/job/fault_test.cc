@@ -204,6 +204,42 @@ TEST_CASE("the process that runs the hub is killed") {
   for (uint32_t r = 1; r < kSize; ++r) CHECK(processes.wait(r, kBound) == kNamed);
 }
 
+TEST_CASE("a process is killed while a child of it holds its connections") {
+  for (const bool local : {true, false}) {
+    for (const uint32_t victim : {0u, kVictim}) {
+      INFO("local " << local << ", rank " << victim);
+      UniqueId id = testing::spare_id();
+      id.local = local;
+      const auto launched = [&](uint32_t rank) {
+        LaunchedRank out = launch(id, rank, 600s);
+        out.silence = 600s;  // only the end of the process can show it
+        return out;
+      };
+      const testing::Signal forked, done;
+      testing::Processes processes;
+      for (uint32_t r = 0; r < kSize; ++r) {
+        processes.start([&, r] {
+          if (r != victim)
+            return run_until_error(launched(r), "rank-died", "its process has ended");
+          Diagnostics diagnostics;
+          const auto bootstrap = make_bootstrap(launched(r), diagnostics);
+          if (!bootstrap) return 1;
+          if (::fork() == 0) ::_exit(done.take() ? 0 : 1);
+          if (!forked.give()) return 1;
+          ::pause();
+          return 0;
+        });
+      }
+      REQUIRE(forked.take());
+      processes.kill(victim);
+      for (uint32_t r = 0; r < kSize; ++r) {
+        CHECK(processes.wait(r, kBound) == (r == victim ? -SIGKILL : kNamed));
+      }
+      REQUIRE(done.give());
+    }
+  }
+}
+
 TEST_CASE("the process that runs the hub is stopped") {
   const UniqueId id = testing::spare_id();
   const testing::Signal ready;

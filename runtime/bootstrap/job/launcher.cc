@@ -1,12 +1,15 @@
 #include "runtime/bootstrap/job/launcher.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/job/joining_log.h"
+#include "runtime/bootstrap/job/other_job.h"
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/tcp/tcp_bootstrap.h"
@@ -65,13 +68,6 @@ constexpr uint32_t kFirstPort = 20000, kPorts = 12000;
 constexpr uint32_t kCandidates = 4;
 constexpr uint32_t kAboveMasterPort = 1000;
 constexpr uint32_t kFirstFreePort = 1024, kEndOfPorts = 65536;
-/// How long rank 0 looks for another process that serves its job's id on another machine.
-constexpr std::chrono::milliseconds kForeignPatience{5000};
-/// How long rank 0 looks for another process that serves its job's id on this machine, if anything
-/// listens there; nothing is found out at once.
-constexpr std::chrono::milliseconds kServerPatience{8000};
-/// How long rank 0, where its first place is taken, looks who has it.
-constexpr std::chrono::milliseconds kTwinPatience{1000};
 
 class Reader {
  public:
@@ -86,6 +82,8 @@ class Reader {
     if (failed_ || !timeout || !silence) return std::nullopt;
     launch_.timeout = *timeout;
     launch_.silence = std::chrono::seconds(*silence);
+    if (!launch_.where.host.empty())
+      launch_.where.told_at = kFirstPort + random_of_secret() % kPorts;
     warn_of_secret();
     return std::move(launch_);
   }
@@ -126,6 +124,7 @@ class Reader {
 
   bool read_ranks(const Names& names) {
     launch_.launcher = names.launcher;
+    launch_.by_environment = true;
     const Variable size_name = has(names.size) ? names.size : names.size_else;
     const auto rank = number(names.rank), size = number(size_name);
     launch_.local_rank = number(names.local_rank);
@@ -191,6 +190,11 @@ class Reader {
     std::copy_n(digest.begin(), launch_.where.secret.size(), launch_.where.secret.begin());
   }
 
+  uint32_t random_of_secret() const {
+    const Secret& secret = launch_.where.secret;
+    return secret[0] << 8 | secret[1];
+  }
+
   void read_ports() {
     std::vector<uint16_t>& ports = launch_.where.ports;
     if (const auto port = number(Variable::MSCCLC_PORT)) {
@@ -199,8 +203,7 @@ class Reader {
     }
     const auto master = number(Variable::MASTER_PORT);
     // Secrets of jobs differ, so ports that are worked out from them do, mostly.
-    const Secret& secret = launch_.where.secret;
-    const uint32_t random = secret[0] << 8 | secret[1];
+    const uint32_t random = random_of_secret();
     for (uint32_t i = 0; i < kCandidates; ++i) {
       const uint32_t above = kAboveMasterPort * (i + 1);
       const uint32_t port = master ? *master + above : kFirstPort + (random + above) % kPorts;
@@ -250,8 +253,10 @@ HubOptions hub_options(const LaunchedRank& launch) {
                      .secret = where.secret,
                      .size = launch.size,
                      .rank = launch.rank,
+                     .process = static_cast<uint32_t>(::getpid()),
                      .timeout = launch.timeout,
                      .silence = launch.silence};
+  if (launch.by_environment) options.find_other_job = find_other_job;
   if (where.host.empty()) return options;
   if (!launch.by_id && !is_local_name(where.host)) {
     // The host's name may mean another address here than elsewhere.
@@ -291,17 +296,33 @@ std::optional<Connected> find_hub_elsewhere(const LaunchedRank& launch) {
                         nobody);
 }
 
-/// A hub of this job on this machine that is not `own`.
-std::optional<Connected> find_hub_here(const LaunchedRank& launch, const Hub* own,
-                                       std::chrono::milliseconds patience) {
-  Diagnostics nobody;
-  Rendezvous where{.secret = launch.where.secret, .served = true};
+/// What is at some places where a hub of this job may be.
+struct Found {
+  std::optional<Connected> hub = {};
+  bool silent = false;   ///< something listens that says nothing
+  std::string met = {};  ///< what there is, if it is no such hub
+};
+
+/// Waits for what is silent, which may be stopped, as long as a stopped rank is waited for.
+Found look_at(const LaunchedRank& launch, Rendezvous where) {
+  where.secret = launch.where.secret;
+  where.gives_up = launch.where.gives_up;
+  where.served = where.looks = true;
+  Diagnostics why;
+  auto hub = connect_to_hub(where, launch.rank, launch.size,
+                            std::min(launch.timeout, launch.silence), why);
+  if (hub) return {.hub = std::move(hub)};
+  const Diagnostic& error = why.all().back();
+  return {.silent = error.code != "bootstrap-gone", .met = error.message};
+}
+
+/// A hub of this job on this machine, whose ranks have not all come yet.
+Found look_for_hub_here(const LaunchedRank& launch) {
+  Rendezvous where;
   for (uint16_t number = 1; number <= kLocalNames; ++number) {
-    const Address address = Address::local(wire::local_name(where.secret), number);
-    if (own == nullptr || address != own->address()) where.exactly.push_back(address);
+    where.exactly.push_back(Address::local(wire::local_name(launch.where.secret), number));
   }
-  return connect_to_hub(where, launch.rank, launch.size, std::min(launch.timeout, patience),
-                        nobody);
+  return look_at(launch, std::move(where));
 }
 
 /// For rank 0, where the job cannot be: tells those that look for it at some places, for some
@@ -312,32 +333,107 @@ void tell_ranks(HubOptions places, const std::string& why) {
   const auto hub = Hub::start(places, ignored);
 }
 
-/// Rank 0, where somebody else holds the address of the job's id: he serves it, or nobody does.
+/// Places where this rank's machine can say why it does not listen where it should.
+HubOptions places_to_tell(const LaunchedRank& launch) {
+  HubOptions places = hub_options(launch);
+  places.addresses.clear();
+  places.ports.clear();
+  if (launch.where.told_at != 0) places.ports = {launch.where.told_at};
+  return places;
+}
+
+/// Rank 0, where another process holds the address of the job's id: it serves the id, or none does.
 std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnostic& listening,
                                        Diagnostics& diagnostics) {
   const auto address = Address::parse(launch.where.host, 0);  // none: the id is of this machine
-  if (!address || is_here(*address)) {
+  if (!address) {
     return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
   }
-  // Whoever made an id serves it before he gives it away.
-  Diagnostics nobody;
-  Rendezvous where = launch.where;
-  where.local = false;
-  where.served = true;
-  auto connected = connect_to_hub(where, launch.rank, launch.size,
-                                  std::min(launch.timeout, kForeignPatience), nobody);
-  if (connected) return join(std::move(*connected), launch.rank, launch.size, nullptr, diagnostics);
+  // A process that makes an id serves it before it gives it away.
+  Rendezvous where;
+  where.host = launch.where.host;
+  where.ports = launch.where.ports;
+  Found found = look_at(launch, std::move(where));
+  if (found.hub) return join(std::move(*found.hub), launch.rank, launch.size, nullptr, diagnostics);
   Diagnostic error;
-  error.code = "foreign-id";
-  error.message = fmt::format(
-      "rank 0 should serve MSCCLC_ID, but {} is not an address of its machine, and no process "
-      "serves the id there",
-      launch.where.host);
-  error.notes = {{listening.message}, {nobody.all().front().message}};
-  HubOptions here = hub_options(launch);
-  here.local = true;
-  here.addresses.clear();  // none of this machine's
-  tell_ranks(std::move(here), error.message);
+  if (is_here(*address)) {
+    error.code = listening.code;
+    error.message = fmt::format(
+        "rank 0 cannot serve MSCCLC_ID: {}, and what has the port is no hub of this job ({})",
+        listening.message, found.met);
+    error.notes = {
+        {"choose another port for MSCCLC_ID, below those that the system gives to outgoing "
+         "connections (net.ipv4.ip_local_port_range, mostly 32768 to 60999)"}};
+    tell_ranks(places_to_tell(launch), error.message);
+  } else {
+    error.code = "foreign-id";
+    error.message = fmt::format(
+        "rank 0 should serve MSCCLC_ID, but {} is not an address of its machine, and no process "
+        "serves the id there",
+        launch.where.host);
+    error.notes = {{listening.message}, {found.met}};
+    HubOptions here = places_to_tell(launch);
+    here.ports.clear();  // the others look at another machine's
+    tell_ranks(std::move(here), error.message);
+  }
+  diagnostics.add(std::move(error));
+  return nullptr;
+}
+
+/// Rank 0, where another hub has its job's name. Ranks of this job may have joined it, and the
+/// other way round: both jobs end.
+std::unique_ptr<Bootstrap> end_both(const LaunchedRank& launch, std::optional<Connected> other,
+                                    Diagnostic error, Diagnostics& diagnostics) {
+  if (other) {
+    // The other hub hears of a second rank 0, and says so to the ranks that have come there.
+    Diagnostics refused;
+    if (const auto joined = join(std::move(*other), launch.rank, launch.size, nullptr, refused)) {
+      joined->fail(error.message);
+    } else {
+      error = refused.all().back();
+    }
+  }
+  HubOptions places = places_to_tell(launch);
+  places.two_jobs = true;
+  tell_ranks(std::move(places), error.message);
+  diagnostics.add(std::move(error));
+  return nullptr;
+}
+
+/// A job of this name on this machine all of whose ranks have come: what it says to this process,
+/// which is none of them. nullopt: there is none, or it is at its end.
+std::optional<Diagnostic> running_job(const LaunchedRank& launch) {
+  Rendezvous where;
+  where.exactly = {Address::local(wire::local_name(launch.where.secret), kLateName)};
+  Found found = look_at(launch, std::move(where));
+  Diagnostics refused;
+  if (found.silent) {
+    refused.error("two-jobs", {},
+                  "another process of this user already runs the hub of such a job, and does not "
+                  "answer: two jobs have the same name");
+  } else if (found.hub) {
+    // Only such a hub listens there, and it takes no other rank.
+    if (join(std::move(*found.hub), launch.rank, launch.size, nullptr, refused))
+      return std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  const Diagnostic& error = refused.all().back();
+  const bool ended = error.code != "two-jobs" && error.code != "bootstrap-refused";
+  if (ended || error.message == kJustEnded) return std::nullopt;
+  return error;
+}
+
+/// Rank 0, without a hub.
+std::unique_ptr<Bootstrap> cannot_serve(const LaunchedRank& launch, Diagnostic error,
+                                        Diagnostics& diagnostics) {
+  const bool taken = error.code == "cannot-listen";
+  if (taken && launch.by_id) return join_served(launch, error, diagnostics);
+  if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
+  // Its ports are of no use where they are taken.
+  HubOptions places = taken ? places_to_tell(launch) : hub_options(launch);
+  places.two_jobs = error.code == "two-jobs";
+  tell_ranks(std::move(places), error.message);
   diagnostics.add(std::move(error));
   return nullptr;
 }
@@ -346,11 +442,11 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
   if (launch.rank != 0) {
     return join(launch.where, launch.rank, launch.size, launch.timeout, nullptr, diagnostics);
   }
-  // Whoever made an id of this machine serves it before he gives it away. Rank 0 looks before it
-  // listens itself, as ranks that found both would meet in two places.
+  // A process that makes an id of this machine serves it before it gives it away. Rank 0 looks
+  // before it listens itself, as ranks that found both would meet in two places.
   if (launch.by_id && launch.where.local) {
-    if (auto server = find_hub_here(launch, nullptr, kServerPatience)) {
-      return join(std::move(*server), launch.rank, launch.size, nullptr, diagnostics);
+    if (Found server = look_for_hub_here(launch); server.hub) {
+      return join(std::move(*server.hub), launch.rank, launch.size, nullptr, diagnostics);
     }
   }
   if (is_looked_for_elsewhere(launch)) {
@@ -364,31 +460,26 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
   }
   Diagnostics listening;
   std::unique_ptr<Hub> hub = Hub::start(hub_options(launch), listening);
-  if (!hub) {
-    Diagnostic error = listening.all().back();  // warnings come before it
-    const bool taken = error.code == "cannot-listen";
-    if (taken && launch.by_id) return join_served(launch, error, diagnostics);
-    if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
-    tell_ranks(hub_options(launch), error.message);
-    diagnostics.add(std::move(error));
-    return nullptr;
+  if (!hub && listening.all().back().code == "two-jobs") {
+    Found found = look_for_hub_here(launch);
+    if (found.hub || found.silent) {
+      return end_both(launch, std::move(found.hub), listening.all().back(), diagnostics);
+    }
+    listening = {};  // all its ranks have come by now, or it has ended
+    hub = Hub::start(hub_options(launch), listening);
   }
-  // Another process may take itself for rank 0, too: who joins it ends both jobs, and all that wait
-  // for them.
-  const bool others = !listening.all().empty();
+  if (!hub) return cannot_serve(launch, listening.all().back(), diagnostics);
   for (const Diagnostic& warning : listening.all()) diagnostics.add(warning);
-  if (auto twin = others ? find_hub_here(launch, hub.get(), kTwinPatience) : std::nullopt) {
-    auto bootstrap = join(std::move(*twin), launch.rank, launch.size, nullptr, diagnostics);
-    // For ranks that have come here. On one machine the others look at all its sockets, and the
-    // twin, who has refused this rank, tells them.
-    const Diagnostic& error = diagnostics.all().back();
-    hub->fail(error.message, error.code == "bootstrap-refused" && launch.where.host.empty());
-    return bootstrap;
+  if (auto error = launch.where.local ? running_job(launch) : std::nullopt) {
+    hub->fail(error->message, false);
+    diagnostics.add(std::move(*error));
+    return nullptr;
   }
   // Its own hub, and no other: this is who a second rank 0 is told from.
   const Rendezvous where{.secret = launch.where.secret,
                          .exactly = {hub->address()},
-                         .gives_up = launch.where.gives_up};
+                         .gives_up = launch.where.gives_up,
+                         .told_elsewhere = launch.where.told_elsewhere};
   return join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
 }
 

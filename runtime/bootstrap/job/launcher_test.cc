@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "runtime/api/job.h"
 #include "runtime/base/deadline.h"
 #include "runtime/base/fd.h"
+#include "runtime/base/process/proc.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/testing/far_address.h"
@@ -22,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using Values = Environment::Values;
 
-constexpr const char* kId = "mscclc1/10.0.0.1/41234/000102030405060708090a0b0c0d0eff";
+constexpr const char* kId = "mscclc1/10.0.0.1/24123/000102030405060708090a0b0c0d0eff";
 
 const Values kTorchrun = {{"RANK", "3"},
                           {"WORLD_SIZE", "8"},
@@ -144,7 +148,7 @@ TEST_CASE("a unique id says all") {
   const LaunchedRank launch = read(with(kTorchrun, {{"MSCCLC_ID", kId}}));
   CHECK(launch.by_id);
   CHECK(launch.where.host == "10.0.0.1");
-  CHECK(launch.where.ports == std::vector<uint16_t>{41234});
+  CHECK(launch.where.ports == std::vector<uint16_t>{24123});
   CHECK(launch.where.secret[15] == 0xff);
 }
 
@@ -379,7 +383,7 @@ TEST_CASE("an id with an address of another machine is an error at once, at ever
   const auto job =
       ranks_of({{"MSCCLC_TIMEOUT", "600"},
                 {"MSCCLC_WORLD_SIZE", "3"},
-                {"MSCCLC_ID", fmt::format("mscclc1/{}/41234/{:032x}", far, ::getpid())}},
+                {"MSCCLC_ID", fmt::format("mscclc1/{}/24123/{:032x}", far, ::getpid())}},
                "MSCCLC_RANK", 3);
   testing::Processes processes;
   for (const Values& values : job) {
@@ -452,8 +456,8 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
       return first->barrier("end", diagnostics) && second->barrier("end", diagnostics) ? 0 : 2;
     });
   }
+  REQUIRE(complete.take());
   processes.start([&] {
-    if (!complete.take()) return 3;
     Diagnostics diagnostics;
     const auto late = make_bootstrap(launch_of("1"), diagnostics);
     if (!told.give() || late) return 1;
@@ -461,6 +465,131 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
                       " on this machine says that it is the same rank");
   });
   for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 120s) == 0);
+}
+
+TEST_CASE("who was there before all had come, and comes then, ends the job: it may be its rank") {
+  const Values job = {{"MSCCLC_TIMEOUT", "600"},
+                      {"OMPI_COMM_WORLD_SIZE", "2"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                      {"PMIX_NAMESPACE", "mixed" + std::to_string(::getpid())}};
+  const auto meet_as = [&job](const char* rank, Diagnostics& diagnostics) {
+    const auto launch =
+        read_launch(Environment(with(job, {{"OMPI_COMM_WORLD_RANK", rank}})), "", diagnostics);
+    return make_bootstrap(*launch, diagnostics);
+  };
+  for (const char* late : {"0", "1"}) {
+    const testing::Signal complete, told;
+    testing::Processes processes;
+    processes.start([&] {
+      if (!complete.take()) return 3;
+      Diagnostics diagnostics;
+      if (meet_as(late, diagnostics)) return 1;
+      if (!told.give() || !told.give()) return 3;
+      return names_twin(diagnostics, "all 2 ranks of the job have joined already: rank ");
+    });
+    // The system counts starts in hundredths of a second.
+    for (const uint64_t begun = ticks_now(); ticks_now() <= begun + 1;) ::usleep(1000);
+    for (const char* rank : {"0", "1"}) {
+      processes.start([&, rank] {
+        Diagnostics diagnostics;
+        const auto bootstrap = meet_as(rank, diagnostics);
+        if (!bootstrap) return 1;
+        if (rank[0] == '0' && !complete.give()) return 3;
+        if (!told.take() || bootstrap->barrier("step", diagnostics)) return 2;
+        return diagnostics.all().back().code == "bootstrap-refused" ? 0 : 4;
+      });
+    }
+    for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 120s) == 0);
+  }
+}
+
+/// Listens at a port and says the same to everyone, or holds it for an outgoing connection.
+class PortHolder {
+ public:
+  explicit PortHolder(const char* how) {
+    if (std::string_view(how) == "connects") {
+      other_ = listen_on(Address::loopback(0));
+      held_ = open_stream(AF_INET);
+      const Address any = Address::loopback(0), to = Address::loopback(local_port(other_));
+      REQUIRE(::bind(held_.get(), any.get(), any.length()) == 0);
+      ::connect(held_.get(), to.get(), to.length());
+      REQUIRE(await(held_.get(), POLLOUT, std::chrono::steady_clock::now() + 10s));
+      return;
+    }
+    held_ = listen_on(Address::loopback(0));
+    if (std::string_view(how) == "is silent") return;
+    thread_ = std::thread([this] {
+      while (!stop_) {
+        pollfd polled{held_.get(), POLLIN, 0};
+        if (::poll(&polled, 1, 5) != 1) continue;
+        const Fd client(::accept4(held_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        ::send(client.get(), "HTTP/1.1 400 Bad Request\r\n\r\n", 28, MSG_NOSIGNAL);
+      }
+    });
+  }
+  ~PortHolder() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  uint16_t port() const { return local_port(held_); }
+
+ private:
+  Fd other_, held_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+TEST_CASE("the port of an id that is taken is an error at once, of one text at every rank") {
+  struct Case {
+    const char *how, *why;
+  };
+  for (const Case& c : {Case{"connects", "Connection refused (111)"},
+                        Case{"answers", "what answers there is not a bootstrap: it says "},
+                        Case{"is silent", "no answer"}}) {
+    INFO(c.how);
+    uint16_t port = 0;
+    testing::Processes processes;
+    const testing::Signal done;
+    int pipe[2];
+    REQUIRE(::pipe(pipe) == 0);
+    processes.start([&] {
+      const PortHolder holder(c.how);
+      port = holder.port();
+      return ::write(pipe[1], &port, sizeof port) == sizeof port && done.take() ? 0 : 1;
+    });
+    REQUIRE(::read(pipe[0], &port, sizeof port) == sizeof port);
+    const std::string text = fmt::format(
+        "rank 0 cannot serve MSCCLC_ID: the bootstrap cannot listen at 127.0.0.1:{}: Address "
+        "already "
+        "in use (98), and what has the port is no hub of this job (at 127.0.0.1:{}: {}",
+        port, port, c.why);
+    for (const char* rank : {"2", "1", "0"}) {
+      processes.start([&, rank] {
+        Diagnostics diagnostics;
+        auto launch = read_launch(
+            Environment(Values{{"MSCCLC_TIMEOUT", "600"},
+                               {"MSCCLC_SILENCE", "2"},
+                               {"MSCCLC_WORLD_SIZE", "3"},
+                               {"MSCCLC_RANK", rank},
+                               {"MSCCLC_ID", fmt::format("mscclc1/127.0.0.1/{}/{:032x}", port,
+                                                         ::getppid() + 100'000 * c.how[0])}}),
+            "", diagnostics);
+        if (!launch) return 4;
+        if (rank[0] == '2') launch->where.local = false;  // as on another machine
+        if (make_bootstrap(*launch, diagnostics)) return 1;
+        const Diagnostic& error = diagnostics.all().back();
+        const bool named = error.message.find(text) == 0 &&
+                           error.code == (rank[0] == '0' ? "cannot-listen" : "bootstrap-refused");
+        if (!named) fmt::print(stderr, "{}: {}\n", error.code, error.message);
+        return named ? 0 : 2;
+      });
+    }
+    for (size_t r = 1; r <= 3; ++r) CHECK(processes.wait(r, 60s) == 0);
+    REQUIRE(done.give());
+    CHECK(processes.wait(0, 60s) == 0);
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+  }
 }
 
 /// As torchrun would start rank 0 of two on two machines, the other of which is 127.0.0.77; no unix

@@ -7,6 +7,7 @@
 #include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/testing/log_file.h"
+#include "runtime/testing/processes.h"
 #include "runtime/testing/raw_rank.h"
 
 namespace mscclc {
@@ -75,13 +76,49 @@ TEST_CASE("a hub needs a descriptor for each rank") {
         "63");
 }
 
-TEST_CASE("somebody has all unix sockets of a job that has a port, too") {
-  const UniqueId id = testing::spare_id();
-  std::vector<Fd> others;
-  for (uint16_t number = 1; number <= kLocalNames; ++number) {
-    others.push_back(listen_on(Address::local(wire::local_name(id.secret), number)));
-    REQUIRE(others.back().valid());
+TEST_CASE(
+    "a hub refuses where another process of this user listens at a socket of the job's name") {
+  for (const uint16_t number : {1, 2, 16}) {
+    const UniqueId id = testing::spare_id();
+    const Address other = Address::local(wire::local_name(id.secret), number);
+    Fd socket = listen_on(other);
+    REQUIRE(socket.valid());
+    const HubOptions options{
+        .local = true, .addresses = {id.address}, .secret = id.secret, .size = 1, .timeout = 20s};
+    Diagnostics diagnostics;
+    CHECK_FALSE(Hub::start(options, diagnostics));
+    REQUIRE(diagnostics.has_errors());
+    CHECK(diagnostics.all().back().code == "two-jobs");
+    CHECK(diagnostics.all().back().message ==
+          "another process of this user already runs the hub of such a job, at the unix socket " +
+              other.text() + ": two jobs have the same name");
+    // What is bound and does not listen belongs to a child of a job that is over.
+    ::shutdown(socket.get(), SHUT_RDWR);
+    Diagnostics ignored;
+    CHECK(Hub::start(options, ignored));
   }
+}
+
+TEST_CASE("another user has all unix sockets of a job that has a port, too") {
+  if (::geteuid() != 0) {
+    WARN("only root can be another user: not tried");
+    return;
+  }
+  const UniqueId id = testing::spare_id();
+  const testing::Signal ready;
+  testing::Processes stranger;
+  stranger.start([&] {
+    if (::setresuid(65534, 65534, 65534) != 0) return 1;
+    std::vector<Fd> others;
+    for (uint16_t number = 1; number <= kLocalNames; ++number) {
+      others.push_back(listen_on(Address::local(wire::local_name(id.secret), number)));
+      if (!others.back().valid()) return 1;
+    }
+    if (!ready.give()) return 1;
+    ::pause();
+    return 0;
+  });
+  REQUIRE(ready.take());
   HubOptions options{
       .local = true, .addresses = {id.address}, .secret = id.secret, .size = 1, .timeout = 20s};
   Diagnostics diagnostics;

@@ -6,6 +6,8 @@
 #include <cerrno>
 
 #include "ir/diagnostics/printable.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/wire/handshake.h"
 
 namespace mscclc {
@@ -59,6 +61,7 @@ void Attempt::go_on(bool ready) {
     read();
   }
   if (!ended() && std::chrono::steady_clock::now() >= deadline_) {
+    silent_ = state_ != State::connecting;
     fail(state_ == State::connecting ? "no answer"
          : state_ == State::greeting ? "what listens there says nothing"
                                      : "what listens there does not answer a proof");
@@ -76,10 +79,10 @@ void Attempt::connected() {
     refused_ = true;
     return fail("nothing is listening");
   }
-  set_options(socket_, kDeadMachine);
   hello_.from = own_end(socket_).bytes();
   hello_.to = (address_.is_local() ? address_ : other_end(socket_)).bytes();
   connection_.emplace(std::move(socket_), wire::kMostGreeting);
+  connection_->set_silence(kSilence);  // until the hub says another
   state_ = State::greeting;
   expect_more();
 }
@@ -142,6 +145,7 @@ void Attempt::check_welcome() {
   if (!keys) return fail("what answers there has no key");
   welcome_ = *welcome;
   connection_->in().set_limit(wire::kMostFromHub);
+  connection_->set_silence(std::chrono::milliseconds(welcome_.silence_ms));
   if (!connection_->seal(keys->to_hub, keys->to_rank)) return fail(connection_->why());
   connection_->send(wire::frame(FrameKind::joined));
   state_ = State::proved;

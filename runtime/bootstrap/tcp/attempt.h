@@ -12,9 +12,6 @@
 
 namespace mscclc {
 
-/// An end that has proved nothing: how long it may take to say the next thing.
-constexpr std::chrono::milliseconds kAnswerPatience{4000};
-
 class Attempt {
  public:
   /// Begins to connect.
@@ -36,6 +33,8 @@ class Attempt {
   const std::string& why() const { return why_; }
   /// Nothing is listening there.
   bool refused() const { return refused_; }
+  /// Something listens there, but has said nothing.
+  bool silent() const { return silent_; }
   /// This process has no descriptors left.
   bool out_of_descriptors() const { return out_of_descriptors_; }
   /// REQUIRES: proved. Sealed from here on.
@@ -64,7 +63,7 @@ class Attempt {
   wire::PublicKey hub_key_{};
   wire::Welcome welcome_;
   std::string why_;
-  bool refused_ = false, out_of_descriptors_ = false;
+  bool refused_ = false, silent_ = false, out_of_descriptors_ = false;
 };
 
 }  // namespace mscclc

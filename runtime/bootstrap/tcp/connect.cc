@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "runtime/base/fixed_times.h"
+#include "runtime/base/process/proc.h"
 #include "runtime/bootstrap/tcp/attempt.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/bootstrap/wire/handshake.h"
@@ -18,9 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFirstPause{5}, kLongestPause{250};
-/// How often a name is resolved again, which may become known later, or mean another address.
-constexpr milliseconds kResolveAgain{2000};
 /// How often all places must say that nobody listens before that is believed.
 constexpr int kRefusalsBelieved = 3;
 
@@ -34,6 +33,8 @@ struct Place {
   int refusals = 0;      ///< in a row
   bool late = false;     ///< who listens there only says that all ranks have come
   bool last = false;     ///< nothing is tried there any more, as this rank gives up
+  bool told = false;     ///< Rendezvous::told_at: what is met there is no news
+  bool other = false;    ///< what is there is no hub of this job, or cannot be reached
 };
 
 class Search {
@@ -44,13 +45,16 @@ class Search {
         hello_{.rank = rank,
                .size = size,
                .process = static_cast<uint32_t>(::getpid()),
+               .began = began_of(::getpid()),
                .timeout_ms =
                    static_cast<uint32_t>(std::min<int64_t>(where.patience.count(), UINT32_MAX))},
         timeout_(timeout),
         deadline_(Clock::now() + timeout),
         diagnostics_(diagnostics) {
     if (where.local) add_local();
-    for (const Address& address : where.exactly) places_.push_back({address});
+    for (const Address& address : where.exactly) {
+      places_.push_back({.address = address, .late = address == late_place()});
+    }
   }
 
   std::optional<Connected> run() {
@@ -74,8 +78,9 @@ class Search {
     for (uint16_t number = 1; number <= kLocalNames; ++number) {
       places_.push_back({Address::local(key, number)});
     }
-    places_.push_back({.address = Address::local(key, kLateName), .late = true});
+    places_.push_back({.address = late_place(), .late = true});
   }
+  Address late_place() const { return Address::local(wire::local_name(where_.secret), kLateName); }
 
   void resolve_again() {
     if (where_.host.empty() || Clock::now() < resolve_at_) return;
@@ -84,20 +89,22 @@ class Search {
     const std::vector<Address> addresses = resolve(where_.host, 0, unknown);
     unresolved_ = addresses.empty() ? unknown.all().front().message : "";
     for (Address address : addresses) {
-      for (const uint16_t port : where_.ports) {
-        address.set_port(port);
-        const bool known = std::any_of(places_.begin(), places_.end(), [&](const Place& place) {
-          return place.address == address;
-        });
-        if (!known) places_.push_back({address});
-      }
+      for (const uint16_t port : where_.ports) add_place(address, port, false);
+      if (where_.told_at != 0) add_place(address, where_.told_at, true);
     }
+  }
+  void add_place(Address address, uint16_t port, bool told) {
+    address.set_port(port);
+    const bool known = std::any_of(places_.begin(), places_.end(),
+                                   [&](const Place& place) { return place.address == address; });
+    if (!known) places_.push_back({.address = address, .told = told});
   }
 
   void begin_attempts() {
     const SteadyTime now = Clock::now();
     for (Place& place : places_) {
       if (place.attempt != nullptr || place.last || (!gives_up_ && now < place.again)) continue;
+      if (place.other && where_.looks) continue;
       place.last = gives_up_.has_value();
       place.attempt = std::make_unique<Attempt>(place.address, where_.secret, hello_);
     }
@@ -109,7 +116,8 @@ class Search {
     Diagnostics why;
     if (gives_up_ || !where_.gives_up || !where_.gives_up(why)) return;
     gives_up_ = std::move(why);
-    deadline_ = std::min(deadline_, Clock::now() + kTellTime);
+    const SteadyTime now = Clock::now();
+    deadline_ = std::min<SteadyTime>(deadline_, where_.told_elsewhere ? now : now + kTellTime);
   }
   bool has_tried_all() const {
     return std::all_of(places_.begin(), places_.end(),
@@ -125,8 +133,8 @@ class Search {
       const bool waits = place.attempt != nullptr && !place.attempt->ended();
       next = std::min(next, waits                      ? place.attempt->deadline()
                             : place.attempt != nullptr ? Clock::now()
-                            : place.last               ? deadline_
-                                                       : place.again);
+                            : place.last || (place.other && where_.looks) ? deadline_
+                                                                          : place.again);
       if (waits) polled.push_back({place.attempt->fd(), place.attempt->events(), 0});
     }
     ::poll(polled.data(), polled.size(), left_ms(next));
@@ -146,10 +154,11 @@ class Search {
     }
     out_of_descriptors_ |= attempt->out_of_descriptors();
     // The hub takes one of the unix sockets; that nobody is at the others says nothing.
-    const bool expected = place.address.is_local() && attempt->refused();
+    const bool expected = (place.address.is_local() && attempt->refused()) || place.told;
     if (place.met != attempt->why() && !expected) trace(place, attempt->why());
     place.met = attempt->why();
     place.refusals = attempt->refused() ? place.refusals + 1 : 0;
+    place.other = !attempt->refused() && !attempt->silent();
     place.again = Clock::now() + place.pause;
     place.pause = std::min(2 * place.pause, kLongestPause);
     return std::nullopt;
@@ -168,8 +177,9 @@ class Search {
   }
 
   bool gone() const {
-    return unresolved_.empty() && std::all_of(places_.begin(), places_.end(), [](const Place& p) {
-             return p.refusals >= kRefusalsBelieved || (p.late && !p.met.empty());
+    return unresolved_.empty() && std::all_of(places_.begin(), places_.end(), [&](const Place& p) {
+             return p.told || p.refusals >= kRefusalsBelieved || (p.late && !p.met.empty()) ||
+                    (p.other && where_.looks);
            });
   }
 
@@ -192,7 +202,7 @@ class Search {
     std::vector<Note> notes;
     if (!unresolved_.empty()) notes.push_back({unresolved_});
     for (const Place& place : places_) {
-      if (place.address.is_local() && place.refusals > 0) continue;
+      if (place.told || (place.address.is_local() && place.refusals > 0)) continue;
       if (place.met.empty() && place.attempt == nullptr) continue;
       notes.push_back({fmt::format("at {}: {}", place.address.text(),
                                    place.met.empty() ? "no answer" : place.met)});
@@ -214,6 +224,11 @@ class Search {
   std::nullopt_t report(const char* code, std::string message) {
     std::vector<Note> notes = met();
     if (notes.empty()) notes.push_back({nobody_text()});
+    if (where_.looks) {  // only what was met is of interest
+      message = notes.front().text;
+      for (size_t i = 1; i < notes.size(); ++i) message += "; " + notes[i].text;
+      notes.clear();
+    }
     // One line where one says all: others may see no more of it.
     if (notes.size() == 1) {
       message += ": " + notes.front().text;

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <memory>
 
+#include "runtime/base/process/proc.h"
+
 namespace mscclc {
 namespace {
 
@@ -19,6 +21,20 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 }  // namespace
 
 Connection::Connection(Fd socket, uint64_t limit) : socket_(std::move(socket)), in_(limit) {}
+
+std::optional<int32_t> Connection::process(uint32_t said, uint64_t began) const {
+  if (const auto process = peer_process(socket_)) return process;
+  const Address own = own_end(socket_), other = other_end(socket_);
+  if (own.family() == AF_UNSPEC || own.is_local() || own.host() != other.host())
+    return std::nullopt;
+  const auto process = static_cast<int32_t>(said);
+  const auto facts = facts_of(process);
+  return facts && began != 0 && facts->began == began ? std::optional(process) : std::nullopt;
+}
+
+void Connection::set_silence(std::chrono::milliseconds silence) {
+  set_options(socket_, std::chrono::ceil<std::chrono::seconds>(silence));
+}
 
 bool Connection::seal(const wire::SessionKey& out, const wire::SessionKey& in) {
   sealer_.emplace(out);

@@ -23,6 +23,11 @@ class Connection {
   Connection(Fd socket, uint64_t limit);
 
   int fd() const { return socket_.get(); }
+  /// The process at the other end, if it is on this machine. Over TCP: of what it has said of
+  /// itself, its number and when it began (ProcessFacts), if there is such a process here.
+  std::optional<int32_t> process(uint32_t said, uint64_t began) const;
+  /// It breaks when the other machine has not answered for so long.
+  void set_silence(std::chrono::milliseconds silence);
   wire::FrameReader& in() { return in_; }
 
   /// From here on, after the frame of the last in().next(), both directions are sealed. What was
@@ -63,8 +68,5 @@ class Connection {
   std::string why_;
   bool tampered_ = false;
 };
-
-/// Time without an answer from a machine after which its connections break.
-constexpr std::chrono::seconds kDeadMachine{30};
 
 }  // namespace mscclc

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +19,10 @@
 #include <thread>
 
 #include "runtime/base/failed_call.h"
+#include "runtime/base/fixed_times.h"
+#include "runtime/base/process/proc.h"
 #include "runtime/base/process/quiet_thread.h"
+#include "runtime/base/process_end.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/tcp/meeting.h"
@@ -30,10 +34,17 @@ namespace {
 
 using wire::FrameKind;
 
-/// Ranks prove themselves within this time, unless they are slow: until then nobody pushes them
-/// out.
-constexpr std::chrono::milliseconds kGraceForStrangers{200};
-constexpr uint64_t kWakerKey = 0, kListenerKey = 1, kFirstKey = 16;
+constexpr uint64_t kWakerKey = 0, kListenerKey = 1, kFirstKey = 64;
+/// Of the end of a process, whose number follows.
+constexpr uint64_t kProcessKey = uint64_t{1} << 63;
+
+/// What a process has open besides, as a rule.
+constexpr uint64_t kOtherDescriptors = 64;
+
+bool has_descriptors(uint64_t wanted) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted;
+}
 
 /// "a unix socket of this machine, port 30500 of all addresses".
 std::string places(const std::vector<Listener>& listeners) {
@@ -48,7 +59,8 @@ std::string places(const std::vector<Listener>& listeners) {
 struct Client {
   explicit Client(Fd socket) : connection(std::move(socket), wire::kMostHello) {}
   Connection connection;
-  Address from, to;  ///< the connection's ends
+  Address from, to;                ///< the connection's ends
+  std::optional<int32_t> process;  ///< of who has proved himself and is on this machine
   wire::Challenge challenge;
   std::optional<wire::Hello> hello;  ///< of who has proved that he knows the secret
   uint32_t rank = wire::kNoRank;     ///< of who has joined
@@ -69,13 +81,22 @@ class EpollHub final : public Hub {
         silence_(options.silence),
         stops_(options.silence),
         listeners_(std::move(listeners)),
-        meeting_({.size = options.size, .hub_rank = options.rank, .timeout = options.timeout}) {
-    if (!options.failed.empty()) meeting_.refuse_all(options.failed);
+        meeting_({.size = options.size,
+                  .hub_rank = options.rank,
+                  .hub_process = options.process,
+                  .timeout = options.timeout}) {
+    if (options.two_jobs) {
+      meeting_.refuse_both(options.failed);
+    } else if (!options.failed.empty()) {
+      meeting_.refuse_all(options.failed);
+    }
     say("ranks meet at " + places(listeners_));
     listen_again(EPOLL_CTL_ADD);
     spare_ = make_waker();
     watch(waker_.get(), kWakerKey, EPOLLIN, EPOLL_CTL_ADD);
-    thread_ = quiet_thread("mscclc-hub", [this] { serve(); });
+    // Ranks see their connections end.
+    thread_ = quiet_thread(
+        "mscclc-hub", [this] { serve(); }, [this] { stop_serving(); });
   }
   ~EpollHub() override {
     {
@@ -118,6 +139,9 @@ class EpollHub final : public Hub {
       if (now_ - last_tick_ >= std::chrono::milliseconds(tick_ms())) tick();
       deliver();
     }
+    stop_serving();
+  }
+  void stop_serving() {
     clients_.clear();
     stop_listening();
   }
@@ -139,7 +163,7 @@ class EpollHub final : public Hub {
   int tick_ms() const {
     const bool busy =
         strangers_ > 0 || meeting_.waiting() || closing_ || (!listens_ && !listeners_.empty());
-    return busy ? kBusyTickMs : idle_tick_ms(silence_);
+    return busy ? static_cast<int>(kBusyTick.count()) : idle_tick_ms(silence_);
   }
 
   bool done() {
@@ -161,8 +185,7 @@ class EpollHub final : public Hub {
     now_ = std::chrono::steady_clock::now();
     // Ranks that have not come yet would wait for a hub that is gone.
     const SteadyTime end = end_of_telling();
-    const bool tells =
-        meeting_.failure() && !meeting_.all_heard() && !told_elsewhere_ && now_ < end;
+    const bool tells = meeting_.failure() && !all_told() && !told_elsewhere_ && now_ < end;
     close_deadline_ = now_ + kGoodbyeTime;
     if (tells || about_to_join()) close_deadline_ = std::max(close_deadline_, end);
     if (!tells) stop_listening();
@@ -185,9 +208,12 @@ class EpollHub final : public Hub {
     });
   }
 
+  bool all_told() const { return others_.empty() && meeting_.all_heard(); }
+
   /// Ranks look no longer than the timeout, and those that are here have waited long enough by
   /// their deadline.
   SteadyTime end_of_telling() const {
+    if (!others_.empty()) return now_ + options_.timeout;
     const auto end = now_ + std::min<std::chrono::milliseconds>(kTellTime, options_.timeout);
     return std::min(end, meeting_.deadline().value_or(end));
   }
@@ -203,13 +229,14 @@ class EpollHub final : public Hub {
     const uint64_t key = event.data.u64;
     if (key == kWakerKey) return drain(waker_);
     if (key < kFirstKey) return accept_some(key - kListenerKey);
+    if (key >= kProcessKey) return process_ended(static_cast<int32_t>(key - kProcessKey));
     if ((event.events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0) read(key);
     if ((event.events & EPOLLOUT) != 0) flush(key);
   }
 
   void accept_some(size_t i) {
     for (int n = 0; n < 64 && i < listeners_.size(); ++n) {
-      if (strangers_ >= most_strangers() && !drop_oldest_stranger(kGraceForStrangers)) {
+      if (strangers_ >= most_strangers() && !drop_oldest_stranger(kLeastTimeToProve)) {
         return look_away();
       }
       sockaddr_storage peer{};
@@ -235,7 +262,7 @@ class EpollHub final : public Hub {
   /// other, with the descriptor that was kept for this.
   void make_room(const std::string& why) {
     if (strangers_ > 0) {
-      if (!drop_oldest_stranger(kGraceForStrangers)) look_away();
+      if (!drop_oldest_stranger(kLeastTimeToProve)) look_away();
       return;
     }
     if (meeting_.complete()) return look_away();  // no rank is waited for
@@ -245,10 +272,10 @@ class EpollHub final : public Hub {
   }
 
   void greet(Fd socket, const Address& from, const Address& to) {
-    set_options(socket, kDeadMachine);
     const uint64_t key = next_key_++;
     watch(socket.get(), key, EPOLLIN, EPOLL_CTL_ADD);
     Client& client = clients_.emplace(key, std::move(socket)).first->second;
+    client.connection.set_silence(silence_);
     client.from = from;
     client.to = to;
     client.since = client.heard = client.spoke = now_;
@@ -284,12 +311,43 @@ class EpollHub final : public Hub {
   }
 
   /// Where another hub of this job does, all is said there.
-  void listen_for_the_late() {
+  std::optional<Listener> listen_for_the_late() const {
+    if (!options_.local || closing_) return std::nullopt;
     const Address address = Address::local(wire::local_name(options_.secret), kLateName);
     Fd socket = listen_on(address);
-    if (!socket.valid()) return;
-    listeners_.push_back({std::move(socket), address});
-    listen_again(EPOLL_CTL_ADD);
+    if (!socket.valid()) return std::nullopt;
+    return Listener{std::move(socket), address};
+  }
+
+  /// A process that was there when all ranks came, and is none of them: it belongs to another job
+  /// of this name, or one of those that came does.
+  bool began_before_all_came(const Client& client) const {
+    const auto facts = client.process ? facts_of(*client.process) : std::nullopt;
+    return facts && facts->began < complete_since_;
+  }
+
+  /// `last`: with whom all ranks have come.
+  void look_for_another_job(const Client& last) {
+    if (!options_.find_other_job) return;
+    std::vector<RankProcess> ranks;
+    const auto add = [&](const Client& client) {
+      if (client.process) ranks.push_back({client.hello->rank, *client.process});
+    };
+    for (const auto& [rank, key] : by_rank_) add(clients_.at(key));
+    add(last);
+    OtherJob other = options_.find_other_job(ranks);
+    if (other.why.empty()) return;
+    others_ = std::move(other.processes);
+    meeting_.refuse_both(other.why);
+  }
+
+  /// Ranks of another job that have not heard yet that there are two: without this hub they could
+  /// still meet ranks of this job.
+  void forget_others_that_ended() {
+    std::erase_if(others_, [](int32_t process) {
+      const auto facts = facts_of(process);
+      return !facts || facts->state == 'Z';
+    });
   }
 
   /// false: none has had its time yet. Keys grow, so the oldest is the first.
@@ -395,13 +453,16 @@ class EpollHub final : public Hub {
     }
     wire::Welcome welcome{.timeout_ms = static_cast<uint32_t>(meeting_.patience(*hello).count()),
                           .silence_ms = static_cast<uint32_t>(silence_.count()),
-                          .hub_rank = options_.rank};
+                          .hub_rank = options_.rank,
+                          .process = static_cast<uint32_t>(::getpid()),
+                          .began = began_};
     welcome.proof = wire::hub_proof(options_.secret, said, welcome);
     const auto keys = wire::session_keys(options_.secret, said, welcome, keys_, hello->key);
     if (!keys) return false;
     if (meeting_.complete() && !meeting_.too_late(*hello, where(client, *hello))) return false;
     --strangers_;
     client.hello = *hello;
+    client.process = client.connection.process(hello->process, hello->began);
     client.heard = now_;
     client.connection.send(wire::frame(welcome));
     if (!client.connection.seal(keys->to_rank, keys->to_hub)) return false;
@@ -438,21 +499,36 @@ class EpollHub final : public Hub {
   void admit(uint64_t key, Client& client) {
     const std::string at = where(client, *client.hello);
     if (meeting_.complete()) {
-      const wire::Failure ended{wire::FailureKind::refused, "the job has just ended"};
-      return turn_away(key, client, meeting_.too_late(*client.hello, at).value_or(ended));
+      const wire::Failure ended{wire::FailureKind::refused, kJustEnded};
+      const auto late = meeting_.too_late(*client.hello, at);
+      if (late && began_before_all_came(client)) meeting_.refuse_both(late->why);
+      std::erase(others_, client.process.value_or(0));
+      meeting_.turned_away();
+      turn_away(key, client, late.value_or(ended));
+      if (closing_ && all_told()) stop_listening();
+      return deliver();
     }
+    if (meeting_.lacks_one() && !meeting_.failure()) look_for_another_job(client);
     if (!meeting_.admit(*client.hello, at, now_)) {
       turn_away(key, client, *meeting_.failure());
-      if (closing_ && meeting_.all_heard()) stop_listening();
+      if (closing_ && all_told()) stop_listening();
       return;
     }
     client.rank = client.hello->rank;
+    watch_process(client);
     client.heard = now_;
     say(fmt::format("rank {} has joined: {}", client.rank, at));
     client.connection.in().set_limit(wire::kMostFromRank);
     by_rank_.insert_or_assign(client.rank, key);
-    if (meeting_.complete() || (closing_ && meeting_.all_heard())) stop_listening();
-    if (meeting_.complete() && options_.local && !closing_) listen_for_the_late();
+    const bool all_came = meeting_.complete() && !meeting_.failure();
+    if (all_came) complete_since_ = ticks_now();
+    // First, so that a hub of this name that begins now finds one or the other.
+    std::optional<Listener> late = all_came ? listen_for_the_late() : std::nullopt;
+    if (all_came || ((meeting_.complete() || closing_) && all_told())) stop_listening();
+    if (late) {
+      listeners_.push_back(std::move(*late));
+      listen_again(EPOLL_CTL_ADD);
+    }
     deliver();
     if (closing_) say_closing(key, client);
   }
@@ -487,6 +563,36 @@ class EpollHub final : public Hub {
     }
   }
 
+  /// Notices the end of a rank's process where a child of it holds the connection, too.
+  void watch_process(const Client& client) {
+    const int32_t process = client.process.value_or(0);
+    if (!watches_processes_ || processes_.contains(process)) return;
+    const auto end = end_of_process(process);
+    if (end == nullptr) return;
+    watch(end->get(), kProcessKey + static_cast<uint64_t>(process), EPOLLIN, EPOLL_CTL_ADD);
+    processes_.emplace(process, end);
+  }
+
+  void process_ended(int32_t process) {
+    const auto found = processes_.find(process);
+    if (found == processes_.end()) return;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second->get(), nullptr);
+    processes_.erase(found);
+    std::vector<uint64_t> keys;
+    for (const auto& [key, client] : clients_) {
+      if (client.process == process) keys.push_back(key);
+    }
+    for (const uint64_t key : keys) {
+      read(key);  // what it has said before
+      const auto client = clients_.find(key);
+      if (client == clients_.end()) continue;
+      if (client->second.rank != wire::kNoRank && !client->second.leaving) {
+        meeting_.lose(client->second.rank, "its process has ended");
+      }
+      drop(key);
+    }
+  }
+
   /// Forgets a client; its descriptor leaves the epoll set as it closes.
   void drop(uint64_t key) {
     const auto found = clients_.find(key);
@@ -499,6 +605,10 @@ class EpollHub final : public Hub {
   void tick() {
     last_tick_ = now_;
     if (!listens_) listen_again(EPOLL_CTL_MOD);
+    if (closing_ && !others_.empty()) {
+      forget_others_that_ended();
+      if (others_.empty()) stop_listening();
+    }
     for (auto i = clients_.begin(); i != clients_.end();) {
       const uint64_t key = i->first;
       check((i++)->second, key);
@@ -534,6 +644,9 @@ class EpollHub final : public Hub {
   const wire::KeyPair keys_ = wire::KeyPair::make();
   const Fd epoll_, waker_;
   const std::chrono::milliseconds silence_;
+  const uint64_t began_ = began_of(::getpid());
+  /// Not if these descriptors could take the room of ranks that still come.
+  const bool watches_processes_ = has_descriptors(2 * uint64_t{options_.size} + kOtherDescriptors);
   // What follows is the thread's, except for stop_, fail_ and told_elsewhere_.
   StopDetector stops_;
   std::vector<Listener> listeners_;
@@ -544,6 +657,9 @@ class EpollHub final : public Hub {
   uint64_t next_key_ = kFirstKey;
   size_t strangers_ = 0;  ///< clients that have proved nothing
   bool listens_ = true, closing_ = false;
+  std::map<int32_t, std::shared_ptr<const Fd>> processes_;  ///< whose ends are watched
+  std::vector<int32_t> others_;  ///< ranks of another job that are still to hear of this one
+  uint64_t complete_since_ = 0;  ///< all ranks have come; in ticks (proc.h)
   SteadyTime now_ = std::chrono::steady_clock::now(), last_tick_, close_deadline_;
   std::mutex mutex_;
   bool stop_ = false;
@@ -552,13 +668,10 @@ class EpollHub final : public Hub {
   std::thread thread_;
 };
 
-/// What a process has open besides, as a rule.
-constexpr uint64_t kOtherDescriptors = 64;
-
 bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
   rlimit limit{};
   const uint64_t needed = ranks + kOtherDescriptors;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return true;
+  if (has_descriptors(needed) || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
   diagnostics
       .error("too-few-descriptors", {},
              fmt::format(

@@ -56,6 +56,20 @@ std::optional<Listener> listen_locally(const Secret& secret, Tried& tried) {
   return std::nullopt;
 }
 
+/// Whether a process of this user listens at another of the job's unix sockets than `own`: it runs
+/// a hub of a job with the same secret. Each hub looks at all of them after it has begun to listen,
+/// so of two that begin at the same time at least one sees the other.
+std::optional<Address> other_hub(const Secret& secret, const Address& own) {
+  const auto key = wire::local_name(secret);
+  for (uint16_t number = 1; number <= kLocalNames; ++number) {
+    const Address address = Address::local(key, number);
+    if (address == own) continue;
+    const Fd socket = begin_connect(address);
+    if (socket.valid() && connect_error(socket) == 0 && same_user(socket)) return address;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string place(const Listener& listener) {
@@ -94,8 +108,20 @@ std::vector<Listener> open_listeners(const HubOptions& options, Diagnostics& dia
     } else if (!add(std::move(listener), local)) {
       return {};
     }
+    const auto other =
+        other_hub(options.secret, listeners.empty() ? Address() : listeners[0].address);
+    if (other && options.failed.empty()) {
+      diagnostics.error(
+          "two-jobs", {},
+          fmt::format("another process of this user already runs the hub of such a job, at "
+                      "the unix socket {}: two jobs have the same name",
+                      other->text()));
+      return {};
+    }
   }
-  if (any && !add(listen_for_network(options, network), network)) return {};
+  // A hub that only says why the job cannot be does so wherever it can.
+  if (any && !add(listen_for_network(options, network), network) && options.failed.empty())
+    return {};
   return listeners;
 }
 

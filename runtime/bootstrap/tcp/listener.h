@@ -22,7 +22,7 @@ std::string place(const Listener& listener);
 
 /// Listens at the first place of `options` that is free, and (HubOptions::local) at the first unix
 /// socket of the job's. Warns (port-taken) where that is not the first place. Empty: reported
-/// (cannot-listen).
+/// (cannot-listen; two-jobs: a process of this user listens at another of these sockets).
 [[nodiscard]] std::vector<Listener> open_listeners(const HubOptions& options,
                                                    Diagnostics& diagnostics);
 

@@ -37,6 +37,14 @@ std::optional<std::string> RankMeeting::misfit(const wire::Hello& hello,
     return fmt::format("{} has joined twice: {} says that it is the same rank",
                        describe(hello.rank), where);
   }
+  // Of a second rank 0 that comes before the hub's own.
+  if (hello.rank == options_.hub_rank && options_.hub_process != 0 &&
+      hello.process != options_.hub_process) {
+    return fmt::format(
+        "rank {} (process {}), which runs the bootstrap's hub, is there already: {} "
+        "says that it is the same rank",
+        hello.rank, options_.hub_process, where);
+  }
   return std::nullopt;
 }
 
@@ -68,6 +76,7 @@ bool RankMeeting::admit(const wire::Hello& hello, const std::string& where, Stea
 // Processes are told apart by their numbers: with two of one number nothing is said, which is safe.
 std::optional<wire::Failure> RankMeeting::too_late(const wire::Hello& hello,
                                                    const std::string& where) const {
+  if (failure_ && jobs_ > 1) return failure_;
   const auto is_here = [](const Member& m) { return m.state == State::present; };
   if (failure_ || !std::all_of(members_.begin(), members_.end(), is_here)) return std::nullopt;
   const bool known = hello.size == members_.size() && hello.rank < members_.size();
@@ -79,8 +88,15 @@ std::optional<wire::Failure> RankMeeting::too_late(const wire::Hello& hello,
 
 void RankMeeting::refuse_all(const std::string& why) {
   if (failure_) return;
-  if (options_.hub_rank != wire::kNoRank) ++heard_;
+  const uint32_t own = options_.hub_rank;
+  const bool came = own < members_.size() && members_[own].state != State::absent;
+  if (own != wire::kNoRank && !came) ++heard_;
   fail(FailureKind::refused, why);
+}
+
+void RankMeeting::refuse_both(const std::string& why) {
+  jobs_ = 2;
+  refuse_all(why);
 }
 
 void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime now) {
@@ -173,9 +189,7 @@ void RankMeeting::judge(SteadyTime now) {
     if (member.state == State::left) graph_->elsewhere(r, "has left");
     names.push_back(describe(r));
   }
-  const auto time = now - asked_;
-  const bool patient = time < kReportTime && (time < kAnswerTime || !graph_->all_living_complete());
-  if (!graph_->complete() && patient) return;
+  if (!graph_->complete() && now - asked_ < kReportTime) return;
   fail(FailureKind::hang, graph_->verdict(names));
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/deadline.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/wait_graph.h"
 #include "runtime/bootstrap/wire/frames.h"
 
@@ -24,6 +25,7 @@ class RankMeeting {
   struct Options {
     uint32_t size = 0;                     ///< 0: what the first rank says
     uint32_t hub_rank = wire::kNoRank;     ///< in whose process the hub runs
+    uint32_t hub_process = 0;              ///< which alone may come as that rank; 0: any
     std::chrono::milliseconds timeout{0};  ///< of every step: no rank waits longer
   };
   /// A frame for a rank.
@@ -44,6 +46,8 @@ class RankMeeting {
   /// this job is at its end, or the rank's process is here already, and now makes its next
   /// bootstrap. REQUIRES: complete().
   std::optional<wire::Failure> too_late(const wire::Hello& hello, const std::string& where) const;
+  /// A rank has been told that it comes too late.
+  void turned_away() { ++heard_; }
   void gather(uint32_t rank, const wire::Gather& gather, SteadyTime now);
   void give_up(uint32_t rank, const std::string& why);
   /// Blocks of the rank have given up. The first such report asks all ranks for theirs; the meeting
@@ -53,6 +57,8 @@ class RankMeeting {
   void answer(uint32_t rank);
   /// There can be no such job. The hub's own rank says so: it knows, and does not come.
   void refuse_all(const std::string& why);
+  /// The same, as there are two jobs of one name: the ranks of both are to hear it.
+  void refuse_both(const std::string& why);
   /// The hub's process cannot go on.
   void give_up_hub(const std::string& why);
   /// The rank said goodbye.
@@ -69,8 +75,11 @@ class RankMeeting {
 
   /// All ranks have come, whatever became of them.
   bool complete() const { return !members_.empty() && admitted_ == members_.size(); }
-  /// As many ranks as the job has have come, right or wrong ones, or know without coming.
-  bool all_heard() const { return !members_.empty() && heard_ >= members_.size(); }
+  /// As many ranks as the job has, or both jobs have, have come, right or wrong ones, or know
+  /// without coming.
+  bool all_heard() const { return !members_.empty() && heard_ >= jobs_ * members_.size(); }
+  /// All ranks have come but for one.
+  bool lacks_one() const { return members_.size() > 1 && admitted_ + 1 == members_.size(); }
   /// There is a deadline that tick() must see.
   bool waiting() const { return (deadline_ || graph_) && !failure_; }
   const std::optional<wire::Failure>& failure() const { return failure_; }
@@ -104,6 +113,7 @@ class RankMeeting {
   const Options options_;
   std::vector<Member> members_;
   uint32_t admitted_ = 0, heard_ = 0;
+  uint32_t jobs_ = 1;                   ///< whose ranks come here
   std::optional<SteadyTime> deadline_;  ///< of the present step, once someone has come to it
   std::chrono::milliseconds limit_{0};  ///< how long that one waits
   uint64_t step_ = 0;
@@ -116,9 +126,6 @@ class RankMeeting {
   std::optional<wire::Failure> failure_;
   std::vector<Message> messages_;
 };
-
-/// How long ranks that answer may take to say for whom they wait, and those that do not, to answer.
-constexpr std::chrono::seconds kReportTime{10}, kAnswerTime{4};
 
 /// Why an end of a connection that has looked at nothing for so long counts as dead.
 std::string asleep_text(SteadyTime::duration time);

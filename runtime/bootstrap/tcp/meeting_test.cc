@@ -109,6 +109,35 @@ TEST_CASE("a rank that cannot be ends the job at once, for all") {
   CHECK(misfit(0, 65537) == "a job has 1 to 65536 ranks, rank 0 (process 1 on here) says 65537");
 }
 
+TEST_CASE("the rank whose process runs the hub is in no other process, even if that comes first") {
+  RankMeeting meeting({.size = 2, .hub_rank = 0, .hub_process = 7, .timeout = 30s});
+  CHECK_FALSE(meeting.admit({.rank = 0, .size = 2, .process = 8}, "process 8 on here", kStart));
+  CHECK(meeting.failure()->why ==
+        "rank 0 (process 7), which runs the bootstrap's hub, is there already: process 8 on here "
+        "says "
+        "that it is the same rank");
+  RankMeeting own({.size = 2, .hub_rank = 0, .hub_process = 7, .timeout = 30s});
+  CHECK(own.admit({.rank = 0, .size = 2, .process = 7}, "process 7 on here", kStart));
+}
+
+TEST_CASE("of two jobs of one name the ranks of both hear it") {
+  TestMeeting meeting(2);
+  CHECK(meeting.come(0, 2) == "");
+  CHECK(meeting.lacks_one());
+  meeting.refuse_both("two jobs");
+  CHECK(meeting.come(1, 2) == "");
+  CHECK(meeting.complete());
+  CHECK_FALSE(meeting.all_heard());
+  for (const uint32_t rank : {0, 1}) {
+    const auto late =
+        meeting.too_late({.rank = rank, .size = 2, .process = 9}, "process 9 on here");
+    REQUIRE(late);
+    CHECK(late->why == "two jobs");
+    meeting.turned_away();
+  }
+  CHECK(meeting.all_heard());
+}
+
 TEST_CASE("without a size, the first rank says it") {
   TestMeeting meeting(0);
   CHECK(meeting.come(1, 2) == "");
@@ -179,9 +208,10 @@ TEST_CASE("blocks of several ranks have given up: the reports of all make one ve
           "rank 2 is at 'load a plan'");
   }
   SECTION("one does not answer") {
-    meeting.tick(kStart + 5s);  // rank 1 lives: it is given time
-    CHECK_FALSE(meeting.failure());
     meeting.waits(1, {{2}, "one block waited"}, kStart + 6s);
+    meeting.tick(kStart + 9s);  // rank 2 may be stopped for a while
+    CHECK_FALSE(meeting.failure());
+    meeting.tick(kStart + kReportTime);
     CHECK(meeting.why().starts_with(
         "rank 2 (process 1 on here) does not answer; rank 1 waits for it\n"));
     CHECK(meeting.sent().size() == 3);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +11,9 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/base/fixed_times.h"
 #include "runtime/base/process/quiet_thread.h"
+#include "runtime/base/process_end.h"
 #include "runtime/observe/log.h"
 
 namespace mscclc {
@@ -30,9 +33,6 @@ void report_lines(const std::string& code, const std::string& text, Diagnostics&
     error.notes.push_back({text.substr(begin, end - begin)});
   }
 }
-
-/// What a rank waits longer than the hub, whose own error says more.
-constexpr milliseconds kGrace{3000};
 
 std::string code_of(wire::FailureKind kind) {
   switch (kind) {
@@ -84,8 +84,12 @@ class SocketBootstrap final : public Bootstrap {
         hub_name_(name_of_hub(connected)),
         hub_(std::move(hub)),
         waker_(std::move(waker)),
+        hub_end_(end_of_process(
+            connected.connection.process(connected.welcome.process, connected.welcome.began)
+                .value_or(0))),
         connection_(std::move(connected.connection)) {
-    thread_ = quiet_thread("mscclc-boot", [this] { serve(); });
+    thread_ = quiet_thread(
+        "mscclc-boot", [this] { serve(); }, [this] { end_without_memory(); });
   }
 
   ~SocketBootstrap() override {
@@ -109,14 +113,16 @@ class SocketBootstrap final : public Bootstrap {
   /// `gives_up`: that of the Rendezvous. It is asked at the end, too: it may have begun before all
   /// came.
   bool wait_until_all_are_here(const std::function<bool(Diagnostics&)>& gives_up,
-                               Diagnostics& diagnostics) {
+                               bool told_elsewhere, Diagnostics& diagnostics) {
     std::unique_lock lock(mutex_);
     const auto over = [this] { return failure_ || ready_; };
     for (bool waits = gives_up != nullptr; waits;) {
       waits = !changed_.wait_for(lock, kAskAgain, over);
       if (failure_ || !gives_up(diagnostics)) continue;
       lock.unlock();
-      fail(diagnostics.all().back().message);
+      const std::string& why = diagnostics.all().back().message;
+      fail(why);
+      if (told_elsewhere && hub_ != nullptr) hub_->fail(why, true);
       return false;
     }
     return wait(
@@ -157,7 +163,7 @@ class SocketBootstrap final : public Bootstrap {
   }
 
   std::optional<std::string> report_waits(const WaitReport& own, bool wait) override {
-    constexpr auto limit = kReportTime + kGrace;
+    constexpr auto limit = kReportTime + kGraceForHub;
     std::unique_lock lock(mutex_);
     if (failure_) return failure_->why;
     if (!verdict_deadline_) {
@@ -202,7 +208,7 @@ class SocketBootstrap final : public Bootstrap {
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, std::string_view what, Done done,
             Diagnostics& diagnostics) {
-    const auto limit = timeout_ + kGrace;
+    const auto limit = timeout_ + kGraceForHub;
     if (!changed_.wait_for(lock, limit, [&] { return failure_ || done(); })) {
       failure_ = {wire::FailureKind::timeout, fmt::format("{} has not answered at '{}' within {}",
                                                           hub_name_, what, seconds_text(limit))};
@@ -258,11 +264,16 @@ class SocketBootstrap final : public Bootstrap {
         shut_ = true;
       }
       const short events = connection_.wants_write() && !broken_ ? POLLIN | POLLOUT : POLLIN;
-      pollfd polled[2] = {{waker_.get(), POLLIN, 0}, {connection_.fd(), events, 0}};
-      ::poll(polled, 2, said_goodbye_ || broken_ ? kBusyTickMs : idle_tick_ms(silence_));
+      pollfd polled[3] = {{waker_.get(), POLLIN, 0},
+                          {connection_.fd(), events, 0},
+                          {hub_end_ != nullptr ? hub_end_->get() : -1, POLLIN, 0}};
+      ::poll(
+          polled, 3,
+          said_goodbye_ || broken_ ? static_cast<int>(kBusyTick.count()) : idle_tick_ms(silence_));
       if ((polled[0].revents & POLLIN) != 0) drain(waker_);
       look();
-      if (polled[1].revents != 0) read();
+      if (polled[1].revents != 0 || polled[2].revents != 0) read();
+      if (polled[2].revents != 0 && !ended_) end_with_hub();
       check_times();
     }
   }
@@ -307,6 +318,21 @@ class SocketBootstrap final : public Bootstrap {
     } else {
       fail_with(wire::FailureKind::died,
                 fmt::format("{} has died: {}", hub_name_, connection_.why()));
+    }
+  }
+
+  /// The hub sees the connection end, and tells the others.
+  void end_without_memory() {
+    ::shutdown(connection_.fd(), SHUT_RDWR);
+    connection_.in().clear();
+    fail_with(wire::FailureKind::gave_up, "this rank has no memory for what the others send");
+  }
+
+  /// Its process has ended, though a child of that holds the connection.
+  void end_with_hub() {
+    ended_ = true;
+    if (!said_goodbye_) {
+      fail_with(wire::FailureKind::died, hub_name_ + " has died: its process has ended");
     }
   }
 
@@ -412,6 +438,7 @@ class SocketBootstrap final : public Bootstrap {
   std::vector<std::function<void(const std::string&)>> watchers_;
 
   // The thread's own.
+  const std::shared_ptr<const Fd> hub_end_;  ///< readable once the hub's process has ended
   Connection connection_;
   SteadyTime now_, spoke_, heard_, goodbye_deadline_;
   StopDetector stops_{silence_};
@@ -423,7 +450,7 @@ class SocketBootstrap final : public Bootstrap {
 std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t size,
                                  std::shared_ptr<Hub> hub,
                                  const std::function<bool(Diagnostics&)>& gives_up,
-                                 Diagnostics& diagnostics) {
+                                 bool told_elsewhere, Diagnostics& diagnostics) {
   Fd waker = make_waker();
   if (!waker.valid()) {
     const std::string why = "the bootstrap cannot start: " + error_text(errno);
@@ -434,7 +461,7 @@ std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t si
   auto bootstrap = std::make_unique<SocketBootstrap>(rank, size, std::move(connected),
                                                      std::move(waker), std::move(hub));
   if (!bootstrap->has_thread(diagnostics)) return nullptr;
-  if (!bootstrap->wait_until_all_are_here(gives_up, diagnostics)) return nullptr;
+  if (!bootstrap->wait_until_all_are_here(gives_up, told_elsewhere, diagnostics)) return nullptr;
   return bootstrap;
 }
 
@@ -445,12 +472,13 @@ std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t
                                 Diagnostics& diagnostics) {
   auto connected = connect_to_hub(where, rank, size, timeout, diagnostics);
   if (!connected) return nullptr;
-  return begin(std::move(*connected), rank, size, std::move(hub), where.gives_up, diagnostics);
+  return begin(std::move(*connected), rank, size, std::move(hub), where.gives_up,
+               where.told_elsewhere, diagnostics);
 }
 
 std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,
                                 std::shared_ptr<Hub> hub, Diagnostics& diagnostics) {
-  return begin(std::move(connected), rank, size, std::move(hub), nullptr, diagnostics);
+  return begin(std::move(connected), rank, size, std::move(hub), nullptr, false, diagnostics);
 }
 
 }  // namespace mscclc

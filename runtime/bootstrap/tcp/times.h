@@ -8,20 +8,15 @@
 
 #include "runtime/api/bootstrap.h"
 #include "runtime/base/deadline.h"
+#include "runtime/base/fixed_times.h"
 
 namespace mscclc {
 
-/// How long an end that closes waits for the other to read what is under way.
-constexpr std::chrono::seconds kGoodbyeTime{2};
-/// How long a hub whose job has failed waits for ranks that have not come yet, to tell them; and
-/// how long a rank that gives up tries to reach the hub, to tell it.
-constexpr std::chrono::seconds kTellTime{5};
 /// Unix sockets that a job's hub may listen at: others may hold some of the names.
 constexpr uint16_t kLocalNames = 16;
 /// The unix socket at which a hub listens when all ranks have come, for those that come too late.
 /// No hub that waits for ranks needs its name.
 constexpr uint16_t kLateName = 0;
-constexpr int kBusyTickMs = 20;
 
 /// Each end says something this often, if only that it lives.
 inline std::chrono::milliseconds heartbeat(std::chrono::milliseconds silence) {

@@ -62,13 +62,20 @@ Bytes frame(const Challenge& c) {
 Bytes frame(const Hello& h) {
   return make(FrameKind::hello, [&](ByteWriter& w) {
     w.bytes(kMagic).number(kVersion).number(h.rank).number(h.size).number(h.process);
-    w.number(h.timeout_ms).bytes(h.nonce).bytes(h.key).bytes(h.from).bytes(h.to).bytes(h.proof);
+    w.number(h.began)
+        .number(h.timeout_ms)
+        .bytes(h.nonce)
+        .bytes(h.key)
+        .bytes(h.from)
+        .bytes(h.to)
+        .bytes(h.proof);
   });
 }
 
 Bytes frame(const Welcome& v) {
   return make(FrameKind::welcome, [&](ByteWriter& w) {
-    w.number(v.timeout_ms).number(v.silence_ms).number(v.hub_rank).bytes(v.proof);
+    w.number(v.timeout_ms).number(v.silence_ms).number(v.hub_rank);
+    w.number(v.process).number(v.began).bytes(v.proof);
   });
 }
 
@@ -129,6 +136,7 @@ std::optional<Hello> read_hello(Payload payload) {
   h.rank = reader.number<uint32_t>();
   h.size = reader.number<uint32_t>();
   h.process = reader.number<uint32_t>();
+  h.began = reader.number<uint64_t>();
   h.timeout_ms = reader.number<uint32_t>();
   read_array(reader, h.nonce);
   read_array(reader, h.key);
@@ -145,6 +153,8 @@ std::optional<Welcome> read_welcome(Payload payload) {
   w.timeout_ms = reader.number<uint32_t>();
   w.silence_ms = reader.number<uint32_t>();
   w.hub_rank = reader.number<uint32_t>();
+  w.process = reader.number<uint32_t>();
+  w.began = reader.number<uint64_t>();
   read_array(reader, w.proof);
   if (!reader.ended()) return std::nullopt;
   return w;

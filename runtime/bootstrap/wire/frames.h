@@ -41,13 +41,13 @@ using Payload = std::span<const uint8_t>;
 using Nonce = std::array<uint8_t, 16>;
 using PublicKey = std::array<uint8_t, 32>;
 
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr uint32_t kMostRanks = 1u << 16;
 constexpr uint64_t kMostName = 256;           ///< bytes of a step's name
 constexpr uint64_t kMostReason = 2048;        ///< bytes of a text that says why
 constexpr uint64_t kMostGathered = 1u << 30;  ///< bytes of all ranks of one step
 /// Most that either side takes before the other has proved that it knows the secret.
-constexpr uint64_t kMostHello = 146;
+constexpr uint64_t kMostHello = 154;
 constexpr uint64_t kMostGreeting = 64;
 /// Most that a hub takes from a rank, and a rank from its hub.
 constexpr uint64_t kMostFromRank = Bootstrap::kMostBytes + kMostName + 64;
@@ -78,7 +78,8 @@ struct Challenge {
 };
 struct Hello {
   uint32_t rank = 0, size = 0;
-  uint32_t process = 0;     ///< its id, for messages
+  uint32_t process = 0;     ///< its id
+  uint64_t began = 0;       ///< when that began, in ticks since its machine did; 0: not known
   uint32_t timeout_ms = 0;  ///< how long it waits for others at a step; 0: as the hub says
   Nonce nonce{};
   PublicKey key{};
@@ -90,6 +91,8 @@ struct Welcome {
   uint32_t timeout_ms = 0;  ///< of every step
   uint32_t silence_ms = 0;  ///< after which an end that says nothing counts as dead
   uint32_t hub_rank = 0;    ///< in whose process the hub runs; kNoRank: not known
+  uint32_t process = 0;     ///< of the hub, and when that began: as in hello
+  uint64_t began = 0;
   Digest proof{};
 };
 using mscclc::kNoRank;

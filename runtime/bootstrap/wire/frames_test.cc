@@ -24,7 +24,7 @@ Bytes payload_of(const Bytes& frame, FrameKind kind) {
 }
 
 Hello hello() {
-  Hello h{.rank = 3, .size = 8, .process = 1234, .timeout_ms = 500};
+  Hello h{.rank = 3, .size = 8, .process = 1234, .began = 99, .timeout_ms = 500};
   h.nonce.fill(7);
   h.key.fill(8);
   h.from.fill(3);
@@ -59,6 +59,7 @@ TEST_CASE("each frame is read back, and only whole") {
   CHECK(back->rank == 3);
   CHECK(back->size == 8);
   CHECK(back->process == 1234);
+  CHECK(back->began == 99);
   CHECK(back->timeout_ms == 500);
   CHECK(back->nonce == hello().nonce);
   CHECK(back->key == hello().key);
@@ -67,12 +68,15 @@ TEST_CASE("each frame is read back, and only whole") {
   CHECK(back->proof == hello().proof);
   check_length(h, read_hello);
 
-  Welcome welcome{.timeout_ms = 30000, .silence_ms = 40000, .hub_rank = 2};
+  Welcome welcome{
+      .timeout_ms = 30000, .silence_ms = 40000, .hub_rank = 2, .process = 77, .began = 88};
   welcome.proof.fill(1);
   const Bytes w = payload_of(frame(welcome), FrameKind::welcome);
   CHECK(read_welcome(w)->timeout_ms == 30000);
   CHECK(read_welcome(w)->silence_ms == 40000);
   CHECK(read_welcome(w)->hub_rank == 2);
+  CHECK(read_welcome(w)->process == 77);
+  CHECK(read_welcome(w)->began == 88);
   CHECK(read_welcome(w)->proof == welcome.proof);
   check_length(w, read_welcome);
 

@@ -48,7 +48,7 @@ TEST_CASE("a change of any word changes both proofs and both keys") {
 TEST_CASE("the hub's proof and the keys cover all that the welcome says") {
   const Meeting one;
   for (uint32_t Welcome::*field :
-       {&Welcome::timeout_ms, &Welcome::silence_ms, &Welcome::hub_rank}) {
+       {&Welcome::timeout_ms, &Welcome::silence_ms, &Welcome::hub_rank, &Welcome::process}) {
     Welcome other = one.welcome;
     ++(other.*field);
     CHECK(hub_proof(one.secret, one.said(), one.welcome) !=

@@ -1,6 +1,5 @@
 #include "runtime/nccl/base/report.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "runtime/base/upper.h"
 #include "runtime/nccl/variables/variables.h"
 #include "runtime/observe/file_name.h"
+#include "runtime/observe/log_output.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -121,16 +121,13 @@ void warn_once(const std::string& text) {
 /// NCCL_DEBUG_FILE.
 void open_output(const std::string& file) {
   const std::string name = expand_file_name(file, std::nullopt);
-  // Not to wait for the reader of a pipe: neither here nor when it is full.
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK;
-  const int output = name.empty() ? -1 : ::open(name.c_str(), kFlags, 0644);
+  // What is written later does not wait for the reader of a pipe, either.
+  const int output = name.empty() ? -1 : open_log(name).release();
   if (output >= 0) {
     reporting().output = output;
     return;
   }
-  const std::string why = name.empty()     ? "allowed are %h, %p and %%"
-                          : errno == ENXIO ? "it is a pipe with no reader"
-                                           : error_text(errno);
+  const std::string why = name.empty() ? "allowed are %h, %p and %%" : describe_log_error(errno);
   warn_once(fmt::format("NCCL_DEBUG_FILE is {}: {}: lines go to standard output",
                         mscclc::quoted(file), why));
 }

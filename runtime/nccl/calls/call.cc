@@ -150,7 +150,13 @@ ncclResult_t on_threads(std::vector<Lane>& lanes, void (*work)(Lane&)) {
   std::vector<std::thread> threads;
   Diagnostics diagnostics;
   for (Lane& lane : lanes) {
-    threads.push_back(quiet_thread("mscclc-nccl", [&lane, work] { work(lane); }));
+    const auto without_memory = [&lane] {
+      lane.result = ncclSystemError;
+      lane.comm->communicator->abort("this rank has not enough memory for a call");
+      (void)fail(ncclSystemError, "there is not enough memory for a call");
+    };
+    threads.push_back(quiet_thread(
+        "mscclc-nccl", [&lane, work] { work(lane); }, without_memory));
     if (has_started(threads.back(), "a rank's calls", diagnostics)) continue;
     lane.result = fail(ncclSystemError, "cannot make calls", diagnostics);
     lane.comm->communicator->abort(diagnostics);

@@ -70,10 +70,16 @@ ncclResult_t run_jobs(std::vector<Job> jobs) {
   for (size_t i = 0; i < jobs.size(); ++i) {
     const bool blocking = jobs[i].blocking;
     ncclResult_t* const result = blocking ? &results[i] : nullptr;
-    std::thread thread = quiet_thread("mscclc-nccl", [job = jobs[i], result] {
+    const auto run = [job = jobs[i], result] {
       const ncclResult_t done = job.run();
       if (result != nullptr) *result = done;
-    });
+    };
+    const auto without_memory = [job = jobs[i], result] {
+      if (result != nullptr) *result = ncclSystemError;
+      (void)fail(ncclSystemError, "there is not enough memory");
+      job.cancel();
+    };
+    std::thread thread = quiet_thread("mscclc-nccl", run, without_memory);
     Diagnostics diagnostics;
     if (!has_started(thread, "a communicator", diagnostics)) {
       jobs[i].cancel();

@@ -13,9 +13,12 @@ namespace {
 ncclResult_t make_real_on_its_device(Comm& comm) {
   ncclResult_t result = ncclSuccess;
   Diagnostics diagnostics;
-  std::thread thread = quiet_thread("mscclc-nccl", [&] {
-    result = comm.device->bind_thread(diagnostics) ? make_real(comm) : ncclUnhandledCudaError;
-  });
+  std::thread thread = quiet_thread(
+      "mscclc-nccl",
+      [&] {
+        result = comm.device->bind_thread(diagnostics) ? make_real(comm) : ncclUnhandledCudaError;
+      },
+      [&] { result = ncclSystemError; });
   const bool started = has_started(thread, "NCCL's communicator", diagnostics);
   if (started) thread.join();
   return diagnostics.has_errors() ? fail(ncclSystemError, "cannot fall back", diagnostics) : result;

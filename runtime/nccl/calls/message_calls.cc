@@ -195,8 +195,13 @@ MessagePreparation::MessagePreparation(Lane& lane) : lane_(lane) {
       continue;
     }
     Diagnostics diagnostics;
-    std::thread thread =
-        quiet_thread("mscclc-nccl", [&comm, &way] { way.result = prepare_way(comm, way); });
+    std::thread thread = quiet_thread(
+        "mscclc-nccl", [&comm, &way] { way.result = prepare_way(comm, way); },
+        [&comm, &way] {
+          way.result = ncclSystemError;
+          comm.messages->abort("this rank has not enough memory for a message");
+          (void)fail(ncclSystemError, "there is not enough memory for a message");
+        });
     if (has_started(thread, "a message", diagnostics)) {
       threads_.push_back(std::move(thread));
     } else {

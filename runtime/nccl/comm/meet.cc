@@ -12,6 +12,7 @@
 #include "runtime/api/job.h"
 #include "runtime/api/launcher.h"
 #include "runtime/base/environment/environment.h"
+#include "runtime/base/fd.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -123,6 +124,7 @@ std::unique_ptr<Bootstrap> meet_by_name(const Comm& parent, const std::string& n
   rank_there->where.local = true;
   rank_there->where.secret = stretch(name, parent.facts.secret);
   rank_there->where.gives_up = std::move(gives_up);
+  rank_there->where.told_elsewhere = true;  // by the parent
   return make_bootstrap(*rank_there, diagnostics);
 }
 
@@ -135,6 +137,7 @@ std::vector<uint8_t> bytes_of(const T& value) {
 }  // namespace
 
 bool make_id(ncclUniqueId& id, Diagnostics& diagnostics) {
+  raise_descriptor_limit();
   const Environment environment = Environment::of_process();
   if (environment.has(Variable::NCCL_COMM_ID)) {
     const auto place = environment.text(Variable::NCCL_COMM_ID, diagnostics);
@@ -158,6 +161,7 @@ bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics) {
 
 std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, const Comm& made,
                                       Diagnostics& diagnostics) {
+  raise_descriptor_limit();
   const std::string text = text_of(id);
   if (text.starts_with(kByEnvironment)) {
     return meet_at(std::string_view(text).substr(kByEnvironment.size()), made, diagnostics);

@@ -8,14 +8,12 @@
 #include <cerrno>
 
 #include "runtime/base/deadline.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/address/sockets.h"
 #include "runtime/net/sockets/broken.h"
 
 namespace mscclc::net {
 namespace {
-
-constexpr std::chrono::milliseconds kAskWhileDialling{
-    50};  ///< how often DialOptions::over is asked
 
 class Dialling {
  public:
@@ -25,8 +23,21 @@ class Dialling {
         deadline_(std::chrono::steady_clock::now() + options.timeout),
         why_(why) {}
 
-  /// The connection number `index`. Invalid: why_ says why.
+  /// The connection number `index`. Invalid: why_ says why. A far end closes connections that say
+  /// nothing: this rank may have been stopped, and tries again.
   Fd open(uint32_t index) {
+    for (;;) {
+      const SteadyTime begun = std::chrono::steady_clock::now();
+      closed_ = false;
+      Fd socket = open_once(index);
+      const SteadyTime now = std::chrono::steady_clock::now();
+      const bool again = closed_ && now - begun >= kMayHaveBeenSlow && now < deadline_;
+      if (socket.valid() || !again || (options_.over && options_.over())) return socket;
+    }
+  }
+
+ private:
+  Fd open_once(uint32_t index) {
     Fd socket = begin_connect(offer_.address);
     if (!socket.valid()) return fail(error_text(errno));
     set_options(socket, options_.dead);
@@ -38,7 +49,6 @@ class Dialling {
     return greet(socket, index) ? std::move(socket) : Fd();
   }
 
- private:
   /// A rank offers loopback if it has no other address, or if its variable says so.
   std::string hint(int error) const {
     if (error != ECONNREFUSED || !offer_.address.is_loopback()) return "";
@@ -49,6 +59,13 @@ class Dialling {
   Fd fail(const std::string& why) {
     why_ = why;
     return {};
+  }
+
+  /// The far end has closed, or the connection broke.
+  bool ended(int error) {
+    closed_ = true;
+    fail(broken_text(error, options_.dead));
+    return false;
   }
 
   bool greet(const Fd& socket, uint32_t index) {
@@ -63,7 +80,7 @@ class Dialling {
     // So little has room in a new connection.
     if (::send(socket.get(), said.data(), said.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(said.size())) {
-      return fail(broken_text(errno, options_.dead)), false;
+      return ended(errno);
     }
     bytes.resize(Welcome::kBytes);
     if (!receive(socket, bytes)) return false;
@@ -79,7 +96,7 @@ class Dialling {
       if (!wait(socket, POLLIN)) return false;
       const ssize_t n = ::recv(socket.get(), bytes.data() + got, bytes.size() - got, 0);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (n <= 0) return fail(broken_text(n == 0 ? 0 : errno, options_.dead)), false;
+      if (n <= 0) return ended(n == 0 ? 0 : errno);
       got += static_cast<size_t>(n);
     }
     return true;
@@ -88,7 +105,7 @@ class Dialling {
   bool wait(const Fd& socket, short events) {
     for (;;) {
       const SteadyTime now = std::chrono::steady_clock::now();
-      if (await(socket.get(), events, std::min<SteadyTime>(deadline_, now + kAskWhileDialling)))
+      if (await(socket.get(), events, std::min<SteadyTime>(deadline_, now + kAskAgain)))
         return true;
       if (options_.over && options_.over()) return fail("the communicator has failed"), false;
       if (now >= deadline_) {
@@ -103,6 +120,7 @@ class Dialling {
   const DialOptions& options_;
   const SteadyTime deadline_;
   std::string& why_;
+  bool closed_ = false;  ///< the far end has closed the latest connection
 };
 
 }  // namespace

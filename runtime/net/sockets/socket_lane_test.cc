@@ -2,6 +2,7 @@
 // goes wrong, and what strangers at the door get.
 #include "runtime/net/sockets/socket_lane.h"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -16,6 +17,8 @@
 #include <vector>
 
 #include "executor/words.h"
+#include "runtime/base/deadline.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/address/sockets.h"
 #include "runtime/net/order_reader.h"
 #include "runtime/net/sockets/dial.h"
@@ -362,6 +365,29 @@ TEST_CASE("a lane to nobody, and to somebody else") {
   world.open();  // the far end is none the worse
   CHECK(world.lane->flush(world.diagnostics));
   CHECK(world.far_told.text() == "");
+}
+
+TEST_CASE("a rank that was too slow for the far end tries again") {
+  const Fd listener = listen_on(Address::loopback(0));
+  LaneOffer offer{Address::loopback(local_port(listener)), 1, {}};
+  std::thread far([&] {
+    const auto accept_one = [&] {
+      (void)await(listener.get(), POLLIN, std::chrono::steady_clock::now() + kPatience);
+      return Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    };
+    Fd first = accept_one();
+    std::this_thread::sleep_for(kMayHaveBeenSlow + milliseconds(50));  // so long it was stopped
+    first.reset();
+    const Fd second = accept_one();
+    const Challenge challenge{};
+    (void)testing::say(second, encode(challenge));
+    const auto hello = decode_hello(hear(second, Hello::kBytes));
+    if (!hello) return;
+    (void)testing::say(second, encode(Welcome{receiver_proof(offer.key, challenge, *hello)}));
+  });
+  std::string why;
+  CHECK(dial(offer, {.connections = 1}, why).size() == 1);
+  far.join();
 }
 
 /// A connection to the far end's door.

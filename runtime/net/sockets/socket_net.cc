@@ -13,14 +13,15 @@
 
 #include "runtime/base/environment/environment.h"
 #include "runtime/base/failed_call.h"
+#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/address/sockets.h"
 
 namespace mscclc::net {
 namespace {
 
-constexpr int kSecondsToProve = 5;
+constexpr int64_t kSecondsToProve =
+    std::chrono::duration_cast<std::chrono::seconds>(kTimeToProve).count();
 constexpr int kAcceptAtOnce = 16;
-constexpr std::chrono::milliseconds kFarewell{1000};
 constexpr size_t kDropAtOnce = 64 << 10;
 
 bool refuse_net(Diagnostics& diagnostics, const std::string& what) {
@@ -105,12 +106,12 @@ bool SocketNet::listen(Diagnostics& diagnostics) {
 // The reactor's thread uses all of this until it has ended, the pointer to the reactor, too: that
 // goes first of all members, and not by reset(), which would clear the pointer before.
 SocketNet::~SocketNet() {
+  if (reactor_ == nullptr) return;
   const auto until = std::chrono::steady_clock::now() + kFarewell;
   const auto done = [&] {
     const auto held = reactor_->hold();
     return closing_.empty();
   };
-  if (reactor_ == nullptr) return;
   while (!done() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -1,0 +1,114 @@
+#include "runtime/bootstrap/job/other_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "runtime/base/process/proc.h"
+
+namespace mscclc {
+namespace {
+
+/// Where launchers say which rank a process is.
+constexpr std::array<std::string_view, 4> kRanks = {"MSCCLC_RANK", "RANK", "OMPI_COMM_WORLD_RANK",
+                                                    "SLURM_PROCID"};
+/// What tells jobs, and their starts, apart.
+constexpr std::array<std::string_view, 15> kJobs = {
+    "MSCCLC_WORLD_SIZE",    "MSCCLC_ID",           "MSCCLC_SECRET",
+    "MSCCLC_PORT",          "MASTER_ADDR",         "MASTER_PORT",
+    "WORLD_SIZE",           "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT",
+    "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE",      "OMPI_MCA_ess_base_jobid",
+    "SLURM_JOB_ID",         "SLURM_STEP_ID",       "SLURM_NTASKS"};
+
+/// What of a process's environment makes it this rank of a job; empty: nothing.
+std::vector<std::string> claim_of(int32_t process, uint32_t rank) {
+  std::vector<std::string> claim;
+  bool is_rank = false;
+  for (std::string& entry : entries_of(process, "environ")) {
+    const size_t end = std::min(entry.find('='), entry.size());
+    const std::string_view name = std::string_view(entry).substr(0, end);
+    const bool says_rank = std::find(kRanks.begin(), kRanks.end(), name) != kRanks.end();
+    if (!says_rank && std::find(kJobs.begin(), kJobs.end(), name) == kJobs.end()) continue;
+    is_rank |= says_rank && entry.substr(end) == fmt::format("={}", rank);
+    claim.push_back(std::move(entry));
+  }
+  if (!is_rank) claim.clear();
+  std::sort(claim.begin(), claim.end());
+  return claim;
+}
+
+/// The program, and for one that runs scripts the script: a monitor beside each rank may be written
+/// in the same language.
+std::vector<std::string> work_of(int32_t process) {
+  std::vector<std::string> work = {program_of(process)};
+  const std::string name = work[0].substr(work[0].rfind('/') + 1);
+  if (name.rfind("python", 0) != 0) return work;
+  const std::vector<std::string> line = entries_of(process, "cmdline");
+  for (size_t i = 1; i < line.size(); ++i) {
+    work.push_back(line[i]);
+    if (line[i].rfind('-', 0) != 0) break;
+  }
+  return work;
+}
+
+/// Whether `older` is `process` or one that it descends from.
+bool descends(int32_t process, int32_t older) {
+  // Bounded, as numbers of processes that end meanwhile are given again.
+  for (int i = 0; i < 64 && process > 0; ++i) {
+    if (process == older) return true;
+    const auto facts = facts_of(process);
+    if (!facts) return false;
+    process = facts->parent;
+  }
+  return false;
+}
+
+struct KnownRank {
+  RankProcess rank;
+  std::vector<std::string> claim, work;
+};
+
+bool is_twin(int32_t other, const KnownRank& known) {
+  const int32_t process = known.rank.process;
+  return claim_of(other, known.rank.rank) == known.claim && work_of(other) == known.work &&
+         !descends(other, process) && !descends(process, other);
+}
+
+}  // namespace
+
+OtherJob find_other_job(const std::vector<RankProcess>& ranks) {
+  OtherJob found;
+  std::vector<KnownRank> known;
+  std::optional<uint64_t> first;
+  for (const RankProcess& rank : ranks) {
+    const auto facts = facts_of(rank.process);
+    if (!facts) continue;
+    first = std::min(first.value_or(facts->began), facts->began);
+    known.push_back({rank, claim_of(rank.process, rank.rank), work_of(rank.process)});
+    if (known.back().claim.empty()) return found;
+  }
+  if (!first) return found;
+  for (const int32_t other : own_processes()) {
+    const auto is_it = [other](const RankProcess& rank) { return rank.process == other; };
+    if (std::any_of(ranks.begin(), ranks.end(), is_it)) continue;
+    // What is left of an earlier start of the job is older.
+    const auto facts = facts_of(other);
+    if (!facts || facts->state == 'Z' || facts->began < *first) continue;
+    for (const KnownRank& one : known) {
+      if (!is_twin(other, one)) continue;
+      found.processes.push_back(other);
+      if (!found.why.empty()) continue;
+      found.why = fmt::format(
+          "two jobs have the same name: process {} was started as the same rank as process {}, and "
+          "nothing shows which of the other ranks belong to which. Give each job a MASTER_PORT, "
+          "MSCCLC_SECRET or MSCCLC_ID of its own",
+          other, one.rank.process);
+    }
+  }
+  return found;
+}
+
+}  // namespace mscclc
