@@ -58,7 +58,8 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
     if (problems.has_errors()) return false;
     at_once.count = choice.count;
     if (choice.picked == nullptr || loaded.find(*choice.picked, need(at_once)) != nullptr) continue;
-    if (loaded.load(*choice.picked, need(at_once), text_of(call, false), diagnostics) == nullptr) {
+    if (loaded.load(*choice.picked, need(at_once), text_of(call, false), 0, diagnostics) ==
+        nullptr) {
       return false;
     }
   }
@@ -182,6 +183,7 @@ bool Collectives::State::enqueue(const ReadyPiece& piece, const ReadyCall::State
 
 bool Collectives::State::launch(const ReadyCall::State& ready, Diagnostics& diagnostics) {
   if (ready.pieces.empty()) return true;
+  ready.unlaunched.launched();
   const auto add = [&](const ReadyPiece& piece) { return enqueue(piece, ready, diagnostics); };
   if (chain->follow(ready.stream, diagnostics) &&
       std::all_of(ready.pieces.begin(), ready.pieces.end(), add) &&
@@ -259,7 +261,7 @@ bool Collectives::waits_for_ranks(const CollectiveCall& call, const PlanChoice& 
 
 bool Collectives::call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(*state_->one_thread, diagnostics);
-  ReadyCall::State ready;
+  ReadyCall::State ready(state_->unlaunched);
   return visit && state_->prepare(call, nullptr, stream, ready, diagnostics) &&
          state_->launch(ready, diagnostics);
 }

@@ -70,7 +70,8 @@ Executable* LoadedPlans::load(const PickedPlan& picked, const Need& need, const 
                             .zero_copy = need.zero_copy && plan_of(picked).stages,
                             .in_turn = true,
                             .plan_file = picked.file,
-                            .call = call};
+                            .call = call,
+                            .calls_ahead = ahead};
   auto executable = communicator_.load(picked.plan, options, diagnostics);
   if (executable == nullptr) return nullptr;
   ++count_;

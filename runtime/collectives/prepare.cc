@@ -148,6 +148,7 @@ bool Collectives::State::prepare_piece(const CollectiveCall& call, const Collect
   ReadyPiece& made = ready.pieces.emplace_back();
   if (!place(call, range, piece, made, diagnostics)) return false;
   made.bound = bind(piece, row_pitch, *ready.executable, diagnostics);
+  ready.unlaunched.add();
   return static_cast<bool>(made.bound);
 }
 
@@ -173,8 +174,8 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
         fmt::format("{} of {} bytes takes {}: {}", name(planned->kind),
                     message_bytes(at_once, ranks), choice.picked->name, choice.picked->why));
     const bool capturing = communicator.device().is_capturing(stream);
-    ready.executable =
-        loaded.load(*choice.picked, need(at_once), text_of(call, capturing), diagnostics);
+    ready.executable = loaded.load(*choice.picked, need(at_once), text_of(call, capturing),
+                                   ready.unlaunched.of_all() + 1, diagnostics);
   }
   if (ready.executable == nullptr) return false;
   const std::vector<CallRange> ranges = ranges_of(*planned, choice);
@@ -186,7 +187,7 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
 ReadyCall Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* chosen,
                                       StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(*one_thread, diagnostics);
-  auto ready = std::make_shared<ReadyCall::State>();
+  auto ready = std::make_shared<ReadyCall::State>(unlaunched);
   if (!visit || !prepare(call, chosen, stream, *ready, diagnostics)) return {};
   return ReadyCall(std::move(ready));
 }

@@ -1,7 +1,9 @@
 // Inside Collectives and ReadyCall.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/api/collectives.h"
@@ -28,7 +30,29 @@ struct ReadyPiece {
   std::vector<CallCopy> before, after;
 };
 
+/// Pieces that are ready and still to be launched, here and of all calls.
+class Unlaunched {
+ public:
+  explicit Unlaunched(std::shared_ptr<std::atomic<uint64_t>> all) : all_(std::move(all)) {}
+  ~Unlaunched() { launched(); }
+  Unlaunched(const Unlaunched&) = delete;
+  Unlaunched& operator=(const Unlaunched&) = delete;
+  uint64_t of_all() const { return *all_; }
+  void add() const {
+    ++own_;
+    ++*all_;
+  }
+  void launched() const { *all_ -= std::exchange(own_, 0); }
+
+ private:
+  const std::shared_ptr<std::atomic<uint64_t>> all_;  ///< calls may be destroyed by any thread
+  mutable uint64_t own_ = 0;
+};
+
 struct ReadyCall::State {
+  explicit State(const std::shared_ptr<std::atomic<uint64_t>>& unlaunched)
+      : unlaunched(unlaunched) {}
+  const Unlaunched unlaunched;
   const Collectives::State* owner = nullptr;
   StreamHandle stream = nullptr;
   Executable* executable = nullptr;  ///< nullptr: copies only, or nothing
@@ -83,6 +107,8 @@ struct Collectives::State {
   bool any_order = false;       ///< CallOptions::any_order
   bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS: each launch waits for all ranks
   LoadedPlans loaded;
+  const std::shared_ptr<std::atomic<uint64_t>> unlaunched =
+      std::make_shared<std::atomic<uint64_t>>(0);
   RegisteredCalls registered;
   OwnMemory own;
   std::shared_ptr<StreamChain> chain;

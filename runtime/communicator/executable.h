@@ -55,7 +55,9 @@ struct KernelKey {
 
 struct BoundCall::State {
   const Executable::State* executable = nullptr;
-  CallFacts facts;      ///< `number` is set by each launch that is compared
+  CallFacts facts;      ///< `number` is set by each launch that all ranks compare
+  CallRecord record;    ///< the same, for CallBoard
+  bool is_call = true;  ///< false: there is nothing to move, and nothing is launched
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
   BlockPrograms programs;         ///< launch.programs

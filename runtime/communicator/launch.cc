@@ -1,6 +1,7 @@
 // Calls of a plan that is loaded.
 #include <fmt/format.h>
 
+#include "runtime/communicator/call/beside.h"
 #include "runtime/communicator/executable.h"
 #include "runtime/communicator/refuse.h"
 #include "runtime/observe/log.h"
@@ -45,6 +46,7 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
   if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
+  if (binding.is_call && !same_beside(*group, binding.record, diagnostics)) return false;
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
   if (enqueue(binding, stream, diagnostics)) return true;
   group->fail(diagnostics);  // the others wait for this call

@@ -14,6 +14,7 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
 #include "runtime/device/remote_regions.h"
+#include "runtime/group/call_board.h"
 #include "runtime/group/failure.h"
 #include "runtime/group/memory_pool.h"
 #include "runtime/memory/handle.h"
@@ -73,8 +74,12 @@ struct Group {
   std::chrono::milliseconds timeout;
   std::vector<Link> links;              ///< by rank: what joins this device to that one's
   LinkKind worst_link = LinkKind::own;  ///< of any two ranks: the same on all
-  bool check_calls = false;             ///< MSCCLC_CHECK_CALLS: launches are compared
-  uint64_t checked_launches = 0;        ///< so far
+  std::vector<uint32_t> node_of;        ///< Communicator::nodes()
+  /// Of the ranks that share memory of the host; nullptr: no other rank does.
+  std::unique_ptr<CallBoard> board;
+  std::map<uint32_t, std::string> plan_names;  ///< of plans that were loaded, by their numbers
+  bool check_calls = false;                    ///< MSCCLC_CHECK_CALLS: launches are compared
+  uint64_t checked_launches = 0;               ///< so far
   uint32_t ranks_here = 1;  ///< ranks whose blocks share the room of this one's: Device::room()
   uint32_t loads = 0;       ///< Executable::State::number of the last
   /// Registered buffers by number, which is the same on all ranks.

@@ -1,4 +1,4 @@
-#include "runtime/host/node_name.h"
+#include "runtime/base/node_name.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,0 +1,67 @@
+#include "runtime/communicator/call/beside.h"
+
+#include <fmt/format.h>
+
+#include "runtime/communicator/call/call_facts.h"
+
+namespace mscclc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// When a wait for a rank that is too far behind has lasted too long.
+auto over_after(const Group& group) {
+  return [&group, begin = Clock::now()] {
+    return group.failure->happened() || Clock::now() - begin >= group.timeout;
+  };
+}
+
+CallFacts facts_in(const Group& group, CallRecord record, uint64_t number) {
+  record.call = number;
+  const auto plan = group.plan_names.find(record.executable);
+  return facts_of(record, plan == group.plan_names.end() ? "" : plan->second);
+}
+
+/// Reports why a call is not launched, and ends the communicator; false.
+bool refuse_call(Group& group, const CallBoard::Refusal& refusal, const CallRecord& call,
+                 const std::string& text, Diagnostics& diagnostics) {
+  if (group.failure->report(diagnostics) != nullptr) return false;
+  if (refusal.other) {
+    report_differing_calls(group.rank(), facts_in(group, call, call.call), refusal.rank,
+                           facts_in(group, *refusal.other, call.call), "launch", diagnostics);
+    group.note_call(text, diagnostics);
+  } else {
+    diagnostics.error(
+        "rank-behind", {},
+        fmt::format("rank {} has launched {} calls, and this rank {}, {} of which were other "
+                    "ones than the call before: no rank may be further ahead, and waiting {} s "
+                    "has not helped",
+                    refusal.rank, refusal.calls, call.call - 1, CallBoard::kRoom,
+                    std::chrono::duration<double>(group.timeout).count()));
+  }
+  group.fail(diagnostics);
+  return false;
+}
+
+}  // namespace
+
+bool same_beside(Group& group, CallRecord call, Diagnostics& diagnostics) {
+  if (group.board == nullptr) return true;
+  const auto refusal = group.board->next(call, over_after(group));
+  return !refusal || refuse_call(group, *refusal, call, "", diagnostics);
+}
+
+bool LoadBeside::begin(Diagnostics& diagnostics) {
+  if (group_.board == nullptr || ahead_ == 0) return true;
+  begun_ = true;
+  CallRecord call{.call = group_.board->calls() + ahead_, .executable = executable_};
+  call.is_load = 1;
+  const auto refusal = group_.board->begin_load(call, over_after(group_));
+  return !refusal || refuse_call(group_, *refusal, call, call_, diagnostics);
+}
+
+LoadBeside::~LoadBeside() {
+  if (begun_) group_.board->end_load();
+}
+
+}  // namespace mscclc
