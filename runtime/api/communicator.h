@@ -247,6 +247,9 @@ class Communicator {
   /// By rank, the first rank of its node, the same on all: ranks of a node reach each other's
   /// memory without lanes.
   const std::vector<uint32_t>& nodes() const;
+  /// All ranks are processes of one machine and one network namespace: they can meet at a socket
+  /// that has no port.
+  bool in_one_place() const;
   Device& device() const;
   Bootstrap& bootstrap() const;
   /// What every function of the communicator, and of what is made from it, enters

@@ -159,7 +159,7 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
   if (!check_arguments(call, communicator.rank(), ranks, diagnostics)) return false;
   ready.owner = this;
   ready.stream = stream;
-  const std::optional<CollectiveCall> planned = planned_call(call, ranks);
+  const std::optional<PlannedCall> planned = planned_call(call, communicator.rank(), ranks);
   if (!planned) {
     copy_here(call, ready);
     return true;
@@ -174,8 +174,9 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
         fmt::format("{} of {} bytes takes {}: {}", name(planned->kind),
                     message_bytes(at_once, ranks), choice.picked->name, choice.picked->why));
     const bool capturing = communicator.device().is_capturing(stream);
-    ready.executable = loaded.load(*choice.picked, need(at_once), text_of(call, capturing),
-                                   ready.unlaunched.of_all() + 1, diagnostics);
+    ready.executable =
+        loaded.load(*choice.picked, need(at_once), text_of(call, communicator.rank(), capturing),
+                    ready.unlaunched.of_all() + 1, diagnostics);
   }
   if (ready.executable == nullptr) return false;
   const std::vector<CallRange> ranges = ranges_of(*planned, choice);

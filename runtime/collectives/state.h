@@ -9,6 +9,7 @@
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/collectives/arguments.h"
 #include "runtime/collectives/loaded_plans.h"
 #include "runtime/collectives/own_memory.h"
 #include "runtime/collectives/registered_calls.h"
@@ -75,12 +76,12 @@ struct Collectives::State {
   ~State();
 
   [[nodiscard]] bool start(const CollectivesOptions& options, Diagnostics& diagnostics);
-  PlanRequest request(const CollectiveCall& planned, bool capturing) const;
+  PlanRequest request(const PlannedCall& planned, bool capturing) const;
   /// The plan for planned_call(), if there is one.
-  [[nodiscard]] PlanChoice choose(const CollectiveCall& planned, bool capturing,
+  [[nodiscard]] PlanChoice choose(const PlannedCall& planned, bool capturing,
                                   std::vector<PassedOver>* passed_over, Diagnostics& diagnostics);
   /// The same; none is reported.
-  [[nodiscard]] PlanChoice pick(const CollectiveCall& planned, StreamHandle stream,
+  [[nodiscard]] PlanChoice pick(const PlannedCall& planned, StreamHandle stream,
                                 Diagnostics& diagnostics);
   /// The calls that a call is made of.
   std::vector<CallRange> ranges_of(const CollectiveCall& planned, const PlanChoice& choice) const;

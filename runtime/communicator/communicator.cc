@@ -136,6 +136,7 @@ uint32_t Communicator::rank() const { return state_->group->rank(); }
 uint32_t Communicator::size() const { return state_->group->size(); }
 LinkKind Communicator::worst_link() const { return state_->group->worst_link; }
 const std::vector<uint32_t>& Communicator::nodes() const { return state_->group->node_of; }
+bool Communicator::in_one_place() const { return state_->group->in_one_place; }
 Device& Communicator::device() const { return *state_->group->device; }
 Bootstrap& Communicator::bootstrap() const { return *state_->group->bootstrap; }
 std::shared_ptr<OneThread> Communicator::one_thread() const {

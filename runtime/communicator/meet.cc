@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "runtime/base/bytes.h"
-#include "runtime/base/node_name.h"
+#include "runtime/base/host_place.h"
 #include "runtime/communicator/refuse.h"
 #include "runtime/memory/fd_server.h"
 #include "runtime/observe/log.h"
@@ -21,9 +21,9 @@ constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 /// What a rank says of itself when it joins.
 struct Introduction {
   uint8_t check_calls = 0;
-  std::span<const uint8_t> room;   ///< Device::room()
-  std::span<const uint8_t> place;  ///< node_name(): processes of one place pass each other memory
-  std::span<const uint8_t> name;   ///< Device::link_name()
+  std::span<const uint8_t> room = {};  ///< Device::room()
+  HostPlace place = {};
+  std::span<const uint8_t> name = {};  ///< Device::link_name()
 };
 
 std::vector<uint8_t> encode(const Introduction& said) {
@@ -32,8 +32,9 @@ std::vector<uint8_t> encode(const Introduction& said) {
       .number(said.check_calls)
       .number(static_cast<uint32_t>(said.room.size()))
       .bytes(said.room)
-      .number(static_cast<uint32_t>(said.place.size()))
-      .bytes(said.place)
+      .bytes(said.place.boot)
+      .number(said.place.device)
+      .number(said.place.inode)
       .bytes(said.name);
   return bytes;
 }
@@ -43,7 +44,10 @@ std::optional<Introduction> read_introduction(std::span<const uint8_t> message) 
   Introduction said;
   said.check_calls = reader.number<uint8_t>();
   said.room = reader.bytes(reader.number<uint32_t>());
-  said.place = reader.bytes(reader.number<uint32_t>());
+  const auto boot = reader.bytes(said.place.boot.size());
+  std::copy(boot.begin(), boot.end(), said.place.boot.begin());
+  said.place.device = reader.number<uint64_t>();
+  said.place.inode = reader.number<uint64_t>();
   said.name = reader.rest();
   if (!reader.good()) return std::nullopt;
   return said;
@@ -104,16 +108,15 @@ class Meeting {
 bool Meeting::introduce(bool able) {
   Introduction own{.check_calls = static_cast<uint8_t>(group_.check_calls ? 1 : 0)};
   std::optional<std::vector<uint8_t>> name;
-  std::optional<std::string> place;
   if (able) {
     room_ = group_.device->room();
     name = group_.device->link_name(diagnostics_);
-    place = node_name({}, diagnostics_);
+    const std::optional<HostPlace> place = this_host_place(diagnostics_);
+    own.place = place.value_or(HostPlace());
     able = name && place;
   }
   if (able) {
     own.room = room_;
-    own.place = {reinterpret_cast<const uint8_t*>(place->data()), place->size()};
     own.name = *name;
   }
   return group_.exchange(able, encode(own), "create a communicator", introductions_,
@@ -156,14 +159,15 @@ bool Meeting::find_links() {
 }
 
 void Meeting::find_node() {
-  const Introduction& own = said_[group_.rank()];
+  const HostPlace& own = said_[group_.rank()].place;
   group_.node_of.assign(size(), 0);
   uint32_t first = group_.rank();
   for (uint32_t r = 0; r < size(); ++r) {
     if (!is_near(r)) continue;
     first = std::min(first, r);
-    if (std::ranges::equal(said_[r].place, own.place)) beside_.push_back(r);
+    if (said_[r].place == own) beside_.push_back(r);
   }
+  group_.in_one_place = std::ranges::all_of(said_, [&](const auto& s) { return s.place == own; });
   group_.node_of[group_.rank()] = first;
 }
 

@@ -75,6 +75,7 @@ struct Group {
   std::vector<Link> links;              ///< by rank: what joins this device to that one's
   LinkKind worst_link = LinkKind::own;  ///< of any two ranks: the same on all
   std::vector<uint32_t> node_of;        ///< Communicator::nodes()
+  bool in_one_place = false;            ///< Communicator::in_one_place()
   /// Of the ranks that share memory of the host; nullptr: no other rank does.
   std::unique_ptr<CallBoard> board;
   std::map<uint32_t, std::string> plan_names;  ///< of plans that were loaded, by their numbers

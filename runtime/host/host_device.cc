@@ -12,7 +12,7 @@
 #include "executor/words.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment/environment.h"
-#include "runtime/base/node_name.h"
+#include "runtime/base/host_place.h"
 #include "runtime/host/host_memory.h"
 #include "runtime/host/host_stream.h"
 #include "runtime/host/host_streams.h"
@@ -232,7 +232,7 @@ class HostDevice final : public Device {
   static constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 
   const std::shared_ptr<FdServer> server_;
-  const std::string node_;  ///< node_name()
+  const std::string node_;  ///< a text that no other node has
   const Link link_;         ///< to ranks of this node
   const HostLanes lanes_;   ///< the same
   const FarLanes far_;
@@ -432,12 +432,13 @@ bool is_host_stream(StreamHandle stream) { return HostStreams::of_process().has(
 std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& link,
                                          HostLanes lanes, std::optional<uint32_t> node,
                                          std::optional<FarLanes> far) {
-  auto name = node_name(node, diagnostics);
-  if (name && !far) far = read_far_lanes(diagnostics);
-  if (!name || !far) return nullptr;
+  const auto place = this_host_place(diagnostics);
+  if (place && !far) far = read_far_lanes(diagnostics);
+  if (!place || !far) return nullptr;
   std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
   if (server == nullptr) return nullptr;
-  return std::make_unique<HostDevice>(std::move(server), *std::move(name), link, lanes, *far, node);
+  return std::make_unique<HostDevice>(std::move(server), text_of(*place, node), link, lanes, *far,
+                                      node);
 }
 
 }  // namespace mscclc

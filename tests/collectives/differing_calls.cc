@@ -83,13 +83,16 @@ class OneRank {
     const uint64_t drawn = 64 + random_() % (random_() % 2 == 0 ? 2'000 : 100'000);
     const CollectiveKind kind = kKinds[random_() % 3];
     if (i == 0 || (!repeats && i != trial_.from)) {
-      // Those of the reduction and the place are told apart by an allreduce.
-      latest_ = {.kind = trial_.difference == Difference::reduction ||
-                                 trial_.difference == Difference::place
-                             ? CollectiveKind::allreduce
-                             : kind,
-                 .count = drawn,
-                 .registered = trial_.registered};
+      latest_ = {.kind = kind, .count = drawn, .registered = trial_.registered};
+      if (trial_.difference == Difference::reduction || trial_.difference == Difference::place) {
+        latest_.kind = CollectiveKind::allreduce;  // which has both
+      }
+      if (trial_.difference == Difference::offset ||
+          trial_.difference == Difference::registration) {
+        // Its plan has other ranks write to the output: where they do not, neither is a difference.
+        latest_.kind = CollectiveKind::allgather;
+        latest_.count = (600'000 + drawn) / communicator_.size();
+      }
     }
     CollectiveCall call = latest_;
     call.input = memory_->data() + kInput;
