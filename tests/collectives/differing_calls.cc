@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
+#include "compiler/compile.h"
+#include "ir/base/read_file.h"
+#include "plans/plan_json.h"
+#include "plans/target.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/api/plan_registry.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc::testing {
@@ -18,17 +24,44 @@ namespace {
 constexpr uint8_t kUntouched = 0xA5;
 constexpr uint64_t kInput = 64 << 10, kOutput = 4 << 20, kBytes = 10 << 20;
 constexpr uint64_t kFarLonger = 700'000;
-constexpr uint32_t kCallsAfter = 3;
+constexpr uint32_t kCallsAfter = 3, kMostRanks = 4;
 constexpr const char* kNames[kDifferences] = {
     "shorter",    "longer", "far longer", "type",         "reduction",
     "collective", "place",  "offset",     "registration", "call left out"};
 
-std::shared_ptr<PlanProvider> library_of_all() {
-  static const auto provider = [] {
+std::string direct_plan(const std::string& program, uint32_t ranks, Diagnostics& diagnostics) {
+  Sources sources;
+  const FileId file = sources.add(program, read_file("plans/" + program + ".mscl").value_or(""));
+  FrontEndOptions front;
+  front.defines = {{"R", std::to_string(ranks)}, {"B", "4"}, {"T", "64"}};
+  auto plan = compile(sources, file, front, {}, diagnostics);
+  if (!plan) return "";
+  plan->select = {};
+  return write_plan(*plan, *find_target("sm_90", diagnostics), diagnostics).value_or("");
+}
+
+/// The library; for registered buffers plans that write to them, whatever the size.
+std::shared_ptr<PlanProvider> plans_for(bool registered) {
+  static const auto library = [] {
     Diagnostics diagnostics;
     return builtin_library({}, diagnostics);
   }();
-  return provider;
+  static const auto direct = [] {
+    Diagnostics diagnostics;
+    auto plans = PlanRegistry::create({.library = library}, diagnostics);
+    for (const char* program : {"allgather_direct", "allreduce_allpairs", "reducescatter_direct"}) {
+      for (uint32_t ranks = 2; plans != nullptr && ranks <= kMostRanks; ++ranks) {
+        const std::string plan = direct_plan(program, ranks, diagnostics);
+        (void)plans->register_plan(plan, fmt::format("{} {}", program, ranks), diagnostics);
+      }
+    }
+    if (diagnostics.has_errors()) {
+      fmt::print(stderr, "{}", testing::text(diagnostics));
+      std::abort();  // ranks ask on threads, where nothing is required
+    }
+    return plans;
+  }();
+  return registered ? std::shared_ptr<PlanProvider>(direct) : library;
 }
 
 /// A rank's calls, and what of its memory they name.
@@ -38,7 +71,8 @@ class OneRank {
       : communicator_(communicator), trial_(trial), random_(trial.seed) {}
 
   std::string run() {
-    collectives_ = Collectives::create(communicator_, library_of_all(), {}, diagnostics_);
+    collectives_ =
+        Collectives::create(communicator_, plans_for(trial_.registered), {}, diagnostics_);
     memory_ = communicator_.device().allocate(kBytes, "memory", diagnostics_);
     if (collectives_ == nullptr || memory_ == nullptr) return testing::text(diagnostics_);
     std::memset(memory_->data(), kUntouched, kBytes);
@@ -87,12 +121,8 @@ class OneRank {
       if (trial_.difference == Difference::reduction || trial_.difference == Difference::place) {
         latest_.kind = CollectiveKind::allreduce;  // which has both
       }
-      if (trial_.difference == Difference::offset ||
-          trial_.difference == Difference::registration) {
-        // Its plan has other ranks write to the output: where they do not, neither is a difference.
-        latest_.kind = CollectiveKind::allgather;
-        latest_.count = (600'000 + drawn) / communicator_.size();
-      }
+      // Only where other ranks write to the output.
+      if (trial_.difference == Difference::offset) latest_.kind = CollectiveKind::allgather;
     }
     CollectiveCall call = latest_;
     call.input = memory_->data() + kInput;
@@ -175,7 +205,7 @@ DifferingTrial draw_differing(uint64_t seed) {
   std::minstd_rand random(static_cast<uint32_t>(seed * 2654435761u + 1));
   for (int i = 0; i < 4; ++i) random();
   DifferingTrial trial{.seed = seed + 1};
-  trial.ranks = 2 + static_cast<uint32_t>(random() % 3);
+  trial.ranks = 2 + static_cast<uint32_t>(random() % (kMostRanks - 1));
   trial.odd = static_cast<uint32_t>(random() % trial.ranks);
   trial.difference = static_cast<Difference>(random() % kDifferences);
   trial.registered = trial.difference == Difference::offset ||
