@@ -25,7 +25,7 @@ using testing::FarJob;
 using testing::FarNetwork;
 using testing::FarPlace;
 
-bool made(FarNetwork& network) {
+bool networks_are_made(FarNetwork& network) {
   const std::string why = network.make(FarJob::kNodes);
   if (!why.empty()) std::cout << "left out: " << why << "\n";
   return why.empty();
@@ -121,7 +121,7 @@ constexpr Container kContainers[] = {
 
 TEST_CASE("places: calls by name in containers with namespaces of their own") {
   FarNetwork network;
-  if (!made(network)) return;
+  if (!networks_are_made(network)) return;
   for (const Container& container : kContainers) {
     INFO("of their own: " << container.name);
     const FarPlace place{.interface = std::string("=") + FarNetwork::kInterface,
@@ -142,7 +142,7 @@ TEST_CASE("places: calls by name in containers with namespaces of their own") {
 
 TEST_CASE("places: ranks that are spread unevenly, or not node by node") {
   FarNetwork network;
-  if (!made(network)) return;
+  if (!networks_are_made(network)) return;
   const std::vector<std::vector<uint32_t>> spreads = {
       {0, 0, 0, 3}, {0, 1, 1, 1}, {0, 1, 0, 1}, {0, 1, 1, 0}};
   for (const std::vector<uint32_t>& nodes : spreads) {
@@ -156,7 +156,7 @@ TEST_CASE("places: ranks that are spread unevenly, or not node by node") {
 
 TEST_CASE("places: a collective that such ranks have no plan for says what would serve it") {
   FarNetwork network;
-  if (!made(network)) return;
+  if (!networks_are_made(network)) return;
   const FarPlace place{.interface = std::string("=") + FarNetwork::kInterface,
                        .enter = [&](uint32_t rank) { network.enter(rank % 2); }};
   const auto body = [](Communicator& communicator) -> std::string {
@@ -203,7 +203,7 @@ int run_shell(const std::string& line) {
 
 TEST_CASE("places: from C, libnccl.so.2 and Python, with a network of their own or of all") {
   FarNetwork network;
-  if (!made(network)) return;
+  if (!networks_are_made(network)) return;
   int port = 21000;
   for (const Interface& interface : kInterfaces) {
     for (const Interface& shell : kShells) {
