@@ -160,8 +160,12 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
                                   plan->ranks.size(), group.size()));
     able = false;
   }
-  if (!group.agree(able, "take the plan", diagnostics)) {
+  const bool taken = group.agree(able, "take the plan", diagnostics);
+  beside.end();
+  if (!taken) {
     group.note_call(options.call, diagnostics);
+    Diagnostics ignored;  // there is an error already
+    (void)group.agree(true, "leave the plan", ignored);
     return nullptr;
   }
   auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);

@@ -46,7 +46,11 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
   if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
-  if (binding.is_call && !same_beside(*group, binding.record, diagnostics)) return false;
+  CallBoard* const board = options.in_turn ? group->board.get() : own_board.get();
+  if (board != nullptr && binding.is_call &&
+      !same_beside(*group, *board, binding.record, diagnostics)) {
+    return false;
+  }
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
   if (enqueue(binding, stream, diagnostics)) return true;
   group->fail(diagnostics);  // the others wait for this call

@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/host_place.h"
+#include "runtime/communicator/call/shared_board.h"
 #include "runtime/communicator/refuse.h"
-#include "runtime/memory/fd_server.h"
 #include "runtime/observe/log.h"
 
 namespace mscclc {
 namespace {
-
-/// As long as a wait for a descriptor may be.
-constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 
 /// What a rank says of itself when it joins.
 struct Introduction {
@@ -76,7 +72,7 @@ class Meeting {
   Meeting(Group& group, Diagnostics& diagnostics) : group_(group), diagnostics_(diagnostics) {}
 
   bool run(bool able) {
-    return introduce(able) && agree(find_links() && make_board()) &&
+    return introduce(able) && agree(find_links() && board_.make(group_, ticket_, diagnostics_)) &&
            group_.agree(compare_nodes() && open_board(), "form nodes", diagnostics_);
   }
 
@@ -85,7 +81,6 @@ class Meeting {
   bool take_introductions();
   bool find_links();
   void find_node();
-  bool make_board();
   bool agree(bool found);
   bool compare_nodes();
   bool open_board();
@@ -97,10 +92,8 @@ class Meeting {
   std::vector<uint8_t> room_;
   std::vector<std::vector<uint8_t>> introductions_, found_;
   std::vector<Introduction> said_;  ///< by rank
-  std::vector<uint32_t> beside_;    ///< the ranks that share memory of the host, this one included
-  Fd board_;                        ///< the first of them makes it ...
-  std::unique_ptr<FdServer> server_;
-  std::vector<uint8_t> ticket_;  ///< ... and offers it
+  SharedBoard board_;
+  std::vector<uint8_t> ticket_;  ///< of the board's memory, if this rank makes it
 };
 
 /// Collective: what the environment says must be the same on all ranks. Counts those that share
@@ -165,21 +158,10 @@ void Meeting::find_node() {
   for (uint32_t r = 0; r < size(); ++r) {
     if (!is_near(r)) continue;
     first = std::min(first, r);
-    if (said_[r].place == own) beside_.push_back(r);
+    if (said_[r].place == own) group_.beside.push_back(r);
   }
   group_.in_one_place = std::ranges::all_of(said_, [&](const auto& s) { return s.place == own; });
   group_.node_of[group_.rank()] = first;
-}
-
-bool Meeting::make_board() {
-  if (beside_.size() == 1 || beside_.front() != group_.rank()) return true;
-  board_ = CallBoard::make_memory(beside_.size(), diagnostics_);
-  if (!board_.valid()) return false;
-  server_ = FdServer::start(diagnostics_);
-  if (server_ == nullptr) return false;
-  ticket_ =
-      server_->offer(board_.get(), {0, CallBoard::memory_bytes(beside_.size())}, diagnostics_);
-  return !ticket_.empty();
 }
 
 /// Collective: the worst link of any two ranks, and the nodes, by which all pick the same plans.
@@ -222,18 +204,8 @@ bool Meeting::compare_nodes() {
 }
 
 bool Meeting::open_board() {
-  if (beside_.size() == 1) return true;
-  if (!board_.valid()) {
-    const std::optional<Found> maker = read_found(found_[beside_.front()]);
-    board_ = fetch_fd(
-        {maker->ticket.begin(), maker->ticket.end()}, {0, CallBoard::memory_bytes(beside_.size())},
-        {std::min(group_.timeout, kLongest), [&] { return group_.failure->happened(); }},
-        diagnostics_);
-    if (!board_.valid()) return false;
-  }
-  const auto own = std::find(beside_.begin(), beside_.end(), group_.rank()) - beside_.begin();
-  group_.board = CallBoard::open(board_, beside_, static_cast<size_t>(own), diagnostics_);
-  return group_.board != nullptr;
+  const std::optional<Found> maker = read_found(found_[group_.beside.front()]);
+  return board_.open(group_, maker->ticket, group_.board, diagnostics_);
 }
 
 }  // namespace

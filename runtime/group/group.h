@@ -76,7 +76,8 @@ struct Group {
   LinkKind worst_link = LinkKind::own;  ///< of any two ranks: the same on all
   std::vector<uint32_t> node_of;        ///< Communicator::nodes()
   bool in_one_place = false;            ///< Communicator::in_one_place()
-  /// Of the ranks that share memory of the host; nullptr: no other rank does.
+  std::vector<uint32_t> beside;  ///< the ranks that share memory of the host, this one included
+  /// Of the calls of executables that are loaded in turn; nullptr: no rank is beside this one.
   std::unique_ptr<CallBoard> board;
   std::map<uint32_t, std::string> plan_names;  ///< of plans that were loaded, by their numbers
   bool check_calls = false;                    ///< MSCCLC_CHECK_CALLS: launches are compared

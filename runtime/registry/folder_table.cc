@@ -30,11 +30,12 @@ bool same_kind(const Contract& contract, const LibraryCall& call) {
          (call.kind != CollectiveKind::sendrecv || (contract.shift - call.shift) % call.ranks == 0);
 }
 
-// Rows cannot say that a plan is right in place only: pick() passes over one that is not right for
-// the call's placement.
+// A row says whether its plan is right in place, but not that it is right in place only: pick()
+// passes over such a plan for other calls.
 bool takes(const Program& plan, const LibraryCall& call) {
   const std::vector<Dtype>& dtypes = plan.select.dtypes;
-  return dtypes.empty() || std::ranges::find(dtypes, call.dtype) != dtypes.end();
+  if (!dtypes.empty() && std::ranges::find(dtypes, call.dtype) == dtypes.end()) return false;
+  return !call.in_place || !plan.contract.can_alias() || plan.contract.in_place != InPlace::no;
 }
 
 }  // namespace
@@ -111,7 +112,8 @@ bool FolderTable::check_plan(const CheckedPlan& checked, const PlanRequest& requ
   const LibraryCall& call = request.call;
   if (same_kind(plan.contract, call) && takes(plan, call)) return true;
   const std::string why = same_kind(plan.contract, call)
-                              ? fmt::format("it is not for {}", info(call.dtype).name)
+                              ? fmt::format("it is not for {}{}", info(call.dtype).name,
+                                            call.in_place ? " in place" : " out of place")
                               : fmt::format("it is for {}", call_text(calls_of(plan.contract)));
   diagnostics
       .error("wrong-plan", {},

@@ -45,9 +45,8 @@ bool refuse_call(Group& group, const CallBoard::Refusal& refusal, const CallReco
 
 }  // namespace
 
-bool same_beside(Group& group, CallRecord call, Diagnostics& diagnostics) {
-  if (group.board == nullptr) return true;
-  const auto refusal = group.board->next(call, over_after(group));
+bool same_beside(Group& group, CallBoard& board, CallRecord call, Diagnostics& diagnostics) {
+  const auto refusal = board.next(call, over_after(group));
   return !refusal || refuse_call(group, *refusal, call, "", diagnostics);
 }
 
@@ -60,8 +59,9 @@ bool LoadBeside::begin(Diagnostics& diagnostics) {
   return !refusal || refuse_call(group_, *refusal, call, call_, diagnostics);
 }
 
-LoadBeside::~LoadBeside() {
+void LoadBeside::end() {
   if (begun_) group_.board->end_load();
+  begun_ = false;
 }
 
 }  // namespace mscclc

@@ -9,21 +9,24 @@
 
 namespace mscclc {
 
-/// The rank is about to launch a call. False: reported (call-differs, rank-behind, or what the
-/// communicator has failed with).
-[[nodiscard]] bool same_beside(Group& group, CallRecord call, Diagnostics& diagnostics);
+/// The rank is about to launch a call of those that are compared on `board`. False: reported
+/// (call-differs, rank-behind, or what the communicator has failed with).
+[[nodiscard]] bool same_beside(Group& group, CallBoard& board, CallRecord call,
+                               Diagnostics& diagnostics);
 
-/// While one lives, the rank waits to load a plan for a call that is some launches away.
+/// The rank waits to load a plan for a call that is some launches away, until all ranks do so, too.
 class LoadBeside {
  public:
   /// `ahead`, `call`: LoadOptions.
   LoadBeside(Group& group, uint32_t executable, uint64_t ahead, const std::string& call)
       : group_(group), executable_(executable), ahead_(ahead), call_(call) {}
-  ~LoadBeside();
+  ~LoadBeside() { end(); }
   LoadBeside(const LoadBeside&) = delete;
   LoadBeside& operator=(const LoadBeside&) = delete;
   /// As same_beside().
   [[nodiscard]] bool begin(Diagnostics& diagnostics);
+  /// All ranks have come. REQUIRES: a step of all ranks follows, so that none goes on before.
+  void end();
 
  private:
   Group& group_;
