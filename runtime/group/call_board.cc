@@ -55,7 +55,7 @@ uint64_t CallBoard::memory_bytes(size_t ranks) {
 
 // Zeros are right to begin with. Pages that nothing is written to take no memory.
 Fd CallBoard::make_memory(size_t ranks, Diagnostics& diagnostics) {
-  Fd file(memfd_create("mscclc-calls", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Fd file(memfd_create("mscclc", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const QuietWrites quiet;
   if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(memory_bytes(ranks))) != 0 ||
       fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) {
