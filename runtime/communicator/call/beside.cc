@@ -9,12 +9,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// When a wait for a rank that is too far behind has lasted too long.
-auto over_after(const Group& group) {
-  return [&group, begin = Clock::now()] {
-    return group.failure->happened() || Clock::now() - begin >= group.timeout;
-  };
-}
+/// A wait for a rank that is too far behind. Most calls do not wait: its clock begins when it is
+/// first asked.
+class Wait {
+ public:
+  explicit Wait(const Group& group) : group_(group) {}
+  bool is_over() {
+    const auto now = Clock::now();
+    if (!begin_) begin_ = now;
+    return group_.failure->happened() || now - *begin_ >= group_.timeout;
+  }
+
+ private:
+  const Group& group_;
+  std::optional<Clock::time_point> begin_;
+};
 
 CallFacts facts_in(const Group& group, CallRecord record, uint64_t number) {
   record.call = number;
@@ -46,7 +55,8 @@ bool refuse_call(Group& group, const CallBoard::Refusal& refusal, const CallReco
 }  // namespace
 
 bool same_beside(Group& group, CallBoard& board, CallRecord call, Diagnostics& diagnostics) {
-  const auto refusal = board.next(call, over_after(group));
+  Wait wait(group);
+  const auto refusal = board.next(call, [&wait] { return wait.is_over(); });
   return !refusal || refuse_call(group, *refusal, call, "", diagnostics);
 }
 
@@ -55,7 +65,8 @@ bool LoadBeside::begin(Diagnostics& diagnostics) {
   begun_ = true;
   CallRecord call{.call = group_.board->calls() + ahead_, .executable = executable_};
   call.is_load = 1;
-  const auto refusal = group_.board->begin_load(call, over_after(group_));
+  Wait wait(group_);
+  const auto refusal = group_.board->begin_load(call, [&wait] { return wait.is_over(); });
   return !refusal || refuse_call(group_, *refusal, call, call_, diagnostics);
 }
 
