@@ -282,7 +282,7 @@ bool Executable::State::load(Diagnostics& diagnostics) {
                          group->device->write(contexts, &context, sizeof context, diagnostics);
   if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
   group->recorder.loaded(number, {plan->name, hash_, plan->contract.kind});
-  group->plan_names[number] = plan->name;
+  group->plan_names.add(number, plan->name);
   log(LogLevel::info, LogArea::load, rank,
       fmt::format("executable {} is '{}', for {} bytes at most{}; its hash is {}", number,
                   plan->name, options.max_bytes, options.zero_copy ? ", zero copy" : "", hash_));

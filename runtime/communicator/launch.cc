@@ -51,6 +51,11 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
       !same_beside(*group, *board, binding.record, diagnostics)) {
     return false;
   }
+  if (options.in_turn && group->far_calls != nullptr && binding.is_call) {
+    std::optional<LaneNote> note;
+    if (!same_far(*group, binding.record, note, diagnostics)) return false;
+    if (note && proxy != nullptr) proxy->note(*note);
+  }
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
   if (enqueue(binding, stream, diagnostics)) return true;
   group->fail(diagnostics);  // the others wait for this call

@@ -25,10 +25,6 @@ auto key_of(const CallRecord& r) {
                   r.accumulate);
 }
 
-bool is_same(const CallRecord& a, const CallRecord& b) {
-  return a.placement == b.placement && a.is_load == b.is_load && key_of(a) == key_of(b);
-}
-
 }  // namespace
 
 /// What a rank writes, and others read.
@@ -42,6 +38,10 @@ struct alignas(kLineBytes) CallBoard::Line {
 struct alignas(kLineBytes) CallBoard::Shared {
   std::atomic<uint64_t> changes;  ///< of all ranks
 };
+
+bool CallRecord::is_same(const CallRecord& other) const {
+  return placement == other.placement && is_load == other.is_load && key_of(*this) == key_of(other);
+}
 
 bool CallRecord::agrees_with(const CallRecord& other) const {
   if (is_load != 0 || other.is_load != 0) return executable == other.executable;
@@ -100,7 +100,7 @@ CallRecord* CallBoard::records(size_t rank) const {
 std::optional<CallBoard::Refusal> CallBoard::next(CallRecord& call,
                                                   const std::function<bool()>& over) {
   call.call = calls_ + 1;
-  const bool changed = changes_ == 0 || !is_same(call, latest_);
+  const bool changed = changes_ == 0 || !call.is_same(latest_);
   if (changed) {
     if (auto refusal = publish(call, over)) return refusal;
   }

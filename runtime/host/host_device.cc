@@ -198,8 +198,9 @@ class HostDevice final : public Device {
     }
     if (peer.link.access) return std::make_unique<LaneEnd>();
     if (!start_far(diagnostics)) return nullptr;
-    if (verbs_ == nullptr) return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed);
-    return verbs::await_verbs_lane(peer.rank, verbs_, exposed_, peer.failed);
+    if (verbs_ == nullptr)
+      return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed, nullptr, peer.noted);
+    return verbs::await_verbs_lane(peer.rank, verbs_, exposed_, peer.failed, {}, peer.noted);
   }
   std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
     if (lanes_ == HostLanes::messages) {

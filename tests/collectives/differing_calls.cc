@@ -15,6 +15,7 @@
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/api/host_device.h"
 #include "runtime/api/plan_registry.h"
 #include "tests/runtime/ranks.h"
 
@@ -217,8 +218,9 @@ DifferingTrial draw_differing(uint64_t seed) {
 }
 
 std::string text(const DifferingTrial& trial) {
-  return fmt::format("{} {}, {} buffers: {} of rank {} from call {} on{}", trial.ranks,
+  return fmt::format("{} {}{}, {} buffers: {} of rank {} from call {} on{}", trial.ranks,
                      trial.processes ? "processes" : "threads",
+                     trial.on_node == 0 ? "" : fmt::format(" in nodes of {}", trial.on_node),
                      trial.registered ? "registered" : "other",
                      kNames[static_cast<size_t>(trial.difference)], trial.odd, trial.from,
                      trial.stays ? ", for all others" : "");
@@ -226,11 +228,17 @@ std::string text(const DifferingTrial& trial) {
 
 DifferingOutcome try_differing(const DifferingTrial& trial) {
   const auto body = [&](Communicator& c) { return OneRank(c, trial).run(); };
+  const auto open = [&](uint32_t rank, Diagnostics& diagnostics) {
+    return trial.on_node == 0
+               ? open_host(rank, diagnostics)
+               : make_host_device(diagnostics, {}, HostLanes::copies, rank / trial.on_node);
+  };
   std::vector<std::string> said;
   if (trial.processes) {
-    for (const Outcome& outcome : processes(trial.ranks, body)) said.push_back(outcome.said);
+    for (const Outcome& outcome : processes(trial.ranks, body, {}, {}, open))
+      said.push_back(outcome.said);
   } else {
-    said = threads(trial.ranks, body);
+    said = threads(trial.ranks, body, {}, open);
   }
   DifferingOutcome outcome;
   for (uint32_t r = 0; r < said.size(); ++r) {

@@ -32,6 +32,7 @@ struct DifferingTrial {
   uint32_t from = 0;   ///< the call at which it begins to differ
   bool stays = false;  ///< the others change instead: their call is the odd rank's other one
   bool processes = false;
+  uint32_t on_node = 0;  ///< ranks of each node; 0: there is one node
 };
 DifferingTrial draw_differing(uint64_t seed);
 std::string text(const DifferingTrial& trial);

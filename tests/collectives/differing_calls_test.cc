@@ -49,6 +49,26 @@ TEST_CASE("calls that differ: 999,999 of 1,000,000 elements in registered memory
   }
 }
 
+// Over lanes, of plans that are loaded: a rank that still has to load one waits for the others.
+TEST_CASE("calls that differ: between nodes") {
+  for (const Difference difference :
+       {Difference::shorter, Difference::longer, Difference::type, Difference::reduction}) {
+    for (const uint32_t on_node : {1u, 2u}) {
+      for (const uint32_t odd : {0u, 3u}) {
+        for (const bool stays : {false, true}) {
+          check({.seed = 11,
+                 .ranks = 4,
+                 .odd = odd,
+                 .difference = difference,
+                 .from = 5,
+                 .stays = stays,
+                 .on_node = on_node});
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("calls that differ: drawn ones") {
   for (uint64_t seed = 0; seed < 60; ++seed) check(draw_differing(seed));
 }

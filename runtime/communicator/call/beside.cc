@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "runtime/communicator/call/call_facts.h"
 
 namespace mscclc {
@@ -27,8 +29,7 @@ class Wait {
 
 CallFacts facts_in(const Group& group, CallRecord record, uint64_t number) {
   record.call = number;
-  const auto plan = group.plan_names.find(record.executable);
-  return facts_of(record, plan == group.plan_names.end() ? "" : plan->second);
+  return facts_of(record, group.plan_names.find(record.executable));
 }
 
 /// Reports why a call is not launched, and ends the communicator; false.
@@ -58,6 +59,41 @@ bool same_beside(Group& group, CallBoard& board, CallRecord call, Diagnostics& d
   Wait wait(group);
   const auto refusal = board.next(call, [&wait] { return wait.is_over(); });
   return !refusal || refuse_call(group, *refusal, call, "", diagnostics);
+}
+
+namespace {
+
+/// Reports it; the text.
+std::string refuse_far(Group& group, const FarCalls::Difference& found, Diagnostics& diagnostics) {
+  report_differing_calls(group.rank(), facts_in(group, found.own, found.other.call), found.rank,
+                         facts_in(group, found.other, found.other.call), "launch", diagnostics);
+  std::string text = diagnostics.all().back().message;
+  group.fail(diagnostics);
+  return text;
+}
+
+static_assert(sizeof(CallRecord) == sizeof(LaneNote));
+
+}  // namespace
+
+bool same_far(Group& group, CallRecord call, std::optional<LaneNote>& note,
+              Diagnostics& diagnostics) {
+  bool changed = false;
+  if (const auto found = group.far_calls->next(call, changed)) {
+    refuse_far(group, *found, diagnostics);
+    return false;
+  }
+  if (changed) note = std::bit_cast<LaneNote>(call);
+  return true;
+}
+
+// The bytes are a peer's, and may be anything: a type that there is not has no name.
+std::string take_far_note(Group& group, uint32_t rank, const LaneNote& note) {
+  const auto call = std::bit_cast<CallRecord>(note);
+  if (group.far_calls == nullptr || !is_possible(call)) return "a note that describes no call";
+  const auto found = group.far_calls->noted(rank, call);
+  Diagnostics diagnostics;
+  return found ? refuse_far(group, *found, diagnostics) : "";
 }
 
 bool LoadBeside::begin(Diagnostics& diagnostics) {

@@ -40,7 +40,9 @@ void encode(const CallFacts& facts, std::vector<uint8_t>& to);
 
 /// What a CallBoard compares. A launch numbers it.
 CallRecord record_of(const CallFacts& facts);
-/// `plan`: the name of the record's.
+/// False: its numbers name no types, reduction or placement.
+bool is_possible(const CallRecord& record);
+/// `plan`: the name of the record's. REQUIRES: is_possible().
 CallFacts facts_of(const CallRecord& record, const std::string& plan);
 
 /// Reports (call-differs) two calls that differ, with what they differ in.
