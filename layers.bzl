@@ -253,6 +253,7 @@ _ROWS = {
         "runtime/base",
         "runtime/base/environment",
         "runtime/group",
+        "runtime/memory",
     ],
     "runtime/communicator/own_kernels": [
         "ir",

@@ -21,12 +21,28 @@ struct LibraryCall {
   int64_t shift = 1;                     ///< matters for sendrecv; any number, as ranks go round
   std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
   LinkKind links = LinkKind::nvlink;     ///< the worst of any two ranks (Communicator::worst_link)
-  /// How many machines; each has ranks_per_node() ranks whose numbers follow one another. 0: the
+  /// How many nodes; each has ranks_per_node() ranks whose numbers follow one another. 0: the
   /// ranks are spread in another way.
   uint32_t nodes = 1;
+  /// Some ranks may be in place and others not: the plan must be right both ways. Then `in_place`
+  /// is true.
+  bool either_place = false;
 
   uint32_t ranks_per_node() const { return nodes == 0 ? 0 : ranks / nodes; }
   bool operator==(const LibraryCall&) const = default;
 };
+
+/// A call as a job asks for it that makes it by name: with a root there are ranks that have one
+/// buffer and do not know whether the others are in place.
+inline LibraryCall as_jobs_ask(LibraryCall call) {
+  call.either_place = info(call.kind).can_alias && has_root(call.kind);
+  call.in_place = call.in_place || call.either_place;
+  return call;
+}
+
+/// ", in place", or "" where input and output lie apart.
+inline const char* placement_text(const LibraryCall& call) {
+  return call.either_place ? ", in place or not" : call.in_place ? ", in place" : "";
+}
 
 }  // namespace mscclc

@@ -127,6 +127,7 @@ std::string LibraryRow::why_not(const LibraryCall& call) const {
     case Mismatch::ranks:
       return "it is for " + count_text(min_ranks, max_ranks, "rank");
     case Mismatch::nodes:
+      if (max_nodes == 0) return "it is for ranks that are spread unevenly over nodes";
       return "it is for " + count_text(min_nodes, max_nodes, "node");
     case Mismatch::root:
       return fmt::format("it is for root {}", *root);

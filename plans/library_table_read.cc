@@ -76,14 +76,16 @@ class LibraryReader {
                  "expected a number of ranks, [smallest, largest], or \"any\"");
   }
 
-  /// "several" (2 and more, alike), "any" (one, several, or ranks that are spread unevenly), a
-  /// number, or [smallest, largest].
+  /// "several" (2 and more, alike), "uneven" (ranks that are spread in another way), "any" (all of
+  /// these, and one), a number, or [smallest, largest].
   bool nodes(NodeId node, LibraryRow& row) {
-    row.min_nodes = is_word(node, "any") ? 0 : 2;
-    row.max_nodes = kNoLimit;
+    const bool uneven = is_word(node, "uneven");
+    row.min_nodes = uneven || is_word(node, "any") ? 0 : 2;
+    row.max_nodes = uneven ? 0 : kNoLimit;
     if (row.min_nodes == 0 || is_word(node, "several")) return true;
-    return range(node, row.min_nodes, row.max_nodes,
-                 "expected a number of nodes, [smallest, largest], \"several\" or \"any\"");
+    return range(
+        node, row.min_nodes, row.max_nodes,
+        "expected a number of nodes, [smallest, largest], \"several\", \"uneven\" or \"any\"");
   }
 
   /// A number from 1 on, or [smallest, largest].

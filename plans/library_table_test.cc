@@ -137,9 +137,16 @@ TEST_CASE("a row may be for several nodes") {
   REQUIRE(again);
   CHECK(library_table_text(again->rows()) == text);
 
+  const auto uneven = table_of(kRest + "," + program("\"uneven\"", "null", "u"));
+  CHECK(uneven.choose({.kind = kKind, .ranks = 12, .nodes = 0})->program == "u");
+  CHECK(uneven.choose({.kind = kKind, .ranks = 12, .nodes = 2}) == nullptr);
+  CHECK(uneven.rows()[1].why_not({.kind = kKind, .ranks = 12, .nodes = 2}) ==
+        "it is for ranks that are spread unevenly over nodes");
+  CHECK_THAT(library_table_text(uneven.rows()), Catch::Contains("\"nodes\": \"uneven\""));
+
   CHECK(refusal(rows(kRest + "," + program("0", "null", "x"))) ==
-        "t.json: rows[1].nodes: expected a number of nodes, [smallest, largest], \"several\" or "
-        "\"any\"");
+        "t.json: rows[1].nodes: expected a number of nodes, [smallest, largest], \"several\", "
+        "\"uneven\" or \"any\"");
   CHECK(refusal(rows(kRest + "," + program("[3, 2]", "null", "x"))).find("expected a number") !=
         std::string::npos);
   CHECK_THAT(refusal(rows(kRest + "," + program("\"several\"", "1024", "x"))),

@@ -37,6 +37,7 @@ std::string ranks_text(const LibraryRow& row) {
 
 /// Of a row that is not for one node.
 std::string nodes_text(const LibraryRow& row) {
+  if (row.max_nodes == 0) return "\"uneven\"";
   if (row.min_nodes == row.max_nodes) return std::to_string(row.min_nodes);
   if (row.max_nodes == kNoLimit && row.min_nodes == 0) return "\"any\"";
   if (row.max_nodes == kNoLimit && row.min_nodes == 2) return "\"several\"";

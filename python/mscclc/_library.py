@@ -77,6 +77,7 @@ class Request(Structure):
         ("architecture", c_uint32),
         ("multiprocessors", c_uint32),
         ("tag", c_char_p),
+        ("either_place", c_int32),
     ]
 
 

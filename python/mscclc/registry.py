@@ -40,6 +40,7 @@ class Request:
     capturing: bool
     architecture: int  # 90 for compute capability 9.0; 0: no GPUs, or not known
     tag: str
+    either_place: bool  # some ranks may be in place and others not; in_place is True then
 
 
 class Registry:
@@ -109,4 +110,5 @@ def _request_of(request):
         _KIND_OF.get(request.kind, str(request.kind)), _DTYPE_OF.get(request.dtype, "?"),
         _OPS.get(request.op), request.ranks, request.nodes, request.root, bool(request.in_place),
         request.bytes, bool(request.capturing), request.architecture, request.tag.decode(),
+        bool(request.either_place),
     )  # fmt: skip

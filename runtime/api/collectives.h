@@ -7,8 +7,8 @@
 //
 // What decides. All ranks must make the same calls in the same order, and everything that picks a
 // plan must be the same on all of them: kind, count, type, reduction, root, shift, `registered`,
-// `tag`, whether the stream is captured. Pointers and alignment decide nothing, with one exception:
-// an alltoall in place must be in place on all ranks.
+// `tag`, whether the stream is captured, and of collectives without a root whether the call is in
+// place. Otherwise pointers and alignment decide nothing.
 //
 // When ranks wait for one another. A call waits for the other ranks on the host only if it is the
 // first to need its plan, or the first whose registered buffers its plan joins at a switch;

@@ -52,6 +52,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/base/link_kind.h"
 #include "ir/diagnostics/diagnostic.h"
@@ -98,6 +99,10 @@ struct LoadOptions {
   /// The call that needs the plan, in words: ranks whose calls differ are told what they are, not
   /// only that their plans differ (call-differs). "": it is not known.
   std::string call = {};
+  /// Which of this rank's launches needs the plan: 1: its next, 2: the one after that … Ranks of
+  /// its machine that launch something else then learn of it, instead of waiting for one another.
+  /// 0: it is not known.
+  uint64_t calls_ahead = 0;
 };
 
 /// One call of a collective, as one rank makes it. A value.
@@ -118,7 +123,7 @@ struct CallOptions {
   /// MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels it begins a little later.
   bool behind_early = false;
   /// A promise: of all calls of the device that are bound so, the largest on each stream have room
-  /// beside one another. Ranks may then launch them in different orders.
+  /// beside one another. Ranks may then launch those of several communicators in different orders.
   bool any_order = false;
   /// Zero copy: a promise that the buffers lie in registered ones, on all ranks in the same at the
   /// same offsets. bind() then is local, where bind_waits() does not say otherwise.
@@ -239,6 +244,12 @@ class Communicator {
   uint32_t size() const;
   /// The worst link between any two ranks' devices, the same on all: LibraryCall::links.
   LinkKind worst_link() const;
+  /// By rank, the first rank of its node, the same on all: ranks of a node reach each other's
+  /// memory without lanes.
+  const std::vector<uint32_t>& nodes() const;
+  /// All ranks are processes of one machine and one network namespace: they can meet at a socket
+  /// that has no port.
+  bool in_one_place() const;
   Device& device() const;
   Bootstrap& bootstrap() const;
   /// What every function of the communicator, and of what is made from it, enters

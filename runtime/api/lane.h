@@ -7,6 +7,7 @@
 // for the host copies or messages (runtime/host), and between machines sockets (runtime/net).
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,11 @@ struct RemotePlace {
   const Memory* region = nullptr;
   uint64_t offset = 0;
 };
+
+/// What a rank is about to do, in words that mean something to the ranks only.
+using LaneNote = std::array<uint64_t, 8>;
+/// Called, from any thread, with what the sender of a lane has noted: "", or why the lane ends.
+using LaneNoted = std::function<std::string(const LaneNote&)>;
 
 enum class FlushState : uint8_t { done, under_way, failed };
 
@@ -56,6 +62,9 @@ class Lane {
   /// Does not wait for that.
   [[nodiscard]] virtual bool complete(uint64_t* count, uint64_t value,
                                       Diagnostics& diagnostics) = 0;
+  /// The peer's end takes a note before it carries out anything that is ordered from now on: until
+  /// it has, the lane may have no room. Lanes to mapped memory have no such end.
+  [[nodiscard]] virtual bool note(const LaneNote&, Diagnostics&) { return true; }
   /// Has all that was begun been done? Does not wait: begins to find out, and is asked again.
   [[nodiscard]] virtual FlushState try_flush(Diagnostics& diagnostics) = 0;
   /// From now on short orders may wait, so that they go together with what is ordered next, until
@@ -88,6 +97,8 @@ struct LanePeer {
   Link link = {};
   /// Called if the lane fails while no order waits. Empty: nothing is called.
   LaneFailed failed = {};
+  /// For await_lane(): called with notes. Empty: nothing is called.
+  LaneNoted noted = {};
 };
 
 /// The far end of a lane: what a rank keeps ready for the orders of one peer, from before that

@@ -55,7 +55,8 @@ _Static_assert(
         offsetof(mscclc_request_t, capturing) == 60 &&
         offsetof(mscclc_request_t, architecture) == 64 &&
         offsetof(mscclc_request_t, multiprocessors) == 68 &&
-        offsetof(mscclc_request_t, tag) == 72 && sizeof(mscclc_request_t) == 80,
+        offsetof(mscclc_request_t, tag) == 72 && offsetof(mscclc_request_t, either_place) == 80 &&
+        sizeof(mscclc_request_t) == 88,
     "request");
 
 static mscclc_config_t host(void) {

@@ -11,7 +11,7 @@
 #include "runtime/api/launcher.h"
 #include "runtime/base/environment/environment.h"
 #include "runtime/base/fd.h"
-#include "runtime/base/machine.h"
+#include "runtime/base/host_place.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
 #include "runtime/capi/ranges.h"
@@ -146,13 +146,13 @@ mscclc_result_t meet_by_store(const Store& store, uint32_t rank, uint32_t ranks,
 /// What a rank says when a communicator is split.
 struct Wish {
   int32_t color, key;
-  std::array<uint8_t, 36> machine;
+  HostPlace place;
 };
 
 /// The ranks of one color, in the child's order.
 struct Family {
   std::vector<uint32_t> ranks;
-  bool one_machine = true;
+  bool one_place = true;
 };
 
 std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& messages, uint32_t rank,
@@ -169,7 +169,7 @@ std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& message
   for (uint32_t r = 0; r < wishes.size(); ++r) {
     if (wishes[r].color != wishes[rank].color) continue;
     family.ranks.push_back(r);
-    family.one_machine &= wishes[r].machine == wishes[rank].machine;
+    family.one_place &= wishes[r].place == wishes[rank].place;
   }
   std::stable_sort(family.ranks.begin(), family.ranks.end(),
                    [&](uint32_t a, uint32_t b) { return wishes[a].key < wishes[b].key; });
@@ -181,7 +181,12 @@ mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part
   const OneThread::Visit visit(*parent.communicator->one_thread(), diagnostics);
   if (!visit || parent.communicator->has_failed(diagnostics)) return fail(diagnostics);
   Bootstrap& bootstrap = parent.communicator->bootstrap();
-  const Wish wish{color, key, this_machine()};
+  const auto place = this_host_place(diagnostics);
+  if (!place) {
+    parent.communicator->abort(diagnostics);  // the others wait for this rank
+    return fail(diagnostics);
+  }
+  const Wish wish{color, key, *place};
   const auto* bytes = reinterpret_cast<const uint8_t*>(&wish);
   std::vector<std::vector<uint8_t>> messages;
   if (!bootstrap.all_gather({bytes, sizeof wish}, "split", messages, diagnostics)) {
@@ -191,7 +196,7 @@ mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part
   if (!family) return fail(diagnostics);
   const bool first = color >= 0 && family->ranks.front() == bootstrap.rank();
   const std::string own =
-      first ? make_id(family->one_machine, part.timeout, diagnostics).value_or("") : std::string();
+      first ? make_id(family->one_place, part.timeout, diagnostics).value_or("") : std::string();
   const auto* text = reinterpret_cast<const uint8_t*>(own.data());
   if (!bootstrap.all_gather({text, own.size()}, "exchange ids of a split", messages, diagnostics)) {
     return fail(diagnostics);

@@ -393,6 +393,7 @@ typedef struct mscclc_request {
   uint32_t architecture;    /* 90 for compute capability 9.0; 0: no GPUs, or not known */
   uint32_t multiprocessors; /* 0: no GPUs, or not known */
   const char *tag;          /* never NULL */
+  int32_t either_place;     /* and out of place: some ranks may be so; in_place is 1 then */
 } mscclc_request_t;
 
 typedef int32_t mscclc_selection_t;

@@ -71,6 +71,7 @@ mscclc_request_t request_of(const PlanRequest& request) {
   made.architecture = request.architecture;
   made.multiprocessors = request.multiprocessors;
   made.tag = request.tag.c_str();
+  made.either_place = request.call.either_place ? 1 : 0;
   return made;
 }
 

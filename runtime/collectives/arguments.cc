@@ -133,6 +133,23 @@ uint64_t longest_row(const CollectiveCall& call) {
   return *std::max_element(call.counts.begin(), call.counts.end());
 }
 
+// What a call's own memory stands in for is apart, and a barrier's word is both.
+CallPlace place_of(const CollectiveCall& call, uint32_t rank) {
+  if (call.kind == CollectiveKind::barrier) return CallPlace::in_place;
+  const CollectiveInfo& kind = info(call.kind);
+  if (!kind.can_alias) return CallPlace::apart;
+  if (kind.has_root() || call.input == nullptr || call.output == nullptr) {
+    return CallPlace::either;
+  }
+  const uint64_t row = rank * call.count * info(call.dtype).bytes;
+  const bool rows_in = kind.has_rows(Side::input), rows_out = kind.has_rows(Side::output);
+  const auto input = reinterpret_cast<uintptr_t>(call.input);
+  const auto output = reinterpret_cast<uintptr_t>(call.output);
+  const bool same =
+      input + (rows_in && !rows_out ? row : 0) == output + (rows_out && !rows_in ? row : 0);
+  return same ? CallPlace::in_place : CallPlace::apart;
+}
+
 }  // namespace
 
 LocalCopy local_copy(const CollectiveCall& call) {
@@ -152,25 +169,26 @@ bool check_arguments(const CollectiveCall& call, uint32_t rank, uint32_t ranks,
   return Checker(call, rank, ranks, diagnostics).run();
 }
 
-std::optional<CollectiveCall> planned_call(const CollectiveCall& call, uint32_t ranks) {
+std::optional<PlannedCall> planned_call(const CollectiveCall& call, uint32_t rank, uint32_t ranks) {
   if (stays_here(call, ranks)) return std::nullopt;
-  CollectiveCall planned = call;
+  PlannedCall planned{call, place_of(call, rank)};
   if (call.kind == CollectiveKind::alltoallv) {
     planned.kind = CollectiveKind::alltoall;
     planned.count = longest_row(call);
     planned.registered = false;
   } else if (call.kind == CollectiveKind::barrier) {
-    planned = {.kind = CollectiveKind::allreduce,
-               .count = 1,
-               .dtype = Dtype::i32,
-               .op = ReduceOp::max,
-               .tag = call.tag};
+    planned = {{.kind = CollectiveKind::allreduce,
+                .count = 1,
+                .dtype = Dtype::i32,
+                .op = ReduceOp::max,
+                .tag = call.tag},
+               planned.place};
   }
   if (planned.count == 0) return std::nullopt;
   return planned;
 }
 
-std::string text_of(const CollectiveCall& call, bool capturing) {
+std::string text_of(const CollectiveCall& call, uint32_t rank, bool capturing) {
   std::string text = with_article(name(call.kind));
   if (call.kind != CollectiveKind::barrier) {
     const bool rows = call.kind == CollectiveKind::alltoallv;
@@ -185,6 +203,8 @@ std::string text_of(const CollectiveCall& call, bool capturing) {
   if (has_root(call.kind)) text += fmt::format(", root {}", call.root);
   if (call.kind == CollectiveKind::sendrecv) text += fmt::format(", shift {}", call.shift);
   if (call.registered) text += ", registered";
+  const bool placed = call.kind != CollectiveKind::barrier;
+  if (placed && place_of(call, rank) == CallPlace::in_place) text += ", in place";
   if (!call.tag.empty()) text += fmt::format(", tag {}", quoted(call.tag));
   if (capturing) text += ", captured";
   return text;

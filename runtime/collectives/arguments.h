@@ -23,11 +23,21 @@ struct LocalCopy {
 };
 LocalCopy local_copy(const CollectiveCall& call);
 
-/// What moves data between ranks: the call itself, or the call that serves it. An alltoallv is an
-/// alltoall of rows as long as the longest; a barrier is an allreduce of one element. nullopt: no
-/// plan is needed, as there is one rank, nothing to move, or nothing to move elsewhere. The buffers
-/// are those of `call`. REQUIRES: check_arguments().
-std::optional<CollectiveCall> planned_call(const CollectiveCall& call, uint32_t ranks);
+/// How a call's buffers lie, as far as its rank knows it of all ranks.
+enum class CallPlace : uint8_t {
+  apart,
+  in_place,
+  either  ///< there are no buffers to look at, or a root: then ranks have one buffer
+};
+
+/// What moves data between ranks: the call itself, or the call that serves it.
+struct PlannedCall : CollectiveCall {
+  CallPlace place = CallPlace::apart;
+};
+/// An alltoallv is an alltoall of rows as long as the longest; a barrier is an allreduce of one
+/// element. nullopt: no plan is needed, as there is one rank, nothing to move, or nothing to move
+/// elsewhere. The buffers are those of `call`. REQUIRES: check_arguments().
+std::optional<PlannedCall> planned_call(const CollectiveCall& call, uint32_t rank, uint32_t ranks);
 
 /// Whether input or output have a row for each rank.
 bool has_rows(CollectiveKind kind);
@@ -37,6 +47,6 @@ uint64_t message_bytes(const CollectiveCall& call, uint32_t ranks);
 
 /// What of a call must be the same on all ranks, in words: "an allreduce of 8 elements of 'f32',
 /// sum". REQUIRES: check_arguments().
-std::string text_of(const CollectiveCall& call, bool capturing);
+std::string text_of(const CollectiveCall& call, uint32_t rank, bool capturing);
 
 }  // namespace mscclc

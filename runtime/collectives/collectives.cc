@@ -50,7 +50,8 @@ Collectives::State::~State() {
 bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
   if (communicator.size() == 1) return true;
   for (uint64_t bytes = sizeof(float); bytes <= most; bytes *= 2) {
-    const CollectiveCall call{.kind = CollectiveKind::allreduce, .count = bytes / sizeof(float)};
+    const PlannedCall call{{.kind = CollectiveKind::allreduce, .count = bytes / sizeof(float)},
+                           CallPlace::either};
     Diagnostics problems;
     CollectiveCall at_once = call;
     const PlanChoice choice = choose(call, false, nullptr, problems);
@@ -58,7 +59,8 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
     if (problems.has_errors()) return false;
     at_once.count = choice.count;
     if (choice.picked == nullptr || loaded.find(*choice.picked, need(at_once)) != nullptr) continue;
-    if (loaded.load(*choice.picked, need(at_once), text_of(call, false), diagnostics) == nullptr) {
+    if (loaded.load(*choice.picked, need(at_once), text_of(call, communicator.rank(), false), 0,
+                    diagnostics) == nullptr) {
       return false;
     }
   }
@@ -81,18 +83,15 @@ bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& d
   return false;
 }
 
-// Only what all ranks know alike. Whether a call is in place need not be such (off the root there
-// is one buffer), so plans must be right both ways; of an alltoall the caller promises it.
-PlanRequest Collectives::State::request(const CollectiveCall& planned, bool capturing) const {
-  const bool in_place = planned.kind == CollectiveKind::alltoall
-                            ? planned.input == planned.output && planned.input != nullptr
-                            : info(planned.kind).can_alias;
+// Only what all ranks know alike.
+PlanRequest Collectives::State::request(const PlannedCall& planned, bool capturing) const {
   PlanRequest request;
   request.call.kind = planned.kind;
   request.call.ranks = communicator.size();
   request.call.bytes = message_bytes(planned, communicator.size());
   request.call.dtype = planned.dtype;
-  request.call.in_place = in_place;
+  request.call.in_place = planned.place != CallPlace::apart;
+  request.call.either_place = planned.place == CallPlace::either;
   request.call.root = planned.root;
   request.call.shift = planned.shift;
   request.call.accumulate = planned.accumulate;
@@ -115,7 +114,7 @@ LoadedPlans::Need Collectives::State::need(const CollectiveCall& planned) const 
 
 // A message that is too large for its plan is made of calls that fit one: so what is picked for a
 // piece serves it. If nothing is, the plan does it piece by piece.
-PlanChoice Collectives::State::choose(const CollectiveCall& planned, bool capturing,
+PlanChoice Collectives::State::choose(const PlannedCall& planned, bool capturing,
                                       std::vector<PassedOver>* passed_over,
                                       Diagnostics& diagnostics) {
   PlanChoice choice{provider->pick(request(planned, capturing), passed_over, diagnostics),
@@ -124,7 +123,7 @@ PlanChoice Collectives::State::choose(const CollectiveCall& planned, bool captur
   const uint64_t bytes = message_bytes(planned, communicator.size());
   uint64_t most = loaded.most_at_once(*choice.picked, need(planned));
   if (bytes <= most) return choice;
-  CollectiveCall piece = planned;
+  PlannedCall piece = planned;
   piece.count = std::min(planned.count, count_within(planned, piece_bytes, communicator.size()));
   Diagnostics problems;
   auto picked = provider->pick(request(piece, capturing), passed_over, problems);
@@ -138,17 +137,29 @@ PlanChoice Collectives::State::choose(const CollectiveCall& planned, bool captur
   return choice;
 }
 
-PlanChoice Collectives::State::pick(const CollectiveCall& planned, StreamHandle stream,
+PlanChoice Collectives::State::pick(const PlannedCall& planned, StreamHandle stream,
                                     Diagnostics& diagnostics) {
   Diagnostics problems;
   PlanChoice choice =
       choose(planned, communicator.device().is_capturing(stream), nullptr, problems);
   for (const Diagnostic& d : problems.all()) diagnostics.add(d);
   if (choice.picked == nullptr && !problems.has_errors()) {
-    diagnostics.error("no-plan", {},
-                      fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks",
-                                  name(planned.kind), message_bytes(planned, communicator.size()),
-                                  info(planned.dtype).name, communicator.size()));
+    Diagnostic& error = diagnostics.error(
+        "no-plan", {},
+        fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks{}", name(planned.kind),
+                    message_bytes(planned, communicator.size()), info(planned.dtype).name,
+                    communicator.size(), where.nodes == 1 ? "" : " of several nodes"));
+    if (where.nodes == 0) {
+      error.notes.push_back(
+          {fmt::format("the nodes' ranks are {}: with as many ranks on each node, numbered node "
+                       "by node, there are more plans",
+                       nodes_text(communicator.nodes()))});
+    }
+    if (where.nodes != 1) {
+      error.notes.push_back(
+          {"what would serve it: a plan of your own whose channels between "
+           "nodes are ports, registered or in MSCCLC_PLAN_PATH"});
+    }
   }
   return choice;
 }
@@ -182,6 +193,7 @@ bool Collectives::State::enqueue(const ReadyPiece& piece, const ReadyCall::State
 
 bool Collectives::State::launch(const ReadyCall::State& ready, Diagnostics& diagnostics) {
   if (ready.pieces.empty()) return true;
+  ready.unlaunched.launched();
   const auto add = [&](const ReadyPiece& piece) { return enqueue(piece, ready, diagnostics); };
   if (chain->follow(ready.stream, diagnostics) &&
       std::all_of(ready.pieces.begin(), ready.pieces.end(), add) &&
@@ -220,7 +232,7 @@ bool Collectives::check(const CollectiveCall& call, Diagnostics& diagnostics) co
 }
 
 bool Collectives::needs_plan(const CollectiveCall& call) const {
-  return planned_call(call, state_->communicator.size()).has_value();
+  return planned_call(call, state_->communicator.rank(), state_->communicator.size()).has_value();
 }
 
 std::shared_ptr<const PickedPlan> Collectives::choose(const CollectiveCall& call, bool capturing,
@@ -233,7 +245,7 @@ PlanChoice Collectives::choose_once(const CollectiveCall& call, bool capturing,
                                     std::vector<PassedOver>* passed_over,
                                     Diagnostics& diagnostics) {
   const OneThread::Visit visit(*state_->one_thread, diagnostics);
-  const auto planned = planned_call(call, state_->communicator.size());
+  const auto planned = planned_call(call, state_->communicator.rank(), state_->communicator.size());
   return visit && planned ? state_->choose(*planned, capturing, passed_over, diagnostics)
                           : PlanChoice();
 }
@@ -243,7 +255,7 @@ bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle strea
   State& s = *state_;
   const OneThread::Visit visit(*s.one_thread, ignored);
   if (!visit) return true;
-  const auto planned = planned_call(call, s.communicator.size());
+  const auto planned = planned_call(call, s.communicator.rank(), s.communicator.size());
   if (!planned) return false;
   const PlanChoice choice = s.pick(*planned, stream, ignored);
   return choice.picked != nullptr && s.waits_for_ranks(*planned, choice);
@@ -253,13 +265,13 @@ bool Collectives::waits_for_ranks(const CollectiveCall& call, const PlanChoice& 
   Diagnostics ignored;  // prepare() reports it
   const OneThread::Visit visit(*state_->one_thread, ignored);
   if (!visit) return true;
-  const auto planned = planned_call(call, state_->communicator.size());
+  const auto planned = planned_call(call, state_->communicator.rank(), state_->communicator.size());
   return planned && choice.picked != nullptr && state_->waits_for_ranks(*planned, choice);
 }
 
 bool Collectives::call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(*state_->one_thread, diagnostics);
-  ReadyCall::State ready;
+  ReadyCall::State ready(state_->unlaunched);
   return visit && state_->prepare(call, nullptr, stream, ready, diagnostics) &&
          state_->launch(ready, diagnostics);
 }

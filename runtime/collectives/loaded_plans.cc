@@ -60,7 +60,7 @@ Executable* LoadedPlans::find(const PickedPlan& picked, const Need& need) {
 }
 
 Executable* LoadedPlans::load(const PickedPlan& picked, const Need& need, const std::string& call,
-                              Diagnostics& diagnostics) {
+                              uint64_t ahead, Diagnostics& diagnostics) {
   const uint64_t at_once = most_at_once(picked, need);
   const uint64_t room = at_once == kUnlimited ? std::max(kLeastRoom, std::bit_ceil(need.bytes))
                                               : std::max(at_once, need.bytes);
@@ -70,7 +70,8 @@ Executable* LoadedPlans::load(const PickedPlan& picked, const Need& need, const 
                             .zero_copy = need.zero_copy && plan_of(picked).stages,
                             .in_turn = true,
                             .plan_file = picked.file,
-                            .call = call};
+                            .call = call,
+                            .calls_ahead = ahead};
   auto executable = communicator_.load(picked.plan, options, diagnostics);
   if (executable == nullptr) return nullptr;
   ++count_;

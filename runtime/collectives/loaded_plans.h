@@ -31,10 +31,10 @@ class LoadedPlans {
   uint64_t most_at_once(const PickedPlan& picked, const Need& need);
   /// nullptr: it is still to be loaded.
   Executable* find(const PickedPlan& picked, const Need& need);
-  /// Collective: makes room for the message, and for larger ones. `call`: LoadOptions. nullptr:
-  /// reported.
+  /// Collective: makes room for the message, and for larger ones. `call`, `ahead`: LoadOptions.
+  /// nullptr: reported.
   [[nodiscard]] Executable* load(const PickedPlan& picked, const Need& need,
-                                 const std::string& call, Diagnostics& diagnostics);
+                                 const std::string& call, uint64_t ahead, Diagnostics& diagnostics);
   uint64_t count() const { return count_; }
 
  private:

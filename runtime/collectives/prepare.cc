@@ -148,6 +148,7 @@ bool Collectives::State::prepare_piece(const CollectiveCall& call, const Collect
   ReadyPiece& made = ready.pieces.emplace_back();
   if (!place(call, range, piece, made, diagnostics)) return false;
   made.bound = bind(piece, row_pitch, *ready.executable, diagnostics);
+  ready.unlaunched.add();
   return static_cast<bool>(made.bound);
 }
 
@@ -158,7 +159,7 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
   if (!check_arguments(call, communicator.rank(), ranks, diagnostics)) return false;
   ready.owner = this;
   ready.stream = stream;
-  const std::optional<CollectiveCall> planned = planned_call(call, ranks);
+  const std::optional<PlannedCall> planned = planned_call(call, communicator.rank(), ranks);
   if (!planned) {
     copy_here(call, ready);
     return true;
@@ -174,7 +175,8 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
                     message_bytes(at_once, ranks), choice.picked->name, choice.picked->why));
     const bool capturing = communicator.device().is_capturing(stream);
     ready.executable =
-        loaded.load(*choice.picked, need(at_once), text_of(call, capturing), diagnostics);
+        loaded.load(*choice.picked, need(at_once), text_of(call, communicator.rank(), capturing),
+                    ready.unlaunched.of_all() + 1, diagnostics);
   }
   if (ready.executable == nullptr) return false;
   const std::vector<CallRange> ranges = ranges_of(*planned, choice);
@@ -186,7 +188,7 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
 ReadyCall Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* chosen,
                                       StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(*one_thread, diagnostics);
-  auto ready = std::make_shared<ReadyCall::State>();
+  auto ready = std::make_shared<ReadyCall::State>(unlaunched);
   if (!visit || !prepare(call, chosen, stream, *ready, diagnostics)) return {};
   return ReadyCall(std::move(ready));
 }

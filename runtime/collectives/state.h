@@ -1,12 +1,15 @@
 // Inside Collectives and ReadyCall.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/collectives/arguments.h"
 #include "runtime/collectives/loaded_plans.h"
 #include "runtime/collectives/own_memory.h"
 #include "runtime/collectives/registered_calls.h"
@@ -28,7 +31,29 @@ struct ReadyPiece {
   std::vector<CallCopy> before, after;
 };
 
+/// Pieces that are ready and still to be launched, here and of all calls.
+class Unlaunched {
+ public:
+  explicit Unlaunched(std::shared_ptr<std::atomic<uint64_t>> all) : all_(std::move(all)) {}
+  ~Unlaunched() { launched(); }
+  Unlaunched(const Unlaunched&) = delete;
+  Unlaunched& operator=(const Unlaunched&) = delete;
+  uint64_t of_all() const { return *all_; }
+  void add() const {
+    ++own_;
+    ++*all_;
+  }
+  void launched() const { *all_ -= std::exchange(own_, 0); }
+
+ private:
+  const std::shared_ptr<std::atomic<uint64_t>> all_;  ///< calls may be destroyed by any thread
+  mutable uint64_t own_ = 0;
+};
+
 struct ReadyCall::State {
+  explicit State(const std::shared_ptr<std::atomic<uint64_t>>& unlaunched)
+      : unlaunched(unlaunched) {}
+  const Unlaunched unlaunched;
   const Collectives::State* owner = nullptr;
   StreamHandle stream = nullptr;
   Executable* executable = nullptr;  ///< nullptr: copies only, or nothing
@@ -51,12 +76,12 @@ struct Collectives::State {
   ~State();
 
   [[nodiscard]] bool start(const CollectivesOptions& options, Diagnostics& diagnostics);
-  PlanRequest request(const CollectiveCall& planned, bool capturing) const;
+  PlanRequest request(const PlannedCall& planned, bool capturing) const;
   /// The plan for planned_call(), if there is one.
-  [[nodiscard]] PlanChoice choose(const CollectiveCall& planned, bool capturing,
+  [[nodiscard]] PlanChoice choose(const PlannedCall& planned, bool capturing,
                                   std::vector<PassedOver>* passed_over, Diagnostics& diagnostics);
   /// The same; none is reported.
-  [[nodiscard]] PlanChoice pick(const CollectiveCall& planned, StreamHandle stream,
+  [[nodiscard]] PlanChoice pick(const PlannedCall& planned, StreamHandle stream,
                                 Diagnostics& diagnostics);
   /// The calls that a call is made of.
   std::vector<CallRange> ranges_of(const CollectiveCall& planned, const PlanChoice& choice) const;
@@ -83,6 +108,8 @@ struct Collectives::State {
   bool any_order = false;       ///< CallOptions::any_order
   bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS: each launch waits for all ranks
   LoadedPlans loaded;
+  const std::shared_ptr<std::atomic<uint64_t>> unlaunched =
+      std::make_shared<std::atomic<uint64_t>>(0);
   RegisteredCalls registered;
   OwnMemory own;
   std::shared_ptr<StreamChain> chain;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
 
@@ -16,6 +18,10 @@ struct WhereRanksRun {
   uint32_t architecture = 0;     ///< PlanRequest::architecture
   uint32_t multiprocessors = 0;  ///< PlanRequest::multiprocessors
 };
+
+/// How ranks that are spread unevenly lie, for messages: "0 to 6, 7 to 14". `first_of_node`:
+/// Communicator::nodes().
+std::string nodes_text(const std::vector<uint32_t>& first_of_node);
 
 /// Collective: asks all ranks. nullopt: reported.
 [[nodiscard]] std::optional<WhereRanksRun> find_where_ranks_run(Communicator& communicator,

@@ -259,6 +259,7 @@ std::shared_ptr<BoundCall::State> Binder::blank() {
   if (made == nullptr) made = std::make_shared<BoundCall::State>();
   made->executable = &x_;
   made->facts = facts_;
+  made->record = record_of(facts_);
   made->launch = {};
   made->before.clear();
   made->after.clear();
@@ -270,6 +271,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   if (!write_programs(*made)) return nullptr;
   plan_copies(*made);
   made->bytes = options_.bytes;
+  made->is_call = !empty();
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
   made->launch.early = options_.bytes <= kMostEarlyBytes && x_.group->device->launches_early();
@@ -317,6 +319,7 @@ std::shared_ptr<BoundCall::State> Binder::run_symmetric() {
 // Staging that not all ranks have taken is offered again by the next call that needs it.
 std::shared_ptr<BoundCall::State> Binder::run_together() {
   facts_.number = ++x_.binds;
+  if (!options_.symmetric) facts_.bind = facts_.number;
   auto made = try_together();
   for (const uint32_t side : {kInput, kOutput}) {
     if (made == nullptr && offered_[side]) x_.staging[side].reset();

@@ -10,7 +10,9 @@
 #include "runtime/api/device.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment/environment.h"
+#include "runtime/communicator/call/beside.h"
 #include "runtime/communicator/executable.h"
+#include "runtime/communicator/meet.h"
 #include "runtime/communicator/monitor.h"
 #include "runtime/communicator/refuse.h"
 #include "runtime/memory/handle.h"
@@ -84,88 +86,6 @@ std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& o
   return Environment::of_process().timeout(diagnostics);
 }
 
-/// Finds what joins this device to those of the other ranks, which have told their names.
-bool find_links(Group& group, const std::vector<std::span<const uint8_t>>& names,
-                Diagnostics& diagnostics) {
-  group.links.assign(names.size(), Link{});
-  for (uint32_t r = 0; r < names.size(); ++r) {
-    if (r == group.rank()) continue;
-    std::optional<Link> link = group.device->link_to(names[r], diagnostics);
-    if (!link) return false;
-    group.worst_link = std::max(group.worst_link, link->kind);
-    const std::string_view by = link->access ? name(link->kind) : link->lanes ? "lanes" : "nothing";
-    log(LogLevel::info, LogArea::init, group.rank(),
-        fmt::format("rank {} is joined by {}: {}", r, by,
-                    link->why.empty() ? "the same memory" : link->why));
-    group.links[r] = *std::move(link);
-  }
-  return true;
-}
-
-/// Collective: the worst link of any two ranks, by which all pick the same plans.
-bool agree_on_links(Group& group, bool found, Diagnostics& diagnostics) {
-  const std::vector<uint8_t> own = {static_cast<uint8_t>(group.worst_link)};
-  std::vector<std::vector<uint8_t>> all;
-  if (!group.exchange(found, own, "find what joins the devices", all, diagnostics)) return false;
-  for (const std::vector<uint8_t>& message : all) {
-    if (message.size() != 1 || message[0] > static_cast<uint8_t>(LinkKind::pcie)) {
-      return refuse(diagnostics, "bad-message", "a peer's message does not describe its links");
-    }
-    group.worst_link = std::max(group.worst_link, static_cast<LinkKind>(message[0]));
-  }
-  return true;
-}
-
-/// What a rank says of itself when it joins.
-struct Introduction {
-  uint8_t check_calls = 0;
-  std::span<const uint8_t> room;  ///< Device::room()
-  std::span<const uint8_t> name;  ///< Device::link_name()
-};
-
-std::optional<Introduction> read_introduction(std::span<const uint8_t> message) {
-  ByteReader reader(message);
-  Introduction said;
-  said.check_calls = reader.number<uint8_t>();
-  said.room = reader.bytes(reader.number<uint32_t>());
-  said.name = reader.rest();
-  if (!reader.good()) return std::nullopt;
-  return said;
-}
-
-/// Collective: what the environment says must be the same on all ranks. Counts those that share
-/// this rank's room, and finds what joins them.
-bool agree_on_settings(Group& group, bool able, Diagnostics& diagnostics) {
-  std::vector<uint8_t> own;
-  const std::vector<uint8_t> room = able ? group.device->room() : std::vector<uint8_t>{};
-  ByteWriter writer(own);
-  writer.number<uint8_t>(group.check_calls ? 1 : 0);
-  writer.number(static_cast<uint32_t>(room.size())).bytes(room);
-  if (able) {
-    const auto name = group.device->link_name(diagnostics);
-    able = name.has_value();
-    if (able) writer.bytes(*name);
-  }
-  std::vector<std::vector<uint8_t>> all;
-  if (!group.exchange(able, own, "create a communicator", all, diagnostics)) return false;
-  std::vector<std::span<const uint8_t>> names;
-  uint32_t here = 0;
-  uint8_t check_calls = 0;  // as rank 0 has it
-  for (uint32_t r = 0; r < all.size(); ++r) {
-    const std::optional<Introduction> said = read_introduction(all[r]);
-    if (!said) return refuse(diagnostics, "bad-message", "a peer's message is cut off");
-    names.push_back(said->name);
-    here += std::ranges::equal(said->room, room) ? 1 : 0;
-    if (r == 0) check_calls = said->check_calls;
-    if (said->check_calls == check_calls) continue;
-    diagnostics.error("options-differ", {},
-                      fmt::format("MSCCLC_CHECK_CALLS is not the same on ranks 0 and {}", r));
-    return false;
-  }
-  if (!room.empty()) group.ranks_here = here;
-  return agree_on_links(group, find_links(group, names, diagnostics), diagnostics);
-}
-
 }  // namespace
 
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
@@ -205,7 +125,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
         [failure = group->failure](const std::string& why) { failure->set("peer-failed", why); });
     able = state->monitor.start(diagnostics);
   }
-  if (!agree_on_settings(*group, able, diagnostics)) return nullptr;
+  if (!meet(*group, able, diagnostics)) return nullptr;
   log(LogLevel::info, LogArea::init, group->rank(),
       fmt::format("communicator of {} ranks on {}; waits end after {} s", group->size(),
                   group->device->name(), std::chrono::duration<double>(group->timeout).count()));
@@ -215,6 +135,8 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
 uint32_t Communicator::rank() const { return state_->group->rank(); }
 uint32_t Communicator::size() const { return state_->group->size(); }
 LinkKind Communicator::worst_link() const { return state_->group->worst_link; }
+const std::vector<uint32_t>& Communicator::nodes() const { return state_->group->node_of; }
+bool Communicator::in_one_place() const { return state_->group->in_one_place; }
 Device& Communicator::device() const { return *state_->group->device; }
 Bootstrap& Communicator::bootstrap() const { return *state_->group->bootstrap; }
 std::shared_ptr<OneThread> Communicator::one_thread() const {
@@ -228,6 +150,8 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
   const OneThread::Visit visit(group.one_thread, diagnostics);
   if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
   group.release();
+  LoadBeside beside(group, group.loads + 1, options.calls_ahead, options.call);
+  if (!beside.begin(diagnostics)) return nullptr;
   bool able = plan != nullptr ? verify_structure(*plan, diagnostics)
                               : refuse(diagnostics, "no-plan", "there is no plan; it is nullptr");
   if (able && plan->ranks.size() != group.size()) {
@@ -236,8 +160,12 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
                                   plan->ranks.size(), group.size()));
     able = false;
   }
-  if (!group.agree(able, "take the plan", diagnostics)) {
+  const bool taken = group.agree(able, "take the plan", diagnostics);
+  beside.end();
+  if (!taken) {
     group.note_call(options.call, diagnostics);
+    Diagnostics ignored;  // there is an error already
+    (void)group.agree(true, "leave the plan", ignored);
     return nullptr;
   }
   auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);

@@ -31,8 +31,9 @@ bool stages_any(const PeerAccess& access, const LoadOptions& options, uint32_t s
 }
 
 std::string options_text(const Executable::State::Loaded& loaded) {
-  return fmt::format("for {} bytes at most, elements of {} bytes{}", loaded.max_bytes,
-                     loaded.element, loaded.zero_copy ? ", zero copy" : "");
+  return fmt::format("for {} bytes at most, elements of {} bytes{}{}", loaded.max_bytes,
+                     loaded.element, loaded.zero_copy ? ", zero copy" : "",
+                     loaded.in_turn ? ", in turn" : "");
 }
 
 constexpr size_t kMostCallText = 512;
@@ -168,7 +169,10 @@ bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& dia
       .text(hash_)
       .number(options.max_bytes)
       .number(element)
-      .number(static_cast<uint8_t>(options.zero_copy));
+      .number(static_cast<uint8_t>(options.zero_copy))
+      .number(static_cast<uint8_t>(options.in_turn))
+      .number(static_cast<uint8_t>(board_ticket_.size()))
+      .bytes(board_ticket_);
   if (!await_lanes(message, diagnostics)) return false;
   ByteWriter(message).number<uint8_t>(scratch_ ? 1 : 0);
   if (!region_.encode(*group->device, message, diagnostics)) return false;
@@ -187,6 +191,8 @@ bool Executable::State::read_loaded(ByteReader& message, Loaded& loaded,
   loaded.max_bytes = message.number<uint64_t>();
   loaded.element = message.number<uint32_t>();
   loaded.zero_copy = message.number<uint8_t>() != 0;
+  loaded.in_turn = message.number<uint8_t>() != 0;
+  loaded.board = message.bytes(message.number<uint8_t>());
   return message.good() || refuse(diagnostics, "bad-message", "a peer's message is cut off");
 }
 
@@ -199,7 +205,7 @@ bool Executable::State::same_plans(const std::vector<std::vector<uint8_t>>& mess
     Loaded loaded;
     if (!read_loaded(reader, loaded, diagnostics)) return false;
     if (r == 0) first = loaded;
-    if (loaded == first) continue;
+    if (loaded.is_like(first)) continue;
     if (loaded.call != first.call) return refuse_calls(first.call, r, loaded.call, diagnostics);
     if (loaded.hash != first.hash) {
       return refuse(diagnostics, "plan-differs",
@@ -261,21 +267,35 @@ bool Executable::State::write_program(Diagnostics& diagnostics) {
 
 bool Executable::State::load(Diagnostics& diagnostics) {
   std::vector<uint8_t> message;
-  const bool able = prepare(diagnostics) && describe(message, diagnostics);
+  SharedBoard board;  // until all have opened it
+  const bool able = prepare(diagnostics) &&
+                    (options.in_turn || board.make(*group, board_ticket_, diagnostics)) &&
+                    describe(message, diagnostics);
   std::vector<std::vector<uint8_t>> messages;
   if (!group->exchange(able, message, "load a plan", messages, diagnostics) ||
       !same_plans(messages, diagnostics)) {
     return false;
   }
-  const bool connected = connect(messages, diagnostics) && write_program(diagnostics) &&
+  const bool connected = connect(messages, diagnostics) &&
+                         open_board(board, messages, diagnostics) && write_program(diagnostics) &&
                          start_proxy(diagnostics) &&
                          group->device->write(contexts, &context, sizeof context, diagnostics);
   if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
   group->recorder.loaded(number, {plan->name, hash_, plan->contract.kind});
+  group->plan_names.add(number, plan->name);
   log(LogLevel::info, LogArea::load, rank,
       fmt::format("executable {} is '{}', for {} bytes at most{}; its hash is {}", number,
                   plan->name, options.max_bytes, options.zero_copy ? ", zero copy" : "", hash_));
   return join_switches(diagnostics);
+}
+
+bool Executable::State::open_board(SharedBoard& board,
+                                   const std::vector<std::vector<uint8_t>>& messages,
+                                   Diagnostics& diagnostics) {
+  Loaded maker;
+  ByteReader reader(messages[group->beside.front()]);
+  return options.in_turn || (read_loaded(reader, maker, diagnostics) &&
+                             board.open(*group, maker.board, own_board, diagnostics));
 }
 
 // Regions: 0 the plan's, 1 and 2 staging by side.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "runtime/communicator/call/call_cache.h"
 #include "runtime/communicator/call/call_facts.h"
 #include "runtime/communicator/call/placement.h"
+#include "runtime/communicator/call/shared_board.h"
 #include "runtime/communicator/own_kernels/own_kernels.h"
 #include "runtime/device/image.h"
 #include "runtime/device/region.h"
@@ -55,7 +57,9 @@ struct KernelKey {
 
 struct BoundCall::State {
   const Executable::State* executable = nullptr;
-  CallFacts facts;      ///< `number` is set by each launch that is compared
+  CallFacts facts;      ///< `number` is set by each launch that all ranks compare
+  CallRecord record;    ///< the same, for CallBoard
+  bool is_call = true;  ///< false: there is nothing to move, and nothing is launched
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
   BlockPrograms programs;         ///< launch.programs
@@ -104,6 +108,9 @@ struct Executable::State {
   uint64_t binds = 0;     ///< collective ones so far
 
   uint64_t launches = 0;
+  /// Of an executable whose calls are in no order with those of others; nullptr: they are, or no
+  /// rank is beside this one.
+  std::unique_ptr<CallBoard> own_board;
 
   RankProgram program;  ///< patched for the last binding ...
   /// ... whose parts have so many bytes, and whose rows such a pitch.
@@ -156,8 +163,13 @@ struct Executable::State {
     std::string call, hash;
     uint64_t max_bytes = 0;
     uint32_t element = 0;
-    bool zero_copy = false;
-    bool operator==(const Loaded&) const = default;
+    bool zero_copy = false, in_turn = false;
+    std::span<const uint8_t> board = {};  ///< what that rank alone says: the ticket of own_board
+    bool is_like(const Loaded& other) const {
+      return std::tie(call, hash, max_bytes, element, zero_copy, in_turn) ==
+             std::tie(other.call, other.hash, other.max_bytes, other.element, other.zero_copy,
+                      other.in_turn);
+    }
   };
 
   bool stages(uint32_t rank, uint32_t side) const { return access.stages(rank, side); }
@@ -189,6 +201,9 @@ struct Executable::State {
                                  Diagnostics& diagnostics) const;
   [[nodiscard]] bool same_plans(const std::vector<std::vector<uint8_t>>& messages,
                                 Diagnostics& diagnostics) const;
+  [[nodiscard]] bool open_board(SharedBoard& board,
+                                const std::vector<std::vector<uint8_t>>& messages,
+                                Diagnostics& diagnostics);
   [[nodiscard]] bool connect(const std::vector<std::vector<uint8_t>>& messages,
                              Diagnostics& diagnostics);
   [[nodiscard]] bool connect_peer(uint32_t peer, std::span<const uint8_t> message,
@@ -222,7 +237,8 @@ struct Executable::State {
   uint32_t blocks() const { return plan->ranks[rank].blocks; }
   bool needs(uint32_t peer) const { return layouts_[peer] != nullptr && peer != rank; }
 
-  std::string hash_;  ///< plan_digest()
+  std::string hash_;                   ///< plan_digest()
+  std::vector<uint8_t> board_ticket_;  ///< of own_board, if this rank makes it
   /// Of this rank and of those whose memory it addresses.
   std::vector<std::shared_ptr<const RegionLayout>> layouts_;
   bool scratch_in_call_ = false;                   ///< known to be so

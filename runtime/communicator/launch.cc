@@ -1,6 +1,7 @@
 // Calls of a plan that is loaded.
 #include <fmt/format.h>
 
+#include "runtime/communicator/call/beside.h"
 #include "runtime/communicator/executable.h"
 #include "runtime/communicator/refuse.h"
 #include "runtime/observe/log.h"
@@ -45,6 +46,16 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
   if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
+  CallBoard* const board = options.in_turn ? group->board.get() : own_board.get();
+  if (board != nullptr && binding.is_call &&
+      !same_beside(*group, *board, binding.record, diagnostics)) {
+    return false;
+  }
+  if (options.in_turn && group->far_calls != nullptr && binding.is_call) {
+    std::optional<LaneNote> note;
+    if (!same_far(*group, binding.record, note, diagnostics)) return false;
+    if (note && proxy != nullptr) proxy->note(*note);
+  }
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
   if (enqueue(binding, stream, diagnostics)) return true;
   group->fail(diagnostics);  // the others wait for this call

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/communicator/call/beside.h"
 #include "runtime/communicator/executable.h"
 #include "runtime/communicator/refuse.h"
 #include "runtime/device/links.h"
@@ -39,6 +40,12 @@ bool Executable::State::proxy_sends_from(uint32_t from) const {
 
 LanePeer Executable::State::lane_peer(uint32_t peer) const {
   LanePeer to{.rank = peer, .link = group->links[peer], .failed = fail_group()};
+  if (options.in_turn) {
+    to.noted = [weak = std::weak_ptr<Group>(group), peer](const LaneNote& note) -> std::string {
+      const auto held = weak.lock();
+      return held == nullptr ? "" : take_far_note(*held, peer, note);
+    };
+  }
   to.over = [failure = group->failure] { return failure->happened(); };
   if (peer < lane_offers_.size()) to.offer = lane_offers_[peer];
   return to;

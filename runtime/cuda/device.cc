@@ -7,7 +7,7 @@
 
 #include "executor/short_program.h"
 #include "runtime/base/bytes.h"
-#include "runtime/base/machine.h"
+#include "runtime/base/host_place.h"
 #include "runtime/cuda/copy_lane.h"
 #include "runtime/cuda/memory/held_memory.h"
 #include "runtime/cuda/memory/switch_team.h"
@@ -31,14 +31,6 @@ device::LaunchPlan in_large(const device::LaunchPlan& plan) {
   device::LaunchPlan large = plan;
   large.in_short = nullptr;
   return large;
-}
-
-/// A text that no other node has.
-std::string node_text(uint32_t node) {
-  const auto machine = this_machine();
-  std::string text(machine.begin(), machine.end());
-  if (node != GpuName::kWhole) text += fmt::format("/node {}", node);
-  return text;
 }
 
 /// Loads the kernels on a GPU, and finds out whether they may begin early there. False: reported.
@@ -74,7 +66,8 @@ bool options_from_environment(const Environment& environment, CudaOptions& optio
 
 CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
                        std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
-                       const CudaOptions& options, KernelLauncher launcher, Exchange exchange)
+                       const CudaOptions& options, const HostPlace& place, KernelLauncher launcher,
+                       Exchange exchange)
     : context_(std::move(context)),
       stream_(std::move(stream)),
       order_(std::move(order)),
@@ -83,7 +76,10 @@ CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
       nvml_(options.nvml),
       node_(options.node),
       allocator_(context_, *stream_, multicast),
-      far_(context_, node_text(options.node), own_),
+      far_(context_,
+           text_of(place,
+                   options.node == GpuName::kWhole ? std::nullopt : std::optional(options.node)),
+           own_),
       launcher_(std::move(launcher)),
       exchange_(std::move(exchange)) {}
 
@@ -96,15 +92,17 @@ std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOpt
   std::unique_ptr<OwnStream> stream = OwnStream::create(context, diagnostics, true);
   if (stream == nullptr) return nullptr;
   auto order = LaunchOrder::of(context, *stream, diagnostics);
+  const std::optional<HostPlace> place = this_host_place(diagnostics);
   EarlyLaunch early;
-  if (order == nullptr || !load_interpreter(*context, launcher, options, early, diagnostics)) {
+  if (order == nullptr || !place ||
+      !load_interpreter(*context, launcher, options, early, diagnostics)) {
     return nullptr;
   }
   const bool multicast = options.multicast && driver.has_multicast() &&
                          context->attribute(abi::kMulticastSupported) != 0;
-  return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(context), std::move(stream),
-                                                    std::move(order), multicast, early, options,
-                                                    std::move(launcher), std::move(exchange)));
+  return std::unique_ptr<CudaDevice>(
+      new CudaDevice(std::move(context), std::move(stream), std::move(order), multicast, early,
+                     options, *place, std::move(launcher), std::move(exchange)));
 }
 
 std::string CudaDevice::name() const {

@@ -144,7 +144,8 @@ class CudaDevice final : public Device {
                                 std::string& error) const;
   CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
              std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
-             const CudaOptions& options, KernelLauncher launcher, Exchange exchange);
+             const CudaOptions& options, const HostPlace& place, KernelLauncher launcher,
+             Exchange exchange);
   static bool is_far(const Link& link) { return !link.access && link.lanes; }
   std::optional<GpuName> own_name(Diagnostics& diagnostics) const;
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -14,7 +15,9 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
 #include "runtime/device/remote_regions.h"
+#include "runtime/group/call_board.h"
 #include "runtime/group/failure.h"
+#include "runtime/group/far_calls.h"
 #include "runtime/group/memory_pool.h"
 #include "runtime/memory/handle.h"
 #include "runtime/observe/flight_recorder.h"
@@ -52,6 +55,26 @@ struct Unable {
   std::vector<uint32_t> ranks;
 };
 
+/// The names of plans that were loaded, by the numbers of their loads. Thread safety: from any
+/// thread.
+class PlanNames {
+ public:
+  void add(uint32_t load, const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    names_[load] = name;
+  }
+  /// "": none has this number.
+  std::string find(uint32_t load) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = names_.find(load);
+    return found == names_.end() ? "" : found->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uint32_t, std::string> names_;
+};
+
 /// MSCCLC_FLIGHT_FILE: nothing is to be written.
 inline constexpr std::string_view kNoFlightFile = "none";
 
@@ -73,8 +96,16 @@ struct Group {
   std::chrono::milliseconds timeout;
   std::vector<Link> links;              ///< by rank: what joins this device to that one's
   LinkKind worst_link = LinkKind::own;  ///< of any two ranks: the same on all
-  bool check_calls = false;             ///< MSCCLC_CHECK_CALLS: launches are compared
-  uint64_t checked_launches = 0;        ///< so far
+  std::vector<uint32_t> node_of;        ///< Communicator::nodes()
+  bool in_one_place = false;            ///< Communicator::in_one_place()
+  std::vector<uint32_t> beside;  ///< the ranks that share memory of the host, this one included
+  /// Of the calls of executables that are loaded in turn; nullptr: no rank is beside this one.
+  std::unique_ptr<CallBoard> board;
+  /// The same calls, compared with what comes over lanes; nullptr: no lane leads anywhere.
+  std::unique_ptr<FarCalls> far_calls;
+  PlanNames plan_names;
+  bool check_calls = false;       ///< MSCCLC_CHECK_CALLS: launches are compared
+  uint64_t checked_launches = 0;  ///< so far
   uint32_t ranks_here = 1;  ///< ranks whose blocks share the room of this one's: Device::room()
   uint32_t loads = 0;       ///< Executable::State::number of the last
   /// Registered buffers by number, which is the same on all ranks.

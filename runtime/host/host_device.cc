@@ -12,12 +12,12 @@
 #include "executor/words.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/environment/environment.h"
+#include "runtime/base/host_place.h"
 #include "runtime/host/host_memory.h"
 #include "runtime/host/host_stream.h"
 #include "runtime/host/host_streams.h"
 #include "runtime/host/in_flight.h"
 #include "runtime/host/message_lane.h"
-#include "runtime/host/node_name.h"
 #include "runtime/host/shared_memory.h"
 #include "runtime/memory/fd_server.h"
 #include "runtime/memory/handle.h"
@@ -202,8 +202,9 @@ class HostDevice final : public Device {
     }
     if (peer.link.access) return std::make_unique<LaneEnd>();
     if (!start_far(diagnostics)) return nullptr;
-    if (verbs_ == nullptr) return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed);
-    return verbs::await_verbs_lane(peer.rank, verbs_, exposed_, peer.failed);
+    if (verbs_ == nullptr)
+      return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed, nullptr, peer.noted);
+    return verbs::await_verbs_lane(peer.rank, verbs_, exposed_, peer.failed, {}, peer.noted);
   }
   std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
     if (lanes_ == HostLanes::messages) {
@@ -236,7 +237,7 @@ class HostDevice final : public Device {
   static constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 
   const std::shared_ptr<FdServer> server_;
-  const std::string node_;  ///< node_name()
+  const std::string node_;  ///< a text that no other node has
   const Link link_;         ///< to ranks of this node
   const HostLanes lanes_;   ///< the same
   const FarLanes far_;
@@ -436,12 +437,13 @@ bool is_host_stream(StreamHandle stream) { return HostStreams::of_process().has(
 std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& link,
                                          HostLanes lanes, std::optional<uint32_t> node,
                                          std::optional<FarLanes> far) {
-  auto name = node_name(node, diagnostics);
-  if (name && !far) far = read_far_lanes(diagnostics);
-  if (!name || !far) return nullptr;
+  const auto place = this_host_place(diagnostics);
+  if (place && !far) far = read_far_lanes(diagnostics);
+  if (!place || !far) return nullptr;
   std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
   if (server == nullptr) return nullptr;
-  return std::make_unique<HostDevice>(std::move(server), *std::move(name), link, lanes, *far, node);
+  return std::make_unique<HostDevice>(std::move(server), text_of(*place, node), link, lanes, *far,
+                                      node);
 }
 
 }  // namespace mscclc

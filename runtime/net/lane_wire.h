@@ -77,13 +77,15 @@ struct Order {
     flush,
     fence,  ///< waits until `connection` has brought `value` orders, which were carried out
     bye,    ///< the last: the sender closes in good order
-    part    ///< a put that is part of a long one: worth a thread that does nothing else meanwhile
+    part,   ///< a put that is part of a long one: worth a thread that does nothing else meanwhile
+    note    ///< three words of a note; `connection`: the how manieth three, from 0
   };
   uint32_t what = 0;
   uint32_t connection = 0;          ///< fence
   uint64_t memory = 0, offset = 0;  ///< put, part and signal: where
   uint64_t value = 0;  ///< put and part: bytes; signal: the count; flush: its number, from 1
   static constexpr uint64_t kWord = 8;
+  static constexpr uint32_t kNoteOrders = 3;
   static constexpr uint64_t padding(uint64_t bytes) { return (kWord - bytes % kWord) % kWord; }
 };
 static_assert(sizeof(Order) == 32);

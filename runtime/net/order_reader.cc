@@ -76,6 +76,8 @@ OrderReader::State OrderReader::begin_order() {
       return fence();
     case Order::bye:
       return bye();
+    case Order::note:
+      return note();
   }
   return bad(fmt::format("order {}, which there is not", order_.what));
 }
@@ -173,6 +175,20 @@ OrderReader::State OrderReader::flush() {
 
 std::string OrderReader::cannot_land() const {
   return "orders that cannot be carried out: " + lane_.landing->why();
+}
+
+OrderReader::State OrderReader::note() {
+  if (order_.connection != note_orders_) {
+    return bad(fmt::format("part {} of a note after {}", order_.connection, note_orders_));
+  }
+  const uint64_t words[] = {order_.memory, order_.offset, order_.value};
+  std::copy(std::begin(words), std::end(words), note_.begin() + 3 * note_orders_);
+  if (++note_orders_ < Order::kNoteOrders) return finish();
+  note_orders_ = 0;
+  LaneNote whole;
+  std::copy_n(note_.begin(), whole.size(), whole.begin());
+  std::string why = lane_.noted ? lane_.noted(whole) : "";
+  return why.empty() ? finish() : bad(std::move(why));
 }
 
 OrderReader::State OrderReader::fence() {

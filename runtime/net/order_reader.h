@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/api/lane.h"
 #include "runtime/net/exposed_memory.h"
 #include "runtime/net/landing.h"
 #include "runtime/net/lane_wire.h"
@@ -29,6 +30,8 @@ struct IncomingLane {
   /// A flush: what came before it has been done. False: the sender does not listen.
   std::function<bool(uint32_t connection, uint64_t number)> answer;
   std::vector<Progress> connections = {};
+  /// Called with each note, once for every connection; empty: nothing is called.
+  LaneNoted noted = {};
   /// For memory of a device; nullptr: there is none.
   std::unique_ptr<Landing> landing = {};
   /// Threads of their own take the bytes of long puts.
@@ -83,6 +86,7 @@ class OrderReader {
   State signal();
   State flush();
   State fence();
+  State note();
   /// The connection whose orders a connection still waits for.
   std::optional<uint32_t> held_by(uint32_t connection) const;
   std::string never_reached() const;
@@ -107,6 +111,8 @@ class OrderReader {
   bool lands_ = false;                ///< the put before, or this one, is to a device
   bool landed_ = true;                ///< it could be copied there
   uint64_t copied_ = 0, coming_ = 0;  ///< of the put: bytes done; bytes to come, with the padding
+  std::array<uint64_t, 3 * Order::kNoteOrders> note_ = {};  ///< the orders so far
+  uint32_t note_orders_ = 0;
   State state_ = State::more;
   std::string why_;
 };

@@ -146,6 +146,37 @@ TEST_CASE("a fence waits for the orders of another connection") {
   CHECK(feed(second, order({.what = Order::fence, .connection = 0, .value = 1})) == State::more);
 }
 
+TEST_CASE("a note comes in three orders, and is called out whole") {
+  const auto part = [](uint32_t i) {
+    return order({.what = Order::note,
+                  .connection = i,
+                  .memory = 3 * i + 1,
+                  .offset = 3 * i + 2,
+                  .value = 3 * i + 3});
+  };
+  FarEnd far;
+  std::vector<LaneNote> notes;
+  std::string answer;
+  far.lane.noted = [&](const LaneNote& note) {
+    notes.push_back(note);
+    return answer;
+  };
+  OrderReader reader(far.lane, 0);
+  for (const size_t most : {size_t{5}, SIZE_MAX}) {
+    CHECK(feed(reader, joined({part(0), part(1), part(2)}), most) == State::more);
+  }
+  CHECK(notes == std::vector<LaneNote>(2, {1, 2, 3, 4, 5, 6, 7, 8}));
+  SECTION("one that is refused ends the connection") {
+    answer = "a note that is refused";
+    CHECK(feed(reader, joined({part(0), part(1), part(2)})) == State::bad);
+    CHECK(reader.why() == "a note that is refused");
+  }
+  SECTION("parts that do not follow one another") {
+    CHECK(feed(reader, joined({part(0), part(2)})) == State::bad);
+    CHECK(reader.why() == "part 2 of a note after 1");
+  }
+}
+
 TEST_CASE("what is no order for the lane is refused, and nothing is written") {
   struct Case {
     Order order;

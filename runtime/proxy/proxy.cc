@@ -167,10 +167,39 @@ Proxy::Step Proxy::serve_some(bool& moved) {
   for (uint32_t i = 0;
        i < kTurn && (read_request(queue_, number_, request) || signal_comes(request)); ++i) {
     expects_ = nullptr;
+    if (const Step passed = pass_on_notes(); passed != Step::done) return passed;
     const Step step = handle(request);
     moved |= step == Step::done || step == Step::part;
     if (step != Step::done) return step;
     store_release<uint64_t>(handled_, ++number_);
+  }
+  return Step::done;
+}
+
+void Proxy::note(const LaneNote& note) {
+  const std::lock_guard lock(notes_mutex_);
+  notes_.push_back(note);
+  has_notes_.store(true, std::memory_order_release);
+}
+
+/// In their order, each over all lanes.
+Proxy::Step Proxy::pass_on_notes() {
+  while (has_notes_.load(std::memory_order_acquire)) {
+    LaneNote note;
+    {
+      const std::lock_guard lock(notes_mutex_);
+      note = notes_.front();
+    }
+    for (; noted_lanes_ < ports_.lanes.size(); ++noted_lanes_) {
+      Lane* const lane = ports_.lanes[noted_lanes_].get();
+      if (lane == nullptr) continue;
+      if (lane->room() == 0) return Step::no_room;
+      if (!lane->note(note, problems_)) return Step::failed;
+    }
+    noted_lanes_ = 0;
+    const std::lock_guard lock(notes_mutex_);
+    notes_.pop_front();
+    has_notes_.store(!notes_.empty(), std::memory_order_release);
   }
   return Step::done;
 }
@@ -181,7 +210,8 @@ ProxyThread::Turn Proxy::serve() {
   const bool stopping = stop_;  // asked first: what was asked for before it is done
   if (!bind()) return give_up();
   bool moved = false;
-  const Step step = serve_some(moved);
+  Step step = pass_on_notes();  // where blocks only receive, no request takes them along
+  if (step == Step::done) step = serve_some(moved);
   const bool begun = uncork();
   if (!begun || step == Step::failed) return give_up();
   if (moved) {

@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -71,6 +73,9 @@ class Proxy final : public ProxyThread::Served {
   /// touches no memory any more. REQUIRES: no block runs.
   void settle();
   const device::PortQueue& queue() const { return queue_; }
+  /// Before what blocks ask for from now on goes over any lane, the far ends take this. From the
+  /// thread that launches.
+  void note(const LaneNote& note);
 
  private:
   /// What became of a request.
@@ -89,6 +94,7 @@ class Proxy final : public ProxyThread::Served {
   [[nodiscard]] bool bind();
   [[nodiscard]] bool give_credits();
   Step serve_some(bool& moved);
+  [[nodiscard]] Step pass_on_notes();
   bool signal_comes(device::PortRequest& request);
   void cork(Lane& lane);
   [[nodiscard]] bool uncork();
@@ -113,6 +119,9 @@ class Proxy final : public ProxyThread::Served {
   std::atomic<bool> ended_{false};
   std::atomic<uint32_t> waiting_{0};  ///< threads in settle()
   std::atomic<uint64_t> settled_{0};  ///< requests that are done, copies included; or kNever
+  std::mutex notes_mutex_;
+  std::deque<LaneNote> notes_;  ///< under the mutex
+  std::atomic<bool> has_notes_{false};
 
   // The thread's own.
   Diagnostics problems_;
@@ -122,6 +131,7 @@ class Proxy final : public ProxyThread::Served {
   uint64_t turn_ = 1;
   Port* expects_ = nullptr;    ///< a signal after the put that was served last
   std::vector<Lane*> corked_;  ///< in this turn
+  size_t noted_lanes_ = 0;     ///< that have the first note
   size_t flushed_lanes_ = 0;   ///< since the last request: so many of them are done
   bool flushing_ = false;
   uint32_t looks_ = 0;

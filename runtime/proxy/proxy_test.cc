@@ -116,6 +116,10 @@ class HeldLane final : public Lane {
     orders_->add([=] { store_release(count, value); });
     return true;
   }
+  bool note(const LaneNote& note, Diagnostics&) override {
+    orders_->note(fmt::format("note{}", note[0]));
+    return true;
+  }
   void cork() override { orders_->note("cork"); }
   bool uncork(Diagnostics& diagnostics) override {
     orders_->note("uncork");
@@ -269,6 +273,28 @@ struct World {
   std::atomic<bool> failed{false};
   std::unique_ptr<Proxy> proxy;  ///< ends first
 };
+
+TEST_CASE("notes go over all lanes before what is asked for after them") {
+  World world(hours(1));
+  const auto calls = [&](uint32_t peer) { return world.lane(peer).calls(); };
+  world.proxy->note({1});
+  world.post({world.put(0)});
+  REQUIRE(comes([&] { return world.handled() == 1; }));
+  CHECK(calls(0).starts_with("note1 cork put "));
+  world.proxy->note({2});
+  world.proxy->note({3});
+  REQUIRE(comes([&] { return calls(1) == "note1 note2 note3 "; }));
+  // A lane without room has them when it has room, and nothing else goes before.
+  world.lane(0).set_room(0);
+  world.proxy->note({4});
+  world.post({world.put(1)});
+  std::this_thread::sleep_for(milliseconds(5));
+  CHECK(world.handled() == 1);
+  world.lane(0).set_room(Lane::kAnyRoom);
+  REQUIRE(comes([&] { return world.handled() == 2; }));
+  CHECK(calls(1).starts_with("note1 note2 note3 note4 cork put "));
+  CHECK(world.lane(0).calls().find("note3 note4 ") != std::string::npos);
+}
 
 TEST_CASE("a flush waits in its lane: the proxy goes on with other peers") {
   World world(hours(1));

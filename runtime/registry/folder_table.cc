@@ -30,12 +30,12 @@ bool same_kind(const Contract& contract, const LibraryCall& call) {
          (call.kind != CollectiveKind::sendrecv || (contract.shift - call.shift) % call.ranks == 0);
 }
 
+// A row says whether its plan is right in place, but not that it is right in place only: pick()
+// passes over such a plan for other calls.
 bool takes(const Program& plan, const LibraryCall& call) {
   const std::vector<Dtype>& dtypes = plan.select.dtypes;
   if (!dtypes.empty() && std::ranges::find(dtypes, call.dtype) == dtypes.end()) return false;
-  const InPlace wanted = call.in_place ? InPlace::yes : InPlace::no;
-  return !plan.contract.can_alias() || plan.contract.in_place == InPlace::either ||
-         plan.contract.in_place == wanted;
+  return !call.in_place || !plan.contract.can_alias() || plan.contract.in_place != InPlace::no;
 }
 
 }  // namespace

@@ -82,8 +82,17 @@ std::string PlanFacts::of_contract(const Contract& contract, const LibraryCall& 
   if (contract.kind == CollectiveKind::alltoallv || contract.kind == CollectiveKind::custom) {
     return "requests cannot tell such plans apart: load it by hand";
   }
+  return of_placement(contract, call);
+}
+
+std::string PlanFacts::of_placement(const Contract& contract, const LibraryCall& call) {
   if (!contract.can_alias() || contract.in_place == InPlace::either) return "";
-  if ((contract.in_place == InPlace::yes) == call.in_place) return "";
+  const bool in_place_only = contract.in_place == InPlace::yes;
+  if (call.either_place) {
+    return fmt::format("it is {}, and ranks without the root's buffers do not know whether it is",
+                       in_place_only ? "for calls in place only" : "not for calls in place");
+  }
+  if (in_place_only == call.in_place) return "";
   return call.in_place ? "it is not for calls in place" : "it is for calls in place only";
 }
 

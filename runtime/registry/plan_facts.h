@@ -23,6 +23,7 @@ class PlanFacts {
 
  private:
   std::string of_contract(const Contract& contract, const LibraryCall& call) const;
+  static std::string of_placement(const Contract& contract, const LibraryCall& call);
   std::string of_machine(const Program& plan, const PlanRequest& request) const;
 
   PlanUse use_;

@@ -58,7 +58,7 @@ constexpr size_t kMostKept = 4096;
 
 std::string request_text(const PlanRequest& request) {
   return fmt::format("{}, {} bytes, {}{}", call_text(request.call), request.call.bytes,
-                     info(request.call.dtype).name, request.call.in_place ? ", in place" : "");
+                     info(request.call.dtype).name, placement_text(request.call));
 }
 
 /// Makes one choice.

@@ -130,7 +130,7 @@ std::optional<ControlMessage> ControlLine::next() {
   ByteReader head(come_);
   const auto what = head.number<uint8_t>();
   const size_t length = head.number<uint16_t>();
-  if (what < ControlMessage::connect || what > ControlMessage::bye || length > kMostBody) {
+  if (what < ControlMessage::connect || what > ControlMessage::noted || length > kMostBody) {
     ended_ = true;
     error_ = EBADMSG;
     return std::nullopt;

@@ -6,6 +6,7 @@
 //   connect ──▶                         creates queue pairs
 //                        ◀── ready
 //   flush ──▶            ◀── flushed
+//   note ──▶             ◀── noted
 //   bye ──▶              ◀── gone       the end in good order
 //   failed ──▶           ◀── failed     any other end
 #pragma once
@@ -53,9 +54,10 @@ Bytes encode(const Meeting& meeting);
 [[nodiscard]] std::optional<Meeting> decode_meeting(std::span<const uint8_t> bytes);
 
 struct ControlMessage {
-  enum What : uint8_t { connect = 1, ready, flush, flushed, gone, failed, bye };
+  enum What : uint8_t { connect = 1, ready, flush, flushed, gone, failed, bye, note, noted };
   What what = connect;
-  Bytes body = {};  ///< connect, ready: a Meeting; failed: text; flush, flushed, bye: a number
+  Bytes body = {};  ///< connect, ready: a Meeting; failed: text; flush, flushed, bye, noted: a
+                    ///< number; note: a LaneNote
 };
 
 /// One end. Never waits. Thread safety: one thread at a time.

@@ -23,11 +23,12 @@ constexpr int kMessagesInARow = 16;
 class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
  public:
   VerbsEnd(uint32_t peer, std::shared_ptr<Adapter> adapter, std::shared_ptr<ExposedMemory> memory,
-           LaneFailed failed, std::unique_ptr<Arrivals> arrivals)
+           LaneFailed failed, std::unique_ptr<Arrivals> arrivals, LaneNoted noted)
       : peer_(peer),
         adapter_(std::move(adapter)),
         memory_(std::move(memory)),
         failed_(std::move(failed)),
+        noted_(std::move(noted)),
         arrivals_(std::move(arrivals)) {
     fill_random(key_);
     const auto held = net().reactor().hold();
@@ -93,6 +94,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     if (message.what == ControlMessage::failed) {
       return end(fmt::format("rank {} ends its lane: {}", peer_, text_of(message)));
     }
+    if (message.what == ControlMessage::note && !pairs_.empty()) return take_note(message.body);
     const bool flush = message.what == ControlMessage::flush;
     if ((!flush && message.what != ControlMessage::bye) || !number || pairs_.empty()) {
       return end(fmt::format("the lane of rank {} brings message {}, which has no place there",
@@ -100,6 +102,19 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     }
     (flush ? flush_at_ : bye_at_) = *number;
     answer();
+  }
+
+  void take_note(const net::Bytes& body) {
+    LaneNote note;
+    if (body.size() != sizeof note) {
+      return end(fmt::format("the lane of rank {} brings a note of {} bytes", peer_, body.size()));
+    }
+    std::memcpy(note.data(), body.data(), sizeof note);
+    const std::string why = noted_ ? noted_(note) : "";
+    if (!why.empty()) return end(fmt::format("the lane of rank {} brings {}", peer_, why));
+    if (!line_->send(ControlMessage::noted, ++notes_)) {
+      end(fmt::format("the lane of rank {} brings notes whose answers it does not read", peer_));
+    }
   }
 
   /// What waits until so many signals have been carried out.
@@ -293,6 +308,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   const std::shared_ptr<Adapter> adapter_;
   const std::shared_ptr<ExposedMemory> memory_;
   const LaneFailed failed_;
+  const LaneNoted noted_;
   const std::unique_ptr<Arrivals> arrivals_;  ///< nullptr: all memory is the processor's
   net::Key key_{};
   uint64_t number_ = 0;
@@ -303,7 +319,8 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   std::shared_ptr<const MemoryRegion> region_;  ///< of the records
   std::shared_ptr<CompletionQueue> events_;
   std::vector<std::unique_ptr<QueuePair>> pairs_;
-  uint64_t carried_out_ = 0;                   ///< messages
+  uint64_t carried_out_ = 0;  ///< messages
+  uint64_t notes_ = 0;
   std::optional<uint64_t> flush_at_, bye_at_;  ///< wait for so many
 };
 
@@ -311,9 +328,9 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
 
 std::unique_ptr<LaneEnd> await_verbs_lane(uint32_t peer, std::shared_ptr<Adapter> adapter,
                                           std::shared_ptr<ExposedMemory> memory, LaneFailed failed,
-                                          std::unique_ptr<Arrivals> arrivals) {
+                                          std::unique_ptr<Arrivals> arrivals, LaneNoted noted) {
   return std::make_unique<VerbsEnd>(peer, std::move(adapter), std::move(memory), std::move(failed),
-                                    std::move(arrivals));
+                                    std::move(arrivals), std::move(noted));
 }
 
 }  // namespace mscclc::verbs

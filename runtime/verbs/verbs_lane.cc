@@ -77,6 +77,7 @@ class VerbsLane final : public Lane {
     poll_all();
     complete_some();
     if (!state_.is_open()) return kAnyRoom;
+    if (answered_notes_ < notes_) return 0;
     if (waiting_.size() + kMostBlocks >= kMostWaiting) return 0;
     if (staging_ == nullptr) return kMostBlocks * kBlock;
     staging_->done_before(first_pending());
@@ -140,6 +141,18 @@ class VerbsLane final : public Lane {
     const std::lock_guard lock(mutex_);
     corked_ = false;
     return go_on(diagnostics);
+  }
+
+  /// The device's orders overtake what the peer's processor has still to read: it answers first.
+  bool note(const LaneNote& note, Diagnostics& diagnostics) override {
+    const std::lock_guard lock(mutex_);
+    if (!state_.is_whole(diagnostics)) return false;
+    if (state_.gone()) return true;
+    Bytes body(sizeof note);
+    std::memcpy(body.data(), note.data(), sizeof note);
+    ++notes_;
+    if (!line_->send(ControlMessage::note, body)) end_break(errno);
+    return state_.is_whole(diagnostics);
   }
 
   FlushState try_flush(Diagnostics& diagnostics) override {
@@ -431,6 +444,11 @@ class VerbsLane final : public Lane {
         return break_with(
             fmt::format("rank {} ends its lane: {}", state_.peer(), text_of(*message)));
       }
+      if (message->what == ControlMessage::noted && number && *number == answered_notes_ + 1 &&
+          answered_notes_ < notes_) {
+        ++answered_notes_;
+        continue;
+      }
       // Messages are counted up: so each question has an answer, and no answer comes twice.
       const bool asked = number && *number > flushed_ && *number <= asked_;
       if (message->what != ControlMessage::flushed || !asked) {
@@ -525,6 +543,7 @@ class VerbsLane final : public Lane {
   std::map<uint64_t, uint64_t> counts_;  ///< what was signalled last, by address
   /// Signals sent as messages; those that the peer was asked about; known to be carried out.
   uint64_t messages_ = 0, asked_ = 0, flushed_ = 0;
+  uint64_t notes_ = 0, answered_notes_ = 0;
   bool corked_ = false;
 };
 

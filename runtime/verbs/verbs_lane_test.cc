@@ -83,6 +83,20 @@ TEST_CASE("puts to one place, and counts, keep their order") {
   }
 }
 
+TEST_CASE("a note is taken before what the device does afterwards") {
+  reset_fake();
+  for (const SignalMode mode : kModes) {
+    VerbsOptions options = base_options();
+    options.mode = mode;
+    options.queues = 3;
+    World world(options);
+    world.open();
+    net::testing::check_notes(world, *world.lane, world.sources.data());
+    world.lane.reset();
+    world.end.reset();
+  }
+}
+
 TEST_CASE("short orders of a corked lane are given to the device at once") {
   fake::FakeVerbs* const fake = reset_fake();
   for (const SignalMode mode : kModes) {

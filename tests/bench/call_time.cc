@@ -5,7 +5,8 @@
 //
 // "choice": of a plan that was chosen before. "prepare": choice, checks, binding to buffers:
 // "again", as the call before, and "other", with other buffers each time. "launch": of a prepared
-// call. "call": prepare and launch, as a program makes them.
+// call. "call": prepare and launch, as a program makes them. "turns": the same, of two sizes in
+// turn, which the ranks compare each time.
 #include <fmt/format.h>
 
 #include "runtime/api/builtin_library.h"
@@ -21,30 +22,32 @@ constexpr uint32_t kRanks = 4;
 constexpr uint64_t kMost = 1 << 20;
 
 struct Times {
-  double choice = 0, again = 0, other = 0, launch = 0, call = 0;
+  double choice = 0, again = 0, other = 0, launch = 0, call = 0, turns = 0;
 };
 
-/// One collective of so many elements a rank, at rank 0 while the others wait.
+/// One collective of so many elements a rank. All ranks do the same: they compare their calls.
 bool measure(Collectives& collectives, const CollectiveCall& call, uint8_t* memory, Times& times,
              Diagnostics& diagnostics) {
   StreamHandle stream = &collectives;
   bool right = collectives.call(call, stream, diagnostics);  // loads the plan
-  if (collectives.communicator().rank() == 0 && right) {
-    times.choice = testing::least_microseconds(
-        [&](int) { right &= collectives.choose(call, false, nullptr, diagnostics) != nullptr; });
-    times.again = testing::least_microseconds(
-        [&](int) { right &= static_cast<bool>(collectives.prepare(call, stream, diagnostics)); });
-    CollectiveCall moved = call;
-    times.other = testing::least_microseconds([&](int i) {
-      moved.input = memory + 16 * i;
-      right &= static_cast<bool>(collectives.prepare(moved, stream, diagnostics));
-    });
-    const ReadyCall ready = collectives.prepare(call, stream, diagnostics);
-    times.launch =
-        testing::least_microseconds([&](int) { right &= collectives.launch(ready, diagnostics); });
-    times.call = testing::least_microseconds(
-        [&](int) { right &= collectives.call(call, stream, diagnostics); });
-  }
+  times.choice = testing::least_microseconds(
+      [&](int) { right &= collectives.choose(call, false, nullptr, diagnostics) != nullptr; });
+  times.again = testing::least_microseconds(
+      [&](int) { right &= static_cast<bool>(collectives.prepare(call, stream, diagnostics)); });
+  CollectiveCall moved = call;
+  times.other = testing::least_microseconds([&](int i) {
+    moved.input = memory + 16 * i;
+    right &= static_cast<bool>(collectives.prepare(moved, stream, diagnostics));
+  });
+  const ReadyCall ready = collectives.prepare(call, stream, diagnostics);
+  times.launch =
+      testing::least_microseconds([&](int) { right &= collectives.launch(ready, diagnostics); });
+  times.call = testing::least_microseconds(
+      [&](int) { right &= collectives.call(call, stream, diagnostics); });
+  CollectiveCall shorter = call;
+  --shorter.count;
+  times.turns = testing::least_microseconds(
+      [&](int i) { right &= collectives.call(i % 2 == 0 ? shorter : call, stream, diagnostics); });
   return collectives.communicator().bootstrap().barrier("measured", diagnostics) && right;
 }
 
@@ -66,8 +69,9 @@ std::string run_rank(Communicator& communicator, const std::shared_ptr<PlanProvi
         return testing::text(diagnostics);
       }
       if (communicator.rank() != 0) continue;
-      fmt::print("{:<14} {:>8} {:>8.0f} {:>8.0f} {:>8.0f} {:>8.0f} {:>8.0f}\n", name(kind), bytes,
-                 1e3 * t.choice, 1e3 * t.again, 1e3 * t.other, 1e3 * t.launch, 1e3 * t.call);
+      fmt::print("{:<14} {:>8} {:>8.0f} {:>8.0f} {:>8.0f} {:>8.0f} {:>8.0f} {:>8.0f}\n", name(kind),
+                 bytes, 1e3 * t.choice, 1e3 * t.again, 1e3 * t.other, 1e3 * t.launch, 1e3 * t.call,
+                 1e3 * t.turns);
     }
   }
   return "";
@@ -78,8 +82,8 @@ int run() {
   const std::shared_ptr<PlanProvider> plans =
       PlanRegistry::create({.library = builtin_library({}, diagnostics)}, diagnostics);
   if (plans == nullptr) return 1;
-  fmt::print("{:<14} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "ns", "bytes", "choice", "again",
-             "other", "launch", "call");
+  fmt::print("{:<14} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "ns", "bytes", "choice", "again",
+             "other", "launch", "call", "turns");
   const auto open = [](uint32_t rank, Diagnostics& d) -> std::unique_ptr<Device> {
     return std::make_unique<testing::ProgramTaker>(testing::open_host(rank, d));
   };

@@ -101,7 +101,8 @@ int run_select(const SelectOptions& options) {
                          .shift = options.shift,
                          .links = *links,
                          .nodes = options.nodes};
-  if (options.why) return bytes ? show_why(call, options) : refuse("--why needs --bytes");
+  if (options.why)
+    return bytes ? show_why(as_jobs_ask(call), options) : refuse("--why needs --bytes");
   Diagnostics diagnostics;
   const auto library = open_library(options.library, diagnostics);
   if (!library) {

@@ -56,6 +56,8 @@ class Surveyor {
     for (const bool in_place : {false, true}) {
       if (in_place && !info(call.kind).can_alias) continue;
       call.in_place = in_place;
+      call = as_jobs_ask(call);
+      if (call.in_place != in_place) continue;  // both are asked for at once
       const size_t first = coverage_.calls.size();
       for (const DtypeInfo& type : dtype_table()) {
         call.dtype = type.dtype;
@@ -153,7 +155,7 @@ std::string calls_text(const LibraryCall& call) {
   if (call.nodes > 1) text += fmt::format(" on {} nodes", call.nodes);
   if (has_root(call.kind)) text += fmt::format(", root {}", call.root);
   if (call.kind == CollectiveKind::sendrecv) text += fmt::format(", shift {}", call.shift);
-  return text + (call.in_place ? ", in place" : "");
+  return text + placement_text(call);
 }
 
 std::string sizes_text(uint64_t min, uint64_t max) {

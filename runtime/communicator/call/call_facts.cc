@@ -28,11 +28,16 @@ const char* difference(const CallFacts& a, const CallFacts& b) {
   for (const Side side : {Side::input, Side::output}) {
     if (place_of(a, side) != place_of(b, side)) return "where registered buffers lie";
   }
+  if (a.bind != b.bind) return "when they were bound";
   if (a.placement == Placement::free || b.placement == Placement::free) return nullptr;
   return a.placement == b.placement ? nullptr : "whether it is in place";
 }
 
 std::string text_of(const CallFacts& facts) {
+  if (facts.is_load) {
+    return fmt::format("call {} of a plan that is still to be loaded (load {})", facts.number,
+                       facts.executable);
+  }
   std::string text = fmt::format("call {} of {} (load {}), {} bytes of {}", facts.number,
                                  mscclc::quoted(facts.plan), facts.executable, facts.bytes,
                                  info(facts.dtype).name);
@@ -46,6 +51,7 @@ std::string text_of(const CallFacts& facts) {
     text += fmt::format(", {} at byte {} of registered buffer {}",
                         side == Side::input ? "input" : "output", place.offset, place.buffer);
   }
+  if (facts.bind != 0) text += fmt::format(", bound as number {}", facts.bind);
   if (facts.placement == Placement::free) return text;
   return text + (facts.placement == Placement::in_place ? ", in place" : ", out of place");
 }
@@ -100,6 +106,67 @@ bool decode(std::span<const uint8_t>& from, CallFacts& facts) {
   return reader.good() && decode(from, facts.symmetric);
 }
 
+// A buffer's number grows with each registration, and a call's with each bind: both stay small.
+CallRecord record_of(const CallFacts& facts) {
+  CallRecord record;
+  record.bytes = facts.bytes;
+  record.row_pitch = facts.row_pitch;
+  for (const size_t side : {0, 1}) {
+    const BufferPlace& place = facts.symmetric.side[side];
+    if (place.kind != BufferPlace::Kind::registered) continue;
+    record.offset[side] = place.offset;
+    record.buffer[side] = static_cast<uint32_t>(place.buffer) + 1;
+  }
+  record.bind = static_cast<uint32_t>(facts.bind);
+  record.executable = static_cast<uint32_t>(facts.executable);
+  record.dtype = static_cast<uint8_t>(facts.dtype);
+  record.reduce = static_cast<uint8_t>(facts.reduce);
+  record.accumulate = static_cast<uint8_t>(facts.accumulate);
+  record.placement = static_cast<uint8_t>(facts.placement);
+  record.is_load = facts.is_load ? 1 : 0;
+  return record;
+}
+
+bool is_possible(const CallRecord& record) {
+  return record.dtype < kDtypes && record.accumulate < kDtypes &&
+         record.reduce <= static_cast<uint8_t>(ReduceOp::avg) &&
+         record.placement <= static_cast<uint8_t>(Placement::in_place) && record.is_load == 0;
+}
+
+CallFacts facts_of(const CallRecord& record, const std::string& plan) {
+  CallFacts facts;
+  facts.number = record.call;
+  facts.executable = record.executable;
+  facts.plan = plan;
+  facts.bytes = record.bytes;
+  facts.row_pitch = record.row_pitch;
+  facts.dtype = static_cast<Dtype>(record.dtype);
+  facts.reduce = static_cast<ReduceOp>(record.reduce);
+  facts.accumulate = static_cast<Dtype>(record.accumulate);
+  facts.placement = static_cast<Placement>(record.placement);
+  facts.bind = record.bind;
+  facts.is_load = record.is_load != 0;
+  for (const size_t side : {0, 1}) {
+    if (record.buffer[side] == 0) continue;
+    facts.symmetric.side[side] = {BufferPlace::Kind::registered, record.buffer[side] - 1u,
+                                  record.offset[side]};
+  }
+  return facts;
+}
+
+void report_differing_calls(uint32_t rank, const CallFacts& call, uint32_t other_rank,
+                            const CallFacts& other, std::string_view doing,
+                            Diagnostics& diagnostics) {
+  const char* const what = difference(call, other);
+  diagnostics
+      .error("call-differs", {},
+             fmt::format("ranks {} different calls, which differ in {}: rank {} has {}; rank {} "
+                         "has {}",
+                         doing, what == nullptr ? "nothing" : what, rank, text_of(call), other_rank,
+                         text_of(other)))
+      .notes.push_back({.text = "all ranks must make the same calls, in the same order"});
+}
+
 bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
                 Diagnostics& diagnostics) {
   // Ranks whose buffers cannot lie in each other say nothing of the placement: who stands for all
@@ -114,12 +181,8 @@ bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
       what = difference(by_rank[placed], by_rank[r]);
     }
     if (what == nullptr) continue;
-    diagnostics
-        .error("call-differs", {},
-               fmt::format("ranks {} different calls, which differ in {}: rank {} has {}; rank {} "
-                           "has {}",
-                           doing, what, other, text_of(by_rank[other]), r, text_of(by_rank[r])))
-        .notes.push_back({.text = "all ranks must make the same calls, in the same order"});
+    report_differing_calls(static_cast<uint32_t>(other), by_rank[other], static_cast<uint32_t>(r),
+                           by_rank[r], doing, diagnostics);
     return false;
   }
   return true;

@@ -1,5 +1,5 @@
-// What all ranks must say alike of a call. A collective bind() compares it, and with
-// MSCCLC_CHECK_CALLS=1 every launch does.
+// What all ranks must say alike of a call. A collective bind() compares it; every launch does among
+// the ranks of a machine (CallBoard), and with MSCCLC_CHECK_CALLS=1 among all.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
 #include "runtime/communicator/call/placement.h"
+#include "runtime/group/call_board.h"
 
 namespace mscclc {
 
@@ -27,6 +28,8 @@ struct CallFacts {
   ReduceOp reduce = ReduceOp::call;
   Dtype accumulate = Dtype::f32;
   Placement placement = Placement::free;
+  bool is_load = false;  ///< only which load it is for is known
+  uint64_t bind = 0;  ///< of calls that ranks have bound together, not symmetric ones: its number
   /// Of symmetric calls: where buffers lie that any rank's ops address at others.
   RankPlaces symmetric;
 };
@@ -35,6 +38,17 @@ void encode(const CallFacts& facts, std::vector<uint8_t>& to);
 /// Takes facts from the front; false if they are not such.
 [[nodiscard]] bool decode(std::span<const uint8_t>& from, CallFacts& facts);
 
+/// What a CallBoard compares. A launch numbers it.
+CallRecord record_of(const CallFacts& facts);
+/// False: its numbers name no types, reduction or placement.
+bool is_possible(const CallRecord& record);
+/// `plan`: the name of the record's. REQUIRES: is_possible().
+CallFacts facts_of(const CallRecord& record, const std::string& plan);
+
+/// Reports (call-differs) two calls that differ, with what they differ in.
+void report_differing_calls(uint32_t rank, const CallFacts& call, uint32_t other_rank,
+                            const CallFacts& other, std::string_view doing,
+                            Diagnostics& diagnostics);
 /// True if all ranks make the same call. Else an error (call-differs) that names the first rank
 /// whose call is another one than rank 0's, and describes both; the same on all ranks. `doing`:
 /// "bind".

@@ -55,6 +55,9 @@ class FarLane final : public Lane {
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
     return lane_->complete(count, value, diagnostics);
   }
+  bool note(const LaneNote& note, Diagnostics& diagnostics) override {
+    return lane_->note(note, diagnostics);
+  }
   void cork() override { lane_->cork(); }
   bool uncork(Diagnostics& diagnostics) override { return lane_->uncork(diagnostics); }
   FlushState try_flush(Diagnostics& diagnostics) override { return lane_->try_flush(diagnostics); }

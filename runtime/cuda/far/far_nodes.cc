@@ -166,11 +166,12 @@ std::unique_ptr<LaneEnd> FarNodes::await_lane(const LanePeer& peer, Diagnostics&
     auto arrivals = make_arrivals(context_, verbs_, counts_, diagnostics);
     if (arrivals == nullptr) return nullptr;
     return verbs::await_verbs_lane(peer.rank, verbs_->adapter(), exposed_, peer.failed,
-                                   std::move(arrivals));
+                                   std::move(arrivals), peer.noted);
   }
   auto landing = make_landing(context_, diagnostics);
   if (landing == nullptr) return nullptr;
-  return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed, std::move(landing));
+  return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed, std::move(landing),
+                                peer.noted);
 }
 
 std::unique_ptr<Lane> FarNodes::open_lane(const LanePeer& peer, std::chrono::milliseconds timeout,

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "runtime/base/bytes.h"
-#include "runtime/base/machine.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -77,7 +76,9 @@ Link ask_nvml_for(const abi::Uuid& own, const abi::Uuid& peer, const AskNvml& nv
 }  // namespace
 
 std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagnostics) {
-  GpuName name{.machine = this_machine(), .uuid = {}};
+  const std::optional<HostPlace> place = this_host_place(diagnostics);
+  if (!place) return std::nullopt;
+  GpuName name{.place = *place, .uuid = {}};
   if (!read_uuid(context, context.ordinal(), name.uuid, diagnostics)) return std::nullopt;
   return name;
 }
@@ -85,7 +86,9 @@ std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagn
 std::vector<uint8_t> encode(const GpuName& name) {
   std::vector<uint8_t> bytes;
   ByteWriter(bytes)
-      .bytes(name.machine)
+      .bytes(name.place.boot)
+      .number(name.place.device)
+      .number(name.place.inode)
       .bytes(name.uuid.bytes)
       .number(name.node)
       .number(static_cast<uint8_t>(name.fabric));
@@ -95,12 +98,14 @@ std::vector<uint8_t> encode(const GpuName& name) {
 std::optional<GpuName> decode_name(std::span<const uint8_t> from) {
   GpuName name{};
   ByteReader reader(from);
-  const auto machine = reader.bytes(name.machine.size());
+  const auto boot = reader.bytes(name.place.boot.size());
+  name.place.device = reader.number<uint64_t>();
+  name.place.inode = reader.number<uint64_t>();
   const auto uuid = reader.bytes(sizeof name.uuid.bytes);
   name.node = reader.number<uint32_t>();
   name.fabric = reader.number<uint8_t>() != 0;
   if (!reader.ended()) return std::nullopt;
-  std::ranges::copy(machine, name.machine.begin());
+  std::ranges::copy(boot, name.place.boot.begin());
   std::ranges::copy(uuid, name.uuid.bytes);
   return name;
 }
@@ -115,7 +120,7 @@ std::string text_of(const abi::Uuid& uuid) {
 }
 
 bool are_far(const GpuName& own, const GpuName& peer) {
-  if (own.machine == peer.machine) return own.node != peer.node;
+  if (own.place == peer.place) return own.node != peer.node;
   return !own.fabric || !peer.fabric;
 }
 
@@ -128,8 +133,8 @@ std::optional<Link> find_link(const PrimaryContext& context, const GpuName& own,
                 .why = "it is on another node",
                 .lanes = true};
   }
-  if (own.machine != peer.machine) {
-    return Link{LinkKind::nvlink, true, true, "another machine, whose memory comes by fabric"};
+  if (own.place != peer.place) {
+    return Link{LinkKind::nvlink, true, true, "it is elsewhere, and its memory comes by fabric"};
   }
   if (own.uuid == peer.uuid) return Link{LinkKind::own, true, true, "the same GPU"};
   int ordinal = -1;

@@ -8,29 +8,29 @@
 //                                                                  none
 //   is hidden from it                NVML                          NVML
 //   is hidden, and there is no NVML  import will tell; no atomics  taken for PCIe, with a warning
-//   is another machine's             memory comes by fabric,       yes: nothing else maps it
+//   is elsewhere (HostPlace)         memory comes by fabric,       yes: nothing else maps it
 //                                    where both GPUs can do that
 //   is another node's otherwise      none: lanes lead there        PCIe
 #pragma once
 
-#include <array>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/base/host_place.h"
 #include "runtime/cuda/driver/context.h"
 #include "runtime/cuda/links/nvml.h"
 #include "runtime/device/links.h"
 
 namespace mscclc::cuda {
 
-/// A GPU among all machines: its machine's boot id, and its UUID; and where its rank is.
+/// A GPU among all machines, and where its rank is.
 struct GpuName {
   static constexpr uint32_t kWhole = UINT32_MAX;
-  std::array<uint8_t, 36> machine;
+  HostPlace place;
   abi::Uuid uuid;
-  uint32_t node = kWhole;  ///< the machine is cut into nodes, for trials: which; kWhole: it is not
+  uint32_t node = kWhole;  ///< the place is cut into nodes, for trials: which; kWhole: it is not
   bool fabric = false;     ///< its memory has fabric handles
 };
 /// The GPU of a context. nullopt: reported.

@@ -84,7 +84,7 @@ TEST_CASE("cuda: memory of another machine comes by fabric, which is NVLink") {
     name->front() ^= 1;
     const auto link = device->link_to(*name, diagnostics);
     REQUIRE(link);
-    CHECK(describe(*link) == "nvlink: another machine, whose memory comes by fabric");
+    CHECK(describe(*link) == "nvlink: it is elsewhere, and its memory comes by fabric");
   }
   world.check_clean();
 }

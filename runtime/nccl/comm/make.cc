@@ -27,7 +27,6 @@ struct Fact {
   int version = 0;  ///< of its NCCL; 0: it has none
   uint8_t wants_real = 0;
   std::array<uint8_t, 16> secret{};
-  char host[64] = {};
   std::array<uint8_t, 64> gpu{};  ///< Device::room(): the same for ranks on one GPU
   uint8_t lazy = 0;
   uint32_t most_blocks = 0;  ///< 0: any number
@@ -76,8 +75,6 @@ Fact own_fact(const Comm& comm, const Environment& environment) {
   fact.orders_replays = orders_replays(comm.config, environment);
   std::random_device random;
   for (uint8_t& byte : fact.secret) byte = static_cast<uint8_t>(random());
-  const std::string host = host_name();
-  std::memcpy(fact.host, host.data(), std::min(host.size(), sizeof fact.host - 1));
   fact.multiprocessors = comm.device->multiprocessors();
   const std::vector<uint8_t> room = comm.device->room();
   std::copy_n(room.begin(), std::min(room.size(), fact.gpu.size()), fact.gpu.begin());
@@ -92,11 +89,6 @@ void agree(Comm& comm, const std::vector<Fact>& facts) {
   job.has_real =
       first.version > 0 && all([&](const Fact& f) { return f.version == first.version; });
   job.wants_real = !all([](const Fact& f) { return f.wants_real == 0; });
-  job.one_machine =
-      all([&](const Fact& f) { return std::memcmp(f.host, first.host, sizeof f.host) == 0; });
-  std::set<std::string> hosts;
-  for (const Fact& fact : facts) hosts.insert(fact.host);
-  job.nodes = static_cast<int>(hosts.size());
   job.lazy = !all([](const Fact& f) { return f.lazy == 0; });
   job.orders_replays = !all([](const Fact& f) { return f.orders_replays == 0; });
   job.secret = first.secret;
@@ -208,6 +200,9 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   if (comm.communicator == nullptr) {
     return fail(ncclSystemError, "cannot make a communicator", diagnostics);
   }
+  const std::vector<uint32_t>& nodes = comm.communicator->nodes();
+  comm.facts.nodes = static_cast<int>(std::set(nodes.begin(), nodes.end()).size());
+  comm.facts.one_machine = comm.communicator->in_one_place();
   comm.on_host = comm.device->name() == "host";
   comm.requires_plans =
       environment.number(Variable::MSCCLC_REQUIRE_PLAN, diagnostics).value_or(0) == 1;

@@ -48,13 +48,14 @@ bool drop(const Fd& socket, ssize_t bytes) {
 class SocketEnd final : public LaneEnd, private SocketNet::Taker {
  public:
   SocketEnd(uint32_t peer, std::shared_ptr<SocketNet> net, std::shared_ptr<ExposedMemory> memory,
-            LaneFailed failed, std::unique_ptr<Landing> landing)
+            LaneFailed failed, std::unique_ptr<Landing> landing, LaneNoted noted)
       : peer_(peer),
         net_(std::move(net)),
         failed_(std::move(failed)),
         looks_first_(net_->options().awake.count() > 0) {
     lane_.memory = std::move(memory);
     lane_.landing = std::move(landing);
+    lane_.noted = std::move(noted);
     lane_.apart = net_->hands() != nullptr;
     fill_random(key_);
     const auto held = net_->reactor().hold();
@@ -303,9 +304,9 @@ int SocketEnd::Connection::carry(const Hands& hands) {
 
 std::unique_ptr<LaneEnd> await_socket_lane(uint32_t peer, std::shared_ptr<SocketNet> net,
                                            std::shared_ptr<ExposedMemory> memory, LaneFailed failed,
-                                           std::unique_ptr<Landing> landing) {
+                                           std::unique_ptr<Landing> landing, LaneNoted noted) {
   return std::make_unique<SocketEnd>(peer, std::move(net), std::move(memory), std::move(failed),
-                                     std::move(landing));
+                                     std::move(landing), std::move(noted));
 }
 
 }  // namespace mscclc::net

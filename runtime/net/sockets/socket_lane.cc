@@ -131,6 +131,26 @@ class SocketLane final : public Lane {
     return send_all(diagnostics);
   }
 
+  /// On each connection, as puts are spread among them.
+  bool note(const LaneNote& note, Diagnostics& diagnostics) override {
+    auto lock = lock_soon(mutex_);
+    if (!await_room(lock, diagnostics)) return false;
+    if (state_.gone()) return true;
+    flushes_all_ = false;
+    std::array<uint64_t, 3 * Order::kNoteOrders> words = {};
+    std::copy(note.begin(), note.end(), words.begin());
+    for (auto& line : lines_) {
+      for (uint32_t i = 0; i < Order::kNoteOrders; ++i) {
+        line->sender.push({.what = Order::note,
+                           .connection = i,
+                           .memory = words[3 * i],
+                           .offset = words[3 * i + 1],
+                           .value = words[3 * i + 2]});
+      }
+    }
+    return send_all(diagnostics);
+  }
+
   FlushState try_flush(Diagnostics& diagnostics) override {
     if (!flushes_all_) {
       if (room() == 0) return FlushState::under_way;

@@ -56,7 +56,7 @@ struct World : LaneMemory {
     INFO(text());
     REQUIRE((far != nullptr && near != nullptr));
     window = std::make_unique<Window>(id, kBytes);
-    end = await_socket_lane(kNear, far, exposed, far_told.callback());
+    end = await_socket_lane(kNear, far, exposed, far_told.callback(), nullptr, take_notes());
   }
   void open() {
     lane = open_with(end->offer());
@@ -95,6 +95,19 @@ std::vector<uint8_t> pattern(size_t count, uint64_t seed) {
 void check_counts(World& world) {
   std::vector<uint8_t> data(testing::kMostChecked);
   testing::check_counts(world, *world.lane, [&](uint64_t, uint64_t) { return data.data(); });
+}
+
+TEST_CASE("a note is taken before what is ordered after it, on whichever connection") {
+  for (const uint32_t hands : {0u, 2u}) {
+    for (const uint32_t connections : {1u, 5u}) {
+      World world(connections, false, hands);
+      world.open();
+      std::vector<uint8_t> data(kBytes);
+      testing::check_notes(world, *world.lane, data.data());
+      world.lane.reset();
+      world.end.reset();
+    }
+  }
 }
 
 TEST_CASE("a count comes after what was put before it") {

@@ -80,4 +80,43 @@ void check_needs_no_more(LaneMemory& to, Lane& lane, const uint8_t* source) {
   CHECK(to.word(0) == 0);
 }
 
+LaneNoted LaneMemory::take_notes() {
+  return [this](const LaneNote& note) -> std::string {
+    if (note[7] != ~note[0]) return "a note that is not whole";
+    noted = note[0];
+    return refuses_notes ? "a note that is refused" : "";
+  };
+}
+
+void check_notes(LaneMemory& to, Lane& lane, uint8_t* source) {
+  const auto end = std::chrono::steady_clock::now() + to.patience;
+  const auto await_lane_room = [&] {
+    while (lane.room() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  };
+  const auto note = [&](uint64_t number) {
+    return lane.note({number, 0, 0, 0, 0, 0, 0, ~number}, to.diagnostics);
+  };
+  for (uint64_t i = 1; i <= 50; ++i) {
+    CHECK(note(i));
+    await_lane_room();
+    CHECK(lane.put(to.at(64), source, i % 2 == 0 ? 8 : 300'000, to.diagnostics));
+    await_lane_room();
+    CHECK(lane.signal(to.at(0), i, to.diagnostics));
+    to.await_count(0, i);
+    CHECK(to.noted == i);
+  }
+  const uint64_t before = to.word(64);
+  to.refuses_notes = true;
+  fill(source, 300'000, 77);
+  Diagnostics refused;
+  bool goes_on = lane.note({51, 0, 0, 0, 0, 0, 0, ~uint64_t{51}}, refused);
+  for (int i = 0; i < 100 && goes_on; ++i) {
+    await_lane_room();
+    goes_on = lane.put(to.at(64), source, 300'000, refused) && lane.signal(to.at(0), 99, refused);
+  }
+  CHECK(to.far_told.wait().find("a note that is refused") != std::string::npos);
+  CHECK(to.word(0) == 50);
+  CHECK(to.word(64) == before);
+}
+
 }  // namespace mscclc::net::testing

@@ -50,6 +50,10 @@ struct LaneMemory {
   std::unique_ptr<Window> window;  ///< the test makes it
   std::atomic<bool> over{false};
   Told far_told, near_told;
+  /// For the far end: what it was noted last (its first word), and whether it goes on.
+  LaneNoted take_notes();
+  std::atomic<uint64_t> noted{0};
+  std::atomic<bool> refuses_notes{false};
 };
 
 void fill(uint8_t* data, size_t count, uint64_t seed);
@@ -58,6 +62,9 @@ void fill(uint8_t* data, size_t count, uint64_t seed);
 /// put is from, by its number and the place that it goes to.
 void check_counts(LaneMemory& to, Lane& lane,
                   const std::function<uint8_t*(uint64_t put, uint64_t offset)>& source);
+/// Notes that are taken before what is ordered after them; at last one that the far end refuses,
+/// and nothing of what is ordered after that comes. `source`: kWorldBytes that the lane may read.
+void check_notes(LaneMemory& to, Lane& lane, uint8_t* source);
 /// The most bytes of such a put.
 constexpr size_t kMostChecked = 5 << 20;
 

@@ -63,7 +63,7 @@ World::World(const VerbsOptions& options, std::chrono::seconds dead) : LaneMemor
   source = near->read_from(sources.data(), sources.size(), why);
   REQUIRE((region != nullptr && source != nullptr));
   window = std::make_unique<Window>(id, kWorldBytes, key());
-  end = await_verbs_lane(kNear, far, exposed, far_told.callback());
+  end = await_verbs_lane(kNear, far, exposed, far_told.callback(), {}, take_notes());
 }
 
 void World::open() {

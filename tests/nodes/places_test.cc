@@ -1,0 +1,238 @@
+// Calls by name of ranks in containers: namespaces of each kind, with and without a /dev/shm of
+// their own; and ranks that are spread over nodes unevenly. Where namespaces are not permitted, the
+// tests are left out, and say so.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "runtime/api/builtin_library.h"
+#include "runtime/api/collectives.h"
+#include "runtime/testing/processes.h"
+#include "tests/collectives/definition.h"
+#include "tests/nodes/far_job.h"
+
+namespace mscclc {
+namespace {
+
+using testing::FarJob;
+using testing::FarNetwork;
+using testing::FarPlace;
+
+bool networks_are_made(FarNetwork& network) {
+  const std::string why = network.make(FarJob::kNodes);
+  if (!why.empty()) std::cout << "left out: " << why << "\n";
+  return why.empty();
+}
+
+/// Collectives that several nodes have plans for.
+constexpr CollectiveKind kKinds[] = {CollectiveKind::allreduce,     CollectiveKind::allgather,
+                                     CollectiveKind::reducescatter, CollectiveKind::alltoall,
+                                     CollectiveKind::broadcast,     CollectiveKind::sendrecv};
+
+/// One call with test values; "" if it is right.
+std::string try_call(Collectives& collectives, CollectiveCall call) {
+  Communicator& communicator = collectives.communicator();
+  const uint32_t rank = communicator.rank(), ranks = communicator.size();
+  Diagnostics diagnostics;
+  const auto memory = communicator.device().allocate(2 << 20, "buffers", diagnostics);
+  const StreamHandle stream = communicator.device().create_stream(diagnostics);
+  if (memory == nullptr || stream == nullptr) return testing::text(diagnostics);
+  auto* const from = reinterpret_cast<int32_t*>(memory->data());
+  int32_t* const to = from + (1 << 18);
+  for (uint64_t i = 0; i < call.count * ranks; ++i) from[i] = testing::value(rank, i);
+  call.dtype = Dtype::i32;
+  call.input = from;
+  call.output = to;
+  const bool done =
+      collectives.call(call, stream, diagnostics) && communicator.synchronize(stream, diagnostics);
+  communicator.device().destroy_stream(stream);
+  if (!done) return testing::text(diagnostics);
+  const uint64_t out = call.count * (info(call.kind).has_rows(Side::output) ? ranks : 1);
+  for (uint64_t i = 0; i < out; ++i) {
+    if (to[i] == testing::expected(call, rank, ranks, i)) continue;
+    return fmt::format("{}: element {} is {}\n", name(call.kind), i, to[i]);
+  }
+  return "";
+}
+
+std::string all_kinds(Communicator& communicator) {
+  Diagnostics diagnostics;
+  const std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);
+  const auto collectives =
+      library == nullptr ? nullptr : Collectives::create(communicator, library, {}, diagnostics);
+  if (collectives == nullptr) return testing::text(diagnostics);
+  for (const CollectiveKind kind : kKinds) {
+    for (const uint64_t count : {7, 3000, 60'000}) {
+      const std::string said = try_call(*collectives, {.kind = kind, .count = count});
+      if (!said.empty()) return said;
+    }
+  }
+  return "";
+}
+
+/// What each rank does, and what nodes there must be.
+testing::RankBody calls_on(const std::vector<uint32_t>& nodes) {
+  return [nodes](Communicator& communicator) -> std::string {
+    if (communicator.nodes() != nodes) {
+      return fmt::format("the nodes are {}\n", fmt::join(communicator.nodes(), " "));
+    }
+    return all_kinds(communicator);
+  };
+}
+
+void write_file(const char* path, const std::string& text) { std::ofstream(path) << text; }
+
+bool leave(int flags) {
+  const uid_t user = ::getuid();
+  const gid_t group = ::getgid();
+  if (::unshare(flags) != 0) return false;
+  if ((flags & CLONE_NEWUSER) != 0) {
+    write_file("/proc/self/setgroups", "deny");
+    write_file("/proc/self/uid_map", fmt::format("0 {} 1", user));
+    write_file("/proc/self/gid_map", fmt::format("0 {} 1", group));
+  }
+  if ((flags & CLONE_NEWNS) == 0) return true;
+  return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", "/dev/shm", "tmpfs", 0, nullptr) == 0;
+}
+
+struct Container {
+  const char* name;
+  bool own_networks;  ///< of each two ranks; otherwise one of all
+  int flags;          ///< other namespaces, of each rank its own
+};
+constexpr Container kContainers[] = {
+    {"nothing", false, 0},
+    {"networks", true, 0},
+    {"IPC", false, CLONE_NEWIPC},
+    {"UTS", false, CLONE_NEWUTS},
+    {"users", false, CLONE_NEWUSER},
+    {"a /dev/shm", false, CLONE_NEWNS},
+    {"all but a network", false, CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS},
+    {"all", true, CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS},
+};
+
+TEST_CASE("places: calls by name in containers with namespaces of their own") {
+  FarNetwork network;
+  if (!networks_are_made(network)) return;
+  for (const Container& container : kContainers) {
+    INFO("of their own: " << container.name);
+    const FarPlace place{.interface = std::string("=") + FarNetwork::kInterface,
+                         .enter = [&](uint32_t rank) {
+                           network.enter(container.own_networks ? rank / FarJob::kOnNode : 0);
+                           if (!leave(container.flags)) ::_exit(77);
+                         }};
+    const auto nodes = container.own_networks ? std::vector<uint32_t>{0, 0, 2, 2}
+                                              : std::vector<uint32_t>{0, 0, 0, 0};
+    const auto said = run_far_ranks(place, calls_on(nodes), FarJob::kLong);
+    if (said == std::vector<std::string>(FarJob::kRanks, "it ended with 77")) {
+      std::cout << "left out: " << container.name << "\n";
+      continue;
+    }
+    CHECK(said == std::vector<std::string>(FarJob::kRanks));
+  }
+}
+
+TEST_CASE("places: ranks that are spread unevenly, or not node by node") {
+  FarNetwork network;
+  if (!networks_are_made(network)) return;
+  const std::vector<std::vector<uint32_t>> spreads = {
+      {0, 0, 0, 3}, {0, 1, 1, 1}, {0, 1, 0, 1}, {0, 1, 1, 0}};
+  for (const std::vector<uint32_t>& nodes : spreads) {
+    INFO("nodes " << fmt::format("{}", fmt::join(nodes, " ")));
+    const FarPlace place{.interface = std::string("=") + FarNetwork::kInterface,
+                         .enter = [&](uint32_t rank) { network.enter(nodes[rank] == 0 ? 0 : 1); }};
+    CHECK(run_far_ranks(place, calls_on(nodes), FarJob::kLong) ==
+          std::vector<std::string>(FarJob::kRanks));
+  }
+}
+
+TEST_CASE("places: a collective that such ranks have no plan for says what would serve it") {
+  FarNetwork network;
+  if (!networks_are_made(network)) return;
+  const FarPlace place{.interface = std::string("=") + FarNetwork::kInterface,
+                       .enter = [&](uint32_t rank) { network.enter(rank % 2); }};
+  const auto body = [](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);
+    const auto collectives = Collectives::create(communicator, library, {}, diagnostics);
+    if (collectives == nullptr) return testing::text(diagnostics);
+    return try_call(*collectives, {.kind = CollectiveKind::gather, .count = 8});
+  };
+  for (const std::string& said : run_far_ranks(place, body, FarJob::kLong)) {
+    CHECK(said ==
+          "error: no plan serves gather of 128 bytes, 'i32', for 4 ranks of several nodes\n"
+          "note: the nodes' ranks are 0, 2 | 1, 3: with as many ranks on each node, numbered node "
+          "by node, there are more plans\n"
+          "note: what would serve it: a plan of your own whose channels between nodes are ports, "
+          "registered or in MSCCLC_PLAN_PATH\n");
+  }
+}
+
+/// A program that is one rank of two, by its environment, and makes calls by name.
+struct Interface {
+  const char* name;
+  const char* command;
+};
+constexpr Interface kInterfaces[] = {
+    {"C", "tests/nodes/by_name_rank mscclc runtime/capi/libmscclc.so.0"},
+    {"libnccl.so.2", "tests/nodes/by_name_rank nccl runtime/nccl/libnccl.so.2"},
+    {"Python", "python3 tests/nodes/by_name_rank.py"},
+};
+/// How a shell starts a program in a container.
+constexpr Interface kShells[] = {
+    {"nothing", ""},
+    {"a PID namespace", "unshare --pid --fork --kill-child "},
+    {"an IPC namespace and a /dev/shm",
+     "unshare --ipc --mount sh -c 'mount -t tmpfs none /dev/shm "
+     "&& exec \"$@\"' sh "},
+    {"a user namespace", "unshare --user --map-root-user "},
+};
+
+int run_shell(const std::string& line) {
+  const int status = std::system(line.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+TEST_CASE("places: from C, libnccl.so.2 and Python, with a network of their own or of all") {
+  FarNetwork network;
+  if (!networks_are_made(network)) return;
+  int port = 21000;
+  for (const Interface& interface : kInterfaces) {
+    for (const Interface& shell : kShells) {
+      if (run_shell(std::string(shell.command) + "true 2>/dev/null") != 0) {
+        std::cout << "left out: " << shell.name << "\n";
+        continue;
+      }
+      for (const uint32_t apart : {0u, 1u}) {
+        INFO(interface.name << ", " << shell.name << (apart == 1 ? ", networks" : ""));
+        testing::Processes ranks;
+        ++port;
+        for (uint32_t rank = 0; rank < 2; ++rank) {
+          ranks.start([&] {
+            network.enter(rank * apart);
+            return run_shell(fmt::format(
+                "MSCCLC_RANK={} MSCCLC_WORLD_SIZE=2 MSCCLC_SOCKET_IFNAME=={} MSCCLC_DEVICE=host "
+                "MSCCLC_TIMEOUT=100 MASTER_ADDR={} MASTER_PORT={} NCCL_COMM_ID={}:{} "
+                "MSCCLC_SECRET=places PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 "
+                "LD_LIBRARY_PATH=runtime/capi {}{}",
+                rank, FarNetwork::kInterface, FarNetwork::address(0), port, FarNetwork::address(0),
+                port, shell.command, interface.command));
+          });
+        }
+        CHECK(ranks.wait(0, std::chrono::seconds(120)) == 0);
+        CHECK(ranks.wait(1, std::chrono::seconds(120)) == 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mscclc
