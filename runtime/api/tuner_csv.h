@@ -46,7 +46,7 @@ struct TunerLine {
 [[nodiscard]] std::optional<std::vector<TunerLine>> read_tuner_csv(std::string_view text,
                                                                    const std::string& name,
                                                                    Diagnostics& diagnostics);
-/// The text of a file with these lines: read_tuner_csv() gives them back, but that a `max` of
+/// The text of a file with these lines: read_tuner_csv() gives them back, except that a `max` of
 /// 4294967295 becomes one less where no line has a larger size. Errors (tuner-line): a
 /// collective that NCCL's files do not know, a plan's name with a comma, blank or '#' in it.
 [[nodiscard]] std::optional<std::string> write_tuner_csv(std::span<const TunerLine> lines,

@@ -53,6 +53,12 @@ TEST_CASE("devices that cannot be used") {
     const auto adapter = Adapter::start(options, net, diagnostics);
     REQUIRE(adapter != nullptr);
     CHECK(adapter->port().text() == "port 1 of fake1");
+    options.devices = *parse_hca_list("?fake0,fake1,other", why);
+    const auto lenient = Adapter::start(options, net, diagnostics);
+    REQUIRE(lenient != nullptr);
+    CHECK(lenient->port().text() == "port 1 of fake1");
+    options.devices = *parse_hca_list("?fake0", why);
+    CHECK_THAT(refusal(options), Catch::Contains("port 1 of fake0 is down"));
     options.devices = *parse_hca_list("fake0,fake1", why);
     CHECK(refusal(options) == none +
                                   "port 1 of fake0 is down: its cable, or the network interface "

@@ -92,7 +92,11 @@ Text interfaces(std::string_view value, const Values&) {
   return value.size() > 1 ? list(value, 1) : std::nullopt;
 }
 
-Text devices(std::string_view value, const Values&) { return list(value, 2); }
+/// NCCL passes over what is not usable.
+Text devices(std::string_view value, const Values&) {
+  const Text made = list(value, 2);
+  return made && !made->starts_with('^') ? Text("?" + *made) : made;
+}
 
 }  // namespace
 

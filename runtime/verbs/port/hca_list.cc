@@ -22,8 +22,8 @@ std::optional<HcaList::Entry> parse_entry(std::string_view text, std::string& wh
     why = "a device has no name";
     return std::nullopt;
   }
-  if (name.front() == '^' || name.front() == '=') {
-    why = "'^' and '=' stand once, before the whole list, '^' first";
+  if (name.front() == '^' || name.front() == '=' || name.front() == '?') {
+    why = "'?', '^' and '=' stand once, before the whole list, in this order";
     return std::nullopt;
   }
   if (name.find(' ') != std::string_view::npos) {
@@ -55,6 +55,7 @@ bool HcaList::has(std::string_view device, uint8_t port) const {
 std::optional<HcaList> parse_hca_list(std::string_view text, std::string& why) {
   HcaList list;
   if (text.empty()) return list;
+  list.lenient = take(text, '?');
   list.others = take(text, '^');
   list.exact = take(text, '=');
   for (;;) {

@@ -1,6 +1,6 @@
 // Which devices and ports are to be used, as a user writes it, in NCCL's syntax: "mlx5_0:1,mlx5_2"
-// (names begin so), "=mlx5_0:1" (exact names), "^mlx5_3" and "^=mlx5_3" (all others). Pure
-// functions.
+// (names begin so), "=mlx5_0:1" (exact names), "^mlx5_3" and "^=mlx5_3" (all others); and in ours,
+// "?mlx5" and "?=mlx5_0" (those of them that are usable). Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@ struct HcaList {
     std::string name;
     uint8_t port = 0;  ///< 0: any
   };
-  bool others = false;  ///< all but the entries
-  bool exact = false;   ///< whole names, not what names begin with
+  bool lenient = false;  ///< entries that are not usable, or not there, are passed over
+  bool others = false;   ///< all but the entries
+  bool exact = false;    ///< whole names, not what names begin with
   std::vector<Entry> entries = {};
 
   /// Does an entry mean this port?
@@ -25,7 +26,7 @@ struct HcaList {
   /// An empty list means every device.
   bool has(std::string_view device, uint8_t port) const;
   /// Does it name what it wants? Otherwise whatever is usable will do.
-  bool names() const { return !others && !entries.empty(); }
+  bool names() const { return !others && !lenient && !entries.empty(); }
 };
 
 /// nullopt: `why` says what is wrong.

@@ -45,6 +45,12 @@ TEST_CASE("all but these") {
   CHECK(!parse("^mlx5_0").names());
 }
 
+TEST_CASE("those of these that are usable") {
+  CHECK(parse("?mlx5").has("mlx5_0", 2));
+  CHECK(!parse("?=mlx5_1").has("mlx5_10", 1));
+  CHECK(!parse("?mlx5").names());
+}
+
 TEST_CASE("what is no list") {
   const auto why = [](std::string_view text) {
     std::string said;
@@ -59,9 +65,11 @@ TEST_CASE("what is no list") {
   CHECK(why("a:") == "'' is no port, which are numbers from 1 to 255");
   CHECK(why("a:0") == "'0' is no port, which are numbers from 1 to 255");
   CHECK(why("a:256") == "'256' is no port, which are numbers from 1 to 255");
-  CHECK(why("^^a") == "'^' and '=' stand once, before the whole list, '^' first");
-  CHECK(why("=^a") == "'^' and '=' stand once, before the whole list, '^' first");
-  CHECK(why("^=a,=b") == "'^' and '=' stand once, before the whole list, '^' first");
+  CHECK(why("?") == "a device has no name");
+  CHECK(why("=?a") == "'?', '^' and '=' stand once, before the whole list, in this order");
+  CHECK(why("^^a") == "'?', '^' and '=' stand once, before the whole list, in this order");
+  CHECK(why("=^a") == "'?', '^' and '=' stand once, before the whole list, in this order");
+  CHECK(why("^=a,=b") == "'?', '^' and '=' stand once, before the whole list, in this order");
   CHECK(why("a, b") == "no device has a name with spaces");
   CHECK(why("a:1:0") == "'1:0' is no port, which are numbers from 1 to 255");
   CHECK(why("a:1x") == "'1x' is no port, which are numbers from 1 to 255");
