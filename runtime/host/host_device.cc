@@ -435,7 +435,7 @@ std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& l
   auto name = node_name(node, diagnostics);
   if (name && !far) far = read_far_lanes(diagnostics);
   if (!name || !far) return nullptr;
-  std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
+  std::shared_ptr<FdServer> server = FdServer::of_process(diagnostics);
   if (server == nullptr) return nullptr;
   return std::make_unique<HostDevice>(std::move(server), *std::move(name), link, lanes, *far, node);
 }
