@@ -582,7 +582,7 @@ class Mistakes(unittest.TestCase):
             refused("a plan is a Plan or its text, not int", comm.load, 7, 64)
             refused("a plan is a Plan or its text, not NoneType", comm.load, None, 64)
             for text in ("not a plan", b"not a plan", bytearray(b"not a plan")):
-                refused("not a plan", comm.load, text, 64, error=mscclc.LibraryError)
+                refused("not JSON", comm.load, text, 64, error=mscclc.LibraryError)
             print("done")
             """
         self.assertEqual(run(2, body), ["done", "done"])

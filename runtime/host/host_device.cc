@@ -440,7 +440,7 @@ std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics, const Link& l
   const auto place = this_host_place(diagnostics);
   if (place && !far) far = read_far_lanes(diagnostics);
   if (!place || !far) return nullptr;
-  std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
+  std::shared_ptr<FdServer> server = FdServer::of_process(diagnostics);
   if (server == nullptr) return nullptr;
   return std::make_unique<HostDevice>(std::move(server), text_of(*place, node), link, lanes, *far,
                                       node);

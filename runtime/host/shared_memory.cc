@@ -18,10 +18,13 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-std::shared_ptr<SharedMapping> map(Fd file, uint64_t bytes) {
+/// `kept`: the mapping keeps the file, for others to map.
+std::shared_ptr<SharedMapping> map(Fd file, uint64_t bytes, bool kept) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (data == MAP_FAILED) return nullptr;
-  return std::make_shared<SharedMapping>(static_cast<uint8_t*>(data), bytes, std::move(file));
+  return std::make_shared<SharedMapping>(
+      static_cast<uint8_t*>(data), bytes,
+      kept ? std::make_shared<const Fd>(std::move(file)) : nullptr);
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ std::shared_ptr<SharedMapping> SharedMapping::create(uint64_t bytes, const std::
   const QuietWrites quiet;
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return fail("ftruncate");
   if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return fail("sealing");
-  auto mapping = map(std::move(file), bytes);
+  auto mapping = map(std::move(file), bytes, true);
   return mapping != nullptr ? mapping : fail("mmap");
 }
 
@@ -68,7 +71,7 @@ std::shared_ptr<SharedMapping> SharedMapping::open(Fd file, uint64_t bytes,
   }
   const int seals = fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return fail("its size may change");
-  auto mapping = map(std::move(file), bytes);
+  auto mapping = map(std::move(file), bytes, false);
   return mapping != nullptr ? mapping : fail(error_text(errno));
 }
 

@@ -27,7 +27,7 @@ class SharedMapping {
   /// whose size is sealed, so that no access can fail later.
   [[nodiscard]] static std::shared_ptr<SharedMapping> open(Fd file, uint64_t bytes,
                                                            Diagnostics& diagnostics);
-  SharedMapping(uint8_t* data, uint64_t bytes, Fd file)
+  SharedMapping(uint8_t* data, uint64_t bytes, std::shared_ptr<const Fd> file)
       : data_(data), bytes_(bytes), file_(std::move(file)) {}
   ~SharedMapping();
   SharedMapping(const SharedMapping&) = delete;
@@ -35,7 +35,8 @@ class SharedMapping {
 
   uint8_t* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  int file() const { return file_.get(); }
+  /// nullptr: it is another process's, which offers it.
+  const std::shared_ptr<const Fd>& file() const { return file_; }
 
   /// What lives as long as the mapping.
   Companions& companions() { return companions_; }
@@ -43,7 +44,7 @@ class SharedMapping {
  private:
   uint8_t* const data_;
   const uint64_t bytes_;
-  const Fd file_;
+  const std::shared_ptr<const Fd> file_;
   Companions companions_;
 };
 

@@ -24,6 +24,7 @@
 
 #include "runtime/base/failed_call.h"
 #include "runtime/base/fixed_times.h"
+#include "runtime/base/process/per_process.h"
 #include "runtime/base/process/quiet_thread.h"
 #include "runtime/memory/fd_socket.h"
 
@@ -41,7 +42,7 @@ struct Client {
 };
 
 struct Offered {
-  Fd fd;
+  std::shared_ptr<const Fd> fd;
   MemoryRange range;
 };
 
@@ -72,10 +73,15 @@ class Server final : public FdServer {
       report_failed_call(diagnostics, "fd-offer", "cannot offer descriptor {}", fd);
       return {};
     }
+    return offer(std::make_shared<const Fd>(std::move(copy)), range, diagnostics);
+  }
+
+  std::vector<uint8_t> offer(std::shared_ptr<const Fd> fd, const MemoryRange& range,
+                             Diagnostics& diagnostics) override {
     FdTicket ticket = ticket_;
     fill_random(ticket.secret);
     const std::lock_guard lock(mutex_);
-    offers_.emplace(ticket.secret, Offered{std::move(copy), range});
+    offers_.emplace(ticket.secret, Offered{std::move(fd), range});
     return ticket.bytes();
   }
 
@@ -145,7 +151,7 @@ class Server final : public FdServer {
     const std::lock_guard lock(mutex_);
     const auto found = offers_.find(secret);
     // Who does not take it in gets nothing, and says so himself.
-    if (found != offers_.end()) (void)send_fd(socket, found->second.fd, found->second.range);
+    if (found != offers_.end()) (void)send_fd(socket, *found->second.fd, found->second.range);
   }
 
   Fd accept_client() const {
@@ -195,6 +201,24 @@ std::unique_ptr<FdServer> FdServer::start(Diagnostics& diagnostics) {
   }
   auto server = std::make_unique<Server>(ticket, std::move(listener), std::move(waker));
   return server->has_thread(diagnostics) ? std::move(server) : nullptr;
+}
+
+namespace {
+
+struct Shared {
+  std::mutex mutex;
+  std::weak_ptr<FdServer> server;
+};
+PerProcess<Shared> shared_server;
+
+}  // namespace
+
+std::shared_ptr<FdServer> FdServer::of_process(Diagnostics& diagnostics) {
+  Shared& shared = shared_server.get();
+  const std::lock_guard lock(shared.mutex);
+  std::shared_ptr<FdServer> server = shared.server.lock();
+  if (server == nullptr) shared.server = server = FdServer::start(diagnostics);
+  return server;
 }
 
 }  // namespace mscclc

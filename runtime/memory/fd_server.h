@@ -22,6 +22,9 @@ class FdServer {
  public:
   /// Starts the serving thread. nullptr: reported.
   [[nodiscard]] static std::unique_ptr<FdServer> start(Diagnostics& diagnostics);
+  /// The server that all devices of this process share, as each costs descriptors and a thread; it
+  /// ends with its last user. A child of fork() has one of its own. nullptr: reported.
+  [[nodiscard]] static std::shared_ptr<FdServer> of_process(Diagnostics& diagnostics);
   virtual ~FdServer() = default;
 
   /// Offers a descriptor (it is duplicated) until withdraw(), for those that want nothing but
@@ -29,6 +32,12 @@ class FdServer {
   /// secret number of 128 bits.
   [[nodiscard]] virtual std::vector<uint8_t> offer(int fd, const MemoryRange& range,
                                                    Diagnostics& diagnostics) = 0;
+  /// The same of a descriptor that this keeps open meanwhile: without a duplicate.
+  [[nodiscard]] virtual std::vector<uint8_t> offer(std::shared_ptr<const Fd> fd,
+                                                   const MemoryRange& range,
+                                                   Diagnostics& diagnostics) {
+    return offer(fd->get(), range, diagnostics);
+  }
   virtual void withdraw(const std::vector<uint8_t>& ticket) = 0;
 };
 

@@ -121,6 +121,32 @@ TEST_CASE("what is withdrawn, unknown, damaged or gone is not given") {
                              "machine or in another network namespace (container)");
 }
 
+TEST_CASE("all of a process share a server, and none is left after the last of them") {
+  Diagnostics diagnostics;
+  const size_t before = testing::open_descriptors();
+  auto one = FdServer::of_process(diagnostics);
+  REQUIRE(one != nullptr);
+  const size_t with_one = testing::open_descriptors();
+  auto other = FdServer::of_process(diagnostics);
+  CHECK(other == one);
+  const auto file = std::make_shared<const Fd>(file_with("kept"));
+  const Bytes ticket = other->offer(file, kAll, diagnostics);
+  CHECK(testing::open_descriptors() == with_one + 1);  // the file's own
+  one.reset();
+  CHECK(text_of(fetch_fd(ticket, kAll, {60s}, diagnostics)) == "kept");
+  other.reset();
+  CHECK(testing::open_descriptors() == before + 1);
+  CHECK(failure(ticket) != "");
+  Processes processes;
+  one = FdServer::of_process(diagnostics);
+  processes.start([&] {
+    Diagnostics problems;
+    const auto own = FdServer::of_process(problems);
+    return own != nullptr && own != one ? 0 : 1;
+  });
+  CHECK(processes.wait(0, 60s) == 0);
+}
+
 TEST_CASE("a descriptor that is not open cannot be offered") {
   Served served;
   CHECK(served.server->offer(-1, kAll, served.diagnostics).empty());

@@ -521,7 +521,10 @@ class EpollHub final : public Hub {
     client.connection.in().set_limit(wire::kMostFromRank);
     by_rank_.insert_or_assign(client.rank, key);
     const bool all_came = meeting_.complete() && !meeting_.failure();
-    if (all_came) complete_since_ = ticks_now();
+    if (all_came) {
+      complete_since_ = ticks_now();
+      spare_.reset();  // no rank is waited for
+    }
     // First, so that a hub of this name that begins now finds one or the other.
     std::optional<Listener> late = all_came ? listen_for_the_late() : std::nullopt;
     if (all_came || ((meeting_.complete() || closing_) && all_told())) stop_listening();

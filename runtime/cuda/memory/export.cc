@@ -239,7 +239,7 @@ Exchange::ProcessId this_process() {
 }
 
 std::optional<Exchange> make_exchange(Diagnostics& diagnostics) {
-  std::shared_ptr<FdServer> server = FdServer::start(diagnostics);
+  std::shared_ptr<FdServer> server = FdServer::of_process(diagnostics);
   if (server == nullptr) return std::nullopt;
   return Exchange{.process = this_process(), .server = std::move(server), .fetch = fetch_fd};
 }
