@@ -72,7 +72,7 @@ struct BoundCall::State {
   std::span<const uint8_t> in_slot() const;
 };
 
-struct Executable::State {
+struct Executable::State : std::enable_shared_from_this<Executable::State> {
   State(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
         const LoadOptions& options);
   ~State();

@@ -54,6 +54,12 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
   if (options.in_turn && group->far_calls != nullptr && binding.is_call) {
     std::optional<LaneNote> note;
     if (!same_far(*group, binding.record, note, diagnostics)) return false;
+    if (proxy != nullptr && group->notes_far != number) {
+      group->notes_far = number;
+      group->note_far = [weak = weak_from_this()](const LaneNote& of_load) {
+        if (const auto held = weak.lock()) held->proxy->note(of_load);
+      };
+    }
     if (note && proxy != nullptr) proxy->note(*note);
   }
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too

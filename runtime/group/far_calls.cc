@@ -29,6 +29,7 @@ std::optional<FarCalls::Difference> FarCalls::next(CallRecord& call, bool& chang
 
 std::optional<FarCalls::Difference> FarCalls::noted(uint32_t rank, const CallRecord& other) {
   const std::lock_guard lock(mutex_);
+  if (other.is_load != 0 && other.executable <= loaded_) return std::nullopt;
   if (other.call > calls_) {
     to_come_.emplace(other.call, std::pair(rank, other));
     return std::nullopt;
@@ -37,6 +38,20 @@ std::optional<FarCalls::Difference> FarCalls::noted(uint32_t rank, const CallRec
   const auto own = std::find_if(changes_.rbegin(), changes_.rend(), before);
   if (own == changes_.rend() || own->agrees_with(other)) return std::nullopt;
   return Difference{rank, *own, other};
+}
+
+void FarCalls::loads(uint32_t executable) {
+  const std::lock_guard lock(mutex_);
+  loaded_ = executable;
+  std::erase_if(to_come_, [&](const auto& entry) {
+    const CallRecord& other = entry.second.second;
+    return other.is_load != 0 && other.executable <= loaded_;
+  });
+}
+
+uint64_t FarCalls::calls() const {
+  const std::lock_guard lock(mutex_);
+  return calls_;
 }
 
 }  // namespace mscclc

@@ -39,6 +39,31 @@ TEST_CASE("far calls: what is noted before and after this rank comes to it") {
   CHECK(!call(calls, 8));
 }
 
+TEST_CASE("far calls: a rank that waits to load a plan, until this one loads it, too") {
+  FarCalls calls;
+  CHECK(!call(calls, 8));
+  CallRecord load{.call = 2, .executable = 7};
+  load.is_load = 1;
+  SECTION("which this rank does not") {
+    CHECK(!calls.noted(1, load));
+    CHECK(call(calls, 8));
+  }
+  SECTION("or has not") {
+    CHECK(!call(calls, 8));
+    CHECK(calls.noted(1, load));
+  }
+  SECTION("which it does before it knows") {
+    calls.loads(7);
+    CHECK(!call(calls, 8));
+    CHECK(!calls.noted(1, load));
+  }
+  SECTION("which it does then") {
+    CHECK(!calls.noted(1, load));
+    calls.loads(7);
+    CHECK(!call(calls, 8));
+  }
+}
+
 TEST_CASE("far calls: a note is compared with the call of its number, not with the last") {
   FarCalls calls;
   for (uint64_t i = 0; i < 10; ++i) CHECK(!call(calls, i / 3));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
+#include "runtime/api/lane.h"
 #include "runtime/device/remote_regions.h"
 #include "runtime/group/call_board.h"
 #include "runtime/group/failure.h"
@@ -103,6 +105,9 @@ struct Group {
   std::unique_ptr<CallBoard> board;
   /// The same calls, compared with what comes over lanes; nullptr: no lane leads anywhere.
   std::unique_ptr<FarCalls> far_calls;
+  /// Notes something on the lanes that were used last, of the executable of this number.
+  std::function<void(const LaneNote&)> note_far;
+  uint32_t notes_far = 0;
   PlanNames plan_names;
   bool check_calls = false;       ///< MSCCLC_CHECK_CALLS: launches are compared
   uint64_t checked_launches = 0;  ///< so far

@@ -49,10 +49,11 @@ TEST_CASE("calls that differ: 999,999 of 1,000,000 elements in registered memory
   }
 }
 
-// Over lanes, of plans that are loaded: a rank that still has to load one waits for the others.
+// Over lanes.
 TEST_CASE("calls that differ: between nodes") {
   for (const Difference difference :
-       {Difference::shorter, Difference::longer, Difference::type, Difference::reduction}) {
+       {Difference::shorter, Difference::longer, Difference::far_longer, Difference::type,
+        Difference::reduction}) {
     for (const uint32_t on_node : {1u, 2u}) {
       for (const uint32_t odd : {0u, 3u}) {
         for (const bool stays : {false, true}) {

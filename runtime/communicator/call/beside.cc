@@ -96,7 +96,16 @@ std::string take_far_note(Group& group, uint32_t rank, const LaneNote& note) {
   return found ? refuse_far(group, *found, diagnostics) : "";
 }
 
+/// To far ranks, over the lanes that there are: those of this plan come with it.
+void LoadBeside::note_far() const {
+  if (group_.far_calls == nullptr || ahead_ == 0 || !group_.note_far) return;
+  CallRecord call{.call = group_.far_calls->calls() + ahead_, .executable = executable_};
+  call.is_load = 1;
+  group_.note_far(std::bit_cast<LaneNote>(call));
+}
+
 bool LoadBeside::begin(Diagnostics& diagnostics) {
+  note_far();
   if (group_.board == nullptr || ahead_ == 0) return true;
   begun_ = true;
   CallRecord call{.call = group_.board->calls() + ahead_, .executable = executable_};
@@ -107,6 +116,7 @@ bool LoadBeside::begin(Diagnostics& diagnostics) {
 }
 
 void LoadBeside::end() {
+  if (group_.far_calls != nullptr) group_.far_calls->loads(executable_);
   if (begun_) group_.board->end_load();
   begun_ = false;
 }

@@ -39,6 +39,8 @@ class LoadBeside {
   void end();
 
  private:
+  void note_far() const;
+
   Group& group_;
   const uint32_t executable_;
   const uint64_t ahead_;

@@ -130,7 +130,7 @@ CallRecord record_of(const CallFacts& facts) {
 bool is_possible(const CallRecord& record) {
   return record.dtype < kDtypes && record.accumulate < kDtypes &&
          record.reduce <= static_cast<uint8_t>(ReduceOp::avg) &&
-         record.placement <= static_cast<uint8_t>(Placement::in_place) && record.is_load == 0;
+         record.placement <= static_cast<uint8_t>(Placement::in_place) && record.is_load <= 1;
 }
 
 CallFacts facts_of(const CallRecord& record, const std::string& plan) {
