@@ -145,7 +145,8 @@ void OutputCheck::count_wrong(uint32_t rank, uint64_t call, uint64_t element, co
     WrongRank& wrong = wrong_ranks_[rank];
     ++wrong.count;
     if (wrong.first.size() >= kMostShown) continue;
-    const bool untouched = std::all_of(got, got + element_, [](uint8_t b) { return b == kUnwrittenByte; });
+    const bool untouched =
+        std::all_of(got, got + element_, [](uint8_t b) { return b == kUnwrittenByte; });
     wrong.first.push_back(
         {call, element + i, element_text(dtype, row),
          element_text(dtype, got) + (untouched ? ", which it held before the call" : "")});

@@ -10,10 +10,7 @@
 #include "executor/simulator/call_run.h"
 
 namespace mscclc {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 bool Cluster::build(Diagnostics& diagnostics) {
   buffers_.resize(program_.ranks.size());

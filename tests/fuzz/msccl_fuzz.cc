@@ -1,5 +1,6 @@
-// Fuzzes the reader of MSCCL's XML: any bytes are refused with a diagnostic, or are a schedule whose
-// steps can be put in order, and whose program has the canonical form and is proved or refused.
+// Fuzzes the reader of MSCCL's XML: any bytes are refused with a diagnostic, or are a schedule
+// whose steps can be put in order, and whose program has the canonical form and is proved or
+// refused.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
