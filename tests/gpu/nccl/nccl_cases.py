@@ -312,10 +312,12 @@ def shrink_of_stuck(ranks):
 def current_device(ranks):
     for device in range(ranks.count):
         torch.cuda.set_device(device)
-        must(ranks.all_reduce(ranks.buffers(1)))
+        xs = ranks.buffers(1)
+        must(ranks.all_reduce(xs))
         now = ctypes.c_int(-1)
         runs(cuda.cudaGetDevice(ctypes.byref(now)))
         assert now.value == device, f"device {now.value} is current, {device} was"
+    ranks.wait()  # its memory goes to the next case
 
 
 def streams_in_turns(ranks):
