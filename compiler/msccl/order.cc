@@ -7,10 +7,6 @@
 namespace mscclc::msccl {
 namespace {
 
-const Step& step_of(const Schedule& s, const StepId& id) {
-  return s.gpus[id.gpu].blocks[id.block].steps[id.step];
-}
-
 /// Calls visit(id, block, step) for all steps.
 template <class Visit>
 void each_step(const Schedule& s, Visit&& visit) {
@@ -61,7 +57,7 @@ class Matching {
       if (sent_.contains(c) || received.empty()) continue;
       good = false;
       diagnostics.error(
-          "msccl", step_of(schedule_, received[0]).span,
+          "msccl", schedule_.step(received[0]).span,
           fmt::format("GPU {} sends nothing to GPU {} over channel {}", c.from, c.to, c.channel));
     }
     if (!good) return std::nullopt;
@@ -74,14 +70,14 @@ class Matching {
              Diagnostics& diagnostics) {
     if (sent.size() != received.size()) {
       diagnostics.error(
-          "msccl", step_of(schedule_, sent[0]).span,
+          "msccl", schedule_.step(sent[0]).span,
           fmt::format("GPU {} sends {} messages to GPU {} over channel {}, which receives {}",
                       c.from, sent.size(), c.to, c.channel, received.size()));
       return false;
     }
     uint32_t first = 0;
     for (size_t i = 0; i < sent.size(); ++i) {
-      const Step &from = step_of(schedule_, sent[i]), &to = step_of(schedule_, received[i]);
+      const Step &from = schedule_.step(sent[i]), &to = schedule_.step(received[i]);
       if (from.count != to.count) {
         diagnostics
             .error("msccl", from.span,
@@ -144,7 +140,7 @@ class Run {
   }
   bool is_done(const StepId& id) const { return id.step < done_[id.gpu][id.block]; }
   bool ready(const StepId& id) const {
-    const Step& step = step_of(schedule_, id);
+    const Step& step = schedule_.step(id);
     if (step.after_block != kNoPeer && !is_done({id.gpu, step.after_block, step.after_step}))
       return false;
     const auto sender = sender_.find(id);
@@ -161,7 +157,7 @@ class Run {
 
 uint32_t Order::room(const Schedule& schedule, const Connection& connection) const {
   const Message& last = messages.at(connection).back();
-  return last.first + step_of(schedule, last.sent).count;
+  return last.first + schedule.step(last.sent).count;
 }
 
 std::optional<Order> find_order(const Schedule& schedule, Diagnostics& diagnostics) {

@@ -12,11 +12,6 @@
 
 namespace mscclc::msccl {
 
-struct StepId {
-  uint32_t gpu = 0, block = 0, step = 0;
-  auto operator<=>(const StepId&) const = default;
-};
-
 /// What goes from one GPU to another over one channel: the messages, in order.
 struct Connection {
   uint32_t from = 0, to = 0, channel = 0;

@@ -13,19 +13,15 @@ namespace {
 
 constexpr uint32_t kMostGpus = 4096, kMostChunks = 1 << 20, kMostChannels = 1024;
 
-struct CollectiveName {
-  std::string_view theirs, ours;
-};
-constexpr CollectiveName kCollectives[] = {
-    {"allreduce", "allreduce"},
-    {"allgather", "allgather"},
-    {"reduce_scatter", "reducescatter"},
-    {"reducescatter", "reducescatter"},
-    {"alltoall", "alltoall"},
-    {"broadcast", "broadcast"},
-    {"reduce", "reduce"},
-    {"custom", "custom"},
-};
+/// MSCCL's collectives; nothing for other names.
+std::optional<CollectiveKind> find_msccl_collective(std::string_view name) {
+  constexpr CollectiveKind kKnown[] = {CollectiveKind::allreduce,     CollectiveKind::allgather,
+                                       CollectiveKind::reducescatter, CollectiveKind::alltoall,
+                                       CollectiveKind::broadcast,     CollectiveKind::reduce,
+                                       CollectiveKind::custom};
+  const auto kind = find_collective(name == "reduce_scatter" ? "reducescatter" : name);
+  return kind && std::ranges::find(kKnown, *kind) != std::end(kKnown) ? kind : std::nullopt;
+}
 
 /// The attributes of one element. What is not asked for is a warning at the end.
 class Attributes {
@@ -148,11 +144,10 @@ class Reader {
   void read_algo(Attributes& a) {
     schedule.name = a.text("name").value_or("");
     const std::string_view collective = a.required("coll");
-    const auto found = std::ranges::find(kCollectives, collective, &CollectiveName::theirs);
-    if (found == std::end(kCollectives)) {
-      a.complain(fmt::format("unknown collective '{}'", collective));
+    if (const auto kind = find_msccl_collective(collective)) {
+      schedule.collective = *kind;
     } else {
-      schedule.collective = found->ours;
+      a.complain(fmt::format("unknown collective '{}'", collective));
     }
     const std::string_view protocol = a.text("proto").value_or("Simple");
     constexpr std::string_view kProtocols[] = {"Simple", "LL", "LL128"};
@@ -172,7 +167,6 @@ class Reader {
     schedule.max_bytes = static_cast<uint64_t>(a.number("maxBytes", 0, INT64_MAX - 1, 0));
     schedule.root = static_cast<uint32_t>(a.number("root", 0, kMostGpus, 0));
     a.text("redop");  // the call says which reduction it is
-    if (a.text("nthreads")) a.text("nthreads");
     seen_.resize(schedule.gpus.size());
   }
 
@@ -195,7 +189,6 @@ class Reader {
       a.complain(fmt::format("thread block {} where {} is expected", id, blocks.size()));
     }
     Block& block = blocks.emplace_back();
-    block.span = here();
     block.send = peer(a, "send");
     block.receive = peer(a, "recv");
     block.channel = static_cast<uint32_t>(a.number("chan", 0, kMostChannels, 0));
@@ -260,14 +253,14 @@ class Reader {
   std::vector<bool> seen_;
 };
 
-/// Chunks of a buffer of the collective, in the unit of the schedule.
+/// Chunks of a GPU's buffer.
 uint32_t chunks_of(const Schedule& s, const Gpu& gpu, Memory memory) {
   if (memory == Memory::scratch) return gpu.scratch;
-  const auto ranks = static_cast<uint32_t>(s.gpus.size());
-  if (s.collective == "custom") return memory == Memory::input ? s.inputs : s.outputs;
-  const bool part = (s.collective == "allgather" && memory == Memory::input) ||
-                    (s.collective == "reducescatter" && memory == Memory::output);
-  return part ? s.chunks / ranks : s.chunks;
+  const Side side = memory == Memory::input ? Side::input : Side::output;
+  if (info(s.collective).side(side).form == SideForm::declared) {
+    return side == Side::input ? s.inputs : s.outputs;
+  }
+  return s.has_rows(side) ? s.chunks : s.part();
 }
 
 void check_place(const Schedule& s, uint32_t gpu, const Step& step, Place place,
@@ -283,10 +276,8 @@ void check_place(const Schedule& s, uint32_t gpu, const Step& step, Place place,
 
 /// What concerns several elements.
 bool check(const Schedule& s, const Span& top, Diagnostics& diagnostics) {
-  const auto ranks = static_cast<uint32_t>(s.gpus.size());
-  const bool rows =
-      s.collective == "allgather" || s.collective == "reducescatter" || s.collective == "alltoall";
-  if (rows && s.chunks % ranks != 0) {
+  const uint32_t ranks = s.ranks();
+  if ((s.has_rows(Side::input) || s.has_rows(Side::output)) && s.chunks % ranks != 0) {
     diagnostics.error(
         "msccl", top,
         fmt::format("{} chunks are not the same number for each of {} GPUs", s.chunks, ranks));

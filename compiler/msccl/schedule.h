@@ -4,12 +4,14 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/base/source.h"
+#include "ir/contract/collectives.h"
 
 namespace mscclc::msccl {
 
@@ -67,9 +69,14 @@ struct Gpu {
 
 enum class Protocol : uint8_t { simple, ll, ll128 };
 
+struct StepId {
+  uint32_t gpu = 0, block = 0, step = 0;
+  auto operator<=>(const StepId&) const = default;
+};
+
 struct Schedule {
   std::string name;
-  std::string collective;  ///< as the language names it
+  CollectiveKind collective = CollectiveKind::none;
   Protocol protocol = Protocol::simple;
   uint32_t chunks = 0;               ///< of the larger of input and output
   uint32_t inputs = 0, outputs = 0;  ///< chunks of `custom`
@@ -77,6 +84,14 @@ struct Schedule {
   bool in_place = false, out_of_place = true;
   uint64_t min_bytes = 0, max_bytes = 0;  ///< of messages; 0: no limit
   std::vector<Gpu> gpus;
+
+  const Step& step(const StepId& id) const { return gpus[id.gpu].blocks[id.block].steps[id.step]; }
+  uint32_t ranks() const { return static_cast<uint32_t>(gpus.size()); }
+  bool has_rows(Side side) const { return mscclc::info(collective).has_rows(side); }
+  /// Chunks of a part: of a row, where one side has a row for each rank.
+  uint32_t part() const {
+    return has_rows(Side::input) || has_rows(Side::output) ? chunks / ranks() : chunks;
+  }
 };
 
 }  // namespace mscclc::msccl

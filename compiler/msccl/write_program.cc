@@ -33,7 +33,7 @@ class Writer {
     steps_.resize(schedule.gpus.size());
     for (const StepId& id : order.steps) {
       steps_[id.gpu].push_back(id);
-      const Step& step = step_of(id);
+      const Step& step = schedule_.step(id);
       if (waits(id)) dependents_[{id.gpu, step.after_block, step.after_step}].push_back(id);
     }
     for (const auto& [c, messages] : order.messages) {
@@ -70,17 +70,16 @@ class Writer {
              ? "# Two calls: a rank sends when the receiver has said that it is in this call."
              : "# Two calls: packets have two copies.");
     line("program " + word(schedule_.name));
-    const auto ranks = schedule_.gpus.size();
-    std::string shape = fmt::format("chunks: {}", schedule_.chunks / (has_rows() ? ranks : 1));
-    if (schedule_.collective == "custom") {
+    std::string shape = fmt::format("chunks: {}", schedule_.part());
+    if (schedule_.collective == CollectiveKind::custom) {
       shape = fmt::format("input: {}, output: {}", schedule_.inputs, schedule_.outputs);
     }
-    if (schedule_.collective == "reduce" || schedule_.collective == "broadcast") {
+    if (has_root(schedule_.collective)) {
       shape += fmt::format(", root: {}", schedule_.root);
     }
     const char* placed = !schedule_.in_place ? "false" : schedule_.out_of_place ? "either" : "true";
-    line(fmt::format("collective {}(ranks: {}, {}, inplace: {})", schedule_.collective, ranks,
-                     shape, placed));
+    line(fmt::format("collective {}(ranks: {}, {}, inplace: {})",
+                     mscclc::name(schedule_.collective), schedule_.ranks(), shape, placed));
     if (schedule_.min_bytes != 0 || schedule_.max_bytes != 0) {
       const std::string end =
           schedule_.max_bytes == 0 ? "" : std::to_string(schedule_.max_bytes + 1);
@@ -88,10 +87,6 @@ class Writer {
     }
   }
 
-  bool has_rows() const {
-    return schedule_.collective == "allgather" || schedule_.collective == "reducescatter" ||
-           schedule_.collective == "alltoall";
-  }
   bool far(const Connection& c) const {
     const uint32_t node = options_.gpus_per_node;
     return node != 0 && c.from / node != c.to / node;
@@ -114,11 +109,8 @@ class Writer {
     return fmt::format("done_{}_{}_{}_{}", later.after_block, later.after_step, id.block, id.step);
   }
 
-  const Step& step_of(const StepId& id) const {
-    return schedule_.gpus[id.gpu].blocks[id.block].steps[id.step];
-  }
   bool waits(const StepId& id) const {
-    const Step& step = step_of(id);
+    const Step& step = schedule_.step(id);
     return step.after_block != kNoPeer && step.after_block != id.block;
   }
 
@@ -145,8 +137,8 @@ class Writer {
     }
     kept_ = 0;
     for (const StepId& id : steps_[g]) {
-      const StepInfo& info = step_of(id).info();
-      if (info.reduces && !info.stores) kept_ += step_of(id).count;
+      const StepInfo& info = schedule_.step(id).info();
+      if (info.reduces && !info.stores) kept_ += schedule_.step(id).count;
     }
     if (kept_ != 0) line(fmt::format("buffer kept[{}]", std::exchange(kept_, 0)));
     for (const auto& [c, messages] : order_.messages) {
@@ -164,7 +156,7 @@ class Writer {
         line(fmt::format("channel {} = {}({}) to {}", in_end(c), kind, c.from, out_end(c)));
     }
     for (const StepId& id : steps_[g]) {
-      if (waits(id)) line("semaphore " + semaphore(step_of(id), id));
+      if (waits(id)) line("semaphore " + semaphore(schedule_.step(id), id));
     }
   }
 
@@ -181,7 +173,7 @@ class Writer {
   }
 
   void write_step(const StepId& id) {
-    const Step& step = step_of(id);
+    const Step& step = schedule_.step(id);
     const Rooms& rooms = rooms_[id];
     const Connection *in = rooms.in.connection, *out = rooms.out.connection;
     if (waits(id)) line("acquire " + semaphore(step, id));
@@ -198,7 +190,8 @@ class Writer {
     }
     const auto later = dependents_.find(id);
     if (later == dependents_.end()) return;
-    for (const StepId& other : later->second) line("release " + semaphore(step_of(other), other));
+    for (const StepId& other : later->second)
+      line("release " + semaphore(schedule_.step(other), other));
   }
 
   /// How many chunks from `at` on lie in one row of all operands.
@@ -214,10 +207,9 @@ class Writer {
   }
   /// Chunks of a row; 0: the buffer has none.
   uint32_t row(Memory memory) const {
-    const std::string& c = schedule_.collective;
-    const bool rows = (memory == Memory::input && (c == "reducescatter" || c == "alltoall")) ||
-                      (memory == Memory::output && (c == "allgather" || c == "alltoall"));
-    return rows ? schedule_.chunks / static_cast<uint32_t>(schedule_.gpus.size()) : 0;
+    if (memory == Memory::scratch) return 0;
+    const Side side = memory == Memory::input ? Side::input : Side::output;
+    return schedule_.has_rows(side) ? schedule_.part() : 0;
   }
   uint32_t in_row(const Place& place, uint32_t at) const {
     const uint32_t chunks = row(place.memory);
