@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <thread>
 
@@ -23,11 +24,15 @@ Fd failed(Diagnostics& diagnostics, const std::string& why) {
   return Fd();
 }
 
+/// Longer times are this one: a caller's could be more than clocks hold.
+constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
+
 /// A wait that has begun.
 class Wait {
  public:
   explicit Wait(const FetchWait& limits)
-      : limits_(limits), deadline_(std::chrono::steady_clock::now() + limits.timeout) {}
+      : limits_(limits),
+        deadline_(std::chrono::steady_clock::now() + std::min(limits.timeout, kLongest)) {}
   bool goes_on() const { return left_ms(deadline_) > 0 && !is_over(); }
   /// Why it has ended.
   std::string why() const {

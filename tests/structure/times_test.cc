@@ -15,9 +15,9 @@ const std::set<std::string> kOthers = {
     "runtime/api/bootstrap.h: kSilence",                    // the default of MSCCLC_SILENCE
     "runtime/base/environment/environment.h: kForEver",     // MSCCLC_TIMEOUT=0
     "runtime/bootstrap/address/sockets.cc: kLongestWatch",  // what the system takes
-    "runtime/communicator/call/shared_board.cc: kLongest",  // what fits an int
-    "runtime/cuda/device.cc: kLongest",
+    "runtime/cuda/device.cc: kLongest",                     // what fits an int
     "runtime/host/host_device.cc: kLongest",
+    "runtime/memory/fetch_fd.cc: kLongest",
     "runtime/proofs/first_use.h: kSlow",         // from when on a line of the log is a warning
     "runtime/verbs/stall_watch.cc: kLookEvery",  // how often; MSCCLC_SILENCE decides
 };

@@ -11,19 +11,10 @@
 #include <ctime>
 #include <memory>
 
+#include "ir/base/read_file.h"
+
 namespace mscclc {
 namespace {
-
-std::string read_file(const std::string& path) {
-  std::string text;
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-  char buffer[4096];
-  for (size_t got = 1; file != nullptr && got > 0;) {
-    got = std::fread(buffer, 1, sizeof buffer, file.get());
-    text.append(buffer, got);
-  }
-  return text;
-}
 
 std::string path_of(int32_t process, const char* what) {
   return fmt::format("/proc/{}/{}", process, what);
@@ -32,7 +23,7 @@ std::string path_of(int32_t process, const char* what) {
 }  // namespace
 
 std::optional<ProcessFacts> facts_of(int32_t process) {
-  const std::string text = read_file(path_of(process, "stat"));
+  const std::string text = read_file(path_of(process, "stat")).value_or("");
   // The name of the program, which may hold anything, ends at the last bracket.
   const size_t end = text.rfind(')');
   if (end == std::string::npos) return std::nullopt;
@@ -80,7 +71,7 @@ std::vector<int32_t> own_processes() {
 
 std::vector<std::string> entries_of(int32_t process, const char* what) {
   std::vector<std::string> entries;
-  const std::string text = read_file(path_of(process, what));
+  const std::string text = read_file(path_of(process, what)).value_or("");
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\0', at), text.size());
     entries.push_back(text.substr(at, end - at));

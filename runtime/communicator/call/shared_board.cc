@@ -1,15 +1,11 @@
 #include "runtime/communicator/call/shared_board.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace mscclc {
-namespace {
-
-/// As long as a wait for a descriptor may be.
-constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
-
-}  // namespace
+SharedBoard::~SharedBoard() {
+  if (!offered_.empty()) server_->withdraw(offered_);
+}
 
 bool SharedBoard::makes(const Group& group) {
   return group.beside.size() > 1 && group.beside.front() == group.rank();
@@ -19,10 +15,11 @@ bool SharedBoard::make(const Group& group, std::vector<uint8_t>& ticket, Diagnos
   if (!makes(group)) return true;
   memory_ = CallBoard::make_memory(group.beside.size(), diagnostics);
   if (!memory_.valid()) return false;
-  server_ = FdServer::start(diagnostics);
+  server_ = FdServer::of_process(diagnostics);
   if (server_ == nullptr) return false;
-  ticket =
+  offered_ =
       server_->offer(memory_.get(), {0, CallBoard::memory_bytes(group.beside.size())}, diagnostics);
+  ticket = offered_;
   return !ticket.empty();
 }
 
@@ -31,10 +28,9 @@ bool SharedBoard::open(const Group& group, std::span<const uint8_t> ticket,
   const std::vector<uint32_t>& ranks = group.beside;
   if (ranks.size() < 2) return true;
   if (!memory_.valid()) {
-    memory_ = fetch_fd(
-        {ticket.begin(), ticket.end()}, {0, CallBoard::memory_bytes(ranks.size())},
-        {std::min(group.timeout, kLongest), [&group] { return group.failure->happened(); }},
-        diagnostics);
+    memory_ =
+        fetch_fd({ticket.begin(), ticket.end()}, {0, CallBoard::memory_bytes(ranks.size())},
+                 {group.timeout, [&group] { return group.failure->happened(); }}, diagnostics);
     if (!memory_.valid()) return false;
   }
   const auto own = std::find(ranks.begin(), ranks.end(), group.rank()) - ranks.begin();

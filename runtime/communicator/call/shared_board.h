@@ -15,6 +15,10 @@ namespace mscclc {
 /// Must live until all ranks have opened their boards. Thread safety: one thread at a time.
 class SharedBoard {
  public:
+  SharedBoard() = default;
+  ~SharedBoard();
+  SharedBoard(const SharedBoard&) = delete;
+  SharedBoard& operator=(const SharedBoard&) = delete;
   /// This rank is the one that makes the memory, and there are others.
   static bool makes(const Group& group);
   /// For all ranks that are to open it; empty where this rank makes none. False: reported.
@@ -27,7 +31,8 @@ class SharedBoard {
 
  private:
   Fd memory_;
-  std::unique_ptr<FdServer> server_;
+  std::shared_ptr<FdServer> server_;
+  std::vector<uint8_t> offered_;  ///< the ticket that this rank has given
 };
 
 }  // namespace mscclc
