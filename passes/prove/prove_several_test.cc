@@ -72,7 +72,7 @@ rank 2 {
 
 // Block 1 may take what rank 1 puts; then block 0 waits forever.
 TEST_CASE("who takes a second packet of a sentinel slot comes after who took the first") {
-  const auto takes = [](const std::string& tells, const std::string& learns) {
+  const auto takes = [](const std::string& after, const std::string& before) {
     return R"(program t
 collective custom(ranks: 2, input: 1, output: 1, inplace: false)
 ensure output[0] at 0 = input[0] at 0
@@ -86,14 +86,14 @@ rank 0 {
     sync
     signal a
     unpack_packets w[0] <- s[0]
-    )" + tells +
+    )" + after +
            R"(
     copy_packets s[0] <- input[0]
     sync
     signal a
   }
   tb 1 {
-    )" + learns +
+    )" + before +
            R"(
     unpack_packets output[0] <- s[0]
   }

@@ -65,6 +65,15 @@ def run_command(*arguments):
     return code, out.getvalue(), errors.getvalue()
 
 
+def run_source(source):
+    """The same of a program with that text; its path comes first."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(source)
+        return (path, *run_command(path))
+
+
 class PeerPlans(unittest.TestCase):
     maxDiff = 2000
 
@@ -110,11 +119,7 @@ class Command(unittest.TestCase):
     maxDiff = 2000
 
     def test_a_program_of_an_older_language_is_named(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "old.py")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("from msccl.language import *\n")
-            code, out, errors = run_command(path)
+        _, code, out, errors = run_source("from msccl.language import *\n")
         self.assertEqual((code, out), (1, ""))
         self.assertIn("the program is for MSCCL, or MSCCL++ before 0.7", errors)
 
@@ -165,11 +170,7 @@ class Command(unittest.TestCase):
             self.assertEqual(errors, f"mscclc: cannot write '{path}': {why}\n")
 
     def test_a_file_that_the_program_lacks_is_the_programs_error(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "reads.py")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("open('nothing.txt')\n")
-            code, out, errors = run_command(path)
+        path, code, out, errors = run_source("open('nothing.txt')\n")
         self.assertEqual((code, out), (1, ""))
         self.assertIn(f'File "{path}", line 1', errors)
 

@@ -85,7 +85,7 @@ class Explorer {
   Events& entry(State& s, uint32_t rank, uint32_t call) const {
     return s.entries[call * program_.ranks.size() + rank];
   }
-  Events entry_of_writer(State& s, uint16_t writer) const;
+  const Events& entry_of_writer(State& s, uint16_t writer) const;
   uint16_t event(const Step& step, uint32_t call) const {
     return static_cast<uint16_t>(call * model_.events + step.event);
   }

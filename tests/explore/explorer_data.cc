@@ -34,16 +34,8 @@ void Explorer::fail_race(uint16_t earlier, uint16_t later, uint32_t cell) {
 }
 
 /// What the rank that wrote packets knew when it began the call: who takes them knows it, too.
-Events Explorer::entry_of_writer(State& s, uint16_t writer) const {
-  for (const Process& p : model_.processes) {
-    for (const Step& step : p.steps) {
-      const bool writes = step.kind == Kind::access || step.kind == Kind::post;
-      if (writes && step.event == writer % model_.events) {
-        return entry(s, p.rank, writer / model_.events);
-      }
-    }
-  }
-  return {};
+const Events& Explorer::entry_of_writer(State& s, uint16_t writer) const {
+  return entry(s, model_.rank_of_event[writer % model_.events], writer / model_.events);
 }
 
 // ---- accesses

@@ -26,7 +26,10 @@ class Maker {
       for (Step& s : p.steps) {
         const bool accesses = s.kind == Kind::access || s.kind == Kind::post ||
                               s.kind == Kind::begin || s.kind == Kind::end;
-        if (accesses) s.event = model_.events++;
+        if (accesses) {
+          s.event = model_.events++;
+          model_.rank_of_event.push_back(p.rank);
+        }
         for (const Element& e : s.elements) {
           for (const Cell& c : e.dsts) s.writes_packets |= c.packets != PacketFormat::none;
         }

@@ -81,7 +81,8 @@ struct Barrier {
 struct Model {
   std::vector<Process> processes;
   uint32_t cells = 0;
-  uint32_t events = 0;  ///< of one call
+  uint32_t events = 0;                  ///< of one call
+  std::vector<uint32_t> rank_of_event;  ///< whose process it is of
   std::vector<Barrier> barriers;
   std::vector<uint32_t> first_channel, first_semaphore;  ///< by rank: global indexes
   uint32_t channels = 0, semaphores = 0;

@@ -15,7 +15,7 @@ namespace {
 /// Where launchers say which rank a process is.
 constexpr std::array<std::string_view, 4> kRanks = {"MSCCLC_RANK", "RANK", "OMPI_COMM_WORLD_RANK",
                                                     "SLURM_PROCID"};
-/// What tells jobs, and their starts, apart.
+/// What distinguishes jobs, and their starts.
 constexpr std::array<std::string_view, 15> kJobs = {
     "MSCCLC_WORLD_SIZE",    "MSCCLC_ID",           "MSCCLC_SECRET",
     "MSCCLC_PORT",          "MASTER_ADDR",         "MASTER_PORT",
