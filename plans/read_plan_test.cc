@@ -378,7 +378,7 @@ TEST_CASE("a changed plan is told by its hash") {
 }
 
 constexpr Proof kProof = {.proved = true,
-                          .deterministic = true,
+                          .orders = {.replicated = true, .tree = true},
                           .in_place = true,
                           .rounding = Rounding::each_op,
                           .between_calls = BetweenCalls::copies};
@@ -400,6 +400,7 @@ TEST_CASE("white space does not change the hash, what a plan claims does") {
     OrderedJson& other = changed["mscclc"]["proof"][claim];
     if (value.is_boolean()) other = !value.get<bool>();
     if (value.is_number()) other = value.get<uint32_t>() + 1;
+    if (claim == "orders") other = {"ranks"};
     if (claim == "rounding") other = "once";
     if (claim == "between_calls") other = "meeting";
     if (claim == "target") other = changed["mscclc"]["target"] = "mscclpp";
@@ -442,12 +443,24 @@ TEST_CASE("the record of a proof is read") {
   CHECK(record->target == "host");
   CHECK(record->graph_replay);
   CHECK(record->proof.proved);
-  CHECK(record->proof.deterministic);
+  CHECK(record->proof.orders == SumOrders{.replicated = true, .tree = true});
   CHECK(!record->proof.out_of_place);
   CHECK(record->proof.in_place);
   CHECK(!record->proof.keeps_input);
   CHECK(record->proof.rounding == Rounding::each_op);
   CHECK(record->proof.between_calls == BetweenCalls::copies);
+}
+
+TEST_CASE("records of version 4 say only whether sums are the same on all ranks") {
+  OrderedJson plan = proved_plan();
+  OrderedJson& proof = plan["mscclc"]["proof"];
+  proof["prover"] = 4;
+  proof.erase("orders");
+  proof["deterministic"] = true;
+  Diagnostics diagnostics;
+  std::optional<ProofRecord> record;
+  REQUIRE(read_plan(testing::resign(plan.dump()), "plan.json", diagnostics, &record));
+  CHECK(record->proof.orders == SumOrders{.replicated = true});
 }
 
 TEST_CASE("the record of a proof is read strictly") {
@@ -462,6 +475,13 @@ TEST_CASE("the record of a proof is read strictly") {
       {{{"/mscclc/proof/rounding", "\"twice\""}}, "mscclc.proof.rounding: unknown word 'twice'"},
       {{{"/mscclc/proof/between_calls", "\"once\""}},
        "mscclc.proof.between_calls: unknown word 'once'"},
+      {{{"/mscclc/proof/orders", "[\"rank\"]"}},
+       "mscclc.proof.orders[0]: unknown word 'rank'"},
+      {{{"/mscclc/proof/orders", "[\"tree\", \"tree\"]"}},
+       "mscclc.proof.orders[1]: a second 'tree'"},
+      {{{"/mscclc/proof/orders", ""}}, "mscclc.proof: 'orders' is missing"},
+      {{{"/mscclc/proof/deterministic", "true"}},
+       "mscclc.proof.deterministic: no record of version 5 has it"},
       {{{"/mscclc/proof", "1.5"}}, "mscclc.proof: expected an object, found a real number"},
   };
   check_all(right, cases);

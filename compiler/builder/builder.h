@@ -130,6 +130,7 @@ struct CollectiveSpec {
   std::vector<int64_t> input = {}, output = {};
   InPlace in_place = InPlace::either;
   bool even_only = false;
+  SumOrder order = SumOrder::any;
   /// Indices of input and output count chunks, and channels without `to` have no partner: IR text.
   bool flat = false;
   struct Marks {

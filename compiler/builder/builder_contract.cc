@@ -98,6 +98,7 @@ bool Builder::collective(const CollectiveSpec& spec) {
   c.shift = spec.shift;
   c.in_place = spec.in_place;
   c.even_only = spec.even_only;
+  c.order = spec.order;
   if (spec.kind == CollectiveKind::alltoallv) {
     c.counts.resize(static_cast<size_t>(spec.counts.count));
     for (size_t i = 0; i < c.counts.size(); ++i) c.counts[i] = spec.counts[static_cast<int64_t>(i)];

@@ -97,12 +97,21 @@ class Resolver {
     if (names_.kind(e.name.id) == NameKind::value) names_.use(e.name.id);
   }
 
+  /// `order: if tree then tree else ranks`: the words stand for themselves.
+  void order_option(const Expr& e) {
+    if (e.kind != ExprKind::conditional) return;
+    expr(e.kids[0]);
+    order_option(e.kids[1]);
+    order_option(e.kids[2]);
+  }
+
   /// Options whose values are expressions; words stand for themselves.
   void options(Array<const ast::Option> list, OptionsOf of, std::string_view what) {
     check_options(ast_, list, of, what, diagnostics_) ? void() : names_.refuse();
     for (const ast::Option& o : list) {
       if (is_option(of, ast_.text(o.name)) && !takes_words(o)) expr(o.value);
       if (o.name.id == ast::w_packets) packets_option(o.value);
+      if (o.name.id == ast::w_order) order_option(o.value);
     }
   }
 

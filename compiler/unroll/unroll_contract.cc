@@ -70,6 +70,9 @@ bool Unroller::collective_options(const ast::Collective& s, CollectiveSpec& spec
   if (declares) good = dims_option(s.options, ast::w_output, spec.output) && good;
   if (counts_rows) good = evaluator_.list(counts->value, spec.counts) && good;
   flag_option(s.options, ast::w_even, spec.even_only);
+  if (const Option* o = find_option(s.options, ast::w_order)) {
+    good = order_word(o->value, spec.order) && good;
+  }
   const Option* in_place = find_option(s.options, ast::w_inplace);
   bool always = false;
   if (in_place != nullptr && !takes_words(*in_place)) {
@@ -77,6 +80,29 @@ bool Unroller::collective_options(const ast::Collective& s, CollectiveSpec& spec
     spec.in_place = always ? InPlace::yes : InPlace::no;
   }
   return good;
+}
+
+/// A contract's word, or a choice between words.
+bool Unroller::order_word(const ast::Expr& e, SumOrder& out) {
+  if (e.kind == ast::ExprKind::conditional) {
+    bool first = false;
+    return evaluator_.boolean(e.kids[0], first) && order_word(e.kids[first ? 1 : 2], out);
+  }
+  const std::string_view word = ast_.text(e.place);
+  const auto order = find_sum_order(word);
+  if (!order) {
+    evaluator_.fail("option-value", e.place,
+                    fmt::format("'order' is {}, not '{}'", sum_order_names(), word));
+    return false;
+  }
+  if (*order == SumOrder::exact) {
+    evaluator_.fail("option-value", e.place,
+                    "no program adds exactly: calls of integers, and of min and max, are exact "
+                    "whatever the order");
+    return false;
+  }
+  out = *order;
+  return true;
 }
 
 /// A chunk that an `ensure` line names: a number, or the indexes of the contract's shape.

@@ -119,6 +119,7 @@ class Unroller : public Origin {
   void launch(const ast::Options& s);
   bool number_option(ast::Array<const ast::Option> options, ast::Symbol name, int64_t& out);
   bool small_option(ast::Array<const ast::Option> options, ast::Symbol name, uint32_t& out);
+  bool order_word(const ast::Expr& e, SumOrder& out);
   bool flag_option(ast::Array<const ast::Option> options, ast::Symbol name, bool& out);
   bool dims_option(ast::Array<const ast::Option> options, ast::Symbol name,
                    std::vector<int64_t>& out);

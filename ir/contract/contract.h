@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/contract/collectives.h"
+#include "ir/contract/order.h"
 #include "ir/ops/ops.h"
 
 namespace mscclc {
@@ -56,6 +57,7 @@ struct Contract {
   /// custom: the ensure lines, unrolled, sorted by output (rank, chunk); see sort_promises().
   std::vector<Promise> promises;
   InPlace in_place = InPlace::either;
+  SumOrder order = SumOrder::any;  ///< what the program promises of its sums
   /// True for plans read from the peer's format without our key: sizes must divide evenly.
   bool even_only = false;
 

@@ -11,7 +11,8 @@
 //   collective allreduce(ranks: 2, chunks: [2, 4], inplace: true)
 //                                             ranks; chunks (unless 1); root, shift, counts, input,
 //                                             output where the kind has them; inplace (unless
-//                                             either); even: true (Contract::even_only)
+//                                             either); even: true (Contract::even_only);
+//                                             order (unless any)
 //   ensure     output[3] at 0 = input[1] at 1            custom only, one line per promise:
 //   ensure     output[3] at 1 = reduce(input[3] at p for p in 0..2)
 //   ensure     output[4] at 1 = reduce(input[3] at 0, input[2] at 1)

@@ -91,6 +91,7 @@ void print_contract(TextWriter& out, const Contract& c) {
     options.next() << "inplace: " << (c.in_place == InPlace::yes ? "true" : "false");
   }
   if (c.even_only) options.next() << "even: true";
+  if (c.order != SumOrder::any) options.next() << "order: " << name(c.order);
   out << ")\n";
   print_promises(out, c);
 }

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 
+#include "ir/contract/order.h"
+
 namespace mscclc {
 
 /// Version of the rules by which plans are accepted.
-inline constexpr uint32_t kProverVersion = 4;
+inline constexpr uint32_t kProverVersion = 5;
 
 /// Where the sums of a plan are rounded to the data type.
 enum class Rounding : uint8_t {
@@ -24,7 +26,7 @@ enum class BetweenCalls : uint8_t {
 
 struct Proof {
   bool proved = false;
-  bool deterministic = false;  ///< a sum is made in one order, whichever rank keeps it
+  SumOrders orders = {};      ///< which contracts its sums keep
   bool out_of_place = false;   ///< right where the caller's buffers are apart
   bool in_place = false;       ///< right where they coincide
   bool keeps_input = false;    ///< out of place the caller's input is left as it was

@@ -63,7 +63,7 @@ class Prover {
     proof_.out_of_place = apart && accept(out_of_place);
     proof_.in_place = together && (proof_.out_of_place || !apart) && accept(in_place);
     proof_.proved = apart <= proof_.out_of_place && together <= proof_.in_place;
-    proof_.deterministic = facts_.deterministic;
+    proof_.orders = facts_.orders;
     proof_.keeps_input = proof_.out_of_place && out_of_place.facts.keeps_input;
     proof_.rounding = rounding();
     proof_.between_calls = between_calls();

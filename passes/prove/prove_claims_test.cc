@@ -62,9 +62,9 @@ TEST_CASE("a sum by sentinel packets is another than one by plain chunks") {
   };
   CHECK(sum("unpack_packets x[0] <- s[0]\nunpack_packets x[1] <- s[1]\nsync\n"
             "reduce output <- x[0], x[1]\n")
-            .deterministic);
+            .orders.replicated);
   CHECK_FALSE(sum("unpack_packets x[0] <- s[0]\nsync\nreduce_packets output <- x[0], s[1]\n")
-                  .deterministic);
+                  .orders.replicated);
 }
 
 TEST_CASE("pieces that are added up in several orders are one sum where they end alike") {
@@ -82,7 +82,7 @@ TEST_CASE("pieces that are added up in several orders are one sum where they end
   };
   CHECK_FALSE(sums("reduce output[0] <- input[0], s[0] part: [0, 2]\n"
                    "reduce output[0] <- s[0], input[0] part: [1, 2]\n")
-                  .deterministic);
+                  .orders.replicated);
 }
 
 }  // namespace

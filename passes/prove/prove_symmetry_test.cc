@@ -43,7 +43,7 @@ std::string both(const Program& program) {
   const Proof one = prove(program, all, {.symmetry_from = ~uint64_t{0}});
   const Proof other = prove(program, some, {.symmetry_from = 0});
   CHECK(one.proved == other.proved);
-  CHECK(one.deterministic == other.deterministic);
+  CHECK(one.orders == other.orders);
   CHECK(one.keeps_input == other.keeps_input);
   CHECK(one.between_calls == other.between_calls);
   CHECK(all.has_errors() == some.has_errors());

@@ -106,7 +106,7 @@ TEST_CASE("halves of a chunk may be added up in different orders") {
   Diagnostics diagnostics;
   CHECK(verdict(halves("input, s[0]")) == "proved");
   CHECK(verdict(halves("s[0], input")) == "proved");
-  CHECK_FALSE(prove(halves("s[0], input"), diagnostics).deterministic);
+  CHECK(prove(halves("s[0], input"), diagnostics).orders.replicated);
 }
 
 TEST_CASE("avg divides once, where the sum is complete") {
@@ -253,10 +253,8 @@ TEST_CASE("attributes of a proof") {
            "    put_packets up.inbox <- input\n    " +
            order + "\n  }\n}\n";
   };
-  CHECK_FALSE(proof_of(sum("reduce_packets output <- input, inbox")).deterministic);
-  CHECK(proof_of(sum("if r == 0 { reduce_packets output <- input, inbox } else "
-                     "{ reduce_packets output <- inbox, input }"))
-            .deterministic);
+  CHECK(proof_of(sum("reduce_packets output <- input, inbox")).orders ==
+        SumOrders{.replicated = true, .ranks = true, .tree = true});
 }
 
 TEST_CASE("sums that each rank has a switch make need not be the same bits") {
@@ -267,16 +265,16 @@ TEST_CASE("sums that each rank has a switch make need not be the same bits") {
   };
   const Proof each = sum("switch_reduce output <- sw.x[0]\n");
   CHECK(each.proved);
-  CHECK_FALSE(each.deterministic);
+  CHECK_FALSE(each.orders.replicated);
   const Proof by_one = proof_of(
       exchange("tb 0 {\ncopy x[0] <- input\nsync\nsignal up\nwait up\nsync\nif r == 0 "
                "{ switch_reduce_broadcast sw.output <- sw.x[0] }\nsync\nsignal up\nwait up\n}",
                "buffer x[1]\nchannel sw = switch(0..2)", "allreduce(ranks: 2)"));
   CHECK(by_one.proved);
-  CHECK(by_one.deterministic);
+  CHECK(by_one.orders.replicated);
 }
 
-TEST_CASE("what comes as sentinel packets has lost its -0.0") {
+TEST_CASE("sums have no -0.0 that sentinel packets could lose") {
   const auto sum = [](const std::string& at_root, const std::string& format) {
     return proof_of(
         "program t\ncollective allreduce(ranks: 2)\nselect dtypes: [f32]\n"
@@ -288,9 +286,8 @@ TEST_CASE("what comes as sentinel packets has lost its -0.0") {
         "    put_packets up.box <- input\n    unpack_packets output <- out\n  }\n}\n");
   };
   const std::string put = "put_packets up.out <- output\n";
-  CHECK(sum(put, "LL16").deterministic);
-  CHECK(sum(put, "sentinel").proved);
-  CHECK_FALSE(sum(put, "sentinel").deterministic);
+  CHECK(sum(put, "LL16").orders.replicated);
+  CHECK(sum(put, "sentinel").orders.replicated);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class ExtraReader {
     Contract& c = program_.contract;
     Members m;
     if (!m.read(json_, node, {w_kind, w_ranks, w_chunks, w_in_place, w_even_only},
-                {w_root, w_shift, w_counts, w_input, w_output, w_promises})) {
+                {w_root, w_shift, w_counts, w_input, w_output, w_promises, w_order})) {
       return false;
     }
     std::string_view kind;
@@ -72,7 +72,17 @@ class ExtraReader {
            (!m.has(w_counts) || json_.integers(m[w_counts], c.counts)) &&
            (!m.has(w_input) || json_.numbers(m[w_input], c.input)) &&
            (!m.has(w_output) || json_.numbers(m[w_output], c.output)) &&
+           (!m.has(w_order) || read_order(m[w_order])) &&
            (!m.has(w_promises) || read_promises(m[w_promises]));
+  }
+
+  bool read_order(NodeId node) {
+    std::string_view word;
+    if (!json_.string(node, word)) return false;
+    const std::optional<SumOrder> order = find_sum_order(word);
+    if (!order) return json_.fail(node, fmt::format("must be {}", sum_order_names()));
+    program_.contract.order = *order;
+    return true;
   }
 
   bool read_in_place(NodeId node) {

@@ -111,6 +111,7 @@ void write_contract(JsonOut& out, const Contract& c) {
   write_numbers(out, "\"chunks\":", c.chunks);
   write_string_member(out, "\"in_place\":", kInPlace[static_cast<size_t>(c.in_place)]);
   write_flag(out, "\"even_only\":", c.even_only);
+  if (c.order != SumOrder::any) write_string_member(out, "\"order\":", name(c.order));
   if (c.root != 0) write_number_member(out, "\"root\":", c.root);
   if (c.shift != 0) write_number_member(out, "\"shift\":", c.shift);
   if (!c.counts.empty()) write_numbers(out, "\"counts\":", c.counts);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 #include "plans/json/json_out.h"
 #include "plans/proof_record.h"
@@ -17,6 +18,21 @@ std::string_view name(BetweenCalls between_calls) {
   return kNames[static_cast<size_t>(between_calls)];
 }
 
+namespace {
+
+/// `["replicated","ranks"]`
+std::string text_of(const SumOrders& orders) {
+  std::string text;
+  for (const auto& [kept, order] :
+       {std::pair(orders.replicated, SumOrder::replicated), std::pair(orders.ranks, SumOrder::ranks),
+        std::pair(orders.tree, SumOrder::tree)}) {
+    if (kept) text += fmt::format("{}\"{}\"", text.empty() ? "" : ",", name(order));
+  }
+  return "[" + text + "]";
+}
+
+}  // namespace
+
 std::string proof_text(const ProofRecord& record) {
   std::string text;
   JsonOut out([&](std::string_view block) {
@@ -27,9 +43,9 @@ std::string proof_text(const ProofRecord& record) {
   out.text(fmt::format("{{\"prover\":{},\"target\":", record.prover));
   out.string(record.target);
   out.text(
-      fmt::format(",\"out_of_place\":{},\"in_place\":{},\"deterministic\":{},\"keeps_input\":{},"
+      fmt::format(",\"out_of_place\":{},\"in_place\":{},\"orders\":{},\"keeps_input\":{},"
                   "\"graph_replay\":{},\"rounding\":\"{}\",\"between_calls\":\"{}\"}}",
-                  proof.out_of_place, proof.in_place, proof.deterministic, proof.keeps_input,
+                  proof.out_of_place, proof.in_place, text_of(proof.orders), proof.keeps_input,
                   record.graph_replay, name(proof.rounding), name(proof.between_calls)));
   out.flush();
   return text;

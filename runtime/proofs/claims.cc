@@ -2,24 +2,27 @@
 
 namespace mscclc {
 
-uint8_t pack(const Proof& proof) {
-  return static_cast<uint8_t>((proof.deterministic ? 1 : 0) | (proof.out_of_place ? 2 : 0) |
-                              (proof.in_place ? 4 : 0) | (proof.keeps_input ? 8 : 0) |
-                              static_cast<int>(proof.rounding) << 4 |
-                              static_cast<int>(proof.between_calls) << 6);
+uint16_t pack(const Proof& proof) {
+  const auto bit = [](bool set, int place) { return (set ? 1 : 0) << place; };
+  return static_cast<uint16_t>(
+      bit(proof.orders.replicated, 0) | bit(proof.out_of_place, 1) | bit(proof.in_place, 2) |
+      bit(proof.keeps_input, 3) | static_cast<int>(proof.rounding) << 4 |
+      static_cast<int>(proof.between_calls) << 6 | bit(proof.orders.ranks, 8) |
+      bit(proof.orders.tree, 9));
 }
 
-std::optional<Proof> unpack(uint8_t claims) {
-  const int rounding = claims >> 4 & 3, between_calls = claims >> 6;
+std::optional<Proof> unpack(uint16_t claims) {
+  const int rounding = claims >> 4 & 3, between_calls = claims >> 6 & 3;
+  const auto bit = [&](int place) { return (claims >> place & 1) != 0; };
   if (rounding > static_cast<int>(Rounding::each_op) ||
-      between_calls > static_cast<int>(BetweenCalls::signals)) {
+      between_calls > static_cast<int>(BetweenCalls::signals) || claims >> 10 != 0) {
     return std::nullopt;
   }
   return Proof{.proved = true,
-               .deterministic = (claims & 1) != 0,
-               .out_of_place = (claims & 2) != 0,
-               .in_place = (claims & 4) != 0,
-               .keeps_input = (claims & 8) != 0,
+               .orders = {.replicated = bit(0), .ranks = bit(8), .tree = bit(9)},
+               .out_of_place = bit(1),
+               .in_place = bit(2),
+               .keeps_input = bit(3),
                .rounding = static_cast<Rounding>(rounding),
                .between_calls = static_cast<BetweenCalls>(between_calls)};
 }

@@ -1,4 +1,4 @@
-// What was proved of a plan, in a byte: as the table of known plans and the user's cache keep it.
+// What was proved of a plan, in 16 bits: as the table of known plans and the user's cache keep it.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace mscclc {
 
 /// REQUIRES: proof.proved.
-uint8_t pack(const Proof& proof);
-/// nullopt: pack() gives no such byte.
-[[nodiscard]] std::optional<Proof> unpack(uint8_t claims);
+uint16_t pack(const Proof& proof);
+/// nullopt: pack() gives no such number.
+[[nodiscard]] std::optional<Proof> unpack(uint16_t claims);
 
 bool operator==(const Proof& a, const Proof& b);
 

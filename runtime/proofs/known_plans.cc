@@ -10,7 +10,7 @@ namespace {
 
 struct KnownPlan {
   PlanDigest digest;
-  uint8_t claims;
+  uint16_t claims;
 };
 
 /// In the order of their digests: what make_known_plans writes.

@@ -17,8 +17,8 @@ namespace mscclc {
 namespace {
 
 constexpr std::string_view kHead = "mscclc proof ";
-/// Head, two digits of claims, a newline.
-constexpr size_t kEntryBytes = kHead.size() + 3;
+/// Head, four digits of claims, a newline.
+constexpr size_t kClaimDigits = 4, kEntryBytes = kHead.size() + kClaimDigits + 1;
 
 constexpr std::pair<Variable, const char*> kSystemFolders[] = {
     {Variable::XDG_CACHE_HOME, "/mscclc/proofs"}, {Variable::HOME, "/.cache/mscclc/proofs"}};
@@ -70,10 +70,10 @@ std::optional<Proof> ProofCache::find(const PlanDigest& digest, Diagnostics& dia
   const std::string_view said(text.data(), text.size());
   unsigned claims = 0;
   if (!said.starts_with(kHead) || said.back() != '\n' ||
-      std::sscanf(std::string(said.substr(kHead.size(), 2)).c_str(), "%2x", &claims) != 1) {
+      std::sscanf(std::string(said.substr(kHead.size(), kClaimDigits)).c_str(), "%4x", &claims) != 1) {
     return std::nullopt;
   }
-  return unpack(static_cast<uint8_t>(claims));
+  return unpack(static_cast<uint16_t>(claims));
 }
 
 // Under another name first, so that half of it is never read.
@@ -86,7 +86,7 @@ void ProofCache::keep(const PlanDigest& digest, const Proof& proof) const {
   const Fd folder = open_folder(folder_, not_used);
   if (!folder.valid()) return;
   const std::string name = hex(digest), draft = fmt::format(".{}.{}", name, getpid());
-  const std::string text = fmt::format("{}{:02x}\n", kHead, pack(proof));
+  const std::string text = fmt::format("{}{:04x}\n", kHead, pack(proof));
   const Fd file(openat(folder.get(), draft.c_str(),
                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
   const QuietWrites quiet;

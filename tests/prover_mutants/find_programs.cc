@@ -64,14 +64,19 @@ Proof said(const Program& program, Premise removed) {
   Proof proof = prove(program, ignored, {});
   const Proof by_some = prove(program, ignored, {.symmetry_from = 0});
   proof.proved |= by_some.proved;
-  proof.deterministic |= by_some.proved && by_some.deterministic;
+  if (by_some.proved) {
+    proof.orders.replicated |= by_some.orders.replicated;
+    proof.orders.ranks |= by_some.orders.ranks;
+    proof.orders.tree |= by_some.orders.tree;
+  }
   removed_premise = Premise::none;
   return proof;
 }
 
 bool says_more(const Proof& mutant, const Proof& proof) {
   if (!mutant.proved) return false;
-  return !proof.proved || mutant.deterministic > proof.deterministic ||
+  return !proof.proved || mutant.orders.replicated > proof.orders.replicated ||
+         mutant.orders.ranks > proof.orders.ranks || mutant.orders.tree > proof.orders.tree ||
          mutant.keeps_input > proof.keeps_input ||
          (mutant.rounding == Rounding::once && proof.rounding != Rounding::once) ||
          (mutant.between_calls == BetweenCalls::meeting &&

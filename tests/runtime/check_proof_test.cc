@@ -169,8 +169,14 @@ TEST_CASE("every claim that is not proved is false") {
   };
   ProofRecord claimed = right;
   claimed.proof = less;
-  claimed.proof.deterministic = true;
-  CHECK(refused(claimed, less) == "deterministic");
+  claimed.proof.orders.replicated = true;
+  CHECK(refused(claimed, less) == "adding up alike on all ranks");
+  claimed = right;
+  claimed.proof.orders.ranks = true;
+  CHECK(refused(claimed, less) == "adding in rank order");
+  claimed = right;
+  claimed.proof.orders.tree = true;
+  CHECK(refused(claimed, less) == "adding along the tree");
   claimed.proof = less;
   claimed.proof.in_place = true;
   CHECK(refused(claimed, less) == "right in place");

@@ -130,6 +130,17 @@ std::string sizes(const Program& program) {
   return line("sizes", fmt::format("{}..{}", size_text(r.min), end));
 }
 
+/// Of plans that add up: how; "" of others.
+std::string sums_text(const Proof& proof) {
+  if (proof.rounding == Rounding::none) return "";
+  if (!proof.orders.replicated) return ", not bit-identical across ranks";
+  if (!proof.orders.ranks && !proof.orders.tree) return ", same bits on all ranks";
+  std::string text = ", sums ";
+  if (proof.orders.ranks) text += "in rank order";
+  if (proof.orders.tree) text += proof.orders.ranks ? " and along the tree" : "along the tree";
+  return text;
+}
+
 }  // namespace
 
 double memory_needed(const Program& program, uint64_t bytes) {
@@ -153,7 +164,7 @@ std::string summarize(const Program& program) {
 std::string summarize(const Proof& proof) {
   std::string text = proof.out_of_place ? "out of place" : "in place";
   if (proof.out_of_place && proof.in_place) text += " and in place";
-  text += proof.deterministic ? ", deterministic" : ", sums in an order of each rank's own";
+  text += sums_text(proof);
   if (proof.out_of_place) text += proof.keeps_input ? ", input kept" : ", input overwritten";
   switch (proof.between_calls) {
     case BetweenCalls::meeting:

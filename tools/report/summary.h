@@ -15,7 +15,7 @@ std::string summarize(const Program& program);
 /// answer may be absurd.
 double memory_needed(const Program& program, uint64_t bytes);
 
-/// "out of place and in place, deterministic, input kept": what is proved. REQUIRES: proof.proved.
+/// "out of place and in place, sums in rank order, input kept": what is proved. REQUIRES: proof.proved.
 std::string summarize(const Proof& proof);
 
 }  // namespace mscclc

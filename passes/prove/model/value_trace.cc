@@ -16,6 +16,7 @@ uint32_t ValueTrace::find(const Symbol& symbol) {
 }
 
 void ValueTrace::add_input(const Symbol& symbol, const Contribution& input) {
+  expressions_.add_input(symbol.order, input.rank);
   inputs_.push_back(input);
   add(symbol, {Kind::input, static_cast<uint32_t>(inputs_.size() - 1)});
 }
@@ -38,13 +39,16 @@ bool ValueTrace::raced(const Symbol& symbol) const {
 }
 
 void ValueTrace::add_sum(const Symbol& sum, const Symbol& a, const Symbol& b) {
+  expressions_.add_sum(sum.order, a.order, b.order);
   const uint32_t left = find(a), right = find(b);
   add(sum, {Kind::sum, left, right, nodes_[left].raced || nodes_[right].raced});
 }
 
-void ValueTrace::add_divided(const Symbol& quotient, const Symbol& sum) {
+void ValueTrace::add_rounded(const Symbol& result, const Symbol& sum, bool divided) {
+  expressions_.add_rounded(result.order, sum.order);
+  if (!divided) return;
   const uint32_t part = find(sum);
-  add(quotient, {Kind::divided, part, 0, nodes_[part].raced});
+  add(result, {Kind::divided, part, 0, nodes_[part].raced});
 }
 
 ValueTrace::Content ValueTrace::content(const Symbol& symbol) const {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "passes/prove/model/expressions.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/values.h"
 
@@ -47,9 +48,12 @@ class ValueTrace {
   /// What a race has put there: some value, that says nothing of the plan.
   void add_raced(const Symbol& symbol);
   void add_sum(const Symbol& sum, const Symbol& a, const Symbol& b);
-  void add_divided(const Symbol& quotient, const Symbol& sum);
+  /// `divided`: by the number of contributions, too.
+  void add_rounded(const Symbol& result, const Symbol& sum, bool divided);
 
   Content content(const Symbol& symbol) const;
+  /// How a sum was made, by its `order`.
+  std::string expression(uint64_t order) const { return expressions_.text(order); }
   /// Is some of it what a race has put there?
   bool raced(const Symbol& symbol) const;
 
@@ -71,6 +75,7 @@ class ValueTrace {
   void add(const Symbol& symbol, const Node& node);
   uint32_t find(const Symbol& symbol);
 
+  Expressions expressions_;
   std::vector<Node> nodes_;  ///< parts before what is made of them
   std::vector<Contribution> inputs_;
   std::unordered_map<uint32_t, FirstRead> reads_;  ///< by node, of those that are unwritten

@@ -24,12 +24,12 @@ Symbol Symbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) const
   const uint64_t place = uint64_t{rank} << 32 | chunk;
   const uint64_t low = mix(mix(keys_[0], place), call ^ keys_[1]);
   const uint64_t high = mix(mix(keys_[2], place), call ^ keys_[3]);
-  return {.low = low, .high = high, .order = mix(low, high)};
+  return {.low = low, .high = high, .order = mix(low, high), .shape = shape_of(rank)};
 }
 
 Symbol Symbols::unknown(uint64_t which) const {
   const uint64_t low = mix(keys_[1], which ^ keys_[2]), high = mix(keys_[3], which ^ keys_[0]);
-  return {.low = low, .high = high, .terms = ~uint64_t{0}, .order = mix(low, high)};
+  return {.low = low, .high = high, .terms = ~uint64_t{0}, .order = mix(low, high), .shape = high};
 }
 
 Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
@@ -37,7 +37,8 @@ Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
   sum.low = a.low + b.low;
   sum.high = a.high + b.high + (sum.low < a.low ? 1 : 0);
   sum.terms = premise(Premise::sums_count_their_terms, added_terms(a.terms, b.terms), a.terms);
-  sum.order = mix(a.order, b.order);
+  sum.order = joined(a.order, b.order);
+  sum.shape = joined(a.shape, b.shape);
   sum.size = a.size;
   return sum;
 }
@@ -45,6 +46,7 @@ Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
 Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
   Symbol result = sum;
   result.order = mix(sum.order, keys_[0]);
+  result.plus_zero = true;
   if (divided) {
     result.low = mix(sum.low, keys_[1]);
     result.high = mix(sum.high, keys_[2]);
@@ -55,6 +57,7 @@ Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
 Symbol Symbols::changed(const Symbol& symbol, uint64_t how) const {
   Symbol result = symbol;
   result.order = mix(mix(symbol.order, keys_[3]), how);
+  result.shape = mix(mix(symbol.shape, keys_[3]), how);
   return result;
 }
 
@@ -62,7 +65,8 @@ uint64_t bits_of(const Symbol& symbol, uint64_t call) {
   if (!premise(Premise::unknown_data_is_no_value, symbol.known())) return 0;
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15u;
   uint64_t bits = symbol.low;
-  for (const uint64_t part : {symbol.high, symbol.order, symbol.size, call}) {
+  const uint64_t plus_zero = symbol.plus_zero ? 1 : 0;
+  for (const uint64_t part : {symbol.high, symbol.order, symbol.size, call, plus_zero}) {
     bits = (bits ^ bits >> 29) * kOdd + part;
   }
   return (bits ^ bits >> 32) | 1;  // 0 is no value
@@ -80,7 +84,7 @@ Symbol TurnedSymbols::with_images(Symbol symbol, Make&& make) {
   images.reserve(symmetry_.turns());
   for (uint32_t k = 0; k < symmetry_.turns(); ++k) {
     const Symbol image = k == 0 ? symbol : make(k);
-    images.push_back({image.low, image.high, image.order});
+    images.push_back({image.low, image.high, image.order, image.shape});
   }
   return symbol;
 }
@@ -99,7 +103,7 @@ Symbol TurnedSymbols::make_sum(const Symbol& a, const Symbol& b) const {
 
 Symbol TurnedSymbols::make_rounded(const Symbol& sum, bool divided) const {
   const Symbol result = symbols_.rounded(sum, divided);
-  if (trace_ != nullptr && divided) trace_->add_divided(result, sum);
+  if (trace_ != nullptr) trace_->add_rounded(result, sum, divided);
   return result;
 }
 
@@ -127,12 +131,6 @@ Symbol TurnedSymbols::rounded(const Symbol& sum, bool divided) {
                      [&](uint32_t k) { return make_rounded(turned(x, k), divided); });
 }
 
-Symbol TurnedSymbols::changed(const Symbol& symbol, uint64_t how) {
-  const Symbol x = symbol.plain();
-  return with_images(symbols_.changed(symbol, how),
-                     [&](uint32_t k) { return symbols_.changed(turned(x, k), how); });
-}
-
 Symbol TurnedSymbols::unwritten(uint64_t chunk) {
   const uint64_t turns = symmetry_.turns();
   return with_images(make_unwritten(chunk * turns),
@@ -149,6 +147,7 @@ Symbol TurnedSymbols::turned(const Symbol& symbol, uint32_t turns) const {
   result.low = image.low;
   result.high = image.high;
   result.order = image.order;
+  result.shape = image.shape;
   return result;
 }
 
@@ -164,6 +163,8 @@ Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
     if (!premise(Premise::pieces_hold_the_same, one_sum) || (!uniform && s.id != 0xffffffffu))
       return mixed;
     all.order = (all.order ^ all.order >> 31) * 0x9e3779b97f4a7c15u + s.order;
+    if (s.shape != all.shape) all.shape = all.order;
+    all.plus_zero &= s.plus_zero;
   }
   if (!premise(Premise::pieces_are_sums_of_their_own, uniform)) all.order += way_;
   return uniform ? pieces_[0] : all;

@@ -23,23 +23,28 @@ class ValueTrace;
 struct Symbol {
   uint64_t low = 0, high = 0;  ///< which contributions
   uint64_t terms = 1;          ///< how many; 2^64 - 1: that many or more, or not known
-  uint64_t order = 0;          ///< the expression that made it: what is rounded when
+  /// The expression that made it: what is added to what, either side first, and what is rounded when.
+  uint64_t order = 0;
+  uint64_t shape = 0;          ///< the same without its roundings, of ranks' contributions
   uint64_t size = 0;           ///< size class of the chunks it has been through, 0 if of none yet
   uint32_t id = 0xffffffffu;   ///< in TurnedSymbols; none: turning changes nothing
   uint32_t turn = 0;           ///< which of the images of `id` it is
   uint64_t round = 0;          ///< in a unit of scratch: the round that put it there, and its piece
+  bool plus_zero = false;      ///< has no -0.0: +0.0 stands for it
   /// Is it known which contributions these are?
   bool known() const { return terms != ~uint64_t{0}; }
   bool same_contributions(const Symbol& o) const {
     return low == o.low && high == o.high && terms == o.terms;
   }
   bool operator==(const Symbol& o) const {
-    return same_contributions(o) && order == o.order && size == o.size && round == o.round;
+    return same_contributions(o) && order == o.order && shape == o.shape && size == o.size &&
+           round == o.round && plus_zero == o.plus_zero;
   }
   /// The expression alone, wherever it is kept.
   Symbol plain() const {
     Symbol symbol = *this;
     symbol.size = symbol.round = 0;
+    symbol.plus_zero = false;
     return symbol;
   }
 };
@@ -59,13 +64,16 @@ class Symbols {
   /// What is in memory that has not been written, or of which nothing is known. A sum that it is in
   /// is not known either.
   Symbol unknown(uint64_t which) const;
-  /// `a` and `b` in one sum, in this order. REQUIRES: of one size.
+  /// `a` and `b` in one sum: the same bits, whichever comes first. REQUIRES: of one size.
   Symbol add(const Symbol& a, const Symbol& b) const;
-  /// The sum, rounded to the data type; `divided` by the number of contributions, if the call's
-  /// reduction is avg.
+  /// The sum, rounded to the data type, and +0.0 where it is -0.0; `divided` by the number of
+  /// contributions, if the call's reduction is avg.
   Symbol rounded(const Symbol& sum, bool divided) const;
   /// The same contributions, made by another expression: `symbol` and what has become of it.
   Symbol changed(const Symbol& symbol, uint64_t how) const;
+  /// `shape` of the contribution of a rank, and of two values in one sum.
+  uint64_t shape_of(uint32_t rank) const { return mix(keys_[0], uint64_t{rank} ^ keys_[2]); }
+  uint64_t joined(uint64_t a, uint64_t b) const { return mix(std::min(a, b), std::max(a, b)); }
 
  private:
   uint64_t mix(uint64_t a, uint64_t b) const;
@@ -86,7 +94,6 @@ class TurnedSymbols {
   Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call);
   Symbol add(const Symbol& a, const Symbol& b);
   Symbol rounded(const Symbol& sum, bool divided);
-  Symbol changed(const Symbol& symbol, uint64_t how);
   /// What is in chunk `chunk` (of System) before it has been written.
   Symbol unwritten(uint64_t chunk);
   /// The symbol when ranks have turned `turns` times, at most as often as brings them back.
@@ -98,7 +105,7 @@ class TurnedSymbols {
 
  private:
   struct Numbers {
-    uint64_t low, high, order;
+    uint64_t low, high, order, shape;
   };
   struct Hash {
     size_t operator()(const Symbol& s) const { return s.low ^ s.order; }

@@ -35,6 +35,8 @@ class Reporter {
         return no_packets();
       case Finding::Kind::wrong_value:
         return wrong_value();
+      case Finding::Kind::other_order:
+        return other_order();
       case Finding::Kind::stuck:
         return stuck();
       case Finding::Kind::unbalanced:
@@ -358,6 +360,24 @@ class Reporter {
     if (!finding_.alike.empty()) d.notes.push_back({alike()});
   }
 
+  /// How the sum is made (finding_.notes[0]), and where it was first seen (alike, notes[1]).
+  void other_order() {
+    const Contract& contract = program_.contract;
+    Diagnostic& d = error("sum-order", fmt::format("{} does not keep 'order: {}'{}", chunk(),
+                                                   name(contract.order), placement()));
+    if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
+    if (finding_.notes.size() == 2) {
+      d.notes.push_back({fmt::format("it is {}, where xr is what rank r contributes and brackets "
+                                     "are rounded on the way",
+                                     finding_.notes[0])});
+      if (finding_.notes[0] != finding_.notes[1]) {
+        d.notes.push_back({fmt::format("{} is {}", chunk(finding_.alike[0]), finding_.notes[1])});
+      }
+    }
+    d.notes.push_back({fmt::format("'{}' means: {}", name(contract.order), summary(contract.order))});
+    d.notes.push_back({"list the operands of each sum in that order, the rank's own in its place"});
+  }
+
   /// Is every reduction a minimum or a maximum?
   bool repeats_are_harmless() const {
     return std::ranges::all_of(program_.ranks, [](const Rank& rank) {
@@ -545,7 +565,8 @@ std::vector<Finding> causes(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) cause = std::min(cause, rank(finding));
   std::vector<Finding> found;
   std::ranges::copy_if(findings, std::back_inserter(found), [&](const Finding& finding) {
-    return rank(finding) == cause || finding.kind == Finding::Kind::wrong_value;
+    return rank(finding) == cause || finding.kind == Finding::Kind::wrong_value ||
+           finding.kind == Finding::Kind::other_order;
   });
   return found;
 }

@@ -269,9 +269,9 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
     const Symbol found = values_[system_.chunk(rank, output, c, call)].read({}, mixed_);
     if (!premise(Premise::results_are_promised, found.same_contributions(wanted.symbol))) {
       report_wrong_value({rank, output, c}, call, wanted.symbol);
+      continue;
     }
-    if (call > 0 || !wanted.sum) continue;
-    check_order(found);
+    if (call == 0 && wanted.sum) check_sum({rank, output, c}, found);
   }
   for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
     const Symbol found = values_[system_.chunk(rank, input, c, call)].read({}, mixed_);
@@ -280,23 +280,6 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
       continue;
     }
     facts_.keeps_input = false;
-  }
-}
-
-/// A sum is made in one order wherever it is kept: here, and at all ranks that this one stands for,
-/// which hold what it becomes when they turn. Sums that turn into one another are filed under the
-/// turn with the least number.
-void Run::check_order(const Symbol& found) {
-  const uint32_t turns = system_.symmetry().turns();
-  const Symbol sum = found.plain();
-  uint64_t least = sum.low;
-  for (uint32_t k = 1; k < turns; ++k) least = std::min(least, turned_.turned(sum, k).low);
-  for (uint32_t k = 0; k < turns; ++k) {
-    const Symbol image = turned_.turned(sum, k);
-    if (image.low != least) continue;
-    const auto [order, first] = orders_.try_emplace(least, image.order);
-    facts_.deterministic &=
-        first || premise(Premise::sums_are_made_alike, order->second == image.order);
   }
 }
 

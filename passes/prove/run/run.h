@@ -23,6 +23,7 @@
 #include "passes/prove/model/extent.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/row_joins.h"
+#include "passes/prove/model/sum_shapes.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/model/value_trace.h"
 #include "passes/prove/model/values.h"
@@ -52,12 +53,12 @@ struct RunOptions {
 
 /// What a run shows besides findings.
 struct RunFacts {
-  bool deterministic = true;  ///< output chunks that all ranks share come from one expression
-  bool meets = true;          ///< no rank leaves a call before all are in it
+  SumOrders orders{.replicated = true, .ranks = true, .tree = true};  ///< that all sums keep
+  bool meets = true;  ///< no rank leaves a call before all are in it
   bool keeps_input = true;
   /// What holds of this run and of another.
   void join(const RunFacts& other) {
-    deterministic &= other.deterministic;
+    orders &= other.orders;
     meets &= other.meets;
     keeps_input &= other.keeps_input;
   }
@@ -134,6 +135,11 @@ class Run {
     Symbol symbol = {};
     bool made = false, sum = false;
   };
+  /// Where a sum was first seen, and how it was made there.
+  struct FirstSum {
+    uint64_t order;
+    ChunkName chunk;
+  };
   /// What accesses: the op at hand, and what its process knows: a row, and that so many ops of
   /// `knower` are over: of the block itself, or of the one that posted what a port does.
   struct Actor {
@@ -175,7 +181,6 @@ class Run {
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);
   void fill_buffers(uint32_t rank, uint32_t call);
   Symbol symbol_at(const Spot& spot, const Extent& extent) const;
-  void check_order(const Symbol& found);
   Promised promised(uint32_t rank, uint32_t chunk, uint32_t call);
   void check_outputs(uint32_t rank, uint32_t call);
   void check_met(uint32_t rank, uint32_t call);
@@ -189,6 +194,14 @@ class Run {
   bool report_overtaken(const Event& reader, uint64_t chunk, const ChunkName& name,
                         const Extent& extent);
   void report_balance();
+
+  // run_sums.cc
+  bool added_alike(const ChunkName& name, const Symbol& found);
+  uint64_t least_image(const Symbol& sum) const;
+  SumOrders orders_of(const Promise& promise, const Part& part, const Symbol& found) const;
+  std::vector<uint32_t> turned(const std::vector<uint32_t>& ranks, uint32_t turns) const;
+  const SumShapes& shapes(const std::vector<uint32_t>& ranks) const;
+  void check_sum(const ChunkName& name, const Symbol& found);
 
   // run_rounds.cc
   bool begin_round(uint32_t process, uint32_t loop);
@@ -266,7 +279,6 @@ class Run {
   template <class Each>
   void each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const;
   void add_value(const Symbol& symbol);
-  Symbol without_minus_zero(const Symbol& symbol);
   Symbol summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& extent);
   void size_value(uint32_t rank, const Operand& o, uint32_t k);
   Extent extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
@@ -359,8 +371,8 @@ class Run {
   bool in_step_;                 ///< loops still wait for each other
   std::vector<Event> released_;  ///< blocks that did not get on in step, and went on without
   std::unordered_map<uint64_t, Promised> promised_;  ///< by call and output chunk
-  std::unordered_map<uint64_t, uint64_t> orders_;    ///< of sums: contributions -> expression
-  std::unordered_set<uint64_t> no_minus_zero_;       ///< expressions that give no -0.0
+  std::unordered_map<uint64_t, FirstSum> sums_;      ///< by their contributions
+  mutable std::map<std::vector<uint32_t>, SumShapes> shapes_;  ///< by the ranks that are added
   std::map<SwitchSum, uint32_t> switch_sums_;        ///< how often each was made
   std::vector<Finding> findings_;
   std::unordered_map<uint64_t, uint32_t> reported_;

@@ -315,8 +315,6 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
     const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
     value_ = turned_.rounded(value_, premise(Premise::complete_sums_are_divided, op.complete) &&
                                          call && divides(block.rank, calls_[block.rank]));
-    if (!premise(Premise::sentinels_lose_minus_zero, !sentinel_))
-      value_ = without_minus_zero(value_);
     if (!premise(Premise::switches_add_in_any_order, !at_switch(block.rank, srcs[0]))) {
       value_ = summed_by_switch(
           block.rank, value_,
@@ -355,7 +353,8 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
     const Record access{
         .event = actor.event, .extent = extent, .position = {pair_, k}, .round = block.round};
     const Symbol symbol = value_at(actor.event, spot, extent, name);
-    add_value(sentinel_ ? without_minus_zero(symbol) : symbol);
+    add_value(symbol);
+    value_.plus_zero |= !premise(Premise::sentinels_lose_minus_zero, !sentinel_);
     if (packets) {
       report_overtaken(actor.event, spot.chunk, name, extent);
       take_packets(block, spot, extent, is_sentinel(format));
@@ -549,16 +548,6 @@ Symbol Run::value_at(const Event& reader, const Spot& spot, const Extent& extent
     symbol.round = 0;
   }
   return stale(reader, name, spot.chunk, symbol) ? raced_ : symbol;
-}
-
-/// What goes with sentinel packets has no -0.0, which is the sentinel: +0.0 takes its place.
-Symbol Run::without_minus_zero(const Symbol& symbol) {
-  // Where ranks stand for others, of an expression and its images one tells of all.
-  const uint64_t order = turned_.unturned(symbol).order;
-  if (no_minus_zero_.contains(order)) return symbol;
-  const Symbol result = turned_.changed(symbol, 0);
-  no_minus_zero_.insert(turned_.unturned(result).order);
-  return result;
 }
 
 /// A switch may add up in another order each time it is asked: a sum of its own, for all parts of

@@ -229,7 +229,9 @@ bool Run::finished() const {
 std::vector<Finding> explained(std::vector<Finding> findings, const Suspects& suspects,
                                const System& system, const LoopGroups& groups,
                                const Symbols& symbols, RunOptions options) {
-  const auto wrong = [](const Finding& f) { return f.kind == Finding::Kind::wrong_value; };
+  const auto wrong = [](const Finding& f) {
+    return f.kind == Finding::Kind::wrong_value || f.kind == Finding::Kind::other_order;
+  };
   const auto race = [](const Finding& f) {
     return f.kind == Finding::Kind::race || f.kind == Finding::Kind::slot_twice;
   };

@@ -1,0 +1,50 @@
+// Contracts about the bits of sums: in which order the ranks' contributions are added, and where the
+// sum is rounded. docs/bits.md says what each is for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mscclc {
+
+enum class SumOrder : uint8_t {
+#define ORDER(name, summary) name,
+#include "ir/contract/orders.def"
+#undef ORDER
+};
+
+/// What a call by name asks for, unless somebody says otherwise.
+inline constexpr SumOrder kDefaultOrder = SumOrder::replicated;
+
+std::string_view name(SumOrder order);
+std::string_view summary(SumOrder order);
+std::optional<SumOrder> find_sum_order(std::string_view name);
+/// "any, replicated, ranks, tree or exact"
+std::string sum_order_names();
+
+/// Which contracts the sums of a plan keep; `any` always. That all ranks get the same bits does not
+/// follow from the others: a plan may give each rank another sum.
+struct SumOrders {
+  bool replicated = false, ranks = false, tree = false;
+  bool operator==(const SumOrders&) const = default;
+  SumOrders& operator&=(const SumOrders& o) {
+    replicated &= o.replicated;
+    ranks &= o.ranks;
+    tree &= o.tree;
+    return *this;
+  }
+  /// Of `exact` nothing is known from the order.
+  bool keep(SumOrder order) const;
+};
+
+/// Where the tree over `n` terms is cut: the largest power of two below n. REQUIRES: n > 1.
+constexpr size_t tree_cut(size_t n) {
+  size_t cut = 1;
+  while (cut * 2 < n) cut *= 2;
+  return cut;
+}
+
+}  // namespace mscclc

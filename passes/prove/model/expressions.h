@@ -1,0 +1,36 @@
+// How sums were made, as text: "x0 + x1 + x2", where xr is what rank r contributes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+namespace mscclc::proof {
+
+/// Keyed by Symbol::order. Only runs whose results are explained keep it.
+class Expressions {
+ public:
+  void add_input(uint64_t order, uint32_t rank) { nodes_.try_emplace(order, Node{.rank = rank}); }
+  void add_sum(uint64_t order, uint64_t left, uint64_t right) {
+    nodes_.try_emplace(order, Node{.kind = Kind::sum, .left = left, .right = right});
+  }
+  void add_rounded(uint64_t order, uint64_t of) {
+    nodes_.try_emplace(order, Node{.kind = Kind::rounded, .left = of});
+  }
+  /// The expression, cut off where it is long; sums that are rounded on the way in brackets. What is
+  /// not known, as pieces that were added up in several ways, is "...".
+  std::string text(uint64_t order) const;
+
+ private:
+  enum class Kind : uint8_t { input, sum, rounded };
+  struct Node {
+    Kind kind = Kind::input;
+    uint32_t rank = 0;
+    uint64_t left = 0, right = 0;
+  };
+  void write(uint64_t order, bool outermost, bool grouped, std::string& text) const;
+
+  std::unordered_map<uint64_t, Node> nodes_;
+};
+
+}  // namespace mscclc::proof

@@ -1,0 +1,25 @@
+#include "passes/prove/model/sum_shapes.h"
+
+#include "ir/contract/order.h"
+
+namespace mscclc::proof {
+namespace {
+
+uint64_t tree_shape(const Symbols& symbols, std::span<const uint32_t> ranks) {
+  if (ranks.size() == 1) return symbols.shape_of(ranks[0]);
+  const size_t cut = tree_cut(ranks.size());
+  return symbols.joined(tree_shape(symbols, ranks.first(cut)),
+                        tree_shape(symbols, ranks.subspan(cut)));
+}
+
+}  // namespace
+
+SumShapes sum_shapes(const Symbols& symbols, std::span<const uint32_t> ranks) {
+  SumShapes shapes{symbols.shape_of(ranks[0]), tree_shape(symbols, ranks)};
+  for (const uint32_t rank : ranks.subspan(1)) {
+    shapes.ranks = symbols.joined(shapes.ranks, symbols.shape_of(rank));
+  }
+  return shapes;
+}
+
+}  // namespace mscclc::proof
