@@ -609,6 +609,7 @@ _ROWS = {
     "tests/long_run": _ALL,
     "tests/mutate": _ALL,
     "tests/nodes": _ALL,
+    "tests/orders": _ALL,
     "tests/peer_plans": _ALL,
     "tests/peer_ports": _ALL,
     "tests/property": _ALL,

@@ -6,6 +6,7 @@
 
 #include "ir/base/link_kind.h"
 #include "ir/contract/collectives.h"
+#include "ir/contract/order.h"
 #include "ir/ops/dtypes.h"
 
 namespace mscclc {
@@ -24,6 +25,7 @@ struct LibraryCall {
   /// How many nodes; each has ranks_per_node() ranks whose numbers follow one another. 0: the
   /// ranks are spread in another way.
   uint32_t nodes = 1;
+  SumOrder order = kDefaultOrder;  ///< what the bits of its sums must keep to
   /// Some ranks may be in place and others not: the plan must be right both ways. Then `in_place`
   /// is true.
   bool either_place = false;
@@ -38,6 +40,16 @@ inline LibraryCall as_jobs_ask(LibraryCall call) {
   call.either_place = info(call.kind).can_alias && has_root(call.kind);
   call.in_place = call.in_place || call.either_place;
   return call;
+}
+
+/// Do the bits of a call depend on the order in which its sums are added? Not where nothing is
+/// rounded, as with integers; and one sum of two elements, rounded once, is the same in every order,
+/// and is the exact one: f32 has more than twice the digits of the types that are added up in it.
+inline bool order_matters(const LibraryCall& call) {
+  const bool adds = call.kind == CollectiveKind::allreduce || call.kind == CollectiveKind::reduce ||
+                    call.kind == CollectiveKind::reducescatter;
+  return adds && call.ranks > 2 && info(call.dtype).kind == DtypeKind::kFloat &&
+         call.order != SumOrder::any;
 }
 
 /// ", in place", or "" where input and output lie apart.

@@ -114,6 +114,7 @@ Mismatch LibraryRow::mismatch(const LibraryCall& call) const {
   if (!has(dtypes, call.dtype)) return Mismatch::dtype;
   if (!adds_up_in(accumulate, call)) return Mismatch::accumulate;
   if (call.in_place && !in_place) return Mismatch::placement;
+  if (order_matters(call) && !serves(order, call.order)) return Mismatch::order;
   const bool same_links = !links || (*links == LinkKind::pcie) == (call.links == LinkKind::pcie);
   return same_links ? Mismatch::none : Mismatch::links;
 }
@@ -142,6 +143,8 @@ std::string LibraryRow::why_not(const LibraryCall& call) const {
                          info(call.accumulate.value_or(info(call.dtype).accumulate)).name);
     case Mismatch::placement:
       return "it is not for calls in place";
+    case Mismatch::order:
+      return fmt::format("its sums keep '{}', not '{}'", name(order), name(call.order));
     case Mismatch::links:
       return fmt::format("it is for {}", name(*links));
   }
@@ -157,7 +160,7 @@ bool LibraryRow::covers(const LibraryRow& other) const {
          max_ranks >= other.max_ranks && min_nodes <= other.min_nodes &&
          max_nodes >= other.max_nodes && bytes >= other.bytes && (in_place || !other.in_place) &&
          (!root || root == other.root) && (!links || links == other.links) &&
-         (!shift || shift == other.shift) &&
+         (!shift || shift == other.shift) && serves(order, other.order) &&
          std::ranges::all_of(other.dtypes, [&](Dtype t) { return has(dtypes, t); });
 }
 
@@ -174,9 +177,10 @@ std::vector<LibraryRange> LibraryTable::stretches(LibraryCall call,
   for (const uint64_t end : ends) {
     call.bytes = end;
     const LibraryChoice* choice = choose(call);
-    if (!all.empty() && *all.back().choice == *choice) {
+    const bool follows = !all.empty() && all.back().max + 1 == min;
+    if (choice != nullptr && follows && *all.back().choice == *choice) {
       all.back().max = end;
-    } else {
+    } else if (choice != nullptr) {
       all.push_back({choice, min, end, {call.dtype}, call.in_place ? InPlace::yes : InPlace::no});
     }
     min = end + 1;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr KeySet kRequired = {w_collective, w_ranks, w_bytes, w_dtypes};
 constexpr KeySet kOptional = {w_program, w_params,     w_plan,  w_in_place, w_root,
-                              w_shift,   w_accumulate, w_links, w_nodes};
+                              w_shift,   w_accumulate, w_links, w_nodes, w_order};
 
 }  // namespace
 
@@ -49,6 +49,7 @@ class LibraryReader {
                        bytes(m[w_bytes], row.bytes) && dtypes(m[w_dtypes], row.dtypes) &&
                        (!m.has(w_nodes) || nodes(m[w_nodes], row)) && choice(node, m, row.choice) &&
                        root_and_shift(m, row) && links(m, row) &&
+                       (!m.has(w_order) || order(m[w_order], row.order)) &&
                        (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place)) &&
                        (!m.has(w_accumulate) || list(m[w_accumulate], row.accumulate));
     if (!right) return false;
@@ -172,6 +173,14 @@ class LibraryReader {
     return row.links || reader_.fail(m[w_links], "expected \"nvlink\" or \"pcie\"");
   }
 
+  bool order(NodeId node, SumOrder& out) {
+    std::string_view text;
+    if (!reader_.string(node, text)) return false;
+    const auto found = find_sum_order(text);
+    if (found) out = *found;
+    return found || reader_.fail(node, fmt::format("expected {}", sum_order_names()));
+  }
+
   bool params(NodeId node, std::vector<std::pair<std::string, std::string>>& out) {
     if (!reader_.expect(node, JsonType::object)) return false;
     const JsonTape& tape = reader_.tape();
@@ -201,6 +210,7 @@ class LibraryReader {
       everything.accumulate.clear();
       everything.in_place = true;
       everything.links.reset();
+      everything.order = kDefaultOrder;
       const bool is_plan = !everything.choice.plan.empty();
       if (!is_plan) everything.min_ranks = 1, everything.max_ranks = kNoLimit;
       const auto covers = [&](const LibraryRow& r) { return r.covers(everything); };
@@ -208,7 +218,8 @@ class LibraryReader {
       return reader_.fail(
           places[i],
           fmt::format("the last row of {} must take every call: {}\"bytes\": null, "
-                      "\"dtypes\": \"any\", no \"accumulate\", in place too, over any links",
+                      "\"dtypes\": \"any\", no \"accumulate\", in place too, over any links, "
+                      "no \"order\" \"any\"",
                       name(everything.kind), is_plan ? "" : "\"ranks\": \"any\", "));
     }
     return true;

@@ -36,6 +36,11 @@ std::string sum_order_names() {
   return text;
 }
 
+bool serves(SumOrder kept, SumOrder wanted) {
+  return wanted == SumOrder::any || kept == wanted ||
+         (wanted == SumOrder::replicated && kept != SumOrder::any);
+}
+
 bool SumOrders::keep(SumOrder order) const {
   switch (order) {
     case SumOrder::any:

@@ -40,6 +40,10 @@ struct SumOrders {
   bool keep(SumOrder order) const;
 };
 
+/// Does what keeps one contract keep another? A plan that adds in the order of the ranks also gives
+/// all ranks the same bits.
+bool serves(SumOrder kept, SumOrder wanted);
+
 /// Where the tree over `n` terms is cut: the largest power of two below n. REQUIRES: n > 1.
 constexpr size_t tree_cut(size_t n) {
   size_t cut = 1;

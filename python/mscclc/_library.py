@@ -32,6 +32,8 @@ class Config(Structure):
         ("timeout_ms", c_uint32),
         ("ready_bytes", c_uint64),
         ("registry", c_void_p),
+        ("beside", c_uint64),
+        ("order", c_int32),
     ]
 
 
@@ -54,6 +56,7 @@ class Call(Structure):
         ("input_offsets", c_void_p),
         ("output_offsets", c_void_p),
         ("tag", c_char_p),
+        ("order", c_int32),
     ]
 
 
@@ -78,6 +81,7 @@ class Request(Structure):
         ("multiprocessors", c_uint32),
         ("tag", c_char_p),
         ("either_place", c_int32),
+        ("order", c_int32),
     ]
 
 

@@ -20,6 +20,8 @@ from .errors import UsageError
 from .memory import DeviceMemory, allocate
 
 _OPS = {"sum": 1, "min": 2, "max": 3, "prod": 4, "avg": 5}
+# What the bits of sums keep to (docs/bits.md); None: whatever holds where nothing is said.
+_ORDERS = {None: 0, "any": 1, "replicated": 2, "ranks": 3, "tree": 4, "exact": 5}
 _MOST_RANKS = 65536
 _MOST_SECONDS = 4_000_000  # milliseconds must fit in 32 bits
 
@@ -96,11 +98,12 @@ class Communicator:
 
     def __init__(
         self, ranks: int, id: bytes, rank: int, *, device: Optional[int] = None,
-        timeout: Optional[float] = None,
+        timeout: Optional[float] = None, order: Optional[str] = None,
     ):  # fmt: skip
         """Collective over all ranks of the id. `device`: the GPU; None: the host. `timeout`: seconds
         that ranks wait for others once all have come; until then MSCCLC_TIMEOUT of the process that
-        has made the id counts."""
+        has made the id counts. `order`: what the bits of sums keep to, of calls that do not say it
+        ("any", "replicated", "ranks", "tree", "exact"); None: as MSCCLC_ORDER says."""
         if not isinstance(id, (bytes, bytearray)):
             raise UsageError(f"an id is bytes, not {type(id).__name__}")
         if len(id) != ctypes.sizeof(UniqueId):
@@ -108,31 +111,33 @@ class Communicator:
         ranks = number(ranks, "the number of ranks", 1, _MOST_RANKS)
         rank = number(rank, "the rank", 0, _MOST_RANKS - 1)
         shared = UniqueId.from_buffer_copy(id)
-        self._create("mscclc_comm_create", device, timeout, ranks, ctypes.byref(shared), rank)
+        self._create("mscclc_comm_create", device, timeout, order, ranks, ctypes.byref(shared), rank)
 
     @classmethod
     def from_environment(
-        cls, name: str = "", *, device: Optional[int] = None, timeout: Optional[float] = None
-    ) -> "Communicator":
+        cls, name: str = "", *, device: Optional[int] = None, timeout: Optional[float] = None,
+        order: Optional[str] = None,
+    ) -> "Communicator":  # fmt: skip
         """The same for a process that torchrun, mpirun or srun has started."""
         comm = cls.__new__(cls)
         group = b"" if name == "" else as_text(name, "the name")
-        comm._create("mscclc_comm_create_env", device, timeout, group)
+        comm._create("mscclc_comm_create_env", device, timeout, order, group)
         return comm
 
     @classmethod
     def from_mpi(
-        cls, mpi: Any, *, device: Optional[int] = None, timeout: Optional[float] = None
-    ) -> "Communicator":
+        cls, mpi: Any, *, device: Optional[int] = None, timeout: Optional[float] = None,
+        order: Optional[str] = None,
+    ) -> "Communicator":  # fmt: skip
         """Collective over the ranks of a communicator of mpi4py, which are the same here."""
         rank = mpi.Get_rank()
         id = mpi.bcast(unique_id() if rank == 0 else None, root=0)
-        return cls(mpi.Get_size(), id, rank, device=device, timeout=timeout)
+        return cls(mpi.Get_size(), id, rank, device=device, timeout=timeout, order=order)
 
     @classmethod
     def from_store(
         cls, store: Any, ranks: int, rank: int, name: str, *, device: Optional[int] = None,
-        timeout: Optional[float] = None,
+        timeout: Optional[float] = None, order: Optional[str] = None,
     ) -> "Communicator":  # fmt: skip
         """The same for ranks that share a store of torch.distributed, or what has its `set(key,
         text)` and a `get(key)` that waits. `name` is one that no communicator of the store has had."""
@@ -143,14 +148,16 @@ class Communicator:
         id = bytes.fromhex(text if isinstance(text, str) else bytes(text).decode())
         return cls(ranks, id, rank, device=device, timeout=timeout)
 
-    def _create(self, function, device, timeout, *arguments):
+    def _create(self, function, device, timeout, order, *arguments):
         self._handle = None
         self._process = os.getpid()
         self._plans = []  # what load() has loaded
         self._device = HOST if device is None else number(device, "the GPU", 0, (1 << 31) - 1)
         milliseconds = _milliseconds(timeout)
         self._unfinished = []  # stream and buffers of works that nobody holds any more
-        config = Config(ctypes.sizeof(Config), self._device, milliseconds, 0, None)
+        config = Config(
+            ctypes.sizeof(Config), self._device, milliseconds, 0, None, 0, _order(order)
+        )
         handle = ctypes.c_void_p()
 
         def create():
@@ -180,15 +187,17 @@ class Communicator:
 
     def allreduce(
         self, input: Any, output: Any = None, op: str = "sum", dtype: Optional[str] = None,
-        stream: Optional[int] = None, symmetric: bool = False,
+        stream: Optional[int] = None, symmetric: bool = False, order: Optional[str] = None,
     ) -> Work:  # fmt: skip
-        """Every rank gets the reduction of all inputs; without an output in place."""
+        """Every rank gets the reduction of all inputs; without an output in place. `order`: as that
+        of the communicator, for this call."""
         source, target, element = self._buffers(input, output, dtype)
         _needs(target.bytes == source.bytes, "input and output differ in size")
         count = source.bytes // element[1]
         return self._launch(
-            "allreduce", source, target, count, element, stream, op=_op(op), symmetric=symmetric
-        )
+            "allreduce", source, target, count, element, stream, op=_op(op), symmetric=symmetric,
+            order=order,
+        )  # fmt: skip
 
     def allgather(
         self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None,
@@ -204,15 +213,16 @@ class Communicator:
 
     def reducescatter(
         self, input: Any, output: Any, op: str = "sum", dtype: Optional[str] = None,
-        stream: Optional[int] = None, symmetric: bool = False,
+        stream: Optional[int] = None, symmetric: bool = False, order: Optional[str] = None,
     ) -> Work:  # fmt: skip
         """Every rank gets its part of the reduction of all inputs."""
         source, target, element = self._buffers(input, output, dtype)
         _needs(source.bytes == target.bytes * self.size, "the input is not an output of each rank")
         count = target.bytes // element[1]
         return self._launch(
-            "reducescatter", source, target, count, element, stream, op=_op(op), symmetric=symmetric
-        )
+            "reducescatter", source, target, count, element, stream, op=_op(op), symmetric=symmetric,
+            order=order,
+        )  # fmt: skip
 
     def alltoall(
         self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None,
@@ -355,7 +365,8 @@ class Communicator:
         return ctypes.c_void_p(stream)
 
     def _launch(
-        self, kind, source, target, count, element, stream, op=_OPS["sum"], root=0, symmetric=False
+        self, kind, source, target, count, element, stream, op=_OPS["sum"], root=0, symmetric=False,
+        order=None,
     ):  # fmt: skip
         handle = self._own()
         for one in (source, target) if symmetric else ():
@@ -363,7 +374,7 @@ class Communicator:
         call = Call(
             size=ctypes.sizeof(Call), kind=KINDS[kind], dtype=element[0], op=op,
             accumulate=DTYPE_DEFAULT, root=root, registered=symmetric, count=count,
-            input=source.address, output=target.address,
+            input=source.address, output=target.address, order=_order(order),
         )  # fmt: skip
         check(library().mscclc_collective(handle, ctypes.byref(call), self._queue(stream)))
         return Work(self, (source, target), stream)
@@ -419,6 +430,12 @@ def _op(name):
     if name not in _OPS:
         raise UsageError(f"no reduction {name!r}; there are: {_names(_OPS)}")
     return _OPS[name]
+
+
+def _order(name):
+    if name not in _ORDERS:
+        raise UsageError(f"no order {name!r}; there are: {_names(list(_ORDERS)[1:])}")
+    return _ORDERS[name]
 
 
 def _needs(condition, message):

@@ -6,8 +6,8 @@
 //                      .input = in, .output = out}, stream, problems);   // on all ranks
 //
 // What decides. All ranks must make the same calls in the same order, and everything that picks a
-// plan must be the same on all of them: kind, count, type, reduction, root, shift, `registered`,
-// `tag`, whether the stream is captured, and of collectives without a root whether the call is in
+// plan must be the same on all of them: kind, count, type, reduction, order, root, shift,
+// `registered`, `tag`, whether the stream is captured, and of collectives without a root whether the call is in
 // place. Otherwise pointers and alignment decide nothing.
 //
 // When ranks wait for one another. A call waits for the other ranks on the host only if it is the
@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "ir/contract/collectives.h"
+#include "ir/contract/order.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
 #include "runtime/api/communicator.h"
@@ -51,6 +52,8 @@ struct CollectiveCall {
   Dtype dtype = Dtype::f32;
   ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
   std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
+  /// What the bits of its sums must keep to (docs/bits.md); default: CollectivesOptions::order.
+  std::optional<SumOrder> order = {};
   uint32_t root = 0;                     ///< ignored by collectives without a root
   int64_t shift =
       1;  ///< sendrecv: to the rank so many places on; 0 and multiples of the ranks: to itself
@@ -77,6 +80,8 @@ struct CollectivesOptions {
   /// most so many, one after the other, each with the plan that is best for a piece. A power of
   /// two; the same on all ranks.
   uint64_t piece_bytes = uint64_t{32} << 20;
+  /// Of calls that do not say it; nullopt: as MSCCLC_ORDER says. The same on all ranks.
+  std::optional<SumOrder> order = {};
   /// PlanRequest::most_blocks of all calls. The same on all ranks.
   uint32_t most_blocks = 0;
   /// So many objects, this one counted, make calls on these GPUs in an order that is not the same

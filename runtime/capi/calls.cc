@@ -7,6 +7,7 @@
 
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
+#include "runtime/capi/orders.h"
 #include "runtime/capi/ranges.h"
 
 namespace mscclc::capi {
@@ -88,6 +89,7 @@ CollectiveCall call_of(const mscclc_call_t& call, uint32_t ranks) {
   if (call.input_offsets != nullptr) made.input_offsets = {call.input_offsets, ranks};
   if (call.output_offsets != nullptr) made.output_offsets = {call.output_offsets, ranks};
   if (call.tag != nullptr) made.tag = call.tag;
+  made.order = order_of(call.order);
   return made;
 }
 
@@ -112,6 +114,7 @@ mscclc_result_t make(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle 
   if (const char* why = why_no_stream(comm->config.device, stream)) {
     return refuse("a collective", why);
   }
+  if (!is_order(call.order)) return refuse("a collective", "'order' is none");
   const CollectiveCall made = call_of(call, comm->communicator->size());
   if (group.depth > 0) return note(*comm, made, stream);
   Diagnostics diagnostics;

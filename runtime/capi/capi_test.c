@@ -28,7 +28,8 @@ _Static_assert(offsetof(mscclc_config_t, device) == 8 &&
                    offsetof(mscclc_config_t, timeout_ms) == 12 &&
                    offsetof(mscclc_config_t, ready_bytes) == 16 &&
                    offsetof(mscclc_config_t, registry) == 24 &&
-                   offsetof(mscclc_config_t, beside) == 32 && sizeof(mscclc_config_t) == 40,
+                   offsetof(mscclc_config_t, beside) == 32 &&
+                   offsetof(mscclc_config_t, order) == 40 && sizeof(mscclc_config_t) == 48,
                "config");
 _Static_assert(offsetof(mscclc_store_t, user) == 8 && offsetof(mscclc_store_t, set) == 16 &&
                    offsetof(mscclc_store_t, get) == 24 && offsetof(mscclc_store_t, remove) == 32 &&
@@ -43,7 +44,8 @@ _Static_assert(offsetof(mscclc_call_t, kind) == 8 && offsetof(mscclc_call_t, dty
                    offsetof(mscclc_call_t, counts) == 64 &&
                    offsetof(mscclc_call_t, input_offsets) == 72 &&
                    offsetof(mscclc_call_t, output_offsets) == 80 &&
-                   offsetof(mscclc_call_t, tag) == 88 && sizeof(mscclc_call_t) == 96,
+                   offsetof(mscclc_call_t, tag) == 88 && offsetof(mscclc_call_t, order) == 96 &&
+                   sizeof(mscclc_call_t) == 104,
                "call");
 _Static_assert(
     offsetof(mscclc_request_t, kind) == 8 && offsetof(mscclc_request_t, dtype) == 12 &&
@@ -56,7 +58,7 @@ _Static_assert(
         offsetof(mscclc_request_t, architecture) == 64 &&
         offsetof(mscclc_request_t, multiprocessors) == 68 &&
         offsetof(mscclc_request_t, tag) == 72 && offsetof(mscclc_request_t, either_place) == 80 &&
-        sizeof(mscclc_request_t) == 88,
+        offsetof(mscclc_request_t, order) == 84 && sizeof(mscclc_request_t) == 88,
     "request");
 
 static mscclc_config_t host(void) {

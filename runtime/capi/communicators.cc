@@ -14,6 +14,7 @@
 #include "runtime/base/host_place.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
+#include "runtime/capi/orders.h"
 #include "runtime/capi/ranges.h"
 
 namespace mscclc::capi {
@@ -29,6 +30,10 @@ struct Part {
   bool read(const mscclc_config_t* given, Diagnostics& diagnostics) {
     if (given != nullptr && !take_struct(given, config)) {
       diagnostics.error("bad-call", {}, "the config has no size that this version knows");
+      return false;
+    }
+    if (!is_order(config.order)) {
+      diagnostics.error("bad-call", {}, "the config's order is none");
       return false;
     }
     if (config.registry == nullptr) {
@@ -64,7 +69,7 @@ mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_c
   if (made->communicator == nullptr) return fail(diagnostics);
   made->collectives = Collectives::create(
       *made->communicator, made->registry,
-      {.ready_bytes = part.config.ready_bytes, .beside = part.config.beside}, diagnostics);
+      {.ready_bytes = part.config.ready_bytes, .order = order_of(part.config.order), .beside = part.config.beside}, diagnostics);
   if (made->collectives == nullptr) return fail(diagnostics);
   *comm = Handles<mscclc_comm>::add(std::move(made));
   return MSCCLC_SUCCESS;

@@ -145,6 +145,17 @@ typedef struct mscclc_unique_id {
 
 #define MSCCLC_HOST (-1)
 
+/* What the bits of sums keep to (docs/bits.md). */
+typedef int32_t mscclc_order_t;
+enum mscclc_order {
+  MSCCLC_ORDER_DEFAULT = 0, /* of a call: as its communicator says; of that: as MSCCLC_ORDER says */
+  MSCCLC_ORDER_ANY,
+  MSCCLC_ORDER_REPLICATED,
+  MSCCLC_ORDER_RANKS,
+  MSCCLC_ORDER_TREE,
+  MSCCLC_ORDER_EXACT
+};
+
 /* How a rank takes part. Begin with MSCCLC_CONFIG_INIT. */
 typedef struct mscclc_config {
   size_t size;
@@ -162,10 +173,12 @@ typedef struct mscclc_config {
    * those of the others, or calls might wait for one another's room. 0: only this one. The same on
    * all ranks. */
   uint64_t beside;
+  /* What the bits of sums keep to, of calls that do not say it. The same on all ranks. */
+  mscclc_order_t order;
 } mscclc_config_t;
 
 #define MSCCLC_CONFIG_INIT \
-  { sizeof(mscclc_config_t), 0, 0, 0, NULL, 0 }
+  { sizeof(mscclc_config_t), 0, 0, 0, NULL, 0, 0 }
 
 /* A key-value store that all ranks share: c10d's, Redis, files, MPI. Callbacks answer 0, or
  * anything else where they fail; they are called in the thread of mscclc_comm_create_store(). */
@@ -289,12 +302,13 @@ typedef struct mscclc_call {
       *input_offsets; /* of alltoallv: where the row for each rank begins, in elements; */
   const uint64_t *output_offsets; /*   NULL: rows follow one another */
   const char *tag;                /* plans with tags serve only calls with one of them; or NULL */
+  mscclc_order_t order;           /* of allreduce, reduce and reducescatter; the same on all ranks */
 } mscclc_call_t;
 
 #define MSCCLC_CALL_INIT                                                                          \
   {                                                                                               \
     sizeof(mscclc_call_t), MSCCLC_BARRIER, MSCCLC_F32, MSCCLC_SUM, MSCCLC_DTYPE_DEFAULT, 0, 0, 1, \
-        0, NULL, NULL, NULL, NULL, NULL, NULL                                                     \
+        0, NULL, NULL, NULL, NULL, NULL, NULL, MSCCLC_ORDER_DEFAULT                               \
   }
 
 /* Any collective, with all that can be said of it. */
@@ -394,6 +408,7 @@ typedef struct mscclc_request {
   uint32_t multiprocessors; /* 0: no GPUs, or not known */
   const char *tag;          /* never NULL */
   int32_t either_place;     /* and out of place: some ranks may be so; in_place is 1 then */
+  mscclc_order_t order;     /* of its sums, never MSCCLC_ORDER_DEFAULT */
 } mscclc_request_t;
 
 typedef int32_t mscclc_selection_t;

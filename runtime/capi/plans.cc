@@ -9,6 +9,7 @@
 #include "runtime/base/process/per_process.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/handles.h"
+#include "runtime/capi/orders.h"
 #include "runtime/capi/ranges.h"
 
 namespace mscclc::capi {
@@ -72,6 +73,7 @@ mscclc_request_t request_of(const PlanRequest& request) {
   made.multiprocessors = request.multiprocessors;
   made.tag = request.tag.c_str();
   made.either_place = request.call.either_place ? 1 : 0;
+  made.order = order_of(request.call.order);
   return made;
 }
 

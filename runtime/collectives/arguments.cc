@@ -45,6 +45,9 @@ class Checker {
         (call_.accumulate && static_cast<size_t>(*call_.accumulate) >= dtype_table().size())) {
       return refuse(fmt::format("{}: there is no such data type", name(call_.kind)));
     }
+    if (call_.order && *call_.order > SumOrder::exact) {
+      return refuse(fmt::format("{}: there is no such order", name(call_.kind)));
+    }
     const bool reduces = info(call_.kind).source == Source::everyone;
     if (reduces && (call_.op == ReduceOp::call || call_.op > ReduceOp::avg)) {
       return refuse(fmt::format("{}: there is no such reduction", name(call_.kind)));
@@ -199,6 +202,7 @@ std::string text_of(const CollectiveCall& call, uint32_t rank, bool capturing) {
   if (info(call.kind).source == Source::everyone) {
     text += fmt::format(", {}", name(call.op));
     if (call.accumulate) text += fmt::format(" in '{}'", info(*call.accumulate).name);
+    if (call.order) text += fmt::format(", order {}", name(*call.order));
   }
   if (has_root(call.kind)) text += fmt::format(", root {}", call.root);
   if (call.kind == CollectiveKind::sendrecv) text += fmt::format(", shift {}", call.shift);

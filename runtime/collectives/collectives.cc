@@ -70,13 +70,15 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
 bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& diagnostics) {
   const auto check = Environment::of_process().number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
   compares_calls = check.value_or(0) == 1;
+  const auto word = Environment::of_process().text(Variable::MSCCLC_ORDER, diagnostics);
+  order = options.order.value_or(find_sum_order(word.value_or("")).value_or(kDefaultOrder));
   chain = options.chain;
   if (chain == nullptr) chain = communicator.device().chain_streams(options.replays, diagnostics);
   const auto found = find_where_ranks_run(communicator, diagnostics);
   where = found.value_or(WhereRanksRun());
   most_blocks = most_blocks_of(options, where.multiprocessors);
   any_order = options.beside > 1;
-  if (check && chain != nullptr && found && make_ready(options.ready_bytes, diagnostics)) {
+  if (check && word && chain != nullptr && found && make_ready(options.ready_bytes, diagnostics)) {
     return true;
   }
   communicator.abort(diagnostics);  // the others may wait in the next step
@@ -95,6 +97,7 @@ PlanRequest Collectives::State::request(const PlannedCall& planned, bool capturi
   request.call.root = planned.root;
   request.call.shift = planned.shift;
   request.call.accumulate = planned.accumulate;
+  request.call.order = planned.order.value_or(order);
   request.call.links = communicator.worst_link();
   request.call.nodes = where.nodes;
   request.op = planned.op;
@@ -137,29 +140,50 @@ PlanChoice Collectives::State::choose(const PlannedCall& planned, bool capturing
   return choice;
 }
 
+/// Names what the call asks for, and the plan that would serve it under a weaker contract.
+void Collectives::State::report_no_plan(const PlannedCall& planned, bool capturing,
+                                        Diagnostics& diagnostics) {
+  PlanRequest asked = request(planned, capturing);
+  const bool ordered = order_matters(asked.call);
+  Diagnostic& error = diagnostics.error(
+      "no-plan", {},
+      fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks{}{}", name(planned.kind),
+                  asked.call.bytes, info(planned.dtype).name, communicator.size(),
+                  where.nodes == 1 ? "" : " of several nodes",
+                  ordered ? fmt::format(", under '{}'", name(asked.call.order)) : ""));
+  if (ordered) {
+    const SumOrder wanted = asked.call.order;
+    asked.call.order = wanted == SumOrder::replicated ? SumOrder::any : SumOrder::replicated;
+    Diagnostics ignored;
+    if (const auto near = provider->pick(asked, nullptr, ignored); near != nullptr) {
+      error.notes.push_back({fmt::format("'{}' means: {}", name(wanted), summary(wanted))});
+      error.notes.push_back({fmt::format("under '{}' the plan '{}' would serve it (MSCCLC_ORDER, or "
+                                         "the call's own order)",
+                                         name(asked.call.order), near->name)});
+      return;
+    }
+  }
+  if (where.nodes == 0) {
+    error.notes.push_back(
+        {fmt::format("the nodes' ranks are {}: with as many ranks on each node, numbered node "
+                     "by node, there are more plans",
+                     nodes_text(communicator.nodes()))});
+  }
+  if (where.nodes != 1) {
+    error.notes.push_back(
+        {"what would serve it: a plan of your own whose channels between "
+         "nodes are ports, registered or in MSCCLC_PLAN_PATH"});
+  }
+}
+
 PlanChoice Collectives::State::pick(const PlannedCall& planned, StreamHandle stream,
                                     Diagnostics& diagnostics) {
   Diagnostics problems;
-  PlanChoice choice =
-      choose(planned, communicator.device().is_capturing(stream), nullptr, problems);
+  const bool capturing = communicator.device().is_capturing(stream);
+  PlanChoice choice = choose(planned, capturing, nullptr, problems);
   for (const Diagnostic& d : problems.all()) diagnostics.add(d);
   if (choice.picked == nullptr && !problems.has_errors()) {
-    Diagnostic& error = diagnostics.error(
-        "no-plan", {},
-        fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks{}", name(planned.kind),
-                    message_bytes(planned, communicator.size()), info(planned.dtype).name,
-                    communicator.size(), where.nodes == 1 ? "" : " of several nodes"));
-    if (where.nodes == 0) {
-      error.notes.push_back(
-          {fmt::format("the nodes' ranks are {}: with as many ranks on each node, numbered node "
-                       "by node, there are more plans",
-                       nodes_text(communicator.nodes()))});
-    }
-    if (where.nodes != 1) {
-      error.notes.push_back(
-          {"what would serve it: a plan of your own whose channels between "
-           "nodes are ports, registered or in MSCCLC_PLAN_PATH"});
-    }
+    report_no_plan(planned, capturing, diagnostics);
   }
   return choice;
 }

@@ -81,6 +81,7 @@ struct Collectives::State {
   [[nodiscard]] PlanChoice choose(const PlannedCall& planned, bool capturing,
                                   std::vector<PassedOver>* passed_over, Diagnostics& diagnostics);
   /// The same; none is reported.
+  void report_no_plan(const PlannedCall& planned, bool capturing, Diagnostics& diagnostics);
   [[nodiscard]] PlanChoice pick(const PlannedCall& planned, StreamHandle stream,
                                 Diagnostics& diagnostics);
   /// The calls that a call is made of.
@@ -104,6 +105,7 @@ struct Collectives::State {
   const std::shared_ptr<PlanProvider> provider;
   const uint64_t piece_bytes;
   WhereRanksRun where;
+  SumOrder order = kDefaultOrder;  ///< of calls that do not say it
   uint32_t most_blocks = 0;     ///< PlanRequest::most_blocks
   bool any_order = false;       ///< CallOptions::any_order
   bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS: each launch waits for all ranks

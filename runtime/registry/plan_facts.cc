@@ -59,7 +59,7 @@ std::string reason(const Diagnostics& diagnostics) {
 }  // namespace
 
 PlanFacts::PlanFacts(const Program& plan, const std::optional<Proof>& proof)
-    : use_(use_of(plan)), replayable_(is_replayable(plan, proof)) {
+    : use_(use_of(plan)), proof_(proof), replayable_(is_replayable(plan, proof)) {
   for (const Rank& rank : plan.ranks) {
     blocks_ = std::max(blocks_, rank.blocks);
     for (const Channel& c : rank.channels) switches_ |= c.kind == ChannelKind::switch_;
@@ -83,6 +83,22 @@ std::string PlanFacts::of_contract(const Contract& contract, const LibraryCall& 
     return "requests cannot tell such plans apart: load it by hand";
   }
   return of_placement(contract, call);
+}
+
+/// Of a plan that is not proved nothing is known, and its word is taken, as in all else.
+std::string PlanFacts::of_order(const Program& plan, const PlanRequest& request) const {
+  const SumOrder wanted = request.call.order;
+  const bool picks_one = request.op == ReduceOp::min || request.op == ReduceOp::max;
+  if (!proof_ || !plan.contract.reduces() || picks_one || !order_matters(request.call)) return "";
+  const Dtype type = request.call.dtype;
+  const bool rounds = info(type).accumulate != type;
+  if (!proof_->orders.keep(wanted)) {
+    return fmt::format("its sums do not keep '{}': {}", name(wanted), summary(wanted));
+  }
+  const bool on_the_way = rounds && proof_->rounding == Rounding::each_op;
+  if (wanted == SumOrder::replicated || !on_the_way) return "";
+  return fmt::format("its sums do not keep '{}' of {}, which it rounds on the way", name(wanted),
+                     info(type).name);
 }
 
 std::string PlanFacts::of_placement(const Contract& contract, const LibraryCall& call) {
@@ -126,6 +142,7 @@ std::string PlanFacts::why_not(const Program& plan, const PlanRequest& request) 
   call.reduce = request.op;
   Diagnostics diagnostics;
   if (!check_call(plan, use_, call, diagnostics)) return reason(diagnostics);
+  if (std::string why = of_order(plan, request); !why.empty()) return why;
   return of_machine(plan, request);
 }
 

@@ -22,11 +22,13 @@ class PlanFacts {
   std::string why_not(const Program& plan, const PlanRequest& request) const;
 
  private:
+  std::string of_order(const Program& plan, const PlanRequest& request) const;
   std::string of_contract(const Contract& contract, const LibraryCall& call) const;
   static std::string of_placement(const Contract& contract, const LibraryCall& call);
   std::string of_machine(const Program& plan, const PlanRequest& request) const;
 
   PlanUse use_;
+  std::optional<Proof> proof_;
   uint32_t blocks_ = 0;     ///< the most of any rank
   bool switches_ = false;   ///< it has switch channels
   bool lines_ = false;      ///< it has packets in LL128

@@ -17,7 +17,7 @@ namespace mscclc {
 namespace {
 
 struct SelectOptions {
-  std::string collective, bytes, dtype = "f32", links = "nvlink", library;
+  std::string collective, bytes, dtype = "f32", links = "nvlink", library, order;
   uint32_t ranks = 0, root = 0, nodes = 1;
   int64_t shift = 1;
   bool in_place = false, why = false;
@@ -84,6 +84,11 @@ int run_select(const SelectOptions& options) {
   }
   const auto links = find_link_kind(options.links);
   if (!links) return refuse(fmt::format("'{}' is no kind of link: nvlink or pcie", options.links));
+  const auto order =
+      options.order.empty() ? std::optional(kDefaultOrder) : find_sum_order(options.order);
+  if (!order) {
+    return refuse(fmt::format("'{}' is no order of sums: {}", options.order, sum_order_names()));
+  }
   if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
   if (*kind == CollectiveKind::sendrecv && options.shift % int64_t{options.ranks} == 0) {
     return refuse(fmt::format("--shift {}: a rank does not send to itself", options.shift));
@@ -100,7 +105,8 @@ int run_select(const SelectOptions& options) {
                          .root = options.root,
                          .shift = options.shift,
                          .links = *links,
-                         .nodes = options.nodes};
+                         .nodes = options.nodes,
+                         .order = *order};
   if (options.why)
     return bytes ? show_why(as_jobs_ask(call), options) : refuse("--why needs --bytes");
   Diagnostics diagnostics;
@@ -111,8 +117,9 @@ int run_select(const SelectOptions& options) {
   }
   const LibraryChoice* choice = library->table.choose(call);
   if (choice == nullptr) {
-    return refuse(fmt::format("the library has no row for {}{}", options.collective,
-                              options.nodes == 1 ? "" : " over several nodes"));
+    return refuse(fmt::format("the library has no row for {}{}{}", options.collective,
+                              options.nodes == 1 ? "" : " over several nodes",
+                              order_matters(call) ? fmt::format(" under '{}'", name(*order)) : ""));
   }
   if (!bytes) return show_all(*library, call);
   put(command_of(*library, *choice, call) + "\n");
@@ -157,6 +164,10 @@ void add_select(CommandLine& line) {
                                  "what joins the GPUs, at worst: nvlink (default), or pcie, "
                                  "which carries no packets in LL128")
                       ->type_name("KIND"));
+  line.takes_text(app.add_option("--order", options->order,
+                                 "what the bits of sums keep to: any, replicated (default), ranks, "
+                                 "tree or exact")
+                      ->type_name("ORDER"));
   app.add_option("--library", options->library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");

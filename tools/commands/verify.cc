@@ -24,6 +24,7 @@ struct VerifyOptions {
   InputOptions input;
   std::string target;   ///< name or file; empty: no limits
   std::string witness;  ///< a file, or empty
+  std::string order;    ///< that each must keep; empty: what it promises itself
   bool together = false, one_order = false, table = false;
 };
 
@@ -32,6 +33,11 @@ ShowWitness how_to_show(const VerifyOptions& options, const std::vector<std::str
   for (const std::string& define : options.input.defines) command += " -D " + define;
   if (!options.target.empty()) command += " --target " + options.target;
   return {options.witness, command, options.input.diagnostics == "json"};
+}
+
+/// What is asked for goes before what the program promises.
+void ask_for_order(const VerifyOptions& options, Program& program) {
+  if (const auto order = find_sum_order(options.order)) program.contract.order = *order;
 }
 
 // Are the limits of the target kept? Writing the plan tells.
@@ -51,6 +57,7 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
     return code;
   }
   if (!input.program.split) return Input::usage(file + ": IR text must be 'split' to be proved");
+  ask_for_order(options, input.program);
   std::vector<Unordered> unordered;
   const Proof proof =
       prove(input.program, input.diagnostics, {.try_copies = true, .unordered = &unordered});
@@ -78,13 +85,14 @@ struct Row {
   int code = kWrongProgram;
 };
 
-Row row_of(const Target* target, Input& input) {
+Row row_of(const VerifyOptions& options, const Target* target, Input& input) {
   PassOptions passes;
   if (target != nullptr) passes.limits = target->op_limits();
   if (const int code = input.load(passes); code != kFine) {
     return {"not read", input.first_error(), code};
   }
   if (!input.program.split) return {"not read", "IR text must be 'split'", kUsage};
+  ask_for_order(options, input.program);
   const Proof proof = prove(input.program, input.diagnostics);
   if (proof.proved && (target == nullptr || fits(*target, input))) {
     return {"proved", summarize(proof), kFine};
@@ -105,7 +113,7 @@ int verify_table(const VerifyOptions& options, const Target* target) {
     one.file = file;
     Input input(one);
     const auto start = std::chrono::steady_clock::now();
-    const Row row = row_of(target, input);
+    const Row row = row_of(options, target, input);
     const std::chrono::duration<double, std::milli> taken =
         std::chrono::steady_clock::now() - start;
     put(fmt::format("{:<{}}  {:<9}  {:>9.1f}  {}\n", file, width, row.verdict, taken.count(),
@@ -169,6 +177,10 @@ int run_verify(const VerifyOptions& options) {
   if (!options.witness.empty() && options.files.size() > 1 && !options.together) {
     return Input::usage("--witness is of one FILE, or of several --together");
   }
+  if (!options.order.empty() && !find_sum_order(options.order)) {
+    return Input::usage(
+        fmt::format("'{}' is no order of sums: {}", options.order, sum_order_names()));
+  }
   std::optional<Target> target;
   if (!options.target.empty()) {
     Diagnostics diagnostics;
@@ -190,6 +202,7 @@ void add_verify(CommandLine& line) {
                "  mscclc verify allreduce.json broadcast.json\n"
                "  mscclc verify allreduce.json --target mscclpp\n"
                "  mscclc verify --table *.json\n"
+               "  mscclc verify --table --order ranks *.json\n"
                "  mscclc verify --together small.json large.json\n"
                "  mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order\n"
                "  mscclc verify ring.mscl --witness ring.schedule.json\n"
@@ -218,6 +231,10 @@ void add_verify(CommandLine& line) {
          "shows why, and write it here: 'mscclc run FILE... --schedule' replays it to wrong "
          "data or a hang")
       ->type_name("SCHEDULE");
+  line.takes_text(app.add_option("--order", options->order,
+                                 "what the bits of sums must keep to, whatever the program says: "
+                                 "replicated, ranks or tree")
+                      ->type_name("ORDER"));
   app.add_flag("--table", options->table,
                "one line for each FILE: verdict, milliseconds (compiling included), and the first "
                "reason or what is proved")

@@ -367,9 +367,10 @@ class Reporter {
                                                    name(contract.order), placement()));
     if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
     if (finding_.notes.size() == 2) {
-      d.notes.push_back({fmt::format("it is {}, where xr is what rank r contributes and brackets "
-                                     "are rounded on the way",
-                                     finding_.notes[0])});
+      const bool rounds = finding_.notes[0].find('[') != std::string::npos;
+      d.notes.push_back({fmt::format("it is {}, where xr is what rank r contributes{}",
+                                     finding_.notes[0],
+                                     rounds ? ", and sums in brackets are rounded" : "")});
       if (finding_.notes[0] != finding_.notes[1]) {
         d.notes.push_back({fmt::format("{} is {}", chunk(finding_.alike[0]), finding_.notes[1])});
       }

@@ -29,6 +29,7 @@ constexpr Words kWords[] = {
     {Variable::MSCCLC_LANE, {"sockets", "verbs"}},
     {Variable::MSCCLC_IBV_MODE, {"host", "host-no-atomic"}},
     {Variable::MSCCLC_PROOF, {"require", "skip"}},
+    {Variable::MSCCLC_ORDER, {"any", "replicated", "ranks", "tree", "exact"}},
     {Variable::MSCCLC_NCCL_COMM, {"init", "lazy"}},
     {Variable::MSCCLC_DEVICE, {"gpu", "host"}},
     {Variable::MSCCLC_SYMMETRIC_MEMORY, {"native", "torch", "cuda", "nccl", "nvshmem"}},

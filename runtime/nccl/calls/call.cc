@@ -76,7 +76,8 @@ void find_server(Comm& comm, Prepared& prepared) {
                  : comm.plans == nullptr ? "there are no plans"
                                          : "plans do no such calls";
   if (!wanted || comm.plans == nullptr) return;
-  const bool logged = informs(Subsystem::coll) || comm.requires_plans;
+  const bool logged = informs(Subsystem::coll) || comm.requires_plans ||
+                      comm.order_of_sums != kDefaultOrder;
   std::string* const who = logged ? &prepared.who : nullptr;
   wanted->registered = lies_in_windows(comm, call);
   prepared.plan = scales_first(*wanted)
@@ -84,8 +85,26 @@ void find_server(Comm& comm, Prepared& prepared) {
                       : comm.plans->serve(*wanted, stream, comm.device->is_capturing(stream), who);
 }
 
+/// NCCL computes each sum once and sends it on, so all ranks get the same bits, but in an order of
+/// its own: what must keep to another one is not left to it.
+bool may_be_left_to_nccl(const Comm& comm, const Call& call) {
+  const auto kind = collective_of(call.kind);
+  const auto type = dtype_of(call.type);
+  const auto op = reduce_op_of(call.op);
+  const bool picks_one = op == ReduceOp::min || op == ReduceOp::max;
+  if (!kind || !type || picks_one || comm.order_of_sums == kDefaultOrder) return true;
+  return !order_matters(
+      {.kind = *kind, .ranks = comm.ranks, .dtype = *type, .order = comm.order_of_sums});
+}
+
 ncclResult_t prepare(Comm& comm, Prepared& prepared) {
   const Call& call = *prepared.call;
+  if (prepared.plan == nullptr && !may_be_left_to_nccl(comm, call)) {
+    return fail(ncclInvalidUsage,
+                fmt::format("{}: no plan serves it ({}), and NCCL does not keep to '{}', which "
+                            "MSCCLC_ORDER asks for",
+                            name(call.kind), prepared.who, name(comm.order_of_sums)));
+  }
   if (prepared.plan == nullptr) return prepare_real(comm, call, prepared.who);
   Diagnostics diagnostics;
   if (!prepared.plan->prepare(diagnostics)) return fail(name(call.kind), diagnostics);

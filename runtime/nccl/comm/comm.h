@@ -64,6 +64,7 @@ struct Comm {
   bool on_host = false;
   bool requires_plans = false;  ///< MSCCLC_REQUIRE_PLAN
   bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS
+  SumOrder order_of_sums = kDefaultOrder;  ///< MSCCLC_ORDER
   bool blocking = true;         ///< callers wait for what takes long
   Config config;
   JobFacts facts;

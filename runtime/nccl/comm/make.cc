@@ -208,6 +208,8 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
       environment.number(Variable::MSCCLC_REQUIRE_PLAN, diagnostics).value_or(0) == 1;
   comm.compares_calls =
       environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics).value_or(0) == 1;
+  const auto order = environment.text(Variable::MSCCLC_ORDER, diagnostics);
+  comm.order_of_sums = find_sum_order(order.value_or("")).value_or(kDefaultOrder);
   if (comm.on_host) {
     comm.null_stream = comm.device->create_stream(diagnostics);
     if (comm.null_stream == nullptr)
@@ -218,7 +220,9 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
       comm.device->chain_streams(ordered ? Replays::ordered : Replays::ignored, diagnostics);
   if (comm.order == nullptr) return fail(ncclSystemError, "cannot order streams", diagnostics);
   if (!comm.facts.wants_real) {
-    const CollectivesOptions options{.most_blocks = comm.facts.most_blocks, .chain = comm.order};
+    const CollectivesOptions options{.order = comm.order_of_sums,
+                                     .most_blocks = comm.facts.most_blocks,
+                                     .chain = comm.order};
     comm.plans = make_plan_calls(*comm.communicator, options, diagnostics);
   }
   if (diagnostics.has_errors()) return fail(ncclSystemError, "cannot read the plans", diagnostics);

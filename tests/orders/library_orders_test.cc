@@ -1,0 +1,134 @@
+// Every reducing row of the library keeps the contract that it is picked for: proved, and bit for
+// bit on the simulator, for every number of ranks, on one node and on several.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "passes/prove/prove.h"
+#include "plans/library_table.h"
+#include "tests/library/library.h"
+#include "tests/orders/ordered_sums.h"
+#include "tools/base/library.h"
+
+namespace mscclc {
+namespace {
+
+using testing::OrderedCall;
+
+const Library& shipped() {
+  static const auto library = [] {
+    Diagnostics diagnostics;
+    auto found = open_library("plans", diagnostics);
+    REQUIRE(found);
+    return *std::move(found);
+  }();
+  return library;
+}
+
+constexpr CollectiveKind kReducing[] = {CollectiveKind::allreduce, CollectiveKind::reducescatter,
+                                        CollectiveKind::reduce};
+constexpr Dtype kTypes[] = {Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::e4m3};
+
+/// The types of a range whose sums are rounded, of those that are tried.
+std::vector<Dtype> tried_types(const LibraryRange& range) {
+  std::vector<Dtype> types;
+  for (const Dtype type : kTypes) {
+    if (std::ranges::find(range.dtypes, type) != range.dtypes.end()) types.push_back(type);
+  }
+  return types;
+}
+
+void check_range(const LibraryRange& range, const LibraryCall& call) {
+  const std::vector<Dtype> types = tried_types(range);
+  if (types.empty()) return;
+  const Defines defines = range.choice->defines(call);
+  INFO(range.choice->program << " " << text(defines));
+  const CompiledWorld world(range.choice->program, defines);
+  REQUIRE(world.errors() == "");
+  Diagnostics diagnostics;
+  const Proof proof = prove(world.program(), diagnostics);
+  REQUIRE(proof.proved);
+  CHECK(proof.orders.keep(call.order));
+  for (const Dtype dtype : types) {
+    const bool in_place = range.in_place == InPlace::yes;
+    const OrderedCall made{.elements = 3001, .dtype = dtype, .in_place = in_place};
+    INFO(info(dtype).name);
+    CHECK(testing::breaks(world.program(), made, call.order) == "");
+    OrderedCall other = made;
+    other.schedule_seed = 7;
+    CHECK(testing::breaks(world.program(), other, call.order) == "");
+  }
+}
+
+/// All that calls like this one may get, whatever their size, type and placement.
+void check_all(LibraryCall call) {
+  for (const LinkKind links : {LinkKind::nvlink, LinkKind::pcie}) {
+    call.links = links;
+    for (const LibraryRange& range : shipped().table.ranges(call)) check_range(range, call);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every row of one node keeps the contract that it is picked for") {
+  for (const CollectiveKind kind : kReducing) {
+    for (const uint32_t ranks : {2u, 3u, 4u, 5u, 8u}) {
+      for (const SumOrder order : {SumOrder::replicated, SumOrder::ranks}) {
+        INFO(name(kind) << " " << ranks << " " << name(order));
+        check_all({.kind = kind, .ranks = ranks, .order = order});
+      }
+    }
+  }
+}
+
+TEST_CASE("every row of several nodes keeps the contract that it is picked for") {
+  constexpr std::pair<uint32_t, uint32_t> kSpreads[] = {{2, 2}, {3, 1}, {4, 1}, {3, 2}, {2, 4}};
+  for (const CollectiveKind kind : {CollectiveKind::allreduce, CollectiveKind::reducescatter}) {
+    for (const auto& [nodes, each] : kSpreads) {
+      for (const SumOrder order : {SumOrder::replicated, SumOrder::ranks}) {
+        INFO(name(kind) << " " << nodes << " x " << each << " " << name(order));
+        check_all({.kind = kind, .ranks = nodes * each, .nodes = nodes, .order = order});
+      }
+    }
+  }
+}
+
+TEST_CASE("every size and type on one node has a row for the order of the ranks") {
+  for (const CollectiveKind kind : kReducing) {
+    for (uint32_t ranks = 2; ranks <= 16; ++ranks) {
+      for (const DtypeInfo& type : dtype_table()) {
+        for (uint64_t bytes = 1; bytes <= uint64_t{4} << 30; bytes *= 2) {
+          const LibraryCall call{.kind = kind,
+                                 .ranks = ranks,
+                                 .bytes = bytes,
+                                 .dtype = type.dtype,
+                                 .order = SumOrder::ranks};
+          if (shipped().table.choose(call) == nullptr) FAIL(ranks << " " << type.name << bytes);
+        }
+      }
+    }
+  }
+}
+
+// A row of a batch has the same bits whichever batch it is in.
+TEST_CASE("an element has the same bits in messages of every size") {
+  constexpr uint64_t kHidden = 512;
+  constexpr uint32_t kRanks = 4;
+  LibraryCall call{.kind = CollectiveKind::allreduce,
+                   .ranks = kRanks,
+                   .dtype = Dtype::bf16,
+                   .order = SumOrder::ranks};
+  for (const uint64_t rows : {1, 2, 3, 7, 16, 64, 160, 512}) {
+    call.bytes = rows * kHidden * info(call.dtype).bytes;
+    const LibraryChoice* const choice = shipped().table.choose(call);
+    REQUIRE(choice != nullptr);
+    INFO(rows << " rows: " << choice->program << " " << choice->params_text());
+    const CompiledWorld world(choice->program, choice->defines(call));
+    REQUIRE(world.errors() == "");
+    const OrderedCall made{.elements = rows * kHidden, .dtype = call.dtype, .first_element = 0};
+    CHECK(testing::breaks(world.program(), made, SumOrder::ranks) == "");
+  }
+}
+
+}  // namespace mscclc

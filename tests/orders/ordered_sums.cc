@@ -1,0 +1,145 @@
+#include "tests/orders/ordered_sums.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "executor/cpu/arith.h"
+#include "executor/cpu/dice.h"
+
+namespace mscclc::testing {
+namespace {
+
+/// Element `i` of a rank's input: of either sign, with exponents that lie close together, so that
+/// sums are rounded; and some zeros of both signs.
+uint64_t input_bits(const DtypeInfo& type, uint32_t rank, uint64_t i) {
+  Dice dice(i * 1024 + rank + 1);
+  (void)dice.next();
+  uint64_t bits = dice.next();
+  if (type.kind != DtypeKind::kFloat) return bits;
+  const uint32_t width = 8 * type.bytes;
+  const uint64_t top = uint64_t{0x7} << (width - 4);  // of the exponent
+  bits = (bits & ~top) | (uint64_t{0x3} << (width - 4));
+  if (i % 32 == 0) bits &= uint64_t{1} << (width - 1);
+  if (i % 96 == 0) bits = uint64_t{1} << (width - 1);
+  return bits;
+}
+
+Bytes input_of(const OrderedCall& call, uint32_t rank, uint64_t bytes) {
+  const DtypeInfo& type = info(call.dtype);
+  Bytes data(bytes);
+  for (uint64_t i = 0; (i + 1) * type.bytes <= bytes; ++i) {
+    const uint64_t bits = input_bits(type, rank, call.first_element + i);
+    std::memcpy(data.data() + i * type.bytes, &bits, type.bytes);
+  }
+  return data;
+}
+
+class Callers final : public CallHooks {
+ public:
+  Callers(const Cluster& cluster, const OrderedCall& call, std::vector<Bytes>& outputs)
+      : cluster_(cluster), call_(call), outputs_(outputs) {}
+  void before(uint32_t rank, uint64_t) override {
+    const uint64_t bytes = cluster_.bytes(rank, kInput);
+    const Bytes input = input_of(call_, rank, bytes);
+    if (bytes > 0) std::memcpy(cluster_.data(rank, kInput), input.data(), bytes);
+  }
+  void after(uint32_t rank, uint64_t) override {
+    const uint64_t bytes = cluster_.bytes(rank, kOutput);
+    if (bytes > 0) outputs_[rank].assign(cluster_.data(rank, kOutput), cluster_.data(rank, kOutput) + bytes);
+  }
+
+ private:
+  const Cluster& cluster_;
+  const OrderedCall& call_;
+  std::vector<Bytes>& outputs_;
+};
+
+/// Adds up rows of elements from the left, and rounds each sum once.
+void add_in_order(const OrderedCall& call, const std::vector<const uint8_t*>& terms, Bytes& sums) {
+  const DtypeInfo& type = info(call.dtype);
+  const RowArith arith = row_arith(call.dtype, type.accumulate, call.op);
+  for (uint64_t at = 0; at < sums.size(); at += type.bytes) {
+    alignas(16) uint8_t sum[16];
+    arith.start(sum, terms[0] + at, 1);
+    for (size_t k = 1; k < terms.size(); ++k) arith.add(sum, terms[k] + at, 1);
+    arith.finish(sums.data() + at, sum, 1);
+  }
+}
+
+Call call_of(const Program& program, const OrderedCall& call) {
+  const DtypeInfo& type = info(call.dtype);
+  const uint64_t bytes = call.elements * type.bytes;
+  return {.part_bytes = Chunking::part_for_message(program.contract, bytes, type.bytes),
+          .dtype = call.dtype,
+          .accumulate = type.accumulate,
+          .reduce = call.op};
+}
+
+/// Where in the inputs the elements of a rank's output begin, in bytes.
+uint64_t first_of(const Contract& contract, uint32_t rank, uint64_t output_bytes) {
+  return contract.kind == CollectiveKind::reducescatter ? rank * output_bytes : 0;
+}
+
+std::string differs(const Bytes& a, const Bytes& b, uint32_t element, uint32_t rank) {
+  if (a == b) return "";
+  uint64_t i = 0;
+  while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
+  return fmt::format("element {} of rank {}", i / element, rank);
+}
+
+}  // namespace
+
+Outputs run_ordered(const Program& program, const OrderedCall& call) {
+  Diagnostics diagnostics;
+  Cluster cluster(program);
+  Call made = call_of(program, call);
+  Outputs outputs;
+  outputs.by_rank.resize(program.ranks.size());
+  Callers callers(cluster, call, outputs.by_rank);
+  if (!check_call(program, made, diagnostics) || !cluster.build(diagnostics) ||
+      !cluster.prepare(made, call.in_place, true, diagnostics) ||
+      !cluster.run(1, call.schedule_seed, callers, diagnostics)) {
+    outputs.fault = render_text(diagnostics, Sources{}, 10);
+  }
+  return outputs;
+}
+
+std::vector<Bytes> promised(const Program& program, const OrderedCall& call, SumOrder order) {
+  const auto ranks = static_cast<uint32_t>(program.ranks.size());
+  const Chunking chunking(program.contract, call_of(program, call).part_bytes, program.launch.align);
+  std::vector<Bytes> inputs, outputs(ranks);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    inputs.push_back(input_of(call, r, chunking.buffer_bytes(Side::input, r)));
+  }
+  for (uint32_t r = 0; r < ranks; ++r) {
+    if (!program.contract.exists(Side::output, r)) continue;
+    outputs[r].resize(chunking.buffer_bytes(Side::output, r));
+    const uint64_t first = first_of(program.contract, r, outputs[r].size());
+    std::vector<const uint8_t*> terms;
+    for (const Bytes& input : inputs) terms.push_back(input.data() + first);
+    if (order == SumOrder::ranks) add_in_order(call, terms, outputs[r]);
+  }
+  return outputs;
+}
+
+std::string breaks(const Program& program, const OrderedCall& call, SumOrder order) {
+  const Outputs found = run_ordered(program, call);
+  if (!found.fault.empty()) return found.fault;
+  const uint32_t element = info(call.dtype).bytes;
+  if (order == SumOrder::ranks || order == SumOrder::tree) {
+    const std::vector<Bytes> wanted = promised(program, call, order);
+    for (uint32_t r = 0; r < wanted.size(); ++r) {
+      const std::string at = differs(found.by_rank[r], wanted[r], element, r);
+      if (!at.empty()) return at + " is another sum";
+    }
+  }
+  if (program.contract.kind != CollectiveKind::allreduce) return "";
+  for (uint32_t r = 1; r < found.by_rank.size(); ++r) {
+    const std::string at = differs(found.by_rank[r], found.by_rank[0], element, r);
+    if (!at.empty()) return at + " is not that of rank 0";
+  }
+  return "";
+}
+
+}  // namespace mscclc::testing
