@@ -47,7 +47,7 @@ TEST_CASE("packets tell whom their sender has heard of in calls before, and not 
   CHECK(ring.between_calls == BetweenCalls::copies);
 }
 
-TEST_CASE("a sum by sentinel packets is another than one by plain chunks") {
+TEST_CASE("a sum by sentinel packets is the one by plain chunks") {
   // Both ranks add up what has come through sentinel packets, in one order.
   const auto sum = [](const std::string& at_first) {
     return proof_with(
@@ -63,26 +63,25 @@ TEST_CASE("a sum by sentinel packets is another than one by plain chunks") {
   CHECK(sum("unpack_packets x[0] <- s[0]\nunpack_packets x[1] <- s[1]\nsync\n"
             "reduce output <- x[0], x[1]\n")
             .orders.replicated);
-  CHECK_FALSE(sum("unpack_packets x[0] <- s[0]\nsync\nreduce_packets output <- x[0], s[1]\n")
-                  .orders.replicated);
+  CHECK(sum("unpack_packets x[0] <- s[0]\nsync\nreduce_packets output <- x[0], s[1]\n")
+            .orders.replicated);
 }
 
-TEST_CASE("pieces that are added up in several orders are one sum where they end alike") {
-  // Rank r cuts output[0] in halves by itself, or with output[1]: the orders are those of pieces
-  // that end elsewhere.
-  const auto sums = [](const std::string& at_second) {
+TEST_CASE("pieces that are added up in several orders are a sum of their own") {
+  // All ranks add up the halves in the same two orders, but where halves end is not known of others.
+  const std::string left = "reduce output[0] <- x[0], x[1], x[2]", part = " part: ";
+  const std::string right = "reduce output[0] <- x[2], x[1], x[0]";
+  const auto sums = [](const std::string& halves) {
     return proof_with(
-        "program t\ncollective allreduce(ranks: 2, chunks: 2)\nrank r in 0..2 {\n"
-        "  buffer s[2] copies: 2\n  channel ch = memory(1 - r)\n  tb 0 {\n"
-        "    if r == 0 { put ch.s <- input } else { put ch.s <- input }\n    sync\n    signal ch\n"
-        "    wait ch\n    sync\n    reduce output[1] <- input[1], s[1]\n    if r == 0 {\n"
-        "      reduce output[0] <- input[0], s[0] part: [0, 2]\n"
-        "      reduce output[0] <- s[0], input[0] part: [1, 2]\n    } else {\n" +
-        at_second + "    }\n    sync\n    signal ch\n    wait ch\n  }\n}\n");
+        "program t\ncollective allreduce(ranks: 3)\nrank r in 0..3 {\n"
+        "  let others = 0..3 except r\n  buffer s[others] packets: LL16, copies: 2\n"
+        "  buffer x[3]\n  channel ch[p in others] = memory(p)\n  tb 0 {\n"
+        "    for p in others { put_packets ch[p].s[r] <- input }\n    copy x[r] <- input\n"
+        "    for p in others { unpack_packets x[p] <- s[p] }\n    sync\n    " +
+        halves + "\n    sync\n  }\n}\n");
   };
-  CHECK_FALSE(sums("reduce output[0] <- input[0], s[0] part: [0, 2]\n"
-                   "reduce output[0] <- s[0], input[0] part: [1, 2]\n")
-                  .orders.replicated);
+  CHECK(sums(left + part + "[0, 2]\n" + left + part + "[1, 2]").orders.replicated);
+  CHECK_FALSE(sums(left + part + "[0, 2]\n" + right + part + "[1, 2]").orders.replicated);
 }
 
 }  // namespace

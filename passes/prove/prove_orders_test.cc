@@ -1,0 +1,121 @@
+// Which contracts about the bits of sums (docs/bits.md) the prover finds that a plan keeps.
+#include "passes/prove/prove_test_text.h"
+
+namespace mscclc {
+namespace {
+
+using testing::as_written;
+
+/// Three or four ranks that send everyone their inputs, and add up what is in x in some way.
+std::string all_to_all_sum(uint32_t ranks, const std::string& sums, const std::string& order = "") {
+  const std::string n = std::to_string(ranks);
+  return "program t\ncollective allreduce(ranks: " + n + order + ")\nrank r in 0.." + n +
+         " {\n  let others = 0.." + n + " except r\n  buffer s[others] packets: LL16, copies: 2\n" +
+         "  buffer x[" + n + "], y[2]\n  channel ch[p in others] = memory(p)\n  tb 0 {\n" +
+         "    for p in others { put_packets ch[p].s[r] <- input }\n    copy x[r] <- input\n" +
+         "    for p in others { unpack_packets x[p] <- s[p] }\n    sync\n" + sums + "\n    sync\n  }\n}\n";
+}
+
+Proof proof_of_sum(const std::string& text, uint64_t symmetry_from = 500) {
+  Diagnostics diagnostics;
+  const Proof proof = prove(as_written(text), diagnostics, {.symmetry_from = symmetry_from});
+  INFO(render_text(diagnostics, Sources{}, 10));
+  CHECK(proof.proved);
+  return proof;
+}
+
+SumOrders orders(uint32_t ranks, const std::string& sums) {
+  const std::string text = all_to_all_sum(ranks, sums);
+  const SumOrders found = proof_of_sum(text).orders;
+  CHECK(proof_of_sum(text, 0).orders == found);  // by ranks that stand for all
+  return found;
+}
+
+constexpr SumOrders kAny{}, kReplicated{.replicated = true},
+    kRanks{.replicated = true, .ranks = true}, kTree{.replicated = true, .tree = true};
+
+TEST_CASE("sums in the order of the ranks") {
+  CHECK(orders(4, "reduce output <- x[0], x[1], x[2], x[3]") == kRanks);
+  CHECK(orders(4, "reduce output <- x[1], x[0], x[2], x[3]") == kRanks);  // either side first
+  CHECK(orders(4, "reduce output <- x[0], x[1], x[3], x[2]") == kReplicated);
+  CHECK(orders(4, "reduce output <- x[3], x[2], x[1], x[0]") == kReplicated);
+  CHECK(orders(4, "reduce output <- x[r], x[p] for p in others") == kAny);
+}
+
+TEST_CASE("sums along the tree") {
+  const std::string halves = "reduce y[0] <- x[0], x[1]\nreduce y[1] <- x[2], x[3]\nsync\n";
+  CHECK(orders(4, halves + "reduce output <- y[0], y[1]") == kTree);
+  CHECK(orders(4, halves + "reduce output <- y[1], y[0]") == kTree);
+  const std::string crossed = "reduce y[0] <- x[0], x[2]\nreduce y[1] <- x[1], x[3]\nsync\n";
+  CHECK(orders(4, crossed + "reduce output <- y[0], y[1]") == kReplicated);
+  // Of three ranks the tree is the sum from the left.
+  const SumOrders both{.replicated = true, .ranks = true, .tree = true};
+  CHECK(orders(3, "reduce output <- x[0], x[1], x[2]") == both);
+}
+
+TEST_CASE("where a sum is rounded is part of its bits, and not of its order") {
+  const std::string parts = "reduce y[0] <- x[0], x[1]\nsync\nreduce output <- y[0], x[2]";
+  const Proof each = proof_of_sum(all_to_all_sum(3, parts));
+  CHECK(each.orders.ranks);
+  CHECK(each.rounding == Rounding::each_op);
+  const std::string mixed = "if r == 0 {\n" + parts + "\n} else { reduce output <- x[0], x[1], x[2] }";
+  CHECK_FALSE(orders(3, mixed).replicated);
+}
+
+TEST_CASE("contracts with an order of ranks are about one input of each") {
+  const std::string one =
+      "program t\ncollective custom(ranks: 1, input: 2, output: 1, inplace: false)\n"
+      "ensure output[0] at 0 = reduce(input[0] at 0, input[1] at 0)\n"
+      "rank 0 {\n  tb 0 { reduce output[0] <- input[0], input[1] }\n}\n";
+  CHECK(proof_of_sum(one).orders == kReplicated);
+}
+
+TEST_CASE("a program keeps the order that it promises") {
+  const auto verdict = [](const std::string& order, const std::string& sums) {
+    return testing::verdict(as_written(all_to_all_sum(4, sums, ", order: " + order)));
+  };
+  const std::string left = "reduce output <- x[0], x[1], x[2], x[3]";
+  const std::string other = "reduce output <- x[0], x[1], x[3], x[2]";
+  const std::string own = "reduce output <- x[r], x[p] for p in others";
+  CHECK(verdict("any", own) == "proved");
+  CHECK(verdict("replicated", other) == "proved");
+  CHECK(verdict("ranks", left) == "proved");
+  CHECK(verdict("replicated", own) ==
+        "sum-order: output[0] of rank 2 does not keep 'order: replicated'");
+  CHECK(verdict("ranks", other) == "sum-order: output[0] of rank 0 does not keep 'order: ranks'");
+  CHECK(verdict("tree", left) == "sum-order: output[0] of rank 0 does not keep 'order: tree'");
+}
+
+TEST_CASE("a sum in another order is shown as it is made") {
+  Diagnostics diagnostics;
+  (void)prove(as_written(all_to_all_sum(
+                  3, "reduce y[0] <- x[2], x[1]\nsync\nreduce output <- x[0], y[0]",
+                  ", order: ranks")),
+              diagnostics);
+  const std::string text = render_text(diagnostics, Sources{}, 10);
+  CHECK(text.find("it is x0 + [x2 + x1], where xr is what rank r contributes, and sums in brackets "
+                  "are rounded\n") != std::string::npos);
+}
+
+TEST_CASE("what was moved as sentinel packets has other bits than what was not") {
+  // Rank 1 gets input[0] of rank 0 by way of rank 2 too: as packets of LL16 that lie in one slot, of
+  // which one has been through a slot of sentinels.
+  const auto echo = [](const std::string& format) {
+    return testing::verdict(as_written(
+        "program t\ncollective broadcast(ranks: 3, root: 0)\nselect dtypes: [f32]\n"
+        "rank 0 {\n  channel a = memory(1)\n  channel b = memory(2)\n  tb 0 {\n"
+        "    put_packets a.box <- input\n    put_packets b.in <- input\n    copy output <- input\n"
+        "  }\n}\n"
+        "rank 1 {\n  buffer box[1] packets: LL16, copies: 2\n  channel a = memory(0)\n"
+        "  channel c = memory(2)\n  tb 0 {\n    unpack_packets output <- box\n    sync\n"
+        "    signal a\n    signal c\n  }\n}\n"
+        "rank 2 {\n  buffer in[1] packets: " + format + ", copies: 2\n  buffer x[1]\n"
+        "  channel b = memory(0)\n  channel c = memory(1)\n  tb 0 {\n"
+        "    unpack_packets output <- in\n    sync\n    put_packets c.box <- output\n  }\n}\n"));
+  };
+  CHECK(echo("sentinel").starts_with("slot-twice"));
+  CHECK_FALSE(echo("LL16").starts_with("slot-twice"));
+}
+
+}  // namespace
+}  // namespace mscclc
