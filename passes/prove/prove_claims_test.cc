@@ -68,7 +68,6 @@ TEST_CASE("a sum by sentinel packets is the one by plain chunks") {
 }
 
 TEST_CASE("pieces that are added up in several orders are a sum of their own") {
-  // All ranks add up the halves in the same two orders, but where halves end is not known of others.
   const std::string left = "reduce output[0] <- x[0], x[1], x[2]", part = " part: ";
   const std::string right = "reduce output[0] <- x[2], x[1], x[0]";
   const auto sums = [](const std::string& halves) {
@@ -81,7 +80,10 @@ TEST_CASE("pieces that are added up in several orders are a sum of their own") {
         halves + "\n    sync\n  }\n}\n");
   };
   CHECK(sums(left + part + "[0, 2]\n" + left + part + "[1, 2]").orders.replicated);
-  CHECK_FALSE(sums(left + part + "[0, 2]\n" + right + part + "[1, 2]").orders.replicated);
+  const std::string mixed = left + part + "[0, 2]\n" + right + part + "[1, 2]\n";
+  const std::string turned = right + part + "[0, 2]\n" + left + part + "[1, 2]\n";
+  CHECK(sums(mixed).orders == SumOrders{.replicated = true});
+  CHECK_FALSE(sums("if r == 0 {\n" + mixed + "} else {\n" + turned + "}").orders.replicated);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ std::string all_to_all_sum(uint32_t ranks, const std::string& sums, const std::s
   const std::string n = std::to_string(ranks);
   return "program t\ncollective allreduce(ranks: " + n + order + ")\nrank r in 0.." + n +
          " {\n  let others = 0.." + n + " except r\n  buffer s[others] packets: LL16, copies: 2\n" +
-         "  buffer x[" + n + "], y[2]\n  channel ch[p in others] = memory(p)\n  tb 0 {\n" +
+         "  buffer x[" + n + "]\n  buffer y[2]\n  channel ch[p in others] = memory(p)\n  tb 0 {\n" +
          "    for p in others { put_packets ch[p].s[r] <- input }\n    copy x[r] <- input\n" +
          "    for p in others { unpack_packets x[p] <- s[p] }\n    sync\n" + sums + "\n    sync\n  }\n}\n";
 }
@@ -64,7 +64,7 @@ TEST_CASE("where a sum is rounded is part of its bits, and not of its order") {
 
 TEST_CASE("contracts with an order of ranks are about one input of each") {
   const std::string one =
-      "program t\ncollective custom(ranks: 1, input: 2, output: 1, inplace: false)\n"
+      "program t\ncollective custom(ranks: 1, input: 2, output: 1, inplace: false, even: true)\n"
       "ensure output[0] at 0 = reduce(input[0] at 0, input[1] at 0)\n"
       "rank 0 {\n  tb 0 { reduce output[0] <- input[0], input[1] }\n}\n";
   CHECK(proof_of_sum(one).orders == kReplicated);

@@ -16,7 +16,7 @@ import sys
 
 from .options import Options
 
-__all__ = ["Options", "register"]
+__all__ = ["Options", "order", "register"]
 
 
 def register() -> None:
@@ -31,6 +31,15 @@ def register() -> None:
         torch.distributed.Backend.register_backend(
             "mscclc", _create, extended_api=True, devices=["cpu", "cuda"]
         )
+
+
+def order(name: str):
+    """A context manager: within it, the sums of all calls of the backend that this process makes keep
+    to a contract: "any", "replicated", "ranks", "tree" or "exact" (docs/bits.md). All ranks must do the
+    same. It is for all threads, as the autograd engine makes calls in its own."""
+    from .backend import order
+
+    return order(name)
 
 
 def _create(of_group, options):

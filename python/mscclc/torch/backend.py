@@ -1,5 +1,6 @@
 """Makes a backend of torch.distributed: the adapter's object, by way of torch's registry of groups."""
 
+import contextlib
 import itertools
 
 import torch
@@ -10,11 +11,26 @@ from torch._C._distributed_c10d import (
     _unregister_process_group,
 )
 
+from ..communicator import _order
 from ..errors import UsageError
 from .adapter import load
 from .options import Options
 
 _numbers = itertools.count()
+
+
+@contextlib.contextmanager
+def order(name):
+    """Within it, the sums of all calls of the backend that this process makes keep to a contract: "any",
+    "replicated", "ranks", "tree" or "exact" (docs/bits.md). All ranks must do the same. It is for all
+    threads, as the autograd engine makes calls in its own."""
+    number = _order(name)
+    load()
+    before = torch.ops.mscclc.set_order(number)
+    try:
+        yield
+    finally:
+        torch.ops.mscclc.set_order(before)
 
 
 def create(of_group, options) -> dist.Backend:
@@ -36,7 +52,8 @@ def create(of_group, options) -> dist.Backend:
     try:
         milliseconds = round(of_group.timeout.total_seconds() * 1000)
         torch.ops.mscclc.make_backend(
-            given, made, of_group.group_id, milliseconds, options.symmetric
+            given, made, of_group.group_id, milliseconds, options.symmetric,
+            _order(options.order),
         )
         try:
             return _resolve_process_group(made)._get_backend(torch.device("cpu"))

@@ -2,7 +2,9 @@
 
 import os
 from dataclasses import dataclass, field
+from typing import Optional
 
+from ..communicator import _order
 from ..errors import UsageError
 
 
@@ -23,7 +25,14 @@ class Options:
     `symmetric` (TORCH_MSCCLC_SYMMETRIC): a promise that in every collective either all ranks give the
     same parts of memory that the group has made symmetric, or none gives such memory. Then tensors of
     cuda are used where they lie, too, and ranks need not ask one another before calls on the host. Ranks
-    that break it may hang, or get wrong data."""
+    that break it may hang, or get wrong data.
+
+    `order` (MSCCLC_ORDER): what the bits of sums keep to, "any", "replicated", "ranks", "tree" or
+    "exact" (docs/bits.md). mscclc.torch.order() says it for some calls only."""
 
     fallback: bool = field(default_factory=lambda: _of_environment("TORCH_MSCCLC_FALLBACK"))
     symmetric: bool = field(default_factory=lambda: _of_environment("TORCH_MSCCLC_SYMMETRIC"))
+    order: Optional[str] = None
+
+    def __post_init__(self):
+        _order(self.order)  # or an error

@@ -36,6 +36,7 @@ MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, in
       keys_(next_keys(*store_, rank)),
       timeout_(settings.timeout),
       promises_symmetric_(settings.symmetric),
+      order_(settings.order),
       others_(std::move(others)) {}
 
 MscclcBackend::~MscclcBackend() {
@@ -71,6 +72,7 @@ std::shared_ptr<Lane> MscclcBackend::lane(const Where& where) {
   }
   membership.device = host ? MSCCLC_HOST : where.device.index();
   membership.timeout = timeout_;
+  membership.order = order_;
   if (host) {
     lane = std::make_shared<HostLane>(std::move(membership));
   } else {

@@ -26,6 +26,7 @@ class MscclcBackend : public c10d::Backend {
     std::chrono::milliseconds timeout;
     /// All ranks promise to give the same parts of symmetric memory to each call.
     bool symmetric = false;
+    int32_t order = 0;  ///< mscclc_order_t, of calls that do not say it
   };
   MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size, Settings settings,
                 Others others);
@@ -133,6 +134,7 @@ class MscclcBackend : public c10d::Backend {
   const std::string keys_;  ///< what begins the keys of this backend
   std::chrono::milliseconds timeout_;
   const bool promises_symmetric_;
+  const int32_t order_;
   const Others others_;
 
   std::atomic<bool> has_symmetric_memory_{false};

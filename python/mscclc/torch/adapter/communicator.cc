@@ -61,6 +61,7 @@ void Communicator::create() {
   config.device = membership_.device;
   config.timeout_ms = static_cast<uint32_t>(
       std::clamp<int64_t>(membership_.timeout.count(), 1, int64_t{UINT32_MAX}));
+  config.order = membership_.order;
   config.beside = static_cast<uint64_t>(membership_.beside);
   mscclc_comm_t* made = nullptr;
   check_result(mscclc_comm_create_store(&made, static_cast<uint32_t>(membership_.ranks),

@@ -31,13 +31,14 @@ Made& made_groups() {
 constexpr auto kTypes = {c10::kCPU, c10::kCUDA};
 
 void make_backend(const std::string& given, const std::string& made, const std::string& group,
-                  int64_t timeout_ms, bool symmetric) {
+                  int64_t timeout_ms, bool symmetric, int64_t order) {
   const auto from = c10d::resolve_process_group(given);
   MscclcBackend::Others others;
   for (const c10::Device device : from->getDeviceTypes()) {
     others.emplace(device.type(), from->getBackend(device.type()));
   }
-  MscclcBackend::Settings settings{group, std::chrono::milliseconds(timeout_ms), symmetric};
+  MscclcBackend::Settings settings{group, std::chrono::milliseconds(timeout_ms), symmetric,
+                                   static_cast<int32_t>(order)};
   const auto backend = c10::make_intrusive<MscclcBackend>(
       store_of(*from), from->getRank(), from->getSize(), std::move(settings), std::move(others));
   const auto result = c10::make_intrusive<c10d::ProcessGroup>(from->getRank(), from->getSize());
@@ -58,6 +59,9 @@ void forget_backend(const std::string& made) {
   made_groups().groups.erase(made);
 }
 
+/// Returns what held before.
+int64_t set_order(int64_t order) { return order_of_calls.exchange(static_cast<int32_t>(order)); }
+
 /// Waits for what all backends have to do; they do nothing more.
 void close_workers() {
   const WithoutInterpreter other_threads;
@@ -65,8 +69,10 @@ void close_workers() {
 }
 
 TORCH_LIBRARY_FRAGMENT(mscclc, library) {
-  library.def("make_backend(str given, str made, str group, int timeout_ms, bool symmetric) -> ()",
+  library.def("make_backend(str given, str made, str group, int timeout_ms, bool symmetric, "
+              "int order) -> ()",
               make_backend);
+  library.def("set_order(int order) -> int", set_order);
   library.def("forget_backend(str made) -> ()", forget_backend);
   library.def("close_workers() -> ()", close_workers);
 }

@@ -35,7 +35,7 @@ void run(const Request& request, Communicator& comm, mscclc_stream_t stream) {
   try {
     comm.create();
     try {
-      request.body(Runner{comm, stream, request.symmetric});
+      request.body(Runner{comm, stream, request.symmetric, request.order});
     } catch (const NoPlan&) {
       if (!request.instead) throw;
       request.instead();
@@ -99,7 +99,7 @@ c10::intrusive_ptr<c10d::Work> DeviceLane::submit(Request request) {
   auto work = c10::make_intrusive<DeviceWork>(request.about, comm_, device_);
   if (!worker_.is_idle() ||
       (request.waits &&
-       request.waits(Runner{*comm_, native_handle_of(current), request.symmetric}))) {
+       request.waits(Runner{*comm_, native_handle_of(current), request.symmetric, request.order}))) {
     submit_later(std::move(request), std::move(ready), work);
     return work;
   }

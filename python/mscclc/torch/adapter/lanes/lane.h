@@ -3,6 +3,7 @@
 // a rank that may wait for this one, by a thread.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,10 @@
 
 namespace mscclc::torch_adapter {
 
+/// What the bits of sums keep to in calls that this process makes now (mscclc_order_t), whatever the
+/// thread: the autograd engine makes calls in threads of its own.
+inline std::atomic<int32_t> order_of_calls{MSCCLC_ORDER_DEFAULT};
+
 /// A communicator, the stream for calls, and what of their buffers is symmetric. Operations on
 /// tensors between the calls run in their order: the host's have ended when a call returns, and a
 /// GPU's are on the current stream.
@@ -21,8 +26,12 @@ struct Runner {
   Communicator& comm;
   mscclc_stream_t stream;
   const SymmetricBuffers& symmetric;
+  int32_t order = MSCCLC_ORDER_DEFAULT;
 
-  void operator()(const mscclc_call_t& call) const { comm.call(call, stream, symmetric); }
+  void operator()(mscclc_call_t call) const {
+    call.order = order;
+    comm.call(call, stream, symmetric);
+  }
 };
 
 /// A collective: what it is called, and what it does.
@@ -36,6 +45,7 @@ struct Request {
   /// caller. Empty: it may keep it.
   std::function<bool(const Runner&)> waits = {};
   SymmetricBuffers symmetric = {};
+  int32_t order = order_of_calls;  ///< as it is when the call is made
 };
 
 class Lane {
