@@ -72,6 +72,7 @@ class Generator {
     c.chunks = {pick(1, 3), pick(1, 2)};
     c.in_place = static_cast<InPlace>(pick(0, 2));
     c.even_only = true;
+    c.order = static_cast<SumOrder>(pick(0, 3));
     switch (pick(0, 3)) {
       case 0:
         c.kind = CollectiveKind::broadcast;

@@ -81,7 +81,7 @@ TEST_CASE("a program keeps the order that it promises") {
   CHECK(verdict("replicated", other) == "proved");
   CHECK(verdict("ranks", left) == "proved");
   CHECK(verdict("replicated", own) ==
-        "sum-order: output[0] of rank 2 does not keep 'order: replicated'");
+        "sum-order: output[0] of rank 3 does not keep 'order: replicated'");
   CHECK(verdict("ranks", other) == "sum-order: output[0] of rank 0 does not keep 'order: ranks'");
   CHECK(verdict("tree", left) == "sum-order: output[0] of rank 0 does not keep 'order: tree'");
 }
@@ -104,14 +104,14 @@ TEST_CASE("what was moved as sentinel packets has other bits than what was not")
     return testing::verdict(as_written(
         "program t\ncollective broadcast(ranks: 3, root: 0)\nselect dtypes: [f32]\n"
         "rank 0 {\n  channel a = memory(1)\n  channel b = memory(2)\n  tb 0 {\n"
-        "    put_packets a.box <- input\n    put_packets b.in <- input\n    copy output <- input\n"
+        "    put_packets a.box <- input\n    put_packets b.got <- input\n    copy output <- input\n"
         "  }\n}\n"
         "rank 1 {\n  buffer box[1] packets: LL16, copies: 2\n  channel a = memory(0)\n"
         "  channel c = memory(2)\n  tb 0 {\n    unpack_packets output <- box\n    sync\n"
         "    signal a\n    signal c\n  }\n}\n"
-        "rank 2 {\n  buffer in[1] packets: " + format + ", copies: 2\n  buffer x[1]\n"
+        "rank 2 {\n  buffer got[1] packets: " + format + ", copies: 2\n  buffer x[1]\n"
         "  channel b = memory(0)\n  channel c = memory(1)\n  tb 0 {\n"
-        "    unpack_packets output <- in\n    sync\n    put_packets c.box <- output\n  }\n}\n"));
+        "    unpack_packets output <- got\n    sync\n    put_packets c.box <- output\n  }\n}\n"));
   };
   CHECK(echo("sentinel").starts_with("slot-twice"));
   CHECK_FALSE(echo("LL16").starts_with("slot-twice"));

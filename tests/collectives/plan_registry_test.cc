@@ -103,14 +103,14 @@ TEST_CASE("a request holds nothing of one rank alone") {
   const auto& [call, op, alignment, registered, capturing, architecture, multiprocessors,
                most_blocks, multicast, tag] = PlanRequest{};
   const auto& [kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes,
-               either_place] = LibraryCall{};
+               order, either_place] = LibraryCall{};
   const auto no_pointers = [](const auto&... members) {
     return (!std::is_pointer_v<std::remove_cvref_t<decltype(members)>> && ...);
   };
   CHECK(no_pointers(op, alignment, registered, capturing, architecture, multiprocessors,
                     most_blocks, multicast, tag));
   CHECK(no_pointers(kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes,
-                    either_place));
+                    order, either_place));
   CHECK(call.nodes == 1);
 }
 

@@ -1,0 +1,178 @@
+// Contracts about the bits of sums (docs/bits.md), asked for by calls: what they get, and what they
+// are refused.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <cstring>
+
+#include "compiler/compile.h"
+#include "plans/plan_json.h"
+#include "plans/target.h"
+#include "runtime/api/builtin_library.h"
+#include "runtime/api/collectives.h"
+#include "runtime/api/plan_registry.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+constexpr uint32_t kOrderedRanks = 4;
+
+std::shared_ptr<PlanProvider> ordered_library() {
+  static const auto provider = [] {
+    Diagnostics diagnostics;
+    return builtin_library({}, diagnostics);
+  }();
+  if (provider == nullptr) std::abort();  // ranks ask for it on threads, where nothing is required
+  return provider;
+}
+
+/// Element `i` of a rank: sums of these are rounded, and some are of -0.0 alone.
+float element(uint32_t rank, uint64_t i) {
+  if (i % 61 == 0) return -0.0F;
+  const auto mixed = static_cast<uint32_t>((i * 2654435761U + rank * 40503U) >> 7);
+  return (static_cast<float>(mixed % 100003) - 50000.0F) / 977.0F;
+}
+
+float from_the_left(uint32_t ranks, uint64_t i) {
+  float sum = element(0, i);
+  for (uint32_t r = 1; r < ranks; ++r) sum += element(r, i);
+  return sum == 0 ? 0.0F : sum;
+}
+
+/// One all-reduce of so many floats; "" if its bits are those of the sum from the left.
+std::string sum_of(Collectives& collectives, CollectiveCall call, bool in_place) {
+  Communicator& communicator = collectives.communicator();
+  Diagnostics diagnostics;
+  const auto memory = communicator.device().allocate(8 * call.count + 64, "floats", diagnostics);
+  const StreamHandle stream = communicator.device().create_stream(diagnostics);
+  if (memory == nullptr || stream == nullptr) return testing::text(diagnostics);
+  auto* const from = reinterpret_cast<float*>(memory->data());
+  float* const to = in_place ? from : from + call.count + 1;
+  for (uint64_t i = 0; i < call.count; ++i) from[i] = element(communicator.rank(), i);
+  call.kind = CollectiveKind::allreduce;
+  call.input = from;
+  call.output = to;
+  const bool done =
+      collectives.call(call, stream, diagnostics) && communicator.synchronize(stream, diagnostics);
+  communicator.device().destroy_stream(stream);
+  if (!done) return testing::text(diagnostics);
+  for (uint64_t i = 0; i < call.count; ++i) {
+    const float wanted = from_the_left(communicator.size(), i);
+    if (std::memcmp(to + i, &wanted, sizeof wanted) == 0) continue;
+    return fmt::format("{} elements: element {} is {}, not {}\n", call.count, i, to[i], wanted);
+  }
+  return "";
+}
+
+std::unique_ptr<Collectives> collectives_of(Communicator& communicator, Diagnostics& diagnostics,
+                                            const CollectivesOptions& options = {}) {
+  return Collectives::create(communicator, ordered_library(), options, diagnostics);
+}
+
+TEST_CASE("sums in the order of the ranks have the same bits at every size and place") {
+  const auto body = [](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto made = collectives_of(communicator, diagnostics, {.order = SumOrder::ranks});
+    if (made == nullptr) return testing::text(diagnostics);
+    for (const uint64_t count : {1, 250, 3000, 20'000, 60'001, 400'000}) {
+      for (const bool in_place : {false, true}) {
+        const std::string said = sum_of(*made, {.count = count}, in_place);
+        if (!said.empty()) return said;
+      }
+    }
+    return "";
+  };
+  CHECK(testing::run_threads(kOrderedRanks, body) == "");
+}
+
+TEST_CASE("a call that no plan serves under its contract says which would serve it otherwise") {
+  const auto body = [](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto made = collectives_of(communicator, diagnostics);
+    if (made == nullptr) return testing::text(diagnostics);
+    return sum_of(*made, {.count = 1024, .order = SumOrder::exact}, false);
+  };
+  const std::vector<std::string> said = testing::threads(3, body);
+  for (const std::string& one : said) {
+    CHECK(one ==
+          "error: no plan serves allreduce of 4096 bytes, 'f32', for 3 ranks, under 'exact'\n"
+          "note: 'exact' means: the exact sum, rounded once: the same in every order\n"
+          "note: under 'replicated' the plan 'allreduce_1shot_ordered(F=LL16,B=8,T=128)' would serve "
+          "it (MSCCLC_ORDER, or the call's own order)\n");
+  }
+}
+
+TEST_CASE("what is exact in any order is served under every contract") {
+  const auto body = [](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto made = collectives_of(communicator, diagnostics, {.order = SumOrder::exact});
+    if (made == nullptr) return testing::text(diagnostics);
+    const auto chosen = [&](const CollectiveCall& call) {
+      return made->choose(call, false, nullptr, diagnostics) != nullptr;
+    };
+    const CollectiveCall sum{.kind = CollectiveKind::allreduce, .count = 8, .dtype = Dtype::i32};
+    CollectiveCall floats = sum;
+    floats.dtype = Dtype::f16;
+    return chosen(sum) && !chosen(floats) ? "" : "no";
+  };
+  CHECK(testing::run_threads(3, body) == "");
+  const auto of_two = [](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto made = collectives_of(communicator, diagnostics, {.order = SumOrder::exact});
+    return made == nullptr ? testing::text(diagnostics) : sum_of(*made, {.count = 5000}, false);
+  };
+  CHECK(testing::run_threads(2, of_two) == "");
+}
+
+/// The plan of an all-reduce over three ranks that each add up for themselves: `sums`.
+std::string plan_that_adds(const std::string& sums) {
+  Sources sources;
+  Diagnostics diagnostics;
+  const FileId file = sources.add(
+      "sum.mscl",
+      "program own\ncollective allreduce(ranks: 3)\nrank r in 0..3 {\n  let others = 0..3 except r\n"
+      "  buffer s[others] packets: LL16, copies: 2\n  channel ch[p in others] = memory(p)\n"
+      "  tb 0 {\n    for p in others { put_packets ch[p].s[r] <- input }\n    reduce_packets " +
+          sums + "\n  }\n}\n");
+  const auto program = compile(sources, file, {}, {}, diagnostics);
+  INFO(render_text(diagnostics, sources));
+  REQUIRE(program);
+  const auto json = write_plan(*program, *find_target("sm_90", diagnostics), diagnostics);
+  REQUIRE(json);
+  return *json;
+}
+
+TEST_CASE("a registered plan is picked only for the contracts that it keeps") {
+  Diagnostics diagnostics;
+  const auto registry = PlanRegistry::create({}, diagnostics);
+  REQUIRE(registry != nullptr);
+  const auto pick = [&](SumOrder order, ReduceOp op = ReduceOp::sum, Dtype dtype = Dtype::f32) {
+    std::vector<PassedOver> over;
+    const PlanRequest request{.call = {.kind = CollectiveKind::allreduce,
+                                       .ranks = 3,
+                                       .bytes = 4096,
+                                       .dtype = dtype,
+                                       .order = order},
+                              .op = op};
+    const auto picked = registry->pick(request, &over, diagnostics);
+    return picked != nullptr ? picked->name : over.empty() ? "" : over[0].why;
+  };
+  REQUIRE(registry->register_plan(plan_that_adds("output <- input, s[p] for p in others"), "own",
+                                  diagnostics));
+  CHECK(pick(SumOrder::any) == "own");
+  CHECK(pick(SumOrder::replicated) ==
+        "its sums do not keep 'replicated': all ranks that get an element get the same bits");
+  CHECK(pick(SumOrder::replicated, ReduceOp::max) == "own");
+  CHECK(pick(SumOrder::ranks, ReduceOp::sum, Dtype::i32) == "own");
+  REQUIRE(registry->register_plan(
+      plan_that_adds("output <- s[p] for p in 0..r, input, s[p] for p in r + 1 .. 3"), "left",
+      diagnostics));
+  CHECK(pick(SumOrder::replicated) == "left");
+  CHECK(pick(SumOrder::ranks) == "left");
+  CHECK(pick(SumOrder::tree) == "left");  // of three ranks it is the same sum
+}
+
+}  // namespace
+}  // namespace mscclc
