@@ -1,5 +1,6 @@
 """Every collective, against gloo's result or the definition."""
 
+import mscclc.torch
 import torch
 import torch.distributed as dist
 from checks import device, equal, refused
@@ -70,6 +71,31 @@ def average_and_factor(ranks):
     found = torch.ones(3)
     dist.all_reduce(found, dist._make_nccl_premul_sum(factor))
     equal(found, torch.full((3,), 2.0 * ranks.size))
+
+
+def orders(ranks):
+    """Sums in the order of the ranks, whatever the size; what no plan adds so is refused."""
+    for dtype in (torch.float32, torch.bfloat16):
+        for count in (1, 1000, 100_003):
+            rows = [_uneven(count, dtype, r) for r in range(ranks.size)]
+            found = rows[ranks.rank].clone()
+            with mscclc.torch.order("ranks"):
+                dist.all_reduce(found)
+            wanted = rows[0].float()
+            for row in rows[1:]:
+                wanted = wanted + row.float()
+            equal(found, wanted.to(dtype), f"{dtype} x {count}")
+    if ranks.size > 2:
+        with mscclc.torch.order("exact"):
+            refused(lambda: dist.all_reduce(torch.ones(9), async_op=True), "'exact'")
+    refused(lambda: mscclc.torch.order("sorted").__enter__(), "no order 'sorted'")
+    refused(lambda: mscclc.torch.Options(order="sorted"), "no order 'sorted'")
+
+
+def _uneven(count, dtype, rank):
+    """Numbers whose sums are rounded, another row for each rank."""
+    random = torch.Generator().manual_seed(77 + rank)
+    return torch.randn(count, generator=random, device="cpu").to(device()).to(dtype)
 
 
 def what_no_plan_reduces_is_refused(ranks):
@@ -510,7 +536,7 @@ def sequence_numbers(ranks):
 
 
 CHECKS = [
-    all_reduce, all_reduce_by_each_reduction, average_and_factor, what_no_plan_reduces_is_refused,
+    all_reduce, all_reduce_by_each_reduction, average_and_factor, orders, what_no_plan_reduces_is_refused,
     reduce, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
     all_gather_into_one_tensor, reduce_scatter,
     reduce_scatter_uneven, gather_and_scatter, all_to_all, all_to_all_uneven, strides, other_tensors,

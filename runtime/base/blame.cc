@@ -29,6 +29,7 @@ constexpr std::pair<std::string_view, Blame> kBlames[] = {
     {"no-descriptors", Blame::memory},
     {"no-memory", Blame::memory},
     {"no-plan", Blame::no_plan},
+    {"no-plan-in-order", Blame::usage},
     {"no-such-device", Blame::argument},
     {"no-thread", Blame::memory},
     {"not-mapped", Blame::usage},

@@ -145,8 +145,10 @@ void Collectives::State::report_no_plan(const PlannedCall& planned, bool capturi
                                         Diagnostics& diagnostics) {
   PlanRequest asked = request(planned, capturing);
   const bool ordered = order_matters(asked.call);
+  // Where any plan of another library will do, it may be asked instead.
+  const bool strict = ordered && asked.call.order > SumOrder::replicated;
   Diagnostic& error = diagnostics.error(
-      "no-plan", {},
+      strict ? "no-plan-in-order" : "no-plan", {},
       fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks{}{}", name(planned.kind),
                   asked.call.bytes, info(planned.dtype).name, communicator.size(),
                   where.nodes == 1 ? "" : " of several nodes",
