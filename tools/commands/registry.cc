@@ -16,12 +16,13 @@
 #include "tools/base/library.h"
 #include "tools/report/registry_coverage.h"
 #include "tools/report/registry_tuner.h"
+#include "tools/report/summary.h"
 
 namespace mscclc {
 namespace {
 
 struct RegistryCommand {
-  std::string action, folder, drawing;
+  std::string action, folder, drawing, order;
 };
 
 /// A folder's plans, and what they say that they are for.
@@ -113,16 +114,35 @@ bool prove_sets(const Surveyed& all, Diagnostics& diagnostics) {
   return proved;
 }
 
+/// How each plan adds up, and whether that keeps the contract.
+bool show_orders(const Surveyed& all, SumOrder order) {
+  bool kept = true;
+  put(fmt::format("sums under '{}':\n", name(order)));
+  for (const auto& [file, plan] : all.programs) {
+    Diagnostics ignored;
+    const Proof proof = prove(*plan, ignored);  // it was proved when it was read, or is skipped
+    const std::string sums = sums_text(proof);
+    if (sums.empty()) continue;
+    const bool keeps = proof.orders.keep(order);
+    put(fmt::format("  {}: {}{}\n", file, sums, keeps ? "" : ": breaks it"));
+    kept &= keeps;
+  }
+  return kept;
+}
+
 int run_check(const RegistryCommand& options) {
   Diagnostics diagnostics;
-  const auto all = survey(options.folder, diagnostics);
+  auto all = survey(options.folder, diagnostics);
   if (!all) {
     put_error(render_text(diagnostics, Sources()));
     return why_not_surveyed(diagnostics);
   }
+  const SumOrder order = find_sum_order(options.order).value_or(kDefaultOrder);
+  for (CoveredPlan& plan : all->plans) plan.call.order = order;
   const Coverage coverage = coverage_of(*all->registry, all->plans, diagnostics);
   put(coverage_table(coverage));
-  const bool proved = prove_sets(*all, diagnostics);
+  const bool kept = options.order.empty() || show_orders(*all, order);
+  const bool proved = prove_sets(*all, diagnostics) && kept;
   put_error(render_text(diagnostics, Sources()));
   std::string error;
   if (!options.drawing.empty() &&
@@ -152,6 +172,10 @@ int run_tuner(const RegistryCommand& options) {
 
 int run_registry(const RegistryCommand& options) {
   if (options.action == "check") return run_check(options);
+  if (!options.order.empty()) {
+    put_error("mscclc registry: --order is for check\n");
+    return kUsage;
+  }
   std::error_code none;
   if (std::filesystem::exists(options.folder + "/library.json", none)) {
     put_error(
@@ -171,6 +195,7 @@ void add_registry(CommandLine& line) {
   Command& command = line.add("registry", "show which calls a folder of plans serves",
                               "  mscclc registry check /opt/plans\n"
                               "  mscclc registry check /opt/plans --svg coverage.svg\n"
+                              "  mscclc registry check /opt/plans --order ranks\n"
                               "  mscclc registry tuner /opt/plans > tuner.csv\n");
   auto options = std::make_shared<RegistryCommand>();
   CLI::App& app = *command.app;
@@ -188,6 +213,13 @@ void add_registry(CommandLine& line) {
   app.add_option("FOLDER", options->folder, "plans, with the table of 'mscclc library' or without")
       ->type_name("FOLDER")
       ->required();
+  const std::vector<std::string> orders = {"any", "replicated", "ranks", "tree", "exact"};
+  line.takes(app.add_option("--order", options->order,
+                            "check for calls whose sums keep to this, and show how each plan adds up "
+                            "(replicated)")
+                 ->type_name("ORDER")
+                 ->check(CLI::IsMember(orders)),
+             orders);
   app.add_option("--svg", options->drawing, "also draw it")->type_name("FILE");
   command.run = [options] { return run_registry(*options); };
 }

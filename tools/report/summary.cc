@@ -130,17 +130,6 @@ std::string sizes(const Program& program) {
   return line("sizes", fmt::format("{}..{}", size_text(r.min), end));
 }
 
-/// Of plans that add up: how; "" of others.
-std::string sums_text(const Proof& proof) {
-  if (proof.rounding == Rounding::none) return "";
-  if (!proof.orders.replicated) return ", not bit-identical across ranks";
-  if (!proof.orders.ranks && !proof.orders.tree) return ", same bits on all ranks";
-  std::string text = ", sums ";
-  if (proof.orders.ranks) text += "in rank order";
-  if (proof.orders.tree) text += proof.orders.ranks ? " and along the tree" : "along the tree";
-  return text;
-}
-
 }  // namespace
 
 double memory_needed(const Program& program, uint64_t bytes) {
@@ -161,10 +150,20 @@ std::string summarize(const Program& program) {
          blocks_and_ops(program) + channels(program) + scratch(program) + sizes(program);
 }
 
+std::string sums_text(const Proof& proof) {
+  if (proof.rounding == Rounding::none) return "";
+  if (!proof.orders.replicated) return "not bit-identical across ranks";
+  if (!proof.orders.ranks && !proof.orders.tree) return "same bits on all ranks";
+  std::string text = "sums ";
+  if (proof.orders.ranks) text += "in rank order";
+  if (proof.orders.tree) text += proof.orders.ranks ? " and along the tree" : "along the tree";
+  return text;
+}
+
 std::string summarize(const Proof& proof) {
   std::string text = proof.out_of_place ? "out of place" : "in place";
   if (proof.out_of_place && proof.in_place) text += " and in place";
-  text += sums_text(proof);
+  if (const std::string sums = sums_text(proof); !sums.empty()) text += ", " + sums;
   if (proof.out_of_place) text += proof.keeps_input ? ", input kept" : ", input overwritten";
   switch (proof.between_calls) {
     case BetweenCalls::meeting:

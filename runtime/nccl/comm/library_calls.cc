@@ -70,6 +70,16 @@ std::string why_not(const std::vector<PassedOver>& passed_over, const Diagnostic
   return "no plan serves it: " + text.substr(0, text.size() - 2);
 }
 
+/// ", its sums keep 'ranks'": of a plan that adds up, and of which that is known.
+std::string contract_of(const PickedPlan& plan) {
+  if (!plan.proof || plan.proof->rounding == Rounding::none) return "";
+  for (const SumOrder order :
+       {SumOrder::tree, SumOrder::ranks, SumOrder::replicated, SumOrder::any}) {
+    if (plan.proof->orders.keep(order)) return fmt::format(", its sums keep '{}'", name(order));
+  }
+  return "";
+}
+
 class LibraryCalls final : public PlanCalls {
  public:
   explicit LibraryCalls(std::unique_ptr<Collectives> collectives)
@@ -88,7 +98,8 @@ class LibraryCalls final : public PlanCalls {
         return nullptr;
       }
       if (what != nullptr) {
-        *what = fmt::format("plan '{}', {}", choice.picked->name, choice.picked->why);
+        *what = fmt::format("plan '{}', {}{}", choice.picked->name, choice.picked->why,
+                            contract_of(*choice.picked));
       }
     } else if (what != nullptr) {
       *what = "a copy";
