@@ -86,5 +86,31 @@ TEST_CASE("pieces that are added up in several orders are a sum of their own") {
   CHECK_FALSE(sums("if r == 0 {\n" + mixed + "} else {\n" + turned + "}").orders.replicated);
 }
 
+TEST_CASE("pieces of other divisions are other sums, though added up in the same orders") {
+  // Rank 0 cuts each chunk in halves, the others cut both chunks together.
+  const auto sums = [](const std::string& at_first) {
+    const std::string all = "s[0], s[1], s[2] part: [0, 2]\n",
+                      back = "s[2], s[1], s[0] part: [1, 2]\n";
+    return proof_with(
+        "program t\ncollective allreduce(ranks: 3, chunks: 2)\nrank r in 0..3 {\n"
+        "  let others = 0..3 except r\n  buffer s[3, 2] copies: 2\n"
+        "  channel ch[p in others] = memory(p)\n  tb 0 {\n    copy s[r] <- input\n"
+        "    for p in others { put ch[p].s[r] <- input }\n    sync\n"
+        "    for p in others { signal ch[p] }\n    for p in others { wait ch[p] }\n    sync\n"
+        "    if r == 0 {\n" +
+        at_first + "    } else {\n      reduce output <- " + all + "      reduce output <- " +
+        back +
+        "    }\n    sync\n    for p in others { signal ch[p] }\n"
+        "    for p in others { wait ch[p] }\n  }\n}\n");
+  };
+  CHECK(sums("reduce output <- s[0], s[1], s[2] part: [0, 2]\n"
+             "reduce output <- s[2], s[1], s[0] part: [1, 2]\n")
+            .deterministic);
+  CHECK_FALSE(sums("for c in 0..2 {\n"
+                   "  reduce output[c] <- s[0, c], s[1, c], s[2, c] part: [0, 2]\n"
+                   "  reduce output[c] <- s[2, c], s[1, c], s[0, c] part: [1, 2]\n}\n")
+                  .deterministic);
+}
+
 }  // namespace
 }  // namespace mscclc

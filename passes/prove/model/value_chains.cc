@@ -35,7 +35,6 @@ void Provenance::add(const ValueChains& chains, uint32_t value, uint32_t turns,
 
 void Provenance::add_call(const ValueChains& chains, const Cuts& cuts,
                           std::vector<ReadValue> reads) {
-  earlier_ = true;
   const auto key = [&](const ReadValue& read) { return chains.key(read); };
   std::ranges::sort(reads, {}, key);
   for (size_t i = 0; i < reads.size();) {
@@ -160,7 +159,6 @@ void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link)
   link.known &= premise(
       Premise::chains_have_bytes,
       link.length == 0 && (link.if_any.whole() || link.if_any == here || surely_read(here)));
-  link.known &= premise(Premise::parts_of_earlier_calls, here.sure || !earlier_);
   if (link.known && !surely_read(here)) link.if_any = here;
   if (link.known && !node.extent.covers(here)) {
     add_share(chains, cuts, link, here);
@@ -204,6 +202,8 @@ bool Provenance::comes_from(const ValueChains& chains, const ReadValue& value, u
          });
 }
 
+/// What depends on a piece of an earlier call, whose division is another, is never at hand (lemma
+/// O12).
 bool Provenance::from_later_call(const Load& load) const {
   const uint32_t calls = premise(Premise::later_calls, load.event.call + 1, load.event.call);
   if (load.rank < calls_.size() && calls_[load.rank] > calls) return true;

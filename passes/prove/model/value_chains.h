@@ -182,7 +182,6 @@ class Provenance {
 
   Readers readers_;
   std::vector<ReadValue> read_;
-  bool earlier_ = false;    ///< they are of earlier calls, which have parts of their own
   size_t looked_at_ = 0;    ///< so many of read_
   std::vector<Link> open_;  ///< whose parents are still to be looked at
   // By value (ValueChains::key) that has been reached:

@@ -392,18 +392,10 @@ void Run::check_takers(const Actor& actor, const Spot& spot, const ChunkName& na
   });
 }
 
-/// Who reads a sentinel slot empties it: a store like any other. An op that reads one twice waits
-/// forever.
+/// Who reads a sentinel slot empties it: a store like any other. No op reads one twice, or fills
+/// one that it reads (ir/report/coinciding.h).
 void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& load) {
-  if (!premise(Premise::slots_are_read_once,
-               arrived(spot.chunk, load.extent, load.event.call, true))) {
-    if (!may_report(load.event.op)) return;
-    Finding& finding = add_finding(Finding::Kind::stuck);
-    finding.first = load.event;
-    finding.waiting.push_back(load.event);
-    return;
-  }
   Record reset = load;
   reset.write = true;
   check_takers(actor, spot, name, reset);

@@ -137,12 +137,6 @@ bool Run::stands_for(const Record& newer, const Record& older) const {
          same_threads(process.rank, newer, older);
 }
 
-/// Lemma O8: does an op put packets into a sentinel slot that it has taken some from? It may empty
-/// the slot before or after.
-static bool fills_what_it_empties(const Record& old, const Record& access) {
-  return old.write && old.packets == kNone && access.packets != kNone;
-}
-
 bool Run::ordered(const Actor& actor, const Loads& loads, const Record& old, const Record& access) {
   if (known(*actor.known, actor.knower, actor.settled, old.event)) return true;
   const bool own = old.event.process == actor.event.process;
@@ -150,8 +144,7 @@ bool Run::ordered(const Actor& actor, const Loads& loads, const Record& old, con
   if (own && block) {
     // Within an op, and between ops cut alike, each thread touches what it has touched before.
     if (old.event.time == access.event.time) {
-      if (premise(Premise::one_position_in_an_op, old.position == access.position))
-        return premise(Premise::an_op_empties_or_fills, !fills_what_it_empties(old, access));
+      if (premise(Premise::one_position_in_an_op, old.position == access.position)) return true;
     } else if (same_threads(rank_of(actor), old, access)) {
       return true;
     }
