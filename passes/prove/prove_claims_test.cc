@@ -105,11 +105,11 @@ TEST_CASE("pieces of other divisions are other sums, though added up in the same
   };
   CHECK(sums("reduce output <- s[0], s[1], s[2] part: [0, 2]\n"
              "reduce output <- s[2], s[1], s[0] part: [1, 2]\n")
-            .deterministic);
+            .orders.replicated);
   CHECK_FALSE(sums("for c in 0..2 {\n"
                    "  reduce output[c] <- s[0, c], s[1, c], s[2, c] part: [0, 2]\n"
                    "  reduce output[c] <- s[2, c], s[1, c], s[0, c] part: [1, 2]\n}\n")
-                  .deterministic);
+                  .orders.replicated);
 }
 
 }  // namespace
