@@ -107,8 +107,7 @@ TEST_CASE("what was moved as sentinel packets has other bits than what was not")
         "    put_packets a.box <- input\n    put_packets b.got <- input\n    copy output <- input\n"
         "  }\n}\n"
         "rank 1 {\n  buffer box[1] packets: LL16, copies: 2\n  channel a = memory(0)\n"
-        "  channel c = memory(2)\n  tb 0 {\n    unpack_packets output <- box\n    sync\n"
-        "    signal a\n    signal c\n  }\n}\n"
+        "  channel c = memory(2)\n  tb 0 {\n    unpack_packets output <- box\n  }\n}\n"
         "rank 2 {\n  buffer got[1] packets: " + format + ", copies: 2\n  buffer x[1]\n"
         "  channel b = memory(0)\n  channel c = memory(1)\n  tb 0 {\n"
         "    unpack_packets output <- got\n    sync\n    put_packets c.box <- output\n  }\n}\n"));

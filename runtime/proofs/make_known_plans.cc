@@ -14,7 +14,7 @@
 namespace mscclc {
 namespace {
 
-using Table = std::map<PlanDigest, uint8_t>;
+using Table = std::map<PlanDigest, uint16_t>;
 
 bool add(const std::filesystem::path& file, Table& table, Diagnostics& diagnostics) {
   const auto text = read_file(file);

@@ -171,10 +171,10 @@ TEST_CASE("every claim that is not proved is false") {
   claimed.proof = less;
   claimed.proof.orders.replicated = true;
   CHECK(refused(claimed, less) == "adding up alike on all ranks");
-  claimed = right;
+  claimed.proof = less;
   claimed.proof.orders.ranks = true;
   CHECK(refused(claimed, less) == "adding in rank order");
-  claimed = right;
+  claimed.proof = less;
   claimed.proof.orders.tree = true;
   CHECK(refused(claimed, less) == "adding along the tree");
   claimed.proof = less;
