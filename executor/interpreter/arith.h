@@ -4,6 +4,9 @@
 // names them, and is rounded to the data type once at the end; in a type that the processor does
 // not compute in (f16, or the data type itself) it is rounded to that after every step, too. avg is
 // a sum that is divided, in the accumulation type, where the plan says that it is complete.
+// A float result that is zero is +0.0, as sentinel packets cannot carry -0.0: so its bits do not
+// depend on how it travels. Nothing else depends on the signs of zeros that are added up: a zero of
+// either sign changes no number, and what it gives with another zero, or in a product, is a zero.
 // Integers wrap around; their division truncates. min and max give NaN if either side is one, and
 // take -0 for less than +0, so they do not depend on the order.
 #pragma once
@@ -107,9 +110,27 @@ MSCCLC_HD inline void divide_row(A* sums, uint32_t n, uint32_t by) {
   }
 }
 
-/// Rounds the sums to elements.
+/// The element that a reduction gives: rounded, and only then without -0.0, which rounding may
+/// make.
+template <Dtype T, class A>
+MSCCLC_HD inline typename Element<T>::Bits result_of(A value) {
+  const auto bits = narrow<T, A>(value);
+  if constexpr (Element<T>::kIsFloat) return without_minus_zero(bits);
+  return bits;
+}
+
+/// Makes elements of sums that are done.
 template <Dtype T, class A>
 MSCCLC_HD inline void finish_row(uint8_t* row, const A* sums, uint32_t n) {
+  for (uint32_t i = 0; i < n; ++i) {
+    const auto bits = result_of<T, A>(sums[i]);
+    memcpy(row + i * sizeof bits, &bits, sizeof bits);
+  }
+}
+
+/// The same, for machines that take -0.0 out of whole words: only rounds.
+template <Dtype T, class A>
+MSCCLC_HD inline void round_row(uint8_t* row, const A* sums, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) {
     const auto bits = narrow<T, A>(sums[i]);
     memcpy(row + i * sizeof bits, &bits, sizeof bits);

@@ -89,6 +89,38 @@ TEST_CASE("sums in f16 round after every step") {
   CHECK(sums[0].value == kInf);
 }
 
+TEST_CASE("a result that is zero is +0.0") {
+  CHECK(result_of<Dtype::f32>(-0.0f) == 0);
+  CHECK(result_of<Dtype::f64>(-0.0) == 0);
+  CHECK(result_of<Dtype::bf16>(-0.0f) == 0);
+  // Only rounding makes a zero of these.
+  CHECK(result_of<Dtype::e4m3>(-1e-30f) == 0);
+  CHECK(result_of<Dtype::f16>(-1e-30) == 0);
+  CHECK(result_of<Dtype::e5m2>(RoundedSum<Dtype::f16>::of(-1e-30f)) == 0);
+  // Others keep their signs, and integers all bits.
+  CHECK(result_of<Dtype::f16>(-1.0f) == 0xbc00);
+  CHECK(result_of<Dtype::e4m3>(-0.001953125f) == 0x81);
+  CHECK(result_of<Dtype::i8>(int8_t{-128}) == 0x80);
+  CHECK(result_of<Dtype::i32>(std::numeric_limits<int32_t>::min()) == 0x80000000u);
+}
+
+template <ReduceOp R>
+uint32_t result_with(float a, float zero, float b) {
+  return result_of<Dtype::f32>(combine<R>(combine<R>(a, zero), b));
+}
+
+TEST_CASE("no result depends on the signs of zeros among its sources") {
+  const float values[] = {-0.0f, 0.0f, -2, 3, kInf, -1e-45f};
+  for (const float a : values) {
+    for (const float b : values) {
+      CHECK(result_with<ReduceOp::sum>(a, -0.0f, b) == result_with<ReduceOp::sum>(a, 0.0f, b));
+      CHECK(result_with<ReduceOp::min>(a, -0.0f, b) == result_with<ReduceOp::min>(a, 0.0f, b));
+      CHECK(result_with<ReduceOp::max>(a, -0.0f, b) == result_with<ReduceOp::max>(a, 0.0f, b));
+      CHECK(result_with<ReduceOp::prod>(a, -0.0f, b) == result_with<ReduceOp::prod>(a, 0.0f, b));
+    }
+  }
+}
+
 TEST_CASE("avg divides and truncates integers") {
   int32_t sums[] = {-7, 7, -8};
   divide_row(sums, 3, 2);

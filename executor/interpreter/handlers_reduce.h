@@ -21,8 +21,6 @@ MSCCLC_RUN inline void reduce_stretch(M& m, const P& p, const typename P::Stretc
     });
     typename M::Tile result;
     arith.finish(sums, result, piece.payload);
-    // So that a result is the same bits where it is kept and where it is sent.
-    if constexpr (Format<F>::kSentinel) m.drop_minus_zeros(result, piece.payload);
     store_and_empty<F>(
         m, [&] { scatter<F>(m, p, s, piece, result); }, [&] { empty_all<F>(m, p, s, piece); });
   });

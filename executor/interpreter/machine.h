@@ -98,7 +98,7 @@ MSCCLC_HD inline uint64_t skipped_units(uint64_t round_begin, uint64_t round_uni
   return (round - round % units) * round_unit;
 }
 
-/// Plain data that goes with sentinel packets has no -0.0.
+/// Plain data that is moved with sentinel packets has no -0.0. (Sums need no such care: arith.h.)
 template <PacketFormat F, class M>
 MSCCLC_RUN inline void mend(M& m, const Source& source, const Piece& piece,
                             typename M::Tile& tile) {
@@ -155,7 +155,6 @@ MSCCLC_RUN inline void gather(M& m, const P& p, const typename P::Stretch& s, co
     MSCCLC_UNROLL
     for (uint32_t i = 0; i < M::kTogether; ++i) {
       if (i >= filled) break;
-      mend<F>(m, batch[i], piece, tiles[i]);
       use(tiles[i], first);
       first = false;
     }

@@ -166,4 +166,11 @@ MSCCLC_HD inline typename Element<T>::Bits narrow(A value) {
   }
 }
 
+/// An element's bits, with +0.0 for -0.0.
+template <class Bits>
+MSCCLC_HD inline Bits without_minus_zero(Bits bits) {
+  constexpr Bits kMinusZero = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  return bits == kMinusZero ? Bits{0} : bits;
+}
+
 }  // namespace mscclc::device

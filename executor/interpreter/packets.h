@@ -15,7 +15,7 @@
 
 #include <cstring>
 
-#include "executor/interpreter/layout.h"
+#include "executor/interpreter/numbers.h"
 
 namespace mscclc::device {
 
@@ -198,11 +198,10 @@ MSCCLC_RUN inline void with_format(PacketFormat format, Fn fn) {
 /// Turns -0.0 into +0.0 in a row of elements, so that none looks like the sentinel.
 template <class Bits>
 MSCCLC_HD inline void drop_minus_zero(uint8_t* row, uint32_t n) {
-  constexpr Bits kMinusZero = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
   for (uint32_t i = 0; i < n; ++i) {
     Bits bits;
     memcpy(&bits, row + i * sizeof bits, sizeof bits);
-    bits = bits == kMinusZero ? Bits{0} : bits;
+    bits = without_minus_zero(bits);
     memcpy(row + i * sizeof bits, &bits, sizeof bits);
   }
 }

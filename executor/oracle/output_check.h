@@ -20,6 +20,9 @@ class OutputCheck {
   OutputCheck(const Contract& contract, uint64_t part_bytes, uint32_t align,
               const TestValues& values, std::optional<uint32_t> only = {});
 
+  /// Of executors that are not ours: sums that are zero may be -0.0.
+  void take_any_zero() { any_zero_ = true; }
+
   /// Before a call: poisons a rank's output, then fills in its input (in place that may be a part
   /// of the output).
   void fill(uint32_t rank, uint64_t call, uint8_t* input, uint8_t* output) const;
@@ -62,14 +65,17 @@ class OutputCheck {
                uint64_t told);
   const uint8_t* expected_row(const Expected& e, uint64_t call, uint64_t at, uint32_t n);
   void compute(const Expected& e, uint64_t call, uint64_t at, uint32_t n, uint8_t* to);
-  void count_wrong(uint32_t rank, uint64_t call, uint64_t element, const uint8_t* row,
-                   const uint8_t* got, uint32_t n);
+  /// A reduction gives +0.0; what is only moved may lose its -0.0 (packets of sentinels).
+  bool is_right(const Expected& e, const uint8_t* expected, const uint8_t* got) const;
+  void count_wrong(const Expected& e, uint32_t rank, uint64_t call, uint64_t element,
+                   const uint8_t* row, const uint8_t* got, uint32_t n);
 
   const Contract& contract_;
   const Chunking chunking_;
   const TestValues& values_;
   const uint32_t element_;
-  bool shared_ = false;  ///< all ranks expect the same
+  bool shared_ = false;    ///< all ranks expect the same
+  bool any_zero_ = false;  ///< take_any_zero()
   std::vector<Expected> expected_;
   std::vector<uint32_t> begin_;  ///< those of rank r are [begin_[r], begin_[r + 1])
   std::vector<Source> sources_;

@@ -32,7 +32,7 @@ class TestValues {
   /// Starts or continues `n` reductions with elements from `first` on of a rank's input.
   void reduce(uint32_t rank, uint64_t call, uint64_t first, uint32_t n, bool start,
               int64_t* keys) const;
-  /// The elements that `n` reductions of `contributions` inputs give.
+  /// The elements that `n` reductions of `contributions` inputs give; a zero is +0.0.
   void finish(const int64_t* keys, uint32_t n, uint32_t contributions, uint8_t* to) const;
 
   Dtype dtype() const { return dtype_; }

@@ -119,7 +119,11 @@ void append_dtypes(std::string& out) {
       "\n## Data types\n\n"
       "A sum is added up in the second type and rounded once, when it is stored. A call may ask\n"
       "for another type: a wider one, or of floats the data type itself, or f16 for fp8; in f16,\n"
-      "bf16 and fp8 a sum is rounded after every step, too.\n\n"
+      "bf16 and fp8 a sum is rounded after every step, too. What an op that adds up gives is "
+      "never\n"
+      "-0.0: a zero is +0.0, whatever was added and however it travels. Ops that only move keep "
+      "-0.0,\n"
+      "but for sentinel packets.\n\n"
       "| type | bytes | adds up in | other names |\n|---|--:|---|---|\n";
   for (const DtypeInfo& t : dtype_table()) {
     std::string aliases;

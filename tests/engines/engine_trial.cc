@@ -26,6 +26,22 @@ void fill(uint8_t* to, uint64_t bytes, uint32_t element, Dice& dice) {
   }
 }
 
+/// Zeros of either sign, and now and then a number that is next to zero, or one that is not.
+void fill_zeros(uint8_t* to, uint64_t bytes, uint32_t element, Dice& dice) {
+  for (uint64_t i = 0; i + element <= bytes; i += element) {
+    const uint64_t sign = dice.next() & uint64_t{1} << (8 * element - 1);
+    const uint64_t some = dice.below(2) != 0 ? 1 : uint64_t{0x3} << (8 * element - 4);
+    const uint64_t bits = sign | (dice.below(8) == 0 ? some : 0);
+    std::memcpy(to + i, &bits, element);
+  }
+}
+
+bool is_minus_zero(const uint8_t* at, uint32_t element) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, at, element);
+  return bits == uint64_t{1} << (8 * element - 1);
+}
+
 bool is_nan(Dtype dtype, const uint8_t* at) {
   return element_text(dtype, at).find("nan") != std::string::npos;
 }
@@ -56,15 +72,16 @@ std::string text(const EngineSpec& spec) {
 /// What the simulator gives: inputs and outputs by call and rank.
 class EngineTrial::Expected final : public CallHooks {
  public:
-  Expected(const Cluster& cluster, uint32_t calls, uint64_t seed)
+  Expected(const Cluster& cluster, uint32_t calls, uint64_t seed, bool zeros)
       : cluster_(cluster), dtype_(cluster.call().dtype), dice_(seed) {
+    const bool of_zeros = zeros && info(dtype_).kind == DtypeKind::kFloat;
     const auto ranks = static_cast<uint32_t>(cluster.program().ranks.size());
     inputs_.resize(calls, std::vector<std::vector<uint8_t>>(ranks));
     outputs_ = inputs_;
     for (auto& call : inputs_) {
       for (uint32_t r = 0; r < ranks; ++r) {
         call[r].resize(cluster.bytes(r, kInput));
-        fill(call[r].data(), call[r].size(), info(dtype_).bytes, dice_);
+        (of_zeros ? fill_zeros : fill)(call[r].data(), call[r].size(), info(dtype_).bytes, dice_);
       }
     }
   }
@@ -77,6 +94,19 @@ class EngineTrial::Expected final : public CallHooks {
     if (bytes == 0) return;
     const uint8_t* from = cluster_.data(rank, kOutput);
     outputs_[call][rank].assign(from, from + bytes);
+  }
+  /// Does the simulator give a -0.0?
+  bool has_minus_zero() const {
+    const uint32_t element = info(dtype_).bytes;
+    if (info(dtype_).kind != DtypeKind::kFloat) return false;
+    for (const auto& call : outputs_) {
+      for (const std::vector<uint8_t>& output : call) {
+        for (uint64_t i = 0; i + element <= output.size(); i += element) {
+          if (is_minus_zero(&output[i], element)) return true;
+        }
+      }
+    }
+    return false;
   }
 
   void before(cuda::CudaRanks& ranks, uint32_t rank, uint32_t call) {
@@ -132,10 +162,11 @@ std::optional<std::string> EngineTrial::fault(const EngineSpec& spec) {
       !cluster_.prepare(call, spec.in_place, true, diagnostics)) {
     return std::nullopt;
   }
-  Expected expected(cluster_, spec.calls, spec.seed);
+  Expected expected(cluster_, spec.calls, spec.seed, spec.zeros);
   if (!cluster_.run(spec.calls, 0, expected, diagnostics)) {
     return "the simulator hangs: " + text(diagnostics);
   }
+  if (spec.zeros && expected.has_minus_zero()) return "a sum is -0.0";
   const cuda::CudaRanks::Options options{.in_place = spec.in_place,
                                          .shifted = spec.shifted,
                                          .carried = spec.seed % 2 == 0,

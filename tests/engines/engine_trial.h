@@ -27,6 +27,7 @@ struct EngineSpec {
   ReduceOp op = ReduceOp::sum;
   bool in_place = false;
   bool shifted = false;  ///< buffers begin at odd addresses, others at every rank
+  bool zeros = false;    ///< inputs of floats are mostly zeros of either sign
   Engine engine = Engine::fast;
   uint64_t seed = 0;  ///< of threads' order; 0: none stops where it need not
   uint32_t calls = 3;
@@ -40,7 +41,8 @@ class EngineTrial {
   explicit EngineTrial(const Program& program);
 
   /// What differs from the simulator, or hangs; nothing if all is the same. A call that the
-  /// simulator refuses is the same, too.
+  /// simulator refuses is the same, too. Of zeros, also a sum that is -0.0. REQUIRES then: all
+  /// outputs are sums.
   std::optional<std::string> fault(const EngineSpec& spec);
   /// Did the last run have an engine of its kind? Else a more general one took its place.
   bool had_engine() const { return had_engine_; }

@@ -57,6 +57,32 @@ TEST_CASE("every op, format, type and reduction gives the simulator's bits on ev
   for (const Engine engine : kEngines) CHECK(ran[engine] > 10);
 }
 
+TEST_CASE("a sum that is zero is +0.0 on every engine, in every format") {
+  for_each_op_plan([&](const OpPlan& plan, PacketFormat format, const Program& program) {
+    if (!program.contract.reduces()) return;
+    EngineTrial trial(program);
+    uint64_t turn = 0;
+    for (const DtypeInfo& type : dtype_table()) {
+      if (!carries(format, type) || type.kind != DtypeKind::kFloat) continue;
+      for (const ReduceOp op : kReductions) {
+        for (const Engine engine : kEngines) {
+          const EngineSpec spec{.bytes = 4608,
+                                .dtype = type.dtype,
+                                .op = op,
+                                .shifted = ++turn % 3 == 0,
+                                .zeros = true,
+                                .engine = engine,
+                                .seed = 2,
+                                .calls = 2,
+                                .threads = 32};
+          INFO(plan.name << ' ' << name(format) << ": " << text(spec));
+          CHECK(trial.fault(spec).value_or("") == "");
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("threads of engines may run in any order") {
   for_each_op_plan([&](const OpPlan& plan, PacketFormat format, const Program& program) {
     EngineTrial trial(program);

@@ -50,8 +50,10 @@ __device__ inline uint32_t bytes_of(Dtype dtype) {
 __device__ inline uint4 drop_minus_zeros(const uint4& row, uint32_t element) {
   const auto drop = [element](uint32_t word) {
     if (element == 4) return word == 0x80000000u ? 0u : word;
-    if (element == 2) return word & ~__vcmpeq2(word, 0x80008000u);
-    return word & ~__vcmpeq4(word, 0x80808080u);
+    // All bits but signs, added to what an element has of them, carry into its sign unless that is
+    // nothing.
+    const uint32_t low = element == 2 ? 0x7fff7fffu : 0x7f7f7f7fu;
+    return word & (((word & low) + low) | low);
   };
   return {drop(row.x), drop(row.y), drop(row.z), drop(row.w)};
 }
@@ -150,14 +152,15 @@ struct OneType {
 #pragma unroll
       for (uint32_t i = 0; i < R::kCount; ++i) sums.values[i] = quotient(sums.values[i], divisor);
     }
+    uint4 row;
     if constexpr (converts_words<T>()) {
-      return {write_word<T>(sums.values), write_word<T>(sums.values + 4),
-              write_word<T>(sums.values + 8), write_word<T>(sums.values + 12)};
+      row = {write_word<T>(sums.values), write_word<T>(sums.values + 4),
+             write_word<T>(sums.values + 8), write_word<T>(sums.values + 12)};
     } else {
-      uint4 row;
-      device::finish_row<T>(reinterpret_cast<uint8_t*>(&row), sums.values, R::kCount);
-      return row;
+      device::round_row<T>(reinterpret_cast<uint8_t*>(&row), sums.values, R::kCount);
     }
+    if constexpr (device::Element<T>::kIsFloat) return drop_minus_zeros(row, R::kElement);
+    return row;
   }
 };
 

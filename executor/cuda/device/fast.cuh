@@ -335,9 +335,9 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
     }
   }
 
-  /// Reads a part of `n` sources; packets are polled in one loop. Plain data beside sentinels loses
-  /// its -0.0. `meanwhile` is called while loads of plain data are under way and packets not yet
-  /// waited for. For reports: the operands are in lines `apart` from `line` on.
+  /// Reads a part of `n` sources; packets are polled in one loop. `meanwhile` is called while loads
+  /// of plain data are under way and packets not yet waited for. For reports: the operands are in
+  /// lines `apart` from `line` on.
   template <class Fn>
   __device__ void read(const Step& step, const Places& from, uint32_t line, uint32_t apart,
                        uint32_t n, const Part& part, uint4* rows, Fn meanwhile) {
@@ -355,6 +355,9 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
         if (from.holds_packets(j)) rows[j] = Rows::data_of(rows[j]);
       }
     }
+  }
+  /// Plain data that is moved beside sentinels loses its -0.0.
+  __device__ void mend(const Places& from, uint32_t n, uint4* rows) const {
     if constexpr (Format<F>::kSentinel) {
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
@@ -402,6 +405,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
         find(line + step.dsts, apart, n, part, from);
         read(step, from, line + step.dsts, apart, n, part, rows,
              [&] { find(line, single ? 1 : apart, single ? step.dsts : n, part, to); });
+        mend(from, n, rows);
         check_call_ahead();
         if (left <= kAtOnce) free_next();
         if (single) {
@@ -447,8 +451,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
         }
         check_call_ahead();
         if (i + 1 == step.count) free_next();
-        uint4 row = Arithmetic::finish(sums, divisor(step));
-        if constexpr (Format<F>::kSentinel) row = drop_minus_zeros(row, this->element());
+        const uint4 row = Arithmetic::finish(sums, divisor(step));
         // Words of several destinations, one between the other, travel a tenth slower.
         if constexpr (kUneven) {
           write_rest(line, sources, part, row);

@@ -66,20 +66,29 @@ template <class T>
 __device__ inline void divide(SwitchRow& row, uint32_t by) {
   if (by > 1) device::divide_row(row.as<T>(), 16 / sizeof(T), by);
 }
+/// What the switch has added up is a result as any other: without -0.0.
+template <class Bits>
+__device__ inline void finish_floats(SwitchRow& row) {
+  device::drop_minus_zero<Bits>(row.bytes, 16 / sizeof(Bits));
+}
 
 /// The reduction of 16 bytes of all members. REQUIRES: switch_reduces(sum); `at` aligned.
 __device__ inline void switch_load(const SwitchSum& sum, const uint8_t* at, SwitchRow& row) {
   switch (sum.dtype) {
     case Dtype::f32:
       switch_add_f32(at, row.bytes);
-      return divide<float>(row, sum.divisor);
+      divide<float>(row, sum.divisor);
+      return finish_floats<uint32_t>(row);
     case Dtype::f16:
-      return switch_add_f16(at, row.bytes);
+      switch_add_f16(at, row.bytes);
+      return finish_floats<uint16_t>(row);
     case Dtype::bf16:
-      return switch_add_bf16(at, row.bytes);
+      switch_add_bf16(at, row.bytes);
+      return finish_floats<uint16_t>(row);
     case Dtype::f64:
       switch_add_f64(at, row.bytes);
-      return divide<double>(row, sum.divisor);
+      divide<double>(row, sum.divisor);
+      return finish_floats<uint64_t>(row);
     case Dtype::i32:
       switch_reduce_integers<Dtype::i32, int32_t>(sum.reduce, at, row.bytes);
       return divide<int32_t>(row, sum.divisor);
@@ -116,7 +125,7 @@ __device__ inline SwitchPlace place_of(M& m, const device::Steps& p, const devic
 }
 
 /// True if the switch can do all of a step's moves: one operand on each side, those of several
-/// ranks there.
+/// ranks there. Sums of one source are left to those that make results.
 __device__ inline bool switch_takes(const device::Steps& p, const device::Step& step,
                                     const SwitchSum& sum) {
   const uint32_t operands = uint32_t{step.dsts} + step.srcs;
@@ -128,7 +137,8 @@ __device__ inline bool switch_takes(const device::Steps& p, const device::Step& 
     const uint32_t first = step.first + i * operands;
     if (!there(first, step.dsts) || !there(first + step.dsts, step.srcs)) return false;
   }
-  return step.srcs == 1 || switch_reduces(sum);
+  if (step.kind == device::StepKind::switch_broadcast) return true;
+  return step.srcs > 1 && switch_reduces(sum);
 }
 
 /// The part of a stretch that is 16 aligned bytes and more, by all threads of the block.

@@ -305,7 +305,7 @@ class ShortBlock {
       data.rows[j] = Rows::load_part(address_of(step.operands[j], late_) + part.offset, part);
     }
   }
-  /// Beside sentinels, plain data loses its -0.0.
+  /// Plain data that is moved beside sentinels loses its -0.0.
   __device__ void drop_minus_zeros_of_plain(const ShortHead& head, Data& data) const {
     if constexpr (Format<F>::kSentinel) {
 #pragma unroll
@@ -352,11 +352,12 @@ class ShortBlock {
         if (is_plain(head, j)) data.rows[j] = Rows::load_part(sources.at[j], part);
       }
       if (head.from_packets != 0) poll(step, sources, part, data);
-      drop_minus_zeros_of_plain(head, data);
       check_call_ahead();
       if constexpr (kEarly) free_next(head);
-      if constexpr (Arithmetic::kSums) {
-        if (head.adds != 0) data.rows[0] = sum(head, divisor, data);
+      if (Arithmetic::kSums && head.adds != 0) {
+        if constexpr (Arithmetic::kSums) data.rows[0] = sum(head, divisor, data);
+      } else {
+        drop_minus_zeros_of_plain(head, data);
       }
       write(step, head, targets, part, data);
       if constexpr (!kEarly) free_next(head);
@@ -398,9 +399,7 @@ class ShortBlock {
       const uint4 row = data.rows[j];
       if (j < head.srcs) add_to<Arithmetic>(sums, row, j == 0);
     }
-    const uint4 row = Arithmetic::finish(sums, divisor);
-    if constexpr (Format<F>::kSentinel) return drop_minus_zeros(row, arithmetic_.element());
-    return row;
+    return Arithmetic::finish(sums, divisor);
   }
 
   ShortState& state_;

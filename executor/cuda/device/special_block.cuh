@@ -386,6 +386,9 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
         if (from.holds_packets(j)) rows[j] = Rows::data_of(rows[j]);
       }
     }
+  }
+  /// Plain data that is moved beside sentinels loses its -0.0.
+  __device__ __forceinline__ void mend(const Places& from, uint32_t n, uint4* rows) const {
     if constexpr (Format<F>::kSentinel) {
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
@@ -437,6 +440,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
           find(place, part, j, kLeads && has_copies(place) ? late_call() : this->call_, from);
         }
         read(from, n, part, rows);
+        mend(from, n, rows);
         const uint64_t call = kLeads ? late_call() : this->call_;
         const Stamp stamp = kLeads ? device::stamp_of(call, this->element()) : stamp_;
         if constexpr (kLeads) check_call(call);
@@ -477,8 +481,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
             if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
           }
         }
-        uint4 row = Arithmetic::finish(sums, by);
-        if constexpr (Format<F>::kSentinel) row = drop_minus_zeros(row, this->element());
+        const uint4 row = Arithmetic::finish(sums, by);
         write<Operands>(stamp_, this->call_, first, part, row);
         Rows::empty(stamp_, from);
       });

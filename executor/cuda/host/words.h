@@ -46,16 +46,3 @@ inline bool __all_sync(uint32_t mask, bool vote) { return __ballot_sync(mask, vo
 unsigned long long atomicAdd(unsigned long long* count, unsigned long long more);
 uint32_t atomicExch(uint32_t* word, uint32_t value);
 void __threadfence_system();
-
-/// In each half, or quarter, of a word: all ones where `a` and `b` are alike.
-constexpr uint32_t __vcmpeq2(uint32_t a, uint32_t b) {
-  const uint32_t apart = a ^ b;
-  return ((apart & 0xffffu) == 0 ? 0xffffu : 0) | ((apart >> 16) == 0 ? 0xffff0000u : 0);
-}
-constexpr uint32_t __vcmpeq4(uint32_t a, uint32_t b) {
-  uint32_t alike = 0;
-  for (uint32_t shift = 0; shift < 32; shift += 8) {
-    if (((a ^ b) >> shift & 0xffu) == 0) alike |= 0xffu << shift;
-  }
-  return alike;
-}

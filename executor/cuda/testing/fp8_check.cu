@@ -28,7 +28,7 @@ __global__ void compare_floats(Differences* found) {
 #pragma unroll
     for (uint32_t i = 0; i < 16; ++i) {
       const auto bits = static_cast<uint32_t>(first) + i;
-      const uint32_t expected = device::Element<T>::write(__uint_as_float(bits));
+      const uint32_t expected = device::result_of<T>(__uint_as_float(bits));
       if ((words[i / 4] >> (i % 4 * 8) & 0xff) == expected) continue;
       note(found, reinterpret_cast<unsigned long long*>(&found->floats), bits);
     }

@@ -27,7 +27,10 @@ std::vector<uint8_t> rounding_input(uint64_t bytes, Dtype dtype, uint64_t seed) 
     if (type.kind == DtypeKind::kFloat) {
       const uint64_t top = uint64_t{0x7} << (8 * type.bytes - 4);  // of the exponent
       bits = (bits & ~top) | (uint64_t{0x3} << (8 * type.bytes - 4));
-      if (dice.below(32) == 0) bits &= uint64_t{1} << (8 * type.bytes - 1);
+      const uint64_t sign = uint64_t{1} << (8 * type.bytes - 1);
+      const uint64_t place = i / type.bytes % 16;
+      if (dice.below(32) == 0 || place == 5) bits &= sign;
+      if (place == 11) bits &= sign | 1;
     }
     std::memcpy(data.data() + i, &bits, type.bytes);
   }

@@ -42,7 +42,8 @@ class SameBits {
 };
 
 /// Elements of one sign or the other whose exponents lie close together, so that sums are rounded,
-/// and some zeros of both signs; of integers any bits.
+/// and some zeros of both signs, here and there those of all seeds alike, so that sums are zero,
+/// and numbers that are next to zero; of integers any bits.
 std::vector<uint8_t> rounding_input(uint64_t bytes, Dtype dtype, uint64_t seed);
 
 }  // namespace mscclc::cuda

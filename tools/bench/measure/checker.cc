@@ -26,6 +26,11 @@ bool DeviceBytes::reserve(uint64_t bytes, Diagnostics& diagnostics) {
   return true;
 }
 
+void Checker::begin_check(const Workload& w) {
+  check_.emplace(*contract_, w.part, kAlign, *values_, communicator_.rank());
+  check_->take_any_zero();  // contenders that are not ours keep -0.0
+}
+
 bool Checker::prepare(const Workload& w, Diagnostics& diagnostics) {
   contract_ = *w.contract;
   const uint32_t rank = communicator_.rank();
@@ -34,7 +39,7 @@ bool Checker::prepare(const Workload& w, Diagnostics& diagnostics) {
   output_bytes_ = chunking.buffer_bytes(Side::output, rank);
   values_.emplace(w.dtype, info(w.dtype).accumulate, contract_->reduces() ? w.op : ReduceOp::call,
                   contract_->ranks);
-  check_.emplace(*contract_, w.part, kAlign, *values_, rank);
+  begin_check(w);
   mirror_[0].resize(input_bytes_ + 1);
   mirror_[1].resize(output_bytes_ + 1);
   list_.resize(w.bytes > kLarge ? std::min(calls_, 1u) : calls_);
@@ -112,7 +117,7 @@ bool Checker::compare(const Workload& w, uint32_t index, uint64_t& wrong,
   wrong += found;
   if (found > 0) {
     check_->report(diagnostics);
-    check_.emplace(*contract_, w.part, kAlign, *values_, communicator_.rank());
+    begin_check(w);
     return true;
   }
   if (call.known) return true;

@@ -43,6 +43,7 @@ class Checker {
                            Diagnostics& diagnostics);
 
  private:
+  void begin_check(const Workload& workload);
   struct Call {
     DeviceBytes input, output;
     bool known = false;  ///< `output` is right
