@@ -137,7 +137,8 @@ enum Uses : uint32_t {
   kUsesLong = 64u << kUsesFormats,          ///< packets: more than kMostShort in one run
   kUsesOdd = 128u << kUsesFormats,          ///< plain data, not from multiples of 4 bytes
   kUsesSentPackets = 256u << kUsesFormats,  ///< packets that the proxy sends as they lie
-  kUsesAll = (512u << kUsesFormats) - 1,
+  kUsesTrees = 512u << kUsesFormats,        ///< reductions as trees
+  kUsesAll = (1024u << kUsesFormats) - 1,
 };
 
 /// Units of packets in a run that a kernel may count in 32 bits, eight threads to a unit, with room

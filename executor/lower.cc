@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "executor/runs_as.h"
+#include "ir/ops/trees.h"
 #include "ir/report/op_error.h"
 
 namespace mscclc {
@@ -238,15 +239,18 @@ bool RankLowering::sends_by_port(const Op& op) const {
   });
 }
 
+/// Is it no tree that all machines add up anyway?
+bool is_real_tree(const Op& op) { return op.tree && op.srcs > kMostTreeInLine; }
+
 bool RankLowering::lower_op(uint32_t index) {
   const Op& op = rank_.ops[index];
   if (op.loop != loop_) enter_loop(op.loop, index);
   DeviceOp lowered{};
   lowered.reduce = op.reduce;
   lowered.format = PacketFormat::none;
-  lowered.flags = static_cast<uint8_t>((op.relaxed ? device::kRelaxed : 0) |
-                                       (op.complete ? device::kComplete : 0) |
-                                       (op.loop != kNone ? device::kInLoop : 0));
+  lowered.flags = static_cast<uint8_t>(
+      (op.relaxed ? device::kRelaxed : 0) | (op.complete ? device::kComplete : 0) |
+      (is_real_tree(op) ? device::kTree : 0) | (op.loop != kNone ? device::kInLoop : 0));
   const bool by_port = sends_by_port(op);
   if (by_port) lowered.flags |= device::kPosts;
   lowered.part = op.part;

@@ -1,7 +1,9 @@
 #include "executor/lower.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "executor/testing/tree_plans.h"
 #include "ir/program/test_programs.h"
 
 namespace mscclc {
@@ -323,6 +325,18 @@ TEST_CASE("a put that signals and flushes does so on the channels of its destina
     REQUIRE(rank.ops[i].count == 2);
     CHECK(rank.targets[rank.ops[i].first] == port);
     CHECK(rank.targets[rank.ops[i].first + 1] == port);
+  }
+}
+
+TEST_CASE("trees of more sources than go in line are marked as such") {
+  for (const uint32_t sources : {2, 3, 4, 9}) {
+    const TreePlan made = tree_plan(Kind::reduce, PacketFormat::none, sources);
+    RankProgram rank;
+    Diagnostics diagnostics;
+    REQUIRE(lower_rank(made.plan.program, 0, rank, diagnostics));
+    const auto sum = std::ranges::find(rank.ops, device::StepKind::reduce, &device::DeviceOp::kind);
+    REQUIRE(sum != rank.ops.end());
+    CHECK(((sum->flags & device::kTree) != 0) == (sources > 3));
   }
 }
 

@@ -120,6 +120,11 @@ const std::multimap<std::string, RuleCase> kCases = {
         add(t, OpKind::reduce, {local(kOutput, 0)}, {kInput0, local(kStage, 0)}).reduce =
             ReduceOp::max;
       }}},
+    {"tree",
+     {"reduce",
+      [](TestProgram& t) {
+        add(t, OpKind::reduce, {local(kOutput, 0)}, {kInput0, local(kStage, 0)}).tree = true;
+      }}},
     {"part_in_pipeline",
      {"mscclc_copy",
       [](TestProgram& t) {

@@ -279,6 +279,7 @@ class Generator {
     if (row.has(kReduces)) {
       op.reduce = chance(60) ? ReduceOp::call : static_cast<ReduceOp>(pick(0, 5));
       op.complete = chance(30);
+      op.tree = row.channels != kSwitch && chance(20);
     }
     return true;
   }

@@ -317,6 +317,7 @@ const std::vector<Case> kExtraKey = {
     {{{EXTRA "complete", "[99]"}}, IN_EXTRA "complete[0]: 99 is not an op (there are 14)"},
     {{{EXTRA "complete", "[1,1]"}}, IN_EXTRA "complete[1]: the list does not ascend"},
     {{{EXTRA "complete", "[0]"}}, IN_EXTRA "complete[0]: does not go with 'put_packets'"},
+    {{{EXTRA "tree", "[0]"}}, IN_EXTRA "tree[0]: does not go with 'put_packets'"},
     {{{EXTRA "fixed_sum", "[0]"}}, IN_EXTRA "fixed_sum[0]: does not go with 'put_packets'"},
     {{{EXTRA "plain_last", "[5]"}},
      IN_EXTRA "plain_last[0]: does not go with 'switch_reduce_broadcast'"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/builder/builder_state.h"
+#include "ir/report/trees.h"
 
 namespace mscclc {
 namespace {
@@ -197,7 +198,13 @@ bool BuilderState::explain(const OpInfo& info, std::span<const Ref> dsts,
 
 // ---- smaller checks --------------------------------------------------------------------------
 
-bool BuilderState::check_options(const OpInfo& info, const OpOptions& options) {
+bool BuilderState::check_tree(const OpInfo& info, const OpOptions& options, size_t sources) {
+  const std::string fault = tree_fault(info, sources);
+  if (!fault.empty()) fail("option", options.tree_mark, fault);
+  return fault.empty();
+}
+
+bool BuilderState::check_options(const OpInfo& info, const OpOptions& options, size_t sources) {
   const auto misfit = [&](std::string_view option, Mark mark) {
     fail("option", mark, fmt::format("'{}' does not go with '{}'", option, info.name));
     return false;
@@ -206,6 +213,8 @@ bool BuilderState::check_options(const OpInfo& info, const OpOptions& options) {
     return misfit("op", options.reduce_mark);
   if (options.relaxed && info.relaxed.empty()) return misfit("relaxed", options.relaxed_mark);
   if (options.complete && !info.has(kReduces)) return misfit("complete", options.complete_mark);
+  if (options.tree && !info.has(kReduces)) return misfit("tree", options.tree_mark);
+  if (options.tree && !check_tree(info, options, sources)) return false;
   if (options.parts == 0) return true;
   if (!info.moves_data()) return misfit("part", options.part_mark);
   if (options.part < options.parts && options.parts <= 0xffff) return true;

@@ -193,6 +193,7 @@ inline void BuilderState::append(OpKind kind, std::span<const Ref> dsts, std::sp
   op.kind = kind;
   op.reduce = options.reduce;
   op.relaxed = options.relaxed;
+  op.tree = options.tree;
   op.complete = options.complete;
   op.part = static_cast<uint16_t>(options.part);
   op.parts = static_cast<uint16_t>(options.parts);
@@ -257,7 +258,7 @@ Fit BuilderState::fit(const OpInfo& info, std::span<const Ref> dsts, std::span<c
     explain(info, dsts, srcs);
     return Fit::wrong;
   }
-  if (options.any() && !check_options(info, options)) return Fit::wrong;
+  if (options.any() && !check_options(info, options, srcs.size())) return Fit::wrong;
   if (facts.any(kChannelTraits) && !check_channels(info, dsts, srcs, facts)) return Fit::wrong;
   if (info.dsts.count == 0 && !placed()) {
     fail("nesting", {}, fmt::format("'{}' outside 'tb' and 'group'", info.name));
@@ -328,7 +329,7 @@ bool BuilderState::reduce_less(const OpInfo& info, std::span<const Ref> dsts,
     append(kind, dsts, srcs, options);
   } else {
     options.reduce = ReduceOp::call;
-    options.complete = false;
+    options.tree = options.complete = false;
     spread(mscclc::info(kind), dsts, srcs[0], options);
   }
   return !gave_up;

@@ -21,7 +21,7 @@ constexpr std::string_view kLaunch[] = {"threads",   "instances",     "policy", 
 constexpr std::string_view kBuffer[] = {"packets", "copies", "units"};
 constexpr std::string_view kChannel[] = {"credits"};
 constexpr std::string_view kPipeline[] = {"unit", "chunks", "loop"};
-constexpr std::string_view kOp[] = {"relaxed", "op", "part", "complete"};
+constexpr std::string_view kOp[] = {"relaxed", "op", "part", "tree", "complete"};
 
 /// What each place takes; the last ones of some lists only in IR text.
 std::span<const std::string_view> allowed(OptionsOf of) {
@@ -43,15 +43,17 @@ std::span<const std::string_view> allowed(OptionsOf of) {
     case OptionsOf::ir_pipeline:
       return kPipeline;
     case OptionsOf::op:
-      return std::span(kOp).first(3);
+      return std::span(kOp).first(4);
     case OptionsOf::ir_op:
       return kOp;
   }
   return {};
 }
 
-/// `relaxed` and `complete` are true by being there.
-bool is_flag(std::string_view name) { return name == "relaxed" || name == "complete"; }
+/// True by being there.
+bool is_flag(std::string_view name) {
+  return name == "relaxed" || name == "tree" || name == "complete";
+}
 
 }  // namespace
 

@@ -32,6 +32,10 @@ bool Unroller::op_options(const ast::OpStmt& s, OpOptions& out) {
         out.relaxed = true;
         out.relaxed_mark = mark;
         break;
+      case ast::w_tree:
+        out.tree = true;
+        out.tree_mark = mark;
+        break;
       case ast::w_complete:
         out.complete = true;
         out.complete_mark = mark;

@@ -48,18 +48,25 @@ void finish(uint8_t* row, const void* sums, uint32_t n) {
   device::finish_row<T>(row, static_cast<const A*>(sums), n);
 }
 
+template <class A, ReduceOp R>
+void merge(void* sums, const void* more, uint32_t n) {
+  device::merge_row<R>(static_cast<A*>(sums), static_cast<const A*>(more), n);
+}
+
 template <class A>
 void divide(void* sums, uint32_t n, uint32_t by) {
   device::divide_row(static_cast<A*>(sums), n, by);
 }
 
+template <Dtype T, class A, ReduceOp R>
+constexpr RowArith kRowArith = {start<T, A>, add<T, A, R>, merge<A, R>, finish<T, A>, divide<A>};
+
 template <Dtype T, class A>
 RowArith with_reduction(ReduceOp reduce) {
-  RowArith out{start<T, A>, add<T, A, ReduceOp::sum>, finish<T, A>, divide<A>};
-  if (reduce == ReduceOp::min) out.add = add<T, A, ReduceOp::min>;
-  if (reduce == ReduceOp::max) out.add = add<T, A, ReduceOp::max>;
-  if (reduce == ReduceOp::prod) out.add = add<T, A, ReduceOp::prod>;
-  return out;
+  if (reduce == ReduceOp::min) return kRowArith<T, A, ReduceOp::min>;
+  if (reduce == ReduceOp::max) return kRowArith<T, A, ReduceOp::max>;
+  if (reduce == ReduceOp::prod) return kRowArith<T, A, ReduceOp::prod>;
+  return kRowArith<T, A, ReduceOp::sum>;
 }
 
 template <Dtype T>

@@ -12,6 +12,7 @@ namespace mscclc {
 struct RowArith {
   void (*start)(void* sums, const uint8_t* row, uint32_t n) = nullptr;
   void (*add)(void* sums, const uint8_t* row, uint32_t n) = nullptr;
+  void (*merge)(void* sums, const void* more, uint32_t n) = nullptr;
   void (*finish)(uint8_t* row, const void* sums, uint32_t n) = nullptr;
   void (*divide)(void* sums, uint32_t n, uint32_t by) = nullptr;
 };

@@ -1,8 +1,10 @@
 // What machines on CPUs move and add up at once: a tile of elements, and its sums.
 #pragma once
 
+#include <vector>
+
 #include "executor/cpu/arith.h"
-#include "executor/interpreter/layout.h"
+#include "executor/interpreter/trees.h"
 
 namespace mscclc {
 
@@ -34,11 +36,39 @@ struct TileArith {
   void add(CpuSums& sums, const CpuTile& tile, uint32_t bytes) const {
     rows.add(sums.bytes, tile.bytes, bytes / element);
   }
+  void merge(CpuSums& sums, const CpuSums& more, uint32_t bytes) const {
+    rows.merge(sums.bytes, more.bytes, bytes / element);
+  }
   void finish(CpuSums& sums, CpuTile& tile, uint32_t bytes) const {
     const uint32_t n = bytes / element;
     if (divisor > 1) rows.divide(sums.bytes, n, divisor);
     rows.finish(tile.bytes, sums.bytes, n);
   }
+};
+
+/// The sums of parts of a tree (interpreter/machine.h), of whole pieces.
+struct TreeSums {
+  const TileArith& arith;
+  CpuSums* sums;
+  uint32_t bytes;
+
+  uint32_t slices() const { return 1; }
+  void start(uint32_t i, const CpuTile& tile, uint32_t) { arith.start(sums[i], tile, bytes); }
+  void add(uint32_t i, const CpuTile& tile, uint32_t) { arith.add(sums[i], tile, bytes); }
+  void merge(uint32_t i) { arith.merge(sums[i], sums[i + 1], bytes); }
+  void finish(CpuTile& tile, uint32_t) { arith.finish(sums[0], tile, bytes); }
+};
+
+/// Where a machine keeps them: they are too large for the stack of a fiber.
+class TreeRoom {
+ public:
+  TreeSums sums(const TileArith& arith, uint32_t bytes) {
+    if (sums_.empty()) sums_.resize(device::kMostTreeParts);
+    return {arith, sums_.data(), bytes};
+  }
+
+ private:
+  std::vector<CpuSums> sums_;
 };
 
 }  // namespace mscclc

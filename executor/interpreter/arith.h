@@ -1,14 +1,14 @@
 // Reductions: what sum, min, max, prod and avg do to elements, and to rows of them.
 //
 // A sum is started from its first source, takes the others one by one in the order in which the op
-// names them, and is rounded to the data type once at the end; in a type that the processor does
-// not compute in (f16, or the data type itself) it is rounded to that after every step, too. avg is
-// a sum that is divided, in the accumulation type, where the plan says that it is complete.
-// A float result that is zero is +0.0, as sentinel packets cannot carry -0.0: so its bits do not
-// depend on how it travels. Nothing else depends on the signs of zeros that are added up: a zero of
-// either sign changes no number, and what it gives with another zero, or in a product, is a zero.
-// Integers wrap around; their division truncates. min and max give NaN if either side is one, and
-// take -0 for less than +0, so they do not depend on the order.
+// names them, or as a tree (trees.h), and is rounded to the data type once at the end; in a type
+// that the processor does not compute in (f16, or the data type itself) it is rounded to that after
+// every step, too. avg is a sum that is divided, in the accumulation type, where the plan says that
+// it is complete. A float result that is zero is +0.0, as sentinel packets cannot carry -0.0: so
+// its bits do not depend on how it travels. Nothing else depends on the signs of zeros that are
+// added up: a zero of either sign changes no number, and what it gives with another zero, or in a
+// product, is a zero. Integers wrap around; their division truncates. min and max give NaN if
+// either side is one, and take -0 for less than +0, so they do not depend on the order.
 #pragma once
 
 #include <cstring>
@@ -93,6 +93,12 @@ MSCCLC_HD inline void start_row(A* sums, const uint8_t* row, uint32_t n) {
 template <Dtype T, class A, ReduceOp R>
 MSCCLC_HD inline void combine_row(A* sums, const uint8_t* row, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) sums[i] = combine<R>(sums[i], widen<T, A>(element<T>(row, i)));
+}
+
+/// Adds sums of other sources to the sums.
+template <ReduceOp R, class A>
+MSCCLC_HD inline void merge_row(A* sums, const A* more, uint32_t n) {
+  for (uint32_t i = 0; i < n; ++i) sums[i] = combine<R>(sums[i], more[i]);
 }
 
 /// Divides the sums by the number of contributions.

@@ -146,7 +146,7 @@ MSCCLC_RUN inline void run_forward_packets(M& m, const P& p, const typename P::O
 
 template <class M, class P>
 MSCCLC_RUN inline void run_reduce_packets(M& m, const P& p, const typename P::Op& op) {
-  with_format(op.format, [&](auto tag) { reduce_moves<decltype(tag)::kFormat>(m, p, op); });
+  with_format(op.format, [&](auto tag) { reduce_sources<decltype(tag)::kFormat>(m, p, op); });
 }
 
 }  // namespace mscclc::device

@@ -41,6 +41,7 @@ enum OpFlags : uint8_t {
   kShowsPeers = 32,   ///< ... which it knows by the packets of this op, among others
   kWithSignals = 64,  ///< a step that puts by ports: the next one signals the same channels in the
                       ///< same order, so a request may stand for both
+  kTree = 128,        ///< the sources are added up as a tree, which is not one after the other
 };
 
 /// One step of an op of a thread block.

@@ -13,9 +13,14 @@
 //   m.arith(op)             the op's reduction on the call's data type: start(sums, tile, bytes),
 //                           add(sums, tile, bytes), finish(sums, tile, bytes), which divides for
 //                           avg
+//   m.tree_sums(arith, bytes)          sums for parts of a tree, of `bytes` of each source:
+//                           slices(), how many slices they are added up in; of one slice
+//                           start(i, tile, slice), add(i, tile, slice), merge(i) (TreeWalk), and
+//                           finish(tile, slice), which rounds and divides sum 0
 //   m.for_each_piece<F>(stretch, fn)   calls fn(piece) for every piece of a stretch, any order; who
 //                           gets a piece is a matter of its place in the stretch and of F alone
 //                           (passes/base/thread_partition.h counts on it)
+//   m.for_each_small_piece<F>(stretch, fn)  optional: the same for trees, with smaller pieces
 //   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread
 //   m.for_each_post(n, fn)             the same, in order, by the one thread that posts to the
 //                                      proxy

@@ -52,9 +52,10 @@ std::string place_text(uint32_t place) {
 /// One step: "block.template run<StepKind::wait, SpecialOperands<1, 0, 0>>(3, 4, 1);"
 std::string step_text(const SpecialStep& step, bool leads, const std::string& indent) {
   const bool data = moves_data(step.kind);
-  std::string text =
-      fmt::format("{}block.template {}<StepKind::{}, SpecialOperands<{}, {}, {}", indent,
-                  leads ? "lead" : "run", info(step.kind).name, step.count, step.dsts, step.srcs);
+  std::string text = fmt::format("{}block.template {}<StepKind::{}, Special{}<{}, {}, {}", indent,
+                                 leads ? "lead" : "run", info(step.kind).name,
+                                 (step.flags & device::kTree) != 0 ? "Tree" : "Operands",
+                                 step.count, step.dsts, step.srcs);
   for (const uint32_t place : step.places) text += ",\n" + indent + "    " + place_text(place);
   // An average is divided where the caller chooses it.
   const bool divides = (step.flags & device::kComplete) != 0 && step.reduce == ReduceOp::call;

@@ -33,6 +33,7 @@ constexpr std::string_view kFlags = R"(
 constexpr std::string_view kFlagsTail = R"( |
 | `part: [i, n]` | ops that move data | the i-th of n parts of what a group does |
 | `relaxed` | `signal`, `wait` | orders no data: only says "I am in this call" |
+| `tree` | ops that add up, but not at switches | sources are added up as a binary tree ([language.md](language.md#ops)) |
 | `complete` | ops that add up | IR only: the result is the whole sum, so `avg` divides here |
 )";
 

@@ -84,7 +84,9 @@ void OpPrinter::print_blocks(TextWriter& out, std::span<const Operand> blocks) {
 }
 
 void OpPrinter::print_options(TextWriter& out, const Op& op) {
-  if (!op.relaxed && op.reduce == ReduceOp::call && op.parts == 0 && !op.complete) return;
+  if (!op.relaxed && op.reduce == ReduceOp::call && op.parts == 0 && !op.tree && !op.complete) {
+    return;
+  }
   out << ' ';
   Separator options(out);
   if (op.relaxed) options.next() << "relaxed";
@@ -94,6 +96,7 @@ void OpPrinter::print_options(TextWriter& out, const Op& op) {
     const int64_t part[] = {op.part, op.parts};
     print_list(out, part);
   }
+  if (op.tree) options.next() << "tree";
   if (op.complete) options.next() << "complete";
 }
 

@@ -194,6 +194,7 @@ TEST_CASE("every kind of declaration and option") {
   Op& op = t.op(0, OpKind::reduce_packets, {local(kOutput, 0)},
                 {local(inbox, 0), local(kInput, 0), local(inbox, 1)});
   op.reduce = ReduceOp::max;
+  op.tree = true;
   op.complete = true;
   t.op(0, OpKind::switch_reduce_broadcast, {far(sw, kOutput, 1)}, {far(sw, kInput, 1)});
   t.op(0, OpKind::barrier, {id(2), id(3), id(4)});
@@ -206,7 +207,7 @@ TEST_CASE("every kind of declaration and option") {
   channel sw = switch(0..2)
   channel net[3] = port(1)
 
-  reduce_packets output[0] <- inbox[0], input[0], inbox[1] op: max, complete
+  reduce_packets output[0] <- inbox[0], input[0], inbox[1] op: max, tree, complete
   switch_reduce_broadcast sw.output[1] <- sw.input[1]
   barrier 2..5
 }

@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+#include "ir/ops/trees.h"
 #include "ir/program/test_programs.h"
+#include "ir/report/trees.h"
 
 using namespace mscclc;
 using namespace mscclc::testing;
@@ -297,9 +299,25 @@ TEST_CASE("flags") {
         "error: 'op' does not go with 'copy'");
   CHECK(copy_with([](Op& op) { op.complete = true; }) ==
         "error: 'complete' does not go with 'copy'");
+  CHECK(copy_with([](Op& op) { op.tree = true; }) == "error: 'tree' does not go with 'copy'");
   CHECK(copy_with([](Op& op) { op.part = op.parts = 2; }) == "error: part 2 of 2");
   CHECK(said_of(OpKind::sync, {}, {}, [](Op& op) { op.parts = 2; }) ==
         "error: 'part' does not go with 'sync'");
+}
+
+TEST_CASE("trees") {
+  const auto tree = [](Op& op) { op.tree = true; };
+  CHECK(said_of(OpKind::reduce, {local(kOutput, 0)}, {local(kInput, 0), local(kScratch, 0)}, tree)
+            .empty());
+  const std::string at_switch =
+      "'switch_reduce' is no 'tree': a switch adds up in an order of its own; 'read_reduce' reads "
+      "the chunks of its ranks";
+  CHECK(said_of(OpKind::switch_reduce, {local(kOutput, 1)}, {far(kSw, kInput, 1)}, tree) ==
+        "error: " + at_switch);
+  CHECK(tree_fault(info(OpKind::reduce), kMostTreeSources).empty());
+  CHECK(
+      tree_fault(info(OpKind::reduce), kMostTreeSources + 1) ==
+      "a 'tree' of 129 sources, where an op takes 128: add up 128 at a time, and then their sums");
 }
 
 TEST_CASE("pipelines") {

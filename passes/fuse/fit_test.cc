@@ -104,6 +104,7 @@ TEST_CASE("fit: what cannot be cut stays") {
   // Later sources are overwritten: by name, or where the caller's buffers coincide.
   REQUIRE(stays("reduce t[0] <- s[0], s[1], s[2], t[0]"));
   REQUIRE(stays("reduce output[0] <- s[0], s[1], s[2], input[0]"));
+  REQUIRE(stays("reduce output[0] <- s[0], s[1], s[2], s[3] tree"));
   REQUIRE_FALSE(stays("reduce output[0] <- s[0], s[1], s[2], s[3]"));
   World apart = kSmall;
   apart.contract = "allreduce(ranks: 4, chunks: 8, inplace: false)";

@@ -50,7 +50,7 @@ class Fuser {
   struct Live {
     OpKind kind = OpKind::sync;
     ReduceOp reduce = ReduceOp::call;
-    bool complete = false, gone = false;
+    bool tree = false, complete = false, gone = false;
     uint32_t operands = kNone;  ///< in pool_, or those of the op itself
     /// The last of its parts that reads what the op still reads; kNobody: the last of all.
     Number last_read = kNobody;
@@ -70,7 +70,7 @@ class Fuser {
     for (const OpRange& run : runs) {
       for (Number n = run.first; n <= run.last; ++n) {
         const Op& here = ops[n - 1];
-        live_[n] = {here.kind, here.reduce, here.complete};
+        live_[n] = {here.kind, here.reduce, here.tree, here.complete};
       }
       if (!order_.start_run(run.first, run.last)) continue;
       run_first_ = run.first;
@@ -95,7 +95,8 @@ class Fuser {
 
   View view(Number n) const {
     const Live& live = live_[n];
-    View view{live.kind, live.reduce, op(n).relaxed, program_.dsts(op(n)), program_.srcs(op(n))};
+    View view{live.kind, live.reduce,          op(n).relaxed,
+              live.tree, program_.dsts(op(n)), program_.srcs(op(n))};
     if (live.operands == kNone) return view;
     view.dsts = pool_[live.operands].dsts;
     view.srcs = pool_[live.operands].srcs;
@@ -260,9 +261,14 @@ class Fuser {
     const uint32_t operands = own_operands(left);
     matcher_.build(rule, match, view(right), pool_[operands]);
     const bool right_counts = rule.form == Form::sum || rule.form == Form::through;
-    const Live made{
-        match.result, match.reduce, right_counts ? live_[right].complete : live_[left].complete,
-        false,        operands,     last_read(rule, match, left, right)};
+    const Live& sum = live_[right_counts ? right : left];
+    const Live made{match.result,
+                    match.reduce,
+                    sum.tree,
+                    sum.complete,
+                    false,
+                    operands,
+                    last_read(rule, match, left, right)};
     const Number to = order_.merge(left, right, where);
     live_[to == left ? right : left].gone = true;
     live_[to] = made;
@@ -342,6 +348,7 @@ class Fuser {
     if (live.operands == kNone) return op;
     op.kind = live.kind;
     op.reduce = live.reduce;
+    op.tree = live.tree;
     op.complete = live.complete;
     additions_.set_operands(op, pool_[live.operands].dsts, pool_[live.operands].srcs);
     op.locations = all_locations(run, n);

@@ -74,6 +74,55 @@ TEST_CASE("fuse: a sum that ends in a fused op") {
 )");
 }
 
+TEST_CASE("fuse: trees stay what they are") {
+  // A tree of three is neither a tree of two, and then another one, nor the other way round.
+  REQUIRE(keeps(R"(
+    reduce output[0] <- input[0], s[1]
+    reduce output[0] <- output[0], s[0], t[0], u[0] tree)"));
+  REQUIRE(keeps(R"(
+    reduce output[0] <- input[0], s[1], s[0], t[0] tree
+    reduce output[0] <- output[0], u[0])"));
+  REQUIRE(keeps(R"(
+    reduce output[0] <- input[0], s[1] tree
+    reduce output[0] <- output[0], u[0] tree)"));
+  REQUIRE(keeps(R"(
+    reduce_packets output[0] <- input[0], q[1] tree
+    reduce_packets output[0] <- output[0], q[0], q[2])"));
+}
+
+TEST_CASE("fuse: what only moves goes with a tree") {
+  REQUIRE(fused(R"(
+    copy output[0] <- input[0]
+    reduce output[0] <- output[0], s[0], t[0], u[0] tree)") == R"(
+0: reduce output[0] <- input[0], s[0], t[0], u[0] tree
+)");
+  REQUIRE(fused(R"(
+    reduce output[0] <- input[0], s[0], t[0], u[0] tree
+    put ch[1].output[0], ch[2].output[0] <- output[0], output[0])") == R"(
+0: reduce_send output[0], ch[1].output[0], ch[2].output[0] <- input[0], s[0], t[0], u[0] tree
+)");
+  REQUIRE(fused(R"(
+    get s[0], s[1], s[2] <- ch[1].t[0], ch[2].t[0], ch[3].t[0]
+    reduce output[0] <- input[0], s[0], s[1], s[2] tree, op: min)") == R"(
+0: read_reduce output[0] <- input[0], ch[1].t[0], ch[2].t[0], ch[3].t[0] op: min, tree
+)");
+  REQUIRE(fused(R"(
+    unpack_packets s[0], s[1], s[2] <- q[0], q[1], q[2]
+    reduce output[0] <- s[0], input[0], s[1], s[2] tree)") == R"(
+0: reduce_packets output[0] <- q[0], input[0], q[1], q[2] tree
+)");
+  REQUIRE(fused(R"(
+    reduce_packets output[0] <- input[0], q[0], q[1], q[2] tree
+    put_packets ch[1].k[0] <- output[0])") == R"(
+0: reduce_send_packets output[0], ch[1].k[0] <- input[0], q[0], q[1], q[2] tree
+)");
+  REQUIRE(fused(R"(
+    reduce s[0] <- input[0], t[0], u[0], u[1] tree
+    copy output[0] <- s[0])") == R"(
+0: reduce output[0] <- input[0], t[0], u[0], u[1] tree
+)");
+}
+
 // The peer makes a + b + c of this.
 TEST_CASE("fuse: not a second sum over the same first source") {
   REQUIRE(keeps("reduce output[0] <- input[0], s[0] ; reduce output[0] <- input[0], t[0]"));

@@ -23,7 +23,8 @@ class NoteReader {
       const NodeId node = state_.extra_node(rank_, key);
       if (node != kNoNode) return json_.fail(node, "does not go with 'foreign'");
     }
-    return for_ops(w_complete, [](Op& op, size_t) { return mark_complete(op); }) &&
+    return for_ops(w_complete, [](Op& op, size_t) { return mark(op, &Op::complete); }) &&
+           for_ops(w_tree, [](Op& op, size_t) { return mark(op, &Op::tree); }) &&
            for_ops(foreign ? w_from_call : w_fixed_sum,
                    [&](Op& op, size_t i) { return change_reduction(op, i); }) &&
            move_plain_sources(foreign ? w_plain_first : w_plain_last) && read_channels();
@@ -52,8 +53,8 @@ class NoteReader {
     return true;
   }
 
-  static bool mark_complete(Op& op) {
-    op.complete = true;
+  static bool mark(Op& op, bool Op::*flag) {
+    op.*flag = true;
     return info(op.kind).has(kReduces);
   }
 

@@ -136,6 +136,7 @@ PeerFault PeerRules::judge_move(const Op& op, const OpFacts& facts) const {
   if (facts.unmatched_switch) return PeerFault::switch_order;
   if (facts.unaligned_switch) return PeerFault::switch_layout;
   if (op.reduce != ReduceOp::call && op.reduce != ReduceOp::sum) return PeerFault::reduction;
+  if (op.tree) return PeerFault::tree;
   if (facts.plain_in_the_middle) return PeerFault::plain_in_the_middle;
   if (facts.plain_remote_scratch && double_scratch_) return PeerFault::double_scratch;
   if ((facts.remote & kScratchBit) != 0 && uneven_halves_) return PeerFault::uneven_halves;

@@ -37,6 +37,7 @@ void write_member(JsonOut& out, std::string_view key, const std::vector<RankNote
 
 void RankNotes::clear() {
   complete.clear();
+  tree.clear();
   reduction.clear();
   plain.clear();
   data_channels.clear();
@@ -46,6 +47,7 @@ void RankNotes::clear() {
 
 void RankNotes::write(JsonOut& out, bool foreign) const {
   write_member(out, "\"complete\":", complete);
+  write_member(out, "\"tree\":", tree);
   write_member(out, foreign ? "\"from_call\":" : "\"fixed_sum\":", reduction);
   write_member(out, foreign ? "\"plain_first\":" : "\"plain_last\":", plain);
   write_member(out, "\"data_channels\":", data_channels);

@@ -14,6 +14,7 @@ struct RankNotes {
   using Row = std::vector<uint32_t>;
 
   std::vector<uint32_t> complete;   ///< ops whose result is a complete sum
+  std::vector<uint32_t> tree;       ///< ops that add up as a tree
   std::vector<uint32_t> reduction;  ///< written `sum`, but not what such ops of this plan mean
   std::vector<uint32_t> plain;      ///< packet sums whose plain source is not where others have it
   /// {block, positions …}: channels that data to their peer goes through in this block, though

@@ -154,7 +154,7 @@ std::optional<std::string> EngineTrial::fault(const EngineSpec& spec) {
   const DtypeInfo& type = info(spec.dtype);
   Call call{.part_bytes = Chunking::part_for_message(program_.contract, spec.bytes, type.bytes),
             .dtype = spec.dtype,
-            .accumulate = type.accumulate,
+            .accumulate = spec.accumulate.value_or(type.accumulate),
             .reduce = spec.op};
   Diagnostics diagnostics;
   cluster_.restart();

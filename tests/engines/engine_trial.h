@@ -24,6 +24,7 @@ inline constexpr Engine kEngines[] = {Engine::generic, Engine::fast, Engine::sho
 struct EngineSpec {
   uint64_t bytes = 0;  ///< as RunSpec::bytes
   Dtype dtype = Dtype::f32;
+  std::optional<Dtype> accumulate = {};  ///< what the type itself says, if not given
   ReduceOp op = ReduceOp::sum;
   bool in_place = false;
   bool shifted = false;  ///< buffers begin at odd addresses, others at every rank

@@ -136,6 +136,8 @@ class Generator {
     store(*to, from->position, from->value);
   }
 
+  const char* tree() { return pick(4) == 0 ? " tree" : ""; }
+
   void local_sum() {
     const int r = pick(ranks_), block = pick(blocks_);
     const Place* a = draw_source(r, block);
@@ -148,7 +150,7 @@ class Generator {
                                             : draw_target(r, block, a->position, false);
     if (!to || to == b) return;
     emit_local(r, block, a->block < 0 && b->block < 0 && to->block < 0,
-               fmt::format("reduce {} <- {}, {}", to->text, a->text, b->text));
+               fmt::format("reduce {} <- {}, {}{}", to->text, a->text, b->text, tree()));
     store(*to, a->position, std::move(sum));
   }
 
@@ -260,9 +262,9 @@ class Generator {
     const std::string slot = fmt::format("slots[{}]", slots_[q]++);
     emit(r, in_block(
                 t, fmt::format("put_packets {}.{} <- {}", channel(r, q, t, v), slot, from->text)));
-    emit(q,
-         in_block(v, plain ? fmt::format("reduce_packets {} <- {}, {}", to->text, plain->text, slot)
-                           : fmt::format("unpack_packets {} <- {}", to->text, slot)));
+    emit(q, in_block(v, plain ? fmt::format("reduce_packets {} <- {}, {}{}", to->text, plain->text,
+                                            slot, tree())
+                              : fmt::format("unpack_packets {} <- {}", to->text, slot)));
     store(*to, from->position, std::move(value));
   }
 

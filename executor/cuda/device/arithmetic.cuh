@@ -9,6 +9,7 @@
 
 #include "executor/cuda/device/fp8.cuh"
 #include "executor/interpreter/arith.h"
+#include "executor/interpreter/trees.h"
 #include "executor/launch.h"
 
 namespace mscclc::cuda {
@@ -147,6 +148,10 @@ struct OneType {
                                                  reinterpret_cast<const uint8_t*>(&row), R::kCount);
     }
   }
+  /// Adds the sums of other sources.
+  __device__ static void merge(RowSums& sums, const RowSums& more) {
+    device::merge_row<ReduceOp::sum>(sums.values, more.values, R::kCount);
+  }
   __device__ static uint4 finish(RowSums& sums, uint32_t divisor) {
     if (divisor > 1) {
 #pragma unroll
@@ -176,6 +181,21 @@ __device__ __noinline__ void add_one(void* sums, const uint8_t* row, ReduceOp re
 template <Dtype T, class A>
 __device__ __noinline__ void finish_one(void* sums, uint8_t* row, uint32_t divisor) {
   Row<T, A>::finish(static_cast<A*>(sums), row, divisor);
+}
+
+template <class A>
+__device__ __noinline__ void merge_some(void* sums, const void* more, uint32_t n, ReduceOp reduce) {
+  A* const to = static_cast<A*>(sums);
+  const A* const from = static_cast<const A*>(more);
+  if (reduce == ReduceOp::min) {
+    device::merge_row<ReduceOp::min>(to, from, n);
+  } else if (reduce == ReduceOp::max) {
+    device::merge_row<ReduceOp::max>(to, from, n);
+  } else if (reduce == ReduceOp::prod) {
+    device::merge_row<ReduceOp::prod>(to, from, n);
+  } else {
+    device::merge_row<ReduceOp::sum>(to, from, n);
+  }
 }
 
 template <Dtype T, class A>
@@ -241,6 +261,82 @@ struct AnyType {
       });
     });
   }
+};
+
+/// The sums of parts of a tree of rows (interpreter/machine.h), for whatever the call asks for. A
+/// thread's memory is dear, as all threads of a device have as much: rows whose sums are long are
+/// done in slices of kBytes.
+class AnyTree {
+ public:
+  __device__ AnyTree(const AnyType& types, ReduceOp reduce, uint32_t divisor)
+      : types_(types), reduce_(reduce), divisor_(divisor) {
+    for_types([&](auto t) {
+      using T = decltype(t);
+      using Sum = typename T::Sum;
+      slices_ = (sizeof(Sum) * Row<T::kElement, Sum>::kCount + kBytes - 1) / kBytes;
+    });
+  }
+  __device__ uint32_t slices() const { return slices_; }
+  // Not inlined: one copy of each, not one in every body of a packet format.
+  __device__ __noinline__ void start(uint32_t i, const Tile& tile, uint32_t slice) {
+    if (slices_ == 1) return start_row(sums_[i], tile);
+    start_row(row_, tile);
+    memcpy(sums_[i], row_ + slice * kBytes, kBytes);
+  }
+  __device__ __noinline__ void add(uint32_t i, const Tile& tile, uint32_t slice) {
+    if (slices_ != 1) {
+      start_row(row_, tile);
+      return add_sums(sums_[i], row_ + slice * kBytes);
+    }
+    for_types([&](auto t) {
+      using T = decltype(t);
+      add_one<T::kElement, typename T::Sum>(sums_[i], tile.bytes(), reduce_);
+    });
+  }
+  __device__ __noinline__ void merge(uint32_t i) { add_sums(sums_[i], sums_[i + 1]); }
+  __device__ __noinline__ void finish(Tile& tile, uint32_t slice) {
+    if (slices_ == 1) return finish_row(sums_[0], tile);
+    memcpy(row_ + slice * kBytes, sums_[0], kBytes);
+    Tile whole;  // of which a slice is right
+    finish_row(row_, whole);
+    const uint32_t bytes = 16 / slices_;
+    memcpy(tile.bytes() + slice * bytes, whole.bytes() + slice * bytes, bytes);
+  }
+
+ private:
+  static constexpr uint32_t kBytes = 32;
+
+  template <class Fn>
+  __device__ void for_types(Fn fn) const {
+    with_types(types_.dtype, types_.accumulate, fn);
+  }
+  __device__ void start_row(uint8_t* sums, const Tile& tile) const {
+    for_types([&](auto t) {
+      using T = decltype(t);
+      start_one<T::kElement, typename T::Sum>(sums, tile.bytes());
+    });
+  }
+  __device__ void add_sums(uint8_t* sums, const uint8_t* more) const {
+    for_types([&](auto t) {
+      using T = decltype(t);
+      using Sum = typename T::Sum;
+      constexpr uint32_t kRow = Row<T::kElement, Sum>::kCount, kMost = kBytes / sizeof(Sum);
+      merge_some<Sum>(sums, more, kRow < kMost ? kRow : kMost, reduce_);
+    });
+  }
+  __device__ void finish_row(uint8_t* sums, Tile& tile) const {
+    for_types([&](auto t) {
+      using T = decltype(t);
+      finish_one<T::kElement, typename T::Sum>(sums, tile.bytes(), divisor_);
+    });
+  }
+
+  const AnyType& types_;
+  const ReduceOp reduce_;
+  const uint32_t divisor_;
+  uint32_t slices_ = 1;
+  alignas(16) uint8_t sums_[device::kMostTreeParts][kBytes];
+  alignas(16) uint8_t row_[128];  ///< of all of a row
 };
 
 }  // namespace mscclc::cuda

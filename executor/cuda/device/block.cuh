@@ -48,8 +48,21 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
     return {arithmetic_, this->reduction(step), this->divisor(step)};
   }
 
+  __device__ AnyTree tree_sums(const Arith& arith, uint32_t) const {
+    return {arith.rows, arith.reduce, arith.divisor};
+  }
+
   template <PacketFormat F, class Fn>
   __device__ void for_each_piece(const device::StepStretch& s, Fn fn) {
+    for_each_piece_of<F, Tile::kRows>(s, fn);
+  }
+  template <PacketFormat F, class Fn>
+  __device__ void for_each_small_piece(const device::StepStretch& s, Fn fn) {
+    for_each_piece_of<F, 1>(s, fn);
+  }
+  /// `kRows`: of a plain piece, at most.
+  template <PacketFormat F, uint32_t kRows, class Fn>
+  __device__ void for_each_piece_of(const device::StepStretch& s, Fn fn) {
     if constexpr (F == PacketFormat::none) {
       // Two rows at once, which are a whole step of the block apart, where both are full.
       const uint64_t step = row_step();
@@ -57,7 +70,7 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
         const uint32_t n = s.count - at < 16 ? static_cast<uint32_t>(s.count - at) : 16;
         Piece piece = device::piece_of<F>(s, s.skip + at, n);
         piece.payload = 16;
-        if (at + step + 16 <= s.count) {
+        if (kRows > 1 && at + step + 16 <= s.count) {
           piece.payload = 32;
           at += step;
         }

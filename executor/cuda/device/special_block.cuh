@@ -30,11 +30,18 @@ struct SpecialTraits {
 template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
 struct SpecialOperands {
   static constexpr uint32_t kCount = count, kDsts = dsts, kSrcs = srcs, kEach = dsts + srcs;
+  static constexpr bool kTree = false;
   static_assert(sizeof...(places) == count * (dsts + srcs));
   __device__ static constexpr uint32_t place(uint32_t i) {
     constexpr uint32_t all[] = {places..., 0};
     return all[i];
   }
+};
+
+/// The same of a step that adds up as a tree.
+template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
+struct SpecialTree : SpecialOperands<count, dsts, srcs, places...> {
+  static constexpr bool kTree = true;
 };
 
 /// A packet that has not come, among up to four units that were polled together, nullptr: none;
@@ -338,27 +345,84 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
       }
     }
   }
+  /// Reads a row of sources k to k + n. No lambda, which the compiler need not inline.
+  template <class Operands>
+  struct ReadPlain {
+    const SpecialBlock& block;
+    uint32_t first;
+    const WholeRow& where;
+    __device__ __forceinline__ void operator()(uint32_t k, uint32_t n, uint4* rows) const {
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (j >= n) continue;
+        rows[j] = where.load(block.address(Operands::place(first + Operands::kDsts + k + j)));
+      }
+    }
+  };
   template <class Operands>
   __device__ __forceinline__ void add_row(uint32_t first, const WholeRow& where,
                                           uint32_t by) const {
-    typename Arithmetic::RowSums sums;
-#pragma unroll
-    for (uint32_t k = 0; k < Operands::kSrcs; k += kAtOnce) {
-      uint4 rows[kAtOnce];
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (k + j < Operands::kSrcs)
-          rows[j] = where.load(address(Operands::place(first + Operands::kDsts + k + j)));
-      }
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (k + j < Operands::kSrcs) add_to<Arithmetic>(sums, rows[j], k + j == 0);
-      }
-    }
+    auto sums = add_up<Operands>(ReadPlain<Operands>{*this, first, where});
     const uint4 row = Arithmetic::finish(sums, by);
 #pragma unroll
     for (uint32_t k = 0; k < Operands::kDsts; ++k)
       where.store(address(Operands::place(first + k)), row);
+  }
+
+  // Sums.
+
+  /// Adds up a row of each source of a move. read(k, n, rows) reads those of sources k to k + n,
+  /// and is called for all, up to kAtOnce at a time, in written order.
+  template <class Operands, class Read>
+  __device__ __forceinline__ static auto add_up(const Read& read) {
+    if constexpr (Operands::kTree) {
+      return add_tree<0, Operands::kSrcs>(read);
+    } else {
+      typename Arithmetic::RowSums sums;
+#pragma unroll
+      for (uint32_t k = 0; k < Operands::kSrcs; k += kAtOnce) {
+        const uint32_t left = Operands::kSrcs - k, n = left < kAtOnce ? left : kAtOnce;
+        uint4 rows[kAtOnce];
+        read(k, n, rows);
+#pragma unroll
+        for (uint32_t j = 0; j < kAtOnce; ++j) {
+          if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
+        }
+      }
+      return sums;
+    }
+  }
+  /// T(kBegin, kEnd) of ir/ops/trees.h. Parts of up to kAtOnce sources, a power of two, are read
+  /// together.
+  template <uint32_t kBegin, uint32_t kEnd, class Read>
+  __device__ __forceinline__ static auto add_tree(const Read& read) {
+    constexpr uint32_t kSources = kEnd - kBegin;
+    if constexpr (kSources > kAtOnce) {
+      constexpr uint32_t kMiddle = kBegin + first_of_tree(kSources);
+      auto sums = add_tree<kBegin, kMiddle>(read);
+      const auto more = add_tree<kMiddle, kEnd>(read);
+      Arithmetic::merge(sums, more);
+      return sums;
+    } else {
+      uint4 rows[kAtOnce];
+      read(kBegin, kSources, rows);
+      return add_small_tree<kSources>(rows);
+    }
+  }
+  template <uint32_t kSources>
+  __device__ __forceinline__ static auto add_small_tree(const uint4* rows) {
+    static_assert(kAtOnce == 4 && kSources <= kAtOnce);
+    typename Arithmetic::RowSums sums;
+    Arithmetic::start(sums, rows[0]);
+    if constexpr (kSources > 1) Arithmetic::add(sums, rows[1]);
+    if constexpr (kSources == 3) Arithmetic::add(sums, rows[2]);
+    if constexpr (kSources == 4) {
+      typename Arithmetic::RowSums more;
+      Arithmetic::start(more, rows[2]);
+      Arithmetic::add(more, rows[3]);
+      Arithmetic::merge(sums, more);
+    }
+    return sums;
   }
 
   // Packets.
@@ -454,6 +518,25 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
     }
   }
 
+  /// Reads a part of sources k to k + n, once those before are emptied; `from` is where they lie.
+  template <class Operands>
+  struct ReadUnits {
+    SpecialBlock& block;
+    uint32_t first;
+    const Part& part;
+    Places& from;
+    __device__ __forceinline__ void operator()(uint32_t k, uint32_t n, uint4* rows) const {
+      if (k != 0) Rows::empty(block.stamp_, from);
+      from.packets = 0;
+#pragma unroll
+      for (uint32_t j = 0; j < kAtOnce; ++j) {
+        if (j >= n) continue;
+        const uint32_t place = Operands::place(first + Operands::kDsts + k + j);
+        block.find(place, part, j, block.call_, from);
+      }
+      block.read(from, n, part, rows);
+    }
+  };
   template <class Operands>
   __device__ __forceinline__ void add_units(const SpecialExtent& e, uint32_t flags) {
     uint32_t by = divisor(flags);
@@ -462,25 +545,8 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
       Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
-        typename Arithmetic::RowSums sums;
         Places from;
-#pragma unroll
-        for (uint32_t k = 0; k < Operands::kSrcs; k += kAtOnce) {
-          const uint32_t left = Operands::kSrcs - k, n = left < kAtOnce ? left : kAtOnce;
-          uint4 rows[kAtOnce];
-          if (k != 0) Rows::empty(stamp_, from);
-          from.packets = 0;
-#pragma unroll
-          for (uint32_t j = 0; j < kAtOnce; ++j) {
-            if (j < n)
-              find(Operands::place(first + Operands::kDsts + k + j), part, j, this->call_, from);
-          }
-          read(from, n, part, rows);
-#pragma unroll
-          for (uint32_t j = 0; j < kAtOnce; ++j) {
-            if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
-          }
-        }
+        auto sums = add_up<Operands>(ReadUnits<Operands>{*this, first, part, from});
         const uint4 row = Arithmetic::finish(sums, by);
         write<Operands>(stamp_, this->call_, first, part, row);
         Rows::empty(stamp_, from);

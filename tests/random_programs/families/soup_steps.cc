@@ -30,11 +30,14 @@ void Soup::run(uint32_t p, const std::string& name, const std::vector<Operand>& 
   std::vector<std::string> to, from;
   for (const Operand& o : dsts) to.push_back(o.text);
   for (const Operand& o : srcs) from.push_back(o.text);
-  const std::string text =
-      fmt::format("{} {} <- {}", name, fmt::join(to, ", "), fmt::join(from, ", "));
+  // Now and then; not drawn, so that programs of known seeds are what they were but for this.
+  const bool tree =
+      name.find("reduce") != name.npos && !name.starts_with("switch") && (time_[p] & 3) == 3;
+  const std::string text = fmt::format("{} {} <- {}{}", name, fmt::join(to, ", "),
+                                       fmt::join(from, ", "), tree ? " tree" : "");
   for (uint32_t i = 0; i < (parted ? 2u : 1u); ++i) {
     const uint32_t d = doers[i % doers.size()];
-    op(d, text + (parted ? fmt::format(" part: [{}, 2]", i) : ""));
+    op(d, text + (parted ? fmt::format("{} part: [{}, 2]", tree ? "," : "", i) : ""));
     ++time_[d];
   }
   for (const uint32_t d : doers) {

@@ -117,11 +117,13 @@ class Trial {
   /// kernels take the calls: those of some plans only where chunks are cut alike.
   void run_sizes(SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed) {
     const uint64_t granule = 16 / info(dtype).bytes;
-    const uint64_t ranks = plan_.program->contract.ranks;
+    const Contract& contract = plan_.program->contract;
+    const bool custom = contract.kind == CollectiveKind::custom;
+    const uint64_t ranks = contract.ranks;
+    const uint64_t cut = std::max<uint64_t>(ranks, custom ? contract.part_chunks() : 1);
     const uint64_t taken = kernels_.taken();
-    for (const uint64_t granules : {7 * ranks, 60 * ranks, 120 * ranks * ranks}) {
-      const bool last = granules == 120 * ranks * ranks;
-      if (!tries.all_sizes && kernels_.taken() != taken && (last || granules != 7 * ranks)) return;
+    for (const uint64_t granules : {7 * cut, 60 * cut, 120 * ranks * cut}) {
+      if (!tries.all_sizes && kernels_.taken() != taken && granules != 7 * cut) return;
       for (const ReduceOp reduce : reductions_of(*plan_.program)) {
         if (reduce == ReduceOp::avg && !tries.all_types && seed % 2 == 0) continue;
         run(both, tries, both.call(granules * granule, dtype, reduce), seed);

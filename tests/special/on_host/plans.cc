@@ -4,6 +4,7 @@
 
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
+#include "executor/testing/tree_plans.h"
 #include "tests/library/library.h"
 
 namespace mscclc {
@@ -90,6 +91,27 @@ void add_whole_plans(std::vector<KernelPlan>& plans) {
   add(plans, "many steps", many_steps(), kOne);
 }
 
+/// Sums as trees, of numbers of sources whose trees have other shapes.
+void add_trees(std::vector<KernelPlan>& plans) {
+  const auto add_tree = [&](OpKind kind, PacketFormat format, uint32_t sources,
+                            const std::vector<Dtype>& dtypes) {
+    const std::string in =
+        format == PacketFormat::none ? "" : " in " + std::string(mscclc::name(format));
+    add(plans, "tree of " + std::to_string(sources) + " by " + std::string(info(kind).name) + in,
+        tree_plan(kind, format, sources).plan, dtypes);
+  };
+  for (const uint32_t sources : {4, 5, 6, 8}) {
+    add_tree(OpKind::reduce, PacketFormat::none, sources, kOne);
+  }
+  add_tree(OpKind::reduce, PacketFormat::none, 7, kAll);
+  add_tree(OpKind::read_reduce_send, PacketFormat::none, 16, kOne);
+  for (const PacketFormatInfo& format : packet_formats()) {
+    add_tree(OpKind::reduce_packets, format.format, 9, kOne);
+    add_tree(OpKind::reduce_copy_send_packets, format.format, 5, kOne);
+  }
+  add_tree(OpKind::reduce_send_packets, PacketFormat::sentinel, 16, kFloats);
+}
+
 /// Each program at the first and the last of its worlds with up to 4 ranks.
 void add_library(std::vector<KernelPlan>& plans) {
   for (const LibraryProgram& entry : library()) {
@@ -117,6 +139,7 @@ std::vector<KernelPlan> kernel_plans() {
     }
   }
   add_whole_plans(plans);
+  add_trees(plans);
   add_library(plans);
   return plans;
 }

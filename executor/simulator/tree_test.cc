@@ -1,0 +1,168 @@
+// Every op that adds up as a tree gives what the definition says, bit for bit: with every number of
+// sources, packet format, data type, accumulation type and reduction.
+#include "executor/oracle/tree.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "executor/cpu/dice.h"
+#include "executor/lower.h"
+#include "executor/oracle/values.h"
+#include "executor/simulator/cluster.h"
+#include "executor/testing/tree_plans.h"
+#include "ir/ops/trees.h"
+
+namespace mscclc {
+namespace {
+
+using namespace testing;
+using ChunkBytes = std::vector<uint8_t>;
+
+constexpr ReduceOp kTreeReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod,
+                                        ReduceOp::avg};
+constexpr uint32_t kTreeSizes[] = {2, 3, 4, 5, 6, 7, 8, 9, 16};
+constexpr uint32_t kChunk = 48;  ///< bytes
+
+/// Elements whose sums are rounded, of one sign or the other; some are zero.
+ChunkBytes rounding_chunks(uint64_t bytes, const DtypeInfo& type, Dice& dice) {
+  ChunkBytes data(bytes);
+  for (uint64_t i = 0; i + type.bytes <= bytes; i += type.bytes) {
+    const uint64_t sign = uint64_t{1} << (8 * type.bytes - 1);
+    uint64_t bits = dice.next();
+    if (type.kind == DtypeKind::kFloat) {
+      bits = (bits & ~(sign - sign / 8)) | sign / 8 * 3;
+      if (dice.below(8) == 0) bits &= sign;
+    }
+    std::memcpy(data.data() + i, &bits, type.bytes);
+  }
+  return data;
+}
+
+/// Of one call: fills in the inputs, and keeps the outputs.
+struct KeptCall final : CallHooks {
+  const Cluster& cluster;
+  std::vector<ChunkBytes> inputs, outputs;
+  explicit KeptCall(const Cluster& from) : cluster(from), inputs(2), outputs(2) {}
+  void before(uint32_t rank, uint64_t) override {
+    std::memcpy(cluster.data(rank, kInput), inputs[rank].data(), inputs[rank].size());
+  }
+  void after(uint32_t rank, uint64_t) override {
+    const uint8_t* from = cluster.data(rank, kOutput);
+    outputs[rank].assign(from, from + cluster.bytes(rank, kOutput));
+  }
+};
+
+struct TreeTrial {
+  TreePlan made;
+  Cluster cluster;
+  uint32_t sources;
+  TreeTrial(OpKind kind, PacketFormat format, uint32_t n)
+      : made(tree_plan(kind, format, n)), cluster(made.plan.program), sources(n) {
+    Diagnostics diagnostics;
+    REQUIRE(cluster.build(diagnostics));
+  }
+
+  void run(const DtypeInfo& type, Dtype accumulate, ReduceOp reduce, uint64_t seed) {
+    Diagnostics diagnostics;
+    Call call{.part_bytes = kChunk * sources,
+              .dtype = type.dtype,
+              .accumulate = accumulate,
+              .reduce = reduce};
+    cluster.restart();
+    const bool ready = check_call(made.plan.program, call, diagnostics) &&
+                       cluster.prepare(call, false, true, diagnostics);
+    INFO(render_text(diagnostics, {}));
+    REQUIRE(ready);
+    KeptCall kept(cluster);
+    Dice dice(seed + 1);
+    for (uint32_t r = 0; r < 2; ++r) {
+      kept.inputs[r] = rounding_chunks(cluster.bytes(r, kInput), type, dice);
+    }
+    REQUIRE(cluster.run(1, seed % 4, kept, diagnostics));
+    for (uint32_t r = 0; r < 2; ++r) {
+      const ChunkBytes expected = tree_of(r, kept, type.dtype, accumulate, reduce);
+      const ChunkBytes& own = kept.outputs[r];
+      if (std::memcmp(own.data(), expected.data(), expected.size()) != 0) FAIL("rank " << r);
+      const ChunkBytes& other = kept.outputs[1 - r];
+      if (made.sends &&
+          std::memcmp(other.data() + other.size() / 2, expected.data(), expected.size()) != 0) {
+        FAIL("rank " << r << " at the other one");
+      }
+    }
+  }
+
+  ChunkBytes tree_of(uint32_t rank, const KeptCall& kept, Dtype dtype, Dtype accumulate,
+                     ReduceOp reduce) const {
+    std::vector<ChunkBytes> rows;
+    for (const Place& place : made.sources[rank]) {
+      const ChunkBytes& input = kept.inputs[place.rank];
+      const size_t chunk = input.size() / sources;
+      const auto begin = input.begin() + static_cast<std::ptrdiff_t>(place.chunk * chunk);
+      rows.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(chunk));
+    }
+    const uint32_t divisor = reduce == ReduceOp::avg ? sources : 1;
+    return reduce_as_tree(dtype, accumulate, reduce, divisor, rows);
+  }
+};
+
+TEST_CASE("a tree gives what its definition says") {
+  for (const OpKind kind : tree_ops()) {
+    for (const PacketFormat format : formats_of_tree(kind)) {
+      for (const uint32_t n : kTreeSizes) {
+        TreeTrial trial(kind, format, n);
+        uint64_t seed = 0;
+        for (const DtypeInfo& type : dtype_table()) {
+          if (is_sentinel(format) && type.kind != DtypeKind::kFloat) continue;
+          for (const ReduceOp reduce : kTreeReductions) {
+            INFO(info(kind).name << ' ' << name(format) << ' ' << n << ' ' << type.name << ' '
+                                 << name(reduce));
+            trial.run(type, type.accumulate, reduce, seed++);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a tree in every accumulation type") {
+  for (const uint32_t n : kTreeSizes) {
+    TreeTrial trial(OpKind::reduce, PacketFormat::none, n);
+    for (const DtypeInfo& type : dtype_table()) {
+      for (const DtypeInfo& sums : dtype_table()) {
+        if (!can_accumulate(type.dtype, sums.dtype)) continue;
+        for (const ReduceOp reduce : kTreeReductions) {
+          INFO(n << ' ' << type.name << " in " << sums.name << ' ' << name(reduce));
+          trial.run(type, sums.dtype, reduce, n);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the largest tree") {
+  TreeTrial trial(OpKind::reduce, PacketFormat::none, kMostTreeSources);
+  const DtypeInfo& type = info(Dtype::f32);
+  trial.run(type, type.accumulate, ReduceOp::sum, 1);
+}
+
+TEST_CASE("the trees of 2, 4 and 8 sources are parts of one another, and no lines") {
+  Dice dice(7);
+  const DtypeInfo& type = info(Dtype::f32);
+  std::vector<ChunkBytes> rows;
+  for (uint32_t i = 0; i < 8; ++i) rows.push_back(rounding_chunks(4096, type, dice));
+  const auto sum = [](std::span<const ChunkBytes> some) {
+    return reduce_as_tree(Dtype::f32, Dtype::f32, ReduceOp::sum, 1, some);
+  };
+  const std::span<const ChunkBytes> all = rows;
+  const std::vector<ChunkBytes> halves = {sum(all.first(4)), sum(all.subspan(4))};
+  std::vector<ChunkBytes> pairs;
+  for (uint32_t i = 0; i < 8; i += 2) pairs.push_back(sum(all.subspan(i, 2)));
+  CHECK(sum(halves) == sum(all));
+  CHECK(sum(pairs) == sum(all));
+  ChunkBytes line = rows[0];
+  for (uint32_t i = 1; i < 8; ++i) line = sum(std::vector<ChunkBytes>{line, rows[i]});
+  CHECK(line != sum(all));
+}
+
+}  // namespace
+}  // namespace mscclc

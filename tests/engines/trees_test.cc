@@ -1,0 +1,92 @@
+// Reductions as trees on every engine: the bits that the simulator gives, which are those of the
+// definition (executor/simulator/tree_test.cc).
+#include "ir/ops/trees.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "executor/testing/tree_plans.h"
+#include "ir/base/sanitized.h"
+#include "tests/engines/engine_trial.h"
+
+namespace mscclc {
+namespace {
+
+using namespace testing;
+
+constexpr ReduceOp kTreeReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod,
+                                        ReduceOp::avg};
+constexpr uint32_t kTreeSizes[] = {2, 3, 4, 5, 6, 7, 8, 9, 16};
+constexpr uint64_t kTreeTurns = testing::if_sanitized(1, 3);
+
+TEST_CASE("trees give the simulator's bits on every engine") {
+  std::map<Engine, int> ran;
+  uint64_t turn = 0;
+  for (const OpKind kind : tree_ops()) {
+    for (const PacketFormat format : formats_of_tree(kind)) {
+      for (const uint32_t n : kTreeSizes) {
+        const TreePlan made = tree_plan(kind, format, n);
+        EngineTrial trial(made.plan.program);
+        for (const DtypeInfo& type : dtype_table()) {
+          if (is_sentinel(format) && type.kind != DtypeKind::kFloat) continue;
+          // Reductions, sums, engines and places take turns.
+          for (uint64_t i = 0; i < kTreeTurns; ++i) {
+            ++turn;
+            const Engine engine = kEngines[turn / 5 % 3];
+            const EngineSpec spec{.bytes = n * (turn % 2 == 0 ? 16 : 1040),
+                                  .dtype = type.dtype,
+                                  .op = kTreeReductions[turn % 5],
+                                  .shifted = turn % 7 == 0,
+                                  .zeros = turn % 11 == 0,
+                                  .engine = engine,
+                                  .seed = turn % 4,
+                                  .calls = 2,
+                                  .threads = 32};
+            INFO(info(kind).name << ' ' << name(format) << ' ' << n << ": " << text(spec));
+            CHECK(trial.fault(spec).value_or("") == "");
+            ran[engine] += trial.had_engine();
+            // Other kernels have no code for them.
+            const bool real = n > kMostTreeInLine;
+            if (real && engine != Engine::generic) CHECK_FALSE(trial.had_engine());
+          }
+        }
+      }
+    }
+  }
+  for (const Engine engine : kEngines) CHECK(ran[engine] > 10);
+}
+
+TEST_CASE("trees in every accumulation type") {
+  for (const uint32_t n : {5u, 16u}) {
+    const TreePlan made = tree_plan(OpKind::reduce, PacketFormat::none, n);
+    EngineTrial trial(made.plan.program);
+    for (const DtypeInfo& type : dtype_table()) {
+      for (const DtypeInfo& sums : dtype_table()) {
+        const EngineSpec spec{.bytes = n * 1040,
+                              .dtype = type.dtype,
+                              .accumulate = sums.dtype,
+                              .engine = Engine::generic,
+                              .calls = 1,
+                              .threads = 32};
+        INFO(n << " in " << sums.name << ": " << text(spec));
+        CHECK(trial.fault(spec).value_or("") == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("the largest tree on the general engine") {
+  const TreePlan made = tree_plan(OpKind::reduce, PacketFormat::none, kMostTreeSources);
+  EngineTrial trial(made.plan.program);
+  for (const Dtype dtype : {Dtype::f32, Dtype::e5m2, Dtype::i64}) {
+    const EngineSpec spec{.bytes = kMostTreeSources * 48,
+                          .dtype = dtype,
+                          .engine = Engine::generic,
+                          .calls = 1,
+                          .threads = 32};
+    CHECK(trial.fault(spec).value_or("") == "");
+  }
+}
+
+}  // namespace
+}  // namespace mscclc
