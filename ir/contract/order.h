@@ -2,7 +2,6 @@
 // sum is rounded. docs/bits.md says what each is for.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,12 +42,5 @@ struct SumOrders {
 /// Does what keeps one contract keep another? A plan that adds in the order of the ranks also gives
 /// all ranks the same bits.
 bool serves(SumOrder kept, SumOrder wanted);
-
-/// Where the tree over `n` terms is cut: the largest power of two below n. REQUIRES: n > 1.
-constexpr size_t tree_cut(size_t n) {
-  size_t cut = 1;
-  while (cut * 2 < n) cut *= 2;
-  return cut;
-}
 
 }  // namespace mscclc

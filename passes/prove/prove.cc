@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "ir/ops/trees.h"
 #include "ir/program/credits.h"
 #include "ir/program/rank_parts.h"
 #include "passes/prove/division.h"
@@ -129,7 +128,6 @@ class Prover {
     for (const Rank& rank : program_.ranks) {
       for (const Op& op : rank.ops) {
         if (!info(op.kind).has(kReduces)) continue;
-        if (op.tree && op.srcs > kMostTreeInLine) return refuse("a sum is a tree");
         if (!premise(proof::Premise::one_reduction, found.value_or(op.reduce) == op.reduce)) {
           return refuse(fmt::format("the plan mixes the reductions {} and {}", name(*found),
                                     name(op.reduce)));

@@ -48,6 +48,11 @@ TEST_CASE("sums along the tree") {
   CHECK(orders(4, halves + "reduce output <- y[1], y[0]") == kTree);
   const std::string crossed = "reduce y[0] <- x[0], x[2]\nreduce y[1] <- x[1], x[3]\nsync\n";
   CHECK(orders(4, crossed + "reduce output <- y[0], y[1]") == kReplicated);
+  CHECK(orders(4, "reduce output <- x[0], x[1], x[2], x[3] tree") == kTree);
+  CHECK(orders(4, "reduce output <- x[3], x[2], x[1], x[0] tree") == kTree);
+  CHECK(orders(4, "reduce output <- x[0], x[2], x[1], x[3] tree") == kReplicated);
+  const SumOrders six = orders(6, "reduce output <- x[p] for p in 0..6 tree");
+  CHECK(six == kTree);
   // Of three ranks the tree is the sum from the left.
   const SumOrders both{.replicated = true, .ranks = true, .tree = true};
   CHECK(orders(3, "reduce output <- x[0], x[1], x[2]") == both);

@@ -168,13 +168,18 @@ class Suites(unittest.TestCase):
     def test_examples(self):
         examples = os.path.join(HERE, "..", "examples")
         comms = [f"rank {r} of 2: the ranks' numbers add up to 1" for r in range(2)]
-        for name, wanted in (("train_by_torch.py", ["loss"]), ("sum_by_torchcomms.py", comms)):
+        same = ["mscclc: other bits in 0 of 10 batches"]
+        for name, ranks, wanted in (
+            ("train_by_torch.py", 2, ["loss"]),
+            ("sum_by_torchcomms.py", 2, comms),
+            ("batch_invariance.py", 4, same),
+        ):
             with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
                 environment = installed_in(folder)
                 environment["PYTHONPATH"] += f":{HERE}/stand_in"  # where there is no TorchComms
                 done = subprocess.run(
                     [sys.executable, "-m", "torch.distributed.run", "--standalone",
-                     "--nproc-per-node=2", os.path.join(examples, name)],
+                     f"--nproc-per-node={ranks}", os.path.join(examples, name)],
                     env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                     timeout=PATIENCE,
                 )  # fmt: skip

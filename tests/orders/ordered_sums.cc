@@ -6,6 +6,7 @@
 
 #include "executor/cpu/arith.h"
 #include "executor/cpu/dice.h"
+#include "executor/oracle/tree.h"
 
 namespace mscclc::testing {
 namespace {
@@ -67,6 +68,12 @@ void add_in_order(const OrderedCall& call, const std::vector<const uint8_t*>& te
   }
 }
 
+void add_as_tree(const OrderedCall& call, const std::vector<const uint8_t*>& terms, Bytes& sums) {
+  std::vector<Bytes> sources;
+  for (const uint8_t* const term : terms) sources.emplace_back(term, term + sums.size());
+  sums = reduce_as_tree(call.dtype, info(call.dtype).accumulate, call.op, 1, sources);
+}
+
 Call call_of(const Program& program, const OrderedCall& call) {
   const DtypeInfo& type = info(call.dtype);
   const uint64_t bytes = call.elements * type.bytes;
@@ -118,7 +125,11 @@ std::vector<Bytes> promised(const Program& program, const OrderedCall& call, Sum
     const uint64_t first = first_of(program.contract, r, outputs[r].size());
     std::vector<const uint8_t*> terms;
     for (const Bytes& input : inputs) terms.push_back(input.data() + first);
-    if (order == SumOrder::ranks) add_in_order(call, terms, outputs[r]);
+    if (order == SumOrder::ranks) {
+      add_in_order(call, terms, outputs[r]);
+    } else {
+      add_as_tree(call, terms, outputs[r]);
+    }
   }
   return outputs;
 }

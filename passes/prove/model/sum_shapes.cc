@@ -1,13 +1,13 @@
 #include "passes/prove/model/sum_shapes.h"
 
-#include "ir/contract/order.h"
+#include "ir/ops/trees.h"
 
 namespace mscclc::proof {
 namespace {
 
 uint64_t tree_shape(const Symbols& symbols, std::span<const uint32_t> ranks) {
   if (ranks.size() == 1) return symbols.shape_of(ranks[0]);
-  const size_t cut = tree_cut(ranks.size());
+  const size_t cut = first_of_tree(static_cast<uint32_t>(ranks.size()));
   return symbols.joined(tree_shape(symbols, ranks.first(cut)),
                         tree_shape(symbols, ranks.subspan(cut)));
 }

@@ -278,7 +278,11 @@ class Run {
                 uint32_t k, const News& news);
   template <class Each>
   void each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const;
+  void load_tree(const Actor& actor, const Op& op, std::span<const Operand> srcs, uint32_t k,
+                 bool polls);
+  Symbol tree_of(std::span<const Symbol> terms);
   void add_value(const Symbol& symbol);
+  Symbol sum_of(const Symbol& a, const Symbol& b);
   Symbol summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& extent);
   void size_value(uint32_t rank, const Operand& o, uint32_t k);
   Extent extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,

@@ -1,6 +1,7 @@
 // Ops that move data: every chunk they touch is checked against what was done to it before.
 #include <algorithm>
 
+#include "ir/ops/trees.h"
 #include "passes/base/thread_partition.h"
 #include "passes/prove/model/premise.h"
 #include "passes/prove/run/run.h"
@@ -310,7 +311,11 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   if (is_port(block.rank, dsts[0])) return post_chunk(process, op, row, dsts, srcs[0], k);
   if (copies_onto_itself(block.rank, op, k)) return;
   const Actor actor = actor_of(process);
-  for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
+  if (op.tree) {
+    load_tree(actor, op, srcs, k, row.has(kPolls));
+  } else {
+    for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
+  }
   if (row.has(kReduces)) {
     const bool call = op.reduce == ReduceOp::call || op.reduce == ReduceOp::avg;
     value_ = turned_.rounded(value_, premise(Premise::complete_sums_are_divided, op.complete) &&
@@ -323,6 +328,24 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   }
   for (const Operand& o : dsts) size_value(block.rank, o, k);
   for (const Operand& o : dsts) store(actor, op, o, k);
+}
+
+/// The sources one by one, and then their sum along the tree (ir/ops/trees.h).
+void Run::load_tree(const Actor& actor, const Op& op, std::span<const Operand> srcs, uint32_t k,
+                    bool polls) {
+  std::vector<Symbol> terms;
+  for (const Operand& o : srcs) {
+    has_value_ = false;
+    load(actor, op, o, k, polls);
+    terms.push_back(value_);
+  }
+  value_ = tree_of(terms);
+}
+
+Symbol Run::tree_of(std::span<const Symbol> terms) {
+  if (terms.size() == 1) return terms[0];
+  const size_t first = first_of_tree(static_cast<uint32_t>(terms.size()));
+  return sum_of(tree_of(terms.first(first)), tree_of(terms.subspan(first)));
 }
 
 bool Run::at_switch(uint32_t rank, const Operand& o) const {
@@ -550,17 +573,17 @@ Symbol Run::summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& ext
 }
 
 void Run::add_value(const Symbol& symbol) {
-  if (!has_value_) {
-    value_ = symbol;
-  } else if (!premise(Premise::terms_equally_long,
-                      value_.size == 0 || symbol.size == 0 || value_.size == symbol.size)) {
-    value_ = raced(value_) ? raced_ : mixed_with(symbol);
-  } else {
-    const uint64_t size = std::max(value_.size, symbol.size);
-    value_ = turned_.add(value_, symbol);
-    value_.size = size;
-  }
+  value_ = has_value_ ? sum_of(value_, symbol) : symbol;
   has_value_ = true;
+}
+
+Symbol Run::sum_of(const Symbol& a, const Symbol& b) {
+  if (!premise(Premise::terms_equally_long, a.size == 0 || b.size == 0 || a.size == b.size)) {
+    return raced(a) ? raced_ : mixed_with(b);
+  }
+  Symbol sum = turned_.add(a, b);
+  sum.size = std::max(a.size, b.size);
+  return sum;
 }
 
 /// A chunk of the caller has its own length. What goes through chunks of different lengths loses
