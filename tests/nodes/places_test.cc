@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -137,6 +138,71 @@ TEST_CASE("places: calls by name in containers with namespaces of their own") {
       continue;
     }
     CHECK(said == std::vector<std::string>(FarJob::kRanks));
+  }
+}
+
+/// An element whose sums are rounded.
+float uneven(uint32_t rank, uint64_t i) {
+  return static_cast<float>((i * 2654435761U + rank * 40503U) % 1000003) / 977.0F - 500.0F;
+}
+
+/// One all-reduce of so many floats, and what all ranks got of it, as one number each.
+std::string sum_alike(Collectives& collectives, uint64_t count) {
+  Communicator& communicator = collectives.communicator();
+  Diagnostics diagnostics;
+  const auto memory =
+      communicator.device().allocate(8 * count + 4096, "floats and hashes", diagnostics);
+  const StreamHandle stream = communicator.device().create_stream(diagnostics);
+  if (memory == nullptr || stream == nullptr) return testing::text(diagnostics);
+  auto* const from = reinterpret_cast<float*>(memory->data());
+  float* const to = from + count;
+  auto* const hashes = reinterpret_cast<uint64_t*>(memory->data() + 8 * count / 64 * 64 + 64);
+  for (uint64_t i = 0; i < count; ++i) from[i] = uneven(communicator.rank(), i);
+  const CollectiveCall sum{
+      .kind = CollectiveKind::allreduce, .count = count, .input = from, .output = to};
+  bool done =
+      collectives.call(sum, stream, diagnostics) && communicator.synchronize(stream, diagnostics);
+  uint64_t own = 0;
+  for (uint64_t i = 0; done && i < count; ++i) own = own * 31 + std::bit_cast<uint32_t>(to[i]);
+  hashes[0] = own;
+  const CollectiveCall all{.kind = CollectiveKind::allgather,
+                           .count = 1,
+                           .dtype = Dtype::u64,
+                           .input = hashes,
+                           .output = hashes + 8};
+  done = done && collectives.call(all, stream, diagnostics) &&
+         communicator.synchronize(stream, diagnostics);
+  communicator.device().destroy_stream(stream);
+  if (!done) return testing::text(diagnostics);
+  for (uint32_t r = 0; r < communicator.size(); ++r) {
+    if (hashes[8 + r] != own) return fmt::format("rank {} has other sums of {}\n", r, count);
+  }
+  return "";
+}
+
+TEST_CASE("places: ranks of several nodes get the same bits") {
+  FarNetwork network;
+  const std::string why = network.make(FarJob::kRanks);
+  if (!why.empty()) {
+    std::cout << "left out: " << why << "\n";
+    return;
+  }
+  const auto body = [](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);
+    const auto collectives = Collectives::create(communicator, library, {}, diagnostics);
+    if (collectives == nullptr) return testing::text(diagnostics);
+    for (const uint64_t count : {100, 4096, 60'000, 700'000}) {
+      const std::string said = sum_alike(*collectives, count);
+      if (!said.empty()) return said;
+    }
+    return "";
+  };
+  for (const uint32_t on_node : {1, 2}) {
+    INFO(on_node << " on a node");
+    const FarPlace place{.interface = std::string("=") + FarNetwork::kInterface,
+                         .enter = [&](uint32_t rank) { network.enter(rank / on_node); }};
+    CHECK(run_far_ranks(place, body, FarJob::kLong) == std::vector<std::string>(FarJob::kRanks));
   }
 }
 
