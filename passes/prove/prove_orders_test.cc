@@ -103,22 +103,25 @@ TEST_CASE("a sum in another order is shown as it is made") {
 }
 
 TEST_CASE("what was moved as sentinel packets has other bits than what was not") {
-  // Rank 1 gets input[0] of rank 0 by way of rank 2 too: as packets of LL16 that lie in one slot, of
-  // which one has been through a slot of sentinels.
+  // Ranks 0 and 2 put the input of rank 0 into one slot of rank 1, where the same may come twice. A
+  // slot of sentinels has lost the -0.0 of what rank 2 hands on.
   const auto echo = [](const std::string& format) {
     return testing::verdict(as_written(
         "program t\ncollective broadcast(ranks: 3, root: 0)\nselect dtypes: [f32]\n"
         "rank 0 {\n  channel a = memory(1)\n  channel b = memory(2)\n  tb 0 {\n"
         "    put_packets a.box <- input\n    put_packets b.got <- input\n    copy output <- input\n"
-        "  }\n}\n"
+        "    sync\n    wait a\n    wait b\n  }\n}\n"
         "rank 1 {\n  buffer box[1] packets: LL16, copies: 2\n  channel a = memory(0)\n"
-        "  channel c = memory(2)\n  tb 0 {\n    unpack_packets output <- box\n  }\n}\n"
-        "rank 2 {\n  buffer got[1] packets: " + format + ", copies: 2\n  buffer x[1]\n"
-        "  channel b = memory(0)\n  channel c = memory(1)\n  tb 0 {\n"
-        "    unpack_packets output <- got\n    sync\n    put_packets c.box <- output\n  }\n}\n"));
+        "  channel c = memory(2)\n  tb 0 {\n    unpack_packets output <- box\n    sync\n"
+        "    signal a\n    signal c\n  }\n}\n"
+        "rank 2 {\n  buffer got[1] packets: " +
+        format +
+        ", copies: 2\n  channel b = memory(0)\n  channel c = memory(1)\n  tb 0 {\n"
+        "    unpack_packets output <- got\n    sync\n    put_packets c.box <- output\n    sync\n"
+        "    signal b\n    wait c\n  }\n}\n"));
   };
+  CHECK(echo("LL16") == "proved");
   CHECK(echo("sentinel").starts_with("slot-twice"));
-  CHECK_FALSE(echo("LL16").starts_with("slot-twice"));
 }
 
 }  // namespace

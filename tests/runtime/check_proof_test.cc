@@ -251,13 +251,14 @@ TEST_CASE("an entry of the cache that keep() did not write is none") {
   const PlanDigest digest = {7};
   const std::string entry = folder + "/" + hex(digest);
   Diagnostics diagnostics;
-  for (const char* text : {"", "mscclc proof", "mscclc proof xx\n", "mscclc proof ff\n",
-                           "mscclc proof 01\n\n", "mscclc prooF 01\n"}) {
+  for (const char* text : {"", "mscclc proof", "mscclc proof xxxx\n", "mscclc proof ffff\n",
+                           "mscclc proof 01\n", "mscclc proof 0001\n\n",
+                           "mscclc prooF 0001\n"}) {
     std::ofstream(entry) << text;
     INFO(text);
     CHECK_FALSE(cache.find(digest, diagnostics));
   }
-  std::ofstream(entry) << "mscclc proof 01\n";
+  std::ofstream(entry) << "mscclc proof 0001\n";
   CHECK(cache.find(digest, diagnostics));
   fs::rename(entry, folder + "/other");
   fs::create_symlink(folder + "/other", entry);
