@@ -68,7 +68,10 @@ Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Pro
                this->plan->launch.align),
       use(use_of(*this->plan)),
       parts(Chunking::parts_of_message(this->plan->contract)),
-      number(++this->group->loads) {}
+      number(++this->group->loads),
+      far_calls(options.in_turn || this->group->far_calls == nullptr
+                    ? this->group->far_calls
+                    : std::make_shared<FarCalls>()) {}
 
 Executable::State::~State() { proxy.reset(); }
 

@@ -104,7 +104,7 @@ struct Group {
   /// Of the calls of executables that are loaded in turn; nullptr: no rank is beside this one.
   std::unique_ptr<CallBoard> board;
   /// The same calls, compared with what comes over lanes; nullptr: no lane leads anywhere.
-  std::unique_ptr<FarCalls> far_calls;
+  std::shared_ptr<FarCalls> far_calls;
   /// Notes something on the lanes that were used last, of the executable of this number.
   std::function<void(const LaneNote&)> note_far;
   uint32_t notes_far = 0;
