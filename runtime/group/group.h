@@ -2,6 +2,7 @@
 // in which every rank learns whether every rank could do its part.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -174,6 +175,7 @@ struct Group {
   std::vector<StreamHandle> busy_streams_;
   std::vector<std::shared_ptr<void>> retired_;
   bool closed_ = false;
+  std::atomic<bool> others_wait_{false};  ///< to hear of a failure
 };
 
 /// Maps a peer's memory, or makes it known to lanes: that is all where the link gives no access.

@@ -1,12 +1,15 @@
 // Executables of ranks on two nodes: calls that differ are found without MSCCLC_CHECK_CALLS, of
-// each executable by itself, and of those in turn also where a call has nothing to send.
+// each executable by itself, and of those in turn also where a call has nothing to send. And what
+// comes of a rank that has no memory for what it is to send.
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "compiler/compile.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
+#include "runtime/testing/forwarding_device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 
@@ -131,6 +134,64 @@ TEST_CASE("executables between nodes: a call that sends nothing is found by lane
           return caller.end();
         },
         {}, node_of_its_own));
+  }
+}
+
+/// Its second put finds no memory.
+class LackingLane final : public Lane {
+ public:
+  explicit LackingLane(std::unique_ptr<Lane> lane) : lane_(std::move(lane)) {}
+  uint64_t room() override { return lane_->room(); }
+  bool put(const RemotePlace& to, const void* from, uint64_t bytes,
+           Diagnostics& diagnostics) override {
+    if (++puts_ == 2) throw std::bad_alloc();
+    return lane_->put(to, from, bytes, diagnostics);
+  }
+  bool signal(const RemotePlace& count, uint64_t value, Diagnostics& diagnostics) override {
+    return lane_->signal(count, value, diagnostics);
+  }
+  bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
+    return lane_->complete(count, value, diagnostics);
+  }
+  bool note(const LaneNote& note, Diagnostics& diagnostics) override {
+    return lane_->note(note, diagnostics);
+  }
+  FlushState try_flush(Diagnostics& diagnostics) override { return lane_->try_flush(diagnostics); }
+  void cork() override { lane_->cork(); }
+  bool uncork(Diagnostics& diagnostics) override { return lane_->uncork(diagnostics); }
+
+ private:
+  const std::unique_ptr<Lane> lane_;
+  int puts_ = 0;
+};
+
+class LackingDevice final : public testing::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
+    auto lane = ForwardingDevice::open_lane(peer, diagnostics);
+    return lane == nullptr ? nullptr : std::make_unique<LackingLane>(std::move(lane));
+  }
+};
+
+TEST_CASE("a rank that has no memory for what it sends ends the job, and every rank says why") {
+  const auto plan = with_ports();
+  const auto open = [](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
+    auto device = node_of_its_own(rank, diagnostics);
+    if (rank != 1 || device == nullptr) return device;
+    return std::make_unique<LackingDevice>(std::move(device));
+  };
+  const auto body = [&](Communicator& communicator) {
+    Caller caller(communicator, false);
+    const auto loaded = caller.load(plan);
+    while (loaded != nullptr && caller.call(*loaded, 1024)) {
+    }
+    return caller.end();
+  };
+  for (const std::string& text : testing::threads(2, body, {}, open)) {
+    INFO(text);
+    CHECK(text.find("rank 1") != std::string::npos);
+    CHECK(text.find("the proxy cannot continue: there is not enough memory") != std::string::npos);
   }
 }
 
