@@ -142,7 +142,8 @@ class Device {
   /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                                          Diagnostics& diagnostics) = 0;
-  /// Host memory, all zeros, that the host and running blocks see at the same address.
+  /// Host memory, all zeros, that the host and running blocks see at the same address. Other
+  /// processes need not be able to map it.
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate_visible(uint64_t bytes,
                                                                  const std::string& what,
                                                                  Diagnostics& diagnostics) = 0;
