@@ -188,6 +188,7 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   void load_own_kernels();
   void prepare_binds();
   [[nodiscard]] bool allocate(Diagnostics& diagnostics);
+  GraphsEnd graphs_end() const;
   bool joins_switch() const;
   [[nodiscard]] PoolPiece take_staging(uint32_t side, uint64_t bytes, Diagnostics& diagnostics);
   /// A piece of what executables in turn share; `slot`: of Group::in_turn.
