@@ -238,6 +238,7 @@ _ROWS = {
         "runtime/base/process",
         "runtime/device",
     ],
+    "runtime/proxy/testing": ["executor", "runtime/api", "runtime/memory", "runtime/proxy"],
     "runtime/verbs/resources": ["runtime/base", "runtime/base/process"],
     "runtime/verbs/port": ["ir", "runtime/base/environment", "runtime/verbs/resources"],
     "runtime/settings": [
@@ -302,6 +303,7 @@ _ROWS = {
         "runtime/api",
         "runtime/base",
         "runtime/base/environment",
+        "runtime/base/process",
         "runtime/bootstrap/address",
         "runtime/net",
         "runtime/net/threads",
@@ -690,7 +692,7 @@ _TESTS_MAY_INCLUDE = {
     ],
     "runtime/verbs/port": ["runtime/verbs/testing"],
     "runtime/proofs": ["runtime/testing"],
-    "runtime/proxy": ["runtime/memory", "runtime/testing"],
+    "runtime/proxy": ["runtime/proxy/testing", "runtime/testing"],
     "tools/bench/results": ["tools/base"],
     "tools/cubin": ["executor/testing"],
 }

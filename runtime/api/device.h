@@ -142,7 +142,8 @@ class Device {
   /// Memory of the device, all zeros, that peers can map. `what` names it in errors.
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                                          Diagnostics& diagnostics) = 0;
-  /// Host memory, all zeros, that the host and running blocks see at the same address.
+  /// Host memory, all zeros, that the host and running blocks see at the same address. Other
+  /// processes need not be able to map it.
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate_visible(uint64_t bytes,
                                                                  const std::string& what,
                                                                  Diagnostics& diagnostics) = 0;
@@ -220,6 +221,13 @@ class Device {
                                                                    Diagnostics& diagnostics) = 0;
   /// True if what is put on the stream now is captured in a graph.
   virtual bool is_capturing(StreamHandle) { return false; }
+  /// Calls `gone` once when the graph that the stream is being captured into is gone, with all that
+  /// was instantiated from it, and no launch of these runs any more. It comes from any thread, maybe
+  /// one that the driver holds up: it must call nothing of the device, wait for nothing and throw
+  /// nothing. False: that cannot be told, and `gone` is never called.
+  [[nodiscard]] virtual bool at_end_of_graph(StreamHandle, std::function<void()> /*gone*/) {
+    return false;
+  }
   [[nodiscard]] virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
   virtual void destroy_stream(StreamHandle stream) = 0;
 

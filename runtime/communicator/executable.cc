@@ -68,7 +68,10 @@ Executable::State::State(std::shared_ptr<Group> group, std::shared_ptr<const Pro
                this->plan->launch.align),
       use(use_of(*this->plan)),
       parts(Chunking::parts_of_message(this->plan->contract)),
-      number(++this->group->loads) {}
+      number(++this->group->loads),
+      far_calls(options.in_turn || this->group->far_calls == nullptr
+                    ? this->group->far_calls
+                    : std::make_shared<FarCalls>()) {}
 
 Executable::State::~State() { proxy.reset(); }
 
@@ -281,6 +284,8 @@ bool Executable::State::load(Diagnostics& diagnostics) {
                          start_proxy(diagnostics) &&
                          group->device->write(contexts, &context, sizeof context, diagnostics);
   if (!group->agree(connected, "map the memory of the other ranks", diagnostics)) return false;
+  // Lanes know memory by its handle: it stays the same.
+  if (group->far_calls == nullptr) group->shared_memory->close_descriptors();
   group->recorder.loaded(number, {plan->name, hash_, plan->contract.kind});
   group->plan_names.add(number, plan->name);
   log(LogLevel::info, LogArea::load, rank,

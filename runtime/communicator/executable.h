@@ -111,6 +111,9 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   /// Of an executable whose calls are in no order with those of others; nullptr: they are, or no
   /// rank is beside this one.
   std::unique_ptr<CallBoard> own_board;
+  /// Group::far_calls, or one of its own where its calls are in no order with those of others;
+  /// nullptr: no lane leads anywhere.
+  const std::shared_ptr<FarCalls> far_calls;
 
   RankProgram program;  ///< patched for the last binding ...
   /// ... whose parts have so many bytes, and whose rows such a pitch.
@@ -175,6 +178,7 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   bool stages(uint32_t rank, uint32_t side) const { return access.stages(rank, side); }
 
  private:
+  [[nodiscard]] bool same_calls_far(const CallRecord& record, Diagnostics& diagnostics);
   void note_launch(const BoundCall::State& binding, StreamHandle stream);
   [[nodiscard]] bool prepare(Diagnostics& diagnostics);
   [[nodiscard]] bool check_plan(Diagnostics& diagnostics);
@@ -184,6 +188,7 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   void load_own_kernels();
   void prepare_binds();
   [[nodiscard]] bool allocate(Diagnostics& diagnostics);
+  GraphsEnd graphs_end() const;
   bool joins_switch() const;
   [[nodiscard]] PoolPiece take_staging(uint32_t side, uint64_t bytes, Diagnostics& diagnostics);
   /// A piece of what executables in turn share; `slot`: of Group::in_turn.

@@ -42,6 +42,24 @@ void Executable::State::note_launch(const BoundCall::State& binding, StreamHandl
                   name(call.op), fmt::ptr(stream)));
 }
 
+// A call without ports of this rank is noted on the lanes that calls before it have used.
+bool Executable::State::same_calls_far(const CallRecord& record, Diagnostics& diagnostics) {
+  std::optional<LaneNote> note;
+  if (!same_far(*group, *far_calls, record, note, diagnostics)) return false;
+  if (proxy == nullptr) {
+    if (note && options.in_turn && group->note_far) group->note_far(*note);
+    return true;
+  }
+  if (options.in_turn && group->notes_far != number) {
+    group->notes_far = number;
+    group->note_far = [weak = weak_from_this()](const LaneNote& of_other) {
+      if (const auto held = weak.lock()) held->proxy->note(of_other);
+    };
+  }
+  if (note) proxy->note(*note);
+  return true;
+}
+
 bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
@@ -51,16 +69,8 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
       !same_beside(*group, *board, binding.record, diagnostics)) {
     return false;
   }
-  if (options.in_turn && group->far_calls != nullptr && binding.is_call) {
-    std::optional<LaneNote> note;
-    if (!same_far(*group, binding.record, note, diagnostics)) return false;
-    if (proxy != nullptr && group->notes_far != number) {
-      group->notes_far = number;
-      group->note_far = [weak = weak_from_this()](const LaneNote& of_load) {
-        if (const auto held = weak.lock()) held->proxy->note(of_load);
-      };
-    }
-    if (note && proxy != nullptr) proxy->note(*note);
+  if (far_calls != nullptr && binding.is_call && !same_calls_far(binding.record, diagnostics)) {
+    return false;
   }
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
   if (enqueue(binding, stream, diagnostics)) return true;

@@ -40,10 +40,11 @@ bool Executable::State::proxy_sends_from(uint32_t from) const {
 
 LanePeer Executable::State::lane_peer(uint32_t peer) const {
   LanePeer to{.rank = peer, .link = group->links[peer], .failed = fail_group()};
-  if (options.in_turn) {
-    to.noted = [weak = std::weak_ptr<Group>(group), peer](const LaneNote& note) -> std::string {
+  if (far_calls != nullptr) {
+    to.noted = [weak = std::weak_ptr<Group>(group), calls = far_calls,
+                peer](const LaneNote& note) -> std::string {
       const auto held = weak.lock();
-      return held == nullptr ? "" : take_far_note(*held, peer, note);
+      return held == nullptr ? "" : take_far_note(*held, *calls, peer, note);
     };
   }
   to.over = [failure = group->failure] { return failure->happened(); };

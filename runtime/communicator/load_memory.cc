@@ -79,6 +79,15 @@ bool Executable::State::take_region(Diagnostics& diagnostics) {
                       element, diagnostics);
 }
 
+// With an object of a graph's own the driver may hold up what its kernels wait for: calls of
+// another rank on this GPU, copies of the proxy (docs/rejected.md).
+GraphsEnd Executable::State::graphs_end() const {
+  const auto channels = static_cast<uint32_t>(plan->ranks[rank].channels.size());
+  bool alone = group->ranks_here == 1;
+  for (uint32_t c = 0; c < channels; ++c) alone &= !goes_by_proxy(c);
+  return alone ? GraphsEnd::told : GraphsEnd::untold;
+}
+
 bool Executable::State::allocate(Diagnostics& diagnostics) {
   Device& device = *group->device;
   if (!take_region(diagnostics)) return false;
@@ -94,8 +103,8 @@ bool Executable::State::allocate(Diagnostics& diagnostics) {
     return piece ? piece.memory() : nullptr;
   };
   const uint64_t lines = own_kernels == nullptr ? 0 : own_kernels->bytes_in_memory();
-  slots = std::make_shared<SlotPool>(group->device,
-                                     std::max(BlockPrograms::most_bytes(program), lines), source);
+  slots = std::make_shared<SlotPool>(
+      group->device, std::max(BlockPrograms::most_bytes(program), lines), source, graphs_end());
   return faults != nullptr;
 }
 

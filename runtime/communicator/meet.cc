@@ -161,7 +161,7 @@ void Meeting::find_node() {
     if (said_[r].place == own) group_.beside.push_back(r);
   }
   const bool far = std::ranges::any_of(group_.links, &Link::lanes);
-  if (far) group_.far_calls = std::make_unique<FarCalls>();
+  if (far) group_.far_calls = std::make_shared<FarCalls>();
   group_.in_one_place = std::ranges::all_of(said_, [&](const auto& s) { return s.place == own; });
   group_.node_of[group_.rank()] = first;
 }

@@ -9,6 +9,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/host_place.h"
 #include "runtime/cuda/copy_lane.h"
+#include "runtime/cuda/launch/graph_end.h"
 #include "runtime/cuda/memory/held_memory.h"
 #include "runtime/cuda/memory/switch_team.h"
 #include "runtime/cuda/plan_kernels.h"
@@ -360,6 +361,11 @@ bool CudaDevice::is_capturing(StreamHandle stream) {
   return !current.is_set() ||
          context_->driver().StreamIsCapturing(stream_of(stream), &status) != abi::kSuccess ||
          status != abi::kCaptureStatusNone;
+}
+
+bool CudaDevice::at_end_of_graph(StreamHandle stream, std::function<void()> gone) {
+  const CurrentContext current(*context_);
+  return current.is_set() && cuda::at_end_of_graph(*context_, stream_of(stream), std::move(gone));
 }
 
 StreamHandle CudaDevice::create_stream(Diagnostics& diagnostics) {

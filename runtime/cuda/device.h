@@ -116,6 +116,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<StreamChain> chain_streams(Replays replays, Diagnostics& diagnostics) override;
   /// True too where the driver does not say.
   bool is_capturing(StreamHandle stream) override;
+  bool at_end_of_graph(StreamHandle stream, std::function<void()> gone) override;
   StreamHandle create_stream(Diagnostics& diagnostics) override;
   void destroy_stream(StreamHandle stream) override;
 

@@ -3,21 +3,26 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "runtime/cuda/fake/test_world.h"
 
 namespace mscclc {
 namespace {
 
+namespace abi = cuda::abi;
+
 constexpr uint64_t kLaunches = SlotPool::kMarkEvery;
 
 /// A GPU whose streams do nothing until someone waits for them, and a pool on it.
 struct Gpu {
-  explicit Gpu(cuda::World& world) : device(world.open(0, 0)) {
+  explicit Gpu(cuda::World& world, GraphsEnd graphs_end = GraphsEnd::told)
+      : device(world.open(0, 0)) {
     stream = device->create_stream(diagnostics);
-    pool = std::make_shared<SlotPool>(device, 1000, [this](uint64_t bytes, Diagnostics& problems) {
+    const auto source = [this](uint64_t bytes, Diagnostics& problems) {
       return device->allocate(bytes, "programs of calls", problems);
-    });
+    };
+    pool = std::make_shared<SlotPool>(device, 1000, source, graphs_end);
   }
   ~Gpu() { device->destroy_stream(stream); }
 
@@ -131,6 +136,128 @@ TEST_CASE("slots: calls with what a graph has captured share its slot, and no ot
     CHECK(capture(other) != first);
     CHECK(common(gpu.launch(1000), {first}) == 0);
     CHECK(holds(first));
+    CHECK(cuda::text_of(gpu.diagnostics) == "");
+  }
+  world.check_clean();
+}
+
+/// A graph of launches of new contents, each from a slot that is dropped at once.
+abi::Graph capture_new(cuda::World& world, Gpu& gpu, uint64_t launches) {
+  world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.stream);
+  gpu.launch(launches);
+  return world.fake.end_capture();
+}
+
+TEST_CASE("slots: what a graph has captured is handed out again when the graph is gone") {
+  cuda::World world;
+  {
+    Gpu gpu(world);
+    world.fake.destroy_graph(capture_new(world, gpu, 300));
+    const uint64_t before = world.fake.allocated(0);
+    for (int i = 0; i < 20; ++i) world.fake.destroy_graph(capture_new(world, gpu, 300));
+    CHECK(world.fake.allocated(0) == before);
+    capture_new(world, gpu, 300);
+    CHECK(world.fake.allocated(0) == before);
+    capture_new(world, gpu, 300);
+    CHECK(world.fake.allocated(0) > before);  // the other graph is there
+    CHECK(cuda::text_of(gpu.diagnostics) == "");
+  }
+  world.check_clean();
+}
+
+TEST_CASE("slots: graphs own nothing where nobody is to be told of them") {
+  cuda::World world;
+  {
+    Gpu gpu(world, GraphsEnd::untold);
+    world.fake.destroy_graph(capture_new(world, gpu, 300));
+    CHECK(world.fake.calls("UserObjectCreate") == 0);
+    const uint64_t before = world.fake.allocated(0);
+    world.fake.destroy_graph(capture_new(world, gpu, 300));
+    CHECK(world.fake.allocated(0) > before);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("slots: a slot of two graphs, and of two owners, is handed out after the last of them") {
+  cuda::World world;
+  {
+    Gpu gpu(world);
+    const std::vector<uint8_t> content = gpu.next();
+    SlotPool::Slot slot = gpu.pool->take(content, gpu.diagnostics), other;
+    uint8_t* const data = slot->data;
+    abi::Graph graphs[2];
+    for (abi::Graph& graph : graphs) {
+      world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.stream);
+      gpu.pool->launched(*slot, content, gpu.stream);
+      gpu.pool->launched(*slot, content, gpu.stream);
+      graph = world.fake.end_capture();
+    }
+    other = gpu.pool->take(content, gpu.diagnostics);
+    CHECK(other->data == data);
+    // All that is free, until the pool has to ask for more memory: then it has looked at all.
+    const auto is_free = [&] {
+      std::vector<SlotPool::Slot> taken;
+      const uint64_t before = world.fake.allocated(0);
+      while (world.fake.allocated(0) == before) {
+        taken.push_back(gpu.pool->take(gpu.next(), gpu.diagnostics));
+      }
+      return std::ranges::any_of(taken, [&](const auto& one) { return one->data == data; });
+    };
+    world.fake.destroy_graph(graphs[0]);
+    CHECK_FALSE(is_free());
+    slot.reset();
+    CHECK_FALSE(is_free());
+    world.fake.destroy_graph(graphs[1]);
+    CHECK_FALSE(is_free());
+    other.reset();
+    CHECK(is_free());
+  }
+  world.check_clean();
+}
+
+TEST_CASE("slots: a graph may outlive the pool") {
+  cuda::World world;
+  abi::Graph graph = nullptr;
+  {
+    Gpu gpu(world);
+    graph = capture_new(world, gpu, 3);
+  }
+  world.fake.destroy_graph(graph);
+  world.check_clean();
+}
+
+TEST_CASE("slots: where a driver does not tell of graphs, what they have is not handed out") {
+  for (const char* function :
+       {"StreamGetCaptureInfo", "UserObjectCreate", "GraphRetainUserObject"}) {
+    INFO(function);
+    cuda::World world;
+    {
+      Gpu gpu(world);
+      world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.stream);
+      world.fake.fail_function(function);
+      const auto lost = gpu.launch(1);
+      const auto known = gpu.launch(1);
+      world.fake.destroy_graph(world.fake.end_capture());
+      const auto later = gpu.launch(1000);
+      CHECK(common(lost, later) == 0);
+      CHECK(common(known, later) > 0);
+    }
+    world.check_clean();
+  }
+}
+
+// The driver calls from a thread of its own, while others are inside the pool.
+TEST_CASE("slots: graphs end on other threads while calls are made") {
+  cuda::World world;
+  {
+    Gpu gpu(world);
+    std::vector<abi::Graph> graphs;
+    for (int i = 0; i < 200; ++i) graphs.push_back(capture_new(world, gpu, 3));
+    std::thread driver([&] {
+      for (abi::Graph graph : graphs) world.fake.destroy_graph(graph);
+    });
+    gpu.launch(2000);
+    driver.join();
     CHECK(cuda::text_of(gpu.diagnostics) == "");
   }
   world.check_clean();

@@ -1,16 +1,18 @@
 #include "runtime/group/failure.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "executor/words.h"
 
 namespace mscclc {
 
 bool Failure::set(const std::string& code, const std::string& why) {
+  std::string its_code = code, its_why = why;  // all that takes memory
   const std::lock_guard lock(mutex_);
   if (!code_.empty()) return false;
-  code_ = code;
-  why_ = why;
+  code_ = std::move(its_code);
+  why_ = std::move(its_why);
   happened_.store(true, std::memory_order_release);
   store_release<uint32_t>(word_->data(), 1);
   return true;

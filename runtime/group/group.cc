@@ -150,8 +150,12 @@ void Group::report_hang(const std::set<uint32_t>& awaited, const std::string& wh
 }
 
 void Group::fail(const std::string& code, const std::string& why) {
-  // The bootstrap tells the others who has said it.
-  if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) bootstrap->fail(why);
+  // The bootstrap tells the others who has said it. Without memory for that, the next who comes
+  // here does.
+  if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) others_wait_ = true;
+  if (!others_wait_) return;
+  bootstrap->fail(why);
+  others_wait_ = false;
 }
 
 void Group::fail(const Diagnostics& diagnostics) {

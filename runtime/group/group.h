@@ -2,6 +2,7 @@
 // in which every rank learns whether every rank could do its part.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -104,7 +105,7 @@ struct Group {
   /// Of the calls of executables that are loaded in turn; nullptr: no rank is beside this one.
   std::unique_ptr<CallBoard> board;
   /// The same calls, compared with what comes over lanes; nullptr: no lane leads anywhere.
-  std::unique_ptr<FarCalls> far_calls;
+  std::shared_ptr<FarCalls> far_calls;
   /// Notes something on the lanes that were used last, of the executable of this number.
   std::function<void(const LaneNote&)> note_far;
   uint32_t notes_far = 0;
@@ -174,6 +175,7 @@ struct Group {
   std::vector<StreamHandle> busy_streams_;
   std::vector<std::shared_ptr<void>> retired_;
   bool closed_ = false;
+  std::atomic<bool> others_wait_{false};  ///< to hear of a failure
 };
 
 /// Maps a peer's memory, or makes it known to lanes: that is all where the link gives no access.

@@ -82,6 +82,19 @@ PoolPiece MemoryPool::take_alone(Device& device, uint64_t bytes, const std::stri
   return {std::move(block), 0, bytes};
 }
 
+void MemoryPool::close_descriptors() {
+  const auto keeps_one = [](const Offer& offer) {
+    return offer.kind == HandleKind::host_fd || offer.kind == HandleKind::cuda_fd ||
+           offer.kind == HandleKind::cuda_ipc;
+  };
+  for (const std::weak_ptr<PoolBlock>& weak : blocks_) {
+    const auto block = weak.lock();
+    if (block != nullptr && std::ranges::any_of(block->handle.offers, keeps_one)) {
+      block->handle = {};
+    }
+  }
+}
+
 uint64_t MemoryPool::bytes() const {
   uint64_t all = 0;
   for (const std::weak_ptr<PoolBlock>& weak : blocks_) {

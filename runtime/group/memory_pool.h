@@ -87,6 +87,9 @@ class MemoryPool {
   /// The same at the begin of a block of its own.
   [[nodiscard]] PoolPiece take_alone(Device& device, uint64_t bytes, const std::string& what,
                                      Diagnostics& diagnostics);
+  /// All peers have mapped what they were told of: descriptors that are kept for them can go. Who
+  /// tells others of a block later makes its handle anew.
+  void close_descriptors();
   /// Bytes of all blocks that are still there.
   uint64_t bytes() const;
 

@@ -87,6 +87,29 @@ TEST_CASE("a block goes with its last piece, and no place of it is given out twi
   CHECK(f.pool.bytes() == 0);
 }
 
+TEST_CASE("a block keeps no descriptor once peers have mapped it, and is offered anew") {
+  Fixture f;
+  const PoolPiece a = f.pool.take(*f.device, 64, "a", f.diagnostics);
+  const auto offer = [&] {
+    std::vector<uint8_t> message;
+    CHECK(a.encode(*f.device, message, f.diagnostics));
+    return message;
+  };
+  const std::vector<uint8_t> first = offer();
+  CHECK(offer() == first);
+  CHECK(f.device->exported == 1);
+  const std::shared_ptr<const void> kept = a.block->handle.keep;
+  f.pool.close_descriptors();
+  CHECK(kept.use_count() == 1);
+  std::vector<uint8_t> again = offer();
+  CHECK(f.device->exported == 2);
+  std::span<const uint8_t> from(again);
+  const auto piece = decode_piece(from, f.diagnostics);
+  REQUIRE(piece);
+  CHECK(f.device->import_memory(piece->handle, f.diagnostics) != nullptr);
+  CHECK(f.diagnostics.all().empty());
+}
+
 TEST_CASE("memory that there is not is reported") {
   Fixture f;
   f.device->most = 0;

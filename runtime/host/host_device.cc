@@ -116,14 +116,12 @@ class HostDevice final : public Device {
 
   std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
                                    Diagnostics& diagnostics) override {
-    auto mapping = SharedMapping::create(std::max<uint64_t>(bytes, 1), what, diagnostics);
-    if (mapping == nullptr) return nullptr;
-    SharedMappings::of_process().add(mapping);
-    return std::make_unique<HostMemory>(mapping, mapping->data(), bytes);
+    return make_memory(bytes, what, true, diagnostics);
   }
+  /// As that of GPUs, it is not for other processes.
   std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
                                            Diagnostics& diagnostics) override {
-    return allocate(bytes, what, diagnostics);
+    return make_memory(bytes, what, false, diagnostics);
   }
 
   std::unique_ptr<HeldMemory> hold_memory(const void* address, uint64_t bytes,
@@ -220,6 +218,13 @@ class HostDevice final : public Device {
   }
 
  private:
+  static std::unique_ptr<Memory> make_memory(uint64_t bytes, const std::string& what, bool others,
+                                             Diagnostics& diagnostics) {
+    auto mapping = SharedMapping::create(std::max<uint64_t>(bytes, 1), what, diagnostics, others);
+    if (mapping == nullptr) return nullptr;
+    SharedMappings::of_process().add(mapping);
+    return std::make_unique<HostMemory>(mapping, mapping->data(), bytes);
+  }
   /// Makes ready for lanes to other nodes. False: reported.
   [[nodiscard]] bool start_far(Diagnostics& diagnostics);
   static verbs::Source find_source(const verbs::Adapter& adapter, const void* from, uint64_t bytes);
@@ -340,7 +345,7 @@ std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint6
       OfferedMemory{.base = reinterpret_cast<uint64_t>(address) - handle.offset,
                     .range = handle.range()});
   handle.offers.push_back({HandleKind::same_process, kept->own.bytes()});
-  if (mapping != nullptr) {
+  if (mapping != nullptr && mapping->file() != nullptr) {
     kept->ticket = server_->offer(mapping->file(), handle.range(), diagnostics);
     if (kept->ticket.empty()) return std::nullopt;
     handle.offers.push_back({HandleKind::host_fd, kept->ticket});

@@ -16,6 +16,7 @@
 #include "runtime/base/deadline.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/fixed_times.h"
+#include "runtime/base/process/insist.h"
 #include "runtime/base/process/quiet_thread.h"
 
 namespace mscclc {
@@ -70,7 +71,15 @@ class MessageEnd final : public LaneEnd {
     const Fd near(ends[1]);
     offer_ = server_->offer(near.get(), {}, diagnostics);
     if (offer_.empty()) return false;
-    thread_ = quiet_thread("mscclc-lane", [this] { serve(); });
+    thread_ = quiet_thread(
+        "mscclc-lane", [this] { serve(); },
+        [this] {
+          insist([this] {
+            failed_(
+                fmt::format("the lane of rank {} has ended: there is not enough memory", peer_));
+          });
+          ::shutdown(socket_.get(), SHUT_RDWR);
+        });
     return has_started(thread_, "the far end of a lane", diagnostics);
   }
 

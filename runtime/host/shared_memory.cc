@@ -18,9 +18,10 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-/// `kept`: the mapping keeps the file, for others to map.
+/// `file`: invalid: new memory without one. `kept`: the mapping keeps the file, for others to map.
 std::shared_ptr<SharedMapping> map(Fd file, uint64_t bytes, bool kept) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  const int how = file.valid() ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS;
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, how, file.get(), 0);
   if (data == MAP_FAILED) return nullptr;
   return std::make_shared<SharedMapping>(
       static_cast<uint8_t*>(data), bytes,
@@ -35,7 +36,7 @@ SharedMapping::~SharedMapping() {
 }
 
 std::shared_ptr<SharedMapping> SharedMapping::create(uint64_t bytes, const std::string& what,
-                                                     Diagnostics& diagnostics) {
+                                                     Diagnostics& diagnostics, bool others) {
   const auto fail = [&](const char* step) {
     report_failed_call(diagnostics, "out-of-memory",
                        "cannot allocate {} bytes of shared memory for {}: {}", bytes, what, step);
@@ -48,6 +49,10 @@ std::shared_ptr<SharedMapping> SharedMapping::create(uint64_t bytes, const std::
                                   "has {} bytes of memory",
                                   bytes, what, memory_of_machine()));
     return nullptr;
+  }
+  if (!others) {
+    auto mapping = map(Fd(), bytes, false);
+    return mapping != nullptr ? mapping : fail("mmap");
   }
   Fd file(memfd_create("mscclc", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return fail("memfd_create");

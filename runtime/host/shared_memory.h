@@ -1,6 +1,6 @@
 // Memory of the host as a device: anonymous files (memfd) of a fixed size, mapped shared. Nothing
 // has a name, so a process that dies leaves nothing behind; an allocation lives as long as a
-// process maps it.
+// process maps it. What no other process maps has no file, which would cost a descriptor.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,12 @@ namespace mscclc {
 /// A mapping of a whole allocation; unmapped with its last owner. Thread safety: from any thread.
 class SharedMapping {
  public:
-  /// New memory, all zeros. nullptr: reported (out-of-memory), `what` names it.
+  /// New memory, all zeros. `others`: other processes may map it. nullptr: reported
+  /// (out-of-memory), `what` names it.
   [[nodiscard]] static std::shared_ptr<SharedMapping> create(uint64_t bytes,
                                                              const std::string& what,
-                                                             Diagnostics& diagnostics);
+                                                             Diagnostics& diagnostics,
+                                                             bool others = true);
   /// Maps another process's allocation. Errors (bad-handle): the file is not one of `bytes` bytes
   /// whose size is sealed, so that no access can fail later.
   [[nodiscard]] static std::shared_ptr<SharedMapping> open(Fd file, uint64_t bytes,
@@ -35,7 +37,7 @@ class SharedMapping {
 
   uint8_t* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  /// nullptr: it is another process's, which offers it.
+  /// nullptr: no other process can map it, or it is another process's, which offers it.
   const std::shared_ptr<const Fd>& file() const { return file_; }
 
   /// What lives as long as the mapping.

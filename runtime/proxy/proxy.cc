@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "executor/port_slots.h"
 #include "executor/words.h"
 #include "runtime/base/idle.h"
+#include "runtime/base/process/insist.h"
 
 namespace mscclc {
 
@@ -204,9 +206,20 @@ Proxy::Step Proxy::pass_on_notes() {
   return Step::done;
 }
 
+/// Without memory for its turn it does nothing more: an order may be half given.
+ProxyThread::Turn Proxy::serve() {
+  try {
+    return serve_turn();
+  } catch (const std::bad_alloc&) {
+  }
+  insist([this] { fail_("the proxy cannot continue: there is not enough memory"); });
+  ended_ = true;
+  return ProxyThread::Turn::over;
+}
+
 /// Copies are awaited only where no block runs, or where none has asked for anything for long: then
 /// so that a copy that has failed is found.
-ProxyThread::Turn Proxy::serve() {
+ProxyThread::Turn Proxy::serve_turn() {
   const bool stopping = stop_;  // asked first: what was asked for before it is done
   if (!bind()) return give_up();
   bool moved = false;

@@ -91,6 +91,7 @@ class Proxy final : public ProxyThread::Served {
   Proxy(std::chrono::microseconds awake, std::chrono::microseconds soon)
       : awake_(awake), soon_(soon) {}
   ProxyThread::Turn serve() override;
+  ProxyThread::Turn serve_turn();
   [[nodiscard]] bool bind();
   [[nodiscard]] bool give_credits();
   Step serve_some(bool& moved);

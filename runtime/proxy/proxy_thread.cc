@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <utility>
 
 #include "runtime/base/idle.h"
@@ -79,7 +80,10 @@ bool ProxyThread::serve_all() {
 void ProxyThread::run() {
   Idle idle(kAwake);
   while (!stop_) {
-    take_new();
+    try {
+      take_new();
+    } catch (const std::bad_alloc&) {  // they have their turns when there is memory to note them
+    }
     if (serve_all()) {
       idle.reset();
     } else {

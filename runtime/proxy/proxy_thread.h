@@ -30,7 +30,7 @@ class ProxyThread {
   class Served {
    public:
     virtual ~Served() = default;
-    /// Does some of its work, and waits for nothing. Called by the thread alone.
+    /// Does some of its work, and waits for nothing; throws nothing. Called by the thread alone.
     virtual Turn serve() = 0;
     /// The thread has let it go: it may be destroyed.
     bool is_over() const { return over_.load(std::memory_order_acquire); }

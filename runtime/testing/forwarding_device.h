@@ -86,6 +86,9 @@ class ForwardingDevice : public Device {
     return device_->chain_streams(replays, diagnostics);
   }
   bool is_capturing(StreamHandle stream) override { return device_->is_capturing(stream); }
+  bool at_end_of_graph(StreamHandle stream, std::function<void()> gone) override {
+    return device_->at_end_of_graph(stream, std::move(gone));
+  }
   StreamHandle create_stream(Diagnostics& diagnostics) override {
     return device_->create_stream(diagnostics);
   }

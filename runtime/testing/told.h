@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -18,8 +19,17 @@ class Told {
   LaneFailed callback() {
     return [this](const std::string& why) {
       const std::lock_guard lock(mutex_);
+      if (lacks_ > 0) {
+        --lacks_;
+        throw std::bad_alloc();
+      }
       why_ += why + "\n";
     };
+  }
+  /// So many times there is no memory for what is told.
+  void lack_memory(int times) {
+    const std::lock_guard lock(mutex_);
+    lacks_ = times;
   }
   std::string text() {
     const std::lock_guard lock(mutex_);
@@ -38,6 +48,7 @@ class Told {
   const std::chrono::milliseconds patience_;
   std::mutex mutex_;
   std::string why_;
+  int lacks_ = 0;
 };
 
 }  // namespace mscclc

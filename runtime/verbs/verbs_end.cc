@@ -54,7 +54,8 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   bool take(Fd& socket, const net::Hello& hello, const net::Welcome& reply) override {
     if (taken_ || hello.connections != 1) return false;
     const net::Bytes welcome = encode(reply);
-    token_ = net().reactor().add(socket, EPOLLIN, [this](uint32_t) { attend(); });
+    token_ = net().reactor().add(
+        socket, EPOLLIN, [this](uint32_t) { attend(); }, [this] { end_without_memory(); });
     if (token_ == 0) return false;
     taken_ = true;
     line_ = std::make_unique<ControlLine>(std::move(socket));
@@ -204,8 +205,9 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   }
 
   bool watch(std::string& why) {
-    messages_ =
-        net().reactor().add(events_->events(), EPOLLIN, [this](uint32_t) { take_messages(); });
+    messages_ = net().reactor().add(
+        events_->events(), EPOLLIN, [this](uint32_t) { take_messages(); },
+        [this] { end_without_memory(); });
     if (messages_ != 0 && events_->arm()) return true;
     why = "messages cannot be waited for: " + error_text(errno);
     return false;
@@ -281,6 +283,11 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   void end_break(int error) {
     end(fmt::format("the lane of rank {} has ended: {}", peer_,
                     net::broken_text(error, net().options().dead)));
+  }
+
+  /// An order may be half carried out: nothing more can be taken.
+  void end_without_memory() {
+    end(fmt::format("the lane of rank {} has ended: there is not enough memory here", peer_));
   }
 
   /// No more can be taken: the rank, and the peer if it still listens, learn why.

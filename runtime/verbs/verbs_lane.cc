@@ -252,8 +252,11 @@ class VerbsLane final : public Lane {
   bool watch(std::string& why) {
     net::Reactor& reactor = net().reactor();
     const auto held = reactor.hold();
-    heard_ = reactor.add(line_->socket(), EPOLLIN, [this](uint32_t) { attend(false); });
-    done_ = reactor.add(events_->events(), EPOLLIN, [this](uint32_t) { attend(true); });
+    const auto end = [this] { end_without_memory(); };
+    heard_ = reactor.add(
+        line_->socket(), EPOLLIN, [this](uint32_t) { attend(false); }, end);
+    done_ = reactor.add(
+        events_->events(), EPOLLIN, [this](uint32_t) { attend(true); }, end);
     const bool watched = stall_.open(reactor, [this] { look_for_stall(); });
     if (watched && heard_ != 0 && done_ != 0 && events_->arm()) return true;
     why = "cannot wait for it: " + error_text(errno);
@@ -471,6 +474,18 @@ class VerbsLane final : public Lane {
     if (!state_.break_with(why)) return;
     waiting_.clear();
     line_->send_failure(why);
+  }
+
+  /// On the reactor's thread: what has come may be half dealt with.
+  void end_without_memory() {
+    const std::string why =
+        fmt::format("the lane to rank {} has ended: there is not enough memory", state_.peer());
+    {
+      const std::lock_guard lock(mutex_);
+      break_with(why);
+      forget_all();
+    }
+    state_.announce(why);
   }
 
   /// On the reactor's thread: the peer has said something, or the device has done something.

@@ -97,6 +97,14 @@ TEST_CASE("a note is taken before what the device does afterwards") {
   }
 }
 
+TEST_CASE("an end of a lane over verbs that finds no memory ends it, and both ends say so") {
+  World world(base_options());
+  world.open();
+  net::testing::check_lack_of_memory(world, *world.lane);
+  world.lane.reset();
+  world.end.reset();
+}
+
 TEST_CASE("short orders of a corked lane are given to the device at once") {
   fake::FakeVerbs* const fake = reset_fake();
   for (const SignalMode mode : kModes) {

@@ -6,13 +6,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <optional>
 #include <random>
 #include <thread>
 
+#include "runtime/base/process/proc.h"
 #include "runtime/testing/descriptors.h"
+#include "runtime/testing/shared_value.h"
 #include "tests/nodes/fake_wire.h"
 #include "tests/nodes/far_job.h"
 
@@ -52,9 +56,28 @@ std::vector<uint32_t> may_be_named(const FaultTrial& trial, uint32_t rank) {
   return others;
 }
 
+/// Loads and calls again until all pauses are over, so that each is one of a rank that meets, loads
+/// or calls.
+RankBody until_over(const RankBody& calls, const FaultTrial& trial, SharedValue& over) {
+  return [&, calls](Communicator& communicator) -> std::string {
+    for (;;) {
+      if (std::string said = calls(communicator); !said.empty()) return said;
+      Diagnostics diagnostics;
+      const bool all = over.at() == static_cast<int64_t>(trial.pauses.size());
+      std::vector<std::vector<uint8_t>> seen;
+      if (!communicator.bootstrap().all_gather(std::vector<uint8_t>{all}, "pauses", seen,
+                                               diagnostics)) {
+        return text(diagnostics);
+      }
+      if (std::ranges::count(seen, std::vector<uint8_t>{1}) == FarJob::kRanks) return "";
+    }
+  };
+}
+
 /// The calls, of which the victim does not see the end if the moment comes before it.
-RankBody body_of(const FaultTrial& trial, const std::atomic<uint64_t>& passed) {
+RankBody body_of(const FaultTrial& trial, const std::atomic<uint64_t>& passed, SharedValue& over) {
   const RankBody calls = far_calls(trial.program, trial.sizes, trial.times);
+  if (trial.kind == FaultKind::paused) return until_over(calls, trial, over);
   if (trial.kind != FaultKind::killed) return calls;
   return [&, calls](Communicator& communicator) {
     if (communicator.rank() == trial.victim) {
@@ -83,48 +106,60 @@ void set(verbs::fake::Wire& wire, const FaultTrial& trial) {
   if (trial.kind == FaultKind::cut) wire.cut_after = trial.moment;
 }
 
-/// In the process of a rank: a child stops it and lets it go on.
-void begin_pauses(const FaultTrial& trial, uint32_t rank) {
-  for (const Pause& pause : trial.pauses) {
-    if (pause.rank != rank) continue;
-    const pid_t stopped = ::getpid();
-    if (::fork() != 0) continue;
-    ::close_range(0, ~0u, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the rank's number may be given again
-    ::usleep(pause.begin_us);
-    ::kill(stopped, SIGSTOP);
-    ::usleep(1000 * pause.ms);
-    ::kill(stopped, SIGCONT);
-    ::_exit(0);
+/// Stops a process for a while, and makes sure that it was.
+void pause(pid_t process, const Pause& how) {
+  ::usleep(how.begin_us);
+  for (;;) {
+    ::kill(process, SIGSTOP);
+    const auto facts = facts_of(process);
+    if (!facts || facts->state == 'T') break;
+    ::usleep(100);
   }
+  ::usleep(1000 * how.ms);
+  ::kill(process, SIGCONT);
 }
 
-FarPlace with_pauses(FarPlace place, const FaultTrial& trial) {
+/// In the process of a rank: a child stops it and lets it go on.
+void begin_pauses(const FaultTrial& trial, uint32_t rank, SharedValue& over) {
+  const pid_t stopped = ::getpid();
+  if (::fork() != 0) return;
+  ::close_range(0, ~0u, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the rank's number may be given again
+  for (const Pause& how : trial.pauses) {
+    if (how.rank != rank) continue;
+    pause(stopped, how);
+    ++over.at();
+  }
+  ::_exit(0);
+}
+
+FarPlace with_pauses(FarPlace place, const FaultTrial& trial, SharedValue& over) {
   if (trial.kind != FaultKind::paused) return place;
   place.timeout = kLimitsWithPauses;
-  place.enter = [&trial, enter = place.enter](uint32_t rank) {
+  place.enter = [&, enter = place.enter](uint32_t rank) {
     if (enter) enter(rank);
-    begin_pauses(trial, rank);
+    begin_pauses(trial, rank, over);
   };
   return place;
 }
 
-std::vector<std::string> run_trial(const FaultTrial& trial, std::string& left_out) {
+std::vector<std::string> run_trial(const FaultTrial& trial, SharedValue& over,
+                                   std::string& left_out) {
   const auto silence = trial.kind == FaultKind::cut      ? FarJob::kShort
                        : trial.kind == FaultKind::paused ? kLimitsWithPauses
                                                          : FarJob::kLong;
   if (trial.verbs) {
     FakeWire wire;
     set(wire.wire(), trial);
-    return run_far_ranks(with_pauses(wire.place(), trial), body_of(trial, wire.wire().passed),
-                         silence);
+    return run_far_ranks(with_pauses(wire.place(), trial, over),
+                         body_of(trial, wire.wire().passed, over), silence);
   }
   FarNetwork network;
   left_out = network.make(FarJob::kNodes);
   if (!left_out.empty()) return {};
   set(network.faults(), trial);
-  return run_far_ranks(with_pauses(place_in(network), trial),
-                       body_of(trial, network.faults().passed), silence);
+  return run_far_ranks(with_pauses(place_in(network), trial, over),
+                       body_of(trial, network.faults().passed, over), silence);
 }
 
 /// Judges what one rank has said.
@@ -180,7 +215,7 @@ FaultTrial draw_pauses(uint64_t seed, bool verbs) {
   trial.lost = trial.reordered = trial.delay_us = 0;
   for (uint64_t i = 1 + random() % 3; i > 0; --i) {
     const auto rank = static_cast<uint32_t>(random() % FarJob::kRanks);
-    // A job begins and loads in some tenths of a second.
+    // A job begins and loads in some tenths of a second, and then goes on until this is over.
     const auto begin = static_cast<uint32_t>(random() % 200'000);
     const auto ms = static_cast<uint32_t>(kLongestPauseMs / 2 + random() % (kLongestPauseMs / 2));
     trial.pauses.push_back({rank, begin, ms});
@@ -219,14 +254,12 @@ std::string text(const FaultTrial& trial) {
 FaultOutcome try_faults(const FaultTrial& trial) {
   FaultOutcome outcome;
   const size_t before = open_descriptors();
-  const auto begun = std::chrono::steady_clock::now();
-  const std::vector<std::string> said = run_trial(trial, outcome.left_out);
+  SharedValue over;
+  if (!over.mapped()) std::abort();
+  const std::vector<std::string> said = run_trial(trial, over, outcome.left_out);
   if (!outcome.left_out.empty()) return outcome;
   outcome.right = true;
-  const auto took = std::chrono::steady_clock::now() - begun;
-  for (const Pause& pause : trial.pauses) {
-    outcome.paused |= took >= std::chrono::milliseconds(pause.ms);
-  }
+  outcome.pauses = static_cast<uint32_t>(over.at());
   for (uint32_t rank = 0; rank < said.size(); ++rank) judge(trial, rank, said[rank], outcome);
   const uint64_t left = open_descriptors() - before + children();
   outcome.leaked += left;

@@ -15,7 +15,7 @@ enum class FaultKind : uint8_t { lossy, killed, cut, paused };
 /// A rank is stopped for a while, as one is that gets no processor.
 struct Pause {
   uint32_t rank;
-  uint32_t begin_us, ms;  ///< since its process began; how long
+  uint32_t begin_us, ms;  ///< since its process began, or its pause before ended; how long
 };
 
 struct FaultTrial {
@@ -33,14 +33,14 @@ struct FaultTrial {
 
 /// The same of the same seed.
 FaultTrial draw_faults(uint64_t seed, bool verbs = false);
-/// One whose ranks are stopped for up to eight seconds at any moment, from their first on; nothing
-/// but right results may come of it.
+/// One whose ranks are stopped for up to eight seconds at any moment, from their first on: they
+/// load and call until all pauses are over. Nothing but right results may come of it.
 FaultTrial draw_pauses(uint64_t seed, bool verbs = false);
 std::string text(const FaultTrial& trial);
 
 struct FaultOutcome {
   bool right = false;   ///< the calls came to their end, before the fault or in spite of it
-  bool paused = false;  ///< it has taken as long as a pause, at least
+  uint32_t pauses = 0;  ///< times that a rank was seen to be stopped, and went on
   bool hung = false;    ///< a rank has not ended
   /// Descriptors and processes, of ranks and of who started them; memory regions, queue pairs and
   /// whatever else ranks have made of verbs.

@@ -21,9 +21,10 @@ namespace {
 
 using namespace mscclc;
 
-enum Count : size_t { kRight, kEnded, kHung, kLeaked, kWrong, kLeftOut, kOther, kPaused };
+enum Count : size_t { kRight, kEnded, kHung, kLeaked, kWrong, kLeftOut, kOther, kPaused, kPauses };
 const std::vector<std::string> kNames = {"right", "ended_with_errors", "hung",          "leaked",
-                                         "wrong", "left_out",          "named_another", "paused"};
+                                         "wrong", "left_out",          "named_another", "paused",
+                                         "pauses"};
 
 void try_piece(uint64_t seed, bool verbs, bool pauses, Counts counts) {
   const testing::FaultTrial trial =
@@ -36,7 +37,8 @@ void try_piece(uint64_t seed, bool verbs, bool pauses, Counts counts) {
   ++counts[outcome.right ? kRight : kEnded];
   counts[kHung] += outcome.hung ? 1 : 0;
   counts[kLeaked] += outcome.leaked;
-  counts[kPaused] += outcome.paused ? 1 : 0;
+  counts[kPaused] += outcome.pauses > 0 ? 1 : 0;
+  counts[kPauses] += outcome.pauses;
   counts[kOther] += outcome.not_the_victim;
   if (outcome.wrong.empty()) return;
   ++counts[kWrong];

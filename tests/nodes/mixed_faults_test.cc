@@ -29,5 +29,21 @@ TEST_CASE("jobs at which something goes wrong end, name who is gone, and leave n
 
 TEST_CASE("so do jobs over verbs, and leave no queue pairs and memory regions") { try_some(true); }
 
+TEST_CASE("jobs whose ranks are stopped for a while come to right results") {
+  testing::FaultTrial trial{.kind = testing::FaultKind::paused,
+                            .program = "allreduce_hier",
+                            .sizes = {4096},
+                            .times = 2,
+                            .pauses = {{1, 20'000, 200}, {1, 20'000, 200}, {2, 0, 300}}};
+  for (const bool verbs : {false, true}) {
+    trial.verbs = verbs;
+    const testing::FaultOutcome outcome = testing::try_faults(trial);
+    if (!outcome.left_out.empty()) continue;
+    CHECK(outcome.wrong == "");
+    CHECK(outcome.right);
+    CHECK(outcome.pauses == trial.pauses.size());
+  }
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/collectives.h"
+#include "runtime/api/host_device.h"
 #include "runtime/testing/processes.h"
 #include "tests/collectives/definition.h"
 #include "tests/nodes/far_job.h"
@@ -69,8 +71,9 @@ std::string all_kinds(Communicator& communicator) {
   const auto collectives =
       library == nullptr ? nullptr : Collectives::create(communicator, library, {}, diagnostics);
   if (collectives == nullptr) return testing::text(diagnostics);
+  const uint64_t most = (uint64_t{1} << 18) / communicator.size();  // what try_call() has room for
   for (const CollectiveKind kind : kKinds) {
-    for (const uint64_t count : {7, 3000, 60'000}) {
+    for (const uint64_t count : {uint64_t{7}, uint64_t{3000}, std::min<uint64_t>(60'000, most)}) {
       const std::string said = try_call(*collectives, {.kind = kind, .count = count});
       if (!said.empty()) return said;
     }
@@ -218,6 +221,16 @@ TEST_CASE("places: ranks that are spread unevenly, or not node by node") {
     CHECK(run_far_ranks(place, calls_on(nodes), FarJob::kLong) ==
           std::vector<std::string>(FarJob::kRanks));
   }
+}
+
+// As processes of one machine, which take one another for ranks of two.
+TEST_CASE("places: 7 + 8 ranks", "[.][full]") {
+  std::vector<uint32_t> nodes(7, 0);
+  nodes.resize(15, 7);
+  const auto open = [&](uint32_t rank, Diagnostics& diagnostics) {
+    return make_host_device(diagnostics, {}, HostLanes::copies, nodes[rank]);
+  };
+  CHECK(testing::run_processes(15, calls_on(nodes), std::chrono::minutes(5), open) == "");
 }
 
 TEST_CASE("places: a collective that such ranks have no plan for says what would serve it") {

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/job/joining_log.h"
+#include "runtime/bootstrap/job/launchers.h"
 #include "runtime/bootstrap/job/other_job.h"
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/bootstrap/tcp/listener.h"
@@ -18,49 +18,6 @@
 
 namespace mscclc {
 namespace {
-
-/// A launcher's names for the same things. A job is told from others by `job`.
-struct Names {
-  std::string_view launcher;
-  Variable rank, size, size_else, local_rank;
-  std::optional<Variable> local_size, machines;
-  std::array<Variable, 2> job;
-};
-
-constexpr Names kLaunchers[] = {
-    {"MSCCLC_RANK",
-     Variable::MSCCLC_RANK,
-     Variable::MSCCLC_WORLD_SIZE,
-     Variable::MSCCLC_WORLD_SIZE,
-     Variable::MSCCLC_LOCAL_RANK,
-     std::nullopt,
-     std::nullopt,
-     {Variable::MASTER_PORT, Variable::MASTER_PORT}},
-    {"torchrun",
-     Variable::RANK,
-     Variable::WORLD_SIZE,
-     Variable::WORLD_SIZE,
-     Variable::LOCAL_RANK,
-     Variable::LOCAL_WORLD_SIZE,
-     std::nullopt,
-     {Variable::TORCHELASTIC_RUN_ID, Variable::MASTER_PORT}},
-    {"Open MPI",
-     Variable::OMPI_COMM_WORLD_RANK,
-     Variable::OMPI_COMM_WORLD_SIZE,
-     Variable::OMPI_COMM_WORLD_SIZE,
-     Variable::OMPI_COMM_WORLD_LOCAL_RANK,
-     Variable::OMPI_COMM_WORLD_LOCAL_SIZE,
-     std::nullopt,
-     {Variable::PMIX_NAMESPACE, Variable::OMPI_MCA_ess_base_jobid}},
-    {"Slurm",
-     Variable::SLURM_PROCID,
-     Variable::SLURM_STEP_NUM_TASKS,
-     Variable::SLURM_NTASKS,
-     Variable::SLURM_LOCALID,
-     std::nullopt,
-     Variable::SLURM_STEP_NUM_NODES,
-     {Variable::SLURM_JOB_ID, Variable::SLURM_STEP_ID}},
-};
 
 /// Ports that Linux gives to no outgoing connection, and that hardly anyone has registered.
 constexpr uint32_t kFirstPort = 20000, kPorts = 12000;
@@ -75,7 +32,7 @@ class Reader {
       : environment_(environment), group_(group), diagnostics_(diagnostics) {}
 
   std::optional<LaunchedRank> read() {
-    const Names* names = find_launcher();
+    const LauncherNames* names = find_launcher();
     if (names == nullptr || !read_ranks(*names) || !read_place(*names)) return std::nullopt;
     const auto timeout = environment_.timeout(diagnostics_);
     const auto silence = environment_.number(Variable::MSCCLC_SILENCE, diagnostics_);
@@ -105,8 +62,8 @@ class Reader {
     return value;
   }
 
-  const Names* find_launcher() {
-    for (const Names& names : kLaunchers) {
+  const LauncherNames* find_launcher() {
+    for (const LauncherNames& names : kLaunchers) {
       const bool rank = has(names.rank), size = has(names.size) || has(names.size_else);
       if (rank && size) return &names;
       if ((rank || size) && names.rank == Variable::MSCCLC_RANK) {
@@ -122,7 +79,7 @@ class Reader {
     return nullptr;
   }
 
-  bool read_ranks(const Names& names) {
+  bool read_ranks(const LauncherNames& names) {
     launch_.launcher = names.launcher;
     launch_.by_environment = true;
     const Variable size_name = has(names.size) ? names.size : names.size_else;
@@ -144,7 +101,7 @@ class Reader {
     return !failed_;
   }
 
-  bool read_place(const Names& names) {
+  bool read_place(const LauncherNames& names) {
     if (has(Variable::MSCCLC_ID)) return read_id();
     const bool master = has(Variable::MASTER_ADDR);
     const bool port = has(Variable::MASTER_PORT) || has(Variable::MSCCLC_PORT);
@@ -174,7 +131,7 @@ class Reader {
   }
 
   /// From what only the job knows, if the user says it, and from what tells jobs apart.
-  void read_secret(const Names& names) {
+  void read_secret(const LauncherNames& names) {
     const std::string key = text(Variable::MSCCLC_SECRET).value_or("");
     std::string job(names.launcher);
     for (const Variable variable : names.job) {

@@ -3,25 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 
 #include "runtime/base/process/proc.h"
+#include "runtime/bootstrap/job/launchers.h"
 
 namespace mscclc {
 namespace {
 
-/// Where launchers say which rank a process is.
-constexpr std::array<std::string_view, 4> kRanks = {"MSCCLC_RANK", "RANK", "OMPI_COMM_WORLD_RANK",
-                                                    "SLURM_PROCID"};
-/// What distinguishes jobs, and their starts.
-constexpr std::array<std::string_view, 15> kJobs = {
-    "MSCCLC_WORLD_SIZE",    "MSCCLC_ID",           "MSCCLC_SECRET",
-    "MSCCLC_PORT",          "MASTER_ADDR",         "MASTER_PORT",
-    "WORLD_SIZE",           "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT",
-    "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE",      "OMPI_MCA_ess_base_jobid",
-    "SLURM_JOB_ID",         "SLURM_STEP_ID",       "SLURM_NTASKS"};
+bool says_rank(std::string_view name) {
+  return std::ranges::any_of(kLaunchers,
+                             [&](const LauncherNames& l) { return info(l.rank).name == name; });
+}
+
+/// Whether a variable distinguishes jobs, or their starts.
+bool says_job(std::string_view name) {
+  const auto is_it = [&](Variable variable) { return info(variable).name == name; };
+  return name == kStartOfJob || std::ranges::any_of(kMeetingPlaces, is_it) ||
+         std::ranges::any_of(kLaunchers, [&](const LauncherNames& l) {
+           return is_it(l.size) || is_it(l.size_else) || std::ranges::any_of(l.job, is_it);
+         });
+}
 
 /// What of a process's environment makes it this rank of a job; empty: nothing.
 std::vector<std::string> claim_of(int32_t process, uint32_t rank) {
@@ -30,9 +33,8 @@ std::vector<std::string> claim_of(int32_t process, uint32_t rank) {
   for (std::string& entry : entries_of(process, "environ")) {
     const size_t end = std::min(entry.find('='), entry.size());
     const std::string_view name = std::string_view(entry).substr(0, end);
-    const bool says_rank = std::find(kRanks.begin(), kRanks.end(), name) != kRanks.end();
-    if (!says_rank && std::find(kJobs.begin(), kJobs.end(), name) == kJobs.end()) continue;
-    is_rank |= says_rank && entry.substr(end) == fmt::format("={}", rank);
+    if (!says_rank(name) && !says_job(name)) continue;
+    is_rank |= says_rank(name) && entry.substr(end) == fmt::format("={}", rank);
     claim.push_back(std::move(entry));
   }
   if (!is_rank) claim.clear();

@@ -185,8 +185,9 @@ class SocketBootstrap final : public Bootstrap {
   void fail(const std::string& why) override {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
+    std::string text = "this rank has given up: " + why;  // what takes memory comes first
     outbox_.push_back(wire::give_up_frame(why));
-    failure_ = {wire::FailureKind::gave_up, "this rank has given up: " + why};
+    failure_ = {wire::FailureKind::gave_up, std::move(text)};
     changed_.notify_all();
     wake(waker_);
   }

@@ -76,10 +76,10 @@ static_assert(sizeof(CallRecord) == sizeof(LaneNote));
 
 }  // namespace
 
-bool same_far(Group& group, CallRecord call, std::optional<LaneNote>& note,
+bool same_far(Group& group, FarCalls& calls, CallRecord call, std::optional<LaneNote>& note,
               Diagnostics& diagnostics) {
   bool changed = false;
-  if (const auto found = group.far_calls->next(call, changed)) {
+  if (const auto found = calls.next(call, changed)) {
     refuse_far(group, *found, diagnostics);
     return false;
   }
@@ -88,10 +88,10 @@ bool same_far(Group& group, CallRecord call, std::optional<LaneNote>& note,
 }
 
 // The bytes are a peer's, and may be anything: a type that there is not has no name.
-std::string take_far_note(Group& group, uint32_t rank, const LaneNote& note) {
+std::string take_far_note(Group& group, FarCalls& calls, uint32_t rank, const LaneNote& note) {
   const auto call = std::bit_cast<CallRecord>(note);
-  if (group.far_calls == nullptr || !is_possible(call)) return "a note that describes no call";
-  const auto found = group.far_calls->noted(rank, call);
+  if (!is_possible(call)) return "a note that describes no call";
+  const auto found = calls.noted(rank, call);
   Diagnostics diagnostics;
   return found ? refuse_far(group, *found, diagnostics) : "";
 }

@@ -16,13 +16,14 @@ namespace mscclc {
 [[nodiscard]] bool same_beside(Group& group, CallBoard& board, CallRecord call,
                                Diagnostics& diagnostics);
 
-/// The same, of calls that lanes of this rank take along: compared with what far ranks have noted.
-/// `note`: what its lanes have to say of it first; nullopt: nothing, it is like the call before.
-[[nodiscard]] bool same_far(Group& group, CallRecord call, std::optional<LaneNote>& note,
-                            Diagnostics& diagnostics);
+/// The same, of calls that lanes of this rank take along: compared with what far ranks have noted
+/// of `calls`. `note`: what its lanes have to say of it first; nullopt: nothing, it is like the
+/// call before.
+[[nodiscard]] bool same_far(Group& group, FarCalls& calls, CallRecord call,
+                            std::optional<LaneNote>& note, Diagnostics& diagnostics);
 /// What a far rank has noted. "": it is the same call as this rank's, as far as that is known;
 /// otherwise the communicator has failed with this.
-std::string take_far_note(Group& group, uint32_t rank, const LaneNote& note);
+std::string take_far_note(Group& group, FarCalls& calls, uint32_t rank, const LaneNote& note);
 
 /// The rank waits to load a plan for a call that is some launches away, until all ranks do so, too.
 class LoadBeside {

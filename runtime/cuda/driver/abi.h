@@ -22,6 +22,8 @@ using GreenContext = struct GreenContextObject*;
 using GraphNode = struct GraphNodeObject*;
 using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
+using UserObject = struct UserObjectObject*;
+using HostFunction = void (*)(void* argument);  ///< CUhostFn
 
 /// CUresult.
 enum Result : int {
@@ -107,6 +109,12 @@ enum : unsigned { kStreamNonBlocking = 1 };
 enum : unsigned { kEventDisableTiming = 2 };
 enum : unsigned { kRecordExternal = 1 };  ///< CU_EVENT_RECORD_EXTERNAL: each replay records
 enum : int { kCaptureStatusNone = 0 };    ///< CUstreamCaptureStatus
+enum : unsigned {
+  kNoDestructorSync = 1
+};  ///< CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, which must be given
+enum : unsigned {
+  kMoveReferences = 1
+};  ///< CU_GRAPH_USER_OBJECT_MOVE: the caller's become the graph's
 enum : unsigned { kIpcLazyEnablePeerAccess = 1 };
 enum : unsigned { kWriteValueDefault = 0 };  ///< behind a fence of system scope
 enum : unsigned { kWaitValueAtLeast = 0 };   ///< CU_STREAM_WAIT_VALUE_GEQ: of counts that wrap

@@ -52,6 +52,8 @@ requires(sizeof...(A) == sizeof...(B)) struct SameFunction<R (*)(A...), S (*)(B.
 #define SAME_VALUE(ours, theirs) static_assert(static_cast<long long>(ours) == (theirs))
 SAME_VALUE(abi::kAccessSupported, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED);
 SAME_VALUE(abi::kNativeAtomicSupported, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED);
+SAME_VALUE(abi::kNoDestructorSync, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+SAME_VALUE(abi::kMoveReferences, CU_GRAPH_USER_OBJECT_MOVE);
 SAME_VALUE(abi::kSuccess, CUDA_SUCCESS);
 SAME_VALUE(abi::kInvalidValue, CUDA_ERROR_INVALID_VALUE);
 SAME_VALUE(abi::kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);

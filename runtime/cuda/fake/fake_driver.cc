@@ -24,19 +24,13 @@ thread_local ThreadState thread_state;
 
 // What is done all the same when it is told to fail.
 bool acts_anyway(std::string_view name) {
-  static const std::set<std::string_view> names = {"DevicePrimaryCtxRelease",
-                                                   "CtxPopCurrent",
-                                                   "MemFree",
-                                                   "MemFreeHost",
-                                                   "MemRelease",
-                                                   "MemUnmap",
-                                                   "MemAddressFree",
-                                                   "IpcCloseMemHandle",
-                                                   "StreamDestroy",
-                                                   "EventDestroy",
-                                                   "StreamSynchronize",
-                                                   "ModuleUnload",
-                                                   "CtxSynchronize",
+  static const std::set<std::string_view> names = {"UserObjectRelease", "DevicePrimaryCtxRelease",
+                                                   "CtxPopCurrent",     "MemFree",
+                                                   "MemFreeHost",       "MemRelease",
+                                                   "MemUnmap",          "MemAddressFree",
+                                                   "IpcCloseMemHandle", "StreamDestroy",
+                                                   "EventDestroy",      "StreamSynchronize",
+                                                   "ModuleUnload",      "CtxSynchronize",
                                                    "MulticastUnbind"};
   return names.count(name) != 0;
 }
@@ -95,6 +89,7 @@ FakeDriver::FakeDriver(FakeOptions options) : options_(options) {
 }
 
 FakeDriver::~FakeDriver() {
+  for (const auto& [object, entry] : user_objects_) entry.destroy(entry.pointer);
   for (const auto& [inode, end] : descriptor_ends_) close(end);
   thread_state = {};
   the_fake = nullptr;

@@ -77,6 +77,8 @@ class FakeDriver {
   /// that: what the mode forbids is refused meanwhile, and is a misuse.
   void begin_capture(int mode, void* stream = nullptr);
   abi::Graph end_capture();
+  /// As if the user had destroyed a graph, and what was made from it.
+  void destroy_graph(abi::Graph graph);
   /// Puts what a capture has taken on a stream, as the launch of its graph. REQUIRES: the stream's
   /// context is retained.
   void replay(abi::Graph graph, void* stream);
@@ -144,6 +146,7 @@ class FakeDriver {
   struct ModuleEntry;
   struct Capture;
   struct NodeEntry;
+  struct UserObjectEntry;
   struct Span;
 
 #define FUNCTION(name, version, need, parameters) abi::Result name parameters;
@@ -200,6 +203,7 @@ class FakeDriver {
   std::map<uint64_t, std::weak_ptr<Physical>> fabric_;         ///< by the number in the handle
   std::vector<std::weak_ptr<Physical>> all_;
   std::map<abi::GraphNode, NodeEntry> nodes_;
+  std::map<abi::UserObject, UserObjectEntry> user_objects_;
   std::vector<KernelLaunch> kernel_launches_;
   std::function<abi::Address(const void* plan)> begun_of_;
   uint64_t next_number_ = 1;

@@ -79,6 +79,53 @@ abi::Result FakeDriver::EventRecordWithFlags(abi::Event event, abi::Stream strea
   return added;
 }
 
+abi::Result FakeDriver::UserObjectCreate(abi::UserObject* object, void* pointer,
+                                         abi::HostFunction destroy, unsigned references,
+                                         unsigned flags) {
+  if (references != 1 || flags != abi::kNoDestructorSync) {
+    return misuse("makes a user object in another way", abi::kInvalidValue);
+  }
+  *object = reinterpret_cast<abi::UserObject>(static_cast<uintptr_t>(next_number_++));
+  user_objects_[*object] = {pointer, destroy};
+  return abi::kSuccess;
+}
+
+abi::Result FakeDriver::UserObjectRelease(abi::UserObject object, unsigned count) {
+  const auto found = user_objects_.find(object);
+  if (count != 1 || found == user_objects_.end() || found->second.graph != nullptr) {
+    return misuse("releases a user object that is not its own", abi::kInvalidValue);
+  }
+  const UserObjectEntry entry = found->second;
+  user_objects_.erase(found);
+  entry.destroy(entry.pointer);
+  return abi::kSuccess;
+}
+
+abi::Result FakeDriver::GraphRetainUserObject(abi::Graph graph, abi::UserObject object,
+                                              unsigned count, unsigned flags) {
+  const auto found = user_objects_.find(object);
+  if (capture_of(graph) == nullptr || found == user_objects_.end() || count != 1 ||
+      flags != abi::kMoveReferences || found->second.graph != nullptr) {
+    return misuse("gives a graph what it cannot have", abi::kInvalidValue);
+  }
+  found->second.graph = graph;
+  return abi::kSuccess;
+}
+
+void FakeDriver::destroy_graph(abi::Graph graph) {
+  std::vector<UserObjectEntry> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(nodes_, [&](const auto& node) { return node.second.graph == graph; });
+    std::erase_if(user_objects_, [&](const auto& object) {
+      if (object.second.graph != graph) return false;
+      gone.push_back(object.second);
+      return true;
+    });
+  }
+  for (const UserObjectEntry& entry : gone) entry.destroy(entry.pointer);
+}
+
 std::vector<abi::GraphNode> FakeDriver::event_nodes(abi::Graph graph) const {
   const std::lock_guard lock(mutex_);
   std::vector<abi::GraphNode> found;

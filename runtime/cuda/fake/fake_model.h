@@ -111,6 +111,13 @@ struct FakeDriver::NodeEntry {
   abi::Graph graph = nullptr;
 };
 
+/// What a graph keeps, or its maker.
+struct FakeDriver::UserObjectEntry {
+  void* pointer;
+  abi::HostFunction destroy;
+  abi::Graph graph = nullptr;  ///< that has the only reference; nullptr: its maker has
+};
+
 /// What addresses resolve to: `at` is valid while the memory lives.
 struct FakeDriver::Span {
   uint8_t* at;

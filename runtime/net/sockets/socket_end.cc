@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <thread>
 #include <vector>
 
+#include "runtime/base/process/insist.h"
 #include "runtime/net/order_reader.h"
 #include "runtime/net/sockets/broken.h"
 #include "runtime/net/threads/hands.h"
@@ -104,7 +106,8 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     if (slot != nullptr || !send_now(socket, welcome.data(), welcome.size())) return false;
     auto made = std::make_unique<Connection>(lane_, hello.connection);
     made->token = net_->reactor().add(
-        socket, EPOLLIN, [this, c = made.get()](uint32_t events) { read(*c, events); });
+        socket, EPOLLIN, [this, c = made.get()](uint32_t events) { read(*c, events); },
+        [this] { end_without_memory(); });
     if (made->token == 0) return false;
     made->socket = std::move(socket);
     slot = std::move(made);
@@ -157,32 +160,55 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     return true;
   }
   void give_to_hand(Connection& connection) {
-    connection.carried = true;
-    net_->hands()->give([this, &connection] { carry(connection); });
+    net_->hands()->give([this, &connection] {
+      try {
+        carry(connection);
+      } catch (const std::bad_alloc&) {
+        insist([&] { let_go_without_memory(connection); });
+      }
+    });
+    connection.carried = true;  // now that it is given
+  }
+  /// On a hand's thread, which has carried the connection.
+  void let_go_without_memory(Connection& connection) {
+    const auto held = net_->reactor().take_turn();
+    if (!broken_ && !ending_) end_without_memory();
+    if (broken_ && !ending_ && connection.socket.valid()) let_go(connection);
+    connection.carried = false;  // last: until then this stays
   }
 
   /// On a hand's thread: reads the connection until nothing comes, or its turn is over.
   void carry(Connection& connection) {
     const Hands& hands = *net_->hands();
-    for (const auto begun = Hands::Clock::now();;) {
+    const auto begun = Hands::Clock::now();
+    for (bool more = true; more;) {
       const int error = connection.carry(hands);
       const auto held = net_->reactor().take_turn();
       connection.carried = false;
-      if (ending_) return;
-      if (broken_) return let_go(connection);
-      if (error != 0 && error != EAGAIN) return end_break(error == EPIPE ? 0 : error);
-      if (!go_on(connection)) return;
-      wake_waiting();
-      if (broken_ || !connection.socket.valid()) return;
-      if (connection.waits || error == EAGAIN) {
-        return net_->reactor().change(connection.socket, connection.token,
-                                      connection.waits ? 0u : EPOLLIN);
+      try {
+        more = take_carried(connection, error, begun);
+      } catch (const std::bad_alloc&) {
+        connection.carried = true;  // this stays until the lack has been dealt with
+        throw;
       }
-      if (hands.are_wanted() && Hands::Clock::now() - begun > Hands::kTurn) {
-        return give_to_hand(connection);
-      }
-      connection.carried = true;
     }
+  }
+
+  /// Orders of what a hand has received, until `error`. True: it receives more.
+  bool take_carried(Connection& connection, int error, Hands::Clock::time_point begun) {
+    if (ending_) return false;
+    if (broken_) return let_go(connection), false;
+    if (error != 0 && error != EAGAIN) return end_break(error == EPIPE ? 0 : error), false;
+    if (!go_on(connection)) return false;
+    wake_waiting();
+    if (broken_ || !connection.socket.valid()) return false;
+    if (connection.waits || error == EAGAIN) {
+      net_->reactor().change(connection.socket, connection.token, connection.waits ? 0u : EPOLLIN);
+      return false;
+    }
+    const bool over = Hands::Clock::now() - begun > Hands::kTurn;
+    if (net_->hands()->are_wanted() && over) return give_to_hand(connection), false;
+    return connection.carried = true;
   }
 
   [[nodiscard]] std::unique_lock<std::mutex> await_hands() {
@@ -260,6 +286,11 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
       if (!connection->carried) let_go(*connection);  // else the hand does
     }
     failed_(why);
+  }
+
+  /// An order may be half carried out: nothing more can be taken.
+  void end_without_memory() {
+    end(fmt::format("the lane of rank {} has ended: there is not enough memory here", peer_));
   }
 
   void let_go(Connection& connection) {

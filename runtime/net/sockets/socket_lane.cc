@@ -9,10 +9,12 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "executor/words.h"
 #include "ir/diagnostics/printable.h"
+#include "runtime/base/process/insist.h"
 #include "runtime/net/lane_state.h"
 #include "runtime/net/order_reader.h"
 #include "runtime/net/sockets/broken.h"
@@ -51,8 +53,9 @@ class SocketLane final : public Lane {
     Reactor& reactor = net_->sends();
     const auto held = reactor.hold();
     for (auto& line : lines_) {
-      line->token = reactor.add(line->sender.socket(), EPOLLIN,
-                                [this, l = line.get()](uint32_t) { attend(*l); });
+      line->token = reactor.add(
+          line->sender.socket(), EPOLLIN, [this, l = line.get()](uint32_t) { attend(*l); },
+          [this] { end_without_memory(nullptr); });
       if (line->token == 0) {
         return refuse_lane(diagnostics, fmt::format("cannot wait for the lane to rank {}: {}",
                                                     state_.peer(), error_text(errno)));
@@ -268,16 +271,22 @@ class SocketLane final : public Lane {
 
   bool hand_over(Line& line) {
     if (net_->hands() == nullptr || ending_ || line.error != 0) return false;
-    line.carried = true;
+    give_to_hand(line);
+    line.carried = true;  // now that it is given
     if (line.waits_for_room) {
       line.waits_for_room = false;
       net_->sends().change(line.sender.socket(), line.token, EPOLLIN);
     }
-    give_to_hand(line);
     return true;
   }
   void give_to_hand(Line& line) {
-    net_->hands()->give([this, &line] { carry(line); });
+    net_->hands()->give([this, &line] {
+      try {
+        carry(line);
+      } catch (const std::bad_alloc&) {
+        insist([&] { end_without_memory(&line); });
+      }
+    });
   }
 
   /// On a hand's thread: sends what there is and what comes soon, until there is no room for long,
@@ -407,6 +416,21 @@ class SocketLane final : public Lane {
       if (!state_.is_open()) forget_all();
     }
     state_.announce(why);
+  }
+
+  /// An order may be half sent. `carried`: by this thread, a hand's; else it is the reactor's.
+  void end_without_memory(Line* carried) {
+    const std::string why =
+        fmt::format("the lane to rank {} has ended: there is not enough memory", state_.peer());
+    {
+      const auto lock = lock_soon(mutex_);
+      break_with(why);
+      if (carried == nullptr) forget_all();
+    }
+    state_.announce(why);
+    if (carried == nullptr) return;
+    const auto lock = lock_soon(mutex_);
+    let_go(*carried);  // last: until then this stays
   }
 
   void forget_all() {

@@ -110,6 +110,16 @@ TEST_CASE("a note is taken before what is ordered after it, on whichever connect
   }
 }
 
+TEST_CASE("an end of a lane that finds no memory ends it, and both ends say so") {
+  for (const bool alert : {false, true}) {
+    World world(2, alert);
+    world.open();
+    testing::check_lack_of_memory(world, *world.lane);
+    world.lane.reset();
+    world.end.reset();
+  }
+}
+
 TEST_CASE("a count comes after what was put before it") {
   for (const uint32_t hands : {0u, 2u}) {
     for (const uint32_t connections : {1u, 2u, 5u}) {

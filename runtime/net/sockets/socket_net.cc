@@ -169,15 +169,16 @@ void SocketNet::greet(Fd socket) {
   set_options(socket, options_.dead);
   if (strangers_.size() >= most_strangers()) forget(strangers_.begin());
   strangers_.push_back({.socket = std::move(socket)});
+  set_timer();  // first: without memory for the rest it goes when its time is over
   const auto stranger = std::prev(strangers_.end());
   fill_random(stranger->challenge.nonce);
   const Bytes challenge = encode(stranger->challenge);
   const ssize_t sent = ::send(stranger->socket.get(), challenge.data(), challenge.size(),
                               MSG_NOSIGNAL | MSG_DONTWAIT);
-  stranger->token =
-      reactor_->add(stranger->socket, EPOLLIN, [this, stranger](uint32_t) { hear(stranger); });
+  stranger->token = reactor_->add(
+      stranger->socket, EPOLLIN, [this, stranger](uint32_t) { hear(stranger); },
+      [this, stranger] { forget(stranger); });
   if (sent != static_cast<ssize_t>(challenge.size()) || stranger->token == 0) forget(stranger);
-  set_timer();
 }
 
 void SocketNet::hear(Strangers::iterator stranger) {

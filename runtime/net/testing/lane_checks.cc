@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <new>
 #include <thread>
 
 #include "executor/words.h"
@@ -83,6 +84,7 @@ void check_needs_no_more(LaneMemory& to, Lane& lane, const uint8_t* source) {
 LaneNoted LaneMemory::take_notes() {
   return [this](const LaneNote& note) -> std::string {
     if (note[7] != ~note[0]) return "a note that is not whole";
+    if (lacks_memory) throw std::bad_alloc();
     noted = note[0];
     return refuses_notes ? "a note that is refused" : "";
   };
@@ -117,6 +119,20 @@ void check_notes(LaneMemory& to, Lane& lane, uint8_t* source) {
   CHECK(to.far_told.wait().find("a note that is refused") != std::string::npos);
   CHECK(to.word(0) == 50);
   CHECK(to.word(64) == before);
+}
+
+void check_lack_of_memory(LaneMemory& to, Lane& lane) {
+  to.lacks_memory = true;
+  to.far_told.lack_memory(2);
+  to.near_told.lack_memory(2);
+  Diagnostics refused;
+  (void)lane.note({1, 0, 0, 0, 0, 0, 0, ~uint64_t{1}}, refused);
+  const std::string lack = "has ended: there is not enough memory";
+  CHECK(to.far_told.wait().find("the lane of rank 5 " + lack + " here") != std::string::npos);
+  // The near end hears why, or that the lane has ended, and finds no memory for that.
+  CHECK(to.near_told.wait().find("the lane to rank 3 " + lack) != std::string::npos);
+  CHECK(!lane.signal(to.at(0), 1, refused));
+  CHECK(to.word(0) == 0);
 }
 
 }  // namespace mscclc::net::testing

@@ -54,6 +54,7 @@ struct LaneMemory {
   LaneNoted take_notes();
   std::atomic<uint64_t> noted{0};
   std::atomic<bool> refuses_notes{false};
+  std::atomic<bool> lacks_memory{false};  ///< for notes
 };
 
 void fill(uint8_t* data, size_t count, uint64_t seed);
@@ -65,6 +66,9 @@ void check_counts(LaneMemory& to, Lane& lane,
 /// Notes that are taken before what is ordered after them; at last one that the far end refuses,
 /// and nothing of what is ordered after that comes. `source`: kWorldBytes that the lane may read.
 void check_notes(LaneMemory& to, Lane& lane, uint8_t* source);
+/// A far end that finds no memory for a note ends the lane, and says so to both, for which there is
+/// no memory at first either.
+void check_lack_of_memory(LaneMemory& to, Lane& lane);
 /// The most bytes of such a put.
 constexpr size_t kMostChecked = 5 << 20;
 

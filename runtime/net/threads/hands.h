@@ -49,7 +49,8 @@ class Hands {
   /// Waits until all that was given has been done.
   ~Hands();
 
-  /// One of the threads does `work`, after others have begun with what was given before.
+  /// One of the threads does `work`, which throws nothing, after others have begun with what was
+  /// given before.
   void give(std::function<void()> work);
   /// Work waits for a thread.
   bool are_wanted() const { return waiting_ > 0; }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -23,13 +24,20 @@ template <class Run>
   Diagnostics problems;
   const auto begun = std::make_shared<std::promise<bool>>();  // its thread may outlast this call
   std::thread thread = quiet_thread(name, [&problems, begin, begun, run] {
-    const bool good = !begin || begin(problems);
+    bool good = false;
+    try {
+      good = !begin || begin(problems);
+    } catch (const std::bad_alloc&) {
+    }
     begun->set_value(good);
     if (good) run();
   });
   if (!has_started(thread, "lanes over sockets", diagnostics)) return thread;
   if (begun->get_future().get()) return thread;
   thread.join();
+  if (!problems.has_errors()) {
+    problems.error("no-thread", {}, "there is not enough memory for a thread of lanes");
+  }
   for (const Diagnostic& d : problems.all()) diagnostics.add(d);
   return {};
 }

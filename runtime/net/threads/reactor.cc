@@ -1,6 +1,10 @@
 #include "runtime/net/threads/reactor.h"
 
+#include <cerrno>
+#include <new>
+
 #include "runtime/base/failed_call.h"
+#include "runtime/base/process/insist.h"
 
 namespace mscclc::net {
 namespace {
@@ -42,17 +46,24 @@ std::unique_lock<std::mutex> Reactor::hold() {
   return lock;
 }
 
-Reactor::Token Reactor::add(const Fd& fd, uint32_t events, Handler handler) {
+Reactor::Token Reactor::add(const Fd& fd, uint32_t events, Handler handler,
+                            std::function<void()> without_memory) {
+  auto watched = std::make_shared<const Watched>(std::move(handler), std::move(without_memory));
+  const auto at = watched_.emplace(next_, std::move(watched)).first;
   epoll_event event{};
   event.events = events;
   event.data.u64 = next_;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) return 0;
-  handlers_[next_] = std::make_shared<Handler>(std::move(handler));
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) {
+    const int error = errno;
+    watched_.erase(at);
+    errno = error;
+    return 0;
+  }
   return next_++;
 }
 
 void Reactor::remove(const Fd& fd, Token token) {
-  if (handlers_.erase(token) > 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd.get(), nullptr);
+  if (watched_.erase(token) > 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd.get(), nullptr);
 }
 
 void Reactor::change(const Fd& fd, Token token, uint32_t events) const {
@@ -64,10 +75,14 @@ void Reactor::change(const Fd& fd, Token token, uint32_t events) const {
 
 // What a handler before it has removed is not called any more: its token is gone.
 void Reactor::dispatch(Token token, uint32_t events) {
-  const auto found = handlers_.find(token);
-  if (found == handlers_.end()) return;
-  const std::shared_ptr<Handler> handler = found->second;  // may remove itself
-  (*handler)(events);
+  const auto found = watched_.find(token);
+  if (found == watched_.end()) return;
+  const std::shared_ptr<const Watched> watched = found->second;  // may remove itself
+  try {
+    watched->handler(events);
+  } catch (const std::bad_alloc&) {
+    if (watched->without_memory) insist(watched->without_memory);
+  }
 }
 
 /// While something has moved lately it asks again and again: to be woken takes longer than most of

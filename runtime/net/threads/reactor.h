@@ -40,14 +40,22 @@ class Reactor {
   /// The same for threads that do the work of handlers: handlers do not let them go first.
   [[nodiscard]] std::unique_lock<std::mutex> take_turn() { return lock_soon(mutex_); }
   /// Waits for `events` of a descriptor, which must stay open until it is removed. 0: the system
-  /// refuses; errno says why. REQUIRES: hold().
-  [[nodiscard]] Token add(const Fd& fd, uint32_t events, Handler handler);
+  /// refuses; errno says why. `without_memory`: done where the handler finds no memory
+  /// (std::bad_alloc), as insist() does; empty: the handler is called again when there is more.
+  /// REQUIRES: hold().
+  [[nodiscard]] Token add(const Fd& fd, uint32_t events, Handler handler,
+                          std::function<void()> without_memory = {});
   /// REQUIRES: hold().
   void remove(const Fd& fd, Token token);
   /// Waits for other events from now on. From any thread, while the descriptor is not removed.
   void change(const Fd& fd, Token token, uint32_t events) const;
 
  private:
+  struct Watched {
+    Handler handler;
+    std::function<void()> without_memory;
+  };
+
   explicit Reactor(std::chrono::microseconds awake) : awake_(awake) {}
   void run();
   int wait(epoll_event* events, std::chrono::steady_clock::time_point& moved) const;
@@ -59,7 +67,7 @@ class Reactor {
   std::atomic<uint32_t> wanted_{0};  ///< threads in hold()
   std::atomic<bool> stop_{false};
   Token next_ = 1;
-  std::map<Token, std::shared_ptr<Handler>> handlers_;
+  std::map<Token, std::shared_ptr<const Watched>> watched_;
   std::thread thread_;
 };
 

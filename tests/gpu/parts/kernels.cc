@@ -12,10 +12,10 @@
 
 #include "ir/base/read_file.h"
 #include "plans/plan_json.h"
+#include "runtime/testing/shared_value.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/parts.h"
 #include "tests/gpu/stage/graphs.h"
-#include "tests/gpu/stage/shared_value.h"
 
 namespace mscclc::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/gpu/stage/shared_value.h"
+#include "runtime/testing/shared_value.h"
 
 namespace mscclc::testing {
 namespace {
