@@ -11,6 +11,7 @@ namespace {
 
 using testing::Behind;
 using testing::calls_of_stand_in;
+using testing::kFloat;
 using testing::kInt32;
 using testing::kStandIn;
 using testing::kSum;
@@ -82,6 +83,34 @@ TEST_CASE("variables that leave all calls to NCCL, with it and without") {
   const Behind behind(nullptr, true);
   Ranks ranks(2);
   CHECK(reduce_two(ranks) == ncclSuccess);
+}
+
+// What NCCL adds is the same on all ranks, in an order of its own.
+TEST_CASE("a call whose order no plan keeps goes to NCCL under 'replicated' only") {
+  const auto add_three = [](Ranks& ranks, ncclDataType_t type) {
+    float value[3] = {1, 2, 3};
+    return ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(&value[r], &value[r], 1, type, kSum, comm, nullptr);
+    });
+  };
+  for (const char* order : {"ranks", "exact"}) {
+    INFO(order);
+    const Setting set("MSCCLC_ORDER", order);
+    const Setting all_to_nccl("NCCL_ALGO", "Ring");
+    const Behind behind(kStandIn, true);
+    Ranks ranks(3);
+    const long before = calls_of_stand_in("AllReduce");
+    CHECK(add_three(ranks, kFloat) == ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("and NCCL does not keep to '") &&
+                                              Catch::Contains("which MSCCLC_ORDER asks for"));
+    CHECK(calls_of_stand_in("AllReduce") == before);
+    CHECK(add_three(ranks, kInt32) == ncclSuccess);  // integers are exact in any order
+    CHECK(calls_of_stand_in("AllReduce") == before + 3);
+  }
+  const Setting set("MSCCLC_ORDER", "ranks");
+  const Behind behind(nullptr, true);
+  Ranks ranks(3);
+  CHECK(add_three(ranks, kFloat) == ncclSuccess);
 }
 
 TEST_CASE("NCCL_CHECK_MODE=DEBUG_GLOBAL compares the ranks' calls") {
