@@ -101,6 +101,18 @@ class Loader {
   std::vector<std::string> done_;  ///< paths of those that were imported
 };
 
+/// The texts of `-D` become sources of their own, so that mistakes in them can be shown.
+std::vector<Define> parse_defines(Sources& sources, const FrontEndOptions& options, ast::Ast& ast) {
+  std::vector<Define> out;
+  for (const auto& [name, text] : options.defines) {
+    Define& d = out.emplace_back(Define{.name = name, .text = text});
+    const FileId id = sources.add("-D " + name, text);
+    d.symbol = ast.names().intern(std::string_view(sources.file(id).name).substr(3));
+    if (!parse_define(id, ast, d.value)) d.value = {};
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Program> parse_program(Sources& sources, FileId file, const FrontEndOptions& options,
@@ -110,7 +122,9 @@ std::optional<Program> parse_program(Sources& sources, FileId file, const FrontE
   const ast::File* main = Loader(sources, options, ast, diagnostics).load(file, items);
   if (main == nullptr) return std::nullopt;
   if (is_ir != nullptr) *is_ir = main->is_ir;
-  std::optional<Program> program = unroll(sources, ast, *main, items, options, diagnostics);
+  const std::vector<Define> defines = parse_defines(sources, options, ast);
+  std::optional<Program> program =
+      unroll(sources, ast, *main, items, defines, options, diagnostics);
   // IR text may be anything; what programs cannot say is not looked for in them.
   if (program && main->is_ir && !verify_structure(*program, diagnostics)) program.reset();
   return program;
@@ -124,8 +138,9 @@ std::optional<Program> compile(Sources& sources, FileId file, const FrontEndOpti
   if (!program) return std::nullopt;
   const bool as_it_is = is_ir && passes.only.empty();
   if (!as_it_is && !run_passes(*program, passes, diagnostics)) return std::nullopt;
-  if (options.relative_names) make_names_relative(*program, sources.file(file).name);
+  // Errors name files as the caller does; the program's own names follow when there are none.
   if (gate != nullptr && !gate->pass(*program, diagnostics)) return std::nullopt;
+  if (options.relative_names) make_names_relative(*program, sources.file(file).name);
   return program;
 }
 

@@ -77,6 +77,68 @@ TEST_CASE("calls that double at each level come to an end") {
   CHECK(out.find("error: the program has not ended") != std::string::npos);
 }
 
+/// Texts of 40 definitions that double: `first`, then `next` with % for the number and $ for the
+/// one before.
+std::string doubling(const std::string& first, const std::string& next) {
+  return first + repeated_lines(40, [&](int i) {
+           std::string line = next + "\n";
+           for (size_t at; (at = line.find('%')) != std::string::npos;) {
+             line.replace(at, 1, std::to_string(i + 1));
+           }
+           for (size_t at; (at = line.find('$')) != std::string::npos;) {
+             line.replace(at, 1, std::to_string(i));
+           }
+           return line;
+         });
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+TEST_CASE("40 doublings are refused as soon as it is plain that they are too many") {
+  // Ops and calls of defs are counted before any is made.
+  const std::string head = "collective allreduce(ranks: 1)\n";
+  CHECK(
+      first_line(
+          outcome(doubling("def d0() { copy output <- input }\n", "def d%() { d$() ; d$() }") +
+                  head + "rank 0 { tb 0 { d40() } }\n")) ==
+      "a.mscl:43:17: error: a loop of 2199023255551 rounds in all, where 67108879 of the program's "
+      "67108880 steps are left");
+  CHECK(first_line(outcome(doubling("def d0() {}\n", "def d%() { d$() ; d$() }") + head +
+                           "rank 0 { tb 0 { copy output <- input ; d40() } }\n"))
+            .find("error: a loop of 2199023255551 rounds in all") != std::string::npos);
+  // A chain of expansions is kept, so it costs more than other steps.
+  CHECK(first_line(outcome(doubling("def d0(x) {}\n", "def d%(x) { if x { d$(x) ; d$(x) } }") +
+                           head + "rank 0 { tb 0 { d40(true) ; copy output <- input } }\n"))
+            .find("error: the program has not ended after 6710") != std::string::npos);
+  // A function is called until the steps end, a list grows until it is too long.
+  CHECK(first_line(outcome(doubling("let f0(x) = x\n", "let f%(x) = f$(x) + f$(x)") +
+                           "let a = f40(1)\n" + kBody))
+            .find("error: the program has not ended after 67108864 steps") != std::string::npos);
+  CHECK(first_line(outcome(doubling("let l0 = [1]\n", "let l% = l$ + l$") + kBody)) ==
+        "a.mscl:25:11: error: a list of 16777216 elements is too long");
+  CHECK(outcome(doubling("let n0 = 1\n", "let n% = n$ + n$") + "require n40 == 2 ** 40, \"\"\n" +
+                kBody)
+            .empty());
+}
+
+TEST_CASE("loops without ops are refused before their first round") {
+  const auto loop = [](const std::string& body) {
+    return first_line(
+        outcome("collective allreduce(ranks: 1)\nrank 0 { tb 0 { copy output <- input\n" + body +
+                " } }\n"));
+  };
+  CHECK(loop("for i in 0..1000000000 {}").find("error: a loop of 1000000000 rounds") !=
+        std::string::npos);
+  CHECK(loop("for i in 0..1000 { for j in 0..1000 { for k in 0..1000 {} } }")
+            .find("error: a loop of 1001001000 rounds") != std::string::npos);
+  CHECK(loop("for i in 0..1000000000 { if i < 0 { sync } }")
+            .find("error: the program has not ended after 67108") != std::string::npos);
+  CHECK(loop("for i in 0..100000, j in 0..100000 where j < 0 { let x = i }").find("error:") !=
+        std::string::npos);
+  CHECK(loop("let x = sum(0..1000000000)").find("error: a loop of 1000000000 rounds") !=
+        std::string::npos);
+}
+
 TEST_CASE("mistakes in a long loop stop it") {
   const std::string out = outcome(
       "collective allreduce(ranks: 1)\n"

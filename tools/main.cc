@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/base/environment/environment.h"
@@ -25,7 +27,7 @@ constexpr const char* kFooter =
     "examples:\n"
     "  mscclc compile plans/allreduce_2shot.mscl -D R=8 -o allreduce.json\n"
     "  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4\n"
-    "  mscclc COMMAND --help\n";
+    "  mscclc help COMMAND\n";
 
 int usage_error(const CLI::App& app, const std::string& message) {
   const CLI::App* at = &app;
@@ -35,9 +37,28 @@ int usage_error(const CLI::App& app, const std::string& message) {
   return mscclc::kUsage;
 }
 
+/// "-R 8" instead of "-D R=8": parameters of programs have capital letters.
+std::string parameter_remedy(int argc, char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.size() < 2 || word[0] != '-' || word[1] < 'A' || word[1] > 'Z') continue;
+    if (word.starts_with("-D")) continue;
+    const std::string name(word.substr(1, word.find_first_of("=0123456789") - 1));
+    std::string value(word.substr(std::min(1 + name.size(), word.size())));
+    if (value.starts_with('=')) value.erase(0, 1);
+    if (value.empty() && i + 1 < argc && argv[i + 1][0] != '-') value = argv[i + 1];
+    return fmt::format("; a parameter of the program is set by -D {}={}", name,
+                       value.empty() ? "..." : value);
+  }
+  return "";
+}
+
 // CLI11's texts are fine, except for one: "--emit: 1 required KIND:{plan,ir} missing".
-std::string text_of(const CLI::ParseError& e) {
+std::string text_of(const CLI::ParseError& e, int argc, char** argv) {
   const std::string text = e.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr) {
+    return text + parameter_remedy(argc, argv);
+  }
   const size_t at = text.find(": 1 required ");
   return at == std::string::npos ? text : text.substr(0, at) + " needs a value";
 }
@@ -65,6 +86,18 @@ void warn_of_environment() {
   mscclc::put_error(mscclc::render_text(diagnostics, {}));
 }
 
+/// `help COMMAND` is `COMMAND --help`, and `help` alone `--help`. The words live in `words`.
+std::vector<char*> without_help_word(int argc, char** argv, std::vector<std::string>& words) {
+  words.assign(argv, argv + argc);
+  if (argc >= 2 && words[1] == "help") {
+    words.erase(words.begin() + 1);
+    words.insert(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)), "--help");
+  }
+  std::vector<char*> out;
+  for (std::string& word : words) out.push_back(word.data());
+  return out;
+}
+
 int run(mscclc::CommandLine& line, int argc, char** argv) {
   if (const std::string error = unknown_command(line, argc, argv); !error.empty()) {
     return usage_error(line.app, error);
@@ -80,7 +113,7 @@ int run(mscclc::CommandLine& line, int argc, char** argv) {
     mscclc::put(fmt::format("mscclc {}\n", mscclc::kVersion));
     return mscclc::kFine;
   } catch (const CLI::ParseError& e) {
-    return usage_error(line.app, text_of(e));
+    return usage_error(line.app, text_of(e, argc, argv));
   }
   for (const mscclc::Command& command : line.commands) {
     if (!command.app->parsed()) continue;
@@ -118,7 +151,9 @@ int main(int argc, char** argv) {
   mscclc::add_completion(line);
   int code = mscclc::kUsage;
   try {
-    code = run(line, argc, argv);
+    std::vector<std::string> words;
+    std::vector<char*> arguments = without_help_word(argc, argv, words);
+    code = run(line, static_cast<int>(arguments.size()), arguments.data());
   } catch (const std::bad_alloc&) {
     mscclc::put_error("mscclc: out of memory\n");
     return mscclc::kUsage;

@@ -47,6 +47,18 @@ uint32_t File::line_at(uint32_t offset) const {
   return line;
 }
 
+bool mentions(const Expr& e, Symbol name) {
+  if (e.kind == ExprKind::name) return e.name.id == name;
+  if (e.kind == ExprKind::comprehension) {
+    for (const Binder& b : e.loop->binders) {
+      if (mentions(b.list, name) || (b.where != nullptr && mentions(*b.where, name))) return true;
+    }
+    return mentions(e.loop->element, name);
+  }
+  if (e.count == 0) return false;
+  return std::ranges::any_of(e.children(), [&](const Expr& kid) { return mentions(kid, name); });
+}
+
 Span Ast::span(Place place) const {
   const File& file = file_of(place);
   const uint32_t begin = place.begin - file.base, line = file.line_at(begin);

@@ -71,7 +71,7 @@ enum class ExprKind : uint8_t {
 
 // clang-format off
 enum class BinaryOp : uint8_t {
-  or_, and_, eq, ne, lt, le, gt, ge, except, range, add, sub, mul, div, mod,
+  or_, and_, eq, ne, lt, le, gt, ge, in, except, range, add, sub, mul, div, mod, pow,
   shl, shr, bit_and, bit_or, bit_xor,
 };
 // clang-format on
@@ -205,6 +205,8 @@ struct Definition {
   Name name;
   bool function = false;  ///< let f(x) = …
   Array<const Name> parameters;
+  /// Of a function with a body, `{ let y = … ; value }`: its values, in order.
+  Array<const Definition> locals;
   Expr value;
 };
 struct Let : Stmt {  ///< let, param
@@ -242,11 +244,13 @@ struct Placed : Stmt {  ///< rank, tb: binder (name given) or one value
 
 struct BufferDecl : Stmt {
   Name name;
-  Array<const Expr> dims;
+  /// Without a name: a number or a list. With one, later dimensions may depend on the index.
+  Array<const Binder> dims;
+  Place dims_place;  ///< from '[' to ']'
   Array<const Option> options;
 };
 
-/// channel name[keys] = kind(peer) to other[other_keys] credits: n
+/// channel name[keys] = kind(peer) to other[other_keys] where condition credits: n
 struct ChannelDecl : Stmt {
   Name name;
   Array<const Binder> keys;  ///< all with names, or none
@@ -255,6 +259,7 @@ struct ChannelDecl : Stmt {
   Name other;  ///< not given: no 'to'
   Array<const Expr> other_keys;
   Place other_place;
+  const Expr* where = nullptr;  ///< null: no condition
   Array<const Option> options;
 };
 
@@ -338,6 +343,9 @@ struct File {
   mutable std::vector<uint32_t> lines_;     // filled when first asked for
   mutable std::atomic<uint32_t> last_ = 0;  // several threads may ask
 };
+
+/// True if the value of `e` depends on the name.
+bool mentions(const Expr& e, Symbol name);
 
 class Ast {
  public:

@@ -37,6 +37,11 @@ enum Word : Symbol {
   w_count,
 };
 
+/// Words that are no names anywhere: those that an expression, or what follows one, may have.
+constexpr bool is_reserved(Symbol s) {
+  return s == w_for || s == w_if || s == w_else || s == w_in || s == w_where ||
+         (s >= w_then && s < w_first_function);
+}
 inline bool is_function(Symbol s) { return s >= w_first_function && s < w_first_op; }
 /// REQUIRES: `s` is the name of an op.
 inline OpKind op_of(Symbol s) { return static_cast<OpKind>(s - w_first_op); }

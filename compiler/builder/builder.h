@@ -25,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "compiler/builder/list.h"
 #include "ir/diagnostics/diagnostic.h"
@@ -57,6 +58,12 @@ struct Dim {
   bool is_list = false;  ///< written as a list; only messages show the difference
   Dim(int64_t n) : list(List::range(0, n)) {}
   explicit Dim(const List& elements) : list(elements), is_list(true) {}
+};
+
+/// Indices of a scratch buffer some of whose dimensions depend on the indices before them.
+struct Rows {
+  std::vector<int64_t> index;
+  std::vector<Rows> below;  ///< for each index; none in the last dimension
 };
 
 /// Index of a chunk: a number, or `count` of them from `first` on.
@@ -170,6 +177,9 @@ class Builder {
   void rank(uint32_t rank);
   bool buffer(NameId name, std::span<const Dim> dims, BufferOptions options = {}, Mark mark = {},
               Mark dims_mark = {});
+  /// A buffer of `dims` dimensions whose rows differ in length.
+  bool ragged_buffer(NameId name, const Rows& rows, uint32_t dims, BufferOptions options = {},
+                     Mark mark = {}, Mark dims_mark = {});
   bool channel(ChannelKind kind, NameId name, std::span<const int64_t> keys, int64_t peer,
                Mark mark = {}, Mark peer_mark = {});
   /// Signals that waits at the channel declared last may take before any is given.

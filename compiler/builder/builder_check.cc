@@ -251,6 +251,7 @@ bool Builder::check() {
   if (s.failed) return false;  // what follows would only repeat it
   if (!s.program.foreign) checker.balances();
   if (!s.failed && !s.flat) checker.empty_blocks();
+  if (!s.failed && !s.flat && !s.program.foreign) s.warn_of_unused_rows();
   return !s.failed;
 }
 

@@ -40,6 +40,12 @@ bool BuilderState::check_sizes(bool pairwise, std::span<const Ref> dsts,
   return true;
 }
 
+void BuilderState::note_even(Diagnostic& d) {
+  note(d, kind_mark,
+       "with 'even: true' in this line the program takes only messages that divide, and this is "
+       "right; without it, pair chunks at the same position of their rows");
+}
+
 /// Chunks of input and output must be at the same position of a row, or sizes differ by a granule.
 /// REQUIRES: both are such chunks.
 bool BuilderState::same_size(const Ref& a, const Ref& b) {
@@ -61,9 +67,10 @@ bool BuilderState::same_size(const Ref& a, const Ref& b) {
                          ref.operand.first + i);
     };
     const bool input_first = a.operand.buffer != kInput && b.operand.buffer == kInput;
-    fail("size-class", b.mark,
-         fmt::format("{} and {} differ in size when the message does not divide",
-                     text(input_first ? b : a), text(input_first ? a : b)));
+    Diagnostic& d = fail("size-class", b.mark,
+                         fmt::format("{} and {} differ in size when the message does not divide",
+                                     text(input_first ? b : a), text(input_first ? a : b)));
+    note_even(d);
     return false;
   }
   return true;

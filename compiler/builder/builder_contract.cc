@@ -140,9 +140,11 @@ bool Builder::ensure(Promise promise, Mark mark) {
   for (const Place& p : promise.inputs) {
     if (!check(p, Side::input)) return false;
     if (p.chunk != promise.output.chunk && !c.even_only) {
-      s.fail("size-class", mark,
-             fmt::format("input[{}] and output[{}] differ in size when the message does not divide",
-                         p.chunk, promise.output.chunk));
+      s.note_even(
+          s.fail("size-class", mark,
+                 fmt::format("input[{}] and output[{}] differ in size when the message does "
+                             "not divide",
+                             p.chunk, promise.output.chunk)));
       return false;
     }
   }

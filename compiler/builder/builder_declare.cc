@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/builder/builder_state.h"
+#include "ir/print/row_names.h"
 
 namespace mscclc {
 namespace {
@@ -20,6 +21,20 @@ std::string_view kind_name(DeclKind kind) {
       break;
   }
   return "name";
+}
+
+/// All indices of each chunk, in order.
+void list_rows(const Rows& rows, uint32_t dims, std::vector<int64_t>& above,
+               std::vector<int64_t>& out) {
+  for (size_t i = 0; i < rows.index.size(); ++i) {
+    above.push_back(rows.index[i]);
+    if (above.size() == dims) {
+      out.insert(out.end(), above.begin(), above.end());
+    } else {
+      list_rows(rows.below[i], dims, above, out);
+    }
+    above.pop_back();
+  }
 }
 
 }  // namespace
@@ -97,13 +112,7 @@ void Builder::poison(NameId name) { state_->poison(name); }
 bool Builder::buffer(NameId name, std::span<const Dim> dims, BufferOptions options, Mark mark,
                      Mark dims_mark) {
   BuilderState& s = *state_;
-  if (!s.may_declare(mark)) return false;
-  if (options.copies < 1 || options.copies > kMaxCopies) {
-    s.fail("copies", mark,
-           fmt::format("'copies' is {}; expected 1 to {}", options.copies, kMaxCopies));
-    return false;
-  }
-  if (options.has_units && !s.check_units_option(options, mark)) return false;
+  if (!s.may_be_buffer(options, mark)) return false;
   std::vector<Axis>& axes = s.axis_scratch;
   axes.clear();
   for (const Dim& dim : dims) {
@@ -118,22 +127,80 @@ bool Builder::buffer(NameId name, std::span<const Dim> dims, BufferOptions optio
   }
   Buffer b;
   b.name = name;
-  b.packets = options.packets;
-  b.copies = options.copies;
-  b.units = options.units;
   b.chunks = 1;
   for (const Axis& axis : axes) {
     s.program.integers.extend(b.dims, axis.length());
     b.chunks *= static_cast<uint32_t>(axis.length());
   }
-  if (options.packets != PacketFormat::none) {
-    s.here->layouts.back().traits = kPacketTrait | 0x100u << static_cast<int>(options.packets);
-  }
-  if (options.units != 0) s.here->layouts.back().traits = kUnitsTrait;
-  b.declared = s.origin->span(mark);
-  s.out->buffers.push_back(b);
-  if (is_sentinel(options.packets)) s.check_sentinel(mark);
+  b.rows = s.name_rows(axes);
+  s.add_buffer(b, options, mark);
   return true;
+}
+
+bool Builder::ragged_buffer(NameId name, const Rows& rows, uint32_t dims, BufferOptions options,
+                            Mark mark, Mark dims_mark) {
+  BuilderState& s = *state_;
+  if (!s.may_be_buffer(options, mark)) return false;
+  const auto index = static_cast<uint32_t>(s.out->buffers.size());
+  if (!s.declare(name, DeclKind::buffer, index, mark, {})) return false;
+  if (!s.add_tree(rows, dims, dims_mark, name, mark)) {
+    poison(name);
+    return false;
+  }
+  Buffer b;
+  b.name = name;
+  b.chunks = s.here->layouts.back().chunks;
+  s.program.integers.extend(b.dims, b.chunks);
+  std::vector<int64_t> indices, above;
+  list_rows(rows, dims, above, indices);
+  RowNames names(s.program);
+  if (!indices.empty()) names.tuples(dims, indices);
+  b.rows = names.take();
+  s.add_buffer(b, options, mark);
+  return true;
+}
+
+/// What messages call the rows of a buffer with these dimensions.
+Slice BuilderState::name_rows(std::span<const Axis> dims) {
+  const auto plain = [](const Axis& axis) {
+    return axis.list.data == nullptr && axis.list.first == 0 && axis.list.hole >= axis.list.count;
+  };
+  if (std::ranges::all_of(dims, plain)) return {};
+  RowNames names(program);
+  for (const Axis& axis : dims) {
+    const List& list = axis.list;
+    if (list.data != nullptr) {
+      names.list({list.data, static_cast<size_t>(list.count)});
+    } else {
+      names.range(list.count, list.first, list.hole < list.count ? list.hole : -1);
+    }
+  }
+  return names.take();
+}
+
+bool BuilderState::may_be_buffer(const BufferOptions& options, Mark mark) {
+  if (!may_declare(mark)) return false;
+  if (options.copies < 1 || options.copies > kMaxCopies) {
+    fail("copies", mark,
+         fmt::format("'copies' is {}; expected 1 to {}", options.copies, kMaxCopies));
+    return false;
+  }
+  return !options.has_units || check_units_option(options, mark);
+}
+
+/// Adds a buffer whose layout is the last one of this rank.
+void BuilderState::add_buffer(Buffer b, const BufferOptions& options, Mark mark) {
+  b.packets = options.packets;
+  b.copies = options.copies;
+  b.units = options.units;
+  Layout& layout = here->layouts.back();
+  if (options.packets != PacketFormat::none) {
+    layout.traits = kPacketTrait | 0x100u << static_cast<int>(options.packets);
+  }
+  if (options.units != 0) layout.traits = kUnitsTrait;
+  b.declared = origin->span(mark);
+  out->buffers.push_back(b);
+  if (is_sentinel(options.packets)) check_sentinel(mark);
 }
 
 bool BuilderState::check_units_option(const BufferOptions& options, Mark mark) {

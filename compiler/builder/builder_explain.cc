@@ -149,9 +149,15 @@ void BuilderState::explain_count(const OpInfo& info, const Slots& slots, bool is
   if (slots.slot[0].floating) {
     const auto plain =
         std::ranges::count_if(refs, [](const Ref& r) { return r.packets() == PacketFormat::none; });
-    fail("operands", mark,
-         fmt::format("'{}' adds one plain source to packets; {} given{}", info.name,
-                     plain == 1 ? "1 is" : fmt::format("{} are", plain), remedy));
+    Diagnostic& d = fail("operands", mark,
+                         fmt::format("'{}' adds one plain source to packets; {} given{}", info.name,
+                                     plain == 1 ? "1 is" : fmt::format("{} are", plain), remedy));
+    if (plain == 0 && !refs.empty()) {
+      note(d, mark,
+           fmt::format("unpack one of them first: 'unpack_packets output <- {0}', then "
+                       "'{1} output <- output, ...' with the others",
+                       ref_text(refs.front()), info.name));
+    }
   } else if (given < std::max(min, 1u)) {
     fail("operands", mark, fmt::format("'{}' needs a {}", info.name, word));
   } else if (given < slots.count) {

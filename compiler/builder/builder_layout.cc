@@ -101,6 +101,45 @@ bool BuilderState::add_layout(std::span<Axis> dims, Mark dims_mark, NameId name_
   return true;
 }
 
+/// The node of these rows, whose first chunk is `chunks`, which it moves past them. kNone after
+/// reporting a mistake.
+uint32_t BuilderState::add_rows(const Rows& rows, NameId name_id, Mark mark, uint64_t& chunks) {
+  RowNode node;
+  node.axis = make_axis(Dim(List::stored(rows.index)));
+  if (!check_axis(name_id, node.axis, mark)) return kNone;
+  for (size_t i = 0; i < rows.index.size(); ++i) {
+    node.offset.push_back(static_cast<uint32_t>(chunks));
+    if (rows.below.empty()) {
+      ++chunks;
+    } else {
+      node.below.push_back(add_rows(rows.below[i], name_id, mark, chunks));
+      if (node.below.back() == kNone) return kNone;
+    }
+    if (chunks > kMaxChunks) {
+      fail("buffer-size", mark,
+           fmt::format("'{}' has more than {} chunks", name(name_id), kMaxChunks));
+      return kNone;
+    }
+  }
+  node.offset.push_back(static_cast<uint32_t>(chunks));
+  row_nodes.push_back(std::move(node));
+  return static_cast<uint32_t>(row_nodes.size() - 1);
+}
+
+bool BuilderState::add_tree(const Rows& rows, uint32_t dims, Mark dims_mark, NameId name_id,
+                            Mark mark) {
+  Layout layout;
+  uint64_t chunks = 0;
+  layout.tree = add_rows(rows, name_id, mark, chunks);
+  if (layout.tree == kNone) return false;
+  layout.dims = dims;
+  layout.dims_mark = dims_mark;
+  layout.chunks = static_cast<uint32_t>(chunks);
+  layout.unusual = true;
+  here->layouts.push_back(layout);
+  return true;
+}
+
 /// Dimensions of a buffer of the caller; ranks that have the same share them.
 uint32_t BuilderState::caller_axes(std::span<const int64_t> dims, uint32_t chunks) {
   constexpr size_t kLast = 4;
@@ -171,6 +210,7 @@ void BuilderState::add_caller_buffers() {
 std::string BuilderState::dims_text(uint32_t of_rank, uint32_t buffer) const {
   const Layout& layout = ranks[of_rank].layouts[buffer];
   if (layout.ragged) return counted(layout.row_count, "row");
+  if (layout.tree != kNone) return counted(layout.chunks, "chunk");
   std::string text = "[";
   for (uint32_t i = 0; i < layout.dims; ++i) {
     const Axis& axis = axes[layout.axes + i];
@@ -202,7 +242,8 @@ void BuilderState::note_buffer(Diagnostic& d, uint32_t of_rank, uint32_t buffer)
 bool BuilderState::no_such_index(uint32_t owner, uint32_t buffer, uint32_t dim, int64_t value,
                                  Mark mark) {
   const Layout& layout = ranks[owner].layouts[buffer];
-  const bool row = dim + 1 < layout.dims || axes[layout.axes + dim].is_list || layout.ragged;
+  const bool row = dim + 1 < layout.dims || layout.ragged || layout.tree != kNone ||
+                   axes[layout.axes + dim].is_list;
   const NameId id = program.ranks[owner].buffers[buffer].name;
   Diagnostic& d = fail(
       "no-such-chunk", mark,
@@ -212,9 +253,8 @@ bool BuilderState::no_such_index(uint32_t owner, uint32_t buffer, uint32_t dim, 
 }
 
 /// A run of positions of one dimension, or false after reporting the first index that is missing.
-bool BuilderState::find_run(uint32_t owner, uint32_t buffer, uint32_t dim, const Index& index,
-                            Mark mark, uint32_t& first, uint32_t& count) {
-  const Axis& axis = axes[ranks[owner].layouts[buffer].axes + dim];
+bool BuilderState::find_run(uint32_t owner, uint32_t buffer, uint32_t dim, const Axis& axis,
+                            const Index& index, Mark mark, uint32_t& first, uint32_t& count) {
   if (index.mark.end != 0) mark = index.mark;
   if (index.count == 0) {
     fail("empty-range", mark, "an empty range");
@@ -253,12 +293,15 @@ bool BuilderState::locate(uint32_t owner, uint32_t buffer, std::span<const Index
   }
   out_operand.buffer = buffer;
   if (layout.ragged) return locate_ragged(owner, buffer, index, mark, out_operand);
+  if (layout.tree != kNone) return locate_in_tree(owner, buffer, index, mark, out_operand);
   uint32_t first = 0, count = b.chunks;
   bool several = false;  // a dimension further out has more than one index
   for (size_t i = 0; i < index.size(); ++i) {
     uint32_t at = 0, n = 0;
-    if (!find_run(owner, buffer, static_cast<uint32_t>(i), index[i], mark, at, n)) return false;
     const Axis& axis = axes[layout.axes + i];
+    if (!find_run(owner, buffer, static_cast<uint32_t>(i), axis, index[i], mark, at, n)) {
+      return false;
+    }
     if (several && n != axis.length()) {
       Diagnostic& d = fail("not-one-run", mark, "the chunks do not follow one another");
       note_buffer(d, owner, buffer);
@@ -285,7 +328,9 @@ bool BuilderState::locate_ragged(uint32_t owner, uint32_t buffer, std::span<cons
   const Layout& layout = ranks[owner].layouts[buffer];
   const uint32_t* offsets = row_offsets.data() + layout.rows;
   uint32_t row = 0, rows = layout.row_count;
-  if (!index.empty() && !find_run(owner, buffer, 0, index[0], mark, row, rows)) return false;
+  if (!index.empty() && !find_run(owner, buffer, 0, axes[layout.axes], index[0], mark, row, rows)) {
+    return false;
+  }
   out_operand.first = offsets[row];
   out_operand.count = offsets[row + rows] - offsets[row];
   if (index.size() < 2) return true;
@@ -311,6 +356,36 @@ bool BuilderState::locate_ragged(uint32_t owner, uint32_t buffer, std::span<cons
   out_operand.first += static_cast<uint32_t>(column.first);
   out_operand.count = static_cast<uint32_t>(column.count);
   return true;
+}
+
+/// Rows that depend on the indices before them.
+bool BuilderState::locate_in_tree(uint32_t owner, uint32_t buffer, std::span<const Index> index,
+                                  Mark mark, Operand& out_operand) {
+  const Layout& layout = ranks[owner].layouts[buffer];
+  const RowNode* node = &row_nodes[layout.tree];
+  out_operand.first = 0;
+  out_operand.count = layout.chunks;
+  bool several = false;
+  for (size_t i = 0; i < index.size(); ++i) {
+    uint32_t at = 0, n = 0;
+    if (several) {
+      note_buffer(fail("not-one-run", mark, "the chunks do not follow one another"), owner, buffer);
+      return false;
+    }
+    if (!find_run(owner, buffer, static_cast<uint32_t>(i), node->axis, index[i], mark, at, n)) {
+      return false;
+    }
+    out_operand.first = node->offset[at];
+    out_operand.count = node->offset[at + n] - node->offset[at];
+    several = n > 1;
+    if (!node->below.empty()) node = &row_nodes[node->below[at]];
+  }
+  if (out_operand.count > 0) return true;
+  const std::string what(name(program.ranks[owner].buffers[buffer].name));
+  note_buffer(
+      fail("empty-range", mark, fmt::format("'{}' has no chunks there on rank {}", what, owner)),
+      owner, buffer);
+  return false;
 }
 
 // ---- sizes -----------------------------------------------------------------------------------

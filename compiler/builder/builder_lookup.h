@@ -38,8 +38,16 @@ struct Layout {
   uint32_t traits = 0;               ///< format and caller bits of Traits
   bool unusual = false;              ///< ragged, or without chunks: not for the fast way
   bool ragged = false;               ///< indexed as [row, chunk of the row]
+  uint32_t tree = kNone;             ///< in BuilderState::row_nodes, if dimensions depend on others
   uint32_t rows = 0, row_count = 0;  ///< alltoallv: row_count + 1 offsets in row_offsets
   Mark dims_mark;
+};
+
+/// A dimension of a ragged buffer below one choice of the indices before it.
+struct RowNode {
+  Axis axis;
+  std::vector<uint32_t> offset;  ///< by position: its first chunk; and one for the end
+  std::vector<uint32_t> below;   ///< by position: a RowNode; none in the last dimension
 };
 
 enum class DeclKind : uint32_t { none, buffer, channel, semaphore };

@@ -93,6 +93,21 @@ void BuilderState::build_tables(uint32_t of_rank) {
 
 // ---- pairing ---------------------------------------------------------------------------------
 
+/// Reports that `to` names an end with another number of keys, and shows one that leads back.
+void BuilderState::wrong_far_keys(uint32_t peer, uint32_t of_rank, const Family& f,
+                                  const NamedLink& link) {
+  Diagnostic& d = wrong_keys(f, link.keys.count, link.mark);
+  const std::vector<Channel>& channels = program.ranks[peer].channels;
+  const auto back = std::ranges::find_if(
+      channels, [&](const Channel& c) { return c.label.name == link.name && c.peer == of_rank; });
+  if (back == channels.end() || f.keys == 0) return;
+  note(
+      d, link.mark,
+      fmt::format("'to' takes the keys of the end that leads back: rank {} has '{}' to rank {}, so "
+                  "here it is 'to {}'",
+                  peer, program.text(back->label), of_rank, program.text(back->label)));
+}
+
 /// The end that `to` names, or kNone after reporting.
 uint32_t BuilderState::linked_end(uint32_t of_rank, const Channel& c, const NamedLink& link) {
   const std::span<const int64_t> keys(link_keys.data() + link.keys.first, link.keys.count);
@@ -101,7 +116,7 @@ uint32_t BuilderState::linked_end(uint32_t of_rank, const Channel& c, const Name
   if (d.kind == DeclKind::channel) {
     const Family& f = ranks[c.peer].families[d.index];
     if (f.keys != keys.size()) {
-      wrong_keys(f, keys.size(), link.mark);
+      wrong_far_keys(c.peer, of_rank, f, link);
       return kNone;
     }
     const uint32_t end = find_member(c.peer, d.kind, f, keys);

@@ -80,12 +80,13 @@ uint32_t BuilderState::no_member(DeclKind kind, NameId id, std::span<const int64
   return kNone;
 }
 
-void BuilderState::wrong_keys(const Family& f, size_t given, Mark mark) {
+Diagnostic& BuilderState::wrong_keys(const Family& f, size_t given, Mark mark) {
   Diagnostic& error =
       fail("key-count", mark,
            fmt::format("'{}' has {}; {} given", name(f.name), counted(f.keys, "key"),
                        given == 1 ? "1 is" : fmt::format("{} are", given)));
   note(error, f.mark, fmt::format("'{}' is declared here", name(f.name)));
+  return error;
 }
 
 void Builder::chunk(NameId buffer, Mark buffer_mark, std::span<const Index> index, Mark mark,

@@ -16,8 +16,8 @@
 namespace mscclc {
 
 /// Largest sizes that make sense; what is beyond is a mistake in the program.
-inline constexpr uint32_t kMaxRanks = 65536, kMaxBlocks = 65536, kMaxCopies = 1024,
-                          kMaxUnits = 1024, kMaxOperands = 65535;
+inline constexpr uint32_t kMaxRanks = 65536, kMaxBlocks = 4096, kMaxCopies = 1024, kMaxUnits = 1024,
+                          kMaxOperands = 65535;
 inline constexpr int64_t kMaxChunks = 0x7fffffff;
 inline constexpr uint64_t kMaxDeclared = uint64_t{1} << 24;  ///< of all ranks: some GiB
 inline constexpr size_t kMaxArena = 0xf0000000u;             ///< operands are counted in 32 bits
@@ -144,6 +144,7 @@ struct BuilderState {
   std::deque<std::vector<int64_t>> axis_elements;
   std::vector<int64_t> boxes;
   std::vector<uint32_t> tables, row_offsets;
+  std::deque<RowNode> row_nodes;
   std::vector<NamedLink> links;
   std::vector<int64_t> link_keys;
   std::vector<bool> poisoned;  ///< by NameId
@@ -228,16 +229,23 @@ struct BuilderState {
   void add_caller_buffer(Side side);
   bool check_axis(NameId buffer, const Axis& axis, Mark mark);
   bool add_layout(std::span<Axis> dims, Mark dims_mark, NameId name_id, Mark mark);
+  bool add_tree(const Rows& rows, uint32_t dims, Mark dims_mark, NameId name_id, Mark mark);
+  uint32_t add_rows(const Rows& rows, NameId name_id, Mark mark, uint64_t& chunks);
   void add_caller_buffers();
+  Slice name_rows(std::span<const Axis> dims);
+  bool may_be_buffer(const BufferOptions& options, Mark mark);
+  void add_buffer(Buffer buffer, const BufferOptions& options, Mark mark);
   std::string dims_text(uint32_t of_rank, uint32_t buffer) const;
   bool no_such_index(uint32_t owner, uint32_t buffer, uint32_t dim, int64_t value, Mark mark);
-  bool find_run(uint32_t owner, uint32_t buffer, uint32_t dim, const Index& index, Mark mark,
-                uint32_t& first, uint32_t& count);
+  bool find_run(uint32_t owner, uint32_t buffer, uint32_t dim, const Axis& axis, const Index& index,
+                Mark mark, uint32_t& first, uint32_t& count);
   /// Flat run of chunks of a reference; false after reporting.
   bool locate(uint32_t owner, uint32_t buffer, std::span<const Index> index, Mark mark,
               Operand& out);
   bool locate_ragged(uint32_t owner, uint32_t buffer, std::span<const Index> index, Mark mark,
                      Operand& out);
+  bool locate_in_tree(uint32_t owner, uint32_t buffer, std::span<const Index> index, Mark mark,
+                      Operand& out);
   void prepare_classes();
   uint64_t size_class(uint32_t owner, uint32_t buffer, uint32_t chunk) const;
 
@@ -248,7 +256,8 @@ struct BuilderState {
   void report_twice(uint32_t of_rank, DeclKind kind, uint32_t index);
   uint32_t find_sparse(uint32_t of_rank, DeclKind kind, const Family& f,
                        std::span<const int64_t> keys) const;
-  void wrong_keys(const Family& f, size_t given, Mark mark);
+  Diagnostic& wrong_keys(const Family& f, size_t given, Mark mark);
+  void wrong_far_keys(uint32_t peer, uint32_t of_rank, const Family& f, const NamedLink& link);
   uint32_t linked_end(uint32_t of_rank, const Channel& c, const NamedLink& link);
   void default_ends(NameId id);
   bool named_back(uint32_t of_rank, uint32_t index);
@@ -304,6 +313,8 @@ struct BuilderState {
                         const OpOptions& options);
   bool check_sizes(bool pairwise, std::span<const Ref> dsts, std::span<const Ref> srcs);
   bool same_size(const Ref& a, const Ref& b);
+  /// Adds how chunks of different sizes may be paired all the same.
+  void note_even(Diagnostic& d);
   bool mixed_formats(std::span<const Ref> dsts, std::span<const Ref> srcs);
   void use_channels(const OpInfo& info, std::span<const Ref> refs);
   void use_semaphores(const OpInfo& info, std::span<const Ref> refs);
@@ -328,6 +339,9 @@ struct BuilderState {
               const OpOptions& options);
   bool arrive(uint32_t b, std::span<const Operand> members);
   bool barrier_members(const List& blocks, Mark mark, std::vector<Operand>& members);
+
+  // builder_rows.cc
+  void warn_of_unused_rows();
 
   // builder_parts.cc
   std::vector<uint32_t> take_groups(const BuilderState& part);

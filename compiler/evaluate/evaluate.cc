@@ -99,6 +99,7 @@ bool Evaluator::boolean(const Expr& e, bool& out) {
 }
 
 bool Evaluator::binary(const Expr& e, Value& out) {
+  ++steps_;
   const Expr& left = e.kids[0];
   const Expr& right = e.kids[1];
   switch (e.op) {
@@ -117,6 +118,12 @@ bool Evaluator::binary(const Expr& e, Value& out) {
       out = Value::of_bool(same == (e.op == BinaryOp::eq));
       return true;
     }
+    case BinaryOp::in: {
+      bool there = false;
+      if (!contains(e, there)) return false;
+      out = Value::of_bool(there);
+      return true;
+    }
     case BinaryOp::range:
       return range(e, out);
     case BinaryOp::except:
@@ -125,6 +132,7 @@ bool Evaluator::binary(const Expr& e, Value& out) {
       break;
   }
   int64_t a = 0, b = 0;
+  if (e.op == BinaryOp::add && !known_integer(left, a)) return add(e, out);
   if (!integer(left, a) || !integer(right, b)) return false;
   switch (e.op) {
     case BinaryOp::lt:
@@ -167,6 +175,17 @@ bool shift_left(int64_t a, int64_t b, int64_t& out) {
   return out >> b == a;
 }
 
+/// By squaring. False if it does not fit. REQUIRES: b >= 0.
+bool power(int64_t a, int64_t b, int64_t& out) {
+  out = 1;
+  while (true) {
+    if ((b & 1) != 0 && __builtin_mul_overflow(out, a, &out)) return false;
+    b >>= 1;
+    if (b == 0) return true;
+    if (__builtin_mul_overflow(a, a, &a)) return false;
+  }
+}
+
 /// False if the result does not fit. REQUIRES: an operation of numbers whose right side is good.
 bool compute(BinaryOp op, int64_t a, int64_t b, int64_t& out) {
   switch (op) {
@@ -181,6 +200,8 @@ bool compute(BinaryOp op, int64_t a, int64_t b, int64_t& out) {
     case BinaryOp::mod:
       out = remainder(a, b);
       return true;
+    case BinaryOp::pow:
+      return power(a, b, out);
     case BinaryOp::shl:
       return shift_left(a, b, out);
     case BinaryOp::shr:
@@ -216,7 +237,29 @@ bool Evaluator::arithmetic(const Expr& e, int64_t a, int64_t b, int64_t& out) {
     fail("shift", e, fmt::format("a shift by {}, which is outside 0..63", b));
     return false;
   }
+  if (e.op == BinaryOp::pow && b < 0) {
+    fail("power", e, fmt::format("a power of {}, which is below 0", b));
+    return false;
+  }
   return compute(e.op, a, b, out) || overflow(e);
+}
+
+/// The sum of two numbers, or one list after another. The left side is not a known number.
+bool Evaluator::add(const Expr& e, Value& out) {
+  Value left, right;
+  if (!eval(e.kids[0], left)) return false;
+  if (left.kind == ValueKind::integer) {
+    int64_t b = 0;
+    if (!integer(e.kids[1], b)) return false;
+    out = Value::of(0);
+    return arithmetic(e, left.integer, b, out.integer);
+  }
+  if (left.kind != ValueKind::list) {
+    return expected("a number or a list", left.kind, e.kids[0]);
+  }
+  if (!eval(e.kids[1], right)) return false;
+  if (right.kind != ValueKind::list) return expected("a list", right.kind, e.kids[1]);
+  return join(e, *left.list, *right.list, out);
 }
 
 bool Evaluator::equal(const Expr& e, bool& out) {
@@ -276,7 +319,7 @@ bool Evaluator::call_function(const Expr& e, Value& out) {
                      e.count == 2 ? "1 is" : fmt::format("{} are", e.count - 1)));
     return false;
   }
-  if (!step(e.place)) return false;
+  if (!step(e.place, kStepsOfCall)) return false;
   if (depth_ >= kMaxExpansion) {
     fail("too-deep", e.place, fmt::format("expansion deeper than {}", kMaxExpansion));
     return false;
@@ -297,7 +340,13 @@ bool Evaluator::call_function(const Expr& e, Value& out) {
     values_[f.parameters[i].id] = saved_[arguments + i];
   }
   ++depth_;
-  const bool good = eval(f.value, out);
+  bool good = true;
+  for (const ast::Definition& d : f.locals) {
+    Value v;
+    good = good && eval(d.value, v);
+    values_[d.name.id] = v;
+  }
+  good = good && eval(f.value, out);
   --depth_;
   restore(body_names, mark);
   saved_.resize(arguments);
@@ -306,7 +355,7 @@ bool Evaluator::call_function(const Expr& e, Value& out) {
 
 bool Evaluator::call_builtin(const Expr& e, Value& out) {
   const ast::Symbol f = e.kids[0].name.id;
-  if (f == ast::w_min || f == ast::w_max) return extreme(e, out);
+  if (f == ast::w_min || f == ast::w_max || f == ast::w_sum) return fold(e, out);
   const uint32_t given = e.count - 1, wanted = f == ast::w_ceil_div ? 2 : 1;
   if (given != wanted) {
     fail("argument-count", e.place,
@@ -343,34 +392,45 @@ bool Evaluator::ceil_div(const Expr& e, int64_t a, int64_t b, Value& out) {
   return true;
 }
 
-/// min and max, of numbers or of a list.
-bool Evaluator::extreme(const Expr& e, Value& out) {
-  const bool least = e.kids[0].name.id == ast::w_min;
+/// Takes one more number into min, max or sum.
+bool Evaluator::fold_one(const Expr& e, int64_t v, bool first, int64_t& out) {
+  if (e.kids[0].name.id == ast::w_sum) {
+    return !__builtin_add_overflow(first ? 0 : out, v, &out) || overflow(e);
+  }
+  const bool less = e.kids[0].name.id == ast::w_min;
+  if (first || (less ? v < out : v > out)) out = v;
+  return true;
+}
+
+/// min, max and sum, of numbers or of a list. Only a sum may be of nothing.
+bool Evaluator::fold(const Expr& e, Value& out) {
+  const std::string_view name = ast_.text(e.kids[0].name.id);
   if (e.count == 1) {
-    fail("argument-count", e.place, fmt::format("'{}' of nothing", least ? "min" : "max"));
+    fail("argument-count", e.place, fmt::format("'{}' of nothing", name));
     return false;
   }
-  const auto take = [&](int64_t v, bool first) {
-    if (first || (least ? v < out.integer : v > out.integer)) out = Value::of(v);
-  };
+  int64_t result = 0;
   if (e.count == 2) {
     Value v;
     if (!eval(e.kids[1], v)) return false;
     if (v.kind == ValueKind::list) {
-      if (v.list->count == 0) {
-        fail("empty-list", e, fmt::format("'{}' of an empty list", least ? "min" : "max"));
+      if (v.list->count == 0 && e.kids[0].name.id != ast::w_sum) {
+        fail("empty-list", e, fmt::format("'{}' of an empty list", name));
         return false;
       }
       if (!rounds(v.list->count, e.place)) return false;
-      for (int64_t i = 0; i < v.list->count && step(e.place); ++i) take((*v.list)[i], i == 0);
-      return !stopped_;
+      for (int64_t i = 0; i < v.list->count; ++i) {
+        if (!step(e.place) || !fold_one(e, (*v.list)[i], i == 0, result)) return false;
+      }
+      out = Value::of(result);
+      return true;
     }
   }
   for (uint32_t i = 1; i < e.count; ++i) {
     int64_t v = 0;
-    if (!integer(e.kids[i], v)) return false;
-    take(v, i == 1);
+    if (!integer(e.kids[i], v) || !fold_one(e, v, i == 1, result)) return false;
   }
+  out = Value::of(result);
   return true;
 }
 

@@ -150,10 +150,14 @@ class Evaluator {
   std::vector<Expansion> expansions;
 
   /// Counts work; false (and an error, once) when a program does not come to an end.
-  bool step(const ast::Place& place) { return ++steps_ <= max_steps_ || too_long(place); }
+  bool step(const ast::Place& place, uint64_t n = 1) {
+    return (steps_ += n) <= max_steps_ || too_long(place);
+  }
   /// False (and an error, once) if a loop of n rounds, a step each, must end like that: at once.
-  bool rounds(int64_t n, const ast::Place& place) {
-    return static_cast<uint64_t>(n) <= steps_left() || too_many(static_cast<uint64_t>(n), place);
+  /// `may_do_ops`: its rounds may earn further steps.
+  bool rounds(int64_t n, const ast::Place& place, bool may_do_ops = false) {
+    const uint64_t left = may_do_ops ? most_steps_left() : steps_left();
+    return static_cast<uint64_t>(n) <= left || too_many(static_cast<uint64_t>(n), place);
   }
   bool too_many(uint64_t rounds, const ast::Place& place);
   /// Counts n steps if there are as many left; reports nothing.
@@ -164,7 +168,15 @@ class Evaluator {
   }
   uint64_t steps() const { return steps_; }
   uint64_t steps_left() const { return max_steps_ - std::min(steps_, max_steps_); }
-  void set_max_steps(uint64_t n) { max_steps_ = n; }
+  /// Steps left if all ops that are allowed are made.
+  uint64_t most_steps_left() const { return most_steps_ - std::min(steps_, most_steps_); }
+  /// A program may take `n` steps, and, as it makes ops, up to `most`.
+  void set_max_steps(uint64_t n, uint64_t most) {
+    most_steps_ = most;
+    max_steps_ = std::min(n, most);
+  }
+  /// Work is done that allows for more steps.
+  void earn_steps(uint64_t n) { max_steps_ = std::min(max_steps_ + n, most_steps_); }
   bool stopped() const { return stopped_; }
 
   // ---- reporting ----
@@ -194,13 +206,18 @@ class Evaluator {
   bool call(const ast::Expr& e, Value& out);
   bool call_function(const ast::Expr& e, Value& out);
   bool call_builtin(const ast::Expr& e, Value& out);
-  bool extreme(const ast::Expr& e, Value& out);
+  bool fold(const ast::Expr& e, Value& out);
+  bool fold_one(const ast::Expr& e, int64_t v, bool first, int64_t& out);
   bool elements(const ast::Expr& e, Value& out);
   bool comprehension(const ast::Expr& e, Value& out);
   bool range(const ast::Expr& e, Value& out);
   bool except(const ast::Expr& e, Value& out);
+  bool add(const ast::Expr& e, Value& out);
+  bool join(const ast::Expr& e, const List& a, const List& b, Value& out);
+  bool contains(const ast::Expr& e, bool& out);
   bool make_list(const ast::Expr& e, const List& list, Value& out);
   bool store_list(const ast::Expr& e, std::span<const int64_t> elements, Value& out);
+  bool too_many_elements(const ast::Expr& e);
   void collect_names(const ast::Expr& e, std::vector<ast::Symbol>& out) const;
 
   const ast::Ast& ast_;
@@ -211,12 +228,14 @@ class Evaluator {
   std::vector<std::vector<int64_t>> pool_;  ///< buffers of comprehensions being evaluated
   size_t pool_used_ = 0;
   ListArena lists_;
-  uint64_t steps_ = 0, max_steps_ = uint64_t{1} << 30;
+  uint64_t steps_ = 0, max_steps_ = uint64_t{1} << 30, most_steps_ = max_steps_;
   size_t mistakes_ = 0;
   bool stopped_ = false;
   int depth_ = 0;
 };
 
+/// Steps that a call of a function counts for, and an element of a list that is made.
+inline constexpr uint64_t kStepsOfCall = 8, kStepsOfElement = 2;
 /// Calls of functions, or of defs, inside one another.
 inline constexpr int kMaxExpansion = 64;
 
@@ -224,7 +243,7 @@ template <class F>
 bool Evaluator::each_value(const ast::Binder& b, bool track, const F& body) {
   const ListArena::Mark outer = lists_.mark();
   List values;
-  if (!list(b.list, values) || !rounds(values.count, b.place)) return false;
+  if (!list(b.list, values) || !rounds(values.count, b.place, track)) return false;
   const ListArena::Mark inner = lists_.mark();
   Value& v = values_[b.name.id];
   bindings.push_back({b.name.id, 0});

@@ -38,11 +38,7 @@ List* ListArena::make(const List& list) {
 
 bool Evaluator::make_list(const Expr& e, const List& list, Value& out) {
   const List* made = lists_.make(list);
-  if (made == nullptr) {
-    fail("too-many-elements", e.place,
-         fmt::format("more than {} list elements", ListArena::kMaxElements));
-    return false;
-  }
+  if (made == nullptr) return too_many_elements(e);
   out.kind = ValueKind::list;
   out.list = made;
   return true;
@@ -54,9 +50,7 @@ bool Evaluator::store_list(const Expr& e, std::span<const int64_t> elements, Val
     std::ranges::copy(elements, data);
     return make_list(e, List::stored({data, elements.size()}), out);
   }
-  fail("too-many-elements", e.place,
-       fmt::format("more than {} list elements", ListArena::kMaxElements));
-  return false;
+  return too_many_elements(e);
 }
 
 // ---- lists -----------------------------------------------------------------------------------
@@ -105,9 +99,7 @@ bool Evaluator::except(const Expr& e, Value& out) {
     return make_list(e, rest, out);
   }
   if (std::max(from.count, gone.count) > static_cast<int64_t>(ListArena::kMaxElements)) {
-    fail("too-many-elements", e.place,
-         fmt::format("more than {} list elements", ListArena::kMaxElements));
-    return false;
+    return too_many_elements(e);
   }
   std::vector<int64_t> sorted, kept;
   for (int64_t i = 0; i < gone.count && step(e.place); ++i) sorted.push_back(gone[i]);
@@ -118,7 +110,49 @@ bool Evaluator::except(const Expr& e, Value& out) {
   return !stopped_ && store_list(e, kept, out);
 }
 
+/// L + M: the elements of L, then those of M.
+bool Evaluator::join(const Expr& e, const List& a, const List& b, Value& out) {
+  if (b.count == 0) return make_list(e, a, out);
+  if (a.count == 0) return make_list(e, b, out);
+  const uint64_t all = static_cast<uint64_t>(a.count) + static_cast<uint64_t>(b.count);
+  const uint64_t cost = std::min(all, uint64_t{1} << 62) * kStepsOfElement;
+  if (cost > steps_left()) {
+    fail("too-many-elements", e.place, fmt::format("a list of {} elements is too long", all));
+    return false;
+  }
+  steps_ += cost;
+  int64_t* data = lists_.allocate(all);
+  if (data == nullptr) return too_many_elements(e);
+  for (int64_t i = 0; i < a.count; ++i) data[i] = a[i];
+  for (int64_t i = 0; i < b.count; ++i) data[a.count + i] = b[i];
+  return make_list(e, List::stored({data, static_cast<size_t>(all)}), out);
+}
+
+/// x in L.
+bool Evaluator::contains(const Expr& e, bool& out) {
+  int64_t x = 0;
+  Value of;
+  if (!integer(e.kids[0], x) || !eval(e.kids[1], of)) return false;
+  if (of.kind != ValueKind::list) return expected("a list", of.kind, e.kids[1]);
+  const List& list = *of.list;
+  out = false;
+  if (list.data == nullptr && list.count > 0) {  // a range, perhaps without one of its numbers
+    out = x >= list[0] && x <= list[list.count - 1] &&
+          (list.hole >= list.count || x != list.first + list.hole);
+    return true;
+  }
+  for (int64_t i = 0; !out && i < list.count && step(e.place); ++i) out = list[i] == x;
+  return !stopped_;
+}
+
+bool Evaluator::too_many_elements(const Expr& e) {
+  fail("too-many-elements", e.place,
+       fmt::format("more than {} list elements", ListArena::kMaxElements));
+  return false;
+}
+
 bool Evaluator::elements(const Expr& e, Value& out) {
+  if (!step(e.place, e.count)) return false;
   int64_t* data = lists_.allocate(std::max<size_t>(e.count, 1));
   if (data == nullptr) return store_list(e, {}, out);
   for (uint32_t i = 0; i < e.count; ++i) {
@@ -134,12 +168,8 @@ bool Evaluator::comprehension(const Expr& e, Value& out) {
   pool_[mine].clear();
   bool good = each(e.loop->binders, false, [&] {
     int64_t v = 0;
-    if (!integer(e.loop->element, v)) return false;
-    if (pool_[mine].size() >= ListArena::kMaxElements) {
-      fail("too-many-elements", e.place,
-           fmt::format("more than {} list elements", ListArena::kMaxElements));
-      return false;
-    }
+    if (!integer(e.loop->element, v) || !step(e.place)) return false;
+    if (pool_[mine].size() >= ListArena::kMaxElements) return too_many_elements(e);
     pool_[mine].push_back(v);
     return true;
   });

@@ -106,9 +106,9 @@ class Formatter {
     for (uint32_t i = at; i < end; ++i) {
       if (i > at && comments_before(i + 1)) {
         flow(run, i, this_indent, next_indent);
-        comments(i, next_indent, SIZE_MAX);
+        this_indent = t_[i].symbol == ast::w_else && t_[i].brackets == 0 ? indent : next_indent;
+        comments(i, this_indent, SIZE_MAX);
         run = i;
-        this_indent = next_indent;
       }
       const uint32_t close = t_[i].match;
       if (t_[i].kind != Tok::lbrace || (close == i + 1 && !comments_before(close + 1))) continue;

@@ -140,7 +140,7 @@ TEST_CASE("examples") {
           CHECK(formatted(c.text) == c.expected);
           CHECK(formatted(c.expected) == c.expected);
           CHECK(content(c.expected) == content(c.text));
-        }) == 10);
+        }) == 13);
 }
 
 TEST_CASE("little texts") {

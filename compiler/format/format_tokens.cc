@@ -21,6 +21,21 @@ bool continues(Tok kind) {
          (binary(kind) && kind != Tok::range);
 }
 
+/// Words of the language that are names here: all but those at the beginning of a statement, `to`
+/// after the rank of a channel, `at` after the indices of a promise, and functions that are called.
+bool is_name(const std::vector<FormatToken>& tokens, uint32_t i) {
+  const FormatToken& t = tokens[i];
+  const bool word = t.kind == Tok::keyword || t.kind == Tok::op || t.kind == Tok::function;
+  if (!word || ast::is_reserved(t.symbol) || i == 0) return false;
+  const FormatToken& before = tokens[i - 1];
+  if (t.symbol == ast::w_to && before.kind == Tok::rparen) return false;
+  if (t.symbol == ast::w_at && before.kind == Tok::rbracket) return false;
+  if (t.kind == Tok::function && tokens[i + 1].kind == Tok::lparen) return false;
+  const bool begins = t.separated || before.kind == Tok::lbrace || before.kind == Tok::rbrace ||
+                      (t.newlines > 0 && t.brackets == 0 && !continues(before.kind));
+  return !begins;
+}
+
 /// Decides the space in front of each token of a statement, which is a run of `tokens`.
 class Spacing {
  public:
@@ -33,7 +48,10 @@ class Spacing {
       location_ = false;
     }
     t_[i].spaces = spaces(i);
-    t_[i].breakable = continues(before) && !location_ && !sign(i - 1);
+    // A word of the language would be one at the beginning of a line.
+    const bool word = t_[i].kind == Tok::name && t_[i].symbol < ast::w_first_free &&
+                      !ast::is_function(t_[i].symbol);
+    t_[i].breakable = continues(before) && !location_ && !sign(i - 1) && !word;
     if (t_[i].kind == Tok::at) location_ = true;
   }
 
@@ -138,6 +156,9 @@ FormatTokens format_tokens(const ast::File& file, ast::Ast& ast) {
   } while (token.kind != Tok::end);
   match_brackets(out.tokens);
   out.tokens.push_back({});  // so that one may look two tokens ahead
+  for (uint32_t i = 0; i + 2 < out.tokens.size(); ++i) {
+    if (is_name(out.tokens, i)) out.tokens[i].kind = Tok::name;
+  }
   Spacing spacing(out.tokens);
   for (uint32_t i = 1; i + 1 < out.tokens.size(); ++i) spacing.set(i);
   out.tokens.pop_back();
@@ -149,12 +170,13 @@ uint32_t FormatTokens::statement_end(uint32_t at) const {
     const FormatToken& t = tokens[i];
     if (t.kind == Tok::end || t.kind == Tok::rbrace) return i;
     const bool closes = t.kind == Tok::rparen || t.kind == Tok::rbracket;
-    const bool fresh = t.newlines > 0 && t.brackets == 0 && !closes;
+    const bool goes_on = t.symbol == ast::w_then || t.symbol == ast::w_else;
+    const bool fresh = t.newlines > 0 && t.brackets == 0 && !closes && !goes_on;
     if (i > at && (t.separated || (fresh && !continues(tokens[i - 1].kind)))) return i;
     if (t.kind != Tok::lbrace) continue;
     i = t.match;
     const FormatToken& next = tokens[i + 1];
-    if (next.symbol != ast::w_else || next.newlines > 0) return i + 1;
+    if (next.symbol != ast::w_else && next.kind != Tok::comma) return i + 1;
   }
 }
 

@@ -26,8 +26,6 @@ constexpr std::array<Tok, 128> make_singles() {
   kinds[';'] = Tok::semicolon;
   kinds['@'] = Tok::at;
   kinds['+'] = Tok::add;
-  kinds['-'] = Tok::sub;
-  kinds['*'] = Tok::mul;
   kinds['/'] = Tok::div;
   kinds['%'] = Tok::mod;
   kinds['&'] = Tok::bit_and;
@@ -47,7 +45,7 @@ constexpr std::array<Class, 256> make_classes() {
   for (int c = 0; c < 128; ++c) {
     if (kSingles[c] != Tok::end) table[c] = kSingle;
   }
-  for (const char c : {'.', '=', '!', '<', '>'}) table[c] = kPunctuation;
+  for (const char c : {'.', '=', '!', '<', '>', '*', '-'}) table[c] = kPunctuation;
   return table;
 }
 constexpr std::array<Class, 256> kClasses = make_classes();
@@ -67,6 +65,7 @@ constexpr std::array<Tok, ast::w_count> make_word_kinds() {
   kinds[ast::w_or] = Tok::or_;
   kinds[ast::w_and] = Tok::and_;
   kinds[ast::w_not] = Tok::not_;
+  kinds[ast::w_in] = Tok::in_;
   kinds[ast::w_except] = Tok::except;
   return kinds;
 }
@@ -295,6 +294,14 @@ void Lexer::unknown_character(const char* begin) {
   while (class_of(*at_) == kOther && *at_ != '#' && *at_ != '"' && at_ != end_) ++at_;
 }
 
+/// `->` is read as the arrow that it should be.
+void Lexer::wrong_arrow(Token& out, const char* begin) {
+  at_ += 2;
+  finish(out, Tok::arrow, begin);
+  lexical("unknown-character", out.place, "'->' is no arrow of the language")
+      .notes.push_back({"destinations come first: 'put ch.inbox[0] <- input[0]'", {}});
+}
+
 void Lexer::punctuation(Token& out, const char* begin) {
   const auto token = [&](Tok kind, int length) {
     at_ += length;
@@ -304,6 +311,10 @@ void Lexer::punctuation(Token& out, const char* begin) {
   switch (*begin) {
     case '.':
       return second == '.' ? token(Tok::range, 2) : token(Tok::dot, 1);
+    case '*':
+      return second == '*' ? token(Tok::pow, 2) : token(Tok::mul, 1);
+    case '-':
+      return second == '>' ? wrong_arrow(out, begin) : token(Tok::sub, 1);
     case '=':
       return second == '=' ? token(Tok::eq, 2) : token(Tok::assign, 1);
     case '>':

@@ -17,7 +17,7 @@ namespace mscclc {
 /// Kinds of token. Binary operators come together (first_operator … last_operator).
 enum class Tok : uint8_t {
   end,
-  name,      ///< not reserved
+  name,      ///< no word of the language
   keyword,   ///< without a kind of its own below
   function,  ///< min, max …
   op,        ///< put, wait …
@@ -45,6 +45,7 @@ enum class Tok : uint8_t {
   le,
   gt,
   ge,
+  in_,
   except,
   range,
   add,
@@ -52,6 +53,7 @@ enum class Tok : uint8_t {
   mul,
   div,
   mod,
+  pow,
   shl,
   shr,
   bit_and,
@@ -96,6 +98,7 @@ class Lexer {
   void integer(Token& out, const char* begin);
   void long_integer(Token& out, const char* begin);
   void string(Token& out, const char* begin);
+  void wrong_arrow(Token& out, const char* begin);
   void punctuation(Token& out, const char* begin);
   uint64_t unit(const char* begin);
   Diagnostic& lexical(std::string code, ast::Place place, std::string message) {

@@ -20,6 +20,23 @@ const ast::File* parse_file(const Sources& sources, FileId id, ast::Ast& ast,
   return Parser(*file, ast, diagnostics).file() ? file : nullptr;
 }
 
+bool parse_define(FileId id, ast::Ast& ast, ast::Expr& out) {
+  ast::File* file = ast.add_file(id);
+  Diagnostics unused;
+  return file != nullptr && Parser(*file, ast, unused).define(out);
+}
+
+bool Parser::define(ast::Expr& out) {
+  const size_t mark = exprs_.mark();
+  advance();
+  if (!expr_list() || tok_.kind != Tok::end || lexer_.errors() > 0) return false;
+  if (exprs_.mark() > mark + 1) {
+    return list_node(out, ast::ExprKind::list, mark, since(file_.base));
+  }
+  out = exprs_.take(mark, ast_.arena())[0];
+  return true;
+}
+
 bool Parser::file() {
   advance();
   while (tok_.kind != Tok::end) {
@@ -56,7 +73,12 @@ Diagnostic& Parser::expected_but(std::string_view what) {
     const uint32_t end = file_.base + static_cast<uint32_t>(file_.text.size());
     place = {last_end_, std::min(last_end_ + 1, end)};
   }
-  return error("expected", place, "expected " + std::string(what) + " before " + shown(tok_));
+  Diagnostic& d =
+      error("expected", place, "expected " + std::string(what) + " before " + shown(tok_));
+  if (here(Tok::colon) && brackets_ > 0) {
+    d.notes.push_back({"a range is written with '..': the chunks 0 and 1 are [0..2]", {}});
+  }
+  return d;
 }
 
 /// What a message calls the present token.
@@ -77,6 +99,12 @@ bool Parser::expect(Tok kind, std::string_view what) { return accept(kind) || ex
 
 bool Parser::expect(ast::Word word) {
   if (!here(word)) return expected("'" + std::string(ast_.text(word)) + "'");
+  advance();
+  return true;
+}
+
+bool Parser::expect_anywhere(ast::Word word) {
+  if (tok_.symbol != word) return expect(word);
   advance();
   return true;
 }
@@ -126,7 +154,7 @@ void Parser::recover(uint32_t begin) {
       fresh_ = false;
       ast::Block unused;
       block(unused);
-      if (unwinding_ || !here(ast::w_else)) return;
+      if (unwinding_ || tok_.symbol != ast::w_else) return;
       continue;
     }
     open += tok_.kind == Tok::lparen || tok_.kind == Tok::lbracket;

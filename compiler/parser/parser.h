@@ -12,4 +12,8 @@ namespace mscclc {
 const ast::File* parse_file(const Sources& sources, FileId id, ast::Ast& ast,
                             Diagnostics& diagnostics);
 
+/// Parses what `-D` says of a parameter: an expression, or several with commas, which are a list.
+/// False (and nothing reported) if the file is none.
+bool parse_define(FileId id, ast::Ast& ast, ast::Expr& out);
+
 }  // namespace mscclc

@@ -12,11 +12,12 @@ namespace {
 // Levels of binding, loosest first; 0 is no operator. Bit operators bind tightest here, and may
 // not stand beside any other operator anyway.
 constexpr int kOr = 1, kAnd = 2, kNot = 3, kCompare = 4, kExcept = 5, kRange = 6, kAdd = 7,
-              kMultiply = 8, kBits = 9;
+              kMultiply = 8, kPower = 9, kBits = 10;
 
 constexpr int level(Tok kind) {
   if (kind < kFirstOperator || kind > kLastOperator) return 0;
   if (kind >= Tok::shl) return kBits;
+  if (kind == Tok::pow) return kPower;
   if (kind >= Tok::mul) return kMultiply;
   if (kind >= Tok::add) return kAdd;
   if (kind == Tok::range) return kRange;
@@ -80,7 +81,8 @@ bool Parser::conditional(Expr& out) {
   Expr condition, yes, no;
   if (!deeper(begin)) return false;
   advance();
-  if (!expr(condition) || !expect(ast::w_then) || !expr(yes) || !expect(ast::w_else) || !expr(no)) {
+  if (!expr(condition) || !expect_anywhere(ast::w_then) || !expr(yes) ||
+      !expect_anywhere(ast::w_else) || !expr(no)) {
     return false;
   }
   --depth_;
@@ -90,10 +92,13 @@ bool Parser::conditional(Expr& out) {
 /// Operators of level `least` and tighter. `left` is the operator in front, if any.
 bool Parser::binary(Expr& out, int least, const Token* left) {
   const uint32_t begin = tok_.place.begin;
+  bool power = false;  // `out` is one
   if (!(here(Tok::not_) ? negation(out, least, left) : bits(out, left))) return false;
   while (!fresh_ && level(tok_.kind) >= least && level(tok_.kind) != 0) {
     if (tok_.kind == Tok::range && open_range()) break;
     const Token op = tok_;
+    if (op.kind == Tok::pow && !may_be_power(begin, power)) return false;
+    power = op.kind == Tok::pow;
     if (op.kind == Tok::range) {
       advance();
     } else {
@@ -110,6 +115,16 @@ bool Parser::binary(Expr& out, int least, const Token* left) {
     }
   }
   return true;
+}
+
+/// `a ** b ** c` and `-a ** b` mean different things to different readers. The left side begins at
+/// `begin`, and may be a power itself.
+bool Parser::may_be_power(uint32_t begin, bool power) {
+  const bool sign = file_.text[begin - file_.base] == '-';
+  if (!sign && !power) return true;
+  error("needs-parentheses", tok_.place,
+        sign ? "a sign in front of '**' needs parentheses" : "'**' beside '**' needs parentheses");
+  return false;
 }
 
 bool Parser::negation(Expr& out, int least, const Token* left) {
@@ -160,6 +175,7 @@ bool Parser::begins_expression(const Token& token) {
   switch (token.kind) {
     case Tok::name:
     case Tok::function:
+    case Tok::op:
     case Tok::integer:
     case Tok::string:
     case Tok::lparen:
@@ -169,7 +185,7 @@ bool Parser::begins_expression(const Token& token) {
       return true;
     case Tok::keyword:
       return token.symbol == ast::w_if || token.symbol == ast::w_true ||
-             token.symbol == ast::w_false;
+             token.symbol == ast::w_false || !ast::is_reserved(token.symbol);
     default:
       return false;
   }
@@ -211,9 +227,12 @@ bool Parser::primary(Expr& out) {
     case Tok::integer:
       return integer(out, false);
     case Tok::name:
+      return word(out);
+    case Tok::keyword:
     case Tok::function:
     case Tok::op:
-      return word(out);
+      if (words_ ? !ast::is_reserved(tok_.symbol) : at_name()) return word(out);
+      break;
     case Tok::lparen:
       return parenthesis(out);
     case Tok::lbracket:
@@ -258,11 +277,8 @@ bool Parser::string(Expr& out) {
 bool Parser::word(Expr& out) {
   const Token name = tok_;
   const bool called = peek().kind == Tok::lparen && (brackets_ > 0 || !next_.newline);
-  if (name.kind != Tok::name && !words_ && (name.kind == Tok::op || !called)) {
-    if (name.kind == Tok::op) return expected("an expression");
-    advance();
-    return expected("'('");
-  }
+  const bool callable = name.kind == Tok::name || name.kind == Tok::function;
+  if (called && !callable && !words_) return expected("an expression");
   out.kind = ExprKind::name;
   out.name = {name.symbol, 0};
   out.place = name.place;
@@ -378,7 +394,10 @@ bool Parser::binder(ast::Binder& out) {
   const uint32_t begin = tok_.place.begin;
   // 'for in list' lacks its name; 'for in in list' has a reserved one.
   if (tok_.symbol == ast::w_in && peek().symbol != ast::w_in) return expected("a name");
-  if (!declared_name(out.name) || !expect(ast::w_in) || !expr(out.list)) return false;
+  if (!declared_name(out.name)) return false;
+  if (!here(ast::w_in)) return expected("'in'");
+  advance_line();
+  if (!expr(out.list)) return false;
   if (here(ast::w_where)) {
     advance();
     Expr* condition = ast_.arena().make<Expr>();
@@ -417,15 +436,24 @@ bool Parser::binder_or_expr(ast::Binder& out) {
 /// A name that is being declared. A reserved word is reported and taken all the same.
 bool Parser::declared_name(ast::Name& out) {
   if (!at_word()) return expected("a name");
-  if (tok_.kind != Tok::name) {
-    const char* what = tok_.kind == Tok::op         ? "an op"
-                       : tok_.kind == Tok::function ? "a function"
-                                                    : "a word of the language";
+  if (ast::is_reserved(tok_.symbol)) {
     error("reserved-name", tok_.place,
-          "'" + std::string(ast_.text(tok_.place)) + "' is " + what + "; choose another name");
+          "'" + std::string(ast_.text(tok_.place)) +
+              "' is a word of the language; choose another name");
   }
   out = take_name();
   return true;
+}
+
+/// What is called stands where words of the language do, so it may not have their names.
+void Parser::callable_name(const Token& name) {
+  if (name.symbol == ast::kNoSymbol || name.kind == Tok::name) return;
+  if (ast::is_reserved(name.symbol)) return;  // reported as a declared name
+  const char* what = name.kind == Tok::op         ? "an op"
+                     : name.kind == Tok::function ? "a function"
+                                                  : "a word of the language";
+  error("reserved-name", name.place,
+        "'" + std::string(ast_.text(name.place)) + "' is " + what + "; choose another name");
 }
 
 /// The content of a string, escapes resolved; `place` is what stands between the quotes.

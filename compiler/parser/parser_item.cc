@@ -246,6 +246,7 @@ bool Parser::terms(ast::Ensure& out) {
 const Stmt* Parser::def() {
   ast::Def* s = start<ast::Def>(StmtKind::def);
   advance();
+  callable_name(tok_);
   if (!declared_name(s->name)) return nullptr;
   if (!here(Tok::lparen)) return no("'('");
   return names_list(s->parameters) && block(s->body) ? finish(s) : nullptr;
@@ -280,7 +281,8 @@ const Stmt* Parser::let(StmtKind kind) {
 
 bool Parser::definition(StmtKind kind) {
   ast::Definition d;
-  const Place place = tok_.place;
+  const Token name = tok_;
+  const Place place = name.place;
   if (!declared_name(d.name)) return false;
   if (kind == StmtKind::let && here(Tok::lparen)) {
     if (blocks_ > 0) {
@@ -288,13 +290,59 @@ bool Parser::definition(StmtKind kind) {
             "the function '" + std::string(ast_.text(place)) + "' must be defined at file level");
     }
     d.function = true;
+    callable_name(name);
     if (!names_list(d.parameters)) return false;
   }
   if (!here(Tok::assign)) return expected("'='");
   advance_line();
-  if (!expr(d.value)) return false;
+  if (!(d.function && here(Tok::lbrace) ? function_body(d) : expr(d.value))) return false;
   definitions_.push(d);
   return true;
+}
+
+/// `{ let y = … ; … ; value }`. REQUIRES: at '{'.
+bool Parser::function_body(ast::Definition& out) {
+  ++blocks_;
+  advance();
+  const bool good = function_values(out);
+  --blocks_;
+  if (!good) skip_body();
+  return good;
+}
+
+bool Parser::function_values(ast::Definition& out) {
+  const size_t mark = definitions_.mark();
+  while (true) {
+    fresh_ = false;
+    if (tok_.kind == Tok::semicolon) {
+      advance();
+    } else if (tok_.symbol == ast::w_let) {
+      advance();
+      do {
+        if (!definition(StmtKind::let)) return false;
+      } while (accept_comma());
+      if (!end_statement()) return false;
+    } else {
+      break;
+    }
+  }
+  out.locals = definitions_.take(mark, ast_.arena());
+  if (tok_.kind == Tok::rbrace) return expected("the value of the function");
+  if (!expr(out.value) || !end_statement()) return false;
+  while (tok_.kind == Tok::semicolon) advance();
+  fresh_ = false;
+  return expect(Tok::rbrace, "'}'");
+}
+
+/// After a mistake in the body of a function: to what follows its '}'.
+void Parser::skip_body() {
+  brackets_ = depth_ = 0;
+  while (tok_.kind != Tok::end && tok_.kind != Tok::rbrace) {
+    const bool item = tok_.kind == Tok::keyword && tok_.symbol < ast::w_let;
+    if (item && at_margin()) return;
+    tok_.kind == Tok::lbrace ? skip_braces() : advance();
+  }
+  if (tok_.kind == Tok::rbrace) advance();
 }
 
 }  // namespace mscclc

@@ -44,15 +44,24 @@ bool Parser::operands() {
   return true;
 }
 
+/// A name; but a word of the language in front of another name is the next statement, which lacks
+/// its ';'.
+bool Parser::at_operand() {
+  if (!at_name()) return false;
+  if (tok_.kind == Tok::name || peek().kind != Tok::name || next_.newline) return true;
+  return next_.symbol == ast::w_relaxed || next_.symbol == ast::w_op ||
+         next_.symbol == ast::w_part || next_.symbol == ast::w_complete;
+}
+
 bool Parser::operand() {
-  if (!here(Tok::name)) return expected("an operand");
+  if (!at_operand()) return expected("an operand");
   ast::Operand o;
   const uint32_t begin = tok_.place.begin;
   o.head = take_name();
   if (here(Tok::lbracket) && !index_list(o.index)) return false;
   o.head_end = last_end_;
   if (accept(Tok::dot)) {
-    if (!here(Tok::name)) return expected("the name of a buffer");
+    if (!at_name()) return expected("the name of a buffer");
     o.member = take_name();
     if (here(Tok::lbracket) && !index_list(o.member_index)) return false;
   }

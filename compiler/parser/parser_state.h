@@ -45,6 +45,8 @@ class Parser {
       : file_(file), ast_(ast), lexer_(file, ast, diagnostics) {}
   /// True if there was no error.
   bool file();
+  /// The text is an expression, or some with commas between.
+  bool define(ast::Expr& out);
 
  private:
   using Place = ast::Place;
@@ -95,8 +97,15 @@ class Parser {
   }
   bool expect(Tok kind, std::string_view what);
   bool expect(ast::Word word);
+  /// `then` and `else`, which may begin a line.
+  bool expect_anywhere(ast::Word word);
   bool close(Tok kind, const Token& opened, std::string_view what);
   bool at_word() const { return tok_.symbol != ast::kNoSymbol && !fresh_; }
+  /// A word that may be a name here. At the beginning of a line, words that begin statements are
+  /// taken for that: the line before lacks its end.
+  bool at_name() const {
+    return at_word() && !ast::is_reserved(tok_.symbol) && !(tok_.newline && begins_statement(tok_));
+  }
   /// The present token stands at the beginning of a line.
   bool at_margin() const;
 
@@ -135,6 +144,9 @@ class Parser {
   const ast::Stmt* def();
   const ast::Stmt* let(ast::StmtKind kind);
   bool definition(ast::StmtKind kind);
+  bool function_body(ast::Definition& out);
+  bool function_values(ast::Definition& out);
+  void skip_body();
   bool names_list(ast::Array<const ast::Name>& out);
   bool reduction(ast::Ensure& out);
   bool terms(ast::Ensure& out);
@@ -149,6 +161,7 @@ class Parser {
   const ast::Stmt* keyword_statement();
   const ast::Stmt* not_a_statement();
   const ast::Stmt* unknown_op();
+  std::string called_op() const;
   const ast::Stmt* placed(ast::StmtKind kind);
   const ast::Stmt* buffer();
   const ast::Stmt* channel();
@@ -159,11 +172,13 @@ class Parser {
   const ast::Stmt* if_chain();
   const ast::Stmt* call();
   bool keys(ast::Array<const ast::Binder>& out);
+  bool dimensions(ast::BufferDecl& out);
   bool not_in_ir(Place place, const std::string& what);
 
   // ---- ops (parser_op.cc) ----
   const ast::Stmt* op();
   const ast::Stmt* barrier();
+  bool at_operand();
   bool operand();
   bool operands();
   bool options(ast::Array<const ast::Option>& out);
@@ -178,6 +193,7 @@ class Parser {
   bool value(ast::Option& option);
   bool conditional(ast::Expr& out);
   bool binary(ast::Expr& out, int least, const Token* left);
+  bool may_be_power(uint32_t begin, bool power);
   bool negation(ast::Expr& out, int least, const Token* left);
   bool bits(ast::Expr& out, const Token* left);
   bool unary(ast::Expr& out);
@@ -207,6 +223,7 @@ class Parser {
 
   // ---- names, strings, nodes ----
   bool declared_name(ast::Name& out);
+  void callable_name(const Token& name);
   ast::Name take_name() {
     const ast::Name name{tok_.symbol, tok_.place.begin};
     advance();

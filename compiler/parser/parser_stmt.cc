@@ -107,7 +107,7 @@ const Stmt* Parser::not_a_statement() {
     return known_item();
   }
   if (tok_.symbol == ast::w_else) {
-    error("misplaced", tok_.place, "'else' must follow the '}' of its 'if', on the same line");
+    error("misplaced", tok_.place, "'else' must follow the '}' of its 'if'");
   } else {
     expected("a statement");
   }
@@ -119,21 +119,82 @@ bool Parser::not_in_ir(Place place, const std::string& what) {
   return false;
 }
 
+namespace {
+
+/// What this language has for a statement that others have.
+std::string_view neighbour_remedy(std::string_view word) {
+  struct Row {
+    std::string_view word, remedy;
+  };
+  static constexpr std::string_view kSend =
+      "to send is 'put ch.inbox[0] <- input[0]' and then 'signal ch'";
+  static constexpr std::string_view kReceive =
+      "to receive is 'wait ch': what the sender put is then in this rank's buffer";
+  static constexpr Row kRows[] = {
+      {"send", kSend},
+      {"isend", kSend},
+      {"recv", kReceive},
+      {"irecv", kReceive},
+      {"receive", kReceive},
+      {"write", "to write is 'put ch.inbox[0] <- input[0]'"},
+      {"read", "to read is 'get output[0] <- ch.input[0]'"},
+      {"add", "to add up is 'reduce output[0] <- input[0], inbox[0]'"},
+      {"while", "every number is known when the program is compiled: 'for i in 0..n { ... }'"},
+      {"return", "the value of a function is its last line, without a word in front"},
+      {"var", "a value gets its name by 'let n = ...'"},
+      {"const", "a value gets its name by 'let n = ...'"},
+  };
+  for (const Row& row : kRows) {
+    if (row.word == word) return row.remedy;
+  }
+  return {};
+}
+
+}  // namespace
+
 const Stmt* Parser::unknown_op() {
   std::vector<std::string_view> candidates = {"let", "buffer", "channel", "semaphore",
                                               "tb",  "group",  "for",     "if"};
   for (const OpInfo& op : op_table()) candidates.push_back(op.name);
   const std::string text(ast_.text(tok_.place));
-  const std::string near = nearest(text, candidates);
+  const std::string_view remedy = neighbour_remedy(text);
+  const std::string called = called_op();
+  const std::string near =
+      remedy.empty() && called.empty() ? nearest(text, candidates) : std::string();
   Diagnostic& diagnostic =
       error("unknown-op", tok_.place,
             "unknown op '" + text + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
-  if (peek().kind == Tok::assign) {
+  if (!called.empty()) {
+    diagnostic.notes.push_back({"the op comes first: '" + called + "'", {}});
+  } else if (!remedy.empty()) {
+    diagnostic.notes.push_back({std::string(remedy), {}});
+  } else if (peek().kind == Tok::assign) {
     diagnostic.notes.push_back({"a value gets its name by 'let " + text + " = ...'", {}});
   } else if (next_.kind == Tok::dot) {
     diagnostic.notes.push_back({"the op comes first, as in 'put ch.inbox <- input'", {}});
   }
   return nullptr;
+}
+
+/// For `ch[p].put(...)`, as other languages write it: how it is written here. Empty for others.
+std::string Parser::called_op() const {
+  const std::string_view text(file_.text);
+  const size_t head = tok_.place.begin - file_.base;
+  size_t at = tok_.place.end - file_.base;
+  const size_t line = std::min(text.find('\n', at), text.size());
+  if (at < line && text[at] == '[') at = std::min(text.find(']', at), line - 1) + 1;
+  if (at >= line || text[at] != '.') return {};
+  const size_t begin = at + 1, end = std::min(text.find('(', begin), line);
+  const auto op = find_op(text.substr(begin, end - begin));
+  if (end == line || !op) return {};
+  const std::string owner(text.substr(head, at - head));
+  const OpInfo& row = info(*op);
+  const std::string name(row.name);
+  if (row.dsts.count == 0) return name;
+  if (row.dsts.slot[0].kind == SlotKind::channel) return name + " " + owner;
+  if (row.dsts.slot[0].kind == SlotKind::remote)
+    return name + " " + owner + ".inbox[0] <- input[0]";
+  return name + " output[0] <- " + owner + ".input[0]";
 }
 
 /// rank, tb
@@ -146,9 +207,26 @@ const Stmt* Parser::placed(StmtKind kind) {
 const Stmt* Parser::buffer() {
   ast::BufferDecl* s = start<ast::BufferDecl>(StmtKind::buffer);
   advance();
-  if (!declared_name(s->name) || !index_list(s->dims)) return nullptr;
+  if (!declared_name(s->name) || !dimensions(*s)) return nullptr;
   if (at_word() && !options(s->options)) return nullptr;
   return finish(s);
+}
+
+/// `[ dimension, … ]`, each a number, a list, or `name in list`.
+bool Parser::dimensions(ast::BufferDecl& out) {
+  const Token opened = tok_;
+  const size_t mark = binders_.mark();
+  if (!here(Tok::lbracket)) return expected("'['");
+  open_bracket();
+  do {
+    ast::Binder dim;
+    if (!binder_or_expr(dim)) return false;
+    binders_.push(dim);
+  } while (accept_comma());
+  out.dims = binders_.take(mark, ast_.arena());
+  if (!close(Tok::rbracket, opened, "',' or ']'")) return false;
+  out.dims_place = since(opened.place.begin);
+  return true;
 }
 
 /// `[ binders ]` or `[ expr, … ]`, or nothing.
@@ -188,10 +266,16 @@ const Stmt* Parser::channel() {
   if (here(ast::w_to)) {
     advance();
     const uint32_t begin = tok_.place.begin;
-    if (!here(Tok::name)) return no("the name of a channel");
+    if (!at_name()) return no("the name of a channel");
     s->other = take_name();
     if (here(Tok::lbracket) && !index_list(s->other_keys)) return nullptr;
     s->other_place = since(begin);
+  }
+  if (here(ast::w_where)) {
+    advance();
+    ast::Expr* condition = ast_.arena().make<ast::Expr>();
+    if (!expr(*condition)) return nullptr;
+    s->where = condition;
   }
   if (at_word() && !options(s->options)) return nullptr;
   return finish(s);
@@ -247,7 +331,7 @@ const Stmt* Parser::if_chain() {
     }
     if (!block(arm.body)) return nullptr;
     arms_.push(arm);
-    more = more && here(ast::w_else);
+    more = more && tok_.symbol == ast::w_else;  // which may begin a line
     if (more) advance();
   }
   s->arms = arms_.take(mark, ast_.arena());

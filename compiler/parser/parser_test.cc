@@ -78,9 +78,9 @@ struct Parsed {
 };
 
 std::string Parsed::text(const Expr& e) const {
-  constexpr std::string_view kOps[] = {"or", "and",    "==", "!=", "<", "<=", ">",
-                                       ">=", "except", "..", "+",  "-", "*",  "/",
-                                       "%",  "<<",     ">>", "&",  "|", "^"};
+  constexpr std::string_view kOps[] = {
+      "or", "and", "==", "!=", "<", "<=", ">",  ">=", "in", "except", "..",
+      "+",  "-",   "*",  "/",  "%", "**", "<<", ">>", "&",  "|",      "^"};
   switch (e.kind) {
     case ExprKind::none:
       return "none";
@@ -124,6 +124,10 @@ TEST_CASE("precedence and associativity") {
         "(or a (and b (not (== c (except d (.. e (+ f (* g h))))))))");
   CHECK(expr("a * b + c .. d except e == f and g or h") ==
         "(or (and (== (except (.. (+ (* a b) c) d) e) f) g) h)");
+  CHECK(expr("a in b + c and d") == "(and (in a (+ b c)) d)");
+  CHECK(expr("a * b ** c") == "(* a (** b c))");
+  CHECK(expr("2 ** -n % d") == "(% (** 2 (neg n)) d)");
+  CHECK(expr("(-a) ** b") == "(** (neg a) b)");
   CHECK(expr("a - b - c") == "(- (- a b) c)");
   CHECK(expr("a / b * c % d") == "(% (* (/ a b) c) d)");
   CHECK(expr("a except b except c") == "(except (except a b) c)");
@@ -133,6 +137,50 @@ TEST_CASE("precedence and associativity") {
   CHECK(expr("not not a") == "(not (not a))");
   CHECK(expr("a and not b") == "(and a (not b))");
   CHECK(expr("0..R") == "(.. 0 R)");
+}
+
+TEST_CASE("words of the language are names where they are no keywords") {
+  CHECK(expr("to + at - put[rank]") == "(- (+ to at) (at put rank))");
+  CHECK(expr("min + min(max, 1)") == "(+ min (call min max 1))");
+  const Parsed p(
+      "rank group in buffer {\n"
+      "  let let = 1\n"
+      "  channel to = memory(to) to at[select] where at in let\n"
+      "  put to.wait[launch] <- copy[signal], tb\n"
+      "  signal sync relaxed\n"
+      "}\n");
+  const auto& channel = p.statement<ast::ChannelDecl>(1);
+  CHECK(p.ast->text(channel.name) == "to");
+  CHECK(p.ast->text(channel.other) == "at");
+  REQUIRE(channel.where != nullptr);
+  CHECK(p.text(*channel.where) == "(in at let)");
+  CHECK(p.text(p.statement<ast::OpStmt>(2).operands) == "to.wait[launch], copy[signal], tb");
+  CHECK(p.text(p.statement<ast::OpStmt>(3).options) == "relaxed");
+}
+
+TEST_CASE("functions with a body") {
+  const Parsed p("let f(x) = {\n  let y = x + 1, z = y ; let w = z\n  y * w\n}, n = 3\n");
+  const auto& definitions = p.item<ast::Let>(0).definitions;
+  REQUIRE(definitions.size() == 2);
+  REQUIRE(definitions[0].locals.size() == 3);
+  CHECK(p.text(definitions[0].locals[0].value) == "(+ x 1)");
+  CHECK(p.text(definitions[0].value) == "(* y w)");
+  CHECK(p.ast->text(definitions[1].name) == "n");
+}
+
+TEST_CASE("'else' and 'then' may begin a line") {
+  const Parsed p(
+      "rank 0 {\n  if a { sync }\n  else if b { sync }\n\n  else { sync }\n"
+      "  let n = if a\n    then 1\n    else 2\n}\n");
+  CHECK(p.statement<ast::If>(0).arms.size() == 3);
+  CHECK(p.text(p.statement<ast::Let>(1).definitions[0].value) == "(if a 1 2)");
+}
+
+TEST_CASE("dimensions with a name for their index") {
+  const Parsed p("rank 0 { buffer s[t in 0..2 where c, kids(t), 3] copies: 2 }\n");
+  const auto& buffer = p.statement<ast::BufferDecl>(0);
+  CHECK(p.text(buffer.dims) == "t in (.. 0 2) where c, (call kids t), 3");
+  CHECK(p.source(buffer.dims_place) == "[t in 0..2 where c, kids(t), 3]");
 }
 
 TEST_CASE("signs") {
@@ -257,7 +305,7 @@ TEST_CASE("declarations") {
       "}");
   CHECK(p.text(ast::Array<const ast::Binder>(&p.item<ast::Placed>(0).at, 1)) == "r in (.. 0 R)");
   const auto& buffer = p.statement<ast::BufferDecl>(0);
-  CHECK(p.text(buffer.dims) == "others B");
+  CHECK(p.text(buffer.dims) == "others, B");
   CHECK(p.text(buffer.options) == "packets:LL16, copies:2");
   const auto& ch = p.statement<ast::ChannelDecl>(1);
   CHECK(p.text(ch.keys) == "b in (.. 0 B), p in others where (!= p r)");

@@ -29,8 +29,10 @@ struct Around {
 /// Walks over items, statements and expressions.
 class Resolver {
  public:
-  Resolver(const ast::Ast& ast, bool is_ir, Resolution& resolution, Diagnostics& diagnostics)
+  Resolver(const ast::Ast& ast, const std::vector<Define>& defines, bool is_ir,
+           Resolution& resolution, Diagnostics& diagnostics)
       : ast_(ast),
+        defines_(defines),
         is_ir_(is_ir),
         resolution_(resolution),
         diagnostics_(diagnostics),
@@ -155,13 +157,28 @@ class Resolver {
       if (!d.function) {
         const bool format = s.kind == StmtKind::param && packet_format_word(ast_, d.value);
         if (!format) expr(d.value);
+        if (s.kind == StmtKind::param && !format) define(d.name);
         names_.declare(d.name, NameKind::value, warn_);
         continue;
       }
       function_body(d.name, NameKind::function, [&] {
         for (const Name& p : d.parameters) names_.declare(p, NameKind::value, false);
+        for (const ast::Definition& local : d.locals) {
+          expr(local.value);
+          names_.declare(local.name, NameKind::value, warn_);
+        }
         expr(d.value);
       });
+    }
+  }
+
+  /// What -D says of a parameter sees what the parameter's default sees.
+  void define(const Name& parameter) {
+    for (const Define& d : defines_) {
+      if (d.symbol != parameter.id || !d.value.given()) continue;
+      // A name that is not known is no value: the unroller says what the parameter takes.
+      const bool bare = d.value.kind == ExprKind::name;
+      if (!bare || names_.kind(d.value.name.id) == NameKind::value) expr(d.value);
     }
   }
 
@@ -337,7 +354,9 @@ class Resolver {
   }
 
   void buffer(const ast::BufferDecl& s) {
-    exprs(s.dims);
+    const size_t mark = names_.mark();
+    binders(s.dims);
+    names_.leave(mark);
     options(s.options, OptionsOf::buffer, "buffer");
     names_.declare_thing(s.name, NameKind::buffer, false, warn_);
   }
@@ -360,6 +379,7 @@ class Resolver {
         names_.error("channel-kind", s.other_place, "a switch has no other end");
       }
     }
+    if (s.where != nullptr) expr(*s.where);
     options(s.options, OptionsOf::channel, "channel");
     names_.leave(mark);
     names_.declare_thing(s.name, NameKind::channel, literal, warn_);
@@ -387,12 +407,43 @@ class Resolver {
       names_.error("operands", s.place, fmt::format("'{}' needs a source: '<- ...'", info.name));
     }
     for (const ast::Operand& o : s.operands) {
+      if (names_others_variable(s, o)) continue;
       const size_t mark = names_.mark();
       if (o.binder != nullptr) binder(*o.binder);
       operand(info, o, &o < s.operands.begin() + s.dst_count);
       names_.leave(mark);
     }
     options(s.options, is_ir_ ? OptionsOf::ir_op : OptionsOf::op, info.name);
+  }
+
+  /// A `for` binds the operand before it alone. Reports an operand that uses the variable of
+  /// another's, once an op.
+  bool names_others_variable(const ast::OpStmt& s, const ast::Operand& o) {
+    for (const ast::Operand& other : s.operands) {
+      const ast::Binder* b = other.binder;
+      if (b == nullptr || &other == &o || names_.kind(b->name.id) != NameKind::none) continue;
+      if (o.binder != nullptr && o.binder->name.id == b->name.id) continue;
+      const auto mentions = [&](const Expr& e) { return ast::mentions(e, b->name.id); };
+      if (std::ranges::none_of(o.index, mentions) &&
+          std::ranges::none_of(o.member_index, mentions)) {
+        continue;
+      }
+      if (reported_for_ != b) {
+        names_
+            .error("unknown-name", o.place,
+                   fmt::format("'{}' belongs to the 'for' behind '{}', which is for that operand "
+                               "alone",
+                               ast_.text(b->name), ast_.text(other.place)))
+            .notes.push_back({fmt::format("write 'for {0}' behind each operand that uses '{1}', or "
+                                          "'for {0} {{ ... }}' around the op",
+                                          ast_.text(b->place), ast_.text(b->name)),
+                              ast_.span(b->place)});
+      }
+      reported_for_ = b;
+      resolution_.usable = false;  // the name means nothing there
+      return true;
+    }
+    return false;
   }
 
   void operand(const OpInfo& info, const ast::Operand& o, bool is_dst) {
@@ -418,11 +469,13 @@ class Resolver {
   }
 
   const ast::Ast& ast_;
+  const std::vector<Define>& defines_;
   const bool is_ir_;
   Resolution& resolution_;
   Diagnostics& diagnostics_;
   Scopes names_;
   bool warn_ = false;  ///< what is never used is told
+  const ast::Binder* reported_for_ = nullptr;
 };
 
 }  // namespace
@@ -440,9 +493,10 @@ void warn_unused(const ast::Ast& ast, const Resolution& resolution, Diagnostics&
   }
 }
 
-bool resolve(const ast::Ast& ast, const std::vector<Item>& items, bool is_ir,
-             Resolution& resolution, Diagnostics& diagnostics) {
-  return Resolver(ast, is_ir, resolution, diagnostics).run(items);
+bool resolve(const ast::Ast& ast, const std::vector<Item>& items,
+             const std::vector<Define>& defines, bool is_ir, Resolution& resolution,
+             Diagnostics& diagnostics) {
+  return Resolver(ast, defines, is_ir, resolution, diagnostics).run(items);
 }
 
 }  // namespace mscclc

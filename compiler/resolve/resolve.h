@@ -18,6 +18,13 @@ struct Item {
   bool imported = false;
 };
 
+/// A `-D name=value`: what it says, and that as an expression.
+struct Define {
+  std::string name, text;
+  ast::Symbol symbol = ast::kNoSymbol;  ///< of the name, if the program has such a word
+  ast::Expr value = {};                 ///< not given: it is none
+};
+
 /// What the resolver found out for the unroller.
 struct Resolution {
   /// By symbol of a function or def: the symbols that its body declares.
@@ -35,7 +42,8 @@ struct Resolution {
 void warn_unused(const ast::Ast& ast, const Resolution& resolution, Diagnostics& diagnostics);
 
 /// Reports all mistakes in names and in what may stand where. `is_ir`: no warnings.
-bool resolve(const ast::Ast& ast, const std::vector<Item>& items, bool is_ir,
-             Resolution& resolution, Diagnostics& diagnostics);
+bool resolve(const ast::Ast& ast, const std::vector<Item>& items,
+             const std::vector<Define>& defines, bool is_ir, Resolution& resolution,
+             Diagnostics& diagnostics);
 
 }  // namespace mscclc

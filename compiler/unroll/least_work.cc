@@ -35,7 +35,19 @@ LeastWork WorkCounter::count(const ast::Stmt& s) {
       return {};
     case ast::StmtKind::op: {
       const auto varies = [](const ast::Operand& o) { return o.binder != nullptr; };
-      return {.ops = ops_stay_ && std::ranges::none_of(s.as<ast::OpStmt>().operands, varies)};
+      const bool one = ops_stay_ && std::ranges::none_of(s.as<ast::OpStmt>().operands, varies);
+      return {.ops = one ? 1u : 0u, .may_do_ops = true};
+    }
+    case ast::StmtKind::barrier:
+      return {.may_do_ops = true};
+    case ast::StmtKind::call:
+      return call(s.as<ast::Call>().def.id);
+    case ast::StmtKind::if_: {
+      LeastWork none;
+      for (const ast::If::Arm& arm : s.as<ast::If>().arms) {
+        none.may_do_ops = block(arm.body).may_do_ops || none.may_do_ops;
+      }
+      return none;
     }
     default:
       return {};
@@ -46,9 +58,27 @@ LeastWork WorkCounter::block(const ast::Block& b) {
   LeastWork all;
   for (const ast::Stmt* s : b.statements) {
     const LeastWork work = count(*s);
-    all = {sum(all.rounds, work.rounds), sum(all.ops, work.ops)};
+    all = {sum(all.rounds, work.rounds), sum(all.ops, work.ops), all.may_do_ops || work.may_do_ops};
   }
   return all;
+}
+
+/// A call is a step itself. Its arguments are not looked at, so it is the same everywhere.
+LeastWork WorkCounter::call(ast::Symbol def) {
+  const Value& v = evaluator_.value(def);
+  if (v.kind != ValueKind::def) return {};
+  if (const auto known = defs_.find(def); known != defs_.end()) return known->second;
+  if (depth_ >= kMaxExpansion) return {.may_do_ops = true};  // refused later
+  ++depth_;
+  const size_t outer = inner_.size();
+  const Locals& locals = evaluator_.locals(def);
+  inner_.insert(inner_.end(), locals.begin(), locals.end());
+  LeastWork work = block(v.def->body);
+  work.rounds = sum(work.rounds, 1);
+  inner_.resize(outer);
+  --depth_;
+  defs_.emplace(def, work);
+  return work;
 }
 
 LeastWork WorkCounter::loop(ast::Array<const ast::Binder> binders, const ast::Block& body,
@@ -57,9 +87,9 @@ LeastWork WorkCounter::loop(ast::Array<const ast::Binder> binders, const ast::Bl
   const ast::Binder& b = binders[at];
   const uint64_t rounds = length(b.list).value_or(0);
   inner_.push_back(b.name.id);
-  if (b.where != nullptr || rounds == 0) return {.rounds = rounds};
   const LeastWork each = loop(binders, body, at + 1);
-  return {product(rounds, sum(each.rounds, 1)), product(rounds, each.ops)};
+  if (b.where != nullptr) return {.rounds = rounds, .may_do_ops = each.may_do_ops};
+  return {product(rounds, sum(each.rounds, 1)), product(rounds, each.ops), each.may_do_ops};
 }
 
 std::optional<uint64_t> WorkCounter::length(const ast::Expr& e) const {

@@ -12,22 +12,24 @@
 
 namespace mscclc {
 Unroller::Unroller(const Sources& sources, const ast::Ast& ast, const ast::File& main,
-                   const FrontEndOptions& options, const Resolution& resolution,
-                   Diagnostics& diagnostics)
+                   const std::vector<Define>& defines, const FrontEndOptions& options,
+                   const Resolution& resolution, Diagnostics& diagnostics)
     : sources_(sources),
       ast_(ast),
       main_(main),
+      defines_(defines),
       options_(options),
       resolution_(resolution),
       diagnostics_(diagnostics),
       evaluator_(ast, diagnostics),
       builder_(diagnostics, this),
-      used_defines_(options.defines.size(), false),
+      used_defines_(defines.size(), false),
       name_ids_(ast.names().size(), kNone) {
-  constexpr uint64_t kStepsPerOp = 16, kFreeSteps = 1 << 20;
+  // Half a second's worth without any op; more as ops are made, up to what all of them may take.
+  constexpr uint64_t kFreeSteps = uint64_t{1} << 26, kLeastSteps = 1 << 20;
   builder_.set_max_ops(options.max_ops);
   const uint64_t ops = std::min(options.max_ops, uint64_t{1} << 40);
-  evaluator_.set_max_steps(kFreeSteps + kStepsPerOp * ops);
+  evaluator_.set_max_steps(kFreeSteps, kLeastSteps + kStepsPerOp * ops);
 }
 
 /// Members of a family are declared one by one, all at the same place.
@@ -65,6 +67,9 @@ bool Unroller::begin(const std::vector<Item>& items) {
     return false;
   }
   for (const ast::Symbol s : resolution_.unknown_far) builder_.poison(name_id(s));
+  // Each rank may look at each other one some times.
+  const uint64_t ranks = program.ranks.size();
+  evaluator_.earn_steps(kStepsPerOp * ranks * ranks);
   find_bodies(items);
   bodies(Sweep::declare, {0, static_cast<uint32_t>(bodies_.size())});
   builder_.seal();
@@ -162,18 +167,22 @@ void Unroller::block(const ast::Block& b) {
   }
 }
 
-/// A loop that stands in no other: false, and an error, if it is too long with all that is in it.
+/// A loop or call that stands in no other: false, and an error, if it is too long with all that is
+/// in it.
 bool Unroller::may_end(const ast::Stmt& s, const ast::Place& place) {
-  if (in_loop_) return true;
+  if (in_loop_ || !evaluator_.expansions.empty()) return true;
   const bool ops_stay = builder_.program().contract.kind != CollectiveKind::alltoallv;
-  const LeastWork work = WorkCounter(evaluator_, ops_stay).count(s);
-  if (work.rounds > evaluator_.steps_left()) return evaluator_.too_many(work.rounds, place);
+  const LeastWork work = WorkCounter(evaluator_, ops_stay, def_work_).count(s);
+  const uint64_t steps_left =
+      work.may_do_ops ? evaluator_.most_steps_left() : evaluator_.steps_left();
+  if (work.rounds > steps_left) return evaluator_.too_many(work.rounds, place);
   BuilderState& state = builder_.state();
   const uint64_t left = state.max_ops - std::min(state.ops, state.max_ops);
   if (work.ops <= left) return true;
-  evaluator_.fail("too-many-ops", place,
-                  fmt::format("a loop of {} ops in all, where {} of {} are left", work.ops, left,
-                              state.max_ops));
+  evaluator_.fail(
+      "too-many-ops", place,
+      fmt::format("a {} of {} ops in all, where {} of {} are left",
+                  s.kind == ast::StmtKind::call ? "call" : "loop", work.ops, left, state.max_ops));
   state.gave_up = true;
   return false;
 }
@@ -326,6 +335,7 @@ bool Unroller::bind_arguments(const ast::Call& s, const ast::Def& def, std::vect
 void Unroller::call(const ast::Call& s) {
   const Value callee = evaluator_.value(s.def.id);
   if (callee.kind != ValueKind::def || !evaluator_.step(s.place)) return;
+  if (!may_end(s, s.place)) return;
   const ast::Def& def = *callee.def;
   std::vector<Value> arguments;
   op_place_ = s.place;
@@ -342,7 +352,9 @@ void Unroller::call(const ast::Call& s) {
   }
   const uint32_t outer = context_;
   const auto next = static_cast<uint32_t>(contexts_.size() + 1);
-  context_ = contexts_.try_emplace({&s, outer}, next).first->second;
+  const auto [chain, added] = contexts_.try_emplace({&s, outer}, next);
+  if (added && !evaluator_.step(s.place, kStepsOfChain)) return;
+  context_ = chain->second;
   evaluator_.expansions.push_back({s.place, s.def.id});
   block(def.body);
   evaluator_.expansions.pop_back();
@@ -354,13 +366,14 @@ void Unroller::call(const ast::Call& s) {
 // ---- entry -----------------------------------------------------------------------------------
 
 std::optional<Program> unroll(const Sources& sources, const ast::Ast& ast, const ast::File& main,
-                              const std::vector<Item>& items, const FrontEndOptions& options,
-                              Diagnostics& diagnostics) {
+                              const std::vector<Item>& items, const std::vector<Define>& defines,
+                              const FrontEndOptions& options, Diagnostics& diagnostics) {
   Resolution resolution;
-  resolve(ast, items, main.is_ir, resolution, diagnostics);
+  resolve(ast, items, defines, main.is_ir, resolution, diagnostics);
   if (!resolution.usable) return std::nullopt;
   const auto run = [&](bool in_parts) {
-    return Unroller(sources, ast, main, options, resolution, diagnostics).run(items, in_parts);
+    return Unroller(sources, ast, main, defines, options, resolution, diagnostics)
+        .run(items, in_parts);
   };
   Unroller::Outcome outcome = run(true);
   if (outcome.in_vain) outcome = run(false);

@@ -13,9 +13,11 @@
 
 namespace mscclc {
 
-/// REQUIRES: `items` are those of `main` with imports replaced, without syntax errors.
+/// REQUIRES: `items` are those of `main` with imports replaced, without syntax errors; `defines`
+/// are those of `options`.
 [[nodiscard]] std::optional<Program> unroll(const Sources& sources, const ast::Ast& ast,
                                             const ast::File& main, const std::vector<Item>& items,
+                                            const std::vector<Define>& defines,
                                             const FrontEndOptions& options,
                                             Diagnostics& diagnostics);
 

@@ -48,24 +48,65 @@ void Unroller::bind_names(const ast::Stmt& s) {
 
 // ---- buffers ---------------------------------------------------------------------------------
 
+/// A dimension that is a number or a list.
+bool Unroller::dimension(const ast::Expr& e, Dim& out) {
+  Value v;
+  if (!evaluator_.eval(e, v)) return false;
+  if (v.kind == ValueKind::list) {
+    out = Dim(*v.list);
+    return true;
+  }
+  if (v.kind != ValueKind::integer) {
+    return evaluator_.expected("a number or a list", v.kind, e);
+  }
+  out = Dim(v.integer);
+  if (v.integer >= 0) return true;
+  evaluator_.fail("buffer-size", e, fmt::format("a dimension of {}", v.integer));
+  return false;
+}
+
 bool Unroller::buffer_dims(const ast::BufferDecl& s, std::vector<Dim>& dims) {
   bool good = true;
-  for (const ast::Expr& e : s.dims) {
-    Value v;
-    if (!evaluator_.eval(e, v)) {
-      good = false;
-    } else if (v.kind == ValueKind::integer && v.integer >= 0) {
-      dims.emplace_back(v.integer);
-    } else if (v.kind == ValueKind::integer) {
-      evaluator_.fail("buffer-size", e, fmt::format("a dimension of {}", v.integer));
-      good = false;
-    } else if (v.kind == ValueKind::list) {
-      dims.emplace_back(*v.list);
-    } else {
-      good = evaluator_.expected("a number or a list", v.kind, e);
-    }
+  for (const ast::Binder& b : s.dims) {
+    Dim dim(0);
+    good = dimension(b.list, dim) && good;
+    dims.push_back(dim);
   }
   return good;
+}
+
+/// The indices of dimension `at` and, for each, of those after it.
+bool Unroller::buffer_rows(ast::Array<const ast::Binder> dims, uint32_t at, Rows& out) {
+  const ast::Binder& b = dims[at];
+  const auto add = [&](int64_t index) {
+    out.index.push_back(index);
+    return at + 1 == dims.size() || buffer_rows(dims, at + 1, out.below.emplace_back());
+  };
+  if (b.name.given()) {
+    return evaluator_.each_value(b, false, [&] { return add(evaluator_.bindings.back().value); });
+  }
+  const ListArena::Mark lists = evaluator_.lists().mark();
+  Dim dim(0);
+  if (!dimension(b.list, dim) || !evaluator_.rounds(dim.list.count, b.place)) return false;
+  for (int64_t i = 0; i < dim.list.count; ++i) {
+    if (!evaluator_.step(b.place) || !add(dim.list[i])) return false;
+  }
+  evaluator_.lists().release(lists);
+  return true;
+}
+
+/// Rows may differ in length if a dimension has a name for its index.
+bool Unroller::declare_buffer(const ast::BufferDecl& s, const BufferOptions& options) {
+  const NameId name = name_id(s.name.id);
+  const Mark dims_mark = mark_of(s.dims_place);
+  const auto named = [](const ast::Binder& b) { return b.name.given(); };
+  if (std::ranges::none_of(s.dims, named)) {
+    std::vector<Dim> dims;
+    return buffer_dims(s, dims) && builder_.buffer(name, dims, options, mark_of(s.name), dims_mark);
+  }
+  Rows rows;
+  return buffer_rows(s.dims, 0, rows) &&
+         builder_.ragged_buffer(name, rows, s.dims.size(), options, mark_of(s.name), dims_mark);
 }
 
 /// F of `packets: F`: a word, or a parameter that is one. Sentinel packets make a program one for
@@ -99,10 +140,8 @@ bool Unroller::packets(const ast::Expr& e, PacketFormat& out) {
 }
 
 void Unroller::buffer(const ast::BufferDecl& s) {
-  const NameId name = name_id(s.name.id);
   BufferOptions options;
-  std::vector<Dim> dims;
-  bool good = buffer_dims(s, dims);
+  bool good = true;
   if (const ast::Option* o = find_option(s.options, ast::w_packets)) {
     good = packets(o->value, options.packets) && good;
   }
@@ -113,11 +152,7 @@ void Unroller::buffer(const ast::BufferDecl& s) {
     good = small_option(s.options, ast::w_units, options.units) && good;
     options.has_units = true;
   }
-  // From '[' to ']': the brackets stand around the first and the last dimension.
-  const Mark dims_mark{s.dims[0].place.begin - 1, s.dims[s.dims.size() - 1].place.end + 1};
-  if (!good || !builder_.buffer(name, dims, options, mark_of(s.name), dims_mark)) {
-    builder_.poison(name);
-  }
+  if (!good || !declare_buffer(s, options)) builder_.poison(name_id(s.name.id));
 }
 
 // ---- channels and semaphores -----------------------------------------------------------------
@@ -148,6 +183,9 @@ bool Unroller::each_key(ast::Array<const ast::Binder> keys, F body) {
 void Unroller::channel(const ast::ChannelDecl& s) {
   const auto kind = find_channel_kind(ast_.text(s.channel));
   const auto declare_one = [&] {
+    bool there = true;
+    if (s.where != nullptr && !evaluator_.boolean(*s.where, there)) return false;
+    if (!there) return true;
     if (!one_channel(s, *kind)) builder_.poison(name_id(s.name.id));
     return !halted();
   };

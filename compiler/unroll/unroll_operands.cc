@@ -151,20 +151,6 @@ void Unroller::renew(OperandPlan& plan) {
 
 namespace {
 
-/// True if the value of `e` depends on the name.
-bool mentions(const ast::Expr& e, ast::Symbol name) {
-  if (e.kind == ast::ExprKind::name) return e.name.id == name;
-  if (e.kind == ast::ExprKind::comprehension) {
-    for (const ast::Binder& b : e.loop->binders) {
-      if (mentions(b.list, name) || (b.where != nullptr && mentions(*b.where, name))) return true;
-    }
-    return mentions(e.loop->element, name);
-  }
-  if (e.count == 0) return false;
-  return std::ranges::any_of(e.children(),
-                             [&](const ast::Expr& kid) { return mentions(kid, name); });
-}
-
 bool is_name(const ast::Expr& e, ast::Symbol name) {
   return e.kind == ast::ExprKind::name && e.name.id == name;
 }
@@ -172,7 +158,9 @@ bool is_name(const ast::Expr& e, ast::Symbol name) {
 }  // namespace
 
 bool OperandPlan::steady_but_for(ast::Symbol name) const {
-  const auto steady = [&](const ast::Expr& e) { return is_name(e, name) || !mentions(e, name); };
+  const auto steady = [&](const ast::Expr& e) {
+    return is_name(e, name) || !ast::mentions(e, name);
+  };
   return std::ranges::all_of(written->index, steady) &&
          std::ranges::all_of(written->member_index, steady);
 }

@@ -169,6 +169,7 @@ void Unroller::op(const ast::OpStmt& s) {
   OpOptions options;
   if (!s.options.empty() && !op_options(s, options)) return;
   builder_.op(s.op, dsts_.all(), srcs_.all(), options);
+  evaluator_.earn_steps(kStepsPerOp);
 }
 
 void Unroller::barrier(const ast::Barrier& s) {

@@ -49,7 +49,7 @@ bool Unroller::unroll_parts(const std::vector<Item>& items, uint32_t parts) {
   std::deque<Diagnostics> reports(parts);
   std::deque<Unroller> others;
   for (uint32_t p = 1; p < parts; ++p) {
-    others.emplace_back(sources_, ast_, main_, options_, resolution_, reports[p]);
+    others.emplace_back(sources_, ast_, main_, defines_, options_, resolution_, reports[p]);
     others.back().builder_.program().begin_part(p, parts);
   }
   builder_.program().begin_part(0, parts);
@@ -107,6 +107,7 @@ std::vector<uint32_t> Unroller::take_sites(const Unroller& other) {
 
 /// Takes the ops of some ranks. False after what only the whole shows to be wrong.
 bool Unroller::take(Unroller& other, RankRange ranks) {
+  evaluator_.earn_steps(kStepsPerOp * other.builder_.state().ops);
   if (!evaluator_.steps(static_cast<int64_t>(other.evaluator_.steps()))) return false;
   return builder_.state().take(other.builder_.state(), ranks, take_sites(other));
 }

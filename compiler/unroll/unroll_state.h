@@ -13,6 +13,7 @@
 #include "compiler/builder/builder_state.h"
 #include "compiler/evaluate/evaluate.h"
 #include "compiler/resolve/options.h"
+#include "compiler/unroll/least_work.h"
 #include "compiler/unroll/unroll.h"
 #include "ir/program/rank_parts.h"
 
@@ -71,7 +72,8 @@ struct OpPlan {
 class Unroller : public Origin {
  public:
   Unroller(const Sources& sources, const ast::Ast& ast, const ast::File& main,
-           const FrontEndOptions& options, const Resolution& resolution, Diagnostics& diagnostics);
+           const std::vector<Define>& defines, const FrontEndOptions& options,
+           const Resolution& resolution, Diagnostics& diagnostics);
   struct Outcome {
     std::optional<Program> program = {};
     bool in_vain = false;  ///< something went wrong in one of several parts: to be done in one go
@@ -102,12 +104,14 @@ class Unroller : public Origin {
   }
   /// Mistakes (repetitions in loops count) after which more would show nothing new.
   static constexpr size_t kMaxMistakes = 5000;
+  /// Steps that an op allows for, and that a new chain of expansions costs, as it is kept.
+  static constexpr uint64_t kStepsPerOp = 16, kStepsOfChain = 64;
 
   // ---- header (unroll_header.cc) ----
   void header(const Item& item);
   void let(const ast::Let& s);
   void param(const ast::Let& s);
-  bool override_param(const ast::Definition& d, const std::string& text, Value& v);
+  bool override_param(const ast::Definition& d, const Define& define, Value& v);
   void unknown_defines();
   void require(const ast::Require& s);
   void collective(const ast::Collective& s);
@@ -156,7 +160,10 @@ class Unroller : public Origin {
   // ---- declarations (unroll_declare.cc) ----
   void declare(const ast::Stmt& s);
   void bind_names(const ast::Stmt& s);
+  bool dimension(const ast::Expr& e, Dim& out);
   bool buffer_dims(const ast::BufferDecl& s, std::vector<Dim>& dims);
+  bool buffer_rows(ast::Array<const ast::Binder> dims, uint32_t at, Rows& out);
+  bool declare_buffer(const ast::BufferDecl& s, const BufferOptions& options);
   bool packets(const ast::Expr& e, PacketFormat& out);
   void buffer(const ast::BufferDecl& s);
   void channel(const ast::ChannelDecl& s);
@@ -198,6 +205,7 @@ class Unroller : public Origin {
   const Sources& sources_;
   const ast::Ast& ast_;
   const ast::File& main_;
+  const std::vector<Define>& defines_;
   const FrontEndOptions& options_;
   const Resolution& resolution_;
   Diagnostics& diagnostics_;
@@ -213,6 +221,7 @@ class Unroller : public Origin {
   ast::Place collective_place_;
 
   std::vector<const ast::Placed*> bodies_;  ///< by rank
+  DefWork def_work_;
   Sweep sweep_ = Sweep::declare;
   std::string_view place_word_;  ///< "tb" or "group" while in one
   bool in_pipeline_ = false, in_loop_ = false;

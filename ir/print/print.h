@@ -69,7 +69,8 @@
 namespace mscclc {
 
 std::string print_ir(const Program& program);
-/// One op in language syntax, without locations: "put ch[1].inbox[0] <- input[2]".
+/// One op in language syntax, without locations: "put ch[1].inbox[0] <- input[2]". Its chunks have
+/// the indices of the author's rows (row_names.h).
 std::string print_op(const Program& program, uint32_t rank, const Op& op);
 /// An operand that is chunks: "up[1].inbox[0..2]". REQUIRES: its ids are in range.
 std::string print_chunks(const Program& program, uint32_t rank, const Operand& operand);

@@ -1,6 +1,7 @@
 // Ops as text, and where they stand.
 #include "ir/print/print.h"
 #include "ir/print/print_parts.h"
+#include "ir/print/row_names.h"
 
 namespace mscclc {
 
@@ -67,6 +68,7 @@ void OpPrinter::print_operand(TextWriter& out, SlotKind kind, const Operand& o) 
     if (kind == SlotKind::channel) return;
     out << '.';
   }
+  if (names_rows_) return print_run(out, program_, program_.buffer_of(rank_, o), o.first, o.count);
   out << program_.name_of(program_.buffer_of(rank_, o).name) << '[';
   out.number(o.first);
   if (o.count != 1) {
@@ -138,6 +140,7 @@ std::string print_op(const Program& program, uint32_t rank, const Op& op) {
   TextWriter out(256);
   OpPrinter printer(program);
   printer.begin_rank(rank, false);
+  printer.name_rows();
   printer.print(out, op);
   return out.take();
 }
@@ -147,10 +150,8 @@ std::string print_chunks(const Program& program, uint32_t rank, const Operand& o
   if (operand.channel != kNone) {
     out << program.text(program.ranks[rank].channels[operand.channel].label) << '.';
   }
-  out << program.name_of(program.buffer_of(rank, operand).name) << '[';
-  out.number(operand.first);
-  if (operand.count != 1) (out << "..").number(uint64_t{operand.first} + operand.count);
-  return (out << ']').take();
+  print_run(out, program, program.buffer_of(rank, operand), operand.first, operand.count);
+  return out.take();
 }
 
 std::string print_bindings(const Program& program, const Op& op) {

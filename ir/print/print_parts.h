@@ -46,6 +46,8 @@ class OpPrinter {
 
   /// The following ops are those of `rank`. `remember`: render its labels once, for many ops.
   void begin_rank(uint32_t rank, bool remember);
+  /// Chunks are called by the indices of their rows, as in messages, instead of being counted.
+  void name_rows() { names_rows_ = true; }
   /// An op without its locations.
   void print(TextWriter& out, const Op& op);
   /// "  @18:25(r=0, p=1) @…"
@@ -72,7 +74,7 @@ class OpPrinter {
 
   const Program& program_;
   uint32_t rank_ = 0;
-  bool remembers_ = false;
+  bool remembers_ = false, names_rows_ = false;
   Texts channels_, semaphores_;
   std::vector<SiteText> sites_;
 };

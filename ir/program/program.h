@@ -43,6 +43,7 @@ struct Buffer {
   uint64_t unit = 0;  ///< that of the pipelines which use it; 0: none does
   uint32_t chunks = 0;
   Slice dims;  ///< in Program::integers: lengths of the dimensions as declared, for messages
+  Slice rows;  ///< the same: their indices (RowNames), if these are not all 0, 1, …
   Span declared;
 };
 inline constexpr uint32_t kInput = 0, kOutput = 1, kFirstScratch = 2;

@@ -99,7 +99,9 @@ void verify_ids(const Program& program, uint32_t id, ProgramReport& report) {
   const auto name_exists = [&](NameId name) { return name < names; };
   const auto values_exist = [&](Slice s) { return program.integers.has(s.first, s.count); };
   bool good = true;
-  for (const Buffer& b : rank.buffers) good &= name_exists(b.name) && values_exist(b.dims);
+  for (const Buffer& b : rank.buffers) {
+    good &= name_exists(b.name) && values_exist(b.dims) && values_exist(b.rows);
+  }
   for (const Channel& c : rank.channels) {
     good &= name_exists(c.label.name) && values_exist(c.label.keys) && values_exist(c.group);
   }

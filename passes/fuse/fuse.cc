@@ -17,6 +17,7 @@ namespace {
 using namespace fusion;
 
 constexpr int kMostRounds = 8;  // usually the second one finds nothing
+constexpr size_t kMostLookedAtAgain = 128;
 
 class Fuser {
  public:
@@ -44,6 +45,8 @@ class Fuser {
   bool asked_for_reads() const { return reads_.asked(); }
   /// How often each rule has fired.
   const std::vector<uint64_t>& fired() const { return fired_; }
+  /// How many pairs of ops have been looked at.
+  uint64_t tried() const { return tried_; }
 
  private:
   /// What has become of an op.
@@ -155,6 +158,7 @@ class Fuser {
   Fused try_pair(Number left, Number right) {
     if (left < run_first_ || left >= right || live_[left].gone) return {};
     if (!side_by_side(left, right)) return {};
+    ++tried_;
     for (const Rule& rule : rules(live_[left].kind, live_[right].kind)) {
       if (const Fused fused = try_rule(rule, left, right); fused.op != kNobody) return fused;
     }
@@ -275,8 +279,13 @@ class Fuser {
     fused_ = true;
     ++fired_[static_cast<size_t>(&rule - rules().data())];
     switch (rule.form) {
-      case Form::join:  // only grown: what is in common with earlier ops lies in the new part
-        return {to, to == left ? right_part : order_.first_part(to)};
+      case Form::join: {
+        // Only grown: what is in common with earlier ops lies in the new part. Where the op also
+        // moves, the others may have more, too; of a long one the next round looks at them, as
+        // doing so for each part that is added takes the cube of their number.
+        const bool few = pool_[operands].dsts.size() <= kMostLookedAtAgain;
+        return {to, to == left || !few ? right_part : order_.first_part(to)};
+      }
       case Form::queue:
       case Form::through:
       case Form::retarget:
@@ -381,7 +390,8 @@ class Fuser {
   uint32_t used_ = 0;  ///< of pool_, by this rank
   bool fused_ = false;
   std::vector<uint64_t> fired_;  ///< by rule
-  std::vector<Op> run_ops_;      ///< of the run being written back
+  uint64_t tried_ = 0;
+  std::vector<Op> run_ops_;  ///< of the run being written back
   std::vector<Location> locations_;
 };
 
@@ -400,7 +410,7 @@ std::vector<uint32_t> fuse_side_by_side(Program& program, Fuser& first, PassCont
       Fuser fuser(program, work.additions, context.limits);
       run(fuser, work.ranks);
       const std::lock_guard lock(adding);
-      stats.add(fuser.fired());
+      stats.add(fuser.fired(), fuser.tried());
       return true;
     });
   }
@@ -419,7 +429,8 @@ uint64_t count_ops(const Program& program) {
 
 }  // namespace
 
-void FuseStats::add(const std::vector<uint64_t>& more) {
+void FuseStats::add(const std::vector<uint64_t>& more, uint64_t more_tried) {
+  tried += more_tried;
   fired.resize(more.size());
   for (size_t i = 0; i < more.size(); ++i) fired[i] += more[i];
 }
@@ -443,7 +454,7 @@ FuseStats fuse_ops(Program& program, const OpLimits& limits, uint32_t threads) {
   } else {
     for (uint32_t r = 1; r < others.end; ++r) fuser.run(r, true);
   }
-  stats.add(fuser.fired());
+  stats.add(fuser.fired(), fuser.tried());
   stats.after = count_ops(program);
   return stats;
 }

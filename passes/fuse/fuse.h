@@ -30,7 +30,8 @@ namespace mscclc {
 struct FuseStats {
   uint64_t before = 0, after = 0;  ///< ops
   std::vector<uint64_t> fired;     ///< by row of the table of rules (fuse_rules.h)
-  void add(const std::vector<uint64_t>& more_fired);
+  uint64_t tried = 0;              ///< pairs of ops
+  void add(const std::vector<uint64_t>& more_fired, uint64_t more_tried);
 };
 
 /// Fuses the ops of all ranks, whatever `launch fuse` says. No op grows beyond the limits; those

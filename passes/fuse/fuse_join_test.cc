@@ -29,6 +29,25 @@ TEST_CASE("fuse: puts that have grown already") {
 )");
 }
 
+TEST_CASE("fuse: a long chain of copies whose chunks are put takes few tries for each op") {
+  Program program = testing::parse(R"(
+collective allgather(ranks: 2)
+rank r in 0..2 {
+  buffer s[1000]
+  channel ch = memory(1 - r)
+  tb 0 {
+    copy s[0] <- input
+    for i in 1..1000 { copy s[i] <- s[i - 1] ; put ch.s[i] <- s[i] }
+  }
+}
+)");
+  testing::run(program, {"assign"});
+  const FuseStats stats = fuse_ops(program);
+  CHECK(stats.before == 2 * 1999);
+  CHECK(stats.after < stats.before * 3 / 4);  // the puts are joined
+  CHECK(stats.tried < 20 * stats.before);
+}
+
 TEST_CASE("fuse: gets, packets and unpacking") {
   REQUIRE(fused("get t[0] <- ch[1].input[0] ; get t[1] <- ch[2].input[0]") == R"(
 0: get t[0], t[1] <- ch[1].input[0], ch[2].input[0]

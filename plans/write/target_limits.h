@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 
 #include "ir/program/program.h"
 #include "ir/report/program_report.h"
@@ -37,6 +39,7 @@ class TargetLimits {
   const Program& program_;
   const Target& target_;
   ProgramReport& report_;
+  std::set<std::string> told_;  ///< causes that were reported: one that many ops have is told once
 };
 
 }  // namespace mscclc

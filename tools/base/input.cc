@@ -8,6 +8,7 @@
 
 #include "plans/plan_json.h"
 #include "runtime/base/environment/environment.h"
+#include "tools/base/colours.h"
 #include "tools/base/files.h"
 
 namespace mscclc {
@@ -63,6 +64,19 @@ void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) 
   add_diagnostics_option(line, app, options.diagnostics);
 }
 
+namespace {
+
+/// Is nothing wrong but what -D says?
+bool only_defines_are_wrong(const Diagnostics& diagnostics, const Sources& sources) {
+  return std::ranges::all_of(diagnostics.all(), [&](const Diagnostic& d) {
+    const bool in_define = d.span.valid() && d.span.file < sources.size() &&
+                           sources.file(d.span.file).name.starts_with("-D ");
+    return d.severity == Severity::warning || d.code == "define" || in_define;
+  });
+}
+
+}  // namespace
+
 std::string diagnostics_text(const Diagnostics& diagnostics, const Sources& sources,
                              const std::string& format) {
   if (diagnostics.all().empty()) return "";
@@ -71,7 +85,11 @@ std::string diagnostics_text(const Diagnostics& diagnostics, const Sources& sour
 
 void print_diagnostics(const Diagnostics& diagnostics, const Sources& sources,
                        const std::string& format) {
-  put_error(diagnostics_text(diagnostics, sources, format));
+  put_diagnostics(diagnostics_text(diagnostics, sources, format), format);
+}
+
+void put_diagnostics(const std::string& text, const std::string& format) {
+  put_error(format == "json" || !terminal_has_colours() ? text : with_colours(text));
 }
 
 int Input::usage(const std::string& message) {
@@ -92,7 +110,7 @@ void Input::report() {
   const std::string text = diagnostics_text(diagnostics, sources, options_.diagnostics);
   diagnostics = Diagnostics();
   if (report_into_ == nullptr) {
-    put_error(text);
+    put_diagnostics(text, options_.diagnostics);
   } else {
     *report_into_ += text;
   }
@@ -139,6 +157,8 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
                                   "thread blocks or instances take less",
                                   options_.file));
   }
+  // A parameter that does not exist is no fault of the program.
+  if (code == kWrongProgram && only_defines_are_wrong(diagnostics, sources)) code = kUsage;
   report();
   return code;
 }
@@ -149,8 +169,9 @@ int Input::load_plan(std::string_view json, const FrontEndOptions& front, const 
   if (!loaded) return kWrongProgram;
   program = std::move(*loaded);
   if (!passes.only.empty() && !run_passes(program, passes, diagnostics)) return kWrongProgram;
+  if (gate != nullptr && !gate->pass(program, diagnostics)) return kWrongProgram;
   if (front.relative_names) make_names_relative(program, options_.file);
-  return gate == nullptr || gate->pass(program, diagnostics) ? kFine : kWrongProgram;
+  return kFine;
 }
 
 int Input::load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes,

@@ -76,6 +76,9 @@ class Input {
 std::string diagnostics_text(const Diagnostics& diagnostics, const Sources& sources,
                              const std::string& format);
 
+/// Prints such a text to standard error, on a terminal with colours.
+void put_diagnostics(const std::string& text, const std::string& format);
+
 /// Prints `diagnostics` to standard error in the format that --diagnostics chose.
 void print_diagnostics(const Diagnostics& diagnostics, const Sources& sources,
                        const std::string& format);

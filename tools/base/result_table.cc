@@ -44,9 +44,9 @@ std::string table_row(const ResultRow& row, double bus_factor) {
 }
 
 std::string table_footer(uint64_t wrong, double bus_bandwidth_sum, size_t rows) {
+  if (rows == 0) return "# nothing ran\n";
   return fmt::format("# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:.6g}\n#\n", wrong,
-                     wrong == 0 ? "OK" : "FAILED",
-                     rows == 0 ? 0.0 : bus_bandwidth_sum / static_cast<double>(rows));
+                     wrong == 0 ? "OK" : "FAILED", bus_bandwidth_sum / static_cast<double>(rows));
 }
 
 }  // namespace mscclc

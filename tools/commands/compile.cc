@@ -156,7 +156,7 @@ int run_compile(CompileOptions& options) {
   const auto target = find_target(options.target, input.diagnostics);
   if (!target) {
     input.report();
-    return kWrongProgram;
+    return kUsage;
   }
   std::vector<PassRecord> records;
   PassOptions pipeline = pipeline_of(options);

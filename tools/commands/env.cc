@@ -9,9 +9,10 @@
 namespace mscclc {
 
 void add_env(CommandLine& line) {
-  Command& command = line.add("env", "show the environment variables that the runtime reads",
-                              "  mscclc env\n"
-                              "  mscclc env --format=markdown > docs/environment.md\n");
+  Command& command =
+      line.add("env", "show the environment variables that the runtime reads, and which are set",
+               "  mscclc env\n"
+               "  mscclc env --format=markdown > docs/environment.md\n");
   auto format = std::make_shared<std::string>("text");
   const std::vector<std::string> formats = {"text", "markdown"};
   line.takes(
@@ -21,7 +22,8 @@ void add_env(CommandLine& line) {
           ->check(CLI::IsMember(formats)),
       formats);
   command.run = [format] {
-    put(*format == "markdown" ? environment_reference() : environment_text());
+    put(*format == "markdown" ? environment_reference()
+                              : environment_text(Environment::of_process()));
     return kFine;
   };
 }

@@ -128,14 +128,26 @@ void add_run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
                                  "of these separated by commas; K, M, G are powers of 1024 "
                                  "(default: 1M)")
                       ->type_name("SIZES"));
-  line.takes(app.add_option("--dtype", options.dtypes,
+  CLI::Option* first = line.takes_text(
+      app.add_option("-b", options.first_bytes, "as nccl-tests: the smallest size, or the only one")
+          ->type_name("SIZE")
+          ->excludes(app.get_option("--bytes")));
+  CLI::Option* last = line.takes_text(
+      app.add_option("-e", options.last_bytes, "as nccl-tests: the largest size, from -b on")
+          ->type_name("SIZE")
+          ->needs(first));
+  line.takes_text(
+      app.add_option("-f", options.factor, "as nccl-tests: the factor from size to size (2)")
+          ->type_name("FACTOR")
+          ->needs(last));
+  line.takes(app.add_option("-d,--dtype", options.dtypes,
                             "data types, separated by commas, or all (default: f32): " +
                                 fmt::format("{}", fmt::join(dtype_names(), ", ")))
                  ->type_name("LIST")
                  ->delimiter(',')
                  ->allow_extra_args(false),
              with_all(dtype_names()));
-  line.takes(app.add_option("--op", options.ops,
+  line.takes(app.add_option("-o,--op", options.ops,
                             "reductions, separated by commas, or all (default: sum): " +
                                 fmt::format("{}", fmt::join(op_names(), ", ")))
                  ->type_name("LIST")
@@ -163,8 +175,8 @@ void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options)
                      "replay a schedule as 'mscclc verify --witness' writes them; it says what "
                      "to run")
           ->type_name("FILE");
-  for (const char* name : {"--bytes", "--dtype", "--op", "--accumulate", "--in-place", "--iters",
-                           "--schedule-seed", "--adversarial"}) {
+  for (const char* name : {"--bytes", "-b", "--dtype", "--op", "--accumulate", "--in-place",
+                           "--iters", "--schedule-seed", "--adversarial"}) {
     schedule->excludes(app.get_option(name));
   }
 }
@@ -176,6 +188,7 @@ void add_run(CommandLine& line) {
       line.add("run", "run a program or plan and check the result",
                "  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4\n"
                "  mscclc run allreduce.json --dtype f16,bf16 --op sum,max --in-place\n"
+               "  mscclc run allreduce.json -b 1K -e 1M -f 4 -d half -o max\n"
                "  mscclc run ring.mscl -D R=3 --bytes 0,1,7,1000 --dtype all --op all\n"
                "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
                "  mscclc run ring.mscl -D R=4 --device processes\n"

@@ -56,6 +56,33 @@ int show_all(const Library& library, const LibraryCall& call) {
   return kFine;
 }
 
+/// The plans that were passed over, in groups by the reason: first those that would do, too, then
+/// those that are for another size, then the smaller groups.
+std::string reasons_text(const std::vector<PassedOver>& passed_over) {
+  struct Group {
+    std::string why;
+    std::vector<std::string> names;
+  };
+  std::vector<Group> groups;
+  for (const PassedOver& p : passed_over) {
+    auto group = std::ranges::find(groups, p.why, &Group::why);
+    if (group == groups.end()) group = groups.insert(groups.end(), {p.why, {}});
+    group->names.push_back(p.name);
+  }
+  const auto distance = [](const Group& g) {
+    const bool fits = g.why.ends_with("goes first");
+    const bool other_size = g.why.find(" bytes") != std::string::npos;
+    return std::pair(fits ? 0 : other_size ? 1 : 2, g.names.size());
+  };
+  std::ranges::stable_sort(groups, {}, distance);
+  std::string text;
+  for (const Group& g : groups) {
+    text += fmt::format("\nnot, as {}:\n", g.why);
+    for (const std::string& name : g.names) text += fmt::format("  {}\n", name);
+  }
+  return text;
+}
+
 /// What a job would pick, and why not the others: registered plans (MSCCLC_PLAN_PATH) before the
 /// library, which is compiled in or lies in --library.
 int show_why(const LibraryCall& call, const SelectOptions& options) {
@@ -68,7 +95,7 @@ int show_why(const LibraryCall& call, const SelectOptions& options) {
   if (registry == nullptr) return kUsage;
   if (diagnostics.has_errors()) return kWrongProgram;
   put(picked == nullptr ? "no plan\n" : fmt::format("{}: {}\n", picked->name, picked->why));
-  for (const PassedOver& p : passed_over) put(fmt::format("not {}: {}\n", p.name, p.why));
+  put(reasons_text(passed_over));
   return kFine;
 }
 

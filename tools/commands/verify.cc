@@ -186,7 +186,7 @@ int run_verify(const VerifyOptions& options) {
     Diagnostics diagnostics;
     target = find_target(options.target, diagnostics);
     print_diagnostics(diagnostics, Sources(), options.input.diagnostics);
-    if (!target) return kWrongProgram;
+    if (!target) return kUsage;
   }
   const Target* limits = target ? &*target : nullptr;
   if (options.together) return verify_set(options, limits);

@@ -169,7 +169,7 @@ std::string summarize(const Proof& proof) {
     case BetweenCalls::meeting:
       return text + ", synchronizes all ranks";
     case BetweenCalls::copies:
-      return text + ", copies of scratch in turn";
+      return text + ", double-buffered scratch";
     case BetweenCalls::signals:
       break;
   }

@@ -66,10 +66,18 @@ std::string parse_ops(const std::vector<std::string>& names, std::vector<ReduceO
 
 }  // namespace
 
+/// -b, -e and -f as nccl-tests has them; or --bytes.
+std::string sizes_text(const RunOptions& options) {
+  if (options.first_bytes.empty()) return options.bytes;
+  if (options.last_bytes.empty()) return options.first_bytes;
+  const std::string factor = options.factor.empty() ? "2" : options.factor;
+  return options.first_bytes + ":" + options.last_bytes + ":" + factor;
+}
+
 std::string parse_work(const RunOptions& options, Work& work) {
   std::string error;
-  const auto sizes = parse_sizes(options.bytes, error);
-  if (!sizes) return "--bytes: " + error;
+  const auto sizes = parse_sizes(sizes_text(options), error);
+  if (!sizes) return (options.first_bytes.empty() ? "--bytes: " : "-b, -e, -f: ") + error;
   work.sizes = *sizes;
   if (error = parse_dtypes(options.dtypes, work.dtypes); !error.empty()) return error;
   if (error = parse_ops(options.ops, work.ops); !error.empty()) return error;
@@ -131,7 +139,7 @@ int load_to_run(const RunOptions& options, Input& input) {
   if (!options.target.empty()) {
     const auto target = find_target(options.target, input.diagnostics);
     input.report();
-    if (!target) return kWrongProgram;
+    if (!target) return kUsage;
     passes.limits = target->op_limits();
   }
   if (const int code = input.load(passes); code != kFine) return code;
@@ -190,7 +198,8 @@ void print_result(const Contract& contract, const RunSpec& spec, const RunResult
 }
 
 void count_result(const RunResult& result, Totals& totals) {
-  if (result.status == RunStatus::refused) totals.code = std::max<int>(totals.code, kWrongProgram);
+  // The call is refused: another size, type or reduction could run.
+  if (result.status == RunStatus::refused) totals.code = std::max<int>(totals.code, kUsage);
   if (result.status == RunStatus::wrong || result.status == RunStatus::hung) {
     totals.code = kWrongResult;
   }

@@ -21,6 +21,7 @@ struct RunOptions {
   InputOptions input;              ///< its file: the first
   std::string target;              ///< name or file; empty: no limits
   std::string bytes = "1M", accumulate;
+  std::string first_bytes, last_bytes, factor;  ///< as nccl-tests says it; empty: not given
   std::vector<std::string> dtypes = {"f32"}, ops = {"sum"};
   bool in_place = false, adversarial = false;
   uint32_t iterations = 3;

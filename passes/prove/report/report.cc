@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ir/print/print.h"
+#include "ir/print/row_names.h"
 #include "ir/report/op_error.h"
 #include "passes/prove/loops/rates.h"
 #include "passes/prove/report/near_miss.h"
@@ -73,9 +74,8 @@ class Reporter {
     const uint32_t buffer = system_.is_callers(c.buffer)
                                 ? c.buffer - part.input
                                 : c.buffer - part.first_scratch[c.rank] + kFirstScratch;
-    return fmt::format("{}[{}] of rank {}",
-                       part.program->name_of(part.rank(c.rank).buffers[buffer].name), c.chunk,
-                       c.rank);
+    const Buffer& named = part.rank(c.rank).buffers[buffer];
+    return fmt::format("{} of rank {}", run_text(*part.program, named, c.chunk, 1), c.rank);
   }
   std::string placement() const { return finding_.in_place ? " in place" : ""; }
 
@@ -172,9 +172,52 @@ class Reporter {
                      place(b)));
     note_units(d);
     note_semaphores(d);
-    d.notes.push_back({remedy()});
+    const std::string credits = too_many_credits();
+    const bool one_rank = process(a).rank == process(b).rank;
+    if (credits.empty() || !one_rank) d.notes.push_back({remedy()});
+    if (!credits.empty()) d.notes.push_back({credits});
+    note_relaxed(d);
     note_near_miss(d);
     for (Note& removed : removed_notes(system_, finding_)) d.notes.push_back(std::move(removed));
+  }
+
+  /// The later rank waits at a port whose first waits take no signal: so they tell of less than it
+  /// seems. Empty if it does not.
+  std::string too_many_credits() const {
+    if (system_.joint() || finding_.second.op == kNone) return "";
+    const uint32_t rank = process(finding_.second).rank;
+    for (const Op& op : program_.ranks[rank].ops) {
+      if (!info(op.kind).has(kWaits)) continue;
+      for (const Operand& o : program_.dsts(op)) {
+        const Channel& channel = program_.ranks[rank].channels[o.channel];
+        if (channel.credits == 0) continue;
+        return fmt::format(
+            "too many credits: '{}' has {}, so rank {} may be that many calls, or "
+            "rounds of a pipeline, ahead of what it waits for; give fewer{}",
+            program_.text(channel.label), channel.credits, rank,
+            finding_.copies == 0 ? "" : ", or " + copies());
+      }
+    }
+    return "";
+  }
+
+  /// Between two calls, a signal at the end of the first costs a round trip. The usual way is to
+  /// say at the beginning of the next call that the last one is over, and to have two copies.
+  void note_relaxed(Diagnostic& d) const {
+    const Process &a = process(finding_.first), &b = process(finding_.second);
+    const bool later = finding_.second.call > finding_.first.call;
+    if (system_.joint() || !later || finding_.copies != 0 || a.rank == b.rank) return;
+    if (finding_.first_writes || a.kind != ProcessKind::block || b.kind != ProcessKind::block) {
+      return;
+    }
+    const ChunkName& c = finding_.chunk;
+    const Buffer& buffer = program_.ranks[c.rank].buffers[c.buffer];
+    if (buffer.kind != BufferKind::scratch || buffer.units != 0) return;
+    d.notes.push_back(
+        {fmt::format("or give '{}' 2 copies ('copies: 2'), and let rank {} begin each call with a "
+                     "'signal ... relaxed' to rank {}, which rank {} takes with 'wait ... relaxed' "
+                     "before it writes",
+                     program_.name_of(buffer.name), a.rank, b.rank, b.rank)});
   }
 
   void note_near_miss(Diagnostic& d) const {
@@ -425,8 +468,9 @@ class Reporter {
     const std::vector<Place>& terms = promise->inputs;
     std::string text = terms.size() > 1 ? "promised is the reduction of " : "promised is ";
     for (size_t i = 0; i < std::min(terms.size(), kShown); ++i) {
-      text +=
-          fmt::format("{}input[{}] of rank {}", i == 0 ? "" : ", ", terms[i].chunk, terms[i].rank);
+      const Buffer& input = part.program->ranks[terms[i].rank].buffers[kInput];
+      text += fmt::format("{}{} of rank {}", i == 0 ? "" : ", ",
+                          run_text(*part.program, input, terms[i].chunk, 1), terms[i].rank);
     }
     if (terms.size() > kShown) text += fmt::format(" and {} more", terms.size() - kShown);
     return text;
@@ -525,37 +569,6 @@ class Reporter {
   Diagnostics& diagnostics_;
 };
 
-/// The place in the text that most ops come from.
-struct LargestSource {
-  uint32_t rank = 0;
-  const Op* op = nullptr;  ///< one of them; null if no op has a place
-  uint64_t ops = 0, all = 0;
-};
-
-LargestSource largest_source(const Program& program) {
-  std::vector<uint64_t> ops(program.sites.size(), 0);
-  LargestSource largest;
-  const auto each = [&](auto&& look) {
-    for (uint32_t r = 0; r < program.ranks.size(); ++r) {
-      for (const Op& op : program.ranks[r].ops) {
-        if (op.locations.count != 0) look(r, op, program.locations[op.locations.first].site);
-      }
-    }
-  };
-  each([&](uint32_t, const Op&, uint32_t site) { ++ops[site]; });
-  each([&](uint32_t r, const Op& op, uint32_t site) {
-    if (ops[site] > largest.ops) largest = {r, &op, ops[site], 0};
-  });
-  for (const Rank& rank : program.ranks) largest.all += rank.ops.size();
-  return largest;
-}
-
-void add_remedy(Diagnostic& d) {
-  d.notes.push_back(
-      {"'mscclc compile --no-verify' compiles it without a proof; a proof takes less "
-       "with fewer ranks, thread blocks or instances"});
-}
-
 }  // namespace
 
 std::vector<Finding> causes(const std::vector<Finding>& findings) {
@@ -570,21 +583,6 @@ std::vector<Finding> causes(const std::vector<Finding>& findings) {
            finding.kind == Finding::Kind::other_order;
   });
   return found;
-}
-
-void report_no_memory(const Program& program, Diagnostics& diagnostics) {
-  const std::string message =
-      fmt::format("not decided: '{}' takes more memory to prove than there is", program.name);
-  const LargestSource part = largest_source(program);
-  if (part.op == nullptr) return add_remedy(diagnostics.error("undecided", {}, message));
-  Diagnostic& d = op_error(diagnostics, "undecided", program, part.rank, *part.op, message);
-  d.notes.push_back({fmt::format("{} of its {} ops come from here", part.ops, part.all)});
-  add_remedy(d);
-}
-
-void report_no_memory(Diagnostics& diagnostics) {
-  add_remedy(diagnostics.error(
-      "undecided", {}, "not decided: the set of plans takes more memory to prove than there is"));
 }
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {

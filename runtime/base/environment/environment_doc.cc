@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/environment/environment.h"
+#include "ir/diagnostics/printable.h"
 
 namespace mscclc {
 namespace {
@@ -82,8 +82,26 @@ std::string environment_reference() {
   return out;
 }
 
-std::string environment_text() {
-  std::string out;
+namespace {
+
+/// The variables that are set; of secrets only that they are.
+std::string set_text(const Environment& environment) {
+  std::string out = "Set now:\n";
+  bool any = false;
+  for (const VariableInfo& row : variable_table()) {
+    if (row.group == VariableGroup::system || !environment.has(row.variable)) continue;
+    any = true;
+    const std::string_view value = environment.raw(row.variable);
+    out += fmt::format("  {}={}\n", row.name,
+                       row.kind == VariableKind::secret ? "(secret)" : printable_line(value));
+  }
+  return any ? out : out + "  none of these\n";
+}
+
+}  // namespace
+
+std::string environment_text(const Environment& environment) {
+  std::string out = set_text(environment);
   for (const Section& section : kSections) {
     out += fmt::format("{}{}:\n", out.empty() ? "" : "\n", section.title);
     for (const VariableInfo& row : variable_table()) {

@@ -4,11 +4,13 @@
 
 #include <string>
 
+#include "runtime/base/environment/environment.h"
+
 namespace mscclc {
 
 /// The page docs/environment.md, Markdown.
 std::string environment_reference();
-/// For a terminal, one paragraph a variable.
-std::string environment_text();
+/// For a terminal: what of it is set, then one paragraph a variable.
+std::string environment_text(const Environment& environment);
 
 }  // namespace mscclc

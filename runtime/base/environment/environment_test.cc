@@ -40,12 +40,23 @@ TEST_CASE("docs/environment.md is current (mscclc env --format=markdown > docs/e
 }
 
 TEST_CASE("the page and the terminal name every variable") {
+  const std::string nothing_set = environment_text(Environment(Environment::Values{}));
+  CHECK(nothing_set.starts_with("Set now:\n  none of these\n"));
   for (const VariableInfo& row : variable_table()) {
     CHECK(&info(row.variable) == &row);
     CHECK(environment_reference().find(fmt::format("| `{}` |", row.name)) != std::string::npos);
-    CHECK(environment_text().find(fmt::format("\n  {} (", row.name)) != std::string::npos);
+    CHECK(nothing_set.find(fmt::format("\n  {} (", row.name)) != std::string::npos);
     CHECK(row.least <= row.most);
   }
+}
+
+TEST_CASE("the terminal shows what is set, but no secrets") {
+  const Environment some(
+      Environment::Values{{"MSCCLC_TIMEOUT", "30"}, {"MSCCLC_SECRET", "hush"}, {"OTHER", "1"}});
+  CHECK(environment_text(some).starts_with(
+            "Set now:\n  MSCCLC_TIMEOUT=30\n  MSCCLC_SECRET=(secret)\n\n") ||
+        environment_text(some).starts_with(
+            "Set now:\n  MSCCLC_SECRET=(secret)\n  MSCCLC_TIMEOUT=30\n\n"));
 }
 
 TEST_CASE("fallbacks are allowed values") {
