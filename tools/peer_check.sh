@@ -74,6 +74,8 @@ compile_one() {  # name
   local -a defines=(-D "R=$ranks")
   if grep -q '^param.*\bworld\b' "$file"; then defines=(-D "world=$ranks" -D gpus=1); fi
   if grep -q '^param .* F = ' "$file"; then defines+=(-D F=LL16); fi
+  # Its executor has a packet sum's plain source at an end, the order of the ranks in the middle.
+  if grep -q '^param .*own_first' "$file"; then defines+=(-D own_first=true); fi
   "$mscclc" compile "$file" "${defines[@]}" --target mscclpp -o "$logs/$1.json" >"$logs/$1.log" 2>&1
 }
 

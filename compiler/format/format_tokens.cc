@@ -51,7 +51,8 @@ class Spacing {
     // A word of the language would be one at the beginning of a line.
     const bool word = t_[i].kind == Tok::name && t_[i].symbol < ast::w_first_free &&
                       !ast::is_function(t_[i].symbol);
-    t_[i].breakable = continues(before) && !location_ && !sign(i - 1) && !word;
+    const bool goes_on = continues(before) && before != Tok::in_;  // `for p in others` is one
+    t_[i].breakable = goes_on && !location_ && !sign(i - 1) && !word;
     if (t_[i].kind == Tok::at) location_ = true;
   }
 

@@ -8,6 +8,7 @@
 
 #include "compiler/compile.h"
 #include "ir/print/print.h"
+#include "ir/print/print_parts.h"
 #include "ir/verify/verify.h"
 #include "passes/registry.h"
 
@@ -57,12 +58,16 @@ inline std::string fail(Program& program, std::initializer_list<const char*> pas
 /// The ops of a rank, a line each: "0: sync", "0~ sync" in a pipeline, "0..2: sync" of a group.
 inline std::string listing(const Program& program, uint32_t rank) {
   std::string text = "\n";
+  OpPrinter printer(program);  // counts chunks, as IR text does
+  printer.begin_rank(rank, false);
   for (const Op& op : program.ranks[rank].ops) {
     if (op.block != kNone) text += std::to_string(op.block);
     if (op.group != kNone) text += "group";
     if (op.block == kNone && op.group == kNone) text += "-";
     text += op.loop == kNone ? ": " : "~ ";
-    text += print_op(program, rank, op) + "\n";
+    TextWriter out(64);
+    printer.print(out, op);
+    text += out.take() + "\n";
   }
   return text;
 }

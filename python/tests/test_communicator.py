@@ -67,6 +67,25 @@ class Collectives(unittest.TestCase):
         """
         self.assertEqual(run(2, body), ["[1, 2, 4, 6] 00400044 [3.0, 4.0]"] * 2)
 
+    def test_orders(self):
+        body = """if 1:
+            values = [1e8, 1.0, -1e8]  # from the left: 0; other orders differ
+            data = array.array("f", [values[rank]])
+            comm.allreduce(data, order="ranks").wait()
+            said = []
+            for order in ("exact", "sorted"):
+                try:
+                    comm.allreduce(array.array("f", [1]), order=order).wait()
+                except Exception as error:
+                    said.append(f"{type(error).__name__}: {error}".splitlines()[0])
+            print(data[0], said)
+        """
+        refused = [
+            "LibraryError: no plan serves allreduce of 4 bytes, 'f32', for 3 ranks, under 'exact'",
+            "UsageError: no order 'sorted'; there are: any, replicated, ranks, tree, exact",
+        ]
+        self.assertEqual(run(3, body), [f"0.0 {refused}"] * 3)
+
     def test_split(self):
         body = """if 1:
             child = comm.split(rank % 2, key=-rank)

@@ -53,10 +53,10 @@ TEST_CASE("the page and the terminal name every variable") {
 TEST_CASE("the terminal shows what is set, but no secrets") {
   const Environment some(
       Environment::Values{{"MSCCLC_TIMEOUT", "30"}, {"MSCCLC_SECRET", "hush"}, {"OTHER", "1"}});
-  CHECK(environment_text(some).starts_with(
-            "Set now:\n  MSCCLC_TIMEOUT=30\n  MSCCLC_SECRET=(secret)\n\n") ||
-        environment_text(some).starts_with(
-            "Set now:\n  MSCCLC_SECRET=(secret)\n  MSCCLC_TIMEOUT=30\n\n"));
+  const std::string text = environment_text(some);
+  CHECK(text.substr(0, text.find("\n\n")).find("MSCCLC_TIMEOUT=30") != std::string::npos);
+  CHECK(text.find("MSCCLC_SECRET=(secret)") != std::string::npos);
+  CHECK(text.find("hush") == std::string::npos);
 }
 
 TEST_CASE("fallbacks are allowed values") {
