@@ -32,6 +32,7 @@ using Access = std::tuple<uint32_t, const void*, uint64_t, uint32_t>;
 class Recorder {
  public:
   static constexpr uint32_t kTogether = 3;
+  static constexpr bool kTrees = true;
   static constexpr uint32_t kLoad = 0;  ///< of plain data, beside packets
   struct Tile {};
   struct Sums {};

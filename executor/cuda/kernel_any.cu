@@ -1,4 +1,4 @@
-// The kernel that runs everything.
+// The kernel that runs everything but trees.
 #include "executor/cuda/device/block.cuh"
 #include "executor/cuda/kernels.cuh"
 
@@ -6,7 +6,7 @@ namespace mscclc::cuda {
 
 Kernel kernel_any() {
   constexpr uint32_t kThreads = 512;
-  return {interpret<CudaBlock<AnyType>, kThreads>, kThreads};
+  return {interpret<CudaBlock<AnyType, false>, kThreads>, kThreads};
 }
 
 }  // namespace mscclc::cuda

@@ -77,6 +77,7 @@ void for_each_kernel(Fn fn) {
     }
   }
   fn(kernel_any());
+  fn(kernel_trees());
 }
 
 /// The first release whose captures know programmatic dependent launches.
@@ -84,7 +85,8 @@ constexpr int kEarlyInCaptures = 12030;
 
 Kernel kernel_for(const LaunchPlan& plan) {
   const Kernel kernel = fast_kernel_for(plan);
-  return kernel.function == nullptr ? kernel_any() : kernel;
+  if (kernel.function != nullptr) return kernel;
+  return (plan.uses & device::kUsesTrees) != 0 ? kernel_trees() : kernel_any();
 }
 
 uint32_t threads_of(const LaunchPlan& plan, const Kernel& kernel) {

@@ -84,7 +84,9 @@ MSCCLC_BODY inline void reduce_trees(M& m, const P& p, const typename P::Op& op)
 
 template <PacketFormat F, class M, class P>
 MSCCLC_RUN inline void reduce_sources(M& m, const P& p, const typename P::Op& op) {
-  if ((op.flags & kTree) != 0) return reduce_trees<F>(m, p, op);
+  if constexpr (M::kTrees) {
+    if ((op.flags & kTree) != 0) return reduce_trees<F>(m, p, op);
+  }
   reduce_moves<F>(m, p, op);
 }
 

@@ -7,10 +7,11 @@
 //
 //   M::Tile, M::Sums        elements of a piece; their sums, in the accumulation type
 //   M::kTogether            sources that the machine reads (and waits for) at once
-//   m.enter(op)             an op begins: for reports; a fiber may hand over here
-//   m.base(i)               frames: address of bases[i] in this call (with its copy)
-//   m.call()                steps: the number of this call
-//   m.arith(op)             the op's reduction on the call's data type: start(sums, tile, bytes),
+//   M::kTrees               does it add up as trees? One that does not runs no program with such
+//   ops m.enter(op)             an op begins: for reports; a fiber may hand over here m.base(i)
+//   frames: address of bases[i] in this call (with its copy) m.call()                steps: the
+//   number of this call m.arith(op)             the op's reduction on the call's data type:
+//   start(sums, tile, bytes),
 //                           add(sums, tile, bytes), finish(sums, tile, bytes), which divides for
 //                           avg
 //   m.tree_sums(arith, bytes)          sums for parts of a tree, of `bytes` of each source:

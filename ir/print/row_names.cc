@@ -57,14 +57,17 @@ void print_numbers(TextWriter& out, uint32_t first, uint32_t count) {
 void print_indices(TextWriter& out, const Names& names, int64_t first, int64_t count) {
   constexpr int64_t kShown = 8;
   const int64_t from = names.at(first);
+  const auto after = [](int64_t v, int64_t n) {  // indices may be any numbers
+    return static_cast<int64_t>(static_cast<uint64_t>(v) + static_cast<uint64_t>(n));
+  };
   if (count == 1) {
     out.number(from);
     return;
   }
   bool range = true;
-  for (int64_t i = 1; range && i < count; ++i) range = names.at(first + i) == from + i;
+  for (int64_t i = 1; range && i < count; ++i) range = names.at(first + i) == after(from, i);
   if (range) {
-    (out.number(from) << "..").number(from + count);
+    (out.number(from) << "..").number(after(from, count));
     return;
   }
   out << '[';

@@ -173,6 +173,12 @@ TEST_CASE("replicate: promises of a custom contract") {
   REQUIRE(listing(p, 0) == "\n0: copy output[1] <- input[1]\n1: copy output[3] <- input[3]\n");
 }
 
+TEST_CASE("replicate: no more thread blocks than a program may name") {
+  Program p = parse(two_ranks("tb 4 { copy s[0] <- input[0] }", "launch instances: 1024"));
+  REQUIRE(testing::fail(p, {"replicate"}) ==
+          "\n1024 instances of 5 chunks or thread blocks are too many\n");
+}
+
 TEST_CASE("replicate: one instance changes nothing") {
   Program p = parse(two_ranks("tb 0 { copy s[0..2] <- input[0..2] }"));
   const std::string before = print_ir(p);

@@ -45,7 +45,7 @@ rank r in 0..2 {
   const FuseStats stats = fuse_ops(program);
   CHECK(stats.before == 2 * 1999);
   CHECK(stats.after < stats.before * 3 / 4);  // the puts are joined
-  CHECK(stats.tried < 30 * stats.before);  // with its square: 500 times
+  CHECK(stats.tried < 30 * stats.before);
 }
 
 TEST_CASE("fuse: gets, packets and unpacking") {

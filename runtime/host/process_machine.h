@@ -21,6 +21,7 @@ namespace mscclc {
 class ProcessMachine {
  public:
   static constexpr uint32_t kTogether = 1;
+  static constexpr bool kTrees = true;
   using Tile = CpuTile;
   using Sums = CpuSums;
 

@@ -13,7 +13,8 @@
 
 namespace mscclc::cuda {
 
-template <class Arithmetic>
+/// `kAddsTrees`: ops may add up as trees, for which all threads of a device need more memory.
+template <class Arithmetic, bool kAddsTrees>
 class CudaBlock : public BlockBase<Arithmetic, true> {
   using Base = BlockBase<Arithmetic, true>;
   using Base::arithmetic_;
@@ -25,6 +26,7 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
  public:
   using Base::Base;
   static constexpr uint32_t kTogether = 4;
+  static constexpr bool kTrees = kAddsTrees;
   using Tile = cuda::Tile;
   using Sums = typename Arithmetic::Sums;
 
@@ -183,9 +185,10 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
 
 // A line's loads are one instruction, and all its lanes go by its flag, which the last of them
 // holds. A lane that has given up votes no more, so that the others wait on, and give up too.
-template <class A>
+template <class A, bool kTrees>
 template <PacketFormat F>
-__device__ bool CudaBlock<A>::take_line(const uint8_t* slot, const Piece& piece, Tile& tile) const {
+__device__ bool CudaBlock<A, kTrees>::take_line(const uint8_t* slot, const Piece& piece,
+                                                Tile& tile) const {
   uint64_t words[2];
   uint4 row;
   __syncwarp(line_mask<F>());
@@ -197,9 +200,10 @@ __device__ bool CudaBlock<A>::take_line(const uint8_t* slot, const Piece& piece,
   return __ballot_sync(line_mask<F>(), come) == line_mask<F>();
 }
 
-template <class A>
+template <class A, bool kTrees>
 template <PacketFormat F>
-__device__ bool CudaBlock<A>::take(const uint8_t* slot, const Piece& piece, Tile& tile) const {
+__device__ bool CudaBlock<A, kTrees>::take(const uint8_t* slot, const Piece& piece,
+                                           Tile& tile) const {
   if constexpr (Format<F>::kLine) {
     return take_line<F>(slot, piece, tile);
   } else if constexpr (Format<F>::kSentinel) {
@@ -225,9 +229,10 @@ __device__ bool CudaBlock<A>::take(const uint8_t* slot, const Piece& piece, Tile
   }
 }
 
-template <class A>
+template <class A, bool kTrees>
 template <PacketFormat F>
-__device__ void CudaBlock<A>::write_packets(uint8_t* slot, const Piece& piece, const Tile& tile) {
+__device__ void CudaBlock<A, kTrees>::write_packets(uint8_t* slot, const Piece& piece,
+                                                    const Tile& tile) {
   if constexpr (Format<F>::kLine) {
     uint64_t words[2];
     tile.get(words);

@@ -322,7 +322,7 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
   launch.early = options.early;
   launch.frees_next = (options.frees_next >> in_call & 1) != 0;
   if (!pack_programs(in_call, d)) return false;
-  if (options.generic) launch.uses = device::kUsesAll;
+  if (options.generic) launch.uses |= device::kUsesAll & ~uint32_t{device::kUsesTrees};
   if ((options.in_short || options.apart) && !plan_apart(in_call)) apart.clear();
   return true;
 }

@@ -25,6 +25,7 @@ struct Waiting {
 class SimMachine {
  public:
   static constexpr uint32_t kTogether = 2;
+  static constexpr bool kTrees = true;
   using Tile = CpuTile;
   using Sums = CpuSums;
 

@@ -1,0 +1,12 @@
+// The kernel that runs everything, also reductions as trees.
+#include "executor/cuda/device/block.cuh"
+#include "executor/cuda/kernels.cuh"
+
+namespace mscclc::cuda {
+
+Kernel kernel_trees() {
+  constexpr uint32_t kThreads = 512;
+  return {interpret<CudaBlock<AnyType, true>, kThreads>, kThreads};
+}
+
+}  // namespace mscclc::cuda
