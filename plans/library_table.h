@@ -68,10 +68,10 @@ struct LibraryRow {
   std::optional<uint32_t> shift;          ///< the same; less than the number of ranks
   uint64_t bytes = ~uint64_t{0};          ///< the largest
   std::vector<Dtype> dtypes;
-  std::vector<Dtype> accumulate;  ///< types to add up in; empty: any
-  bool in_place = true;           ///< for calls in place too
+  std::vector<Dtype> accumulate;   ///< types to add up in; empty: any
+  bool in_place = true;            ///< for calls in place too
   SumOrder order = kDefaultOrder;  ///< the contract that its sums keep
-  std::optional<LinkKind> links;  ///< nvlink or pcie; without one: any
+  std::optional<LinkKind> links;   ///< nvlink or pcie; without one: any
   LibraryChoice choice;
 
   bool for_ranks(uint32_t ranks) const { return min_ranks <= ranks && ranks <= max_ranks; }
@@ -105,8 +105,8 @@ class LibraryTable {
   /// ranks, root or shift.
   const LibraryChoice* choose(const LibraryCall& call) const;
   /// The choices for a collective over all sizes, data types and placements, smallest size first.
-  /// Of `call`, only kind, ranks, nodes, root, shift, links, order and the type to add up in matter.
-  /// Where no row keeps its order there is no range.
+  /// Of `call`, only kind, ranks, nodes, root, shift, links, order and the type to add up in
+  /// matter. Where no row keeps its order there is no range.
   std::vector<LibraryRange> ranges(const LibraryCall& call) const;
   /// The collectives it has, in the order of the rows.
   std::vector<CollectiveKind> collectives() const;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr KeySet kRequired = {w_collective, w_ranks, w_bytes, w_dtypes};
 constexpr KeySet kOptional = {w_program, w_params,     w_plan,  w_in_place, w_root,
-                              w_shift,   w_accumulate, w_links, w_nodes, w_order};
+                              w_shift,   w_accumulate, w_links, w_nodes,    w_order};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Contracts about the bits of sums: in which order the ranks' contributions are added, and where the
-// sum is rounded. docs/bits.md says what each is for.
+// Contracts about the bits of sums: in which order the ranks' contributions are added, and where
+// the sum is rounded. docs/bits.md says what each is for.
 #pragma once
 
 #include <cstdint>

@@ -27,9 +27,9 @@ enum class BetweenCalls : uint8_t {
 struct Proof {
   bool proved = false;
   SumOrders orders = {};      ///< which contracts its sums keep
-  bool out_of_place = false;   ///< right where the caller's buffers are apart
-  bool in_place = false;       ///< right where they coincide
-  bool keeps_input = false;    ///< out of place the caller's input is left as it was
+  bool out_of_place = false;  ///< right where the caller's buffers are apart
+  bool in_place = false;      ///< right where they coincide
+  bool keeps_input = false;   ///< out of place the caller's input is left as it was
   Rounding rounding = Rounding::none;
   BetweenCalls between_calls = BetweenCalls::signals;
 };

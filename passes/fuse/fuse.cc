@@ -18,6 +18,7 @@ using namespace fusion;
 
 constexpr int kMostRounds = 8;  // usually the second one finds nothing
 constexpr size_t kMostLookedAtAgain = 128;
+constexpr size_t kMostJoined = 4096;  // operands of a side: each new one costs a look at all others
 
 class Fuser {
  public:
@@ -173,6 +174,7 @@ class Fuser {
 
   Fused try_rule(const Rule& rule, Number left, Number right) {
     const View a = view(left), b = view(right);
+    if (rule.form == Form::through && read_by_others(a, b)) return {};
     Match match;
     if (!matcher_.match(rule, a, b, match)) return {};
     if (exceeds_limits(rule, a, b) || mixes_sources(rule, a, b)) return {};
@@ -181,6 +183,16 @@ class Fuser {
     if (where == Meet::never || !settle_scratch(rule, match)) return {};
     count_reads(rule, match, a, b);
     return merge(rule, match, left, right, where);
+  }
+
+  /// Is it plain, without looking at all operands of a long op several times, that others read what
+  /// goes through the left op (settle_scratch)?
+  bool read_by_others(const View& left, const View& right) {
+    if (right.srcs.size() <= kMostLookedAtAgain || left.dsts.size() != 1) return false;
+    const Operand& through = left.dsts[0];
+    if (through.channel != kNone || through.buffer < kFirstScratch) return false;
+    const auto uses = std::ranges::count(right.srcs, through);
+    return uses > 0 && reads_.count(rank_, through) != static_cast<uint64_t>(uses);
   }
 
   /// False if the rule would take something from ops that still read it.
@@ -206,6 +218,7 @@ class Fuser {
       case Form::join:
         dsts += right.dsts.size();
         srcs += right.srcs.size();
+        if (std::max(dsts, srcs) > kMostJoined) return true;
         break;
       case Form::fan:
       case Form::send:

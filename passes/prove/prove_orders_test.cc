@@ -13,7 +13,8 @@ std::string all_to_all_sum(uint32_t ranks, const std::string& sums, const std::s
          " {\n  let others = 0.." + n + " except r\n  buffer s[others] packets: LL16, copies: 2\n" +
          "  buffer x[" + n + "]\n  buffer y[2]\n  channel ch[p in others] = memory(p)\n  tb 0 {\n" +
          "    for p in others { put_packets ch[p].s[r] <- input }\n    copy x[r] <- input\n" +
-         "    for p in others { unpack_packets x[p] <- s[p] }\n    sync\n" + sums + "\n    sync\n  }\n}\n";
+         "    for p in others { unpack_packets x[p] <- s[p] }\n    sync\n" + sums +
+         "\n    sync\n  }\n}\n";
 }
 
 Proof proof_of_sum(const std::string& text, uint64_t symmetry_from = 500) {
@@ -63,7 +64,8 @@ TEST_CASE("where a sum is rounded is part of its bits, and not of its order") {
   const Proof each = proof_of_sum(all_to_all_sum(3, parts));
   CHECK(each.orders.ranks);
   CHECK(each.rounding == Rounding::each_op);
-  const std::string mixed = "if r == 0 {\n" + parts + "\n} else { reduce output <- x[0], x[1], x[2] }";
+  const std::string mixed =
+      "if r == 0 {\n" + parts + "\n} else { reduce output <- x[0], x[1], x[2] }";
   CHECK_FALSE(orders(3, mixed).replicated);
 }
 
@@ -93,10 +95,10 @@ TEST_CASE("a program keeps the order that it promises") {
 
 TEST_CASE("a sum in another order is shown as it is made") {
   Diagnostics diagnostics;
-  (void)prove(as_written(all_to_all_sum(
-                  3, "reduce y[0] <- x[2], x[1]\nsync\nreduce output <- x[0], y[0]",
-                  ", order: ranks")),
-              diagnostics);
+  (void)prove(
+      as_written(all_to_all_sum(3, "reduce y[0] <- x[2], x[1]\nsync\nreduce output <- x[0], y[0]",
+                                ", order: ranks")),
+      diagnostics);
   const std::string text = render_text(diagnostics, Sources{}, 10);
   CHECK(text.find("it is x0 + [x2 + x1], where xr is what rank r contributes, and sums in brackets "
                   "are rounded\n") != std::string::npos);

@@ -28,7 +28,7 @@ bool read_orders(const JsonReader& json, NodeId list, SumOrders& orders) {
     bool* const kept = word == name(SumOrder::replicated) ? &orders.replicated
                        : word == name(SumOrder::ranks)    ? &orders.ranks
                        : word == name(SumOrder::tree)     ? &orders.tree
-                                                       : nullptr;
+                                                          : nullptr;
     if (kept == nullptr) return json.fail(e, fmt::format("unknown word '{}'", word));
     if (*kept) return json.fail(e, fmt::format("a second '{}'", word));
     *kept = true;

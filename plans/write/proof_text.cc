@@ -24,8 +24,8 @@ namespace {
 std::string text_of(const SumOrders& orders) {
   std::string text;
   for (const auto& [kept, order] :
-       {std::pair(orders.replicated, SumOrder::replicated), std::pair(orders.ranks, SumOrder::ranks),
-        std::pair(orders.tree, SumOrder::tree)}) {
+       {std::pair(orders.replicated, SumOrder::replicated),
+        std::pair(orders.ranks, SumOrder::ranks), std::pair(orders.tree, SumOrder::tree)}) {
     if (kept) text += fmt::format("{}\"{}\"", text.empty() ? "" : ",", name(order));
   }
   return "[" + text + "]";

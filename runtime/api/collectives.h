@@ -7,8 +7,8 @@
 //
 // What decides. All ranks must make the same calls in the same order, and everything that picks a
 // plan must be the same on all of them: kind, count, type, reduction, order, root, shift,
-// `registered`, `tag`, whether the stream is captured, and of collectives without a root whether the call is in
-// place. Otherwise pointers and alignment decide nothing.
+// `registered`, `tag`, whether the stream is captured, and of collectives without a root whether
+// the call is in place. Otherwise pointers and alignment decide nothing.
 //
 // When ranks wait for one another. A call waits for the other ranks on the host only if it is the
 // first to need its plan, or the first whose registered buffers its plan joins at a switch;
@@ -54,7 +54,7 @@ struct CollectiveCall {
   std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
   /// What the bits of its sums must keep to (docs/bits.md); default: CollectivesOptions::order.
   std::optional<SumOrder> order = {};
-  uint32_t root = 0;                     ///< ignored by collectives without a root
+  uint32_t root = 0;  ///< ignored by collectives without a root
   int64_t shift =
       1;  ///< sendrecv: to the rank so many places on; 0 and multiples of the ranks: to itself
   /// Memory that the device can address; any alignment. nullptr where this rank has no

@@ -222,9 +222,9 @@ class Device {
   /// True if what is put on the stream now is captured in a graph.
   virtual bool is_capturing(StreamHandle) { return false; }
   /// Calls `gone` once when the graph that the stream is being captured into is gone, with all that
-  /// was instantiated from it, and no launch of these runs any more. It comes from any thread, maybe
-  /// one that the driver holds up: it must call nothing of the device, wait for nothing and throw
-  /// nothing. False: that cannot be told, and `gone` is never called.
+  /// was instantiated from it, and no launch of these runs any more. It comes from any thread,
+  /// maybe one that the driver holds up: it must call nothing of the device, wait for nothing and
+  /// throw nothing. False: that cannot be told, and `gone` is never called.
   [[nodiscard]] virtual bool at_end_of_graph(StreamHandle, std::function<void()> /*gone*/) {
     return false;
   }

@@ -67,9 +67,11 @@ mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_c
   made->communicator = Communicator::create(std::move(bootstrap), made->device,
                                             {.timeout = part.timeout}, diagnostics);
   if (made->communicator == nullptr) return fail(diagnostics);
-  made->collectives = Collectives::create(
-      *made->communicator, made->registry,
-      {.ready_bytes = part.config.ready_bytes, .order = order_of(part.config.order), .beside = part.config.beside}, diagnostics);
+  made->collectives = Collectives::create(*made->communicator, made->registry,
+                                          {.ready_bytes = part.config.ready_bytes,
+                                           .order = order_of(part.config.order),
+                                           .beside = part.config.beside},
+                                          diagnostics);
   if (made->collectives == nullptr) return fail(diagnostics);
   *comm = Handles<mscclc_comm>::add(std::move(made));
   return MSCCLC_SUCCESS;

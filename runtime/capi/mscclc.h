@@ -302,7 +302,7 @@ typedef struct mscclc_call {
       *input_offsets; /* of alltoallv: where the row for each rank begins, in elements; */
   const uint64_t *output_offsets; /*   NULL: rows follow one another */
   const char *tag;                /* plans with tags serve only calls with one of them; or NULL */
-  mscclc_order_t order;           /* of allreduce, reduce and reducescatter; the same on all ranks */
+  mscclc_order_t order; /* of allreduce, reduce and reducescatter; the same on all ranks */
 } mscclc_call_t;
 
 #define MSCCLC_CALL_INIT                                                                          \

@@ -159,9 +159,10 @@ void Collectives::State::report_no_plan(const PlannedCall& planned, bool capturi
     Diagnostics ignored;
     if (const auto near = provider->pick(asked, nullptr, ignored); near != nullptr) {
       error.notes.push_back({fmt::format("'{}' means: {}", name(wanted), summary(wanted))});
-      error.notes.push_back({fmt::format("under '{}' the plan '{}' would serve it (MSCCLC_ORDER, or "
-                                         "the call's own order)",
-                                         name(asked.call.order), near->name)});
+      error.notes.push_back(
+          {fmt::format("under '{}' the plan '{}' would serve it (MSCCLC_ORDER, or "
+                       "the call's own order)",
+                       name(asked.call.order), near->name)});
       return;
     }
   }

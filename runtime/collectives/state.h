@@ -106,9 +106,9 @@ struct Collectives::State {
   const uint64_t piece_bytes;
   WhereRanksRun where;
   SumOrder order = kDefaultOrder;  ///< of calls that do not say it
-  uint32_t most_blocks = 0;     ///< PlanRequest::most_blocks
-  bool any_order = false;       ///< CallOptions::any_order
-  bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS: each launch waits for all ranks
+  uint32_t most_blocks = 0;        ///< PlanRequest::most_blocks
+  bool any_order = false;          ///< CallOptions::any_order
+  bool compares_calls = false;     ///< MSCCLC_CHECK_CALLS: each launch waits for all ranks
   LoadedPlans loaded;
   const std::shared_ptr<std::atomic<uint64_t>> unlaunched =
       std::make_shared<std::atomic<uint64_t>>(0);

@@ -79,8 +79,7 @@ bool is_small_with_scratch(const Program& plan) {
 const char* false_claim(const Proof& claimed, const Proof& proved) {
   if (claimed.out_of_place && !proved.out_of_place) return "right out of place";
   if (claimed.in_place && !proved.in_place) return "right in place";
-  if (claimed.orders.replicated && !proved.orders.replicated)
-    return "adding up alike on all ranks";
+  if (claimed.orders.replicated && !proved.orders.replicated) return "adding up alike on all ranks";
   if (claimed.orders.ranks && !proved.orders.ranks) return "adding in rank order";
   if (claimed.orders.tree && !proved.orders.tree) return "adding along the tree";
   if (claimed.keeps_input && !proved.keeps_input) return "said to keep the caller's input";

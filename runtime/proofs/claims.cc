@@ -4,11 +4,11 @@ namespace mscclc {
 
 uint16_t pack(const Proof& proof) {
   const auto bit = [](bool set, int place) { return (set ? 1 : 0) << place; };
-  return static_cast<uint16_t>(
-      bit(proof.orders.replicated, 0) | bit(proof.out_of_place, 1) | bit(proof.in_place, 2) |
-      bit(proof.keeps_input, 3) | static_cast<int>(proof.rounding) << 4 |
-      static_cast<int>(proof.between_calls) << 6 | bit(proof.orders.ranks, 8) |
-      bit(proof.orders.tree, 9));
+  return static_cast<uint16_t>(bit(proof.orders.replicated, 0) | bit(proof.out_of_place, 1) |
+                               bit(proof.in_place, 2) | bit(proof.keeps_input, 3) |
+                               static_cast<int>(proof.rounding) << 4 |
+                               static_cast<int>(proof.between_calls) << 6 |
+                               bit(proof.orders.ranks, 8) | bit(proof.orders.tree, 9));
 }
 
 std::optional<Proof> unpack(uint16_t claims) {

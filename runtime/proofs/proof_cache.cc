@@ -70,7 +70,8 @@ std::optional<Proof> ProofCache::find(const PlanDigest& digest, Diagnostics& dia
   const std::string_view said(text.data(), text.size());
   unsigned claims = 0;
   if (!said.starts_with(kHead) || said.back() != '\n' ||
-      std::sscanf(std::string(said.substr(kHead.size(), kClaimDigits)).c_str(), "%4x", &claims) != 1) {
+      std::sscanf(std::string(said.substr(kHead.size(), kClaimDigits)).c_str(), "%4x", &claims) !=
+          1) {
     return std::nullopt;
   }
   return unpack(static_cast<uint16_t>(claims));

@@ -13,8 +13,9 @@ struct RequestHash {
   size_t operator()(const PlanRequest& request) const {
     const LibraryCall& call = request.call;
     const uint64_t small =
-        static_cast<uint64_t>(call.order) << 48 | static_cast<uint64_t>(call.kind) << 40 | static_cast<uint64_t>(call.dtype) << 32 |
-        static_cast<uint64_t>(request.op) << 24 | static_cast<uint64_t>(call.either_place) << 17 |
+        static_cast<uint64_t>(call.order) << 48 | static_cast<uint64_t>(call.kind) << 40 |
+        static_cast<uint64_t>(call.dtype) << 32 | static_cast<uint64_t>(request.op) << 24 |
+        static_cast<uint64_t>(call.either_place) << 17 |
         static_cast<uint64_t>(call.in_place) << 16 |
         static_cast<uint64_t>(request.registered) << 8 | static_cast<uint64_t>(request.capturing);
     const uint64_t place = static_cast<uint64_t>(call.root) << 32 ^

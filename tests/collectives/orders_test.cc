@@ -132,7 +132,8 @@ std::string plan_that_adds(const std::string& sums) {
   Diagnostics diagnostics;
   const FileId file = sources.add(
       "sum.mscl",
-      "program own\ncollective allreduce(ranks: 3)\nrank r in 0..3 {\n  let others = 0..3 except r\n"
+      "program own\ncollective allreduce(ranks: 3)\nrank r in 0..3 {\n  let others = 0..3 except "
+      "r\n"
       "  buffer s[others] packets: LL16, copies: 2\n  channel ch[p in others] = memory(p)\n"
       "  tb 0 {\n    for p in others { put_packets ch[p].s[r] <- input }\n    reduce_packets " +
           sums + "\n  }\n}\n");

@@ -102,8 +102,8 @@ class WithVariable {
 TEST_CASE("a request holds nothing of one rank alone") {
   const auto& [call, op, alignment, registered, capturing, architecture, multiprocessors,
                most_blocks, multicast, tag] = PlanRequest{};
-  const auto& [kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes,
-               order, either_place] = LibraryCall{};
+  const auto& [kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes, order,
+               either_place] = LibraryCall{};
   const auto no_pointers = [](const auto&... members) {
     return (!std::is_pointer_v<std::remove_cvref_t<decltype(members)>> && ...);
   };

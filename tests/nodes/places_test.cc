@@ -224,13 +224,13 @@ TEST_CASE("places: ranks that are spread unevenly, or not node by node") {
 }
 
 // As processes of one machine, which take one another for ranks of two.
-TEST_CASE("places: 7 + 8 ranks", "[.][full]") {
+TEST_CASE("places: 7 + 8 ranks") {
   std::vector<uint32_t> nodes(7, 0);
   nodes.resize(15, 7);
   const auto open = [&](uint32_t rank, Diagnostics& diagnostics) {
     return make_host_device(diagnostics, {}, HostLanes::copies, nodes[rank]);
   };
-  CHECK(testing::run_processes(15, calls_on(nodes), std::chrono::minutes(5), open) == "");
+  CHECK(testing::run_processes(15, calls_on(nodes), {std::chrono::minutes(5)}, open) == "");
 }
 
 TEST_CASE("places: a collective that such ranks have no plan for says what would serve it") {

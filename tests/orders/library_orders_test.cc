@@ -100,11 +100,8 @@ TEST_CASE("every size and type on one node has a row for the ranks' order and fo
       for (const DtypeInfo& type : dtype_table()) {
         for (uint64_t bytes = 1; bytes <= uint64_t{4} << 30; bytes *= 2) {
           for (const SumOrder order : {SumOrder::ranks, SumOrder::tree}) {
-            const LibraryCall call{.kind = kind,
-                                   .ranks = ranks,
-                                   .bytes = bytes,
-                                   .dtype = type.dtype,
-                                   .order = order};
+            const LibraryCall call{
+                .kind = kind, .ranks = ranks, .bytes = bytes, .dtype = type.dtype, .order = order};
             if (shipped().table.choose(call) == nullptr) FAIL(ranks << " " << type.name << bytes);
           }
         }

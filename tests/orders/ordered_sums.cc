@@ -47,7 +47,8 @@ class Callers final : public CallHooks {
   }
   void after(uint32_t rank, uint64_t) override {
     const uint64_t bytes = cluster_.bytes(rank, kOutput);
-    if (bytes > 0) outputs_[rank].assign(cluster_.data(rank, kOutput), cluster_.data(rank, kOutput) + bytes);
+    if (bytes > 0)
+      outputs_[rank].assign(cluster_.data(rank, kOutput), cluster_.data(rank, kOutput) + bytes);
   }
 
  private:
@@ -114,7 +115,8 @@ Outputs run_ordered(const Program& program, const OrderedCall& call) {
 
 std::vector<Bytes> promised(const Program& program, const OrderedCall& call, SumOrder order) {
   const auto ranks = static_cast<uint32_t>(program.ranks.size());
-  const Chunking chunking(program.contract, call_of(program, call).part_bytes, program.launch.align);
+  const Chunking chunking(program.contract, call_of(program, call).part_bytes,
+                          program.launch.align);
   std::vector<Bytes> inputs, outputs(ranks);
   for (uint32_t r = 0; r < ranks; ++r) {
     inputs.push_back(input_of(call, r, chunking.buffer_bytes(Side::input, r)));

@@ -87,8 +87,7 @@ TEST_CASE("what is proved of the order of a sum is what its bits show") {
     INFO(text);
     Sources sources;
     Diagnostics diagnostics;
-    const auto program =
-        compile(sources, sources.add("sums.mscl", text), {}, {}, diagnostics);
+    const auto program = compile(sources, sources.add("sums.mscl", text), {}, {}, diagnostics);
     INFO(render_text(diagnostics, sources));
     REQUIRE(program);
     const Proof proof = prove(*program, diagnostics);

@@ -117,12 +117,12 @@ namespace {
 std::optional<std::string> told_too_much(const Program& program, const Proof& all) {
   Diagnostics ignored;
   const Proof some = prove(program, ignored, {.symmetry_from = 0});
-  const char* const told = some.proved > all.proved                 ? "proved"
+  const char* const told = some.proved > all.proved                         ? "proved"
                            : some.orders.replicated > all.orders.replicated ? "replicated"
-                           : some.orders.ranks > all.orders.ranks ? "in rank order"
-                           : some.orders.tree > all.orders.tree ? "along the tree"
-                           : some.keeps_input > all.keeps_input     ? "input kept"
-                                                                    : nullptr;
+                           : some.orders.ranks > all.orders.ranks           ? "in rank order"
+                           : some.orders.tree > all.orders.tree             ? "along the tree"
+                           : some.keeps_input > all.keeps_input             ? "input kept"
+                                                                            : nullptr;
   if (told == nullptr) return std::nullopt;
   return fmt::format("'{}' by ranks that stand for all, and not by all ranks", told);
 }

@@ -252,8 +252,7 @@ TEST_CASE("an entry of the cache that keep() did not write is none") {
   const std::string entry = folder + "/" + hex(digest);
   Diagnostics diagnostics;
   for (const char* text : {"", "mscclc proof", "mscclc proof xxxx\n", "mscclc proof ffff\n",
-                           "mscclc proof 01\n", "mscclc proof 0001\n\n",
-                           "mscclc prooF 0001\n"}) {
+                           "mscclc proof 01\n", "mscclc proof 0001\n\n", "mscclc prooF 0001\n"}) {
     std::ofstream(entry) << text;
     INFO(text);
     CHECK_FALSE(cache.find(digest, diagnostics));

@@ -214,12 +214,13 @@ void add_registry(CommandLine& line) {
       ->type_name("FOLDER")
       ->required();
   const std::vector<std::string> orders = {"any", "replicated", "ranks", "tree", "exact"};
-  line.takes(app.add_option("--order", options->order,
-                            "check for calls whose sums keep to this, and show how each plan adds up "
-                            "(replicated)")
-                 ->type_name("ORDER")
-                 ->check(CLI::IsMember(orders)),
-             orders);
+  line.takes(
+      app.add_option("--order", options->order,
+                     "check for calls whose sums keep to this, and show how each plan adds up "
+                     "(replicated)")
+          ->type_name("ORDER")
+          ->check(CLI::IsMember(orders)),
+      orders);
   app.add_option("--svg", options->drawing, "also draw it")->type_name("FILE");
   command.run = [options] { return run_registry(*options); };
 }

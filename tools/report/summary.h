@@ -18,7 +18,8 @@ double memory_needed(const Program& program, uint64_t bytes);
 /// How a plan adds up: "sums in rank order"; "" if it does not. REQUIRES: proof.proved.
 std::string sums_text(const Proof& proof);
 
-/// "out of place and in place, sums in rank order, input kept": what is proved. REQUIRES: proof.proved.
+/// "out of place and in place, sums in rank order, input kept": what is proved. REQUIRES:
+/// proof.proved.
 std::string summarize(const Proof& proof);
 
 }  // namespace mscclc

@@ -17,8 +17,8 @@ class Expressions {
   void add_rounded(uint64_t order, uint64_t of) {
     nodes_.try_emplace(order, Node{.kind = Kind::rounded, .left = of});
   }
-  /// The expression, cut off where it is long; sums that are rounded on the way in brackets. What is
-  /// not known, as pieces that were added up in several ways, is "...".
+  /// The expression, cut off where it is long; sums that are rounded on the way in brackets. What
+  /// is not known, as pieces that were added up in several ways, is "...".
   std::string text(uint64_t order) const;
 
  private:

@@ -23,14 +23,15 @@ class ValueTrace;
 struct Symbol {
   uint64_t low = 0, high = 0;  ///< which contributions
   uint64_t terms = 1;          ///< how many; 2^64 - 1: that many or more, or not known
-  /// The expression that made it: what is added to what, either side first, and what is rounded when.
+  /// The expression that made it: what is added to what, either side first, and what is rounded
+  /// when.
   uint64_t order = 0;
-  uint64_t shape = 0;          ///< the same without its roundings, of ranks' contributions
-  uint64_t size = 0;           ///< size class of the chunks it has been through, 0 if of none yet
-  uint32_t id = 0xffffffffu;   ///< in TurnedSymbols; none: turning changes nothing
-  uint32_t turn = 0;           ///< which of the images of `id` it is
-  uint64_t round = 0;          ///< in a unit of scratch: the round that put it there, and its piece
-  bool plus_zero = false;      ///< has no -0.0: +0.0 stands for it
+  uint64_t shape = 0;         ///< the same without its roundings, of ranks' contributions
+  uint64_t size = 0;          ///< size class of the chunks it has been through, 0 if of none yet
+  uint32_t id = 0xffffffffu;  ///< in TurnedSymbols; none: turning changes nothing
+  uint32_t turn = 0;          ///< which of the images of `id` it is
+  uint64_t round = 0;         ///< in a unit of scratch: the round that put it there, and its piece
+  bool plus_zero = false;     ///< has no -0.0: +0.0 stands for it
   /// Is it known which contributions these are?
   bool known() const { return terms != ~uint64_t{0}; }
   bool same_contributions(const Symbol& o) const {

@@ -411,14 +411,15 @@ class Reporter {
     if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
     if (finding_.notes.size() == 2) {
       const bool rounds = finding_.notes[0].find('[') != std::string::npos;
-      d.notes.push_back({fmt::format("it is {}, where xr is what rank r contributes{}",
-                                     finding_.notes[0],
-                                     rounds ? ", and sums in brackets are rounded" : "")});
+      d.notes.push_back(
+          {fmt::format("it is {}, where xr is what rank r contributes{}", finding_.notes[0],
+                       rounds ? ", and sums in brackets are rounded" : "")});
       if (finding_.notes[0] != finding_.notes[1]) {
         d.notes.push_back({fmt::format("{} is {}", chunk(finding_.alike[0]), finding_.notes[1])});
       }
     }
-    d.notes.push_back({fmt::format("'{}' means: {}", name(contract.order), summary(contract.order))});
+    d.notes.push_back(
+        {fmt::format("'{}' means: {}", name(contract.order), summary(contract.order))});
     d.notes.push_back({"list the operands of each sum in that order, the rank's own in its place"});
   }
 

@@ -374,10 +374,10 @@ class Run {
   std::vector<uint32_t> begun_;  ///< by loop: rounds, in all calls
   bool in_step_;                 ///< loops still wait for each other
   std::vector<Event> released_;  ///< blocks that did not get on in step, and went on without
-  std::unordered_map<uint64_t, Promised> promised_;  ///< by call and output chunk
-  std::unordered_map<uint64_t, FirstSum> sums_;      ///< by their contributions
+  std::unordered_map<uint64_t, Promised> promised_;            ///< by call and output chunk
+  std::unordered_map<uint64_t, FirstSum> sums_;                ///< by their contributions
   mutable std::map<std::vector<uint32_t>, SumShapes> shapes_;  ///< by the ranks that are added
-  std::map<SwitchSum, uint32_t> switch_sums_;        ///< how often each was made
+  std::map<SwitchSum, uint32_t> switch_sums_;                  ///< how often each was made
   std::vector<Finding> findings_;
   std::unordered_map<uint64_t, uint32_t> reported_;
   /// Of wrong results: what wrote them last, and what is wrong -> position in findings_.

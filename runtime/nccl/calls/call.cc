@@ -76,8 +76,8 @@ void find_server(Comm& comm, Prepared& prepared) {
                  : comm.plans == nullptr ? "there are no plans"
                                          : "plans do no such calls";
   if (!wanted || comm.plans == nullptr) return;
-  const bool logged = informs(Subsystem::coll) || comm.requires_plans ||
-                      comm.order_of_sums != kDefaultOrder;
+  const bool logged =
+      informs(Subsystem::coll) || comm.requires_plans || comm.order_of_sums != kDefaultOrder;
   std::string* const who = logged ? &prepared.who : nullptr;
   wanted->registered = lies_in_windows(comm, call);
   prepared.plan = scales_first(*wanted)

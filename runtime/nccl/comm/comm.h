@@ -62,10 +62,10 @@ struct Comm {
   uint32_t rank = 0, ranks = 0;
   int ordinal = 0;  ///< the GPU, as CUDA counts; 0 on the host device
   bool on_host = false;
-  bool requires_plans = false;  ///< MSCCLC_REQUIRE_PLAN
-  bool compares_calls = false;  ///< MSCCLC_CHECK_CALLS
+  bool requires_plans = false;             ///< MSCCLC_REQUIRE_PLAN
+  bool compares_calls = false;             ///< MSCCLC_CHECK_CALLS
   SumOrder order_of_sums = kDefaultOrder;  ///< MSCCLC_ORDER
-  bool blocking = true;         ///< callers wait for what takes long
+  bool blocking = true;                    ///< callers wait for what takes long
   Config config;
   JobFacts facts;
   std::string why_no_real;  ///< why calls cannot fall back

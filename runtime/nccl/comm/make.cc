@@ -220,9 +220,8 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
       comm.device->chain_streams(ordered ? Replays::ordered : Replays::ignored, diagnostics);
   if (comm.order == nullptr) return fail(ncclSystemError, "cannot order streams", diagnostics);
   if (!comm.facts.wants_real) {
-    const CollectivesOptions options{.order = comm.order_of_sums,
-                                     .most_blocks = comm.facts.most_blocks,
-                                     .chain = comm.order};
+    const CollectivesOptions options{
+        .order = comm.order_of_sums, .most_blocks = comm.facts.most_blocks, .chain = comm.order};
     comm.plans = make_plan_calls(*comm.communicator, options, diagnostics);
   }
   if (diagnostics.has_errors()) return fail(ncclSystemError, "cannot read the plans", diagnostics);

@@ -69,9 +69,10 @@ void close_workers() {
 }
 
 TORCH_LIBRARY_FRAGMENT(mscclc, library) {
-  library.def("make_backend(str given, str made, str group, int timeout_ms, bool symmetric, "
-              "int order) -> ()",
-              make_backend);
+  library.def(
+      "make_backend(str given, str made, str group, int timeout_ms, bool symmetric, "
+      "int order) -> ()",
+      make_backend);
   library.def("set_order(int order) -> int", set_order);
   library.def("forget_backend(str made) -> ()", forget_backend);
   library.def("close_workers() -> ()", close_workers);

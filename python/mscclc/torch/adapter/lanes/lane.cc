@@ -98,8 +98,8 @@ c10::intrusive_ptr<c10d::Work> DeviceLane::submit(Request request) {
   ready.record(current);
   auto work = c10::make_intrusive<DeviceWork>(request.about, comm_, device_);
   if (!worker_.is_idle() ||
-      (request.waits &&
-       request.waits(Runner{*comm_, native_handle_of(current), request.symmetric, request.order}))) {
+      (request.waits && request.waits(Runner{*comm_, native_handle_of(current), request.symmetric,
+                                             request.order}))) {
     submit_later(std::move(request), std::move(ready), work);
     return work;
   }

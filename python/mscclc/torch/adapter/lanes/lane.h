@@ -15,8 +15,8 @@
 
 namespace mscclc::torch_adapter {
 
-/// What the bits of sums keep to in calls that this process makes now (mscclc_order_t), whatever the
-/// thread: the autograd engine makes calls in threads of its own.
+/// What the bits of sums keep to in calls that this process makes now (mscclc_order_t), whatever
+/// the thread: the autograd engine makes calls in threads of its own.
 inline std::atomic<int32_t> order_of_calls{MSCCLC_ORDER_DEFAULT};
 
 /// A communicator, the stream for calls, and what of their buffers is symmetric. Operations on
