@@ -1,5 +1,7 @@
 #include "ir/program/rank_parts.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -16,6 +18,14 @@ uint64_t count_ops(const Program& program, RankRange all) {
   uint64_t ops = 0;
   for (uint32_t r = all.begin; r < all.end; ++r) ops += program.ranks[r].ops.size();
   return ops;
+}
+
+/// How many cores this process may use.
+uint32_t cores() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+    return static_cast<uint32_t>(CPU_COUNT(&allowed));
+  return std::max(std::thread::hardware_concurrency(), 1u);
 }
 
 /// A thread, or nothing if the system gives none.
@@ -38,7 +48,7 @@ uint32_t thread_count(const Program& program, uint32_t wanted) {
 uint32_t thread_count(uint64_t ops, uint32_t wanted) {
   if (wanted != 0) return wanted;
   if (ops < kManyOps) return 1;
-  return std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads);
+  return std::min(cores(), kMostThreads);
 }
 
 std::vector<RankRange> cut_ranks(const Program& program, RankRange all, uint32_t parts) {
@@ -66,8 +76,10 @@ void run_threads(uint32_t count, const std::function<void(uint32_t)>& work) {
       thrown[i] = std::current_exception();
     }
   };
-  std::vector<std::thread> threads;
-  for (uint32_t i = 1; i < count; ++i) threads.push_back(try_thread(caught, i));
+  std::vector<std::thread> threads(count == 0 ? 0 : count - 1);
+  if (count > 1 && cores() > 1) {
+    for (uint32_t i = 1; i < count; ++i) threads[i - 1] = try_thread(caught, i);
+  }
   if (count > 0) caught(0);
   for (uint32_t i = 1; i < count; ++i) {
     if (threads[i - 1].joinable()) {

@@ -25,8 +25,9 @@ uint32_t thread_count(const Program& program, uint32_t wanted);
 /// Cuts [first rank, end) into at most `parts` parts with about as many ops each; none is empty.
 std::vector<RankRange> cut_ranks(const Program& program, RankRange all, uint32_t parts);
 
-/// Runs work(0) … work(count - 1), each on a thread of its own; returns when all are done. Where
-/// the system gives no thread, the work is done here. Rethrows the first exception.
+/// Runs work(0) … work(count - 1), each on a thread of its own; returns when all are done. On a
+/// single core, and where the system gives no thread, the work is done here, one after the other,
+/// so that each has the caches and the memory of the one before. Rethrows the first exception.
 void run_threads(uint32_t count, const std::function<void(uint32_t)>& work);
 
 /// True if `test(op)` is for an op of any rank.

@@ -1,8 +1,7 @@
 // A list that grows without moving what is in it: large runs need no room for two copies of their
-// records, and references stay good. Its blocks are twice as long each time.
+// records, and references stay good. Its blocks are equally long, so that an index is found soon.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -17,23 +16,19 @@ class Growing {
   T& operator[](size_t i) { return at(*this, i); }
   const T& operator[](size_t i) const { return at(*this, i); }
 
-  T& push_back(T value) {
-    if (blocks_.empty() || blocks_.back().size() == blocks_.back().capacity()) add_block();
-    blocks_.back().push_back(std::move(value));
+  /// Adds T(values…).
+  template <class... Values>
+  T& add(Values&&... values) {
+    if (size_ % kBlock == 0) blocks_.emplace_back().reserve(kBlock);
     ++size_;
-    return blocks_.back().back();
+    return blocks_.back().emplace_back(std::forward<Values>(values)...);
   }
 
  private:
-  static constexpr size_t kFirst = 64;
+  static constexpr size_t kBlock = 256;
   template <class Self>
   static auto& at(Self& self, size_t i) {
-    const auto block = static_cast<size_t>(std::bit_width(i / kFirst + 1) - 1);
-    return self.blocks_[block][i + kFirst - (kFirst << block)];
-  }
-  void add_block() {
-    const size_t length = kFirst << blocks_.size();
-    blocks_.emplace_back().reserve(length);
+    return self.blocks_[i / kBlock][i % kBlock];
   }
 
   std::vector<std::vector<T>> blocks_;

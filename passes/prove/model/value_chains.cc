@@ -11,8 +11,8 @@ uint32_t ValueChains::add(const Event& event, uint32_t rank, Position position,
                           const Extent& extent, uint64_t length,
                           const std::vector<ReadValue>& parents) {
   const auto id = static_cast<uint32_t>(nodes_.size());
-  nodes_.push_back({event, rank, position, extent, length, static_cast<uint32_t>(parents_.size()),
-                    static_cast<uint32_t>(parents.size())});
+  nodes_.add(Node{event, rank, position, extent, length, static_cast<uint32_t>(parents_.size()),
+                  static_cast<uint32_t>(parents.size())});
   parents_.insert(parents_.end(), parents.begin(), parents.end());
   by_process_[event.process].push_back(id);
   return id;
@@ -36,6 +36,11 @@ void Provenance::add(const ValueChains& chains, uint32_t value, uint32_t turns,
 void Provenance::add_call(const ValueChains& chains, const Cuts& cuts,
                           std::vector<ReadValue> reads) {
   const auto key = [&](const ReadValue& read) { return chains.key(read); };
+  // Most have been read in one piece.
+  const auto in_pieces = std::ranges::stable_partition(
+      reads, [](const ReadValue& read) { return read.piece.whole(); });
+  read_.insert(read_.end(), reads.begin(), in_pieces.begin());
+  reads.erase(reads.begin(), in_pieces.begin());
   std::ranges::sort(reads, {}, key);
   for (size_t i = 0; i < reads.size();) {
     const size_t first = i;
@@ -54,7 +59,9 @@ void Provenance::add_call(const ValueChains& chains, const Cuts& cuts,
 }
 
 void Provenance::clear() {
+  const bool searched = looked_at_ != 0;
   read_.clear();
+  if (!searched) return;  // nothing else has anything in it
   whole_.clear();
   sure_.clear();
   pieces_.clear();

@@ -13,20 +13,6 @@ Symbols::Symbols() {
   for (uint64_t& key : keys_) key = uint64_t{random()} << 32 | random();
 }
 
-uint64_t Symbols::mix(uint64_t a, uint64_t b) const {
-  uint64_t x = a * 0x9e3779b97f4a7c15u + b;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-  return x ^ x >> 31;
-}
-
-Symbol Symbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) const {
-  const uint64_t place = uint64_t{rank} << 32 | chunk;
-  const uint64_t low = mix(mix(keys_[0], place), call ^ keys_[1]);
-  const uint64_t high = mix(mix(keys_[2], place), call ^ keys_[3]);
-  return {.low = low, .high = high, .order = mix(low, high), .shape = shape_of(rank)};
-}
-
 Symbol Symbols::unknown(uint64_t which) const {
   const uint64_t low = mix(keys_[1], which ^ keys_[2]), high = mix(keys_[3], which ^ keys_[0]);
   return {.low = low, .high = high, .terms = ~uint64_t{0}, .order = mix(low, high), .shape = high};
@@ -137,8 +123,7 @@ Symbol TurnedSymbols::unwritten(uint64_t chunk) {
                      [&](uint32_t k) { return make_unwritten(chunk * turns + k); });
 }
 
-Symbol TurnedSymbols::turned(const Symbol& symbol, uint32_t turns) const {
-  if (turns == 0 || symmetry_.trivial()) return symbol;
+Symbol TurnedSymbols::image(const Symbol& symbol, uint32_t turns) const {
   Symbol result = symbol;
   if (symbol.size != 0) result.size = symmetry_.size_class(symbol.size - 1, turns) + 1;
   if (symbol.id == kNone) return result;

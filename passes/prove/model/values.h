@@ -77,9 +77,21 @@ class Symbols {
   uint64_t joined(uint64_t a, uint64_t b) const { return mix(std::min(a, b), std::max(a, b)); }
 
  private:
-  uint64_t mix(uint64_t a, uint64_t b) const;
+  static uint64_t mix(uint64_t a, uint64_t b) {
+    uint64_t x = a * 0x9e3779b97f4a7c15u + b;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+  }
   uint64_t keys_[4];
 };
+
+inline Symbol Symbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) const {
+  const uint64_t place = uint64_t{rank} << 32 | chunk;
+  const uint64_t low = mix(mix(keys_[0], place), call ^ keys_[1]);
+  const uint64_t high = mix(mix(keys_[2], place), call ^ keys_[3]);
+  return {.low = low, .high = high, .order = mix(low, high), .shape = shape_of(rank)};
+}
 
 /// Symbols of one run of a plan that is its own image when ranks are renumbered (symmetry.h). What
 /// becomes of a symbol when all ranks of its contributions are renumbered cannot be seen from its
@@ -98,7 +110,9 @@ class TurnedSymbols {
   /// What is in chunk `chunk` (of System) before it has been written.
   Symbol unwritten(uint64_t chunk);
   /// The symbol when ranks have turned `turns` times, at most as often as brings them back.
-  Symbol turned(const Symbol& symbol, uint32_t turns) const;
+  Symbol turned(const Symbol& symbol, uint32_t turns) const {
+    return turns == 0 || symmetry_.trivial() ? symbol : image(symbol, turns);
+  }
   /// The expression that `symbol` is an image of.
   Symbol unturned(const Symbol& symbol) const {
     return turned(symbol.plain(), symbol.turn == 0 ? 0 : symmetry_.turns() - symbol.turn);
@@ -114,6 +128,8 @@ class TurnedSymbols {
   /// `symbol`, of which make(k) is what k turns give.
   template <class Make>
   Symbol with_images(Symbol symbol, Make&& make);
+  /// What some turns make of it.
+  Symbol image(const Symbol& symbol, uint32_t turns) const;
   // Those of Symbols, noted in the trace.
   Symbol make_contribution(uint32_t rank, uint32_t chunk, uint64_t call) const;
   Symbol make_sum(const Symbol& a, const Symbol& b) const;

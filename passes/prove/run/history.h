@@ -31,21 +31,23 @@ struct Packets {
   bool several = false;
 };
 
+/// What a later access looks at first stands first: the records of a large plan are brought from
+/// memory, line by line.
 struct Record {
   Event event = {};
   Extent extent = {};
+  uint32_t next = kNone;     ///< in a list
+  uint32_t older = kNone;    ///< of a load: the one before it of the same process and extent
+  uint32_t packets = kNone;  ///< in History, of a store of packets
   Position position = {};
   bool write = false;
   bool pinned = false;       ///< a store that a later one of the same value is in no order with
-  uint32_t packets = kNone;  ///< in History, of a store of packets
+  uint32_t beneath = kNone;  ///< of a store: the list of what it covers
+  uint64_t bits = 0;         ///< of a store: stands for what it stored; 0: not known
   uint32_t node = kNone;     ///< of a store, in ValueChains
   uint32_t node_turns = 0;   ///< and how far that is turned
   uint32_t round = 0;        ///< of its pipeline
   uint32_t at = 0;           ///< how many records the run had made before
-  uint64_t bits = 0;         ///< of a store: stands for what it stored; 0: not known
-  uint32_t beneath = kNone;  ///< of a store: the list of what it covers
-  uint32_t older = kNone;    ///< of a load: the one before it of the same process and extent
-  uint32_t next = kNone;     ///< in a list
 };
 
 class History {
@@ -57,7 +59,9 @@ class History {
   /// Its loads, a list for any_of() and each_of().
   uint32_t loads(uint64_t chunk) const { return chunks_[chunk].loads; }
   const Record& record(uint32_t i) const { return records_[i]; }
-  void pin(uint32_t i, bool pinned) { records_[i].pinned = pinned; }
+  void pin(uint32_t i, bool pinned) {
+    if (records_[i].pinned != pinned) records_[i].pinned = pinned;
+  }
   /// Another store may be seen in place of this one: who reads knows nothing of its value's origin.
   void forget_node(uint32_t i) { records_[i].node = kNone; }
   Packets& packets(const Record& record) { return packets_[record.packets]; }
@@ -82,10 +86,23 @@ class History {
   /// Adds a store that is ordered after all that conflict with it, and takes what it covers and is
   /// not pinned out of the lists.
   void add_store(uint64_t chunk, const Record& store) {
-    Record added = store;
-    cover(added, chunks_[chunk].stores);
-    cover(added, chunks_[chunk].loads);
+    const uint32_t added = take();
+    records_[added] = store;
+    cover(records_[added], chunks_[chunk].stores);
+    cover(records_[added], chunks_[chunk].loads);
     push(chunks_[chunk].stores, added);
+  }
+
+  /// If nothing but a store by this process at this time is left of what was done to a chunk, that
+  /// store is the event's now.
+  bool renew(uint64_t chunk, const Event& event) {
+    const Chunk& lists = chunks_[chunk];
+    if (lists.stores == kNone || lists.loads != kNone) return false;
+    Record& store = records_[lists.stores];
+    if (store.next != kNone || store.event.process != event.process) return false;
+    if (store.event.time != event.time || !store.extent.whole()) return false;
+    store.event = event;
+    return true;
   }
 
   /// Adds a load that is ordered after all stores that conflict with it. Of the older ones of its
@@ -93,7 +110,8 @@ class History {
   /// is ordered after this one is ordered after them: those up to the first which is not.
   template <class Stands>
   void add_load(uint64_t chunk, const Record& load, Stands&& stands) {
-    Record added = load;
+    const uint32_t added = take();
+    records_[added] = load;
     for (uint32_t* link = &chunks_[chunk].loads; *link != kNone;) {
       const Record& newest = records_[*link];
       if (newest.event.process != load.event.process || !load.extent.covers(newest.extent)) {
@@ -106,7 +124,7 @@ class History {
         release(std::exchange(left, records_[left].older));
       }
       const bool alike = left != kNone && records_[left].extent == load.extent;
-      if (alike) added.older = left;
+      if (alike) records_[added].older = left;
       *link = left == kNone || alike ? next : left;
       if (left == kNone || alike) continue;
       records_[left].next = next;
@@ -118,7 +136,7 @@ class History {
   /// Room for what a store of packets brings.
   uint32_t add_packets(Packets packets) {
     if (free_packets_.empty()) {
-      packets_.push_back(std::move(packets));
+      packets_.add(std::move(packets));
       return static_cast<uint32_t>(packets_.size() - 1);
     }
     const uint32_t i = free_packets_.back();
@@ -132,11 +150,10 @@ class History {
     uint32_t stores = kNone, loads = kNone;
   };
 
-  void push(uint32_t& list, const Record& record) {
-    const uint32_t fresh = take();
-    records_[fresh] = record;
-    records_[fresh].at = made_++;
-    records_[fresh].next = std::exchange(list, fresh);
+  void push(uint32_t& list, uint32_t added) {
+    Record& record = records_[added];
+    record.at = made_++;
+    record.next = std::exchange(list, added);
   }
 
   /// Takes what a store covers out of a list. Loads of one extent go together.
@@ -153,7 +170,8 @@ class History {
   }
 
   /// Record `i` is covered by a store. If that is one of the same bits, what lay beneath it does so
-  /// now; else whatever is ordered after it is ordered after that.
+  /// now; else whatever is ordered after it is ordered after that. Nobody asks what lies beneath a
+  /// store that is no packets and whose bits are not known.
   void put_beneath(Record& store, uint32_t i) {
     const bool same = records_[i].write && records_[i].bits != 0 && records_[i].bits == store.bits;
     const uint32_t below = std::exchange(records_[i].beneath, kNone);
@@ -162,6 +180,10 @@ class History {
       return release(i);
     }
     release_all(below);
+    if (store.bits == 0 && store.packets == kNone) {
+      records_[i].next = kNone;
+      return release_all(i);
+    }
     records_[i].next = std::exchange(store.beneath, i);
   }
 
@@ -175,7 +197,7 @@ class History {
 
   uint32_t take() {
     if (free_ == kNone) {
-      records_.push_back({});
+      records_.add();
       return static_cast<uint32_t>(records_.size() - 1);
     }
     const uint32_t i = free_;

@@ -41,13 +41,14 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       turned_(symbols, system.symmetry(), trace_.get()),
       options_(std::move(options)),
       cuts_(program_, options_.rounds),
+      unwritten_(symbols.unknown(0)),
       mixed_(symbols.unknown(1)),
       raced_(symbols.unknown(~uint64_t{0})),
       chained_(has_packets(program_)),
       polled_(polled_buffers(program_)),
       history_(system.chunks()),
       chains_(system),
-      values_(system.chunks(), ChunkValue(symbols.unknown(0))),
+      values_(system.chunks(), ChunkValue(unwritten_)),
       blocks_(system.width()),
       posted_(2 * system.ports()),
       arrivals_(2 * system.ports()),
@@ -88,7 +89,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
 /// such chunks.)
 void Run::begin_trace() {
   trace_->add_raced(raced_);
-  trace_->add_unwritten(symbols_.unknown(0));
+  trace_->add_unwritten(unwritten_);
   if (!system_.symmetry().trivial()) return;
   for (uint64_t chunk = 0; chunk < system_.chunks(); ++chunk) {
     values_[chunk] = ChunkValue(turned_.unwritten(chunk));
@@ -155,6 +156,7 @@ void Run::enter_call(uint32_t rank) {
 void Run::leave_call(uint32_t rank) {
   Row& caller = caller_[rank];
   std::vector<ReadValue> reads;
+  std::vector<Row> known;
   Pieces pieces = std::exchange(pieces_read_[rank], {});
   if (!pieces.told.empty()) {  // one block stands for the rank: after its last meeting it knows
     std::vector<News>& gains = blocks_[system_.block_process(rank, first_block(rank))].gains;
@@ -164,12 +166,17 @@ void Run::leave_call(uint32_t rank) {
     const uint32_t process = system_.block_process(rank, b);
     Block& block = blocks_[process];
     meet(process);
-    learn(caller, strong_news(process), system_.clock());
+    known.push_back(block.known);
     const std::vector<ReadValue>& read = block.nodes.values();
     reads.insert(reads.end(), read.begin(), read.end());
     block.nodes.clear();
     block.settled_nodes = 0;
     block.known = block.entry = {};  // the next call begins with what the caller knows
+  }
+  caller.join(known, system_.clock());
+  for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
+    const uint32_t process = system_.block_process(rank, b);
+    caller.raise(process, blocks_[process].settled, system_.clock());
   }
   nodes_read_[rank].add_call(chains_, cuts_, std::move(reads));
   for (uint32_t s = 0; s < program_.ranks[rank].semaphores.size(); ++s) {
@@ -192,6 +199,7 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
   told_.clear();
   const Event event{system_.caller_process(rank), call + 1 + (leaving ? 1 : 0), kNone, call};
   const Actor actor{event, &caller_[rank], event.process, event.time};
+  const Record access{.event = event, .write = true};
   const uint32_t input = part_of(rank, call).input;
   std::vector<uint32_t> touched = {input + kInput, input + kOutput};
   const auto buffers = static_cast<uint32_t>(program_.ranks[rank].buffers.size());
@@ -202,9 +210,7 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
     const uint32_t chunks = program_.ranks[rank].buffers[buffer].chunks;
     for (uint32_t c = 0; c < chunks; ++c) {
       const uint64_t chunk = system_.chunk(rank, buffer, c, call);
-      Record access;
-      access.event = event;
-      access.write = true;
+      if (history_.renew(chunk, event)) continue;  // nobody has touched it since
       check(actor, {chunk}, {rank, buffer, c}, access);
       history_.add_store(chunk, access);
     }
@@ -220,7 +226,8 @@ void Run::fill_buffers(uint32_t rank, uint32_t call) {
   for (uint32_t c = 0; c < buffers[output].chunks; ++c) {
     const uint64_t chunk = system_.chunk(rank, output, c, call);
     const bool uncertain = options_.suspects && options_.suspects->callers.contains(chunk);
-    values_[chunk].write({}, 1, uncertain ? raced_ : turned_.unwritten(chunk), mixed_);
+    const Symbol unwritten = trace_ ? turned_.unwritten(chunk) : unwritten_;  // told apart if told
+    values_[chunk].write({}, 1, uncertain ? raced_ : unwritten, mixed_);
   }
   for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
     Symbol symbol = turned_.contribution(rank, c, instance(rank, call));
@@ -273,8 +280,13 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
     }
     if (call == 0 && wanted.sum) check_sum({rank, output, c}, found);
   }
-  for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
-    const Symbol found = values_[system_.chunk(rank, input, c, call)].read({}, mixed_);
+  // Nobody asks it where input and output are in one place.
+  const uint32_t inputs = system_.in_place() ? 0 : buffers[input].chunks;
+  for (uint32_t c = 0; c < inputs; ++c) {
+    const uint64_t chunk = system_.chunk(rank, input, c, call);
+    const uint32_t newest = history_.stores(chunk);
+    if (newest != kNone && history_.record(newest).event.op == kNone) continue;  // the caller's
+    const Symbol found = values_[chunk].read({}, mixed_);
     if (premise(Premise::inputs_are_kept,
                 found.same_contributions(symbols_.contribution(rank, c, instance(rank, call))))) {
       continue;

@@ -166,13 +166,19 @@ class Run {
   bool divides(uint32_t rank, uint32_t call) const {
     return system_.joint() ? options_.part_divides[part_index(rank, call)] : options_.divides;
   }
-  size_t part_index(uint32_t rank, uint32_t call) const;
+  size_t part_index(uint32_t rank, uint32_t call) const {
+    return system_.joint() ? options_.order[rank][call] : 0;
+  }
   const Part& part_of(uint32_t rank, uint32_t call) const {
     return system_.parts()[part_index(rank, call)];
   }
   uint64_t instance(uint32_t rank, uint32_t call) const;
   uint32_t call_of(uint32_t rank, uint64_t instance) const;
-  void check_overlaid(const Actor& actor, const ChunkName& name);
+  /// What an access to scratch means for other plans whose scratch lies there, too.
+  void check_overlaid(const Actor& actor, const ChunkName& name) {
+    if (system_.joint() && !system_.is_callers(name.buffer)) check_other_parts(actor, name);
+  }
+  void check_other_parts(const Actor& actor, const ChunkName& name);
 
   // run.cc
   void begin_trace();
@@ -261,7 +267,7 @@ class Run {
   void take_values(const Event& event, const Spot& spot, const Record& access);
   uint64_t limit_of(uint32_t rank, const Op& op, Position position) const;
   uint64_t as_limit(uint32_t rank, uint64_t length) const;
-  bool fills(uint32_t rank, const Op& op, Position position) const;
+  bool fills(uint32_t rank) const;
   void check_slot(const Event& event, const Spot& spot, const ChunkName& name, const Extent& extent,
                   bool sentinel, const Symbol& stored);
   void check_source(const Event& event, uint64_t chunk, const ChunkName& name,
@@ -284,9 +290,16 @@ class Run {
   void add_value(const Symbol& symbol);
   Symbol sum_of(const Symbol& a, const Symbol& b);
   Symbol summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& extent);
-  void size_value(uint32_t rank, const Operand& o, uint32_t k);
+  void size_value(uint32_t rank, const Operand& o, uint32_t k) {
+    if (system_.is_callers(o.buffer) || at_switch(rank, o)) size_callers_value(rank, o, k);
+  }
+  void size_callers_value(uint32_t rank, const Operand& o, uint32_t k);
   Extent extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
-                   const ChunkName& name);
+                   const ChunkName& name) {
+    return op.parts == 0 && op.loop == kNone ? Extent{} : piece_of(block, op, o, k, name);
+  }
+  Extent piece_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
+                  const ChunkName& name);
   Symbol value_at(const Event& reader, const Spot& spot, const Extent& extent,
                   const ChunkName& name);
   const Buffer& buffer_named(const ChunkName& name) const {
@@ -298,7 +311,10 @@ class Run {
   }
   bool copies_onto_itself(uint32_t rank, const Op& op, uint32_t k) const;
   bool is_port(uint32_t rank, const Operand& o) const;
-  bool at_switch(uint32_t rank, const Operand& o) const;
+  bool at_switch(uint32_t rank, const Operand& o) const {
+    return o.channel != kNone &&
+           program_.ranks[rank].channels[o.channel].kind == ChannelKind::switch_;
+  }
   static bool is_packet_op(const Op& op) { return info(op.kind).cost == CostClass::kPacket; }
 
   // run_order.cc
@@ -347,7 +363,7 @@ class Run {
   TurnedSymbols turned_;
   const RunOptions options_;
   Cuts cuts_;
-  const Symbol mixed_, raced_;
+  const Symbol unwritten_, mixed_, raced_;
   const bool chained_;  ///< there are packets, which tell what their values come from
   std::vector<std::vector<bool>>
       polled_;  ///< by rank and buffer: some process waits for packets there
@@ -389,6 +405,7 @@ class Run {
   // The op at hand
   Symbol value_;
   bool has_value_ = false;
+  bool sized_ = false;     ///< it moves a chunk of the caller's
   bool sentinel_ = false;  ///< its packets are sentinel words
   uint32_t pair_ = 0;      ///< of a pairwise op
   uint64_t round_ = 0;     ///< which round and piece: as units of scratch remember it

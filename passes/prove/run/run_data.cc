@@ -75,7 +75,9 @@ void Run::take_packets(Block& block, const Spot& spot, const Extent& extent, boo
       nodes_.add(chains_, record.node, turns, extent);
       block.nodes.add(chains_, record.node, turns, extent);
     }
-    const News news = system_.turned(packets.news, spot.turns);
+    News turned;
+    if (spot.turns != 0) turned = system_.turned(packets.news, spot.turns);
+    const News& news = spot.turns != 0 ? turned : packets.news;
     if (record.extent.covers(extent)) {
       told_.push_back({news, extent});
     } else if (extent.covers(record.extent)) {
@@ -148,11 +150,9 @@ uint64_t Run::as_limit(uint32_t rank, uint64_t length) const {
              : length;
 }
 
-/// Is the value at hand as long as what the op moves? Else it may end before, for some sizes.
-bool Run::fills(uint32_t rank, const Op& op, Position position) const {
-  const uint64_t end = as_limit(rank, value_.size);
-  return end == 0 || end == limit_of(rank, op, position);
-}
+/// Is the value at hand as long as what the op moves? Else it may end before, for some sizes. Where
+/// the op moves a chunk of the caller, what is known is as long as that one (size_value()).
+bool Run::fills(uint32_t rank) const { return sized_ || as_limit(rank, value_.size) == 0; }
 
 /// Whoever puts packets into a slot where some of this call are already.
 void Run::check_slot(const Event& event, const Spot& spot, const ChunkName& name,
@@ -255,9 +255,8 @@ void Run::check_source(const Event& event, uint64_t chunk, const ChunkName& name
 
 // ---- moving ----
 
-Extent Run::extent_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
-                      const ChunkName& name) {
-  if (op.parts == 0 && op.loop == kNone) return {};
+Extent Run::piece_of(const Block& block, const Op& op, const Operand& o, uint32_t k,
+                     const ChunkName& name) {
   const uint32_t rank = block.rank;
   const uint32_t granule = is_packet_op(op) ? info(packet_format(program_, rank, op)).data : 0;
   const uint32_t units = buffer_named(name).units;
@@ -306,7 +305,7 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   Block& block = blocks_[process];
   nodes_.clear();
   told_.clear();
-  has_value_ = false;
+  has_value_ = sized_ = false;
   round_ = round_of(block, op, dsts[0], k);
   if (is_port(block.rank, dsts[0])) return post_chunk(process, op, row, dsts, srcs[0], k);
   if (copies_onto_itself(block.rank, op, k)) return;
@@ -346,11 +345,6 @@ Symbol Run::tree_of(std::span<const Symbol> terms) {
   if (terms.size() == 1) return terms[0];
   const size_t first = first_of_tree(static_cast<uint32_t>(terms.size()));
   return sum_of(tree_of(terms.first(first)), tree_of(terms.subspan(first)));
-}
-
-bool Run::at_switch(uint32_t rank, const Operand& o) const {
-  return o.channel != kNone &&
-         program_.ranks[rank].channels[o.channel].kind == ChannelKind::switch_;
 }
 
 /// In place, a copy may find its chunk where it should be, and leaves it alone.
@@ -430,7 +424,8 @@ void Run::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) 
   const Block& block = blocks_[actor.event.process];
   each_place(block.rank, o, k, [&](const ChunkName& name, const Spot& spot) {
     const Extent extent = extent_of(block, op, o, k, name);
-    store_at(actor, name, spot, extent, k, weak_news(actor.event.process));
+    const bool packets = buffer_named(name).packets != PacketFormat::none;
+    store_at(actor, name, spot, extent, k, packets ? weak_news(actor.event.process) : News{});
   });
 }
 
@@ -452,7 +447,7 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
   const Op& op = program_.ranks[rank].ops[actor.event.op];
   // Lemma O7. What a slot of units holds belongs to a round, of which the value tells nothing.
   if (premise(Premise::bits_outside_units, buffer_named(name).units == 0) &&
-      premise(Premise::bits_to_the_end, fills(rank, op, access.position))) {
+      premise(Premise::bits_to_the_end, fills(rank))) {
     const uint64_t of_call = instance(rank, actor.event.call) << 32 | actor.event.call;
     access.bits = bits_of(stored, premise(Premise::bits_of_one_call, of_call, uint64_t{0}));
   }
@@ -562,6 +557,7 @@ Symbol Run::value_at(const Event& reader, const Spot& spot, const Extent& extent
     if (!premise(Premise::units_of_this_round, symbol.round == round_)) symbol = mixed_with(symbol);
     symbol.round = 0;
   }
+  if (options_.suspects == nullptr) return symbol;
   return stale(reader, name, spot.chunk, symbol) ? raced_ : symbol;
 }
 
@@ -588,7 +584,7 @@ Symbol Run::sum_of(const Symbol& a, const Symbol& b) {
 
 /// A chunk of the caller has its own length. What goes through chunks of different lengths loses
 /// its end for some message sizes.
-void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
+void Run::size_callers_value(uint32_t rank, const Operand& o, uint32_t k) {
   each_place(rank, o, k, [&](const ChunkName& name, const Spot&) {
     if (!system_.is_callers(name.buffer)) return;
     const Part& part = part_of(rank, calls_[rank]);
@@ -597,6 +593,7 @@ void Run::size_value(uint32_t rank, const Operand& o, uint32_t k) {
     if (!premise(Premise::values_keep_their_length, value_.size == 0 || value_.size == size))
       value_ = mixed_with(value_);
     value_.size = size;
+    sized_ = true;
   });
 }
 

@@ -23,9 +23,13 @@ void Run::check(const Actor& actor, const Spot& spot, const ChunkName& name, con
 
 void Run::check_against(uint32_t i, const Actor& actor, const Spot& spot, const ChunkName& name,
                         const Record& access) {
-  if (!history_.record(i).extent.may_touch(access.extent)) return;
-  Record old = history_.record(i);
-  old.event.process = system_.turned(old.event.process, spot.turns);
+  const Record& record = history_.record(i);
+  if (!record.extent.may_touch(access.extent)) return;
+  Event event = record.event;
+  event.process = system_.turned(event.process, spot.turns);
+  if (known(*actor.known, actor.knower, actor.settled, event)) return history_.pin(i, false);
+  Record old = record;
+  old.event = event;
   const bool in_order = ordered(actor, {history_.loads(spot.chunk), spot.turns}, old, access);
   // Two stores of the same bits leave the same, whoever is last. Both stay on record.
   const bool same =
@@ -115,10 +119,13 @@ uint64_t Run::meant_position(const Event& event) const {
 
 /// Adds an access to what is known of its chunk, told as seen from the rank that owns it.
 void Run::keep(const Spot& spot, const Record& access) {
-  Record seen = access;
-  seen.event.process = system_.turned(access.event.process, system_.back(spot.turns));
-  if (access.write) return history_.add_store(spot.chunk, seen);
-  history_.add_load(spot.chunk, seen, [&](const Record& old) { return stands_for(seen, old); });
+  if (spot.turns != 0) {
+    Record seen = access;
+    seen.event.process = system_.turned(access.event.process, system_.back(spot.turns));
+    return keep({spot.chunk}, seen);
+  }
+  if (access.write) return history_.add_store(spot.chunk, access);
+  history_.add_load(spot.chunk, access, [&](const Record& old) { return stands_for(access, old); });
 }
 
 /// Lemma O5: is everything that is ordered after the newer load of a process so after the

@@ -8,10 +8,6 @@ uint32_t Run::calls_of(uint32_t rank) const {
   return system_.joint() ? static_cast<uint32_t>(options_.order[rank].size()) : options_.calls;
 }
 
-size_t Run::part_index(uint32_t rank, uint32_t call) const {
-  return system_.joint() ? options_.order[rank][call] : 0;
-}
-
 uint32_t Run::end_of_blocks(uint32_t rank) const {
   const Part& part = part_of(rank, calls_[rank]);
   return part.first_block[rank] + part.rank(rank).blocks;
@@ -34,8 +30,7 @@ uint32_t Run::call_of(uint32_t rank, uint64_t wanted) const {
 }
 
 /// Scratch that lies over another plan's: all of that plan's accesses there must be over.
-void Run::check_overlaid(const Actor& actor, const ChunkName& name) {
-  if (!system_.joint() || system_.is_callers(name.buffer)) return;
+void Run::check_other_parts(const Actor& actor, const ChunkName& name) {
   const size_t own = part_index(rank_of(actor), actor.event.call);
   for (size_t other = 0; other < system_.parts().size(); ++other) {
     if (!system_.overlaid(name.rank, own, other)) continue;

@@ -200,7 +200,6 @@ bool Run::raced(const Symbol& symbol) const {
 /// Has a load that is in a race got what is not of this call, or what nobody has written there, or
 /// not what the caller gave? In the order that is meant it would have got something else.
 bool Run::stale(const Event& event, const ChunkName& name, uint64_t chunk, const Symbol& symbol) {
-  if (options_.suspects == nullptr) return false;
   const uint32_t rank = system_.processes()[event.process].rank;
   if (!options_.suspects->loads.contains(Suspects::key(rank, event.op))) return false;
   const uint64_t now = instance(rank, event.call);
