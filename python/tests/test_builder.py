@@ -41,6 +41,7 @@ def allreduce_2shot(ranks, instances):
         "allreduce",
         ranks,
         chunks=ranks,
+        order="ranks",
         select={"sizes": "1MiB..", "nodes": 1},
         launch={"threads": 1024, "instances": instances},
     )
@@ -57,7 +58,9 @@ def allreduce_2shot(ranks, instances):
                 rank.signal(*up.values())
             with rank.tb(1):
                 rank.wait(*up.values())
-                rank.reduce(rank.output[r], rank.input[r], *[partial[p] for p in others])
+                before, after = others[:r], others[r:]
+                shares = [partial[p] for p in before], [partial[p] for p in after]
+                rank.reduce(rank.output[r], *shares[0], rank.input[r], *shares[1])
                 for p in others:
                     rank.put(down[p].at("output")[r], rank.output[r])
                 rank.signal(*down.values())

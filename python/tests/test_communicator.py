@@ -81,7 +81,7 @@ class Collectives(unittest.TestCase):
             print(data[0], said)
         """
         refused = [
-            "LibraryError: no plan serves allreduce of 4 bytes, 'f32', for 3 ranks, under 'exact'",
+            "LibraryError: invalid usage: error: no plan serves allreduce of 4 bytes, 'f32', for 3 ranks, under 'exact'",
             "UsageError: no order 'sorted'; there are: any, replicated, ranks, tree, exact",
         ]
         self.assertEqual(run(3, body), [f"0.0 {refused}"] * 3)

@@ -115,7 +115,7 @@ class Plans(unittest.TestCase):
     def test_verify(self):
         self.assertEqual(
             self.plan.verify(),
-            "out of place and in place, deterministic, input kept, synchronizes all ranks",
+            "out of place and in place, input kept, synchronizes all ranks",
         )
         wrong = mscclc.Plan(self.plan.to_json().replace('"name":"put"', '"name":"putt"'))
         with self.assertRaises(mscclc.CompileError):

@@ -186,7 +186,10 @@ TEST_CASE("every row that is passed over has its reason") {
   CHECK(small[0].why == "it is for 1024 bytes at most");
   CHECK(small[1].why == "'allreduce_1shot_ordered:R=4,F=LL16,B=8,T=128' goes first");
   for (const PassedOver& p : over) CHECK(p.why != "");
-  CHECK(over.end()[-2].why == "it is for 2 nodes or more");
+  const auto has = [&](const char* why) {
+    return std::ranges::count(over, why, &PassedOver::why) > 0;
+  };
+  CHECK(has("it is for 2 nodes or more"));
   CHECK(over.back().why == "it is for ranks that are spread unevenly over nodes");
 
   over.clear();

@@ -6,6 +6,7 @@
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
 #include "ir/print/print.h"
+#include "ir/print/print_parts.h"
 
 namespace mscclc {
 namespace {
@@ -28,9 +29,12 @@ Program compiled(const std::string& text, std::vector<std::string> only = {}) {
 /// The ops of rank 0, a line each: "0: sync", in a pipeline "0~ sync".
 std::string rank_0(const Program& program) {
   std::string text = "\n";
+  OpPrinter printer(program);  // counts chunks, as IR text does
+  printer.begin_rank(program.ranks[0], false);
   for (const Op& op : program.ranks[0].ops) {
-    text += std::to_string(op.block) + (op.loop == kNone ? ": " : "~ ") + print_op(program, 0, op) +
-            "\n";
+    TextWriter out(64);
+    printer.print(out, op);
+    text += std::to_string(op.block) + (op.loop == kNone ? ": " : "~ ") + out.take() + "\n";
   }
   return text;
 }

@@ -13,6 +13,7 @@ The backend needs a small library that is built once for a version of torch:
 
 import importlib.util
 import sys
+from contextlib import AbstractContextManager
 
 from .options import Options
 
@@ -33,7 +34,7 @@ def register() -> None:
         )
 
 
-def order(name: str):
+def order(name: str) -> AbstractContextManager:
     """A context manager: within it, the sums of all calls of the backend that this process makes keep
     to a contract: "any", "replicated", "ranks", "tree" or "exact" (docs/bits.md). All ranks must do the
     same. It is for all threads, as the autograd engine makes calls in its own."""
