@@ -30,7 +30,7 @@ Program compiled(const std::string& text, std::vector<std::string> only = {}) {
 std::string rank_0(const Program& program) {
   std::string text = "\n";
   OpPrinter printer(program);  // counts chunks, as IR text does
-  printer.begin_rank(program.ranks[0], false);
+  printer.begin_rank(0, false);
   for (const Op& op : program.ranks[0].ops) {
     TextWriter out(64);
     printer.print(out, op);
