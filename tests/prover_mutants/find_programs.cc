@@ -18,7 +18,7 @@
 #include "passes/prove/model/premise.h"
 #include "passes/prove/prove.h"
 #include "passes/registry.h"
-#include "tests/random_programs/edges.h"
+#include "tests/random_programs/families/edges.h"
 #include "tests/random_programs/families.h"
 
 namespace mscclc {

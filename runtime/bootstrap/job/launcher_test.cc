@@ -1,6 +1,8 @@
 // What launchers set, and what is made of it.
 #include "runtime/bootstrap/job/launcher.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "runtime/bootstrap/job/launch_values.h"

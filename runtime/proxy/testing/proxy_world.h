@@ -1,6 +1,8 @@
 // For tests: proxies on lanes whose orders are held until the test lets them go.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
