@@ -19,7 +19,7 @@
 #include "passes/prove/prove.h"
 #include "passes/registry.h"
 #include "tests/random_programs/families/edges.h"
-#include "tests/random_programs/families.h"
+#include "tests/random_programs/families/families.h"
 
 namespace mscclc {
 namespace {
@@ -36,7 +36,7 @@ const std::map<std::string, Premise> kNames = {
 std::string random_text(uint64_t number) {
   namespace programs = random_programs;
   Dice dice(number);
-  programs::Sketch sketch = programs::make_sketch(dice);
+  programs::Sketch sketch = programs::draw_family(dice).make(dice);
   const uint32_t edges = dice.below(3);
   for (uint32_t i = 0; i < edges; ++i) programs::cross_edge(sketch, dice);
   return programs::text(sketch, dice.below(2) == 0 ? programs::Form::ir : programs::Form::foreign);
