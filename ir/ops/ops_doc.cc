@@ -124,7 +124,7 @@ void append_dtypes(std::string& out) {
       "never\n"
       "-0.0: a zero is +0.0, whatever was added and however it travels. Ops that only move keep "
       "-0.0,\n"
-      "but for sentinel packets.\n\n"
+      "unless they use sentinel packets.\n\n"
       "| type | bytes | adds up in | other names |\n|---|--:|---|---|\n";
   for (const DtypeInfo& t : dtype_table()) {
     std::string aliases;

@@ -6,7 +6,7 @@
 namespace mscclc {
 namespace {
 
-// How Buffer::rows tells of a dimension: kRange, n, first, hole; or kList, n, the indices. kTuples
+// How Buffer::rows describes a dimension: kRange, n, first, hole; or kList, n, the indices. kTuples
 // stands alone: number of chunks, of indices each, and the indices.
 constexpr int64_t kRange = 0, kList = 1, kTuples = 2;
 

@@ -178,7 +178,7 @@ void TargetLimits::check_barriers(uint32_t rank, const Op& op, uint64_t barriers
 
 void TargetLimits::check_name(uint32_t rank, const Op& op, PeerFault fault) {
   if (!target_.peer_wire_only) return;
-  if (!told_.insert(fmt::format("{} {}", name(fault), info(op.kind).name)).second) return;
+  if (!reported_.insert(fmt::format("{} {}", name(fault), info(op.kind).name)).second) return;
   report_.error("peer-" + std::string(name(fault)), rank, op,
                 fmt::format("target '{}' cannot run '{}' here: the peer's executor {}",
                             target_.name, info(op.kind).name, text(fault)));
@@ -186,7 +186,7 @@ void TargetLimits::check_name(uint32_t rank, const Op& op, PeerFault fault) {
 
 void TargetLimits::too_many(uint32_t rank, const Op& op, std::string what, uint64_t count,
                             uint64_t limit) {
-  if (!told_.insert(what).second) return;
+  if (!reported_.insert(what).second) return;
   report_.error("target-limit", rank, op,
                 fmt::format("{} {}; target '{}' has at most {}", count, what, target_.name, limit));
 }

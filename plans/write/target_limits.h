@@ -39,7 +39,7 @@ class TargetLimits {
   const Program& program_;
   const Target& target_;
   ProgramReport& report_;
-  std::set<std::string> told_;  ///< causes that were reported: one that many ops have is told once
+  std::set<std::string> reported_;  ///< causes that have been reported: each is reported once
 };
 
 }  // namespace mscclc

@@ -113,10 +113,6 @@ class TurnedSymbols {
   Symbol turned(const Symbol& symbol, uint32_t turns) const {
     return turns == 0 || symmetry_.trivial() ? symbol : image(symbol, turns);
   }
-  /// The expression that `symbol` is an image of.
-  Symbol unturned(const Symbol& symbol) const {
-    return turned(symbol.plain(), symbol.turn == 0 ? 0 : symmetry_.turns() - symbol.turn);
-  }
 
  private:
   struct Numbers {

@@ -170,8 +170,8 @@ class History {
   }
 
   /// Record `i` is covered by a store. If that is one of the same bits, what lay beneath it does so
-  /// now; else whatever is ordered after it is ordered after that. Nobody asks what lies beneath a
-  /// store that is no packets and whose bits are not known.
+  /// now; else whatever is ordered after it is ordered after that. What lies beneath a
+  /// store that is no packets and whose bits are not known is never needed.
   void put_beneath(Record& store, uint32_t i) {
     const bool same = records_[i].write && records_[i].bits != 0 && records_[i].bits == store.bits;
     const uint32_t below = std::exchange(records_[i].beneath, kNone);

@@ -210,7 +210,7 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
     const uint32_t chunks = program_.ranks[rank].buffers[buffer].chunks;
     for (uint32_t c = 0; c < chunks; ++c) {
       const uint64_t chunk = system_.chunk(rank, buffer, c, call);
-      if (history_.renew(chunk, event)) continue;  // nobody has touched it since
+      if (history_.renew(chunk, event)) continue;  // untouched since
       check(actor, {chunk}, {rank, buffer, c}, access);
       history_.add_store(chunk, access);
     }
@@ -280,7 +280,7 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
     }
     if (call == 0 && wanted.sum) check_sum({rank, output, c}, found);
   }
-  // Nobody asks it where input and output are in one place.
+  // Not needed where input and output are in one place.
   const uint32_t inputs = system_.in_place() ? 0 : buffers[input].chunks;
   for (uint32_t c = 0; c < inputs; ++c) {
     const uint64_t chunk = system_.chunk(rank, input, c, call);

@@ -73,10 +73,7 @@ void Run::check_sum(const ChunkName& name, const Symbol& found) {
   SumOrders kept = orders_of(promise, part, found);
   kept.replicated = added_alike(name, found);
   facts_.orders &= kept;
-  const SumOrder wanted = part.contract().order;
-  const bool keeps =
-      wanted == SumOrder::any || (wanted == SumOrder::replicated && kept.replicated) ||
-      (wanted == SumOrder::ranks && kept.ranks) || (wanted == SumOrder::tree && kept.tree);
+  const bool keeps = kept.keep(part.contract().order);
   if (premise(Premise::promised_orders_are_kept, keeps) || system_.joint() || !findings_.empty())
     return;
   Finding& finding = add_finding(Finding::Kind::other_order);
