@@ -43,12 +43,12 @@ inline LibraryCall as_jobs_ask(LibraryCall call) {
 }
 
 /// Do the bits of a call depend on the order in which its sums are added? Not where nothing is
-/// rounded, as with integers; and one sum of two elements, rounded once, is the same in every
-/// order, and is the exact one: f32 has more than twice the digits of the types that are added up
-/// in it.
-inline bool order_matters(const LibraryCall& call) {
-  const bool adds = call.kind == CollectiveKind::allreduce || call.kind == CollectiveKind::reduce ||
-                    call.kind == CollectiveKind::reducescatter;
+/// rounded, as with integers, minima and maxima; and one sum of two elements, rounded once, is the
+/// same in every order, and is the exact one: f32 has more than twice the digits of the types that
+/// are added up in it.
+inline bool order_matters(const LibraryCall& call, ReduceOp op) {
+  const bool adds =
+      info(call.kind).source == Source::everyone && op != ReduceOp::min && op != ReduceOp::max;
   return adds && call.ranks > 2 && info(call.dtype).kind == DtypeKind::kFloat &&
          call.order != SumOrder::any;
 }

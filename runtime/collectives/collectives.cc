@@ -144,7 +144,7 @@ PlanChoice Collectives::State::choose(const PlannedCall& planned, bool capturing
 void Collectives::State::report_no_plan(const PlannedCall& planned, bool capturing,
                                         Diagnostics& diagnostics) {
   PlanRequest asked = request(planned, capturing);
-  const bool ordered = order_matters(asked.call);
+  const bool ordered = order_matters(asked.call, asked.op);
   // Where any plan of another library will do, it may be asked instead.
   const bool strict = ordered && asked.call.order > SumOrder::replicated;
   Diagnostic& error = diagnostics.error(

@@ -88,8 +88,7 @@ std::string PlanFacts::of_contract(const Contract& contract, const LibraryCall& 
 /// Of a plan that is not proved nothing is known, and its word is taken, as in all else.
 std::string PlanFacts::of_order(const Program& plan, const PlanRequest& request) const {
   const SumOrder wanted = request.call.order;
-  const bool picks_one = request.op == ReduceOp::min || request.op == ReduceOp::max;
-  if (!proof_ || !plan.contract.reduces() || picks_one || !order_matters(request.call)) return "";
+  if (!proof_ || !plan.contract.reduces() || !order_matters(request.call, request.op)) return "";
   const Dtype type = request.call.dtype;
   const bool rounds = info(type).accumulate != type;
   if (!proof_->orders.keep(wanted)) {

@@ -198,13 +198,15 @@ TEST_CASE("a far end that goes in good order needs no more, however much is put"
 }
 
 TEST_CASE("a lane that is given up with work in it is noticed by the far end") {
-  reset_fake();
+  fake::FakeVerbs* const fake = reset_fake();
+  if (fake == nullptr) return;  // a real device may have done the work by then
+  fake->hanging_order = 1;
   World world;
   world.open();
   world.near.reset();
   CHECK(world.lane->put(world.at(0), world.sources.data(), kWorldBytes, world.diagnostics));
   CHECK(world.lane->put(world.at(0), world.sources.data(), kWorldBytes, world.diagnostics));
-  world.lane.reset();  // the device has hardly begun
+  world.lane.reset();
   CHECK(world.far_told.wait() ==
         "the lane of rank 5 has ended: its process has ended, or has closed the connection\n");
 }

@@ -115,7 +115,9 @@ TEST_CASE("what is exact in any order is served under every contract") {
     const CollectiveCall sum{.kind = CollectiveKind::allreduce, .count = 8, .dtype = Dtype::i32};
     CollectiveCall floats = sum;
     floats.dtype = Dtype::f16;
-    return chosen(sum) && !chosen(floats) ? "" : "no";
+    CollectiveCall largest = floats;
+    largest.op = ReduceOp::max;
+    return chosen(sum) && !chosen(floats) && chosen(largest) ? "" : "no";
   };
   CHECK(testing::run_threads(3, body) == "");
   const auto of_two = [](Communicator& communicator) -> std::string {

@@ -91,10 +91,10 @@ bool may_be_left_to_nccl(const Comm& comm, const Call& call) {
   const auto kind = collective_of(call.kind);
   const auto type = dtype_of(call.type);
   const auto op = reduce_op_of(call.op);
-  const bool picks_one = op == ReduceOp::min || op == ReduceOp::max;
-  if (!kind || !type || picks_one || comm.order_of_sums == kDefaultOrder) return true;
+  if (!kind || !type || comm.order_of_sums == kDefaultOrder) return true;
   return !order_matters(
-      {.kind = *kind, .ranks = comm.ranks, .dtype = *type, .order = comm.order_of_sums});
+      {.kind = *kind, .ranks = comm.ranks, .dtype = *type, .order = comm.order_of_sums},
+      op.value_or(ReduceOp::sum));
 }
 
 ncclResult_t prepare(Comm& comm, Prepared& prepared) {
