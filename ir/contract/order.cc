@@ -42,17 +42,9 @@ bool serves(SumOrder kept, SumOrder wanted) {
 }
 
 bool SumOrders::keep(SumOrder order) const {
-  switch (order) {
-    case SumOrder::any:
-      return true;
-    case SumOrder::replicated:
-      return replicated;
-    case SumOrder::ranks:
-      return replicated && ranks;
-    case SumOrder::tree:
-      return replicated && tree;
-    case SumOrder::exact:
-      return false;
+  if (order == SumOrder::any) return true;
+  for (const ProvedOrder& row : kProvedOrders) {
+    if (row.order == order) return replicated && this->*row.kept;
   }
   return false;
 }

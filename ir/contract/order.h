@@ -2,6 +2,7 @@
 // the sum is rounded. docs/bits.md says what each is for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +38,17 @@ struct SumOrders {
   }
   /// Of `exact` nothing is known from the order.
   bool keep(SumOrder order) const;
+};
+
+/// A contract that the order of a plan's sums shows, and where SumOrders says so.
+struct ProvedOrder {
+  SumOrder order;
+  bool SumOrders::*kept;
+};
+inline constexpr std::array kProvedOrders = {
+    ProvedOrder{SumOrder::replicated, &SumOrders::replicated},
+    ProvedOrder{SumOrder::ranks, &SumOrders::ranks},
+    ProvedOrder{SumOrder::tree, &SumOrders::tree},
 };
 
 /// Does what keeps one contract keep another? A plan that adds in the order of the ranks also gives

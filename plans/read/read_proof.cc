@@ -1,6 +1,8 @@
 // The record of a proof: what whoever wrote the plan says of it.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plans/read/read_state.h"
 
 namespace mscclc {
@@ -25,13 +27,11 @@ bool read_orders(const JsonReader& json, NodeId list, SumOrders& orders) {
   for (NodeId e = json.first(list); e != json.end(list); e = json.next(e)) {
     std::string_view word;
     if (!json.string(e, word)) return false;
-    bool* const kept = word == name(SumOrder::replicated) ? &orders.replicated
-                       : word == name(SumOrder::ranks)    ? &orders.ranks
-                       : word == name(SumOrder::tree)     ? &orders.tree
-                                                          : nullptr;
-    if (kept == nullptr) return json.fail(e, fmt::format("unknown word '{}'", word));
-    if (*kept) return json.fail(e, fmt::format("a second '{}'", word));
-    *kept = true;
+    const auto* const row =
+        std::ranges::find(kProvedOrders, word, [](const ProvedOrder& r) { return name(r.order); });
+    if (row == kProvedOrders.end()) return json.fail(e, fmt::format("unknown word '{}'", word));
+    if (orders.*row->kept) return json.fail(e, fmt::format("a second '{}'", word));
+    orders.*row->kept = true;
   }
   return true;
 }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <utility>
 
 #include "plans/json/json_out.h"
 #include "plans/proof_record.h"
@@ -23,10 +22,8 @@ namespace {
 /// `["replicated","ranks"]`
 std::string text_of(const SumOrders& orders) {
   std::string text;
-  for (const auto& [kept, order] :
-       {std::pair(orders.replicated, SumOrder::replicated),
-        std::pair(orders.ranks, SumOrder::ranks), std::pair(orders.tree, SumOrder::tree)}) {
-    if (kept) text += fmt::format("{}\"{}\"", text.empty() ? "" : ",", name(order));
+  for (const auto& [order, kept] : kProvedOrders) {
+    if (orders.*kept) text += fmt::format("{}\"{}\"", text.empty() ? "" : ",", name(order));
   }
   return "[" + text + "]";
 }

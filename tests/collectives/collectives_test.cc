@@ -10,11 +10,11 @@
 #include <numeric>
 #include <thread>
 
-#include "runtime/api/builtin_library.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
+#include "tests/collectives/compiled_in_library.h"
 #include "tests/collectives/definition.h"
 #include "tests/runtime/ranks.h"
 
@@ -27,15 +27,6 @@ using testing::value;
 
 using Kind = CollectiveKind;
 constexpr uint32_t kRanks = 3;
-
-std::shared_ptr<PlanProvider> whole_library() {
-  static const auto provider = [] {
-    Diagnostics diagnostics;
-    return builtin_library({}, diagnostics);
-  }();
-  if (provider == nullptr) std::abort();  // ranks ask for it on threads, where nothing is required
-  return provider;
-}
 
 /// Memory of a rank that the host reads, too.
 struct Buffer {
@@ -93,7 +84,8 @@ std::string with_collectives(Communicator& communicator,
                              const std::function<std::string(Collectives&)>& body,
                              const CollectivesOptions& options = {}) {
   Diagnostics diagnostics;
-  const auto made = Collectives::create(communicator, whole_library(), options, diagnostics);
+  const auto made =
+      Collectives::create(communicator, testing::compiled_in_library(), options, diagnostics);
   return made == nullptr ? testing::text(diagnostics) : body(*made);
 }
 
@@ -309,7 +301,7 @@ class CountedLibrary final : public PlanProvider {
                                          std::vector<PassedOver>* passed_over,
                                          Diagnostics& diagnostics) override {
     ++asked;
-    return whole_library()->pick(request, passed_over, diagnostics);
+    return testing::compiled_in_library()->pick(request, passed_over, diagnostics);
   }
   std::atomic<size_t> asked = 0;
 };
@@ -321,7 +313,8 @@ struct Ranks {
   std::vector<StreamHandle> streams;
   Diagnostics diagnostics;
 
-  explicit Ranks(uint32_t ranks, const std::shared_ptr<PlanProvider>& plans = whole_library())
+  explicit Ranks(uint32_t ranks,
+                 const std::shared_ptr<PlanProvider>& plans = testing::compiled_in_library())
       : communicators(ranks), collectives(ranks) {
     auto bootstraps = make_in_process_bootstraps(ranks, testing::kPatience);
     std::vector<std::thread> threads;

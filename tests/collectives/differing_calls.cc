@@ -11,12 +11,12 @@
 #include "ir/base/read_file.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
-#include "runtime/api/builtin_library.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/plan_registry.h"
+#include "tests/collectives/compiled_in_library.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc::testing {
@@ -43,11 +43,8 @@ std::string direct_plan(const std::string& program, uint32_t ranks, Diagnostics&
 
 /// The library; for registered buffers plans that write to them, whatever the size.
 std::shared_ptr<PlanProvider> plans_for(bool registered) {
-  static const auto library = [] {
-    Diagnostics diagnostics;
-    return builtin_library({}, diagnostics);
-  }();
-  static const auto direct = [] {
+  const auto library = testing::compiled_in_library();
+  static const auto direct = [&] {
     Diagnostics diagnostics;
     auto plans = PlanRegistry::create({.library = library}, diagnostics);
     for (const char* program : {"allgather_direct", "allreduce_allpairs", "reducescatter_direct"}) {

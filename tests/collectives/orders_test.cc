@@ -9,24 +9,15 @@
 #include "compiler/compile.h"
 #include "plans/plan_json.h"
 #include "plans/target.h"
-#include "runtime/api/builtin_library.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/plan_registry.h"
+#include "tests/collectives/compiled_in_library.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
 namespace {
 
 constexpr uint32_t kOrderedRanks = 4;
-
-std::shared_ptr<PlanProvider> ordered_library() {
-  static const auto provider = [] {
-    Diagnostics diagnostics;
-    return builtin_library({}, diagnostics);
-  }();
-  if (provider == nullptr) std::abort();  // ranks ask for it on threads, where nothing is required
-  return provider;
-}
 
 /// Element `i` of a rank: sums of these are rounded, and some are of -0.0 alone.
 float element(uint32_t rank, uint64_t i) {
@@ -68,7 +59,7 @@ std::string sum_of(Collectives& collectives, CollectiveCall call, bool in_place)
 
 std::unique_ptr<Collectives> collectives_of(Communicator& communicator, Diagnostics& diagnostics,
                                             const CollectivesOptions& options = {}) {
-  return Collectives::create(communicator, ordered_library(), options, diagnostics);
+  return Collectives::create(communicator, testing::compiled_in_library(), options, diagnostics);
 }
 
 TEST_CASE("sums in the order of the ranks have the same bits at every size and place") {

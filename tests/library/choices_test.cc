@@ -10,20 +10,10 @@
 #include "plans/library_table.h"
 #include "plans/target.h"
 #include "tests/library/library.h"
-#include "tools/base/library.h"
+#include "tests/library/shipped.h"
 
 namespace mscclc {
 namespace {
-
-const Library& shipped() {
-  static const auto library = [] {
-    Diagnostics diagnostics;
-    auto found = open_library("plans", diagnostics);
-    REQUIRE(found);
-    return *std::move(found);
-  }();
-  return library;
-}
 
 /// One byte, and every power of two to 4 GiB with its neighbours.
 std::vector<uint64_t> all_sizes() {

@@ -8,23 +8,13 @@
 #include "passes/prove/prove.h"
 #include "plans/library_table.h"
 #include "tests/library/library.h"
+#include "tests/library/shipped.h"
 #include "tests/orders/ordered_sums.h"
-#include "tools/base/library.h"
 
 namespace mscclc {
 namespace {
 
 using testing::OrderedCall;
-
-const Library& shipped() {
-  static const auto library = [] {
-    Diagnostics diagnostics;
-    auto found = open_library("plans", diagnostics);
-    REQUIRE(found);
-    return *std::move(found);
-  }();
-  return library;
-}
 
 constexpr CollectiveKind kReducing[] = {CollectiveKind::allreduce, CollectiveKind::reducescatter,
                                         CollectiveKind::reduce};

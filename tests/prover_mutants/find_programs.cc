@@ -65,9 +65,7 @@ Proof said(const Program& program, Premise removed) {
   const Proof by_some = prove(program, ignored, {.symmetry_from = 0});
   proof.proved |= by_some.proved;
   if (by_some.proved) {
-    proof.orders.replicated |= by_some.orders.replicated;
-    proof.orders.ranks |= by_some.orders.ranks;
-    proof.orders.tree |= by_some.orders.tree;
+    for (const auto& [order, kept] : kProvedOrders) proof.orders.*kept |= by_some.orders.*kept;
   }
   removed_premise = Premise::none;
   return proof;
@@ -75,8 +73,10 @@ Proof said(const Program& program, Premise removed) {
 
 bool says_more(const Proof& mutant, const Proof& proof) {
   if (!mutant.proved) return false;
-  return !proof.proved || mutant.orders.replicated > proof.orders.replicated ||
-         mutant.orders.ranks > proof.orders.ranks || mutant.orders.tree > proof.orders.tree ||
+  const auto keeps_more = [&](const ProvedOrder& row) {
+    return mutant.orders.*row.kept > proof.orders.*row.kept;
+  };
+  return !proof.proved || std::ranges::any_of(kProvedOrders, keeps_more) ||
          mutant.keeps_input > proof.keeps_input ||
          (mutant.rounding == Rounding::once && proof.rounding != Rounding::once) ||
          (mutant.between_calls == BetweenCalls::meeting &&

@@ -55,6 +55,18 @@ void add_target_option(CommandLine& line, CLI::App& app, std::string& target, co
              names);
 }
 
+void add_order_option(CommandLine& line, CLI::App& app, std::string& order, const char* what) {
+  const std::vector<std::string> names = {
+#define ORDER(name, summary) #name,
+#include "ir/contract/orders.def"
+#undef ORDER
+  };
+  line.takes(app.add_option("--order", order, fmt::format("{}: {}", what, sum_order_names()))
+                 ->type_name("ORDER")
+                 ->check(CLI::IsMember(names)),
+             names);
+}
+
 void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) {
   app.add_option("FILE", options.file,
                  "a program (.mscl), IR text or a plan (.json); '-' reads standard input")

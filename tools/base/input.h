@@ -29,6 +29,9 @@ void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& forma
 void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without,
                        const char* what = "whose limits the plan must keep");
 
+/// Declares --order, one of the contracts about the bits of sums; `what` says what it does.
+void add_order_option(CommandLine& line, CLI::App& app, std::string& order, const char* what);
+
 enum class InputKind { program, ir, plan };
 
 /// One input on its way to IR, with the text and the diagnostics that belong to it.

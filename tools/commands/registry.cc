@@ -13,6 +13,7 @@
 #include "runtime/api/plan_registry.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
+#include "tools/base/input.h"
 #include "tools/base/library.h"
 #include "tools/report/registry_coverage.h"
 #include "tools/report/registry_tuner.h"
@@ -213,14 +214,8 @@ void add_registry(CommandLine& line) {
   app.add_option("FOLDER", options->folder, "plans, with the table of 'mscclc library' or without")
       ->type_name("FOLDER")
       ->required();
-  const std::vector<std::string> orders = {"any", "replicated", "ranks", "tree", "exact"};
-  line.takes(
-      app.add_option("--order", options->order,
-                     "check for calls whose sums keep to this, and show how each plan adds up "
-                     "(replicated)")
-          ->type_name("ORDER")
-          ->check(CLI::IsMember(orders)),
-      orders);
+  add_order_option(line, app, options->order,
+                   "check: for calls whose sums keep to this, and show how each plan adds up");
   app.add_option("--svg", options->drawing, "also draw it")->type_name("FILE");
   command.run = [options] { return run_registry(*options); };
 }

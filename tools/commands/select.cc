@@ -9,6 +9,7 @@
 #include "ir/contract/contract.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
+#include "tools/base/input.h"
 #include "tools/base/library.h"
 #include "tools/base/sizes.h"
 #include "tools/commands/open_registry.h"
@@ -111,11 +112,7 @@ int run_select(const SelectOptions& options) {
   }
   const auto links = find_link_kind(options.links);
   if (!links) return refuse(fmt::format("'{}' is no kind of link: nvlink or pcie", options.links));
-  const auto order =
-      options.order.empty() ? std::optional(kDefaultOrder) : find_sum_order(options.order);
-  if (!order) {
-    return refuse(fmt::format("'{}' is no order of sums: {}", options.order, sum_order_names()));
-  }
+  const SumOrder order = find_sum_order(options.order).value_or(kDefaultOrder);
   if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
   if (*kind == CollectiveKind::sendrecv && options.shift % int64_t{options.ranks} == 0) {
     return refuse(fmt::format("--shift {}: a rank does not send to itself", options.shift));
@@ -133,7 +130,7 @@ int run_select(const SelectOptions& options) {
                          .shift = options.shift,
                          .links = *links,
                          .nodes = options.nodes,
-                         .order = *order};
+                         .order = order};
   if (options.why)
     return bytes ? show_why(as_jobs_ask(call), options) : refuse("--why needs --bytes");
   Diagnostics diagnostics;
@@ -147,7 +144,7 @@ int run_select(const SelectOptions& options) {
     return refuse(fmt::format(
         "the library has no row for {}{}{}", options.collective,
         options.nodes == 1 ? "" : " over several nodes",
-        order_matters(call, ReduceOp::sum) ? fmt::format(" under '{}'", name(*order)) : ""));
+        order_matters(call, ReduceOp::sum) ? fmt::format(" under '{}'", name(order)) : ""));
   }
   if (!bytes) return show_all(*library, call);
   put(command_of(*library, *choice, call) + "\n");
@@ -192,10 +189,7 @@ void add_select(CommandLine& line) {
                                  "what joins the GPUs, at worst: nvlink (default), or pcie, "
                                  "which carries no packets in LL128")
                       ->type_name("KIND"));
-  line.takes_text(app.add_option("--order", options->order,
-                                 "what the bits of sums keep to: any, replicated (default), ranks, "
-                                 "tree or exact")
-                      ->type_name("ORDER"));
+  add_order_option(line, app, options->order, "what the bits of sums keep to (replicated)");
   app.add_option("--library", options->library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");

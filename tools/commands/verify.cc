@@ -177,10 +177,6 @@ int run_verify(const VerifyOptions& options) {
   if (!options.witness.empty() && options.files.size() > 1 && !options.together) {
     return Input::usage("--witness is of one FILE, or of several --together");
   }
-  if (!options.order.empty() && !find_sum_order(options.order)) {
-    return Input::usage(
-        fmt::format("'{}' is no order of sums: {}", options.order, sum_order_names()));
-  }
   std::optional<Target> target;
   if (!options.target.empty()) {
     Diagnostics diagnostics;
@@ -231,10 +227,8 @@ void add_verify(CommandLine& line) {
          "shows why, and write it here: 'mscclc run FILE... --schedule' replays it to wrong "
          "data or a hang")
       ->type_name("SCHEDULE");
-  line.takes_text(app.add_option("--order", options->order,
-                                 "what the bits of sums must keep to, whatever the program says: "
-                                 "replicated, ranks or tree")
-                      ->type_name("ORDER"));
+  add_order_option(line, app, options->order,
+                   "what the bits of sums must keep to, whatever the program says");
   app.add_flag("--table", options->table,
                "one line for each FILE: verdict, milliseconds (compiling included), and the first "
                "reason or what is proved")

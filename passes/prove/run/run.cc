@@ -238,31 +238,36 @@ void Run::fill_buffers(uint32_t rank, uint32_t call) {
 
 /// What an output chunk must hold. Ranks that share their promises ask for the same again and
 /// again.
-Run::Promised Run::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
-  const Part& part = part_of(rank, call);
-  const bool shared = part.contract().uniform() && !system_.joint();
+const Run::Promised& Run::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
+  const bool shared = part_of(rank, call).contract().uniform() && !system_.joint();
+  if (!shared) return unshared_ = promise(rank, chunk, call);
   const uint64_t key = uint64_t{call} << 32 | chunk;
-  if (shared) {
-    if (const auto known = promised_.find(key); known != promised_.end()) return known->second;
-  }
+  const auto known = promised_.find(key);
+  if (known != promised_.end()) return known->second;
+  return promised_.emplace(key, promise(rank, chunk, call)).first->second;
+}
+
+Run::Promised Run::promise(uint32_t rank, uint32_t chunk, uint32_t call) {
+  const Part& part = part_of(rank, call);
   Promised promised;
   Promise promise;
   if (part.contract().promise(part.local[rank], chunk, promise)) {
     promised.made = true;
     promised.symbol.terms = 0;
-    promised.sum = promise.inputs.size() > 1;
+    const bool sum = promise.inputs.size() > 1;
     const uint64_t number = instance(rank, call);
     for (const Place& p : promise.inputs) {
       const Symbol term = symbols_.contribution(part.world[p.rank], p.chunk, number);
       promised.symbol.low += term.low;
       promised.symbol.high += term.high + (promised.symbol.low < term.low ? 1 : 0);
       promised.symbol.terms = added_terms(promised.symbol.terms, term.terms);
+      if (sum) promised.added.push_back(part.world[p.rank]);
     }
-    if (promise.reduced && promised.sum && divides(rank, call)) {
+    std::ranges::sort(promised.added);
+    if (promise.reduced && sum && divides(rank, call)) {
       promised.symbol = symbols_.rounded(promised.symbol, true);
     }
   }
-  if (shared) promised_.emplace(key, promised);
   return promised;
 }
 
@@ -271,14 +276,14 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
   const uint32_t input = part_of(rank, call).input + kInput;
   const uint32_t output = part_of(rank, call).input + kOutput;
   for (uint32_t c = 0; c < buffers[output].chunks; ++c) {
-    const Promised wanted = promised(rank, c, call);
+    const Promised& wanted = promised(rank, c, call);
     if (!wanted.made) continue;
     const Symbol found = values_[system_.chunk(rank, output, c, call)].read({}, mixed_);
     if (!premise(Premise::results_are_promised, found.same_contributions(wanted.symbol))) {
       report_wrong_value({rank, output, c}, call, wanted.symbol);
       continue;
     }
-    if (call == 0 && wanted.sum) check_sum({rank, output, c}, found);
+    if (call == 0 && !wanted.added.empty()) check_sum({rank, output, c}, wanted.added, found);
   }
   // Not needed where input and output are in one place.
   const uint32_t inputs = system_.in_place() ? 0 : buffers[input].chunks;

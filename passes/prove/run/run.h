@@ -133,7 +133,8 @@ class Run {
   /// What is promised of an output chunk.
   struct Promised {
     Symbol symbol = {};
-    bool made = false, sum = false;
+    bool made = false;
+    std::vector<uint32_t> added = {};  ///< the ranks of a sum, ascending; none: no sum
   };
   /// Where a sum was first seen, and how it was made there.
   struct FirstSum {
@@ -187,7 +188,8 @@ class Run {
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);
   void fill_buffers(uint32_t rank, uint32_t call);
   Symbol symbol_at(const Spot& spot, const Extent& extent) const;
-  Promised promised(uint32_t rank, uint32_t chunk, uint32_t call);
+  const Promised& promised(uint32_t rank, uint32_t chunk, uint32_t call);
+  Promised promise(uint32_t rank, uint32_t chunk, uint32_t call);
   void check_outputs(uint32_t rank, uint32_t call);
   void check_met(uint32_t rank, uint32_t call);
   void advance(uint32_t process);
@@ -204,10 +206,10 @@ class Run {
   // run_sums.cc
   bool added_alike(const ChunkName& name, const Symbol& found);
   uint64_t least_image(const Symbol& sum) const;
-  SumOrders orders_of(const Promise& promise, const Part& part, const Symbol& found) const;
+  SumOrders orders_of(const std::vector<uint32_t>& ranks, const Symbol& found) const;
   std::vector<uint32_t> turned(const std::vector<uint32_t>& ranks, uint32_t turns) const;
   const SumShapes& shapes(const std::vector<uint32_t>& ranks) const;
-  void check_sum(const ChunkName& name, const Symbol& found);
+  void check_sum(const ChunkName& name, const std::vector<uint32_t>& ranks, const Symbol& found);
 
   // run_rounds.cc
   bool begin_round(uint32_t process, uint32_t loop);
@@ -391,6 +393,7 @@ class Run {
   bool in_step_;                 ///< loops still wait for each other
   std::vector<Event> released_;  ///< blocks that did not get on in step, and went on without
   std::unordered_map<uint64_t, Promised> promised_;            ///< by call and output chunk
+  Promised unshared_;                                          ///< the last that was not shared
   std::unordered_map<uint64_t, FirstSum> sums_;                ///< by their contributions
   mutable std::map<std::vector<uint32_t>, SumShapes> shapes_;  ///< by the ranks that are added
   std::map<SwitchSum, uint32_t> switch_sums_;                  ///< how often each was made

@@ -32,13 +32,10 @@ uint64_t Run::least_image(const Symbol& sum) const {
   return least;
 }
 
-/// In which of the orders of contracts the ranks' contributions were added, here and at all ranks
-/// that this one stands for.
-SumOrders Run::orders_of(const Promise& promise, const Part& part, const Symbol& found) const {
+/// In which of the orders of contracts the contributions of `ranks` (ascending) were added, here
+/// and at all ranks that this one stands for.
+SumOrders Run::orders_of(const std::vector<uint32_t>& ranks, const Symbol& found) const {
   SumOrders kept{.replicated = true, .ranks = true, .tree = true};
-  std::vector<uint32_t> ranks;
-  for (const Place& p : promise.inputs) ranks.push_back(part.world[p.rank]);
-  std::ranges::sort(ranks);
   const bool once = std::ranges::adjacent_find(ranks) == ranks.end();
   if (!premise(Premise::one_input_of_each_rank, once)) return {.replicated = true};
   const bool all = ranks.size() == system_.ranks();  // which turn into all ranks
@@ -65,15 +62,13 @@ const SumShapes& Run::shapes(const std::vector<uint32_t>& ranks) const {
   return shapes_.emplace(ranks, sum_shapes(symbols_, ranks)).first->second;
 }
 
-/// A result that holds the sum that is promised.
-void Run::check_sum(const ChunkName& name, const Symbol& found) {
-  const Part& part = part_of(name.rank, 0);
-  Promise promise;
-  part.contract().promise(part.local[name.rank], name.chunk, promise);
-  SumOrders kept = orders_of(promise, part, found);
+/// A result that holds the sum of `ranks` that is promised.
+void Run::check_sum(const ChunkName& name, const std::vector<uint32_t>& ranks,
+                    const Symbol& found) {
+  SumOrders kept = orders_of(ranks, found);
   kept.replicated = added_alike(name, found);
   facts_.orders &= kept;
-  const bool keeps = kept.keep(part.contract().order);
+  const bool keeps = kept.keep(part_of(name.rank, 0).contract().order);
   if (premise(Premise::promised_orders_are_kept, keeps) || system_.joint() || !findings_.empty())
     return;
   Finding& finding = add_finding(Finding::Kind::other_order);

@@ -29,7 +29,12 @@ constexpr Words kWords[] = {
     {Variable::MSCCLC_LANE, {"sockets", "verbs"}},
     {Variable::MSCCLC_IBV_MODE, {"host", "host-no-atomic"}},
     {Variable::MSCCLC_PROOF, {"require", "skip"}},
-    {Variable::MSCCLC_ORDER, {"any", "replicated", "ranks", "tree", "exact"}},
+    {Variable::MSCCLC_ORDER,
+     {
+#define ORDER(name, summary) #name,
+#include "ir/contract/orders.def"
+#undef ORDER
+     }},
     {Variable::MSCCLC_NCCL_COMM, {"init", "lazy"}},
     {Variable::MSCCLC_DEVICE, {"gpu", "host"}},
     {Variable::MSCCLC_SYMMETRIC_MEMORY, {"native", "torch", "cuda", "nccl", "nvshmem"}},

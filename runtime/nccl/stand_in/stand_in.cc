@@ -93,9 +93,15 @@ double load_as(const char* at) {
   std::memcpy(&value, at, sizeof value);
   return static_cast<double>(value);
 }
+/// Integers wrap, as NCCL's do.
 template <typename T>
 void store_as(char* at, double value) {
-  const T stored = static_cast<T>(value);
+  T stored;
+  if constexpr (std::is_integral_v<T>) {
+    stored = static_cast<T>(static_cast<int64_t>(value));
+  } else {
+    stored = static_cast<T>(value);
+  }
   std::memcpy(at, &stored, sizeof stored);
 }
 /// Types that tests reduce here; others are only moved.
