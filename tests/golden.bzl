@@ -33,7 +33,7 @@ def document_test(name, documents, **kwargs):
     native.cc_test(
         name = name,
         args = ["$(rootpath //tools:mscclc)"] + ["$(rootpath %s)" % file for file in documents],
-        data = documents + ["//plans:library", "//tools:mscclc"],
+        data = documents + ["//plans:examples", "//plans:library", "//tools:mscclc"],
         deps = [":golden_runner"],
         **with_phase(kwargs)
     )

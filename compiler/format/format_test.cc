@@ -27,10 +27,10 @@ std::string formatted(const std::string& text) {
   return *out;
 }
 
-/// The library and the test programs.
+/// The library, the examples and the test programs.
 std::vector<std::filesystem::path> programs() {
   std::vector<std::filesystem::path> out;
-  for (const char* folder : {"plans", "tests/programs"}) {
+  for (const char* folder : {"plans", "plans/examples", "tests/programs"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() == ".mscl") out.push_back(entry.path());
     }

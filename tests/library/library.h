@@ -31,6 +31,10 @@ struct LibraryProgram {
 /// Every program of plans/, at 2, 3, 4, 5, 8 and 16 ranks where it allows them.
 const std::vector<LibraryProgram>& library();
 
+/// Every program of plans/examples, named "examples/<name>", at 2, 3, 4, 5, 7, 8 and 16 ranks where
+/// it allows them, and with other parameters.
+const std::vector<LibraryProgram>& examples();
+
 /// Text of plans/<name>.mscl; "" if it cannot be read. REQUIRES: runs in the repository root.
 std::string library_text(std::string_view name);
 

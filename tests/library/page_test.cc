@@ -1,4 +1,5 @@
-// docs/collectives.md names every program of the library, and the parameters of each.
+// docs/collectives.md names every program of the library and every example, and the parameters of
+// each.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <sstream>
@@ -47,13 +48,22 @@ std::vector<std::string> listed(const std::string& page, std::string_view progra
   return {};
 }
 
-TEST_CASE("library: the page of collectives has every program with its parameters") {
+void check_page(const std::vector<LibraryProgram>& programs) {
   const std::string page = read_file("docs/collectives.md").value();
-  for (const LibraryProgram& program : library()) {
+  for (const LibraryProgram& program : programs) {
     INFO(program.name);
+    const std::string_view row = program.name.substr(program.name.find('/') + 1);
     CHECK(page.find("](../plans/" + std::string(program.name) + ".mscl)") != std::string::npos);
-    CHECK(listed(page, program.name) == parameters(program.name));
+    CHECK(listed(page, row) == parameters(program.name));
   }
+}
+
+TEST_CASE("library: the page of collectives has every program with its parameters") {
+  check_page(library());
+}
+
+TEST_CASE("library: the page of collectives has every example with its parameters") {
+  check_page(examples());
 }
 
 }  // namespace
