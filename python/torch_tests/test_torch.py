@@ -176,7 +176,7 @@ class Suites(unittest.TestCase):
         ):
             with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
                 environment = installed_in(folder)
-                environment["PYTHONPATH"] += f":{HERE}/stand_in"  # where there is no TorchComms
+                environment["PYTHONPATH"] += f":{HERE}/fake"  # where there is no TorchComms
                 done = subprocess.run(
                     [sys.executable, "-m", "torch.distributed.run", "--standalone",
                      f"--nproc-per-node={ranks}", os.path.join(examples, name)],

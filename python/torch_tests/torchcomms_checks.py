@@ -21,7 +21,7 @@ try:
     from torchcomms import TorchCommBackend  # noqa: F401
 except ImportError:
     sys.modules.pop("torchcomms", None)
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "stand_in"))
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake"))
 import torchcomms  # noqa: E402
 from torchcomms import RedOpType, ReduceOp  # noqa: E402
 

@@ -11,7 +11,7 @@ from checks import equal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "examples", "vllm")
-sys.path[:0] = [os.path.join(HERE, "stand_in"), EXAMPLE]
+sys.path[:0] = [os.path.join(HERE, "fake"), EXAMPLE]
 
 
 def _object(path):

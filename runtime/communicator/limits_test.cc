@@ -26,7 +26,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{60'000};
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kUnprivileged = 65534;
 
 enum Exit : int { kMade, kNoThread, kNoMemory, kThrown, kOther, kNotLimited };
 
@@ -68,10 +68,10 @@ bool limit(int what, uint64_t most) {
 }
 
 /// The superuser is not limited in processes.
-bool become_nobody() {
+bool drop_privileges() {
   if (::geteuid() != 0) return true;
-  return ::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, kNobody) == 0 &&
-         ::setresuid(kNobody, kNobody, kNobody) == 0;
+  return ::setgroups(0, nullptr) == 0 && ::setresgid(kUnprivileged, kUnprivileged, kUnprivileged) == 0 &&
+         ::setresuid(kUnprivileged, kUnprivileged, kUnprivileged) == 0;
 }
 
 uint64_t address_space() {
@@ -83,7 +83,7 @@ uint64_t address_space() {
 TEST_CASE("no more processes: an error says that there is no thread") {
   testing::Processes processes;
   processes.start([] {
-    if (!become_nobody() || !limit(RLIMIT_NPROC, 0)) return static_cast<int>(kNotLimited);
+    if (!drop_privileges() || !limit(RLIMIT_NPROC, 0)) return static_cast<int>(kNotLimited);
     return static_cast<int>(end_of(make_rank));
   });
   const int ended = processes.wait(0, kPatience);

@@ -443,14 +443,14 @@ TEST_CASE("cuda: calls begin early") {
 
 TEST_CASE("cuda: behind which kernels calls begin early") {
   Diagnostics diagnostics;
-  const auto behind_all = [&](const Environment::Values& values) {
+  const auto after_any = [&](const Environment::Values& values) {
     CudaOptions options;
     REQUIRE(options_from_environment(Environment(values), options, diagnostics));
-    return options.early_behind_all;
+    return options.early_after_any;
   };
-  CHECK(!behind_all({}));
-  CHECK(!behind_all({{"MSCCLC_EARLY_LAUNCH", "1"}}));
-  CHECK(behind_all({{"MSCCLC_EARLY_LAUNCH", "2"}}));
+  CHECK(!after_any({}));
+  CHECK(!after_any({{"MSCCLC_EARLY_LAUNCH", "1"}}));
+  CHECK(after_any({{"MSCCLC_EARLY_LAUNCH", "2"}}));
 }
 
 TEST_CASE("cuda: calls begin early only where the loaded code does") {

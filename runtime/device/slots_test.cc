@@ -16,7 +16,7 @@ constexpr uint64_t kLaunches = SlotPool::kMarkEvery;
 
 /// A GPU whose streams do nothing until someone waits for them, and a pool on it.
 struct Gpu {
-  explicit Gpu(cuda::World& world, GraphsEnd graphs_end = GraphsEnd::told)
+  explicit Gpu(cuda::World& world, GraphsEnd graphs_end = GraphsEnd::known)
       : device(world.open(0, 0)) {
     stream = device->create_stream(diagnostics);
     const auto source = [this](uint64_t bytes, Diagnostics& problems) {
@@ -168,7 +168,7 @@ TEST_CASE("slots: what a graph has captured is handed out again when the graph i
 TEST_CASE("slots: graphs own nothing where nobody is to be told of them") {
   cuda::World world;
   {
-    Gpu gpu(world, GraphsEnd::untold);
+    Gpu gpu(world, GraphsEnd::unknown);
     world.fake.destroy_graph(capture_new(world, gpu, 300));
     CHECK(world.fake.calls("UserObjectCreate") == 0);
     const uint64_t before = world.fake.allocated(0);

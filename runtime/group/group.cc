@@ -120,7 +120,7 @@ bool Group::agree(bool able, std::string_view what, Diagnostics& diagnostics) {
   return exchange(able, {}, what, all, diagnostics);
 }
 
-void Group::tell_joined(std::vector<uint8_t>& message) const {
+void Group::append_joined(std::vector<uint8_t>& message) const {
   for (const auto& [number, members] : joined) {
     message.push_back(static_cast<uint8_t>(buffers.count(number)));
   }

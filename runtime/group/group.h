@@ -151,7 +151,7 @@ struct Group {
   /// Collective: true on all ranks if it is on all.
   [[nodiscard]] bool agree(bool able, std::string_view what, Diagnostics& diagnostics);
   /// Says which of the joined buffers are still here, by a byte each.
-  void tell_joined(std::vector<uint8_t>& message) const;
+  void append_joined(std::vector<uint8_t>& message) const;
   /// Takes what every rank has told from the front of its message, and forgets joined buffers that
   /// no rank has any more. False: a message is cut off.
   [[nodiscard]] bool forget_joined(std::vector<std::vector<uint8_t>>& messages);

@@ -1,11 +1,11 @@
 #!/bin/bash
 # Runs every snippet of docs/integration.md with stand-ins for the frameworks, which come by NCCL as the
 # real ones do: each must find ours.
-# Arguments: the document, our library, the audit library, framework_stand_in.so, NCCL's stand-in.
+# Arguments: the document, our library, the audit library, fake_framework.so, NCCL's stand-in.
 set -euo pipefail
-document=$1 front=$(dirname "$(realpath "$2")") framework=$(realpath "$4") stand_in=$(realpath "$5")
+document=$1 front=$(dirname "$(realpath "$2")") framework=$(realpath "$4") fake=$(realpath "$5")
 [[ $(dirname "$(realpath "$3")") == "$front" ]]
-export MSCCLC_DEVICE=host MSCCLC_NCCL=$stand_in MSCCLC_FLIGHT_FILE=none
+export MSCCLC_DEVICE=host MSCCLC_NCCL=$fake MSCCLC_FLIGHT_FILE=none
 export FRAMEWORK=$framework
 work=$TEST_TMPDIR
 mkdir -p "$work/bin" "$work/python/sglang" "$work/here"
@@ -73,7 +73,7 @@ for snippet in "$work"/snippet-*; do
   failed=1
 done
 # Without any of it they find the other one: the stand-ins can tell.
-[[ $(python3 train.py) == "torch: $stand_in" ]] || { echo "FAILED: the stand-in: $(python3 train.py)"; failed=1; }
+[[ $(python3 train.py) == "torch: $fake" ]] || { echo "FAILED: the stand-in: $(python3 train.py)"; failed=1; }
 echo "$snippets snippets"
 ((snippets >= 9)) || failed=1
 exit $failed

@@ -3,7 +3,7 @@
 # Arguments: the library, the list of its exports, a stand-in, consumer, by_name, the audit library, a
 # shim.
 set -u
-ours=$(realpath "$1") map=$2 stand_in=$(realpath "$3") consumer=$4 by_name=$5 audit=$(realpath "$6")
+ours=$(realpath "$1") map=$2 fake=$(realpath "$3") consumer=$4 by_name=$5 audit=$(realpath "$6")
 shim=$(realpath "$7")
 export MSCCLC_DEVICE=host MSCCLC_TIMEOUT=120 MSCCLC_FLIGHT_FILE=none
 unset MSCCLC_NCCL
@@ -45,7 +45,7 @@ done
 
 # [case-98] A shim in front of it sees the program's calls, and none that we or the fallback make.
 shim_sees() {
-  MSCCLC_NCCL="$stand_in" LD_PRELOAD="$shim $ours" "$consumer" 2 2>&1 | sort >"$TEST_TMPDIR/seen"
+  MSCCLC_NCCL="$fake" LD_PRELOAD="$shim $ours" "$consumer" 2 2>&1 | sort >"$TEST_TMPDIR/seen"
   diff "$TEST_TMPDIR/seen" - <<'END'
 shim: AllReduce 1 CommDestroy 1 CommInitRank 1
 shim: AllReduce 1 CommDestroy 1 CommInitRank 1 GetUniqueId 1
@@ -53,12 +53,12 @@ END
 }
 expect "a shim" shim_sees
 # [case-5] [case-3] Loaded early, and its version is the fallback's.
-expect "by name" env MSCCLC_NCCL="$stand_in" "$by_name" "$ours" 22809
+expect "by name" env MSCCLC_NCCL="$fake" "$by_name" "$ours" 22809
 # By the audit library, which lies beside it: whoever asks for NCCL, by name or by a path, gets ours;
 # and the path that then stands for ours still leads to the real one where we fall back.
 expect "the audit library, linked" env LD_AUDIT="$audit" "$consumer" 2
-for asked in "$stand_in" "${stand_in/22809/21805}"; do
-  expect "the audit library, by path" env LD_AUDIT="$audit" MSCCLC_NCCL="$stand_in" \
+for asked in "$fake" "${fake/22809/21805}"; do
+  expect "the audit library, by path" env LD_AUDIT="$audit" MSCCLC_NCCL="$fake" \
     timeout 60 "$by_name" "$asked" 22809
 done
 needs_c_only() { ! readelf -d "$audit" | grep NEEDED | grep -Ev '\[libc\.so'; }

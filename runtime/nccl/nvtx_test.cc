@@ -7,7 +7,7 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
+using testing::ServedBy;
 using testing::kDouble;
 using testing::kFloat;
 using testing::kSum;
@@ -29,9 +29,9 @@ void make_calls() {
 
 /// Makes calls of one rank with a profiler in the process: what it was told.
 std::string ranges_of_calls() {
-  const std::string path = Behind::absolute("runtime/testing/libnvtx_injection.so");
+  const std::string path = ServedBy::absolute("runtime/testing/libnvtx_injection.so");
   ::setenv("NVTX_INJECTION64_PATH", path.c_str(), 1);
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   make_calls();
   void* const library = ::dlopen(path.c_str(), RTLD_NOW);
   REQUIRE(library != nullptr);

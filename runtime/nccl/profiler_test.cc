@@ -6,10 +6,10 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
+using testing::ServedBy;
 using testing::kFloat;
 using testing::kInt32;
-using testing::kStandIn;
+using testing::kFakeNccl;
 using testing::kSum;
 using testing::Ranks;
 
@@ -17,7 +17,7 @@ using testing::Ranks;
 class Plugged {
  public:
   explicit Plugged(const std::string& name) {
-    const std::string path = Behind::absolute(("runtime/nccl/" + name).c_str());
+    const std::string path = ServedBy::absolute(("runtime/nccl/" + name).c_str());
     ::setenv("NCCL_PROFILER_PLUGIN", path.c_str(), 1);
     library_ = ::dlopen(path.c_str(), RTLD_NOW);
     INFO(::dlerror());
@@ -45,7 +45,7 @@ std::string of_rank(int rank, const std::string& text) {
 }
 
 TEST_CASE("a plug-in of version 6 sees calls of plans, and the plans' names") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const Plugged plugged("libprofiler_v6.so");
   {
     Ranks ranks(2);
@@ -87,7 +87,7 @@ TEST_CASE("a plug-in of version 6 sees calls of plans, and the plans' names") {
 }
 
 TEST_CASE("a plug-in of version 4 sees groups and collectives") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const Plugged plugged("libprofiler_v4.so");
   Ranks ranks(2);
   (void)plugged.lines();
@@ -101,7 +101,7 @@ TEST_CASE("a plug-in of version 4 sees groups and collectives") {
 }
 
 TEST_CASE("calls of the fallback are none that we report") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   const Plugged plugged("libprofiler_v6.so");
   (void)plugged.lines();
   Ranks ranks(2);
@@ -113,7 +113,7 @@ TEST_CASE("calls of the fallback are none that we report") {
 }
 
 TEST_CASE("a plug-in that fails, or is none, changes nothing") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const auto calls_work = [](int count) {
     Ranks ranks(count);
     std::vector<int> value(static_cast<size_t>(count), 1);

@@ -18,7 +18,7 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
+using testing::ServedBy;
 
 /// A pipe that nobody has at its other end.
 struct NamedPipe {
@@ -69,8 +69,8 @@ TEST_CASE("what is no NCCL is refused with a reason [case-6]") {
 
 TEST_CASE("every version loads, and says what it lacks [case-3] [case-99]") {
   for (const int version : {21805, 22105, 22703, 22809, 23007}) {
-    const std::string path = "runtime/nccl/stand_in/" + std::to_string(version) + "/libnccl.so.2";
-    const Behind behind(path.c_str(), false);
+    const std::string path = "runtime/nccl/fake/" + std::to_string(version) + "/libnccl.so.2";
+    const ServedBy served(path.c_str(), false);
     int reported = 0;
     CHECK(ncclGetVersion(&reported) == ncclSuccess);
     CHECK(reported == version);
@@ -174,7 +174,7 @@ TEST_CASE("lines of NCCL_DEBUG that cannot be written are told of once") {
 }
 
 TEST_CASE("NCCL_COMM_BLOCKING that means nothing leaves it to the configuration") {
-  const Behind behind(nullptr, false);
+  const ServedBy served(nullptr, false);
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   ncclComm_t comm = nullptr;

@@ -9,9 +9,9 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
+using testing::ServedBy;
 using testing::kInt32;
-using testing::kStandIn;
+using testing::kFakeNccl;
 using testing::Ranks;
 
 /// Counts the calls that plans are told to find in registered memory.
@@ -75,7 +75,7 @@ struct TwoWindows {
 };
 
 TEST_CASE("plans reach symmetric windows, and nothing else that is registered [case-91]") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   testing::serve_by<WindowCounts>();
   Ranks ranks(2);
   TwoWindows two(ranks);
@@ -100,7 +100,7 @@ TEST_CASE("plans reach symmetric windows, and nothing else that is registered [c
 }
 
 TEST_CASE("only what lies in the windows of all ranks is registered") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   testing::serve_by<WindowCounts>();
   Ranks ranks(2);
   TwoWindows two(ranks);
@@ -109,9 +109,9 @@ TEST_CASE("only what lies in the windows of all ranks is registered") {
   CHECK(two.gather(0, 4) == 0);  // rank 1's ends in the middle
   CHECK(two.gather(0, 6) == 0);
   two.close();
-  ::setenv("STAND_IN_WINDOWLESS", "1", 1);
+  ::setenv("FAKE_NCCL_WINDOWLESS", "1", 1);
   two.open(8, kNcclWinCollSymmetric);
-  ::unsetenv("STAND_IN_WINDOWLESS");
+  ::unsetenv("FAKE_NCCL_WINDOWLESS");
   CHECK(two.windows[0] != nullptr);
   CHECK(two.windows[1] == nullptr);
   CHECK(two.gather(0, 1) == 0);
@@ -119,7 +119,7 @@ TEST_CASE("only what lies in the windows of all ranks is registered") {
 }
 
 TEST_CASE("MSCCLC_CHECK_CALLS names a call that lies in windows on one rank only") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
   {
     Ranks ranks(2);
@@ -137,7 +137,7 @@ TEST_CASE("MSCCLC_CHECK_CALLS names a call that lies in windows on one rank only
 }
 
 TEST_CASE("the window that was registered last is what lies there") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   testing::serve_by<WindowCounts>();
   Ranks ranks(2);
   TwoWindows two(ranks);

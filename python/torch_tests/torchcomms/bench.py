@@ -27,7 +27,7 @@ try:
     import torchcomms
 except ImportError:  # the stand-in finds our backend
     here = os.path.dirname(os.path.abspath(__file__))
-    for folder in (os.path.join(here, "..", "stand_in"), os.path.join(here, "stand_in")):
+    for folder in (os.path.join(here, "..", "fake"), os.path.join(here, "fake")):
         sys.path.insert(0, folder)
     import torchcomms
 
@@ -198,7 +198,7 @@ def main():
     where = {
         "ranks": given.ranks, "device": torch.cuda.get_device_name() if gpus else platform.processor() or "cpu",
         "torch": torch.__version__, "torchcomms": getattr(torchcomms, "__version__", "its stand-in"
-                                                           if "stand_in" in torchcomms.__file__ else "there"),
+                                                           if "fake" in torchcomms.__file__ else "there"),
         "calls": given.calls, "rounds": ROUNDS,
     }  # fmt: skip
     print(json.dumps(where))

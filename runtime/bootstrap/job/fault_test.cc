@@ -35,7 +35,7 @@ LaunchedRank launch(const UniqueId& id, uint32_t rank, std::chrono::milliseconds
 }
 
 /// What a rank saw that goes from step to step until there is an error: its exit code.
-enum Seen : int { kOther = 1, kNamed = 42, kWithoutError = 2, kNotTold = 3 };
+enum Seen : int { kOther = 1, kNamed = 42, kWithoutError = 2, kNotHeard = 3 };
 
 /// `expected`: code of the error; `words`: what its message must contain. `late`: the hub may have
 /// ended before this rank found it.
@@ -54,7 +54,7 @@ int run_until_error(const LaunchedRank& launch, const std::string& expected,
     Diagnostics again;
     if (bootstrap->barrier("again", again)) return kOther;
     for (int i = 0; i < kLooks && !told; ++i) std::this_thread::sleep_for(5ms);
-    if (!told) return kNotTold;
+    if (!told) return kNotHeard;
   }
   if (!diagnostics.has_errors()) return kWithoutError;
   const Diagnostic& error = diagnostics.all().front();
@@ -269,7 +269,7 @@ TEST_CASE("the process that runs the hub is stopped") {
                 why.find(" has been silent for ") != std::string::npos;
       });
       for (int i = 0; i < kLooks && !named; ++i) std::this_thread::sleep_for(5ms);
-      return static_cast<int>(named ? kNamed : kNotTold);
+      return static_cast<int>(named ? kNamed : kNotHeard);
     });
   }
   for (int i = 0; i < 2; ++i) REQUIRE(ready.take());

@@ -40,7 +40,7 @@ class Reader {
     launch_.timeout = *timeout;
     launch_.silence = std::chrono::seconds(*silence);
     if (!launch_.where.host.empty())
-      launch_.where.told_at = kFirstPort + random_of_secret() % kPorts;
+      launch_.where.announced_at = kFirstPort + random_of_secret() % kPorts;
     warn_of_secret();
     return std::move(launch_);
   }
@@ -284,18 +284,18 @@ Found look_for_hub_here(const LaunchedRank& launch) {
 
 /// For rank 0, where the job cannot be: tells those that look for it at some places, for some
 /// seconds.
-void tell_ranks(HubOptions places, const std::string& why) {
+void announce(HubOptions places, const std::string& why) {
   Diagnostics ignored;
   places.failed = why;
   const auto hub = Hub::start(places, ignored);
 }
 
 /// Places where this rank's machine can say why it does not listen where it should.
-HubOptions places_to_tell(const LaunchedRank& launch) {
+HubOptions places_to_announce(const LaunchedRank& launch) {
   HubOptions places = hub_options(launch);
   places.addresses.clear();
   places.ports.clear();
-  if (launch.where.told_at != 0) places.ports = {launch.where.told_at};
+  if (launch.where.announced_at != 0) places.ports = {launch.where.announced_at};
   return places;
 }
 
@@ -321,7 +321,7 @@ std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnos
     error.notes = {
         {"choose another port for MSCCLC_ID, below those that the system gives to outgoing "
          "connections (net.ipv4.ip_local_port_range, mostly 32768 to 60999)"}};
-    tell_ranks(places_to_tell(launch), error.message);
+    announce(places_to_announce(launch), error.message);
   } else {
     error.code = "foreign-id";
     error.message = fmt::format(
@@ -329,9 +329,9 @@ std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnos
         "serves the id there",
         launch.where.host);
     error.notes = {{listening.message}, {found.met}};
-    HubOptions here = places_to_tell(launch);
+    HubOptions here = places_to_announce(launch);
     here.ports.clear();  // the others look at another machine's
-    tell_ranks(std::move(here), error.message);
+    announce(std::move(here), error.message);
   }
   diagnostics.add(std::move(error));
   return nullptr;
@@ -350,9 +350,9 @@ std::unique_ptr<Bootstrap> end_both(const LaunchedRank& launch, std::optional<Co
       error = refused.all().back();
     }
   }
-  HubOptions places = places_to_tell(launch);
+  HubOptions places = places_to_announce(launch);
   places.two_jobs = true;
-  tell_ranks(std::move(places), error.message);
+  announce(std::move(places), error.message);
   diagnostics.add(std::move(error));
   return nullptr;
 }
@@ -388,9 +388,9 @@ std::unique_ptr<Bootstrap> cannot_serve(const LaunchedRank& launch, Diagnostic e
   if (taken && launch.by_id) return join_served(launch, error, diagnostics);
   if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
   // Its ports are of no use where they are taken.
-  HubOptions places = taken ? places_to_tell(launch) : hub_options(launch);
+  HubOptions places = taken ? places_to_announce(launch) : hub_options(launch);
   places.two_jobs = error.code == "two-jobs";
-  tell_ranks(std::move(places), error.message);
+  announce(std::move(places), error.message);
   diagnostics.add(std::move(error));
   return nullptr;
 }
@@ -436,7 +436,7 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
   const Rendezvous where{.secret = launch.where.secret,
                          .exactly = {hub->address()},
                          .gives_up = launch.where.gives_up,
-                         .told_elsewhere = launch.where.told_elsewhere};
+                         .announced_elsewhere = launch.where.announced_elsewhere};
   return join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
 }
 

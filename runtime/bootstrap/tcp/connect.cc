@@ -33,7 +33,7 @@ struct Place {
   int refusals = 0;      ///< in a row
   bool late = false;     ///< who listens there only says that all ranks have come
   bool last = false;     ///< nothing is tried there any more, as this rank gives up
-  bool told = false;     ///< Rendezvous::told_at: what is met there is no news
+  bool told = false;     ///< Rendezvous::announced_at: what is met there is no news
   bool other = false;    ///< what is there is no hub of this job, or cannot be reached
 };
 
@@ -90,7 +90,7 @@ class Search {
     unresolved_ = addresses.empty() ? unknown.all().front().message : "";
     for (Address address : addresses) {
       for (const uint16_t port : where_.ports) add_place(address, port, false);
-      if (where_.told_at != 0) add_place(address, where_.told_at, true);
+      if (where_.announced_at != 0) add_place(address, where_.announced_at, true);
     }
   }
   void add_place(Address address, uint16_t port, bool told) {
@@ -117,7 +117,7 @@ class Search {
     if (gives_up_ || !where_.gives_up || !where_.gives_up(why)) return;
     gives_up_ = std::move(why);
     const SteadyTime now = Clock::now();
-    deadline_ = std::min<SteadyTime>(deadline_, where_.told_elsewhere ? now : now + kTellTime);
+    deadline_ = std::min<SteadyTime>(deadline_, where_.announced_elsewhere ? now : now + kAnnounceTime);
   }
   bool has_tried_all() const {
     return std::all_of(places_.begin(), places_.end(),
@@ -211,7 +211,7 @@ class Search {
   }
 
   /// A unix socket is found by a name that comes of the secret, which a rank may have wrong.
-  std::string nobody_text() const {
+  std::string no_listener_text() const {
     std::string text = "nothing is listening there";
     if (where_.local && !where_.served) {
       text +=
@@ -223,7 +223,7 @@ class Search {
 
   std::nullopt_t report(const char* code, std::string message) {
     std::vector<Note> notes = met();
-    if (notes.empty()) notes.push_back({nobody_text()});
+    if (notes.empty()) notes.push_back({no_listener_text()});
     if (where_.looks) {  // only what was met is of interest
       message = notes.front().text;
       for (size_t i = 1; i < notes.size(); ++i) message += "; " + notes[i].text;

@@ -64,8 +64,8 @@ class EpollHub final : public Hub {
   }
   Address address() const override { return address_; }
   /// Where there is no thread: the job has failed, and the ranks that come in time hear it.
-  void tell_in_this_thread();
-  void fail(const std::string& why, bool told_elsewhere) override;
+  void announce_in_this_thread();
+  void fail(const std::string& why, bool announced_elsewhere) override;
 
  private:
   void watch(int fd, uint64_t key, uint32_t events, int how);
@@ -85,11 +85,11 @@ class EpollHub final : public Hub {
   /// further: it must hear how that has ended.
   bool about_to_join() const;
 
-  bool all_told() const { return others_.empty() && meeting_.all_heard(); }
+  bool all_informed() const { return others_.empty() && meeting_.all_heard(); }
 
   /// Ranks look no longer than the timeout, and those that are here have waited long enough by
   /// their deadline.
-  SteadyTime end_of_telling() const;
+  SteadyTime end_of_announcing() const;
   void say_closing(uint64_t key, HubClient& client);
   void handle(const epoll_event& event);
   void accept_some(size_t i);
@@ -167,7 +167,7 @@ class EpollHub final : public Hub {
   const uint64_t began_ = began_of(::getpid());
   /// Not if these descriptors could take the room of ranks that still come.
   const bool watches_processes_ = has_descriptors(2 * uint64_t{options_.size} + kOtherDescriptors);
-  // What follows is the thread's, except for stop_, fail_ and told_elsewhere_.
+  // What follows is the thread's, except for stop_, fail_ and announced_elsewhere_.
   StopDetector stops_;
   std::vector<Listener> listeners_;
   Fd spare_;
@@ -184,7 +184,7 @@ class EpollHub final : public Hub {
   std::mutex mutex_;
   bool stop_ = false;
   std::string fail_;
-  bool told_elsewhere_ = false;
+  bool announced_elsewhere_ = false;
   std::thread thread_;
 };
 

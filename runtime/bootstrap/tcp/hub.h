@@ -64,8 +64,8 @@ class Hub {
   /// they hear why.
   virtual ~Hub() = default;
   /// Ends the job, for all ranks that have come or still come: there cannot be one.
-  /// `told_elsewhere`: another hub tells those that still come, so this one does not wait for them.
-  virtual void fail(const std::string& why, bool told_elsewhere) = 0;
+  /// `announced_elsewhere`: another hub tells those that still come, so this one does not wait for them.
+  virtual void fail(const std::string& why, bool announced_elsewhere) = 0;
   /// Where this process reaches it: its unix socket, if it has one.
   virtual Address address() const = 0;
 };

@@ -113,7 +113,7 @@ class SocketBootstrap final : public Bootstrap {
   /// `gives_up`: that of the Rendezvous. It is asked at the end, too: it may have begun before all
   /// came.
   bool wait_until_all_are_here(const std::function<bool(Diagnostics&)>& gives_up,
-                               bool told_elsewhere, Diagnostics& diagnostics) {
+                               bool announced_elsewhere, Diagnostics& diagnostics) {
     std::unique_lock lock(mutex_);
     const auto over = [this] { return failure_ || ready_; };
     for (bool waits = gives_up != nullptr; waits;) {
@@ -122,7 +122,7 @@ class SocketBootstrap final : public Bootstrap {
       lock.unlock();
       const std::string& why = diagnostics.all().back().message;
       fail(why);
-      if (told_elsewhere && hub_ != nullptr) hub_->fail(why, true);
+      if (announced_elsewhere && hub_ != nullptr) hub_->fail(why, true);
       return false;
     }
     return wait(
@@ -451,7 +451,7 @@ class SocketBootstrap final : public Bootstrap {
 std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t size,
                                  std::shared_ptr<Hub> hub,
                                  const std::function<bool(Diagnostics&)>& gives_up,
-                                 bool told_elsewhere, Diagnostics& diagnostics) {
+                                 bool announced_elsewhere, Diagnostics& diagnostics) {
   Fd waker = make_waker();
   if (!waker.valid()) {
     const std::string why = "the bootstrap cannot start: " + error_text(errno);
@@ -462,7 +462,7 @@ std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t si
   auto bootstrap = std::make_unique<SocketBootstrap>(rank, size, std::move(connected),
                                                      std::move(waker), std::move(hub));
   if (!bootstrap->has_thread(diagnostics)) return nullptr;
-  if (!bootstrap->wait_until_all_are_here(gives_up, told_elsewhere, diagnostics)) return nullptr;
+  if (!bootstrap->wait_until_all_are_here(gives_up, announced_elsewhere, diagnostics)) return nullptr;
   return bootstrap;
 }
 
@@ -474,7 +474,7 @@ std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t
   auto connected = connect_to_hub(where, rank, size, timeout, diagnostics);
   if (!connected) return nullptr;
   return begin(std::move(*connected), rank, size, std::move(hub), where.gives_up,
-               where.told_elsewhere, diagnostics);
+               where.announced_elsewhere, diagnostics);
 }
 
 std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,

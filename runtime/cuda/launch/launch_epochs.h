@@ -44,7 +44,7 @@ class LaunchEpochs {
   struct Place {
     bool frees = false;   ///< it may let the next one begin at once
     bool opens = false;   ///< it is the first of a new epoch
-    bool behind = false;  ///< it must begin after all of earlier epochs: its stream does not say so
+    bool waits = false;   ///< it must begin after all of earlier epochs: its stream does not say so
   };
   /// Takes the next launch.
   Place add(const Launch& launch);

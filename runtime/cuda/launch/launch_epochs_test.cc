@@ -25,7 +25,7 @@ std::ostream& operator<<(std::ostream& out, const Seen& seen) {
              << (seen.behind ? "behind" : "");
 }
 constexpr Seen kJoins = {false, false, false}, kFrees = {true, false, false},
-               kOpens = {false, true, true}, kBehind = {false, false, true};
+               kOpens = {false, true, true}, kWaits = {false, false, true};
 
 struct Launches {
   Seen large(uint64_t stream, uint32_t blocks = 128) { return add({stream, blocks, kRoom, false}); }
@@ -35,7 +35,7 @@ struct Launches {
   }
   Seen add(const Launch& launch) {
     const Place place = epochs.add(launch);
-    return {place.frees, place.opens, place.behind};
+    return {place.frees, place.opens, place.waits};
   }
   LaunchEpochs epochs;
 };
@@ -64,7 +64,7 @@ TEST_CASE("launches that fit beside one another have no order") {
   CHECK(on.large(3, 33) == kJoins);
   CHECK(on.large(1, 66) == kJoins);
   CHECK(on.large(4, 1) == kOpens);
-  CHECK(on.large(2, 100) == kBehind);  // behind all of the first epoch
+  CHECK(on.large(2, 100) == kWaits);  // behind all of the first epoch
   CHECK(on.large(2, 100) == kJoins);
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("a stream that had an epoch to itself is behind it") {
   CHECK(on.large(2, 64) == kOpens);
   CHECK(on.large(1, 64) == kJoins);
   CHECK(on.large(3, 64) == kOpens);
-  CHECK(on.large(1, 64) == kBehind);
+  CHECK(on.large(1, 64) == kWaits);
 }
 
 TEST_CASE("what lets the next launch begin at once has an epoch to itself") {
@@ -99,7 +99,7 @@ TEST_CASE("launches in any order have epochs of their own, where they have none"
   Launches on;
   CHECK(on.large(1, 4) == kJoins);
   CHECK(on.any_order(2, 66) == kOpens);
-  CHECK(on.any_order(3, 66) == kBehind);  // behind stream 1, not behind stream 2
+  CHECK(on.any_order(3, 66) == kWaits);  // behind stream 1, not behind stream 2
   CHECK(on.any_order(2, 66) == kJoins);
   CHECK(on.any_order(3, 2) == kJoins);
   CHECK(on.large(1, 4) == kOpens);  // though it fits
@@ -118,7 +118,7 @@ TEST_CASE("a stream that could not be put behind the others is put there by its 
   CHECK(on.large(1) == kJoins);
   CHECK(on.large(2) == kOpens);
   on.epochs.forget(2);
-  CHECK(on.large(2) == kBehind);
+  CHECK(on.large(2) == kWaits);
   CHECK(on.large(2) == kJoins);
 }
 
@@ -133,7 +133,7 @@ class Machine {
     bool user;  ///< a user's kernel follows
     struct {
       Place place;
-      uint32_t behind_blocks = 0;  ///< begun before, if place.behind
+      uint32_t blocks_before = 0;  ///< begun before, if place.waits
       int ahead = -1;              ///< the call ahead of it on its stream
     } on[kGpus];
   };
@@ -199,10 +199,10 @@ class Machine {
     const auto& call = calls_[c].on[g];
     const Gpu& gpu = gpus_[g];
     if (all_begun(g, c) || gpu.used == kMost) return false;
-    if (ordered_ && call.place.behind && gpu.begun < call.behind_blocks) return false;
+    if (ordered_ && call.place.waits && gpu.begun < call.blocks_before) return false;
     if (call.ahead < 0) return true;
     const auto ahead = static_cast<uint32_t>(call.ahead);
-    const bool early = !call.place.behind && !calls_[ahead].user;
+    const bool early = !call.place.waits && !calls_[ahead].user;
     return early ? lets_next_begin(g, ahead) : gpu.at[ahead].ended;
   }
   bool may_end(uint32_t g, uint32_t c) const {

@@ -195,7 +195,7 @@ TEST_CASE("captured launches begin early only where captures know that") {
 TEST_CASE("captured launches begin early behind our own, and behind all if the user says so") {
   for (const bool all : {false, true}) {
     World world;
-    world.early_behind_all = all;
+    world.early_after_any = all;
     {
       Gpu gpu(world);
       CHECK(gpu.launch(0, 128).early);  // what is ahead of a launch that runs is not known

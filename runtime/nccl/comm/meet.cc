@@ -124,7 +124,7 @@ std::unique_ptr<Bootstrap> meet_by_name(const Comm& parent, const std::string& n
   rank_there->where.local = true;
   rank_there->where.secret = stretch(name, parent.facts.secret);
   rank_there->where.gives_up = std::move(gives_up);
-  rank_there->where.told_elsewhere = true;  // by the parent
+  rank_there->where.announced_elsewhere = true;  // by the parent
   return make_bootstrap(*rank_there, diagnostics);
 }
 

@@ -56,7 +56,7 @@ struct World : LaneMemory {
     INFO(text());
     REQUIRE((far != nullptr && near != nullptr));
     window = std::make_unique<Window>(id, kBytes);
-    end = await_socket_lane(kNear, far, exposed, far_told.callback(), nullptr, take_notes());
+    end = await_socket_lane(kNear, far, exposed, far_reports.callback(), nullptr, take_notes());
   }
   void open() {
     lane = open_with(end->offer());
@@ -77,7 +77,7 @@ struct World : LaneMemory {
     return open_socket_lane({.rank = kFar,
                              .offer = offer,
                              .over = [this] { return over.load(); },
-                             .failed = near_told.callback()},
+                             .failed = near_reports.callback()},
                             near, kPatience, diagnostics);
   }
   std::shared_ptr<SocketNet> far, near;
@@ -129,7 +129,7 @@ TEST_CASE("a count comes after what was put before it") {
       world.lane.reset();
       world.end.reset();
       CHECK(world.text() == "");
-      CHECK(world.far_told.text() + world.near_told.text() == "");
+      CHECK(world.far_reports.text() + world.near_reports.text() == "");
     }
   }
 }
@@ -260,7 +260,7 @@ TEST_CASE("the far end takes no orders for memory that it has not exposed, and b
     CHECK(world.text() ==
           "error: rank 3 ends its lane: the lane of rank 5 brings 8 bytes at byte 8388608 of "
           "memory 1, which it may not write\n");
-    CHECK(world.far_told.wait() ==
+    CHECK(world.far_reports.wait() ==
           "the lane of rank 5 brings 8 bytes at byte 8388608 of memory 1, which it may not "
           "write\n");
     CHECK(!world.lane->put(world.at(0), &value, 8, world.diagnostics));
@@ -292,7 +292,7 @@ TEST_CASE("ends of a lane go while much is on its way") {
     }
     if (far_first) world.end.reset();
     world.lane.reset();
-    if (far_first) CHECK(world.far_told.text() == "");
+    if (far_first) CHECK(world.far_reports.text() == "");
     CHECK(world.text() == "");
   }
 }
@@ -306,7 +306,7 @@ void check_cut(uint64_t after, uint32_t hands) {
          world.lane->flush(world.diagnostics)) {
   }
   CHECK_THAT(world.text(), Catch::StartsWith("error: the lane to rank 3 has ended: its "));
-  CHECK_THAT(world.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+  CHECK_THAT(world.far_reports.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
 }
 
 TEST_CASE("a connection that is cut is reported at both ends") {
@@ -320,8 +320,8 @@ TEST_CASE("a connection that is cut while nobody asks for anything is reported a
   world.open_over_relay();
   CHECK(world.lane->flush(world.diagnostics));
   world.relay->cut_after(0);
-  CHECK_THAT(world.near_told.wait(), Catch::StartsWith("the lane to rank 3 has ended: its "));
-  CHECK_THAT(world.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+  CHECK_THAT(world.near_reports.wait(), Catch::StartsWith("the lane to rank 3 has ended: its "));
+  CHECK_THAT(world.far_reports.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
   CHECK(!world.lane->flush(world.diagnostics));
 }
 
@@ -387,7 +387,7 @@ TEST_CASE("a lane to nobody, and to somebody else") {
                              "MSCCLC_SOCKET_IFNAME must name an interface that others reach"));
   world.open();  // the far end is none the worse
   CHECK(world.lane->flush(world.diagnostics));
-  CHECK(world.far_told.text() == "");
+  CHECK(world.far_reports.text() == "");
 }
 
 TEST_CASE("a rank that was too slow for the far end tries again") {
@@ -445,7 +445,7 @@ TEST_CASE("strangers are turned away, and hinder nobody") {
   CHECK(dial(*offer, {.connections = 2}, why).empty());
   CHECK_THAT(why, Catch::Contains("has closed the connection"));
   check_counts(world);
-  CHECK(world.far_told.text() == "");
+  CHECK(world.far_reports.text() == "");
 }
 
 TEST_CASE("who connects all the time does not keep a lane from its work") {
@@ -544,7 +544,7 @@ TEST_CASE("a rank without descriptors for its peers says so at once") {
   std::optional<DescriptorLimit> limit(room_for_one(next));  // for the near end
   std::unique_ptr<Lane> lane;
   std::thread opens([&] { lane = world.open_with(world.end->offer()); });
-  const std::string said = world.far_told.wait();
+  const std::string said = world.far_reports.wait();
   world.over = true;
   opens.join();
   limit.reset();
@@ -569,7 +569,7 @@ TEST_CASE("strangers give their descriptors to a rank that comes") {
   }
   INFO(why);
   CHECK(sockets.size() == 1);
-  CHECK(world.far_told.text() == "");
+  CHECK(world.far_reports.text() == "");
 }
 
 TEST_CASE("strangers have a quarter of a process's descriptors at most") {

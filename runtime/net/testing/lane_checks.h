@@ -13,7 +13,7 @@
 
 #include "runtime/api/lane.h"
 #include "runtime/net/exposed_memory.h"
-#include "runtime/testing/told.h"
+#include "runtime/testing/reports.h"
 
 namespace mscclc::net::testing {
 
@@ -49,7 +49,7 @@ struct LaneMemory {
   ExposedId id = 0;
   std::unique_ptr<Window> window;  ///< the test makes it
   std::atomic<bool> over{false};
-  Told far_told, near_told;
+  Reports far_reports, near_reports;
   /// For the far end: what it was noted last (its first word), and whether it goes on.
   LaneNoted take_notes();
   std::atomic<uint64_t> noted{0};

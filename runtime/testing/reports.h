@@ -12,9 +12,9 @@
 namespace mscclc {
 
 /// What one end was told, by whichever thread. Outlives the lane that has its callback.
-class Told {
+class Reports {
  public:
-  explicit Told(std::chrono::milliseconds patience) : patience_(patience) {}
+  explicit Reports(std::chrono::milliseconds patience) : patience_(patience) {}
 
   LaneFailed callback() {
     return [this](const std::string& why) {
