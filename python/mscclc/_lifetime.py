@@ -80,7 +80,7 @@ class Lifetime:
             self._destroy()
 
     def leave(self):
-        """The interpreter ends: the communicator goes with its memory, which nobody may use now."""
+        """The interpreter ends: the communicator goes with its memory, which must not be used now."""
         if os.getpid() == self._process:
             handle, self._handle = self._handle, None
             check(library().mscclc_comm_destroy(handle))

@@ -281,7 +281,7 @@ class Ends(unittest.TestCase):
         self.assertEqual(run(2, body), [text] * 2)
 
     def test_the_interpreter_may_end_with_a_communicator(self):
-        """Open, with works that nobody waited for: neither a crash nor a hang."""
+        """Open, with works that were never waited for: neither a crash nor a hang."""
         body = """if 1:
             import builtins, os, time
             world = comm.split(0)
@@ -522,15 +522,15 @@ class Mistakes(unittest.TestCase):
         self.assertIn("KeyboardInterrupt", errors)
         processes[1].communicate(timeout=PATIENCE)
 
-    def test_a_second_thread_is_told_and_nothing_is_disturbed(self):
-        # Rank 0's first call waits in the library until rank 1 comes: when a second thread of rank 0
-        # has been told.
+    def test_a_second_thread_is_refused_and_nothing_is_disturbed(self):
+        # Rank 0's first call waits in the library until rank 1 comes: when a second thread of rank
+        # 0 has been refused.
         with tempfile.TemporaryDirectory() as folder:
             body = f"""if 1:
             import os, threading, time
             from mscclc._library import library
-            path, said, invalid_usage = {folder!r} + "/told", [], 2
-            def is_told(function):
+            path, said, invalid_usage = {folder!r} + "/refused", [], 2
+            def is_refused(function):
                 try:
                     function()
                 except mscclc.LibraryError as error:
@@ -539,9 +539,9 @@ class Mistakes(unittest.TestCase):
                 # There is no such registration, where the other thread is not inside yet.
                 while library().mscclc_deregister(comm._handle, 99) != invalid_usage:
                     time.sleep(0.001)
-                said.append(is_told(lambda: comm.allreduce(floats(7))))
-                said.append(is_told(comm.synchronize))
-                said.append(is_told(comm.close))
+                said.append(is_refused(lambda: comm.allreduce(floats(7))))
+                said.append(is_refused(comm.synchronize))
+                said.append(is_refused(comm.close))
                 open(path, "w").close()
             def call(data):
                 while True:

@@ -154,7 +154,7 @@ class Protocols(unittest.TestCase):
 
 
 class FakeLibrary:
-    """Memory and calls of a GPU: addresses that nobody looks at."""
+    """Memory and calls of a GPU: addresses that are never read."""
 
     def __init__(self):
         self.released, self.deregistered, self.calls = [], [], []

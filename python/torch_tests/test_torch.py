@@ -117,7 +117,7 @@ class Suites(unittest.TestCase):
     def test_custom_ops(self):
         self.check("custom_ops", 2)
 
-    @unittest.skipIf(TORCH < (2, 11), "the stand-in for a device is one of torch 2.11")
+    @unittest.skipIf(TORCH < (2, 11), "the device that the test uses came with torch 2.11")
     def test_event_pool(self):
         with tempfile.TemporaryDirectory() as folder:
             library = os.path.join(folder, "libevents.so")

@@ -1,4 +1,4 @@
-"""The example plug-in for vLLM, over a stand-in of vLLM, as vLLM's groups use a communicator."""
+"""The example plug-in for vLLM, over a fake vLLM, as vLLM's groups use a communicator."""
 
 import configparser
 import importlib

@@ -30,7 +30,7 @@ struct Seat {
   int rank = 0, size = 1;
 };
 
-/// Its functions are for one thread at a time, but for abort() and is_aborted().
+/// Its functions are for one thread at a time, except abort() and is_aborted().
 class Session {
  public:
   using Backend = torch_adapter::MscclcBackend;

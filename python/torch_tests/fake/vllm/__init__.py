@@ -1,1 +1,1 @@
-"""A stand-in for vLLM: what a platform plug-in meets of it. Written from its documented interface."""
+"""A fake vLLM: what a platform plug-in meets of it. Written from its documented interface."""

@@ -25,7 +25,7 @@ class OwnAbortTest(unittest.TestCase):
         threads = [threading.Thread(target=one.abort) for _ in range(2)]
         meet()  # or another rank might still be about to make the communicator
         if RANK != 0:
-            meet()  # to be told by another rank would end rank 0's process
+            meet()  # news from another rank would end rank 0's process
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -48,8 +48,8 @@ class OwnAbortTest(unittest.TestCase):
 
     @on_host
     @unittest.skipIf(SIZE < 2, "needs two ranks")
-    def test_the_others_are_told(self):
-        one = comm("told", abort_process_on_timeout_or_error=False)
+    def test_the_others_learn_of_it(self):
+        one = comm("learns", abort_process_on_timeout_or_error=False)
         meet()
         if RANK == 0:
             one.abort()

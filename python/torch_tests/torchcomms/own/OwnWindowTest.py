@@ -128,7 +128,7 @@ class OwnWindowTest(unittest.TestCase):
     def test_a_wait_ends_when_the_communicator_is_aborted(self):
         one = comm("aborted", abort_process_on_timeout_or_error=False)  # another rank may be first
         window = one.new_window(symmetric(4))
-        work = window.wait_signal(BACK, True)  # nobody signals
+        work = window.wait_signal(BACK, True)  # no rank signals
         meet()
         one.abort()
         with self.assertRaises(RuntimeError):

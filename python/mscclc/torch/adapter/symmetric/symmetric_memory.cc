@@ -80,8 +80,8 @@ SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group
   if (ours != nullptr) ours->expect_symmetric_memory(device.type());
 }
 
-// The addresses alone, which nobody else gets meanwhile: a group that was locked might end here,
-// under a lock of the caller.
+// Compares addresses only, which no other group gets meanwhile: a group that was locked might end
+// here, under a lock of the caller.
 bool SymmetricTeam::is_of(const c10::intrusive_ptr<c10d::ProcessGroup>& group) const {
   return group_._unsafe_get_target() == group.get();
 }
