@@ -96,8 +96,8 @@ struct LoadOptions {
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};
-  /// The call that needs the plan, in words: ranks whose calls differ are told what they are, not
-  /// only that their plans differ (call-differs). "": it is not known.
+  /// The call that needs the plan, in words: where ranks' calls differ, the error shows the calls
+  /// and not only that the plans differ (call-differs). "": it is not known.
   std::string call = {};
   /// Which of this rank's launches needs the plan: 1: its next, 2: the one after that … Ranks of
   /// its machine that launch something else then learn of it, instead of waiting for one another.

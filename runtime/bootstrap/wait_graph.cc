@@ -54,7 +54,7 @@ bool WaitGraph::complete() const {
   });
 }
 
-/// Ranks that are waited for and wait for nobody: of those the ones that do not answer, if any.
+/// Ranks that are waited for and wait for no other: of those the ones that do not answer, if any.
 std::vector<uint32_t> WaitGraph::blamed() const {
   std::vector<uint32_t> ends, silent;
   for (uint32_t r = 0; r < ranks_.size(); ++r) {

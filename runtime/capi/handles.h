@@ -100,7 +100,7 @@ class Handles {
     std::mutex mutex;
     std::unordered_map<const T*, uint32_t> made;  ///< forks() at that time
   };
-  /// Never destroyed: other threads may outlive the end of main(). Nobody is in the middle of a
+  /// Never destroyed: other threads may outlive the end of main(). No thread is in the middle of a
   /// change when the process forks.
   static All& all() {
     static All* const made = [] {

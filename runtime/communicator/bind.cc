@@ -333,7 +333,7 @@ std::shared_ptr<BoundCall::State> Binder::try_together() {
   std::vector<std::vector<uint8_t>> messages;
   if (!exchange_places(prepare(), messages) || !same_calls(messages)) return nullptr;
   bool able = take_places(messages);
-  if (!x_.switches.teams().empty()) {  // joining is for all or nobody
+  if (!x_.switches.teams().empty()) {  // joining is for all or none
     if (!group.agree(able, "bind a call", diagnostics_)) return nullptr;
     able = join_buffers();
   }

@@ -199,7 +199,7 @@ bool Executable::State::read_loaded(ByteReader& message, Loaded& loaded,
   return message.good() || refuse(diagnostics, "bad-message", "a peer's message is cut off");
 }
 
-// All ranks compare the same messages: they all go on, or none does, and nobody has to be told.
+// All ranks compare the same messages: they all go on, or none does, without another exchange.
 bool Executable::State::same_plans(const std::vector<std::vector<uint8_t>>& messages,
                                    Diagnostics& diagnostics) const {
   Loaded first;

@@ -117,8 +117,8 @@ TEST_CASE("little memory: an error says what could not be had") {
   CHECK(no_memory > 0);
 }
 
-/// Two ranks of this process exchange what may be too much for it. Whoever finds no memory, a
-/// thread of the library or a caller, is to end in an error at both.
+/// Two ranks of this process exchange what may be too much for it. Whichever thread finds no
+/// memory, of the library or a caller's, it must end in an error at both.
 Exit exchange_within(uint64_t megabytes) {
   Diagnostics diagnostics;
   auto job = host_job({.size = 2, .one_machine = true, .timeout = kPatience}, diagnostics);
@@ -172,11 +172,11 @@ TEST_CASE("files may not grow: shared memory is an error, and no signal") {
       return static_cast<int>(kOther);
     }
     const Diagnostic& error = diagnostics.all().front();
-    const bool told = error.code == "out-of-memory" &&
+    const bool expected = error.code == "out-of-memory" &&
                       error.message ==
                           "cannot allocate 8192 bytes of shared memory for a buffer: ftruncate: "
                           "File too large (27); the limit is 'ulimit -f'";
-    return static_cast<int>(told ? kNoMemory : kOther);
+    return static_cast<int>(expected ? kNoMemory : kOther);
   });
   CHECK(processes.wait(0, kPatience) == kNoMemory);
 }

@@ -1,4 +1,4 @@
-// Environment variables: what is allowed, what is not and how that is told; the committed page.
+// Environment variables: what is allowed, what is not and how that is reported; the committed page.
 #include "runtime/base/environment/environment.h"
 
 #include <fmt/format.h>
@@ -140,7 +140,7 @@ TEST_CASE("every variable of ours is checked, whether it is needed or not") {
   }
 }
 
-TEST_CASE("all mistakes are told, and words that there are not") {
+TEST_CASE("all mistakes are reported, and words that there are not") {
   Diagnostics diagnostics;
   const Environment environment({{"MSCCLC_FORCE_DISABLE_GDR", "2"},
                                  {"MSCCLC_IBV_MODE", "guest"},
@@ -158,7 +158,7 @@ TEST_CASE("all mistakes are told, and words that there are not") {
         "'nvshmem'");
 }
 
-TEST_CASE("variables that nobody reads are warned of") {
+TEST_CASE("variables that nothing reads are warned of") {
   Diagnostics diagnostics;
   const Environment environment(
       {{"MSCCLC_TIMOUT", "5"}, {"MSCCLC_X_Y_Z", ""}, {"MSCCLC_FOO", "1"}, {"OTHER", "1"}});
@@ -180,7 +180,7 @@ TEST_CASE("the environment of this process") {
   CHECK(Environment::of_process().number(Variable::MSCCLC_TIMEOUT, diagnostics) == 600);
 }
 
-TEST_CASE("of variables that nobody reads a process is told once") {
+TEST_CASE("a process warns once of variables that nothing reads") {
   forget_unknown_warning();
   const Environment environment(Environment::Values{{"MSCCLC_TIMOUT", "5"}});
   for (const size_t warnings : {1, 0}) {

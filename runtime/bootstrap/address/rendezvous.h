@@ -28,7 +28,7 @@ struct Rendezvous {
   /// says.
   std::chrono::milliseconds patience{0};
   /// Asked every kAskAgain until all ranks have come: whether this rank gives up, which is then
-  /// reported, and told to the others, if the hub can be reached now. nullptr: it does not.
+  /// reported, also to the others if the hub can be reached now. nullptr: it does not.
   std::function<bool(Diagnostics&)> gives_up = {};
   /// Then the others learn that elsewhere: this rank ends at once.
   bool announced_elsewhere = false;

@@ -377,7 +377,7 @@ TEST_CASE("who has proved himself and does not join does not stay, whatever he s
   CHECK(said < 1000);
 }
 
-TEST_CASE("a rank that dies with much to read takes nobody with it") {
+TEST_CASE("a rank that dies with much to read takes no other with it") {
   TestJob job(2);
   auto lazy = std::make_unique<RawRank>(job.id);
   RawRank other(job.id);
@@ -411,15 +411,15 @@ TEST_CASE("a rank that falls silent counts as dead") {
   REQUIRE(living);
   CHECK(silent.welcome().silence_ms == 2000);
   std::mutex mutex;
-  std::condition_variable told;
+  std::condition_variable changed;
   std::string why;
   living->on_failure([&](const std::string& text) {
     const std::lock_guard lock(mutex);
     why = text;
-    told.notify_all();
+    changed.notify_all();
   });
   std::unique_lock lock(mutex);
-  told.wait_for(lock, 60s, [&] { return !why.empty(); });
+  changed.wait_for(lock, 60s, [&] { return !why.empty(); });
   CHECK(why.find("rank 0 (process ") == 0);
   CHECK(why.find(") has died: it has been silent for ") != std::string::npos);
 }
@@ -459,7 +459,7 @@ TEST_CASE("a hub that closes leaves no rank waiting") {
   CHECK(set_log_sink({}, none));
 }
 
-TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come") {
+TEST_CASE("a hub whose process runs out of descriptors says so to the ranks that come") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   constexpr uint32_t kSize = 3;

@@ -130,7 +130,7 @@ class Reader {
     return true;
   }
 
-  /// From what only the job knows, if the user says it, and from what tells jobs apart.
+  /// From what only the job knows, if the user says it, and from what distinguishes jobs.
   void read_secret(const LauncherNames& names) {
     const std::string key = text(Variable::MSCCLC_SECRET).value_or("");
     std::string job(names.launcher);
@@ -227,7 +227,8 @@ HubOptions hub_options(const LaunchedRank& launch) {
   return options;
 }
 
-/// Is it an address of this machine? One that nobody listens at can be bound, if only to any port.
+/// Is it an address of this machine? One at which nothing listens can be bound, if only to any
+/// port.
 bool is_here(const Address& address) {
   Address any_port = address;
   any_port.set_port(0);
@@ -245,12 +246,12 @@ bool is_looked_for_elsewhere(const LaunchedRank& launch) {
 
 /// The hub of this job where its ranks look for rank 0. REQUIRES: this process runs none yet.
 std::optional<Connected> find_hub_elsewhere(const LaunchedRank& launch) {
-  Diagnostics nobody;
+  Diagnostics ignored;
   Rendezvous where = launch.where;
   where.local = false;
   where.served = true;
   return connect_to_hub(where, launch.rank, launch.size, std::min(launch.timeout, kTwinPatience),
-                        nobody);
+                        ignored);
 }
 
 /// What is at some places where a hub of this job may be.
@@ -282,8 +283,8 @@ Found look_for_hub_here(const LaunchedRank& launch) {
   return look_at(launch, std::move(where));
 }
 
-/// For rank 0, where the job cannot be: tells those that look for it at some places, for some
-/// seconds.
+/// For rank 0, where the job cannot be: says so for some seconds at some places, to ranks that look
+/// for it there.
 void announce(HubOptions places, const std::string& why) {
   Diagnostics ignored;
   places.failed = why;
@@ -432,7 +433,7 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
     diagnostics.add(std::move(*error));
     return nullptr;
   }
-  // Its own hub, and no other: this is who a second rank 0 is told from.
+  // Its own hub, and no other: a second rank 0 is told from this one.
   const Rendezvous where{.secret = launch.where.secret,
                          .exactly = {hub->address()},
                          .gives_up = launch.where.gives_up,

@@ -50,7 +50,7 @@ struct HubClient {
   bool leaving = false;              ///< nothing more is read of it; it goes when all is written
   bool polls_write = false;
   /// When it came; said something that counts as a sign of life: hello, or anything once it is a
-  /// rank; and was last told something.
+  /// rank; and was last sent something.
   SteadyTime since, heard, spoke;
 };
 
@@ -94,13 +94,13 @@ class EpollHub final : public Hub {
   void handle(const epoll_event& event);
   void accept_some(size_t i);
 
-  /// A listener that nobody is accepted from stays readable. Strangers go first, when they have had
-  /// their time. If there are none, the ranks cannot all come: those that do hear it, one after the
-  /// other, with the descriptor that was kept for this.
+  /// A listener from which nothing is accepted stays readable. Strangers go first, when they have
+  /// had their time. If there are none, the ranks cannot all come: those that do hear it, one after
+  /// the other, with the descriptor that was kept for this.
   void make_room(const std::string& why);
   void greet(Fd socket, const Address& from, const Address& to);
 
-  /// Accepts nobody until the next tick.
+  /// Accepts no connection until the next tick.
   void look_away();
   void listen_again(int how);
 

@@ -158,16 +158,16 @@ void EpollHub::close_all() {
   now_ = std::chrono::steady_clock::now();
   // Ranks that have not come yet would wait for a hub that is gone.
   const SteadyTime end = end_of_announcing();
-  const bool tells = meeting_.failure() && !all_informed() && !announced_elsewhere_ && now_ < end;
+  const bool announces = meeting_.failure() && !all_informed() && !announced_elsewhere_ && now_ < end;
   close_deadline_ = now_ + kGoodbyeTime;
-  if (tells || about_to_join()) close_deadline_ = std::max(close_deadline_, end);
-  if (!tells) stop_listening();
+  if (announces || about_to_join()) close_deadline_ = std::max(close_deadline_, end);
+  if (!announces) stop_listening();
   for (auto i = clients_.begin(); i != clients_.end();) {
     const uint64_t key = i->first;
     HubClient& client = (i++)->second;
     if (client.rank != wire::kNoRank) {
       say_closing(key, client);
-    } else if (!tells && !client.hello) {
+    } else if (!announces && !client.hello) {
       drop(key);
     }
   }
@@ -397,8 +397,8 @@ bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
 }  // namespace
 
 std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnostics) {
-  const bool tells = !options.failed.empty();
-  if (!tells && !enough_descriptors(options.size, diagnostics)) return nullptr;
+  const bool announces = !options.failed.empty();
+  if (!announces && !enough_descriptors(options.size, diagnostics)) return nullptr;
   std::vector<Listener> listeners = open_listeners(options, diagnostics);
   if (listeners.empty()) return nullptr;
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
@@ -409,7 +409,7 @@ std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnost
   }
   auto hub = std::make_unique<EpollHub>(options, std::move(listeners), std::move(epoll), waker);
   if (hub->has_thread(diagnostics)) return hub;
-  if (tells) hub->announce_in_this_thread();
+  if (announces) hub->announce_in_this_thread();
   return nullptr;
 }
 

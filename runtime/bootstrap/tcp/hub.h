@@ -59,12 +59,13 @@ class Hub {
   /// port-taken.
   [[nodiscard]] static std::unique_ptr<Hub> start(const HubOptions& options,
                                                   Diagnostics& diagnostics);
-  /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds;
-  /// five if the job has failed before all ranks had come, or a rank was about to join, so that
-  /// they hear why.
+  /// Ends, after saying so to the ranks that are still there. Takes at most two seconds; five if
+  /// the job has failed before all ranks had come, or a rank was about to join, so that they hear
+  /// why.
   virtual ~Hub() = default;
   /// Ends the job, for all ranks that have come or still come: there cannot be one.
-  /// `announced_elsewhere`: another hub tells those that still come, so this one does not wait for them.
+  /// `announced_elsewhere`: ranks that still come learn it from another hub, so this one does not
+  /// wait for them.
   virtual void fail(const std::string& why, bool announced_elsewhere) = 0;
   /// Where this process reaches it: its unix socket, if it has one.
   virtual Address address() const = 0;

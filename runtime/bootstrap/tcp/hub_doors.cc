@@ -1,7 +1,7 @@
-// Whoever connects gets a challenge and has some seconds to prove that he knows the secret; until
-// then he is worth a hundred bytes of memory and one of a limited number of places. Once all ranks
-// have come, the hub no longer listens, but at a unix socket for ranks of this machine that come
-// too late: they hear it at once.
+// A process that connects gets a challenge and has some seconds to prove that it knows the secret;
+// until then it costs a hundred bytes of memory and one of a limited number of places. Once all
+// ranks have come, the hub listens only at a unix socket for ranks of this machine that come too
+// late: they hear it at once.
 #include <fmt/format.h>
 #include <sys/socket.h>
 

@@ -73,7 +73,8 @@ bool RankMeeting::admit(const wire::Hello& hello, const std::string& where, Stea
   return true;
 }
 
-// Processes are told apart by their numbers: with two of one number nothing is said, which is safe.
+// Processes are distinguished by their numbers: with two of one number nothing is said, which is
+// safe.
 std::optional<wire::Failure> RankMeeting::too_late(const wire::Hello& hello,
                                                    const std::string& where) const {
   if (failure_ && jobs_ > 1) return failure_;

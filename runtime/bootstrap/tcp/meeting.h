@@ -3,7 +3,7 @@
 // neither.
 //
 // A meeting fails as a whole, once, and then for good: a rank dies, gives up, is late, or is at
-// another step than the others. All ranks that are still there are told.
+// another step than the others. All ranks that are still there learn of it.
 #pragma once
 
 #include <chrono>
@@ -40,13 +40,13 @@ class RankMeeting {
 
   /// Takes in a rank that has proved that it knows the secret. `where`: for messages, "process 12
   /// on 10.0.0.1". false: there is no such rank in this job, or it is here already; the meeting has
-  /// failed, as whoever knows the secret is part of the job.
+  /// failed, as a process that knows the secret is part of the job.
   [[nodiscard]] bool admit(const wire::Hello& hello, const std::string& where, SteadyTime now);
   /// Why a rank has no place that comes when all have come. nullopt: it may be for another hub:
   /// this job is at its end, or the rank's process is here already, and now makes its next
   /// bootstrap. REQUIRES: complete().
   std::optional<wire::Failure> too_late(const wire::Hello& hello, const std::string& where) const;
-  /// A rank has been told that it comes too late.
+  /// A rank has heard that it comes too late.
   void turned_away() { ++heard_; }
   void gather(uint32_t rank, const wire::Gather& gather, SteadyTime now);
   void give_up(uint32_t rank, const std::string& why);
@@ -78,7 +78,7 @@ class RankMeeting {
   /// As many ranks as the job has, or both jobs have, have come, right or wrong ones, or know
   /// without coming.
   bool all_heard() const { return !members_.empty() && heard_ >= jobs_ * members_.size(); }
-  /// All ranks have come but for one.
+  /// All ranks but one have come.
   bool lacks_one() const { return members_.size() > 1 && admitted_ + 1 == members_.size(); }
   /// There is a deadline that tick() must see.
   bool waiting() const { return (deadline_ || graph_) && !failure_; }

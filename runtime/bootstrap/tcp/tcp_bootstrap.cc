@@ -64,7 +64,7 @@ std::string name_of_hub(const Connected& connected) {
   return fmt::format("rank {}, which runs the bootstrap's hub{},", connected.welcome.hub_rank, at);
 }
 
-/// Tells the hub, and so all others, that this rank cannot take part.
+/// Reports to the hub, and so to all others, that this rank cannot take part.
 void give_up_at_once(Connection& connection, const std::string& why) {
   connection.send(wire::give_up_frame(why));
   const SteadyTime deadline = Clock::now() + kGoodbyeTime;
@@ -177,7 +177,7 @@ class SocketBootstrap final : public Bootstrap {
           wire::FailureKind::hang,
           fmt::format("{} does not answer: it has not said within {} which rank waits for which",
                       hub_name_, seconds_text(limit))};
-      tell(lock);
+      notify_watchers(lock);
     }
     return failure_->why;
   }
@@ -213,7 +213,7 @@ class SocketBootstrap final : public Bootstrap {
     if (!changed_.wait_for(lock, limit, [&] { return failure_ || done(); })) {
       failure_ = {wire::FailureKind::timeout, fmt::format("{} has not answered at '{}' within {}",
                                                           hub_name_, what, seconds_text(limit))};
-      tell(lock);
+      notify_watchers(lock);
     }
     if (done()) return true;
     return report(diagnostics);
@@ -224,8 +224,8 @@ class SocketBootstrap final : public Bootstrap {
     return false;
   }
 
-  /// Tells the watchers of the failure, without the lock.
-  void tell(std::unique_lock<std::mutex>& lock) {
+  /// Calls the watchers with the failure, without the lock.
+  void notify_watchers(std::unique_lock<std::mutex>& lock) {
     const auto watchers = std::exchange(watchers_, {});
     const std::string why = failure_->why;
     changed_.notify_all();
@@ -249,7 +249,7 @@ class SocketBootstrap final : public Bootstrap {
     std::unique_lock lock(mutex_);
     if (failure_) return;
     failure_ = {kind, std::move(why)};
-    tell(lock);
+    notify_watchers(lock);
   }
 
   // The thread.
@@ -322,7 +322,7 @@ class SocketBootstrap final : public Bootstrap {
     }
   }
 
-  /// The hub sees the connection end, and tells the others.
+  /// The hub sees the connection end, and reports it to the others.
   void end_without_memory() {
     ::shutdown(connection_.fd(), SHUT_RDWR);
     connection_.in().clear();
@@ -435,7 +435,7 @@ class SocketBootstrap final : public Bootstrap {
   bool gathers_ = false;  ///< the hub is to answer at this step
   std::optional<std::vector<std::vector<uint8_t>>> result_;
   std::optional<wire::Failure> failure_;
-  std::optional<SteadyTime> verdict_deadline_;  ///< set once this rank has told its waits
+  std::optional<SteadyTime> verdict_deadline_;  ///< set once this rank has reported its waits
   std::vector<std::function<void(const std::string&)>> watchers_;
 
   // The thread's own.

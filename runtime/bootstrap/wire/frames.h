@@ -97,7 +97,7 @@ struct Welcome {
 };
 using mscclc::kNoRank;
 
-/// Why a hello is not taken. Nobody has proved anything to the rank by then: it goes on trying.
+/// Why a hello is not taken. Nothing has been proved to the rank by then: it goes on trying.
 enum class Refusal : uint8_t { wrong_secret, other_ends };
 struct Refused {
   Refusal code = Refusal::wrong_secret;

@@ -1,8 +1,8 @@
 // How both ends of a connection prove that they know the job's secret, and the keys that come of
 // it. Pure functions.
 //
-// A proof covers all that was said before it: protocol version, random numbers, public keys, who
-// the rank is, and between which addresses each end believes that the connection runs. So nobody
+// A proof covers all that was said before it: protocol version, random numbers, public keys, which
+// rank it is, and between which addresses each end believes that the connection runs. So no process
 // can sit between a rank and its hub, pass a proof on to another connection, or change a word.
 #pragma once
 
