@@ -441,7 +441,7 @@ TEST_CASE("cuda: calls begin early") {
   CHECK(text_of(diagnostics) == "");
 }
 
-TEST_CASE("cuda: behind which kernels calls begin early") {
+TEST_CASE("cuda: after which kernels calls begin early") {
   Diagnostics diagnostics;
   const auto after_any = [&](const Environment::Values& values) {
     CudaOptions options;

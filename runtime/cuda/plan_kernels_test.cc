@@ -61,7 +61,7 @@ TEST_CASE("cuda: a plan's kernels are found by name, and launched") {
   world.check_clean();
 }
 
-TEST_CASE("cuda: a plan's kernel in a capture is a node behind those of other streams") {
+TEST_CASE("cuda: a plan's kernel in a capture is a node after those of other streams") {
   World world;
   world.fake.set_begun_of(begun_of);
   {

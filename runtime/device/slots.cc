@@ -118,7 +118,7 @@ void SlotPool::give(const Entry& slot) {
   }
 }
 
-/// Nobody launches it any more.
+/// It is not launched any more.
 void SlotPool::give_back(const Entry& slot) {
   if (slot.launch <= ended_) {
     free_.push_back(slot.data);

@@ -165,7 +165,7 @@ TEST_CASE("slots: what a graph has captured is handed out again when the graph i
   world.check_clean();
 }
 
-TEST_CASE("slots: graphs own nothing where nobody is to be told of them") {
+TEST_CASE("slots: graphs own nothing where their ends are not to be known") {
   cuda::World world;
   {
     Gpu gpu(world, GraphsEnd::unknown);
@@ -226,7 +226,7 @@ TEST_CASE("slots: a graph may outlive the pool") {
   world.check_clean();
 }
 
-TEST_CASE("slots: where a driver does not tell of graphs, what they have is not handed out") {
+TEST_CASE("slots: where a driver does not report the end of graphs, what they have is not handed out") {
   for (const char* function :
        {"StreamGetCaptureInfo", "UserObjectCreate", "GraphRetainUserObject"}) {
     INFO(function);

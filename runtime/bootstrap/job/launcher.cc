@@ -433,7 +433,7 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
     diagnostics.add(std::move(*error));
     return nullptr;
   }
-  // Its own hub, and no other: a second rank 0 is told from this one.
+  // Its own hub, and no other: so a second rank 0 is recognised.
   const Rendezvous where{.secret = launch.where.secret,
                          .exactly = {hub->address()},
                          .gives_up = launch.where.gives_up,

@@ -1,5 +1,5 @@
 // Lanes over sockets between GPUs of a fake driver on different nodes: what arrives in the memory
-// of a GPU and in host memory, in which order, and who is told what goes wrong.
+// of a GPU and in host memory, in which order, and which end reports what goes wrong.
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -88,7 +88,7 @@ TEST_CASE("far gpu: a count comes after what was put before it, wherever either 
 }
 
 // Work is done only when it is waited for: a count that overtook its data would be seen.
-TEST_CASE("far gpu: counts are behind copies that take their time") {
+TEST_CASE("far gpu: counts come after copies that take their time") {
   World world({.deferred = true});
   {
     Nodes nodes(world);

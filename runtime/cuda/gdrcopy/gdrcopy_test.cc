@@ -1,5 +1,5 @@
-// Memory mapped by a fake GDRCopy: what is stored is there, each call may fail, nothing stays
-// behind.
+// Memory mapped by a fake GDRCopy: what is stored is there, each call may fail, nothing is left
+// over.
 #include "runtime/cuda/gdrcopy/gdrcopy.h"
 
 #include <fcntl.h>

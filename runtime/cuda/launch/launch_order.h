@@ -29,9 +29,9 @@ namespace mscclc::cuda {
 struct EarlyLaunch {
   bool works = false;
   bool works_in_captures = false;
-  /// In captures, too, launches begin early after whatever is ahead of them, as the user's kernels
-  /// let them; else after launches of ours only. A launch that could begin early, and that no
-  /// kernel lets, begins later than others.
+  /// In captures, too, launches begin early after any kernel that lets them, also the user's; else
+  /// after launches of ours only. A launch that could begin early, and that no kernel lets, begins
+  /// later than others.
   bool after_any = false;
 };
 

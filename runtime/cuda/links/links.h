@@ -7,7 +7,7 @@
 //   has
 //                                                                  none
 //   is hidden from it                NVML                          NVML
-//   is hidden, and there is no NVML  import will tell; no atomics  taken for PCIe, with a warning
+//   is hidden, and there is no NVML  import will show; no atomics  taken for PCIe, with a warning
 //   is elsewhere (HostPlace)         memory comes by fabric,       yes: nothing else maps it
 //                                    where both GPUs can do that
 //   is another node's otherwise      none: lanes lead there        PCIe
