@@ -70,7 +70,8 @@ bool limit(int what, uint64_t most) {
 /// The superuser is not limited in processes.
 bool drop_privileges() {
   if (::geteuid() != 0) return true;
-  return ::setgroups(0, nullptr) == 0 && ::setresgid(kUnprivileged, kUnprivileged, kUnprivileged) == 0 &&
+  return ::setgroups(0, nullptr) == 0 &&
+         ::setresgid(kUnprivileged, kUnprivileged, kUnprivileged) == 0 &&
          ::setresuid(kUnprivileged, kUnprivileged, kUnprivileged) == 0;
 }
 
@@ -172,10 +173,11 @@ TEST_CASE("files may not grow: shared memory is an error, and no signal") {
       return static_cast<int>(kOther);
     }
     const Diagnostic& error = diagnostics.all().front();
-    const bool expected = error.code == "out-of-memory" &&
-                      error.message ==
-                          "cannot allocate 8192 bytes of shared memory for a buffer: ftruncate: "
-                          "File too large (27); the limit is 'ulimit -f'";
+    const bool expected =
+        error.code == "out-of-memory" &&
+        error.message ==
+            "cannot allocate 8192 bytes of shared memory for a buffer: ftruncate: "
+            "File too large (27); the limit is 'ulimit -f'";
     return static_cast<int>(expected ? kNoMemory : kOther);
   });
   CHECK(processes.wait(0, kPatience) == kNoMemory);

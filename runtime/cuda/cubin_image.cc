@@ -7,7 +7,7 @@
 namespace mscclc::cuda {
 namespace {
 
-// Of ELF with 64 bits: where fields stand in their headers, and values of them.
+// Of ELF with 64 bits: where fields are in their headers, and values of them.
 constexpr std::array<uint8_t, 6> kMagic = {0x7f, 'E', 'L', 'F', 2 /* 64 bits */,
                                            1 /* little end */};
 constexpr uint16_t kMachineCuda = 190;

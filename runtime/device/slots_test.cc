@@ -226,7 +226,8 @@ TEST_CASE("slots: a graph may outlive the pool") {
   world.check_clean();
 }
 
-TEST_CASE("slots: where a driver does not report the end of graphs, what they have is not handed out") {
+TEST_CASE(
+    "slots: where a driver does not report the end of graphs, what they have is not handed out") {
   for (const char* function :
        {"StreamGetCaptureInfo", "UserObjectCreate", "GraphRetainUserObject"}) {
     INFO(function);

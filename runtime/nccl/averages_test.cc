@@ -9,12 +9,12 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::ServedBy;
 using testing::kDouble;
 using testing::kFloat;
 using testing::kInt32;
 using testing::kSum;
 using testing::Ranks;
+using testing::ServedBy;
 
 constexpr int kAvg = 4, kHalf = 6, kBfloat = 9, kE4m3 = 10, kE5m2 = 11;
 

@@ -1,4 +1,4 @@
-// Calls: arguments, reductions made at run time; by a stand-in and by plans.
+// Calls: arguments, reductions made at run time; by a fake NCCL and by plans.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -10,14 +10,14 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::ServedBy;
 using testing::kDouble;
+using testing::kFakeNccl;
 using testing::kFloat;
 using testing::kInt32;
-using testing::kFakeNccl;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
+using testing::ServedBy;
 
 constexpr int kRanks = 3;
 constexpr size_t kCount = 5;
@@ -117,7 +117,7 @@ void check_collectives(Ranks& ranks) {
   }
 }
 
-TEST_CASE("plans are asked once for each call, whoever then serves it") {
+TEST_CASE("plans are asked once for each call, whichever library then serves it") {
   const ServedBy served(kFakeNccl, true);
   testing::serve_by<AskedCalls>();
   Ranks ranks(kRanks);
@@ -173,7 +173,7 @@ std::vector<ncclResult_t> compared(Ranks& ranks,
   return ranks.results;
 }
 
-TEST_CASE("ranks whose calls differ are told so, and go on [case-88]") {
+TEST_CASE("ranks whose calls differ get an error that says so, and go on [case-88]") {
   const bool plans = GENERATE(false, true);
   ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
   {
@@ -361,7 +361,7 @@ TEST_CASE("reductions belong to their communicator and type [case-42]") {
 
 TEST_CASE("calls without elements do nothing [case-43]") {
   const ServedBy served(nullptr, false);  // there is nothing that could do something
-  Ranks ranks(2);                       // and nobody to wait for
+  Ranks ranks(2);                         // and no rank to wait for
   ncclComm_t c = ranks.comms[0];
   CHECK(ncclAllReduce(nullptr, nullptr, 0, kInt32, kSum, c, nullptr) == ncclSuccess);
   CHECK(ncclBroadcast(nullptr, nullptr, 0, kInt32, 0, c, nullptr) == ncclSuccess);

@@ -18,13 +18,13 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::ServedBy;
 using testing::calls_of_fake;
-using testing::kInt32;
 using testing::kFakeNccl;
+using testing::kInt32;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
+using testing::ServedBy;
 
 TEST_CASE("the fallback's own calls stay inside it [case-8]") {
   const ServedBy served(kFakeNccl, false);
@@ -195,8 +195,7 @@ TEST_CASE("an error of the machine has the code of what was tried, any other its
 TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too [case-24]") {
   const ServedBy served(kFakeNccl, false);
   ::setenv("FAKE_NCCL_STUCK", "1", 1);
-  const long made = calls_of_fake("CommInitRankConfig"),
-             aborted = calls_of_fake("CommAbort");
+  const long made = calls_of_fake("CommInitRankConfig"), aborted = calls_of_fake("CommAbort");
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   testing::CallersConfig config(80, 22809);
@@ -205,7 +204,7 @@ TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too 
   REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
   while (calls_of_fake("CommInitRankConfig") == made) std::this_thread::yield();
   CHECK(ncclCommAbort(comm) == ncclSuccess);
-  mscclc::testing::await_end_of_threads("mscclc-nccl");  // it uses the stand-in
+  mscclc::testing::await_end_of_threads("mscclc-nccl");  // it uses the fake NCCL
   ::unsetenv("FAKE_NCCL_STUCK");
   CHECK(calls_of_fake("CommAbort") == aborted + 1);
 }

@@ -4,12 +4,12 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::ServedBy;
 using testing::kDouble;
-using testing::kInt32;
 using testing::kFakeNccl;
+using testing::kInt32;
 using testing::kSum;
 using testing::Ranks;
+using testing::ServedBy;
 
 TEST_CASE("a communicator that ends before its group does takes the calls with it") {
   const ServedBy served(kFakeNccl, true);
@@ -64,7 +64,7 @@ TEST_CASE("an end without a start [case-54]") { CHECK(ncclGroupEnd() == ncclInva
 TEST_CASE("plan and fallback in one group, in both orders [case-59]") {
   const ServedBy served(kFakeNccl, true);
   Ranks ranks(2);
-  // By plans: what has a built-in reduction. By the stand-in: sends, and reductions of our own.
+  // By plans: what has a built-in reduction. By the fake: sends, and reductions of our own.
   for (const bool plan_first : {true, false}) {
     int value[2] = {1, 10}, moved[2] = {0, 0};
     REQUIRE(ranks.together([&](int r, ncclComm_t comm) {

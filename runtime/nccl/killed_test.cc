@@ -13,10 +13,10 @@ namespace {
 
 using mscclc::testing::Processes;
 using mscclc::testing::Signal;
-using testing::ServedBy;
-using testing::kInt32;
 using testing::kFakeNccl;
+using testing::kInt32;
 using testing::kSum;
+using testing::ServedBy;
 
 /// Less than MSCCLC_TIMEOUT in these tests: who waits for that has not noticed.
 constexpr std::chrono::seconds kPatience{100};
@@ -100,7 +100,7 @@ TEST_CASE("a peer dies while a communicator reads its plans [case-27]") {
   CHECK(processes.wait(0, kPatience) == kFine);
 }
 
-TEST_CASE("a rank whose settings are wrong tells the others") {
+TEST_CASE("a rank whose settings are wrong reports it to the others") {
   const ServedBy served(kFakeNccl, false);
   const SharedId shared;
   Processes processes;
@@ -117,7 +117,7 @@ TEST_CASE("a rank whose settings are wrong tells the others") {
   CHECK(processes.wait(0, kPatience) == kFine);
 }
 
-TEST_CASE("a rank that has no descriptors left fails by itself, and tells it if it can") {
+TEST_CASE("a rank that has no descriptors left fails by itself, and reports it if it can") {
   const ServedBy served(kFakeNccl, false);
   ::setenv("MSCCLC_TIMEOUT", "3", 1);  // rank 0 hears nothing of a rank that cannot connect
   const size_t left = GENERATE(0, 1, 2, 3, 4, 5);
@@ -161,7 +161,7 @@ TEST_CASE("an id is made with descriptors enough, or a system error says that th
 
 TEST_CASE("a peer dies before the ranks meet [case-27]") {
   const ServedBy served(kFakeNccl, false);
-  ::setenv("MSCCLC_TIMEOUT", "3", 1);  // nobody has heard of the peer, so only time can tell
+  ::setenv("MSCCLC_TIMEOUT", "3", 1);  // no rank has heard of the peer, so only a timeout finds it
   const SharedId shared;
   Processes processes;
   processes.start([&] { return fails_to_make(shared, "rank 1"); });

@@ -1,6 +1,6 @@
 #!/bin/bash
 # libnccl.so.2 as programs load it: what it exports, and that it is what they get, by every way.
-# Arguments: the library, the list of its exports, a stand-in, consumer, by_name, the audit library, a
+# Arguments: the library, the list of its exports, a fake, consumer, by_name, the audit library, a
 # shim.
 set -u
 ours=$(realpath "$1") map=$2 fake=$(realpath "$3") consumer=$4 by_name=$5 audit=$(realpath "$6")
@@ -54,8 +54,8 @@ END
 expect "a shim" shim_sees
 # [case-5] [case-3] Loaded early, and its version is the fallback's.
 expect "by name" env MSCCLC_NCCL="$fake" "$by_name" "$ours" 22809
-# By the audit library, which lies beside it: whoever asks for NCCL, by name or by a path, gets ours;
-# and the path that then stands for ours still leads to the real one where we fall back.
+# By the audit library, which lies beside it: a program that loads NCCL, by name or by a path, gets
+# ours; and the path that then stands for ours still leads to the real one where we fall back.
 expect "the audit library, linked" env LD_AUDIT="$audit" "$consumer" 2
 for asked in "$fake" "${fake/22809/21805}"; do
   expect "the audit library, by path" env LD_AUDIT="$audit" MSCCLC_NCCL="$fake" \
@@ -76,14 +76,14 @@ has_line() { lines | grep -Eq "^[^:]+:[0-9]+:[0-9]+ \[0\] NCCL INFO $1"; }
 expect "a line of the communicator" has_line "communicator '' of 2 ranks, rank 1 on host: plans"
 expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan '"
 # A profiler's library that cannot be loaded; NVTX itself says nothing.
-no_profiler_is_told() {
+names_no_profiler() {
   NVTX_INJECTION64_PATH=/nowhere/p.so lines |
-    grep -q "NCCL INFO NVTX_INJECTION64_PATH: no profiler is told of calls: /nowhere/p.so"
+    grep -q "NCCL INFO NVTX_INJECTION64_PATH: calls are reported to no profiler: /nowhere/p.so"
 }
-expect "a profiler that is none" no_profiler_is_told
+expect "a profiler that is none" names_no_profiler
 # Each process says which variables nothing reads.
-unknown_are_told() {
+reports_unknown() {
   [ "$(MSCCLC_TIMOUT=5 LD_PRELOAD="$ours" "$consumer" 2 2>&1 | grep -c "nothing reads .*'MSCCLC_TIMOUT'")" = 2 ]
 }
-expect "a variable that nothing reads" unknown_are_told
+expect "a variable that nothing reads" reports_unknown
 exit $failed

@@ -1,4 +1,4 @@
-// Communicators: ids, every way to make them, their children. No plans: a stand-in does the calls.
+// Communicators: ids, every way to make them, their children. No plans: a fake NCCL does the calls.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,13 +13,13 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::ServedBy;
 using testing::CallersConfig;
-using testing::kInt32;
 using testing::kFakeNccl;
+using testing::kInt32;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
+using testing::ServedBy;
 
 /// The sum over all ranks of 1 + rank, by one allreduce of a group; -1: an error.
 int sum_of(const std::vector<ncclComm_t>& comms) {
@@ -263,7 +263,7 @@ TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-
     CHECK(await(comm) == ncclSuccess);
     CHECK(ncclCommDestroy(comm) == ncclSuccess);
   }
-  mscclc::testing::await_end_of_threads("mscclc-nccl");  // they use the stand-in
+  mscclc::testing::await_end_of_threads("mscclc-nccl");  // they use the fake NCCL
 }
 
 TEST_CASE("blocking and other communicators in one group [case-62]") {
@@ -284,7 +284,7 @@ TEST_CASE("blocking and other communicators in one group [case-62]") {
 TEST_CASE("abort does not wait for a peer, and ends what waits for it [case-24]") {
   const ServedBy served(kFakeNccl, false);
   const bool has_joined = GENERATE(false, true);
-  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // for ever
+  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // forever
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   CallersConfig config(80, 22809);
@@ -339,7 +339,7 @@ TEST_CASE("an id that is none is an argument's error, at once") {
   CHECK(ncclGroupEnd() == ncclInvalidArgument);
 }
 
-TEST_CASE("an id that nobody serves is a remote error") {
+TEST_CASE("an id that is not served is a remote error") {
   const ServedBy served(kFakeNccl, false);
   ncclUniqueId id{};
   std::strcpy(id.internal, "mscclc1/127.0.0.1/1/00000000000000000000000000000000");

@@ -1,5 +1,5 @@
 // Sends and receives by plans: groups of any pattern, beside other calls and those of the fallback,
-// and messages that nobody takes.
+// and messages that are never received.
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -11,16 +11,16 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::ServedBy;
 using testing::calls_of_fake;
-using testing::kInt32;
 using testing::kFakeNccl;
+using testing::kInt32;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
+using testing::ServedBy;
 using testing::Setting;
 
-/// How many messages the stand-in was given.
+/// How many messages the fake NCCL got.
 long messages_of_fake() { return calls_of_fake("Send") + calls_of_fake("Recv"); }
 
 /// Plans that serve short calls only.
@@ -225,7 +225,7 @@ TEST_CASE("messages to oneself must match in their group [case-44]") {
   CHECK(out[1] == 5);
 }
 
-TEST_CASE("a first message that nobody takes is an error after MSCCLC_TIMEOUT") {
+TEST_CASE("a first message that is never received is an error after MSCCLC_TIMEOUT") {
   const ServedBy served(nullptr, true);
   Ranks ranks(2);
   int value = 1;
@@ -236,7 +236,7 @@ TEST_CASE("a first message that nobody takes is an error after MSCCLC_TIMEOUT") 
       Catch::Contains("ncclSend: no peer: error: messages from rank 0 (rank 0 here) to rank 1"));
 }
 
-TEST_CASE("abort ends a message that nobody takes [case-79]") {
+TEST_CASE("abort ends a message that is never received [case-79]") {
   const ServedBy served(nullptr, true);
   Ranks ranks(2);
   int value = 1, got = 0;
@@ -260,7 +260,7 @@ TEST_CASE("abort ends a message that nobody takes [case-79]") {
   ranks.comms.clear();
 }
 
-TEST_CASE("abort ends a first message that nobody takes [case-79]") {
+TEST_CASE("abort ends a first message that is never received [case-79]") {
   const ServedBy served(nullptr, true);
   Ranks ranks(2);
   const int own = GENERATE(0, 1);  // the rank that serves the meeting, and the other

@@ -20,7 +20,7 @@ namespace {
 
 using testing::ServedBy;
 
-/// A pipe that nobody has at its other end.
+/// A pipe with nothing at its other end.
 struct NamedPipe {
   explicit NamedPipe(const char* what)
       : name(std::string(std::getenv("TEST_TMPDIR")) + "/" + what) {
@@ -164,7 +164,7 @@ TEST_CASE("a setting of NCCL's that means nothing brings a warning, once") {
              Catch::Contains("it is a pipe with no reader: lines go to standard output\n"));
 }
 
-TEST_CASE("lines of NCCL_DEBUG that cannot be written are told of once") {
+TEST_CASE("lines of NCCL_DEBUG that cannot be written are reported once") {
   const auto lines = [] {
     for (const char* text : {"one", "two"}) (void)fail(ncclInvalidUsage, text);
   };

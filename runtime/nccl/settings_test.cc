@@ -9,13 +9,13 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::ServedBy;
 using testing::calls_of_fake;
+using testing::kFakeNccl;
 using testing::kFloat;
 using testing::kInt32;
-using testing::kFakeNccl;
 using testing::kSum;
 using testing::Ranks;
+using testing::ServedBy;
 using testing::Setting;
 
 /// The address in an id that is made now; else the error.

@@ -1,5 +1,5 @@
 // For tests: ranks of this process on the host device, with or without plans, and with or without a
-// stand-in to fall back to.
+// fake NCCL to fall back to.
 #pragma once
 
 #include <dlfcn.h>
@@ -36,10 +36,10 @@ class Setting {
   const char* const name_;
 };
 
-/// What calls go to while it lives.
+/// What serves calls while it lives.
 class ServedBy {
  public:
-  /// `stand_in`: a path; nullptr: no NCCL. `plans`: whether the library's plans are there.
+  /// `fake`: a path; nullptr: no NCCL. `plans`: whether the library's plans are there.
   ServedBy(const char* fake, bool plans) {
     ::setenv("MSCCLC_DEVICE", "host", 1);
     ::setenv("MSCCLC_TIMEOUT", "120", 1);
@@ -61,7 +61,7 @@ class ServedBy {
   }
 };
 
-/// How often the stand-in's function was called in this process.
+/// How often the fake NCCL's function was called in this process.
 inline long calls_of_fake(const char* name) {
   void* const handle = ::dlopen(ServedBy::absolute(kFakeNccl).c_str(), RTLD_NOW | RTLD_NOLOAD);
   REQUIRE(handle != nullptr);

@@ -9,12 +9,12 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::ServedBy;
-using testing::kInt32;
 using testing::kFakeNccl;
+using testing::kInt32;
 using testing::Ranks;
+using testing::ServedBy;
 
-/// Counts the calls that plans are told to find in registered memory.
+/// Counts the calls whose buffers plans find registered.
 class WindowCounts final : public testing::ForwardedCalls {
  public:
   using ForwardedCalls::ForwardedCalls;
@@ -48,8 +48,8 @@ struct TwoWindows {
       CHECK(ncclCommWindowDeregister(ranks.comms[r], windows[r]) == ncclSuccess);
     }
   }
-  /// An allgather of the part `from` to the parts from `to` on, checked; how many ranks' plans were
-  /// told that it is registered.
+  /// An allgather of the part `from` to the parts from `to` on, checked; how many ranks' plans
+  /// found it registered.
   int gather(size_t from, size_t to) {
     for (int r = 0; r < 2; ++r) {
       std::iota(at(r, from), at(r, from + 1), ++seed + r * 1'000'000);

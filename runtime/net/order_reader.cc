@@ -240,7 +240,7 @@ OrderReader::State OrderReader::wrong_place(uint64_t bytes) {
                          order_.offset, order_.memory));
 }
 
-/// What waits for it is refused, too; and its fence, which may be for itself, holds nobody.
+/// What waits for it is refused, too; and its fence, which may be for itself, holds nothing up.
 OrderReader::State OrderReader::bad(std::string why) {
   lane_.connections[connection_].open = false;
   lane_.connections[connection_].fence.reset();

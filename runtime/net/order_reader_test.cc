@@ -222,7 +222,7 @@ TEST_CASE("what is no order for the lane is refused, and nothing is written") {
   }
 }
 
-TEST_CASE("flushes whose answers nobody reads end the connection") {
+TEST_CASE("flushes whose answers are not read end the connection") {
   FarEnd far;
   far.listens = false;
   OrderReader reader(far.lane, 0);
@@ -244,7 +244,7 @@ Bytes fence(uint32_t connection, uint64_t value) {
   return order({.what = Order::fence, .connection = connection, .value = value});
 }
 
-TEST_CASE("fences that would wait for ever are refused") {
+TEST_CASE("fences that would wait forever are refused") {
   FarEnd far;
   OrderReader first(far.lane, 0);
   SECTION("for its own orders") {
@@ -274,7 +274,7 @@ TEST_CASE("fences that would wait for ever are refused") {
   }
 }
 
-// When the second comes to its fence, nobody has told the first that it may go on.
+// When the second comes to its fence, the first has not learned that it may go on.
 TEST_CASE("a connection that waits may be waited for by the one that has let it go") {
   FarEnd far;
   OrderReader first(far.lane, 0), second(far.lane, 1);
@@ -286,7 +286,7 @@ TEST_CASE("a connection that waits may be waited for by the one that has let it 
   CHECK(second.go_on() == State::more);
 }
 
-TEST_CASE("memory that was freed takes what nobody looks at") {
+TEST_CASE("what is put to memory that was freed is dropped") {
   FarEnd far;
   OrderReader reader(far.lane, 0);
   far.memory.reset();

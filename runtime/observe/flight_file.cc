@@ -50,7 +50,7 @@ FlightPlan plan_of(const FlightLog& log, uint32_t executable) {
 
 double microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
 
-/// Times are told from the first call that is kept.
+/// Times count from the first call that is kept.
 int64_t origin(const FlightLog& log) { return log.calls.empty() ? 0 : log.calls.front().launched; }
 
 bool write_all(const Fd& file, std::string_view text) {

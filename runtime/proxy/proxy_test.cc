@@ -278,8 +278,8 @@ Usage usage_of(const std::string& name) {
   return {};
 }
 
-// It may not be told that there is something to do, by blocks that can only write memory: so it
-// looks, once in a millisecond at most when it has been idle for long.
+// Blocks can only write memory, and cannot wake it when there is something to do: so it looks, at
+// most once in a millisecond when it has been idle for long.
 TEST_CASE("a proxy of which nothing is asked burns no processor") {
   ProxyWorld world(milliseconds(1));
   world.lane(0).let_go();

@@ -87,7 +87,7 @@ TEST_CASE("no thread: the bootstrap's hub") {
   check_reported(diagnostics, "the bootstrap's hub");
 }
 
-TEST_CASE("no thread: a rank of the bootstrap tells the others") {
+TEST_CASE("no thread: a rank of the bootstrap reports it to the others") {
   Diagnostics own, other;
   auto job = host_job({.size = 2, .one_machine = true, .timeout = milliseconds(60'000)}, own);
   REQUIRE(job.has_value());

@@ -92,7 +92,7 @@ class Picker {
   }
 
  private:
-  /// A selector that asks the registry would be asked for ever. nullopt: reported.
+  /// A selector that asks the registry would be asked forever. nullopt: reported.
   std::optional<Selection> ask_selector() {
     thread_local bool asking = false;
     if (asking) {

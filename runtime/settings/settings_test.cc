@@ -39,7 +39,7 @@ TEST_CASE("text that is not allowed is one mistake, and not shown where it is se
   CHECK_THAT(id[0], !Catch::Contains("hush"));
 }
 
-TEST_CASE("a mistake that has been told is not told again") {
+TEST_CASE("a mistake that has been reported is not reported again") {
   Diagnostics diagnostics;
   const Environment environment({{"MSCCLC_LANE", "ib"}, {"MSCCLC_IB_HCA", ",x"}});
   CHECK_FALSE(check_settings(environment, diagnostics));

@@ -167,7 +167,7 @@ TEST_CASE("a connection may end after its bye, before the device has brought all
   hear_message(far.peer);
   (void)say(far.peer, message(ControlMessage::bye, 1));
   far.peer.reset();
-  // Whoever comes next is turned away after that was heard.
+  // The next to come is turned away after that was heard.
   CHECK(
       net::dial(decode_verbs_offer(far.end->offer())->socket, {.connections = 1}, far.why).empty());
   CHECK(far.far_reports.text() == "");

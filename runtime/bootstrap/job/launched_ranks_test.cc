@@ -117,7 +117,7 @@ int hear(const Values& values, const std::string& code, const std::string& why) 
   if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
   const Diagnostic& error = diagnostics.all().back();  // warnings come before it
   const bool expected = error.message.find(why) == 0 &&
-                    error.code == (launch->rank == 0 ? code : "bootstrap-refused");
+                        error.code == (launch->rank == 0 ? code : "bootstrap-refused");
   if (!expected) fmt::print(stderr, "{}: {}\n", error.code, error.message);
   return expected ? 0 : 2;
 }

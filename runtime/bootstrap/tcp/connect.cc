@@ -29,12 +29,12 @@ struct Place {
   std::unique_ptr<Attempt> attempt = {};
   SteadyTime again = {};  ///< when to try next
   milliseconds pause = kFirstPause;
-  std::string met = {};  ///< why the last attempt failed
-  int refusals = 0;      ///< in a row
-  bool late = false;     ///< who listens there only says that all ranks have come
-  bool last = false;     ///< nothing is tried there any more, as this rank gives up
-  bool announces = false;///< Rendezvous::announced_at: what is met there is no news
-  bool other = false;    ///< what is there is no hub of this job, or cannot be reached
+  std::string met = {};    ///< why the last attempt failed
+  int refusals = 0;        ///< in a row
+  bool late = false;       ///< who listens there only says that all ranks have come
+  bool last = false;       ///< nothing is tried there any more, as this rank gives up
+  bool announces = false;  ///< Rendezvous::announced_at: what is met there is no news
+  bool other = false;      ///< what is there is no hub of this job, or cannot be reached
 };
 
 class Search {
@@ -117,7 +117,8 @@ class Search {
     if (gives_up_ || !where_.gives_up || !where_.gives_up(why)) return;
     gives_up_ = std::move(why);
     const SteadyTime now = Clock::now();
-    deadline_ = std::min<SteadyTime>(deadline_, where_.announced_elsewhere ? now : now + kAnnounceTime);
+    deadline_ =
+        std::min<SteadyTime>(deadline_, where_.announced_elsewhere ? now : now + kAnnounceTime);
   }
   bool has_tried_all() const {
     return std::all_of(places_.begin(), places_.end(),

@@ -158,7 +158,8 @@ void EpollHub::close_all() {
   now_ = std::chrono::steady_clock::now();
   // Ranks that have not come yet would wait for a hub that is gone.
   const SteadyTime end = end_of_announcing();
-  const bool announces = meeting_.failure() && !all_informed() && !announced_elsewhere_ && now_ < end;
+  const bool announces =
+      meeting_.failure() && !all_informed() && !announced_elsewhere_ && now_ < end;
   close_deadline_ = now_ + kGoodbyeTime;
   if (announces || about_to_join()) close_deadline_ = std::max(close_deadline_, end);
   if (!announces) stop_listening();

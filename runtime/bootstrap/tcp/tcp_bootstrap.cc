@@ -462,7 +462,9 @@ std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t si
   auto bootstrap = std::make_unique<SocketBootstrap>(rank, size, std::move(connected),
                                                      std::move(waker), std::move(hub));
   if (!bootstrap->has_thread(diagnostics)) return nullptr;
-  if (!bootstrap->wait_until_all_are_here(gives_up, announced_elsewhere, diagnostics)) return nullptr;
+  if (!bootstrap->wait_until_all_are_here(gives_up, announced_elsewhere, diagnostics)) {
+    return nullptr;
+  }
   return bootstrap;
 }
 

@@ -24,7 +24,11 @@ constexpr uint32_t kFar = 3, kNear = 5;  ///< ranks
 struct TwoNodes {
   /// `bytes`: of each piece of memory; `patience`: with what takes far too long.
   TwoNodes(World& world, uint64_t bytes, std::chrono::milliseconds patience)
-      : far_reports{patience}, near_reports{patience}, world(world), bytes(bytes), patience(patience) {
+      : far_reports{patience},
+        near_reports{patience},
+        world(world),
+        bytes(bytes),
+        patience(patience) {
     ::setenv("MSCCLC_SOCKET_IFNAME", "=lo", 1);
     world.node = 1;
     far = world.open(0, 1);

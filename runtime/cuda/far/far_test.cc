@@ -188,7 +188,8 @@ TEST_CASE("far gpu: a copy at the far end that goes wrong ends the lane, and bot
                Catch::StartsWith("lane-failed: rank 3 ends its lane: the lane of rank "
                                  "5 brings orders that cannot be carried out: cannot "
                                  "copy 512 bytes for another node: "));
-    CHECK_THAT(nodes.far_reports.wait(), Catch::StartsWith("the lane of rank 5 brings orders that "));
+    CHECK_THAT(nodes.far_reports.wait(),
+               Catch::StartsWith("the lane of rank 5 brings orders that "));
   }
 }
 

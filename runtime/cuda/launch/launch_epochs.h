@@ -42,9 +42,9 @@ class LaunchEpochs {
     bool any_order = false;  ///< LaunchPlan::any_order
   };
   struct Place {
-    bool frees = false;   ///< it may let the next one begin at once
-    bool opens = false;   ///< it is the first of a new epoch
-    bool waits = false;   ///< it must begin after all of earlier epochs: its stream does not say so
+    bool frees = false;  ///< it may let the next one begin at once
+    bool opens = false;  ///< it is the first of a new epoch
+    bool waits = false;  ///< it must begin after all of earlier epochs: its stream does not say so
   };
   /// Takes the next launch.
   Place add(const Launch& launch);

@@ -264,7 +264,8 @@ ncclResult_t launch_real(Lane& lane) {
     const Call& call = *lane.calls[lane.next].call;
     lane.real_stream = stream_of(comm, call);
     lane.gave_real = true;
-    // Messages go on together, whoever serves them; another call waits for those before it.
+    // Messages go on together, whichever library serves them; another call waits for those before
+    // it.
     ncclResult_t result = is_message(call) ? ncclSuccess : join_messages(lane);
     if (result == ncclSuccess) result = begin_real_call(comm, lane.real_stream);
     if (result == ncclSuccess) result = call_real(call);
@@ -342,7 +343,7 @@ ncclResult_t join_streams(std::vector<Lane>& lanes) {
   return ncclSuccess;
 }
 
-/// On the host nobody can wait for stream 0: its calls have ended when the group has.
+/// On the host callers cannot wait for stream 0: its calls have ended when the group has.
 ncclResult_t finish_null_streams(std::vector<Lane>& lanes) {
   for (Lane& lane : lanes) {
     Comm& comm = *lane.comm;

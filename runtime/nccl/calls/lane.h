@@ -14,7 +14,7 @@ namespace mscclc::nccl {
 struct Prepared {
   Call* call = nullptr;
   std::unique_ptr<ServedCall> plan;  ///< nullptr: the real NCCL makes it
-  std::string who = {};              ///< who serves it and why, for the log; "": nobody asks
+  std::string who = {};              ///< what serves it and why, for the log; "": not asked for
   std::string plan_name = {};        ///< set where there is a profiler
   /// A message's plan before it is prepared; nullptr: not asked for yet, or there is none.
   std::unique_ptr<ServedCall> found = {};
@@ -55,7 +55,7 @@ class Copy final : public ServedCall {
 };
 
 /// Refuses what is known to be no stream: on the host device all that no host device has made, but
-/// stream 0. What is none of a GPU's its driver says, or nobody.
+/// stream 0. Of a GPU's streams only its driver knows.
 ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t stream);
 
 /// The caller's; on the host device what stands for stream 0.

@@ -45,7 +45,7 @@ Secret stretch(std::string_view text, Secret secret = {}) {
   return secret;
 }
 
-/// A rank that has been told all that a launcher would say. nullopt: reported.
+/// A rank that knows all that a launcher would say. nullopt: reported.
 std::optional<LaunchedRank> launched(uint32_t rank, uint32_t ranks, Diagnostics& diagnostics) {
   const std::optional<HostOptions> options = read_host_options(diagnostics);
   if (!options) return std::nullopt;

@@ -1,9 +1,9 @@
-// A stand-in for NVIDIA's NCCL, for tests: communicators among the threads of one process, calls
-// that are done in host memory by the time that a group ends, and a count of the calls of each
-// function. Versions differ in what they export (exports of the target) and in fake_nccl_version.
+// A fake of NVIDIA's NCCL, for tests: communicators among the threads of one process, calls that
+// are done in host memory by the time that a group ends, and a count of the calls of each function.
+// Versions differ in what they export (exports of the target) and in fake_nccl_version.
 //
-// Each rank posts its calls on the board of its clique; who posts the last part of a call moves the
-// data for all. So one thread may drive several ranks in a group, as with NCCL.
+// Each rank posts its calls on the board of its clique; the one that posts the last part of a call
+// moves the data for all. So one thread may drive several ranks in a group, as with NCCL.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -344,7 +344,7 @@ ncclResult_t GetVersion(int* version) { return *version = fake_nccl_version, ncc
 ncclResult_t GetUniqueId(ncclUniqueId* id) {
   const std::lock_guard lock(ids().mutex);
   std::memset(id, 0, sizeof *id);
-  const std::string text = "stand-in " + std::to_string(ids().next++);
+  const std::string text = "fake " + std::to_string(ids().next++);
   std::memcpy(id->internal, text.data(), text.size());
   return ncclSuccess;
 }
@@ -378,7 +378,7 @@ ncclResult_t CommFinalize(ncclComm_t comm) {
 }
 
 ncclResult_t CommDestroy(ncclComm_t comm) {
-  // By name, as NCCL does it: whoever stands in front must not be found by it.
+  // By name, as NCCL does it: that must not find a library that was loaded before it.
   void* memory = nullptr;
   if (ncclMemAlloc(&memory, 16) != ncclSuccess || ncclMemFree(memory) != ncclSuccess) {
     return ncclInternalError;
@@ -494,7 +494,7 @@ ncclResult_t CommQueryProperties(ncclComm_t comm, ncclCommProperties_t* properti
   if (out->head.version >= 22904) out->lsa_teams = 1;
   return ncclSuccess;
 }
-/// Before 2.29 requirements have no head: what they hold cannot be told from it.
+/// Before 2.29 requirements have no head that says what they hold.
 ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* requirements,
                            ncclDevComm_t* made) {
   const auto* const head = reinterpret_cast<const Versioned*>(requirements);
@@ -509,7 +509,7 @@ ncclTeam_t TeamWorld(ncclComm_t comm) { return {comm->clique->ranks, comm->rank,
 #define API(since, how, result, name, parameters, arguments)                        \
   extern "C" __attribute__((visibility("default"))) result pnccl##name parameters { \
     note_call(#name);                                                               \
-    return fake::name arguments;                                                \
+    return fake::name arguments;                                                    \
   }                                                                                 \
   extern "C" __attribute__((weak, alias("pnccl" #name), visibility("default")))     \
   result nccl##name parameters;

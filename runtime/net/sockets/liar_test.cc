@@ -125,7 +125,7 @@ Bytes fence_at(uint32_t connection, uint64_t value) {
   return as_bytes({.what = Order::fence, .connection = connection, .value = value});
 }
 
-TEST_CASE("orders that could hold the far end for ever are refused") {
+TEST_CASE("orders that could hold the far end forever are refused") {
   const Bytes bye = as_bytes({.what = Order::bye});
   CHECK(said_of(fence_at(0, 1)) == "the lane of rank 5 brings fences that wait for one another\n");
   CHECK(said_of(fence_at(1, 1), fence_at(0, 1)) ==
@@ -201,7 +201,7 @@ TEST_CASE("who never reads the answers to flushes ends its lane") {
   asks.join();
 }
 
-// Else each lane of such a peer would leave descriptors behind, and a thread to drop what it sends.
+// Else each lane of such a peer would leave descriptors, and a thread to drop what it sends.
 TEST_CASE("a peer that goes on sending to a lane that has ended is cut off") {
   Deceived far(std::chrono::seconds(1));
   const auto sockets = far.open();
@@ -216,9 +216,11 @@ struct Misled : testing::LaneMemory {
     net = SocketNet::start({.interface = "=lo", .connections = kLines}, diagnostics);
     window = std::make_unique<testing::Window>(id, testing::kWorldBytes);
     std::thread greets([&] { far.take(kLines); });
-    lane = open_socket_lane(
-        {.rank = testing::kFar, .offer = far.offer(), .over = {}, .failed = near_reports.callback()},
-        net, kPatient, diagnostics);
+    lane = open_socket_lane({.rank = testing::kFar,
+                             .offer = far.offer(),
+                             .over = {},
+                             .failed = near_reports.callback()},
+                            net, kPatient, diagnostics);
     greets.join();
     INFO(text());
     REQUIRE(lane != nullptr);
@@ -236,7 +238,7 @@ Bytes answer(uint64_t number) {
   return bytes;
 }
 
-TEST_CASE("an answer that nobody has asked for ends the lane") {
+TEST_CASE("an answer that was not asked for ends the lane") {
   Misled near;
   SECTION("none was asked for") {
     say_bytewise(near.line(1), answer(1));

@@ -174,7 +174,7 @@ class SocketLane final : public Lane {
     Sender sender;
     Reactor::Token token = 0;
     bool waits_for_room = false;
-    bool carried = false;   ///< a hand sends, and nobody else
+    bool carried = false;   ///< a hand sends, and nothing else
     int error = 0;          ///< that it has found
     uint64_t answered = 0;  ///< the latest flush that was answered here
   };

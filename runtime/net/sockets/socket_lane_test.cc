@@ -1,5 +1,5 @@
-// Lanes over sockets between two ends of one process, over loopback: what arrives, who is told what
-// goes wrong, and what strangers at the door get.
+// Lanes over sockets between two ends of one process, over loopback: what arrives, which end
+// reports what goes wrong, and what strangers at the door get.
 #include "runtime/net/sockets/socket_lane.h"
 
 #include <poll.h>
@@ -213,7 +213,7 @@ TEST_CASE("short orders of a corked lane wait for uncork(), long ones do not") {
 }
 
 // The hand is busy, so what falls to it is not sent.
-TEST_CASE("short puts and their counts need no hand, but keep behind a long one") {
+TEST_CASE("short puts and their counts need no hand, but stay after a long one") {
   World world(1, false, 1);
   world.open();
   const std::vector<uint8_t> bytes(64 << 10, 7);
@@ -315,7 +315,7 @@ TEST_CASE("a connection that is cut is reported at both ends") {
   }
 }
 
-TEST_CASE("a connection that is cut while nobody asks for anything is reported at both ends") {
+TEST_CASE("a connection that is cut while nothing is asked for is reported at both ends") {
   World world;
   world.open_over_relay();
   CHECK(world.lane->flush(world.diagnostics));
@@ -355,7 +355,7 @@ TEST_CASE("an order that waits for its peer ends with the communicator") {
   for (const uint32_t hands : {0u, 2u}) check_over(hands);
 }
 
-TEST_CASE("a lane to nobody, and to somebody else") {
+TEST_CASE("a lane that leads nowhere, and one to another process") {
   World world;
   CHECK(world.open_with({}) == nullptr);
   CHECK(world.text() ==
@@ -416,7 +416,7 @@ TEST_CASE("a rank that was too slow for the far end tries again") {
 /// A connection to the far end's door.
 Fd knock(const World& world) { return testing::knock(world.far->address()); }
 
-TEST_CASE("strangers are turned away, and hinder nobody") {
+TEST_CASE("strangers are turned away, and hold nothing up") {
   World world;
   const auto offer = decode_offer(world.end->offer());
   std::vector<Fd> silent;
@@ -439,7 +439,7 @@ TEST_CASE("strangers are turned away, and hinder nobody") {
     CHECK(hear(socket, 1).empty());
   }
   world.open();
-  // Whoever knows the key has a rank's rights, but no connection comes twice.
+  // A process that knows the key has a rank's rights, but no connection comes twice.
   std::string why;
   CHECK(dial(*offer, {.connections = 3}, why).empty());
   CHECK(dial(*offer, {.connections = 2}, why).empty());

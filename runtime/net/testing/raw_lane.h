@@ -11,7 +11,7 @@
 
 namespace mscclc::net::testing {
 
-/// A connection to whoever listens there. It does not block.
+/// A connection to what listens there. It does not block.
 Fd knock(const Address& address);
 
 /// What comes next; fewer bytes: the connection has ended, or nothing came for ten seconds.

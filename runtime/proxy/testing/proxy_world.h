@@ -27,7 +27,7 @@ namespace mscclc::testing {
 using device::PortRequest;
 using device::PortWhat;
 
-/// The orders of a lane, on their way to a copy engine that does them when it is told.
+/// The orders of a lane, on their way to a copy engine that does them when the test says so.
 class Orders {
  public:
   void add(std::function<void()> order) {
@@ -57,7 +57,7 @@ class Orders {
     const std::lock_guard lock(mutex_);
     free_ = true;
   }
-  /// The copy engine has met an error: it does nothing more, and tells whoever waits.
+  /// The copy engine has met an error: it does nothing more, and what waits for it fails.
   void break_down() {
     const std::lock_guard lock(mutex_);
     broken_ = true;

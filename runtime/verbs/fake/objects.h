@@ -17,8 +17,8 @@ namespace mscclc::verbs::fake {
 
 FakeVerbs& state();
 
-/// The memory that devices of this process may use, by key. Whoever uses it holds the mutex, so
-/// that a region that has ended is not touched any more.
+/// The memory that devices of this process may use, by key. Its users hold the mutex, so that a
+/// region that has ended is not touched any more.
 class Regions {
  public:
   static Regions& of_process();
