@@ -58,7 +58,7 @@ def device_of(device: int) -> Tuple[int, int]:
 
 
 def capsule(owner: Any, address: int, count: int, dtype: str, device: int) -> Any:
-    """A capsule of `count` elements, which keeps `owner` as long as somebody has the tensor."""
+    """A capsule of `count` elements, which keeps `owner` as long as the tensor lives."""
     if dtype not in _CODES:
         raise BufferError(f"DLPack has no elements of type '{dtype}'")
     code, bits = _CODES[dtype]

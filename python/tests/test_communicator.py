@@ -290,7 +290,7 @@ class Ends(unittest.TestCase):
             world.synchronize()
             builtins.world, builtins.kept = world, kept
             open(f"{os.environ['ROOM']}/{rank}", "w").close()
-            while len(os.listdir(os.environ["ROOM"])) < ranks:  # who ends first has died to the other
+            while len(os.listdir(os.environ["ROOM"])) < ranks:  # the first to end has died to the other
                 time.sleep(0.01)
             print("end")
         """
@@ -450,7 +450,7 @@ class Mistakes(unittest.TestCase):
             buffers._count([2, -5], None, 1)
 
     def test_a_rank_that_does_not_come(self):
-        # Who makes the id says how long its ranks are waited for.
+        # The maker of the id says how long its ranks are waited for.
         body = """if 1:
             if rank == 0:
                 try:

@@ -1,4 +1,4 @@
-"""Memory of devices: who takes it, how long it lives, and what of GPUs can be seen without one."""
+"""Memory of devices: what takes it, how long it lives, and what of GPUs can be seen without one."""
 
 import ctypes
 import gc

@@ -93,7 +93,7 @@ def _held():
 
 
 def dropped_with_works(ranks):
-    """Who lets go of a group waits for its works, whose tensors need the interpreter at their end."""
+    """Dropping a group waits for its works, whose tensors need the interpreter at their end."""
     for i in range(5):
         of_group = types.SimpleNamespace(
             store=dist.FileStore(f"{ranks.folder}/dropped{i}", ranks.size), group_rank=ranks.rank,

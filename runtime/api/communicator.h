@@ -119,7 +119,7 @@ struct CallOptions {
   /// The call is a piece of a longer one: in buffers that have a row for every rank, rows begin so
   /// many bytes apart. 0: they follow one another. Only of plans that do takes_pieces().
   uint64_t row_pitch = 0;
-  /// In graphs: the kernel ahead of the call lets it begin early (let_next_call_begin.cuh). As
+  /// In graphs: the kernel before the call lets it begin early (let_next_call_begin.cuh). As
   /// MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels it begins a little later.
   bool behind_early = false;
   /// A promise: of all calls of the device that are bound so, the largest on each stream have room

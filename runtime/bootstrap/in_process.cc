@@ -33,7 +33,8 @@ struct Meeting {
   std::shared_ptr<const std::vector<Bytes>> result;
   std::string mismatch;  ///< of the last complete round
   std::string failure;   ///< why a rank has given up
-  /// Since blocks of a rank have given up, and until when the others may say for whom they wait.
+  /// Since blocks of a rank have given up, and until when the others may say for which ranks they
+  /// wait.
   std::optional<WaitGraph> graph;
   std::vector<bool> reported;
   std::chrono::steady_clock::time_point graph_deadline;

@@ -1,4 +1,4 @@
-// Whom a graph of waits blames.
+// Which ranks a graph of waits blames.
 #include "runtime/bootstrap/wait_graph.h"
 
 #include <fmt/format.h>

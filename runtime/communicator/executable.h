@@ -138,7 +138,7 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   /// Allocates staging and appends its handle to a message.
   [[nodiscard]] bool offer_staging(uint32_t side, std::vector<uint8_t>& message,
                                    Diagnostics& diagnostics);
-  /// Maps that of a rank whose handle stands in front of `message`, if its ops are here.
+  /// Maps that of a rank whose handle begins `message`, if its ops are here.
   [[nodiscard]] bool map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
                                  Diagnostics& diagnostics);
   /// Collective: joins region and staging at the plan's switches.

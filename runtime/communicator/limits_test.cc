@@ -52,7 +52,7 @@ Exit end_of(Exit (&fn)(Diagnostics&)) {
     const Exit made = fn(diagnostics);
     if (made == kMade) return kMade;
   } catch (const std::bad_alloc&) {
-    return kThrown;  // to the caller, who may go on
+    return kThrown;  // to the caller, which may go on
   }
   for (const Diagnostic& d : diagnostics.all()) {
     if (d.code == "no-thread") return kNoThread;

@@ -20,7 +20,7 @@ namespace {
 abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
 
 /// Steps with more operands than these are slower in the small kernels from their first access on,
-/// so those pay only where a block's way to that access is not hidden by the call ahead
+/// so those pay only where a block's way to that access is not hidden by the call before
 /// (docs/optimizations.md, "The interpreter").
 constexpr uint32_t kMostAfterOwn = 2;
 

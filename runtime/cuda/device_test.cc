@@ -382,7 +382,7 @@ TEST_CASE("cuda: which kernel runs a short program") {
     };
     CHECK(in_short(2, true));
     CHECK(in_short(2, false));
-    CHECK(!in_short(4, true));  // the call ahead hides what the large kernel takes longer for
+    CHECK(!in_short(4, true));  // the call before hides what the large kernel takes longer for
     CHECK(in_short(4, false));
     CHECK(text_of(diagnostics) == "");
     // There must be room for either kernel.

@@ -14,7 +14,7 @@ namespace abi = cuda::abi;
 
 constexpr uint64_t kLaunches = SlotPool::kMarkEvery;
 
-/// A GPU whose streams do nothing until someone waits for them, and a pool on it.
+/// A GPU whose streams do nothing until they are waited for, and a pool on it.
 struct Gpu {
   explicit Gpu(cuda::World& world, GraphsEnd graphs_end = GraphsEnd::known)
       : device(world.open(0, 0)) {

@@ -83,7 +83,7 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
 }
 
 // Equal texts are said once. What is said where this rank failed, too, is the same on all ranks
-// that failed so: who prints what all of them say has one text.
+// that failed so: printing what all of them say gives one text.
 void Group::report_unable(const std::vector<Unable>& unable, std::string_view what,
                           Diagnostics& diagnostics) const {
   for (const auto& [text, ranks] : unable) {

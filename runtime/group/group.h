@@ -38,7 +38,7 @@ struct SharedBuffer {
   std::map<std::vector<uint32_t>, std::unique_ptr<SwitchTeam>> teams;
 };
 
-/// Who writes, and reads, a peer's memory.
+/// What writes, and reads, a peer's memory.
 enum class ReachedBy {
   blocks,  ///< blocks, or the proxy: it must be mapped
   lanes    ///< the proxy alone

@@ -3,7 +3,7 @@
 // one, however many pieces it has.
 //
 // A piece is never given out twice: peers that have mapped it may be in a call that still uses it,
-// and who takes it finds zeros. A block goes when none of its pieces is held any more.
+// and a new piece holds zeros. A block goes when none of its pieces is held any more.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kNoDescriptors = "no-descriptors";
-/// What others can map, as who calls this from C++, C or Python knows it.
+/// What others can map, as callers from C++, C or Python know it.
 constexpr const char* kWhoseMemory =
     "is made by mscclc (Device::allocate, mscclc_memory_create, Communicator.allocate in Python)";
 
@@ -329,7 +329,7 @@ bool HostDevice::expose(uint8_t* data, uint64_t bytes,
   return true;
 }
 
-// A ticket for who is in this process. The file is for all others: memory of other allocators has
+// A ticket for ranks of this process. The file is for all others: memory of other allocators has
 // none.
 std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint64_t bytes,
                                                       Diagnostics& diagnostics) {

@@ -50,7 +50,7 @@ class SharedMapping {
   Companions companions_;
 };
 
-/// The allocations of this process, by address: who imports a piece of one from the same process
+/// The allocations of this process, by address: an import of a piece of one from the same process
 /// takes the address, and becomes one of its owners. Thread safety: from any thread.
 class SharedMappings {
  public:

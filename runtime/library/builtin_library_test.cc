@@ -145,7 +145,7 @@ TEST_CASE("roots, shifts and nodes are the call's") {
   CHECK(picked(*all, {.call = far})->name == "sendrecv_port:R=4,shift=1,B=2");
 }
 
-TEST_CASE("a GPU with few multiprocessors, or a caller who allows few, gets plans of few blocks") {
+TEST_CASE("a GPU with few multiprocessors, or a caller that allows few, gets plans of few blocks") {
   const auto all = library();
   const LibraryCall call{.kind = CollectiveKind::allreduce, .ranks = 2, .bytes = 16 << 20};
   const auto blocks = [](const PickedPlan& plan) {

@@ -18,7 +18,7 @@ using testing::kInt32;
 using testing::kSum;
 using testing::ServedBy;
 
-/// Less than MSCCLC_TIMEOUT in these tests: who waits for that has not noticed.
+/// Less than MSCCLC_TIMEOUT in these tests: a rank that waits for that has not noticed.
 constexpr std::chrono::seconds kPatience{100};
 constexpr int kFine = 0, kDied = 9;
 
@@ -246,7 +246,7 @@ TEST_CASE("a process makes the id, and its children are the ranks") {
 }
 #endif
 
-TEST_CASE("a killed peer: who asks for errors finds it [case-84]") {
+TEST_CASE("a killed peer: a rank that asks for errors finds it [case-84]") {
   check_killed_peer([](ncclComm_t comm) {
     ncclResult_t error = ncclSuccess;
     while (error == ncclSuccess) {

@@ -35,7 +35,7 @@ needs_little() {
 }
 expect "what it needs" needs_little
 
-# [case-4] [case-13] A program that was linked with another NCCL, with ours in front of it; ranks
+# [case-4] [case-13] A program that was linked with another NCCL, with ours loaded before it; ranks
 # are processes, and plans do its calls.
 expect "LD_PRELOAD" env LD_PRELOAD="$ours" "$consumer" 3
 # [case-9] However its processes end.
@@ -43,7 +43,7 @@ for how in leave abort fork; do
   expect "$how" env LD_PRELOAD="$ours" timeout 120 "$consumer" 2 $how
 done
 
-# [case-98] A shim in front of it sees the program's calls, and none that we or the fallback make.
+# [case-98] A shim loaded before it sees the program's calls, and none that we or the fallback make.
 shim_sees() {
   MSCCLC_NCCL="$fake" LD_PRELOAD="$shim $ours" "$consumer" 2 2>&1 | sort >"$TEST_TMPDIR/seen"
   diff "$TEST_TMPDIR/seen" - <<'END'

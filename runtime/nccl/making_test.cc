@@ -474,7 +474,8 @@ TEST_CASE("ranks that were left out of one shrink are in the next [case-34]") {
   for (const int left_out : {2, 0, 1, 2}) without(left_out);
 }
 
-/// Two communicators of two ranks become three, in one group of this thread. Who gives the id?
+/// Two communicators of two ranks become three, in one group of this thread. Which rank gives the
+/// id?
 ncclResult_t grow(Ranks& ranks, const ncclUniqueId& id,
                   const std::vector<const ncclUniqueId*>& given, std::vector<ncclComm_t>& grown) {
   ncclGroupStart();

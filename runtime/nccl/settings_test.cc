@@ -1,4 +1,4 @@
-// NCCL's variables and configuration files in front of plans.
+// NCCL's variables and configuration files where plans serve calls.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

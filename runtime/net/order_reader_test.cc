@@ -230,7 +230,7 @@ TEST_CASE("flushes whose answers are not read end the connection") {
   CHECK(reader.why() == "flushes whose answers it does not read");
 }
 
-TEST_CASE("numbers that mean something else to who reads answers are no flushes") {
+TEST_CASE("numbers that mean something else to the reader of answers are no flushes") {
   for (const uint64_t number : {kGone, kRefused}) {
     FarEnd far;
     OrderReader reader(far.lane, 0);

@@ -54,7 +54,7 @@ TEST_CASE("plans that no call names any more are forgotten") {
   CHECK(recorder.plans().size() <= 2 * FlightRecorder::kCalls);
 }
 
-TEST_CASE("who reads while calls are noted gets whole calls") {
+TEST_CASE("a reader gets whole calls while calls are noted") {
   FlightRecorder recorder;
   std::atomic<bool> stop = false;
   std::thread reader([&] {

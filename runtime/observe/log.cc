@@ -53,7 +53,7 @@ bool started = false;
 int output = STDERR_FILENO;
 bool lost = false;  ///< some of it could not be written, and that was said
 
-/// Who gets the lines. Never destroyed, either.
+/// What gets the lines. Never destroyed, either.
 struct Receivers {
   std::shared_ptr<Delivery> now;                ///< nullptr: the output
   std::vector<std::shared_ptr<Delivery>> past;  ///< whose threads cannot be waited for

@@ -227,7 +227,7 @@ class StandardError {
   const int before_;
 };
 
-TEST_CASE("a log does not wait for who reads a pipe") {
+TEST_CASE("a log does not wait for the reader of a pipe") {
   const Pipe pipe("unread");
   CHECK(start(pipe.name) ==
         "cannot write the log '" + pipe.name + "': it is a pipe with no reader");

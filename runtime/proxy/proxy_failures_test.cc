@@ -51,7 +51,7 @@ TEST_CASE("a put to memory that its peer does not share ends the proxy") {
   CHECK(world.lane(0).held() == 0);
 }
 
-TEST_CASE("a copy that fails is found by who settles") {
+TEST_CASE("a copy that fails is found by settling") {
   ProxyWorld world(hours(1));
   world.lane(1).break_down();
   world.post({world.put(1), ProxyWorld::order(PortWhat::flush, 1)});

@@ -62,7 +62,7 @@ TEST_CASE("a flush waits in its lane: the proxy goes on with other peers") {
   CHECK(world.seen(world.there[1]) == 0);
 }
 
-TEST_CASE("copies are awaited when somebody settles, and not before") {
+TEST_CASE("copies are awaited by settling, and not before") {
   ProxyWorld world(hours(1));
   world.post({world.put(0)});
   REQUIRE(comes([&] { return world.handled() == 1; }));

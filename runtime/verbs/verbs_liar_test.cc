@@ -105,7 +105,7 @@ TEST_CASE("messages that have no place there end the far end") {
   }
 }
 
-TEST_CASE("who never reads the answers to flushes ends its lane over verbs") {
+TEST_CASE("a peer that never reads the answers to flushes ends its lane over verbs") {
   if (reset_fake() == nullptr) return;
   DeceivedEnd far;
   (void)say(far.peer, far.connect());
@@ -126,7 +126,7 @@ TEST_CASE("who never reads the answers to flushes ends its lane over verbs") {
 }
 
 // It must not keep the thread from the other lanes.
-TEST_CASE("who floods one lane with flushes does not hold up another") {
+TEST_CASE("a peer that floods one lane with flushes does not hold up another") {
   if (reset_fake() == nullptr) return;
   DeceivedEnd far;
   (void)say(far.peer, far.connect());

@@ -1,5 +1,5 @@
 // Ranks, or the hub's process, that die at each point of the bootstrap: all others end with an
-// error that names who died, in bounded time.
+// error that names the rank that died, in bounded time.
 #include <fmt/format.h>
 
 #include <atomic>

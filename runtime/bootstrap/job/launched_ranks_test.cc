@@ -108,7 +108,7 @@ int hear(const Values& values, const std::string& code, const std::string& why) 
   rlimit limits{};
   if (launch && launch->rank == 0 && code == "no-thread") none.emplace(0);
   if (launch && launch->rank == 0 && code == "too-few-descriptors") {
-    // As many as a hub at two places needs, and one for all who come.
+    // As many as a hub at two places needs, and one for all that come.
     const Fd next = make_waker();
     ::getrlimit(RLIMIT_NOFILE, &limits);
     limits.rlim_cur = static_cast<rlim_t>(next.get()) + 6;
@@ -228,7 +228,8 @@ TEST_CASE("two processes that both are rank 0 end the job at once, for all") {
   for (size_t r = 0; r < 3; ++r) CHECK(processes.wait(r, 60s) == 0);
 }
 
-TEST_CASE("who comes when all have come hears it at once; who has come may come again") {
+TEST_CASE(
+    "a process that comes when all have come hears it at once; one that has come may come again") {
   const Values job = {{"MSCCLC_TIMEOUT", "600"},
                       {"OMPI_COMM_WORLD_SIZE", "2"},
                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
@@ -261,7 +262,9 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
   for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 120s) == 0);
 }
 
-TEST_CASE("who was there before all had come, and comes then, ends the job: it may be its rank") {
+TEST_CASE(
+    "a process that was there before all had come, and comes then, ends the job: it may be its "
+    "rank") {
   const Values job = {{"MSCCLC_TIMEOUT", "600"},
                       {"OMPI_COMM_WORLD_SIZE", "2"},
                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
@@ -297,7 +300,7 @@ TEST_CASE("who was there before all had come, and comes then, ends the job: it m
   }
 }
 
-/// Listens at a port and says the same to everyone, or holds it for an outgoing connection.
+/// Listens at a port and says the same to every client, or holds it for an outgoing connection.
 class PortHolder {
  public:
   explicit PortHolder(const char* how) {

@@ -31,7 +31,7 @@ struct Place {
   milliseconds pause = kFirstPause;
   std::string met = {};    ///< why the last attempt failed
   int refusals = 0;        ///< in a row
-  bool late = false;       ///< who listens there only says that all ranks have come
+  bool late = false;       ///< what listens there only says that all ranks have come
   bool last = false;       ///< nothing is tried there any more, as this rank gives up
   bool announces = false;  ///< Rendezvous::announced_at: what is met there is no news
   bool other = false;      ///< what is there is no hub of this job, or cannot be reached

@@ -1,4 +1,4 @@
-// What a rank makes of who answers where the hub should be.
+// What a rank makes of what answers where the hub should be.
 #include "runtime/bootstrap/tcp/connect.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // The hub's thread and its state (hub.h): hub.cc has what it does with time, and what ranks say;
-// hub_doors.cc who comes, and who is let in.
+// hub_doors.cc which processes come, and which are let in.
 #pragma once
 
 #include <sys/epoll.h>
@@ -43,10 +43,10 @@ struct HubClient {
   explicit HubClient(Fd socket) : connection(std::move(socket), wire::kMostHello) {}
   Connection connection;
   Address from, to;                ///< the connection's ends
-  std::optional<int32_t> process;  ///< of who has proved himself and is on this machine
+  std::optional<int32_t> process;  ///< if it has proved itself and is on this machine
   wire::Challenge challenge;
-  std::optional<wire::Hello> hello;  ///< of who has proved that he knows the secret
-  uint32_t rank = wire::kNoRank;     ///< of who has joined
+  std::optional<wire::Hello> hello;  ///< once it has proved that it knows the secret
+  uint32_t rank = wire::kNoRank;     ///< once it has joined
   bool leaving = false;              ///< nothing more is read of it; it goes when all is written
   bool polls_write = false;
   /// When it came; said something that counts as a sign of life: hello, or anything once it is a
@@ -115,7 +115,7 @@ class EpollHub final : public Hub {
   /// of this name, or one of those that came does.
   bool began_before_all_came(const HubClient& client) const;
 
-  /// `last`: with whom all ranks have come.
+  /// `last`: the one with which all ranks have come.
   void look_for_another_job(const HubClient& last);
 
   /// Ranks of another job that have not heard yet that there are two: without this hub they could
@@ -173,7 +173,7 @@ class EpollHub final : public Hub {
   Fd spare_;
   RankMeeting meeting_;
   std::map<uint64_t, HubClient> clients_;
-  std::map<uint32_t, uint64_t> by_rank_;  ///< keys of those who have joined
+  std::map<uint32_t, uint64_t> by_rank_;  ///< keys of those that have joined
   uint64_t next_key_ = kFirstKey;
   size_t strangers_ = 0;  ///< clients that have proved nothing
   bool listens_ = true, closing_ = false;

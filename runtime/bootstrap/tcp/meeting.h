@@ -1,6 +1,6 @@
 // The hub's part of a bootstrap without its sockets: which ranks have joined, at which step each
-// is, and what is to be said to whom. Frames and the clock come from outside (hub.h), so tests need
-// neither.
+// is, and what is to be said to which rank. Frames and the clock come from outside (hub.h), so
+// tests need neither.
 //
 // A meeting fails as a whole, once, and then for good: a rank dies, gives up, is late, or is at
 // another step than the others. All ranks that are still there learn of it.
@@ -51,7 +51,7 @@ class RankMeeting {
   void gather(uint32_t rank, const wire::Gather& gather, SteadyTime now);
   void give_up(uint32_t rank, const std::string& why);
   /// Blocks of the rank have given up. The first such report asks all ranks for theirs; the meeting
-  /// fails when they have come, or when the patience with who does not answer is at its end.
+  /// fails when they have come, or when the patience with those that do not answer is at its end.
   void waits(uint32_t rank, const WaitReport& report, SteadyTime now);
   /// It has heard the question.
   void answer(uint32_t rank);
@@ -97,7 +97,7 @@ class RankMeeting {
     uint32_t process = 0;
     std::chrono::milliseconds patience{0};
     bool given = false;     ///< has come to the present step
-    bool reported = false;  ///< has said for whom it waits
+    bool reported = false;  ///< has said for which ranks it waits
     wire::Bytes data;
   };
 
@@ -114,11 +114,11 @@ class RankMeeting {
   std::vector<Member> members_;
   uint32_t admitted_ = 0, heard_ = 0;
   uint32_t jobs_ = 1;                   ///< whose ranks come here
-  std::optional<SteadyTime> deadline_;  ///< of the present step, once someone has come to it
+  std::optional<SteadyTime> deadline_;  ///< of the present step, once a rank has come to it
   std::chrono::milliseconds limit_{0};  ///< how long that one waits
   uint64_t step_ = 0;
   std::string step_name_;
-  uint32_t first_ = 0, given_ = 0;  ///< who came first, and how many have come
+  uint32_t first_ = 0, given_ = 0;  ///< which rank came first, and how many have come
   uint64_t bytes_ = 0;
   std::optional<uint32_t> left_;    ///< one that has left
   std::optional<WaitGraph> graph_;  ///< since blocks of a rank have given up

@@ -93,7 +93,7 @@ std::string misfit(uint32_t rank, uint32_t size) {
   const std::string why = meeting.come(rank, size);
   CHECK(meeting.sent() == failed({1}, why));
   CHECK(meeting.failure()->kind == wire::FailureKind::refused);
-  CHECK(meeting.come(2, 4) == "");  // who comes later hears it too
+  CHECK(meeting.come(2, 4) == "");  // a later rank hears it too
   CHECK(meeting.sent() == failed({2}, why));
   CHECK(meeting.come(9, 1) == why);
   return why;
@@ -243,7 +243,7 @@ TEST_CASE("a hub that cannot go on says so to all") {
         failed({1}, "the process of the bootstrap's hub cannot continue: no room"));
 }
 
-TEST_CASE("a step gives everyone the bytes of all, in rank order") {
+TEST_CASE("a step gives every rank the bytes of all, in rank order") {
   TestMeeting meeting(3);
   meeting.all_come(3);
   for (uint64_t step = 0; step < 3; ++step) {
@@ -374,7 +374,7 @@ TEST_CASE("what no rank sends") {
     meeting.give(1, 0, "x");
     CHECK(meeting.why() == why);
   }
-  SECTION("for whom it waits, twice") {
+  SECTION("for which ranks it waits, twice") {
     meeting.all_come(2);
     meeting.waits(1, {{0}, "a block waited"}, kStart);
     CHECK(meeting.why() == "");

@@ -443,7 +443,7 @@ class SocketBootstrap final : public Bootstrap {
   Connection connection_;
   SteadyTime now_, spoke_, heard_, goodbye_deadline_;
   StopDetector stops_{silence_};
-  bool asked_ = false;  ///< who waits for whom: once is enough
+  bool asked_ = false;  ///< which rank waits for which: once is enough
   bool said_goodbye_ = false, shut_ = false, broken_ = false, ended_ = false;
   std::thread thread_;
 };

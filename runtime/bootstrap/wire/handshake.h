@@ -32,8 +32,8 @@ struct SessionKeys {
   SessionKey to_hub{}, to_rank{};
 };
 /// Of the secret, the transcript, the welcome, and of what only the two ends can work out of their
-/// keys: who guesses the secret later cannot read what he has recorded. nullopt: the other end's
-/// key is none.
+/// keys: an attacker that guesses the secret later cannot read what it has recorded. nullopt: the
+/// other end's key is none.
 [[nodiscard]] std::optional<SessionKeys> session_keys(const Secret& secret,
                                                       const Digest& transcript,
                                                       const Welcome& welcome, const KeyPair& own,

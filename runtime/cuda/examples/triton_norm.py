@@ -28,7 +28,7 @@ COLUMNS = 4096
 
 @triton.jit
 def rms_norm(x, weight, out, columns, eps, BLOCK: tl.constexpr, EARLY: tl.constexpr):
-    # Only where it is launched with launch_pdl=True does this wait: for the launch ahead, whose
+    # Only where it is launched with launch_pdl=True does this wait: for the previous launch, whose
     # results are there from now on.
     cuda.gdc_wait()
     # The one line: the next call gets ready while the rest of this kernel runs.

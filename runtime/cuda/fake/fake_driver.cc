@@ -65,8 +65,8 @@ bool is_safe_in_captures(std::string_view name) {
   return names.count(name) != 0;
 }
 
-// What changes who refers to an allocation. The documentation lets threads do it as they like, but
-// driver 580 frees memory twice when two unmap one allocation at once (docs/recorded_runs.md).
+// What changes the references to an allocation. The documentation lets threads do it as they like,
+// but driver 580 frees memory twice when two unmap one allocation at once (docs/recorded_runs.md).
 bool changes_references(std::string_view name) {
   static const std::set<std::string_view> names = {"MemMap", "MemSetAccess", "MemUnmap",
                                                    "MemRetainAllocationHandle", "MemRelease"};

@@ -19,7 +19,7 @@
 // has its place in the order of all ranks.
 //
 // One of each stream: a launch that may begin early (executor/early_launch.h) does so when the one
-// ahead of it on its stream can end whatever happens, so that only the later one counts. A small
+// before it on its stream can end whatever happens, so that only the later one counts. A small
 // launch that has an epoch's room to itself may let the next one begin at once instead, be it ours
 // or a kernel of the user's that fills the GPU: it takes the room of all multiprocessors.
 #pragma once

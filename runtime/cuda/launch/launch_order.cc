@@ -133,7 +133,7 @@ bool LaunchOrder::follows_own(const Capture& capture, const Turn& turn) {
   return last != capture.last.end() && !turn.ahead.empty() && last->second == turn.ahead;
 }
 
-// After others a launch does not begin early: what it waits for then stands ahead of it.
+// After others a launch does not begin early: what it waits for then comes before it.
 bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::LaunchPlan& plan,
                             Turn& turn, Diagnostics& diagnostics) {
   if (!find(stream, turn, diagnostics) || !fits(plan, turn, diagnostics)) return false;

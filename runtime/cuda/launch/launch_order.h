@@ -42,7 +42,7 @@ inline bool is_small(const device::LaunchPlan& plan) { return plan.blocks <= pla
 /// launches are ordered.
 class LaunchOrder {
  public:
-  /// That of a context, made for the first who asks. nullptr: reported.
+  /// That of a context, made by the first call for it. nullptr: reported.
   static std::shared_ptr<LaunchOrder> of(const SharedContext& context, OwnStream& stream,
                                          Diagnostics& diagnostics);
 

@@ -198,7 +198,7 @@ TEST_CASE("captured launches begin early after our own, and after any if the use
     world.early_after_any = all;
     {
       Gpu gpu(world);
-      CHECK(gpu.launch(0, 128).early);  // what is ahead of a launch that runs is not known
+      CHECK(gpu.launch(0, 128).early);  // what comes before a launch that runs is not known
       world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
       CHECK(gpu.launch(0, 128).early == all);
       CHECK(gpu.launch(0, 128).early);
@@ -207,7 +207,7 @@ TEST_CASE("captured launches begin early after our own, and after any if the use
       CHECK(gpu.launch(0, 128).early);
       world.fake.end_capture();
       world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
-      CHECK(gpu.launch(0, 128).early == all);  // nothing is ahead of it
+      CHECK(gpu.launch(0, 128).early == all);  // nothing comes before it
       world.fake.end_capture();
     }
     world.check_clean();

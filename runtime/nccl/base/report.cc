@@ -115,7 +115,7 @@ void warn_once(const std::string& text) {
     const std::lock_guard lock(p.mutex.get());
     is_new = p.warnings.insert(text).second;
   }
-  if (is_new) write_line("WARN", -1, text);  // may wait for who reads standard output
+  if (is_new) write_line("WARN", -1, text);  // may wait for the reader of standard output
 }
 
 /// NCCL_DEBUG_FILE.

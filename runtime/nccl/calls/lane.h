@@ -14,7 +14,7 @@ namespace mscclc::nccl {
 struct Prepared {
   Call* call = nullptr;
   std::unique_ptr<ServedCall> plan;  ///< nullptr: the real NCCL makes it
-  std::string who = {};              ///< what serves it and why, for the log; "": not asked for
+  std::string server = {};           ///< what serves it and why, for the log; "": not asked for
   std::string plan_name = {};        ///< set where there is a profiler
   /// A message's plan before it is prepared; nullptr: not asked for yet, or there is none.
   std::unique_ptr<ServedCall> found = {};
@@ -62,7 +62,7 @@ ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t s
 StreamHandle stream_of(const Comm& comm, const Call& call);
 
 /// A line of the debug log.
-void say_who_serves(const Comm& comm, const Call& call, const std::string& who);
+void say_server(const Comm& comm, const Call& call, const std::string& server);
 
 /// Makes the real NCCL ready for a call that no plan serves, as `why` says. Collective if it has no
 /// communicator yet.

@@ -55,8 +55,8 @@ struct Table {
   std::unordered_map<ncclComm_t, CommPointer> comms;
 };
 /// What the process has made. After a fork the child has none of the threads that its parent's
-/// communicators live by, and of a mutex it cannot know who held it: it begins with a table of its
-/// own, and never touches the other.
+/// communicators live by, and of a mutex it cannot know which thread held it: it begins with a
+/// table of its own, and never touches the other.
 std::atomic<Table*>& table_of_process() {
   static std::atomic<Table*> table = [] {
     (void)::pthread_atfork(nullptr, nullptr, [] { table_of_process() = new Table; });

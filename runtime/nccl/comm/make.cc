@@ -58,7 +58,7 @@ uint32_t most_blocks(const Config& config, const Environment& environment) {
 }
 
 /// NCCL_GRAPH_MIXING_SUPPORT comes before the configuration, where 2 lets graphs and calls beside
-/// them run at any time, which is what we assume of those who do not say.
+/// them run at any time, which is what we assume of callers that do not say.
 bool orders_replays(const Config& config, const Environment& environment) {
   Diagnostics ignored;  // check_environment() has reported it
   const auto set = environment.number(Variable::NCCL_GRAPH_MIXING_SUPPORT, ignored);

@@ -30,8 +30,8 @@ struct Family {
   uint32_t rank = 0;            ///< in the child
 };
 
-/// Collective over the parent: who has the same color, by key and then by rank. A rank without a
-/// color has an empty family. False: reported.
+/// Collective over the parent: the ranks of the same color, by key and then by rank. A rank without
+/// a color has an empty family. False: reported.
 [[nodiscard]] bool find_family(Bootstrap& parent, int color, int key, Family& family,
                                Diagnostics& diagnostics);
 

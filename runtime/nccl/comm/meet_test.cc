@@ -1,4 +1,4 @@
-// What ranks say as they meet for another communicator, and lie: the error names who did.
+// What ranks say as they meet for another communicator, and lie: the error names the rank that did.
 #include "runtime/nccl/comm/meet.h"
 
 #include <catch2/catch.hpp>

@@ -120,7 +120,8 @@ std::optional<Config> child_config(const Comm& parent, const ncclConfig_t* confi
   return config == nullptr ? parent.config : Config::read(config);
 }
 
-/// Who meets how, once the parent's turn has come. `find` may be collective over the parent.
+/// Which ranks meet and how, once the parent's turn has come. `find` may be collective over the
+/// parent.
 struct Descent {
   CommPointer parent;
   std::function<std::unique_ptr<Bootstrap>(Comm& parent, Comm& child, Diagnostics&)> meet;

@@ -179,7 +179,7 @@ TEST_CASE("nothing that comes after the last order is carried out") {
   CHECK(far.far_reports.text() == "");
 }
 
-TEST_CASE("who never reads the answers to flushes ends its lane") {
+TEST_CASE("a peer that never reads the answers to flushes ends its lane") {
   Deceived far;
   const auto sockets = far.open();
   std::atomic<bool> enough{false};

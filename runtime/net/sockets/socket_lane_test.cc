@@ -378,7 +378,7 @@ TEST_CASE("a lane that leads nowhere, and one to another process") {
   {
     const Fd listener = listen_on(Address::loopback(0));
     wrong.address = Address::loopback(local_port(listener));
-    world.over = true;  // who listens there says nothing
+    world.over = true;  // what listens there says nothing
     CHECK_THAT(said(wrong), Catch::Contains("the communicator has failed"));
     world.over = false;
   }
@@ -448,7 +448,7 @@ TEST_CASE("strangers are turned away, and hold nothing up") {
   CHECK(world.far_reports.text() == "");
 }
 
-TEST_CASE("who connects all the time does not keep a lane from its work") {
+TEST_CASE("a process that connects all the time does not keep a lane from its work") {
   World world;
   world.open();
   std::atomic<bool> enough{false};
@@ -503,7 +503,7 @@ TEST_CASE("lanes leave no descriptors, however they end") {
   CHECK(mscclc::testing::open_descriptors() == before);
 }
 
-TEST_CASE("who has nothing to do uses no processor") {
+TEST_CASE("an idle lane uses no processor") {
   const bool alert = GENERATE(false, true);
   World world(3, alert);
   world.open();

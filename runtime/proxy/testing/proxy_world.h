@@ -52,7 +52,7 @@ class Orders {
     orders_.front()();
     orders_.pop_front();
   }
-  /// From now on all is done at once when somebody asks for it.
+  /// From now on all is done at once when it is asked for.
   void let_go() {
     const std::lock_guard lock(mutex_);
     free_ = true;
@@ -80,7 +80,7 @@ class Orders {
   void run_out_of_memory() { has_memory_ = false; }
   bool has_memory() const { return has_memory_; }
   uint64_t room() const { return room_; }
-  /// How often somebody has begun to wait.
+  /// How often a wait has begun.
   int waits() const {
     const std::lock_guard lock(mutex_);
     return waits_;

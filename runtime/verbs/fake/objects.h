@@ -95,7 +95,7 @@ class Pair : public ibv_qp {
   struct Head {
     uint32_t opcode, imm, key, bytes;
     uint64_t address, add;
-    ibv_gid gid;   ///< whom it is for
+    ibv_gid gid;   ///< of the receiver
     uint32_t lid;  ///< the same, without a GID
   };
   struct Answer {

@@ -38,8 +38,7 @@ Communicator::~Communicator() {
   const std::lock_guard lock(aborting_);
   mscclc_comm_t* comm = comm_.exchange(nullptr);
   if (comm == nullptr) return;
-  // Calls on a GPU may have hung after the last one who asked. That others have ended first is
-  // fine.
+  // Calls on a GPU may have hung after the last query. That others have ended first is fine.
   if (const auto ended = mscclc_comm_async_error(comm); ended == MSCCLC_TIMEOUT && !reported_) {
     TORCH_WARN("mscclc: calls of rank ", rank(), " were not done: ", reason(ended));
   }

@@ -55,7 +55,7 @@ class OwnWindowTest(unittest.TestCase):
         window.tensor_deregister()
 
     def test_signals_are_counted(self):
-        """Who signals does not wait for those who wait."""
+        """A rank that signals does not wait for those that wait."""
         window = self.comm.new_window(symmetric(1))
         for _ in range(5):
             window.signal(AHEAD, False)

@@ -14,7 +14,7 @@
 
 namespace mscclc::torch_adapter {
 
-/// Who signals, where, and how long a wait may take.
+/// Which rank signals, where, and how long a wait may take.
 struct SignalLimit {
   std::chrono::milliseconds timeout{0};  ///< 0: none; GPUs have none
   std::function<void()> check;           ///< throws where peers will not come any more

@@ -46,7 +46,7 @@ c10::intrusive_ptr<c10d::Backend> backend_of(c10d::ProcessGroup& group, const c1
   return nullptr;
 }
 
-/// Teams by group and device, while somebody has them. Never destroyed, as Python may end last.
+/// Teams by group and device, while they are in use. Never destroyed, as Python may end last.
 struct Teams {
   std::mutex mutex;
   std::map<std::pair<std::string, c10::DeviceType>, std::weak_ptr<SymmetricTeam>> teams;
