@@ -448,7 +448,7 @@ def _names(table):
 
 
 def _milliseconds(timeout):
-    """0: none is given, or 0. A timeout that is none of these is not cut to 0."""
+    """0: none is given, or 0. A timeout that is none of these is not rounded to 0."""
     try:
         if 0 <= (timeout or 0) <= _MOST_SECONDS:
             return math.ceil((timeout or 0) * 1000)

@@ -414,7 +414,7 @@ class Mistakes(unittest.TestCase):
             self.assertIn(f"LibraryError: invalid usage: error: {name} is '{value}'", errors)
 
     def test_numbers_that_do_not_fit(self):
-        # Cut to 32 bits, 2**32 + 1 would be rank 1, and 2**32 the color 0.
+        # Truncated to 32 bits, 2**32 + 1 would be rank 1, and 2**32 the color 0.
         body = """if 1:
             for root in (-1, 2**32 + 1, "0", 1.0):
                 refused("the root is", comm.broadcast, floats(rank), root)

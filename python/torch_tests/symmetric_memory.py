@@ -61,7 +61,7 @@ def every_rank_reads_every_peer(ranks):
 
 
 def who_sees_a_write(ranks):
-    """A write to the own tensor changes no peer's, one to a peer's changes that peer's alone."""
+    """A write to the own tensor changes no peer's, one to a peer's changes only that peer's."""
     group = _group(ranks, "write")
     tensor = symm.empty(ranks.size, dtype=torch.int64, device="cpu").zero_()
     handle = symm.rendezvous(tensor, group)

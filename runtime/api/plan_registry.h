@@ -48,9 +48,9 @@ struct Selection {
 };
 
 /// Asked once for each request, and again when plans or the selector change; the answer is kept. It
-/// must be a function of the request alone, and the same on all ranks. It must not ask
-/// the registry, which would ask it again, and is refused then (bad-selection); it may be called
-/// from any threads at once.
+/// must depend only on the request, and be the same on all ranks. It must not ask the registry,
+/// which would ask it again, and is refused then (bad-selection); it may be called from any threads
+/// at once.
 using PlanSelector = std::function<Selection(const PlanRequest&)>;
 
 struct RegistryOptions {

@@ -418,9 +418,9 @@ enum mscclc_selection {
   MSCCLC_SELECT_NONE = 2  /* no plan: the call fails with MSCCLC_NO_PLAN */
 };
 
-/* A function of the request alone, the same on all ranks; `plan` has room for 256 bytes with the 0.
- * Called from any threads at once; it must not call this library, where what asks it again is
- * refused. Answers are kept. */
+/* It depends only on the request, and is the same on all ranks; `plan` has room for 256 bytes with
+ * the 0. Called from any threads at once; it must not call this library, where what asks it again
+ * is refused. Answers are kept. */
 typedef mscclc_selection_t (*mscclc_selector_fn)(void *user, const mscclc_request_t *request,
                                                  char plan[256]);
 /* NULL: none. `user` must live as long as communicators of the registry. */
@@ -442,7 +442,7 @@ MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, cons
 
 /* The list "gpus" of the plan that MSCCL++'s Python language makes of a program, as JSON. `trace`
  * is what our package for Python keeps of the program's calls: words that may change with each
- * version, so that this function is for the package alone. *gpus, and *places, where in the program
+ * version, so that this function is only for the package. *gpus, and *places, where in the program
  * each op was called, are to be freed by mscclc_free(). Either may be NULL; without both, only
  * signals are compared with waits. MSCCLC_NOT_PROVED: the program is wrong, mscclc_last_error()
  * says why, and *wrong_at where; UINT64_MAX: nowhere in particular. Local; any thread. */

@@ -48,7 +48,7 @@ struct CudaOptions {
   /// Launches may begin early (LaunchPlan::early) on GPUs that can do that ...
   bool early = true;
   bool early_after_any = false;  ///< ... EarlyLaunch::after_any
-  /// Of the nodes into which the machine is cut, for trials; kWhole: it is not.
+  /// Of the nodes into which the machine is divided, for trials; kWhole: it is not.
   uint32_t node = GpuName::kWhole;
   /// Answers for GPUs that CUDA_VISIBLE_DEVICES hides from this process.
   AskNvml nvml = ask_nvml;

@@ -41,7 +41,7 @@ struct SharedBuffer {
 /// What writes, and reads, a peer's memory.
 enum class ReachedBy {
   blocks,  ///< blocks, or the proxy: it must be mapped
-  lanes    ///< the proxy alone
+  lanes    ///< only the proxy
 };
 
 /// A block of a peer's pool, as it is reached from here.

@@ -83,7 +83,7 @@ struct Kept {
 };
 
 /// Keeps a mapping where it is: nothing else can come to lie at its address. Memory of other
-/// allocators is used by its address alone, by threads of this process: what is there is meant.
+/// allocators is used only by its address, by threads of this process: what is there is meant.
 class HostHeldMemory final : public HeldMemory {
  public:
   explicit HostHeldMemory(std::shared_ptr<SharedMapping> mapping) : mapping_(std::move(mapping)) {}

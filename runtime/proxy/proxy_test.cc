@@ -120,7 +120,7 @@ TEST_CASE("the proxy's thread takes its device before its first order") {
   world.proxy->settle();
   CHECK(world.there[0] == 77);
   CHECK(!world.failed);
-  CHECK(testing::bound == nullptr);  // by that thread alone
+  CHECK(testing::bound == nullptr);  // only by that thread
 }
 
 TEST_CASE("a proxy that ends waits for its copies") {

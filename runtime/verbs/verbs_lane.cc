@@ -26,7 +26,7 @@
 namespace mscclc::verbs {
 namespace {
 
-/// Memory of the peer is cut into blocks of so many bytes; each has its queue pair.
+/// Memory of the peer is divided into blocks of so many bytes; each has its queue pair.
 constexpr uint64_t kBlock = Staging::kMost;
 /// With so many orders that the device has not taken a lane takes no more.
 constexpr size_t kMostWaiting = 1024;

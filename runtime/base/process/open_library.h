@@ -14,7 +14,7 @@ namespace mscclc {
 inline bool is_static_program() { return ::getauxval(AT_BASE) == 0; }
 
 /// True of a path at which there is something that is no file, such as a pipe, which dlopen() would
-/// wait for. Of a name alone the loader knows what it means.
+/// wait for. Only the loader knows what a name without a folder means.
 inline bool is_no_file(const std::string& path) {
   struct stat status;
   return path.find('/') != path.npos && ::stat(path.c_str(), &status) == 0 &&

@@ -104,8 +104,8 @@ class EpollHub final : public Hub {
   void look_away();
   void listen_again(int how);
 
-  /// A child of fork() may hold the sockets, too: closing them alone would let them listen on, and
-  /// leave them in the epoll set.
+  /// A child of fork() may hold the sockets, too: if they were just closed here, they would listen
+  /// on, and stay in the epoll set.
   void stop_listening();
 
   /// Where another hub of this job does, all is said there.

@@ -34,10 +34,10 @@ struct HubOptions {
   /// Instead: on all addresses of this machine, at the first of these ports that is free.
   std::vector<uint16_t> ports = {};
   Secret secret{};
-  uint32_t size = 0;                             ///< of the job; 0: what the first rank says
-  uint32_t rank = wire::kNoRank;                 ///< the rank of this process, for messages
-  uint32_t process = 0;                          ///< which alone may come as that rank; 0: any
-  std::chrono::milliseconds timeout{0};          ///< of every step of the job
+  uint32_t size = 0;                     ///< of the job; 0: what the first rank says
+  uint32_t rank = wire::kNoRank;         ///< the rank of this process, for messages
+  uint32_t process = 0;                  ///< the only one that may come as that rank; 0: any
+  std::chrono::milliseconds timeout{0};  ///< of every step of the job
   std::chrono::milliseconds silence = kSilence;  ///< a rank that says nothing so long is dead
   std::chrono::milliseconds hello_time = kTimeToProve;  ///< in which a connection must prove itself
   /// Asked when all ranks have come, with those processes of them that run on this machine, from

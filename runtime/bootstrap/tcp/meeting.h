@@ -25,7 +25,7 @@ class RankMeeting {
   struct Options {
     uint32_t size = 0;                     ///< 0: what the first rank says
     uint32_t hub_rank = wire::kNoRank;     ///< in whose process the hub runs
-    uint32_t hub_process = 0;              ///< which alone may come as that rank; 0: any
+    uint32_t hub_process = 0;              ///< the only one that may come as that rank; 0: any
     std::chrono::milliseconds timeout{0};  ///< of every step: no rank waits longer
   };
   /// A frame for a rank.

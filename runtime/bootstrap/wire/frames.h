@@ -150,7 +150,7 @@ Bytes frame(FrameKind kind);
 [[nodiscard]] std::optional<WaitReport> read_waits(Payload payload);
 [[nodiscard]] std::optional<std::string> read_give_up(Payload payload);
 
-/// Cuts a stream of bytes into frames, and holds no more than one frame of at most `limit` bytes
+/// Splits a stream of bytes into frames, and holds no more than one frame of at most `limit` bytes
 /// plus what was fed at once.
 class FrameReader {
  public:

@@ -138,8 +138,7 @@ int FakeDriver::Physical::share() {
   return open(fmt::format("/proc/self/fd/{}", file).c_str(), O_RDWR | O_CLOEXEC);
 }
 
-// The descriptor stands for the range alone: where that begins in the file is where it is read
-// next.
+// The descriptor stands only for the range: where that begins in the file is where it is read next.
 abi::Result FakeDriver::MemGetHandleForAddressRange(void* handle, abi::Address address,
                                                     size_t bytes, abi::RangeHandleType type,
                                                     unsigned long long flags) {

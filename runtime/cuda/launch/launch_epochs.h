@@ -3,8 +3,8 @@
 //
 // Thread blocks wait for blocks of other ranks, and hold their place while they do. If one GPU were
 // full of blocks of one call, and another of blocks of a later one, neither call would end. So the
-// launches of a device, in the order in which the host makes them, are cut into *epochs*: those of
-// one epoch have no more blocks together than the GPU has multiprocessors, counting for each
+// launches of a device, in the order in which the host makes them, are divided into *epochs*: those
+// of one epoch have no more blocks together than the GPU has multiprocessors, counting for each
 // stream its largest launch; and a launch begins when all blocks of all earlier epochs have begun.
 //
 // Then every call ends, if all ranks launch in one order. Take the earliest that does not. The

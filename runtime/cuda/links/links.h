@@ -30,8 +30,9 @@ struct GpuName {
   static constexpr uint32_t kWhole = UINT32_MAX;
   HostPlace place;
   abi::Uuid uuid;
-  uint32_t node = kWhole;  ///< the place is cut into nodes, for trials: which; kWhole: it is not
-  bool fabric = false;     ///< its memory has fabric handles
+  uint32_t node =
+      kWhole;           ///< the place is divided into nodes, for trials: which; kWhole: it is not
+  bool fabric = false;  ///< its memory has fabric handles
 };
 /// The GPU of a context. nullopt: reported.
 std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagnostics);

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kMarker = "mscclc_nccl_front";
 
 #if defined(MSCCLC_ASAN) || defined(MSCCLC_TSAN)
-// Sanitizers must find their own malloc first. The depth guard then stands alone.
+// Sanitizers must find their own malloc first. Then there is only the depth guard.
 constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL;
 #else
 constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;

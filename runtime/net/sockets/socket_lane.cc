@@ -26,9 +26,9 @@
 namespace mscclc::net {
 namespace {
 
-/// Memory of the peer is cut into blocks of so many bytes; each has its connection. Short ones let
-/// several connections share a message of middle length. To a GPU each costs the far end a copy,
-/// which takes as long for few bytes as for many.
+/// Memory of the peer is divided into blocks of so many bytes; each has its connection. Short ones
+/// let several connections share a message of middle length. To a GPU each costs the far end a
+/// copy, which takes as long for few bytes as for many.
 constexpr uint64_t block_bytes(MemoryPlace place) {
   return place == MemoryPlace::host ? 32 << 10 : 256 << 10;
 }

@@ -156,7 +156,7 @@ void check_cuts(uint32_t hands) {
   }
 }
 
-TEST_CASE("a count comes after what was put before it, however the network cuts the bytes") {
+TEST_CASE("a count comes after what was put before it, however the network splits the bytes") {
   for (const uint32_t hands : {0u, 3u}) check_cuts(hands);
 }
 

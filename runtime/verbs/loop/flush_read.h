@@ -4,7 +4,7 @@
 // read request does not pass a posted write before it (PCI Express Base Specification, "Transaction
 // Ordering", read after posted request: "No"), unless one of them has the attribute for relaxed or
 // ID-based ordering; regions are registered without IBV_ACCESS_RELAXED_ORDERING. So once the read
-// is answered the GPU has the writes. A completion alone does not say that: it comes to the
+// is answered the GPU has the writes. A completion by itself does not say that: it comes to the
 // processor by another path. NCCL orders its receives by the same read, also on another queue pair
 // than the data's, where the GPU or the device needs one.
 //

@@ -11,7 +11,7 @@ from ranks import RANK, SIZE, comm, in_cpp, meet, on_host, store, total
 @in_cpp
 class OwnAbortTest(unittest.TestCase):
     def test_another_thread_ends_what_waits(self):
-        """Rank 0 alone makes calls, so that they would never end; its process goes on."""
+        """Only rank 0 makes calls, so that they would never end; its process goes on."""
         one = comm("waits")
         self.assertTrue(one.is_abort_supported())
         self.assertFalse(one.is_aborted())

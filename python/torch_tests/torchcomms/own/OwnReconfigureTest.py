@@ -1,4 +1,4 @@
-"""reconfigure(): TorchComms' own tests, on the host device, too, where they try gloo alone; and ours."""
+"""reconfigure(): TorchComms' own tests, on the host device, too, where they try only gloo; and ours."""
 
 import os
 import unittest
