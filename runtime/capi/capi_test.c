@@ -768,7 +768,7 @@ static void alone_at_a_store(void) {
   CHECK(comm == NULL && strstr(mscclc_last_error(), "rank 1") != NULL);
 }
 
-/* The same where an id was made, which has no timeout but the environment's. */
+/* The same where an id was made, which has only the environment's timeout. */
 static void alone_at_an_id(void) {
   mscclc_unique_id_t made;
   mscclc_comm_t *comm = NULL;

@@ -1,7 +1,7 @@
 // Tickets: u8 version, 16 random bytes that name the socket, 16 secret bytes that name the
 // descriptor. The socket is in the abstract namespace and takes packets: a request is one packet,
 // the secret; the answer is one packet, the version and the range that is offered, and with it the
-// descriptor. A request for what is not there gets no answer, but the end of the connection.
+// descriptor. A request for what is not there gets no answer: the connection ends.
 //
 // One thread serves; it never waits for a client. A connection that says nothing is given up after
 // a while, and as there are few at a time, later ones wait in the socket's backlog.

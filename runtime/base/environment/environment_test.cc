@@ -165,7 +165,7 @@ TEST_CASE("variables that nothing reads are warned of") {
   environment.warn_of_unknown(diagnostics);
   REQUIRE(diagnostics.all().size() == 3);
   CHECK_FALSE(diagnostics.has_errors());
-  // Of such a name nothing is near but what all names have.
+  // Such a name has nothing in common with others except what all names have.
   CHECK(diagnostics.all()[0].message == "nothing reads the environment variable 'MSCCLC_FOO'");
   CHECK(diagnostics.all()[1].message ==
         "nothing reads the environment variable 'MSCCLC_TIMOUT'; did you mean 'MSCCLC_TIMEOUT'?");

@@ -320,7 +320,7 @@ TEST_CASE("no rank runs the hub") {
   CHECK(processes.wait(0, kBound) == kNamed);
 }
 
-/// All but the victim end with this error; `victim`: what that one does, 0 if all was well.
+/// All except the victim end with this error; `victim`: what that one does, 0 if all was well.
 void check_named(std::chrono::milliseconds timeout, const std::string& code,
                  const std::string& words, const std::function<int(Bootstrap&)>& victim) {
   const UniqueId id = testing::spare_id();

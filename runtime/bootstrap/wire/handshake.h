@@ -19,7 +19,7 @@ struct KeyPair {
   static KeyPair make();
 };
 
-/// What both ends have said before the proofs: the challenge, and the hello but its proof.
+/// What both ends have said before the proofs: the challenge, and the hello except its proof.
 Digest transcript(const Challenge& challenge, const Hello& hello);
 
 Digest rank_proof(const Secret& secret, const Digest& transcript);

@@ -54,8 +54,8 @@ class Copy final : public ServedCall {
   const uint64_t bytes_;
 };
 
-/// Refuses what is known to be no stream: on the host device all that no host device has made, but
-/// stream 0. Of a GPU's streams only its driver knows.
+/// Refuses what is known to be no stream: on the host device all that no host device has made,
+/// except stream 0. Of a GPU's streams only its driver knows.
 ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t stream);
 
 /// The caller's; on the host device what stands for stream 0.
