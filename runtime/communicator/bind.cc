@@ -283,7 +283,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->launch.contributions = call_.contributions;
   made->launch.ranks_here = x_.group->ranks_here;
   made->launch.patience =
-      x_.group->timeout >= kForEver
+      x_.group->timeout >= kForever
           ? 0
           : static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());

@@ -13,7 +13,7 @@ namespace {
 /// variable, and times of tools.
 const std::set<std::string> kOthers = {
     "runtime/api/bootstrap.h: kSilence",                    // the default of MSCCLC_SILENCE
-    "runtime/base/environment/environment.h: kForEver",     // MSCCLC_TIMEOUT=0
+    "runtime/base/environment/environment.h: kForever",     // MSCCLC_TIMEOUT=0
     "runtime/bootstrap/address/sockets.cc: kLongestWatch",  // what the system takes
     "runtime/cuda/device.cc: kLongest",                     // what fits an int
     "runtime/host/host_device.cc: kLongest",

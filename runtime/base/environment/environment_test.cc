@@ -70,7 +70,7 @@ TEST_CASE("a timeout of 0 is none") {
     Diagnostics diagnostics;
     return Environment(Environment::Values{{"MSCCLC_TIMEOUT", text}}).timeout(diagnostics);
   };
-  CHECK(timeout("0") == kForEver);
+  CHECK(timeout("0") == kForever);
   CHECK(timeout("7") == std::chrono::seconds(7));
   CHECK(timeout("") == std::chrono::seconds(600));
   CHECK(!timeout("soon"));

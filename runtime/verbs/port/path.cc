@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint8_t kHops = 255;
 constexpr uint8_t kWaitForReceives = 12;  ///< 0.64 ms, as the standard codes it
-constexpr uint8_t kRetryForEver = 7;      ///< retries of a receiver that is not ready
+constexpr uint8_t kRetryForever = 7;      ///< retries of a receiver that is not ready
 constexpr size_t kPrefix = 8;             ///< bytes of a GID that name its subnet
 
 const char* layer(const PathEnd& end) {
@@ -104,7 +104,7 @@ bool connect(QueuePair& pair, const Port& port, const VerbsOptions& options, uin
   to.qp_state = IBV_QPS_RTS;
   to.timeout = options.timeout;
   to.retry_cnt = options.retries;
-  to.rnr_retry = kRetryForEver;
+  to.rnr_retry = kRetryForever;
   to.sq_psn = own_first;
   to.max_rd_atomic = std::min(port.most_atomics, peer.most_atomics);
   return pair.change(to,
