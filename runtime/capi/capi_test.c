@@ -338,11 +338,11 @@ static void waits(rank_t *r) {
 
 static void no_streams(rank_t *r, mscclc_stream_t stream) {
   REFUSED(mscclc_stream_destroy(r->comm, stream),
-          "mscclc_stream_destroy: 'stream' is no stream of the host device");
+          "mscclc_stream_destroy: 'stream' is not a stream of the host device");
   REFUSED(mscclc_stream_synchronize(r->comm, stream),
-          "mscclc_stream_synchronize: 'stream' is no stream of the host device");
+          "mscclc_stream_synchronize: 'stream' is not a stream of the host device");
   REFUSED(mscclc_barrier(r->comm, stream),
-          "a collective: 'stream' is no stream of the host device");
+          "a collective: 'stream' is not a stream of the host device");
 }
 
 static void wrong_arguments(rank_t *r) {

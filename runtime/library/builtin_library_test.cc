@@ -97,7 +97,7 @@ TEST_CASE("a folder of kernels that is none is reported") {
   }
   ::unsetenv("MSCCLC_KERNEL_PATH");
   CHECK(log.lines("") == 1);
-  CHECK_THAT(log.text(), Catch::EndsWith("MSCCLC_KERNEL_PATH is '/nowhere', which is no folder: "
+  CHECK_THAT(log.text(), Catch::EndsWith("MSCCLC_KERNEL_PATH is '/nowhere', which is not a folder: "
                                          "there are no kernels of plans\n"));
 }
 

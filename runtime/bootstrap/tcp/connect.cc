@@ -34,7 +34,7 @@ struct Place {
   bool late = false;       ///< what listens there only says that all ranks have come
   bool last = false;       ///< nothing is tried there any more, as this rank gives up
   bool announces = false;  ///< Rendezvous::announced_at: what is met there is no news
-  bool other = false;      ///< what is there is no hub of this job, or cannot be reached
+  bool other = false;      ///< what is there is not a hub of this job, or cannot be reached
 };
 
 class Search {

@@ -179,7 +179,7 @@ bool Join::find_places(const Messages& messages) {
     if (readers.size() == 1) granule = its_granule, regions = its_regions;
     if (!reader.good() || its_granule != granule || its_regions != regions ||
         regions > reader.rest().size()) {
-      return warn(member, "its granules or regions are others");
+      return warn(member, "its granules or regions differ");
     }
   }
   places_.resize(regions);
