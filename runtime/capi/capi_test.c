@@ -379,7 +379,7 @@ static void wrong_arguments(rank_t *r) {
   call.size = sizeof call;
   call.kind = 256 + MSCCLC_BARRIER;
   REFUSED(mscclc_collective(r->comm, &call, r->stream),
-          "error: the collective is none that can be called by name");
+          "error: the collective cannot be called by name");
   REFUSED(mscclc_choose(r->comm, &call, 0, NULL), "mscclc_choose: 'text' is NULL");
   REFUSED(mscclc_comm_rank(NULL, &number),
           "mscclc_comm_rank: 'comm' is no communicator, or 'rank' is NULL");

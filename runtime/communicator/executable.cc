@@ -139,7 +139,7 @@ void Executable::State::prepare_binds() {
   places.resize(group->size());
 }
 
-// A plan without kernels of its own is none the worse for it, so that nothing here is an error.
+// A plan without kernels of its own works as well, so nothing here is an error.
 void Executable::State::load_own_kernels() {
   if (options.plan_file.empty() || blocks() == 0) return;
   std::string why;

@@ -262,7 +262,7 @@ TEST_CASE("cuda: contexts that are kept do not end with their devices") {
   world.check_clean();
 }
 
-/// Uses all of a device that is no part of a capture. True if all went well.
+/// Uses all of a device that is not part of a capture. True if all went well.
 bool use_outside_captures(World& world, int ordinal, Diagnostics& d) {
   const auto device = world.open(0, ordinal, d), peer = world.open(0, 1 - ordinal, d);
   if (device == nullptr || peer == nullptr) return false;

@@ -89,7 +89,7 @@ TEST_CASE("kernels for plans of the library lie where MSCCLC_KERNEL_PATH says") 
   ::unsetenv("MSCCLC_KERNEL_PATH");
 }
 
-TEST_CASE("a folder of kernels that is none is reported") {
+TEST_CASE("a path of kernels that is not a folder is reported") {
   const testing::LogFile log(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
   for (const char* folder : {"/nowhere", "/", "none"}) {
     ::setenv("MSCCLC_KERNEL_PATH", folder, 1);

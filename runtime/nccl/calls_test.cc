@@ -424,7 +424,7 @@ TEST_CASE("arguments out of range have no effect [case-46]") {
   CHECK(values[0] == 3);
 }
 
-TEST_CASE("what is no stream of the host is refused there") {
+TEST_CASE("what is not a stream of the host is refused there") {
   const ServedBy served(kFakeNccl, true);
   Ranks ranks(2);
   int value = 1;

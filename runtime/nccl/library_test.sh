@@ -80,7 +80,7 @@ names_no_profiler() {
   NVTX_INJECTION64_PATH=/nowhere/p.so lines |
     grep -q "NCCL INFO NVTX_INJECTION64_PATH: calls are reported to no profiler: /nowhere/p.so"
 }
-expect "a profiler that is none" names_no_profiler
+expect "a profiler that cannot be loaded" names_no_profiler
 # Each process says which variables nothing reads.
 reports_unknown() {
   [ "$(MSCCLC_TIMOUT=5 LD_PRELOAD="$ours" "$consumer" 2 2>&1 | grep -c "nothing reads .*'MSCCLC_TIMOUT'")" = 2 ]

@@ -66,7 +66,7 @@ TEST_CASE("one rank [case-12]") {
   CHECK(ncclCommCount(nullptr, &count) == ncclInvalidArgument);
 }
 
-TEST_CASE("a setting that is none is refused") {
+TEST_CASE("an invalid setting is refused") {
   const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;
   ncclComm_t comm = nullptr;
@@ -321,7 +321,7 @@ TEST_CASE("two communicators of the same ranks [case-25] [case-57]") {
   CHECK(y[1] == 4);
 }
 
-TEST_CASE("an id that is none is an argument's error, at once") {
+TEST_CASE("an invalid id is an argument's error, at once") {
   const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;
   std::memset(&id, 0x5a, sizeof id);

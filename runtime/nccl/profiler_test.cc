@@ -100,7 +100,7 @@ TEST_CASE("a plug-in of version 4 sees groups and collectives") {
                                "0: start 2 in 1: Coll AllReduce #0 ncclInt32 plan of allreduce_"));
 }
 
-TEST_CASE("calls of the fallback are none that we report") {
+TEST_CASE("calls of the fallback are not reported by us") {
   const ServedBy served(kFakeNccl, false);
   const Plugged plugged("libprofiler_v6.so");
   (void)plugged.lines();
@@ -112,7 +112,7 @@ TEST_CASE("calls of the fallback are none that we report") {
   CHECK(plugged.lines() == "");
 }
 
-TEST_CASE("a plug-in that fails, or is none, changes nothing") {
+TEST_CASE("a plug-in that fails, or cannot be loaded, changes nothing") {
   const ServedBy served(nullptr, true);
   const auto calls_work = [](int count) {
     Ranks ranks(count);

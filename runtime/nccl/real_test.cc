@@ -60,7 +60,7 @@ TEST_CASE("what is no NCCL is refused with a reason [case-6]") {
   CHECK_THAT(why, Catch::Contains("it has no nccl"));
   const NamedPipe pipe("nccl");
   CHECK(load_real(pipe.name, why) == nullptr);
-  CHECK_THAT(why, Catch::EndsWith("cannot be the NCCL to fall back to: it is no file"));
+  CHECK_THAT(why, Catch::EndsWith("cannot be the NCCL to fall back to: it is not a file"));
   Dl_info own;  // the program, or the library of it that has this function
   REQUIRE(::dladdr(reinterpret_cast<const void*>(&load_real), &own) != 0);
   CHECK(load_real(own.dli_fname, why) == nullptr);

@@ -22,7 +22,7 @@ struct FarPiece {
   std::string node = {};
 };
 void encode(const FarPiece& piece, std::vector<uint8_t>& to);
-/// nullopt: it is none.
+/// nullopt: it is not one.
 [[nodiscard]] std::optional<FarPiece> decode_far_piece(std::span<const uint8_t> bytes);
 
 /// Memory of a peer that is not mapped here: addresses that nothing else has and that cannot be

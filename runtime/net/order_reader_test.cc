@@ -177,7 +177,7 @@ TEST_CASE("a note comes in three orders, and is called out whole") {
   }
 }
 
-TEST_CASE("what is no order for the lane is refused, and nothing is written") {
+TEST_CASE("what is not an order for the lane is refused, and nothing is written") {
   struct Case {
     Order order;
     const char* why;

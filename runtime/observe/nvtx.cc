@@ -84,7 +84,7 @@ bool has_problem(std::string why) {
 bool find_profiler() {
   const char* const path = std::getenv("NVTX_INJECTION64_PATH");
   if (path == nullptr) return false;
-  if (is_no_file(path)) return has_problem(std::string(path) + " is no file");
+  if (is_no_file(path)) return has_problem(std::string(path) + " is not a file");
   void* const library = ::dlopen(path, RTLD_LAZY);
   if (library == nullptr) return has_problem(::dlerror());
   auto* const initialize =

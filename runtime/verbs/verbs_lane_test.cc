@@ -239,7 +239,7 @@ TEST_CASE("strangers get no lane") {
              Catch::Contains("no lane to rank 3: at 127.0.0.1") &&
                  Catch::Contains("error: no lane to rank 3: its offer is not a lane over verbs: "
                                  "MSCCLC_LANE differs between ranks\n"));
-  // A peer that knows the key, but sends what is no message.
+  // A peer that knows the key, but sends what is not a message.
   std::string why;
   const auto sockets = net::dial(offer->socket, {.connections = 1}, why);
   REQUIRE(sockets.size() == 1);

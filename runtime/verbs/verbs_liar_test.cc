@@ -40,7 +40,7 @@ void hear_message(const Fd& socket) {
   (void)net::testing::hear(socket, head.size() < 3 ? 0 : head[1] + 256u * head[2]);
 }
 
-/// What an end at such a device says of itself; its queue pairs are none.
+/// What an end at such a device says of itself; its queue pairs do not exist.
 Meeting meeting_at(const Adapter& adapter, SignalMode mode) {
   return {.mode = mode,
           .path = path_end(adapter.port()),
@@ -223,7 +223,7 @@ TEST_CASE("a far end that answers what it was not asked ends the lane") {
   }
 }
 
-TEST_CASE("a far end whose meeting is none gets no lane") {
+TEST_CASE("a far end whose meeting is invalid gets no lane") {
   if (reset_fake() == nullptr) return;
   MisledLane near;
   Meeting lie = meeting_at(*near.far, SignalMode::host_no_atomic);

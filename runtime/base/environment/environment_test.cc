@@ -65,7 +65,7 @@ TEST_CASE("fallbacks are allowed values") {
   }
 }
 
-TEST_CASE("a timeout of 0 is none") {
+TEST_CASE("a timeout of 0 means no limit") {
   const auto timeout = [](const char* text) {
     Diagnostics diagnostics;
     return Environment(Environment::Values{{"MSCCLC_TIMEOUT", text}}).timeout(diagnostics);
@@ -105,7 +105,7 @@ TEST_CASE("text is printable and not too long") {
                             "…'; allowed is printable text of 1 to 255 bytes");
 }
 
-TEST_CASE("text of any length that is no word is refused with the words") {
+TEST_CASE("text of any length that is not one of the words is refused with the words") {
   for (const std::string& wrong : {std::string("no"), std::string(65, 'x')}) {
     CHECK(read(Variable::MSCCLC_NCCL_COMM, wrong).error ==
           "MSCCLC_NCCL_COMM is '" + wrong + "'; allowed is 'init' or 'lazy'");

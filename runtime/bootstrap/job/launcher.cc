@@ -258,7 +258,7 @@ std::optional<Connected> find_hub_elsewhere(const LaunchedRank& launch) {
 struct Found {
   std::optional<Connected> hub = {};
   bool silent = false;   ///< something listens that says nothing
-  std::string met = {};  ///< what there is, if it is no such hub
+  std::string met = {};  ///< what there is, if it is not such a hub
 };
 
 /// Waits for what is silent, which may be stopped, as long as a stopped rank is waited for.

@@ -111,7 +111,7 @@ void relay(const Fd& rank, uint16_t hub_port, const std::atomic<bool>& stop,
   }
 }
 
-/// Says what a hub would, with proofs that are none.
+/// Says what a hub would, with invalid proofs.
 void forge(const Fd& rank, const std::atomic<bool>& stop) {
   const wire::KeyPair keys = wire::KeyPair::make();
   wire::Challenge challenge{.key = keys.open};

@@ -111,8 +111,8 @@ class EpollHub final : public Hub {
   /// Where another hub of this job does, all is said there.
   std::optional<Listener> listen_for_the_late() const;
 
-  /// A process that was there when all ranks came, and is none of them: it belongs to another job
-  /// of this name, or one of those that came does.
+  /// A process that was there when all ranks came, and is not one of them: it belongs to another
+  /// job of this name, or one of those that came does.
   bool began_before_all_came(const HubClient& client) const;
 
   /// `last`: the one with which all ranks have come.

@@ -20,7 +20,7 @@ std::string asleep_text(SteadyTime::duration time) {
                      seconds_text(std::chrono::duration_cast<std::chrono::milliseconds>(time)));
 }
 
-/// Why a rank is none of this job; nullopt: it is.
+/// Why a rank is not of this job; nullopt: it is.
 std::optional<std::string> RankMeeting::misfit(const wire::Hello& hello,
                                                const std::string& where) const {
   const std::string name = fmt::format("rank {} ({})", hello.rank, where);

@@ -33,7 +33,7 @@ struct SessionKeys {
 };
 /// Of the secret, the transcript, the welcome, and of what only the two ends can work out of their
 /// keys: an attacker that guesses the secret later cannot read what it has recorded. nullopt: the
-/// other end's key is none.
+/// other end's key is invalid.
 [[nodiscard]] std::optional<SessionKeys> session_keys(const Secret& secret,
                                                       const Digest& transcript,
                                                       const Welcome& welcome, const KeyPair& own,

@@ -58,7 +58,7 @@ TEST_CASE("the hub's proof and the keys cover all that the welcome says") {
   }
 }
 
-TEST_CASE("a rank's proof is none of the hub's") {
+TEST_CASE("a rank's proof is not one of the hub's") {
   const Meeting one;
   CHECK(rank_proof(one.secret, one.said()) != hub_proof(one.secret, one.said(), one.welcome));
 }

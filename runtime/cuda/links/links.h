@@ -37,7 +37,7 @@ struct GpuName {
 /// The GPU of a context. nullopt: reported.
 std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagnostics);
 std::vector<uint8_t> encode(const GpuName& name);
-/// nullopt: it is none.
+/// nullopt: it is not one.
 std::optional<GpuName> decode_name(std::span<const uint8_t> from);
 
 /// "GPU-00112233-4455-6677-8899-aabbccddeeff", as nvidia-smi writes it.

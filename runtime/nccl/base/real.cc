@@ -156,7 +156,7 @@ std::unique_ptr<const RealNccl> load_real(const std::string& path, std::string& 
   };
   const std::string remedy = "it is mscclc's own; set MSCCLC_NCCL to NVIDIA's libnccl.so.2";
   if (same_file(path, own_file())) return refuse(remedy);
-  if (is_no_file(path)) return refuse("it is no file");
+  if (is_no_file(path)) return refuse("it is not a file");
   const InsideReal inside;
   void* handle = ::dlopen(unused_spelling(path).c_str(), kLoadFlags);
   if (handle == nullptr) return refuse(::dlerror());

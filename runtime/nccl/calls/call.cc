@@ -48,7 +48,7 @@ std::optional<CollectiveKind> collective_of(CallKind kind) {
   return std::nullopt;
 }
 
-/// nullopt: it is none that plans could serve.
+/// nullopt: plans could not serve it.
 std::optional<CollectiveCall> for_plans(const Call& call) {
   const auto kind = collective_of(call.kind);
   if (!kind || call.reduction != nullptr || asks_for_algorithm(call)) return std::nullopt;

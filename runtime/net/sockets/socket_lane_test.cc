@@ -386,7 +386,7 @@ TEST_CASE("a lane that leads nowhere, and one to another process") {
   CHECK_THAT(said(wrong),
              Catch::Contains("Connection refused (111); if that rank is on another machine, its "
                              "MSCCLC_SOCKET_IFNAME must name an interface that others reach"));
-  world.open();  // the far end is none the worse
+  world.open();  // the far end is unharmed
   CHECK(world.lane->flush(world.diagnostics));
   CHECK(world.far_reports.text() == "");
 }

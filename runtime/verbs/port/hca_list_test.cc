@@ -51,7 +51,7 @@ TEST_CASE("those of these that are usable") {
   CHECK(!parse("?mlx5").names());
 }
 
-TEST_CASE("what is no list") {
+TEST_CASE("what is not a list") {
   const auto why = [](std::string_view text) {
     std::string said;
     CHECK(!parse_hca_list(text, said));
