@@ -1,4 +1,4 @@
-// Collectives by name, single and in groups.
+// Collectives by name, alone and in groups.
 #include <fmt/format.h>
 
 #include <deque>
@@ -139,7 +139,7 @@ NvtxRange range_of(const mscclc_call_t& call) {
                             : std::nullopt);
 }
 
-/// A single call, or one of a group, which must know that it was refused.
+/// A call alone, or one of a group, which must know that it was refused.
 mscclc_result_t collective(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle stream) {
   const mscclc_result_t result = guarded([&] {
     const NvtxRange range = range_of(call);
