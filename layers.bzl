@@ -355,7 +355,7 @@ _ROWS = {
         "runtime/verbs",
     ],
     "runtime/cuda/driver": ["ir", "runtime/api", "runtime/base/process"],
-    "runtime/cuda/driver/stand_in": ["ir", "runtime/cuda/driver"],
+    "runtime/cuda/driver/fake": ["ir", "runtime/cuda/driver"],
     "runtime/cuda/memory": [
         "ir",
         "runtime/api",
@@ -468,7 +468,7 @@ _ROWS = {
         "runtime/nccl/comm",
         "runtime/observe",
     ],
-    "runtime/nccl/stand_in": ["runtime/nccl/abi"],
+    "runtime/nccl/fake": ["runtime/nccl/abi"],
     "runtime/nccl": [
         "ir",
         "runtime/nccl/abi",
@@ -675,13 +675,13 @@ _TESTS_MAY_INCLUDE = {
     "runtime/cuda/gdrcopy": ["runtime/cuda/gdrcopy/fake", "runtime/testing"],
     "runtime/cuda/launch": ["runtime/cuda/fake"],
     "runtime/cuda/links": ["runtime/cuda/fake"],
-    "runtime/cuda/driver": ["runtime/cuda/driver/stand_in", "runtime/testing"],
+    "runtime/cuda/driver": ["runtime/cuda/driver/fake", "runtime/testing"],
     "runtime/cuda/memory": ["runtime/cuda/fake", "runtime/testing"],
     "runtime/device": ["executor/testing", "runtime/cuda/fake"],
     "runtime/group": ["runtime/testing"],
     "runtime/library": ["runtime/testing"],
     "runtime/memory": ["runtime/testing"],
-    "runtime/nccl": ["runtime/nccl/stand_in", "runtime/testing"],
+    "runtime/nccl": ["runtime/nccl/fake", "runtime/testing"],
     "runtime/observe": ["runtime/testing"],
     "runtime/net/sockets": ["runtime/net/testing", "runtime/testing"],
     "runtime/verbs": [

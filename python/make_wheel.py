@@ -53,7 +53,7 @@ def make_wheel(folder, tool, library):
     os.makedirs(folder, exist_ok=True)
     with zipfile.ZipFile(os.path.join(folder, name), "w", zipfile.ZIP_DEFLATED) as wheel:
         for path, data, mode in files:
-            entry = zipfile.ZipInfo(path)  # of 1980, so that the bytes depend on the files alone
+            entry = zipfile.ZipInfo(path)  # of 1980, so that the bytes depend only on the files
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (0o100000 | mode) << 16
             wheel.writestr(entry, data)

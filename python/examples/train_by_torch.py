@@ -10,7 +10,7 @@ import sys
 import torch
 import torch.distributed as dist
 
-import mscclc.torch.ops  # torch.ops.mscclc; without it the backend alone is found by its entry point
+import mscclc.torch.ops  # torch.ops.mscclc; without it only the backend is found, by its entry point
 
 
 def main():

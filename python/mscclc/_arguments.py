@@ -1,4 +1,4 @@
-"""Arguments on their way to C: ctypes cuts numbers that do not fit, and ends texts at a 0."""
+"""Arguments on their way to C: ctypes truncates numbers that do not fit, and ends texts at a 0."""
 
 import operator
 

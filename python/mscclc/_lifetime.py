@@ -9,13 +9,13 @@ from ._library import check, library
 from .errors import LibraryError
 
 
-# Communicators that are closed, and of which somebody still has memory.
+# Communicators that are closed, and whose memory is still in use.
 _held = set()
 
 
 @atexit.register
 def _leave():
-    """Says goodbye to the other ranks, who would take the end of this process for a death."""
+    """Says goodbye to the other ranks, which would take the end of this process for a death."""
     while _held:
         _held.pop().leave()
 
@@ -80,7 +80,7 @@ class Lifetime:
             self._destroy()
 
     def leave(self):
-        """The interpreter ends: the communicator goes with its memory, which nobody may use now."""
+        """The interpreter ends: the communicator goes with its memory, which must not be used now."""
         if os.getpid() == self._process:
             handle, self._handle = self._handle, None
             check(library().mscclc_comm_destroy(handle))

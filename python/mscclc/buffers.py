@@ -2,7 +2,7 @@
 
 An object offers its memory by the buffer protocol (array.array, bytearray, NumPy), by
 `__cuda_array_interface__` (CuPy, Numba, torch on GPUs) or by DLPack (torch, JAX, CuPy). It is not
-copied, but for a read-only input of the host.
+copied, except for a read-only input of the host.
 """
 
 import ctypes

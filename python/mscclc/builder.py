@@ -118,7 +118,7 @@ class Rank:
         return Buffer(name)
 
     def memory(self, name: str, peer: int, key: Any = None, to: Optional[str] = None) -> Channel:
-        """A channel to the memory of another rank; `key` tells apart those of one name."""
+        """A channel to the memory of another rank; `key` distinguishes those of one name."""
         return self._channel("memory", name, str(int(peer)), key, to)
 
     def port(

@@ -154,7 +154,7 @@ class Communicator:
         self._plans = []  # what load() has loaded
         self._device = HOST if device is None else number(device, "the GPU", 0, (1 << 31) - 1)
         milliseconds = _milliseconds(timeout)
-        self._unfinished = []  # stream and buffers of works that nobody holds any more
+        self._unfinished = []  # stream and buffers of works that nothing refers to any more
         config = Config(
             ctypes.sizeof(Config), self._device, milliseconds, 0, None, 0, _order(order)
         )
@@ -278,7 +278,7 @@ class Communicator:
         self._unfinished = [one for one in self._unfinished if one[0] != stream]
 
     def abort(self, why: str = "aborted") -> None:
-        """Ends all calls of all ranks, which are told why. Any thread."""
+        """Ends all calls of all ranks, which learn why. Any thread."""
         check(library().mscclc_comm_abort(self._own(), as_text(why, "the reason")))
 
     def split(self, color: int, key: int = 0) -> Optional["Communicator"]:
@@ -304,7 +304,7 @@ class Communicator:
     def close(self) -> None:
         """Waits for what is queued, and frees the communicator; the second time nothing.
 
-        Symmetric memory of it, which somebody still has, stays as it is until nobody has it. While
+        Its symmetric memory stays as it is while anything refers to it. While
         another thread is inside, it is a LibraryError, and the communicator stays open.
         """
         if self._handle is None or self._process != os.getpid():
@@ -448,7 +448,7 @@ def _names(table):
 
 
 def _milliseconds(timeout):
-    """0: none is given, or 0. A timeout that is none of these is not cut to 0."""
+    """0: none is given, or 0. A timeout that is none of these is not rounded to 0."""
     try:
         if 0 <= (timeout or 0) <= _MOST_SECONDS:
             return math.ceil((timeout or 0) * 1000)

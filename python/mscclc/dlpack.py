@@ -12,7 +12,7 @@ _CODES = {
     "u32": (1, 32), "i64": (0, 64), "u64": (1, 64), "i8": (0, 8), "u8": (1, 8), "e4m3": (10, 8),
     "e5m2": (12, 8),
 }  # fmt: skip
-_NAME = b"dltensor"  # of a capsule that nobody has taken over
+_NAME = b"dltensor"  # of a capsule that has not been taken over
 
 
 class _Managed(ctypes.Structure):
@@ -58,7 +58,7 @@ def device_of(device: int) -> Tuple[int, int]:
 
 
 def capsule(owner: Any, address: int, count: int, dtype: str, device: int) -> Any:
-    """A capsule of `count` elements, which keeps `owner` as long as somebody has the tensor."""
+    """A capsule of `count` elements, which keeps `owner` as long as the tensor lives."""
     if dtype not in _CODES:
         raise BufferError(f"DLPack has no elements of type '{dtype}'")
     code, bits = _CODES[dtype]

@@ -41,8 +41,8 @@ class Allocation:
 class DeviceMemory:
     """Elements of a device's memory, in one dimension; `memory[a:b]` are some of them.
 
-    It offers `__cuda_array_interface__`, on GPUs, and DLPack. Who takes it must order its own work
-    with that of the communicator. The memory lives as long as somebody has it, or a part of it.
+    It offers `__cuda_array_interface__`, on GPUs, and DLPack. Code that takes it must order its own work
+    with that of the communicator. The memory lives as long as anything refers to it, or to a part of it.
     """
 
     def __init__(self, comm: Any, address: int, count: int, dtype: str, owner: Any):

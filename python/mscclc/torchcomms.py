@@ -94,7 +94,7 @@ class Backend(torchcomms.TorchCommBackend):
         store = options.store
         if store is None:
             store = _store_of_environment(rank, options.timeout)
-        # A name of any characters is told from another one, and from keys after it.
+        # The length keeps names apart, whatever their characters, and keys that follow them.
         store = dist.PrefixStore(f"mscclc/torchcomms/{len(name)}:{name}", store)
         self._start(device, name, options, store, rank, size)
 
@@ -368,7 +368,7 @@ class Backend(torchcomms.TorchCommBackend):
 
 
 class _State:
-    """What outlives a communicator that nobody finalized: enough to say so."""
+    """What outlives a communicator that was not finalized: enough to say so."""
 
     def __init__(self, name, backend):
         self.name, self.backend = name, backend

@@ -69,7 +69,7 @@ def allreduce_2shot(ranks, instances):
     return program
 
 
-def but_for_places(plan):
+def without_places(plan):
     """A plan without what says where its text stands."""
     plan = plan.to_dict()
     extra = plan["mscclc"]
@@ -92,7 +92,7 @@ class SamePlans(unittest.TestCase):
     def check(self, program, **params):
         expected = mscclc.compile(os.path.join(PLANS, program._head[0][0][8:] + ".mscl"), **params)
         got = program.compile()
-        self.assertEqual(but_for_places(got), but_for_places(expected))
+        self.assertEqual(without_places(got), without_places(expected))
         return got
 
     def test_one_shot(self):

@@ -281,7 +281,7 @@ class Ends(unittest.TestCase):
         self.assertEqual(run(2, body), [text] * 2)
 
     def test_the_interpreter_may_end_with_a_communicator(self):
-        """Open, with works that nobody waited for: neither a crash nor a hang."""
+        """Open, with works that were never waited for: neither a crash nor a hang."""
         body = """if 1:
             import builtins, os, time
             world = comm.split(0)
@@ -290,7 +290,7 @@ class Ends(unittest.TestCase):
             world.synchronize()
             builtins.world, builtins.kept = world, kept
             open(f"{os.environ['ROOM']}/{rank}", "w").close()
-            while len(os.listdir(os.environ["ROOM"])) < ranks:  # who ends first has died to the other
+            while len(os.listdir(os.environ["ROOM"])) < ranks:  # the first to end has died to the other
                 time.sleep(0.01)
             print("end")
         """
@@ -414,7 +414,7 @@ class Mistakes(unittest.TestCase):
             self.assertIn(f"LibraryError: invalid usage: error: {name} is '{value}'", errors)
 
     def test_numbers_that_do_not_fit(self):
-        # Cut to 32 bits, 2**32 + 1 would be rank 1, and 2**32 the color 0.
+        # Truncated to 32 bits, 2**32 + 1 would be rank 1, and 2**32 the color 0.
         body = """if 1:
             for root in (-1, 2**32 + 1, "0", 1.0):
                 refused("the root is", comm.broadcast, floats(rank), root)
@@ -450,7 +450,7 @@ class Mistakes(unittest.TestCase):
             buffers._count([2, -5], None, 1)
 
     def test_a_rank_that_does_not_come(self):
-        # Who makes the id says how long its ranks are waited for.
+        # The maker of the id says how long its ranks are waited for.
         body = """if 1:
             if rank == 0:
                 try:
@@ -522,15 +522,15 @@ class Mistakes(unittest.TestCase):
         self.assertIn("KeyboardInterrupt", errors)
         processes[1].communicate(timeout=PATIENCE)
 
-    def test_a_second_thread_is_told_and_nothing_is_disturbed(self):
-        # Rank 0's first call waits in the library until rank 1 comes: when a second thread of rank 0
-        # has been told.
+    def test_a_second_thread_is_refused_and_nothing_is_disturbed(self):
+        # Rank 0's first call waits in the library until rank 1 comes: when a second thread of rank
+        # 0 has been refused.
         with tempfile.TemporaryDirectory() as folder:
             body = f"""if 1:
             import os, threading, time
             from mscclc._library import library
-            path, said, invalid_usage = {folder!r} + "/told", [], 2
-            def is_told(function):
+            path, said, invalid_usage = {folder!r} + "/refused", [], 2
+            def is_refused(function):
                 try:
                     function()
                 except mscclc.LibraryError as error:
@@ -539,9 +539,9 @@ class Mistakes(unittest.TestCase):
                 # There is no such registration, where the other thread is not inside yet.
                 while library().mscclc_deregister(comm._handle, 99) != invalid_usage:
                     time.sleep(0.001)
-                said.append(is_told(lambda: comm.allreduce(floats(7))))
-                said.append(is_told(comm.synchronize))
-                said.append(is_told(comm.close))
+                said.append(is_refused(lambda: comm.allreduce(floats(7))))
+                said.append(is_refused(comm.synchronize))
+                said.append(is_refused(comm.close))
                 open(path, "w").close()
             def call(data):
                 while True:

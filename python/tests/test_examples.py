@@ -1,4 +1,4 @@
-"""Examples that need no torch, over a stand-in for mpi4py."""
+"""Examples that need no torch, over a fake mpi4py."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Everything public has a docstring and types: what py.typed promises to those who check their programs.
+"""Everything public has a docstring and types: what py.typed promises to users who check their programs.
 
 Read from the sources, so that no torch is needed. Modules of the package's own are left out.
 """

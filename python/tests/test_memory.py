@@ -1,4 +1,4 @@
-"""Memory of devices: who takes it, how long it lives, and what of GPUs can be seen without one."""
+"""Memory of devices: what takes it, how long it lives, and what of GPUs can be seen without one."""
 
 import ctypes
 import gc
@@ -154,7 +154,7 @@ class Protocols(unittest.TestCase):
 
 
 class FakeLibrary:
-    """Memory and calls of a GPU: addresses that nobody looks at."""
+    """Memory and calls of a GPU: addresses that are never read."""
 
     def __init__(self):
         self.released, self.deregistered, self.calls = [], [], []

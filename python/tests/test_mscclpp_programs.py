@@ -185,7 +185,7 @@ class Programs(unittest.TestCase):
         ops = plan["gpus"][0]["threadblocks"][0]["ops"]
         self.assertEqual([op["channel_ids"] for op in ops if op["name"] == "flush"], [[0, 1]])
 
-    def test_switches_stand_behind_other_channels(self):
+    def test_switches_come_after_other_channels(self):
         plan = self.plan(MEET, head=TWO_RANKS.replace(
             "    a, b", "    switch, port = SwitchChannel([0, 1], BufferType.input), PortChannel(1, 0)\n    a, b"
         ))  # fmt: skip

@@ -256,7 +256,7 @@ class CommandsOfTorch(unittest.TestCase):
         )
 
     def of_torch(self, name, folder, *arguments):
-        """A run of `python3 -m mscclc.torch.NAME ARGUMENTS…`, with modules of the folder alone."""
+        """A run of `python3 -m mscclc.torch.NAME ARGUMENTS…`, with modules only of the folder."""
         path = os.pathsep.join(filter(None, [folder, os.path.dirname(os.path.dirname(mscclc.__file__))]))
         return subprocess.run(
             [sys.executable, "-S", "-m", "mscclc.torch." + name, *arguments],

@@ -46,7 +46,7 @@ class Memory(unittest.TestCase):
                 self.assertEqual(run(ranks, body), ["native"] * ranks)
 
     def test_who_sees_a_write(self):
-        """A write to the own buffer changes no peer's, one to a peer's changes that peer's alone."""
+        """A write to the own buffer changes no peer's, one to a peer's changes only that peer's."""
         body = """if 1:
             memory = mscclc.SymmetricMemory(4 * ranks, comm)
             def seen():

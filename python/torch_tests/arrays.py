@@ -45,7 +45,7 @@ def collectives(ranks):
 
 
 def dropped(ranks):
-    """Tensors whose work nobody holds live until it has ended."""
+    """Tensors live until their work has ended, also where the work is dropped."""
     with _comm(ranks, "dropped") as comm:
         found = [torch.zeros(ranks.size * 1000) for _ in range(20)]
         for i, one in enumerate(found):

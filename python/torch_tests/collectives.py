@@ -404,7 +404,7 @@ def groups(ranks):
 
 
 def _not_a_member():
-    """What torch does with a call of who is not in the group: it warns, and does nothing."""
+    """What torch does with a call of a rank outside the group: it warns, and does nothing."""
     raise AssertionError("no member")
 
 

@@ -93,7 +93,7 @@ def _held():
 
 
 def dropped_with_works(ranks):
-    """Who lets go of a group waits for its works, whose tensors need the interpreter at their end."""
+    """Dropping a group waits for its works, whose tensors need the interpreter at their end."""
     for i in range(5):
         of_group = types.SimpleNamespace(
             store=dist.FileStore(f"{ranks.folder}/dropped{i}", ranks.size), group_rank=ranks.rank,
@@ -185,7 +185,7 @@ def aborts(ranks):
         refused(work.wait, "was aborted")
         ending.join()
     dist.barrier()
-    if ranks.rank != 0:  # they were told
+    if ranks.rank != 0:  # they learn of it
         refused(lambda: _sum(ranks, group), "aborted")
     backend.shutdown()
     backend.shutdown()
@@ -222,7 +222,7 @@ for _ in range(50):
 
 
 def the_end_of_the_interpreter(ranks):
-    """It comes after what works need it for: here callbacks. Nobody has waited or destroyed the group."""
+    """It comes after what works need it for: here callbacks. Nothing was waited for or destroyed."""
     done = subprocess.run(
         [sys.executable, "-c", ENDS, f"{ranks.folder}/ends", str(ranks.rank), str(ranks.size)],
         capture_output=True, text=True,

@@ -109,7 +109,7 @@ class Training:
             fully_shard(layer, **how)
         fully_shard(self._model, **how)
         # Not fused, it takes numbers that differ in each step. What DTensor does for these costs a step more than
-        # a small model, and the first of the backends alone, as it is kept.
+        # a small model, and only the first of the backends pays it, as it is kept.
         self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=1e-4, fused=True)
 
     def step(self, number):

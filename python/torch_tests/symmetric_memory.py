@@ -61,7 +61,7 @@ def every_rank_reads_every_peer(ranks):
 
 
 def who_sees_a_write(ranks):
-    """A write to the own tensor changes no peer's, one to a peer's changes that peer's alone."""
+    """A write to the own tensor changes no peer's, one to a peer's changes only that peer's."""
     group = _group(ranks, "write")
     tensor = symm.empty(ranks.size, dtype=torch.int64, device="cpu").zero_()
     handle = symm.rendezvous(tensor, group)
@@ -184,7 +184,7 @@ def not_symmetric(ranks):
 
 
 def handles_of_others(ranks):
-    """What torch's handles say of NCCL's memory, which may be mapped twice, and who lacks barriers."""
+    """What torch's handles say of NCCL's memory, which may be mapped twice, and which lack barriers."""
     tensor, gpu = torch.zeros(64, dtype=torch.uint8, device="cpu"), torch.device("cuda")
     begin = tensor.data_ptr()
 
@@ -255,7 +255,7 @@ def names_of_groups(ranks):
     del second
     gc.collect()
     assert _registered(name) is None
-    # Somebody else's is left as it is.
+    # That of another is left as it is.
     other = dist.new_group(backend="gloo")
     dist.barrier(other)  # else one rank may be gone before another has connected to it
     _register_process_group(name, other)

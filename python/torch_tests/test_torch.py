@@ -117,7 +117,7 @@ class Suites(unittest.TestCase):
     def test_custom_ops(self):
         self.check("custom_ops", 2)
 
-    @unittest.skipIf(TORCH < (2, 11), "the stand-in for a device is one of torch 2.11")
+    @unittest.skipIf(TORCH < (2, 11), "the device that the test uses came with torch 2.11")
     def test_event_pool(self):
         with tempfile.TemporaryDirectory() as folder:
             library = os.path.join(folder, "libevents.so")
@@ -176,7 +176,7 @@ class Suites(unittest.TestCase):
         ):
             with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
                 environment = installed_in(folder)
-                environment["PYTHONPATH"] += f":{HERE}/stand_in"  # where there is no TorchComms
+                environment["PYTHONPATH"] += f":{HERE}/fake"  # where there is no TorchComms
                 done = subprocess.run(
                     [sys.executable, "-m", "torch.distributed.run", "--standalone",
                      f"--nproc-per-node={ranks}", os.path.join(examples, name)],

@@ -1,6 +1,6 @@
 """The backend of TorchComms: every method against what it must give, stores, splits, errors.
 
-With TorchComms where it is installed, and else with the stand-in.
+With TorchComms where it is installed, and else with the fake one.
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ try:
     from torchcomms import TorchCommBackend  # noqa: F401
 except ImportError:
     sys.modules.pop("torchcomms", None)
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "stand_in"))
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake"))
 import torchcomms  # noqa: E402
 from torchcomms import RedOpType, ReduceOp  # noqa: E402
 
@@ -217,7 +217,7 @@ def messages(ranks):
 
 
 def dropped_works_and_inputs(ranks):
-    """Tensors live until the call has ended, and finalize() waits for what nobody waited for."""
+    """Tensors live until the call has ended, and finalize() waits for what is still pending."""
     comm = _comm(ranks, "dropped")
     found = [torch.zeros(1000 * ranks.size) for _ in range(20)]
     for i, one in enumerate(found):
@@ -237,7 +237,7 @@ def splits(ranks):
     backwards = half.split(list(reversed(range(half.get_size()))), "backwards")
     assert backwards.get_rank() == half.get_size() - 1 - half.get_rank()
     backwards.barrier(False)
-    assert comm.split([], "nobody") is None
+    assert comm.split([], "empty") is None
     refused(lambda: comm.split([*everyone, 0], "twice") and None, "twice")
     refused(lambda: comm.split([ranks.size], "outside") and None, f"no rank {ranks.size}")
     if ranks.size > 1:
@@ -343,7 +343,7 @@ def store_of_the_environment(ranks):
     os.environ["MASTER_PORT"] = "no"
     refused(lambda: torchcomms.new_comm("mscclc", DEVICE, "nowhere") and None, "MASTER_PORT='no'")
     os.environ["TORCHCOMM_RANK"] = "9"
-    refused(lambda: torchcomms.new_comm("mscclc", DEVICE, "nobody") and None, "TORCHCOMM_RANK=9")
+    refused(lambda: torchcomms.new_comm("mscclc", DEVICE, "refused") and None, "TORCHCOMM_RANK=9")
 
 
 def refusals(ranks):
@@ -389,7 +389,7 @@ def a_late_rank(ranks):
     if ranks.rank == 0:
         refused(lambda: comm.barrier(False), "group late")  # the library or torch's wait() is first
     others.barrier(False)
-    refused(lambda: comm.barrier(False), "group late")  # the others are told, too
+    refused(lambda: comm.barrier(False), "group late")  # the others learn of it, too
     refused(comm.finalize)
     others.finalize()
 

@@ -1,4 +1,4 @@
-"""The example plug-in for vLLM, over a stand-in of vLLM, as vLLM's groups use a communicator."""
+"""The example plug-in for vLLM, over a fake vLLM, as vLLM's groups use a communicator."""
 
 import configparser
 import importlib
@@ -11,7 +11,7 @@ from checks import equal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "examples", "vllm")
-sys.path[:0] = [os.path.join(HERE, "stand_in"), EXAMPLE]
+sys.path[:0] = [os.path.join(HERE, "fake"), EXAMPLE]
 
 
 def _object(path):

@@ -35,7 +35,7 @@ class loads:
 
     @staticmethod
     def _found():
-        """A line for each plan; before it stands for which call. Ranks tell one another where their
+        """A line for each plan; before it stands for which call. Ranks exchange where their
         tensors lie by calls that are small."""
         found, size = [], 0
         if os.path.exists(LOG):

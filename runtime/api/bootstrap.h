@@ -41,7 +41,7 @@ class Bootstrap {
   virtual uint32_t rank() const = 0;
   virtual uint32_t size() const = 0;
 
-  /// Collective: gives everyone the bytes of all ranks, in rank order. Ranks must name the same
+  /// Collective: gives every rank the bytes of all ranks, in rank order. Ranks must name the same
   /// step `what` (it appears in errors: "rank 3 did not reach 'connect' within 30 s"). Errors:
   /// bootstrap-timeout (names the missing ranks), rank-died, call-differs (another rank is at
   /// another step), message-too-long.

@@ -96,8 +96,8 @@ struct LoadOptions {
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};
-  /// The call that needs the plan, in words: ranks whose calls differ are told what they are, not
-  /// only that their plans differ (call-differs). "": it is not known.
+  /// The call that needs the plan, in words: where ranks' calls differ, the error shows the calls
+  /// and not only that the plans differ (call-differs). "": it is not known.
   std::string call = {};
   /// Which of this rank's launches needs the plan: 1: its next, 2: the one after that … Ranks of
   /// its machine that launch something else then learn of it, instead of waiting for one another.
@@ -119,7 +119,7 @@ struct CallOptions {
   /// The call is a piece of a longer one: in buffers that have a row for every rank, rows begin so
   /// many bytes apart. 0: they follow one another. Only of plans that do takes_pieces().
   uint64_t row_pitch = 0;
-  /// In graphs: the kernel ahead of the call lets it begin early (let_next_call_begin.cuh). As
+  /// In graphs: the kernel before the call lets it begin early (let_next_call_begin.cuh). As
   /// MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels it begins a little later.
   bool behind_early = false;
   /// A promise: of all calls of the device that are bound so, the largest on each stream have room

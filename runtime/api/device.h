@@ -79,8 +79,8 @@ class PlanKernels {
   virtual ~PlanKernels() = default;
   /// nullptr: there is none of this name.
   virtual Kernel find(const std::string& name) const = 0;
-  /// Device::fits() and Device::launch() of a call that a kernel runs, not the interpreter. It is
-  /// told the plan and, as its second parameter, what `arguments` points to.
+  /// Device::fits() and Device::launch() of a call that a kernel runs, not the interpreter. It gets
+  /// the plan and, as its second parameter, what `arguments` points to.
   [[nodiscard]] virtual std::optional<uint32_t> fits(Kernel kernel, const device::LaunchPlan& plan,
                                                      Diagnostics& diagnostics) = 0;
   [[nodiscard]] virtual bool launch(Kernel kernel, const device::LaunchPlan& plan,
@@ -222,9 +222,9 @@ class Device {
   /// True if what is put on the stream now is captured in a graph.
   virtual bool is_capturing(StreamHandle) { return false; }
   /// Calls `gone` once when the graph that the stream is being captured into is gone, with all that
-  /// was instantiated from it, and no launch of these runs any more. It comes from any thread,
-  /// maybe one that the driver holds up: it must call nothing of the device, wait for nothing and
-  /// throw nothing. False: that cannot be told, and `gone` is never called.
+  /// was instantiated from it, and no launch of these runs any more. It may come from any thread,
+  /// also one that the driver holds up: it must call nothing of the device, wait for nothing and
+  /// throw nothing. False: the device cannot know that, and `gone` is never called.
   [[nodiscard]] virtual bool at_end_of_graph(StreamHandle, std::function<void()> /*gone*/) {
     return false;
   }

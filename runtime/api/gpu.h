@@ -18,7 +18,7 @@ bool has_gpu_part();
 [[nodiscard]] int count_gpus(Diagnostics& diagnostics);
 
 /// A device for one rank on GPU `ordinal`. `node`: simulates that the rank is on this one of
-/// several nodes into which the machine is cut. nullptr: reported.
+/// several nodes into which the machine is divided. nullptr: reported.
 [[nodiscard]] std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics,
                                                std::optional<uint32_t> node = std::nullopt);
 

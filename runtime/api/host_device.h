@@ -26,8 +26,9 @@ enum class FarLanes {
 /// A device for one rank. nullptr: reported (the server of descriptors could not start).
 /// `link`: what it says joins it to others of its node; tests say what GPUs would. `lanes`: the
 /// same on all ranks; messages where all are on one node. `node`: simulates that the rank is on
-/// this one of several nodes into which the machine is cut. Otherwise a node is a machine, or what
-/// of it is in one network namespace. `far`: the same on all ranks; nullopt: as MSCCLC_LANE says.
+/// this one of several nodes into which the machine is divided. Otherwise a node is a machine, or
+/// what of it is in one network namespace. `far`: the same on all ranks; nullopt: as MSCCLC_LANE
+/// says.
 [[nodiscard]] std::unique_ptr<Device> make_host_device(Diagnostics& diagnostics,
                                                        const Link& link = {},
                                                        HostLanes lanes = HostLanes::copies,

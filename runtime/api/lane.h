@@ -54,8 +54,8 @@ class Lane {
   /// or flush() has returned.
   [[nodiscard]] virtual bool put(const RemotePlace& to, const void* from, uint64_t bytes,
                                  Diagnostics& diagnostics) = 0;
-  /// When all puts so far have been done: sets a count of the peer to `value`. Whoever sees it
-  /// there sees what was put. Does not wait for that.
+  /// When all puts so far have been done: sets a count of the peer to `value`. What sees it there
+  /// sees what was put. Does not wait for that.
   [[nodiscard]] virtual bool signal(const RemotePlace& count, uint64_t value,
                                     Diagnostics& diagnostics) = 0;
   /// When the sources of all puts so far have been read: sets `*count`, of this rank, to `value`.

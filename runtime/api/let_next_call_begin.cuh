@@ -1,6 +1,5 @@
-// For CUDA kernels of yours that stand ahead of calls: one line that lets the next call get ready
-// while the kernel still works. Needs nothing but CUDA; docs/gpu.md has examples, and says what
-// holds.
+// For CUDA kernels of yours that run before calls: one line that lets the next call get ready while
+// the kernel still works. Needs nothing but CUDA; docs/gpu.md has examples, and says what holds.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +11,7 @@ namespace mscclc {
 /// before it reads or writes a buffer or signals a peer: what the kernel does after this
 /// line needs no care.
 ///
-/// It first waits for the end of the launch ahead of this kernel, which takes time only where this
+/// It first waits for the end of the launch before this kernel, which takes time only where this
 /// kernel was launched with programmatic stream serialization; the results of that launch are there
 /// from this line on. Below compute capability 9.0 it does nothing: streams order launches.
 __device__ inline void let_next_call_begin() {

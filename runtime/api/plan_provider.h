@@ -23,7 +23,7 @@ namespace mscclc {
 struct Program;
 
 /// All that a choice may depend on. Every member REQUIRES the same value on all ranks, or they pick
-/// different plans; so nothing here is of one rank alone: no pointer, stream, device or rank.
+/// different plans; so nothing here belongs to one rank: no pointer, stream, device or rank.
 struct PlanRequest {
   LibraryCall call;             ///< collective, ranks, nodes, bytes, type, placement, root …
   ReduceOp op = ReduceOp::sum;  ///< ignored by collectives that reduce nothing

@@ -1,9 +1,10 @@
 // The plans of a process: folders, files and plans in memory, and the library that is asked last.
 // It picks the plan of each call, and plans may be added and removed while calls are made.
 //
-//   const auto registry = PlanRegistry::create({.library = builtin_library({}, problems)},
-//   problems); const auto id = registry->register_plan(json, "my_allreduce", problems); const auto
-//   picked = registry->pick({.call = call}, nullptr, problems);
+//   const auto registry =
+//       PlanRegistry::create({.library = builtin_library({}, problems)}, problems);
+//   const auto id = registry->register_plan(json, "my_allreduce", problems);
+//   const auto picked = registry->pick({.call = call}, nullptr, problems);
 //
 // What a plan serves is what it says itself: its collective, ranks and root, and its `select`
 // options. Among plans that serve a call, the one goes first that has, in this order,
@@ -48,9 +49,9 @@ struct Selection {
 };
 
 /// Asked once for each request, and again when plans or the selector change; the answer is kept. It
-/// must be a function of the request alone, and the same on all ranks. It must not ask
-/// the registry, which would ask it again, and is refused then (bad-selection); it may be called
-/// from any threads at once.
+/// must depend only on the request, and be the same on all ranks. It must not ask the registry,
+/// which would ask it again, and is refused then (bad-selection); it may be called from any threads
+/// at once.
 using PlanSelector = std::function<Selection(const PlanRequest&)>;
 
 struct RegistryOptions {

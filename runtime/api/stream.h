@@ -9,7 +9,7 @@ namespace mscclc {
 /// CUDA it is a cudaStream_t that the caller owns.
 using StreamHandle = void*;
 
-/// Whether a StreamChain (device.h) also orders replays of graphs, which nothing tells it of.
+/// Whether a StreamChain (device.h) also orders replays of graphs, of which it learns nothing.
 enum class Replays : uint8_t {
   ignored,  ///< in a capture it orders what that capture takes, and no more
   /// A graph's own nodes order each replay after what was on the chain when the graph was launched,

@@ -16,7 +16,7 @@ enum class Blame : uint8_t {
   not_proved,  ///< a program or plan is wrong
   peer,        ///< another rank
   timeout,     ///< of ranks that wait for one another
-  aborted,     ///< somebody here ended it
+  aborted,     ///< this process ended it
   memory,      ///< or another resource that ran out
   system,      ///< the machine
   internal,    ///< this library

@@ -57,7 +57,7 @@ void drain(const Fd& waker);
 /// The user that the process at the other end of a unix socket ran as when it connected, or began
 /// to listen; nullopt: the system does not say.
 [[nodiscard]] std::optional<uint32_t> peer_user(const Fd& socket);
-/// The process that connected, or began to listen, there; nullopt: it is none that this one sees.
+/// The process that connected, or began to listen, there; nullopt: this one does not see it.
 [[nodiscard]] std::optional<int32_t> peer_process(const Fd& socket);
 /// That is this process's user.
 [[nodiscard]] bool same_user(const Fd& socket);

@@ -50,11 +50,11 @@ constexpr std::chrono::milliseconds kGoodbyeTime{2000};
 constexpr std::chrono::milliseconds kFarewell{1000};
 /// A hub whose job has failed waits for ranks that have not come yet, to say so; a rank that gives
 /// up tries to reach the hub, to say so. Ranks that come later end after MSCCLC_TIMEOUT.
-constexpr std::chrono::milliseconds kTellTime{5000};
+constexpr std::chrono::milliseconds kAnnounceTime{5000};
 /// What a rank waits longer than its hub, whose own error says more.
 constexpr std::chrono::milliseconds kGraceForHub{3000};
 /// Blocks have given up, after MSCCLC_TIMEOUT, so the job ends: how long its ranks may take to say
-/// for whom they wait. It decides what the error says.
+/// for which ranks they wait. It decides what the error says.
 constexpr std::chrono::milliseconds kReportTime{10'000};
 /// The last lines of the log, as a process ends, wait so long for a reader that takes none.
 constexpr std::chrono::milliseconds kLastLines{1000};

@@ -20,7 +20,8 @@ struct HostPlace {
 
 /// nullopt: reported (no-node).
 [[nodiscard]] std::optional<HostPlace> this_host_place(Diagnostics& diagnostics);
-/// A text that no other place has. `simulated`: a node's number, where a place is cut into several.
+/// A text that no other place has. `simulated`: a node's number, where a place is divided into
+/// several.
 std::string text_of(const HostPlace& place, std::optional<uint32_t> simulated);
 
 }  // namespace mscclc

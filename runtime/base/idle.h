@@ -3,9 +3,9 @@
 // longer it sleeps, but only for a small part of that time: what comes late comes hardly later for
 // it, and a long wait uses next to no processor.
 //
-// Who lets others run on a processor where a thread computes gets it back a whole time slice later,
-// some milliseconds; who sleeps a moment gets it back when the moment is over. So after a rest that
-// took so long, it sleeps at once for a while.
+// A thread that lets others run on a processor where a thread computes gets it back a whole time
+// slice later, some milliseconds; one that sleeps a moment gets it back when the moment is over. So
+// after a rest that took so long, it sleeps at once for a while.
 #pragma once
 
 #include <sched.h>
@@ -47,8 +47,8 @@ class IdleOn {
   static constexpr uint64_t kSpins = 64, kYields = 2048;
   static constexpr int kPart = 64;  ///< a sleep is this part of the time since something moved
   static constexpr std::chrono::microseconds kShortestSleep{50}, kLongestSleep{1000};
-  /// Who gets the processor back after so long has left it to a thread that computes. It tries that
-  /// again when some times as long has passed.
+  /// A thread that gets the processor back after so long has left it to a thread that computes. It
+  /// tries that again when some times as long has passed.
   static constexpr std::chrono::microseconds kSlice{1000};
   static constexpr int kUntilAgain = 16;
 

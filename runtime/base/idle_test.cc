@@ -43,7 +43,8 @@ void rest(TestedIdle& idle, int times) {
   for (int i = 0; i < times; ++i) idle.rest();
 }
 
-TEST_CASE("who polls first goes on at once, then lets others run, then sleeps ever longer") {
+TEST_CASE(
+    "a thread that polls first goes on at once, then lets others run, then sleeps ever longer") {
   FakeRests::start();
   TestedIdle idle;
   rest(idle, 64);
@@ -66,7 +67,7 @@ TEST_CASE("who polls first goes on at once, then lets others run, then sleeps ev
   CHECK(FakeRests::sleeps.empty());
 }
 
-TEST_CASE("who is to stay awake sleeps later") {
+TEST_CASE("a thread that is to stay awake sleeps later") {
   FakeRests::start();
   TestedIdle idle(3ms);
   rest(idle, 64 + 3000);
@@ -76,7 +77,7 @@ TEST_CASE("who is to stay awake sleeps later") {
   CHECK(FakeRests::sleeps.size() == 1);
 }
 
-TEST_CASE("who has waited long for its processor sleeps at once, for a while") {
+TEST_CASE("a thread that has waited long for its processor sleeps at once, for a while") {
   FakeRests::start();
   TestedIdle idle(1s);  // has no say in it
   FakeRests::yield_takes = 3ms;

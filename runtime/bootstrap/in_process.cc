@@ -28,11 +28,13 @@ struct Meeting {
   std::vector<std::vector<std::function<void(const std::string&)>>> listeners;
   uint64_t round = 0;
   uint32_t arrived = 0;
-  /// What the last complete round gave: nobody begins to fill the next but one before all have it.
+  /// What the last complete round gave: no rank begins to fill the round after the next before all
+  /// have it.
   std::shared_ptr<const std::vector<Bytes>> result;
   std::string mismatch;  ///< of the last complete round
   std::string failure;   ///< why a rank has given up
-  /// Since blocks of a rank have given up, and until when the others may say for whom they wait.
+  /// Since blocks of a rank have given up, and until when the others may say for which ranks they
+  /// wait.
   std::optional<WaitGraph> graph;
   std::vector<bool> reported;
   std::chrono::steady_clock::time_point graph_deadline;
@@ -168,16 +170,16 @@ void InProcess::on_failure(std::function<void(const std::string& why)> fn) {
 }
 
 void InProcess::fail(const std::string& why) {
-  std::vector<std::function<void(const std::string&)>> told;
+  std::vector<std::function<void(const std::string&)>> listeners;
   std::string failure;
   {
     const std::lock_guard lock(meeting_->mutex);
     if (!meeting_->failure.empty()) return;
     meeting_->failure = failure = fmt::format("rank {} has given up: {}", rank_, why);
-    told = meeting_->take_listeners(rank_);
+    listeners = meeting_->take_listeners(rank_);
     meeting_->changed.notify_all();
   }
-  for (const auto& fn : told) fn(failure);
+  for (const auto& fn : listeners) fn(failure);
 }
 
 // Ranks are threads of one process, so all of them live; how long that may take to come to a point
@@ -191,9 +193,9 @@ std::optional<std::string> InProcess::report_waits(const WaitReport& own, bool w
     m.reported.assign(size(), false);
     for (uint32_t r = 0; r < size(); ++r) m.graph->answer(r);
     m.graph_deadline = std::chrono::steady_clock::now() + kReportTime;
-    const auto told = m.take_listeners(rank_);
+    const auto listeners = m.take_listeners(rank_);
     lock.unlock();
-    for (const auto& fn : told) fn("blocks of another rank waited too long");
+    for (const auto& fn : listeners) fn("blocks of another rank waited too long");
     lock.lock();
   }
   if (!m.reported[rank_]) m.graph->report(rank_, own);

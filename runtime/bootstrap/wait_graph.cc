@@ -54,7 +54,7 @@ bool WaitGraph::complete() const {
   });
 }
 
-/// Ranks that are waited for and wait for nobody: of those the ones that do not answer, if any.
+/// Ranks that are waited for and wait for no other: of those the ones that do not answer, if any.
 std::vector<uint32_t> WaitGraph::blamed() const {
   std::vector<uint32_t> ends, silent;
   for (uint32_t r = 0; r < ranks_.size(); ++r) {
@@ -106,12 +106,12 @@ std::string WaitGraph::first_line(const std::vector<std::string>& names) const {
     const bool silent = ranks_[ranks.front()].state == State::silent;
     const std::vector<uint32_t> waiting = waiting_for(ranks);
     const char* s = waiting.size() == 1 ? "s" : "";
-    const std::string who = one ? names[ranks.front()] : list_ranks(ranks);
+    const std::string named = one ? names[ranks.front()] : list_ranks(ranks);
     if (silent) {
-      return fmt::format("{} {} not answer; {} wait{} for {}", who, one ? "does" : "do",
+      return fmt::format("{} {} not answer; {} wait{} for {}", named, one ? "does" : "do",
                          list_ranks(waiting), s, one ? "it" : "them");
     }
-    return fmt::format("{} {} not sent what {} wait{} for", who, one ? "has" : "have",
+    return fmt::format("{} {} not sent what {} wait{} for", named, one ? "has" : "have",
                        list_ranks(waiting), s);
   }
   if (const std::vector<uint32_t> ranks = circle(); !ranks.empty()) {

@@ -1,6 +1,6 @@
-// Who is to blame when blocks of several ranks have given up: the reports of all ranks, joined into
-// one graph of which rank waits for which. A rank that is waited for and waits for none is where it
-// began. Pure: the hub and the bootstrap of threads feed it.
+// Which rank is to blame when blocks of several ranks have given up: the reports of all ranks,
+// joined into one graph of which rank waits for which. A rank that is waited for and waits for none
+// is where it began. Pure: the hub and the bootstrap of threads feed it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class WaitGraph {
  public:
   explicit WaitGraph(uint32_t ranks) : ranks_(ranks) {}
 
-  /// `rank` has said for whom it waits.
+  /// `rank` has said for which ranks it waits.
   void report(uint32_t rank, const WaitReport& report);
   /// `rank` lives, but has not said yet whether it waits.
   void answer(uint32_t rank);
@@ -26,9 +26,10 @@ class WaitGraph {
   /// Every rank has reported, or is elsewhere.
   bool complete() const;
 
-  /// The first line names those who did not answer, or else those who did not send what others wait
-  /// for, or those who wait for one another; further lines say who waits for whom. `names`: of the
-  /// ranks, "rank 3 (process 12 on 10.0.0.1)". REQUIRES: at least one rank has reported.
+  /// The first line names those that did not answer, or else those that did not send what others
+  /// wait for, or those that wait for one another; further lines say which rank waits for which.
+  /// `names`: of the ranks, "rank 3 (process 12 on 10.0.0.1)". REQUIRES: at least one rank has
+  /// reported.
   std::string verdict(const std::vector<std::string>& names) const;
 
  private:

@@ -1,4 +1,4 @@
-// Whom a graph of waits blames.
+// Which ranks a graph of waits blames.
 #include "runtime/bootstrap/wait_graph.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ TEST_CASE("several silent ranks") {
   CHECK(graph.text().starts_with("ranks 2 and 3 do not answer; ranks 0 and 1 wait for them\n"));
 }
 
-TEST_CASE("a rank that lives and waits for nobody has not sent what others wait for") {
+TEST_CASE("a rank that lives and waits for no other has not sent what others wait for") {
   TestGraph graph(2);
   graph.waits(0, {1});
   SECTION("it is elsewhere") {

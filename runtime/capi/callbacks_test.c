@@ -121,7 +121,7 @@ static void log_and_end(int given) {
   OK(mscclc_comm_destroy(create()));
 }
 
-/* Nobody takes the callback away before the process ends. */
+/* The callback stays set until the process ends. */
 static void a_process_ends(void) {
   int ends[2];
   char text[65536] = "";

@@ -338,11 +338,11 @@ static void waits(rank_t *r) {
 
 static void no_streams(rank_t *r, mscclc_stream_t stream) {
   REFUSED(mscclc_stream_destroy(r->comm, stream),
-          "mscclc_stream_destroy: 'stream' is no stream of the host device");
+          "mscclc_stream_destroy: 'stream' is not a stream of the host device");
   REFUSED(mscclc_stream_synchronize(r->comm, stream),
-          "mscclc_stream_synchronize: 'stream' is no stream of the host device");
+          "mscclc_stream_synchronize: 'stream' is not a stream of the host device");
   REFUSED(mscclc_barrier(r->comm, stream),
-          "a collective: 'stream' is no stream of the host device");
+          "a collective: 'stream' is not a stream of the host device");
 }
 
 static void wrong_arguments(rank_t *r) {
@@ -379,7 +379,7 @@ static void wrong_arguments(rank_t *r) {
   call.size = sizeof call;
   call.kind = 256 + MSCCLC_BARRIER;
   REFUSED(mscclc_collective(r->comm, &call, r->stream),
-          "error: the collective is none that can be called by name");
+          "error: the collective cannot be called by name");
   REFUSED(mscclc_choose(r->comm, &call, 0, NULL), "mscclc_choose: 'text' is NULL");
   REFUSED(mscclc_comm_rank(NULL, &number),
           "mscclc_comm_rank: 'comm' is no communicator, or 'rank' is NULL");
@@ -768,7 +768,7 @@ static void alone_at_a_store(void) {
   CHECK(comm == NULL && strstr(mscclc_last_error(), "rank 1") != NULL);
 }
 
-/* The same where an id was made, which has no timeout but the environment's. */
+/* The same where an id was made, which has only the environment's timeout. */
 static void alone_at_an_id(void) {
   mscclc_unique_id_t made;
   mscclc_comm_t *comm = NULL;

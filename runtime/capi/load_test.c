@@ -60,7 +60,7 @@ static copy_t open_copy(const char *path) {
   return copy;
 }
 
-/* A communicator that is made and used, and an id that nobody comes for: a thread serves it. */
+/* A communicator that is made and used, and an id that no rank uses: a thread serves it. */
 static mscclc_comm_t *use(const copy_t *copy) {
   mscclc_unique_id_t id, unused;
   mscclc_comm_t *comm = NULL;

@@ -50,7 +50,7 @@ static void on_ranks(void *(*body)(void *)) {
 /* ---- A second thread ---- */
 
 static int first_call;
-static atomic_int queued, told;
+static atomic_int queued, refused;
 
 static mscclc_result_t sum(uint32_t rank) {
   return mscclc_allreduce(comms[rank], &data[rank], &data[rank], 1, MSCCLC_F32, MSCCLC_SUM,
@@ -65,7 +65,8 @@ static void *enter_too(void *unused) {
   char *text = NULL;
   int32_t waits = 0;
   while (!first_call && !queued) sched_yield();
-  /* Until the other one is inside, there is no such registration. It stays until told. */
+  /* Until the other one is inside, there is no such registration. It stays inside until the other
+   * is refused. */
   while (mscclc_deregister(comm, 99) != MSCCLC_INVALID_USAGE) sched_yield();
   MISUSE(mscclc_deregister(comm, 99), kTwoThreads);
   MISUSE(sum(0), kTwoThreads);
@@ -79,17 +80,17 @@ static void *enter_too(void *unused) {
   MISUSE(mscclc_stream_destroy(comm, streams[0]), kTwoThreads);
   MISUSE(mscclc_comm_destroy(comm), kTwoThreads);
   OK(mscclc_comm_async_error(comm));
-  told = 1;
+  refused = 1;
   return unused;
 }
 
 /* Rank 0 is inside its first call, or waits for the end of a later one, until rank 1 comes; rank 1
- * comes when the second thread of rank 0 has been told. */
+ * comes when the second thread of rank 0 has been refused. */
 static void *call_beside_another(void *given) {
   const uint32_t rank = *(const uint32_t *)given;
   pthread_t other;
   if (rank == 0) CHECK(pthread_create(&other, NULL, enter_too, NULL) == 0);
-  while (rank == 1 && !told) sched_yield();
+  while (rank == 1 && !refused) sched_yield();
   mscclc_result_t result;
   do { /* the other thread may have been inside just now */
     result = sum(rank);
@@ -184,7 +185,7 @@ int main(void) {
   OK(mscclc_unique_id(&id));
   on_ranks(create);
   for (first_call = 1; first_call >= 0; --first_call) {
-    queued = told = 0;
+    queued = refused = 0;
     on_ranks(call_beside_another);
   }
 #ifndef MSCCLC_TSAN

@@ -22,7 +22,7 @@
  * one that enters meanwhile gets MSCCLC_INVALID_USAGE, and the first is not disturbed. Threads may
  * take turns; that all ranks then make the same calls in one order is the caller's affair.
  * Different communicators are independent. The functions that any thread may call at any time say
- * so. After fork() the child may not use what the parent has made, but for unique ids: it gets
+ * so. After fork() the child may not use what the parent has made, except unique ids: it gets
  * MSCCLC_INVALID_USAGE, also where it destroys it, and the parent is not disturbed.
  *
  * Collective functions must be called by all ranks of the communicator in the same order. Where one
@@ -84,7 +84,7 @@ MSCCLC_API const char *mscclc_version(void);
 /* Gets the lines of the log, without their ends, whatever MSCCLC_DEBUG_FILE says. Which lines there
  * are, MSCCLC_DEBUG and MSCCLC_DEBUG_SUBSYS say. Called by a thread of this library, one call at a
  * time, soon after the line was written; it may call this library. If it takes so long that more
- * than 10000 lines wait, some are lost, and it is told how many. NULL: lines go to the file again.
+ * than 10000 lines wait, some are lost, and a line says how many. NULL: lines go to the file again.
  * Any thread. When it returns, the callback before it has had its lines and is not called any more;
  * in that callback itself it does not wait, and lines that are left go where they go now. A process
  * that ends while a callback is set gives it a second for the lines that it has not had. */
@@ -206,8 +206,8 @@ MSCCLC_API mscclc_result_t mscclc_comm_create(mscclc_comm_t **comm, uint32_t ran
                                               const mscclc_unique_id_t *id, uint32_t rank,
                                               const mscclc_config_t *config);
 /* The same for a process that torchrun, mpirun or srun has started, or that has MSCCLC_RANK and
- * MSCCLC_WORLD_SIZE. `name` tells communicators apart that a job makes at the same time; NULL: "".
- * The GPU is the config's, not the launcher's. */
+ * MSCCLC_WORLD_SIZE. `name` distinguishes communicators that a job makes at the same time; NULL:
+ * "". The GPU is the config's, not the launcher's. */
 MSCCLC_API mscclc_result_t mscclc_comm_create_env(mscclc_comm_t **comm, const char *name,
                                                   const mscclc_config_t *config);
 /* The same for ranks that share a store. `name`, at most 200 bytes, is put before all keys: one
@@ -229,8 +229,8 @@ MSCCLC_API mscclc_result_t mscclc_comm_device(const mscclc_comm_t *comm, int32_t
 /* Whether the communicator has failed: MSCCLC_SUCCESS, or what has happened. Does not wait. Any
  * thread, at any time before mscclc_comm_destroy(). */
 MSCCLC_API mscclc_result_t mscclc_comm_async_error(const mscclc_comm_t *comm);
-/* Ends all calls of all ranks; `why` is told to the others; NULL: "aborted". The communicator can
- * only be destroyed then. Does not wait for other ranks. Any thread, at any time before
+/* Ends all calls of all ranks; the others report `why`; NULL: "aborted". The communicator can only
+ * be destroyed then. Does not wait for other ranks. Any thread, at any time before
  * mscclc_comm_destroy(). */
 MSCCLC_API mscclc_result_t mscclc_comm_abort(mscclc_comm_t *comm, const char *why);
 /* Waits until all that the communicator has launched has ended; it takes no more calls. Twice:
@@ -418,9 +418,9 @@ enum mscclc_selection {
   MSCCLC_SELECT_NONE = 2  /* no plan: the call fails with MSCCLC_NO_PLAN */
 };
 
-/* A function of the request alone, the same on all ranks; `plan` has room for 256 bytes with the 0.
- * Called from any threads at once; it must not call this library, where what asks it again is
- * refused. Answers are kept. */
+/* It depends only on the request, and is the same on all ranks; `plan` has room for 256 bytes with
+ * the 0. Called from any threads at once; it must not call this library, where what asks it again
+ * is refused. Answers are kept. */
 typedef mscclc_selection_t (*mscclc_selector_fn)(void *user, const mscclc_request_t *request,
                                                  char plan[256]);
 /* NULL: none. `user` must live as long as communicators of the registry. */
@@ -442,7 +442,7 @@ MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, cons
 
 /* The list "gpus" of the plan that MSCCL++'s Python language makes of a program, as JSON. `trace`
  * is what our package for Python keeps of the program's calls: words that may change with each
- * version, so that this function is for the package alone. *gpus, and *places, where in the program
+ * version, so that this function is only for the package. *gpus, and *places, where in the program
  * each op was called, are to be freed by mscclc_free(). Either may be NULL; without both, only
  * signals are compared with waits. MSCCLC_NOT_PROVED: the program is wrong, mscclc_last_error()
  * says why, and *wrong_at where; UINT64_MAX: nowhere in particular. Local; any thread. */

@@ -1,4 +1,4 @@
-/* What profilers are told of the C interface by NVTX: a range for each call. */
+/* What profilers learn of the C interface by NVTX: a range for each call. */
 #define _XOPEN_SOURCE 700 /* realpath() */
 #include <dlfcn.h>
 #include <limits.h>

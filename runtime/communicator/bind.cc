@@ -283,7 +283,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->launch.contributions = call_.contributions;
   made->launch.ranks_here = x_.group->ranks_here;
   made->launch.patience =
-      x_.group->timeout >= kForEver
+      x_.group->timeout >= kForever
           ? 0
           : static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
@@ -333,7 +333,7 @@ std::shared_ptr<BoundCall::State> Binder::try_together() {
   std::vector<std::vector<uint8_t>> messages;
   if (!exchange_places(prepare(), messages) || !same_calls(messages)) return nullptr;
   bool able = take_places(messages);
-  if (!x_.switches.teams().empty()) {  // joining is for all or nobody
+  if (!x_.switches.teams().empty()) {  // joining is for all or none
     if (!group.agree(able, "bind a call", diagnostics_)) return nullptr;
     able = join_buffers();
   }

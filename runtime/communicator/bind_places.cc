@@ -226,8 +226,8 @@ const SwitchTeam* Binder::joined_team(uint64_t buffer, const Switches::Members& 
   return team == found->second->teams.end() ? nullptr : team->second.get();
 }
 
-/// This rank's places stand for those of all others. Of sides that only their own rank's ops touch
-/// nobody asks.
+/// This rank's places stand for those of all others. Sides that only their own rank's ops touch are
+/// of no interest.
 bool Binder::place_symmetric() {
   const auto ranks = static_cast<uint32_t>(places_.size());
   places_.assign(ranks, {});

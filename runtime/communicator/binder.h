@@ -88,7 +88,7 @@ class Binder {
   RowPitch pitch_;          ///< of what ops address: the caller's buffers, or staging
   RowPitch callers_pitch_;  ///< of the caller's buffers
   CallFacts facts_;
-  bool offered_[2] = {};             ///< staging that is new: nobody has mapped it before
+  bool offered_[2] = {};             ///< staging that is new: no rank has mapped it before
   std::vector<RankPlaces>& places_;  ///< by rank; of ranks that are not addressed: as it was
 };
 

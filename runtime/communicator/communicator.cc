@@ -185,7 +185,7 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
   buffer->bytes = bytes;
   std::optional<MemoryHandle> handle;
   std::vector<uint8_t> message;
-  group.tell_joined(message);
+  group.append_joined(message);
   if (bytes > 0) {
     buffer->held = group.device->hold_memory(address, bytes, diagnostics);
     if (buffer->held != nullptr) handle = group.device->export_memory(address, bytes, diagnostics);

@@ -139,7 +139,7 @@ void Executable::State::prepare_binds() {
   places.resize(group->size());
 }
 
-// A plan without kernels of its own is none the worse for it, so that nothing here is an error.
+// A plan without kernels of its own works as well, so nothing here is an error.
 void Executable::State::load_own_kernels() {
   if (options.plan_file.empty() || blocks() == 0) return;
   std::string why;
@@ -199,7 +199,7 @@ bool Executable::State::read_loaded(ByteReader& message, Loaded& loaded,
   return message.good() || refuse(diagnostics, "bad-message", "a peer's message is cut off");
 }
 
-// All ranks compare the same messages: they all go on, or none does, and nobody has to be told.
+// All ranks compare the same messages: they all go on, or none does, without another exchange.
 bool Executable::State::same_plans(const std::vector<std::vector<uint8_t>>& messages,
                                    Diagnostics& diagnostics) const {
   Loaded first;

@@ -138,7 +138,7 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   /// Allocates staging and appends its handle to a message.
   [[nodiscard]] bool offer_staging(uint32_t side, std::vector<uint8_t>& message,
                                    Diagnostics& diagnostics);
-  /// Maps that of a rank whose handle stands in front of `message`, if its ops are here.
+  /// Maps that of a rank whose handle begins `message`, if its ops are here.
   [[nodiscard]] bool map_staging(uint32_t peer, uint32_t side, std::span<const uint8_t>& message,
                                  Diagnostics& diagnostics);
   /// Collective: joins region and staging at the plan's switches.
@@ -167,7 +167,7 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
     uint64_t max_bytes = 0;
     uint32_t element = 0;
     bool zero_copy = false, in_turn = false;
-    std::span<const uint8_t> board = {};  ///< what that rank alone says: the ticket of own_board
+    std::span<const uint8_t> board = {};  ///< what only that rank says: the ticket of own_board
     bool is_like(const Loaded& other) const {
       return std::tie(call, hash, max_bytes, element, zero_copy, in_turn) ==
              std::tie(other.call, other.hash, other.max_bytes, other.element, other.zero_copy,

@@ -26,7 +26,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{60'000};
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kUnprivileged = 65534;
 
 enum Exit : int { kMade, kNoThread, kNoMemory, kThrown, kOther, kNotLimited };
 
@@ -52,7 +52,7 @@ Exit end_of(Exit (&fn)(Diagnostics&)) {
     const Exit made = fn(diagnostics);
     if (made == kMade) return kMade;
   } catch (const std::bad_alloc&) {
-    return kThrown;  // to the caller, who may go on
+    return kThrown;  // to the caller, which may go on
   }
   for (const Diagnostic& d : diagnostics.all()) {
     if (d.code == "no-thread") return kNoThread;
@@ -68,10 +68,11 @@ bool limit(int what, uint64_t most) {
 }
 
 /// The superuser is not limited in processes.
-bool become_nobody() {
+bool drop_privileges() {
   if (::geteuid() != 0) return true;
-  return ::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, kNobody) == 0 &&
-         ::setresuid(kNobody, kNobody, kNobody) == 0;
+  return ::setgroups(0, nullptr) == 0 &&
+         ::setresgid(kUnprivileged, kUnprivileged, kUnprivileged) == 0 &&
+         ::setresuid(kUnprivileged, kUnprivileged, kUnprivileged) == 0;
 }
 
 uint64_t address_space() {
@@ -83,7 +84,7 @@ uint64_t address_space() {
 TEST_CASE("no more processes: an error says that there is no thread") {
   testing::Processes processes;
   processes.start([] {
-    if (!become_nobody() || !limit(RLIMIT_NPROC, 0)) return static_cast<int>(kNotLimited);
+    if (!drop_privileges() || !limit(RLIMIT_NPROC, 0)) return static_cast<int>(kNotLimited);
     return static_cast<int>(end_of(make_rank));
   });
   const int ended = processes.wait(0, kPatience);
@@ -117,8 +118,8 @@ TEST_CASE("little memory: an error says what could not be had") {
   CHECK(no_memory > 0);
 }
 
-/// Two ranks of this process exchange what may be too much for it. Whoever finds no memory, a
-/// thread of the library or a caller, is to end in an error at both.
+/// Two ranks of this process exchange what may be too much for it. Whichever thread finds no
+/// memory, of the library or a caller's, it must end in an error at both.
 Exit exchange_within(uint64_t megabytes) {
   Diagnostics diagnostics;
   auto job = host_job({.size = 2, .one_machine = true, .timeout = kPatience}, diagnostics);
@@ -172,11 +173,12 @@ TEST_CASE("files may not grow: shared memory is an error, and no signal") {
       return static_cast<int>(kOther);
     }
     const Diagnostic& error = diagnostics.all().front();
-    const bool told = error.code == "out-of-memory" &&
-                      error.message ==
-                          "cannot allocate 8192 bytes of shared memory for a buffer: ftruncate: "
-                          "File too large (27); the limit is 'ulimit -f'";
-    return static_cast<int>(told ? kNoMemory : kOther);
+    const bool expected =
+        error.code == "out-of-memory" &&
+        error.message ==
+            "cannot allocate 8192 bytes of shared memory for a buffer: ftruncate: "
+            "File too large (27); the limit is 'ulimit -f'";
+    return static_cast<int>(expected ? kNoMemory : kOther);
   });
   CHECK(processes.wait(0, kPatience) == kNoMemory);
 }

@@ -58,7 +58,7 @@ LaneFailed Executable::State::fail_group() const {
   };
 }
 
-// Every rank tells each of those that send to it what their lanes need to know.
+// Every rank gives each of those that send to it what their lanes need to know.
 bool Executable::State::await_lanes(std::vector<uint8_t>& message, Diagnostics& diagnostics) {
   std::vector<uint32_t> senders;
   for (uint32_t r = 0; r < group->size(); ++r) {

@@ -85,7 +85,7 @@ GraphsEnd Executable::State::graphs_end() const {
   const auto channels = static_cast<uint32_t>(plan->ranks[rank].channels.size());
   bool alone = group->ranks_here == 1;
   for (uint32_t c = 0; c < channels; ++c) alone &= !goes_by_proxy(c);
-  return alone ? GraphsEnd::told : GraphsEnd::untold;
+  return alone ? GraphsEnd::known : GraphsEnd::unknown;
 }
 
 bool Executable::State::allocate(Diagnostics& diagnostics) {

@@ -133,7 +133,7 @@ bool Meeting::take_introductions() {
   return true;
 }
 
-/// Finds what joins this device to those of the other ranks, which have told their names.
+/// Finds what joins this device to those of the other ranks, whose names are known by now.
 bool Meeting::find_links() {
   group_.links.assign(size(), Link{});
   for (uint32_t r = 0; r < size(); ++r) {

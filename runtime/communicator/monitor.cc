@@ -38,7 +38,7 @@ bool Monitor::start(Diagnostics& diagnostics) {
   return watch_ != nullptr;
 }
 
-// A failure that nobody has asked about, and that the watchdog had no time for.
+// A failure that was not asked for, and that the watchdog had no time for.
 Monitor::~Monitor() {
   watch_.reset();
   if (written_ || group_->failure == nullptr || !group_->failure->waits_end()) return;
@@ -77,14 +77,14 @@ Monitor::Waits Monitor::waits() {
 // Blocks of executables that are gone have given up too, and what came after them has not run.
 void Monitor::notice(const Waits& waits, bool wait) {
   if (waits.count == 0 && !group_->failure->waits_end()) return;
-  const bool told = group_->failure->happened();  // then they ended when they were told to
+  const bool failed = group_->failure->happened();  // then they ended since they were to
   std::string why = "no thread block waits";
-  if (waits.count > 0 || !told) {
+  if (waits.count > 0 || !failed) {
     const std::string limit =
         fmt::format("longer than {} s ", std::chrono::duration<double>(group_->timeout).count());
     why = fmt::format("{} thread block{} waited {}for something that did not come",
                       waits.count == 0 ? "a" : std::to_string(waits.count),
-                      waits.count > 1 ? "s" : "", told ? "" : limit);
+                      waits.count > 1 ? "s" : "", failed ? "" : limit);
   }
   group_->report_hang(waits.ranks, why, wait);
 }
@@ -121,8 +121,9 @@ void Monitor::write_down(const Waits& found) {
   if (error != nullptr) write_log(*error, found);
 }
 
-// The watchdog and the application may come at once. Whoever has the error may end the process: the
-// file must be whole by then. The log may have to wait for its reader, so it comes after the mutex.
+// The watchdog and the application may come at once. The one that gets the error may end the
+// process: the file must be whole by then. The log may have to wait for its reader, so it comes
+// after the mutex.
 void Monitor::write_log(const Diagnostic& error, const Waits& waits) {
   std::vector<std::string> lines;
   {

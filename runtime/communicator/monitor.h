@@ -48,7 +48,7 @@ class Monitor {
   void notice(const Waits& waits, bool wait);
   void look();
   void write_down(const Waits& found);
-  /// Writes the file and the log, once. Who comes later finds both written.
+  /// Writes the file and the log, once. A later call finds both written.
   void write_log(const Diagnostic& error, const Waits& waits);
   /// The file; then what there is to log.
   std::vector<std::string> write_file(const Diagnostic& error, const Waits& waits);

@@ -1,5 +1,5 @@
-// What a plan would need of a device before it is loaded, for those who choose how large its calls
-// may be.
+// What a plan would need of a device before it is loaded, for callers that choose how large its
+// calls may be.
 #include <algorithm>
 
 #include "executor/lower.h"

@@ -99,7 +99,7 @@ TEST_CASE("cuda: copied signals of any number keep their values until they have 
   world.check_clean();
 }
 
-TEST_CASE("cuda: a copy that goes wrong is told at the flush") {
+TEST_CASE("cuda: a copy that goes wrong is reported by the flush") {
   World world({.deferred = true});
   {
     Pair pair(world);

@@ -7,7 +7,7 @@
 namespace mscclc::cuda {
 namespace {
 
-// Of ELF with 64 bits: where fields stand in their headers, and values of them.
+// Of ELF with 64 bits: where fields are in their headers, and values of them.
 constexpr std::array<uint8_t, 6> kMagic = {0x7f, 'E', 'L', 'F', 2 /* 64 bits */,
                                            1 /* little end */};
 constexpr uint16_t kMachineCuda = 190;
@@ -64,7 +64,7 @@ bool holds_all(std::span<const uint8_t> image, const Table& table) {
 std::string fault_of_cubin(std::span<const uint8_t> image) {
   if (image.size() < kHeaderBytes || !std::equal(kMagic.begin(), kMagic.end(), image.begin()) ||
       number_at<uint16_t>(image, kMachine) != kMachineCuda) {
-    return "it is no cubin";
+    return "it is not a cubin";
   }
   if (!holds_all(image, kSegments) || !holds_all(image, kSections)) return "it is cut off";
   return "";

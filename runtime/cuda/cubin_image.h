@@ -1,5 +1,5 @@
-// Whether an image of kernels is a cubin with all its parts. The driver is told where an image
-// lies, not how long it is: of one that is cut off it would read what lies behind it.
+// Whether an image of kernels is a cubin with all its parts. The driver learns where an image
+// begins, not how long it is: of a truncated one it would read what follows in memory.
 #pragma once
 
 #include <cstdint>

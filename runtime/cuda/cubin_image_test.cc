@@ -56,13 +56,13 @@ TEST_CASE("cubins: whole, cut off at any byte, or none") {
     Image image = cubin();
     image.resize(size);
     CAPTURE(size);
-    CHECK(fault(image) == (size < 64 ? "it is no cubin" : "it is cut off"));
+    CHECK(fault(image) == (size < 64 ? "it is not a cubin" : "it is cut off"));
   }
   for (const size_t at : {0, 4, 5, 18}) {
     Image image = cubin();
     ++image[at];
     CAPTURE(at);
-    CHECK(fault(image) == "it is no cubin");
+    CHECK(fault(image) == "it is not a cubin");
   }
 }
 

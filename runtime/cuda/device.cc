@@ -20,12 +20,12 @@ namespace {
 abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
 
 /// Steps with more operands than these are slower in the small kernels from their first access on,
-/// so those pay only where a block's way to that access is not hidden by the call ahead
+/// so those pay only where a block's way to that access is not hidden by the call before
 /// (docs/optimizations.md, "The interpreter").
-constexpr uint32_t kMostBehindOwn = 2;
+constexpr uint32_t kMostAfterOwn = 2;
 
-bool is_large_behind_own(const device::LaunchPlan& plan) {
-  return plan.in_short != nullptr && plan.in_short->operands > kMostBehindOwn;
+bool is_large_after_own(const device::LaunchPlan& plan) {
+  return plan.in_short != nullptr && plan.in_short->operands > kMostAfterOwn;
 }
 
 device::LaunchPlan in_large(const device::LaunchPlan& plan) {
@@ -48,7 +48,7 @@ bool load_interpreter(const PrimaryContext& context, const KernelLauncher& launc
     return false;
   }
   if (options.early && context.attribute(abi::kComputeCapabilityMajor) >= 9) early = able;
-  early.behind_all = options.early_behind_all;
+  early.after_any = options.early_after_any;
   return true;
 }
 
@@ -61,7 +61,7 @@ bool options_from_environment(const Environment& environment, CudaOptions& optio
   if (!multicast || !early) return false;
   options.multicast = *multicast == 1;
   options.early = *early != 0;
-  options.early_behind_all = *early == 2;
+  options.early_after_any = *early == 2;
   return true;
 }
 
@@ -255,7 +255,7 @@ uint32_t CudaDevice::most_resident_blocks(const OwnKernel& own, const device::La
   if (own.function != nullptr) return cuda::most_resident_blocks(*context_, own, plan, error);
   int number = 0;
   uint32_t most = launcher_.most_resident_blocks(plan, &number);
-  if (number == 0 && is_large_behind_own(plan)) {  // either kernel may run it
+  if (number == 0 && is_large_after_own(plan)) {  // either kernel may run it
     most = std::min(most, launcher_.most_resident_blocks(in_large(plan), &number));
   }
   if (number != 0) error = launcher_.error_text(number);
@@ -265,7 +265,7 @@ uint32_t CudaDevice::most_resident_blocks(const OwnKernel& own, const device::La
 std::string CudaDevice::start(const OwnKernel& own, const device::LaunchPlan& placed,
                               StreamHandle stream) {
   if (own.function != nullptr) return start_kernel(*context_, own, placed, stream_of(stream));
-  const bool large = placed.early && is_large_behind_own(placed);
+  const bool large = placed.early && is_large_after_own(placed);
   const int error = launcher_.launch(large ? in_large(placed) : placed, stream);
   return error == 0 ? "" : launcher_.error_text(error);
 }

@@ -47,8 +47,8 @@ struct CudaOptions {
   bool multicast = false;
   /// Launches may begin early (LaunchPlan::early) on GPUs that can do that ...
   bool early = true;
-  bool early_behind_all = false;  ///< ... EarlyLaunch::behind_all
-  /// Of the nodes into which the machine is cut, for trials; kWhole: it is not.
+  bool early_after_any = false;  ///< ... EarlyLaunch::after_any
+  /// Of the nodes into which the machine is divided, for trials; kWhole: it is not.
   uint32_t node = GpuName::kWhole;
   /// Answers for GPUs that CUDA_VISIBLE_DEVICES hides from this process.
   AskNvml nvml = ask_nvml;

@@ -262,7 +262,7 @@ TEST_CASE("cuda: contexts that are kept do not end with their devices") {
   world.check_clean();
 }
 
-/// Uses all of a device that is no part of a capture. True if all went well.
+/// Uses all of a device that is not part of a capture. True if all went well.
 bool use_outside_captures(World& world, int ordinal, Diagnostics& d) {
   const auto device = world.open(0, ordinal, d), peer = world.open(0, 1 - ordinal, d);
   if (device == nullptr || peer == nullptr) return false;
@@ -382,7 +382,7 @@ TEST_CASE("cuda: which kernel runs a short program") {
     };
     CHECK(in_short(2, true));
     CHECK(in_short(2, false));
-    CHECK(!in_short(4, true));  // the call ahead hides what the large kernel takes longer for
+    CHECK(!in_short(4, true));  // the call before hides what the large kernel takes longer for
     CHECK(in_short(4, false));
     CHECK(text_of(diagnostics) == "");
     // There must be room for either kernel.
@@ -441,16 +441,16 @@ TEST_CASE("cuda: calls begin early") {
   CHECK(text_of(diagnostics) == "");
 }
 
-TEST_CASE("cuda: behind which kernels calls begin early") {
+TEST_CASE("cuda: after which kernels calls begin early") {
   Diagnostics diagnostics;
-  const auto behind_all = [&](const Environment::Values& values) {
+  const auto after_any = [&](const Environment::Values& values) {
     CudaOptions options;
     REQUIRE(options_from_environment(Environment(values), options, diagnostics));
-    return options.early_behind_all;
+    return options.early_after_any;
   };
-  CHECK(!behind_all({}));
-  CHECK(!behind_all({{"MSCCLC_EARLY_LAUNCH", "1"}}));
-  CHECK(behind_all({{"MSCCLC_EARLY_LAUNCH", "2"}}));
+  CHECK(!after_any({}));
+  CHECK(!after_any({{"MSCCLC_EARLY_LAUNCH", "1"}}));
+  CHECK(after_any({{"MSCCLC_EARLY_LAUNCH", "2"}}));
 }
 
 TEST_CASE("cuda: calls begin early only where the loaded code does") {

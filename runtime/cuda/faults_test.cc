@@ -1,5 +1,5 @@
 // Every call of the driver fails once, in a scenario that uses all of the device: what comes is an
-// error, or another way that works; nothing forbidden is done and nothing stays behind. And many
+// error, or another way that works; nothing forbidden is done and nothing is left over. And many
 // rounds without faults.
 #include "ir/base/sanitized.h"
 #include "runtime/cuda/copy_lane.h"

@@ -166,7 +166,7 @@ bool receive(int fd, std::vector<uint8_t>& bytes) {
   return ::read(fd, bytes.data(), size) == static_cast<ssize_t>(size);
 }
 
-/// Exports `kind` alone (plain: memory as of cudaMalloc), waits until the peer has written.
+/// Exports only `kind` (plain: memory as of cudaMalloc), waits until the peer has written.
 int exporter(HandleKind kind, const Pipes& pipes) {
   Process p;
   if (p.gpus() < 1) return kSkipped;

@@ -61,7 +61,7 @@ TEST_CASE("cuda: a plan's kernels are found by name, and launched") {
   world.check_clean();
 }
 
-TEST_CASE("cuda: a plan's kernel in a capture is a node behind those of other streams") {
+TEST_CASE("cuda: a plan's kernel in a capture is a node after those of other streams") {
   World world;
   world.fake.set_begun_of(begun_of);
   {
@@ -92,7 +92,7 @@ TEST_CASE("cuda: images that this GPU does not take") {
     CHECK(why == "it went wrong (CUDA_ERROR_INVALID_IMAGE)");
     // What would have the driver read beyond its end never gets there.
     CHECK(device->load_kernels({}, why) == nullptr);
-    CHECK(why == "it is no cubin");
+    CHECK(why == "it is not a cubin");
     CHECK(world.fake.calls("ModuleLoadData") == 2);
   }
   world.check_clean();

@@ -18,8 +18,8 @@ namespace mscclc {
 bool check_links(const Program& plan, uint32_t rank, std::span<const Link> links,
                  Diagnostics& diagnostics);
 
-/// True if the signals of this end must not be atomic adds: the rank's proxy, the one who counts
-/// them, then stores the count.
+/// True if the signals of this end must not be atomic adds: the rank's proxy, the only one that
+/// counts them, then stores the count.
 bool needs_stored_signals(const Channel& channel, std::span<const Link> links);
 
 }  // namespace mscclc

@@ -7,7 +7,7 @@
 namespace mscclc {
 namespace {
 
-/// Addresses only: nobody looks there.
+/// Addresses only, which are never read.
 class Piece final : public Memory {
  public:
   Piece(uintptr_t begin, uint64_t bytes) {

@@ -59,7 +59,7 @@ SlotPool::SlotPool(std::shared_ptr<Device> device, uint64_t slot_bytes, Source s
     : device_(std::move(device)),
       slot_bytes_((slot_bytes + kLine - 1) / kLine * kLine),
       source_(std::move(source)),
-      gone_(graphs_end == GraphsEnd::told ? std::make_shared<Gone>() : nullptr) {}
+      gone_(graphs_end == GraphsEnd::known ? std::make_shared<Gone>() : nullptr) {}
 
 bool SlotPool::grow(Diagnostics& diagnostics) {
   const uint64_t slots = std::max<uint64_t>(1, kSlab / slot_bytes_);
@@ -118,7 +118,7 @@ void SlotPool::give(const Entry& slot) {
   }
 }
 
-/// Nobody launches it any more.
+/// It is not launched any more.
 void SlotPool::give_back(const Entry& slot) {
   if (slot.launch <= ended_) {
     free_.push_back(slot.data);

@@ -9,8 +9,8 @@
 //
 // What a graph has captured may run again until the graph is gone, with all that was made from it;
 // later calls with the same programs share it, so that capturing the same calls again takes no
-// memory. Where nobody tells when a graph is gone (GraphsEnd), its slot stays as it is for as long
-// as the pool lives.
+// memory. Where the end of a graph is unknown (GraphsEnd), its slot stays as it is for as long as
+// the pool lives.
 #pragma once
 
 #include <deque>
@@ -31,8 +31,8 @@ namespace mscclc {
 
 /// Does a pool learn when a graph is gone (Device::at_end_of_graph())?
 enum class GraphsEnd : uint8_t {
-  told,
-  untold,  ///< graphs own nothing for it: docs/rejected.md
+  known,
+  unknown,  ///< graphs own nothing for it: docs/rejected.md
 };
 
 /// Thread safety: from any thread.
@@ -77,7 +77,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     uint32_t owners = 0;  ///< of Slots
     uint32_t graphs = 0;  ///< launches in graphs that are there
     uint64_t launch = 0;  ///< Entry's, of owners that have gone
-    bool stays = false;   ///< nobody tells when a graph is gone
+    bool stays = false;   ///< a graph has it whose end is unknown
   };
   using AllCaptured = std::map<uint8_t*, Captured>;
 
@@ -94,7 +94,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   const std::shared_ptr<Device> device_;
   const uint64_t slot_bytes_;
   const Source source_;
-  const std::shared_ptr<Gone> gone_;  ///< nullptr: nobody tells of graphs
+  const std::shared_ptr<Gone> gone_;  ///< nullptr: the ends of graphs are unknown
   std::mutex mutex_;
   std::vector<std::shared_ptr<Memory>> slabs_;
   std::vector<uint8_t*> free_;

@@ -14,9 +14,9 @@ namespace abi = cuda::abi;
 
 constexpr uint64_t kLaunches = SlotPool::kMarkEvery;
 
-/// A GPU whose streams do nothing until someone waits for them, and a pool on it.
+/// A GPU whose streams do nothing until they are waited for, and a pool on it.
 struct Gpu {
-  explicit Gpu(cuda::World& world, GraphsEnd graphs_end = GraphsEnd::told)
+  explicit Gpu(cuda::World& world, GraphsEnd graphs_end = GraphsEnd::known)
       : device(world.open(0, 0)) {
     stream = device->create_stream(diagnostics);
     const auto source = [this](uint64_t bytes, Diagnostics& problems) {
@@ -165,10 +165,10 @@ TEST_CASE("slots: what a graph has captured is handed out again when the graph i
   world.check_clean();
 }
 
-TEST_CASE("slots: graphs own nothing where nobody is to be told of them") {
+TEST_CASE("slots: graphs own nothing where their ends are not to be known") {
   cuda::World world;
   {
-    Gpu gpu(world, GraphsEnd::untold);
+    Gpu gpu(world, GraphsEnd::unknown);
     world.fake.destroy_graph(capture_new(world, gpu, 300));
     CHECK(world.fake.calls("UserObjectCreate") == 0);
     const uint64_t before = world.fake.allocated(0);
@@ -226,7 +226,8 @@ TEST_CASE("slots: a graph may outlive the pool") {
   world.check_clean();
 }
 
-TEST_CASE("slots: where a driver does not tell of graphs, what they have is not handed out") {
+TEST_CASE(
+    "slots: where a driver does not report the end of graphs, what they have is not handed out") {
   for (const char* function :
        {"StreamGetCaptureInfo", "UserObjectCreate", "GraphRetainUserObject"}) {
     INFO(function);

@@ -122,7 +122,7 @@ TEST_CASE("switches: operands without an address") {
   CHECK(count([](uint32_t rank, uint32_t) { return Switches::Spot{7, 0, rank != 2}; }) == 0);
 }
 
-TEST_CASE("switches: a failed join is told") {
+TEST_CASE("switches: a failed join is reported") {
   Fixture f("switch_broadcast");
   CHECK(!f.switches.join(
       f.program, 1, f.lowered,

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kLineBytes = 64;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-/// All of a record but its number, and what agrees with anything.
+/// All of a record except its number, and what agrees with anything.
 auto key_of(const CallRecord& r) {
   return std::tie(r.bytes, r.row_pitch, r.offset, r.buffer, r.bind, r.executable, r.dtype, r.reduce,
                   r.accumulate);
@@ -131,9 +131,9 @@ std::optional<CallBoard::Refusal> CallBoard::look(uint64_t call, bool changed) {
 std::optional<CallBoard::Refusal> CallBoard::publish(const CallRecord& call,
                                                      const std::function<bool()>& over) {
   for (Idle idle;; idle.rest()) {
-    const auto behind = find_too_far_behind(changes_);
-    if (!behind) break;
-    if (over()) return Refusal{ranks_[*behind], {}, line(*behind).calls.load()};
+    const auto late = find_too_far_behind(changes_);
+    if (!late) break;
+    if (over()) return Refusal{ranks_[*late], {}, line(*late).calls.load()};
   }
   records(own_)[changes_ % kRoom] = call;
   latest_ = call;

@@ -37,7 +37,7 @@ struct CallRecord {
   uint8_t is_load = 0;    ///< 1: only the plan is known, and still to be loaded
   uint8_t unused[3] = {};
 
-  /// The same in all but the number.
+  /// The same in all except the number.
   bool is_same(const CallRecord& other) const;
   /// True if one rank may make this call where another makes that, whatever their numbers.
   bool agrees_with(const CallRecord& other) const;

@@ -83,7 +83,7 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
 }
 
 // Equal texts are said once. What is said where this rank failed, too, is the same on all ranks
-// that failed so: who prints what all of them say has one text.
+// that failed so: printing what all of them say gives one text.
 void Group::report_unable(const std::vector<Unable>& unable, std::string_view what,
                           Diagnostics& diagnostics) const {
   for (const auto& [text, ranks] : unable) {
@@ -120,14 +120,14 @@ bool Group::agree(bool able, std::string_view what, Diagnostics& diagnostics) {
   return exchange(able, {}, what, all, diagnostics);
 }
 
-void Group::tell_joined(std::vector<uint8_t>& message) const {
+void Group::append_joined(std::vector<uint8_t>& message) const {
   for (const auto& [number, members] : joined) {
     message.push_back(static_cast<uint8_t>(buffers.count(number)));
   }
 }
 
 bool Group::forget_joined(std::vector<std::vector<uint8_t>>& messages) {
-  const auto told = static_cast<ptrdiff_t>(joined.size());
+  const auto listed = static_cast<ptrdiff_t>(joined.size());
   ptrdiff_t i = 0;
   const auto is_gone = [&](const std::vector<uint8_t>& message) { return message[i] == 0; };
   for (const auto& message : messages) {
@@ -137,7 +137,7 @@ bool Group::forget_joined(std::vector<std::vector<uint8_t>>& messages) {
     entry = std::all_of(messages.begin(), messages.end(), is_gone) ? joined.erase(entry)
                                                                    : std::next(entry);
   }
-  for (auto& message : messages) message.erase(message.begin(), message.begin() + told);
+  for (auto& message : messages) message.erase(message.begin(), message.begin() + listed);
   return true;
 }
 
@@ -150,8 +150,8 @@ void Group::report_hang(const std::set<uint32_t>& awaited, const std::string& wh
 }
 
 void Group::fail(const std::string& code, const std::string& why) {
-  // The bootstrap tells the others who has said it. Without memory for that, the next who comes
-  // here does.
+  // The bootstrap reports to the others which rank has said it. Without memory for that, the next
+  // call of this does.
   if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) others_wait_ = true;
   if (!others_wait_) return;
   bootstrap->fail(why);

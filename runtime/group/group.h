@@ -38,10 +38,10 @@ struct SharedBuffer {
   std::map<std::vector<uint32_t>, std::unique_ptr<SwitchTeam>> teams;
 };
 
-/// Who writes, and reads, a peer's memory.
+/// What writes, and reads, a peer's memory.
 enum class ReachedBy {
   blocks,  ///< blocks, or the proxy: it must be mapped
-  lanes    ///< the proxy alone
+  lanes    ///< only the proxy
 };
 
 /// A block of a peer's pool, as it is reached from here.
@@ -81,7 +81,7 @@ class PlanNames {
 /// MSCCLC_FLIGHT_FILE: nothing is to be written.
 inline constexpr std::string_view kNoFlightFile = "none";
 
-/// Thread safety: one thread at a time, the communicator's, but for fail() and rank(), from any.
+/// Thread safety: one thread at a time, the communicator's; fail() and rank() from any.
 struct Group {
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<Device> device;
@@ -151,11 +151,11 @@ struct Group {
   /// Collective: true on all ranks if it is on all.
   [[nodiscard]] bool agree(bool able, std::string_view what, Diagnostics& diagnostics);
   /// Says which of the joined buffers are still here, by a byte each.
-  void tell_joined(std::vector<uint8_t>& message) const;
-  /// Takes what every rank has told from the front of its message, and forgets joined buffers that
+  void append_joined(std::vector<uint8_t>& message) const;
+  /// Takes what every rank has said from the front of its message, and forgets joined buffers that
   /// no rank has any more. False: a message is cut off.
   [[nodiscard]] bool forget_joined(std::vector<std::vector<uint8_t>>& messages);
-  /// Blocks of this rank have given up, or were told to: learns, with the other ranks, which rank
+  /// Blocks of this rank have given up, or were made to: learns, with the other ranks, which rank
   /// did not answer. `awaited`: ranks that they waited for. `wait`: some seconds at most for the
   /// other ranks; otherwise failure->is_open() until they have spoken and it is asked again.
   void report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait);
@@ -171,7 +171,7 @@ struct Group {
   void report_unable(const std::vector<Unable>& unable, std::string_view what,
                      Diagnostics& diagnostics) const;
 
-  /// Streams on which calls may still run; nobody has waited for them by the communicator.
+  /// Streams on which calls may still run, and that the communicator has not waited for.
   std::vector<StreamHandle> busy_streams_;
   std::vector<std::shared_ptr<void>> retired_;
   bool closed_ = false;

@@ -3,7 +3,7 @@
 // one, however many pieces it has.
 //
 // A piece is never given out twice: peers that have mapped it may be in a call that still uses it,
-// and who takes it finds zeros. A block goes when none of its pieces is held any more.
+// and a new piece holds zeros. A block goes when none of its pieces is held any more.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct PoolBlock {
   MemoryHandle handle = {};  ///< for peers; no offers: none has asked
 };
 
-/// What a rank tells its peers of a piece.
+/// What a rank's peers learn of a piece.
 struct PieceHandle {
   uint64_t block = 0;   ///< its number
   uint64_t offset = 0;  ///< in the block
@@ -87,8 +87,8 @@ class MemoryPool {
   /// The same at the begin of a block of its own.
   [[nodiscard]] PoolPiece take_alone(Device& device, uint64_t bytes, const std::string& what,
                                      Diagnostics& diagnostics);
-  /// All peers have mapped what they were told of: descriptors that are kept for them can go. Who
-  /// tells others of a block later makes its handle anew.
+  /// All peers have mapped what they learned of: descriptors that are kept for them can go. A block
+  /// that is offered later gets a new handle.
   void close_descriptors();
   /// Bytes of all blocks that are still there.
   uint64_t bytes() const;

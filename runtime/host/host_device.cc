@@ -35,7 +35,7 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kNoDescriptors = "no-descriptors";
-/// What others can map, as who calls this from C++, C or Python knows it.
+/// What others can map, as callers from C++, C or Python know it.
 constexpr const char* kWhoseMemory =
     "is made by mscclc (Device::allocate, mscclc_memory_create, Communicator.allocate in Python)";
 
@@ -83,7 +83,7 @@ struct Kept {
 };
 
 /// Keeps a mapping where it is: nothing else can come to lie at its address. Memory of other
-/// allocators is used by its address alone, by threads of this process: what is there is meant.
+/// allocators is used only by its address, by threads of this process: what is there is meant.
 class HostHeldMemory final : public HeldMemory {
  public:
   explicit HostHeldMemory(std::shared_ptr<SharedMapping> mapping) : mapping_(std::move(mapping)) {}
@@ -329,7 +329,7 @@ bool HostDevice::expose(uint8_t* data, uint64_t bytes,
   return true;
 }
 
-// A ticket for who is in this process. The file is for all others: memory of other allocators has
+// A ticket for ranks of this process. The file is for all others: memory of other allocators has
 // none.
 std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint64_t bytes,
                                                       Diagnostics& diagnostics) {

@@ -72,7 +72,7 @@ TEST_CASE("a kind of lanes that there is not") {
           "error: MSCCLC_LANE is '" + name + "'; allowed is 'sockets' or 'verbs'\n");
   }
   Diagnostics diagnostics;
-  // Who says it in the program is not asked for the variable.
+  // Where the program says it, the variable is not read.
   CHECK(make_host_device(diagnostics, {}, HostLanes::copies, {}, FarLanes::sockets) != nullptr);
   ::unsetenv("MSCCLC_LANE");
 }

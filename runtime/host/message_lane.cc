@@ -86,7 +86,7 @@ class MessageEnd final : public LaneEnd {
   ~MessageEnd() override {
     if (!offer_.empty()) server_->withdraw(offer_);
     if (!thread_.joinable()) return;
-    tell(kGone);
+    answer(kGone);
     ::shutdown(socket_.get(), SHUT_RDWR);
     thread_.join();
   }
@@ -109,10 +109,11 @@ class MessageEnd final : public LaneEnd {
       case What::signal:
         return signal(order);
       case What::flush:
-        tell(order.value);
+        answer(order.value);
         return true;
     }
-    return give_up(fmt::format("order {}, which there is not", static_cast<uint64_t>(order.what)));
+    return give_up(
+        fmt::format("order {}, which does not exist", static_cast<uint64_t>(order.what)));
   }
 
   bool put(const Order& order) {
@@ -147,7 +148,7 @@ class MessageEnd final : public LaneEnd {
   }
 
   /// If the peer is gone, or does not listen, nothing is sent.
-  void tell(uint64_t number) const {
+  void answer(uint64_t number) const {
     (void)::send(socket_.get(), &number, sizeof number, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
@@ -194,7 +195,7 @@ class MessageLane final : public Lane {
       if (!send({What::flush, 0, 0, ++flushes_}, nullptr, diagnostics)) return FlushState::failed;
       flushes_all_ = true;
     }
-    while (!gone_ && told_ != flushes_) {
+    while (!gone_ && answered_ != flushes_) {
       if (!mscclc::await(socket_.get(), POLLIN, std::chrono::steady_clock::now())) {
         return go_on(diagnostics) ? FlushState::under_way : FlushState::failed;
       }
@@ -241,7 +242,7 @@ class MessageLane final : public Lane {
                     fmt::format("rank {} has ended, or takes no more of what is put to it", peer_));
     }
     gone_ = number == kGone;
-    told_ = number;
+    answered_ = number;
     return true;
   }
 
@@ -287,7 +288,7 @@ class MessageLane final : public Lane {
   const Fd socket_;
   const uint32_t peer_;
   const std::function<bool()> over_;
-  uint64_t flushes_ = 0, told_ = 0;
+  uint64_t flushes_ = 0, answered_ = 0;
   bool flushes_all_ = false;  ///< the latest flush is under way, and nothing was ordered since
   bool gone_ = false;         ///< the far end has, in good order
 };

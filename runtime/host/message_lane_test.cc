@@ -1,4 +1,5 @@
-// A lane of messages between two ends of one process: what arrives, who is told what goes wrong.
+// A lane of messages between two ends of one process: what arrives, and which end reports what goes
+// wrong.
 #include "runtime/host/message_lane.h"
 
 #include <sys/socket.h>
@@ -64,7 +65,7 @@ struct World {
   std::unique_ptr<Lane> lane;
 };
 
-TEST_CASE("what is put arrives before the count behind it, flush waits for both") {
+TEST_CASE("what is put arrives before the count after it, flush waits for both") {
   World world;
   std::vector<uint8_t> bytes(kBytes - 8);
   std::iota(bytes.begin(), bytes.end(), uint8_t{1});
@@ -125,7 +126,7 @@ TEST_CASE("a count is one aligned word") {
   CHECK(world.failed);
 }
 
-TEST_CASE("memory that was freed takes what nobody looks at") {
+TEST_CASE("what is put to memory that was freed is dropped") {
   World world;
   const uint64_t value = 1;
   world.mapping.reset();
@@ -168,7 +169,7 @@ TEST_CASE("an order that waits for its peer ends with the communicator") {
   CHECK(world.text() == "error: rank 7 takes no orders, and the communicator has failed\n");
 }
 
-TEST_CASE("a lane to nobody") {
+TEST_CASE("a lane that leads nowhere") {
   World world;
   CHECK(open_messages({9, {}}, {}, world.diagnostics) == nullptr);
   CHECK(world.text().starts_with("error: no lane to rank 9: "));

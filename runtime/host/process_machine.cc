@@ -76,7 +76,7 @@ void ProcessMachine::stop() {
 template <PacketFormat F>
 bool ProcessMachine::take_unit(const uint8_t* unit, uint8_t* data, uint64_t& seen) const {
   alignas(8) uint8_t copy[Format<F>::kWire];
-  // Downwards: what a mark vouches for stands in its word or ahead of it.
+  // Downwards: what a mark vouches for is in its word or before it.
   for (uint32_t at = Format<F>::kWire; at > 0;) {
     at -= 8;
     const uint64_t word = load_acquire<uint64_t>(unit + at);

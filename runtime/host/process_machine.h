@@ -102,7 +102,7 @@ class ProcessMachine {
   void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);
 
  private:
-  /// What is waited for: the seen value is told if it does not come.
+  /// What is waited for: the seen value is reported if it does not come.
   struct Waiting {
     device::WaitFor what;
     uint32_t index;  ///< of Fault

@@ -70,7 +70,7 @@ TEST_CASE("an op asks for all of its flushes before it waits for one") {
   }
 }
 
-TEST_CASE("a flush has come when all channels tell of it, or of a later one") {
+TEST_CASE("a flush has come when all channels report it, or a later one") {
   Flusher block(5);
   CHECK(!block.ends());
   block.handled = 8;  // copies have only begun

@@ -1,6 +1,6 @@
 // Memory of the host as a device: anonymous files (memfd) of a fixed size, mapped shared. Nothing
-// has a name, so a process that dies leaves nothing behind; an allocation lives as long as a
-// process maps it. What no other process maps has no file, which would cost a descriptor.
+// has a name, so nothing is left of a process that dies; an allocation lives as long as a process
+// maps it. What no other process maps has no file, which would cost a descriptor.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class SharedMapping {
   Companions companions_;
 };
 
-/// The allocations of this process, by address: who imports a piece of one from the same process
+/// The allocations of this process, by address: an import of a piece of one from the same process
 /// takes the address, and becomes one of its owners. Thread safety: from any thread.
 class SharedMappings {
  public:

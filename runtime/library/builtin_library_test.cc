@@ -89,7 +89,7 @@ TEST_CASE("kernels for plans of the library lie where MSCCLC_KERNEL_PATH says") 
   ::unsetenv("MSCCLC_KERNEL_PATH");
 }
 
-TEST_CASE("a folder of kernels that is none is told of") {
+TEST_CASE("a path of kernels that is not a folder is reported") {
   const testing::LogFile log(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
   for (const char* folder : {"/nowhere", "/", "none"}) {
     ::setenv("MSCCLC_KERNEL_PATH", folder, 1);
@@ -97,7 +97,7 @@ TEST_CASE("a folder of kernels that is none is told of") {
   }
   ::unsetenv("MSCCLC_KERNEL_PATH");
   CHECK(log.lines("") == 1);
-  CHECK_THAT(log.text(), Catch::EndsWith("MSCCLC_KERNEL_PATH is '/nowhere', which is no folder: "
+  CHECK_THAT(log.text(), Catch::EndsWith("MSCCLC_KERNEL_PATH is '/nowhere', which is not a folder: "
                                          "there are no kernels of plans\n"));
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("roots, shifts and nodes are the call's") {
   CHECK(picked(*all, {.call = far})->name == "sendrecv_port:R=4,shift=1,B=2");
 }
 
-TEST_CASE("a GPU with few multiprocessors, or a caller who allows few, gets plans of few blocks") {
+TEST_CASE("a GPU with few multiprocessors, or a caller that allows few, gets plans of few blocks") {
   const auto all = library();
   const LibraryCall call{.kind = CollectiveKind::allreduce, .ranks = 2, .bytes = 16 << 20};
   const auto blocks = [](const PickedPlan& plan) {

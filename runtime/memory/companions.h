@@ -11,7 +11,7 @@
 
 namespace mscclc {
 
-/// Whoever owns the memory owns these, and ends them first. Thread safety: from any thread.
+/// The owner of the memory owns these, and ends them first. Thread safety: from any thread.
 class Companions {
  public:
   using Companion = std::shared_ptr<const void>;

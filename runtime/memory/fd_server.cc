@@ -1,8 +1,7 @@
 // Tickets: u8 version, 16 random bytes that name the socket, 16 secret bytes that name the
 // descriptor. The socket is in the abstract namespace and takes packets: a request is one packet,
 // the secret; the answer is one packet, the version and the range that is offered, and with it the
-// descriptor. Who asks for what
-// is not there gets no answer, but the end of the connection.
+// descriptor. A request for what is not there gets no answer: the connection ends.
 //
 // One thread serves; it never waits for a client. A connection that says nothing is given up after
 // a while, and as there are few at a time, later ones wait in the socket's backlog.
@@ -150,7 +149,7 @@ class Server final : public FdServer {
     if (!receive_secret(socket, secret)) return;
     const std::lock_guard lock(mutex_);
     const auto found = offers_.find(secret);
-    // Who does not take it in gets nothing, and says so himself.
+    // A client that does not take it gets nothing, and reports that itself.
     if (found != offers_.end()) (void)send_fd(socket, *found->second.fd, found->second.range);
   }
 

@@ -1,4 +1,4 @@
-// Descriptors go to other processes that know their tickets, and to nobody else.
+// Descriptors go only to other processes that know their tickets.
 #include "runtime/memory/fd_server.h"
 
 #include <fcntl.h>
@@ -249,7 +249,7 @@ TEST_CASE("many processes fetch at once") {
   ::close(pipe[1]);
 }
 
-/// Takes all descriptors that the process has left, but for `free`.
+/// Takes all descriptors that the process has left, except `free`.
 class NoDescriptors {
  public:
   explicit NoDescriptors(size_t free) {
@@ -307,7 +307,7 @@ TEST_CASE("a process without descriptors still serves what it has offered") {
   ::close(pipe[1]);
 }
 
-TEST_CASE("who has no descriptor left to take one is told so") {
+TEST_CASE("a process without room for a descriptor gets an error that says so") {
   int pipe[2];
   REQUIRE(::pipe(pipe) == 0);
   Processes processes;

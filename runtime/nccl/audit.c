@@ -1,11 +1,11 @@
-/* An audit library of the dynamic loader, libmscclc_audit.so: whoever loads libnccl.so.2 under that
- * name, wherever it lies, gets ours, which lies beside this file.
+/* An audit library of the dynamic loader, libmscclc_audit.so: a program that loads libnccl.so.2
+ * under that name, wherever it lies, gets ours, which lies beside this file.
  *
  *   LD_AUDIT=/opt/mscclc/lib/mscclc/libmscclc_audit.so program
  *
  * Unlike LD_PRELOAD it loads nothing into programs that use no NCCL. Our own load of NVIDIA's stays
- * what it is: the loader says who asks. It lies in a namespace of its own, with a C library of its
- * own, and must not use anything of the program's. */
+ * what it is: the loader says which library asks. It lies in a namespace of its own, with a C
+ * library of its own, and must not use anything of the program's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>

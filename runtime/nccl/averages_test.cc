@@ -9,12 +9,12 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
 using testing::kDouble;
 using testing::kFloat;
 using testing::kInt32;
 using testing::kSum;
 using testing::Ranks;
+using testing::ServedBy;
 
 constexpr int kAvg = 4, kHalf = 6, kBfloat = 9, kE4m3 = 10, kE5m2 = 11;
 
@@ -46,7 +46,7 @@ void check_all_reduced(Ranks& ranks, int type, int op, const std::vector<T>& val
 }
 
 TEST_CASE("averages of the largest numbers are finite") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(4);
   const auto four = [](auto value) { return std::vector<decltype(value)>(4, value); };
   check_all_reduced(ranks, kFloat, kAvg, four(3e38f), 3e38f);
@@ -62,7 +62,7 @@ TEST_CASE("averages of the largest numbers are finite") {
 }
 
 TEST_CASE("averages of other numbers of ranks, and of one rank") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const float third = static_cast<float>(1.0 / 3);
   Ranks three(3);
   check_all_reduced<float>(three, kFloat, kAvg, {3, 6, 9}, 3 * third + 6 * third + 9 * third);
@@ -90,7 +90,7 @@ void check_scattered(Ranks& ranks, bool in_place) {
 }
 
 TEST_CASE("averages by reduce-scatters and reduces leave inputs as they are") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(4);
   check_scattered(ranks, false);
   check_scattered(ranks, true);
@@ -106,7 +106,7 @@ TEST_CASE("averages by reduce-scatters and reduces leave inputs as they are") {
 }
 
 TEST_CASE("several averages in one group, of growing sizes") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   constexpr size_t kCalls = 4;
   std::vector<std::vector<float>> from(2 * kCalls), to(2 * kCalls);
@@ -128,7 +128,7 @@ TEST_CASE("several averages in one group, of growing sizes") {
 }
 
 TEST_CASE("averages with buffers that are wrong") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   float data[2][16] = {};
   const auto result = [&](const float* (*input)(float*), float* (*output)(float*)) {
@@ -150,7 +150,7 @@ TEST_CASE("averages with buffers that are wrong") {
 }
 
 TEST_CASE("sums of 8-bit floats beyond the largest are the largest") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   check_all_reduced<uint8_t>(ranks, kE4m3, kSum, {0x7e, 0x59}, 0x7e);  // 448 + 18
   check_all_reduced<uint8_t>(ranks, kE5m2, kSum, {0x7b, 0x70}, 0x7b);  // 57344 + 8192

@@ -1,4 +1,4 @@
-// Calls: arguments, reductions made at run time; by a stand-in and by plans.
+// Calls: arguments, reductions made at run time; by a fake NCCL and by plans.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -10,14 +10,14 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
 using testing::kDouble;
+using testing::kFakeNccl;
 using testing::kFloat;
 using testing::kInt32;
-using testing::kStandIn;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
+using testing::ServedBy;
 
 constexpr int kRanks = 3;
 constexpr size_t kCount = 5;
@@ -117,8 +117,8 @@ void check_collectives(Ranks& ranks) {
   }
 }
 
-TEST_CASE("plans are asked once for each call, whoever then serves it") {
-  const Behind behind(kStandIn, true);
+TEST_CASE("plans are asked once for each call, whichever library then serves it") {
+  const ServedBy served(kFakeNccl, true);
   testing::serve_by<AskedCalls>();
   Ranks ranks(kRanks);
   std::vector<int> values(kRanks, 1);
@@ -134,13 +134,13 @@ TEST_CASE("plans are asked once for each call, whoever then serves it") {
 }
 
 TEST_CASE("every collective goes to the fallback [case-37] [case-45] [case-58]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(kRanks);
   check_collectives(ranks);
 }
 
 TEST_CASE("every collective by plans, without a fallback [case-7] [case-37] [case-45] [case-58]") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(kRanks);
   check_collectives(ranks);
   CHECK(ranks.together([&](int, ncclComm_t comm) {
@@ -159,7 +159,7 @@ TEST_CASE("every collective by plans, without a fallback [case-7] [case-37] [cas
 TEST_CASE("one thread drives all ranks while their calls are compared [case-58]") {
   ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
   {
-    const Behind behind(nullptr, true);
+    const ServedBy served(nullptr, true);
     Ranks ranks(kRanks);
     check_collectives(ranks);
   }
@@ -173,11 +173,11 @@ std::vector<ncclResult_t> compared(Ranks& ranks,
   return ranks.results;
 }
 
-TEST_CASE("ranks whose calls differ are told so, and go on [case-88]") {
+TEST_CASE("ranks whose calls differ get an error that says so, and go on [case-88]") {
   const bool plans = GENERATE(false, true);
   ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
   {
-    const Behind behind(kStandIn, plans);
+    const ServedBy served(kFakeNccl, plans);
     Ranks ranks(2);
     const std::vector<ncclResult_t> refused(2, ncclInvalidUsage), fine(2, ncclSuccess);
     int in[2][4] = {{1, 1, 1, 1}, {2, 2, 2, 2}}, out[2][4] = {};
@@ -223,7 +223,7 @@ TEST_CASE("ranks whose calls differ are told so, and go on [case-88]") {
 }
 
 TEST_CASE("ranks on threads of their own, by plans [case-14]") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(kRanks);
   const auto one = inputs(1);
   auto out = outputs(1);
@@ -277,7 +277,7 @@ void check_reductions(Ranks& ranks, int type) {
 
 TEST_CASE("every reduction, by fallback and by plans [case-38] [case-49]") {
   const bool plans = GENERATE(false, true);
-  const Behind behind(plans ? nullptr : kStandIn, plans);
+  const ServedBy served(plans ? nullptr : kFakeNccl, plans);
   Ranks ranks(kRanks);
   check_reductions<uint8_t>(ranks, 1);
   check_reductions<int32_t>(ranks, kInt32);
@@ -290,7 +290,7 @@ TEST_CASE("every reduction, by fallback and by plans [case-38] [case-49]") {
 
 TEST_CASE("every type is moved, at any address, in place [case-37] [case-47]") {
   const bool plans = GENERATE(false, true);
-  const Behind behind(plans ? nullptr : kStandIn, plans);
+  const ServedBy served(plans ? nullptr : kFakeNccl, plans);
   Ranks ranks(2);
   for (int type = 0; type < kTypes; ++type) {
     const size_t bytes = info(*dtype_of(type)).bytes;
@@ -311,7 +311,7 @@ TEST_CASE("every type is moved, at any address, in place [case-37] [case-47]") {
 }
 
 TEST_CASE("pre-multiplied sums [case-39] [case-40] [case-41]") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   Ranks ranks(2);
   double device_scalar[2] = {2, 3}, out[2] = {};
   const double in[2] = {10, 100};
@@ -341,7 +341,7 @@ TEST_CASE("pre-multiplied sums [case-39] [case-40] [case-41]") {
 }
 
 TEST_CASE("reductions belong to their communicator and type [case-42]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks a(1), b(1);
   ncclRedOp_t op = 0;
   float scalar = 2, value = 1;
@@ -360,8 +360,8 @@ TEST_CASE("reductions belong to their communicator and type [case-42]") {
 }
 
 TEST_CASE("calls without elements do nothing [case-43]") {
-  const Behind behind(nullptr, false);  // there is nothing that could do something
-  Ranks ranks(2);                       // and nobody to wait for
+  const ServedBy served(nullptr, false);  // there is nothing that could do something
+  Ranks ranks(2);                         // and no rank to wait for
   ncclComm_t c = ranks.comms[0];
   CHECK(ncclAllReduce(nullptr, nullptr, 0, kInt32, kSum, c, nullptr) == ncclSuccess);
   CHECK(ncclBroadcast(nullptr, nullptr, 0, kInt32, 0, c, nullptr) == ncclSuccess);
@@ -377,7 +377,7 @@ TEST_CASE("calls without elements do nothing [case-43]") {
 
 TEST_CASE("sends of nothing, to oneself, with holes [case-44] [case-65]") {
   const bool plans = GENERATE(false, true);
-  const Behind behind(plans ? nullptr : kStandIn, plans);
+  const ServedBy served(plans ? nullptr : kFakeNccl, plans);
   Ranks ranks(kRanks);
   auto out = outputs(kRanks);
   const auto in = inputs(kRanks);
@@ -401,7 +401,7 @@ TEST_CASE("sends of nothing, to oneself, with holes [case-44] [case-65]") {
 }
 
 TEST_CASE("arguments out of range have no effect [case-46]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);
   ncclComm_t c = ranks.comms[0];
   int value = 1;
@@ -424,15 +424,15 @@ TEST_CASE("arguments out of range have no effect [case-46]") {
   CHECK(values[0] == 3);
 }
 
-TEST_CASE("what is no stream of the host is refused there") {
-  const Behind behind(kStandIn, true);
+TEST_CASE("what is not a stream of the host is refused there") {
+  const ServedBy served(kFakeNccl, true);
   Ranks ranks(2);
   int value = 1;
   const ncclComm_t c = ranks.comms[0];
   for (cudaStream_t stream : {reinterpret_cast<cudaStream_t>(&value),
                               reinterpret_cast<cudaStream_t>(uintptr_t{0xdead0})}) {
     CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, c, stream) == ncclInvalidArgument);
-    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is no stream of the host device"));
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is not a stream of the host device"));
     CHECK(ncclBroadcast(&value, &value, 0, kInt32, 0, c, stream) == ncclInvalidArgument);
     CHECK(ncclSend(&value, 1, kInt32, 1, c, stream) == ncclInvalidArgument);
     CHECK(ncclSignal(1, 0, 0, 0, c, stream) == ncclInvalidArgument);
@@ -446,7 +446,7 @@ TEST_CASE("what is no stream of the host is refused there") {
 }
 
 TEST_CASE("more elements than any memory holds are refused [case-46]") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   for (const int size : {1, 2}) {
     Ranks ranks(size);
     std::vector<int> values(4, 1);
@@ -467,7 +467,7 @@ TEST_CASE("more elements than any memory holds are refused [case-46]") {
 }
 
 TEST_CASE("buffers that a plan cannot take are wrong arguments") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   std::vector<int> values(8, 1);
   CHECK(ranks.together([&](int, ncclComm_t comm) {
@@ -479,7 +479,7 @@ TEST_CASE("buffers that a plan cannot take are wrong arguments") {
 }
 
 TEST_CASE("one rank takes no buffers that overlap either") {
-  const Behind behind(nullptr, false);
+  const ServedBy served(nullptr, false);
   Ranks ranks(1);
   std::vector<int> values(8, 1);
   const auto sum = [&](int* to) {
@@ -492,7 +492,7 @@ TEST_CASE("one rank takes no buffers that overlap either") {
 }
 
 TEST_CASE("one rank, every collective [case-52]") {
-  const Behind behind(nullptr, false);
+  const ServedBy served(nullptr, false);
   Ranks ranks(1);
   ncclComm_t c = ranks.comms[0];
   const int in = 7;
@@ -512,7 +512,7 @@ TEST_CASE("one rank, every collective [case-52]") {
 }
 
 TEST_CASE("a call's own configuration") {
-  const Behind behind("runtime/nccl/stand_in/23007/libnccl.so.2", false);
+  const ServedBy served("runtime/nccl/fake/23007/libnccl.so.2", false);
   Ranks ranks(1);
   struct {
     size_t size = 72;

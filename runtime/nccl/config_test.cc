@@ -35,7 +35,7 @@ TEST_CASE("bytes that were padding in the caller's version mean nothing [case-18
   CHECK_FALSE(Config::read(newer.get()).has_value());
 }
 
-TEST_CASE("a configuration that nobody initialized is refused [case-19]") {
+TEST_CASE("a configuration that was not initialized is refused [case-19]") {
   CallersConfig config(80, 22809);
   config.at(8) = 0;
   CHECK_FALSE(Config::read(config.get()).has_value());

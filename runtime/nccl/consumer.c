@@ -11,7 +11,7 @@
 
 #include "runtime/nccl/abi/api.h"
 
-/* Nobody ends before all have their results. */
+/* No rank ends before all have their results. */
 static int done[2], go[2];
 static void meet(void) {
   char byte = 0;
@@ -56,7 +56,7 @@ static int run(int rank, int ranks, ncclUniqueId id, const char* how) {
 int main(int count, char** words) {
   const int ranks = count > 1 ? atoi(words[1]) : 1;
   const char* how = count > 2 ? words[2] : "all";
-  /* Whoever asks by name gets the same library as the linker did. */
+  /* A load by name gets the same library as the linker did. */
   void* by_name = dlopen("libnccl.so.2", RTLD_NOW);
   if (by_name == NULL || dlsym(by_name, "ncclAllReduce") == NULL ||
       dlsym(by_name, "pncclAllReduce") != dlsym(RTLD_DEFAULT, "pncclAllReduce")) {

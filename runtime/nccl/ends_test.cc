@@ -18,36 +18,36 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
-using testing::calls_of_stand_in;
+using testing::calls_of_fake;
+using testing::kFakeNccl;
 using testing::kInt32;
-using testing::kStandIn;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
+using testing::ServedBy;
 
 TEST_CASE("the fallback's own calls stay inside it [case-8]") {
-  const Behind behind(kStandIn, false);
-  const long before = calls_of_stand_in("MemFree");
+  const ServedBy served(kFakeNccl, false);
+  const long before = calls_of_fake("MemFree");
   { Ranks ranks(2); }
   // One for each destroyed communicator: had they come to us, we would have passed them on as well,
   // but from inside, where nothing of ours may be entered.
-  CHECK(calls_of_stand_in("MemFree") == before + 2);
-  CHECK(calls_of_stand_in("CommFinalize") >= 2);
+  CHECK(calls_of_fake("MemFree") == before + 2);
+  CHECK(calls_of_fake("CommFinalize") >= 2);
 }
 
 TEST_CASE("no communicator of the fallback is made before a call needs it") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   ::setenv("MSCCLC_NCCL_COMM", "lazy", 1);
   {
     Ranks ranks(2);
-    const long before = calls_of_stand_in("CommInitRankConfig");
+    const long before = calls_of_fake("CommInitRankConfig");
     int value[2] = {1, 2};
     CHECK(ranks.together([&](int r, ncclComm_t comm) {
       return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
     }) == ncclSuccess);
     CHECK(value[0] == 3);
-    CHECK(calls_of_stand_in("CommInitRankConfig") == before);
+    CHECK(calls_of_fake("CommInitRankConfig") == before);
     ncclRedOp_t ops[2];
     CHECK(ranks.together([&](int r, ncclComm_t comm) {
       int scalar = 2;
@@ -55,13 +55,13 @@ TEST_CASE("no communicator of the fallback is made before a call needs it") {
       return ncclAllReduce(&value[r], &value[r], 1, kInt32, ops[r], comm, nullptr);
     }) == ncclSuccess);
     CHECK(value[1] == 12);
-    CHECK(calls_of_stand_in("CommInitRankConfig") == before + 2);
+    CHECK(calls_of_fake("CommInitRankConfig") == before + 2);
   }
   ::unsetenv("MSCCLC_NCCL_COMM");
 }
 
 TEST_CASE("MSCCLC_REQUIRE_PLAN makes a fallback an error") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   ::setenv("MSCCLC_REQUIRE_PLAN", "1", 1);
   {
     Ranks ranks(2);
@@ -74,14 +74,14 @@ TEST_CASE("MSCCLC_REQUIRE_PLAN makes a fallback an error") {
   ::unsetenv("MSCCLC_REQUIRE_PLAN");
 }
 TEST_CASE("abort ends a call that waits for a peer [case-79] [case-80]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);
   int value = 1;
   ncclResult_t result = ncclSuccess;
-  const long before = calls_of_stand_in("AllReduce");
+  const long before = calls_of_fake("AllReduce");
   std::thread caller(
       [&] { result = ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr); });
-  while (calls_of_stand_in("AllReduce") == before) std::this_thread::yield();
+  while (calls_of_fake("AllReduce") == before) std::this_thread::yield();
   CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
   caller.join();
   CHECK(result != ncclSuccess);
@@ -118,7 +118,7 @@ class LaunchedCalls final : public testing::ForwardedCalls {
 };
 
 TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   testing::serve_by<LaunchedCalls>();
   Ranks ranks(2);
   int value[2] = {1, 1};
@@ -142,7 +142,7 @@ TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
 }
 
 TEST_CASE("a call whose peer has given up is its fault, as the communicator says") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   int value[2] = {1, 1};
   REQUIRE(ranks.comms.size() == 2);
@@ -193,25 +193,24 @@ TEST_CASE("an error of the machine has the code of what was tried, any other its
 }
 
 TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too [case-24]") {
-  const Behind behind(kStandIn, false);
-  ::setenv("STAND_IN_STUCK", "1", 1);
-  const long made = calls_of_stand_in("CommInitRankConfig"),
-             aborted = calls_of_stand_in("CommAbort");
+  const ServedBy served(kFakeNccl, false);
+  ::setenv("FAKE_NCCL_STUCK", "1", 1);
+  const long made = calls_of_fake("CommInitRankConfig"), aborted = calls_of_fake("CommAbort");
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   testing::CallersConfig config(80, 22809);
   config.at(16) = 0;
   ncclComm_t comm = nullptr;
   REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
-  while (calls_of_stand_in("CommInitRankConfig") == made) std::this_thread::yield();
+  while (calls_of_fake("CommInitRankConfig") == made) std::this_thread::yield();
   CHECK(ncclCommAbort(comm) == ncclSuccess);
-  mscclc::testing::await_end_of_threads("mscclc-nccl");  // it uses the stand-in
-  ::unsetenv("STAND_IN_STUCK");
-  CHECK(calls_of_stand_in("CommAbort") == aborted + 1);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");  // it uses the fake NCCL
+  ::unsetenv("FAKE_NCCL_STUCK");
+  CHECK(calls_of_fake("CommAbort") == aborted + 1);
 }
 
 TEST_CASE("finalize and destroy [case-81]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(1);
   ncclComm_t comm = ranks.comms[0];
   int value = 1;
@@ -231,7 +230,7 @@ TEST_CASE("NULL ends nothing [case-82]") {
 }
 
 TEST_CASE("a second thread asks for errors while calls are made [case-83]") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   Ranks ranks(2);
   std::atomic<bool> stop{false};
   std::atomic<int> asked{0};
@@ -258,7 +257,7 @@ TEST_CASE("a second thread asks for errors while calls are made [case-83]") {
 }
 
 TEST_CASE("revoke, then split [case-85]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);
   int value = 1;
   CHECK(ncclCommRevoke(ranks.comms[0], 1) == ncclInvalidArgument);
@@ -282,7 +281,7 @@ TEST_CASE("revoke, then split [case-85]") {
 }
 
 TEST_CASE("communicators come and go [case-87]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   { Ranks ranks(2); }
   const size_t descriptors = mscclc::testing::open_descriptors();
   const size_t threads = mscclc::testing::running_threads();
@@ -292,8 +291,8 @@ TEST_CASE("communicators come and go [case-87]") {
 }
 
 TEST_CASE("memory [case-89]") {
-  const bool stand_in = GENERATE(false, true);
-  const Behind behind(stand_in ? kStandIn : nullptr, false);
+  const bool fake = GENERATE(false, true);
+  const ServedBy served(fake ? kFakeNccl : nullptr, false);
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{1} << 20}) {
     void* memory = nullptr;
     REQUIRE(ncclMemAlloc(&memory, bytes) == ncclSuccess);
@@ -304,11 +303,11 @@ TEST_CASE("memory [case-89]") {
   CHECK(ncclMemAlloc(nullptr, 1) == ncclInvalidArgument);
   CHECK(ncclMemFree(nullptr) == ncclSuccess);
   int foreign = 0;
-  if (!stand_in) CHECK(ncclMemFree(&foreign) == ncclInvalidArgument);
+  if (!fake) CHECK(ncclMemFree(&foreign) == ncclInvalidArgument);
 }
 
 TEST_CASE("registration [case-90]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(1);
   ncclComm_t comm = ranks.comms[0];
   std::vector<char> buffer(100);
@@ -331,8 +330,8 @@ TEST_CASE("registration [case-90]") {
 }
 
 TEST_CASE("windows [case-91]") {
-  const bool stand_in = GENERATE(false, true);
-  const Behind behind(stand_in ? kStandIn : nullptr, false);
+  const bool fake = GENERATE(false, true);
+  const ServedBy served(fake ? kFakeNccl : nullptr, false);
   Ranks ranks(2);
   std::vector<char> buffer[2] = {std::vector<char>(10), std::vector<char>(20)};
   ncclWindow_t windows[2];
@@ -340,7 +339,7 @@ TEST_CASE("windows [case-91]") {
     return ncclCommWindowRegister(comm, buffer[r].data(), buffer[r].size(), &windows[r], 0);
   }) == ncclSuccess);
   for (int r = 0; r < 2; ++r) {
-    CHECK((windows[r] != nullptr) == stand_in);
+    CHECK((windows[r] != nullptr) == fake);
     CHECK(ncclCommWindowDeregister(ranks.comms[r], windows[r]) == ncclSuccess);
   }
   ncclComm_t comm = ranks.comms[0];
@@ -357,7 +356,7 @@ struct Versioned {
 };
 
 TEST_CASE("properties go to NCCL as the caller's version has them [case-92]") {
-  const Behind behind("runtime/nccl/stand_in/23007/libnccl.so.2", false);
+  const ServedBy served("runtime/nccl/fake/23007/libnccl.so.2", false);
   Ranks ranks(2);
   const auto ask = [&](Versioned& v) {
     return ncclCommQueryProperties(ranks.comms[1], reinterpret_cast<ncclCommProperties_t*>(&v));
@@ -377,7 +376,7 @@ TEST_CASE("properties go to NCCL as the caller's version has them [case-92]") {
 }
 
 TEST_CASE("device communicators go to NCCL, too, at the group's end [case-92]") {
-  const Behind behind("runtime/nccl/stand_in/23007/libnccl.so.2", false);
+  const ServedBy served("runtime/nccl/fake/23007/libnccl.so.2", false);
   Ranks ranks(2);
   const Versioned asked{64, MSCCLC_NCCL_MAGIC, 23007, {}}, wrong{64, 0, 23007, {}};
   int made[2] = {-1, -1};
@@ -397,7 +396,7 @@ TEST_CASE("device communicators go to NCCL, too, at the group's end [case-92]") 
 }
 
 TEST_CASE("an NCCL without properties says so [case-92]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(1);
   Versioned v{56, MSCCLC_NCCL_MAGIC, 23007, {}};
   CHECK(ncclCommQueryProperties(ranks.comms[0], reinterpret_cast<ncclCommProperties_t*>(&v)) ==

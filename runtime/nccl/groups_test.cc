@@ -4,15 +4,15 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
 using testing::kDouble;
+using testing::kFakeNccl;
 using testing::kInt32;
-using testing::kStandIn;
 using testing::kSum;
 using testing::Ranks;
+using testing::ServedBy;
 
 TEST_CASE("a communicator that ends before its group does takes the calls with it") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   std::vector<int> values(2, 1);
   const auto all_reduce = [&](int r, ncclComm_t comm) {
     return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
@@ -28,7 +28,7 @@ TEST_CASE("a communicator that ends before its group does takes the calls with i
 }
 
 TEST_CASE("a group that fails destroys nothing") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   Ranks ranks(1);
   ncclGroupStart();
   CHECK(ncclCommDestroy(ranks.comms[0]) == ncclSuccess);
@@ -40,7 +40,7 @@ TEST_CASE("a group that fails destroys nothing") {
 }
 
 TEST_CASE("groups in groups begin at the outermost end [case-53] [case-55]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);
   int x[2] = {1, 1};
   double y[2] = {0.5, 0.5};
@@ -62,9 +62,9 @@ TEST_CASE("groups in groups begin at the outermost end [case-53] [case-55]") {
 TEST_CASE("an end without a start [case-54]") { CHECK(ncclGroupEnd() == ncclInvalidUsage); }
 
 TEST_CASE("plan and fallback in one group, in both orders [case-59]") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   Ranks ranks(2);
-  // By plans: what has a built-in reduction. By the stand-in: sends, and reductions of our own.
+  // By plans: what has a built-in reduction. By the fake: sends, and reductions of our own.
   for (const bool plan_first : {true, false}) {
     int value[2] = {1, 10}, moved[2] = {0, 0};
     REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
@@ -88,7 +88,7 @@ TEST_CASE("plan and fallback in one group, in both orders [case-59]") {
 }
 
 TEST_CASE("a wrong call drops its group, and no other [case-60]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);
   int value[2] = {1, 2};
   const auto reduce = [&](int r, ncclComm_t comm) {
@@ -104,7 +104,7 @@ TEST_CASE("a wrong call drops its group, and no other [case-60]") {
 }
 
 TEST_CASE("errors of a group are the thread's [case-61]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(1);
   int value = 1;
   ncclGroupStart();
@@ -117,7 +117,7 @@ TEST_CASE("errors of a group are the thread's [case-61]") {
 }
 
 TEST_CASE("ncclGroupSimulateEnd() launches nothing [case-63]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(1);
   int in = 5, out = 0;
   ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
@@ -150,17 +150,17 @@ float estimate(ncclComm_t comm) {
 
 TEST_CASE("ncclGroupSimulateEnd() estimates by NCCL's model, or not at all [case-63]") {
   {
-    const Behind behind(kStandIn, true);
+    const ServedBy served(kFakeNccl, true);
     Ranks ranks(1);
     CHECK(estimate(ranks.comms[0]) == 3.0f);
   }
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(1);
   CHECK(estimate(ranks.comms[0]) == -1.0f);
 }
 
 TEST_CASE("a group that is only simulated makes no communicators [case-63]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
@@ -173,7 +173,7 @@ TEST_CASE("a group that is only simulated makes no communicators [case-63]") {
 }
 
 TEST_CASE("what does not wait for a group's end [case-64]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(1);
   void *memory = nullptr, *handle = nullptr;
   int count = 0;

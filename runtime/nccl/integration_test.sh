@@ -1,11 +1,11 @@
 #!/bin/bash
-# Runs every snippet of docs/integration.md with stand-ins for the frameworks, which come by NCCL as the
-# real ones do: each must find ours.
-# Arguments: the document, our library, the audit library, framework_stand_in.so, NCCL's stand-in.
+# Runs every snippet of docs/integration.md with fake frameworks, which load NCCL as the real ones
+# do: each must find ours.
+# Arguments: the document, our library, the audit library, fake_framework.so, a fake NCCL.
 set -euo pipefail
-document=$1 front=$(dirname "$(realpath "$2")") framework=$(realpath "$4") stand_in=$(realpath "$5")
+document=$1 front=$(dirname "$(realpath "$2")") framework=$(realpath "$4") fake=$(realpath "$5")
 [[ $(dirname "$(realpath "$3")") == "$front" ]]
-export MSCCLC_DEVICE=host MSCCLC_NCCL=$stand_in MSCCLC_FLIGHT_FILE=none
+export MSCCLC_DEVICE=host MSCCLC_NCCL=$fake MSCCLC_FLIGHT_FILE=none
 export FRAMEWORK=$framework
 work=$TEST_TMPDIR
 mkdir -p "$work/bin" "$work/python/sglang" "$work/here"
@@ -35,7 +35,7 @@ PYTHON
 touch "$work/python/sglang/__init__.py"
 server SGLANG_NCCL_SO_PATH > "$work/python/sglang/launch_server.py"
 { echo '#!/usr/bin/env python3'; server VLLM_NCCL_SO_PATH; } > "$work/bin/vllm"
-# Launchers: processes with the environment that they are told to give on.
+# Launchers: processes with the environment that they are to pass on.
 cat > "$work/bin/torchrun" << 'BASH'
 #!/bin/bash
 python3 "${!#}" && python3 "${!#}"
@@ -72,8 +72,8 @@ for snippet in "$work"/snippet-*; do
   printf 'FAILED: %s\n%s\n' "$(cat "$snippet")" "$said"
   failed=1
 done
-# Without any of it they find the other one: the stand-ins can tell.
-[[ $(python3 train.py) == "torch: $stand_in" ]] || { echo "FAILED: the stand-in: $(python3 train.py)"; failed=1; }
+# Without any of it they find the other one, and say so.
+[[ $(python3 train.py) == "torch: $fake" ]] || { echo "FAILED: the fake: $(python3 train.py)"; failed=1; }
 echo "$snippets snippets"
 ((snippets >= 9)) || failed=1
 exit $failed

@@ -13,12 +13,12 @@ namespace {
 
 using mscclc::testing::Processes;
 using mscclc::testing::Signal;
-using testing::Behind;
+using testing::kFakeNccl;
 using testing::kInt32;
-using testing::kStandIn;
 using testing::kSum;
+using testing::ServedBy;
 
-/// Less than MSCCLC_TIMEOUT in these tests: who waits for that has not noticed.
+/// Less than MSCCLC_TIMEOUT in these tests: a rank that waits for that has not noticed.
 constexpr std::chrono::seconds kPatience{100};
 constexpr int kFine = 0, kDied = 9;
 
@@ -70,7 +70,7 @@ int dies_once_met(const SharedId& shared) {
 }
 
 TEST_CASE("a peer dies while a communicator is made [case-27]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   const SharedId shared;
   Processes processes;
   processes.start([&] { return fails_to_make(shared, "rank 1"); });
@@ -88,7 +88,7 @@ std::unique_ptr<PlanCalls> meet_for_plans(Communicator& communicator, const Coll
 }
 
 TEST_CASE("a peer dies while a communicator reads its plans [case-27]") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const SharedId shared;
   Processes processes;
   processes.start([&] {
@@ -100,8 +100,8 @@ TEST_CASE("a peer dies while a communicator reads its plans [case-27]") {
   CHECK(processes.wait(0, kPatience) == kFine);
 }
 
-TEST_CASE("a rank whose settings are wrong tells the others") {
-  const Behind behind(kStandIn, false);
+TEST_CASE("a rank whose settings are wrong reports it to the others") {
+  const ServedBy served(kFakeNccl, false);
   const SharedId shared;
   Processes processes;
   processes.start([&] { return fails_to_make(shared, "MSCCLC_NCCL_COMM is 'late'"); });
@@ -117,8 +117,8 @@ TEST_CASE("a rank whose settings are wrong tells the others") {
   CHECK(processes.wait(0, kPatience) == kFine);
 }
 
-TEST_CASE("a rank that has no descriptors left fails by itself, and tells it if it can") {
-  const Behind behind(kStandIn, false);
+TEST_CASE("a rank that has no descriptors left fails by itself, and reports it if it can") {
+  const ServedBy served(kFakeNccl, false);
   ::setenv("MSCCLC_TIMEOUT", "3", 1);  // rank 0 hears nothing of a rank that cannot connect
   const size_t left = GENERATE(0, 1, 2, 3, 4, 5);
   const SharedId shared;
@@ -140,7 +140,7 @@ TEST_CASE("a rank that has no descriptors left fails by itself, and tells it if 
 }
 
 TEST_CASE("an id is made with descriptors enough, or a system error says that they lack") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Processes processes;
   processes.start([] {
     std::vector<int> taken;
@@ -160,8 +160,8 @@ TEST_CASE("an id is made with descriptors enough, or a system error says that th
 }
 
 TEST_CASE("a peer dies before the ranks meet [case-27]") {
-  const Behind behind(kStandIn, false);
-  ::setenv("MSCCLC_TIMEOUT", "3", 1);  // nobody has heard of the peer, so only time can tell
+  const ServedBy served(kFakeNccl, false);
+  ::setenv("MSCCLC_TIMEOUT", "3", 1);  // no rank has heard of the peer, so only a timeout finds it
   const SharedId shared;
   Processes processes;
   processes.start([&] { return fails_to_make(shared, "rank 1"); });
@@ -208,7 +208,7 @@ int dies(const SharedId& shared, const Signal& called) {
 
 template <class Fails>
 void check_killed_peer(const Fails& fails) {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const SharedId shared;
   const Signal called;
   Processes processes;
@@ -231,7 +231,7 @@ int makes_and_destroys(const ncclUniqueId& id, int rank) {
 
 // In a process of its own: this one starts no thread.
 TEST_CASE("a process makes the id, and its children are the ranks") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Processes parent;
   parent.start([] {
     ncclUniqueId id;
@@ -246,7 +246,7 @@ TEST_CASE("a process makes the id, and its children are the ranks") {
 }
 #endif
 
-TEST_CASE("a killed peer: who asks for errors finds it [case-84]") {
+TEST_CASE("a killed peer: a rank that asks for errors finds it [case-84]") {
   check_killed_peer([](ncclComm_t comm) {
     ncclResult_t error = ncclSuccess;
     while (error == ncclSuccess) {

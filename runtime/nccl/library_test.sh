@@ -1,9 +1,9 @@
 #!/bin/bash
 # libnccl.so.2 as programs load it: what it exports, and that it is what they get, by every way.
-# Arguments: the library, the list of its exports, a stand-in, consumer, by_name, the audit library, a
+# Arguments: the library, the list of its exports, a fake, consumer, by_name, the audit library, a
 # shim.
 set -u
-ours=$(realpath "$1") map=$2 stand_in=$(realpath "$3") consumer=$4 by_name=$5 audit=$(realpath "$6")
+ours=$(realpath "$1") map=$2 fake=$(realpath "$3") consumer=$4 by_name=$5 audit=$(realpath "$6")
 shim=$(realpath "$7")
 export MSCCLC_DEVICE=host MSCCLC_TIMEOUT=120 MSCCLC_FLIGHT_FILE=none
 unset MSCCLC_NCCL
@@ -35,7 +35,7 @@ needs_little() {
 }
 expect "what it needs" needs_little
 
-# [case-4] [case-13] A program that was linked with another NCCL, with ours in front of it; ranks
+# [case-4] [case-13] A program that was linked with another NCCL, with ours loaded before it; ranks
 # are processes, and plans do its calls.
 expect "LD_PRELOAD" env LD_PRELOAD="$ours" "$consumer" 3
 # [case-9] However its processes end.
@@ -43,9 +43,9 @@ for how in leave abort fork; do
   expect "$how" env LD_PRELOAD="$ours" timeout 120 "$consumer" 2 $how
 done
 
-# [case-98] A shim in front of it sees the program's calls, and none that we or the fallback make.
+# [case-98] A shim loaded before it sees the program's calls, and none that we or the fallback make.
 shim_sees() {
-  MSCCLC_NCCL="$stand_in" LD_PRELOAD="$shim $ours" "$consumer" 2 2>&1 | sort >"$TEST_TMPDIR/seen"
+  MSCCLC_NCCL="$fake" LD_PRELOAD="$shim $ours" "$consumer" 2 2>&1 | sort >"$TEST_TMPDIR/seen"
   diff "$TEST_TMPDIR/seen" - <<'END'
 shim: AllReduce 1 CommDestroy 1 CommInitRank 1
 shim: AllReduce 1 CommDestroy 1 CommInitRank 1 GetUniqueId 1
@@ -53,12 +53,12 @@ END
 }
 expect "a shim" shim_sees
 # [case-5] [case-3] Loaded early, and its version is the fallback's.
-expect "by name" env MSCCLC_NCCL="$stand_in" "$by_name" "$ours" 22809
-# By the audit library, which lies beside it: whoever asks for NCCL, by name or by a path, gets ours;
-# and the path that then stands for ours still leads to the real one where we fall back.
+expect "by name" env MSCCLC_NCCL="$fake" "$by_name" "$ours" 22809
+# By the audit library, which lies beside it: a program that loads NCCL, by name or by a path, gets
+# ours; and the path that then stands for ours still leads to the real one where we fall back.
 expect "the audit library, linked" env LD_AUDIT="$audit" "$consumer" 2
-for asked in "$stand_in" "${stand_in/22809/21805}"; do
-  expect "the audit library, by path" env LD_AUDIT="$audit" MSCCLC_NCCL="$stand_in" \
+for asked in "$fake" "${fake/22809/21805}"; do
+  expect "the audit library, by path" env LD_AUDIT="$audit" MSCCLC_NCCL="$fake" \
     timeout 60 "$by_name" "$asked" 22809
 done
 needs_c_only() { ! readelf -d "$audit" | grep NEEDED | grep -Ev '\[libc\.so'; }
@@ -76,14 +76,14 @@ has_line() { lines | grep -Eq "^[^:]+:[0-9]+:[0-9]+ \[0\] NCCL INFO $1"; }
 expect "a line of the communicator" has_line "communicator '' of 2 ranks, rank 1 on host: plans"
 expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan '"
 # A profiler's library that cannot be loaded; NVTX itself says nothing.
-no_profiler_is_told() {
+names_no_profiler() {
   NVTX_INJECTION64_PATH=/nowhere/p.so lines |
-    grep -q "NCCL INFO NVTX_INJECTION64_PATH: no profiler is told of calls: /nowhere/p.so"
+    grep -q "NCCL INFO NVTX_INJECTION64_PATH: calls are reported to no profiler: /nowhere/p.so"
 }
-expect "a profiler that is none" no_profiler_is_told
+expect "a profiler that cannot be loaded" names_no_profiler
 # Each process says which variables nothing reads.
-unknown_are_told() {
+reports_unknown() {
   [ "$(MSCCLC_TIMOUT=5 LD_PRELOAD="$ours" "$consumer" 2 2>&1 | grep -c "nothing reads .*'MSCCLC_TIMOUT'")" = 2 ]
 }
-expect "a variable that nothing reads" unknown_are_told
+expect "a variable that nothing reads" reports_unknown
 exit $failed

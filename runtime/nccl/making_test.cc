@@ -1,4 +1,4 @@
-// Communicators: ids, every way to make them, their children. No plans: a stand-in does the calls.
+// Communicators: ids, every way to make them, their children. No plans: a fake NCCL does the calls.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,13 +13,13 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
 using testing::CallersConfig;
+using testing::kFakeNccl;
 using testing::kInt32;
-using testing::kStandIn;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
+using testing::ServedBy;
 
 /// The sum over all ranks of 1 + rank, by one allreduce of a group; -1: an error.
 int sum_of(const std::vector<ncclComm_t>& comms) {
@@ -37,7 +37,7 @@ int sum_of(const std::vector<ncclComm_t>& comms) {
 }
 
 TEST_CASE("ids are 128 bytes at any address [case-10] [case-11]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   std::vector<char> raw(130, 'x');
   auto* const unaligned = reinterpret_cast<ncclUniqueId*>(raw.data() + 1);
   REQUIRE(ncclGetUniqueId(unaligned) == ncclSuccess);
@@ -53,7 +53,7 @@ TEST_CASE("ids are 128 bytes at any address [case-10] [case-11]") {
 }
 
 TEST_CASE("one rank [case-12]") {
-  const Behind behind(nullptr, false);
+  const ServedBy served(nullptr, false);
   Ranks ranks(1);
   int count = -1, rank = -1, device = -1;
   CHECK(ncclCommCount(ranks.comms[0], &count) == ncclSuccess);
@@ -66,8 +66,8 @@ TEST_CASE("one rank [case-12]") {
   CHECK(ncclCommCount(nullptr, &count) == ncclInvalidArgument);
 }
 
-TEST_CASE("a setting that is none is refused") {
-  const Behind behind(kStandIn, false);
+TEST_CASE("an invalid setting is refused") {
+  const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;
   ncclComm_t comm = nullptr;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
@@ -99,13 +99,13 @@ TEST_CASE("a setting that is none is refused") {
 }
 
 TEST_CASE("ranks as threads [case-14]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(4);
   CHECK(sum_of(ranks.comms) == 10);
 }
 
 TEST_CASE("one thread makes all ranks in a group [case-15]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   std::vector<ncclComm_t> comms(3);
@@ -119,7 +119,7 @@ TEST_CASE("one thread makes all ranks in a group [case-15]") {
 }
 
 TEST_CASE("all devices of a process [case-16]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   std::vector<ncclComm_t> comms(3);
   REQUIRE(ncclCommInitAll(comms.data(), 3, nullptr) == ncclSuccess);
   CHECK(sum_of(comms) == 6);
@@ -133,7 +133,7 @@ TEST_CASE("all devices of a process [case-16]") {
 }
 
 TEST_CASE("rank and number must fit [case-17]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   for (const auto& [ranks, rank] : {std::pair{0, 0}, {-1, 0}, {2, 2}, {2, -1}}) {
@@ -145,7 +145,7 @@ TEST_CASE("rank and number must fit [case-17]") {
 }
 
 TEST_CASE("configurations of every size make communicators [case-18] [case-21]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   for (const auto& [bytes, version] :
        {std::pair{24, 21400}, {48, 21805}, {80, 22809}, {112, 23100}}) {
     ncclUniqueId id;
@@ -166,7 +166,7 @@ TEST_CASE("configurations of every size make communicators [case-18] [case-21]")
 }
 
 TEST_CASE("several ids [case-22]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   for (const int ids : {1, 2, 3}) {
     std::vector<ncclUniqueId> id(3);
     for (ncclUniqueId& one : id) REQUIRE(ncclGetUniqueId(&one) == ncclSuccess);
@@ -212,7 +212,7 @@ std::vector<uint32_t> bounds_of(const std::vector<int>& most) {
 }
 
 TEST_CASE("maxCTAs and NCCL_MAX_CTAS bound the blocks of plans, on all ranks alike") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   using Bounds = std::vector<uint32_t>;
   CHECK(bounds_of({kNcclUndefinedInt, kNcclUndefinedInt}) == Bounds{0, 0});
   CHECK(bounds_of({8, 4}) == Bounds{4, 4});
@@ -238,7 +238,7 @@ ncclResult_t await(ncclComm_t comm) {
 }
 
 TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-31]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   CallersConfig config(80, 22809);
@@ -263,11 +263,11 @@ TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-
     CHECK(await(comm) == ncclSuccess);
     CHECK(ncclCommDestroy(comm) == ncclSuccess);
   }
-  mscclc::testing::await_end_of_threads("mscclc-nccl");  // they use the stand-in
+  mscclc::testing::await_end_of_threads("mscclc-nccl");  // they use the fake NCCL
 }
 
 TEST_CASE("blocking and other communicators in one group [case-62]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   CallersConfig config(80, 22809);
@@ -282,9 +282,9 @@ TEST_CASE("blocking and other communicators in one group [case-62]") {
 }
 
 TEST_CASE("abort does not wait for a peer, and ends what waits for it [case-24]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   const bool has_joined = GENERATE(false, true);
-  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // for ever
+  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // forever
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   CallersConfig config(80, 22809);
@@ -304,7 +304,7 @@ TEST_CASE("abort does not wait for a peer, and ends what waits for it [case-24]"
 }
 
 TEST_CASE("two communicators of the same ranks [case-25] [case-57]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks a(2), b(2);
   for (int i = 0; i < 3; ++i) {
     CHECK(sum_of(a.comms) == 3);
@@ -321,8 +321,8 @@ TEST_CASE("two communicators of the same ranks [case-25] [case-57]") {
   CHECK(y[1] == 4);
 }
 
-TEST_CASE("an id that is none is an argument's error, at once") {
-  const Behind behind(kStandIn, false);
+TEST_CASE("an invalid id is an argument's error, at once") {
+  const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;
   std::memset(&id, 0x5a, sizeof id);
   auto comm = reinterpret_cast<ncclComm_t>(1);
@@ -339,8 +339,8 @@ TEST_CASE("an id that is none is an argument's error, at once") {
   CHECK(ncclGroupEnd() == ncclInvalidArgument);
 }
 
-TEST_CASE("an id that nobody serves is a remote error") {
-  const Behind behind(kStandIn, false);
+TEST_CASE("an id that is not served is a remote error") {
+  const ServedBy served(kFakeNccl, false);
   ncclUniqueId id{};
   std::strcpy(id.internal, "mscclc1/127.0.0.1/1/00000000000000000000000000000000");
   ::setenv("MSCCLC_TIMEOUT", "1", 1);
@@ -350,7 +350,7 @@ TEST_CASE("an id that nobody serves is a remote error") {
 }
 
 TEST_CASE("NCCL_COMM_ID says where ranks meet [case-26]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   ncclUniqueId wrong;
   for (const char* nowhere : {"nowhere", "nowhere:", ":29500", "nowhere:0", "nowhere:65536",
                               "nowhere:-1", "nowhere:29500x", "::1:29500", "[]:29500"}) {
@@ -373,7 +373,7 @@ TEST_CASE("NCCL_COMM_ID says where ranks meet [case-26]") {
 }
 
 TEST_CASE("split: halves, keys, no color [case-28] [case-29] [case-30] [case-33]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(4);
   std::vector<ncclComm_t> halves(4);
   REQUIRE(ranks.together([&](int rank, ncclComm_t comm) {
@@ -408,7 +408,7 @@ TEST_CASE("split: halves, keys, no color [case-28] [case-29] [case-30] [case-33]
 }
 
 TEST_CASE("a child outlives its parent [case-32]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   std::vector<ncclComm_t> children(2);
   {
     Ranks ranks(2);
@@ -421,7 +421,7 @@ TEST_CASE("a child outlives its parent [case-32]") {
 }
 
 TEST_CASE("shrink [case-34]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(4);
   std::vector<ncclComm_t> rest(4);
   std::vector<int> lists[4];
@@ -456,7 +456,7 @@ TEST_CASE("shrink [case-34]") {
 }
 
 TEST_CASE("ranks that were left out of one shrink are in the next [case-34]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(3);
   const auto without = [&](int left_out) {
     std::vector<ncclComm_t> rest(3);
@@ -474,7 +474,8 @@ TEST_CASE("ranks that were left out of one shrink are in the next [case-34]") {
   for (const int left_out : {2, 0, 1, 2}) without(left_out);
 }
 
-/// Two communicators of two ranks become three, in one group of this thread. Who gives the id?
+/// Two communicators of two ranks become three, in one group of this thread. Which rank gives the
+/// id?
 ncclResult_t grow(Ranks& ranks, const ncclUniqueId& id,
                   const std::vector<const ncclUniqueId*>& given, std::vector<ncclComm_t>& grown) {
   ncclGroupStart();
@@ -487,7 +488,7 @@ ncclResult_t grow(Ranks& ranks, const ncclUniqueId& id,
 
 TEST_CASE("a communicator grows by a rank [case-36]") {
   const bool plans = GENERATE(false, true);
-  const Behind behind(plans ? nullptr : kStandIn, plans);
+  const ServedBy served(plans ? nullptr : kFakeNccl, plans);
   Ranks ranks(2);
   ncclUniqueId id;
   REQUIRE(ncclCommGetUniqueId(ranks.comms[1], &id) == ncclSuccess);
@@ -508,7 +509,7 @@ TEST_CASE("a communicator grows by a rank [case-36]") {
 }
 
 TEST_CASE("growing that is refused [case-36]") {
-  const Behind behind(kStandIn, false);
+  const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);
   ncclUniqueId id;
   ncclComm_t comm = ranks.comms[0], made = nullptr;

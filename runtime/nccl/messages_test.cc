@@ -1,5 +1,5 @@
 // Sends and receives by plans: groups of any pattern, beside other calls and those of the fallback,
-// and messages that nobody takes.
+// and messages that are never received.
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -11,17 +11,17 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
-using testing::calls_of_stand_in;
+using testing::calls_of_fake;
+using testing::kFakeNccl;
 using testing::kInt32;
-using testing::kStandIn;
 using testing::kSum;
 using testing::on_threads;
 using testing::Ranks;
+using testing::ServedBy;
 using testing::Setting;
 
-/// How many messages the stand-in was given.
-long messages_of_stand_in() { return calls_of_stand_in("Send") + calls_of_stand_in("Recv"); }
+/// How many messages the fake NCCL got.
+long messages_of_fake() { return calls_of_fake("Send") + calls_of_fake("Recv"); }
 
 /// Plans that serve short calls only.
 class ShortCalls final : public testing::ForwardedCalls {
@@ -41,10 +41,10 @@ void on_ranks(Ranks& ranks, const std::function<ncclResult_t(int rank, ncclComm_
 }
 
 TEST_CASE("a pair, without groups and in both directions at once [case-44]") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
-  const long before = messages_of_stand_in();
+  const long before = messages_of_fake();
   for (const size_t count : {size_t{1}, size_t{3000}, size_t{100000}}) {
     std::vector<int> in[2], out[2];
     for (int r = 0; r < 2; ++r) {
@@ -67,11 +67,11 @@ TEST_CASE("a pair, without groups and in both directions at once [case-44]") {
     CHECK(out[0] == in[1]);
     CHECK(out[1] == in[0]);
   }
-  CHECK(messages_of_stand_in() == before);
+  CHECK(messages_of_fake() == before);
 }
 
 TEST_CASE("several messages of a group to one peer come in their order [case-65]") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   int in[3] = {1, 2, 3}, out[3] = {};
   on_ranks(ranks, [&](int r, ncclComm_t comm) {
@@ -89,7 +89,7 @@ TEST_CASE("several messages of a group to one peer come in their order [case-65]
 // rank 2 neither: the message that rank 1 sends must go though the one that it receives has not
 // come.
 TEST_CASE("messages of a group do not wait for one another") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(3);
   Diagnostics diagnostics;
   StreamHandle streams[3];
@@ -125,7 +125,7 @@ TEST_CASE("messages of a group do not wait for one another") {
 }
 
 TEST_CASE("messages between collectives keep their order") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
   int value[2] = {1, 2}, got[2] = {};
@@ -142,7 +142,7 @@ TEST_CASE("messages between collectives keep their order") {
 }
 
 TEST_CASE("messages by plans and by the fallback in one group [case-59]") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   testing::serve_by<ShortCalls>();
   const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
@@ -151,7 +151,7 @@ TEST_CASE("messages by plans and by the fallback in one group [case-59]") {
   on_ranks(ranks, [&](int r, ncclComm_t comm) {  // makes the fallback's communicator
     return ncclAllReduce(sums[r].data(), sums[r].data(), kMany, kInt32, kSum, comm, nullptr);
   });
-  const long before = messages_of_stand_in();
+  const long before = messages_of_fake();
   std::vector<int> in(kMany, 5);
   std::vector<int> out[2] = {std::vector<int>(kMany), std::vector<int>(kMany)};
   int one[2] = {7, 8}, got[2] = {};
@@ -167,13 +167,13 @@ TEST_CASE("messages by plans and by the fallback in one group [case-59]") {
   CHECK(out[1] == in);
   CHECK(got[0] == 8);
   CHECK(got[1] == 7);
-  CHECK(messages_of_stand_in() == before + 4);
+  CHECK(messages_of_fake() == before + 4);
 }
 
 TEST_CASE("the fallback has messages where its communicator is made with ours") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   Ranks ranks(2);
-  const long before = messages_of_stand_in();
+  const long before = messages_of_fake();
   int sent[2] = {1, 2}, got[2] = {};
   on_ranks(ranks, [&](int r, ncclComm_t comm) {
     ncclGroupStart();
@@ -183,11 +183,11 @@ TEST_CASE("the fallback has messages where its communicator is made with ours") 
   });
   CHECK(got[0] == 2);
   CHECK(got[1] == 1);
-  CHECK(messages_of_stand_in() == before + 4);
+  CHECK(messages_of_fake() == before + 4);
 }
 
 TEST_CASE("a message that no plan serves does not make the fallback's communicator") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   testing::serve_by<ShortCalls>();
   const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
@@ -203,7 +203,7 @@ TEST_CASE("a message that no plan serves does not make the fallback's communicat
 }
 
 TEST_CASE("messages to oneself must match in their group [case-44]") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(1 + GENERATE(0, 1));
   int in[2] = {4, 5}, out[2] = {};
   ncclComm_t c = ranks.comms[0];
@@ -225,8 +225,8 @@ TEST_CASE("messages to oneself must match in their group [case-44]") {
   CHECK(out[1] == 5);
 }
 
-TEST_CASE("a first message that nobody takes is an error after MSCCLC_TIMEOUT") {
-  const Behind behind(nullptr, true);
+TEST_CASE("a first message that is never received is an error after MSCCLC_TIMEOUT") {
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   int value = 1;
   const Setting soon("MSCCLC_TIMEOUT", "1");
@@ -236,8 +236,8 @@ TEST_CASE("a first message that nobody takes is an error after MSCCLC_TIMEOUT") 
       Catch::Contains("ncclSend: no peer: error: messages from rank 0 (rank 0 here) to rank 1"));
 }
 
-TEST_CASE("abort ends a message that nobody takes [case-79]") {
-  const Behind behind(nullptr, true);
+TEST_CASE("abort ends a message that is never received [case-79]") {
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   int value = 1, got = 0;
   const auto send = [&] { return ncclSend(&value, 1, kInt32, 1, ranks.comms[0], nullptr); };
@@ -260,8 +260,8 @@ TEST_CASE("abort ends a message that nobody takes [case-79]") {
   ranks.comms.clear();
 }
 
-TEST_CASE("abort ends a first message that nobody takes [case-79]") {
-  const Behind behind(nullptr, true);
+TEST_CASE("abort ends a first message that is never received [case-79]") {
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   const int own = GENERATE(0, 1);  // the rank that serves the meeting, and the other
   int value = 1;

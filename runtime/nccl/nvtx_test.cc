@@ -1,4 +1,4 @@
-// What profilers are told by NVTX: a range for each function.
+// What profilers learn by NVTX: a range for each function.
 #include <dlfcn.h>
 
 #include "runtime/nccl/test_ranks.h"
@@ -7,11 +7,11 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
 using testing::kDouble;
 using testing::kFloat;
 using testing::kSum;
 using testing::Ranks;
+using testing::ServedBy;
 
 void make_calls() {
   Ranks ranks(1);
@@ -27,11 +27,11 @@ void make_calls() {
   (void)ncclCommAbort(child);
 }
 
-/// Makes calls of one rank with a profiler in the process: what it was told.
+/// Makes calls of one rank with a profiler in the process: what it has recorded.
 std::string ranges_of_calls() {
-  const std::string path = Behind::absolute("runtime/testing/libnvtx_injection.so");
+  const std::string path = ServedBy::absolute("runtime/testing/libnvtx_injection.so");
   ::setenv("NVTX_INJECTION64_PATH", path.c_str(), 1);
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   make_calls();
   void* const library = ::dlopen(path.c_str(), RTLD_NOW);
   REQUIRE(library != nullptr);
@@ -40,7 +40,7 @@ std::string ranges_of_calls() {
 }
 
 // First: the library looks for a profiler once a process.
-TEST_CASE("NCCL_NVTX_DISABLE: no profiler is told") {
+TEST_CASE("NCCL_NVTX_DISABLE: nothing is reported to profilers") {
   mscclc::testing::Processes processes;
   processes.start([] {
     ::setenv("NCCL_NVTX_DISABLE", "1", 1);
@@ -49,7 +49,7 @@ TEST_CASE("NCCL_NVTX_DISABLE: no profiler is told") {
   CHECK(processes.wait(0, std::chrono::minutes(5)) == 0);
 }
 
-TEST_CASE("a profiler is told of each call") {
+TEST_CASE("a profiler gets each call") {
   const std::string seen = ranges_of_calls();
   CHECK(seen ==
         "NCCL: ncclCommInitRank\n"

@@ -1,4 +1,4 @@
-// A profiler plug-in for tests, which writes down what it is told. PLUGIN_VERSION: 6 or 4.
+// A profiler plug-in for tests, which records what it gets. PLUGIN_VERSION: 6 or 4.
 #include <fmt/format.h>
 
 #include <mutex>
@@ -96,7 +96,7 @@ extern const Plugin ncclProfiler_v6;
 const Plugin ncclProfiler_v6 = {"test",  init, start_event, stop_event, record_event_state,
                                 finalize};
 #endif
-/// What it was told, which it forgets.
+/// What it has recorded, which it forgets.
 const char* recordedLines();
 const char* recordedLines() {
   static std::string given;

@@ -1,4 +1,4 @@
-// NCCL's profiler interface: what a plug-in is told of calls that plans serve.
+// NCCL's profiler interface: what a plug-in gets of calls that plans serve.
 #include <dlfcn.h>
 
 #include "runtime/nccl/test_ranks.h"
@@ -6,18 +6,18 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
+using testing::kFakeNccl;
 using testing::kFloat;
 using testing::kInt32;
-using testing::kStandIn;
 using testing::kSum;
 using testing::Ranks;
+using testing::ServedBy;
 
-/// NCCL_PROFILER_PLUGIN, while it lives, and what the plug-in was told.
+/// NCCL_PROFILER_PLUGIN, while it lives, and what the plug-in has recorded.
 class Plugged {
  public:
   explicit Plugged(const std::string& name) {
-    const std::string path = Behind::absolute(("runtime/nccl/" + name).c_str());
+    const std::string path = ServedBy::absolute(("runtime/nccl/" + name).c_str());
     ::setenv("NCCL_PROFILER_PLUGIN", path.c_str(), 1);
     library_ = ::dlopen(path.c_str(), RTLD_NOW);
     INFO(::dlerror());
@@ -45,7 +45,7 @@ std::string of_rank(int rank, const std::string& text) {
 }
 
 TEST_CASE("a plug-in of version 6 sees calls of plans, and the plans' names") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const Plugged plugged("libprofiler_v6.so");
   {
     Ranks ranks(2);
@@ -57,10 +57,10 @@ TEST_CASE("a plug-in of version 6 sees calls of plans, and the plans' names") {
       REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
         return ncclAllReduce(&value[r], &value[r], 1, kFloat, kSum, comm, nullptr);
       }) == ncclSuccess);
-      const std::string told = plugged.lines();
+      const std::string lines = plugged.lines();
       const std::string plan =
           "allreduce_1shot_ordered:R=2,F=LL16,B=4,T=256";  // of plans/library.json
-      CHECK(of_rank(0, told) ==
+      CHECK(of_rank(0, lines) ==
             "0: start 1 in 0: GroupApi captured false depth 1\n"
             "0: start 2 in 0: Group\n"
             "0: start 3 in 1: CollApi AllReduce count 1 ncclFloat32 root 0 captured false\n"
@@ -70,7 +70,7 @@ TEST_CASE("a plug-in of version 6 sees calls of plans, and the plans' names") {
                 "0: start 5 in 1: KernelLaunch\n");
       for (const char* line :
            {"state 23 of 1\nstate 24 of 1\n", "stop 5\nstop 4\nstop 3\n", "stop 2\n", "stop 1\n"}) {
-        CHECK_THAT(told, Catch::Contains(line));
+        CHECK_THAT(lines, Catch::Contains(line));
       }
     }
     int sent[2] = {1, 2}, got[2] = {};
@@ -78,16 +78,16 @@ TEST_CASE("a plug-in of version 6 sees calls of plans, and the plans' names") {
       (void)ncclSend(&sent[r], 1, kInt32, 1 - r, comm, nullptr);
       return ncclRecv(&got[r], 1, kInt32, 1 - r, comm, nullptr);
     }) == ncclSuccess);
-    const std::string told = of_rank(1, plugged.lines());
-    CHECK_THAT(told, Catch::Contains(": P2pApi Send count 1 ncclInt32\n") &&
-                         Catch::Contains(": P2p Send peer 0 count 1\n") &&
-                         Catch::Contains(": P2p Recv peer 0 count 1\n"));
+    const std::string lines = of_rank(1, plugged.lines());
+    CHECK_THAT(lines, Catch::Contains(": P2pApi Send count 1 ncclInt32\n") &&
+                          Catch::Contains(": P2p Send peer 0 count 1\n") &&
+                          Catch::Contains(": P2p Recv peer 0 count 1\n"));
   }
   CHECK_THAT(plugged.lines(), Catch::Contains("finalize 0\n") && Catch::Contains("finalize 1\n"));
 }
 
 TEST_CASE("a plug-in of version 4 sees groups and collectives") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const Plugged plugged("libprofiler_v4.so");
   Ranks ranks(2);
   (void)plugged.lines();
@@ -100,8 +100,8 @@ TEST_CASE("a plug-in of version 4 sees groups and collectives") {
                                "0: start 2 in 1: Coll AllReduce #0 ncclInt32 plan of allreduce_"));
 }
 
-TEST_CASE("calls of the fallback are none that we report") {
-  const Behind behind(kStandIn, false);
+TEST_CASE("calls of the fallback are not reported by us") {
+  const ServedBy served(kFakeNccl, false);
   const Plugged plugged("libprofiler_v6.so");
   (void)plugged.lines();
   Ranks ranks(2);
@@ -112,8 +112,8 @@ TEST_CASE("calls of the fallback are none that we report") {
   CHECK(plugged.lines() == "");
 }
 
-TEST_CASE("a plug-in that fails, or is none, changes nothing") {
-  const Behind behind(nullptr, true);
+TEST_CASE("a plug-in that fails, or cannot be loaded, changes nothing") {
+  const ServedBy served(nullptr, true);
   const auto calls_work = [](int count) {
     Ranks ranks(count);
     std::vector<int> value(static_cast<size_t>(count), 1);

@@ -18,9 +18,9 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
+using testing::ServedBy;
 
-/// A pipe that nobody has at its other end.
+/// A pipe with nothing at its other end.
 struct NamedPipe {
   explicit NamedPipe(const char* what)
       : name(std::string(std::getenv("TEST_TMPDIR")) + "/" + what) {
@@ -60,7 +60,7 @@ TEST_CASE("what is no NCCL is refused with a reason [case-6]") {
   CHECK_THAT(why, Catch::Contains("it has no nccl"));
   const NamedPipe pipe("nccl");
   CHECK(load_real(pipe.name, why) == nullptr);
-  CHECK_THAT(why, Catch::EndsWith("cannot be the NCCL to fall back to: it is no file"));
+  CHECK_THAT(why, Catch::EndsWith("cannot be the NCCL to fall back to: it is not a file"));
   Dl_info own;  // the program, or the library of it that has this function
   REQUIRE(::dladdr(reinterpret_cast<const void*>(&load_real), &own) != 0);
   CHECK(load_real(own.dli_fname, why) == nullptr);
@@ -69,8 +69,8 @@ TEST_CASE("what is no NCCL is refused with a reason [case-6]") {
 
 TEST_CASE("every version loads, and says what it lacks [case-3] [case-99]") {
   for (const int version : {21805, 22105, 22703, 22809, 23007}) {
-    const std::string path = "runtime/nccl/stand_in/" + std::to_string(version) + "/libnccl.so.2";
-    const Behind behind(path.c_str(), false);
+    const std::string path = "runtime/nccl/fake/" + std::to_string(version) + "/libnccl.so.2";
+    const ServedBy served(path.c_str(), false);
     int reported = 0;
     CHECK(ncclGetVersion(&reported) == ncclSuccess);
     CHECK(reported == version);
@@ -164,7 +164,7 @@ TEST_CASE("a setting of NCCL's that means nothing brings a warning, once") {
              Catch::Contains("it is a pipe with no reader: lines go to standard output\n"));
 }
 
-TEST_CASE("lines of NCCL_DEBUG that cannot be written are told of once") {
+TEST_CASE("lines of NCCL_DEBUG that cannot be written are reported once") {
   const auto lines = [] {
     for (const char* text : {"one", "two"}) (void)fail(ncclInvalidUsage, text);
   };
@@ -174,7 +174,7 @@ TEST_CASE("lines of NCCL_DEBUG that cannot be written are told of once") {
 }
 
 TEST_CASE("NCCL_COMM_BLOCKING that means nothing leaves it to the configuration") {
-  const Behind behind(nullptr, false);
+  const ServedBy served(nullptr, false);
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   ncclComm_t comm = nullptr;

@@ -1,4 +1,4 @@
-// NCCL's variables and configuration files in front of plans.
+// NCCL's variables and configuration files where plans serve calls.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,13 +9,13 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
-using testing::calls_of_stand_in;
+using testing::calls_of_fake;
+using testing::kFakeNccl;
 using testing::kFloat;
 using testing::kInt32;
-using testing::kStandIn;
 using testing::kSum;
 using testing::Ranks;
+using testing::ServedBy;
 using testing::Setting;
 
 /// The address in an id that is made now; else the error.
@@ -35,7 +35,7 @@ ncclResult_t reduce_two(Ranks& ranks) {
 }
 
 TEST_CASE("ids have the address of the interface that NCCL_SOCKET_IFNAME names") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const Setting interface("NCCL_SOCKET_IFNAME", "=lo,");
   const Setting family("NCCL_SOCKET_FAMILY", "AF_INET");
   CHECK(address_of_id() == "127.0.0.1");
@@ -48,7 +48,7 @@ TEST_CASE("ids have the address of the interface that NCCL_SOCKET_IFNAME names")
 }
 
 TEST_CASE("a configuration file of NCCL's says the interface, after the environment") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const std::filesystem::path file =
       std::filesystem::path(std::getenv("TEST_TMPDIR")) / "interface.conf";
   std::ofstream(file) << "# where\nNCCL_SOCKET_IFNAME==nosuch0\nMSCCLC_SOCKET_FAMILY=ipv4\n";
@@ -66,13 +66,13 @@ TEST_CASE("variables that leave all calls to NCCL, with it and without") {
     INFO(name);
     const Setting set(name, value);
     {
-      const Behind behind(kStandIn, true);
+      const ServedBy served(kFakeNccl, true);
       Ranks ranks(2);
-      const long before = calls_of_stand_in("AllReduce");
+      const long before = calls_of_fake("AllReduce");
       CHECK(reduce_two(ranks) == ncclSuccess);
-      CHECK(calls_of_stand_in("AllReduce") == before + 2);
+      CHECK(calls_of_fake("AllReduce") == before + 2);
     }
-    const Behind behind(nullptr, true);
+    const ServedBy served(nullptr, true);
     Ranks ranks(2);
     CHECK(reduce_two(ranks) == ncclInvalidUsage);
     CHECK_THAT(
@@ -80,7 +80,7 @@ TEST_CASE("variables that leave all calls to NCCL, with it and without") {
         Catch::Contains(std::string("no plan serves the call, as ") + name + " is set, and "));
   }
   const Setting peers("NCCL_P2P_DISABLE", "0");
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(2);
   CHECK(reduce_two(ranks) == ncclSuccess);
 }
@@ -97,24 +97,24 @@ TEST_CASE("a call whose order no plan keeps goes to NCCL under 'replicated' only
     INFO(order);
     const Setting set("MSCCLC_ORDER", order);
     const Setting all_to_nccl("NCCL_ALGO", "Ring");
-    const Behind behind(kStandIn, true);
+    const ServedBy served(kFakeNccl, true);
     Ranks ranks(3);
-    const long before = calls_of_stand_in("AllReduce");
+    const long before = calls_of_fake("AllReduce");
     CHECK(add_three(ranks, kFloat) == ncclInvalidUsage);
     CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("and NCCL does not keep to '") &&
                                               Catch::Contains("which MSCCLC_ORDER asks for"));
-    CHECK(calls_of_stand_in("AllReduce") == before);
+    CHECK(calls_of_fake("AllReduce") == before);
     CHECK(add_three(ranks, kInt32) == ncclSuccess);  // integers are exact in any order
-    CHECK(calls_of_stand_in("AllReduce") == before + 3);
+    CHECK(calls_of_fake("AllReduce") == before + 3);
   }
   const Setting set("MSCCLC_ORDER", "ranks");
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   Ranks ranks(3);
   CHECK(add_three(ranks, kFloat) == ncclSuccess);
 }
 
 TEST_CASE("NCCL_CHECK_MODE=DEBUG_GLOBAL compares the ranks' calls") {
-  const Behind behind(nullptr, true);
+  const ServedBy served(nullptr, true);
   const Setting set("NCCL_CHECK_MODE", "DEBUG_GLOBAL");
   Ranks ranks(2);
   int value[2][2] = {};

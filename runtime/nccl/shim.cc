@@ -1,6 +1,6 @@
-// A library that programs have in front of NCCL, and that passes every call on to the next one, as
-// tools that record calls do; for library_test.sh. At the process's end it says how often each
-// function was called.
+// A library that programs load before NCCL, and that passes every call on to the next one, as tools
+// that record calls do; for library_test.sh. At the process's end it says how often each function
+// was called.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // For tests: ranks of this process on the host device, with or without plans, and with or without a
-// stand-in to fall back to.
+// fake NCCL to fall back to.
 #pragma once
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@
 namespace mscclc::nccl::testing {
 
 constexpr int kInt32 = 2, kFloat = 7, kDouble = 8, kSum = 0;
-constexpr const char* kStandIn = "runtime/nccl/stand_in/22809/libnccl.so.2";
+constexpr const char* kFakeNccl = "runtime/nccl/fake/22809/libnccl.so.2";
 
 /// A variable, until it ends.
 class Setting {
@@ -36,20 +36,20 @@ class Setting {
   const char* const name_;
 };
 
-/// What calls go to while it lives.
-class Behind {
+/// What serves calls while it lives.
+class ServedBy {
  public:
-  /// `stand_in`: a path; nullptr: no NCCL. `plans`: whether the library's plans are there.
-  Behind(const char* stand_in, bool plans) {
+  /// `fake`: a path; nullptr: no NCCL. `plans`: whether the library's plans are there.
+  ServedBy(const char* fake, bool plans) {
     ::setenv("MSCCLC_DEVICE", "host", 1);
     ::setenv("MSCCLC_TIMEOUT", "120", 1);
     std::string why = "a test has no NCCL";
-    auto real = stand_in == nullptr ? nullptr : load_real(absolute(stand_in), why);
-    REQUIRE((real != nullptr) == (stand_in != nullptr));
+    auto real = fake == nullptr ? nullptr : load_real(absolute(fake), why);
+    REQUIRE((real != nullptr) == (fake != nullptr));
     replace_real_nccl(std::move(real), why);
     if (!plans) set_plan_calls({});
   }
-  ~Behind() {
+  ~ServedBy() {
     replace_real_nccl(nullptr, "the test is over");
     use_library_plans();
   }
@@ -61,11 +61,11 @@ class Behind {
   }
 };
 
-/// How often the stand-in's function was called in this process.
-inline long calls_of_stand_in(const char* name) {
-  void* const handle = ::dlopen(Behind::absolute(kStandIn).c_str(), RTLD_NOW | RTLD_NOLOAD);
+/// How often the fake NCCL's function was called in this process.
+inline long calls_of_fake(const char* name) {
+  void* const handle = ::dlopen(ServedBy::absolute(kFakeNccl).c_str(), RTLD_NOW | RTLD_NOLOAD);
   REQUIRE(handle != nullptr);
-  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "standInCalls"));
+  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "fakeNcclCalls"));
   REQUIRE(count != nullptr);
   return count(name);
 }

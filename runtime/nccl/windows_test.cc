@@ -9,12 +9,12 @@
 namespace mscclc::nccl {
 namespace {
 
-using testing::Behind;
+using testing::kFakeNccl;
 using testing::kInt32;
-using testing::kStandIn;
 using testing::Ranks;
+using testing::ServedBy;
 
-/// Counts the calls that plans are told to find in registered memory.
+/// Counts the calls whose buffers plans find registered.
 class WindowCounts final : public testing::ForwardedCalls {
  public:
   using ForwardedCalls::ForwardedCalls;
@@ -48,8 +48,8 @@ struct TwoWindows {
       CHECK(ncclCommWindowDeregister(ranks.comms[r], windows[r]) == ncclSuccess);
     }
   }
-  /// An allgather of the part `from` to the parts from `to` on, checked; how many ranks' plans were
-  /// told that it is registered.
+  /// An allgather of the part `from` to the parts from `to` on, checked; how many ranks' plans
+  /// found it registered.
   int gather(size_t from, size_t to) {
     for (int r = 0; r < 2; ++r) {
       std::iota(at(r, from), at(r, from + 1), ++seed + r * 1'000'000);
@@ -75,7 +75,7 @@ struct TwoWindows {
 };
 
 TEST_CASE("plans reach symmetric windows, and nothing else that is registered [case-91]") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   testing::serve_by<WindowCounts>();
   Ranks ranks(2);
   TwoWindows two(ranks);
@@ -100,7 +100,7 @@ TEST_CASE("plans reach symmetric windows, and nothing else that is registered [c
 }
 
 TEST_CASE("only what lies in the windows of all ranks is registered") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   testing::serve_by<WindowCounts>();
   Ranks ranks(2);
   TwoWindows two(ranks);
@@ -109,9 +109,9 @@ TEST_CASE("only what lies in the windows of all ranks is registered") {
   CHECK(two.gather(0, 4) == 0);  // rank 1's ends in the middle
   CHECK(two.gather(0, 6) == 0);
   two.close();
-  ::setenv("STAND_IN_WINDOWLESS", "1", 1);
+  ::setenv("FAKE_NCCL_WINDOWLESS", "1", 1);
   two.open(8, kNcclWinCollSymmetric);
-  ::unsetenv("STAND_IN_WINDOWLESS");
+  ::unsetenv("FAKE_NCCL_WINDOWLESS");
   CHECK(two.windows[0] != nullptr);
   CHECK(two.windows[1] == nullptr);
   CHECK(two.gather(0, 1) == 0);
@@ -119,7 +119,7 @@ TEST_CASE("only what lies in the windows of all ranks is registered") {
 }
 
 TEST_CASE("MSCCLC_CHECK_CALLS names a call that lies in windows on one rank only") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
   {
     Ranks ranks(2);
@@ -137,7 +137,7 @@ TEST_CASE("MSCCLC_CHECK_CALLS names a call that lies in windows on one rank only
 }
 
 TEST_CASE("the window that was registered last is what lies there") {
-  const Behind behind(kStandIn, true);
+  const ServedBy served(kFakeNccl, true);
   testing::serve_by<WindowCounts>();
   Ranks ranks(2);
   TwoWindows two(ranks);

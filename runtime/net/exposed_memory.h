@@ -20,7 +20,8 @@ using ExposedId = uint64_t;
 struct DeviceKey {
   uint64_t address = 0;
   uint32_t key = 0;
-  /// They write other memory, of the same size: the rank's processor copies it on, when told.
+  /// They write other memory, of the same size: the rank's processor copies it on, when it learns
+  /// of it.
   bool staged = false;
 };
 

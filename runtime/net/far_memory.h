@@ -1,4 +1,4 @@
-// Memory of ranks of other nodes: what its owner tells of it, and what stands for it here.
+// Memory of ranks of other nodes: what its owner says of it, and what stands for it here.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct FarPiece {
   std::string node = {};
 };
 void encode(const FarPiece& piece, std::vector<uint8_t>& to);
-/// nullopt: it is none.
+/// nullopt: it is not one.
 [[nodiscard]] std::optional<FarPiece> decode_far_piece(std::span<const uint8_t> bytes);
 
-/// Memory of a peer that is not mapped here: addresses that nothing else has, and that nobody can
-/// access, so that blocks can name what the proxy is to write.
+/// Memory of a peer that is not mapped here: addresses that nothing else has and that cannot be
+/// accessed, so that blocks can name what the proxy is to write.
 class FarWindow final : public NamedMemory {
  public:
   /// nullptr: reported (out-of-memory).

@@ -1,4 +1,4 @@
-// What a rank tells of memory that lanes may write, as bytes of an offer.
+// What a rank says of memory that lanes may write, as bytes of an offer.
 #include "runtime/net/far_memory.h"
 
 #include <catch2/catch.hpp>
@@ -12,23 +12,23 @@ std::vector<uint8_t> encoded(const FarPiece& piece) {
   return bytes;
 }
 
-TEST_CASE("what stands for far memory is what its rank told of it") {
+TEST_CASE("what stands for far memory is what its rank said of it") {
   const FarPiece pieces[] = {
       {.id = 7, .node = "a node"},
       {.id = 8, .device_key = DeviceKey{0x1000, 42, true}, .place = MemoryPlace::device},
   };
-  for (const FarPiece& told : pieces) {
-    const auto piece = decode_far_piece(encoded(told));
+  for (const FarPiece& sent : pieces) {
+    const auto piece = decode_far_piece(encoded(sent));
     REQUIRE(piece);
-    CHECK(piece->node == told.node);
+    CHECK(piece->node == sent.node);
     Diagnostics diagnostics;
     const auto window = FarWindow::reserve(4096, *piece, diagnostics);
     REQUIRE(window != nullptr);
     CHECK(window->bytes() == 4096);
-    CHECK(window->exposed() == told.id);
-    CHECK(window->place() == told.place);
-    CHECK(window->device_key().has_value() == told.device_key.has_value());
-    if (!told.device_key) continue;
+    CHECK(window->exposed() == sent.id);
+    CHECK(window->place() == sent.place);
+    CHECK(window->device_key().has_value() == sent.device_key.has_value());
+    if (!sent.device_key) continue;
     CHECK(window->device_key()->address == 0x1000);
     CHECK(window->device_key()->key == 42);
     CHECK(window->device_key()->staged);

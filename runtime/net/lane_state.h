@@ -30,10 +30,10 @@ class LaneState {
   bool break_with(const std::string& why);
   bool is_open() const { return !gone_ && broken_.empty(); }
 
-  /// Nobody waits for this communicator any more. Needs no mutex.
+  /// Nothing waits for this communicator any more. Needs no mutex.
   bool is_over() const { return over_ && over_(); }
-  /// Waits while the lane is open and `busy()`. False: it has broken, or nobody wants that any
-  /// more; reported.
+  /// Waits while the lane is open and `busy()`. False: it has broken, or the wait is no longer
+  /// wanted; reported.
   template <class Busy>
   [[nodiscard]] bool await_while(std::unique_lock<std::mutex>& lock, Busy busy,
                                  Diagnostics& diagnostics) {
@@ -44,18 +44,18 @@ class LaneState {
   }
   /// For what does not wait, but is asked again: how far it is, if it still has to wait or not.
   [[nodiscard]] FlushState state_of_flush(bool waits, Diagnostics& diagnostics) const;
-  /// Until there is news. False: nobody wants that any more; reported.
+  /// Until there is news. False: the wait is no longer wanted; reported.
   [[nodiscard]] bool await_news(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics);
   /// False: the lane has broken; reported.
   [[nodiscard]] bool is_whole(Diagnostics& diagnostics) const {
     return broken_.empty() || refuse_lane(diagnostics, broken_);
   }
-  /// Wakes what waits, and tells the rank if the lane has broken. `why`: broken(). REQUIRES: the
-  /// mutex is not held.
+  /// Wakes what waits, and reports to the rank if the lane has broken. `why`: broken(). REQUIRES:
+  /// the mutex is not held.
   void announce(const std::string& why);
 
  private:
-  /// False: nobody wants to wait any more; reported.
+  /// False: the wait is no longer wanted; reported.
   [[nodiscard]] bool may_wait(Diagnostics& diagnostics) const;
 
   const uint32_t peer_;

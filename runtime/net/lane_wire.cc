@@ -26,9 +26,9 @@ Bytes without_proof(const Hello& hello) {
   return bytes;
 }
 
-Digest proof(const Key& key, std::string_view who, const Challenge& challenge, const Hello& hello) {
+Digest proof(const Key& key, std::string_view end, const Challenge& challenge, const Hello& hello) {
   const Bytes said = without_proof(hello);
-  const std::span name(reinterpret_cast<const uint8_t*>(who.data()), who.size());
+  const std::span name(reinterpret_cast<const uint8_t*>(end.data()), end.size());
   return hmac_sha256(key, {name, challenge.nonce, said});
 }
 

@@ -64,7 +64,7 @@ Bytes encode(const Welcome& welcome);
 [[nodiscard]] std::optional<Hello> decode_hello(std::span<const uint8_t> bytes);
 [[nodiscard]] std::optional<Welcome> decode_welcome(std::span<const uint8_t> bytes);
 
-/// Cover the challenge and all of the hello but its proof.
+/// Cover the challenge and all of the hello except its proof.
 Digest sender_proof(const Key& key, const Challenge& challenge, const Hello& hello);
 Digest receiver_proof(const Key& key, const Challenge& challenge, const Hello& hello);
 

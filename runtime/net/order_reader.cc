@@ -79,7 +79,7 @@ OrderReader::State OrderReader::begin_order() {
     case Order::note:
       return note();
   }
-  return bad(fmt::format("order {}, which there is not", order_.what));
+  return bad(fmt::format("order {}, which does not exist", order_.what));
 }
 
 OrderReader::State OrderReader::begin_put() {
@@ -166,7 +166,7 @@ OrderReader::State OrderReader::signal() {
 
 OrderReader::State OrderReader::flush() {
   if (order_.value == kGone || order_.value == kRefused) {
-    return bad(fmt::format("flush {}, which there is not", order_.value));
+    return bad(fmt::format("flush {}, which does not exist", order_.value));
   }
   if (lane_.landing != nullptr && !lane_.landing->settle()) return bad(cannot_land());
   return lane_.answer(connection_, order_.value) ? finish()
@@ -240,7 +240,7 @@ OrderReader::State OrderReader::wrong_place(uint64_t bytes) {
                          order_.offset, order_.memory));
 }
 
-/// What waits for it is refused, too; and its fence, which may be for itself, holds nobody.
+/// What waits for it is refused, too; and its fence, which may be for itself, holds nothing up.
 OrderReader::State OrderReader::bad(std::string why) {
   lane_.connections[connection_].open = false;
   lane_.connections[connection_].fence.reset();

@@ -76,7 +76,7 @@ class OrderReader {
  private:
   static constexpr size_t kBuffer = 64 << 10;
   /// Room for orders where puts go to a device, whose bytes belong elsewhere, or have threads of
-  /// their own: whoever carries out the orders has others wait.
+  /// their own: carrying out the orders makes others wait.
   static constexpr size_t kOrders = 4 << 10;
   size_t most_room() const;
   size_t held() const { return end_ - begin_; }

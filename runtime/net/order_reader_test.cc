@@ -177,7 +177,7 @@ TEST_CASE("a note comes in three orders, and is called out whole") {
   }
 }
 
-TEST_CASE("what is no order for the lane is refused, and nothing is written") {
+TEST_CASE("what is not an order for the lane is refused, and nothing is written") {
   struct Case {
     Order order;
     const char* why;
@@ -185,8 +185,8 @@ TEST_CASE("what is no order for the lane is refused, and nothing is written") {
   FarEnd at_all;
   const ExposedId id = at_all.id;
   const Case cases[] = {
-      {{}, "order 0, which there is not"},
-      {{.what = 77}, "order 77, which there is not"},
+      {{}, "order 0, which does not exist"},
+      {{.what = 77}, "order 77, which does not exist"},
       {{.what = Order::put, .memory = id}, "a put of 0 bytes"},
       {{.what = Order::put, .memory = id, .value = OrderReader::kMostPut + 1},
        "a put of 262145 bytes"},
@@ -222,7 +222,7 @@ TEST_CASE("what is no order for the lane is refused, and nothing is written") {
   }
 }
 
-TEST_CASE("flushes whose answers nobody reads end the connection") {
+TEST_CASE("flushes whose answers are not read end the connection") {
   FarEnd far;
   far.listens = false;
   OrderReader reader(far.lane, 0);
@@ -230,12 +230,12 @@ TEST_CASE("flushes whose answers nobody reads end the connection") {
   CHECK(reader.why() == "flushes whose answers it does not read");
 }
 
-TEST_CASE("numbers that mean something else to who reads answers are no flushes") {
+TEST_CASE("numbers that mean something else to the reader of answers are no flushes") {
   for (const uint64_t number : {kGone, kRefused}) {
     FarEnd far;
     OrderReader reader(far.lane, 0);
     CHECK(feed(reader, order({.what = Order::flush, .value = number})) == State::bad);
-    CHECK(reader.why() == "flush " + std::to_string(number) + ", which there is not");
+    CHECK(reader.why() == "flush " + std::to_string(number) + ", which does not exist");
     CHECK(far.answers.empty());
   }
 }
@@ -244,7 +244,7 @@ Bytes fence(uint32_t connection, uint64_t value) {
   return order({.what = Order::fence, .connection = connection, .value = value});
 }
 
-TEST_CASE("fences that would wait for ever are refused") {
+TEST_CASE("fences that would wait forever are refused") {
   FarEnd far;
   OrderReader first(far.lane, 0);
   SECTION("for its own orders") {
@@ -274,7 +274,7 @@ TEST_CASE("fences that would wait for ever are refused") {
   }
 }
 
-// When the second comes to its fence, nobody has told the first that it may go on.
+// When the second comes to its fence, the first has not learned that it may go on.
 TEST_CASE("a connection that waits may be waited for by the one that has let it go") {
   FarEnd far;
   OrderReader first(far.lane, 0), second(far.lane, 1);
@@ -286,7 +286,7 @@ TEST_CASE("a connection that waits may be waited for by the one that has let it 
   CHECK(second.go_on() == State::more);
 }
 
-TEST_CASE("memory that was freed takes what nobody looks at") {
+TEST_CASE("what is put to memory that was freed is dropped") {
   FarEnd far;
   OrderReader reader(far.lane, 0);
   far.memory.reset();

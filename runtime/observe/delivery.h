@@ -1,5 +1,6 @@
-// Lines of the log for a callback of the application. A thread of its own calls it: whoever logs
-// holds locks of the runtime, and the callback may use the library, or wait for a thread that does.
+// Lines of the log for a callback of the application. A thread of its own calls it: a thread that
+// logs may hold locks of the runtime, and the callback may use the library, or wait for a thread
+// that does.
 //
 // Thread safety: from any thread.
 #pragma once
@@ -24,7 +25,7 @@ using LogSink = std::function<void(const std::string& line)>;
 
 class Delivery {
  public:
-  /// More lines than that, if the sink does not come after, are lost, and it is told how many.
+  /// More lines than that, if the sink does not keep up, are lost, and a line says how many.
   static constexpr size_t kMostLines = 10000;
 
   /// To be stopped before it is destroyed. nullptr: reported (no-thread).

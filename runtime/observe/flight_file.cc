@@ -50,7 +50,7 @@ FlightPlan plan_of(const FlightLog& log, uint32_t executable) {
 
 double microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
 
-/// Times are told from the first call that is kept.
+/// Times count from the first call that is kept.
 int64_t origin(const FlightLog& log) { return log.calls.empty() ? 0 : log.calls.front().launched; }
 
 bool write_all(const Fd& file, std::string_view text) {
@@ -143,7 +143,7 @@ std::string write_flight_log(const FlightLog& log, std::string_view pattern, std
   static std::atomic<int> written{0};
   const std::string base = expand_file_name(pattern, log.rank);
   if (base.empty()) {
-    why = fmt::format("'{}' is no file's name with %h, %p, %r and %%", pattern);
+    why = fmt::format("'{}' is not a file name with %h, %p, %r and %%", pattern);
     return "";
   }
   if (written.fetch_add(1) >= kMostLogs) {

@@ -53,17 +53,17 @@ bool started = false;
 int output = STDERR_FILENO;
 bool lost = false;  ///< some of it could not be written, and that was said
 
-/// Who gets the lines. Never destroyed, either.
+/// What gets the lines. Never destroyed, either.
 struct Receivers {
   std::shared_ptr<Delivery> now;                ///< nullptr: the output
-  std::vector<std::shared_ptr<Delivery>> past;  ///< whose threads nobody can wait for
+  std::vector<std::shared_ptr<Delivery>> past;  ///< whose threads cannot be waited for
 };
 Receivers& receivers() {
   static Receivers* const made = new Receivers;
   return *made;
 }
 
-/// Nobody, where lines go to the output. A child of fork() calls its parent's sink by a thread of
+/// nullptr where lines go to the output. A child of fork() calls its parent's sink by a thread of
 /// its own. REQUIRES: the mutex.
 Delivery* receiver() {
   Receivers& all = receivers();
@@ -138,7 +138,7 @@ int open_output(const Environment& environment, Diagnostics& diagnostics) {
 }
 
 /// Writes one line whole, or loses it: a log must not end the process that writes it, nor hold it
-/// up. The first that is lost is told, if that can be. REQUIRES: the mutex.
+/// up. The first that is lost is reported, if that can be. REQUIRES: the mutex.
 void write_line(std::string_view line) {
   const QuietWrites quiet;
   if (::write(output, line.data(), line.size()) >= 0 || lost) return;
@@ -147,7 +147,7 @@ void write_line(std::string_view line) {
   const std::string why = errno == EAGAIN ? "it has no reader" : error_text(errno);
   const std::string text =
       fmt::format("mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: {}\n", why);
-  [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, text.data(), text.size());
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 /// REQUIRES: the mutex.

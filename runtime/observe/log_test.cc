@@ -121,7 +121,7 @@ TEST_CASE("what a sink holds may log when it goes") {
   CHECK_THAT(log.text(), Catch::EndsWith("CALL the end of a sink\n"));
 }
 
-TEST_CASE("a sink that takes too long is told how many lines are lost") {
+TEST_CASE("a sink that takes too long learns how many lines are lost") {
   const LogFile log(kCalls);
   std::promise<void> inside, all_said;
   std::vector<std::string> lines;
@@ -227,7 +227,7 @@ class StandardError {
   const int before_;
 };
 
-TEST_CASE("a log does not wait for who reads a pipe") {
+TEST_CASE("a log does not wait for the reader of a pipe") {
   const Pipe pipe("unread");
   CHECK(start(pipe.name) ==
         "cannot write the log '" + pipe.name + "': it is a pipe with no reader");

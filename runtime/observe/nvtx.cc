@@ -70,29 +70,29 @@ const void* export_table(uint32_t table) {
   return table == kVersionTable ? &kVersions : nullptr;
 }
 
-/// Never destroyed: threads log until the process ends. nullptr: nobody has looked, or all is well.
+/// Never destroyed: threads log until the process ends. nullptr: nothing has looked, or all is
+/// well.
 std::atomic<const std::string*> problem{nullptr};
 
 bool has_problem(std::string why) {
-  problem =
-      new std::string("NVTX_INJECTION64_PATH: no profiler is told of calls: " + std::move(why));
+  problem = new std::string("NVTX_INJECTION64_PATH: calls are reported to no profiler: " +
+                            std::move(why));
   return false;
 }
 
-/// False: there is no profiler, or it does not want to.
+/// False: there is no profiler, or it declines.
 bool find_profiler() {
   const char* const path = std::getenv("NVTX_INJECTION64_PATH");
   if (path == nullptr) return false;
-  if (is_no_file(path)) return has_problem(std::string(path) + " is no file");
+  if (is_no_file(path)) return has_problem(std::string(path) + " is not a file");
   void* const library = ::dlopen(path, RTLD_LAZY);
   if (library == nullptr) return has_problem(::dlerror());
   auto* const initialize =
       reinterpret_cast<Initialize>(::dlsym(library, "InitializeInjectionNvtx2"));
   if (initialize != nullptr && initialize(export_table) != 0) return true;
   ::dlclose(library);
-  return has_problem(std::string(path) + (initialize == nullptr
-                                              ? " has no InitializeInjectionNvtx2()"
-                                              : " does not want to be told"));
+  return has_problem(std::string(path) +
+                     (initialize == nullptr ? " has no InitializeInjectionNvtx2()" : " declines"));
 }
 
 template <class Signature>

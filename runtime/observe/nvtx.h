@@ -18,16 +18,16 @@ class NvtxDomain {
  public:
   /// No ranges in it are shown.
   NvtxDomain() = default;
-  /// Loads the profiler's library if nobody has.
+  /// Loads the profiler's library if that has not been done.
   explicit NvtxDomain(const char* name);
 
  private:
   friend class NvtxRange;
-  void* handle_ = nullptr;  ///< nullptr: nobody is told
+  void* handle_ = nullptr;  ///< nullptr: nothing is reported
 };
 
-/// Why the profiler that NVTX_INJECTION64_PATH names is told of nothing, where a domain has looked
-/// for it; "": there is none, or it is told. NVTX itself says nothing.
+/// Why nothing is reported to the profiler that NVTX_INJECTION64_PATH names, where a domain has
+/// looked for it; "": there is none, or it works. NVTX itself says nothing.
 std::string nvtx_problem();
 
 /// A range of this thread while it lives. Costs a load where there is no profiler.

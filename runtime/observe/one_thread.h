@@ -24,9 +24,9 @@ class OneThread {
       }
       allowed_ = place.inside_.load(std::memory_order_relaxed) == self();  // it enters again
       if (allowed_) return;
-      const char* nobody = nullptr;
+      const char* none = nullptr;
       allowed_ = entered_ = place.inside_.compare_exchange_strong(
-          nobody, self(), std::memory_order_acquire, std::memory_order_relaxed);
+          none, self(), std::memory_order_acquire, std::memory_order_relaxed);
       if (!allowed_) report(diagnostics);
     }
     ~Visit() {

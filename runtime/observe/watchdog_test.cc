@@ -11,7 +11,7 @@ namespace {
 
 /// What a child of fork() does, and its exit code: it watches something itself.
 int watch_in_child() {
-  ::alarm(300);  // it would wait for ever
+  ::alarm(300);  // it would wait forever
   std::atomic<bool> looked = false;
   Diagnostics diagnostics;
   const auto watch = Watchdog::watch([&] { looked = true; }, diagnostics);

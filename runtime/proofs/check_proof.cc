@@ -121,7 +121,7 @@ bool keeps_scratch_in_call(const Program& plan, const PlanDigest& digest) {
 bool check_claims(const std::string& file, const Program& plan, const ProofRecord& claimed,
                   const Proof& proved, Diagnostics& diagnostics) {
   const char* wrong = false_claim(claimed.proof, proved);
-  // Of a target that is not built in nothing is known but its name.
+  // Of a target that is not built in only the name is known.
   const auto& targets = builtin_targets();
   const auto target = std::ranges::find(targets, claimed.target, &Target::name);
   if (wrong == nullptr && target != targets.end() && claimed.graph_replay &&

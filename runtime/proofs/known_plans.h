@@ -8,7 +8,7 @@
 
 namespace mscclc {
 
-/// What was proved of a plan of the library; nullopt: it is none that is known.
+/// What was proved of a plan of the library; nullopt: it is unknown.
 [[nodiscard]] std::optional<Proof> known_proof(const PlanDigest& digest);
 
 }  // namespace mscclc

@@ -46,7 +46,7 @@ class Digester {
 };
 
 /// Ends a plan that was read, and keeps its digest. The plan is const from the beginning, so it
-/// stays what the digest is of: whoever wants to change it makes a copy.
+/// stays what the digest is of: changing it takes a copy.
 struct Keeper {
   PlanDigest digest;
   const Program* plan;

@@ -1,7 +1,8 @@
 // The user's cache of plans that were proved before: a folder with a small file for each, named by
-// the plan's digest, so that a plan that was changed is another plan. Whoever may write there can
-// make a plan pass for proved, so it is used only if it is the user's and no other user may. It may
-// be deleted at any time. A cache that cannot be read or written is none: plans are then proved.
+// the plan's digest, so that a plan that was changed is another plan. A user who may write there
+// can make a plan pass for proved, so it is used only if it is the user's own and no other user
+// may. It may be deleted at any time. Without a cache that can be read and written, plans are
+// proved.
 #pragma once
 
 #include <optional>

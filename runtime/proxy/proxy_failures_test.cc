@@ -25,8 +25,8 @@ TEST_CASE("a proxy whose thread cannot take its device says so") {
   CHECK(world.failure == "the proxy cannot continue: the device is gone");
 }
 
-// A block that waits for its flush asks for nothing more: only this can tell it.
-TEST_CASE("a copy that fails is found when nobody asks for anything, and never counts as done") {
+// A block that waits for its flush asks for nothing more: only this can end its wait.
+TEST_CASE("a copy that fails is found when nothing is asked for, and never counts as done") {
   ProxyWorld world(milliseconds(1));
   world.lane(0).break_down();
   world.post({world.put(0), ProxyWorld::order(PortWhat::signal, 0),
@@ -51,7 +51,7 @@ TEST_CASE("a put to memory that its peer does not share ends the proxy") {
   CHECK(world.lane(0).held() == 0);
 }
 
-TEST_CASE("a copy that fails is found by who settles") {
+TEST_CASE("a copy that fails is found by settling") {
   ProxyWorld world(hours(1));
   world.lane(1).break_down();
   world.post({world.put(1), ProxyWorld::order(PortWhat::flush, 1)});

@@ -62,7 +62,7 @@ TEST_CASE("a flush waits in its lane: the proxy goes on with other peers") {
   CHECK(world.seen(world.there[1]) == 0);
 }
 
-TEST_CASE("copies are awaited when somebody settles, and not before") {
+TEST_CASE("copies are awaited by settling, and not before") {
   ProxyWorld world(hours(1));
   world.post({world.put(0)});
   REQUIRE(comes([&] { return world.handled() == 1; }));
@@ -120,7 +120,7 @@ TEST_CASE("the proxy's thread takes its device before its first order") {
   world.proxy->settle();
   CHECK(world.there[0] == 77);
   CHECK(!world.failed);
-  CHECK(testing::bound == nullptr);  // by that thread alone
+  CHECK(testing::bound == nullptr);  // only by that thread
 }
 
 TEST_CASE("a proxy that ends waits for its copies") {
@@ -278,8 +278,8 @@ Usage usage_of(const std::string& name) {
   return {};
 }
 
-// It may not be told that there is something to do, by blocks that can only write memory: so it
-// looks, once in a millisecond at most when it has been idle for long.
+// Blocks can only write memory, and cannot wake it when there is something to do: so it looks, at
+// most once in a millisecond when it has been idle for long.
 TEST_CASE("a proxy of which nothing is asked burns no processor") {
   ProxyWorld world(milliseconds(1));
   world.lane(0).let_go();

@@ -30,7 +30,7 @@ class ProxyThread {
   class Served {
    public:
     virtual ~Served() = default;
-    /// Does some of its work, and waits for nothing; throws nothing. Called by the thread alone.
+    /// Does some of its work, and waits for nothing; throws nothing. Called only by the thread.
     virtual Turn serve() = 0;
     /// The thread has let it go: it may be destroyed.
     bool is_over() const { return over_.load(std::memory_order_acquire); }
@@ -40,7 +40,7 @@ class ProxyThread {
     std::atomic<bool> over_{false};
   };
 
-  /// The thread of a device: of all that have the same Device::room(), or of this one alone, if it
+  /// The thread of a device: of all that have the same Device::room(), or only of this one, if it
   /// has none. Started if it does not run; it ends with the last reference. nullptr: reported
   /// (no-thread).
   [[nodiscard]] static std::shared_ptr<ProxyThread> of(const Device& device,

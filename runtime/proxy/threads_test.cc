@@ -39,7 +39,7 @@ class SomeMask {
 };
 
 /// One error, that no thread could be had for `what`.
-void check_told(const Diagnostics& diagnostics, const std::string& what) {
+void check_reported(const Diagnostics& diagnostics, const std::string& what) {
   CHECK(SomeMask::unchanged());
   REQUIRE(diagnostics.all().size() == 1);
   CHECK(diagnostics.all()[0].code == "no-thread");
@@ -51,7 +51,7 @@ TEST_CASE("no thread: the server of descriptors") {
   const NoThreads none(0);
   Diagnostics diagnostics;
   CHECK(make_host_device(diagnostics) == nullptr);
-  check_told(diagnostics, "the server of descriptors");
+  check_reported(diagnostics, "the server of descriptors");
 }
 
 TEST_CASE("no thread: a stream of the host") {
@@ -61,7 +61,7 @@ TEST_CASE("no thread: a stream of the host") {
   REQUIRE(device != nullptr);
   const NoThreads none(0);
   CHECK(device->create_stream(diagnostics) == nullptr);
-  check_told(diagnostics, "a stream of the host");
+  check_reported(diagnostics, "a stream of the host");
 }
 
 TEST_CASE("no thread: a proxy") {
@@ -75,7 +75,7 @@ TEST_CASE("no thread: a proxy") {
   Proxy::Ports ports;
   ports.channels.push_back({.used = true});
   CHECK(Proxy::start(device, std::move(ports), counts, {}, diagnostics) == nullptr);
-  check_told(diagnostics, "the proxy of port channels");
+  check_reported(diagnostics, "the proxy of port channels");
 }
 
 TEST_CASE("no thread: the bootstrap's hub") {
@@ -84,10 +84,10 @@ TEST_CASE("no thread: the bootstrap's hub") {
   Diagnostics diagnostics;
   CHECK_FALSE(host_job({.size = 1, .one_machine = true, .timeout = milliseconds(1000)}, diagnostics)
                   .has_value());
-  check_told(diagnostics, "the bootstrap's hub");
+  check_reported(diagnostics, "the bootstrap's hub");
 }
 
-TEST_CASE("no thread: a rank of the bootstrap tells the others") {
+TEST_CASE("no thread: a rank of the bootstrap reports it to the others") {
   Diagnostics own, other;
   auto job = host_job({.size = 2, .one_machine = true, .timeout = milliseconds(60'000)}, own);
   REQUIRE(job.has_value());
@@ -111,7 +111,7 @@ TEST_CASE("no thread: a rank of the bootstrap") {
   REQUIRE(job.has_value());
   const NoThreads none(0);
   CHECK(join_job(job->id, 0, 1, milliseconds(60'000), nullptr, diagnostics) == nullptr);
-  check_told(diagnostics, "a rank of the bootstrap");
+  check_reported(diagnostics, "a rank of the bootstrap");
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ std::string PlanFacts::of_contract(const Contract& contract, const LibraryCall& 
   }
   // A request does not say the counts, or what a custom collective promises.
   if (contract.kind == CollectiveKind::alltoallv || contract.kind == CollectiveKind::custom) {
-    return "requests cannot tell such plans apart: load it by hand";
+    return "requests cannot distinguish such plans: load it by hand";
   }
   return of_placement(contract, call);
 }

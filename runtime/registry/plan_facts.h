@@ -18,7 +18,8 @@ class PlanFacts {
   /// `proof`: what is known to be proved of it; nullopt: nothing.
   PlanFacts(const Program& plan, const std::optional<Proof>& proof);
 
-  /// Why this plan cannot serve such calls, whoever picks it: "it is for 8 ranks"; "" if it can.
+  /// Why this plan cannot serve such calls, however it is picked: "it is for 8 ranks"; "" if it
+  /// can.
   std::string why_not(const Program& plan, const PlanRequest& request) const;
 
  private:

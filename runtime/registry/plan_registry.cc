@@ -80,7 +80,7 @@ class Picker {
     if (wanted.kind != Selection::Kind::usual) {  // it may come from another language, as a number
       diagnostics_.error(
           "bad-selection", {},
-          fmt::format("the selector's answer for {} is none", request_text(request_)));
+          fmt::format("the selector's answer for {} is not valid", request_text(request_)));
       return nullptr;
     }
     auto picked = registered();
@@ -92,7 +92,7 @@ class Picker {
   }
 
  private:
-  /// A selector that asks the registry would be asked for ever. nullopt: reported.
+  /// A selector that asks the registry would be asked forever. nullopt: reported.
   std::optional<Selection> ask_selector() {
     thread_local bool asking = false;
     if (asking) {

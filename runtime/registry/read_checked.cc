@@ -13,7 +13,7 @@ namespace mscclc {
 
 std::optional<std::string> read_named(const std::string& path, const char* code,
                                       const std::string& remedy, Diagnostics& diagnostics) {
-  std::optional<std::string> text = read_file(path, std::nullopt);  // nobody is waited for
+  std::optional<std::string> text = read_file(path, std::nullopt);  // without waiting
   if (text) return text;
   diagnostics.error(code, {}, fmt::format("cannot read '{}': {}", path, file_error(errno)))
       .notes.push_back({.text = remedy});

@@ -7,7 +7,7 @@
 namespace mscclc {
 namespace {
 
-/// Calls that plans cannot tell apart become one.
+/// Calls that plans cannot distinguish become one.
 PlanRequest normal(const PlanRequest& request) {
   PlanRequest normal = request;
   LibraryCall& call = normal.call;

@@ -11,14 +11,14 @@ namespace {
 
 /// Of variables whose values have a form of their own. Their text is right.
 void check_contents(const Environment& environment, Diagnostics& diagnostics) {
-  Diagnostics told;  // by check_ours()
+  Diagnostics reported;  // by check_ours()
   if (environment.has(Variable::MSCCLC_ID)) (void)UniqueId::of_variable(environment, diagnostics);
   if (environment.has(Variable::MSCCLC_SOCKET_IFNAME)) {
-    const auto names = environment.text(Variable::MSCCLC_SOCKET_IFNAME, told);
+    const auto names = environment.text(Variable::MSCCLC_SOCKET_IFNAME, reported);
     if (names) (void)check_interface_pattern(*names, diagnostics);
   }
   if (environment.has(Variable::MSCCLC_IB_HCA)) {
-    const auto devices = environment.text(Variable::MSCCLC_IB_HCA, told);
+    const auto devices = environment.text(Variable::MSCCLC_IB_HCA, reported);
     if (devices) (void)verbs::read_devices(*devices, diagnostics);
   }
 }
@@ -31,8 +31,8 @@ bool check_settings(const Environment& environment, Diagnostics& diagnostics) {
   check_contents(environment, found);
   for (const Diagnostic& mistake : found.all()) {
     // A device that needed the variable may have said so.
-    const auto is_told = [&](const Diagnostic& d) { return d.message == mistake.message; };
-    if (std::ranges::none_of(diagnostics.all(), is_told)) diagnostics.add(mistake);
+    const auto is_reported = [&](const Diagnostic& d) { return d.message == mistake.message; };
+    if (std::ranges::none_of(diagnostics.all(), is_reported)) diagnostics.add(mistake);
   }
   return !found.has_errors();
 }

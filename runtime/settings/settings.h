@@ -9,7 +9,7 @@ namespace mscclc {
 
 /// Whether all variables of ours that are set have values that are allowed:
 /// Environment::check_ours(), and the contents of MSCCLC_ID, MSCCLC_SOCKET_IFNAME and
-/// MSCCLC_IB_HCA. Mistakes that `diagnostics` has are not told again. Errors (bad-variable).
+/// MSCCLC_IB_HCA. Mistakes that `diagnostics` has are not reported again. Errors (bad-variable).
 [[nodiscard]] bool check_settings(const Environment& environment, Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -22,10 +22,10 @@ TEST_CASE("what has a form of its own is looked at, whether it is needed or not"
                   {"MSCCLC_SOCKET_IFNAME", "^=eth0,ib0"},
                   {"MSCCLC_IB_HCA", "=mlx5_0:1,mlx5_2"}}) == Texts{});
   CHECK(mistakes({{"MSCCLC_IB_HCA", "mlx5_0:0"}}) ==
-        Texts{"MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is no port, which are numbers from 1 to 255"});
+        Texts{"MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is not a port: ports are 1 to 255"});
   CHECK(mistakes({{"MSCCLC_SOCKET_IFNAME", "eth0,,ib0"}}) ==
         Texts{"MSCCLC_SOCKET_IFNAME is 'eth0,,ib0'; allowed are names separated by commas, with "
-              "'^' (all but these), '=' (whole names) or '^=' in front of the first"});
+              "'^' (all but these), '=' (whole names) or '^=' before the first"});
   const Texts id = mistakes({{"MSCCLC_ID", "mscclc1/10.0.0.1/24123"}});
   REQUIRE(id.size() == 1);
   CHECK(id[0] == "MSCCLC_ID: this is not a unique id: it has 3 parts between '/', not 4");
@@ -39,7 +39,7 @@ TEST_CASE("text that is not allowed is one mistake, and not shown where it is se
   CHECK_THAT(id[0], !Catch::Contains("hush"));
 }
 
-TEST_CASE("a mistake that has been told is not told again") {
+TEST_CASE("a mistake that has been reported is not reported again") {
   Diagnostics diagnostics;
   const Environment environment({{"MSCCLC_LANE", "ib"}, {"MSCCLC_IB_HCA", ",x"}});
   CHECK_FALSE(check_settings(environment, diagnostics));

@@ -1,4 +1,4 @@
-// A device that is another one but for what a test overrides.
+// A device that is another one except for what a test overrides.
 #pragma once
 
 #include <memory>

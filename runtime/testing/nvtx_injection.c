@@ -1,5 +1,5 @@
-/* What a profiler puts into a process by NVTX_INJECTION64_PATH, for tests: it writes down the
- * ranges that it is told of. Only NVTX's own numbers are known here, none of its headers. */
+/* What a profiler puts into a process by NVTX_INJECTION64_PATH, for tests: it records the ranges
+ * that it gets. Only NVTX's own numbers are known here, none of its headers. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -113,7 +113,7 @@ class RawRank {
     hello_.proof = wire::rank_proof(id_.secret, said_);
     return wire::frame(hello_);
   }
-  /// Takes the welcome, and seals what follows; false: it was none.
+  /// Takes the welcome, and seals what follows; false: it was not one.
   bool welcomed() {
     if (receive() != wire::FrameKind::welcome) return false;
     welcome_ = *wire::read_welcome(payload());

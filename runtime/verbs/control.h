@@ -42,7 +42,7 @@ struct Record {
 };
 constexpr uint32_t kRecords = 128;
 
-/// What the ends tell each other: connect and ready.
+/// What the ends send each other: connect and ready.
 struct Meeting {
   SignalMode mode = SignalMode::host;
   PathEnd path;

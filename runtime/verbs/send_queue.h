@@ -35,7 +35,7 @@ struct Work {
 
 class SendQueue {
  public:
-  /// `old_values`: where the device writes what was there before it added; nobody reads it.
+  /// `old_values`: where the device writes what was there before it added; it is not read.
   SendQueue(std::unique_ptr<QueuePair> pair, uint32_t depth, uint64_t* old_values,
             uint32_t old_values_key)
       : pair_(std::move(pair)),

@@ -1,5 +1,5 @@
-// Notices that a device does nothing although it has orders, and reports no error: some ask again
-// for ever (rdma_rxe does, if MSCCLC_IB_RETRY_CNT is 7), and so does any whose peer is not ready.
+// Notices that a device does nothing although it has orders, and reports no error: some retry
+// forever (rdma_rxe does, if MSCCLC_IB_RETRY_CNT is 7), and so does any whose peer is not ready.
 #pragma once
 
 #include <chrono>

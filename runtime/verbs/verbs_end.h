@@ -12,7 +12,7 @@ namespace mscclc::verbs {
 
 /// For the orders of rank `peer`. `memory`: of messages; RDMA writes reach what was exposed
 /// (Adapter::expose()). A connection that breaks, and a message that cannot be carried out, end the
-/// lane: `failed` says why, and the peer is told. `arrivals`: memory may lie on a GPU; then signals
+/// lane: `failed` says why, also at the peer. `arrivals`: memory may lie on a GPU; then signals
 /// always come as messages. `noted`: LanePeer.
 [[nodiscard]] std::unique_ptr<LaneEnd> await_verbs_lane(
     uint32_t peer, std::shared_ptr<Adapter> adapter, std::shared_ptr<ExposedMemory> memory,

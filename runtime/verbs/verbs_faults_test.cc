@@ -42,7 +42,7 @@ TEST_CASE("devices without atomics get messages, or say so") {
       "the lane of rank 5 cannot be made: fake0 has no atomics, which MSCCLC_IBV_MODE=host needs; "
       "host-no-atomic does without them\n";
   CHECK_THAT(world.text(), Catch::EndsWith(": it says: " + said));
-  CHECK(world.far_told.wait() == said);
+  CHECK(world.far_reports.wait() == said);
 }
 
 TEST_CASE("ends that do not fit") {
@@ -54,7 +54,7 @@ TEST_CASE("ends that do not fit") {
   options.prefer = 1;
   world.near = Adapter::start(options, world.near->net(), world.diagnostics);
   CHECK(world.open_with(world.end->offer()) == nullptr);
-  CHECK_THAT(world.far_told.wait(),
+  CHECK_THAT(world.far_reports.wait(),
              Catch::Contains("the lane of rank 5 cannot be made: its GID and the GID here are of "
                              "different versions of RoCE: set MSCCLC_IB_GID_INDEX"));
 }
@@ -69,7 +69,7 @@ TEST_CASE("queue pairs that cannot be made") {
     CHECK(world.open_with(world.end->offer()) == nullptr);
     CHECK_THAT(world.text(), Catch::StartsWith("error: no lane to rank 3: at ") &&
                                  Catch::EndsWith(" of fake1: Cannot allocate memory (12)\n"));
-    CHECK_THAT(world.far_told.wait(), Catch::StartsWith("rank 5 ends its lane: "));
+    CHECK_THAT(world.far_reports.wait(), Catch::StartsWith("rank 5 ends its lane: "));
     fake->failing_call = "";
   }
   CHECK(fake->objects == 0);
@@ -98,7 +98,7 @@ TEST_CASE("what completions that fail say") {
     CHECK_THAT(world.text(), Catch::StartsWith("error: the lane to rank 3 has ended: RDMA write of "
                                                "4096 bytes: " +
                                                std::string(meaning)));
-    CHECK_THAT(world.far_told.wait(), Catch::Contains(meaning));
+    CHECK_THAT(world.far_reports.wait(), Catch::Contains(meaning));
   }
 }
 
@@ -128,8 +128,8 @@ TEST_CASE("a device that does nothing, and says nothing, ends its lane") {
       "the lane to rank 3 has ended: fake1 has done nothing for 3 s, and reports no error; check "
       "that the process of rank 3 is not stopped, and the log of this system\n";
   CHECK(world.text() == "error: " + said);
-  CHECK(world.near_told.wait() == said);
-  CHECK(world.far_told.wait() == "rank 5 ends its lane: " + said);
+  CHECK(world.near_reports.wait() == said);
+  CHECK(world.far_reports.wait() == "rank 5 ends its lane: " + said);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct Source {
   std::optional<uint32_t> key = {};  ///< nullopt: it cannot; bytes are copied first
   std::string error = {};            ///< it should, but cannot
 };
-/// Called by who orders. The memory stays registered as long as it is there.
+/// Called by the thread that gives orders. The memory stays registered as long as it is there.
 using FindSource = std::function<Source(const void* from, uint64_t bytes)>;
 
 /// Opens the lane to a far end (await_verbs_lane()). nullptr: reported (lane-failed). Orders that

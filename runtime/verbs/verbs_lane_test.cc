@@ -43,7 +43,7 @@ TEST_CASE("a count comes after what was put before it") {
         world.lane.reset();
         world.end.reset();
         CHECK(world.text() == "");
-        CHECK(world.far_told.text() + world.near_told.text() == "");
+        CHECK(world.far_reports.text() + world.near_reports.text() == "");
       }
       if (fake != nullptr) CHECK(fake->objects == 0);
     }
@@ -162,8 +162,8 @@ TEST_CASE("memory that was not registered is out of reach, and both ends say so"
         ": remote access error: the peer has not shared that memory, or has freed it; a buffer "
         "must stay until all ranks have ended the calls that use it (status 10, vendor's ";
     CHECK_THAT(world.text(), Catch::StartsWith("error: " + said));
-    CHECK_THAT(world.far_told.wait(), Catch::StartsWith("rank 5 ends its lane: " + said));
-    CHECK_THAT(world.near_told.wait(), Catch::StartsWith(said));
+    CHECK_THAT(world.far_reports.wait(), Catch::StartsWith("rank 5 ends its lane: " + said));
+    CHECK_THAT(world.near_reports.wait(), Catch::StartsWith(said));
     CHECK(!world.lane->put(world.at(0), bytes.data(), 8, world.diagnostics));
     CHECK(!world.lane->signal(world.at(0), 1, world.diagnostics));
     CHECK(!world.lane->complete(nullptr, 1, world.diagnostics));
@@ -182,7 +182,7 @@ TEST_CASE("a message for memory that was not exposed ends the lane, and both end
   const std::string said =
       "the lane of rank 5 brings 8 bytes at byte 8388608 of memory 1, which it may not write\n";
   CHECK(world.text() == "error: rank 3 ends its lane: " + said);
-  CHECK(world.far_told.wait() == said);
+  CHECK(world.far_reports.wait() == said);
 }
 
 TEST_CASE("a far end that goes in good order needs no more, however much is put") {
@@ -207,7 +207,7 @@ TEST_CASE("a lane that is given up with work in it is noticed by the far end") {
   CHECK(world.lane->put(world.at(0), world.sources.data(), kWorldBytes, world.diagnostics));
   CHECK(world.lane->put(world.at(0), world.sources.data(), kWorldBytes, world.diagnostics));
   world.lane.reset();
-  CHECK(world.far_told.wait() ==
+  CHECK(world.far_reports.wait() ==
         "the lane of rank 5 has ended: its process has ended, or has closed the connection\n");
 }
 
@@ -237,15 +237,15 @@ TEST_CASE("strangers get no lane") {
   CHECK(world.open_with(net::encode(offer->socket)) == nullptr);
   CHECK_THAT(world.text(),
              Catch::Contains("no lane to rank 3: at 127.0.0.1") &&
-                 Catch::Contains("error: no lane to rank 3: its offer is no lane over verbs: "
+                 Catch::Contains("error: no lane to rank 3: its offer is not a lane over verbs: "
                                  "MSCCLC_LANE differs between ranks\n"));
-  // Whoever knows the key, but says what is no message.
+  // A peer that knows the key, but sends what is not a message.
   std::string why;
   const auto sockets = net::dial(offer->socket, {.connections = 1}, why);
   REQUIRE(sockets.size() == 1);
   const uint8_t noise[] = {0x77, 0xff, 0xff, 1, 2, 3};
   CHECK(::send(sockets.front().get(), noise, sizeof noise, MSG_NOSIGNAL) == sizeof noise);
-  CHECK(world.far_told.wait() ==
+  CHECK(world.far_reports.wait() ==
         "the lane of rank 5 has ended: its connection broke: Bad message (74)\n");
 }
 

@@ -40,7 +40,7 @@ void hear_message(const Fd& socket) {
   (void)net::testing::hear(socket, head.size() < 3 ? 0 : head[1] + 256u * head[2]);
 }
 
-/// What an end at such a device says of itself; its queue pairs are none.
+/// What an end at such a device says of itself; its queue pairs do not exist.
 Meeting meeting_at(const Adapter& adapter, SignalMode mode) {
   return {.mode = mode,
           .path = path_end(adapter.port()),
@@ -62,7 +62,7 @@ struct DeceivedEnd : World {
   /// What the far end says when this comes.
   std::string said_of(const Bytes& bytes) {
     (void)say(peer, bytes);
-    return far_told.wait();
+    return far_reports.wait();
   }
   Fd peer;
 };
@@ -97,7 +97,7 @@ TEST_CASE("messages that have no place there end the far end") {
     Meeting lie = meeting_at(*far.near, SignalMode::host);
     lie.path.mtu = 255;
     CHECK(far.said_of(message(ControlMessage::connect, encode(lie))) ==
-          "the lane of rank 5 cannot be made: its port has MTU number 255, which there is not\n");
+          "the lane of rank 5 cannot be made: its port has MTU number 255, which does not exist\n");
   }
   SECTION("a failure of garbage") {
     CHECK(far.said_of(message(ControlMessage::failed, {0x1b, '[', 'm', '\n', 0xff})) ==
@@ -105,7 +105,7 @@ TEST_CASE("messages that have no place there end the far end") {
   }
 }
 
-TEST_CASE("who never reads the answers to flushes ends its lane over verbs") {
+TEST_CASE("a peer that never reads the answers to flushes ends its lane over verbs") {
   if (reset_fake() == nullptr) return;
   DeceivedEnd far;
   (void)say(far.peer, far.connect());
@@ -118,7 +118,7 @@ TEST_CASE("who never reads the answers to flushes ends its lane over verbs") {
     while (say(far.peer, many)) {
     }
   });
-  CHECK(far.far_told.wait() ==
+  CHECK(far.far_reports.wait() ==
         "the lane of rank 5 brings flushes whose answers it does not read\n");
   far.end.reset();
   far.far.reset();
@@ -126,12 +126,12 @@ TEST_CASE("who never reads the answers to flushes ends its lane over verbs") {
 }
 
 // It must not keep the thread from the other lanes.
-TEST_CASE("who floods one lane with flushes does not hold up another") {
+TEST_CASE("a peer that floods one lane with flushes does not hold up another") {
   if (reset_fake() == nullptr) return;
   DeceivedEnd far;
   (void)say(far.peer, far.connect());
   const auto other_end =
-      await_verbs_lane(testing::kNear, far.far, far.exposed, far.far_told.callback());
+      await_verbs_lane(testing::kNear, far.far, far.exposed, far.far_reports.callback());
   far.lane = far.open_with(other_end->offer());
   REQUIRE(far.lane != nullptr);
   std::atomic<bool> enough{false};
@@ -167,10 +167,10 @@ TEST_CASE("a connection may end after its bye, before the device has brought all
   hear_message(far.peer);
   (void)say(far.peer, message(ControlMessage::bye, 1));
   far.peer.reset();
-  // Whoever comes next is turned away after that was heard.
+  // The next to come is turned away after that was heard.
   CHECK(
       net::dial(decode_verbs_offer(far.end->offer())->socket, {.connections = 1}, far.why).empty());
-  CHECK(far.far_told.text() == "");
+  CHECK(far.far_reports.text() == "");
 }
 
 /// The lane of rank 5, whose far end is this test.
@@ -200,11 +200,11 @@ TEST_CASE("a far end that answers what it was not asked ends the lane") {
   const std::string no_place = ", which has no place there\n";
   SECTION("a flush") {
     (void)say(near.raw.sockets[0], message(ControlMessage::flushed, 1));
-    CHECK(near.near_told.wait() == "rank 3 sends message 4 of 1" + no_place);
+    CHECK(near.near_reports.wait() == "rank 3 sends message 4 of 1" + no_place);
   }
   SECTION("what only the sender says") {
     (void)say(near.raw.sockets[0], message(ControlMessage::bye, 0));
-    CHECK(near.near_told.wait() == "rank 3 sends message 7 of 0" + no_place);
+    CHECK(near.near_reports.wait() == "rank 3 sends message 7 of 0" + no_place);
   }
   SECTION("its meeting, again and again") {
     Bytes many;
@@ -216,14 +216,14 @@ TEST_CASE("a far end that answers what it was not asked ends the lane") {
       while (say(near.raw.sockets[0], many)) {
       }
     });
-    CHECK(near.near_told.wait() == "rank 3 sends message 2" + no_place);
+    CHECK(near.near_reports.wait() == "rank 3 sends message 2" + no_place);
     near.lane.reset();
     near.near.reset();
     floods.join();
   }
 }
 
-TEST_CASE("a far end whose meeting is none gets no lane") {
+TEST_CASE("a far end whose meeting is invalid gets no lane") {
   if (reset_fake() == nullptr) return;
   MisledLane near;
   Meeting lie = meeting_at(*near.far, SignalMode::host_no_atomic);

@@ -460,10 +460,9 @@ TEST_CASE("arguments that are refused") {
   };
   Diagnostics diagnostics;
   CHECK(ranks.collectives[0]->check(right, diagnostics));
-  CHECK(with([](auto& c) { c.kind = Kind::custom; }) ==
-        "the collective is none that can be called by name");
+  CHECK(with([](auto& c) { c.kind = Kind::custom; }) == "the collective cannot be called by name");
   CHECK(with([](auto& c) { c.kind = static_cast<Kind>(99); }) ==
-        "the collective is none that can be called by name");
+        "the collective cannot be called by name");
   CHECK(with([](auto& c) { c.dtype = static_cast<Dtype>(99); }) ==
         "reduce: there is no such data type");
   CHECK(with([](auto& c) { c.accumulate = static_cast<Dtype>(99); }) ==

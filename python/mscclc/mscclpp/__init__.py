@@ -19,7 +19,7 @@ __all__ = [
 
 
 def __getattr__(name):
-    """What is asked for is imported then: programs need the language alone."""
+    """What is asked for is imported then: programs need only the language."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

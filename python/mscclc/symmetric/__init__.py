@@ -6,7 +6,7 @@
     print([memory.buffer(peer)[0] for peer in range(comm.size)])
 
 The group is a mscclc.Communicator, then buffers are memoryviews, and of GPUs mscclc.DeviceMemory; or one
-of torch.distributed, then they are tensors of uint8. Who makes the memory is said by `backend`, or by MSCCLC_SYMMETRIC_MEMORY:
+of torch.distributed, then they are tensors of uint8. `backend`, or MSCCLC_SYMMETRIC_MEMORY, says what makes the memory:
 
     native    libmscclc (the default): the host and GPUs; the only one for a Communicator
     torch     torch's symmetric memory, of the backend that torch has
@@ -29,7 +29,7 @@ __all__ = ["BACKENDS", "SymmetricMemory", "chosen"]
 class SymmetricMemory:
     """Memory of each rank of a group, all of one size. For one thread at a time.
 
-    Buffers stay valid as long as somebody has them, also after close() and after the group's end;
+    Buffers stay valid as long as anything refers to them, also after close() and after the group's end;
     but peers read what is written to them only while they have theirs.
     """
 
@@ -67,7 +67,7 @@ class SymmetricMemory:
 
     @property
     def backend(self) -> str:
-        """Who has made it."""
+        """What has made it."""
         return self._backend
 
     @property

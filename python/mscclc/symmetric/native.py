@@ -10,7 +10,7 @@ from ..memory import DeviceMemory
 
 
 class _Mapping:
-    """What all ranks have registered; it lives as long as somebody has a view of it."""
+    """What all ranks have registered; it lives as long as there is a view of it."""
 
     def __init__(self, comm, registration, address, bytes, memory, keep):
         self._lifetime = comm._lifetime
@@ -34,7 +34,7 @@ class Native:
     def buffer(self, rank):
         if self.bytes > 0 and self._addresses[rank] == 0:
             raise UsageError(f"the memory of rank {rank} is not reached directly from {self.rank}")
-        # Who has the memory has the mapping.
+        # The memory keeps the mapping.
         memory = DeviceMemory(self._comm, self._addresses[rank], self.bytes, "u8", self._mapping)
         return memory.view() if self._comm._device == HOST else memory
 

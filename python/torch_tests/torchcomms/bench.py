@@ -25,9 +25,9 @@ from figure import figure
 
 try:
     import torchcomms
-except ImportError:  # the stand-in finds our backend
+except ImportError:  # the fake finds our backend
     here = os.path.dirname(os.path.abspath(__file__))
-    for folder in (os.path.join(here, "..", "stand_in"), os.path.join(here, "stand_in")):
+    for folder in (os.path.join(here, "..", "fake"), os.path.join(here, "fake")):
         sys.path.insert(0, folder)
     import torchcomms
 
@@ -197,8 +197,10 @@ def main():
     rows = results.get()
     where = {
         "ranks": given.ranks, "device": torch.cuda.get_device_name() if gpus else platform.processor() or "cpu",
-        "torch": torch.__version__, "torchcomms": getattr(torchcomms, "__version__", "its stand-in"
-                                                           if "stand_in" in torchcomms.__file__ else "there"),
+        "torch": torch.__version__,
+        "torchcomms": getattr(
+            torchcomms, "__version__", "fake" if f"{os.sep}fake{os.sep}" in torchcomms.__file__ else "there"
+        ),
         "calls": given.calls, "rounds": ROUNDS,
     }  # fmt: skip
     print(json.dumps(where))

@@ -145,7 +145,7 @@ std::optional<std::string> Environment::text(Variable variable, Diagnostics& dia
 std::optional<std::chrono::milliseconds> Environment::timeout(Diagnostics& diagnostics) const {
   const auto seconds = number(Variable::MSCCLC_TIMEOUT, diagnostics);
   if (!seconds) return std::nullopt;
-  return *seconds == 0 ? kForEver : std::chrono::milliseconds(std::chrono::seconds(*seconds));
+  return *seconds == 0 ? kForever : std::chrono::milliseconds(std::chrono::seconds(*seconds));
 }
 
 void Environment::check(const VariableInfo& row, Diagnostics& diagnostics) const {

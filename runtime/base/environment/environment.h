@@ -42,7 +42,7 @@ const VariableInfo& info(Variable variable);
 std::vector<std::string_view> words_of(Variable variable);
 
 /// A time limit that means none: 49 days, the longest that ranks can send each other.
-inline constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 49);
+inline constexpr std::chrono::milliseconds kForever = std::chrono::hours(24 * 49);
 
 /// The variables of a process at one time. Thread safety: an immutable value.
 class Environment {
@@ -69,7 +69,7 @@ class Environment {
   /// Errors (bad-variable).
   [[nodiscard]] std::optional<uint64_t> number(Variable variable, Diagnostics& diagnostics) const;
   [[nodiscard]] std::optional<std::string> text(Variable variable, Diagnostics& diagnostics) const;
-  /// MSCCLC_TIMEOUT; 0 there is kForEver.
+  /// MSCCLC_TIMEOUT; 0 there is kForever.
   [[nodiscard]] std::optional<std::chrono::milliseconds> timeout(Diagnostics& diagnostics) const;
 
   /// Whether all variables of ours that are set have values that are allowed, also those that this

@@ -1,4 +1,4 @@
-// Environment variables: what is allowed, what is not and how that is told; the committed page.
+// Environment variables: what is allowed, what is not and how that is reported; the committed page.
 #include "runtime/base/environment/environment.h"
 
 #include <fmt/format.h>
@@ -65,12 +65,12 @@ TEST_CASE("fallbacks are allowed values") {
   }
 }
 
-TEST_CASE("a timeout of 0 is none") {
+TEST_CASE("a timeout of 0 means no limit") {
   const auto timeout = [](const char* text) {
     Diagnostics diagnostics;
     return Environment(Environment::Values{{"MSCCLC_TIMEOUT", text}}).timeout(diagnostics);
   };
-  CHECK(timeout("0") == kForEver);
+  CHECK(timeout("0") == kForever);
   CHECK(timeout("7") == std::chrono::seconds(7));
   CHECK(timeout("") == std::chrono::seconds(600));
   CHECK(!timeout("soon"));
@@ -105,7 +105,7 @@ TEST_CASE("text is printable and not too long") {
                             "…'; allowed is printable text of 1 to 255 bytes");
 }
 
-TEST_CASE("text of any length that is no word is refused with the words") {
+TEST_CASE("text of any length that is not one of the words is refused with the words") {
   for (const std::string& wrong : {std::string("no"), std::string(65, 'x')}) {
     CHECK(read(Variable::MSCCLC_NCCL_COMM, wrong).error ==
           "MSCCLC_NCCL_COMM is '" + wrong + "'; allowed is 'init' or 'lazy'");
@@ -140,7 +140,7 @@ TEST_CASE("every variable of ours is checked, whether it is needed or not") {
   }
 }
 
-TEST_CASE("all mistakes are told, and words that there are not") {
+TEST_CASE("all mistakes are reported, and words that there are not") {
   Diagnostics diagnostics;
   const Environment environment({{"MSCCLC_FORCE_DISABLE_GDR", "2"},
                                  {"MSCCLC_IBV_MODE", "guest"},
@@ -158,14 +158,14 @@ TEST_CASE("all mistakes are told, and words that there are not") {
         "'nvshmem'");
 }
 
-TEST_CASE("variables that nobody reads are warned of") {
+TEST_CASE("variables that nothing reads are warned of") {
   Diagnostics diagnostics;
   const Environment environment(
       {{"MSCCLC_TIMOUT", "5"}, {"MSCCLC_X_Y_Z", ""}, {"MSCCLC_FOO", "1"}, {"OTHER", "1"}});
   environment.warn_of_unknown(diagnostics);
   REQUIRE(diagnostics.all().size() == 3);
   CHECK_FALSE(diagnostics.has_errors());
-  // Of such a name nothing is near but what all names have.
+  // Such a name has nothing in common with others except what all names have.
   CHECK(diagnostics.all()[0].message == "nothing reads the environment variable 'MSCCLC_FOO'");
   CHECK(diagnostics.all()[1].message ==
         "nothing reads the environment variable 'MSCCLC_TIMOUT'; did you mean 'MSCCLC_TIMEOUT'?");
@@ -180,7 +180,7 @@ TEST_CASE("the environment of this process") {
   CHECK(Environment::of_process().number(Variable::MSCCLC_TIMEOUT, diagnostics) == 600);
 }
 
-TEST_CASE("of variables that nobody reads a process is told once") {
+TEST_CASE("a process warns once of variables that nothing reads") {
   forget_unknown_warning();
   const Environment environment(Environment::Values{{"MSCCLC_TIMOUT", "5"}});
   for (const size_t warnings : {1, 0}) {

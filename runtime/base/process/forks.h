@@ -7,14 +7,14 @@
 
 namespace mscclc {
 
-/// forks(), once it has been called; nobody else changes it.
+/// forks(), once it has been called; nothing else changes it.
 inline std::atomic<uint32_t> fork_count{0};
 
-/// How many forks led from the first process that asked to this one: who remembers the number with
-/// what it makes can tell that it was inherited. From any thread.
+/// How many forks led from the first process that asked to this one. Kept with an object, the
+/// number shows later whether the object was inherited. From any thread.
 uint32_t forks();
 
-/// The same, for who has called forks() before: costs a load.
+/// The same, for callers that have called forks() before: costs a load.
 inline uint32_t forks_so_far() { return fork_count.load(std::memory_order_relaxed); }
 
 }  // namespace mscclc

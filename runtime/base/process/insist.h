@@ -1,5 +1,5 @@
-// What must be said although there is no memory: that something cannot go on. Who is not told would
-// wait for ever.
+// What must be said although there is no memory: that something cannot go on. Without that, others
+// would wait forever.
 #pragma once
 
 #include <chrono>

@@ -13,8 +13,8 @@ namespace mscclc {
 /// thread can begin: such calls crash.
 inline bool is_static_program() { return ::getauxval(AT_BASE) == 0; }
 
-/// True of a path at which there is something that is no file, such as a pipe, which dlopen() would
-/// wait for. Of a name alone the loader knows what it means.
+/// True of a path at which there is something that is not a file, such as a pipe, which dlopen()
+/// would wait for. Only the loader knows what a name without a folder means.
 inline bool is_no_file(const std::string& path) {
   struct stat status;
   return path.find('/') != path.npos && ::stat(path.c_str(), &status) == 0 &&
@@ -24,7 +24,7 @@ inline bool is_no_file(const std::string& path) {
 /// nullptr, and why. A static program opens no library of C++, as these begin threads.
 [[nodiscard]] inline void* open_library(const std::string& file, std::string& why) {
   if (is_no_file(file)) {
-    why = file + ": it is no file";
+    why = file + ": it is not a file";
     return nullptr;
   }
   void* const opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -2,7 +2,7 @@
 // and never destroyed: threads may use it while the process ends.
 //
 // A child of fork() begins with one of its own. It has none of its parent's threads, one of which
-// may have held the mutex: what that guards would be out of reach for ever.
+// may have held the mutex: what that guards would be out of reach forever.
 #pragma once
 
 #include <atomic>

@@ -32,12 +32,12 @@ TEST_CASE("all threads of a process have the same") {
 
 /// What a child that was forked while the mutex was held finds, as its exit code.
 int use_in_child(PerProcess<Counted>& counted) {
-  ::alarm(300);  // it would wait for ever
+  ::alarm(300);  // it would wait forever
   const std::lock_guard lock(counted.get().mutex);
   return counted.get().count == 0 ? 0 : 1;
 }
 
-TEST_CASE("a child of fork() has one of its own, whoever held the parent's") {
+TEST_CASE("a child of fork() has one of its own, whichever thread held the parent's") {
   static PerProcess<Counted> counted;
   testing::Processes processes;
   {

@@ -8,12 +8,12 @@ namespace mscclc {
 namespace {
 
 TEST_CASE("a thread without memory does what it is to do then, and ends") {
-  bool told = false;
+  bool handled = false;
   std::thread thread = quiet_thread(
-      "short", [] { throw std::bad_alloc(); }, [&] { told = true; });
+      "short", [] { throw std::bad_alloc(); }, [&] { handled = true; });
   REQUIRE(thread.joinable());
   thread.join();
-  CHECK(told);
+  CHECK(handled);
   std::thread none = quiet_thread(
       "shorter", [] { throw std::bad_alloc(); }, [] { throw std::bad_alloc(); });
   none.join();
@@ -21,9 +21,9 @@ TEST_CASE("a thread without memory does what it is to do then, and ends") {
   unhandled.join();
   bool ran = false;
   std::thread well = quiet_thread(
-      "well", [&] { ran = true; }, [&] { told = false; });
+      "well", [&] { ran = true; }, [&] { handled = false; });
   well.join();
-  CHECK((ran && told));
+  CHECK((ran && handled));
 }
 
 }  // namespace

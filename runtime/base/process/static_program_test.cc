@@ -19,13 +19,13 @@ TEST_CASE("a static program opens libraries of C, and refuses those of C++") {
   CHECK_THAT(why, Catch::Contains("libno_such.so"));
 }
 
-TEST_CASE("what is no file is no library: nothing waits for the writer of a pipe") {
+TEST_CASE("what is not a file is not a library: nothing waits for the writer of a pipe") {
   const std::string pipe = "./pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   std::string why;
   for (const std::string& path : {pipe, std::string("/dev/null"), std::string("/")}) {
     CHECK(open_library(path, why) == nullptr);
-    CHECK(why == path + ": it is no file");
+    CHECK(why == path + ": it is not a file");
   }
   ::unlink(pipe.c_str());
 }

@@ -76,7 +76,7 @@ struct Interface {
 [[nodiscard]] bool check_interface_pattern(std::string_view pattern, Diagnostics& diagnostics);
 
 /// The address that a pattern of MSCCLC_SOCKET_IFNAME picks. A pattern is a list of prefixes of
-/// names, "eth,ib"; "=" in front: of whole names; "^" in front: of those to leave out ("^=": both).
+/// names, "eth,ib"; "=" first: of whole names; "^" first: of those to leave out ("^=": both).
 /// Empty: any but those of containers and virtual machines, and loopback if there is no other.
 /// Earlier entries win, then IPv4; `family` (AF_INET, AF_INET6, or AF_UNSPEC: both) leaves out
 /// addresses. Errors (no-interface): with the interfaces that there are.

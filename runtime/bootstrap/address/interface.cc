@@ -96,7 +96,7 @@ bool check_interface_pattern(std::string_view pattern, Diagnostics& diagnostics)
   diagnostics.error(
       "bad-variable", {},
       fmt::format("MSCCLC_SOCKET_IFNAME is '{}'; allowed are names separated by commas, with '^' "
-                  "(all but these), '=' (whole names) or '^=' in front of the first",
+                  "(all but these), '=' (whole names) or '^=' before the first",
                   pattern));
   return false;
 }

@@ -97,7 +97,7 @@ TEST_CASE("what fits nothing is an error with what there is") {
        {",", "eth,", "^", "=", "^=", "a,,b", "^^lo", "==lo", "=^lo", "eth,^lo", "eth,=lo"}) {
     CHECK(pick(wrong) == "error: MSCCLC_SOCKET_IFNAME is '" + std::string(wrong) +
                              "'; allowed are names separated by commas, with '^' (all but these), "
-                             "'=' (whole names) or '^=' in front of the first");
+                             "'=' (whole names) or '^=' before the first");
   }
 }
 

@@ -16,7 +16,7 @@ struct Rendezvous {
   std::string host = {};             ///< address or name; "": only at unix sockets
   std::vector<uint16_t> ports = {};  ///< it listens on one of these
   /// Where a rank 0 that cannot listen at `ports` says so; 0: nowhere.
-  uint16_t told_at = 0;
+  uint16_t announced_at = 0;
   Secret secret{};
   bool local = false;   ///< it may listen at a unix socket of this machine
   bool served = false;  ///< it listens already: where nothing does, it is gone
@@ -28,10 +28,10 @@ struct Rendezvous {
   /// says.
   std::chrono::milliseconds patience{0};
   /// Asked every kAskAgain until all ranks have come: whether this rank gives up, which is then
-  /// reported, and told to the others, if the hub can be reached now. nullptr: it does not.
+  /// reported, also to the others if the hub can be reached now. nullptr: it does not.
   std::function<bool(Diagnostics&)> gives_up = {};
   /// Then the others learn that elsewhere: this rank ends at once.
-  bool told_elsewhere = false;
+  bool announced_elsewhere = false;
   static Rendezvous of(const UniqueId& id);
 };
 

@@ -1,5 +1,5 @@
 // Ranks, or the hub's process, that die at each point of the bootstrap: all others end with an
-// error that names who died, in bounded time.
+// error that names the rank that died, in bounded time.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -35,17 +35,17 @@ LaunchedRank launch(const UniqueId& id, uint32_t rank, std::chrono::milliseconds
 }
 
 /// What a rank saw that goes from step to step until there is an error: its exit code.
-enum Seen : int { kOther = 1, kNamed = 42, kWithoutError = 2, kNotTold = 3 };
+enum Seen : int { kOther = 1, kNamed = 42, kWithoutError = 2, kNotHeard = 3 };
 
 /// `expected`: code of the error; `words`: what its message must contain. `late`: the hub may have
 /// ended before this rank found it.
 int run_until_error(const LaunchedRank& launch, const std::string& expected,
                     const std::string& words, bool late = false) {
   Diagnostics diagnostics;
-  std::atomic<bool> told = false;
+  std::atomic<bool> heard = false;
   const auto bootstrap = make_bootstrap(launch, diagnostics);
   if (bootstrap) {
-    bootstrap->on_failure([&told](const std::string&) { told = true; });
+    bootstrap->on_failure([&heard](const std::string&) { heard = true; });
     std::vector<std::vector<uint8_t>> all;
     const std::vector<uint8_t> own(100000, 1);
     for (int i = 0; i < 1000 && bootstrap->all_gather(own, "step", all, diagnostics); ++i) {
@@ -53,8 +53,8 @@ int run_until_error(const LaunchedRank& launch, const std::string& expected,
     // The error has ended all that follows, too.
     Diagnostics again;
     if (bootstrap->barrier("again", again)) return kOther;
-    for (int i = 0; i < kLooks && !told; ++i) std::this_thread::sleep_for(5ms);
-    if (!told) return kNotTold;
+    for (int i = 0; i < kLooks && !heard; ++i) std::this_thread::sleep_for(5ms);
+    if (!heard) return kNotHeard;
   }
   if (!diagnostics.has_errors()) return kWithoutError;
   const Diagnostic& error = diagnostics.all().front();
@@ -269,7 +269,7 @@ TEST_CASE("the process that runs the hub is stopped") {
                 why.find(" has been silent for ") != std::string::npos;
       });
       for (int i = 0; i < kLooks && !named; ++i) std::this_thread::sleep_for(5ms);
-      return static_cast<int>(named ? kNamed : kNotTold);
+      return static_cast<int>(named ? kNamed : kNotHeard);
     });
   }
   for (int i = 0; i < 2; ++i) REQUIRE(ready.take());
@@ -308,7 +308,7 @@ TEST_CASE("a rank that was stopped, and wakes, blames itself") {
   CHECK(processes.wait(victim, kBound) == kNamed);
 }
 
-TEST_CASE("nobody runs the hub") {
+TEST_CASE("no rank runs the hub") {
   const UniqueId id = testing::spare_id();
   Processes processes;
   processes.start([&] {
@@ -320,7 +320,7 @@ TEST_CASE("nobody runs the hub") {
   CHECK(processes.wait(0, kBound) == kNamed);
 }
 
-/// All but the victim end with this error; `victim`: what that one does, 0 if all was well.
+/// All except the victim end with this error; `victim`: what that one does, 0 if all was well.
 void check_named(std::chrono::milliseconds timeout, const std::string& code,
                  const std::string& words, const std::function<int(Bootstrap&)>& victim) {
   const UniqueId id = testing::spare_id();
@@ -359,10 +359,10 @@ TEST_CASE("a rank is at another step") {
 TEST_CASE("a rank that does not come to a step is named by all") {
   check_named(3s, "bootstrap-timeout", "rank 2 did not reach 'step' within 3 s",
               [](Bootstrap& bootstrap) {
-                std::atomic<bool> told = false;
-                bootstrap.on_failure([&](const std::string&) { told = true; });
-                for (int i = 0; i < kLooks && !told; ++i) std::this_thread::sleep_for(5ms);
-                return told ? 0 : 1;
+                std::atomic<bool> heard = false;
+                bootstrap.on_failure([&](const std::string&) { heard = true; });
+                for (int i = 0; i < kLooks && !heard; ++i) std::this_thread::sleep_for(5ms);
+                return heard ? 0 : 1;
               });
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("noise is refused at once") {
   CHECK(job.works());
 }
 
-TEST_CASE("who does not know the secret is refused, and goes on trying") {
+TEST_CASE("a rank that does not know the secret is refused, and goes on trying") {
   TestJob job(2);
   UniqueId wrong = job.id;
   wrong.secret[0] ^= 1;
@@ -98,7 +98,7 @@ TEST_CASE("who does not know the secret is refused, and goes on trying") {
   CHECK(job.works());
 }
 
-// Who is in between cannot put anything after a rank's hello.
+// A process in between cannot put anything after a rank's hello.
 TEST_CASE("what comes with a hello and is not sealed ends the connection at once") {
   TestJob job(1);
   RawRank rank(job.id);
@@ -169,8 +169,8 @@ void check_misfit(uint32_t rank, uint32_t size, const std::string& expected) {
   std::this_thread::sleep_for(50ms);
   CHECK_FALSE(join_job(job.id, rank, size, 20s, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "bootstrap-refused");
-  const std::string who = fmt::format("process {} on 127.0.0.1", ::getpid());
-  CHECK(diagnostics.all().front().message == fmt::format(fmt::runtime(expected), who));
+  const std::string process = fmt::format("process {} on 127.0.0.1", ::getpid());
+  CHECK(diagnostics.all().front().message == fmt::format(fmt::runtime(expected), process));
   REQUIRE(first.receive() == wire::FrameKind::failed);
   CHECK(wire::read_failure(first.payload())->why == diagnostics.all().front().message);
 }
@@ -358,7 +358,7 @@ TEST_CASE("a rank that is cut off in the middle of a message is named") {
   CHECK(testing::open_descriptors() == before);
 }
 
-TEST_CASE("who has proved himself and does not join does not stay, whatever he sends") {
+TEST_CASE("a process that has proved itself and does not join does not stay, whatever it sends") {
   const UniqueId id = testing::spare_id();
   Diagnostics diagnostics;
   const auto hub = Hub::start(
@@ -377,7 +377,7 @@ TEST_CASE("who has proved himself and does not join does not stay, whatever he s
   CHECK(said < 1000);
 }
 
-TEST_CASE("a rank that dies with much to read takes nobody with it") {
+TEST_CASE("a rank that dies with much to read takes no other with it") {
   TestJob job(2);
   auto lazy = std::make_unique<RawRank>(job.id);
   RawRank other(job.id);
@@ -401,7 +401,7 @@ TEST_CASE("a rank that falls silent counts as dead") {
       {.addresses = {id.address}, .secret = id.secret, .size = 2, .timeout = 60s, .silence = 2s},
       diagnostics);
   REQUIRE(hub);
-  // It waits for the other, whose silence begins when he has come.
+  // It waits for the other, whose silence begins when it has come.
   std::unique_ptr<Bootstrap> living;
   std::thread joining([&] { living = join_job(id, 1, 2, 60s, nullptr, diagnostics); });
   RawRank silent(id);
@@ -411,15 +411,15 @@ TEST_CASE("a rank that falls silent counts as dead") {
   REQUIRE(living);
   CHECK(silent.welcome().silence_ms == 2000);
   std::mutex mutex;
-  std::condition_variable told;
+  std::condition_variable changed;
   std::string why;
   living->on_failure([&](const std::string& text) {
     const std::lock_guard lock(mutex);
     why = text;
-    told.notify_all();
+    changed.notify_all();
   });
   std::unique_lock lock(mutex);
-  told.wait_for(lock, 60s, [&] { return !why.empty(); });
+  changed.wait_for(lock, 60s, [&] { return !why.empty(); });
   CHECK(why.find("rank 0 (process ") == 0);
   CHECK(why.find(") has died: it has been silent for ") != std::string::npos);
 }
@@ -459,7 +459,7 @@ TEST_CASE("a hub that closes leaves no rank waiting") {
   CHECK(set_log_sink({}, none));
 }
 
-TEST_CASE("a hub whose process runs out of descriptors tells the ranks that come") {
+TEST_CASE("a hub whose process runs out of descriptors says so to the ranks that come") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   constexpr uint32_t kSize = 3;

@@ -164,7 +164,7 @@ TEST_CASE("a process makes an id, and its children are the ranks") {
       return go.take() ? result : 11;
     });
   }
-  // Once all ranks have come nobody listens, though the children have the sockets, too.
+  // Once all ranks have come nothing listens, though the children have the sockets, too.
   while (!connects_in_vain(id.address)) std::this_thread::sleep_for(2ms);
   REQUIRE(go.give());
   REQUIRE(go.give());
@@ -184,7 +184,7 @@ TEST_CASE("a rank waits no longer than it says itself") {
         "rank 1 did not reach the bootstrap within 0.2 s (1 of 2 did)");
 }
 
-TEST_CASE("a rank that gives up before it has found the hub still tells the others") {
+TEST_CASE("a rank that gives up before it has found the hub still reports it to the others") {
   Diagnostics diagnostics, its;
   const bool one_machine = GENERATE(false, true);
   const auto job = host_job({.size = 2, .one_machine = one_machine, .timeout = 60s}, diagnostics);
@@ -243,7 +243,7 @@ TEST_CASE("what is too long is not sent, and the job goes on") {
   CHECK(all == std::vector<Bytes>{Bytes(Bootstrap::kMostBytes, 3)});
 }
 
-TEST_CASE("one who asks after the failure is told at once") {
+TEST_CASE("a listener that is added after the failure is called at once") {
   Diagnostics diagnostics;
   const auto job = host_job({.size = 2, .one_machine = true, .timeout = 20s}, diagnostics);
   Diagnostics errors;  // of the other rank
@@ -255,13 +255,13 @@ TEST_CASE("one who asks after the failure is told at once") {
   const auto bootstrap = join_job(job->id, 0, 2, 20s, nullptr, diagnostics);
   REQUIRE(bootstrap);
   CHECK_FALSE(bootstrap->barrier("x", diagnostics));
-  int told = 0;
-  const auto tell = [&](const std::string& why) {
-    told += why.ends_with(") has given up: enough") ? 1 : 100;
+  int count = 0;
+  const auto count_if_expected = [&](const std::string& why) {
+    count += why.ends_with(") has given up: enough") ? 1 : 100;
   };
-  bootstrap->on_failure(tell);
-  bootstrap->on_failure(tell);
-  CHECK(told == 2);
+  bootstrap->on_failure(count_if_expected);
+  bootstrap->on_failure(count_if_expected);
+  CHECK(count == 2);
   other.join();
   REQUIRE(errors.has_errors());
   CHECK(errors.all().front().message == "this rank has given up: enough");

@@ -8,8 +8,8 @@
 namespace mscclc {
 
 void begin_joining_log() {
-  Diagnostics told_later;
-  (void)start_log(Environment::of_process(), told_later);
+  Diagnostics reported_later;
+  (void)start_log(Environment::of_process(), reported_later);
 }
 
 std::unique_ptr<Bootstrap> logged(std::unique_ptr<Bootstrap> made, uint32_t rank,

@@ -9,8 +9,8 @@
 
 namespace mscclc {
 
-/// Takes MSCCLC_DEBUG of the process's environment. What is wrong with it is told later, when the
-/// communicator is made: then all ranks hear of it.
+/// Takes MSCCLC_DEBUG of the process's environment. What is wrong with it is reported later, when
+/// the communicator is made: then all ranks learn of it.
 void begin_joining_log();
 /// Logs what has come of it, and hands it on: nullptr, with the errors of `diagnostics`, or a
 /// bootstrap.

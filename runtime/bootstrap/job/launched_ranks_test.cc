@@ -90,7 +90,7 @@ TEST_CASE("ranks meet as each launcher would start them") {
              {{"SLURM_NTASKS", "2"}, {"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_JOB_ID", job}}),
         "SLURM_PROCID", 2));
   }
-  SECTION("by hand, with an id that nobody serves yet") {
+  SECTION("by hand, with an id that is not served yet") {
     Diagnostics diagnostics;
     const auto id = [&] {
       return host_job({.one_machine = true, .timeout = 1s}, diagnostics)->id;
@@ -108,7 +108,7 @@ int hear(const Values& values, const std::string& code, const std::string& why) 
   rlimit limits{};
   if (launch && launch->rank == 0 && code == "no-thread") none.emplace(0);
   if (launch && launch->rank == 0 && code == "too-few-descriptors") {
-    // As many as a hub at two places needs, and one for all who come.
+    // As many as a hub at two places needs, and one for all that come.
     const Fd next = make_waker();
     ::getrlimit(RLIMIT_NOFILE, &limits);
     limits.rlim_cur = static_cast<rlim_t>(next.get()) + 6;
@@ -116,10 +116,10 @@ int hear(const Values& values, const std::string& code, const std::string& why) 
   }
   if (!launch || make_bootstrap(*launch, diagnostics)) return 1;
   const Diagnostic& error = diagnostics.all().back();  // warnings come before it
-  const bool told = error.message.find(why) == 0 &&
-                    error.code == (launch->rank == 0 ? code : "bootstrap-refused");
-  if (!told) fmt::print(stderr, "{}: {}\n", error.code, error.message);
-  return told ? 0 : 2;
+  const bool expected = error.message.find(why) == 0 &&
+                        error.code == (launch->rank == 0 ? code : "bootstrap-refused");
+  if (!expected) fmt::print(stderr, "{}: {}\n", error.code, error.message);
+  return expected ? 0 : 2;
 }
 
 TEST_CASE("rank 0 cannot serve: the others hear why") {
@@ -135,7 +135,8 @@ TEST_CASE("rank 0 cannot serve: the others hear why") {
                         {"too-few-descriptors", too_few, "1", "23003"}};
   const testing::Signal look;
   testing::Processes processes;
-  // Rank 0 tells for five seconds, which may be few on a busy machine: the others look already.
+  // Rank 0 announces it for five seconds, which may be few on a busy machine: the others look
+  // already.
   for (const char* rank : {"1", "0"}) {
     for (const Case& c : cases) {
       processes.start([&, rank] {
@@ -155,7 +156,7 @@ TEST_CASE("rank 0 cannot serve: the others hear why") {
   for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 700s) == 0);
 }
 
-TEST_CASE("a rank that nobody listens for may have another secret") {
+TEST_CASE("a rank for which nothing listens may have another secret") {
   Values job = {{"MSCCLC_TIMEOUT", "1"},
                 {"RANK", "1"},
                 {"WORLD_SIZE", "2"},
@@ -227,7 +228,8 @@ TEST_CASE("two processes that both are rank 0 end the job at once, for all") {
   for (size_t r = 0; r < 3; ++r) CHECK(processes.wait(r, 60s) == 0);
 }
 
-TEST_CASE("who comes when all have come hears it at once; who has come may come again") {
+TEST_CASE(
+    "a process that comes when all have come hears it at once; one that has come may come again") {
   const Values job = {{"MSCCLC_TIMEOUT", "600"},
                       {"OMPI_COMM_WORLD_SIZE", "2"},
                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
@@ -236,7 +238,7 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
     Diagnostics ignored;
     return *read_launch(Environment(with(job, {{"OMPI_COMM_WORLD_RANK", rank}})), "", ignored);
   };
-  const testing::Signal complete, told;
+  const testing::Signal complete, refused;
   testing::Processes processes;
   for (const char* rank : {"0", "1"}) {
     processes.start([&, rank] {
@@ -245,7 +247,7 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
       // Of the same name, while the first is there.
       const auto second = make_bootstrap(launch_of(rank), diagnostics);
       if (!first || !second) return 1;
-      if (rank[0] == '0' && (!complete.give() || !told.take())) return 3;
+      if (rank[0] == '0' && (!complete.give() || !refused.take())) return 3;
       return first->barrier("end", diagnostics) && second->barrier("end", diagnostics) ? 0 : 2;
     });
   }
@@ -253,14 +255,16 @@ TEST_CASE("who comes when all have come hears it at once; who has come may come 
   processes.start([&] {
     Diagnostics diagnostics;
     const auto late = make_bootstrap(launch_of("1"), diagnostics);
-    if (!told.give() || late) return 1;
+    if (!refused.give() || late) return 1;
     return names_twin(diagnostics, "all 2 ranks of the job have joined already: rank 1 (process ",
                       " on this machine says that it is the same rank");
   });
   for (size_t i = 0; i < processes.count(); ++i) CHECK(processes.wait(i, 120s) == 0);
 }
 
-TEST_CASE("who was there before all had come, and comes then, ends the job: it may be its rank") {
+TEST_CASE(
+    "a process that was there before all had come, and comes then, ends the job: it may be its "
+    "rank") {
   const Values job = {{"MSCCLC_TIMEOUT", "600"},
                       {"OMPI_COMM_WORLD_SIZE", "2"},
                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
@@ -271,13 +275,13 @@ TEST_CASE("who was there before all had come, and comes then, ends the job: it m
     return make_bootstrap(*launch, diagnostics);
   };
   for (const char* late : {"0", "1"}) {
-    const testing::Signal complete, told;
+    const testing::Signal complete, refused;
     testing::Processes processes;
     processes.start([&] {
       if (!complete.take()) return 3;
       Diagnostics diagnostics;
       if (meet_as(late, diagnostics)) return 1;
-      if (!told.give() || !told.give()) return 3;
+      if (!refused.give() || !refused.give()) return 3;
       return names_twin(diagnostics, "all 2 ranks of the job have joined already: rank ");
     });
     // The system counts starts in hundredths of a second.
@@ -288,7 +292,7 @@ TEST_CASE("who was there before all had come, and comes then, ends the job: it m
         const auto bootstrap = meet_as(rank, diagnostics);
         if (!bootstrap) return 1;
         if (rank[0] == '0' && !complete.give()) return 3;
-        if (!told.take() || bootstrap->barrier("step", diagnostics)) return 2;
+        if (!refused.take() || bootstrap->barrier("step", diagnostics)) return 2;
         return diagnostics.all().back().code == "bootstrap-refused" ? 0 : 4;
       });
     }
@@ -296,7 +300,7 @@ TEST_CASE("who was there before all had come, and comes then, ends the job: it m
   }
 }
 
-/// Listens at a port and says the same to everyone, or holds it for an outgoing connection.
+/// Listens at a port and says the same to every client, or holds it for an outgoing connection.
 class PortHolder {
  public:
   explicit PortHolder(const char* how) {
@@ -354,7 +358,7 @@ TEST_CASE("the port of an id that is taken is an error at once, of one text at e
     const std::string text = fmt::format(
         "rank 0 cannot serve MSCCLC_ID: the bootstrap cannot listen at 127.0.0.1:{}: Address "
         "already "
-        "in use (98), and what has the port is no hub of this job (at 127.0.0.1:{}: {}",
+        "in use (98), and what has the port is not a hub of this job (at 127.0.0.1:{}: {}",
         port, port, c.why);
     for (const char* rank : {"2", "1", "0"}) {
       processes.start([&, rank] {

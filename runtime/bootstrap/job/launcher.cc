@@ -40,7 +40,7 @@ class Reader {
     launch_.timeout = *timeout;
     launch_.silence = std::chrono::seconds(*silence);
     if (!launch_.where.host.empty())
-      launch_.where.told_at = kFirstPort + random_of_secret() % kPorts;
+      launch_.where.announced_at = kFirstPort + random_of_secret() % kPorts;
     warn_of_secret();
     return std::move(launch_);
   }
@@ -130,7 +130,7 @@ class Reader {
     return true;
   }
 
-  /// From what only the job knows, if the user says it, and from what tells jobs apart.
+  /// From what only the job knows, if the user says it, and from what distinguishes jobs.
   void read_secret(const LauncherNames& names) {
     const std::string key = text(Variable::MSCCLC_SECRET).value_or("");
     std::string job(names.launcher);
@@ -227,7 +227,8 @@ HubOptions hub_options(const LaunchedRank& launch) {
   return options;
 }
 
-/// Is it an address of this machine? One that nobody listens at can be bound, if only to any port.
+/// Is it an address of this machine? One at which nothing listens can be bound, if only to any
+/// port.
 bool is_here(const Address& address) {
   Address any_port = address;
   any_port.set_port(0);
@@ -245,19 +246,19 @@ bool is_looked_for_elsewhere(const LaunchedRank& launch) {
 
 /// The hub of this job where its ranks look for rank 0. REQUIRES: this process runs none yet.
 std::optional<Connected> find_hub_elsewhere(const LaunchedRank& launch) {
-  Diagnostics nobody;
+  Diagnostics ignored;
   Rendezvous where = launch.where;
   where.local = false;
   where.served = true;
   return connect_to_hub(where, launch.rank, launch.size, std::min(launch.timeout, kTwinPatience),
-                        nobody);
+                        ignored);
 }
 
 /// What is at some places where a hub of this job may be.
 struct Found {
   std::optional<Connected> hub = {};
   bool silent = false;   ///< something listens that says nothing
-  std::string met = {};  ///< what there is, if it is no such hub
+  std::string met = {};  ///< what there is, if it is not such a hub
 };
 
 /// Waits for what is silent, which may be stopped, as long as a stopped rank is waited for.
@@ -282,20 +283,20 @@ Found look_for_hub_here(const LaunchedRank& launch) {
   return look_at(launch, std::move(where));
 }
 
-/// For rank 0, where the job cannot be: tells those that look for it at some places, for some
-/// seconds.
-void tell_ranks(HubOptions places, const std::string& why) {
+/// For rank 0, where the job cannot be: says so for some seconds at some places, to ranks that look
+/// for it there.
+void announce(HubOptions places, const std::string& why) {
   Diagnostics ignored;
   places.failed = why;
   const auto hub = Hub::start(places, ignored);
 }
 
 /// Places where this rank's machine can say why it does not listen where it should.
-HubOptions places_to_tell(const LaunchedRank& launch) {
+HubOptions places_to_announce(const LaunchedRank& launch) {
   HubOptions places = hub_options(launch);
   places.addresses.clear();
   places.ports.clear();
-  if (launch.where.told_at != 0) places.ports = {launch.where.told_at};
+  if (launch.where.announced_at != 0) places.ports = {launch.where.announced_at};
   return places;
 }
 
@@ -316,12 +317,12 @@ std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnos
   if (is_here(*address)) {
     error.code = listening.code;
     error.message = fmt::format(
-        "rank 0 cannot serve MSCCLC_ID: {}, and what has the port is no hub of this job ({})",
+        "rank 0 cannot serve MSCCLC_ID: {}, and what has the port is not a hub of this job ({})",
         listening.message, found.met);
     error.notes = {
         {"choose another port for MSCCLC_ID, below those that the system gives to outgoing "
          "connections (net.ipv4.ip_local_port_range, mostly 32768 to 60999)"}};
-    tell_ranks(places_to_tell(launch), error.message);
+    announce(places_to_announce(launch), error.message);
   } else {
     error.code = "foreign-id";
     error.message = fmt::format(
@@ -329,9 +330,9 @@ std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnos
         "serves the id there",
         launch.where.host);
     error.notes = {{listening.message}, {found.met}};
-    HubOptions here = places_to_tell(launch);
+    HubOptions here = places_to_announce(launch);
     here.ports.clear();  // the others look at another machine's
-    tell_ranks(std::move(here), error.message);
+    announce(std::move(here), error.message);
   }
   diagnostics.add(std::move(error));
   return nullptr;
@@ -350,9 +351,9 @@ std::unique_ptr<Bootstrap> end_both(const LaunchedRank& launch, std::optional<Co
       error = refused.all().back();
     }
   }
-  HubOptions places = places_to_tell(launch);
+  HubOptions places = places_to_announce(launch);
   places.two_jobs = true;
-  tell_ranks(std::move(places), error.message);
+  announce(std::move(places), error.message);
   diagnostics.add(std::move(error));
   return nullptr;
 }
@@ -388,9 +389,9 @@ std::unique_ptr<Bootstrap> cannot_serve(const LaunchedRank& launch, Diagnostic e
   if (taken && launch.by_id) return join_served(launch, error, diagnostics);
   if (taken) error.notes.push_back({"MSCCLC_PORT sets another port, for all ranks"});
   // Its ports are of no use where they are taken.
-  HubOptions places = taken ? places_to_tell(launch) : hub_options(launch);
+  HubOptions places = taken ? places_to_announce(launch) : hub_options(launch);
   places.two_jobs = error.code == "two-jobs";
-  tell_ranks(std::move(places), error.message);
+  announce(std::move(places), error.message);
   diagnostics.add(std::move(error));
   return nullptr;
 }
@@ -432,11 +433,11 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
     diagnostics.add(std::move(*error));
     return nullptr;
   }
-  // Its own hub, and no other: this is who a second rank 0 is told from.
+  // Its own hub, and no other: so a second rank 0 is recognised.
   const Rendezvous where{.secret = launch.where.secret,
                          .exactly = {hub->address()},
                          .gives_up = launch.where.gives_up,
-                         .told_elsewhere = launch.where.told_elsewhere};
+                         .announced_elsewhere = launch.where.announced_elsewhere};
   return join(where, launch.rank, launch.size, launch.timeout, std::move(hub), diagnostics);
 }
 

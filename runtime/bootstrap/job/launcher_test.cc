@@ -127,7 +127,7 @@ TEST_CASE("a unique id says all") {
   CHECK(launch.where.secret[15] == 0xff);
 }
 
-TEST_CASE("who started the ranks: the user, then torchrun, then mpirun, then srun") {
+TEST_CASE("what started the ranks: the user, then torchrun, then mpirun, then srun") {
   Values all = with(kSlurm, kOpenMpi);
   CHECK(read(all).launcher == "Open MPI");
   all = with(all, kTorchrun);

@@ -9,7 +9,7 @@
 
 namespace mscclc {
 
-/// A launcher's names for the same things. A job is told from others by `job`.
+/// A launcher's names for the same things. `job` distinguishes a job from others.
 struct LauncherNames {
   std::string_view launcher;
   Variable rank, size, size_else, local_rank;
@@ -56,7 +56,7 @@ inline constexpr LauncherNames kLaunchers[] = {
 inline constexpr Variable kMeetingPlaces[] = {Variable::MSCCLC_ID, Variable::MSCCLC_SECRET,
                                               Variable::MSCCLC_PORT, Variable::MASTER_ADDR,
                                               Variable::MASTER_PORT};
-/// Tells the starts of a job apart; nothing else comes of it.
+/// Distinguishes the starts of a job; it is used for nothing else.
 inline constexpr std::string_view kStartOfJob = "TORCHELASTIC_RESTART_COUNT";
 
 }  // namespace mscclc

@@ -30,7 +30,7 @@ TEST_CASE("a hub needs an address that is free") {
       Hub::start({.addresses = {taken, Address::loopback(0)}, .timeout = 1s}, diagnostics);
   REQUIRE(hub);
   CHECK(hub->address().port() != taken.port());
-  // And says so: ranks look there first, and somebody else listens.
+  // And says so: ranks look there first, and another process listens.
   CHECK(diagnostics.all().back().code == "port-taken");
   CHECK(diagnostics.all().back().message ==
         fmt::format("another process listens where this job's ranks look for it first ({}: Address "

@@ -121,7 +121,7 @@ TEST_CASE("what no hub sends ends the job") {
 }
 
 // Each question would have an answer: a hub that asks and does not read would fill this rank.
-TEST_CASE("a hub asks once who waits for whom") {
+TEST_CASE("a hub asks once which rank waits for which") {
   CHECK_THAT(report_of([](RawHub& hub) {
                hub.say(wire::frame(FrameKind::asked));
                hub.say(wire::frame(FrameKind::asked));

@@ -1,7 +1,7 @@
 // Two jobs of one name on one machine: processes that were started as the same rank of it. Ranks
-// that know each other only by what their launcher says cannot tell whose of two jobs another rank
-// is; but before a rank of the other job speaks, and even before it knows that it will, the
-// environment that its program began with says which rank it is.
+// that know each other only by what their launcher says do not know to which of two jobs another
+// rank belongs; but before a rank of the other job speaks, and even before it knows that it will,
+// the environment that its program began with says which rank it is.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,8 @@
-// A stranger who listens where a job's ranks look for their hub first: whatever he does, the job
-// meets, and nothing of it goes by him.
+// A stranger that listens where a job's ranks look for their hub first: whatever it does, the job
+// meets, and nothing of it goes through the stranger.
 //
 // All cases run a few jobs. `squatter_test "[full]"` runs the number that docs/recorded_runs.md
-// tells of.
+// records.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -62,7 +62,7 @@ class Squatter {
       if (::poll(&polled, 1, 5) != 1) continue;
       Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!socket.valid()) continue;
-      // A sender that nobody reads from would never end.
+      // A sender from which nothing reads would never end.
       const timeval limit{.tv_sec = 0, .tv_usec = 50'000};
       ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
       ++met_;
@@ -111,7 +111,7 @@ void relay(const Fd& rank, uint16_t hub_port, const std::atomic<bool>& stop,
   }
 }
 
-/// Says what a hub would, with proofs that are none.
+/// Says what a hub would, with invalid proofs.
 void forge(const Fd& rank, const std::atomic<bool>& stop) {
   const wire::KeyPair keys = wire::KeyPair::make();
   wire::Challenge challenge{.key = keys.open};
@@ -204,7 +204,7 @@ uint32_t run_job(const Secret& secret, const std::vector<uint16_t>& ports,
   return good;
 }
 
-/// A port that is free now, and that the system gives to nobody who does not ask for it.
+/// A port that is free now, and that the system gives only to those that ask for it.
 uint16_t free_port() {
   for (;;) {
     std::array<uint8_t, 2> random{};
@@ -355,7 +355,7 @@ TEST_CASE("another user at the unix socket is passed by") {
   }
   for (std::thread& rank : ranks) rank.join();
   CHECK(good == kSquattedSize);
-  // And the other way round: what listens there for this user takes nobody else.
+  // And the other way round: what listens there for this user takes no other.
   Diagnostics diagnostics;
   const auto hub =
       Hub::start({.local = true, .secret = secret, .size = 2, .timeout = 20s}, diagnostics);

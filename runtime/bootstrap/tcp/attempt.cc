@@ -15,7 +15,7 @@ namespace {
 
 using wire::FrameKind;
 
-/// A port where nobody listens may be given to the very socket that connects there, which then
+/// A port where nothing listens may be given to the very socket that connects there, which then
 /// talks to itself.
 bool connected_to_itself(const Fd& socket) {
   const Address own = own_end(socket), other = other_end(socket);

@@ -1,6 +1,5 @@
 // One attempt of a rank to reach its hub at one place: connect, prove, be proved. It never waits,
-// so that attempts at several places run side by side, and who is silent at one of them delays
-// nobody.
+// so that attempts at several places run side by side, and silence at one of them delays no other.
 #pragma once
 
 #include <chrono>

@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// How often all places must say that nobody listens before that is believed.
+/// How often all places must say that nothing listens before that is believed.
 constexpr int kRefusalsBelieved = 3;
 
 /// A place where the hub may be, and how attempts there have gone.
@@ -29,12 +29,12 @@ struct Place {
   std::unique_ptr<Attempt> attempt = {};
   SteadyTime again = {};  ///< when to try next
   milliseconds pause = kFirstPause;
-  std::string met = {};  ///< why the last attempt failed
-  int refusals = 0;      ///< in a row
-  bool late = false;     ///< who listens there only says that all ranks have come
-  bool last = false;     ///< nothing is tried there any more, as this rank gives up
-  bool told = false;     ///< Rendezvous::told_at: what is met there is no news
-  bool other = false;    ///< what is there is no hub of this job, or cannot be reached
+  std::string met = {};    ///< why the last attempt failed
+  int refusals = 0;        ///< in a row
+  bool late = false;       ///< what listens there only says that all ranks have come
+  bool last = false;       ///< nothing is tried there any more, as this rank gives up
+  bool announces = false;  ///< Rendezvous::announced_at: what is met there is no news
+  bool other = false;      ///< what is there is not a hub of this job, or cannot be reached
 };
 
 class Search {
@@ -90,14 +90,14 @@ class Search {
     unresolved_ = addresses.empty() ? unknown.all().front().message : "";
     for (Address address : addresses) {
       for (const uint16_t port : where_.ports) add_place(address, port, false);
-      if (where_.told_at != 0) add_place(address, where_.told_at, true);
+      if (where_.announced_at != 0) add_place(address, where_.announced_at, true);
     }
   }
-  void add_place(Address address, uint16_t port, bool told) {
+  void add_place(Address address, uint16_t port, bool announces) {
     address.set_port(port);
     const bool known = std::any_of(places_.begin(), places_.end(),
                                    [&](const Place& place) { return place.address == address; });
-    if (!known) places_.push_back({.address = address, .told = told});
+    if (!known) places_.push_back({.address = address, .announces = announces});
   }
 
   void begin_attempts() {
@@ -110,14 +110,15 @@ class Search {
     }
   }
 
-  /// A rank that gives up is still to tell that, so that the others do not wait for it: it goes on
+  /// A rank that gives up must still report it, so that the others do not wait for it: it goes on
   /// with what it has begun, and tries each place once more.
   void look_whether_wanted() {
     Diagnostics why;
     if (gives_up_ || !where_.gives_up || !where_.gives_up(why)) return;
     gives_up_ = std::move(why);
     const SteadyTime now = Clock::now();
-    deadline_ = std::min<SteadyTime>(deadline_, where_.told_elsewhere ? now : now + kTellTime);
+    deadline_ =
+        std::min<SteadyTime>(deadline_, where_.announced_elsewhere ? now : now + kAnnounceTime);
   }
   bool has_tried_all() const {
     return std::all_of(places_.begin(), places_.end(),
@@ -153,8 +154,8 @@ class Search {
       return Connected{attempt->take_connection(), agreed(attempt->welcome()), place.address};
     }
     out_of_descriptors_ |= attempt->out_of_descriptors();
-    // The hub takes one of the unix sockets; that nobody is at the others says nothing.
-    const bool expected = (place.address.is_local() && attempt->refused()) || place.told;
+    // The hub takes one of the unix sockets; that nothing listens at the others says nothing.
+    const bool expected = (place.address.is_local() && attempt->refused()) || place.announces;
     if (place.met != attempt->why() && !expected) trace(place, attempt->why());
     place.met = attempt->why();
     place.refusals = attempt->refused() ? place.refusals + 1 : 0;
@@ -178,7 +179,7 @@ class Search {
 
   bool gone() const {
     return unresolved_.empty() && std::all_of(places_.begin(), places_.end(), [&](const Place& p) {
-             return p.told || p.refusals >= kRefusalsBelieved || (p.late && !p.met.empty()) ||
+             return p.announces || p.refusals >= kRefusalsBelieved || (p.late && !p.met.empty()) ||
                     (p.other && where_.looks);
            });
   }
@@ -202,7 +203,7 @@ class Search {
     std::vector<Note> notes;
     if (!unresolved_.empty()) notes.push_back({unresolved_});
     for (const Place& place : places_) {
-      if (place.told || (place.address.is_local() && place.refusals > 0)) continue;
+      if (place.announces || (place.address.is_local() && place.refusals > 0)) continue;
       if (place.met.empty() && place.attempt == nullptr) continue;
       notes.push_back({fmt::format("at {}: {}", place.address.text(),
                                    place.met.empty() ? "no answer" : place.met)});
@@ -211,7 +212,7 @@ class Search {
   }
 
   /// A unix socket is found by a name that comes of the secret, which a rank may have wrong.
-  std::string nobody_text() const {
+  std::string no_listener_text() const {
     std::string text = "nothing is listening there";
     if (where_.local && !where_.served) {
       text +=
@@ -223,7 +224,7 @@ class Search {
 
   std::nullopt_t report(const char* code, std::string message) {
     std::vector<Note> notes = met();
-    if (notes.empty()) notes.push_back({nobody_text()});
+    if (notes.empty()) notes.push_back({no_listener_text()});
     if (where_.looks) {  // only what was met is of interest
       message = notes.front().text;
       for (size_t i = 1; i < notes.size(); ++i) message += "; " + notes[i].text;

@@ -20,7 +20,7 @@ struct Connected {
 
 /// Tries all places side by side until `deadline`: ranks may start before the hub does. What
 /// happens before a hub has proved itself is never final. Errors: bootstrap-timeout (with what was
-/// met at each place), bootstrap-gone (`where.served`, and nobody listens), no-descriptors, what
+/// met at each place), bootstrap-gone (`where.served`, and nothing listens), no-descriptors, what
 /// `where.gives_up` reports.
 [[nodiscard]] std::optional<Connected> connect_to_hub(const Rendezvous& where, uint32_t rank,
                                                       uint32_t size,

@@ -1,4 +1,4 @@
-// What a rank makes of who answers where the hub should be.
+// What a rank makes of what answers where the hub should be.
 #include "runtime/bootstrap/tcp/connect.h"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ std::string error(const Rendezvous& where) {
   return diagnostics.all().front().code + ": " + diagnostics.all().front().message;
 }
 
-TEST_CASE("who is not a hub is told from one") {
+TEST_CASE("what is not a hub is not taken for one") {
   struct Case {
     wire::Bytes answer;
     std::string met;
@@ -101,7 +101,7 @@ TEST_CASE("who is not a hub is told from one") {
   }
 }
 
-TEST_CASE("a rank that gives up where nobody listens ends at once") {
+TEST_CASE("a rank that gives up where nothing listens ends at once") {
   const uint16_t port = local_port(listen_on(Address::loopback(0)));  // free again
   Rendezvous where{.host = "127.0.0.1", .ports = {port}, .secret = {}, .local = true};
   where.gives_up = [](Diagnostics& why) {
@@ -114,7 +114,7 @@ TEST_CASE("a rank that gives up where nobody listens ends at once") {
   CHECK(diagnostics.all().front().code == "aborted");
 }
 
-TEST_CASE("nobody listens, or the host has no address") {
+TEST_CASE("nothing listens, or the host has no address") {
   const UniqueId id = testing::spare_id();
   CHECK(error(Rendezvous::of(id)) ==
         fmt::format("bootstrap-timeout: rank 1 cannot reach the bootstrap at 127.0.0.1 port {0} "

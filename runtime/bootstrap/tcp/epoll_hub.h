@@ -1,5 +1,5 @@
 // The hub's thread and its state (hub.h): hub.cc has what it does with time, and what ranks say;
-// hub_doors.cc who comes, and who is let in.
+// hub_doors.cc which processes come, and which are let in.
 #pragma once
 
 #include <sys/epoll.h>
@@ -43,14 +43,14 @@ struct HubClient {
   explicit HubClient(Fd socket) : connection(std::move(socket), wire::kMostHello) {}
   Connection connection;
   Address from, to;                ///< the connection's ends
-  std::optional<int32_t> process;  ///< of who has proved himself and is on this machine
+  std::optional<int32_t> process;  ///< if it has proved itself and is on this machine
   wire::Challenge challenge;
-  std::optional<wire::Hello> hello;  ///< of who has proved that he knows the secret
-  uint32_t rank = wire::kNoRank;     ///< of who has joined
+  std::optional<wire::Hello> hello;  ///< once it has proved that it knows the secret
+  uint32_t rank = wire::kNoRank;     ///< once it has joined
   bool leaving = false;              ///< nothing more is read of it; it goes when all is written
   bool polls_write = false;
   /// When it came; said something that counts as a sign of life: hello, or anything once it is a
-  /// rank; and was last told something.
+  /// rank; and was last sent something.
   SteadyTime since, heard, spoke;
 };
 
@@ -64,8 +64,8 @@ class EpollHub final : public Hub {
   }
   Address address() const override { return address_; }
   /// Where there is no thread: the job has failed, and the ranks that come in time hear it.
-  void tell_in_this_thread();
-  void fail(const std::string& why, bool told_elsewhere) override;
+  void announce_in_this_thread();
+  void fail(const std::string& why, bool announced_elsewhere) override;
 
  private:
   void watch(int fd, uint64_t key, uint32_t events, int how);
@@ -85,37 +85,37 @@ class EpollHub final : public Hub {
   /// further: it must hear how that has ended.
   bool about_to_join() const;
 
-  bool all_told() const { return others_.empty() && meeting_.all_heard(); }
+  bool all_informed() const { return others_.empty() && meeting_.all_heard(); }
 
   /// Ranks look no longer than the timeout, and those that are here have waited long enough by
   /// their deadline.
-  SteadyTime end_of_telling() const;
+  SteadyTime end_of_announcing() const;
   void say_closing(uint64_t key, HubClient& client);
   void handle(const epoll_event& event);
   void accept_some(size_t i);
 
-  /// A listener that nobody is accepted from stays readable. Strangers go first, when they have had
-  /// their time. If there are none, the ranks cannot all come: those that do hear it, one after the
-  /// other, with the descriptor that was kept for this.
+  /// A listener from which nothing is accepted stays readable. Strangers go first, when they have
+  /// had their time. If there are none, the ranks cannot all come: those that do hear it, one after
+  /// the other, with the descriptor that was kept for this.
   void make_room(const std::string& why);
   void greet(Fd socket, const Address& from, const Address& to);
 
-  /// Accepts nobody until the next tick.
+  /// Accepts no connection until the next tick.
   void look_away();
   void listen_again(int how);
 
-  /// A child of fork() may hold the sockets, too: closing them alone would let them listen on, and
-  /// leave them in the epoll set.
+  /// A child of fork() may hold the sockets, too: if they were just closed here, they would listen
+  /// on, and stay in the epoll set.
   void stop_listening();
 
   /// Where another hub of this job does, all is said there.
   std::optional<Listener> listen_for_the_late() const;
 
-  /// A process that was there when all ranks came, and is none of them: it belongs to another job
-  /// of this name, or one of those that came does.
+  /// A process that was there when all ranks came, and is not one of them: it belongs to another
+  /// job of this name, or one of those that came does.
   bool began_before_all_came(const HubClient& client) const;
 
-  /// `last`: with whom all ranks have come.
+  /// `last`: the one with which all ranks have come.
   void look_for_another_job(const HubClient& last);
 
   /// Ranks of another job that have not heard yet that there are two: without this hub they could
@@ -167,13 +167,13 @@ class EpollHub final : public Hub {
   const uint64_t began_ = began_of(::getpid());
   /// Not if these descriptors could take the room of ranks that still come.
   const bool watches_processes_ = has_descriptors(2 * uint64_t{options_.size} + kOtherDescriptors);
-  // What follows is the thread's, except for stop_, fail_ and told_elsewhere_.
+  // What follows is the thread's, except for stop_, fail_ and announced_elsewhere_.
   StopDetector stops_;
   std::vector<Listener> listeners_;
   Fd spare_;
   RankMeeting meeting_;
   std::map<uint64_t, HubClient> clients_;
-  std::map<uint32_t, uint64_t> by_rank_;  ///< keys of those who have joined
+  std::map<uint32_t, uint64_t> by_rank_;  ///< keys of those that have joined
   uint64_t next_key_ = kFirstKey;
   size_t strangers_ = 0;  ///< clients that have proved nothing
   bool listens_ = true, closing_ = false;
@@ -184,7 +184,7 @@ class EpollHub final : public Hub {
   std::mutex mutex_;
   bool stop_ = false;
   std::string fail_;
-  bool told_elsewhere_ = false;
+  bool announced_elsewhere_ = false;
   std::thread thread_;
 };
 

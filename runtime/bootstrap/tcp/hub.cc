@@ -86,16 +86,16 @@ EpollHub::~EpollHub() {
   if (thread_.joinable()) thread_.join();
 }
 
-void EpollHub::tell_in_this_thread() {
+void EpollHub::announce_in_this_thread() {
   stop_ = true;
   serve();
 }
 
-void EpollHub::fail(const std::string& why, bool told_elsewhere) {
+void EpollHub::fail(const std::string& why, bool announced_elsewhere) {
   {
     const std::lock_guard lock(mutex_);
     fail_ = why;
-    told_elsewhere_ = told_elsewhere;
+    announced_elsewhere_ = announced_elsewhere;
   }
   wake(*waker_);
 }
@@ -149,25 +149,26 @@ bool EpollHub::done() {
     if (stop_) close_all();
   }
   if (!closing_) return false;
-  const bool all_told = clients_.empty() && listeners_.empty();
-  return all_told || now_ >= close_deadline_;
+  const bool all_informed = clients_.empty() && listeners_.empty();
+  return all_informed || now_ >= close_deadline_;
 }
 
 void EpollHub::close_all() {
   closing_ = true;
   now_ = std::chrono::steady_clock::now();
   // Ranks that have not come yet would wait for a hub that is gone.
-  const SteadyTime end = end_of_telling();
-  const bool tells = meeting_.failure() && !all_told() && !told_elsewhere_ && now_ < end;
+  const SteadyTime end = end_of_announcing();
+  const bool announces =
+      meeting_.failure() && !all_informed() && !announced_elsewhere_ && now_ < end;
   close_deadline_ = now_ + kGoodbyeTime;
-  if (tells || about_to_join()) close_deadline_ = std::max(close_deadline_, end);
-  if (!tells) stop_listening();
+  if (announces || about_to_join()) close_deadline_ = std::max(close_deadline_, end);
+  if (!announces) stop_listening();
   for (auto i = clients_.begin(); i != clients_.end();) {
     const uint64_t key = i->first;
     HubClient& client = (i++)->second;
     if (client.rank != wire::kNoRank) {
       say_closing(key, client);
-    } else if (!tells && !client.hello) {
+    } else if (!announces && !client.hello) {
       drop(key);
     }
   }
@@ -179,9 +180,9 @@ bool EpollHub::about_to_join() const {
   });
 }
 
-SteadyTime EpollHub::end_of_telling() const {
+SteadyTime EpollHub::end_of_announcing() const {
   if (!others_.empty()) return now_ + options_.timeout;
-  const auto end = now_ + std::min<std::chrono::milliseconds>(kTellTime, options_.timeout);
+  const auto end = now_ + std::min<std::chrono::milliseconds>(kAnnounceTime, options_.timeout);
   return std::min(end, meeting_.deadline().value_or(end));
 }
 
@@ -397,8 +398,8 @@ bool enough_descriptors(uint32_t ranks, Diagnostics& diagnostics) {
 }  // namespace
 
 std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnostics) {
-  const bool tells = !options.failed.empty();
-  if (!tells && !enough_descriptors(options.size, diagnostics)) return nullptr;
+  const bool announces = !options.failed.empty();
+  if (!announces && !enough_descriptors(options.size, diagnostics)) return nullptr;
   std::vector<Listener> listeners = open_listeners(options, diagnostics);
   if (listeners.empty()) return nullptr;
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
@@ -409,7 +410,7 @@ std::unique_ptr<Hub> Hub::start(const HubOptions& options, Diagnostics& diagnost
   }
   auto hub = std::make_unique<EpollHub>(options, std::move(listeners), std::move(epoll), waker);
   if (hub->has_thread(diagnostics)) return hub;
-  if (tells) hub->tell_in_this_thread();
+  if (announces) hub->announce_in_this_thread();
   return nullptr;
 }
 

@@ -34,10 +34,10 @@ struct HubOptions {
   /// Instead: on all addresses of this machine, at the first of these ports that is free.
   std::vector<uint16_t> ports = {};
   Secret secret{};
-  uint32_t size = 0;                             ///< of the job; 0: what the first rank says
-  uint32_t rank = wire::kNoRank;                 ///< the rank of this process, for messages
-  uint32_t process = 0;                          ///< which alone may come as that rank; 0: any
-  std::chrono::milliseconds timeout{0};          ///< of every step of the job
+  uint32_t size = 0;                     ///< of the job; 0: what the first rank says
+  uint32_t rank = wire::kNoRank;         ///< the rank of this process, for messages
+  uint32_t process = 0;                  ///< the only one that may come as that rank; 0: any
+  std::chrono::milliseconds timeout{0};  ///< of every step of the job
   std::chrono::milliseconds silence = kSilence;  ///< a rank that says nothing so long is dead
   std::chrono::milliseconds hello_time = kTimeToProve;  ///< in which a connection must prove itself
   /// Asked when all ranks have come, with those processes of them that run on this machine, from
@@ -59,13 +59,14 @@ class Hub {
   /// port-taken.
   [[nodiscard]] static std::unique_ptr<Hub> start(const HubOptions& options,
                                                   Diagnostics& diagnostics);
-  /// Tells ranks that are still there that the hub closes, and ends. Takes at most two seconds;
-  /// five if the job has failed before all ranks had come, or a rank was about to join, so that
-  /// they hear why.
+  /// Ends, after saying so to the ranks that are still there. Takes at most two seconds; five if
+  /// the job has failed before all ranks had come, or a rank was about to join, so that they hear
+  /// why.
   virtual ~Hub() = default;
   /// Ends the job, for all ranks that have come or still come: there cannot be one.
-  /// `told_elsewhere`: another hub tells those that still come, so this one does not wait for them.
-  virtual void fail(const std::string& why, bool told_elsewhere) = 0;
+  /// `announced_elsewhere`: ranks that still come learn it from another hub, so this one does not
+  /// wait for them.
+  virtual void fail(const std::string& why, bool announced_elsewhere) = 0;
   /// Where this process reaches it: its unix socket, if it has one.
   virtual Address address() const = 0;
 };

@@ -1,7 +1,7 @@
-// Whoever connects gets a challenge and has some seconds to prove that he knows the secret; until
-// then he is worth a hundred bytes of memory and one of a limited number of places. Once all ranks
-// have come, the hub no longer listens, but at a unix socket for ranks of this machine that come
-// too late: they hear it at once.
+// A process that connects gets a challenge and has some seconds to prove that it knows the secret;
+// until then it costs a hundred bytes of memory and one of a limited number of places. Once all
+// ranks have come, the hub listens only at a unix socket for ranks of this machine that come too
+// late: they hear it at once.
 #include <fmt/format.h>
 #include <sys/socket.h>
 
@@ -184,13 +184,13 @@ void EpollHub::admit(uint64_t key, HubClient& client) {
     std::erase(others_, client.process.value_or(0));
     meeting_.turned_away();
     turn_away(key, client, late.value_or(ended));
-    if (closing_ && all_told()) stop_listening();
+    if (closing_ && all_informed()) stop_listening();
     return deliver();
   }
   if (meeting_.lacks_one() && !meeting_.failure()) look_for_another_job(client);
   if (!meeting_.admit(*client.hello, at, now_)) {
     turn_away(key, client, *meeting_.failure());
-    if (closing_ && all_told()) stop_listening();
+    if (closing_ && all_informed()) stop_listening();
     return;
   }
   client.rank = client.hello->rank;
@@ -206,7 +206,7 @@ void EpollHub::admit(uint64_t key, HubClient& client) {
   }
   // First, so that a hub of this name that begins now finds one or the other.
   std::optional<Listener> late = all_came ? listen_for_the_late() : std::nullopt;
-  if (all_came || ((meeting_.complete() || closing_) && all_told())) stop_listening();
+  if (all_came || ((meeting_.complete() || closing_) && all_informed())) stop_listening();
   if (late) {
     listeners_.push_back(std::move(*late));
     listen_again(EPOLL_CTL_ADD);

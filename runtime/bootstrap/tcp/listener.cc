@@ -15,7 +15,7 @@ namespace {
 /// What was tried in vain: "10.0.0.1:80: Address already in use (98)".
 struct Tried {
   std::string text;
-  bool warn = false;  ///< somebody else has a place that ranks try first
+  bool warn = false;  ///< another process has a place that ranks try first
   int error = 0;      ///< of the last
 
   void add(const std::string& where) {

@@ -20,18 +20,18 @@ std::string asleep_text(SteadyTime::duration time) {
                      seconds_text(std::chrono::duration_cast<std::chrono::milliseconds>(time)));
 }
 
-/// Why a rank is none of this job; nullopt: it is.
+/// Why a rank is not of this job; nullopt: it is.
 std::optional<std::string> RankMeeting::misfit(const wire::Hello& hello,
                                                const std::string& where) const {
-  const std::string who = fmt::format("rank {} ({})", hello.rank, where);
+  const std::string name = fmt::format("rank {} ({})", hello.rank, where);
   if (hello.size == 0 || hello.size > wire::kMostRanks) {
-    return fmt::format("a job has 1 to {} ranks, {} says {}", wire::kMostRanks, who, hello.size);
+    return fmt::format("a job has 1 to {} ranks, {} says {}", wire::kMostRanks, name, hello.size);
   }
   if (!members_.empty() && hello.size != members_.size()) {
-    return fmt::format("the job has {} ranks, {} says {}", members_.size(), who, hello.size);
+    return fmt::format("the job has {} ranks, {} says {}", members_.size(), name, hello.size);
   }
   if (hello.rank >= hello.size) {
-    return fmt::format("there is no {} in a job of {} ranks", who, hello.size);
+    return fmt::format("there is no {} in a job of {} ranks", name, hello.size);
   }
   if (!members_.empty() && members_[hello.rank].state != State::absent) {
     return fmt::format("{} has joined twice: {} says that it is the same rank",
@@ -61,7 +61,7 @@ bool RankMeeting::admit(const wire::Hello& hello, const std::string& where, Stea
   member.process = hello.process;
   member.patience = patience(hello);
   ++admitted_;
-  if (failure_) {  // who comes late hears the same as the others
+  if (failure_) {  // a late rank hears the same as the others
     messages_.push_back({hello.rank, std::make_shared<const wire::Bytes>(wire::frame(*failure_))});
     return true;
   }
@@ -73,7 +73,8 @@ bool RankMeeting::admit(const wire::Hello& hello, const std::string& where, Stea
   return true;
 }
 
-// Processes are told apart by their numbers: with two of one number nothing is said, which is safe.
+// Processes are distinguished by their numbers: with two of one number nothing is said, which is
+// safe.
 std::optional<wire::Failure> RankMeeting::too_late(const wire::Hello& hello,
                                                    const std::string& where) const {
   if (failure_ && jobs_ > 1) return failure_;
@@ -194,11 +195,11 @@ void RankMeeting::judge(SteadyTime now) {
 }
 
 void RankMeeting::give_up_hub(const std::string& why) {
-  const std::string who =
+  const std::string name =
       options_.hub_rank == wire::kNoRank
           ? "the process of the bootstrap's hub"
           : fmt::format("rank {}, which runs the bootstrap's hub,", options_.hub_rank);
-  fail(FailureKind::gave_up, who + " cannot continue: " + why);
+  fail(FailureKind::gave_up, name + " cannot continue: " + why);
 }
 
 void RankMeeting::leave(uint32_t rank) {

@@ -1,9 +1,9 @@
 // The hub's part of a bootstrap without its sockets: which ranks have joined, at which step each
-// is, and what is to be said to whom. Frames and the clock come from outside (hub.h), so tests need
-// neither.
+// is, and what is to be said to which rank. Frames and the clock come from outside (hub.h), so
+// tests need neither.
 //
 // A meeting fails as a whole, once, and then for good: a rank dies, gives up, is late, or is at
-// another step than the others. All ranks that are still there are told.
+// another step than the others. All ranks that are still there learn of it.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class RankMeeting {
   struct Options {
     uint32_t size = 0;                     ///< 0: what the first rank says
     uint32_t hub_rank = wire::kNoRank;     ///< in whose process the hub runs
-    uint32_t hub_process = 0;              ///< which alone may come as that rank; 0: any
+    uint32_t hub_process = 0;              ///< the only one that may come as that rank; 0: any
     std::chrono::milliseconds timeout{0};  ///< of every step: no rank waits longer
   };
   /// A frame for a rank.
@@ -40,18 +40,18 @@ class RankMeeting {
 
   /// Takes in a rank that has proved that it knows the secret. `where`: for messages, "process 12
   /// on 10.0.0.1". false: there is no such rank in this job, or it is here already; the meeting has
-  /// failed, as whoever knows the secret is part of the job.
+  /// failed, as a process that knows the secret is part of the job.
   [[nodiscard]] bool admit(const wire::Hello& hello, const std::string& where, SteadyTime now);
   /// Why a rank has no place that comes when all have come. nullopt: it may be for another hub:
   /// this job is at its end, or the rank's process is here already, and now makes its next
   /// bootstrap. REQUIRES: complete().
   std::optional<wire::Failure> too_late(const wire::Hello& hello, const std::string& where) const;
-  /// A rank has been told that it comes too late.
+  /// A rank has heard that it comes too late.
   void turned_away() { ++heard_; }
   void gather(uint32_t rank, const wire::Gather& gather, SteadyTime now);
   void give_up(uint32_t rank, const std::string& why);
   /// Blocks of the rank have given up. The first such report asks all ranks for theirs; the meeting
-  /// fails when they have come, or when the patience with who does not answer is at its end.
+  /// fails when they have come, or when the patience with those that do not answer is at its end.
   void waits(uint32_t rank, const WaitReport& report, SteadyTime now);
   /// It has heard the question.
   void answer(uint32_t rank);
@@ -78,7 +78,7 @@ class RankMeeting {
   /// As many ranks as the job has, or both jobs have, have come, right or wrong ones, or know
   /// without coming.
   bool all_heard() const { return !members_.empty() && heard_ >= jobs_ * members_.size(); }
-  /// All ranks have come but for one.
+  /// All ranks but one have come.
   bool lacks_one() const { return members_.size() > 1 && admitted_ + 1 == members_.size(); }
   /// There is a deadline that tick() must see.
   bool waiting() const { return (deadline_ || graph_) && !failure_; }
@@ -97,7 +97,7 @@ class RankMeeting {
     uint32_t process = 0;
     std::chrono::milliseconds patience{0};
     bool given = false;     ///< has come to the present step
-    bool reported = false;  ///< has said for whom it waits
+    bool reported = false;  ///< has said for which ranks it waits
     wire::Bytes data;
   };
 
@@ -114,11 +114,11 @@ class RankMeeting {
   std::vector<Member> members_;
   uint32_t admitted_ = 0, heard_ = 0;
   uint32_t jobs_ = 1;                   ///< whose ranks come here
-  std::optional<SteadyTime> deadline_;  ///< of the present step, once someone has come to it
+  std::optional<SteadyTime> deadline_;  ///< of the present step, once a rank has come to it
   std::chrono::milliseconds limit_{0};  ///< how long that one waits
   uint64_t step_ = 0;
   std::string step_name_;
-  uint32_t first_ = 0, given_ = 0;  ///< who came first, and how many have come
+  uint32_t first_ = 0, given_ = 0;  ///< which rank came first, and how many have come
   uint64_t bytes_ = 0;
   std::optional<uint32_t> left_;    ///< one that has left
   std::optional<WaitGraph> graph_;  ///< since blocks of a rank have given up

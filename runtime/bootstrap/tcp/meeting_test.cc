@@ -93,7 +93,7 @@ std::string misfit(uint32_t rank, uint32_t size) {
   const std::string why = meeting.come(rank, size);
   CHECK(meeting.sent() == failed({1}, why));
   CHECK(meeting.failure()->kind == wire::FailureKind::refused);
-  CHECK(meeting.come(2, 4) == "");  // who comes later hears it too
+  CHECK(meeting.come(2, 4) == "");  // a later rank hears it too
   CHECK(meeting.sent() == failed({2}, why));
   CHECK(meeting.come(9, 1) == why);
   return why;
@@ -235,7 +235,7 @@ TEST_CASE("blocks of several ranks have given up: the reports of all make one ve
   }
 }
 
-TEST_CASE("a hub that cannot go on tells all") {
+TEST_CASE("a hub that cannot go on says so to all") {
   TestMeeting meeting(2);
   meeting.come(1, 2);
   meeting.give_up_hub("no room");
@@ -243,7 +243,7 @@ TEST_CASE("a hub that cannot go on tells all") {
         failed({1}, "the process of the bootstrap's hub cannot continue: no room"));
 }
 
-TEST_CASE("a step gives everyone the bytes of all, in rank order") {
+TEST_CASE("a step gives every rank the bytes of all, in rank order") {
   TestMeeting meeting(3);
   meeting.all_come(3);
   for (uint64_t step = 0; step < 3; ++step) {
@@ -261,14 +261,14 @@ TEST_CASE("a step gives everyone the bytes of all, in rank order") {
 
 TEST_CASE("ranks that do not come are named") {
   TestMeeting meeting(4);
-  meeting.tick(kStart + 1000s);  // nobody waits yet
+  meeting.tick(kStart + 1000s);  // no rank waits yet
   CHECK(meeting.come(2, 4) == "");
   meeting.tick(kStart + 29s);
   CHECK_FALSE(meeting.failure());
   meeting.tick(kStart + 30s);
   CHECK(meeting.sent() ==
         failed({2}, "ranks 0, 1 and 3 did not reach the bootstrap within 30 s (1 of 4 did)"));
-  CHECK(meeting.come(1, 4) == "");  // it comes too late, and is told so
+  CHECK(meeting.come(1, 4) == "");  // it comes too late, and hears it
   CHECK(meeting.sent() ==
         failed({1}, "ranks 0, 1 and 3 did not reach the bootstrap within 30 s (1 of 4 did)"));
 }
@@ -337,7 +337,7 @@ TEST_CASE("a rank that gives up says why") {
 TEST_CASE("a rank that leaves in peace") {
   TestMeeting meeting(3);
   meeting.all_come(3);
-  SECTION("is nobody's failure as long as nobody needs it") {
+  SECTION("is no failure as long as no rank needs it") {
     meeting.leave(1);
     CHECK(meeting.sent().empty());
     meeting.tick(kStart + 1000s);
@@ -374,7 +374,7 @@ TEST_CASE("what no rank sends") {
     meeting.give(1, 0, "x");
     CHECK(meeting.why() == why);
   }
-  SECTION("for whom it waits, twice") {
+  SECTION("for which ranks it waits, twice") {
     meeting.all_come(2);
     meeting.waits(1, {{0}, "a block waited"}, kStart);
     CHECK(meeting.why() == "");

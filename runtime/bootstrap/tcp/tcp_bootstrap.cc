@@ -64,7 +64,7 @@ std::string name_of_hub(const Connected& connected) {
   return fmt::format("rank {}, which runs the bootstrap's hub{},", connected.welcome.hub_rank, at);
 }
 
-/// Tells the hub, and so all others, that this rank cannot take part.
+/// Reports to the hub, and so to all others, that this rank cannot take part.
 void give_up_at_once(Connection& connection, const std::string& why) {
   connection.send(wire::give_up_frame(why));
   const SteadyTime deadline = Clock::now() + kGoodbyeTime;
@@ -113,7 +113,7 @@ class SocketBootstrap final : public Bootstrap {
   /// `gives_up`: that of the Rendezvous. It is asked at the end, too: it may have begun before all
   /// came.
   bool wait_until_all_are_here(const std::function<bool(Diagnostics&)>& gives_up,
-                               bool told_elsewhere, Diagnostics& diagnostics) {
+                               bool announced_elsewhere, Diagnostics& diagnostics) {
     std::unique_lock lock(mutex_);
     const auto over = [this] { return failure_ || ready_; };
     for (bool waits = gives_up != nullptr; waits;) {
@@ -122,7 +122,7 @@ class SocketBootstrap final : public Bootstrap {
       lock.unlock();
       const std::string& why = diagnostics.all().back().message;
       fail(why);
-      if (told_elsewhere && hub_ != nullptr) hub_->fail(why, true);
+      if (announced_elsewhere && hub_ != nullptr) hub_->fail(why, true);
       return false;
     }
     return wait(
@@ -177,7 +177,7 @@ class SocketBootstrap final : public Bootstrap {
           wire::FailureKind::hang,
           fmt::format("{} does not answer: it has not said within {} which rank waits for which",
                       hub_name_, seconds_text(limit))};
-      tell(lock);
+      notify_watchers(lock);
     }
     return failure_->why;
   }
@@ -213,7 +213,7 @@ class SocketBootstrap final : public Bootstrap {
     if (!changed_.wait_for(lock, limit, [&] { return failure_ || done(); })) {
       failure_ = {wire::FailureKind::timeout, fmt::format("{} has not answered at '{}' within {}",
                                                           hub_name_, what, seconds_text(limit))};
-      tell(lock);
+      notify_watchers(lock);
     }
     if (done()) return true;
     return report(diagnostics);
@@ -224,8 +224,8 @@ class SocketBootstrap final : public Bootstrap {
     return false;
   }
 
-  /// Tells the watchers of the failure, without the lock.
-  void tell(std::unique_lock<std::mutex>& lock) {
+  /// Calls the watchers with the failure, without the lock.
+  void notify_watchers(std::unique_lock<std::mutex>& lock) {
     const auto watchers = std::exchange(watchers_, {});
     const std::string why = failure_->why;
     changed_.notify_all();
@@ -249,7 +249,7 @@ class SocketBootstrap final : public Bootstrap {
     std::unique_lock lock(mutex_);
     if (failure_) return;
     failure_ = {kind, std::move(why)};
-    tell(lock);
+    notify_watchers(lock);
   }
 
   // The thread.
@@ -322,7 +322,7 @@ class SocketBootstrap final : public Bootstrap {
     }
   }
 
-  /// The hub sees the connection end, and tells the others.
+  /// The hub sees the connection end, and reports it to the others.
   void end_without_memory() {
     ::shutdown(connection_.fd(), SHUT_RDWR);
     connection_.in().clear();
@@ -435,7 +435,7 @@ class SocketBootstrap final : public Bootstrap {
   bool gathers_ = false;  ///< the hub is to answer at this step
   std::optional<std::vector<std::vector<uint8_t>>> result_;
   std::optional<wire::Failure> failure_;
-  std::optional<SteadyTime> verdict_deadline_;  ///< set once this rank has told its waits
+  std::optional<SteadyTime> verdict_deadline_;  ///< set once this rank has reported its waits
   std::vector<std::function<void(const std::string&)>> watchers_;
 
   // The thread's own.
@@ -443,7 +443,7 @@ class SocketBootstrap final : public Bootstrap {
   Connection connection_;
   SteadyTime now_, spoke_, heard_, goodbye_deadline_;
   StopDetector stops_{silence_};
-  bool asked_ = false;  ///< who waits for whom: once is enough
+  bool asked_ = false;  ///< which rank waits for which: once is enough
   bool said_goodbye_ = false, shut_ = false, broken_ = false, ended_ = false;
   std::thread thread_;
 };
@@ -451,7 +451,7 @@ class SocketBootstrap final : public Bootstrap {
 std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t size,
                                  std::shared_ptr<Hub> hub,
                                  const std::function<bool(Diagnostics&)>& gives_up,
-                                 bool told_elsewhere, Diagnostics& diagnostics) {
+                                 bool announced_elsewhere, Diagnostics& diagnostics) {
   Fd waker = make_waker();
   if (!waker.valid()) {
     const std::string why = "the bootstrap cannot start: " + error_text(errno);
@@ -462,7 +462,9 @@ std::unique_ptr<Bootstrap> begin(Connected connected, uint32_t rank, uint32_t si
   auto bootstrap = std::make_unique<SocketBootstrap>(rank, size, std::move(connected),
                                                      std::move(waker), std::move(hub));
   if (!bootstrap->has_thread(diagnostics)) return nullptr;
-  if (!bootstrap->wait_until_all_are_here(gives_up, told_elsewhere, diagnostics)) return nullptr;
+  if (!bootstrap->wait_until_all_are_here(gives_up, announced_elsewhere, diagnostics)) {
+    return nullptr;
+  }
   return bootstrap;
 }
 
@@ -474,7 +476,7 @@ std::unique_ptr<Bootstrap> join(const Rendezvous& where, uint32_t rank, uint32_t
   auto connected = connect_to_hub(where, rank, size, timeout, diagnostics);
   if (!connected) return nullptr;
   return begin(std::move(*connected), rank, size, std::move(hub), where.gives_up,
-               where.told_elsewhere, diagnostics);
+               where.announced_elsewhere, diagnostics);
 }
 
 std::unique_ptr<Bootstrap> join(Connected connected, uint32_t rank, uint32_t size,

@@ -4,7 +4,7 @@
 //
 //   a rank                                        the hub
 //                                  ◀── challenge  a nonce, a public key
-//   hello  who, keys, proof         ──▶           knows now that the rank knows the secret
+//   hello  rank, keys, proof        ──▶           knows now that the rank knows the secret
 //                                  ◀── welcome    its own proof; or refused
 //   --- from here on in sealed records (records.h) ---
 //   joined                          ──▶           the rank knows that the hub does, and is here
@@ -12,8 +12,8 @@
 //   gather    step, name, bytes     ──▶
 //                                  ◀── gathered   the bytes of all ranks
 //   give_up   why                   ──▶           failed to all others
-//   waits     for whom              ──▶           blocks of this rank have given up
-//                                  ◀── asked      to all: who waits for whom?
+//   waits     for which ranks       ──▶           blocks of this rank have given up
+//                                  ◀── asked      to all: which rank waits for which?
 //   answer                          ──▶           this rank lives
 //                                  ◀── failed     what has ended the job
 //   heartbeat                      ◀─▶            at times, if there is nothing else to say
@@ -97,7 +97,7 @@ struct Welcome {
 };
 using mscclc::kNoRank;
 
-/// Why a hello is not taken. Nobody has proved anything to the rank by then: it goes on trying.
+/// Why a hello is not taken. Nothing has been proved to the rank by then: it goes on trying.
 enum class Refusal : uint8_t { wrong_secret, other_ends };
 struct Refused {
   Refusal code = Refusal::wrong_secret;
@@ -150,7 +150,7 @@ Bytes frame(FrameKind kind);
 [[nodiscard]] std::optional<WaitReport> read_waits(Payload payload);
 [[nodiscard]] std::optional<std::string> read_give_up(Payload payload);
 
-/// Cuts a stream of bytes into frames, and holds no more than one frame of at most `limit` bytes
+/// Splits a stream of bytes into frames, and holds no more than one frame of at most `limit` bytes
 /// plus what was fed at once.
 class FrameReader {
  public:

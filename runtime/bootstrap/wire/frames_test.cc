@@ -155,7 +155,7 @@ TEST_CASE("lengths inside payloads are not believed") {
   CHECK_FALSE(read_waits(waits));
 }
 
-TEST_CASE("texts that say why are cut, not refused") {
+TEST_CASE("texts that say why are truncated, not refused") {
   const Bytes u = payload_of(give_up_frame(std::string(5000, 'x')), FrameKind::give_up);
   CHECK(read_give_up(u)->size() == kMostReason);
 }
@@ -171,7 +171,7 @@ TEST_CASE("what follows a frame can be taken, and is forgotten") {
   CHECK(reader.held().empty());
 }
 
-TEST_CASE("a stream is cut into frames, however it comes") {
+TEST_CASE("a stream is split into frames, however it comes") {
   Bytes stream;
   for (const Bytes& f : {frame(hello()), frame(FrameKind::heartbeat), give_up_frame("why")}) {
     stream.insert(stream.end(), f.begin(), f.end());

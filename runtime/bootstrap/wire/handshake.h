@@ -1,8 +1,8 @@
 // How both ends of a connection prove that they know the job's secret, and the keys that come of
 // it. Pure functions.
 //
-// A proof covers all that was said before it: protocol version, random numbers, public keys, who
-// the rank is, and between which addresses each end believes that the connection runs. So nobody
+// A proof covers all that was said before it: protocol version, random numbers, public keys, which
+// rank it is, and between which addresses each end believes that the connection runs. So no process
 // can sit between a rank and its hub, pass a proof on to another connection, or change a word.
 #pragma once
 
@@ -19,7 +19,7 @@ struct KeyPair {
   static KeyPair make();
 };
 
-/// What both ends have said before the proofs: the challenge, and the hello but its proof.
+/// What both ends have said before the proofs: the challenge, and the hello except its proof.
 Digest transcript(const Challenge& challenge, const Hello& hello);
 
 Digest rank_proof(const Secret& secret, const Digest& transcript);
@@ -32,8 +32,8 @@ struct SessionKeys {
   SessionKey to_hub{}, to_rank{};
 };
 /// Of the secret, the transcript, the welcome, and of what only the two ends can work out of their
-/// keys: who guesses the secret later cannot read what he has recorded. nullopt: the other end's
-/// key is none.
+/// keys: an attacker that guesses the secret later cannot read what it has recorded. nullopt: the
+/// other end's key is invalid.
 [[nodiscard]] std::optional<SessionKeys> session_keys(const Secret& secret,
                                                       const Digest& transcript,
                                                       const Welcome& welcome, const KeyPair& own,

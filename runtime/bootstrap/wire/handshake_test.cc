@@ -58,7 +58,7 @@ TEST_CASE("the hub's proof and the keys cover all that the welcome says") {
   }
 }
 
-TEST_CASE("a rank's proof is none of the hub's") {
+TEST_CASE("a rank's proof is not one of the hub's") {
   const Meeting one;
   CHECK(rank_proof(one.secret, one.said()) != hub_proof(one.secret, one.said(), one.welcome));
 }
@@ -71,7 +71,7 @@ TEST_CASE("both ends work out the same keys, one for each direction; a third doe
   CHECK(hub->to_hub == rank->to_hub);
   CHECK(hub->to_rank == rank->to_rank);
   CHECK(hub->to_hub != hub->to_rank);
-  // Who knows the secret and has heard all, but has neither key.
+  // A third process, which knows the secret and has heard all, but has neither key.
   const auto third = session_keys(m.secret, m.said(), m.welcome, KeyPair::make(), m.hub.open);
   CHECK(third->to_hub != hub->to_hub);
   CHECK_FALSE(session_keys(m.secret, m.said(), m.welcome, m.hub, PublicKey{}));

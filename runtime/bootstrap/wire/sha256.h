@@ -15,7 +15,7 @@ void begin_sodium();
 using Digest = std::array<uint8_t, 32>;
 
 Digest sha256(std::span<const uint8_t> data);
-/// Of all parts, one after the other. Whoever calls it makes the parts' borders unambiguous.
+/// Of all parts, one after the other. The caller makes the parts' borders unambiguous.
 Digest hmac_sha256(std::span<const uint8_t> key,
                    std::initializer_list<std::span<const uint8_t>> parts);
 /// Compares in a time that does not depend on where they differ.

@@ -1,4 +1,4 @@
-// The calls that an executable has bound last, so that a caller who binds for every call (eager
+// The calls that an executable has bound last, so that a caller that binds for every call (eager
 // mode) pays once for a message that comes again with the same buffers. Bounded: a new call puts
 // out the oldest. What nothing else holds any more is filled anew, with the memory that it has:
 // binding then allocates nothing.

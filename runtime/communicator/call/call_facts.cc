@@ -169,8 +169,8 @@ void report_differing_calls(uint32_t rank, const CallFacts& call, uint32_t other
 
 bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
                 Diagnostics& diagnostics) {
-  // Ranks whose buffers cannot lie in each other say nothing of the placement: who stands for all
-  // others is the first that does.
+  // Ranks whose buffers cannot lie in each other say nothing of the placement: the first that does
+  // stands for all others.
   size_t placed = 0;
   while (placed < by_rank.size() && by_rank[placed].placement == Placement::free) ++placed;
   for (size_t r = 1; r < by_rank.size(); ++r) {

@@ -32,7 +32,7 @@ class PeerAccess {
   bool any_ = false;
 };
 
-/// Where one buffer of a rank lies, as all ranks are told.
+/// Where one buffer of a rank lies, as all ranks learn it.
 struct BufferPlace {
   enum class Kind : uint8_t { own, registered, staging };
   Kind kind = Kind::own;  ///< own: only its rank knows where

@@ -29,7 +29,7 @@ class NamingDevice : public ForwardingDevice {
                                             std::string& why) override {
     const std::string names(image.begin(), image.end());
     if (names.empty()) {
-      why = "it is no image";
+      why = "it is not an image";
       return nullptr;
     }
     return std::make_unique<Names>(names);
@@ -115,7 +115,7 @@ TEST_CASE("own kernels: beside the plan, or why not") {
   CHECK(loading.why == "cannot read " + file + ": No such file or directory");
   folder.write("");
   CHECK(loading.run(folder, device) == nullptr);
-  CHECK(loading.why == device.name() + " does not take " + file + ": it is no image");
+  CHECK(loading.why == device.name() + " does not take " + file + ": it is not an image");
   folder.write("mscclc_of_another_plan\n");
   CHECK(loading.run(folder, device) == nullptr);
   CHECK(loading.why == file +

@@ -116,7 +116,7 @@ enum : unsigned {
   kMoveReferences = 1
 };  ///< CU_GRAPH_USER_OBJECT_MOVE: the caller's become the graph's
 enum : unsigned { kIpcLazyEnablePeerAccess = 1 };
-enum : unsigned { kWriteValueDefault = 0 };  ///< behind a fence of system scope
+enum : unsigned { kWriteValueDefault = 0 };  ///< after a fence of system scope
 enum : unsigned { kWaitValueAtLeast = 0 };   ///< CU_STREAM_WAIT_VALUE_GEQ: of counts that wrap
 enum : unsigned { kAddDependencies = 0 };    ///< CU_STREAM_ADD_CAPTURE_DEPENDENCIES
 enum : uint64_t { kLegacyStream = 1 };       ///< cuGetProcAddress: stream 0 is the legacy one

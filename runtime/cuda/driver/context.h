@@ -1,6 +1,6 @@
 // A GPU's primary context, which the process shares with all that use the CUDA runtime there, and
 // the guard that makes it current for a while. A new context costs hundreds of megabytes of the
-// GPU, so none is made but these, and none on a GPU that was not asked for.
+// GPU, so none is made except these, and none on a GPU that was not asked for.
 #pragma once
 
 #include <concepts>

@@ -1,6 +1,6 @@
-// The CUDA driver as a table of functions: of libcuda.so.1, or of a fake one in tests. All of the
-// runtime but the kernel's launch goes through it, so that the runtime needs neither nvcc nor a GPU
-// to be built and tested, and a process without GPUs never loads the driver.
+// The CUDA driver as a table of functions: of libcuda.so.1, or of a fake one in tests. The whole
+// runtime goes through it, except the launch of kernels, so that it needs neither nvcc nor a GPU to
+// be built and tested, and a process without GPUs never loads the driver.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ int is_refused() {
   return why.code == "after-fork" && why.message.find("forked") != std::string::npos ? 0 : 2;
 }
 
-// The driver is the one of stand_in/.
+// The driver is the one of fake/.
 TEST_CASE("a child of fork() has a driver where its parent has used none") {
   testing::Processes processes;
   processes.start(loads);

@@ -1,9 +1,8 @@
 // CUDA's virtual memory management: references to physical allocations, and their mappings.
-//
-// A mapping keeps its allocation alive by itself, so nobody holds a reference for long: whoever
-// creates, imports or retains one maps or exports it and lets go. Each handle value belongs to the
-// process that got it, which releases it once; it never travels. (Descriptors and fabric handles
-// travel; the importer gets a handle of its own for them.)
+// A mapping keeps its allocation alive by itself, so no reference is held for long: code that
+// creates, imports or retains one maps or exports it and releases it. Each handle value belongs to
+// the process that got it, which releases it once; it never travels. (Descriptors and fabric
+// handles travel; the importer gets a handle of its own for them.)
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@ namespace mscclc::cuda {
 
 using SharedContext = std::shared_ptr<const PrimaryContext>;
 
-/// Threads of a process take turns to change who refers to an allocation: to map and unmap it, to
+/// Threads of a process take turns to change what refers to an allocation: to map and unmap it, to
 /// retain and release its handle. Driver 580 frees memory of its own twice when two threads unmap
 /// one allocation at once, each for its GPU (docs/devices.md, threads of one process).
 class AllocationTurn {

@@ -1,5 +1,5 @@
-// A product of matrices as it stands ahead of a collective: the example of docs/gpu.md for kernels
-// that let the next call begin early.
+// A product of matrices before a collective: the example of docs/gpu.md for kernels that let the
+// next call begin early.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,7 +17,7 @@ struct Gemm {
   uint32_t m, n, k;
 };
 
-/// Starts it. `early`: it may itself begin before the launch ahead of it has ended.
+/// Starts it. `early`: it may itself begin before the previous launch has ended.
 cudaError_t launch_gemm(const Gemm& gemm, bool early, cudaStream_t stream);
 
 }  // namespace mscclc::examples

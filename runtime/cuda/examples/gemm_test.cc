@@ -49,11 +49,11 @@ TEST_CASE("a product whose last round lets the next call begin") {
   DeviceMemory at_next;
   REQUIRE(at_next.upload(next, diagnostics));
   REQUIRE(at_d.allocate(second.size() * sizeof(float), diagnostics));
-  // The second reads what the first one lets it begin ahead of.
+  // The second reads what the first has not yet written when it lets the second begin.
   const Gemm gemm{at_a.data<float>(), at_b.data<float>(), at_c.data<float>(), kM, kN, kK};
-  const Gemm behind{at_c.data<float>(), at_next.data<float>(), at_d.data<float>(), kM, kN, kN};
+  const Gemm following{at_c.data<float>(), at_next.data<float>(), at_d.data<float>(), kM, kN, kN};
   REQUIRE(launch_gemm(gemm, false, nullptr) == cudaSuccess);
-  REQUIRE(launch_gemm(behind, true, nullptr) == cudaSuccess);
+  REQUIRE(launch_gemm(following, true, nullptr) == cudaSuccess);
   std::vector<float> found(second.size());
   REQUIRE(cudaMemcpy(found.data(), at_d.data(), found.size() * sizeof(float),
                      cudaMemcpyDeviceToHost) == cudaSuccess);

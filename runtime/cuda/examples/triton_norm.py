@@ -1,4 +1,4 @@
-"""A Triton kernel that lets the call behind it begin early: RMS norm ahead of a collective.
+"""A Triton kernel that lets the next call begin early: RMS norm before a collective.
 
 Needs PyTorch, Triton 3.4 or later and GPUs of compute capability 9.0 or higher; run by hand:
 
@@ -9,8 +9,8 @@ checks the kernel against PyTorch. With several GPUs
     LD_PRELOAD=/opt/mscclc/lib/mscclc/libnccl.so.2 MSCCLC_EARLY_LAUNCH=2 \\
         torchrun --nproc-per-node 2 runtime/cuda/examples/triton_norm.py
 
-also checks an all-reduce behind it, and says what norm and all-reduce take in a CUDA graph, with the
-line and without it. docs/gpu.md says what holds ahead of calls.
+also checks an all-reduce after it, and says what norm and all-reduce take in a CUDA graph, with the
+line and without it. docs/gpu.md says what holds for kernels before calls.
 """
 
 import os
@@ -28,10 +28,10 @@ COLUMNS = 4096
 
 @triton.jit
 def rms_norm(x, weight, out, columns, eps, BLOCK: tl.constexpr, EARLY: tl.constexpr):
-    # Only where it is launched with launch_pdl=True does this wait: for the launch ahead, whose
+    # Only where it is launched with launch_pdl=True does this wait: for the previous launch, whose
     # results are there from now on.
     cuda.gdc_wait()
-    # The one line: the call behind gets ready while the rest of this kernel runs.
+    # The one line: the next call gets ready while the rest of this kernel runs.
     if EARLY:
         cuda.gdc_launch_dependents()
     row = tl.program_id(0)

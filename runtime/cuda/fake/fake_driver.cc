@@ -22,7 +22,7 @@ struct ThreadState {
 };
 thread_local ThreadState thread_state;
 
-// What is done all the same when it is told to fail.
+// What is done all the same when the call is to fail.
 bool acts_anyway(std::string_view name) {
   static const std::set<std::string_view> names = {"UserObjectRelease", "DevicePrimaryCtxRelease",
                                                    "CtxPopCurrent",     "MemFree",
@@ -65,8 +65,8 @@ bool is_safe_in_captures(std::string_view name) {
   return names.count(name) != 0;
 }
 
-// What changes who refers to an allocation. The documentation lets threads do it as they like, but
-// driver 580 frees memory twice when two unmap one allocation at once (docs/recorded_runs.md).
+// What changes the references to an allocation. The documentation lets threads do it as they like,
+// but driver 580 frees memory twice when two unmap one allocation at once (docs/recorded_runs.md).
 bool changes_references(std::string_view name) {
   static const std::set<std::string_view> names = {"MemMap", "MemSetAccess", "MemUnmap",
                                                    "MemRetainAllocationHandle", "MemRelease"};
@@ -140,7 +140,7 @@ abi::Result FakeDriver::call(std::string_view name, const std::function<abi::Res
   if (!changes_references(name)) return act(name, body);
   const int process = thread_state.process;
   const bool alone = count_changing(process, 1) == 1;
-  std::this_thread::yield();  // others come in now, if nobody keeps them from it
+  std::this_thread::yield();  // others come in now, if nothing keeps them from it
   const abi::Result result = act(name, body);
   count_changing(process, -1);
   if (alone) return result;

@@ -44,9 +44,9 @@ struct FakeOptions {
   bool alone = false;   ///< each process sees one GPU, of its own number, as cuda:0
   int capability = 9;   ///< major
   int multiprocessors = 132;
-  bool lossy = false;        ///< edges of captures have data: what is ahead is not told
+  bool lossy = false;        ///< edges of captures have data: queries do not return them
   bool keeps_edges = false;  ///< captures let no edge go, as those that allocate memory
-  bool deferred = false;     ///< work on streams is done when someone waits for it
+  bool deferred = false;     ///< work on streams is done when it is waited for
   bool dma_buf = false;      ///< memory of GPUs can be given to network devices as a descriptor
   bool by_pci = false;       ///< ... by PCI, where there is another way, too
   uint64_t granule = 65536;

@@ -36,7 +36,7 @@ std::shared_ptr<FakeDriver::Physical> FakeDriver::allocate_physical(int device, 
 
 abi::Address FakeDriver::new_addresses(uint64_t bytes, uint64_t alignment) {
   const abi::Address address = (next_address_ + alignment - 1) / alignment * alignment;
-  next_address_ = address + (bytes / options_.granule + 2) * options_.granule;  // a gap behind each
+  next_address_ = address + (bytes / options_.granule + 2) * options_.granule;  // a gap after each
   return address;
 }
 
@@ -138,8 +138,7 @@ int FakeDriver::Physical::share() {
   return open(fmt::format("/proc/self/fd/{}", file).c_str(), O_RDWR | O_CLOEXEC);
 }
 
-// The descriptor stands for the range alone: where that begins in the file is where it is read
-// next.
+// The descriptor stands only for the range: where that begins in the file is where it is read next.
 abi::Result FakeDriver::MemGetHandleForAddressRange(void* handle, abi::Address address,
                                                     size_t bytes, abi::RangeHandleType type,
                                                     unsigned long long flags) {
@@ -163,7 +162,7 @@ abi::Result FakeDriver::MemGetHandleForAddressRange(void* handle, abi::Address a
   return abi::kSuccess;
 }
 
-// A descriptor is an end of a pipe: the other end tells when all copies of it have been closed.
+// A descriptor is an end of a pipe: the other end shows when all copies of it have been closed.
 abi::Result FakeDriver::MemExportToShareableHandle(void* shareable, abi::Handle handle,
                                                    abi::HandleType type, unsigned long long) {
   const auto found = process().handles.find(handle);

@@ -1,5 +1,5 @@
 // The fake driver's other memory: as of cudaMalloc, of pools, pinned, legacy handles; and what it
-// tells of an address.
+// says of an address.
 #include <fmt/format.h>
 
 #include "runtime/cuda/fake/fake_model.h"

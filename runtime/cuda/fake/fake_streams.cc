@@ -1,4 +1,4 @@
-// The fake driver's streams: work is done at once, or when someone waits for it.
+// The fake driver's streams: work is done at once, or when it is waited for.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -72,7 +72,7 @@ struct World {
                             {.ordinal = ordinal,
                              .multicast = multicast,
                              .early = early,
-                             .early_behind_all = early_behind_all,
+                             .early_after_any = early_after_any,
                              .node = node,
                              .nvml = nvml},
                             launcher, std::move(exchange), diagnostics);
@@ -104,7 +104,7 @@ struct World {
   int launch_error = 0;
   uint32_t most_blocks = 264;
   bool early = true;
-  bool early_behind_all = false;
+  bool early_after_any = false;
   uint32_t node = GpuName::kWhole;  ///< of devices that are opened
   AskNvml nvml = [](const abi::Uuid&, const abi::Uuid&) { return std::nullopt; };
   uint32_t most_uneven_blocks = 264;  ///< of launches that use device::kUsesUneven

@@ -14,7 +14,7 @@
 
 #include "executor/words.h"
 #include "runtime/cuda/fake/test_world.h"
-#include "runtime/testing/told.h"
+#include "runtime/testing/reports.h"
 
 namespace mscclc::cuda {
 
@@ -24,7 +24,11 @@ constexpr uint32_t kFar = 3, kNear = 5;  ///< ranks
 struct TwoNodes {
   /// `bytes`: of each piece of memory; `patience`: with what takes far too long.
   TwoNodes(World& world, uint64_t bytes, std::chrono::milliseconds patience)
-      : far_told{patience}, near_told{patience}, world(world), bytes(bytes), patience(patience) {
+      : far_reports{patience},
+        near_reports{patience},
+        world(world),
+        bytes(bytes),
+        patience(patience) {
     ::setenv("MSCCLC_SOCKET_IFNAME", "=lo", 1);
     world.node = 1;
     far = world.open(0, 1);
@@ -41,12 +45,12 @@ struct TwoNodes {
   }
 
   std::unique_ptr<LaneEnd> await_lane() {
-    return far->await_lane({.rank = kNear, .link = from, .failed = far_told.callback()},
+    return far->await_lane({.rank = kNear, .link = from, .failed = far_reports.callback()},
                            diagnostics);
   }
   std::unique_ptr<Lane> open_lane(std::span<const uint8_t> offer) {
     return near->open_lane(
-        {.rank = kFar, .offer = offer, .link = to, .failed = near_told.callback()}, diagnostics);
+        {.rank = kFar, .offer = offer, .link = to, .failed = near_reports.callback()}, diagnostics);
   }
 
   /// What a block sees there; what is on a GPU only the driver may touch.
@@ -71,7 +75,7 @@ struct TwoNodes {
   void await(const Memory& memory, uint64_t offset, uint64_t value) {
     const auto until = std::chrono::steady_clock::now() + patience;
     while (word(memory, offset) < value) {
-      REQUIRE(text() + near_told.text() + far_told.text() == said);
+      REQUIRE(text() + near_reports.text() + far_reports.text() == said);
       REQUIRE(std::chrono::steady_clock::now() < until);
       std::this_thread::sleep_for(std::chrono::microseconds(50));  // others need the driver, too
     }
@@ -80,7 +84,7 @@ struct TwoNodes {
 
   Diagnostics diagnostics;
   std::string said;  ///< what is said when all is well
-  Told far_told, near_told;
+  Reports far_reports, near_reports;
   World& world;
   const uint64_t bytes;
   const std::chrono::milliseconds patience;

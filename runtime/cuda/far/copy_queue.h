@@ -1,11 +1,11 @@
 // Copies of a GPU on a stream of their own, of which the host knows at any time how many are done:
 // after some of them the stream writes a number to host memory. Each such mark takes the host about
-// as long as a copy does, so whoever begins copies says where one is needed.
+// as long as a copy does, so the code that begins copies says where one is needed.
 //
 // The driver documents that such a write comes with a fence at system scope
-// (cuStreamWriteValue64, CU_STREAM_WRITE_VALUE_DEFAULT; runtime/cuda/copy_lane.h). So whoever sees
-// a number, or a count that set() has written, sees the bytes of all copies before it. Where the
-// driver has no such writes, each copy is waited for.
+// (cuStreamWriteValue64, CU_STREAM_WRITE_VALUE_DEFAULT; runtime/cuda/copy_lane.h). So a reader that
+// sees a number, or a count that set() has written, sees the bytes of all copies before it. Where
+// the driver has no such writes, each copy is waited for.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // A GPU's ranks of other nodes: lanes over sockets or verbs (MSCCLC_LANE) to them and from them,
-// and what they are told of memory here.
+// and what they learn of memory here.
 #pragma once
 
 #include <chrono>

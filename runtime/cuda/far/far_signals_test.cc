@@ -1,5 +1,5 @@
-// Signals to GPUs over verbs: that what they stand for is there before them, whichever way the
-// network device writes and whoever sets the count; and what is said of the ways.
+// Signals to GPUs over verbs: that what they announce is there before them, whichever way the
+// network device writes and whatever sets the count; and what is said of the ways.
 #include "runtime/cuda/far/testing/verbs_nodes.h"
 #include "runtime/testing/log_file.h"
 
@@ -13,7 +13,7 @@ const std::string kRead = "; a read of it comes before each signal";
 
 // Whatever the network device has written is seen after a read on its path at the earliest
 // (FakeVerbs::posted): without that read, or with one on the other path, a count comes too early.
-TEST_CASE("signals to gpus: through GDRCopy, behind the read") {
+TEST_CASE("signals to gpus: through GDRCopy, after the read") {
   for (const bool posted : {false, true}) {
     VerbsWorld w({.dma_buf = true}, true);
     w.fake->posted = posted;
@@ -154,7 +154,7 @@ TEST_CASE("signals to gpus: counts that GDRCopy cannot map are set by a stream")
   }
 }
 
-TEST_CASE("signals to gpus: counts behind copies are set by the copies' stream") {
+TEST_CASE("signals to gpus: counts after copies are set by the copies' stream") {
   for (const bool deferred : {false, true}) {
     VerbsWorld w({.deferred = deferred, .dma_buf = true}, true);
     w.fake->failing_call = "reg_dmabuf_mr";  // what comes is copied through host memory
@@ -224,7 +224,7 @@ TEST_CASE("signals to gpus: without the read there is no count, and both ends sa
     const uint64_t before = nodes.word(*nodes.on_gpu, 0);
     CHECK(nodes.lane->signal({nodes.gpu.get(), 0}, 1, nodes.diagnostics));
     CHECK(!nodes.lane->flush(nodes.diagnostics));
-    CHECK_THAT(nodes.far_told.wait(),
+    CHECK_THAT(nodes.far_reports.wait(),
                Catch::StartsWith("the lane of rank 5 brings orders that cannot be carried out: no "
                                  "queue pair of fake0: "));
     CHECK(nodes.word(*nodes.on_gpu, 0) == before);

@@ -1,5 +1,5 @@
 // Lanes over sockets between GPUs of a fake driver on different nodes: what arrives in the memory
-// of a GPU and in host memory, in which order, and who is told what goes wrong.
+// of a GPU and in host memory, in which order, and which end reports what goes wrong.
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -80,7 +80,7 @@ TEST_CASE("far gpu: a count comes after what was put before it, wherever either 
       CHECK(nodes.text() == "");
       nodes.lane.reset();
       nodes.end.reset();
-      CHECK(nodes.near_told.text() + nodes.far_told.text() == "");
+      CHECK(nodes.near_reports.text() + nodes.far_reports.text() == "");
       CHECK((world.fake.calls("StreamWriteValue64") > 0) == writes);
     }
     world.check_clean();
@@ -88,7 +88,7 @@ TEST_CASE("far gpu: a count comes after what was put before it, wherever either 
 }
 
 // Work is done only when it is waited for: a count that overtook its data would be seen.
-TEST_CASE("far gpu: counts are behind copies that take their time") {
+TEST_CASE("far gpu: counts come after copies that take their time") {
   World world({.deferred = true});
   {
     Nodes nodes(world);
@@ -153,7 +153,7 @@ TEST_CASE("far gpu: a connection that is cut is reported at both ends") {
       }
       CHECK_THAT(nodes.text(),
                  Catch::StartsWith("lane-failed: the lane to rank 3 has ended: its "));
-      CHECK_THAT(nodes.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+      CHECK_THAT(nodes.far_reports.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
     }
     world.check_clean();
   }
@@ -188,7 +188,8 @@ TEST_CASE("far gpu: a copy at the far end that goes wrong ends the lane, and bot
                Catch::StartsWith("lane-failed: rank 3 ends its lane: the lane of rank "
                                  "5 brings orders that cannot be carried out: cannot "
                                  "copy 512 bytes for another node: "));
-    CHECK_THAT(nodes.far_told.wait(), Catch::StartsWith("the lane of rank 5 brings orders that "));
+    CHECK_THAT(nodes.far_reports.wait(),
+               Catch::StartsWith("the lane of rank 5 brings orders that "));
   }
 }
 

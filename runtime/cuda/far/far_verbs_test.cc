@@ -120,7 +120,7 @@ TEST_CASE("gpu over verbs: a copy that goes wrong ends the lane, and both ends s
     CHECK(nodes.lane->put({nodes.gpu.get(), 0}, nodes.pinned->data(), 512, nodes.diagnostics));
     CHECK(!nodes.lane->flush(nodes.diagnostics));
     CHECK_THAT(nodes.text(), Catch::Contains("cannot copy 512 bytes for another node: "));
-    CHECK_THAT(nodes.far_told.wait(),
+    CHECK_THAT(nodes.far_reports.wait(),
                Catch::StartsWith("the lane of rank 5 brings orders that cannot be carried out: "));
   }
 }

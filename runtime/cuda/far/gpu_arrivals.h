@@ -1,6 +1,6 @@
 // What lanes over verbs bring for a GPU: what a network device has written there is made visible by
 // a read of its own, and what has come to staging memory is copied; then counts are set, by the
-// processor or behind copies by their stream.
+// processor or after copies by their stream.
 #pragma once
 
 #include <memory>

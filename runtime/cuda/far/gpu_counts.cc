@@ -21,7 +21,7 @@ bool GpuCounts::store(const uint8_t* count, uint64_t value) const {
   const Memory& memory = allocation->memory();
   const uint64_t begin = address_of(memory.data());
   const uint64_t page = address_of(count) / GdrMapping::kPage * GdrMapping::kPage;
-  // Memory beside it is another's, who may free it while this is mapped.
+  // Memory beside it has another owner, which may free it while this is mapped.
   if (page < begin || page + GdrMapping::kPage > begin + memory.bytes()) return false;
   const auto mapped =
       allocation->companions().get(gdr_.get(), page - begin, GdrMapping::kPage,

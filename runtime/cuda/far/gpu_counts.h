@@ -2,9 +2,10 @@
 // stream of the GPU: a store takes a fraction of the time.
 //
 // A store is no part of the order of data and count: GDRCopy and CUDA promise no order among writes
-// that come to a GPU from outside. So who stores a count knows first that what it stands for is in
-// the GPU's memory: a read by the network device has been answered (verbs/loop/flush_read.h), and
-// copies of streams have ended. A store that begins after that cannot be seen before it.
+// that come to a GPU from outside. So the thread that stores a count must know first that what it
+// announces is in the GPU's memory: a read by the network device has been answered
+// (verbs/loop/flush_read.h), and copies of streams have ended. A store that begins after that
+// cannot be seen before it.
 #pragma once
 
 #include <cstdint>

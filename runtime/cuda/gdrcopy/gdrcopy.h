@@ -28,7 +28,7 @@ struct Info {
   int mapping_type;
 };
 
-// Each as it is named there behind "gdr_", what it returns, and its parameters.
+// Each by its name there without "gdr_", what it returns, and its parameters.
 #define MSCCLC_GDR_FUNCTIONS(F)                                                                   \
   F(open, Connection, ())                                                                         \
   F(close, int, (Connection))                                                                     \
@@ -75,11 +75,11 @@ class GdrCopy {
   const std::string version_;
 };
 
-/// Whole pages of a GPU's memory, pinned and mapped for the processor. Whoever owns the memory ends
+/// Whole pages of a GPU's memory, pinned and mapped for the processor. The owner of the memory ends
 /// this first. Thread safety: from any thread.
 class GdrMapping {
  public:
-  /// What is pinned begins at a multiple of this, and so does what is behind it.
+  /// What is pinned begins and ends at a multiple of this.
   static constexpr uint64_t kPage = 65536;
 
   /// REQUIRES: the GPU's context is current; `address` and `bytes` are multiples of kPage. nullptr:

@@ -1,5 +1,5 @@
-// Memory mapped by a fake GDRCopy: what is stored is there, each call may fail, nothing stays
-// behind.
+// Memory mapped by a fake GDRCopy: what is stored is there, each call may fail, nothing is left
+// over.
 #include "runtime/cuda/gdrcopy/gdrcopy.h"
 
 #include <fcntl.h>
@@ -77,7 +77,7 @@ TEST_CASE("gdrcopy: what is stored is in the GPU's memory, and no more than it")
   w.check_clean();
 }
 
-TEST_CASE("gdrcopy: a process has one connection, as long as someone needs it") {
+TEST_CASE("gdrcopy: a process has one connection, as long as it is needed") {
   GdrWorld w;
   for (int i = 0; i < 2; ++i) {
     auto first = GdrCopy::open(gdr::fake_library(), w.why);

@@ -15,7 +15,7 @@ LaunchEpochs::Place LaunchEpochs::add(const Launch& launch) {
   const uint32_t own = joined ? found->second : 0;
   const uint64_t used = used_ - own + std::max(own, needs);
   const uint32_t room = std::min(room_, launch.room);
-  // A stream orders its launches itself: alone, it needs no epochs.
+  // A stream orders its launches itself: a single one needs no epochs.
   const bool alone = streams_.size() == (joined ? 1 : 0);
   const bool alike = streams_.empty() || launch.any_order == any_order_;
   any_order_ = launch.any_order;

@@ -3,8 +3,8 @@
 //
 // Thread blocks wait for blocks of other ranks, and hold their place while they do. If one GPU were
 // full of blocks of one call, and another of blocks of a later one, neither call would end. So the
-// launches of a device, in the order in which the host makes them, are cut into *epochs*: those of
-// one epoch have no more blocks together than the GPU has multiprocessors, counting for each
+// launches of a device, in the order in which the host makes them, are divided into *epochs*: those
+// of one epoch have no more blocks together than the GPU has multiprocessors, counting for each
 // stream its largest launch; and a launch begins when all blocks of all earlier epochs have begun.
 //
 // Then every call ends, if all ranks launch in one order. Take the earliest that does not. The
@@ -19,7 +19,7 @@
 // has its place in the order of all ranks.
 //
 // One of each stream: a launch that may begin early (executor/early_launch.h) does so when the one
-// ahead of it on its stream can end whatever happens, so that only the later one counts. A small
+// before it on its stream can end whatever happens, so that only the later one counts. A small
 // launch that has an epoch's room to itself may let the next one begin at once instead, be it ours
 // or a kernel of the user's that fills the GPU: it takes the room of all multiprocessors.
 #pragma once
@@ -42,9 +42,9 @@ class LaunchEpochs {
     bool any_order = false;  ///< LaunchPlan::any_order
   };
   struct Place {
-    bool frees = false;   ///< it may let the next one begin at once
-    bool opens = false;   ///< it is the first of a new epoch
-    bool behind = false;  ///< it must begin after all of earlier epochs: its stream does not say so
+    bool frees = false;  ///< it may let the next one begin at once
+    bool opens = false;  ///< it is the first of a new epoch
+    bool waits = false;  ///< it must begin after all of earlier epochs: its stream does not say so
   };
   /// Takes the next launch.
   Place add(const Launch& launch);

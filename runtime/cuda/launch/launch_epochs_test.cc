@@ -17,15 +17,15 @@ constexpr uint32_t kRoom = 132;
 
 /// What of a place a test looks at.
 struct Seen {
-  bool frees, opens, behind;
+  bool frees, opens, waits;
   bool operator==(const Seen&) const = default;
 };
 std::ostream& operator<<(std::ostream& out, const Seen& seen) {
   return out << (seen.frees ? "frees " : "") << (seen.opens ? "opens " : "")
-             << (seen.behind ? "behind" : "");
+             << (seen.waits ? "waits" : "");
 }
 constexpr Seen kJoins = {false, false, false}, kFrees = {true, false, false},
-               kOpens = {false, true, true}, kBehind = {false, false, true};
+               kOpens = {false, true, true}, kWaits = {false, false, true};
 
 struct Launches {
   Seen large(uint64_t stream, uint32_t blocks = 128) { return add({stream, blocks, kRoom, false}); }
@@ -35,7 +35,7 @@ struct Launches {
   }
   Seen add(const Launch& launch) {
     const Place place = epochs.add(launch);
-    return {place.frees, place.opens, place.behind};
+    return {place.frees, place.opens, place.waits};
   }
   LaunchEpochs epochs;
 };
@@ -64,17 +64,17 @@ TEST_CASE("launches that fit beside one another have no order") {
   CHECK(on.large(3, 33) == kJoins);
   CHECK(on.large(1, 66) == kJoins);
   CHECK(on.large(4, 1) == kOpens);
-  CHECK(on.large(2, 100) == kBehind);  // behind all of the first epoch
+  CHECK(on.large(2, 100) == kWaits);  // after all of the first epoch
   CHECK(on.large(2, 100) == kJoins);
 }
 
-TEST_CASE("a stream that had an epoch to itself is behind it") {
+TEST_CASE("a stream that had an epoch to itself comes after it") {
   Launches on;
   CHECK(on.large(1, 128) == kJoins);
   CHECK(on.large(2, 64) == kOpens);
   CHECK(on.large(1, 64) == kJoins);
   CHECK(on.large(3, 64) == kOpens);
-  CHECK(on.large(1, 64) == kBehind);
+  CHECK(on.large(1, 64) == kWaits);
 }
 
 TEST_CASE("what lets the next launch begin at once has an epoch to itself") {
@@ -83,7 +83,7 @@ TEST_CASE("what lets the next launch begin at once has an epoch to itself") {
   CHECK(on.small(2) == kOpens);
   CHECK(on.small(1) == kJoins);
   for (int i = 0; i < 63; ++i) CHECK(on.small(1) == kJoins);
-  CHECK(on.small(1) == Seen{true, true, true});  // nobody else has come for long
+  CHECK(on.small(1) == Seen{true, true, true});  // no other stream has come for long
   CHECK(on.small(1) == kFrees);
   CHECK(on.small(2) == kOpens);
 }
@@ -99,12 +99,12 @@ TEST_CASE("launches in any order have epochs of their own, where they have none"
   Launches on;
   CHECK(on.large(1, 4) == kJoins);
   CHECK(on.any_order(2, 66) == kOpens);
-  CHECK(on.any_order(3, 66) == kBehind);  // behind stream 1, not behind stream 2
+  CHECK(on.any_order(3, 66) == kWaits);  // after stream 1, not after stream 2
   CHECK(on.any_order(2, 66) == kJoins);
   CHECK(on.any_order(3, 2) == kJoins);
   CHECK(on.large(1, 4) == kOpens);  // though it fits
   CHECK(on.any_order(3, 66) == kOpens);
-  CHECK(on.any_order(4, 67) == kOpens);  // more than fit: whoever makes such communicators must not
+  CHECK(on.any_order(4, 67) == kOpens);  // more than fit: callers must not make such communicators
 }
 
 TEST_CASE("launches in any order let nothing begin at once") {
@@ -113,16 +113,16 @@ TEST_CASE("launches in any order let nothing begin at once") {
   CHECK(on.any_order(2, 4) == kJoins);
 }
 
-TEST_CASE("a stream that could not be put behind the others is put there by its next launch") {
+TEST_CASE("a stream that could not be put after the others is put there by its next launch") {
   Launches on;
   CHECK(on.large(1) == kJoins);
   CHECK(on.large(2) == kOpens);
   on.epochs.forget(2);
-  CHECK(on.large(2) == kBehind);
+  CHECK(on.large(2) == kWaits);
   CHECK(on.large(2) == kJoins);
 }
 
-/// Calls on GPUs of kMost multiprocessors, a block on each, and behind some a kernel of the user's
+/// Calls on GPUs of kMost multiprocessors, a block on each, and after some a kernel of the user's
 /// that begins as soon as it may, takes all that is free, and waits for the call's end.
 class Machine {
  public:
@@ -133,8 +133,8 @@ class Machine {
     bool user;  ///< a user's kernel follows
     struct {
       Place place;
-      uint32_t behind_blocks = 0;  ///< begun before, if place.behind
-      int ahead = -1;              ///< the call ahead of it on its stream
+      uint32_t blocks_before = 0;  ///< begun before, if place.waits
+      int ahead = -1;              ///< the call before it on its stream
     } on[kGpus];
   };
 
@@ -189,7 +189,7 @@ class Machine {
     const int ahead = calls_[c].on[g].ahead;
     return ahead < 0 || gpus_[g].at[static_cast<size_t>(ahead)].ended;
   }
-  /// May what is behind a call on its stream begin, if it may begin early?
+  /// May what follows a call on its stream begin, if it may begin early?
   bool lets_next_begin(uint32_t g, uint32_t c) const {
     if (gpus_[g].at[c].ended) return true;
     return ahead_ended(g, c) &&
@@ -199,10 +199,10 @@ class Machine {
     const auto& call = calls_[c].on[g];
     const Gpu& gpu = gpus_[g];
     if (all_begun(g, c) || gpu.used == kMost) return false;
-    if (ordered_ && call.place.behind && gpu.begun < call.behind_blocks) return false;
+    if (ordered_ && call.place.waits && gpu.begun < call.blocks_before) return false;
     if (call.ahead < 0) return true;
     const auto ahead = static_cast<uint32_t>(call.ahead);
-    const bool early = !call.place.behind && !calls_[ahead].user;
+    const bool early = !call.place.waits && !calls_[ahead].user;
     return early ? lets_next_begin(g, ahead) : gpu.at[ahead].ended;
   }
   bool may_end(uint32_t g, uint32_t c) const {
@@ -253,7 +253,7 @@ void launch(std::vector<Machine::Call>& calls, uint32_t gpu, const std::vector<u
   }
 }
 
-/// The order of the calls, but for those that may come in any: of each stream they keep theirs.
+/// Another order of the calls that may come in any: those of one stream keep theirs.
 std::vector<uint32_t> another_order(const std::vector<Machine::Call>& calls, std::mt19937& random) {
   std::vector<uint32_t> order;
   for (uint32_t c = 0; c < calls.size();) {

@@ -128,12 +128,12 @@ bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics)
 }
 
 // Does the launch come after the last one of its stream, and nothing else?
-bool LaunchOrder::is_behind_own(const Capture& capture, const Turn& turn) {
+bool LaunchOrder::follows_own(const Capture& capture, const Turn& turn) {
   const auto last = capture.last.find(turn.stream_id);
   return last != capture.last.end() && !turn.ahead.empty() && last->second == turn.ahead;
 }
 
-// After others a launch does not begin early: what it waits for then stands ahead of it.
+// After others a launch does not begin early: what it waits for then comes before it.
 bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::LaunchPlan& plan,
                             Turn& turn, Diagnostics& diagnostics) {
   if (!find(stream, turn, diagnostics) || !fits(plan, turn, diagnostics)) return false;
@@ -150,7 +150,7 @@ bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::Launc
     Capture* const into = captured ? &capture(turn.capture) : nullptr;
     if (captured) {
       allowed = early.works_in_captures &&
-                (early.behind_all || plan.behind_early || is_behind_own(*into, turn));
+                (early.after_any || plan.behind_early || follows_own(*into, turn));
     }
     LaunchEpochs& epochs = captured ? into->epochs : epochs_;
     place = epochs.add({turn.stream_id, plan.blocks, turn.room, would_free, plan.any_order});
@@ -166,9 +166,9 @@ bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::Launc
     count = epoch_begins_;
   }
   plan.frees_next = place.frees;
-  plan.early = plan.early && allowed && !place.behind;
+  plan.early = plan.early && allowed && !place.waits;
   plan.begun = captured ? nullptr : reinterpret_cast<uint32_t*>(begun_->data());
-  if (!place.behind) return true;
+  if (!place.waits) return true;
   // An edge waits for an end, which calls of ranks that share the GPU would not reach alone.
   const bool ordered = captured
                            ? plan.ranks_here > 1 || add_edges(turn, std::move(before), diagnostics)

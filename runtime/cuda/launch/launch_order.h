@@ -29,10 +29,10 @@ namespace mscclc::cuda {
 struct EarlyLaunch {
   bool works = false;
   bool works_in_captures = false;
-  /// In captures, too, launches begin early after whatever is ahead of them, as the user's kernels
-  /// let them; else after launches of ours only. A launch that could begin early, and that no
-  /// kernel lets, begins later than others.
-  bool behind_all = false;
+  /// In captures, too, launches begin early after any kernel that lets them, also the user's; else
+  /// after launches of ours only. A launch that could begin early, and that no kernel lets, begins
+  /// later than others.
+  bool after_any = false;
 };
 
 /// Does a launch let the next one begin at once, where that does no harm?
@@ -42,7 +42,7 @@ inline bool is_small(const device::LaunchPlan& plan) { return plan.blocks <= pla
 /// launches are ordered.
 class LaunchOrder {
  public:
-  /// That of a context, made for the first who asks. nullptr: reported.
+  /// That of a context, made by the first call for it. nullptr: reported.
   static std::shared_ptr<LaunchOrder> of(const SharedContext& context, OwnStream& stream,
                                          Diagnostics& diagnostics);
 
@@ -81,7 +81,7 @@ class LaunchOrder {
   bool await_begun(const Turn& turn, uint32_t count, Diagnostics& diagnostics) const;
   bool add_edges(const Turn& turn, Nodes before, Diagnostics& diagnostics) const;
   Capture& capture(uint64_t id);
-  static bool is_behind_own(const Capture& capture, const Turn& turn);
+  static bool follows_own(const Capture& capture, const Turn& turn);
 
   const SharedContext context_;
   const std::unique_ptr<Memory> begun_;  ///< the count, which wraps around

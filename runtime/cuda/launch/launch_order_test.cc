@@ -43,7 +43,7 @@ TEST_CASE("a launch that does not fit beside another begins when that has begun"
     CHECK(gpu.launch(0, 128).early);
     CHECK(!gpu.launch(1, 128).early);
     CHECK(!gpu.launch(0, 128).early);
-    CHECK(gpu.run(1) == 0);  // whoever is asked first
+    CHECK(gpu.run(1) == 0);  // whichever is asked first
     CHECK(gpu.run(0) == 1);
     CHECK(gpu.run(0) == 1);
     CHECK(gpu.run(1) == 1);
@@ -126,7 +126,7 @@ TEST_CASE("branches of a capture get edges") {
   World world;
   {
     Gpu gpu(world);
-    gpu.launch(1, 128);  // runs: nothing that is captured is behind it
+    gpu.launch(1, 128);  // runs: nothing that is captured comes after it
     const size_t first = world.nodes.size();
     world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
     world.fake.fork_capture(gpu.streams[0], gpu.streams[1]);
@@ -150,7 +150,7 @@ TEST_CASE("branches of a capture get edges") {
   world.check_clean();
 }
 
-TEST_CASE("a captured launch that is behind another already gets no second edge") {
+TEST_CASE("a captured launch that comes after another already gets no second edge") {
   World world;
   {
     Gpu gpu(world);
@@ -192,13 +192,13 @@ TEST_CASE("captured launches begin early only where captures know that") {
   world.check_clean();
 }
 
-TEST_CASE("captured launches begin early behind our own, and behind all if the user says so") {
+TEST_CASE("captured launches begin early after our own, and after any if the user says so") {
   for (const bool all : {false, true}) {
     World world;
-    world.early_behind_all = all;
+    world.early_after_any = all;
     {
       Gpu gpu(world);
-      CHECK(gpu.launch(0, 128).early);  // what is ahead of a launch that runs is not known
+      CHECK(gpu.launch(0, 128).early);  // what comes before a launch that runs is not known
       world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
       CHECK(gpu.launch(0, 128).early == all);
       CHECK(gpu.launch(0, 128).early);
@@ -207,14 +207,14 @@ TEST_CASE("captured launches begin early behind our own, and behind all if the u
       CHECK(gpu.launch(0, 128).early);
       world.fake.end_capture();
       world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
-      CHECK(gpu.launch(0, 128).early == all);  // nothing is ahead of it
+      CHECK(gpu.launch(0, 128).early == all);  // nothing comes before it
       world.fake.end_capture();
     }
     world.check_clean();
   }
 }
 
-TEST_CASE("captured launches begin early behind all for callers who say so of a call") {
+TEST_CASE("captured launches begin early after any kernel for callers that say so of a call") {
   World world;
   {
     Gpu gpu(world);
@@ -278,7 +278,7 @@ TEST_CASE("a stream of a green context has room for fewer blocks") {
   world.check_clean();
 }
 
-TEST_CASE("a launch that could not be put behind others is not made") {
+TEST_CASE("a launch that could not be put after others is not made") {
   World world({.deferred = true});
   {
     Gpu gpu(world);

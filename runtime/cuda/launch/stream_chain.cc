@@ -27,7 +27,7 @@ bool CudaStreamChain::find(StreamHandle stream, Stream& found, Diagnostics& diag
   size_t count = 0;
   const abi::Result known = driver.StreamGetCaptureInfo(found.handle, &status, &found.capture,
                                                         &found.graph, &nodes, &count);
-  // Lossy: edges of the user's own have data, and nodes are not told.
+  // Lossy: edges of the user's own have data, and the nodes are not returned.
   if (known != abi::kLossyQuery && !context_->ok(known, kAttempt, diagnostics)) return false;
   if (status != abi::kCaptureStatusNone) {
     found.lossy = known != abi::kSuccess;
@@ -94,7 +94,7 @@ bool CudaStreamChain::put_last_captured(Capture& capture, Diagnostics& diagnosti
   return put_record(capture, before, diagnostics);
 }
 
-/// The graph records the event after the call that it has taken now, which was behind `before`.
+/// The graph records the event after the call that it has taken now, which came after `before`.
 bool CudaStreamChain::put_record(Capture& capture, const Stream& before,
                                  Diagnostics& diagnostics) const {
   const OutsideCapture outside(context_->driver());

@@ -8,12 +8,12 @@
 // In a capture the streams of the calls are there until it ends, and edges cost nothing.
 //
 // A graph that is replayed escapes the chain, so where replays are ordered the graph itself waits
-// for the chain's event and records it, by two nodes of a capture: a wait that nothing is ahead of,
-// before the first call, and a record after the last call. As nobody knows which is the last, the
-// edge that leads to the record moves on with each call. (Nodes between calls would keep a kernel
-// from beginning early; a record after each call takes 0.1 us a call. Measured on one H200, in
-// docs/optimizations.md.) Work outside of captures waits for the event, and records it, as soon as
-// there has been a capture.
+// for the chain's event and records it, by two nodes of a capture: a wait that depends on nothing,
+// before the first call, and a record after the last call. As it is not known which call is the
+// last, the edge that leads to the record moves on with each call. (Nodes between calls would keep
+// a kernel from beginning early; a record after each call takes 0.1 us a call. Measured on one
+// H200, in docs/optimizations.md.) Work outside of captures waits for the event, and records it, as
+// soon as there has been a capture.
 #pragma once
 
 #include <map>

@@ -50,7 +50,7 @@ TEST_CASE("calls on several streams run in their order") {
   {
     ChainedGpu gpu(world);
     gpu.call(0);
-    gpu.call(1);  // waits for the host: nobody has marked the first one's end
+    gpu.call(1);  // waits for the host: nothing has marked the first one's end
     CHECK(gpu.run(1) == 1);
     CHECK(gpu.run(0) == 1);
     gpu.call(0);

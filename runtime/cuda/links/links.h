@@ -7,7 +7,7 @@
 //   has
 //                                                                  none
 //   is hidden from it                NVML                          NVML
-//   is hidden, and there is no NVML  import will tell; no atomics  taken for PCIe, with a warning
+//   is hidden, and there is no NVML  import will show; no atomics  taken for PCIe, with a warning
 //   is elsewhere (HostPlace)         memory comes by fabric,       yes: nothing else maps it
 //                                    where both GPUs can do that
 //   is another node's otherwise      none: lanes lead there        PCIe
@@ -30,13 +30,14 @@ struct GpuName {
   static constexpr uint32_t kWhole = UINT32_MAX;
   HostPlace place;
   abi::Uuid uuid;
-  uint32_t node = kWhole;  ///< the place is cut into nodes, for trials: which; kWhole: it is not
-  bool fabric = false;     ///< its memory has fabric handles
+  uint32_t node =
+      kWhole;           ///< the place is divided into nodes, for trials: which; kWhole: it is not
+  bool fabric = false;  ///< its memory has fabric handles
 };
 /// The GPU of a context. nullopt: reported.
 std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagnostics);
 std::vector<uint8_t> encode(const GpuName& name);
-/// nullopt: it is none.
+/// nullopt: it is not one.
 std::optional<GpuName> decode_name(std::span<const uint8_t> from);
 
 /// "GPU-00112233-4455-6677-8899-aabbccddeeff", as nvidia-smi writes it.

@@ -43,7 +43,7 @@ TEST_CASE("cuda: what joins two GPUs is asked of the driver") {
   CHECK(joined({.atomics = false}, 0) == "own: the same GPU");
 }
 
-TEST_CASE("cuda: of a GPU that CUDA_VISIBLE_DEVICES hides, NVML tells, or nobody") {
+TEST_CASE("cuda: only NVML knows a GPU that CUDA_VISIBLE_DEVICES hides") {
   const std::string pair =
       "GPU-00000000-0000-0000-0000-000000000000 and GPU-00000000-0000-0000-0000-000000000001";
   std::string said;

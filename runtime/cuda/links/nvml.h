@@ -1,5 +1,5 @@
 // What NVML says of two GPUs. The driver answers for GPUs that CUDA_VISIBLE_DEVICES shows this
-// process; NVML, the library behind nvidia-smi, knows all of the machine. Loaded at run time.
+// process; NVML, the library that nvidia-smi uses, knows all of the machine. Loaded at run time.
 #pragma once
 
 #include <functional>

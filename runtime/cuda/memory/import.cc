@@ -113,9 +113,9 @@ std::optional<InProcess> Importer::look_up(const Offer& offer, Diagnostics& diag
 
 // Mapped allocations of another GPU get a mapping of their own here: it outlives the exporter's,
 // and grants access to this GPU without touching the exporter's. It holds the context that the
-// memory was made in, so that nobody ends that under it. On the same GPU it is the
-// exporter's address: accesses of one GPU by two addresses are ordered by proxy fences only (CUDA
-// programming guide, virtual aliasing).
+// memory was made in, so that the context does not end first. On the same GPU it is the exporter's
+// address: accesses of one GPU by two addresses are ordered by proxy fences only (CUDA programming
+// guide, virtual aliasing).
 std::unique_ptr<Memory> Importer::in_process(const Offer& offer, Diagnostics& diagnostics) const {
   const std::optional<InProcess> known = look_up(offer, diagnostics);
   if (!known) return nullptr;
@@ -151,7 +151,7 @@ std::unique_ptr<Memory> Importer::neighbour(const InProcess& offer,
                                            std::move(held), std::move(mapping));
 }
 
-// Never disabled again: others in the process may have enabled it too, and nobody counts.
+// Never disabled again: others in the process may have enabled it too, and uses are not counted.
 bool Importer::enable_access(const PrimaryContext& owner, abi::Address address,
                              Diagnostics& diagnostics) const {
   const std::string pair = fmt::format("cuda:{} to cuda:{}", context_->ordinal(), owner.ordinal());

@@ -11,7 +11,7 @@
 
 namespace mscclc::cuda {
 
-/// Memory behind a mapping: allocated here, or a peer's.
+/// Memory that is mapped: allocated here, or a peer's.
 class MappedMemory final : public Memory {
  public:
   /// The piece of `bytes` bytes, `offset` bytes into the mapping; `owner`, which may be null, is

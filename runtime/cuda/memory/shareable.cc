@@ -20,7 +20,7 @@ HandleReference import_fd(const SharedContext& context, const Exchange& exchange
 }
 
 // The handle that the import gives is this process's own and is released here; the exporter's
-// reference, which keeps the allocation alive until then, is none of ours.
+// reference, which keeps the allocation alive until then, is not ours.
 HandleReference import_fabric(const SharedContext& context, const Offer& offer,
                               Diagnostics& diagnostics) {
   abi::FabricHandle fabric = {};

@@ -169,7 +169,7 @@ bool Join::find_place(const std::vector<ByteReader>& readers, size_t region) {
   return true;
 }
 
-// By all ranks alike, members or not: who goes on is the same everywhere.
+// By all ranks alike, members or not: which ranks go on is the same everywhere.
 bool Join::find_places(const Messages& messages) {
   std::vector<ByteReader> readers;
   uint64_t granule = 0, regions = 0;
@@ -179,7 +179,7 @@ bool Join::find_places(const Messages& messages) {
     if (readers.size() == 1) granule = its_granule, regions = its_regions;
     if (!reader.good() || its_granule != granule || its_regions != regions ||
         regions > reader.rest().size()) {
-      return warn(member, "its granules or regions are others");
+      return warn(member, "its granules or regions differ");
     }
   }
   places_.resize(regions);

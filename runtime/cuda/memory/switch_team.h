@@ -1,8 +1,8 @@
 // Ranks join memory at a switch: one multicast object for a team, in which each region has its
 // place, the same on all members; all channels of the team go through it.
 //
-//   step                  who           all ranks wait for it because
-//   1 what would be bound all members   places depend on it; nobody goes on if one does not want to
+//   step                  ranks         all ranks wait for it because
+//   1 what would be bound all members   places depend on it; none goes on if one does not want to
 //   2 create and export   first member
 //   3 import, add GPU     all members   binding and mapping would block before the last one
 //   4 bind, map           all members   reading what is not bound everywhere is undefined

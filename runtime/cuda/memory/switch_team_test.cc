@@ -52,7 +52,7 @@ std::vector<Outcome> join(World& world, const std::vector<RankSetup>& ranks,
         scratch = device->allocate(ranks[r].scratch, "scratch", d);
         buffer = device->allocate(3 * kGranule, "buffer", d);
       }
-      // A rank that has no memory fails before it joins: here it tells the others by a meeting.
+      // A rank that has no memory fails before it joins: here the others learn it by a meeting.
       std::vector<std::vector<uint8_t>> all;
       const std::vector<uint8_t> ready = {static_cast<uint8_t>(scratch && buffer)};
       bool go_on = bootstrap.all_gather(ready, "ready", all, d);
@@ -86,7 +86,7 @@ std::vector<Outcome> join(World& world, const std::vector<RankSetup>& ranks,
 
 const FakeOptions kSwitch = {.devices = 4, .multicast = true};
 
-TEST_CASE("switch team: all members' memory is behind one address per region") {
+TEST_CASE("switch team: one address per region reaches all members' memory") {
   for (const bool one_process : {false, true}) {
     World world(kSwitch);
     const auto outcomes = join(world, {{}, {}, {}, {}}, {0, 1, 2, 3}, one_process);

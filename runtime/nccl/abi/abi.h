@@ -1,5 +1,5 @@
 /* NCCL's binary interface in declarations of our own, so that nothing of NCCL is needed to build a
- * library that stands in for it. C11 and C++. Enumerations have NCCL's values; structs that only go
+ * library that replaces it. C11 and C++. Enumerations have NCCL's values; structs that only go
  * through us to NCCL are opaque. */
 #ifndef MSCCLC_RUNTIME_NCCL_ABI_H_
 #define MSCCLC_RUNTIME_NCCL_ABI_H_

@@ -17,7 +17,7 @@ std::optional<Dtype> dtype_of(ncclDataType_t type);
 /// "ncclFloat32"; "" if there is no such type.
 const char* nccl_name_of(ncclDataType_t type);
 
-/// nullopt: it is none of the built-in reductions.
+/// nullopt: it is not a built-in reduction.
 std::optional<ReduceOp> reduce_op_of(ncclRedOp_t op);
 
 }  // namespace mscclc::nccl

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kMarker = "mscclc_nccl_front";
 
 #if defined(MSCCLC_ASAN) || defined(MSCCLC_TSAN)
-// Sanitizers must find their own malloc first. The depth guard then stands alone.
+// Sanitizers must find their own malloc first. Then there is only the depth guard.
 constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL;
 #else
 constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
@@ -61,7 +61,7 @@ std::string folder_of(const Framework& framework, std::string_view maps) {
   return std::string(maps.substr(path, name - path));
 }
 
-/// The same file by a name that nobody else uses. Where our audit library has answered somebody's
+/// The same file by a name that nothing else uses. Where our audit library has answered another
 /// load of this path, the loader knows ours by the path.
 std::string unused_spelling(const std::string& path) {
   const std::filesystem::path file(path);
@@ -95,7 +95,7 @@ Found find_real() {
   const std::string named = environment.has(Variable::MSCCLC_NCCL)
                                 ? environment.text(Variable::MSCCLC_NCCL, diagnostics).value_or("")
                                 : "";
-  // NVIDIA's needs GPUs: on the host only a stand-in will do, which somebody must name.
+  // NVIDIA's needs GPUs: on the host only a fake will do, which the user must name.
   if (named.empty() && runs_on_host()) {
     return {nullptr, "there is no NCCL on the host device unless MSCCLC_NCCL names one"};
   }
@@ -156,7 +156,7 @@ std::unique_ptr<const RealNccl> load_real(const std::string& path, std::string& 
   };
   const std::string remedy = "it is mscclc's own; set MSCCLC_NCCL to NVIDIA's libnccl.so.2";
   if (same_file(path, own_file())) return refuse(remedy);
-  if (is_no_file(path)) return refuse("it is no file");
+  if (is_no_file(path)) return refuse("it is not a file");
   const InsideReal inside;
   void* handle = ::dlopen(unused_spelling(path).c_str(), kLoadFlags);
   if (handle == nullptr) return refuse(::dlerror());

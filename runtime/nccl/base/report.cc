@@ -88,10 +88,10 @@ void say_lost(int output) {
   const std::string text =
       fmt::format("mscclc: lines of NCCL_DEBUG are lost: {}: {}\n",
                   output == STDOUT_FILENO ? "standard output" : "NCCL_DEBUG_FILE", why);
-  [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, text.data(), text.size());
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-/// A log that nobody takes stops nothing.
+/// A log that nothing reads holds nothing up.
 void write_line(std::string_view line) {
   const int output = reporting().output;
   const QuietWrites quiet;
@@ -115,7 +115,7 @@ void warn_once(const std::string& text) {
     const std::lock_guard lock(p.mutex.get());
     is_new = p.warnings.insert(text).second;
   }
-  if (is_new) write_line("WARN", -1, text);  // may wait for who reads standard output
+  if (is_new) write_line("WARN", -1, text);  // may wait for the reader of standard output
 }
 
 /// NCCL_DEBUG_FILE.
@@ -234,8 +234,8 @@ void warn_of_setting(const std::string& text) {
 void warn_of_settings() {
   const Environment::Values set = set_values();
   for (const std::string& text : warnings_of(set)) warn_of_setting(text);
-  static std::atomic<bool> told{false};
-  if (!informs(Subsystem::env) || told.exchange(true)) return;
+  static std::atomic<bool> reported{false};
+  if (!informs(Subsystem::env) || reported.exchange(true)) return;
   for (const std::string& text : origins(set)) inform(Subsystem::env, -1, "plans have " + text);
 }
 

@@ -48,7 +48,7 @@ std::optional<CollectiveKind> collective_of(CallKind kind) {
   return std::nullopt;
 }
 
-/// nullopt: it is none that plans could serve.
+/// nullopt: plans could not serve it.
 std::optional<CollectiveCall> for_plans(const Call& call) {
   const auto kind = collective_of(call.kind);
   if (!kind || call.reduction != nullptr || asks_for_algorithm(call)) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<CollectiveCall> for_plans(const Call& call) {
                         .output = call.receive};
 }
 
-/// Finds out who serves a call, once. REQUIRES, as prepare(): the communicator's mutex is held.
+/// Finds out what serves a call, once. REQUIRES, as prepare(): the communicator's mutex is held.
 void find_server(Comm& comm, Prepared& prepared) {
   const Call& call = *prepared.call;
   if (is_message(call) && serves_messages(comm)) return;  // message_calls.h
@@ -72,17 +72,18 @@ void find_server(Comm& comm, Prepared& prepared) {
                                            call.count * info(wanted->dtype).bytes);
     return;
   }
-  prepared.who = !comm.why_real.empty()  ? comm.why_real
-                 : comm.plans == nullptr ? "there are no plans"
-                                         : "plans do no such calls";
+  prepared.server = !comm.why_real.empty()  ? comm.why_real
+                    : comm.plans == nullptr ? "there are no plans"
+                                            : "plans do no such calls";
   if (!wanted || comm.plans == nullptr) return;
   const bool logged =
       informs(Subsystem::coll) || comm.requires_plans || comm.order_of_sums != kDefaultOrder;
-  std::string* const who = logged ? &prepared.who : nullptr;
+  std::string* const server = logged ? &prepared.server : nullptr;
   wanted->registered = lies_in_windows(comm, call);
-  prepared.plan = scales_first(*wanted)
-                      ? serve_scaled(comm, *wanted, stream, who)
-                      : comm.plans->serve(*wanted, stream, comm.device->is_capturing(stream), who);
+  prepared.plan =
+      scales_first(*wanted)
+          ? serve_scaled(comm, *wanted, stream, server)
+          : comm.plans->serve(*wanted, stream, comm.device->is_capturing(stream), server);
 }
 
 /// NCCL computes each sum once and sends it on, so all ranks get the same bits, but in an order of
@@ -103,13 +104,13 @@ ncclResult_t prepare(Comm& comm, Prepared& prepared) {
     return fail(ncclInvalidUsage,
                 fmt::format("{}: no plan serves it ({}), and NCCL does not keep to '{}', which "
                             "MSCCLC_ORDER asks for",
-                            name(call.kind), prepared.who, name(comm.order_of_sums)));
+                            name(call.kind), prepared.server, name(comm.order_of_sums)));
   }
-  if (prepared.plan == nullptr) return prepare_real(comm, call, prepared.who);
+  if (prepared.plan == nullptr) return prepare_real(comm, call, prepared.server);
   Diagnostics diagnostics;
   if (!prepared.plan->prepare(diagnostics)) return fail(name(call.kind), diagnostics);
   if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
-  say_who_serves(comm, call, prepared.who);
+  say_server(comm, call, prepared.server);
   return ncclSuccess;
 }
 
@@ -264,7 +265,8 @@ ncclResult_t launch_real(Lane& lane) {
     const Call& call = *lane.calls[lane.next].call;
     lane.real_stream = stream_of(comm, call);
     lane.gave_real = true;
-    // Messages go on together, whoever serves them; another call waits for those before it.
+    // Messages go on together, whichever library serves them; another call waits for those before
+    // it.
     ncclResult_t result = is_message(call) ? ncclSuccess : join_messages(lane);
     if (result == ncclSuccess) result = begin_real_call(comm, lane.real_stream);
     if (result == ncclSuccess) result = call_real(call);
@@ -342,7 +344,7 @@ ncclResult_t join_streams(std::vector<Lane>& lanes) {
   return ncclSuccess;
 }
 
-/// On the host nobody can wait for stream 0: its calls have ended when the group has.
+/// On the host callers cannot wait for stream 0: its calls have ended when the group has.
 ncclResult_t finish_null_streams(std::vector<Lane>& lanes) {
   for (Lane& lane : lanes) {
     Comm& comm = *lane.comm;

@@ -15,7 +15,7 @@ struct Job {
   std::function<ncclResult_t()> run;
   /// Undoes what asking for it has done: it will not run.
   std::function<void()> cancel;
-  /// Whether the caller waits for it. If not, it is told of the result by ncclCommGetAsyncError().
+  /// Whether the caller waits for it. If not, it gets the result from ncclCommGetAsyncError().
   bool blocking = true;
 };
 

@@ -31,7 +31,7 @@ bool may_mix(const Comm& comm) { return comm.plans != nullptr || comm.ranks == 1
 ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t stream) {
   if (!comm.on_host || stream == nullptr || is_host_stream(stream)) return ncclSuccess;
   return fail(ncclInvalidArgument,
-              fmt::format("{}: {} is no stream of the host device (MSCCLC_DEVICE)", function,
+              fmt::format("{}: {} is not a stream of the host device (MSCCLC_DEVICE)", function,
                           static_cast<const void*>(stream)));
 }
 
@@ -39,13 +39,13 @@ StreamHandle stream_of(const Comm& comm, const Call& call) {
   return call.stream == nullptr && comm.on_host ? comm.null_stream : call.stream;
 }
 
-void say_who_serves(const Comm& comm, const Call& call, const std::string& who) {
+void say_server(const Comm& comm, const Call& call, const std::string& server) {
   if (!informs(Subsystem::coll)) return;
   inform(Subsystem::coll, comm.ordinal,
          fmt::format("{}: count {} datatype {} op {} root {} comm {} nranks {} stream {}: {}",
                      name(call.kind), call.count, call.type, call.op, call.root,
                      static_cast<const void*>(comm.handle), comm.ranks,
-                     static_cast<const void*>(call.stream), who));
+                     static_cast<const void*>(call.stream), server));
 }
 
 ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why) {
@@ -60,7 +60,7 @@ ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why) 
                             "to this call: leave MSCCLC_NCCL_COMM at init",
                             name(call.kind)));
   }
-  say_who_serves(comm, call, fmt::format("NCCL, as {}", why));
+  say_server(comm, call, fmt::format("NCCL, as {}", why));
   return comm.real == nullptr ? make_real_on_its_device(comm) : ncclSuccess;
 }
 

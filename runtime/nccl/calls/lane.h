@@ -14,7 +14,7 @@ namespace mscclc::nccl {
 struct Prepared {
   Call* call = nullptr;
   std::unique_ptr<ServedCall> plan;  ///< nullptr: the real NCCL makes it
-  std::string who = {};              ///< who serves it and why, for the log; "": nobody asks
+  std::string server = {};           ///< what serves it and why, for the log; "": not asked for
   std::string plan_name = {};        ///< set where there is a profiler
   /// A message's plan before it is prepared; nullptr: not asked for yet, or there is none.
   std::unique_ptr<ServedCall> found = {};
@@ -54,15 +54,15 @@ class Copy final : public ServedCall {
   const uint64_t bytes_;
 };
 
-/// Refuses what is known to be no stream: on the host device all that no host device has made, but
-/// stream 0. What is none of a GPU's its driver says, or nobody.
+/// Refuses what is known to be no stream: on the host device all that no host device has made,
+/// except stream 0. Of a GPU's streams only its driver knows.
 ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t stream);
 
 /// The caller's; on the host device what stands for stream 0.
 StreamHandle stream_of(const Comm& comm, const Call& call);
 
 /// A line of the debug log.
-void say_who_serves(const Comm& comm, const Call& call, const std::string& who);
+void say_server(const Comm& comm, const Call& call, const std::string& server);
 
 /// Makes the real NCCL ready for a call that no plan serves, as `why` says. Collective if it has no
 /// communicator yet.

@@ -64,24 +64,24 @@ bool leaves_to_real(const Comm& comm, const WayCalls& way) {
 bool find_plan(const Comm& comm, const WayCalls& calls, Way& way, Prepared& prepared) {
   if (prepared.found != nullptr) return true;
   const Call& call = *prepared.call;
-  prepared.who = "there are no plans";
+  prepared.server = "there are no plans";
   if (way.plans == nullptr) return false;
   const bool logged = informs(Subsystem::coll) || comm.requires_plans;
   const StreamHandle stream = calls.capturing ? stream_of(comm, call) : way.stream;
   prepared.found = way.plans->serve(as_broadcast(call), stream, calls.capturing,
-                                    logged ? &prepared.who : nullptr);
+                                    logged ? &prepared.server : nullptr);
   return prepared.found != nullptr;
 }
 
 ncclResult_t prepare_message(Comm& comm, const WayCalls& calls, Way& way, Prepared& prepared) {
   const Call& call = *prepared.call;
-  if (!find_plan(comm, calls, way, prepared)) return prepare_real(comm, call, prepared.who);
+  if (!find_plan(comm, calls, way, prepared)) return prepare_real(comm, call, prepared.server);
   Diagnostics diagnostics;
   if (!prepared.found->prepare(diagnostics)) return fail(name(call.kind), diagnostics);
   prepared.plan = std::move(prepared.found);
   if (!calls.capturing) prepared.way = &way;
   if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
-  say_who_serves(comm, call, prepared.who);
+  say_server(comm, call, prepared.server);
   return ncclSuccess;
 }
 
@@ -162,7 +162,7 @@ ncclResult_t settle_own_messages(Lane& lane) {
     }
     prepared.plan = std::make_unique<Copy>(comm, stream_of(comm, *prepared.call), send.send,
                                            receive.receive, bytes);
-    say_who_serves(comm, *prepared.call, "a copy");
+    say_server(comm, *prepared.call, "a copy");
     other.call = nullptr;
   }
   if (!open.empty()) {

@@ -19,8 +19,8 @@
 namespace mscclc::nccl {
 namespace {
 
-/// Addresses that nothing lies at: whoever follows a handle of ours crashes there, and no pointer
-/// of the real NCCL's is one of them.
+/// Addresses at which nothing lies: a caller that follows a handle of ours crashes there, and no
+/// pointer of the real NCCL's is one of them.
 class HandleSpace {
  public:
   HandleSpace() {
@@ -55,8 +55,8 @@ struct Table {
   std::unordered_map<ncclComm_t, CommPointer> comms;
 };
 /// What the process has made. After a fork the child has none of the threads that its parent's
-/// communicators live by, and of a mutex it cannot know who held it: it begins with a table of its
-/// own, and never touches the other.
+/// communicators live by, and of a mutex it cannot know which thread held it: it begins with a
+/// table of its own, and never touches the other.
 std::atomic<Table*>& table_of_process() {
   static std::atomic<Table*> table = [] {
     (void)::pthread_atfork(nullptr, nullptr, [] { table_of_process() = new Table; });
@@ -168,12 +168,12 @@ ncclResult_t init_real(Comm& comm, const ncclUniqueId& id, ncclComm_t& made) {
           ? real.CommInitRankConfig(&made, ranks, id, rank, comm.config.for_real(bytes))
           : real.CommInitRank(&made, ranks, id, rank);
   const ncclResult_t settled = settle(comm, made, result);
-  // What is aborted while NCCL still makes it is nobody's.
+  // What is aborted while NCCL still makes it has no owner.
   if (settled != ncclSuccess && made != nullptr) (void)real.CommAbort(std::exchange(made, nullptr));
   return settled;
 }
 
-/// Tells the real NCCL of what was registered before there was a communicator of it.
+/// Registers at the real NCCL what was registered before there was a communicator of it.
 void register_at_real(Comm& comm, ncclComm_t made) {
   const RealNccl& real = *real_nccl();
   if (real.CommRegister == nullptr) return;

@@ -124,7 +124,7 @@ ncclConfig_t* Config::for_real(Bytes& bytes) const {
   bytes = bytes_;
   if (has_net_name_) put(bytes, k_netName, net_name_.c_str());
   if (has_comm_name_) put(bytes, k_commName, comm_name_.c_str());
-  // Whoever makes the real communicator waits for it on a thread of its own.
+  // The real communicator is made, and waited for, on a thread of its own.
   put(bytes, k_blocking, 1);
   return reinterpret_cast<ncclConfig_t*>(bytes.data());
 }

@@ -1,5 +1,5 @@
-// ncclConfig_t of any version: append-only, with its size and version in front. The size alone does
-// not say which fields there are: some versions' fields took the place of padding.
+// ncclConfig_t of any version: append-only, with its size and version first. The size does not
+// suffice to say which fields there are: some versions' fields took the place of padding.
 #pragma once
 
 #include <array>

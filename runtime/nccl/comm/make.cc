@@ -58,7 +58,7 @@ uint32_t most_blocks(const Config& config, const Environment& environment) {
 }
 
 /// NCCL_GRAPH_MIXING_SUPPORT comes before the configuration, where 2 lets graphs and calls beside
-/// them run at any time, which is what we assume of those who do not say.
+/// them run at any time, which is what we assume of callers that do not say.
 bool orders_replays(const Config& config, const Environment& environment) {
   Diagnostics ignored;  // check_environment() has reported it
   const auto set = environment.number(Variable::NCCL_GRAPH_MIXING_SUPPORT, ignored);
@@ -162,14 +162,14 @@ ncclResult_t check_environment(const Environment& environment) {
 }
 
 ProfiledComm profiled(const Comm& comm) {
-  ProfiledComm told;
-  std::memcpy(&told.id, comm.facts.secret.data(), sizeof told.id);
-  told.name = comm.config.name();
-  told.nodes = comm.facts.nodes;
-  told.ranks = static_cast<int>(comm.ranks);
-  told.rank = static_cast<int>(comm.rank);
-  told.ordinal = comm.ordinal;
-  return told;
+  ProfiledComm made;
+  std::memcpy(&made.id, comm.facts.secret.data(), sizeof made.id);
+  made.name = comm.config.name();
+  made.nodes = comm.facts.nodes;
+  made.ranks = static_cast<int>(comm.ranks);
+  made.rank = static_cast<int>(comm.rank);
+  made.ordinal = comm.ordinal;
+  return made;
 }
 
 /// What a rank needs of its own.
@@ -261,7 +261,7 @@ ncclResult_t make_comm(Comm& comm, const Meet& meet) {
   Stage expected = Stage::making;
   const Stage made = result == ncclSuccess ? Stage::ready : Stage::failed;
   const bool wanted = comm.stage.compare_exchange_strong(expected, made);
-  comm.async_error = result;  // after the stage: who is told that it is made calls at once
+  comm.async_error = result;  // after the stage: a caller that learns that it is made calls at once
   if (!wanted) {
     (void)close_comm(comm, true);
     return fail(ncclInvalidUsage, "the communicator was aborted while it was made");

@@ -45,7 +45,7 @@ Secret stretch(std::string_view text, Secret secret = {}) {
   return secret;
 }
 
-/// A rank that has been told all that a launcher would say. nullopt: reported.
+/// A rank that knows all that a launcher would say. nullopt: reported.
 std::optional<LaunchedRank> launched(uint32_t rank, uint32_t ranks, Diagnostics& diagnostics) {
   const std::optional<HostOptions> options = read_host_options(diagnostics);
   if (!options) return std::nullopt;
@@ -124,7 +124,7 @@ std::unique_ptr<Bootstrap> meet_by_name(const Comm& parent, const std::string& n
   rank_there->where.local = true;
   rank_there->where.secret = stretch(name, parent.facts.secret);
   rank_there->where.gives_up = std::move(gives_up);
-  rank_there->where.told_elsewhere = true;  // by the parent
+  rank_there->where.announced_elsewhere = true;  // by the parent
   return make_bootstrap(*rank_there, diagnostics);
 }
 

@@ -30,8 +30,8 @@ struct Family {
   uint32_t rank = 0;            ///< in the child
 };
 
-/// Collective over the parent: who has the same color, by key and then by rank. A rank without a
-/// color has an empty family. False: reported.
+/// Collective over the parent: the ranks of the same color, by key and then by rank. A rank without
+/// a color has an empty family. False: reported.
 [[nodiscard]] bool find_family(Bootstrap& parent, int color, int key, Family& family,
                                Diagnostics& diagnostics);
 
@@ -40,15 +40,15 @@ struct Family {
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
                                                       const Comm& child, Diagnostics& diagnostics);
 
-/// Collective over the family alone, whatever has become of the other ranks and of the parent's
+/// Collective only over the family, whatever has become of the other ranks and of the parent's
 /// bootstrap. `number`: of such meetings of the family, the same on all. Errors: those of
 /// make_bootstrap(); and where the parent's ranks are on several machines.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family,
                                                     uint32_t number, Diagnostics& diagnostics);
 
-/// Collective over two ranks of the parent alone, for messages from one to the other: they are
-/// ranks 0 and 1. It ends when the parent fails or is aborted. Errors: those of meet_again(), and
-/// why the parent has ended.
+/// Collective only over two ranks of the parent, for messages from one to the other: they are ranks
+/// 0 and 1. It ends when the parent fails or is aborted. Errors: those of meet_again(), and why the
+/// parent has ended.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_for_messages(const Comm& parent, uint32_t from,
                                                            uint32_t to, Diagnostics& diagnostics);
 

@@ -1,4 +1,4 @@
-// What ranks say as they meet for another communicator, and lie: the error names who did.
+// What ranks say as they meet for another communicator, and lie: the error names the rank that did.
 #include "runtime/nccl/comm/meet.h"
 
 #include <catch2/catch.hpp>
@@ -62,7 +62,7 @@ std::string said_of_id(const std::vector<uint8_t>& id) {
   return text(diagnostics);
 }
 
-TEST_CASE("an id that is none names the rank that gave it") {
+TEST_CASE("an error for an invalid id names the rank that gave it") {
   CHECK(said_of_id({}) == "error: rank 1 of the parent can serve no id\n");
   CHECK(said_of_id({1, 2, 3}) == "error: rank 1 of the parent can serve no id\n");
   CHECK(said_of_id(std::vector<uint8_t>(sizeof(ncclUniqueId), 0x1b)) ==

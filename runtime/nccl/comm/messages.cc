@@ -78,7 +78,7 @@ void Messages::abort(const std::string& why) {
   for (const auto& [ends, way] : ways_) way->communicator->abort(why);
 }
 
-// They stay while this lives, and abort() must not wait for who waits for one of them.
+// They stay while this lives, and abort() must not wait for a thread that waits for one of them.
 std::vector<Way*> Messages::all() const {
   const std::lock_guard lock(mutex_);
   std::vector<Way*> all;

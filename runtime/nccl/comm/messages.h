@@ -18,8 +18,8 @@ namespace mscclc::nccl {
 
 struct Comm;
 
-/// The messages from one rank to another. Thread safety: one thread at a time, but for abort() of
-/// its communicator.
+/// The messages from one rank to another. Thread safety: one thread at a time, except for abort()
+/// of its communicator.
 struct Way {
   uint32_t from = 0, to = 0;
   std::shared_ptr<Device> device;  ///< of its own: ways are made and prepared at the same time

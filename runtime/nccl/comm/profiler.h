@@ -12,14 +12,14 @@
 
 namespace mscclc::nccl {
 
-/// What a plug-in is told of a communicator.
+/// What a plug-in learns of a communicator.
 struct ProfiledComm {
   uint64_t id = 0;  ///< the same on all ranks
   std::string name;
   int nodes = 1, ranks = 1, rank = 0, ordinal = 0;
 };
 
-/// What it is told of a call; the texts must live as long as its events.
+/// What it learns of a call; the texts must live as long as its events.
 struct ProfiledCall {
   const char* function = "";  ///< "AllReduce"
   bool is_message = false;

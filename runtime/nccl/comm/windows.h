@@ -1,5 +1,6 @@
-// Symmetric windows that plans reach at all ranks. Who registers one promises to use it at the same
-// offset on all ranks in each call, so whether a call's buffers lie in them is the same on all.
+// Symmetric windows that plans reach at all ranks. A caller that registers one promises to use it
+// at the same offset on all ranks in each call, so whether a call's buffers lie in them is the same
+// on all.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@
 namespace mscclc::nccl {
 namespace {
 
-/// Of a message, as NCCL tells profilers.
+/// Of a message, as NCCL reports it to profilers.
 uint64_t bytes_of(const Call& call) {
   const auto dtype = dtype_of(call.type);
   return dtype ? call.count * info(*dtype).bytes : 0;
@@ -81,7 +81,7 @@ ncclResult_t find_reduction(const char* function, Call& call) {
   const auto found = call.comm->reductions.find(call.op);
   if (found == call.comm->reductions.end()) {
     return fail(ncclInvalidArgument,
-                fmt::format("{}: {} is no reduction of this communicator", function, call.op));
+                fmt::format("{}: {} is not a reduction of this communicator", function, call.op));
   }
   if (found->second->type != call.type) {
     return fail(ncclInvalidArgument,
@@ -121,7 +121,7 @@ ncclResult_t enqueue(const char* function, ncclComm_t comm, Call call) {
   Group& group = Group::of_thread();
   const ncclResult_t result = check(function, comm, call);
   if (result != ncclSuccess) return group.fail_with(result);
-  // A send of nothing has a receive that waits for it; a collective of nothing has nobody.
+  // A send of nothing has a receive that waits for it; for a collective of nothing no rank waits.
   if (call.count == 0 && !is_point_to_point(call.kind)) return ncclSuccess;
   return group.add(std::move(call));
 }

@@ -146,7 +146,7 @@ ncclResult_t CommAbort(ncclComm_t handle) {
   if (handle == nullptr) return ncclSuccess;
   const CommPointer comm = remove_comm(handle);
   if (comm == nullptr) return no_such("ncclCommAbort");
-  // Whoever still makes it finds that it is aborted, and ends it.
+  // The thread that still makes it finds that it is aborted, and ends it.
   if (comm->stage.exchange(Stage::aborted) == Stage::making) return ncclSuccess;
   return close_comm(*comm, true);
 }

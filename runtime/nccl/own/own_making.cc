@@ -120,7 +120,8 @@ std::optional<Config> child_config(const Comm& parent, const ncclConfig_t* confi
   return config == nullptr ? parent.config : Config::read(config);
 }
 
-/// Who meets how, once the parent's turn has come. `find` may be collective over the parent.
+/// Which ranks meet and how, once the parent's turn has come. `find` may be collective over the
+/// parent.
 struct Descent {
   CommPointer parent;
   std::function<std::unique_ptr<Bootstrap>(Comm& parent, Comm& child, Diagnostics&)> meet;
@@ -308,7 +309,7 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   std::sort(excluded, excluded + count);
   const bool outside = excluded[0] < 0 || excluded[count - 1] >= static_cast<int>(parent->ranks);
   if (outside || std::binary_search(excluded, excluded + count, static_cast<int>(parent->rank))) {
-    return invalid("ncclCommShrink: the list has this rank, or one that there is not");
+    return invalid("ncclCommShrink: the list has this rank, or one that does not exist");
   }
   const auto settings = child_config(*parent, config);
   if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);

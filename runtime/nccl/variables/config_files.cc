@@ -11,7 +11,7 @@
 namespace mscclc::nccl {
 namespace {
 
-/// NCCL's own limit: it cuts what is longer.
+/// NCCL's own limit: it truncates what is longer.
 constexpr size_t kMostText = 1023;
 
 struct Files {

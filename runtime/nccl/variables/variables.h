@@ -33,8 +33,8 @@ Environment::Values set_values();
 /// that are not set and that NCCL's stand for. What Environment::of_process() calls in libnccl.
 void complete(Environment::Values& values);
 
-/// What a user should be told of set_values(): values that map to none that ours allow, and
-/// variables that have no effect on plans.
+/// What to warn a user of in set_values(): values that map to none that ours allow, and variables
+/// that have no effect on plans.
 std::vector<std::string> warnings_of(const Environment::Values& set);
 
 /// Which of our settings come from NCCL's: "MSCCLC_IB_TC=3 (NCCL_IB_TC)".

@@ -199,7 +199,7 @@ TEST_CASE("which configuration file is read") {
   CHECK(!values.contains("MSCCLC_IB_SL"));
 }
 
-TEST_CASE("what users are told") {
+TEST_CASE("what users are warned of") {
   const auto warnings = [](Values values) { return warnings_of(with_no_files(values)); };
   CHECK(warnings({}) == std::vector<std::string>{});
   CHECK(warnings({{"NCCL_IB_TIMEOUT", "99"}}) ==

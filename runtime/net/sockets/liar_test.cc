@@ -38,7 +38,7 @@ struct Deceived : testing::LaneMemory {
   explicit Deceived(std::chrono::seconds dead = std::chrono::seconds(30)) : LaneMemory(kPatient) {
     net = SocketNet::start({.interface = "=lo", .dead = dead}, diagnostics);
     REQUIRE(net != nullptr);
-    end = await_socket_lane(testing::kNear, net, exposed, far_told.callback());
+    end = await_socket_lane(testing::kNear, net, exposed, far_reports.callback());
     offer = *decode_offer(end->offer());
   }
   /// All connections, in good order.
@@ -89,7 +89,7 @@ TEST_CASE("connections come slowly and in any order, each once") {
   far.await_count(0, 7);
   far.end.reset();
   CHECK(!greet_slowly(far.offer, {.connection = 0, .connections = kLines}).valid());
-  CHECK(far.far_told.text() == "");
+  CHECK(far.far_reports.text() == "");
 }
 
 TEST_CASE("thousands of connections with the key come to nothing") {
@@ -103,7 +103,7 @@ TEST_CASE("thousands of connections with the key come to nothing") {
     far.await_count(0, i);
   }
   CHECK(mscclc::testing::open_descriptors() == before);
-  CHECK(far.far_told.text() == "");
+  CHECK(far.far_reports.text() == "");
 }
 
 /// What rank 3 says of such bytes of connection 0, and `second` of connection 1; the peer hears the
@@ -113,7 +113,7 @@ std::string said_of(const Bytes& first, const Bytes& second = {}) {
   const auto sockets = far.open();
   say(sockets[0], first);
   say(sockets[1], second);
-  const std::string why = far.far_told.wait();
+  const std::string why = far.far_reports.wait();
   Bytes answer = hear(sockets[0], sizeof kRefused + kRefusalBytes);
   REQUIRE(answer.size() == sizeof kRefused + kRefusalBytes);
   CHECK(std::string(reinterpret_cast<const char*>(&answer[sizeof kRefused])) + "\n" == why);
@@ -125,7 +125,7 @@ Bytes fence_at(uint32_t connection, uint64_t value) {
   return as_bytes({.what = Order::fence, .connection = connection, .value = value});
 }
 
-TEST_CASE("orders that could hold the far end for ever are refused") {
+TEST_CASE("orders that could hold the far end forever are refused") {
   const Bytes bye = as_bytes({.what = Order::bye});
   CHECK(said_of(fence_at(0, 1)) == "the lane of rank 5 brings fences that wait for one another\n");
   CHECK(said_of(fence_at(1, 1), fence_at(0, 1)) ==
@@ -136,14 +136,14 @@ TEST_CASE("orders that could hold the far end for ever are refused") {
   CHECK(said_of(fence_at(kLines, 1)) ==
         "the lane of rank 5 brings a fence for connection 3, of 3\n");
   CHECK(said_of(as_bytes({.what = Order::flush})) ==
-        "the lane of rank 5 brings flush 0, which there is not\n");
+        "the lane of rank 5 brings flush 0, which does not exist\n");
 }
 
 TEST_CASE("a fence for a connection that has not come is refused") {
   Deceived far;
   const Fd only = greet_slowly(far.offer, {.connection = 0, .connections = 2});
   say(only, fence_at(1, 1));
-  CHECK(far.far_told.wait() ==
+  CHECK(far.far_reports.wait() ==
         "the lane of rank 5 brings a fence for order 1 of connection 1, which brings 0\n");
 }
 
@@ -160,11 +160,11 @@ TEST_CASE("what is cut off in the middle ends the lane, what is silent there doe
   far.await_count(0, 1);
   if (cut) sockets[1].reset();
   if (cut) {
-    CHECK(far.far_told.wait() ==
+    CHECK(far.far_reports.wait() ==
           "the lane of rank 5 has ended: its process has ended, or has closed the connection\n");
   }
   far.end.reset();
-  if (!cut) CHECK(far.far_told.text() == "");
+  if (!cut) CHECK(far.far_reports.text() == "");
 }
 
 TEST_CASE("nothing that comes after the last order is carried out") {
@@ -176,10 +176,10 @@ TEST_CASE("nothing that comes after the last order is carried out") {
   for (const Fd& socket : sockets) say(socket, bytes);
   for (const Fd& socket : sockets) CHECK(await_end(socket, kPatient));
   CHECK(far.word(0) == 0);
-  CHECK(far.far_told.text() == "");
+  CHECK(far.far_reports.text() == "");
 }
 
-TEST_CASE("who never reads the answers to flushes ends its lane") {
+TEST_CASE("a peer that never reads the answers to flushes ends its lane") {
   Deceived far;
   const auto sockets = far.open();
   std::atomic<bool> enough{false};
@@ -193,7 +193,7 @@ TEST_CASE("who never reads the answers to flushes ends its lane") {
       if (!say(sockets[0], many)) return;
     }
   });
-  CHECK(far.far_told.wait() ==
+  CHECK(far.far_reports.wait() ==
         "the lane of rank 5 brings flushes whose answers it does not read\n");
   enough = true;
   far.end.reset();
@@ -201,7 +201,7 @@ TEST_CASE("who never reads the answers to flushes ends its lane") {
   asks.join();
 }
 
-// Else each lane of such a peer would leave descriptors behind, and a thread to drop what it sends.
+// Else each lane of such a peer would leave descriptors, and a thread to drop what it sends.
 TEST_CASE("a peer that goes on sending to a lane that has ended is cut off") {
   Deceived far(std::chrono::seconds(1));
   const auto sockets = far.open();
@@ -216,9 +216,11 @@ struct Misled : testing::LaneMemory {
     net = SocketNet::start({.interface = "=lo", .connections = kLines}, diagnostics);
     window = std::make_unique<testing::Window>(id, testing::kWorldBytes);
     std::thread greets([&] { far.take(kLines); });
-    lane = open_socket_lane(
-        {.rank = testing::kFar, .offer = far.offer(), .over = {}, .failed = near_told.callback()},
-        net, kPatient, diagnostics);
+    lane = open_socket_lane({.rank = testing::kFar,
+                             .offer = far.offer(),
+                             .over = {},
+                             .failed = near_reports.callback()},
+                            net, kPatient, diagnostics);
     greets.join();
     INFO(text());
     REQUIRE(lane != nullptr);
@@ -236,16 +238,16 @@ Bytes answer(uint64_t number) {
   return bytes;
 }
 
-TEST_CASE("an answer that nobody has asked for ends the lane") {
+TEST_CASE("an answer that was not asked for ends the lane") {
   Misled near;
   SECTION("none was asked for") {
     say_bytewise(near.line(1), answer(1));
-    CHECK(near.near_told.wait() == "rank 3 answers flush 1, for which it was not asked\n");
+    CHECK(near.near_reports.wait() == "rank 3 answers flush 1, for which it was not asked\n");
   }
   SECTION("another was") {
     CHECK(near.lane->try_flush(near.diagnostics) == FlushState::under_way);
     say(near.line(0), answer(UINT64_MAX - 1));
-    CHECK(near.near_told.wait() ==
+    CHECK(near.near_reports.wait() ==
           "rank 3 answers flush 18446744073709551614, for which it was not asked\n");
   }
   SECTION("it was answered before, and is answered again and again") {
@@ -259,7 +261,7 @@ TEST_CASE("an answer that nobody has asked for ends the lane") {
       while (say(near.line(0), many)) {
       }
     });
-    CHECK(near.near_told.wait() == "rank 3 answers flush 1, for which it was not asked\n");
+    CHECK(near.near_reports.wait() == "rank 3 answers flush 1, for which it was not asked\n");
     near.lane.reset();
     floods.join();
   }
@@ -278,7 +280,7 @@ TEST_CASE("answers of several connections may come in any order") {
   CHECK(near.lane->try_flush(near.diagnostics) == FlushState::under_way);
   say(near.line(2), answer(3));
   CHECK(near.lane->flush(near.diagnostics));
-  CHECK(near.text() + near.near_told.text() == "");
+  CHECK(near.text() + near.near_reports.text() == "");
 }
 
 TEST_CASE("a refusal of garbage is shown as text, a cut one as a cut connection") {
@@ -289,19 +291,19 @@ TEST_CASE("a refusal of garbage is shown as text, a cut one as a cut connection"
   refusal.resize(sizeof kRefused + kRefusalBytes);
   SECTION("whole, byte by byte") {
     say_bytewise(near.line(2), refusal);
-    const std::string why = near.near_told.wait();
+    const std::string why = near.near_reports.wait();
     CHECK(why == "rank 3 ends its lane: \\x1b[31mred\\x0a\\x0d\\x09\\xff\\x80 error: no\n");
   }
   SECTION("without an end") {
     std::fill(refusal.begin() + sizeof kRefused, refusal.end(), 'x');
     say(near.line(2), refusal);
-    CHECK(near.near_told.wait() ==
+    CHECK(near.near_reports.wait() ==
           "rank 3 ends its lane: " + std::string(kRefusalBytes, 'x') + "\n");
   }
   SECTION("cut") {
     say(near.line(2), Bytes(refusal.begin(), refusal.begin() + 100));
     near.far.sockets[2].reset();
-    CHECK(near.near_told.wait() ==
+    CHECK(near.near_reports.wait() ==
           "the lane to rank 3 has ended: its process has ended, or has closed the connection\n");
   }
 }
@@ -315,7 +317,7 @@ TEST_CASE("a far end that says that it is gone in the middle of a put needs no m
   CHECK(near.lane->flush(near.diagnostics));
   CHECK(near.lane->complete(&own, 1, near.diagnostics));
   CHECK(own == 1);
-  CHECK(near.text() + near.near_told.text() == "");
+  CHECK(near.text() + near.near_reports.text() == "");
 }
 
 }  // namespace

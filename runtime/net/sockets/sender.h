@@ -68,7 +68,7 @@ class Sender {
   /// No more is sent: what is queued is dropped.
   void close_writing();
 
-  /// How many orders of each connection this one has been told to wait for.
+  /// How many orders of each connection this one is to wait for.
   std::vector<uint64_t>& known() { return known_; }
 
  private:

@@ -40,7 +40,7 @@ void push_three(Sender& sender, const Bytes& data) {
   sender.push({.what = Order::signal, .memory = 1, .value = 7});
 }
 
-TEST_CASE("a put and the signal behind it go in one message") {
+TEST_CASE("a put and the signal after it go in one message") {
   Pair pair;
   Sender sender(std::move(pair.near), 2);
   const Bytes data = counted(100);

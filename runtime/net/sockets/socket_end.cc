@@ -83,7 +83,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     Reactor::Token token = 0;
     OrderReader reader;
     bool waits = false;    ///< for other connections: it is not read
-    bool carried = false;  ///< a hand reads it, and nobody else
+    bool carried = false;  ///< a hand reads it, and nothing else
 
     /// On a hand's thread, without the reactor's hold: receives what there is of the put under way.
     /// 0: orders can be carried out; else what recv() has come to: EAGAIN where nothing has come

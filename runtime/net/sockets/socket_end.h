@@ -11,8 +11,8 @@
 namespace mscclc::net {
 
 /// For the orders of rank `peer`, to `memory` of this rank. nullptr: reported (lane-failed). Orders
-/// that it cannot take, and a connection that breaks, end the lane: `failed` says why, and the peer
-/// is told. `landing`: for what of the memory is a device's. `noted`: LanePeer.
+/// that it cannot take, and a connection that breaks, end the lane: `failed` says why, also at the
+/// peer. `landing`: for what of the memory is a device's. `noted`: LanePeer.
 [[nodiscard]] std::unique_ptr<LaneEnd> await_socket_lane(
     uint32_t peer, std::shared_ptr<SocketNet> net, std::shared_ptr<ExposedMemory> memory,
     LaneFailed failed, std::unique_ptr<Landing> landing = nullptr, LaneNoted noted = {});

@@ -26,9 +26,9 @@
 namespace mscclc::net {
 namespace {
 
-/// Memory of the peer is cut into blocks of so many bytes; each has its connection. Short ones let
-/// several connections share a message of middle length. To a GPU each costs the far end a copy,
-/// which takes as long for few bytes as for many.
+/// Memory of the peer is divided into blocks of so many bytes; each has its connection. Short ones
+/// let several connections share a message of middle length. To a GPU each costs the far end a
+/// copy, which takes as long for few bytes as for many.
 constexpr uint64_t block_bytes(MemoryPlace place) {
   return place == MemoryPlace::host ? 32 << 10 : 256 << 10;
 }
@@ -174,7 +174,7 @@ class SocketLane final : public Lane {
     Sender sender;
     Reactor::Token token = 0;
     bool waits_for_room = false;
-    bool carried = false;   ///< a hand sends, and nobody else
+    bool carried = false;   ///< a hand sends, and nothing else
     int error = 0;          ///< that it has found
     uint64_t answered = 0;  ///< the latest flush that was answered here
   };
@@ -454,7 +454,7 @@ std::unique_ptr<Lane> open_socket_lane(const LanePeer& peer, std::shared_ptr<Soc
                                        std::chrono::milliseconds timeout,
                                        Diagnostics& diagnostics) {
   const auto offer = decode_offer(peer.offer);
-  std::string why = "its offer is no lane over sockets: MSCCLC_LANE differs between ranks";
+  std::string why = "its offer is not a lane over sockets: MSCCLC_LANE differs between ranks";
   std::vector<Fd> sockets;
   if (offer) {
     const SocketOptions& options = net->options();

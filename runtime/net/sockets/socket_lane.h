@@ -1,10 +1,9 @@
 // A lane over sockets, to a rank of another machine: several connections, among which the blocks of
 // the peer's memory are spread. What is put to one place goes over one connection, and so stays in
 // order; signals and flushes wait, at the far end, for what the other connections brought before.
-//
-// Orders are sent by whoever gives them as far as the sockets have room; the reactor's thread goes
-// on when they have room again. What is ordered while the lane is corked goes in one message. Long
-// puts are sent by hands (hands.h), where there are some.
+// The thread that gives orders sends them as far as the sockets have room; the reactor's thread
+// goes on when they have room again. What is ordered while the lane is corked goes in one message.
+// Long puts are sent by hands (hands.h), where there are some.
 #pragma once
 
 #include <chrono>

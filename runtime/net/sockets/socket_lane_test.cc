@@ -1,5 +1,5 @@
-// Lanes over sockets between two ends of one process, over loopback: what arrives, who is told what
-// goes wrong, and what strangers at the door get.
+// Lanes over sockets between two ends of one process, over loopback: what arrives, which end
+// reports what goes wrong, and what strangers at the door get.
 #include "runtime/net/sockets/socket_lane.h"
 
 #include <poll.h>
@@ -56,7 +56,7 @@ struct World : LaneMemory {
     INFO(text());
     REQUIRE((far != nullptr && near != nullptr));
     window = std::make_unique<Window>(id, kBytes);
-    end = await_socket_lane(kNear, far, exposed, far_told.callback(), nullptr, take_notes());
+    end = await_socket_lane(kNear, far, exposed, far_reports.callback(), nullptr, take_notes());
   }
   void open() {
     lane = open_with(end->offer());
@@ -77,7 +77,7 @@ struct World : LaneMemory {
     return open_socket_lane({.rank = kFar,
                              .offer = offer,
                              .over = [this] { return over.load(); },
-                             .failed = near_told.callback()},
+                             .failed = near_reports.callback()},
                             near, kPatience, diagnostics);
   }
   std::shared_ptr<SocketNet> far, near;
@@ -129,7 +129,7 @@ TEST_CASE("a count comes after what was put before it") {
       world.lane.reset();
       world.end.reset();
       CHECK(world.text() == "");
-      CHECK(world.far_told.text() + world.near_told.text() == "");
+      CHECK(world.far_reports.text() + world.near_reports.text() == "");
     }
   }
 }
@@ -156,7 +156,7 @@ void check_cuts(uint32_t hands) {
   }
 }
 
-TEST_CASE("a count comes after what was put before it, however the network cuts the bytes") {
+TEST_CASE("a count comes after what was put before it, however the network splits the bytes") {
   for (const uint32_t hands : {0u, 3u}) check_cuts(hands);
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("short orders of a corked lane wait for uncork(), long ones do not") {
 }
 
 // The hand is busy, so what falls to it is not sent.
-TEST_CASE("short puts and their counts need no hand, but keep behind a long one") {
+TEST_CASE("short puts and their counts need no hand, but stay after a long one") {
   World world(1, false, 1);
   world.open();
   const std::vector<uint8_t> bytes(64 << 10, 7);
@@ -260,7 +260,7 @@ TEST_CASE("the far end takes no orders for memory that it has not exposed, and b
     CHECK(world.text() ==
           "error: rank 3 ends its lane: the lane of rank 5 brings 8 bytes at byte 8388608 of "
           "memory 1, which it may not write\n");
-    CHECK(world.far_told.wait() ==
+    CHECK(world.far_reports.wait() ==
           "the lane of rank 5 brings 8 bytes at byte 8388608 of memory 1, which it may not "
           "write\n");
     CHECK(!world.lane->put(world.at(0), &value, 8, world.diagnostics));
@@ -292,7 +292,7 @@ TEST_CASE("ends of a lane go while much is on its way") {
     }
     if (far_first) world.end.reset();
     world.lane.reset();
-    if (far_first) CHECK(world.far_told.text() == "");
+    if (far_first) CHECK(world.far_reports.text() == "");
     CHECK(world.text() == "");
   }
 }
@@ -306,7 +306,7 @@ void check_cut(uint64_t after, uint32_t hands) {
          world.lane->flush(world.diagnostics)) {
   }
   CHECK_THAT(world.text(), Catch::StartsWith("error: the lane to rank 3 has ended: its "));
-  CHECK_THAT(world.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+  CHECK_THAT(world.far_reports.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
 }
 
 TEST_CASE("a connection that is cut is reported at both ends") {
@@ -315,13 +315,13 @@ TEST_CASE("a connection that is cut is reported at both ends") {
   }
 }
 
-TEST_CASE("a connection that is cut while nobody asks for anything is reported at both ends") {
+TEST_CASE("a connection that is cut while nothing is asked for is reported at both ends") {
   World world;
   world.open_over_relay();
   CHECK(world.lane->flush(world.diagnostics));
   world.relay->cut_after(0);
-  CHECK_THAT(world.near_told.wait(), Catch::StartsWith("the lane to rank 3 has ended: its "));
-  CHECK_THAT(world.far_told.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
+  CHECK_THAT(world.near_reports.wait(), Catch::StartsWith("the lane to rank 3 has ended: its "));
+  CHECK_THAT(world.far_reports.wait(), Catch::StartsWith("the lane of rank 5 has ended: its "));
   CHECK(!world.lane->flush(world.diagnostics));
 }
 
@@ -355,12 +355,13 @@ TEST_CASE("an order that waits for its peer ends with the communicator") {
   for (const uint32_t hands : {0u, 2u}) check_over(hands);
 }
 
-TEST_CASE("a lane to nobody, and to somebody else") {
+TEST_CASE("a lane that leads nowhere, and one to another process") {
   World world;
   CHECK(world.open_with({}) == nullptr);
-  CHECK(world.text() ==
-        "error: no lane to rank 3: its offer is no lane over sockets: MSCCLC_LANE differs between "
-        "ranks\n");
+  CHECK(
+      world.text() ==
+      "error: no lane to rank 3: its offer is not a lane over sockets: MSCCLC_LANE differs between "
+      "ranks\n");
   auto offer = decode_offer(world.end->offer());
   REQUIRE(offer);
   const auto said = [&](const LaneOffer& to) {
@@ -378,16 +379,16 @@ TEST_CASE("a lane to nobody, and to somebody else") {
   {
     const Fd listener = listen_on(Address::loopback(0));
     wrong.address = Address::loopback(local_port(listener));
-    world.over = true;  // who listens there says nothing
+    world.over = true;  // what listens there says nothing
     CHECK_THAT(said(wrong), Catch::Contains("the communicator has failed"));
     world.over = false;
   }
   CHECK_THAT(said(wrong),
              Catch::Contains("Connection refused (111); if that rank is on another machine, its "
                              "MSCCLC_SOCKET_IFNAME must name an interface that others reach"));
-  world.open();  // the far end is none the worse
+  world.open();  // the far end is unharmed
   CHECK(world.lane->flush(world.diagnostics));
-  CHECK(world.far_told.text() == "");
+  CHECK(world.far_reports.text() == "");
 }
 
 TEST_CASE("a rank that was too slow for the far end tries again") {
@@ -416,7 +417,7 @@ TEST_CASE("a rank that was too slow for the far end tries again") {
 /// A connection to the far end's door.
 Fd knock(const World& world) { return testing::knock(world.far->address()); }
 
-TEST_CASE("strangers are turned away, and hinder nobody") {
+TEST_CASE("strangers are turned away, and hold nothing up") {
   World world;
   const auto offer = decode_offer(world.end->offer());
   std::vector<Fd> silent;
@@ -439,16 +440,16 @@ TEST_CASE("strangers are turned away, and hinder nobody") {
     CHECK(hear(socket, 1).empty());
   }
   world.open();
-  // Whoever knows the key has a rank's rights, but no connection comes twice.
+  // A process that knows the key has a rank's rights, but no connection comes twice.
   std::string why;
   CHECK(dial(*offer, {.connections = 3}, why).empty());
   CHECK(dial(*offer, {.connections = 2}, why).empty());
   CHECK_THAT(why, Catch::Contains("has closed the connection"));
   check_counts(world);
-  CHECK(world.far_told.text() == "");
+  CHECK(world.far_reports.text() == "");
 }
 
-TEST_CASE("who connects all the time does not keep a lane from its work") {
+TEST_CASE("a process that connects all the time does not keep a lane from its work") {
   World world;
   world.open();
   std::atomic<bool> enough{false};
@@ -503,7 +504,7 @@ TEST_CASE("lanes leave no descriptors, however they end") {
   CHECK(mscclc::testing::open_descriptors() == before);
 }
 
-TEST_CASE("who has nothing to do uses no processor") {
+TEST_CASE("an idle lane uses no processor") {
   const bool alert = GENERATE(false, true);
   World world(3, alert);
   world.open();
@@ -544,7 +545,7 @@ TEST_CASE("a rank without descriptors for its peers says so at once") {
   std::optional<DescriptorLimit> limit(room_for_one(next));  // for the near end
   std::unique_ptr<Lane> lane;
   std::thread opens([&] { lane = world.open_with(world.end->offer()); });
-  const std::string said = world.far_told.wait();
+  const std::string said = world.far_reports.wait();
   world.over = true;
   opens.join();
   limit.reset();
@@ -569,7 +570,7 @@ TEST_CASE("strangers give their descriptors to a rank that comes") {
   }
   INFO(why);
   CHECK(sockets.size() == 1);
-  CHECK(world.far_told.text() == "");
+  CHECK(world.far_reports.text() == "");
 }
 
 TEST_CASE("strangers have a quarter of a process's descriptors at most") {

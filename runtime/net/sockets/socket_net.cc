@@ -136,8 +136,8 @@ void SocketNet::close_later(Fd socket) {
   set_timer();
 }
 
-// A few at once, for who connects all the time would keep the thread from its lanes, and from its
-// end.
+// A few at once, for a process that connects all the time would keep the thread from its lanes, and
+// from its end.
 void SocketNet::accept_some() {
   for (int i = 0; i < kAcceptAtOnce; ++i) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -212,7 +212,7 @@ void SocketNet::forget(Strangers::iterator stranger) {
   set_timer();
 }
 
-/// Once a second, while there is anybody to wait for.
+/// Once a second, while there is anything to wait for.
 void SocketNet::tick() {
   uint64_t ticks = 0;
   (void)!::read(timer_.get(), &ticks, sizeof ticks);

@@ -20,7 +20,7 @@
 namespace mscclc::net {
 
 struct SocketOptions {
-  std::string interface = {};     ///< whose address peers are told: see choose_address()
+  std::string interface = {};     ///< whose address peers get: see choose_address()
   int family = AF_UNSPEC;         ///< of that address: see choose_address()
   std::chrono::seconds dead{30};  ///< a machine that has not answered for so long is gone
   uint32_t connections = 2;       ///< of each lane, up to kMostConnections
@@ -41,7 +41,7 @@ struct SocketOptions {
 /// Thread safety: from any thread. What it calls it calls under the reactor's hold().
 class SocketNet {
  public:
-  /// Whoever takes the connections of a lane.
+  /// What takes the connections of a lane.
   class Taker {
    public:
     virtual ~Taker() = default;

@@ -10,7 +10,7 @@
 namespace mscclc::net::testing {
 
 LaneMemory::LaneMemory(std::chrono::milliseconds patience)
-    : patience(patience), far_told(patience), near_told(patience) {
+    : patience(patience), far_reports(patience), near_reports(patience) {
   id = exposed->add(memory, data(), kWorldBytes);
 }
 
@@ -19,7 +19,7 @@ uint64_t LaneMemory::word(uint64_t offset) const { return load_acquire<uint64_t>
 void LaneMemory::await_count(uint64_t offset, uint64_t value) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (word(offset) < value) {
-    REQUIRE(near_told.text() + far_told.text() == "");
+    REQUIRE(near_reports.text() + far_reports.text() == "");
     REQUIRE(std::chrono::steady_clock::now() < until);
     std::this_thread::yield();
   }
@@ -77,7 +77,7 @@ void check_needs_no_more(LaneMemory& to, Lane& lane, const uint8_t* source) {
   CHECK(lane.flush(to.diagnostics));
   CHECK(own == 2);
   CHECK(to.text() == "");
-  CHECK(to.near_told.text() + to.far_told.text() == "");
+  CHECK(to.near_reports.text() + to.far_reports.text() == "");
   CHECK(to.word(0) == 0);
 }
 
@@ -116,21 +116,21 @@ void check_notes(LaneMemory& to, Lane& lane, uint8_t* source) {
     await_lane_room();
     goes_on = lane.put(to.at(64), source, 300'000, refused) && lane.signal(to.at(0), 99, refused);
   }
-  CHECK(to.far_told.wait().find("a note that is refused") != std::string::npos);
+  CHECK(to.far_reports.wait().find("a note that is refused") != std::string::npos);
   CHECK(to.word(0) == 50);
   CHECK(to.word(64) == before);
 }
 
 void check_lack_of_memory(LaneMemory& to, Lane& lane) {
   to.lacks_memory = true;
-  to.far_told.lack_memory(2);
-  to.near_told.lack_memory(2);
+  to.far_reports.lack_memory(2);
+  to.near_reports.lack_memory(2);
   Diagnostics refused;
   (void)lane.note({1, 0, 0, 0, 0, 0, 0, ~uint64_t{1}}, refused);
   const std::string lack = "has ended: there is not enough memory";
-  CHECK(to.far_told.wait().find("the lane of rank 5 " + lack + " here") != std::string::npos);
+  CHECK(to.far_reports.wait().find("the lane of rank 5 " + lack + " here") != std::string::npos);
   // The near end hears why, or that the lane has ended, and finds no memory for that.
-  CHECK(to.near_told.wait().find("the lane to rank 3 " + lack) != std::string::npos);
+  CHECK(to.near_reports.wait().find("the lane to rank 3 " + lack) != std::string::npos);
   CHECK(!lane.signal(to.at(0), 1, refused));
   CHECK(to.word(0) == 0);
 }

@@ -13,14 +13,14 @@
 
 #include "runtime/api/lane.h"
 #include "runtime/net/exposed_memory.h"
-#include "runtime/testing/told.h"
+#include "runtime/testing/reports.h"
 
 namespace mscclc::net::testing {
 
 constexpr uint64_t kWorldBytes = 8 << 20;  ///< of memory that is written
 constexpr uint32_t kFar = 3, kNear = 5;    ///< ranks
 
-/// Memory of rank 3 as rank 5 knows it: nobody may access it there.
+/// Memory of rank 3 as rank 5 knows it: it must not be accessed there.
 class Window final : public NamedMemory {
  public:
   Window(ExposedId id, uint64_t bytes, std::optional<DeviceKey> key = std::nullopt)
@@ -29,7 +29,7 @@ class Window final : public NamedMemory {
   }
 };
 
-/// Memory of rank 3, and what both ends of the lane to it are told. Outlives both.
+/// Memory of rank 3, and what both ends of the lane to it report. Outlives both.
 struct LaneMemory {
   /// `patience`: with what takes far too long.
   explicit LaneMemory(std::chrono::milliseconds patience);
@@ -49,7 +49,7 @@ struct LaneMemory {
   ExposedId id = 0;
   std::unique_ptr<Window> window;  ///< the test makes it
   std::atomic<bool> over{false};
-  Told far_told, near_told;
+  Reports far_reports, near_reports;
   /// For the far end: what it was noted last (its first word), and whether it goes on.
   LaneNoted take_notes();
   std::atomic<uint64_t> noted{0};
@@ -59,8 +59,8 @@ struct LaneMemory {
 
 void fill(uint8_t* data, size_t count, uint64_t seed);
 
-/// Puts of all sizes, each with a count behind it: what a count says is there. `source`: where a
-/// put is from, by its number and the place that it goes to.
+/// Puts of all sizes, each with a count after it: what a count says is there. `source`: where a put
+/// is from, by its number and the place that it goes to.
 void check_counts(LaneMemory& to, Lane& lane,
                   const std::function<uint8_t*(uint64_t put, uint64_t offset)>& source);
 /// Notes that are taken before what is ordered after them; at last one that the far end refuses,

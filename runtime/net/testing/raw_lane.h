@@ -11,7 +11,7 @@
 
 namespace mscclc::net::testing {
 
-/// A connection to whoever listens there. It does not block.
+/// A connection to what listens there. It does not block.
 Fd knock(const Address& address);
 
 /// What comes next; fewer bytes: the connection has ended, or nothing came for ten seconds.
@@ -24,7 +24,7 @@ void say_bytewise(const Fd& socket, std::span<const uint8_t> bytes);
 
 /// Reads until the other end has closed. False: it has not.
 bool await_end(const Fd& socket, std::chrono::milliseconds patience);
-/// Goes on sending. False: somebody still takes it.
+/// Goes on sending. False: the other end still takes it.
 bool send_until_cut_off(const Fd& socket, std::chrono::milliseconds patience);
 
 /// An order as it goes over the wire.

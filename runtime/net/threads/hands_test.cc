@@ -25,7 +25,7 @@ TEST_CASE("a rank's hands go by its share of the processors") {
   CHECK(hands_of_gpu(32, 0) == 8);  // the system does not show its GPUs
 }
 
-TEST_CASE("all hands work at once, whoever gives the work") {
+TEST_CASE("all hands work at once, whichever thread gives the work") {
   std::atomic<int> busy{0};
   std::promise<void> all;
   const auto hands = start(3);

@@ -108,7 +108,7 @@ void Reactor::run() {
   while (!stop_) {
     const int count = awake_.count() > 0 ? wait(events, moved)
                                          : ::epoll_wait(epoll_.get(), events, kMostAtOnce, -1);
-    // A mutex is not fair: without this who wants to hold it would wait as long as data comes.
+    // A mutex is not fair: without this a thread that wants it would wait as long as data comes.
     while (wanted_ > 0) std::this_thread::yield();
     const auto lock = lock_soon(mutex_);
     for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// One thread that waits for many descriptors at once (epoll), and calls whoever waits for one. It
+// One thread that waits for many descriptors at once (epoll), and calls what waits for one. It
 // sleeps while nothing comes, at once or after a while.
 #pragma once
 

@@ -27,7 +27,7 @@ namespace mscclc::testing {
 using device::PortRequest;
 using device::PortWhat;
 
-/// The orders of a lane, on their way to a copy engine that does them when it is told.
+/// The orders of a lane, on their way to a copy engine that does them when the test says so.
 class Orders {
  public:
   void add(std::function<void()> order) {
@@ -52,12 +52,12 @@ class Orders {
     orders_.front()();
     orders_.pop_front();
   }
-  /// From now on all is done at once when somebody asks for it.
+  /// From now on all is done at once when it is asked for.
   void let_go() {
     const std::lock_guard lock(mutex_);
     free_ = true;
   }
-  /// The copy engine has met an error: it does nothing more, and tells whoever waits.
+  /// The copy engine has met an error: it does nothing more, and what waits for it fails.
   void break_down() {
     const std::lock_guard lock(mutex_);
     broken_ = true;
@@ -80,7 +80,7 @@ class Orders {
   void run_out_of_memory() { has_memory_ = false; }
   bool has_memory() const { return has_memory_; }
   uint64_t room() const { return room_; }
-  /// How often somebody has begun to wait.
+  /// How often a wait has begun.
   int waits() const {
     const std::lock_guard lock(mutex_);
     return waits_;

@@ -416,8 +416,8 @@ Pair::Answer Pair::take(const Head& head, const std::vector<uint8_t>& bytes) {
   return answer;
 }
 
-/// Waits for a receive, as a sender does that asks again for ever: nothing is written until there
-/// is one. False: the pair ends.
+/// Waits for a receive, as a sender does that retries forever: nothing is written until there is
+/// one. False: the pair ends.
 bool Pair::await_receive() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stop_ || !receives_.empty(); });

@@ -17,8 +17,8 @@ namespace mscclc::verbs::fake {
 
 FakeVerbs& state();
 
-/// The memory that devices of this process may use, by key. Whoever uses it holds the mutex, so
-/// that a region that has ended is not touched any more.
+/// The memory that devices of this process may use, by key. Its users hold the mutex, so that a
+/// region that has ended is not touched any more.
 class Regions {
  public:
   static Regions& of_process();
@@ -95,7 +95,7 @@ class Pair : public ibv_qp {
   struct Head {
     uint32_t opcode, imm, key, bytes;
     uint64_t address, add;
-    ibv_gid gid;   ///< whom it is for
+    ibv_gid gid;   ///< of the receiver
     uint32_t lid;  ///< the same, without a GID
   };
   struct Answer {

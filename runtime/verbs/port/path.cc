@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint8_t kHops = 255;
 constexpr uint8_t kWaitForReceives = 12;  ///< 0.64 ms, as the standard codes it
-constexpr uint8_t kRetryForEver = 7;      ///< retries of a receiver that is not ready
+constexpr uint8_t kRetryForever = 7;      ///< retries of a receiver that is not ready
 constexpr size_t kPrefix = 8;             ///< bytes of a GID that name its subnet
 
 const char* layer(const PathEnd& end) {
@@ -61,7 +61,7 @@ std::string mismatch(const PathEnd& here, const PathEnd& there) {
         ipv4 ? "IPv6" : "IPv4", ipv4 ? "IPv4" : "IPv6");
   }
   if (there.mtu < IBV_MTU_256 || there.mtu > IBV_MTU_4096) {
-    return fmt::format("its port has MTU number {}, which there is not", there.mtu);
+    return fmt::format("its port has MTU number {}, which does not exist", there.mtu);
   }
   return "";
 }
@@ -104,7 +104,7 @@ bool connect(QueuePair& pair, const Port& port, const VerbsOptions& options, uin
   to.qp_state = IBV_QPS_RTS;
   to.timeout = options.timeout;
   to.retry_cnt = options.retries;
-  to.rnr_retry = kRetryForEver;
+  to.rnr_retry = kRetryForever;
   to.sq_psn = own_first;
   to.max_rd_atomic = std::min(port.most_atomics, peer.most_atomics);
   return pair.change(to,

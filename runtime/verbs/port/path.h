@@ -27,7 +27,7 @@ struct QueueEnd {
   uint32_t first = 0;  ///< the number of its first packet
 };
 
-/// Such a number, which nobody guesses.
+/// Such a number, which cannot be guessed.
 uint32_t random_packet_number();
 
 /// Makes a new queue pair ready to be connected. `access`: what its peer may do (ibv_access_flags).

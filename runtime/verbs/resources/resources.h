@@ -55,7 +55,8 @@ class ProtectionDomain {
   ibv_pd* const domain_;
 };
 
-/// Memory that the device reads and writes. It does not keep the memory: who keeps that keeps it.
+/// Memory that the device reads and writes. It does not keep the memory: the owner of the memory
+/// keeps this.
 class MemoryRegion {
  public:
   /// `access`: flags of ibv_access_flags; 0: the device only reads.

@@ -63,7 +63,7 @@ World::World(const VerbsOptions& options, std::chrono::seconds dead) : LaneMemor
   source = near->read_from(sources.data(), sources.size(), why);
   REQUIRE((region != nullptr && source != nullptr));
   window = std::make_unique<Window>(id, kWorldBytes, key());
-  end = await_verbs_lane(kNear, far, exposed, far_told.callback(), {}, take_notes());
+  end = await_verbs_lane(kNear, far, exposed, far_reports.callback(), {}, take_notes());
 }
 
 void World::open() {
@@ -81,7 +81,7 @@ std::unique_ptr<Lane> World::open_with(const std::vector<uint8_t>& offer) {
   return open_verbs_lane({.rank = kFar,
                           .offer = offer,
                           .over = [this] { return over.load(); },
-                          .failed = near_told.callback()},
+                          .failed = near_reports.callback()},
                          near, find_source, kPatience, diagnostics);
 }
 

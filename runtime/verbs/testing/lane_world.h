@@ -49,8 +49,8 @@ struct World : net::testing::LaneMemory {
   std::unique_ptr<Lane> lane;
 };
 
-/// Puts of all sizes, from memory that the device reads and from other, each with a count behind
-/// it: what a count says is there.
+/// Puts of all sizes, from memory that the device reads and from other, each with a count after it:
+/// what a count says is there.
 void check_counts(World& world);
 
 }  // namespace mscclc::verbs::testing

@@ -99,5 +99,5 @@ class TestCollective(Collective):
         self.output_size = output_size
 
     def init_buffers(self) -> List[Dict[BufferType, BaseBuffer]]:
-        """As many chunks as it was told."""
+        """As many chunks as the program asked for."""
         return self._buffers(self.input_size, self.output_size)

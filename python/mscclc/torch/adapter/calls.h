@@ -45,8 +45,8 @@ void all_to_all(const Runner& run, const at::Tensor& output, const at::Tensor& i
 
 /// How many elements each rank sends to each: [s * ranks + d].
 using Counts = std::vector<uint64_t>;
-/// Tells all ranks what this one sends and expects, by a communicator of the host. Throws on all
-/// ranks where the two differ.
+/// Exchanges with all ranks what each sends and expects, by a communicator of the host. Throws on
+/// all ranks where the two differ.
 Counts exchange_counts(const Runner& host, const std::vector<int64_t>& sent,
                        const std::vector<int64_t>& expected);
 /// Parts follow one another in both tensors.

@@ -30,7 +30,7 @@ constexpr auto kPause = std::chrono::milliseconds(5);  // between looks at a sto
 void Communicator::check_result(mscclc_result_t result) const {
   if (result == MSCCLC_SUCCESS) return;
   if (result == MSCCLC_NO_PLAN) throw NoPlan(reason(result));
-  told_ = true;
+  reported_ = true;
   C10_THROW_ERROR(DistBackendError, reason(result));
 }
 
@@ -38,9 +38,8 @@ Communicator::~Communicator() {
   const std::lock_guard lock(aborting_);
   mscclc_comm_t* comm = comm_.exchange(nullptr);
   if (comm == nullptr) return;
-  // Calls on a GPU may have hung after the last one who asked. That others have ended first is
-  // fine.
-  if (const auto ended = mscclc_comm_async_error(comm); ended == MSCCLC_TIMEOUT && !told_) {
+  // Calls on a GPU may have hung after the last query. That others have ended first is fine.
+  if (const auto ended = mscclc_comm_async_error(comm); ended == MSCCLC_TIMEOUT && !reported_) {
     TORCH_WARN("mscclc: calls of rank ", rank(), " were not done: ", reason(ended));
   }
   if (host_stream_ != nullptr && mscclc_stream_destroy(comm, host_stream_) != MSCCLC_SUCCESS) {

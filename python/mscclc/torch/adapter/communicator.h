@@ -83,7 +83,7 @@ class Communicator {
   mscclc_stream_t host_stream_ = nullptr;
   std::atomic<bool> given_up_{false};
   RegisteredRanges registered_;
-  mutable std::atomic<bool> told_{false};  ///< somebody has heard of a failure
+  mutable std::atomic<bool> reported_{false};  ///< a failure has been reported
   std::mutex aborting_;  ///< guards why_, and that an abort meets a communicator that lives
   std::string why_;
 };

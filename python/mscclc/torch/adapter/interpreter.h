@@ -14,7 +14,7 @@ class WithoutInterpreter {
  public:
   WithoutInterpreter() {
     const Functions& python = functions();
-    // Where Python has ended, or never was, everybody seems to have it.
+    // Where Python has ended, or never was, every thread seems to have it.
     const bool runs = python.is_initialized != nullptr && python.is_initialized() != 0;
     if (runs && python.is_here() != 0) state_ = python.save();
   }

@@ -42,7 +42,7 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
     }
   }
   // Two ranks may send to each other first: a rank that waited here for the other one to receive
-  // would wait for ever.
+  // would wait forever.
   request.waits = [tensor = tensors[0]](const Runner& run) {
     return broadcast_waits(run, tensor, 0);
   };

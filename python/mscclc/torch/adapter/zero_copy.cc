@@ -7,7 +7,8 @@
 namespace mscclc::torch_adapter {
 namespace {
 
-/// Where both buffers of a rank lie, as it tells the others. Zeros: not both in symmetric memory.
+/// Where both buffers of a rank lie, as the other ranks learn it. Zeros: not both in symmetric
+/// memory.
 struct Places {
   uint64_t memory[2] = {0, 0};  ///< of the larger buffer, and of the other: SymmetricRange::number
   uint64_t offset[2] = {0, 0};

@@ -1,10 +1,9 @@
 // Calls on memory that the ranks of a group have made symmetric: they use it where it lies.
-//
-// What a rank gives to a call is known to that rank alone. So where a group has symmetric memory at
-// all, its ranks tell one another before a call where their buffers lie, and use them only if all
-// give the same parts. That is for the host device: it would make the host wait for each call of a
-// GPU. Where the user has promised that all ranks give the same parts, nothing is told: a rank
-// waits for the others at the first call in an allocation only, when all register it.
+// Only the rank itself knows which buffers it gives to a call. So where a group has symmetric
+// memory at all, its ranks exchange before a call where their buffers lie, and use them only if all
+// give the same parts. That is for the host device: on GPUs it would make the host wait for each
+// call. Where the user has promised that all ranks give the same parts, nothing is exchanged: a
+// rank waits for the others only at the first call in an allocation, when all register it.
 #pragma once
 
 #include <ATen/ATen.h>

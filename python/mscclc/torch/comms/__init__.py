@@ -1,4 +1,4 @@
-"""The backend of TorchComms in C++, for those who have TorchComms' sources.
+"""The backend of TorchComms in C++, for users who have TorchComms' sources.
 
     python3 -m mscclc.torch.comms SOURCES [FOLDER]
 

@@ -15,7 +15,7 @@
 namespace mscclc::torch_comms {
 namespace {
 
-/// What begins the keys of a communicator: a name of any characters is told from another one.
+/// What begins the keys of a communicator. No two names give the same, whatever their characters.
 std::string prefix_of(const std::string& name) {
   return "mscclc/torchcomms/" + std::to_string(name.size()) + ":" + name;
 }

@@ -18,8 +18,8 @@
 
 namespace mscclc::torch_comms {
 
-/// Its functions are for one thread at a time, but for abort() and what says how it is. Errors are
-/// RuntimeErrors in Python; what no plan does is a NotImplementedError.
+/// Its functions are for one thread at a time, except abort() and those that report its state.
+/// Errors are RuntimeErrors in Python; what no plan does is a NotImplementedError.
 class CommsBackend final : public comms::TorchCommBackend {
  public:
   using Splits = std::vector<uint64_t>;
@@ -29,7 +29,7 @@ class CommsBackend final : public comms::TorchCommBackend {
   ~CommsBackend() override;
 
   /// Collective: waits for all ranks, at most as long as the timeout of the options says. With
-  /// `enable_reconfigure` it waits for nobody, and has no ranks yet.
+  /// `enable_reconfigure` it waits for no rank, and has none yet.
   void init(at::Device device, const std::string& name, const comms::CommOptions& options) override;
   /// Collective: waits for all that was queued, on all ranks, and frees the communicator.
   void finalize() override;
@@ -59,7 +59,7 @@ class CommsBackend final : public comms::TorchCommBackend {
   bool supportsReconfigure() const override { return true; }
   /// What other ranks call this one in reconfigure().
   comms::InitHandle getInitHandle() const override;
-  /// Collective among those that it names: waits for them, and for nobody else. What was queued
+  /// Collective among the ranks that it names: waits for them, and for no others. What was queued
   /// before ends first, or is an error after abort().
   Work reconfigure(const comms::ReconfigureOptions& options) override;
 

@@ -14,8 +14,8 @@ using torch_adapter::WithoutInterpreter;
 
 // ---- AbortHooks ----
 //
-// A hook that runs may wait for the interpreter, with the mutex: so who waits for the mutex lets go
-// of the interpreter. To free a hook needs that again, without the mutex.
+// A hook that runs may wait for the interpreter, with the mutex: so a thread that waits for the
+// mutex lets go of the interpreter. To free a hook needs that again, without the mutex.
 
 void AbortHooks::add(int64_t id, torch::comms::AbortHook hook) {
   const WithoutInterpreter other_threads;

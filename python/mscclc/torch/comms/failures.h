@@ -1,4 +1,4 @@
-// What happens when the ranks of a communicator have failed, or are told to give up.
+// What happens when the ranks of a communicator have failed, or are to give up.
 #pragma once
 
 #include <atomic>

@@ -28,7 +28,7 @@ Session::Session(std::string name, at::Device device, Seat seat, std::chrono::mi
 
 Session::~Session() {
   const torch_adapter::WithoutInterpreter other_threads;
-  watch_.stop();  // what ends from now on is nobody's concern
+  watch_.stop();  // what ends from now on is of no concern
   try {
     backend_->shutdown();
   } catch (const std::exception& error) {

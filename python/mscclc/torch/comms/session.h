@@ -30,7 +30,7 @@ struct Seat {
   int rank = 0, size = 1;
 };
 
-/// Its functions are for one thread at a time, but for abort() and is_aborted().
+/// Its functions are for one thread at a time, except abort() and is_aborted().
 class Session {
  public:
   using Backend = torch_adapter::MscclcBackend;
@@ -72,8 +72,8 @@ class Session {
   bool is_aborted() const;
   /// By this rank.
   bool was_aborted() const { return aborted_; }
-  /// For who gets other ranks: waits for all that was queued here, whether it ends well or not.
-  /// Where ranks have failed, it ends at once.
+  /// For a communicator that gets other ranks: waits for all that was queued here, whether it ends
+  /// well or not. Where ranks have failed, it ends at once.
   void end();
   std::chrono::milliseconds timeout_of(std::chrono::milliseconds given) const {
     return given.count() > 0 ? given : timeout_;

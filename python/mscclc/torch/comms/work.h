@@ -1,4 +1,4 @@
-// Works of TorchComms over those of torch.distributed, and who notices that they have ended.
+// Works of TorchComms over those of torch.distributed, and what notices that they have ended.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ class CommsWork final : public torch::comms::TorchWork {
   const std::chrono::milliseconds timeout_;
   const std::shared_ptr<Failures> failures_;
   torch_adapter::PooledEvent on_stream_;  ///< where there is no work
-  std::atomic<bool> ended_{false};        ///< somebody has set the status, or is about to
+  std::atomic<bool> ended_{false};        ///< the status has been set, or is about to be
 };
 
 /// Looks after the works of a communicator: notices the end of each, and on the host that it is

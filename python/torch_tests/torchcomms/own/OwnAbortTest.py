@@ -11,7 +11,7 @@ from ranks import RANK, SIZE, comm, in_cpp, meet, on_host, store, total
 @in_cpp
 class OwnAbortTest(unittest.TestCase):
     def test_another_thread_ends_what_waits(self):
-        """Rank 0 alone makes calls, so that they would never end; its process goes on."""
+        """Only rank 0 makes calls, so that they would never end; its process goes on."""
         one = comm("waits")
         self.assertTrue(one.is_abort_supported())
         self.assertFalse(one.is_aborted())
@@ -25,7 +25,7 @@ class OwnAbortTest(unittest.TestCase):
         threads = [threading.Thread(target=one.abort) for _ in range(2)]
         meet()  # or another rank might still be about to make the communicator
         if RANK != 0:
-            meet()  # to be told by another rank would end rank 0's process
+            meet()  # news from another rank would end rank 0's process
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -48,8 +48,8 @@ class OwnAbortTest(unittest.TestCase):
 
     @on_host
     @unittest.skipIf(SIZE < 2, "needs two ranks")
-    def test_the_others_are_told(self):
-        one = comm("told", abort_process_on_timeout_or_error=False)
+    def test_the_others_learn_of_it(self):
+        one = comm("learns", abort_process_on_timeout_or_error=False)
         meet()
         if RANK == 0:
             one.abort()

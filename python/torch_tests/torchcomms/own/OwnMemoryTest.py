@@ -36,7 +36,7 @@ class OwnMemoryTest(unittest.TestCase):
                 self.comm.all_gather_p_init(torch.zeros(SIZE + 1))
 
     def test_registered_tensors(self):
-        """On some ranks, as nobody else is asked."""
+        """On some ranks, as no other takes part."""
         tensor = torch.full((5,), float(RANK))
         if RANK == 0:
             self.comm.tensor_register(tensor)

@@ -1,4 +1,4 @@
-"""reconfigure(): TorchComms' own tests, on the host device, too, where they try gloo alone; and ours."""
+"""reconfigure(): TorchComms' own tests, on the host device, too, where they try only gloo; and ours."""
 
 import os
 import unittest
@@ -47,7 +47,7 @@ class OwnReconfigureTest(theirs.ReconfigureTest):
     def test_refusals(self):
         one, handles = self.made("refusals")
         for words, members, uuid in (
-            ("is not one of those given", ["mscclc/refusals/nobody"], 1),
+            ("is not one of those given", ["mscclc/refusals/absent"], 1),
             ("is named twice", [*handles, handles[0]], 2),
         ):
             with self.assertRaisesRegex(RuntimeError, words):
@@ -67,10 +67,10 @@ class OwnReconfigureTest(theirs.ReconfigureTest):
     def test_who_does_not_come_is_waited_for_no_longer_than_said(self):
         """An error, after which others may be asked."""
         one, handles = self.made("late")
-        nobody = "mscclc/late/nobody"
-        with self.assertRaisesRegex(RuntimeError, f"{nobody} has not come within 500 ms"):
+        absent = "mscclc/late/absent"
+        with self.assertRaisesRegex(RuntimeError, f"{absent} has not come within 500 ms"):
             one.reconfigure(
-                uuid=1, init_handles=[*handles, nobody], timeout=timedelta(milliseconds=500)
+                uuid=1, init_handles=[*handles, absent], timeout=timedelta(milliseconds=500)
             )
         one.reconfigure(uuid=2, init_handles=handles, timeout=PATIENCE)
         self.assertEqual(total(one), SIZE)

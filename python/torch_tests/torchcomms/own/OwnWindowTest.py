@@ -55,7 +55,7 @@ class OwnWindowTest(unittest.TestCase):
         window.tensor_deregister()
 
     def test_signals_are_counted(self):
-        """Who signals does not wait for those who wait."""
+        """A rank that signals does not wait for those that wait."""
         window = self.comm.new_window(symmetric(1))
         for _ in range(5):
             window.signal(AHEAD, False)
@@ -128,7 +128,7 @@ class OwnWindowTest(unittest.TestCase):
     def test_a_wait_ends_when_the_communicator_is_aborted(self):
         one = comm("aborted", abort_process_on_timeout_or_error=False)  # another rank may be first
         window = one.new_window(symmetric(4))
-        work = window.wait_signal(BACK, True)  # nobody signals
+        work = window.wait_signal(BACK, True)  # no rank signals
         meet()
         one.abort()
         with self.assertRaises(RuntimeError):

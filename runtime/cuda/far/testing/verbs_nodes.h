@@ -77,7 +77,7 @@ struct VerbsNodes : TwoNodes {
   }
 
   /// Waits for a count as a block does. What GDRCopy stores comes by another mapping, in which no
-  /// sanitizer sees an order: the device's reads, which came before it, stand in for that.
+  /// sanitizer sees an order: the device's reads, which came before it, take the place of that.
   void await(const Memory& memory, uint64_t offset, uint64_t value) {
     TwoNodes::await(memory, offset, value);
     (void)fake.reads.load();

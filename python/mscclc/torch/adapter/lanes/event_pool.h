@@ -10,7 +10,7 @@
 
 namespace mscclc::torch_adapter {
 
-/// Events that nobody uses, by device; one pool for the process. From any thread.
+/// Events that are not in use, by device; one pool for the process. From any thread.
 class EventPool {
  public:
   static constexpr size_t kMost = 1024;  ///< of a device; what comes back beyond that ends

@@ -97,7 +97,7 @@ class DeviceLane final : public Lane {
   const c10::Device device_;
   const c10::Stream own_;  ///< of collectives that are async
   bool closed_ = false;
-  Worker worker_;  ///< while it has something to do, nobody else uses the communicator
+  Worker worker_;  ///< while it has something to do, nothing else uses the communicator
 };
 
 }  // namespace mscclc::torch_adapter

@@ -60,8 +60,8 @@ class DeviceWork : public c10d::Work {
   void queued(const c10::Stream& stream);
   /// The same where it could not be put there.
   void refused(std::exception_ptr error);
-  /// After one of them, if somebody has asked for a future before: ends it. Its callbacks may wait
-  /// for other works.
+  /// After one of them, if a future was asked for before: ends it. Its callbacks may wait for other
+  /// works.
   void end_future();
 
   bool isCompleted() override;
@@ -88,7 +88,7 @@ class DeviceWork : public c10d::Work {
   std::optional<c10::Stream> stream_;  ///< the same: where
   bool is_queued_ = false;             ///< or refused: then `exception_` says why
   c10::intrusive_ptr<c10::ivalue::Future> future_;
-  bool future_has_ended_ = false;  ///< or somebody is about to end it
+  bool future_has_ended_ = false;  ///< or is about to be ended
 };
 
 /// Several works as one.

@@ -27,7 +27,7 @@ bool Worker::post(Task task) {
   {
     const std::lock_guard lock(queue_->mutex);
     if (queue_->closed) return false;
-    if (!queue_->busy) need_thread(queue_);  // else who is busy does so
+    if (!queue_->busy) need_thread(queue_);  // else the busy thread does so
     queue_->waiting.push_back(std::move(task));
   }
   queue_->changed.notify_all();

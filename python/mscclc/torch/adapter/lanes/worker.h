@@ -28,7 +28,7 @@ class Worker {
 
   /// False: it is closed, or of the process before fork().
   [[nodiscard]] bool post(Task task);
-  /// Everything has been done, but for what may be left of tasks.
+  /// Everything has been done, except what may be left of tasks.
   bool is_idle() const;
   void wait_until_idle();
   /// Waits for all that was posted. The second time nothing.

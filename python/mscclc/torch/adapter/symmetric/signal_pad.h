@@ -2,7 +2,7 @@
 //
 // In torch's layout of signal pads, word channel * ranks + r of a rank's pad is set to 1 by rank r
 // and back to 0 by its owner, so pads are zeros again when every signal has been waited for. Those
-// of windows are counted: word r is written by rank r alone, which never waits.
+// of windows are counted: word r is written only by rank r, which never waits.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -14,7 +14,7 @@
 
 namespace mscclc::torch_adapter {
 
-/// Who signals, where, and how long a wait may take.
+/// Which rank signals, where, and how long a wait may take.
 struct SignalLimit {
   std::chrono::milliseconds timeout{0};  ///< 0: none; GPUs have none
   std::function<void()> check;           ///< throws where peers will not come any more

@@ -46,7 +46,7 @@ c10::intrusive_ptr<c10d::Backend> backend_of(c10d::ProcessGroup& group, const c1
   return nullptr;
 }
 
-/// Teams by group and device, while somebody has them. Never destroyed, as Python may end last.
+/// Teams by group and device, while they are in use. Never destroyed, as Python may end last.
 struct Teams {
   std::mutex mutex;
   std::map<std::pair<std::string, c10::DeviceType>, std::weak_ptr<SymmetricTeam>> teams;
@@ -80,8 +80,8 @@ SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group
   if (ours != nullptr) ours->expect_symmetric_memory(device.type());
 }
 
-// The addresses alone, which nobody else gets meanwhile: a group that was locked might end here,
-// under a lock of the caller.
+// Compares addresses only, which no other group gets meanwhile: a group that was locked might end
+// here, under a lock of the caller.
 bool SymmetricTeam::is_of(const c10::intrusive_ptr<c10d::ProcessGroup>& group) const {
   return group_._unsafe_get_target() == group.get();
 }

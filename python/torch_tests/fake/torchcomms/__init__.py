@@ -1,4 +1,4 @@
-"""A stand-in for TorchComms 0.3, of which no wheel can be had here: what a backend in Python meets of it.
+"""A fake TorchComms 0.3, for where it is not installed: what a backend in Python meets of it.
 
 Written from its documented interface: how a backend is found, how results of its methods are taken,
 and what a communicator has. It is for tests; hooks, windows and reconfiguration are not there.
@@ -140,7 +140,7 @@ def new_comm(backend, device, name, **more):
     if backend not in _backends:
         if variable not in os.environ:
             raise RuntimeError(f"Backend {backend} specified, but {variable} not set")
-        raise RuntimeError(f"the stand-in loads no libraries: {os.environ[variable]}")
+        raise RuntimeError(f"the fake loads no libraries: {os.environ[variable]}")
     made = _backends[backend]()
     made.init(device, name, _options(**more))
     return TorchComm(backend, made, device)

@@ -17,7 +17,7 @@ abi::Result init(unsigned /*flags*/) {
 }
 
 abi::Result error_text(abi::Result /*error*/, const char** text) {
-  *text = "what the stand-in says";
+  *text = "what the fake says";
   return abi::kSuccess;
 }
 

@@ -1,4 +1,4 @@
-// What an end of a lane was told of its failure, for tests.
+// What an end of a lane reports of its failure, for tests.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@
 
 namespace mscclc {
 
-/// What one end was told, by whichever thread. Outlives the lane that has its callback.
-class Told {
+/// What one end has reported, by whichever thread. Outlives the lane that has its callback.
+class Reports {
  public:
-  explicit Told(std::chrono::milliseconds patience) : patience_(patience) {}
+  explicit Reports(std::chrono::milliseconds patience) : patience_(patience) {}
 
   LaneFailed callback() {
     return [this](const std::string& why) {
@@ -26,7 +26,7 @@ class Told {
       why_ += why + "\n";
     };
   }
-  /// So many times there is no memory for what is told.
+  /// So many times there is no memory for a report.
   void lack_memory(int times) {
     const std::lock_guard lock(mutex_);
     lacks_ = times;
@@ -35,7 +35,7 @@ class Told {
     const std::lock_guard lock(mutex_);
     return why_;
   }
-  /// Waits until it was told anything; "": it was not in time.
+  /// Waits until anything is reported; "": nothing was in time.
   std::string wait() {
     const auto until = std::chrono::steady_clock::now() + patience_;
     while (text().empty() && std::chrono::steady_clock::now() < until) {

@@ -1,9 +1,9 @@
-// A stand-in for NVIDIA's NCCL, for tests: communicators among the threads of one process, calls
-// that are done in host memory by the time that a group ends, and a count of the calls of each
-// function. Versions differ in what they export (exports of the target) and in stand_in_version.
+// A fake of NVIDIA's NCCL, for tests: communicators among the threads of one process, calls that
+// are done in host memory by the time that a group ends, and a count of the calls of each function.
+// Versions differ in what they export (exports of the target) and in fake_nccl_version.
 //
-// Each rank posts its calls on the board of its clique; who posts the last part of a call moves the
-// data for all. So one thread may drive several ranks in a group, as with NCCL.
+// Each rank posts its calls on the board of its clique; the one that posts the last part of a call
+// moves the data for all. So one thread may drive several ranks in a group, as with NCCL.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -20,10 +20,10 @@
 
 #include "runtime/nccl/abi/api.h"
 
-extern "C" const int stand_in_version;
+extern "C" const int fake_nccl_version;
 
 /// How often a function was called, by its name without nccl.
-extern "C" __attribute__((visibility("default"))) long standInCalls(const char* name);
+extern "C" __attribute__((visibility("default"))) long fakeNcclCalls(const char* name);
 
 namespace {
 
@@ -238,7 +238,7 @@ struct ncclComm {
   size_t calls = 0;
   std::map<int, double> scales;  ///< of reductions that were made here
   bool finalized = false;
-  bool stuck = false;  ///< its making never ends: STAND_IN_STUCK
+  bool stuck = false;  ///< its making never ends: FAKE_NCCL_STUCK
 };
 
 namespace {
@@ -327,7 +327,7 @@ ncclResult_t post_message(ncclComm_t comm, int from, int to, Message own, bool s
 
 }  // namespace
 
-long standInCalls(const char* name) {
+long fakeNcclCalls(const char* name) {
   const std::lock_guard lock(counts().mutex);
   const auto found = counts().calls.find(name);
   return found == counts().calls.end() ? 0 : found->second;
@@ -342,15 +342,15 @@ namespace quiet {
 }  // namespace quiet
 
 /// A name that is not declared here is found there.
-namespace stand_in {
+namespace fake {
 using namespace quiet;
 
-ncclResult_t GetVersion(int* version) { return *version = stand_in_version, ncclSuccess; }
+ncclResult_t GetVersion(int* version) { return *version = fake_nccl_version, ncclSuccess; }
 
 ncclResult_t GetUniqueId(ncclUniqueId* id) {
   const std::lock_guard lock(ids().mutex);
   std::memset(id, 0, sizeof *id);
-  const std::string text = "stand-in " + std::to_string(ids().next++);
+  const std::string text = "fake " + std::to_string(ids().next++);
   std::memcpy(id->internal, text.data(), text.size());
   return ncclSuccess;
 }
@@ -365,7 +365,7 @@ ncclResult_t CommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank
   }
   const std::lock_guard lock(clique->mutex);
   clique->ranks = ranks;
-  *comm = new ncclComm{clique, rank, 0, {}, false, std::getenv("STAND_IN_STUCK") != nullptr};
+  *comm = new ncclComm{clique, rank, 0, {}, false, std::getenv("FAKE_NCCL_STUCK") != nullptr};
   return (*comm)->stuck ? ncclInProgress : ncclSuccess;
 }
 
@@ -384,7 +384,7 @@ ncclResult_t CommFinalize(ncclComm_t comm) {
 }
 
 ncclResult_t CommDestroy(ncclComm_t comm) {
-  // By name, as NCCL does it: whoever stands in front must not be found by it.
+  // By name, as NCCL does it: that must not find a library that was loaded before it.
   void* memory = nullptr;
   if (ncclMemAlloc(&memory, 16) != ncclSuccess || ncclMemFree(memory) != ncclSuccess) {
     return ncclInternalError;
@@ -472,9 +472,9 @@ ncclResult_t MemFree(void* address) {
 ncclResult_t CommRegister(const ncclComm_t, void* buffer, size_t, void** handle) {
   return *handle = buffer, ncclSuccess;
 }
-/// STAND_IN_WINDOWLESS: the rank that gets none.
+/// FAKE_NCCL_WINDOWLESS: the rank that gets none.
 ncclResult_t CommWindowRegister(ncclComm_t comm, void* buffer, size_t, ncclWindow_t* window, int) {
-  const char* const windowless = std::getenv("STAND_IN_WINDOWLESS");
+  const char* const windowless = std::getenv("FAKE_NCCL_WINDOWLESS");
   if (windowless != nullptr && std::atoi(windowless) == comm->rank) buffer = nullptr;
   return *window = static_cast<ncclWindow_t>(buffer), ncclSuccess;
 }
@@ -500,22 +500,22 @@ ncclResult_t CommQueryProperties(ncclComm_t comm, ncclCommProperties_t* properti
   if (out->head.version >= 22904) out->lsa_teams = 1;
   return ncclSuccess;
 }
-/// Before 2.29 requirements have no head: what they hold cannot be told from it.
+/// Before 2.29 requirements have no head that says what they hold.
 ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* requirements,
                            ncclDevComm_t* made) {
   const auto* const head = reinterpret_cast<const Versioned*>(requirements);
-  if (stand_in_version >= 22900 && head->magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
+  if (fake_nccl_version >= 22900 && head->magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
   std::memcpy(made, &comm->rank, sizeof comm->rank);
   return ncclSuccess;
 }
 ncclTeam_t TeamWorld(ncclComm_t comm) { return {comm->clique->ranks, comm->rank, 1}; }
 
-}  // namespace stand_in
+}  // namespace fake
 
 #define API(since, how, result, name, parameters, arguments)                        \
   extern "C" __attribute__((visibility("default"))) result pnccl##name parameters { \
     note_call(#name);                                                               \
-    return stand_in::name arguments;                                                \
+    return fake::name arguments;                                                    \
   }                                                                                 \
   extern "C" __attribute__((weak, alias("pnccl" #name), visibility("default")))     \
   result nccl##name parameters;
