@@ -781,7 +781,7 @@ def users():
 
 def folder_sources(tests_apart = []):
     """The sources of this package, for tests of the structure. Every row of the table has them. Its
-    tests share objects but for those of the files tests_apart (joined.bzl)."""
+    tests share objects, except those of the files tests_apart (joined.bzl)."""
     joined_tests(tests_apart)
     native.filegroup(
         name = "sources",

@@ -144,7 +144,7 @@ TEST_CASE("what is not finished leaves no file") {
   CHECK(names(folder).empty());
 }
 
-TEST_CASE("a file that cannot be written is told, and stays told") {
+TEST_CASE("a file that cannot be written is an error, and stays one") {
   FileWriter file(scratch("no/such/folder"));
   REQUIRE(file.write("text"));
   CHECK(!file.finish());
@@ -192,7 +192,7 @@ TEST_CASE("a named pipe is written when somebody reads") {
   CHECK(text == large);
 }
 
-TEST_CASE("a named pipe that nobody reads is an error") {
+TEST_CASE("a named pipe without a reader is an error") {
   const std::string path = scratch("unread");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   FileWriter file(path, std::chrono::milliseconds(50));
@@ -236,7 +236,7 @@ TEST_CASE("where a file must be, nothing else is read, and nothing is waited for
   close(writer);
 }
 
-TEST_CASE("a named pipe that nobody writes to is an error") {
+TEST_CASE("a named pipe without a writer is an error") {
   const std::string path = scratch("silent");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   CHECK_FALSE(read_file(path, std::chrono::milliseconds(50)).has_value());

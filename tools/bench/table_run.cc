@@ -72,7 +72,7 @@ void TableRun::first_call(Contender& contender) {
   const bool done = contender.launch(bench_.stream, diagnostics) &&
                     bench_.communicator.synchronize(bench_.stream, diagnostics);
   const bool plan = contender.role() == Role::plan;
-  if (!done) return;  // told by the check
+  if (!done) return;  // the check reports it
   bench_.log.start_up("first call of " + contender.name(), milliseconds_since(begin),
                       !plan || !bench_.shown_first_plan);
   bench_.shown_first_plan |= plan;

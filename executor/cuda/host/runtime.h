@@ -86,7 +86,7 @@ inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemc
   if (bytes != 0) std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
-/// Copies at once: whoever orders copies waits for each.
+/// Copies at once: code that orders copies waits for each.
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                    cudaStream_t) {
   return cudaMemcpy(to, from, bytes, kind);

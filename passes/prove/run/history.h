@@ -2,7 +2,7 @@
 // that stand, loads since. Records live in one arena; a store that covers others takes their place.
 //
 // Stores and loads are kept apart, as loads conflict with stores only; and of the loads that a
-// process makes of the same bytes only the newest is in the list, with the older ones behind it. So
+// process makes of the same bytes only the newest is in the list, and leads to the older ones. So
 // to load a chunk for the n-th time costs no walk over n loads.
 //
 // What it has covered lies beneath it as long as it stands: another store of the same bits may be

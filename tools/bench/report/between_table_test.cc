@@ -34,7 +34,7 @@ TEST_CASE("both costs of a call stand side by side, and the plan is the best bet
       "\n");
 }
 
-TEST_CASE("a third cost stands behind the others where it was measured") {
+TEST_CASE("a third cost follows the others where it was measured") {
   Result one = between(1024, "one", Role::plan, 2, 3);
   one.out_of_place->between_early = 2.5;
   CHECK(text_of({one, between(1024, "nccl", Role::baseline, 6, 7)}) ==
