@@ -98,7 +98,7 @@ class WithVariable {
 }  // namespace
 
 // A choice can depend on nothing but what a request holds. A new member stops this from compiling:
-// whoever adds one must see to it that all ranks have the same.
+// all ranks must have the same in it.
 TEST_CASE("a request holds nothing of one rank alone") {
   const auto& [call, op, alignment, registered, capturing, architecture, multiprocessors,
                most_blocks, multicast, tag] = PlanRequest{};

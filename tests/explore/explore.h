@@ -10,10 +10,10 @@
 //
 // Steps that may block, and writes of packets, are put in every order. What follows them up to the
 // next such step of the same lane runs at once: signals can be moved forward past what others do,
-// and plain accesses too, unless they are in a race, which is told whichever comes first.
+// and plain accesses too, unless they are in a race, which is reported whichever comes first.
 //
 // That goes further (ExploreOptions::reduced). Two steps either commute, or are in a race that is
-// told whichever comes first, but for two kinds:
+// reported whichever comes first. Except for two kinds:
 //
 // - what takes from many, or gives to what others give to as well, and puts into a packet slot that
 //   takes several in a call, with its readers: tried in every order;
@@ -66,7 +66,7 @@ struct ExploreOptions {
   /// A store of the bits that are there already is in no race: it changes nothing, and who knows of
   /// one of the stores may read. Who changes the bits must know of all.
   bool same_bits = false;
-  bool reduced = false;  ///< schedules that can tell nothing new are left out
+  bool reduced = false;  ///< schedules that can show nothing new are left out
 };
 
 /// REQUIRES: program.split, verify_structure(), a contract that allows the placement.

@@ -1,7 +1,7 @@
 // For tests: jobs of nodes at which something goes wrong, drawn from a seed: a program, sizes, how
 // bad the network is, and at some moment a cut or a rank that is killed. What must come of each:
-// right results, or an error at every rank, in bounded time, that names who is gone; and nothing is
-// left behind.
+// right results, or an error at every rank, in bounded time, that names the ranks that are gone;
+// and nothing is left behind.
 #pragma once
 
 #include <cstdint>

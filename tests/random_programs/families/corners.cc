@@ -84,7 +84,7 @@ class Locals {
     values_[to] = values_[from];
   }
 
-  /// A value plus itself is not promised by anybody: the sum goes where nobody looks.
+  /// No contract promises a value plus itself: the sum goes where nothing looks.
   void add_sum(const std::string& to, const std::string& from, const std::string& other,
                uint32_t size) {
     if (to.starts_with("output")) return;

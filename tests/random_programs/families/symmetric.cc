@@ -1,5 +1,5 @@
-// Programs that are their own image when ranks are renumbered, but for edges: what the prover says
-// of a few ranks must hold of all.
+// Programs that are their own image when ranks are renumbered, except at edges: what the prover
+// says of a few ranks must hold of all.
 #include <fmt/format.h>
 
 #include <algorithm>
