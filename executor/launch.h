@@ -188,7 +188,7 @@ struct LaunchPlan {
   /// wait for that end.
   bool early = false;
   /// Where that is not known (in captures), begin early also after kernels of the user's: the
-  /// caller says that the one ahead lets it. EarlyLaunch::behind_all, for one launch.
+  /// caller says that the one ahead lets it. EarlyLaunch::after_any, for one launch.
   bool behind_early = false;
   /// Its blocks let the next launch begin as soon as the previous kernel has ended; otherwise after
   /// the steps with kFreesNext.

@@ -119,7 +119,7 @@ OpPlan& Unroller::make_plan(const ast::Stmt& s) {
     OperandPlan& o = plan.operands[i];
     o.written = &op.operands[i];
     const ast::Binder* binder = o.written->binder;
-    o.steady = binder != nullptr && binder->where == nullptr && o.steady_but_for(binder->name.id);
+    o.steady = binder != nullptr && binder->where == nullptr && o.steady_except(binder->name.id);
   }
   return plan;
 }

@@ -21,8 +21,8 @@ struct UnitUse {
 class UnitOrder {
  public:
   explicit UnitOrder(Program& program) : program_(program) {}
-  /// Finds which `uses` (of one rank, pipeline and buffer) are ordered. False if a block waits for
-  /// ever. REQUIRES: every op has a block.
+  /// Finds which `uses` (of one rank, pipeline and buffer) are ordered. False if a block waits
+  /// forever. REQUIRES: every op has a block.
   bool find(uint32_t rank, uint32_t units, std::vector<UnitUse>& uses);
 
  private:

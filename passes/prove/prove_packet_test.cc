@@ -400,9 +400,9 @@ TEST_CASE("copies are suggested with a number that helps, and only then") {
                : text.find("or give 's' 2 copies ('copies: 2'), and let rank 1 begin each call") !=
                      std::string::npos;
   };
-  // Rank 1 answers before it reads: it is one call behind at most.
+  // Rank 1 answers before it reads: it lags by one call at most.
   CHECK(said(" ; wait ch\n    } else {\n      signal ch relaxed ; wait ch") == 2);
-  // It never answers: it may be any number of calls behind, unless it says that it is not.
+  // It never answers: it may lag by any number of calls, unless it says that it does not.
   CHECK(said("\n    } else {\n      wait ch") == 1);
 }
 

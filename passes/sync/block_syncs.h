@@ -30,7 +30,7 @@ enum Role : uint8_t {
   kData = 1,       ///< moves data
   kPosts = 2,      ///< posts a transfer to a port
   kPublishes = 4,  ///< announces what has been done
-  kTells = 8,      ///< announces something, if only that the block is here
+  kAnnounces = 8,  ///< announces something, if only that the block is here
   kDrains = 16,    ///< waits for what was posted
   kAwaits = 32,    ///< what follows must come after
   kMeeting = 64,   ///< sync or barrier

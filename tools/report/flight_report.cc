@@ -138,7 +138,7 @@ class Report {
       lag(executable);
       differing(executable);
     }
-    if (lagging_.empty()) out_ += "behind: no rank has launched fewer calls than another\n";
+    if (lagging_.empty()) out_ += "lagging: no rank has launched fewer calls than another\n";
     if (!differs_) out_ += "calls: those that the files have are the same on all ranks\n";
     waits();
     verdict();
@@ -175,7 +175,7 @@ class Report {
       lagging_.insert(r.rank);
       const RankFlight::Call* next = find_call(*ahead, executable, last + 1);
       out_ += fmt::format(
-          "behind: rank {} has launched {} calls of executable {}, rank {} {}{}\n", r.rank, last,
+          "lagging: rank {} has launched {} calls of executable {}, rank {} {}{}\n", r.rank, last,
           executable, ahead->rank, most,
           next == nullptr ? "" : fmt::format("; call {} is {}", last + 1, call_text(*next)));
     }

@@ -377,7 +377,7 @@ void Run::report_stuck() {
   for (uint32_t r = 0; r < system_.ranks(); ++r) {  // one block of each will do
     for (uint32_t b = 0; b < system_.blocks(r); ++b) {
       const uint32_t process = system_.block_process(r, b);
-      if (!waits_for_ever(process)) continue;
+      if (!is_stuck(process)) continue;
       const Block& block = blocks_[process];
       finding.waiting.push_back({process, block.now, block.op, calls_[r]});
       break;
@@ -387,7 +387,7 @@ void Run::report_stuck() {
 }
 
 /// Is it a block that has begun a call and does not end it?
-bool Run::waits_for_ever(uint32_t process) const {
+bool Run::is_stuck(uint32_t process) const {
   const Process& p = system_.processes()[process];
   if (p.kind != ProcessKind::block || calls_[p.rank] == calls_of(p.rank)) return false;
   if (p.index < first_block(p.rank) || p.index >= end_of_blocks(p.rank)) return false;
@@ -398,7 +398,7 @@ bool Run::waits_for_ever(uint32_t process) const {
 /// reads and that store are in no order.
 bool Run::report_lost_packets(uint32_t process) {
   const Block& block = blocks_[process];
-  if (!waits_for_ever(process) || block.op == block.end) return false;
+  if (!is_stuck(process) || block.op == block.end) return false;
   if (!info(op_of(block).kind).has(kPolls)) return false;
   const Op& op = op_of(block);
   const uint32_t call = calls_[block.rank];

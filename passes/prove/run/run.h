@@ -195,7 +195,7 @@ class Run {
   bool do_op(uint32_t process, const Op& op);
   void wake(uint32_t process) { ready_.push_back(process); }
   void report_stuck();
-  bool waits_for_ever(uint32_t process) const;
+  bool is_stuck(uint32_t process) const;
   bool report_lost_packets(uint32_t process);
   bool report_overtaken(const Event& reader, uint64_t chunk, const ChunkName& name,
                         const Extent& extent);
