@@ -171,7 +171,7 @@ TEST_CASE("special: a shape is the same for all sizes, and fill() passes all tha
   REQUIRE(shape.codes().size() == 1);
   const SpecialCode& code = shape.codes()[0];
   REQUIRE(code.steps.size() == 2);
-  CHECK(code.leading == 1);  // packets of plain data are sent before anybody is asked anything
+  CHECK(code.leading == 1);  // packets of plain data are sent before any are read
   for (const uint64_t part : {96u, 4800u, 1u << 20}) {
     const Packed call(t.program, 0, part);
     REQUIRE(shape.takes(call.programs, Dtype::f32, Dtype::f32, ReduceOp::sum));

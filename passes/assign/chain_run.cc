@@ -56,7 +56,7 @@ void ChainRun::find_waits_of_sync() {
   }
 }
 
-/// Chains that touch the same chunk, somebody writing.
+/// Chains that touch the same chunk, one of them writing.
 void ChainRun::unite_by_cells(ChainSets& parts) {
   written_.assign(cells_.cells(), false);
   for (uint32_t cell = 0; cell < cells_.cells(); ++cell) {
@@ -243,7 +243,7 @@ bool ChainRun::access_cell(uint32_t c, uint32_t cell, bool write) {
   return true;
 }
 
-/// Somebody else's buffer: its rank must be known to be in the same call, and must not have left.
+/// Another rank's buffer: that rank must be known to be in the same call, and must not have left.
 bool ChainRun::visit(uint32_t c, uint32_t cell) {
   const Chain& chain = all_[c];
   const uint32_t owner = cells_.owner(cell);

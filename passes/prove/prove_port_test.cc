@@ -23,7 +23,7 @@ TEST_CASE("a put comes before the signal of the same port") {
         race("output[0] of rank 1"));
 }
 
-TEST_CASE("the source of a put is read later than the call, unless somebody says it has been") {
+TEST_CASE("the source of a put is read later than the call, unless a signal says it has been") {
   CHECK(verdict(ports("put net.output <- input\nsignal net\nwait net\n")) ==
         race("input[0] of rank 1"));
   CHECK(verdict(ports("put net.output <- input\nsignal net\nflush net\nwait net\n")) == "proved");

@@ -368,7 +368,7 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
   };
   CHECK(refusal(folder + ":nowhere") ==
         "cannot-read: cannot read 'nowhere': No such file or directory");
-  const std::string pipe = folder + "/pipe";  // that somebody has opened, and says nothing
+  const std::string pipe = folder + "/pipe";  // open at its other end, which writes nothing
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const int silent = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
   CHECK(refusal(pipe) ==

@@ -17,7 +17,7 @@
 //
 // - what takes from many, or gives to what others give to as well, and puts into a packet slot that
 //   takes several in a call, with its readers: tried in every order;
-// - what hides an access from races: the end of a call (its accesses are done for everybody), its
+// - what hides an access from races: the end of a call (its accesses are done for all), its
 //   beginning, and a port's reading of a source. Each access is hidden by one such step, so it is
 //   enough to put off every one of them once, until nothing else can move: what can come before it
 //   then has come before it.

@@ -15,7 +15,7 @@ namespace {
 using Block = std::pair<uint32_t, uint32_t>;  ///< rank, block
 
 /// A plan whose blocks run as far as they come while one of them does not begin. Data is left out:
-/// a packet chunk is full once somebody has written it.
+/// a packet chunk is full once it has been written.
 class Standstill {
  public:
   Standstill(const Program& program, Block absent) : program_(program), absent_(absent) {

@@ -164,7 +164,7 @@ TEST_CASE("a pipe without a name is read to its end") {
   close(ends[0]);
 }
 
-TEST_CASE("a named pipe is read from when somebody writes until he ends") {
+TEST_CASE("a named pipe is read from when a writer comes until it ends") {
   const std::string path = scratch("written");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   std::thread writer([&] {
@@ -179,7 +179,7 @@ TEST_CASE("a named pipe is read from when somebody writes until he ends") {
   writer.join();
 }
 
-TEST_CASE("a named pipe is written when somebody reads") {
+TEST_CASE("a named pipe is written when a reader comes") {
   const std::string path = scratch("read");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   std::optional<std::string> text;

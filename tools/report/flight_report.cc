@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Takes fields of a file that anybody may have written; after the first that is wrong it gives
+/// Takes fields of a file that may hold anything; after the first that is wrong it gives
 /// nothing but emptiness.
 class Reader {
  public:

@@ -1,5 +1,5 @@
 // As much of CUDA's runtime as programs of device code that is compiled for the host need: one
-// device, whose memory is the host's, and whose launches run when somebody waits for them (grid.h).
+// device, whose memory is the host's, and whose launches run when they are waited for (grid.h).
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ void Order::Latest::record(Number op, uint32_t with) {
 }
 
 /// What `from` did has been done by `to`, an earlier op. Where it is no longer known who came
-/// before, somebody later stands for it, which forbids too much rather than too little.
+/// before, a later one stands for it, which forbids too much rather than too little.
 void Order::Latest::move(Number from, Number to) {
   if (last != from) return;
   if (prev < to) {

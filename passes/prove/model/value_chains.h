@@ -93,7 +93,7 @@ class ValueChains {
   std::vector<std::vector<uint32_t>> by_process_;
 };
 
-/// Values that somebody has read, and all that they were made of, however indirectly. Found out
+/// Values that have been read, and all that they were made of, however indirectly. Found out
 /// when it is asked for, and each value once for each way in which bytes of it come.
 class Provenance {
  public:

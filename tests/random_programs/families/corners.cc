@@ -1,5 +1,5 @@
 // Small programs at the corners of single rules: threads that meet or not, packets that only say
-// that somebody is there, parts and formats that are cut elsewhere.
+// that others are there, parts and formats that are cut elsewhere.
 #include <fmt/format.h>
 
 #include <algorithm>
