@@ -32,7 +32,7 @@ class Fuser {
         fired_(rules().size(), 0) {}
 
   /// Fuses what can be fused. `alone`: no other thread changes the program's ops meanwhile. False
-  /// if it is not, and must be to know who reads scratch: the rank may be fused in part then.
+  /// if it is not, and must be to know what reads scratch: the rank may be fused in part then.
   bool run(uint32_t rank, bool alone) {
     alone_ = alone;
     reads_.begin(alone);
@@ -42,7 +42,7 @@ class Fuser {
     }
     return !must_wait();
   }
-  /// Did the last rank need to know who reads scratch?
+  /// Did the last rank need to know what reads scratch?
   bool asked_for_reads() const { return reads_.asked(); }
   /// How often each rule has fired.
   const std::vector<uint64_t>& fired() const { return fired_; }

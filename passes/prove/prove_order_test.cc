@@ -440,7 +440,8 @@ TEST_CASE("a switch deals out what lies at multiples of its own") {
 }
 
 TEST_CASE("calls of other sizes have parts in other places") {
-  // Each half of s[0] has a writer of its own, who hears from its own reader when it has been read.
+  // Each half of s[0] has a writer of its own, which hears from its own reader when it has been
+  // read.
   const auto writer = [](const std::string& box, const std::string& part) {
     return "put " + box + ".s[0] <- input[0] part: [" + part + ", 2]\nsync\nsignal " + box +
            "\nwait " + box + "\n";

@@ -78,7 +78,7 @@ TEST_CASE("one writer a call and slot") {
 }
 
 TEST_CASE("packets depend on what they were made of, not on what was sent by the same op") {
-  // Who has read t[1] knows that input[1] may change, and has no word of input[0].
+  // A reader of t[1] knows that input[1] may change, and has no word of input[0].
   const auto sent = [](const std::string& read) {
     return testing::exchange("tb 0 {\n" + testing::kEnter + R"(
       copy s[0] <- input[0]
@@ -282,7 +282,7 @@ TEST_CASE("packets depend on those bytes that they were made of") {
   CHECK(verdict(sent("u[0], u[1] <- t[0], t[1] part: [0, 2]", "")) == race("s[0] of rank 1"));
 }
 
-TEST_CASE("who reads a sentinel slot for the second time waits forever") {
+TEST_CASE("a second reader of a sentinel slot waits forever") {
   const auto take = [](const std::string& op) {
     return sum(
         "tb 0 {\n put_packets up.inbox <- input\n" + op + "\n reduce output <- input, s[0]\n}",

@@ -63,8 +63,8 @@ struct ExploreOptions {
   uint64_t most_states = 100000;
   /// Accesses in all calls together: time grows with their square. At most 2048.
   uint32_t most_events = 2048;
-  /// A store of the bits that are there already is in no race: it changes nothing, and who knows of
-  /// one of the stores may read. Who changes the bits must know of all.
+  /// A store of the bits that are there already is in no race: it changes nothing, and a reader
+  /// needs to know of only one of the stores. A store that changes the bits must know of all.
   bool same_bits = false;
   bool reduced = false;  ///< schedules that can show nothing new are left out
 };

@@ -33,7 +33,7 @@ void Explorer::fail_race(uint16_t earlier, uint16_t later, uint32_t cell) {
                                   describe(later), cell));
 }
 
-/// What the rank that wrote packets knew when it began the call: who takes them knows it, too.
+/// What the rank that wrote packets knew when it began the call: takers know it, too.
 const Events& Explorer::entry_of_writer(State& s, uint16_t writer) const {
   return entry(s, model_.rank_of_event[writer % model_.events], writer / model_.events);
 }
@@ -195,7 +195,7 @@ void Explorer::acquire(Counter& c, uint32_t semaphore, Knowledge& knows) {
   if (taken >= initial) knows.join(c.arrived[taken - initial].strong);
 }
 
-// What a put has written is known to whom a later signal of the same channel is known. Its source
+// What a put has written is known where a later signal of the same channel is known. Its source
 // has been read: that a proxy comes late is a schedule of its own.
 void Explorer::serve(State& s, size_t p) {
   ++s.processes[p].call;  // counts what it has done
@@ -222,8 +222,8 @@ void Explorer::serve(State& s, size_t p) {
 
 void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState& state) {
   const uint16_t e = event(step, state.call);
-  // What the rank's blocks knew of ports is so for all who hear that it is in this call, be it by a
-  // relaxed signal.
+  // What the rank's blocks knew of ports is so for all that hear that it is in this call, be it by
+  // a relaxed signal.
   s.ended |= state.knows.done & s.served;
   for (const uint32_t side : {kOutput, kInput}) {  // in place the input is filled last
     for (const CallerCell& own : model_.buffers[side][p.rank]) {

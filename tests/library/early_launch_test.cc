@@ -168,7 +168,7 @@ std::string stuck(const Program& program, const Standstill& run,
   return "";
 }
 
-TEST_CASE("who lets the next launch begin waits for no block that has not begun") {
+TEST_CASE("a block that lets the next launch begin waits for no block that has not begun") {
   uint32_t marked = 0, plans = 0;
   for (const LibraryProgram& entry : library()) {
     for (const Defines& defines : entry.worlds) {

@@ -556,7 +556,7 @@ TEST_CASE("what no rank can do has one text") {
 }
 
 // The others would wait for it as long as this test may take, and longer.
-TEST_CASE("a launch that fails on one rank ends all others, who learn why") {
+TEST_CASE("a launch that fails on one rank ends all others, which learn why") {
   for (const bool at_once : {false, true}) {
     const auto plan = plan_to_break("allreduce_ring", "3");
     const auto open = [&](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {

@@ -98,7 +98,7 @@ TEST_CASE("a file that could not be replaced is what it was, and nothing lies be
   CHECK(names(folder) == std::set<std::string>{"file"});
 }
 
-TEST_CASE("who has a file open while it is replaced reads the old one to its end") {
+TEST_CASE("a reader that has a file open while it is replaced reads the old one to its end") {
   const std::string path = scratch("replaced");
   std::string error;
   REQUIRE(write_file(path, "old", error));
@@ -221,7 +221,7 @@ TEST_CASE("a named pipe with a writer that is slow is waited for") {
 TEST_CASE("where a file must be, nothing else is read, and nothing is waited for") {
   const std::string path = scratch("no_file");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
-  const int writer = open(path.c_str(), O_RDWR | O_CLOEXEC);  // who never writes
+  const int writer = open(path.c_str(), O_RDWR | O_CLOEXEC);  // which never writes
   REQUIRE(writer >= 0);
   std::string error;
   for (const std::string& name : {path, std::string("/dev/zero")}) {

@@ -161,7 +161,8 @@ bool TableRun::start_all(const Workload& w, const std::optional<Surroundings>& s
   return true;
 }
 
-/// Has all gone well so far, on all ranks? Who is in trouble is left out. False: the run must end.
+/// Has all gone well so far, on all ranks? A contender in trouble is left out. False: the run must
+/// end.
 bool TableRun::stays_in(const Taking& t, const Workload& w, bool& stays) {
   std::string why;
   stays = all_able(bench_.communicator, t.good, t.trouble, why);

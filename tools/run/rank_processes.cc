@@ -58,7 +58,7 @@ std::string read_all(int fd) {
   }
 }
 
-/// Does not return. A rank must not outlive who prints for it.
+/// Does not return. A rank must not outlive the process that prints for it.
 [[noreturn]] void be_child(uint32_t rank, Fd id, Fd errors, pid_t parent,
                            const std::function<int(uint32_t, const std::string&)>& fn, int failed) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -35,7 +35,7 @@ void Edges::start(uint32_t rank, const Touches* touches, const Places& places) {
   for (Number op = 1; op <= ops; ++op) visit(op);
 }
 
-/// Who releases and who acquires each semaphore: with one of each the k-th pairs with the k-th.
+/// What releases and what acquires each semaphore: with one of each the k-th pairs with the k-th.
 void Edges::read_semaphores() {
   semaphores_.assign(rank_->semaphores.size(), {});
   for (size_t s = 0; s < semaphores_.size(); ++s) {

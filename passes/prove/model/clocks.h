@@ -4,7 +4,7 @@
 //
 // A row is a list of pages. In a large program most rows know of few processes, or the same of most
 // as others do: pages are shared, too, and what no process has heard of has none. Ranks that have
-// learnt the same on different ways share its pages from the end of a call on (PagePool).
+// learned the same on different ways share its pages from the end of a call on (PagePool).
 //
 // Ports have no column: thread blocks learn what they have done at their waits and flushes, and
 // what knows of the block then knows of the port, too (arrivals.h).

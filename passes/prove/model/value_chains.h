@@ -97,7 +97,7 @@ class ValueChains {
 /// when it is asked for, and each value once for each way in which bytes of it come.
 class Provenance {
  public:
-  /// Who has read them: all threads of a block, or each thread those bytes that it stores.
+  /// What has read them: all threads of a block, or each thread those bytes that it stores.
   enum class Readers : uint8_t { block, thread };
   explicit Provenance(Readers readers = Readers::block) : readers_(readers) {}
 
@@ -172,7 +172,7 @@ class Provenance {
   bool from_later_call(const Load& load) const;
   bool among(const ValueChains& chains, const Cuts& cuts, const Load& load) const;
 
-  /// Lemma O2: does who has read a piece know that it has some bytes, however small the message? A
+  /// Lemma O2: does a reader of a piece know that it has some bytes, however small the message? A
   /// thread that stores others knows nothing of it.
   bool surely_read(const Extent& piece) const {
     return premise(Premise::threads_know_their_own_bytes, readers_ == Readers::block)

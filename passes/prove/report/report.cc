@@ -373,7 +373,7 @@ class Reporter {
   void no_packets() {
     Diagnostic& d = error("no-packets",
                           fmt::format("a port sends {} without packets of this call in all of it: "
-                                      "who reads what it sends waits forever",
+                                      "a reader of what it sends waits forever",
                                       chunk()));
     note(d, finding_.first,
          fmt::format("sent by {}{}", who(finding_.first), place(finding_.first)));

@@ -62,7 +62,7 @@ class History {
   void pin(uint32_t i, bool pinned) {
     if (records_[i].pinned != pinned) records_[i].pinned = pinned;
   }
-  /// Another store may be seen in place of this one: who reads knows nothing of its value's origin.
+  /// Another store may be seen in place of this one: readers know nothing of its value's origin.
   void forget_node(uint32_t i) { records_[i].node = kNone; }
   Packets& packets(const Record& record) { return packets_[record.packets]; }
 

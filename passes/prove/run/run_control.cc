@@ -39,8 +39,8 @@ News Run::weak_news(uint32_t process) const {
 /// The threads of the block meet: what each has done and seen, all have.
 void Run::meet(uint32_t process) {
   Block& block = blocks_[process];
-  // Who knows of this meeting knows what was learnt at it: one that learns something has a count of
-  // its own.
+  // Knowing of this meeting is knowing what was learned at it: one that learns something has a
+  // count of its own.
   if (block.settled == block.now && !block.gains.empty()) ++block.now;
   block.settled = block.now;
   block.settled_nodes = block.nodes.size();

@@ -196,7 +196,7 @@ static News shown_by_both(const News& earlier, const News& later) {
 }
 
 /// Is what is being stored there made of the packets that have been waited for there, byte by byte?
-/// Then who sees it knows no less than who sees those.
+/// Then its readers know no less than those of the packets.
 bool Run::is_echo(const Spot& spot, const std::vector<uint32_t>& before,
                   const Extent& extent) const {
   const Record& first = history_.record(before[0]);
@@ -212,8 +212,8 @@ bool Run::is_echo(const Spot& spot, const std::vector<uint32_t>& before,
   });
 }
 
-/// Packets of one call that are put into a slot where others of this call are, or have been: who
-/// polls it may see either, and knows no more than both show (lemma O15).
+/// Packets of one call that are put into a slot where others of this call are, or have been: a
+/// poll may see either, and shows no more than both show (lemma O15).
 void Run::mark_several(const Spot& spot, Record& access, const Symbol& stored) {
   if (!same_again(spot.chunk, access.extent, stored)) return;  // others are an error: check_slot()
   std::vector<uint32_t> before;
@@ -410,7 +410,7 @@ void Run::check_takers(const Actor& actor, const Spot& spot, const ChunkName& na
   });
 }
 
-/// Who reads a sentinel slot empties it: a store like any other. No op reads one twice, or fills
+/// A reader of a sentinel slot empties it: a store like any other. No op reads one twice, or fills
 /// one that it reads (ir/report/coinciding.h).
 void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& load) {

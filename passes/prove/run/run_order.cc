@@ -183,13 +183,13 @@ bool Run::learned(const Record& old, const Record& access) const {
   });
 }
 
-/// Is the event over, for one who knows `row` and that `done` ops of `knower` are over?
+/// Is the event over, knowing `row` and that `done` ops of `knower` are over?
 bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const {
   const auto reached = [&](uint32_t process, uint32_t count) {
     return row[process] >= count || (process == knower && done >= count);
   };
   if (event.process < system_.width()) return reached(event.process, event.time);
-  // It is kept of the port that stands for this one, and so many turns back who has learnt it.
+  // It is kept of the port that stands for this one, and so many turns back what has learned it.
   const uint32_t turns = system_.turns_of(system_.processes()[event.process].rank);
   const uint32_t port = system_.turned(event.process, system_.back(turns));
   return arrivals_.known(port - system_.width(), event.time, [&](uint32_t block, uint32_t count) {

@@ -40,7 +40,7 @@ std::string run_ranks(const StageOptions& options, const RankBody& body,
 class TimeLimit {
  public:
   explicit TimeLimit(uint64_t seconds) : seconds_(seconds) {}
-  /// For who runs ranks, and is none itself.
+  /// For a process that runs ranks, and is none itself.
   bool over() const { return seconds_ != 0 && seconds() > static_cast<double>(seconds_); }
   /// Collective: sets `over` on all ranks if it is on one. False: the ranks could not talk.
   [[nodiscard]] bool ask(Communicator& communicator, bool& over, Diagnostics& diagnostics);

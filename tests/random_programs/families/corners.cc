@@ -207,7 +207,7 @@ Sketch make_relays(Dice& dice) {
   for (uint32_t i = 0; i < whole; ++i) {
     ranks[2].op(0, "unpack_packets output[0] <- s2[0]" + (whole == 1 ? "" : part(i)));
   }
-  // Who has read says so; the packets of this call carry what the one before knew.
+  // The reader says so; the packets of this call carry what the one before knew.
   ranks[2].ops(0, {"sync", "signal w"});
   ranks[1].ops(0, {"wait w", "sync", "signal a"});
   ranks[0].op(0, "wait a");

@@ -47,7 +47,7 @@ TEST_CASE("a third cost follows the others where it was measured") {
         "\n");
 }
 
-TEST_CASE("who is wrong has no part in it, and without such costs there is no table") {
+TEST_CASE("a wrong contender has no part in it, and without such costs there is no table") {
   CHECK(text_of({sample(1024, "one", Role::plan, 2)}).empty());
   Result wrong = between(1024, "one", Role::plan, 2, 3);
   wrong.out_of_place->wrong = 1;
