@@ -123,7 +123,7 @@ def cc_library(name, srcs = [], **kwargs):
     native.cc_library(name = name, srcs = srcs, **kwargs)
 
 def joined_tests(apart):
-    """Objects for the tests of this folder, x_test.cc of the target x_test each, but for those apart."""
+    """Objects for the tests of this folder, except those apart: x_test.cc of the target x_test each."""
     files = native.glob(["*_test.cc"], exclude = apart)
     for i, group in enumerate(_groups(files)):
         tests = [f[:-len(".cc")] for f in group]

@@ -779,9 +779,12 @@ def users():
         if folder in row.get(other, []) or "*" in row.get(other, [])
     ]] or ["//visibility:private"]
 
+# What is written for people: code, and what builds and tests it.
+_TEXTS = ["bazel", "bzl", "c", "cc", "cmake", "cu", "cuh", "def", "h", "in", "mk", "py", "sh"]
+
 def folder_sources(tests_apart = []):
-    """The sources of this package, for tests of the structure. Every row of the table has them. Its
-    tests share objects but for those of the files tests_apart (joined.bzl)."""
+    """The sources of this package, and all its texts, for tests of the structure. Every row of the
+    table has them. Its tests share objects, except those of the files tests_apart (joined.bzl)."""
     joined_tests(tests_apart)
     native.filegroup(
         name = "sources",
@@ -792,6 +795,11 @@ def folder_sources(tests_apart = []):
             "**/*.h",
         ]),
         visibility = ["//tests:__subpackages__"],
+    )
+    native.filegroup(
+        name = "texts",
+        srcs = native.glob(["**/*." + extension for extension in _TEXTS]),
+        visibility = ["//tests/structure:__pkg__"],
     )
 
 def _table_impl(ctx):

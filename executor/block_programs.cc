@@ -35,7 +35,7 @@ uint8_t* put(uint8_t* to, const T* from, size_t count) {
 }
 
 /// `base` and `count` elements on, worked out as a number: a plan that has none, or whose memory is
-/// on another machine, has a null base, and nobody reads there.
+/// on another machine, has a null base, and nothing reads there.
 template <class T>
 T* moved(T* base, uint64_t count) {
   return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(base) + count * sizeof(T));

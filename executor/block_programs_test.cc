@@ -301,7 +301,7 @@ TEST_CASE("signals may go with the puts that they follow") {
   CHECK(posting(exchange(ChannelKind::port)) == exchanged);  // the block meets between them
 }
 
-TEST_CASE("packets that ports send are told apart from plain data beside packets") {
+TEST_CASE("packets that ports send are distinguished from plain data beside packets") {
   const auto uses_of_rank_0 = [](TestProgram t) {
     Patched p(t, 0, 4096);
     BlockPrograms programs;
@@ -316,7 +316,7 @@ TEST_CASE("packets that ports send are told apart from plain data beside packets
   CHECK((sent & device::kUsesSentPackets) != 0);
 }
 
-TEST_CASE("copies that are no power of two are told") {
+TEST_CASE("copies that are no power of two are noted") {
   for (const uint32_t copies : {1, 2, 3, 4, 6, 8}) {
     INFO(copies << " copies");
     TestProgram t = one_shot(2, 4, PacketFormat::LL16, copies);
@@ -327,7 +327,7 @@ TEST_CASE("copies that are no power of two are told") {
   }
 }
 
-TEST_CASE("plain data that is not cut in 16 bytes is told") {
+TEST_CASE("plain data that is not divided into 16 bytes is noted") {
   TestProgram t = two_shot(4);
   Patched p(t, 0, 4096);
   BlockPrograms programs;
@@ -342,7 +342,7 @@ TEST_CASE("plain data that is not cut in 16 bytes is told") {
   CHECK((programs.uses() & device::kUsesUneven) != 0);
 }
 
-TEST_CASE("how the operands of sums lie is told") {
+TEST_CASE("how the operands of sums lie is noted") {
   TestProgram t = two_shot(4);
   Patched p(t, 0, 4096);
   BlockPrograms programs;
@@ -488,7 +488,7 @@ TEST_CASE("a put through a port ahead of an op that unpacks stays a step, as the
   check_programs(p, programs);
 }
 
-TEST_CASE("packets that 32 bits do not count are told") {
+TEST_CASE("packets that 32 bits do not count are noted") {
   TestProgram t = one_shot(2, 1, PacketFormat::LL128);
   constexpr uint64_t kLine = 120;
   Patched p(t, 0, 4096);
@@ -539,7 +539,7 @@ TEST_CASE("a block counts the signals for which it alone waits in a pipeline") {
   }
 }
 
-TEST_CASE("nobody owns the count of an end at which several blocks wait") {
+TEST_CASE("no block owns the count of an end at which several wait") {
   TestProgram t = exchange();
   add_op(t, 0, 1, OpKind::wait, {end_of(0)});
   Patched p(t, 0, 4096);

@@ -87,7 +87,7 @@ class Dependences {
   Senders senders(uint32_t rank, const Op& op) const;
   /// False: packets go through a switch, and the sender of each is not looked up.
   bool known() const { return known_; }
-  /// For whom a block waits itself.
+  /// The senders that a block waits for itself.
   const Senders& of(BlockId block) const { return needs_[block]; }
 
  private:

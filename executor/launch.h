@@ -76,7 +76,7 @@ struct PortQueue {
   PortSlot* slots;          ///< host memory that both see
   uint64_t bits;            ///< there are 2^bits
   uint64_t* claimed;        ///< the rank's memory: numbers taken by blocks
-  uint64_t* seen;           ///< the rank's memory: *handled, as some block saw it; may be behind
+  uint64_t* seen;           ///< the rank's memory: *handled, as some block saw it; may lag
   uint64_t* flushed;        ///< the rank's memory, by channel
   const uint64_t* handled;  ///< host memory: requests that the proxy has handled
 

@@ -81,7 +81,7 @@ uint32_t RankLowering::find_base(uint32_t owner, uint32_t buffer) {
   return add_base(owner, buffer);
 }
 
-// A switch's buffers are told by name: members may have declared them in another order.
+// A switch's buffers are matched by name: members may have declared them in another order.
 uint32_t RankLowering::member_buffer(uint32_t member, uint32_t buffer) const {
   const NameId name = rank_.buffers[buffer].name;
   const std::vector<Buffer>& theirs = program_.ranks[member].buffers;

@@ -9,7 +9,7 @@
 
 namespace mscclc::testing {
 
-/// A patched rank of a plan, with addresses that tell bases and channels apart.
+/// A patched rank of a plan, with a different address for each base and channel.
 struct Patched {
   Patched(TestProgram& t, uint32_t r, uint64_t bytes) : program(t.program) {
     Diagnostics diagnostics;

@@ -185,7 +185,7 @@ bool only_targets(const StepHeader& header) {
     const Step& step = program.steps[s];
     if (step.kind != StepKind::signal && step.kind != StepKind::wait) return false;
     if ((step.flags & (device::kInLoop | device::kPosts)) != 0) return false;
-    // What comes behind a wait may depend on it.
+    // What comes after a wait may depend on it.
     if (waits) return false;
     waits = step.kind == StepKind::wait;
     for (uint32_t i = 0; i < step.count; ++i) {
@@ -203,7 +203,7 @@ void add_targets(const StepHeader& header, ShortProgram& made) {
     const Step& step = program.steps[s];
     for (uint32_t i = 0; i < step.count; ++i) {
       const device::StepTarget& target = device::target_of(program, step, i);
-      if (target.address == nullptr) continue;  // nobody waits for that signal
+      if (target.address == nullptr) continue;  // no rank waits for that signal
       made.target[made.targets++] = {
           .address = target.address,
           .index = target.index,

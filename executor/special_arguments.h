@@ -1,4 +1,4 @@
-// What a specialised kernel is told beside its launch (executor/special/shape.h): the sizes and
+// What a specialised kernel gets beside its launch (executor/special/shape.h): the sizes and
 // addresses of the steps whose kinds, formats and operands stand in its code. Lines of 16 bytes, in
 // the kernel's second parameter or, where they are more than it takes, in memory that it points to;
 // host and device code.
@@ -36,7 +36,7 @@ struct SpecialRounds {
 };
 static_assert(sizeof(SpecialRounds) == 48);
 
-/// In SpecialExtent::source: behind the step the next launch may begin (kFreesNext).
+/// In SpecialExtent::source: after the step the next launch may begin (kFreesNext).
 inline constexpr uint32_t kSpecialFrees = 0x80000000u;
 
 /// Where a step finds an operand: a line with its StepOperand, and what the code knows of it. Bits.
@@ -45,7 +45,7 @@ enum SpecialPlace : uint32_t {
   kPlacePackets = 2,  ///< in a packet buffer
   kPlaceDoubled = 4,  ///< in a buffer of two copies
   kPlaceCopied = 8,   ///< in a buffer of more copies than two: as many as its line says
-  kPlaceExtra = 16,   ///< its StepExtra is in the line behind
+  kPlaceExtra = 16,   ///< its StepExtra is in the next line
   kPlaceLine = 32,    ///< times the line's number
 };
 

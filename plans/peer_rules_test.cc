@@ -324,7 +324,7 @@ TEST_CASE("what the peer's executor runs rightly has its wire name") {
   CHECK_FALSE(diagnostics.has_errors());
 }
 
-TEST_CASE("long names are no wire names and tell their op") {
+TEST_CASE("long names are no wire names and name their op") {
   for (const OpInfo& row : op_table()) {
     for (const bool relaxed : {false, true}) {
       const std::string_view name = long_name(row.kind, relaxed);

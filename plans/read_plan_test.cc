@@ -366,7 +366,7 @@ TEST_CASE("mistakes in a peer's plan") { check_all(peer_plan(), kPeerOnly); }
 
 TEST_CASE("mistakes in the extra key") { check_all(our_plan(), kExtraKey); }
 
-TEST_CASE("a changed plan is told by its hash") {
+TEST_CASE("a changed plan is recognised by its hash") {
   std::string text = our_plan().dump();
   const size_t at = text.find("\"unit_size\":1024");
   REQUIRE(at != std::string::npos);

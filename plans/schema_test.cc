@@ -216,9 +216,9 @@ TEST_CASE("the schema is of the version that is written") {
   CHECK(schema["properties"]["mscclc"]["properties"]["schema"]["enum"] == Json{kPlanSchema});
 }
 
-TEST_CASE("FORMAT.md tells every key and every reason for a long name") {
+TEST_CASE("FORMAT.md has every key and every reason for a long name") {
   const std::string format = read_file("plans/FORMAT.md").value();
-  const auto told = [&](const std::string& word) {
+  const auto check_quoted = [&](const std::string& word) {
     INFO(word);
     const bool quoted = format.find('"' + word + '"') != std::string::npos;
     CHECK((quoted || format.find('`' + word + '`') != std::string::npos));
@@ -226,13 +226,13 @@ TEST_CASE("FORMAT.md tells every key and every reason for a long name") {
   std::set<std::string> properties;
   list_properties(Json::parse(read_file("plans/schema.json").value()), "#", properties);
   for (const std::string& place : properties) {
-    told(place.substr(place.rfind('/') + 1));
+    check_quoted(place.substr(place.rfind('/') + 1));
   }
   for (size_t f = 1; f < kPeerFaults; ++f) {
-    told(std::string(name(static_cast<PeerFault>(f))));
+    check_quoted(std::string(name(static_cast<PeerFault>(f))));
   }
   for (const OpInfo& row : op_table()) {
-    if (!row.wire.empty()) told(std::string(row.wire));
+    if (!row.wire.empty()) check_quoted(std::string(row.wire));
   }
 }
 

@@ -238,7 +238,7 @@ TEST_CASE("messages too large for the offsets of a target") {
       "ag.mscl:7:3: note: in 'put ch[0].output[1] <- input[0]' (rank 1, tb 0)\n");
 }
 
-TEST_CASE("the peer's executor is told sizes that it can take") {
+TEST_CASE("MSCCL++'s executor is given sizes that it can take") {
   const auto sizes = [](const std::function<void(Program&)>& change) {
     Program p = sample_plan();
     p.select.sizes = {};

@@ -36,8 +36,8 @@ std::string joined(const Lines& lines) {
 }
 
 /// A line without what differs from run to run. A row of a table of results
-/// (tools/base/result_table.h) has whole numbers for long times, and so has the mean below it: what
-/// they are is told by their place.
+/// (tools/base/result_table.h) has whole numbers for long times, and so has the mean below it:
+/// their place says what they are.
 std::string bare(const std::string& line) {
   static const std::regex row(R"(^( *\d+ +\d+ +\w+ +\w+ +-?\d+) +[\d.]+ +[\d.]+ +[\d.]+ +(\d+)$)"),
       mean(R"(^(# Avg bus bandwidth +:) \S+$)"), number(R"(\d+\.\d+)"), spaces(" +");

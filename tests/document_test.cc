@@ -74,7 +74,7 @@ TEST_CASE("documents: files") {
   Case c;
   const std::string page = "`a.txt`:\n\n```\nhello\n```\n\n" + session("$ cat a.txt\nhello\n");
   CHECK(c.check(page).passed == 1);
-  // The repository's own are compared, but for comments at their head.
+  // The repository's own are compared, except comments at their head.
   const std::string shown = read_file("plans/sendrecv.mscl").value();
   const std::string body = shown.substr(shown.find("\nprogram") + 1);
   const auto block = [](const std::string& text) {

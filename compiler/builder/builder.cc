@@ -12,7 +12,7 @@
 
 namespace mscclc {
 
-/// Places for C++ programs: what at() was told last.
+/// Places for C++ programs: what at() was last given.
 class BuilderState::CallOrigin : public Origin {
  public:
   explicit CallOrigin(Sources* sources) : sources_(sources) {}
@@ -165,8 +165,8 @@ bool BuilderState::need_block(uint32_t b) {
 void BuilderState::leave_rank() {
   if (out == nullptr) return;
   for (uint32_t b = 0; b < out->blocks; ++b) {
-    const bool told = empty_blocks.size() >= kMaxEmptyBlocks;
-    if (!block_uses[b].has_ops && !told) empty_blocks.push_back({rank, b, block_uses[b].mark});
+    const bool full = empty_blocks.size() >= kMaxEmptyBlocks;
+    if (!block_uses[b].has_ops && !full) empty_blocks.push_back({rank, b, block_uses[b].mark});
     block_uses[b] = {};
   }
 }

@@ -229,7 +229,7 @@ class Builder {
   void at_locations(Slice locations);
   /// The site of this place and these variables, made once.
   uint32_t site_id(Site site);
-  /// The same for C++ programs: file and line of the call, and variables that tell ops apart.
+  /// The same for C++ programs: file and line of the call, and variables that distinguish ops.
   void at(std::initializer_list<std::pair<std::string_view, int64_t>> variables = {},
           const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE());
   /// Checks and appends an op to the present rank. One that has nothing to do is left out, a

@@ -85,7 +85,7 @@ class Checker {
   void promises() {
     if (p_.contract.kind != CollectiveKind::custom) return;
     std::vector<Promise>& list = p_.contract.promises;
-    // Promises that are wrong have been told of, and are no reason to say that there are none.
+    // Wrong promises have been reported; they are no reason to say that there are none.
     if (list.empty() && !s_.diagnostics.has_errors())
       s_.warn("no-promise", s_.kind_mark, "nothing is promised");
     std::vector<uint32_t> order(list.size());

@@ -58,7 +58,7 @@ struct Decl {
   uint32_t index = 0;
 };
 
-/// Channels or semaphores of one name, told apart by keys.
+/// Channels or semaphores of one name, which keys distinguish.
 struct Family {
   uint32_t keys = 0;
   uint32_t table = kNone;   ///< first entry in BuilderState::tables; kNone: look in `sorted`

@@ -20,7 +20,7 @@ std::string ir_of_text(const std::string& text) {
   return print_ir(*program);
 }
 
-/// The text without its locations and first line, which tell where a program comes from.
+/// The text without its locations and first line, which say where a program comes from.
 std::string without_places(const std::string& ir) {
   std::string out;
   size_t begin = ir.find('\n') + 1;

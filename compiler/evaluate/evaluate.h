@@ -80,7 +80,7 @@ class ListArena {
   Mark at_;
 };
 
-/// A variable that tells one execution of a statement from another.
+/// A variable that distinguishes one execution of a statement from another.
 struct Binding {
   ast::Symbol name;
   int64_t value;

@@ -14,7 +14,7 @@ class Runs {
   bool has_any(uint64_t first, uint64_t last) const {
     const auto found = std::upper_bound(
         runs_.begin(), runs_.end(), first,
-        [](uint64_t value, const Run& run) { return value < run.last; });  // ends behind `first`
+        [](uint64_t value, const Run& run) { return value < run.last; });  // ends after `first`
     return found != runs_.end() && found->first < last;
   }
 

@@ -85,7 +85,7 @@ TEST_CASE("nesting is bounded") {
   CHECK(messages("rank 0 { if a {} " + repeated("else if b {} ", 10000) + "}").empty());
 }
 
-TEST_CASE("many mistakes are not all told") {
+TEST_CASE("many mistakes are not all reported") {
   Sources sources;
   const Diagnostics diagnostics = errors_of(sources, repeated("$ ", 100000));
   CHECK(diagnostics.all().size() == kMaxErrors + 1);

@@ -431,10 +431,10 @@ class Resolver {
       if (reported_for_ != b) {
         names_
             .error("unknown-name", o.place,
-                   fmt::format("'{}' belongs to the 'for' behind '{}', which is for that operand "
-                               "alone",
+                   fmt::format("'{}' belongs to the 'for' after '{}', which is for that operand "
+                               "only",
                                ast_.text(b->name), ast_.text(other.place)))
-            .notes.push_back({fmt::format("write 'for {0}' behind each operand that uses '{1}', or "
+            .notes.push_back({fmt::format("write 'for {0}' after each operand that uses '{1}', or "
                                           "'for {0} {{ ... }}' around the op",
                                           ast_.text(b->place), ast_.text(b->name)),
                               ast_.span(b->place)});
@@ -460,7 +460,7 @@ class Resolver {
     } else if (slot == SlotKind::semaphore) {
       names_.use_thing(o.head, "a semaphore", [](NameKind k) { return k == NameKind::semaphore; });
     } else {
-      // A bare channel is told apart later, with what could have been meant.
+      // A bare channel is reported later, with what could have been meant.
       names_.use_thing(o.head, "a buffer",
                        [](NameKind k) { return k == NameKind::buffer || k == NameKind::channel; });
     }
@@ -474,7 +474,7 @@ class Resolver {
   Resolution& resolution_;
   Diagnostics& diagnostics_;
   Scopes names_;
-  bool warn_ = false;  ///< what is never used is told
+  bool warn_ = false;  ///< warn of what is never used
   const ast::Binder* reported_for_ = nullptr;
 };
 

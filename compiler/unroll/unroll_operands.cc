@@ -157,7 +157,7 @@ bool is_name(const ast::Expr& e, ast::Symbol name) {
 
 }  // namespace
 
-bool OperandPlan::steady_but_for(ast::Symbol name) const {
+bool OperandPlan::steady_except(ast::Symbol name) const {
   const auto steady = [&](const ast::Expr& e) {
     return is_name(e, name) || !ast::mentions(e, name);
   };

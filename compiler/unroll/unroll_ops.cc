@@ -81,7 +81,7 @@ uint32_t Unroller::new_site(const ast::Stmt& s) {
   return static_cast<uint32_t>(p.sites.size() - 1);
 }
 
-/// The values of the variables that tell ops apart, shared by ops in the same round of all loops.
+/// The values of the variables that distinguish ops, shared by ops in the same round of all loops.
 inline Slice Unroller::present_values() {
   if (evaluator_.bindings_changed) {
     evaluator_.bindings_changed = false;
@@ -119,7 +119,7 @@ OpPlan& Unroller::make_plan(const ast::Stmt& s) {
     OperandPlan& o = plan.operands[i];
     o.written = &op.operands[i];
     const ast::Binder* binder = o.written->binder;
-    o.steady = binder != nullptr && binder->where == nullptr && o.steady_but_for(binder->name.id);
+    o.steady = binder != nullptr && binder->where == nullptr && o.steady_except(binder->name.id);
   }
   return plan;
 }

@@ -1,4 +1,4 @@
-// Large programs are unrolled in parts: after the first rank has told how long the bodies are, each
+// Large programs are unrolled in parts: once the first rank shows how long the bodies are, each
 // thread unrolls some of the ranks with an unroller of its own, which evaluates the header and
 // declares everything like the first. Then the parts are put together in the order of the ranks, so
 // that the program is the one that a single unroller makes. If one of them has anything to report,

@@ -59,7 +59,7 @@ struct OperandPlan {
   const Family* family = nullptr;   ///< end, far_chunk
   NameId far = 0;                   ///< far_chunk
 
-  bool steady_but_for(ast::Symbol name) const;
+  bool steady_except(ast::Symbol name) const;
 };
 
 /// An op's statement in one chain of expansions.

@@ -14,7 +14,7 @@
 #endif
 
 #if defined(MSCCLC_TSAN)
-// Not told to the sanitizer: a fiber's first and last function never return.
+// Hidden from the sanitizer: a fiber's first and last function never return.
 #define MSCCLC_NO_TSAN __attribute__((no_sanitize_thread))
 #else
 #define MSCCLC_NO_TSAN

@@ -1,6 +1,6 @@
 // Fibers: functions that can stop in the middle and go on later, all on one thread. Each runs on a
-// stack of its own with an unmapped page below it. AddressSanitizer and ThreadSanitizer are told of
-// every switch.
+// stack of its own with an unmapped page below it. AddressSanitizer and ThreadSanitizer are
+// notified of every switch.
 #pragma once
 
 #include <cstddef>

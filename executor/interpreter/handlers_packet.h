@@ -38,7 +38,7 @@ MSCCLC_BODY inline void move_packets(M& m, const P& p, const typename P::Op& op,
         MSCCLC_UNROLL
         for (uint32_t j = 0; j < M::kTogether; ++j) {
           if (j >= n) break;
-          mend<F>(m, sources[j], piece, tiles[j]);
+          make_sendable<F>(m, sources[j], piece, tiles[j]);
           scatter<F>(m, p, stretch_beside(p, s, j), piece, tiles[j], sources[j].address);
         }
       };

@@ -106,8 +106,8 @@ MSCCLC_HD inline uint64_t skipped_units(uint64_t round_begin, uint64_t round_uni
 
 /// Plain data that is moved with sentinel packets has no -0.0. (Sums need no such care: arith.h.)
 template <PacketFormat F, class M>
-MSCCLC_RUN inline void mend(M& m, const Source& source, const Piece& piece,
-                            typename M::Tile& tile) {
+MSCCLC_RUN inline void make_sendable(M& m, const Source& source, const Piece& piece,
+                                     typename M::Tile& tile) {
   if constexpr (Format<F>::kSentinel) {
     if (!source.packets) m.drop_minus_zeros(tile, piece.payload);
   }

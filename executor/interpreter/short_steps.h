@@ -1,9 +1,9 @@
-// A short program: a few steps on packets that all blocks of a launch have alike, but for where
-// their operands begin, and that later blocks may have less to do. One block more may signal peers
-// and wait for their signals, and do nothing else: so the ranks of a broadcast, say, tell its root
-// that they have taken what it sent. It says what the steps of the blocks say (steps.h), once for
-// all of them, so that it travels in the parameters of a launch however many blocks there are, and
-// a block reads it where it lies (short_program.h makes it).
+// A short program: a few steps on packets that all blocks of a launch have in common, except
+// where their operands begin, and that later blocks may have less to do. One block more may signal
+// peers and wait for their signals, and does nothing else: so the ranks of a broadcast, say, signal
+// its root that they have taken what it sent. It says what the steps of the blocks say (steps.h),
+// once for all of them, so that it travels in the parameters of a launch however many blocks there
+// are, and a block reads it where it lies (short_program.h makes it).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ShortOperand {
   uint8_t* address;  ///< of the run, for block 0, in copy 0
   uint64_t apart;    ///< bytes from one block's to the next one's; may wrap around ...
   uint32_t stride;   ///< from copy 0 to copy 1, in lines of kCopyLine bytes; 0: there is one copy
-  uint32_t shrink;   ///< ... and so much less behind block ShortProgram::turn
+  uint32_t shrink;   ///< ... and so much less after block ShortProgram::turn
   bool operator==(const ShortOperand&) const = default;
 };
 
@@ -71,7 +71,7 @@ struct ShortProgram {
   uint32_t steps = 0;
   PacketFormat format = PacketFormat::none;
   uint32_t operands = 0;  ///< the most that a step has on one side
-  uint32_t blocks = 0;    ///< how many run the steps; the one behind them has the targets
+  uint32_t blocks = 0;    ///< how many run the steps; the one after them has the targets
   uint32_t turn = 0;      ///< the first of them that has less to do, or how many they are
   uint32_t puts = 0;      ///< 1: the first step reads no packets, else 0
   uint32_t targets = 0;   ///< 0: there is no such block

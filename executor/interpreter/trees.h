@@ -1,5 +1,5 @@
 // Adding up as a tree (ir/ops/trees.h) what comes one by one: like a binary counter, whose digits
-// are the results of 2^k sources each. Those that there are lie one behind the other, the largest
+// are the results of 2^k sources each. Those that there are lie one after the other, the largest
 // first.
 #pragma once
 

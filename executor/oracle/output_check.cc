@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint32_t kRow = 4096;            // elements compared at once
 constexpr uint64_t kMostCache = 64 << 20;  // bytes of expected output kept per call variant
-constexpr size_t kMostShown = 4;           // wrong elements told of a rank
-constexpr size_t kMostRanks = 4;           // ranks told of
+constexpr size_t kMostShown = 4;           // wrong elements reported of a rank
+constexpr size_t kMostRanks = 4;           // ranks reported
 
 }  // namespace
 
@@ -79,10 +79,10 @@ void OutputCheck::fill(uint32_t rank, uint64_t call, uint8_t* input, uint8_t* ou
 }
 
 void OutputCheck::compare(uint32_t rank, uint64_t call, const uint8_t* output,
-                          std::optional<uint64_t> told) {
+                          std::optional<uint64_t> shown) {
   const uint32_t whose = shared_ ? 0 : rank;
   for (uint32_t i = begin_[whose]; i < begin_[whose + 1]; ++i) {
-    compare(rank, call, expected_[i], output, told.value_or(call));
+    compare(rank, call, expected_[i], output, shown.value_or(call));
   }
 }
 
@@ -126,13 +126,13 @@ const uint8_t* OutputCheck::expected_row(const Expected& e, uint64_t call, uint6
 }
 
 void OutputCheck::compare(uint32_t rank, uint64_t call, const Expected& e, const uint8_t* output,
-                          uint64_t told) {
+                          uint64_t shown) {
   for (uint64_t at = 0; at < e.count; at += kRow) {
     const auto n = static_cast<uint32_t>(std::min<uint64_t>(kRow, e.count - at));
     const uint8_t* row = expected_row(e, call, at, n);
     const uint8_t* got = output + (e.first + at) * element_;
     if (std::memcmp(row, got, size_t{n} * element_) == 0) continue;
-    count_wrong(e, rank, told, e.first + at, row, got, n);
+    count_wrong(e, rank, shown, e.first + at, row, got, n);
   }
 }
 
@@ -159,9 +159,9 @@ void OutputCheck::count_wrong(const Expected& e, uint32_t rank, uint64_t call, u
 }
 
 void OutputCheck::report(Diagnostics& diagnostics, const std::string& of_plan) const {
-  size_t told = 0;
+  size_t reported = 0;
   for (const auto& [rank, wrong] : wrong_ranks_) {
-    if (told++ == kMostRanks) {
+    if (reported++ == kMostRanks) {
       diagnostics.error("wrong-data", {},
                         fmt::format("{} more ranks{} have wrong elements",
                                     wrong_ranks_.size() - kMostRanks, of_plan));

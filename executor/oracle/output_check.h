@@ -26,10 +26,10 @@ class OutputCheck {
   /// Before a call: poisons a rank's output, then fills in its input (in place that may be a part
   /// of the output).
   void fill(uint32_t rank, uint64_t call, uint8_t* input, uint8_t* output) const;
-  /// After it: compares the output with what was promised. `told`: the call's number in messages,
+  /// After it: compares the output with what was promised. `shown`: the call's number in messages,
   /// if it is another.
   void compare(uint32_t rank, uint64_t call, const uint8_t* output,
-               std::optional<uint64_t> told = {});
+               std::optional<uint64_t> shown = {});
   /// Counts a rank that has left a barrier before all had entered it.
   void count_early(uint32_t rank);
 
@@ -62,7 +62,7 @@ class OutputCheck {
   void add(const Promise& promise);
   bool extends(const Expected& e, const Promise& promise, uint64_t first) const;
   void compare(uint32_t rank, uint64_t call, const Expected& e, const uint8_t* output,
-               uint64_t told);
+               uint64_t shown);
   const uint8_t* expected_row(const Expected& e, uint64_t call, uint64_t at, uint32_t n);
   void compute(const Expected& e, uint64_t call, uint64_t at, uint32_t n, uint8_t* to);
   /// A reduction gives +0.0; what is only moved may lose its -0.0 (packets of sentinels).

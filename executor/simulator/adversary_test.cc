@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing;
 
-std::string told(const RunSpec& spec, const Diagnostics& diagnostics) {
+std::string described(const RunSpec& spec, const Diagnostics& diagnostics) {
   return std::string(info(spec.dtype).name) + ", " + std::to_string(spec.bytes) + " bytes, seed " +
          std::to_string(spec.schedule_seed) + "\n" + render_text(diagnostics, Sources{}, 100);
 }
@@ -19,7 +19,7 @@ std::string told(const RunSpec& spec, const Diagnostics& diagnostics) {
 RunStatus run(Simulator& runner, const RunSpec& spec) {
   Diagnostics diagnostics;
   const RunStatus status = runner.run(spec, diagnostics).status;
-  UNSCOPED_INFO(told(spec, diagnostics));
+  UNSCOPED_INFO(described(spec, diagnostics));
   return status;
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("right plans stay right, op by op") {
             .adversary = Adversary{.lanes = 2 + static_cast<uint32_t>(seed % 3), .holds = {}}};
         Diagnostics diagnostics;
         const RunStatus status = runner.run(spec, diagnostics).status;
-        INFO(plan.name << ' ' << name(format) << ", " << told(spec, diagnostics));
+        INFO(plan.name << ' ' << name(format) << ", " << described(spec, diagnostics));
         CHECK(status == RunStatus::right);
       }
     }

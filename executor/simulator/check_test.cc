@@ -1,4 +1,4 @@
-// That wrong results are found and told, that right ones of every collective pass.
+// Wrong results are found and reported; right ones of every collective pass.
 #include "executor/simulator/check.h"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ using Kind = OpKind;
 
 std::string text_of_check(const Diagnostics& d) { return render_text(d, Sources{}, 100); }
 
-TEST_CASE("wrong elements are counted and the first are told") {
+TEST_CASE("wrong elements are counted and the first are reported") {
   TestProgram t = one_shot(2, 1, PacketFormat::LL16);
   // Rank 1 adds its own input twice and leaves out rank 0's.
   Op& op = t.program.ranks[1].ops[1];
@@ -113,7 +113,7 @@ TEST_CASE("every collective, sizes that cut unevenly") {
   }
 }
 
-TEST_CASE("who leaves a barrier early is told") {
+TEST_CASE("a rank that leaves a barrier early is reported") {
   TestProgram t(2, 1);
   t.program.contract.kind = CollectiveKind::barrier;
   for (Rank& rank : t.program.ranks) rank.buffers[kInput].chunks = rank.buffers[kOutput].chunks = 0;

@@ -74,7 +74,7 @@ TEST_CASE("a signal of one plan lets another go on") {
   const RunSpec spec{.plan_bytes = {0, 0}, .order = {{1, 0}, {1, 0}}};
   Diagnostics diagnostics;
   CHECK(run_set(plans, spec, diagnostics).status != RunStatus::hung);
-  // Of a pair of ranks of its own, nobody's.
+  // A pair of ranks of its own has none.
   TestProgram more = signals;
   const std::vector<PlacedPlan> apart = {{&waits.program, "a", {0, 1}},
                                          {&more.program, "b", {2, 3}}};
@@ -82,7 +82,7 @@ TEST_CASE("a signal of one plan lets another go on") {
         RunStatus::hung);
 }
 
-TEST_CASE("what hangs is told by plan and call") {
+TEST_CASE("what hangs is reported by plan and call") {
   const TestProgram t = exchange();
   const std::vector<PlacedPlan> plans = {
       {&t.program, "a", {0, 1}}, {&t.program, "b", {1, 2}}, {&t.program, "c", {2, 0}}};
@@ -101,7 +101,7 @@ TEST_CASE("what hangs is told by plan and call") {
   CHECK(run_set(plans, agreed, none).status == RunStatus::right);
 }
 
-TEST_CASE("what is wrong is told by plan") {
+TEST_CASE("what is wrong is reported by plan") {
   TestProgram t(2, 1);  // writes nothing
   for (uint32_t r = 0; r < 2; ++r) add_op(t, r, 0, OpKind::sync, {});
   const TestProgram right = exchange();

@@ -17,7 +17,7 @@ std::string hang(const TestProgram& t, const RunSpec& spec = {.bytes = 64}) {
   return render_text(diagnostics, Sources{}, 100);
 }
 
-TEST_CASE("signal that nobody sends") {
+TEST_CASE("signal that no rank sends") {
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);
   t.program.files = {"x.mscl"};

@@ -138,7 +138,7 @@ bool counts_signals(const Packed& block, const Step& step) {
          });
 }
 
-/// May the step come before the block has counted its call? It asks nobody anything.
+/// May the step come before the block has counted its call? It reads no packets.
 bool leads(const SpecialStep& step) {
   if (step.kind != StepKind::copy && step.kind != StepKind::move_packets) return false;
   if ((step.flags & (device::kInLoop | device::kPosts)) != 0) return false;
@@ -203,8 +203,8 @@ bool SpecialShape::add_blocks(const BlockPrograms& programs, std::string& why) {
   return true;
 }
 
-/// Gives lines to what the blocks of each code are told. An operand that the blocks have in common
-/// stands in one line for all of them; one that a block names twice stands in one line, too.
+/// Gives lines to the arguments of the blocks of each code. An operand that the blocks have in
+/// common stands in one line for all of them; one that a block names twice stands in one line, too.
 void SpecialShape::place_operands(const BlockPrograms& programs) {
   for (uint32_t c = 0; c < codes_.size(); ++c) {
     std::vector<Packed> blocks;

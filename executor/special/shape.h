@@ -3,7 +3,7 @@
 // in a call is run with an empty extent, and a call whose steps are others (of sizes that do not
 // divide, at odd addresses) is left to the interpreter.
 //
-//   auto shape = SpecialShape::of(program, rank, diagnostics);  // whoever compiles, and who loads
+//   auto shape = SpecialShape::of(program, rank, diagnostics);  // to compile, and to load
 //   if (shape->fill(programs, lines)) ...                       // a call: the kernel's arguments
 #pragma once
 
@@ -21,7 +21,7 @@ namespace mscclc {
 struct SpecialStep {
   device::StepKind kind = {};
   ReduceOp reduce = {};
-  uint8_t flags = 0;   ///< device::OpFlags, but for those that a call settles
+  uint8_t flags = 0;   ///< device::OpFlags, except those that a call settles
   uint32_t count = 0;  ///< of a pipeline: the steps of its body, which follow it
   uint16_t dsts = 0, srcs = 0;
   std::vector<uint32_t> places;  ///< of its operands: device::SpecialPlace
@@ -48,7 +48,8 @@ class SpecialShape {
   [[nodiscard]] static std::optional<SpecialShape> of(const Program& program, uint32_t rank,
                                                       Diagnostics& diagnostics);
 
-  /// What a call on these packed programs is told; false: their steps are not those of the code.
+  /// The arguments of a call on these packed programs; false: their steps are not those of the
+  /// code.
   [[nodiscard]] bool fill(const BlockPrograms& programs, std::vector<SpecialLine>& lines) const;
   /// Does the kernel take such a call, if fill() does? The reduction is the call's.
   bool takes(const BlockPrograms& programs, Dtype dtype, Dtype accumulate, ReduceOp reduce) const;

@@ -1,5 +1,5 @@
-// What specialised kernels know of a rank, and what a call tells them: every size and address of
-// the packed programs, or nothing.
+// What specialised kernels know of a rank, and what a call passes them: every size and address
+// of the packed programs, or nothing.
 #include "executor/special/shape.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using device::StepOperand;
 using device::Steps;
 using device::StepTarget;
 
-/// A rank packed for a call, with addresses that tell bases apart.
+/// A rank packed for a call, with a different address for each base.
 struct Packed {
   Packed(const Program& program, uint32_t rank, uint64_t part, uint64_t shift = 0) {
     Diagnostics diagnostics;
@@ -161,7 +161,7 @@ TestProgram one_shot(uint32_t blocks, uint32_t threads = 256, uint32_t copies = 
   return t;
 }
 
-TEST_CASE("special: a shape is the same for all sizes, and fill() tells all that is not in it") {
+TEST_CASE("special: a shape is the same for all sizes, and fill() passes all that is not in it") {
   TestProgram t = one_shot(3);
   const SpecialShape shape = shape_of(t.program);
   CHECK(shape.blocks() == 3);
@@ -171,7 +171,7 @@ TEST_CASE("special: a shape is the same for all sizes, and fill() tells all that
   REQUIRE(shape.codes().size() == 1);
   const SpecialCode& code = shape.codes()[0];
   REQUIRE(code.steps.size() == 2);
-  CHECK(code.leading == 1);  // packets of plain data are sent before anybody is asked anything
+  CHECK(code.leading == 1);  // packets of plain data are sent before any are read
   for (const uint64_t part : {96u, 4800u, 1u << 20}) {
     const Packed call(t.program, 0, part);
     REQUIRE(shape.takes(call.programs, Dtype::f32, Dtype::f32, ReduceOp::sum));

@@ -37,8 +37,8 @@ TestProgram exchange(ChannelKind kind, uint32_t chunks = 1) {
   return t;
 }
 
-/// All ranks tell each other something over their first channels: what their blocks did before, and
-/// may do after it.
+/// All ranks signal each other over their first channels what their blocks did before, and may do
+/// after it.
 void meet_all(TestProgram& t, uint32_t r, bool relaxed, uint32_t block = 0) {
   std::vector<Operand> ends;
   for (uint32_t c = 0; c + 1 < t.program.ranks.size(); ++c) ends.push_back(end_of(c));
@@ -171,7 +171,7 @@ TestProgram port_packets_plan(PacketFormat format) {
   return t;
 }
 
-/// Rank 0 sends to rank 1, which forwards to rank 2, which tells rank 0 that all is read.
+/// Rank 0 sends to rank 1, which forwards to rank 2, which signals rank 0 that all is read.
 TestProgram forward_plan(PacketFormat format, ChannelKind kind) {
   TestProgram t = custom(3, 1, 1);
   connect_all(t, kind);

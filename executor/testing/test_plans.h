@@ -82,8 +82,8 @@ inline TestProgram one_shot(uint32_t ranks, uint32_t blocks, PacketFormat format
   return t;
 }
 
-/// Broadcast from rank 0 as packets. The others tell it in a block of their own that they are in
-/// this call.
+/// Broadcast from rank 0 as packets. The others signal it from a block of their own that they
+/// are in this call.
 inline TestProgram broadcast_of_packets(uint32_t ranks, uint32_t blocks, PacketFormat format) {
   TestProgram t(ranks, blocks);
   t.program.contract.kind = CollectiveKind::broadcast;

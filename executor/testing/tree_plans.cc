@@ -32,7 +32,7 @@ bool keeps_packets(Kind kind) {
   return kind == Kind::reduce_copy_packets || kind == Kind::reduce_copy_send_packets;
 }
 
-/// The ranks tell each other what they did before, and may do after it.
+/// The ranks signal each other what they did before, and may do after it.
 void meet(TestProgram& t, uint32_t r) {
   add_op(t, r, 0, Kind::sync, {});
   add_op(t, r, 0, Kind::signal, {end_of(0)});

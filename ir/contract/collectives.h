@@ -26,7 +26,7 @@ struct SideInfo {
 
 /// Where the contributions to an output chunk come from; see collectives.def.
 enum class Source : uint8_t {
-  nobody,
+  none,
   everyone,
   row_rank,
   root_rank,

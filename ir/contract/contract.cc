@@ -173,7 +173,7 @@ bool Contract::promise(uint32_t rank, uint32_t chunk, Promise& out) const {
   const uint32_t in_part = info().has_rows(Side::output) ? chunk % part : chunk;
   const uint32_t from = info().has_rows(Side::input) ? rank * part + in_part : in_part;
   switch (info().source) {
-    case Source::nobody:
+    case Source::none:
       return false;
     case Source::everyone:
       for (uint32_t p = 0; p < ranks; ++p) out.inputs.push_back({p, from});

@@ -16,7 +16,7 @@ enum class SumOrder : uint8_t {
 #undef ORDER
 };
 
-/// What a call by name asks for, unless somebody says otherwise.
+/// What a call by name asks for, unless it says otherwise.
 inline constexpr SumOrder kDefaultOrder = SumOrder::replicated;
 
 std::string_view name(SumOrder order);

@@ -51,7 +51,7 @@ TEST_CASE("an error with its line, the loop values and the declaration") {
         "hier.mscl:1:8: note: 'sums' is declared here as [twins], which is [0] on rank 8\n");
 }
 
-TEST_CASE("a mistake in a loop is told once") {
+TEST_CASE("a mistake in a loop is reported once") {
   Diagnostics diagnostics;
   const Span here{0, 10, 14, 2, 3}, there{0, 20, 24, 3, 3};
   diagnostics.error("a", here, "first").notes.push_back({"when r = 0"});

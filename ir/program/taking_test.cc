@@ -7,7 +7,7 @@
 
 using namespace mscclc;
 
-TEST_CASE("one, nobody, or several") {
+TEST_CASE("one, none, or several") {
   Sole sole;
   CHECK_FALSE(sole.one());
   CHECK_FALSE(sole.several());

@@ -1,5 +1,5 @@
 // Operands of one op that mean the same memory where machines promise no order between what the op
-// does there. Such an op is refused, whoever wrote it:
+// does there. Such an op is refused, by hand or from a pass:
 //
 //   reduce_copy_packets x[0], s[0] <- input[0], s[0]    s is of sentinel packets: is the slot
 //                                                       emptied before it is stored into, or after?

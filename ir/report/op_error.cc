@@ -10,11 +10,11 @@ namespace {
 
 /// Fills the place of a diagnostic or note from the op's first location.
 template <class T>
-void set_place(T& told, const Program& program, const Op& op) {
-  told.span = span_of(program, op);
+void set_place(T& message, const Program& program, const Op& op) {
+  message.span = span_of(program, op);
   if (op.locations.count == 0) return;
   const Site& site = program.sites[program.locations[op.locations.first].site];
-  if (site.file < program.files.size()) told.file = program.files[site.file];
+  if (site.file < program.files.size()) message.file = program.files[site.file];
 }
 
 }  // namespace

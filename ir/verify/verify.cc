@@ -92,7 +92,7 @@ void verify_promises(const Contract& c, ProgramReport& report) {
 
 // ---- declarations ----
 
-/// Without names and keys in range, what a rank declares cannot even be told.
+/// Without names and keys in range, what a rank declares cannot even be printed.
 void verify_ids(const Program& program, uint32_t id, ProgramReport& report) {
   const Rank& rank = program.ranks[id];
   const size_t names = program.names().size();

@@ -1,4 +1,4 @@
-// One test per rule: a program that is right but for one thing, and what is said about it.
+// One test per rule: a program with a single mistake, and the message about it.
 #include "ir/verify/verify.h"
 
 #include <catch2/catch.hpp>
@@ -85,7 +85,7 @@ TEST_CASE("right programs pass") {
         }).empty());
 }
 
-TEST_CASE("an error tells the place, the loop values, the op and where it runs") {
+TEST_CASE("an error shows the place, the loop values, the op and where it runs") {
   CHECK(said([](Fixture& f) {
           Op& op = f.op_in(0, 1, OpKind::copy, {local(kOutput, 3, 2)}, {local(kInput, 0, 2)});
           f.located(op, f.site(0, 18, 5, {"r", "c"}), {0, 3});
@@ -500,7 +500,7 @@ TEST_CASE("ids out of range are reported, not followed") {
         }) == "error: the blocks of a group are missing\n");
 }
 
-TEST_CASE("of millions of faults some are told") {
+TEST_CASE("of millions of faults some are reported") {
   Fixture f;
   for (int i = 0; i < 5000; ++i)
     f.op_in(0, 0, OpKind::copy, {local(kOutput, 4 + i)}, {local(0, 0)});

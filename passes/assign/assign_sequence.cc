@@ -9,8 +9,8 @@
 //   put up.s[0] <- input[0]               =>     tb 0 { put up.s[0] <- input[0] }
 //   signal up                                    tb 0 { signal up }
 //
-// Ops without a place are one sequence to whoever writes them: the signal publishes the put before
-// it. Where they end up in different places, a semaphore hands on from one to the next (unless
+// Ops without a place are one sequence as they are written: the signal publishes the put before it.
+// Where they end up in different places, a semaphore hands on from one to the next (unless
 // `auto_sync: false`).
 #include "passes/assign/assign_sequence.h"
 

@@ -40,8 +40,8 @@ void ChainRun::make_chains() {
 /// Conflicts between chains of a rank: only stages of one pipeline have them.
 void ChainRun::find_waits_of_sync() {
   needed_.assign(cells_.ops(), false);
-  behind_.resize(program_.loops.empty() ? 0 : cells_.ops());
-  for (uint32_t cell = 0; cell < cells_.cells() && !behind_.empty(); ++cell) {
+  after_.resize(program_.loops.empty() ? 0 : cells_.ops());
+  for (uint32_t cell = 0; cell < cells_.cells() && !after_.empty(); ++cell) {
     const std::span<const CellTouch> touches = cells_.touches(cell);
     for (size_t i = 0; i < touches.size(); ++i) {
       const CellTouch& later = touches[i];
@@ -49,14 +49,14 @@ void ChainRun::find_waits_of_sync() {
         const CellTouch& earlier = touches[k];
         if (earlier.rank != later.rank || !(earlier.write || later.write)) continue;
         if (chain_of(later.rank, later.op) == chain_of(later.rank, earlier.op)) continue;
-        behind_[global(later.rank, later.op)].push_back(earlier.op);
+        after_[global(later.rank, later.op)].push_back(earlier.op);
         needed_[global(later.rank, earlier.op)] = true;
       }
     }
   }
 }
 
-/// Chains that touch the same chunk, somebody writing.
+/// Chains that touch the same chunk, one of them writing.
 void ChainRun::unite_by_cells(ChainSets& parts) {
   written_.assign(cells_.cells(), false);
   for (uint32_t cell = 0; cell < cells_.cells(); ++cell) {
@@ -173,7 +173,7 @@ bool ChainRun::step(uint32_t c) {
   if (!access(c, op)) return ordered_ = false;
   ++rows_[chain.member][chain.member];
   ++chain.level;
-  tell(chain, op);
+  note_done(chain, op);
   ++chain.next;
   return true;
 }
@@ -188,11 +188,11 @@ bool ChainRun::ready(Chain& chain, uint32_t op) {
     if (filled_[cells[i]] <= chain.calls) return false;
     chain.level = std::max(chain.level, cell_level_[cells[i]]);
   }
-  if (behind_.empty()) return true;
-  for (const uint32_t other : behind_[self]) {
+  if (after_.empty()) return true;
+  for (const uint32_t other : after_[self]) {
     if (done_calls_[global(chain.rank, other)] <= chain.calls) return false;
   }
-  for (const uint32_t other : behind_[self]) {
+  for (const uint32_t other : after_[self]) {
     const Word& word = said_[global(chain.rank, other)];
     rows_.raise(chain.member, word.row);
     chain.level = std::max(chain.level, word.level);
@@ -243,7 +243,7 @@ bool ChainRun::access_cell(uint32_t c, uint32_t cell, bool write) {
   return true;
 }
 
-/// Somebody else's buffer: its rank must be known to be in the same call, and must not have left.
+/// Another rank's buffer: that rank must be known to be in the same call, and must not have left.
 bool ChainRun::visit(uint32_t c, uint32_t cell) {
   const Chain& chain = all_[c];
   const uint32_t owner = cells_.owner(cell);
@@ -255,8 +255,8 @@ bool ChainRun::visit(uint32_t c, uint32_t cell) {
   return true;
 }
 
-/// Notes that the op is done, for whoever waits for it.
-void ChainRun::tell(Chain& chain, uint32_t op) {
+/// Notes that the op is done, for ops that wait for it.
+void ChainRun::note_done(Chain& chain, uint32_t op) {
   const uint32_t self = global(chain.rank, op);
   done_calls_[self] = chain.calls + 1;
   if (chain.calls == 0) levels_[self] = chain.level;

@@ -69,7 +69,7 @@ class ChainRun {
   bool access(uint32_t chain, uint32_t op);
   bool access_cell(uint32_t chain, uint32_t cell, bool write);
   bool visit(uint32_t chain, uint32_t cell);
-  void tell(Chain& chain, uint32_t op);
+  void note_done(Chain& chain, uint32_t op);
   void publish(Chain& chain, const Op& op);
   bool end_call(uint32_t place);
 
@@ -85,7 +85,7 @@ class ChainRun {
   std::vector<Chain> all_;
   std::vector<std::vector<End>> ends_;  ///< by rank and channel
   /// By op: ops of other chains of its rank that `sync` puts it after; and which need its word.
-  std::vector<std::vector<uint32_t>> behind_;
+  std::vector<std::vector<uint32_t>> after_;
   std::vector<bool> needed_;
   bool ordered_ = true;               ///< so far
   std::vector<Word> said_;            ///< by op, of this call

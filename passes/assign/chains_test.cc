@@ -90,7 +90,7 @@ TEST_CASE("chains: an output written before its rank is in the call keeps the se
 }
 
 TEST_CASE("chains: a word that speaks for others keeps the sequence") {
-  // Rank 0 tells rank 2 through channel b that rank 1 is done with the shared chunk.
+  // Rank 0 signals rank 2 through channel b that rank 1 is done with the shared chunk.
   const std::string text = R"(
 program t
 collective custom(ranks: 3, input: 1, output: 1, inplace: false)
@@ -171,7 +171,7 @@ TEST_CASE("chains: stages of a pipeline have blocks of their own") {
 }
 
 TEST_CASE("chains: stages that cannot be proved apart hand on in every round") {
-  // Nothing tells the sender that the call before has ended: the stages keep their order.
+  // The sender does not learn that the call before has ended: the stages keep their order.
   REQUIRE(after({"assign"}, two_ranks(R"(
     pipeline unit: 1KiB {
       put up.s[0] <- input[0]

@@ -1,6 +1,6 @@
 // The ops that a group op was expanded to: neighbours in the list, one per part. Passes keep them
-// side by side, so that later ones can tell them from parts that have nothing to do with each
-// other.
+// side by side, so that later ones can distinguish them from parts that have nothing to do with
+// each other.
 #pragma once
 
 #include <cstdint>

@@ -88,7 +88,7 @@ TEST_CASE("groups: blocks meet after a wait and before a signal") {
 )");
 }
 
-TEST_CASE("groups: auto_sync: false adds no barrier, and tells where one is missing") {
+TEST_CASE("groups: auto_sync: false adds no barrier, and reports where one is missing") {
   const auto complaints = [](std::string_view body) {
     Program p = testing::parse(testing::two_ranks(body, "launch auto_sync: false"));
     PassOptions options;

@@ -1,7 +1,7 @@
 // pipeline: keeps the rounds of a pipeline apart where scratch holds a few units instead of whole
-// chunks (`buffer s[1] units: 2`). Round i uses unit i % 2, so whoever fills it must wait until
-// those who used it in round i - 2 are done. A semaphore counts the free units: it begins with all
-// of them, the filling block takes one in each round, a block that is done gives it back.
+// chunks (`buffer s[1] units: 2`). Round i uses unit i % 2, so the block that fills it must wait
+// until those that used it in round i - 2 are done. A semaphore counts the free units: it begins
+// with all of them, the filling block takes one in each round, a block that is done gives it back.
 //
 //   tb 0 { copy s[0] <- input[0] }            tb 0 { acquire free ; copy s[0] <- input[0] }
 //   tb 1 { put up.t[0] <- s[0] }        =>    tb 1 { put up.t[0] <- s[0] ; release free }

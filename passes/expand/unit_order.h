@@ -1,6 +1,6 @@
 // Does what a program says itself order the rounds of a pipeline that use the same unit of scratch?
 // The pipeline is written out for so many rounds that the last one uses the unit of the first, and
-// run: the clocks of its blocks tell what semaphores and barriers order (block_run.h).
+// run: the clocks of its blocks show what semaphores and barriers order (block_run.h).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct UnitUse {
 class UnitOrder {
  public:
   explicit UnitOrder(Program& program) : program_(program) {}
-  /// Finds which `uses` (of one rank, pipeline and buffer) are ordered. False if a block waits for
-  /// ever. REQUIRES: every op has a block.
+  /// Finds which `uses` (of one rank, pipeline and buffer) are ordered. False if a block waits
+  /// forever. REQUIRES: every op has a block.
   bool find(uint32_t rank, uint32_t units, std::vector<UnitUse>& uses);
 
  private:

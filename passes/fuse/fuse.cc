@@ -32,7 +32,7 @@ class Fuser {
         fired_(rules().size(), 0) {}
 
   /// Fuses what can be fused. `alone`: no other thread changes the program's ops meanwhile. False
-  /// if it is not, and must be to know who reads scratch: the rank may be fused in part then.
+  /// if it is not, and must be to know what reads scratch: the rank may be fused in part then.
   bool run(uint32_t rank, bool alone) {
     alone_ = alone;
     reads_.begin(alone);
@@ -42,7 +42,7 @@ class Fuser {
     }
     return !must_wait();
   }
-  /// Did the last rank need to know who reads scratch?
+  /// Did the last rank need to know what reads scratch?
   bool asked_for_reads() const { return reads_.asked(); }
   /// How often each rule has fired.
   const std::vector<uint64_t>& fired() const { return fired_; }
@@ -56,8 +56,8 @@ class Fuser {
     ReduceOp reduce = ReduceOp::call;
     bool tree = false, complete = false, gone = false;
     uint32_t operands = kNone;  ///< in pool_, or those of the op itself
-    /// The last of its parts that reads what the op still reads; kNobody: the last of all.
-    Number last_read = kNobody;
+    /// The last of its parts that reads what the op still reads; kNoOp: the last of all.
+    Number last_read = kNoOp;
   };
 
   /// Goes once through a rank. Returns true if ops have been fused: what they no longer read may
@@ -69,7 +69,7 @@ class Fuser {
     matcher_.start(rank);
     if (live_.size() <= ops.size()) live_.resize(ops.size() + 1);
     used_ = 0;
-    latest_.assign(order_.places().count() * kKinds, kNobody);
+    latest_.assign(order_.places().count() * kKinds, kNoOp);
     fused_ = false;
     for (const OpRange& run : runs) {
       for (Number n = run.first; n <= run.last; ++n) {
@@ -110,9 +110,9 @@ class Fuser {
   /// Fuses the newest op with earlier ones for as long as that is possible.
   void settle(Number n) {
     Number op = n;
-    for (Number news = n; news != kNobody;) {
+    for (Number news = n; news != kNoOp;) {
       const Fused fused = fuse_once(op, news);
-      if (fused.op == kNobody) break;
+      if (fused.op == kNoOp) break;
       op = fused.op;
       news = fused.news;
     }
@@ -120,27 +120,27 @@ class Fuser {
   }
 
   struct Fused {
-    Number op = kNobody;    ///< what two ops have become
-    Number news = kNobody;  ///< its first part that may have more in common with earlier ops
+    Number op = kNoOp;    ///< what two ops have become
+    Number news = kNoOp;  ///< its first part that may have more in common with earlier ops
   };
 
   /// Tries the ops that wrote what the parts of `right` from `news` on read, then its neighbours.
   Fused fuse_once(Number right, Number news) {
     Fused fused;
-    Number tried = kNobody;
-    for (Number part = news; part != kNobody; part = order_.next_part(part)) {
+    Number tried = kNoOp;
+    for (Number part = news; part != kNoOp; part = order_.next_part(part)) {
       order_.each_writer(part, right, [&](Number left) {
-        if (fused.op != kNobody || left == kNobody || left == tried) return;
+        if (fused.op != kNoOp || left == kNoOp || left == tried) return;
         tried = left;
         fused = try_pair(left, right);
       });
-      if (fused.op != kNobody) return fused;
+      if (fused.op != kNoOp) return fused;
       if (part == live_[right].last_read) break;
     }
     const OpKind kind = live_[right].kind;
     fused = try_neighbour(right, kind);
-    if (fused.op == kNobody && kind == OpKind::signal) fused = try_neighbour(right, OpKind::put);
-    if (fused.op == kNobody && kind == OpKind::flush) {
+    if (fused.op == kNoOp && kind == OpKind::signal) fused = try_neighbour(right, OpKind::put);
+    if (fused.op == kNoOp && kind == OpKind::flush) {
       fused = try_neighbour(right, OpKind::put_with_signal);
     }
     return fused;
@@ -153,7 +153,7 @@ class Fuser {
   /// Tries the latest op of a kind in the same place.
   Fused try_neighbour(Number right, OpKind kind) {
     const Number left = latest_[slot(right, kind)];
-    return left == kNobody ? Fused{} : try_pair(left, right);
+    return left == kNoOp ? Fused{} : try_pair(left, right);
   }
 
   Fused try_pair(Number left, Number right) {
@@ -161,7 +161,7 @@ class Fuser {
     if (!side_by_side(left, right)) return {};
     ++tried_;
     for (const Rule& rule : rules(live_[left].kind, live_[right].kind)) {
-      if (const Fused fused = try_rule(rule, left, right); fused.op != kNobody) return fused;
+      if (const Fused fused = try_rule(rule, left, right); fused.op != kNoOp) return fused;
     }
     return {};
   }
@@ -204,7 +204,7 @@ class Fuser {
     const bool alone = std::ranges::all_of(
         match.gone, [&](const Operand& o) { return reads_.count(rank_, o) == uses; });
     if (rule.form != Form::forward) return alone;
-    // A sentinel slot is emptied by its one reader: kept for nobody, it would never be.
+    // A sentinel slot is emptied by its one reader: kept for no reader, it would never be.
     const PacketFormat format = program_.buffer_of(rank_, match.gone[0]).packets;
     if (!alone) return !is_sentinel(format);
     match.keeps_packets = false;
@@ -304,15 +304,15 @@ class Fuser {
       case Form::retarget:
         return {to, order_.first_part(to)};
       default:
-        return {to, kNobody};
+        return {to, kNoOp};
     }
   }
 
   /// Of the op that two are about to become. In a long chain of moves all but the first read only
   /// what is gone, and are not looked at again for each that is added.
   Number last_read(const Rule& rule, const Match& match, Number left, Number right) const {
-    if (rule.form != Form::through || match.flow.uses != view(right).srcs.size()) return kNobody;
-    return live_[left].last_read != kNobody ? live_[left].last_read : order_.last_part(left);
+    if (rule.form != Form::through || match.flow.uses != view(right).srcs.size()) return kNoOp;
+    return live_[left].last_read != kNoOp ? live_[left].last_read : order_.last_part(left);
   }
 
   /// What the right op has read of the left one's results it does not read any more. What goes
@@ -396,7 +396,7 @@ class Fuser {
   ScratchReads reads_;
   bool alone_ = true;
   uint32_t rank_ = 0;
-  Number run_first_ = kNobody;
+  Number run_first_ = kNoOp;
   std::vector<Live> live_;      ///< by op number, of ops in runs
   std::vector<Number> latest_;  ///< by place and kind
   std::vector<Operands> pool_;
@@ -448,8 +448,8 @@ void FuseStats::add(const std::vector<uint64_t>& more, uint64_t more_tried) {
   for (size_t i = 0; i < more.size(); ++i) fired[i] += more[i];
 }
 
-/// One rank alone tells whether the program's scratch has to be looked at, for which ranks must
-/// come one by one. Who needs that unlike the first one comes last.
+/// The first rank shows whether the program's scratch has to be looked at, for which ranks must
+/// come one by one. Ranks that need that unlike the first come last.
 FuseStats fuse_ops(Program& program, const OpLimits& limits, uint32_t threads) {
   Diagnostics none;
   PassContext context{

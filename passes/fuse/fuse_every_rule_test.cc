@@ -48,7 +48,8 @@ std::string source(const Slot& slot, const std::string& from, const std::string&
   }
 }
 
-/// One op with a given destination and (first) source; `number` tells packets of several ops apart.
+/// One op with a given destination and (first) source; `number` distinguishes packets of several
+/// ops.
 std::string text(OpKind kind, const std::string& to, const std::string& from, int number) {
   const OpInfo& row = info(kind);
   // What is forwarded has been kept here; what is taken has been sent by others.
@@ -151,7 +152,7 @@ TEST_CASE("every rule fires, and makes the op that it says") {
   for_each_rule([](const Rule& rule, const Pair& pair) {
     CHECK(fires(rule, pair.left + "\n" + pair.right) == 1);
     const std::string made = "0: " + std::string(info(rule.result).name) + " ";
-    // Packets that nobody else reads are not kept.
+    // Packets that nothing else reads are not kept.
     const bool kept = rule.form != Form::forward;
     CHECK(testing::fused(pair.left + "\n" + pair.right).find(kept ? made : "0: reduce_send_pack") ==
           1);
@@ -203,7 +204,7 @@ TEST_CASE("no rule takes a value that has been overwritten") {
     std::string between;
     if (rule.form == Form::sum || rule.form == Form::send) between = "get output[0] <- ch[3].s[7]";
     if (rule.form == Form::through && pair.left.find("s[0]") != pair.left.npos) {
-      // The right op could move up past the second of these, but for the first.
+      // The right op could move up past the second of these, were it not for the first.
       between = "wait ch[1]\nget s[0] <- ch[3].s[7]";
     }
     if (between.empty()) return;

@@ -143,7 +143,7 @@ TEST_CASE("fuse: one channel end, or one semaphore, only once in an op") {
   REQUIRE(keeps(R"(
     put_with_signal net[1].t[0] <- input[0]
     put_with_signal net[1].t[1] <- input[1])"));
-  // Memory puts need no channel but the address behind it.
+  // Memory puts need no channel, only its address.
   REQUIRE(fused("put ch[1].t[0] <- input[0] ; put ch[1].t[1] <- input[1]") == R"(
 0: put ch[1].t[0], ch[1].t[1] <- input[0], input[1]
 )");

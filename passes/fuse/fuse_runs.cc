@@ -33,17 +33,17 @@ const std::vector<OpRange>& OpRanges::find(const Rank& rank) {
   for (Number n = 1; n <= rank.ops.size(); ++n) {
     const Op& op = rank.ops[n - 1];
     const size_t kind = static_cast<size_t>(op.kind);
-    const uint32_t not_behind = (control_ & kind_bit(op.kind)) != 0 ? closed : 0;
+    const uint32_t cannot_pass = (control_ & kind_bit(op.kind)) != 0 ? closed : 0;
     const size_t place = op.block == kNone ? open_.size() - 1 : op.block;
     Open& open = open_[place];
     Since& since = since_[place];
     if (op.block != kNone && open.loop != op.loop) open.kinds = 0;
     open.loop = op.loop;
-    const bool may_fuse = (open.kinds & lefts_[kind] & ~not_behind) != 0;
+    const bool may_fuse = (open.kinds & lefts_[kind] & ~cannot_pass) != 0;
     const Steps steps = may_fuse ? follow(open.kinds, op.kind) : Steps{};
     const Number first = earliest(since, steps.lefts, n);
     if (may_fuse) add(first, n);
-    if (op.block != kNone) open.kinds &= after_[kind] & ~not_behind;
+    if (op.block != kNone) open.kinds &= after_[kind] & ~cannot_pass;
     note(open, since, steps.results, first);
     note(open, since, kind_bit(op.kind), n);
   }

@@ -200,7 +200,7 @@ TEST_CASE("fuse: not a result that is overwritten before it goes") {
   REQUIRE(keeps(R"(
     tb 0 { reduce output[0] <- input[0], s[0] }
     tb 1 { put ch[1].output[0] <- output[0] })"));
-  // By a peer, perhaps, who is told that it may.
+  // By a peer, perhaps, which gets a signal that it may.
   REQUIRE(keeps(R"(
     reduce output[0] <- input[0], s[0]
     signal ch[1] ; wait ch[1]
@@ -234,7 +234,8 @@ TEST_CASE("fuse: what is read at a far end is overwritten element by element, or
 )");
 }
 
-TEST_CASE("fuse: sums in scratch and chunks of the caller are equally long, or nobody else cares") {
+TEST_CASE(
+    "fuse: sums in scratch and chunks of the caller are equally long, or nothing else cares") {
   REQUIRE(fused("reduce s[0] <- t[0], u[0] ; put ch[1].output[0] <- s[0]") == R"(
 0: reduce_send s[0], ch[1].output[0] <- t[0], u[0]
 )");

@@ -125,8 +125,8 @@ void BlockRun::learn_certain(uint32_t op, const Semaphore& s) {
   const uint32_t b = block_of(op);
   for (const Releaser& releaser : s.releasers) {
     const uint64_t certain = certain_gives(s.taken, s.initial, s.releases, releaser.releases);
-    if (certain == 0 || certain > releaser.told.size()) continue;  // the counts do not balance
-    clocks.set(b, count(op), clocks.join(clocks.row(b), releaser.told[certain - 1]));
+    if (certain == 0 || certain > releaser.published.size()) continue;  // the counts do not balance
+    clocks.set(b, count(op), clocks.join(clocks.row(b), releaser.published[certain - 1]));
   }
 }
 
@@ -135,7 +135,7 @@ void BlockRun::release(uint32_t op) {
   for (const Operand& o : program_->dsts(rank_->ops[op])) {
     Semaphore& s = semaphores_[o.first];
     ++s.value;
-    if (!s.releasers.empty()) s.releaser_of(b).told.push_back({clocks.row(b), b, count(op)});
+    if (!s.releasers.empty()) s.releaser_of(b).published.push_back({clocks.row(b), b, count(op)});
     const uint32_t entry = static_cast<uint32_t>(released_.size());
     released_.push_back({{clocks.row(b), b, count(op)}, kNone});
     (s.oldest == kNone ? s.oldest : released_[s.newest].next) = entry;

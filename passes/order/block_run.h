@@ -70,8 +70,8 @@ class BlockRun {
   /// One of several blocks that release a semaphore.
   struct Releaser {
     uint32_t block;
-    uint32_t releases = 0;        ///< in a call
-    std::vector<Knowledge> told;  ///< with each so far
+    uint32_t releases = 0;             ///< in a call
+    std::vector<Knowledge> published;  ///< with each so far
   };
   struct Semaphore {
     Sole releaser, acquirer;  ///< blocks

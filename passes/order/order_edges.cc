@@ -69,7 +69,7 @@ std::vector<uint32_t> OrderEdges::find_clique(const Rank& rank, const BlockSeque
   if (!std::ranges::all_of(places, usable)) return {};
   for (const uint32_t place : places) {
     const std::span<const OrderEdge> edges = into(place, edge.loop);
-    // Who else is waited for there would be waited for by all.
+    // Another that is waited for there would be waited for by all.
     if (edges.size() + 1 != places.size()) return {};
     for (const uint32_t other : places) {
       if (other == place) continue;

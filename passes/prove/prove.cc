@@ -32,7 +32,7 @@ using proof::System;
 constexpr uint32_t kMostCopies = 16;
 constexpr uint32_t kMostUnits = 4096;
 constexpr uint32_t kMostRounds = 1000;  ///< of a search that proves nothing
-/// Plans of fewer ops are told by all ranks what is wrong with them: for the rank that a reader
+/// What is wrong with plans of fewer ops is reported of all ranks: also of the one that a reader
 /// meets first.
 constexpr uint64_t kFewOps = 20000;
 constexpr uint64_t kMostChunks = uint64_t{1} << 28;
@@ -152,7 +152,7 @@ class Prover {
     RunFacts facts;
   };
 
-  /// What is wrong is told by all ranks, unless that takes long.
+  /// What is wrong is found with all ranks, unless that takes long.
   void run_placement(Placement& placement) const {
     run_ranks(placement, symmetry_);
     if (placement.findings.empty() || symmetry_.trivial()) return;
@@ -177,7 +177,7 @@ class Prover {
   }
 
   /// Lemma R5: has no message of the plan any bytes? A barrier's has none, nor have those of which
-  /// the contract gives nobody a chunk.
+  /// the contract gives no rank a chunk.
   bool has_no_bytes() const { return Chunking::parts_of_message(program_.contract) == 0; }
 
   /// What is to be run: all numbers of rounds that matter, or a message without bytes, where no
@@ -206,7 +206,7 @@ class Prover {
     placement.findings = run->findings();
     if (placement.findings.empty()) return;
     const proof::Suspects suspects = run->suspects();
-    run.reset();  // what is wrong may need its memory to be told
+    run.reset();  // reports may need its memory
     placement.findings = proof::explained(std::move(placement.findings), suspects,
                                           *placement.system, groups, symbols_, options);
   }
@@ -243,7 +243,7 @@ class Prover {
   }
 
   /// How many copies of the buffer would keep calls apart that disturb each other there; 0 if none
-  /// of a few numbers does, or if nobody asks.
+  /// of a few numbers does, or if the options do not ask.
   uint32_t enough_copies(const Finding& finding) {
     constexpr uint32_t kMostTried = 4;
     const bool at_chunk =
@@ -292,7 +292,7 @@ class Prover {
   }
 
   BetweenCalls between_calls() const {
-    // A call of no bytes is not made, so that nobody meets in it. But a barrier is.
+    // A call of no bytes is not made, so that no ranks meet in it. But a barrier is.
     const bool made = program_.contract.kind == CollectiveKind::barrier || !has_no_bytes();
     if (facts_.meets && premise(proof::Premise::calls_that_are_made, made))
       return BetweenCalls::meeting;

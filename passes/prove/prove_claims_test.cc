@@ -41,7 +41,8 @@ TEST_CASE("sums are rounded once where every one of them is complete") {
                  "\n") == Rounding::each_op);
 }
 
-TEST_CASE("packets tell whom their sender has heard of in calls before, and not in this one") {
+TEST_CASE(
+    "packets say which ranks their sender has heard of in calls before, and not in this one") {
   // A ring hands on what has come in this call: rank 0 has word of rank 1 by way of rank 2.
   const Proof ring = proof_with(testing::packet_ring("3", "LL16", 2));
   CHECK(ring.between_calls == BetweenCalls::copies);

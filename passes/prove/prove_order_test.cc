@@ -27,7 +27,7 @@ TEST_CASE("a signal publishes what all threads have done before the block last m
   })")) == race("output[0] of rank 1"));
 }
 
-TEST_CASE("a wait tells all threads only when they have met") {
+TEST_CASE("all threads learn of a wait only when they have met") {
   const auto through_scratch = [](const std::string& between) {
     return exchange("tb 0 {\n" + kEnter + "put up.s[0] <- input\nsync\nsignal up\nwait up\n" +
                     between + "copy output <- s[0]\nsync\nsignal up\nwait up\n}");
@@ -46,7 +46,7 @@ TEST_CASE("relaxed signals and waits order no stores") {
   CHECK(verdict(leave("signal up", "wait up relaxed")) == race("output[0] of rank 1"));
 }
 
-TEST_CASE("relaxed signals and waits do not tell that loads are over either") {
+TEST_CASE("relaxed signals and waits do not show that loads are over either") {
   const auto get = [](const std::string& leave) {
     return exchange("tb 0 {\n" + kEnter + "get output <- up.input\n" + leave + "}");
   };
@@ -56,7 +56,7 @@ TEST_CASE("relaxed signals and waits do not tell that loads are over either") {
   CHECK(verdict(get("sync\nsignal up\nwait up relaxed\n")) == race("input[0] of rank 1"));
 }
 
-TEST_CASE("a relaxed handshake tells of all that was done in earlier calls") {
+TEST_CASE("a relaxed handshake publishes all that was done in earlier calls") {
   const auto slot = [](const std::string& enter) {
     return exchange("tb 0 {\n" + enter +
                     "put up.s[0] <- input\nsync\nsignal up\nwait up\nsync\n"
@@ -66,7 +66,7 @@ TEST_CASE("a relaxed handshake tells of all that was done in earlier calls") {
   CHECK(verdict(slot("")) == race("s[0] of rank 1"));
 }
 
-TEST_CASE("nobody touches a peer's buffers before the peer is in") {
+TEST_CASE("no rank touches a peer's buffers before the peer is in") {
   CHECK(verdict(exchange("tb 0 {\nput up.output <- input\nsync\nsignal up\nwait up\n}")) ==
         race("output[0] of rank 0"));
   CHECK(verdict(exchange("tb 0 {\nget output <- up.input\nsync\nsignal up\nwait up\n}")) ==
@@ -82,7 +82,7 @@ TEST_CASE("nobody touches a peer's buffers before the peer is in") {
   })")) == race("output[0] of rank 1"));
 }
 
-TEST_CASE("nobody leaves while a peer may still touch its buffers") {
+TEST_CASE("no rank leaves while a peer may still touch its buffers") {
   CHECK(verdict(exchange("tb 0 {\n" + kEnter + "get output <- up.input\n}")) ==
         race("input[0] of rank 0"));
 }
@@ -329,7 +329,8 @@ TEST_CASE("a store of the same bits does not come back before what was there in 
     CHECK(verdict(stores("", one)) == "proved");
     CHECK(race_of("copy s[0] <- input[1]\nsync\n"));
     CHECK(race_of("copy s[0] <- input[1]\nsync\ncopy s[1] <- s[0]\nsync\n"));
-    // Who reads those very bits in between reads them whoever is last, but is refused all the same.
+    // A load of those very bits in between gets them from either store, and is refused all the
+    // same.
     CHECK(race_of("copy s[1] <- s[0]\nsync\n"));
   }
 }
@@ -439,7 +440,8 @@ TEST_CASE("a switch deals out what lies at multiples of its own") {
 }
 
 TEST_CASE("calls of other sizes have parts in other places") {
-  // Each half of s[0] has a writer of its own, who hears from its own reader when it has been read.
+  // Each half of s[0] has a writer of its own, which hears from its own reader when it has been
+  // read.
   const auto writer = [](const std::string& box, const std::string& part) {
     return "put " + box + ".s[0] <- input[0] part: [" + part + ", 2]\nsync\nsignal " + box +
            "\nwait " + box + "\n";

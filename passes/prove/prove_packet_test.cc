@@ -1,4 +1,5 @@
-// Packets say themselves that they have come. What that tells, and when a slot may be filled again.
+// Packets say themselves that they have come: what that publishes, and when a slot may be filled
+// again.
 #include "passes/prove/prove_test_text.h"
 
 namespace mscclc {
@@ -77,7 +78,7 @@ TEST_CASE("one writer a call and slot") {
 }
 
 TEST_CASE("packets depend on what they were made of, not on what was sent by the same op") {
-  // Who has read t[1] knows that input[1] may change, and has no word of input[0].
+  // A reader of t[1] knows that input[1] may change, and has no word of input[0].
   const auto sent = [](const std::string& read) {
     return testing::exchange("tb 0 {\n" + testing::kEnter + R"(
       copy s[0] <- input[0]
@@ -124,7 +125,7 @@ TEST_CASE("packets that are put again may still be on their way when the first h
   CHECK(verdict(sent("put_packets up.t[0] <- s[0]")) == race("s[0] of rank 1"));
 }
 
-TEST_CASE("packets that nobody sends are waited for forever") {
+TEST_CASE("packets that no rank sends are waited for forever") {
   CHECK(verdict(sum("tb 0 {\n put_packets up.inbox[0] <- input\n"
                     " reduce_packets output <- input, inbox[1]\n}",
                     "buffer inbox[2] packets: LL16, copies: 2"))
@@ -164,7 +165,7 @@ TEST_CASE("a part of a sentinel slot can be read once") {
   CHECK(verdict(take(half0 + "    sync\n" + whole)).starts_with("stuck: "));
 }
 
-TEST_CASE("packets tell nothing of plain stores before them") {
+TEST_CASE("packets publish no plain stores before them") {
   const auto mixed = [](const std::string& body) {
     return "program t\ncollective sendrecv(ranks: 2, chunks: 2, shift: 1)\nrank r in 0..2 {\n"
            "  buffer inbox[1] packets: LL16, copies: 2\n  channel up = memory(1 - r)\n"
@@ -192,7 +193,7 @@ TEST_CASE("packets by the switch reach all members") {
   CHECK(verdict(gather("")) != "proved");
 }
 
-/// Rank 0 sends its input to rank 1, which sends something back; so nobody is two calls ahead.
+/// Rank 0 sends its input to rank 1, which sends something back; so neither is two calls ahead.
 std::string answered(const std::string& put, const std::string& take) {
   return "program t\ncollective custom(ranks: 2, input: 1, output: 1, inplace: false)\n"
          "ensure output[0] at 1 = input[0] at 0\n"
@@ -204,7 +205,7 @@ std::string answered(const std::string& put, const std::string& take) {
          put + "\n    unpack_packets output <- b\n  }\n}\n";
 }
 
-TEST_CASE("a part of packets that may be empty tells nothing") {
+TEST_CASE("a part of packets that may be empty publishes nothing") {
   const auto part = [](const std::string& part) {
     return answered("put_packets up.a <- input part: " + part,
                     "unpack_packets t[0] <- a[0] part: " + part);
@@ -217,7 +218,7 @@ TEST_CASE("a part of packets that may be empty tells nothing") {
 }
 
 TEST_CASE("parts of the next call do not take the place of those that are not read yet") {
-  // Rank 1 tells rank 0 nothing that it knows after reading.
+  // Rank 1 publishes to rank 0 nothing that it knows after reading.
   const auto sent = [](const std::string& copies, const std::string& back) {
     return "program t\ncollective custom(ranks: 2, input: 1, output: 1, inplace: false)\n"
            "ensure output[0] at 1 = input[0] at 0\n"
@@ -239,7 +240,7 @@ TEST_CASE("parts of the next call do not take the place of those that are not re
   CHECK(verdict(sent("", "    signal c\n")) == "proved");
 }
 
-TEST_CASE("parts that arrive are told apart") {
+TEST_CASE("parts that arrive are distinguished") {
   const auto twice = [](const std::string& part) {
     return answered(
         "put_packets up.a <- input part: [0, 2]\nput_packets up.a <- input part: " + part,
@@ -281,7 +282,7 @@ TEST_CASE("packets depend on those bytes that they were made of") {
   CHECK(verdict(sent("u[0], u[1] <- t[0], t[1] part: [0, 2]", "")) == race("s[0] of rank 1"));
 }
 
-TEST_CASE("who reads a sentinel slot for the second time waits forever") {
+TEST_CASE("a second reader of a sentinel slot waits forever") {
   const auto take = [](const std::string& op) {
     return sum(
         "tb 0 {\n put_packets up.inbox <- input\n" + op + "\n reduce output <- input, s[0]\n}",
@@ -333,8 +334,8 @@ TEST_CASE("threads know of earlier calls by the very packets that they store") {
 }
 
 /// Each rank's port sends 'out' as it lies, which `parts` blocks fill together. They take what
-/// comes in as many parts, except for one that may be left out. Nothing but packets of later calls
-/// tells a rank that its port has read.
+/// comes in as many parts, except for one that may be left out. Only packets of later calls
+/// show a rank that its port has read.
 std::string pieces(int parts, int left_out = -1) {
   const std::string n = std::to_string(parts);
   return R"(program t
@@ -399,9 +400,9 @@ TEST_CASE("copies are suggested with a number that helps, and only then") {
                : text.find("or give 's' 2 copies ('copies: 2'), and let rank 1 begin each call") !=
                      std::string::npos;
   };
-  // Rank 1 answers before it reads: it is one call behind at most.
+  // Rank 1 answers before it reads: it lags by one call at most.
   CHECK(said(" ; wait ch\n    } else {\n      signal ch relaxed ; wait ch") == 2);
-  // It never answers: it may be any number of calls behind, unless it says that it is not.
+  // It never answers: it may lag by any number of calls, unless it says that it does not.
   CHECK(said("\n    } else {\n      wait ch") == 1);
 }
 

@@ -23,11 +23,11 @@ TEST_CASE("a put comes before the signal of the same port") {
         race("output[0] of rank 1"));
 }
 
-TEST_CASE("the source of a put is read later than the call, unless somebody says it has been") {
+TEST_CASE("the source of a put is read later than the call, unless a signal says it has been") {
   CHECK(verdict(ports("put net.output <- input\nsignal net\nwait net\n")) ==
         race("input[0] of rank 1"));
   CHECK(verdict(ports("put net.output <- input\nsignal net\nflush net\nwait net\n")) == "proved");
-  // The peer's answer, sent when the data has come, tells it too.
+  // The peer's answer, sent when the data has come, shows it too.
   CHECK(verdict(
             ports("put net.output <- input\nsignal net\nwait net\nsync\nsignal mem\nwait mem\n")) ==
         "proved");
@@ -76,7 +76,7 @@ TEST_CASE("a put of what came out of packets is after the loads that they were m
   CHECK(verdict(in_place("allreduce(ranks: 2, chunks: 2)",
                          "reduce_packets output[r] <- input[r], parts\nsync\n"
                          "put net.output[r] <- output[r]\n")) == "proved");
-  // That some packet has come tells a put of something else nothing.
+  // That some packet has come says nothing to a put of something else.
   CHECK(verdict(in_place("alltoall(ranks: 2, chunks: 1)",
                          "copy output[r] <- input[r]\nunpack_packets s <- parts\nsync\n"
                          "put net.output[r] <- input[p]\n")) ==

@@ -428,8 +428,7 @@ TEST_CASE("rounds that are cut in parts at one side only are not decided") {
 )");
 }
 
-TEST_CASE(
-    "a semaphore that several blocks release in rounds tells nothing, and who they are is told") {
+TEST_CASE("a semaphore that several blocks release in rounds orders nothing, and they are named") {
   const auto joined = [](const std::string& first, const std::string& second) {
     return "program t\ncollective custom(ranks: 1, input: 2, output: 2, inplace: false)\n"
            "ensure output[c] at 0 = input[c] at 0 for c in 0..2\nrank 0 {\n  buffer s[2]\n"
@@ -449,8 +448,9 @@ TEST_CASE(
   const std::string text = testing::errors(joined("m", "m"));
   INFO(text);
   CHECK(text.starts_with("\n13: race at s[0] of rank 0: nothing orders two accesses\n"));
-  CHECK(text.find("- tb 0 and 1 release 'm' in a pipeline: whoever acquires it cannot know whose "
-                  "release it was; use a semaphore for each\n") != std::string::npos);
+  CHECK(text.find(
+            "- tb 0 and 1 release 'm' in a pipeline: a block that acquires it cannot know whose "
+            "release it was; use a semaphore for each\n") != std::string::npos);
 }
 
 }  // namespace

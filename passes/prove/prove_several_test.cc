@@ -71,7 +71,7 @@ rank 2 {
 }
 
 // Block 1 may take what rank 1 puts; then block 0 waits forever.
-TEST_CASE("who takes a second packet of a sentinel slot comes after who took the first") {
+TEST_CASE("the taker of a second packet of a sentinel slot comes after that of the first") {
   const auto takes = [](const std::string& after, const std::string& before) {
     return R"(program t
 collective custom(ranks: 2, input: 1, output: 1, inplace: false)

@@ -158,7 +158,7 @@ TEST_CASE("ranks that exchange packets stand for all") {
   }
 }
 
-TEST_CASE("of packets that are put twice ranks that stand for all tell what all tell") {
+TEST_CASE("of packets that are put twice ranks that stand for all show what all show") {
   const std::string next = "    put_packets ch[(r + 1) % 4].inbox[r] <- ";
   CHECK(both(as_written(packet_sum("LL16", "2", next + "input\n"))) == "proved");
   CHECK(both(as_written(packet_sum("sentinel", "2", next + "input\n"))) == "race");

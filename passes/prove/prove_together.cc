@@ -188,7 +188,7 @@ class TogetherProver {
   void report(const System& system, const Order& order, const std::vector<Finding>& findings) {
     const std::vector<Finding> causes = proof::causes(findings);
     for (const Finding& finding : causes) proof::report(system, finding, diagnostics_);
-    tell_order(order);
+    note_order(order);
     if (refused_ != nullptr) note_refused(system, order, causes);
   }
 
@@ -209,7 +209,7 @@ class TogetherProver {
     place.op -= part.first_op[place.rank];
   }
 
-  void tell_order(const Order& order) {
+  void note_order(const Order& order) {
     Diagnostic& d =
         diagnostics_.error("order-of-calls", {}, "so it is if the plans are called in this order");
     const auto calls = [&](const std::vector<uint32_t>& parts) {

@@ -157,7 +157,7 @@ TEST_CASE("a ring in two copies of sentinel slots, among other plans") {
 }
 
 TEST_CASE("marks of packets agree where ranks make the same calls") {
-  // Nobody waits for these packets, so that in two calls nothing goes wrong.
+  // No op waits for these packets, so that in two calls nothing goes wrong.
   const std::string unread =
       "program t\ncollective custom(ranks: 2, input: 1, output: 1)\nrank 0 {\n"
       "  channel ch = memory(1)\n  tb 0 { put_packets ch.s[0] <- input[0] ; wait ch }\n}\n"
@@ -270,7 +270,7 @@ TEST_CASE("plans over the same ranks are called in one order, even where others 
             .starts_with("undecided: "));
 }
 
-TEST_CASE("what is refused is told by rank, call and op of the plan") {
+TEST_CASE("what is refused is named by rank, call and op of the plan") {
   Set set;
   set.add(reduction("s[1] copies: 2", kInCopies)).add(reduction("s[1]", kWithAnswer));
   CHECK(set.verdict().starts_with("race: "));

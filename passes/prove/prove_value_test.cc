@@ -120,7 +120,7 @@ TEST_CASE("avg divides once, where the sum is complete") {
   CHECK(verdict(program).starts_with("wrong-result: "));
 }
 
-/// Three ranks in a chain: what each does, of which the next is told by ch[r + 1].
+/// Three ranks in a chain: what each does, of which ch[r + 1] informs the next.
 std::string chain(const std::string& ensure, const std::string& body) {
   return "program t\ncollective custom(ranks: 3, input: 1, output: 1, inplace: false)\n" + ensure +
          "\nrank r in 0..3 {\n  buffer box[1]\n"
@@ -213,7 +213,7 @@ TEST_CASE("what is added very often does not vanish") {
   for (const uint32_t times : {1, 63, 64, 65, 127, 128, 129, 200}) CHECK(doubled(times) == wrong);
 }
 
-TEST_CASE("nobody leaves a barrier before all are in") {
+TEST_CASE("no rank leaves a barrier before all are in") {
   CHECK(verdict(exchange("tb 0 { signal up relaxed ; wait up relaxed }", "",
                          "barrier(ranks: 2)")) == "proved");
   Program program = as_written(exchange("tb 0 { signal up ; wait up }", "", "barrier(ranks: 2)"));

@@ -58,7 +58,7 @@ class PromisedSums {
   std::vector<Symbol> sums_;
 };
 
-/// One run tells for all that nobody is stuck, unless blocks compete for the same releases.
+/// One run shows for all that no block is stuck, unless blocks compete for the same releases.
 void warn_of_competitors(const Program& program, Diagnostics& diagnostics) {
   std::vector<uint32_t> first;  // by semaphore: an op that acquires it
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
@@ -84,7 +84,7 @@ void warn_of_competitors(const Program& program, Diagnostics& diagnostics) {
   }
 }
 
-/// Told at an op that touches the largest buffer.
+/// Reported at an op that touches the largest buffer.
 void report_too_many_chunks(const Program& program, Diagnostics& diagnostics) {
   uint32_t most = 0, rank = 0, buffer = 0;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {

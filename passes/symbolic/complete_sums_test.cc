@@ -194,7 +194,7 @@ TEST_CASE("complete_sums: a promised sum that is part of another is not where av
                 1) == "no");
 }
 
-TEST_CASE("complete_sums: too many chunks are told with the limit and the largest buffer") {
+TEST_CASE("complete_sums: too many chunks are reported with the limit and the largest buffer") {
   Program p = parse(two_ranks(R"(
     buffer big[2000000000]
     tb 0 { copy big[5] <- input[0] })"));
@@ -206,7 +206,7 @@ the largest is 'big' of rank 0, with 2000000000 chunks
 )");
 }
 
-TEST_CASE("complete_sums: blocks that wait for each other are told, with whom they wait for") {
+TEST_CASE("complete_sums: blocks that wait for each other are reported, with what they wait for") {
   Program p = parse(two_ranks(R"(tb 0 { wait up ; signal up })"));
   REQUIRE(fail(p, {"split", "complete_sums"}) == R"(
 the program gets stuck: 2 thread blocks wait forever
@@ -215,7 +215,7 @@ the program gets stuck: 2 thread blocks wait forever
 )");
 }
 
-TEST_CASE("complete_sums: who waits for nobody comes first") {
+TEST_CASE("complete_sums: a block that waits in vain comes first") {
   Program p = parse(two_ranks(R"(
     buffer q[2] packets: LL8
     semaphore s0, s1
@@ -249,7 +249,7 @@ TEST_CASE("complete_sums: needs a split program") {
 }
 
 TEST_CASE("complete_sums: several blocks release what one acquires") {
-  // Whoever comes first: it has both once it has taken two.
+  // In either order: it has both once it has taken two.
   const std::string text = two_ranks(R"(
     semaphore a
     tb 0 { copy s[0] <- input[0] ; release a }

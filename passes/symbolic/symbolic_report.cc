@@ -92,7 +92,7 @@ bool SymbolicRun::empties(uint32_t rank, const Op& op, uint64_t slot) const {
 
 std::string SymbolicRun::explain(const Process& process, const Pending& server) const {
   static constexpr std::string_view kFor[] = {"", "a signal", "a release", "the others", "packets"};
-  static constexpr std::string_view kNobody[] = {
+  static constexpr std::string_view kInVain[] = {
       "", "no op signals it any more", "no op releases it any more", "the other blocks have ended",
       "no op puts packets there any more"};
   const size_t wait = static_cast<size_t>(process.wait);
@@ -103,7 +103,7 @@ std::string SymbolicRun::explain(const Process& process, const Pending& server) 
     return fmt::format("{}; {} has emptied the slot: sentinel packets can be read once", text,
                        describe_op(program_, reader.rank, *reader.op));
   }
-  if (server.op == nullptr) return fmt::format("{}; {}", text, kNobody[wait]);
+  if (server.op == nullptr) return fmt::format("{}; {}", text, kInVain[wait]);
   text += fmt::format(", which needs {}", describe_op(program_, server.rank, *server.op));
   const Span span = span_of(program_, *server.op);
   if (span.valid()) text += fmt::format(" at {}:{}", span.line, span.column);
@@ -123,7 +123,7 @@ void SymbolicRun::report_stuck(Diagnostics& diagnostics) const {
     ++count;
     if (stuck.size() < 8 * kMostNotes) stuck.push_back({&process, find_server(process)});
   }
-  // Those that nobody will serve are the cause, the others follow.
+  // Those that no op will serve are the cause, the others follow.
   std::stable_partition(stuck.begin(), stuck.end(),
                         [](const Stuck& s) { return s.server.op == nullptr; });
   const Op& first = waiting_op(*stuck[0].process);

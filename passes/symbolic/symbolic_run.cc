@@ -5,7 +5,7 @@
 namespace mscclc::symbolic {
 namespace {
 
-constexpr Symbol kUnwritten = 0x6a09e667f3bcc909u;  // no sum of contributions, but for bad luck
+constexpr Symbol kUnwritten = 0x6a09e667f3bcc909u;  // no sum of contributions, barring bad luck
 
 }  // namespace
 

@@ -15,7 +15,8 @@ uint8_t role_of(const Program& program, uint32_t rank, const Op& op) {
         channel != kNone && program.ranks[rank].channels[channel].kind == ChannelKind::port;
     if (posts) role |= kPosts;
   }
-  if (row.has(kSignals) || row.has(kReleases)) role |= op.relaxed ? kTells : kTells | kPublishes;
+  if (row.has(kSignals) || row.has(kReleases))
+    role |= op.relaxed ? kAnnounces : kAnnounces | kPublishes;
   if (row.has(kFlushes)) role |= kDrains | kAwaits;
   if (row.has(kWaits) || row.has(kAcquires)) role |= kAwaits;
   if (row.has(kSyncs)) role |= kMeeting;
@@ -135,7 +136,7 @@ BlockSyncs::Reason BlockSyncs::reason(uint32_t at, const Events& events, uint32_
   const uint32_t op = order_->ops[at];
   const uint8_t role = roles_[op];
   if ((role & kMeeting) || (marks_[op] & kBefore)) return {};
-  if (events.waited != kNone && (role & (kData | kTells))) {
+  if (events.waited != kNone && (role & (kData | kAnnounces))) {
     return {Need::must, events.waited,
             "what follows must come after this, in all threads of the block"};
   }
@@ -156,7 +157,7 @@ BlockSyncs::Reason BlockSyncs::reason(uint32_t at, const Events& events, uint32_
       return {Need::must, conflict, "both touch the same bytes, in different threads of the block"};
     }
   }
-  const bool may = (events.worked != kNone && (role & kTells)) ||
+  const bool may = (events.worked != kNone && (role & kAnnounces)) ||
                    (events.waited != kNone && (role & kAwaits)) ||
                    (events.polled != kNone && (role & kData));
   return {may ? Need::may : Need::none, kNone, ""};

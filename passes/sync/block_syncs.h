@@ -13,8 +13,8 @@
 //  - if something was waited for since, and it is a data op, signal or release.
 // A sync of the author also stays, though none is added, between data ops and a relaxed signal,
 // between one waiting op and the next, and between an op that polls packets and a data op: what
-// their arrival tells each thread of, all threads know after the sync, and it may be what puts of
-// the block rest on.
+// each thread learns from their arrival, all threads know after the sync, and it may be what puts
+// of the block rest on.
 #pragma once
 
 #include <vector>
@@ -30,7 +30,7 @@ enum Role : uint8_t {
   kData = 1,       ///< moves data
   kPosts = 2,      ///< posts a transfer to a port
   kPublishes = 4,  ///< announces what has been done
-  kTells = 8,      ///< announces something, if only that the block is here
+  kAnnounces = 8,  ///< announces something, if only that the block is here
   kDrains = 16,    ///< waits for what was posted
   kAwaits = 32,    ///< what follows must come after
   kMeeting = 64,   ///< sync or barrier

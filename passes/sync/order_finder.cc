@@ -254,7 +254,7 @@ void OrderFinder::emit(RankOrder& out) {
   emit_rounds(out);
 }
 
-/// One release after an op for all who wait for it, one acquire before an op for all it waits for;
+/// One release after an op for all that wait for it, one acquire before an op for all it waits for;
 /// several where the target takes fewer semaphores an op.
 void OrderFinder::emit_side(RankOrder& out, bool releases) {
   const std::vector<OrderEdge>& edges = edges_.all();

@@ -276,8 +276,8 @@ TEST_CASE("sync: parts cut differently need one") {
 0: put up.s[2] <- s[1] part: [0, 2]
 1: put up.s[2] <- s[1] part: [1, 2]
 )");
-  // Packets are cut in units of their format, LL128 in 120 bytes; LL16 in 16, as granules, but for
-  // the prover these are two ways of cutting.
+  // Packets are cut in units of their format, LL128 in 120 bytes; LL16 in 16, like granules, though
+  // to the prover these are two divisions.
   for (const std::string format : {"LL128", "LL16"}) {
     CAPTURE(format);
     REQUIRE(synced_blocks("buffer p[4] packets: " + format + R"(
@@ -319,7 +319,7 @@ both touch the same bytes; this one is written first
 )");
 }
 
-TEST_CASE("sync: semaphores that nobody releases are an error") {
+TEST_CASE("sync: semaphores that no block releases are an error") {
   Program p = testing::parse(two_ranks(R"(
     semaphore a, b
     tb 0 { acquire a ; release b }
@@ -491,7 +491,7 @@ TEST_CASE("sync: rounds of pipelines are not counted for semaphores with several
   REQUIRE(testing::fail(p, {"sync"}).find("(rank 0, tb 0)") != std::string::npos);
 }
 
-TEST_CASE("sync: auto_sync: false tells which blocks lack an order") {
+TEST_CASE("sync: auto_sync: false reports which blocks lack an order") {
   Program p = testing::parse(two_ranks(R"(
     tb 0 { copy s[0] <- input[0] }
     tb 1 { put up.s[1] <- s[0] }
@@ -521,7 +521,7 @@ in 'put up.s[1] <- s[0]' (rank 0, tb 1)
       "first");
 }
 
-TEST_CASE("sync: too many blocks that wait for each other are told at the op") {
+TEST_CASE("sync: too many blocks that wait for each other are reported at the op") {
   // More blocks than a program may name; plans of others may have them.
   Program p = testing::parse(two_ranks("tb 0 { for b in 0..20000 { copy s[0] <- input[0] } }"));
   for (Rank& rank : p.ranks) {
@@ -535,7 +535,7 @@ in 'copy s[0] <- input[0]' (rank 0, tb 3356)
 )");
 }
 
-TEST_CASE("sync: too many chunks are told at the op, with the limit") {
+TEST_CASE("sync: too many chunks are reported at the op, with the limit") {
   Program p = testing::parse(two_ranks(R"(
     buffer big[40000000]
     tb 0 { copy big[0..20000000] <- big[20000000..40000000] })"));

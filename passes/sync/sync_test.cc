@@ -15,7 +15,8 @@ std::string synced(std::string_view body, std::string_view more = "") {
 
 }  // namespace
 
-// The threads that have taken packets know what they tell; for all threads to know, they must meet.
+// The threads that have taken packets know what they publish; for all threads to know, they must
+// meet.
 TEST_CASE("sync: the author's sync after packets stays before what the block moves") {
   const auto synced_packets = [](std::string_view body) {
     return after({"assign", "sync"},
@@ -118,7 +119,7 @@ TEST_CASE("sync: input and output may be the same memory") {
 }
 
 TEST_CASE("sync: in place, a copy onto itself does nothing") {
-  // Out of place the second op reads what nobody has written; in place nobody writes at all.
+  // Out of place the second op reads what no op has written; in place no op writes at all.
   REQUIRE(synced("tb 0 { copy output[0] <- input[0] ; put up.s[0] <- input[0] }") == R"(
 0: copy output[0] <- input[0]
 0: put up.s[0] <- input[0]
@@ -248,7 +249,7 @@ std::string packets(std::string_view body, std::string_view format = "LL16") {
 
 }  // namespace
 
-TEST_CASE("sync: auto_sync: false changes nothing, and tells what is missing") {
+TEST_CASE("sync: auto_sync: false changes nothing, and reports what is missing") {
   REQUIRE(complaint("tb 0 { copy s[0] <- input[0] ; put up.s[1] <- s[0] }") == R"(
 a 'sync' is missing before this op
 when r = 0

@@ -53,7 +53,7 @@ TEST_CASE("paths name members and positions") {
   CHECK(tape.path(3) == "gpus[0].id");
 }
 
-TEST_CASE("many different strings are told apart") {
+TEST_CASE("many different strings stay distinct") {
   std::string text = "[";
   for (int i = 0; i < 5000; ++i) text += "\"s" + std::to_string(i) + "\",";
   text.back() = ']';

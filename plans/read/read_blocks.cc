@@ -392,7 +392,8 @@ bool BlockReader::finish_barriers() {
   return rows.empty() || json_.fail(rows.begin()->second, "begins with no barrier");
 }
 
-/// Rows of the extra key: `[op, blocks…]` for barriers that those that list them do not tell.
+/// Rows of the extra key: `[op, blocks…]` for barriers whose blocks do not follow from the
+/// ops that list them.
 bool BlockReader::read_barrier_rows(std::map<uint32_t, NodeId>& rows) {
   const NodeId list = state_.extra_node(id_, w_barriers);
   if (list == kNoNode) return true;

@@ -189,7 +189,7 @@ class ChannelDeclarer {
     return true;
   }
 
-  /// Tells which switch of the IR each switch of the wire is.
+  /// Finds which switch of the IR each switch of the wire is.
   bool place_switches() {
     std::vector<uint32_t> positions;
     const NodeId node = state_.extra_node(id_, w_switches);

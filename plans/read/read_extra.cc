@@ -33,7 +33,7 @@ class ExtraReader {
   }
 
  private:
-  /// First of all, so that a plan of another version is told as such.
+  /// Comes first, so that a plan of another version is reported as such.
   bool check_schema(NodeId extra) {
     const JsonTape& tape = json_.tape();
     for (NodeId n = json_.first(extra); n != json_.end(extra); n = json_.next(n)) {

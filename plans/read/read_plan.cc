@@ -102,7 +102,7 @@ class PlanReader {
                       fmt::format("is {}; expected a multiple of 16 up to 1 MiB", align));
   }
 
-  /// Last of the readings, so that what is plainly wrong is told as such.
+  /// Comes last, so that what is plainly wrong is reported as such.
   bool check_hash() {
     const NodeId node = top_[w_mscclc];
     const std::string hash = canonical_hash(json_.tape(), canonical_);

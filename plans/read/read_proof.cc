@@ -1,4 +1,4 @@
-// The record of a proof: what whoever wrote the plan says of it.
+// The record of a proof: what the plan's writer says of it.
 #include <fmt/format.h>
 
 #include <algorithm>

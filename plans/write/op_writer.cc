@@ -364,7 +364,7 @@ void OpWriter::write_ref(const Ref& ref) {
   out_.literal("},");
 }
 
-/// A local ref with its rank, which the peer's DSL writes in two ops and nobody reads.
+/// A local ref with its rank, which MSCCL++'s DSL writes in two ops and nothing reads.
 void OpWriter::write_ranked_ref(const Ref& ref) {
   out_.literal("{\"rank\":");
   out_.number(rank_);

@@ -227,7 +227,7 @@ class PlanWriter {
       stop();
       return false;
     }
-    extra_.push_back(extra);  // nobody else's turn
+    extra_.push_back(extra);  // it is this thread's turn
     const std::lock_guard lock(mutex_);
     ++handed_on_;
     turn_.notify_all();

@@ -20,7 +20,7 @@ double processor_nanoseconds() {
   return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
 }
 
-/// A rank of a plan with addresses that nobody uses.
+/// A rank of a plan with addresses that nothing uses.
 class Rank {
  public:
   explicit Rank(const Program& program) : program_(program) {

@@ -244,7 +244,7 @@ TEST_CASE("registered buffers are bound once") {
         const auto from = static_cast<uint32_t>(j / kCount);
         if (buffer.data[kCount + j] != value(from, i + j % kCount)) return "wrong";
       }
-      // Nobody writes inputs that peers still read.
+      // No rank writes inputs that peers still read.
       done = done && communicator.bootstrap().barrier("read", diagnostics);
     }
     communicator.device().destroy_stream(stream);
@@ -404,9 +404,9 @@ TEST_CASE("a list with a wrong call launches nothing") {
         "error: allreduce: rank 1 needs an output, and gives nullptr\n");
   REQUIRE(ranks.communicators[0]->synchronize(ranks.streams[0], ranks.diagnostics));
   CHECK(buffer.data[0] == 7);
-  const std::vector<RankCall> nobody = {{nullptr, right, nullptr}};
+  const std::vector<RankCall> no_rank = {{nullptr, right, nullptr}};
   Diagnostics diagnostics;
-  CHECK_FALSE(call_together(nobody, diagnostics));
+  CHECK_FALSE(call_together(no_rank, diagnostics));
   CHECK(testing::text(diagnostics) == "error: a call names no rank\n");
 }
 
@@ -421,7 +421,7 @@ std::string said_of(const CollectiveCall& first, const CollectiveCall& other) {
   return said[0];
 }
 
-TEST_CASE("ranks that make different calls are told which") {
+TEST_CASE("ranks that make different calls learn which") {
   const auto differ = [](const std::string& first, const std::string& other) {
     return fmt::format(
         "error: ranks make different calls: rank 0 makes {}; rank 1 makes {}\n"

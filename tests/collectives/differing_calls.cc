@@ -248,8 +248,9 @@ DifferingOutcome try_differing(const DifferingTrial& trial) {
     constexpr std::string_view kBeyond = "beyond: ";
     const size_t at = said[r].find(kBeyond);
     if (at != std::string::npos) outcome.beyond += std::stoull(said[r].substr(at + kBeyond.size()));
-    const bool told = said[r].find("different calls") != std::string::npos;
-    if (at != std::string::npos || !told) outcome.wrong += fmt::format("rank {}: {}\n", r, said[r]);
+    const bool reported = said[r].find("different calls") != std::string::npos;
+    if (at != std::string::npos || !reported)
+      outcome.wrong += fmt::format("rank {}: {}\n", r, said[r]);
   }
   return outcome;
 }

@@ -15,14 +15,14 @@ namespace {
 
 using namespace mscclc;
 
-enum Count : size_t { kTold, kWrong, kBytesBeyond };
-const std::vector<std::string> kNames = {"told", "wrong", "bytes_beyond"};
+enum Count : size_t { kReported, kWrong, kBytesBeyond };
+const std::vector<std::string> kNames = {"reported", "wrong", "bytes_beyond"};
 
 void try_piece(uint64_t seed, Counts counts) {
   const testing::DifferingTrial trial = testing::draw_differing(seed);
   const testing::DifferingOutcome outcome = testing::try_differing(trial);
   counts[kBytesBeyond] += outcome.beyond;
-  ++counts[outcome.wrong.empty() ? kTold : kWrong];
+  ++counts[outcome.wrong.empty() ? kReported : kWrong];
   if (outcome.wrong.empty()) return;
   fmt::print("seed {}, {}\n{}\n", seed, text(trial), outcome.wrong);
   std::fflush(stdout);

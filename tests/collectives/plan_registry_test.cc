@@ -98,7 +98,7 @@ class WithVariable {
 }  // namespace
 
 // A choice can depend on nothing but what a request holds. A new member stops this from compiling:
-// whoever adds one must see to it that all ranks have the same.
+// all ranks must have the same in it.
 TEST_CASE("a request holds nothing of one rank alone") {
   const auto& [call, op, alignment, registered, capturing, architecture, multiprocessors,
                most_blocks, multicast, tag] = PlanRequest{};
@@ -368,7 +368,7 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
   };
   CHECK(refusal(folder + ":nowhere") ==
         "cannot-read: cannot read 'nowhere': No such file or directory");
-  const std::string pipe = folder + "/pipe";  // that somebody has opened, and says nothing
+  const std::string pipe = folder + "/pipe";  // open at its other end, which writes nothing
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const int silent = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
   CHECK(refusal(pipe) ==

@@ -62,7 +62,8 @@ void check_entry(const Program& program, Verdict expected) {
   }
 }
 
-TEST_CASE("what a rank has waited for in earlier calls is over for who hears of its next call") {
+TEST_CASE(
+    "what a rank has waited for in earlier calls is over for ranks that hear of its next call") {
   const std::string signal = "signal c1 relaxed", hears = "wait c1 relaxed ; sync";
   const std::string packets = "put_packets c1.v[0] <- input[0]";
   const std::string takes = "unpack_packets output[0] <- v[0] ; sync";

@@ -98,7 +98,7 @@ void Explorer::advance(State& s, size_t p) const {
   ++state.call;
 }
 
-/// Does what the process's step is, but for going past it.
+/// Does what the process's step is, without going past it.
 void Explorer::perform(State& s, size_t p) {
   const Step& step = step_of(s, p);
   ProcessState& state = s.processes[p];
@@ -116,9 +116,9 @@ void Explorer::perform(State& s, size_t p) {
                     entry(s, model_.processes[p].rank, state.call));
     case Kind::wait: {
       Counter& c = s.channels[step.index];
-      const Told& told = c.arrived[c.value];
-      if (!step.relaxed) state.knows.join(told.strong);
-      state.knows.done |= told.weak;
+      const Published& news = c.arrived[c.value];
+      if (!step.relaxed) state.knows.join(news.strong);
+      state.knows.done |= news.weak;
       ++c.value;
       return;
     }

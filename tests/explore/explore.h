@@ -10,14 +10,14 @@
 //
 // Steps that may block, and writes of packets, are put in every order. What follows them up to the
 // next such step of the same lane runs at once: signals can be moved forward past what others do,
-// and plain accesses too, unless they are in a race, which is told whichever comes first.
+// and plain accesses too, unless they are in a race, which is reported whichever comes first.
 //
 // That goes further (ExploreOptions::reduced). Two steps either commute, or are in a race that is
-// told whichever comes first, but for two kinds:
+// reported whichever comes first. Except for two kinds:
 //
 // - what takes from many, or gives to what others give to as well, and puts into a packet slot that
 //   takes several in a call, with its readers: tried in every order;
-// - what hides an access from races: the end of a call (its accesses are done for everybody), its
+// - what hides an access from races: the end of a call (its accesses are done for all), its
 //   beginning, and a port's reading of a source. Each access is hidden by one such step, so it is
 //   enough to put off every one of them once, until nothing else can move: what can come before it
 //   then has come before it.
@@ -63,10 +63,10 @@ struct ExploreOptions {
   uint64_t most_states = 100000;
   /// Accesses in all calls together: time grows with their square. At most 2048.
   uint32_t most_events = 2048;
-  /// A store of the bits that are there already is in no race: it changes nothing, and who knows of
-  /// one of the stores may read. Who changes the bits must know of all.
+  /// A store of the bits that are there already is in no race: it changes nothing, and a reader
+  /// needs to know of only one of the stores. A store that changes the bits must know of all.
   bool same_bits = false;
-  bool reduced = false;  ///< schedules that can tell nothing new are left out
+  bool reduced = false;  ///< schedules that can show nothing new are left out
 };
 
 /// REQUIRES: program.split, verify_structure(), a contract that allows the placement.

@@ -269,7 +269,7 @@ TEST_CASE("stores of the same bits are a race, and known to be harmless") {
 }
 
 /// A block hands the input on to another, and stores it once more while that one reads.
-TEST_CASE("a store of the same bits that comes before who does not know of it") {
+TEST_CASE("a store of the same bits that comes before one that does not know of it") {
   TestProgram t(1, 1);
   const uint32_t s = t.buffer(0, "s", 1), full = t.semaphore(0, "full", {});
   add_op(t, 0, 0, OpKind::copy, {local(s, 0)}, {local(kInput, 0)});
@@ -286,8 +286,8 @@ TEST_CASE("a store of the same bits that comes before who does not know of it") 
   }
 }
 
-/// A chunk is copied where its bits are already, then sent in packets to who adds to it where it
-/// came from: the packets show that the copy is over.
+/// A chunk is copied where its bits are already, then sent in packets to a block that adds to it
+/// where it came from: the packets show that the copy is over.
 TEST_CASE("what is made of bits that were stored once more depends on the later store") {
   TestProgram t(1, 1);
   const uint32_t s = t.buffer(0, "s", 1), u = t.buffer(0, "u", 1);

@@ -72,7 +72,7 @@ class Explorer {
   static uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
   void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
   void serve(State& s, size_t p);
-  static void signal(Counter& c, const Knowledge* told, const Events& entry);
+  static void signal(Counter& c, const Knowledge* published, const Events& entry);
   void acquire(Counter& c, uint32_t semaphore, Knowledge& knows);
   void begin(State& s, const Process& p, const Step& step, ProcessState& state);
   void end(State& s, const Process& p, const Step& step, ProcessState& state);

@@ -33,7 +33,7 @@ void Explorer::fail_race(uint16_t earlier, uint16_t later, uint32_t cell) {
                                   describe(later), cell));
 }
 
-/// What the rank that wrote packets knew when it began the call: who takes them knows it, too.
+/// What the rank that wrote packets knew when it began the call: takers know it, too.
 const Events& Explorer::entry_of_writer(State& s, uint16_t writer) const {
   return entry(s, model_.rank_of_event[writer % model_.events], writer / model_.events);
 }
@@ -41,7 +41,7 @@ const Events& Explorer::entry_of_writer(State& s, uint16_t writer) const {
 // ---- accesses
 
 bool Explorer::over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows) {
-  return writer == kNobody || writer == event || s.ended[writer] || knows.done[writer];
+  return writer == kNoEvent || writer == event || s.ended[writer] || knows.done[writer];
 }
 
 void Explorer::read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
@@ -58,7 +58,7 @@ void Explorer::read(State& s, uint32_t cell, uint16_t event, const Knowledge& kn
   c.readers.set(event);
 }
 
-/// An access of the cell that a store would be in no order with; kNobody if there is none.
+/// An access of the cell that a store would be in no order with; kNoEvent if there is none.
 uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
   const CellState& c = s.cells[cell];
   if (!over(s, c.writer, event, knows)) return c.writer;
@@ -68,12 +68,12 @@ uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const
   for (uint16_t r = 0; open.any() && r < kMostEvents; ++r) {
     if (open[r]) return r;
   }
-  return kNobody;
+  return kNoEvent;
 }
 
 void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
   const uint16_t other = conflict(s, cell, event, knows);
-  if (other != kNobody) fail_race(other, event, cell);
+  if (other != kNoEvent) fail_race(other, event, cell);
   CellState& c = s.cells[cell];
   c.writer = event;
   c.also.reset();
@@ -113,8 +113,8 @@ void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, K
     const bool flagged = cell.packets != PacketFormat::none && !is_sentinel(cell.packets);
     const bool plain = cell.packets == PacketFormat::none && options_.same_bits;
     const bool same = c.value == value && (flagged ? c.stamp == stamp : plain && known);
-    if (same && (flagged || c.writer != kNobody)) {  // changes nothing
-      const bool ordered = conflict(s, cell.at(call), event, knows) == kNobody;
+    if (same && (flagged || c.writer != kNoEvent)) {  // changes nothing
+      const bool ordered = conflict(s, cell.at(call), event, knows) == kNoEvent;
       found_.same_bits |= !ordered;
       if (plain) c.also.set(event);
       if (plain && ordered) {  // what is made of them from now on depends on this store
@@ -153,15 +153,16 @@ void Explorer::access(State& s, const Step& step, uint32_t call, Knowledge& know
   knows.done.set(e);
 }
 
-/// What packets tell who has waited for them: what they were made of has been read, and what their
-/// rank knew when it began the call. Of a lane's own packets, also if a port moves them.
+/// What processes learn from packets that they have waited for: what they were made of has been
+/// read, and what their rank knew when it began the call. Of a lane's own packets, also if a port
+/// moves them.
 void Explorer::hear(State& s, const Step& step, uint32_t call, Knowledge& knows) const {
   for (const Element& e : step.elements) {
     for (const Cell& cell : e.srcs) {
       if (cell.packets == PacketFormat::none) continue;
       const CellState& c = s.cells[cell.at(call)];
       knows.read |= c.from;
-      if (c.writer != kNobody) knows.done |= entry_of_writer(s, c.writer);
+      if (c.writer != kNoEvent) knows.done |= entry_of_writer(s, c.writer);
     }
   }
 }
@@ -179,22 +180,22 @@ bool Explorer::polled(const State& s, const Step& step, uint32_t call) const {
 
 // ---- ports
 
-void Explorer::signal(Counter& c, const Knowledge* told, const Events& entry) {
-  if (told != nullptr) c.told.strong.join(*told);
-  c.told.weak |= entry;
-  c.arrived.push_back(c.told);
+void Explorer::signal(Counter& c, const Knowledge* published, const Events& entry) {
+  if (published != nullptr) c.all.strong.join(*published);
+  c.all.weak |= entry;
+  c.arrived.push_back(c.all);
 }
 
-/// Of several who share a semaphore nobody knows whose release was taken: what all have told so far
-/// is learnt. Else the k-th acquire is sure of so many releases only as it needs.
+/// Of several that share a semaphore it is not known whose release was taken: what all have
+/// published so far is learned. Else the k-th acquire is sure of so many releases only as it needs.
 void Explorer::acquire(Counter& c, uint32_t semaphore, Knowledge& knows) {
   const size_t initial = model_.initial[semaphore];
   const size_t taken = c.arrived.size() + initial - c.value--;
-  if (users_.several_share(semaphore)) return knows.join(c.told.strong);
+  if (users_.several_share(semaphore)) return knows.join(c.all.strong);
   if (taken >= initial) knows.join(c.arrived[taken - initial].strong);
 }
 
-// What a put has written is known to whom a later signal of the same channel is known. Its source
+// What a put has written is known where a later signal of the same channel is known. Its source
 // has been read: that a proxy comes late is a schedule of its own.
 void Explorer::serve(State& s, size_t p) {
   ++s.processes[p].call;  // counts what it has done
@@ -221,8 +222,8 @@ void Explorer::serve(State& s, size_t p) {
 
 void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState& state) {
   const uint16_t e = event(step, state.call);
-  // What the rank's blocks knew of ports is so for all who hear that it is in this call, be it by a
-  // relaxed signal.
+  // What the rank's blocks knew of ports is so for all that hear that it is in this call, be it by
+  // a relaxed signal.
   s.ended |= state.knows.done & s.served;
   for (const uint32_t side : {kOutput, kInput}) {  // in place the input is filled last
     for (const CallerCell& own : model_.buffers[side][p.rank]) {

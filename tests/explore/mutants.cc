@@ -8,7 +8,7 @@ namespace {
 
 using namespace testing;
 
-/// Block `b` of rank r tells all its peers something, and waits for word from all.
+/// Block `b` of rank r signals all its peers, and waits for signals from all.
 void meet_peers(TestProgram& t, uint32_t r, uint32_t b, bool relaxed) {
   std::vector<Operand> ends;
   for (uint32_t c = 0; c + 1 < t.program.ranks.size(); ++c) ends.push_back(end_of(c));

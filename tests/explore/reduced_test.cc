@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-TEST_CASE("fewer schedules tell the same") {
+TEST_CASE("fewer schedules show the same") {
   const char* more = std::getenv("MSCCLC_MUTANTS");
   const int mutants = more == nullptr ? 250 : std::atoi(more);
   Dice dice(22);

@@ -17,7 +17,7 @@ void append(std::string& out, const Knowledge& k) {
   append(out, k.read);
 }
 
-void append(std::string& out, const Told& t) {
+void append(std::string& out, const Published& t) {
   append(out, t.strong);
   append(out, t.weak);
 }
@@ -40,8 +40,8 @@ Digest State::digest() const {
   for (const std::vector<Counter>* list : {&channels, &semaphores}) {
     for (const Counter& c : *list) {
       append(out, std::array{c.value, static_cast<uint16_t>(c.arrived.size())});
-      for (const Told& t : c.arrived) append(out, t);
-      append(out, c.told);
+      for (const Published& t : c.arrived) append(out, t);
+      append(out, c.all);
     }
   }
   for (const std::vector<Posted>& queue : ports) {

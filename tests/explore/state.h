@@ -9,7 +9,7 @@
 namespace mscclc::explorer {
 
 inline constexpr uint32_t kMostEvents = 2048;
-inline constexpr uint16_t kNobody = 0xffff;
+inline constexpr uint16_t kNoEvent = 0xffff;
 inline constexpr size_t kQueue = 8;
 using Events = std::bitset<kMostEvents>;
 
@@ -26,7 +26,7 @@ struct Knowledge {
 struct CellState {
   uint16_t value = 0;  ///< a multiset, by its number; 0: nothing that was promised
   uint16_t stamp = 0;  ///< packets: the call that wrote it, from 1; sentinel: 0 if it is empty
-  uint16_t writer = kNobody;
+  uint16_t writer = kNoEvent;
   Events also;     ///< writers since that have stored the same (ExploreOptions::same_bits)
   Events readers;  ///< since
   Events from;     ///< reads that the value was computed from
@@ -37,16 +37,16 @@ struct ProcessState {
   Knowledge knows;
 };
 
-/// What signals have told: who waits for them, and who does so relaxed.
-struct Told {
+/// What signals publish: to those that wait for them, and to those that do so relaxed.
+struct Published {
   Knowledge strong;
   Events weak;  ///< what their ranks knew when the calls began in which they were sent
 };
 
 struct Counter {
   uint16_t value = 0;
-  std::vector<Told> arrived;  ///< channels: what each signal and those before it told
-  Told told;                  ///< by all
+  std::vector<Published> arrived;  ///< channels: by each signal and those before it
+  Published all;                   ///< by all signals
 };
 
 struct Posted {
@@ -66,7 +66,7 @@ struct State {
   Events ended;                            ///< accesses of kernels that have ended, and of callers
   std::vector<Events> entries;             ///< by call and rank: what the rank knew when it began
 
-  /// Of every bit of it, for telling states apart.
+  /// Of every bit of it, to distinguish states.
   Digest digest() const;
 };
 

@@ -253,7 +253,7 @@ class Maker {
       forward(op, std::move(own));
     }
     if (!row.has(kSignals)) return;
-    add_targets(Kind::signal, op, dsts);  // by the thread that has posted; the others may be behind
+    add_targets(Kind::signal, op, dsts);  // by the thread that has posted; the others may lag
     if (row.has(kFlushes)) add_targets(Kind::flush, op, dsts);
   }
 

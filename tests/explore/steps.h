@@ -72,7 +72,7 @@ struct CallerCell {
   uint32_t chunk = 0, offset = 0;
 };
 
-/// Barriers are told by their blocks.
+/// Barriers are known by their blocks.
 struct Barrier {
   uint32_t rank;
   std::vector<uint32_t> blocks;

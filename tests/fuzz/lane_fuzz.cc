@@ -72,7 +72,7 @@ class Model {
   bool goes_on = false;  ///< another order would be read as one
 
  private:
-  /// Nobody looks at memory that was freed; of what is long gone no size is known.
+  /// No lane looks at memory that was freed; of what is long gone no size is known.
   static bool allowed(const LaneOrder& order, uint64_t bytes) {
     const auto within = [&](uint64_t size) {
       return order.offset <= size && bytes <= size - order.offset;

@@ -126,7 +126,7 @@ TEST_CASE("every call has a choice, the one of its range") {
 TEST_CASE("every choice compiles, is proved, and takes the calls that it is for") {
   for (const CollectiveKind kind : shipped().table.collectives()) {
     for (const uint32_t ranks : {1u, 2u, 3u, 4u, 8u, 16u}) {
-      if (kind == CollectiveKind::sendrecv && ranks == 1) continue;  // nobody to send to
+      if (kind == CollectiveKind::sendrecv && ranks == 1) continue;  // no rank to send to
       DYNAMIC_SECTION(name(kind) << " over " << ranks << " ranks") {
         for (const LibraryRange& range : shipped().table.ranges({kind, ranks})) {
           check_range(kind, ranks, range);

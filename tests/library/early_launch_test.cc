@@ -15,7 +15,7 @@ namespace {
 using Block = std::pair<uint32_t, uint32_t>;  ///< rank, block
 
 /// A plan whose blocks run as far as they come while one of them does not begin. Data is left out:
-/// a packet chunk is full once somebody has written it.
+/// a packet chunk is full once it has been written.
 class Standstill {
  public:
   Standstill(const Program& program, Block absent) : program_(program), absent_(absent) {
@@ -168,7 +168,7 @@ std::string stuck(const Program& program, const Standstill& run,
   return "";
 }
 
-TEST_CASE("who lets the next launch begin waits for no block that has not begun") {
+TEST_CASE("a block that lets the next launch begin waits for no block that has not begun") {
   uint32_t marked = 0, plans = 0;
   for (const LibraryProgram& entry : library()) {
     for (const Defines& defines : entry.worlds) {

@@ -11,7 +11,7 @@
 namespace mscclc {
 namespace {
 
-/// The parameters that a program declares, but for `I`, which all have.
+/// The parameters that a program declares, except `I`, which all have.
 std::vector<std::string> parameters(std::string_view program) {
   Sources sources;
   ast::Ast ast(sources);

@@ -60,7 +60,7 @@ TEST_CASE("a plan is the same whatever the number of threads") {
   }
 }
 
-TEST_CASE("what is wrong is told alike whatever the number of threads") {
+TEST_CASE("what is wrong is reported alike whatever the number of threads") {
   const std::string head = "collective allreduce(ranks: 6, chunks: 6)\n";
   const std::string body =
       "  buffer s[2]\n  channel up[p in 0..6 except r] = memory(p)\n  semaphore sem\n";

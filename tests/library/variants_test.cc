@@ -86,7 +86,7 @@ TEST_CASE("library programs give the same without thread blocks") {
 // Programs whose blocks the compiler finds by itself: no more ops in a block than by hand. Not
 // alltoall_ring, in which a peer's signals and waits are put into two blocks by hand, nor what
 // fills units of other ranks (alltoall_pipeline, programs for several nodes), or writes outputs on
-// the word of packets (allreduce_hybrid), or sends packets to who sends none back
+// the word of packets (allreduce_hybrid), or sends packets to a rank that sends none back
 // (broadcast_packets): that stays in one block.
 TEST_CASE("without thread blocks programs cost what they cost by hand") {
   for (const char* name : {"allgather_copy_engine",

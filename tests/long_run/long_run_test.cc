@@ -45,7 +45,7 @@ TEST_CASE("a run that is out of time says where to go on, and the rest adds up")
   CHECK(two.counts[0] == 59 * 60 / 2);
 }
 
-TEST_CASE("a process that dies is told with its piece, and leaves its counts") {
+TEST_CASE("a process that dies is reported with its piece, and leaves its counts") {
   const LongRun options{.jobs = 2};
   const LongRunResult result = run_pieces(options, 10, {"done"}, [] {
     return [](uint64_t piece, Counts counts) {

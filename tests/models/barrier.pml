@@ -1,8 +1,8 @@
 /* A barrier of N thread blocks, ROUNDS times: each adds one to a counter that never goes back, and
    waits until it has reached the next multiple of N.
 
-   BROKEN 1: the last one to come sets the counter back to 0, and the others wait for that: one who
-             is fast comes again before a slow one has looked.
+   BROKEN 1: the last one to come sets the counter back to 0, and the others wait for that: a fast
+             one comes again before a slow one has looked.
    BROKEN 2: fewer blocks are counted than come. */
 #define N 3
 #define ROUNDS 3

@@ -1,4 +1,4 @@
-/* Channels: signal and wait count. A rank puts two chunks to its peer, each told by a signal, and
+/* Channels: signal and wait count. A rank puts two chunks to its peer, a signal after each, and
    waits until the peer has read both, CALLS times.
 
    A put is in flight until the memory lands it. A signal that is not relaxed lets its rank's puts
@@ -11,7 +11,7 @@
 
 byte there[CHUNKS];      /* memory of the reader: the call whose data the chunk holds, from 1 */
 byte in_flight[CHUNKS];  /* a put that has not landed; 0: none */
-byte told, freed;        /* signals that have arrived, at the reader and at the writer */
+byte arrived, freed;     /* signals that have arrived, at the reader and at the writer */
 byte written, reads;        /* ended so far, by all calls */
 bool ended;
 
@@ -49,7 +49,7 @@ active proctype writer() {
 #if BROKEN != 2
       in_flight[0] == 0 && in_flight[1] == 0;
 #endif
-      signal(told)
+      signal(arrived)
     }
     wait(freed, taken)
   }
@@ -60,14 +60,14 @@ active proctype reader() {
   byte call, taken, c;
   for (call : 1 .. CALLS) {
     for (c : 0 .. CHUNKS - 1) {
-      wait(told, taken);
+      wait(arrived, taken);
       assert(there[c] == call);
       reads++
     }
     signal(freed)
   }
 #if BROKEN != 1
-  assert(told == taken)  /* counts balance: nothing is left for the next plan */
+  assert(arrived == taken)  /* counts balance: nothing is left for the next plan */
 #endif
 }
 

@@ -1,8 +1,8 @@
 /* A port channel: a block posts puts, signals and flushes into a queue of bounded depth, its proxy
    hands them to a lane in order and counts them handled. The lane does one after the other: it reads
-   the source, and the network lands the data before the signal that was posted behind it; at a flush
+   the source, and the network lands the data before the signal that was posted after it; at a flush
    it says so to the block, which then changes the source. The peer waits for the signal, checks the
-   data, and tells that its chunk is free.
+   data, and signals that its chunk is free.
 
    BROKEN 1: a flush returns when the proxy has handed on what was posted.
    BROKEN 2: a full queue is not waited for, so an entry is overwritten.
@@ -20,7 +20,7 @@ chan lane = [2] of { byte, byte }; /* an entry, and its number + 1 */
 byte flushed;               /* the second of the last flush that is over */
 byte in_flight[PUTS];       /* data on its way; 0: none */
 byte there[PUTS];           /* the peer's chunks */
-byte told, freed;           /* signals that have arrived at the peer, and at the block */
+byte arrived, freed;        /* signals that have arrived at the peer, and at the block */
 byte calls;                 /* ended at the peer */
 
 inline post(entry) {
@@ -67,7 +67,7 @@ end:
 #if BROKEN != 3
         in_flight[0] == 0 && in_flight[1] == 0 && in_flight[2] == 0;
 #endif
-        told++
+        arrived++
      :: entry == FLUSH -> flushed = number
      :: else ->
         in_flight[entry] == 0;
@@ -88,7 +88,7 @@ end:
 active proctype peer() {
   byte call, i;
   for (call : 1 .. CALLS) {
-    told == call;
+    arrived == call;
     for (i : 0 .. PUTS - 1) { assert(there[i] == call) }
     calls = call;
     freed++

@@ -2,7 +2,7 @@
 // is small enough, and by adversarial schedules on the simulator, several calls in a row. A
 // mutant that the prover accepts and that goes wrong there is a bug of the prover.
 //
-// Two stores of the same bits are a race to the explorer unless it is told otherwise: what is right
+// Two stores of the same bits are a race to the explorer unless it is set otherwise: what is right
 // only then is counted apart.
 #pragma once
 

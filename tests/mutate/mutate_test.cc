@@ -51,7 +51,7 @@ TEST_CASE("no mutant that is accepted goes wrong") {
   CHECK(accepted > 0);
 }
 
-TEST_CASE("ranks that stand for all tell of a mutant what all ranks tell") {
+TEST_CASE("ranks that stand for all show of a mutant what all ranks show") {
   int accepted = 0, refused = 0;
   const auto compare = [&](const Program& program) {
     if (proof::Symmetry::find(program).trivial()) return;

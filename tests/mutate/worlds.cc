@@ -13,7 +13,7 @@ namespace mscclc {
 
 namespace {
 
-/// With two thread blocks, or instances, where a program leaves their number open: one more tells
+/// With two thread blocks, or instances, where a program leaves their number open: one more shows
 /// nothing new.
 Defines small(std::string_view program, Defines defines) {
   const std::string text = library_text(program);

@@ -94,7 +94,7 @@ class Caller {
   const StreamHandle stream_;
 };
 
-void check_told(const std::vector<std::string>& said) {
+void check_reported(const std::vector<std::string>& said) {
   for (const std::string& text : said) {
     INFO(text);
     CHECK(text.find("different calls") != std::string::npos);
@@ -104,7 +104,7 @@ void check_told(const std::vector<std::string>& said) {
 TEST_CASE("executables between nodes: a call of another size is found, of either by itself") {
   const auto plan = with_ports();
   for (const uint32_t odd : {0u, 1u}) {
-    check_told(testing::threads(
+    check_reported(testing::threads(
         2,
         [&](Communicator& communicator) {
           Caller caller(communicator, false);
@@ -122,7 +122,7 @@ TEST_CASE("executables between nodes: a call of another size is found, of either
 TEST_CASE("executables between nodes: a call that sends nothing is found by lanes of others") {
   const auto sends = with_ports(), alone = without_ports();
   for (const uint32_t odd : {0u, 1u}) {
-    check_told(testing::threads(
+    check_reported(testing::threads(
         2,
         [&](Communicator& communicator) {
           Caller caller(communicator, true);

@@ -98,7 +98,7 @@ TEST_CASE("ports lead to peers whose memory blocks cannot reach, memory channels
   }
 }
 
-/// One rank leaves in the middle; the others' messages to it find nobody, or wait.
+/// One rank leaves in the middle; the others' messages to it find no process, or wait.
 void check_leaving(int signal) {
   const CompiledWorld world("alltoall_copy_engine", {{"R", "3"}});
   REQUIRE(world.errors() == "");

@@ -1,7 +1,7 @@
 // For tests: jobs of nodes at which something goes wrong, drawn from a seed: a program, sizes, how
 // bad the network is, and at some moment a cut or a rank that is killed. What must come of each:
-// right results, or an error at every rank, in bounded time, that names who is gone; and nothing is
-// left behind.
+// right results, or an error at every rank, in bounded time, that names the ranks that are gone;
+// and nothing is left behind.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct FaultOutcome {
   bool right = false;   ///< the calls came to their end, before the fault or in spite of it
   uint32_t pauses = 0;  ///< times that a rank was seen to be stopped, and went on
   bool hung = false;    ///< a rank has not ended
-  /// Descriptors and processes, of ranks and of who started them; memory regions, queue pairs and
+  /// Descriptors and processes, of ranks and of what started them; memory regions, queue pairs and
   /// whatever else ranks have made of verbs.
   uint64_t leaked = 0;
   uint32_t not_the_victim = 0;  ///< ranks whose first error names another rank that has ended

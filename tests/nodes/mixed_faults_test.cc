@@ -23,7 +23,9 @@ void try_some(bool verbs) {
   }
 }
 
-TEST_CASE("jobs at which something goes wrong end, name who is gone, and leave nothing behind") {
+TEST_CASE(
+    "jobs at which something goes wrong end, name the ranks that are gone, and leave nothing "
+    "behind") {
   try_some(false);
 }
 

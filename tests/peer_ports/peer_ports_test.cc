@@ -1,4 +1,4 @@
-// Ports of the peer's plans are no worse than these, but for reasons given; the page is current.
+// Ports of MSCCL++'s plans are no worse than these, except for reasons given; the page is current.
 #include "tests/peer_ports/peer_ports.h"
 
 #include <catch2/catch.hpp>

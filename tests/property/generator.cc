@@ -88,7 +88,7 @@ class Generator {
     target.value = std::move(value);
   }
 
-  /// "tb 1 { OP }", or the op alone where nobody names blocks.
+  /// "tb 1 { OP }", or only the op where the program names no blocks.
   std::string in_block(int block, const std::string& op) const {
     return free_ ? op : fmt::format("tb {} {{ {} }}", block, op);
   }
@@ -298,7 +298,7 @@ class Generator {
     return out;
   }
 
-  /// Nobody leaves before everyone is done, so that calls cannot disturb each other.
+  /// No rank leaves before all are done, so that calls cannot disturb each other.
   std::string farewell(int r) {
     const std::string open = fmt::format("  barrier 0..{}\n  tb 0 {{\n", blocks_);
     std::string out = free_ ? "" : open;

@@ -137,7 +137,7 @@ rank 1 {{
                      credits, signals, others, waits, more);
 }
 
-/// A barrier has no message, so nobody waits for a packet.
+/// A barrier has no message, so no block waits for a packet.
 constexpr const char* kBarrier = R"(ir 1
 program barrier_by_packets
 collective barrier(ranks: 2)

@@ -64,7 +64,7 @@ TEST_CASE("no random set of plans is proved and wrong") {
   CHECK(outcomes[Outcome::refused_wrong] > kSets / 20);
 }
 
-TEST_CASE("programs of the family 'symmetry' are their own image, but for edges") {
+TEST_CASE("programs of the family 'symmetry' are their own image, except at edges") {
   int seen = 0;
   for (uint64_t piece = 0; piece < kPrograms; ++piece) {
     const RandomProgram random = random_program(2, piece);

@@ -127,7 +127,7 @@ std::string bruck(const std::string& packets, uint32_t copies) {
 
 /// A block puts where its port has put in the call before; that one is over, as the other rank has
 /// waited for it and is in this call.
-TEST_CASE("a put after a port's put of the call before, behind a relaxed signal") {
+TEST_CASE("a put after a port's put of the call before, after a relaxed signal") {
   const std::string text = R"(program t
 collective custom(ranks: 2, input: 1, output: 1, inplace: false)
 ensure output[0] at 1 = input[0] at 0

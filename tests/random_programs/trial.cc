@@ -113,18 +113,18 @@ std::optional<std::string> fault_on_host(const Program& program, uint64_t number
 
 namespace {
 
-/// Lemma S1: what is told of all ranks by those that stand for them is so of all; else what is not.
-std::optional<std::string> told_too_much(const Program& program, const Proof& all) {
+/// Lemma S1: what ranks that stand for others show of all of them is so of all; else what is not.
+std::optional<std::string> shown_too_much(const Program& program, const Proof& all) {
   Diagnostics ignored;
   const Proof some = prove(program, ignored, {.symmetry_from = 0});
-  const char* const told = some.proved > all.proved                         ? "proved"
-                           : some.orders.replicated > all.orders.replicated ? "replicated"
-                           : some.orders.ranks > all.orders.ranks           ? "in rank order"
-                           : some.orders.tree > all.orders.tree             ? "along the tree"
-                           : some.keeps_input > all.keeps_input             ? "input kept"
-                                                                            : nullptr;
-  if (told == nullptr) return std::nullopt;
-  return fmt::format("'{}' by ranks that stand for all, and not by all ranks", told);
+  const char* const shown = some.proved > all.proved                         ? "proved"
+                            : some.orders.replicated > all.orders.replicated ? "replicated"
+                            : some.orders.ranks > all.orders.ranks           ? "in rank order"
+                            : some.orders.tree > all.orders.tree             ? "along the tree"
+                            : some.keeps_input > all.keeps_input             ? "input kept"
+                                                                             : nullptr;
+  if (shown == nullptr) return std::nullopt;
+  return fmt::format("'{}' by ranks that stand for all, and not by all ranks", shown);
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ std::optional<std::string> told_too_much(const Program& program, const Proof& al
 Tried try_program(const Program& program, uint64_t number, const TrialOptions& options) {
   Diagnostics diagnostics;
   const Proof proof = prove(program, diagnostics);
-  if (const auto told = told_too_much(program, proof)) return {Outcome::hole, *told};
+  if (const auto shown = shown_too_much(program, proof)) return {Outcome::hole, *shown};
   if (!proof.proved) {
     const bool undecided = !diagnostics.all().empty() && diagnostics.all()[0].code == "undecided";
     auto fault = fault_on_host(program, number, options.refused_runs);

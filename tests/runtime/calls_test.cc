@@ -41,7 +41,7 @@ struct Buffers {
   }
 };
 
-/// What ranks of a zero-copy plan are told when rank 1 makes another call than rank 0. After it
+/// What ranks of a zero-copy plan report when rank 1 makes another call than rank 0. After it
 /// both make the same call: the communicator goes on.
 std::string refused(const std::shared_ptr<const Program>& plan,
                     const std::function<void(CallOptions&)>& other) {
@@ -100,7 +100,7 @@ TEST_CASE("calls that differ between ranks are refused before anything is writte
   CHECK(refused(gather, [](CallOptions& call) { call.op = ReduceOp::max; }) == "");
 }
 
-TEST_CASE("ranks that bind different plans are told") {
+TEST_CASE("ranks that bind different plans get an error") {
   const auto one = plan_of("allgather_direct"), other = plan_of("allreduce_2shot");
   const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;

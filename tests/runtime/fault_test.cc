@@ -1,5 +1,5 @@
 // What ranks do when one of them dies, gives up or hangs: all others end with an error that says
-// so, in bounded time, and nothing stays behind.
+// so, in bounded time, and nothing is left behind.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -189,7 +189,8 @@ TEST_CASE("a wait that takes too long is reported") {
   CHECK(said[1] == "");
 }
 
-TEST_CASE("whether it has failed is known when blocks have given up, before the watchdog tells") {
+TEST_CASE(
+    "whether it has failed is known when blocks have given up, before the watchdog reports it") {
   std::string found;
   const auto ask = [&](Communicator& communicator, StreamHandle stream) {
     if (communicator.rank() != 0) return;
@@ -205,7 +206,7 @@ TEST_CASE("whether it has failed is known when blocks have given up, before the 
 }
 
 // Rank 1 has 3 s for its packets, which it sends at once.
-TEST_CASE("a packet that does not come is told with who should write it") {
+TEST_CASE("a packet that does not come is reported with the rank that should write it") {
   const auto plan = plan_to_break("allreduce_1shot", "3");
   const auto body = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
@@ -243,7 +244,7 @@ struct ManyCalls {
     const BoundCall call = executable->bind(
         {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
     const StreamHandle stream = device.create_stream(diagnostics);
-    Diagnostics refused;  // calls after one that the other rank has told of
+    Diagnostics refused;  // calls after one that the other rank has reported
     for (int i = 0; i < kCalls; ++i) {
       if (!call || !executable->launch(call, stream, refused)) break;
       if (waits_between) (void)device.synchronize(stream, diagnostics);
@@ -268,7 +269,7 @@ TEST_CASE("calls after one that hangs end with it") {
   }
 }
 
-TEST_CASE("a hang of an executable that is gone is told") {
+TEST_CASE("a hang of an executable that is gone is reported") {
   const auto body = [plan = testing::stuck_plan()](Communicator& communicator) {
     Diagnostics diagnostics;
     Device& device = communicator.device();
@@ -386,7 +387,8 @@ TEST_CASE("every survivor's first line names the rank that is stopped") {
   }
 }
 
-/// Stops its process, or kills it, when it has told all others in a step how to map its memory.
+/// Stops its process, or kills it, when it has given all others, in a step, the handles of its
+/// memory.
 class LeavingBootstrap final : public Bootstrap {
  public:
   LeavingBootstrap(std::unique_ptr<Bootstrap> inner, uint32_t victim, int signal)
@@ -471,7 +473,7 @@ TEST_CASE("memory of a peer that cannot be mapped is an error at once, at every 
                                "memory of rank 2: cannot map 4096 bytes"));
 }
 
-TEST_CASE("ranks that load different plans are told") {
+TEST_CASE("ranks that load different plans get an error") {
   const auto one = plan_to_break("allreduce_2shot", "2"),
              other = plan_to_break("allreduce_ring", "2");
   const auto load = [&](Communicator& communicator) {
@@ -491,7 +493,7 @@ TEST_CASE("ranks that load different plans are told") {
   CHECK(said[1] == said[0]);
 }
 
-TEST_CASE("ranks that load a plan differently are told") {
+TEST_CASE("ranks that load a plan differently get an error") {
   const auto plan = plan_to_break("allreduce_2shot", "2");
   const auto load = [&](Communicator& communicator) {
     Diagnostics diagnostics;
@@ -554,7 +556,7 @@ TEST_CASE("what no rank can do has one text") {
 }
 
 // The others would wait for it as long as this test may take, and longer.
-TEST_CASE("a launch that fails on one rank ends all others, who learn why") {
+TEST_CASE("a launch that fails on one rank ends all others, which learn why") {
   for (const bool at_once : {false, true}) {
     const auto plan = plan_to_break("allreduce_ring", "3");
     const auto open = [&](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {

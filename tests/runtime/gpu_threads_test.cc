@@ -424,7 +424,7 @@ TEST_CASE("registered memory that was freed and allocated again is noticed at bi
               const char* const code =
                   communicator.rank() == 1 ? "stale-registration" : "peer-failed";
               if (!cuda::has_code(refused, code)) return testing::text(refused);
-              // The new memory, registered on all ranks: the old registration is in nobody's way.
+              // The new memory, registered on all ranks: the old registration is not in the way.
               const auto again = communicator.register_buffer(memory->data(), 16384, d);
               return again != nullptr && loaded->bind(call, d) ? "" : testing::text(d);
             }) == "");

@@ -19,7 +19,7 @@ using testing::run_threads;
 // tests of its own.
 constexpr uint32_t kMostRanks = testing::if_sanitized(4, 8);
 
-/// The longest chunks are those of few ranks, who so have the largest messages.
+/// The longest chunks are those of few ranks, which so have the largest messages.
 uint64_t most_bytes(uint32_t ranks) {
   return testing::if_sanitized(64 << 10, ranks > 4 ? 128 << 10 : 1 << 20);
 }

@@ -54,11 +54,11 @@ TEST_CASE("no plan") {
   CHECK(said[1] == "error: rank 0 cannot take the plan: there is no plan; it is nullptr\n");
 }
 
-// Rank 0 is inside load() until rank 1 comes; rank 1 comes when a second thread of rank 0 has been
-// told.
-TEST_CASE("two threads inside one communicator are told") {
+// Rank 0 is inside load() until rank 1 comes; rank 1 comes when a second thread of rank 0 has got
+// its error.
+TEST_CASE("two threads inside one communicator get an error") {
   const auto plan = ring();
-  std::atomic<bool> told = false;
+  std::atomic<bool> refused = false;
   std::string second;
   const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
@@ -68,10 +68,10 @@ TEST_CASE("two threads inside one communicator are told") {
         Diagnostics own;
         while (communicator.check(own)) std::this_thread::yield();
         second = testing::text(own);
-        told = true;
+        refused = true;
       });
     } else {
-      while (!told) std::this_thread::yield();
+      while (!refused) std::this_thread::yield();
     }
     std::unique_ptr<Executable> loaded;
     while (loaded == nullptr) {  // the other thread may have been inside just now

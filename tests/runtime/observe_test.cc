@@ -1,4 +1,4 @@
-// What can be seen of ranks from outside: peers learn of a failure though nobody asks, each rank
+// What can be seen of ranks from outside: peers learn of a failure without asking, each rank
 // writes down its last calls, and the log shows what MSCCLC_DEBUG asks for.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -79,7 +79,7 @@ struct WatchedCalls {
 
 // Rank 0 begins when rank 1 has launched, and never asks: it only stays until rank 1, whose calls
 // are done, has heard of the hang.
-TEST_CASE("a hang is noticed though nobody asks") {
+TEST_CASE("a hang is noticed without a call that asks") {
   const Logs logs;
   std::latch launched(1);
   const auto wait = [&](Communicator& communicator) {
@@ -141,20 +141,20 @@ TEST_CASE("abort writes down the last calls of every rank") {
 }
 
 // Rank 1 does not ask before its watchdog has said so.
-TEST_CASE("who is told of a failure finds the last calls written down") {
+TEST_CASE("the last calls are written down before a failure is reported") {
   const Logs logs;
   const testing::LogFile log(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
-  std::atomic<bool> told = false, written = false;
+  std::atomic<bool> reported = false, written = false;
   const auto look = [&](const std::string& line) {
     if (line.find(" [1] mscclc WARN INIT peer-failed") == line.npos) return;
     written = logs.of(1).is_object() && fs::exists(logs.folder / "rank-1.txt");
-    told = true;
+    reported = true;
   };
   Diagnostics diagnostics;
   REQUIRE(set_log_sink(look, diagnostics));
   const auto wait = [&](Communicator& communicator) -> std::string {
     if (communicator.rank() == 0) communicator.abort("enough");
-    while (!told) std::this_thread::sleep_for(milliseconds(1));
+    while (!reported) std::this_thread::sleep_for(milliseconds(1));
     return "";
   };
   CHECK(testing::threads(2, wait, kLongestWatch)[1] == "");

@@ -1,4 +1,4 @@
-// load() takes nobody's word that a plan is right.
+// load() trusts no claim that a plan is right.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
-// Executables that are loaded in turn have one scratch where the prover shows that nobody touches a
-// rank's scratch outside of its call (docs/verification.md, "What the runtime shares"): random
+// Executables that are loaded in turn have one scratch where the prover shows that nothing touches
+// a rank's scratch outside of its call (docs/verification.md, "What the runtime shares"): random
 // sequences of such plans, and of others beside them, without anything between the calls.
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ std::vector<std::shared_ptr<const Program>> scratch_plans() {
   return plans;
 }
 
-TEST_CASE("scratch that nobody touches outside of its rank's call") {
+TEST_CASE("scratch that nothing touches outside of its rank's call") {
   for (const ScratchPlan& plan : kScratchPlans) {
     INFO(plan.name);
     CHECK(scratch_in_call(*scratch_plan(plan.name)) == plan.shares);

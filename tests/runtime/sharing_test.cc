@@ -177,7 +177,7 @@ TEST_CASE("several communicators of one process") {
   for (const std::string& what : said) CHECK(what == "");
 }
 
-/// Pointers of any alignment, of memory that nobody else can map: calls go through staging.
+/// Pointers of any alignment, of memory that no peer can map: calls go through staging.
 TEST_CASE("buffers that are not registered") {
   for (const bool zero_copy : {false, true}) {
     const auto plan = shared_plan("allgather_direct", "3");
@@ -204,9 +204,9 @@ TEST_CASE("buffers that are not registered") {
         for (uint64_t i = 0; i < 3 * n; ++i) {
           if (out[shift + i] != static_cast<uint8_t>(i % n * 7 + i / n)) wrong = "wrong";
         }
-        for (uint64_t i = 0; i < shift; ++i) wrong += out[i] == 0x55 ? "" : "in front ";
+        for (uint64_t i = 0; i < shift; ++i) wrong += out[i] == 0x55 ? "" : "before ";
         for (uint64_t i = shift + 3 * n; i < out.size(); ++i) {
-          wrong += out[i] == 0x55 ? "" : "behind ";
+          wrong += out[i] == 0x55 ? "" : "after ";
         }
       }
       communicator.device().destroy_stream(stream);
@@ -235,7 +235,7 @@ TEST_CASE("a call that comes again is not bound again") {
     const BoundCall kept = loaded->bind(sum.call(64), diagnostics);
     if (&loaded->bind(sum.call(64), diagnostics).state() != &kept.state()) wrong += "bound again ";
     if (&loaded->bind(sum.call(68), diagnostics).state() == &kept.state()) wrong += "mixed up ";
-    // More than are kept: those that nobody holds are filled anew, this one stays as it is.
+    // More than are kept: those that are not held are filled anew, this one stays as it is.
     for (uint64_t bytes = 4; bytes <= 4 * 100; bytes += 4) {
       run(loaded->bind(sum.call(bytes), diagnostics), bytes);
     }

@@ -38,7 +38,7 @@ class TakesPrograms final : public testing::ForwardingDevice {
   Taken& taken_;
 };
 
-/// Of rank 0 of a program in calls of `bytes`, whose buffers begin `offset` bytes behind a line.
+/// Of rank 0 of a program in calls of `bytes`, whose buffers begin `offset` bytes after a line.
 std::string taken_by(std::string_view name,
                      const std::vector<std::pair<std::string, std::string>>& params, uint32_t ranks,
                      uint64_t bytes, uint64_t offset = 0) {

@@ -30,7 +30,7 @@ mount -t tmpfs shm /root/dev/shm
 ln -sf /proc/self/fd /root/dev/fd
 
 # Both ends of the pair are in one network namespace, as rdma_rxe knows no other: they must take
-# packets from addresses of this machine, and are told each other's.
+# packets from addresses of this machine, and be given each other's.
 for which in all default; do
   echo 1 >/proc/sys/net/ipv4/conf/$which/accept_local
   echo 0 >/proc/sys/net/ipv4/conf/$which/rp_filter

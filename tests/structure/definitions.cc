@@ -30,7 +30,7 @@ bool is_macro_name(std::string_view word) {
 }
 
 /// The index after the bracket that closes the one at `open`.
-size_t behind_closing(Tokens tokens, size_t open) {
+size_t after_closing(Tokens tokens, size_t open) {
   const std::string_view left = tokens[open].text;
   const std::string_view right = left == "(" ? ")" : left == "[" ? "]" : "}";
   size_t depth = 0;
@@ -42,11 +42,11 @@ size_t behind_closing(Tokens tokens, size_t open) {
 }
 
 /// The same for the angle bracket of a template. Parentheses inside are skipped.
-size_t behind_angle(Tokens tokens, size_t open) {
+size_t after_angle(Tokens tokens, size_t open) {
   size_t depth = 0;
   for (size_t i = open; i < tokens.size();) {
     if (tokens[i].is("(") || tokens[i].is("{")) {
-      i = behind_closing(tokens, i);
+      i = after_closing(tokens, i);
       continue;
     }
     if (tokens[i].is("<")) ++depth;
@@ -83,8 +83,8 @@ std::string parameter_types(Tokens parameters) {
       if (parameters[end].is("=")) type_end = std::min(type_end, end);
       const bool angle = end > begin && opens_template(parameters, end);
       const bool bracket = parameters[end].is("(") || parameters[end].is("{");
-      end = angle     ? behind_angle(parameters, end)
-            : bracket ? behind_closing(parameters, end)
+      end = angle     ? after_angle(parameters, end)
+            : bracket ? after_closing(parameters, end)
                       : end + 1;
     }
     type_end = std::min(type_end, end);
@@ -140,16 +140,16 @@ class Finder {
       if (token.is(";")) {
         ++at_;
       } else if (token.is("[")) {
-        at_ = behind_closing(tokens_, at_);
+        at_ = after_closing(tokens_, at_);
       } else if (token.is("template") && next_is(1, "<")) {
-        at_ = behind_angle(tokens_, at_ + 1);
+        at_ = after_angle(tokens_, at_ + 1);
       } else if (kWithParentheses.count(token.text) && next_is(1, "(")) {
-        at_ = behind_closing(tokens_, at_ + 1);
+        at_ = after_closing(tokens_, at_ + 1);
       } else if (token.is("static_assert")) {
         skip_rest();
       } else if (is_macro_name(token.text) && next_is(1, "(")) {
-        at_ = behind_closing(tokens_, at_ + 1);
-        if (at_ < tokens_.size() && at(at_).is("{")) at_ = behind_closing(tokens_, at_);
+        at_ = after_closing(tokens_, at_ + 1);
+        if (at_ < tokens_.size() && at(at_).is("{")) at_ = after_closing(tokens_, at_);
       } else {
         return;
       }
@@ -197,13 +197,13 @@ class Finder {
     while (i < tokens_.size() &&
            (kTypeKeywords.count(at(i).text) || at(i).is("[") || at(i).is("alignas"))) {
       if (at(i).is("alignas")) ++i;
-      i = at(i).is("[") || at(i).is("(") ? behind_closing(tokens_, i) : i + 1;
+      i = at(i).is("[") || at(i).is("(") ? after_closing(tokens_, i) : i + 1;
     }
     const size_t name_begins = i;
     while (i < tokens_.size() && (at(i).is_word() || at(i).is("::")) && !at(i).is("final")) {
       ++i;
     }
-    if (i < tokens_.size() && at(i).is("<")) i = behind_angle(tokens_, i);
+    if (i < tokens_.size() && at(i).is("<")) i = after_angle(tokens_, i);
     name_ = join(tokens_.subspan(name_begins, i - name_begins));
     while (i < tokens_.size() && !at(i).is("{") && !at(i).is(";")) {
       if (at(i).is("(") || at(i).is("=")) return other();  // returns or is of that type
@@ -219,7 +219,7 @@ class Finder {
   void skip_rest() {
     while (!at(at_).is(";")) {
       const bool opens = at(at_).is("{") || at(at_).is("(") || at(at_).is("[");
-      at_ = opens ? behind_closing(tokens_, at_) : at_ + 1;
+      at_ = opens ? after_closing(tokens_, at_) : at_ + 1;
     }
     ++at_;
   }
@@ -229,13 +229,13 @@ class Finder {
     const size_t begin = at_;
     for (size_t i = at_; i < tokens_.size();) {
       const Token& token = at(i);
-      if (token.is("operator")) return function(begin, i, behind_operator(i));
+      if (token.is("operator")) return function(begin, i, after_operator(i));
       if (token.is("<")) {
-        i = behind_angle(tokens_, i);
+        i = after_angle(tokens_, i);
       } else if (token.is("[")) {
-        i = behind_closing(tokens_, i);
+        i = after_closing(tokens_, i);
       } else if (kWithParentheses.count(token.text) && at(i + 1).is("(")) {
-        i = behind_closing(tokens_, i + 1);
+        i = after_closing(tokens_, i + 1);
       } else if (token.is("(")) {
         return function(begin, name_begin(begin, i), i);
       } else if (token.is("=") || token.is("{") || token.is(";")) {
@@ -247,9 +247,9 @@ class Finder {
     fail(at(begin).line, "a statement without end");
   }
 
-  size_t behind_operator(size_t i) const {
+  size_t after_operator(size_t i) const {
     ++i;
-    if (at(i).is("(")) return behind_closing(tokens_, i);
+    if (at(i).is("(")) return after_closing(tokens_, i);
     while (!at(i).is("(")) ++i;
     return i;
   }
@@ -290,7 +290,7 @@ class Finder {
 
   /// The function whose name stands at [name, parameters).
   bool function(size_t begin, size_t name, size_t parameters) {
-    const size_t after = behind_closing(tokens_, parameters);
+    const size_t after = after_closing(tokens_, parameters);
     name_ = join(tokens_.subspan(name, parameters - name)) + "(" +
             parameter_types(tokens_.subspan(parameters + 1, after - parameters - 2)) + ")";
     at_ = after;
@@ -299,7 +299,7 @@ class Finder {
       skip_rest();
       return false;
     }
-    at_ = behind_closing(tokens_, at_);
+    at_ = after_closing(tokens_, at_);
     return !has_word(begin, name, {"static"});
   }
 
@@ -312,7 +312,7 @@ class Finder {
       if (token.is(":")) {
         skip_initialisers();
       } else {
-        at_ = token.is("(") || token.is("[") ? behind_closing(tokens_, at_) : at_ + 1;
+        at_ = token.is("(") || token.is("[") ? after_closing(tokens_, at_) : at_ + 1;
       }
     }
     return false;
@@ -323,9 +323,9 @@ class Finder {
     do {
       ++at_;
       while (!at(at_).is("(") && !at(at_).is("{")) {
-        at_ = at(at_).is("<") ? behind_angle(tokens_, at_) : at_ + 1;
+        at_ = at(at_).is("<") ? after_angle(tokens_, at_) : at_ + 1;
       }
-      at_ = behind_closing(tokens_, at_);
+      at_ = after_closing(tokens_, at_);
       while (next_is(0, ".")) ++at_;
     } while (next_is(0, ","));
   }

@@ -58,7 +58,7 @@ TEST_CASE("what other files cannot see is no double") {
   }
 }
 
-TEST_CASE("of a file and its stand-in without a GPU the build takes one") {
+TEST_CASE("of a file and its twin without a GPU the build takes one") {
   const std::string text = "namespace mscclc { bool has_gpu() { return true; } }";
   CHECK(doubles({{"open.cc", text}, {"open_without_gpu.cc", text}}).empty());
   CHECK(doubles({{"open.cc", text}, {"open_on_host.cc", text}}).empty());

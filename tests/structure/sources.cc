@@ -10,12 +10,14 @@
 namespace mscclc::structure {
 namespace {
 
-std::map<std::string, std::string> texts_of(std::initializer_list<std::string_view> extensions) {
+std::map<std::string, std::string> texts_of(std::initializer_list<std::string_view> ends) {
   namespace fs = std::filesystem;
   std::map<std::string, std::string> texts;
   for (const auto& entry : fs::recursive_directory_iterator(".")) {
     const fs::path path = entry.path().lexically_relative(".");
-    if (std::ranges::count(extensions, path.extension().string()) > 0) {
+    const std::string extension = path.extension();
+    if (std::ranges::count(ends, extension.empty() ? path.filename().string() : extension) > 0 &&
+        fs::is_regular_file(path)) {
       texts[path.string()] = read_file(path).value();
     }
   }
@@ -25,6 +27,11 @@ std::map<std::string, std::string> texts_of(std::initializer_list<std::string_vi
 }  // namespace
 
 std::map<std::string, std::string> sources() { return texts_of({".cc", ".h", ".cu", ".cuh"}); }
+
+std::map<std::string, std::string> texts() {
+  return texts_of({".bazel", ".bzl", ".c", ".cc", ".cmake", ".cu", ".cuh", ".def", ".h", ".in",
+                   ".mk", ".py", ".sh", "quickstart", "test"});
+}
 
 std::map<std::string, std::string> pages() { return texts_of({".md"}); }
 

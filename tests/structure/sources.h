@@ -9,6 +9,10 @@ namespace mscclc::structure {
 /// Text by path, of all C++ and CUDA files.
 std::map<std::string, std::string> sources();
 
+/// The same of all texts that are written for people and are no documents: code, and what builds
+/// and tests it.
+std::map<std::string, std::string> texts();
+
 /// The same of all documents (Markdown).
 std::map<std::string, std::string> pages();
 

@@ -51,7 +51,7 @@ bool write_all(int fd, std::string_view text) {
 }
 
 /// A file that may be written and to which no other name leads, so that a new file under its name
-/// is the same to everybody. Names in /dev and /proc mean what is open already.
+/// is the same to all processes. Names in /dev and /proc mean what is open already.
 bool may_be_replaced(const std::string& path, const struct stat& st) {
   return S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid() &&
          faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 && !path.starts_with("/dev/") &&

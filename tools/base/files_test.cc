@@ -98,7 +98,7 @@ TEST_CASE("a file that could not be replaced is what it was, and nothing lies be
   CHECK(names(folder) == std::set<std::string>{"file"});
 }
 
-TEST_CASE("who has a file open while it is replaced reads the old one to its end") {
+TEST_CASE("a reader that has a file open while it is replaced reads the old one to its end") {
   const std::string path = scratch("replaced");
   std::string error;
   REQUIRE(write_file(path, "old", error));
@@ -144,7 +144,7 @@ TEST_CASE("what is not finished leaves no file") {
   CHECK(names(folder).empty());
 }
 
-TEST_CASE("a file that cannot be written is told, and stays told") {
+TEST_CASE("a file that cannot be written is an error, and stays one") {
   FileWriter file(scratch("no/such/folder"));
   REQUIRE(file.write("text"));
   CHECK(!file.finish());
@@ -164,7 +164,7 @@ TEST_CASE("a pipe without a name is read to its end") {
   close(ends[0]);
 }
 
-TEST_CASE("a named pipe is read from when somebody writes until he ends") {
+TEST_CASE("a named pipe is read from when a writer comes until it ends") {
   const std::string path = scratch("written");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   std::thread writer([&] {
@@ -179,7 +179,7 @@ TEST_CASE("a named pipe is read from when somebody writes until he ends") {
   writer.join();
 }
 
-TEST_CASE("a named pipe is written when somebody reads") {
+TEST_CASE("a named pipe is written when a reader comes") {
   const std::string path = scratch("read");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   std::optional<std::string> text;
@@ -192,7 +192,7 @@ TEST_CASE("a named pipe is written when somebody reads") {
   CHECK(text == large);
 }
 
-TEST_CASE("a named pipe that nobody reads is an error") {
+TEST_CASE("a named pipe without a reader is an error") {
   const std::string path = scratch("unread");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   FileWriter file(path, std::chrono::milliseconds(50));
@@ -221,7 +221,7 @@ TEST_CASE("a named pipe with a writer that is slow is waited for") {
 TEST_CASE("where a file must be, nothing else is read, and nothing is waited for") {
   const std::string path = scratch("no_file");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
-  const int writer = open(path.c_str(), O_RDWR | O_CLOEXEC);  // who never writes
+  const int writer = open(path.c_str(), O_RDWR | O_CLOEXEC);  // which never writes
   REQUIRE(writer >= 0);
   std::string error;
   for (const std::string& name : {path, std::string("/dev/zero")}) {
@@ -236,7 +236,7 @@ TEST_CASE("where a file must be, nothing else is read, and nothing is waited for
   close(writer);
 }
 
-TEST_CASE("a named pipe that nobody writes to is an error") {
+TEST_CASE("a named pipe without a writer is an error") {
   const std::string path = scratch("silent");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   CHECK_FALSE(read_file(path, std::chrono::milliseconds(50)).has_value());

@@ -308,7 +308,7 @@ std::optional<uint32_t> node_of(uint32_t rank, const Options& options) {
   return rank / options.ranks_per_node;
 }
 
-/// NCCL is told that the node is a machine, so that it takes two ranks on one GPU.
+/// Lets NCCL believe that the node is a machine, so that it takes two ranks on one GPU.
 void set_up_node(uint32_t node) {
   ::setenv("NCCL_HOSTID", fmt::format("node {}", node).c_str(), 1);
   ask_for_queues(kUsualQueues);

@@ -72,7 +72,7 @@ void TableRun::first_call(Contender& contender) {
   const bool done = contender.launch(bench_.stream, diagnostics) &&
                     bench_.communicator.synchronize(bench_.stream, diagnostics);
   const bool plan = contender.role() == Role::plan;
-  if (!done) return;  // told by the check
+  if (!done) return;  // the check reports it
   bench_.log.start_up("first call of " + contender.name(), milliseconds_since(begin),
                       !plan || !bench_.shown_first_plan);
   bench_.shown_first_plan |= plan;
@@ -161,7 +161,8 @@ bool TableRun::start_all(const Workload& w, const std::optional<Surroundings>& s
   return true;
 }
 
-/// Has all gone well so far, on all ranks? Who is in trouble is left out. False: the run must end.
+/// Has all gone well so far, on all ranks? A contender in trouble is left out. False: the run must
+/// end.
 bool TableRun::stays_in(const Taking& t, const Workload& w, bool& stays) {
   std::string why;
   stays = all_able(bench_.communicator, t.good, t.trouble, why);

@@ -31,7 +31,7 @@ struct Bench {
   std::set<std::string> called;       ///< contenders that have run once
   bool shown_first_plan = false;      ///< how long its first call took
 
-  /// What this run is at, for who watches it.
+  /// What this run is at, for those that watch it.
   void at(std::string_view what) const;
   /// After a hang nothing more can be launched: says so, and which it was.
   bool broke_off() const;

@@ -40,7 +40,7 @@ void ask_for_order(const VerifyOptions& options, Program& program) {
   if (const auto order = find_sum_order(options.order)) program.contract.order = *order;
 }
 
-// Are the limits of the target kept? Writing the plan tells.
+// Are the limits of the target kept? Writing the plan shows it.
 bool fits(const Target& target, Input& input) {
   const auto nowhere = [](std::string_view) { return true; };
   return write_plan(input.program, target, nowhere, input.diagnostics);
@@ -97,12 +97,12 @@ Row row_of(const VerifyOptions& options, const Target* target, Input& input) {
   if (proof.proved && (target == nullptr || fits(*target, input))) {
     return {"proved", summarize(proof), kFine};
   }
-  const std::vector<Diagnostic>& told = input.diagnostics.all();
-  const auto first = std::ranges::find(told, Severity::error, &Diagnostic::severity);
+  const std::vector<Diagnostic>& all = input.diagnostics.all();
+  const auto first = std::ranges::find(all, Severity::error, &Diagnostic::severity);
   return {first->code == "undecided" ? "undecided" : "refused", first->message, kWrongProgram};
 }
 
-// Of each refused file the first reason only; what cannot be read is told as always.
+// Of each refused file only the first reason; what cannot be read is reported as always.
 int verify_table(const VerifyOptions& options, const Target* target) {
   size_t width = 4;
   for (const std::string& file : options.files) width = std::max(width, file.size());

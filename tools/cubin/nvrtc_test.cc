@@ -1,5 +1,5 @@
-// libnvrtc is told all that it needs, and what it says is passed on. Where the real one is, kernels
-// of all common arithmetics are compiled by it.
+// libnvrtc is given all that it needs, and what it says is passed on. Where the real one is,
+// kernels of all common arithmetics are compiled by it.
 #include <catch2/catch.hpp>
 #include <cstdio>
 
@@ -12,11 +12,11 @@ namespace {
 
 using namespace testing;
 
-constexpr const char* kStandIn = "tools/cubin/libnvrtc_stand_in.so";
+constexpr const char* kFake = "tools/cubin/libnvrtc_fake.so";
 
 TEST_CASE("NVRTC gets source, headers and architecture") {
   std::string why, error;
-  const auto compiler = open_nvrtc(kStandIn, why);
+  const auto compiler = open_nvrtc(kFake, why);
   REQUIRE(why == "");
   REQUIRE(compiler != nullptr);
   const auto cubin = compiler->compile("int x;\n", "sm_90", error);
@@ -32,7 +32,7 @@ TEST_CASE("NVRTC gets source, headers and architecture") {
 
 TEST_CASE("what NVRTC says of an error is passed on") {
   std::string why, error;
-  const auto compiler = open_nvrtc(kStandIn, why);
+  const auto compiler = open_nvrtc(kFake, why);
   REQUIRE(compiler != nullptr);
   CHECK(!compiler->compile("broken\n", "sm_90", error));
   CHECK(error == "libnvrtc failed: NVRTC_ERROR_COMPILATION\nkernels.cu(1): error: broken");

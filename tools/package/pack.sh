@@ -23,7 +23,7 @@ cat > "$root/DEBIAN/control" <<CONTROL
 Package: mscclc
 Version: $version
 Architecture: $(dpkg --print-architecture)
-Maintainer: the authors of mscclc <nobody@localhost>
+Maintainer: the authors of mscclc <mscclc@localhost>
 Section: devel
 Priority: optional
 Depends: libc6 (>= ${glibc#GLIBC_})

@@ -99,7 +99,7 @@ look_at_kernels() { # FOLDER
   [[ -z $(find "$kernels" -type f -not -name '*.sm_90.cubin') ]] || fail "what else is in $kernels"
 }
 
-# A job looks for kernels in the package that its library belongs to, and elsewhere if it is told so.
+# A job looks for kernels in the package of its library, and elsewhere if a variable says so.
 find_kernels() { # PREFIX
   local said
   said=$(MSCCLC_DEBUG=INFO MSCCLC_DEBUG_SUBSYS=LOAD example/example 2>&1) || fail "example: $said"
@@ -110,7 +110,7 @@ find_kernels() { # PREFIX
   [[ $said != *"kernels of the library's plans"* ]] || fail "there are kernels: $said"
 }
 
-# As a package with the GPU part has them, here of a stand-in for nvcc, beside their plans: a job picks
+# As a package with the GPU part has them, here of a fake nvcc, beside their plans: a job picks
 # these plans. On a device that runs no kernels of plans, or does not take these, the interpreter runs them.
 use_kernels() { # PREFIX
   local said folder=$PWD/plans_with_kernels
@@ -127,7 +127,7 @@ use_kernels() { # PREFIX
     fail "who ran it? $said"
 }
 
-# NCCL's interface is no library that the loader finds without being told.
+# NCCL's interface is no library that the loader finds by itself.
 use_nccl() { # PREFIX
   [[ -z $(find "$1" -name 'libnccl*' -not -path "$1/lib/mscclc/*") ]] || fail "libnccl in lib"
   try libnccl env MSCCLC_DEVICE=host MSCCLC_NCCL=/nowhere/libnccl.so.2 \
@@ -173,7 +173,7 @@ dpkg-deb --extract "$packages/mscclc.deb" "$work/deb"
   fail "what the package needs: $(dpkg-deb --field "$packages/mscclc.deb" Depends)"
 diff -r --no-dereference "$work/tar/moved" "$work/deb/usr" || fail "the packages differ"
 
-tar -xf "$packages/stand_in_kernels.tar" -C "$work"
+tar -xf "$packages/fake_kernels.tar" -C "$work"
 look_at_kernels "$work/kernels"
 
 use_merged_usr

@@ -38,7 +38,7 @@ done
 # shellcheck disable=SC2086
 put share/doc/mscclc/examples $examples
 
-# In a folder of its own: who wants it in front of NVIDIA's names it.
+# In a folder of its own: programs that want it before NVIDIA's name it.
 put lib/mscclc "$libnccl" "$audit"
 strip --strip-unneeded "$prefix/lib/mscclc/libnccl.so.2"
 

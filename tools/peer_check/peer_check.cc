@@ -81,7 +81,7 @@ Plan read_plan(const std::string& path) {
   return plan;
 }
 
-/// A chunk of somebody's input.
+/// A chunk of a rank's input.
 struct Source {
   int rank;
   size_t chunk;

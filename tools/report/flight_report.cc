@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Takes fields of a file that anybody may have written; after the first that is wrong it gives
+/// Takes fields of a file that may hold anything; after the first that is wrong it gives
 /// nothing but emptiness.
 class Reader {
  public:
@@ -135,10 +135,10 @@ class Report {
       for (const auto& [executable, calls] : r.executables) executables.insert(executable);
     }
     for (const uint32_t executable : executables) {
-      behind(executable);
+      lag(executable);
       differing(executable);
     }
-    if (behind_.empty()) out_ += "behind: no rank has launched fewer calls than another\n";
+    if (lagging_.empty()) out_ += "lagging: no rank has launched fewer calls than another\n";
     if (!differs_) out_ += "calls: those that the files have are the same on all ranks\n";
     waits();
     verdict();
@@ -163,7 +163,7 @@ class Report {
     }
   }
 
-  void behind(uint32_t executable) {
+  void lag(uint32_t executable) {
     const auto ahead = std::max_element(
         ranks_.begin(), ranks_.end(), [&](const RankFlight& a, const RankFlight& b) {
           return last_call(a, executable) < last_call(b, executable);
@@ -172,10 +172,10 @@ class Report {
     for (const RankFlight& r : ranks_) {
       const uint64_t last = last_call(r, executable);
       if (last == most) continue;
-      behind_.insert(r.rank);
+      lagging_.insert(r.rank);
       const RankFlight::Call* next = find_call(*ahead, executable, last + 1);
       out_ += fmt::format(
-          "behind: rank {} has launched {} calls of executable {}, rank {} {}{}\n", r.rank, last,
+          "lagging: rank {} has launched {} calls of executable {}, rank {} {}{}\n", r.rank, last,
           executable, ahead->rank, most,
           next == nullptr ? "" : fmt::format("; call {} is {}", last + 1, call_text(*next)));
     }
@@ -209,7 +209,7 @@ class Report {
     }
   }
 
-  /// Who is waited for and waits for nobody, or has no file.
+  /// The ranks that are waited for and wait for none, or have no file.
   void verdict() {
     std::set<uint32_t> awaited, waiting;
     for (const RankFlight& r : ranks_) {
@@ -228,7 +228,7 @@ class Report {
   }
 
   const std::vector<RankFlight>& ranks_;
-  std::set<uint32_t> behind_;
+  std::set<uint32_t> lagging_;
   bool differs_ = false;
   std::string out_;
 };

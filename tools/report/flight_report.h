@@ -39,8 +39,8 @@ struct RankFlight {
 [[nodiscard]] std::optional<RankFlight> read_flight(std::string_view json, const std::string& name,
                                                     Diagnostics& diagnostics);
 
-/// Says of all ranks why they ended, which are behind, where calls differ, and which rank waits for
-/// which. Errors (flights-differ): files of different jobs, or two of a rank.
+/// Says of all ranks why they ended, which fell behind, where calls differ, and which rank waits
+/// for which. Errors (flights-differ): files of different jobs, or two of a rank.
 [[nodiscard]] std::optional<std::string> report_flights(std::vector<RankFlight> ranks,
                                                         Diagnostics& diagnostics);
 

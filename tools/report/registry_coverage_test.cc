@@ -1,4 +1,4 @@
-// What a provider serves, found by asking it: gaps, overlaps, plans that nobody gets.
+// What a provider serves, found by asking it: gaps, overlaps, plans that no call gets.
 #include "tools/report/registry_coverage.h"
 
 #include <catch2/catch.hpp>
@@ -52,7 +52,7 @@ Coverage coverage(std::vector<ByRange::Entry> entries) {
 TEST_CASE("gaps, overlaps, and plans that are never picked") {
   const Coverage found = coverage(
       {{"small", 0, 1023}, {"wide", 512, 4095}, {"large", 8192, kNoEnd}, {"hidden", 10000, 20000}});
-  REQUIRE(found.calls.size() == 2);  // u8 is served by nobody
+  REQUIRE(found.calls.size() == 2);  // nothing serves u8
   CHECK(found.calls[0].sizes == std::vector<CoveredSizes>{{0, 511, "small", {}},
                                                           {512, 1023, "small", {"wide"}},
                                                           {1024, 4095, "wide", {}},

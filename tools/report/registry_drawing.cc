@@ -14,7 +14,7 @@ constexpr double kLeft = 300, kWidth = 640, kRight = 20, kTop = 70, kRow = 26, k
 /// Sizes from 1 byte to 4 GiB, each doubling as wide as the others.
 constexpr double kDoublings = 32;
 
-// Colours that colour-blind readers tell apart (Okabe and Ito).
+// Colours that colour-blind readers can distinguish (Okabe and Ito).
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b"};
 

@@ -9,7 +9,7 @@
 namespace mscclc {
 namespace {
 
-/// Calls between which a line cannot tell.
+/// Calls that a line cannot distinguish.
 using Alike = std::vector<const CoveredCalls*>;
 
 bool one_line_is_for(const LibraryCall& a, const LibraryCall& b) {

@@ -1,5 +1,5 @@
-// Lines of a tuner file: they select what they were made of, and nothing that they cannot tell
-// apart.
+// Lines of a tuner file: they select what they were made of, and nothing that they cannot
+// distinguish.
 #include "tools/report/registry_tuner.h"
 
 #include <catch2/catch.hpp>

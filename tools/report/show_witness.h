@@ -19,7 +19,7 @@ struct ShowWitness {
 };
 
 /// Looks for a schedule under which `program` gives wrong data or hangs, writes it to a file, and
-/// prints how to replay it, or that none was found. False: the file cannot be written (told).
+/// prints how to replay it, or that none was found. False: the file cannot be written (reported).
 bool show_witness(const Program& program, const std::vector<Unordered>& unordered,
                   const ShowWitness& show);
 /// The same of several plans.

@@ -19,7 +19,7 @@ namespace mscclc {
 enum class Speaker { rank_0, all };
 
 /// Collective. Rank 0 prints the table under a heading that says `how`; every rank prints what went
-/// wrong there if it cannot tell the others, or if `who` says so. Returns the exit code.
+/// wrong there if it cannot inform the others, or if `who` says so. Returns the exit code.
 int run_rank(const RunOptions& options, Input& input, const std::vector<RunSpec>& specs,
              std::unique_ptr<Bootstrap> bootstrap, std::shared_ptr<Device> device,
              std::chrono::milliseconds timeout, const std::string& how, Speaker who);

@@ -58,11 +58,11 @@ std::string read_all(int fd) {
   }
 }
 
-/// Does not return. A rank must not outlive who prints for it.
+/// Does not return. A rank must not outlive the process that prints for it.
 [[noreturn]] void be_child(uint32_t rank, Fd id, Fd errors, pid_t parent,
                            const std::function<int(uint32_t, const std::string&)>& fn, int failed) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  signal(SIGPIPE, SIG_IGN);  // nobody reads the table: an error, which the parent tells
+  signal(SIGPIPE, SIG_IGN);  // a table without a reader is an error, which the parent reports
   if (getppid() != parent) _exit(failed);
   dup2(errors.get(), STDERR_FILENO);
   errors.reset();

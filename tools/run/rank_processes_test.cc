@@ -81,7 +81,7 @@ TEST_CASE("what ranks say comes once, in their order") {
   CHECK(code == 0);
 }
 
-TEST_CASE("a rank that a signal ends is told") {
+TEST_CASE("a rank that a signal ends is reported") {
   Errors errors;
   const auto die = [](uint32_t rank, const std::string&) {
     if (rank == 1) raise(SIGKILL);
@@ -126,7 +126,7 @@ TEST_CASE("what a rank says comes out though another still runs") {
   CHECK(errors.text() == "zero\n");
 }
 
-TEST_CASE("a rank that does not end after the others have failed is killed and told") {
+TEST_CASE("a rank that does not end after the others have failed is killed and reported") {
   for (const bool stopped : {false, true}) {
     Errors errors;
     const auto hang = [&](uint32_t rank, const std::string&) {
@@ -167,9 +167,9 @@ TEST_CASE("a rank that is stopped is noticed after the job's silence") {
     if (bootstrap->barrier("test", problems)) return 2;
     const std::string& why = problems.all().front().message;
     const size_t at = why.find("silent for ");
-    const bool told = why.find("rank 1 (process ") == 0 && at != std::string::npos;
+    const bool noticed = why.find("rank 1 (process ") == 0 && at != std::string::npos;
     // Long before the default.
-    return told && std::stod(why.substr(at + 11)) < 30 ? kNoticed : 4;
+    return noticed && std::stod(why.substr(at + 11)) < 30 ? kNoticed : 4;
   };
   Errors errors;
   const RankProcesses how{.ranks = 2, .failed = kFailed, .patience = milliseconds(100)};

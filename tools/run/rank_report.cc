@@ -68,7 +68,7 @@ std::vector<int64_t> take_times(ByteReader& from) {
   return times;
 }
 
-/// How bad it is: a hang hides all else, a wrong element tells more than a refusal.
+/// How bad it is: a hang hides all else, a wrong element says more than a refusal.
 int badness(RunStatus status) {
   switch (status) {
     case RunStatus::right:

@@ -65,7 +65,7 @@ int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint
                   start.times.timeout, how, who);
 }
 
-/// Who started the processes of a job.
+/// What started the processes of a job.
 std::string starter(const LaunchedRank& launch) {
   return launch.launcher == "MSCCLC_RANK" ? "the user" : launch.launcher;
 }

@@ -12,7 +12,7 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kMostRanks = 16;  // whose calls are told
+constexpr size_t kMostRanks = 16;  // whose calls are reported
 
 /// Loads all FILEs. Returns kFine, or the exit code.
 int load_all(const RunOptions& options, std::deque<PlacedInput>& inputs) {

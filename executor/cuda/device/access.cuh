@@ -105,7 +105,7 @@ __device__ inline void store_release(uint64_t* word, uint64_t value) {
 /// What the thread saw before it, all see that see what it writes after it.
 __device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
-/// Copies a count to shared memory while the thread goes on. REQUIRES: nobody changes it in this
+/// Copies a count to shared memory while the thread goes on. REQUIRES: nothing changes it in this
 /// launch before await_copies_to_shared().
 __device__ inline void copy_to_shared(uint64_t* to, const uint64_t* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(

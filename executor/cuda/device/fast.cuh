@@ -201,8 +201,8 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
     return *reinterpret_cast<const StepTarget*>(shared_lines() + line);
   }
 
-  /// Comes before the first access to data, and before anybody is told anything: until then the
-  /// call ahead may run. What it left in the block's counts is under way then, beside that access.
+  /// Comes before the first access to data, and before the first signal: until then the call
+  /// ahead may run. What it left in the block's counts is under way then, beside that access.
   __device__ void await_call_ahead() {
     if (ahead_ != kStillRuns) return;
     await_kernel_ahead(this->plan_.frees_next);
@@ -357,7 +357,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
     }
   }
   /// Plain data that is moved beside sentinels loses its -0.0.
-  __device__ void mend(const Places& from, uint32_t n, uint4* rows) const {
+  __device__ void make_sendable(const Places& from, uint32_t n, uint4* rows) const {
     if constexpr (Format<F>::kSentinel) {
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
@@ -405,7 +405,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
         find(line + step.dsts, apart, n, part, from);
         read(step, from, line + step.dsts, apart, n, part, rows,
              [&] { find(line, single ? 1 : apart, single ? step.dsts : n, part, to); });
-        mend(from, n, rows);
+        make_sendable(from, n, rows);
         check_call_ahead();
         if (left <= kAtOnce) free_next();
         if (single) {

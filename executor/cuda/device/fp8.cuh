@@ -47,7 +47,7 @@ __device__ inline float4 read_word(uint32_t codes) {
 
 /// The code of e5m2 for a value that is no number, where the instruction gives another; else the
 /// low byte of `code`.
-__device__ inline uint32_t mend_e5m2(uint32_t code, float value) {
+__device__ inline uint32_t correct_e5m2(uint32_t code, float value) {
   const uint32_t bits = __float_as_uint(value);
   return (bits & 0x7fffffff) > 0x7f800000 ? 0x7eu | (bits >> 31 << 7) : code & 0xff;
 }
@@ -71,10 +71,11 @@ __device__ inline uint32_t write_word(const float* values) {
         " cvt.rn.satfinite.e5m2x2.f32 h, %4, %3; mov.b32 %0, {l, h};}"
         : "=r"(codes)
         : "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]));
-    uint32_t mended = 0;
+    uint32_t corrected = 0;
 #pragma unroll
-    for (uint32_t i = 0; i < 4; ++i) mended |= mend_e5m2(codes >> (8 * i), values[i]) << (8 * i);
-    return mended;
+    for (uint32_t i = 0; i < 4; ++i)
+      corrected |= correct_e5m2(codes >> (8 * i), values[i]) << (8 * i);
+    return corrected;
   }
 }
 

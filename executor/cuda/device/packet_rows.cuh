@@ -64,7 +64,7 @@ struct PacketRows {
     }
   }
 
-  // A line has 120 bytes: every other one begins 8 bytes behind a multiple of 16. Two accesses of
+  // A line has 120 bytes: every other one begins 8 bytes after a multiple of 16. Two accesses of
   // 8 bytes for all are faster than one of 16 for every other line.
   static __device__ uint4 load_part(const uint8_t* from, const Part& part) {
     if constexpr (kUneven) return load_words<kTails>(from, part.bytes);
@@ -160,8 +160,8 @@ struct PacketRows {
     return uint64_t{part.unit} * Format<F>::kWire + part.lane * 16;
   }
 
-  /// Puts sentinels back into slots that were read. Peers may have been sent what was made of them:
-  /// a packet tells nobody that a slot is empty, which is why two calls need two copies of it.
+  /// Puts sentinels back into slots that were read. Peers may already have been sent what was made
+  /// of them: no packet says that a slot is empty, which is why two calls need two copies of it.
   static __device__ void empty(const Stamp& stamp, const Places& from) {
     if constexpr (Format<F>::kSentinel) {
       const auto word = static_cast<uint32_t>(stamp.sentinel);

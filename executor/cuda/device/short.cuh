@@ -124,11 +124,11 @@ static __device__ __noinline__ void run_targets(ShortState& state, const LaunchP
   }
 }
 
-/// `at` and so many bytes, which may wrap around; also of an operand that nobody uses.
+/// `at` and so many bytes, which may wrap around; also of an operand that no step uses.
 __device__ inline uint8_t* moved_by(uint8_t* at, uint64_t bytes) {
   return reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(at) + bytes);
 }
-/// Where an operand of this block lies in copy 0. `late`: how far the block is behind the turn.
+/// Where an operand of this block lies in copy 0. `late`: how many blocks after the turn.
 __device__ inline uint8_t* address_of(const ShortOperand& operand, uint32_t late) {
   return moved_by(operand.address, blockIdx.x * operand.apart - uint64_t{late} * operand.shrink);
 }
@@ -247,8 +247,8 @@ class ShortBlock {
     if (kEarly && has_given_up(uint64_t{ahead_} << 32)) exit_thread();
   }
 
-  /// The packets of a step have come, so whoever this launch depends on has begun: the next one
-  /// may, once the call is counted. If it is not, the next one waits for the block's end.
+  /// The packets of a step have come, so all ranks that this launch depends on have begun: the next
+  /// one may begin, once the call is counted. If it is not, the next one waits for the block's end.
   __device__ void free_next(const ShortHead& head) const {
     if (head.frees_next == 0 || threadIdx.x != 0) return;
     if (kEarly || state_.counted != 0) let_next_begin();
@@ -267,7 +267,7 @@ class ShortBlock {
   }
 
   // Of as many as there may be: a branch for each would have its parameters asked for one after the
-  // other. What nobody uses may be anything.
+  // other. What no step uses may be anything.
   __device__ void find_bases(const ShortOperand* operands, Bases& bases) const {
 #pragma unroll
     for (uint32_t j = 0; j < kMost; ++j) bases.at[j] = address_of(operands[j], late_);
@@ -406,7 +406,7 @@ class ShortBlock {
   const LaunchPlan& plan_;
   const ShortProgram& program_;
   const Arithmetic arithmetic_;
-  const uint32_t late_;  ///< by how many blocks this one is behind the turn
+  const uint32_t late_;  ///< how many blocks after the turn this one is
   uint64_t call_ = 0;
   uint32_t ahead_ = 0;  ///< left_by_call_ahead(), where that is not known from call_
   Stamp stamp_;

@@ -99,7 +99,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
       move_units<Operands, true>(begin_step(line));
     }
   }
-  /// A step behind it. `first`: the line of its first target.
+  /// A step after it. `first`: the line of its first target.
   template <StepKind kind, class Operands>
   __device__ __forceinline__ void run(uint32_t line, uint32_t first = 0, uint32_t flags = 0) {
     if (this->frees_next_ && state_.counted != 0) {
@@ -452,7 +452,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
     }
   }
   /// Plain data that is moved beside sentinels loses its -0.0.
-  __device__ __forceinline__ void mend(const Places& from, uint32_t n, uint4* rows) const {
+  __device__ __forceinline__ void make_sendable(const Places& from, uint32_t n, uint4* rows) const {
     if constexpr (Format<F>::kSentinel) {
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
@@ -504,7 +504,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
           find(place, part, j, kLeads && has_copies(place) ? late_call() : this->call_, from);
         }
         read(from, n, part, rows);
-        mend(from, n, rows);
+        make_sendable(from, n, rows);
         const uint64_t call = kLeads ? late_call() : this->call_;
         const Stamp stamp = kLeads ? device::stamp_of(call, this->element()) : stamp_;
         if constexpr (kLeads) check_call(call);

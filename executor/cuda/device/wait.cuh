@@ -1,10 +1,10 @@
-// How a block waits: the one helper behind every wait, and what happens when a wait is given up.
+// How a block waits: the one helper of every wait, and what happens when a wait is given up.
 //
 // A wait counts its polls; every few thousand it looks at the rank's abort word and at the clock.
-// When it is given up, for whatever reason, the first thread of the block records whom it waited
+// When it is given up, for whatever reason, the first thread of the block records what it waited
 // for, and the thread exits. Exited threads are not waited for at a block's barriers, so the others
 // come out of theirs, find `gave_up` set at their next op or poll, and exit too. A block that has
-// given up signals nobody and posts nothing: those who depend on it give up in turn, so that no
+// given up signals and posts nothing: blocks that depend on it give up in turn, so that no
 // rank takes garbage for its result. It sets the rank's abort word, so that calls queued after
 // this one give up at once, and leave the first report of each block as it is.
 #pragma once

@@ -1,5 +1,5 @@
 // The host's twins of the accesses of executor/cuda/device/access.cuh: the same names, the same
-// order of memory as far as a thread can tell, on fibers (grid.h).
+// order of memory as far as a thread can see, on fibers (grid.h).
 #pragma once
 
 #include <atomic>

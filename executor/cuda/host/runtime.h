@@ -1,5 +1,5 @@
 // As much of CUDA's runtime as programs of device code that is compiled for the host need: one
-// device, whose memory is the host's, and whose launches run when somebody waits for them (grid.h).
+// device, whose memory is the host's, and whose launches run when they are waited for (grid.h).
 #pragma once
 
 #include <cstdint>
@@ -86,7 +86,7 @@ inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemc
   if (bytes != 0) std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
-/// Copies at once: whoever orders copies waits for each.
+/// Copies at once: code that orders copies waits for each.
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                    cudaStream_t) {
   return cudaMemcpy(to, from, bytes, kind);

@@ -44,7 +44,7 @@ constexpr uint32_t kThreads = 1024;
 /// Device memory of one rank.
 struct RankMemory {
   std::vector<DeviceMemory> buffers;               ///< the caller's are those of the first call
-  std::vector<DeviceMemory> later;                 ///< the caller's of calls behind it
+  std::vector<DeviceMemory> later;                 ///< the caller's of later calls
   std::vector<std::vector<RankBuffer>> addresses;  ///< by call, of buffers; in place two are one
   DeviceMemory arrived, semaphores, barriers;
   uint32_t first_channel = 0, first_block = 0;  ///< among those of all ranks
@@ -135,7 +135,7 @@ bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, Diagnos
     const uint64_t shift = scratch ? 0 : shift_of(rank, b);
     first[b] = {own.buffers[b].data() + shift, shift, bytes + kMostShift};
   }
-  if (callers.shared) first[inner] = first[callers.outer].behind(callers.inner_offset);
+  if (callers.shared) first[inner] = first[callers.outer].shifted(callers.inner_offset);
   own.addresses.assign(1, std::move(first));
   own.later.clear();
   while (own.addresses.size() < options.calls) {
@@ -160,7 +160,7 @@ bool CudaRanks::State::add_call(uint32_t rank, const CallerBuffers& callers, Dia
     if (!own.later.emplace_back().allocate(next[b].bytes, d)) return false;
     next[b].address = own.later.back().data() + next[b].offset;
   }
-  if (callers.shared) next[inner] = next[callers.outer].behind(callers.inner_offset);
+  if (callers.shared) next[inner] = next[callers.outer].shifted(callers.inner_offset);
   own.addresses.push_back(std::move(next));
   return true;
 }

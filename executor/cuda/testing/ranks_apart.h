@@ -1,5 +1,5 @@
 // Launches of ranks that have one each, as in a job: on streams of their own, so that ranks run
-// side by side; several calls of a rank are queued one behind the other.
+// side by side; several calls of a rank are queued one after the other.
 #pragma once
 
 #include <cstdint>

@@ -142,7 +142,7 @@ TEST_CASE("calls really run beside one another") {
   }
 }
 
-TEST_CASE("queued calls behind one that hangs give up, and leave its report") {
+TEST_CASE("queued calls after one that hangs give up, and leave its report") {
   for (const PacketFormatInfo& format : packet_formats()) {
     const TestProgram t = one_shot(2, 2, format.format);
     for (const bool in_short : {false, true}) {

@@ -73,7 +73,7 @@ bool no_gpu_to_hang() {
   return true;
 }
 
-TEST_CASE("a signal that nobody sends") {
+TEST_CASE("a signal that no rank sends") {
   if (no_gpu_to_hang()) return;
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::memory);

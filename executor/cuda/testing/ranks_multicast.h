@@ -13,8 +13,8 @@ namespace mscclc::cuda {
 struct RankBuffer {
   uint8_t* address = nullptr;
   uint64_t offset = 0, bytes = 0;
-  /// What begins `more` bytes behind it in the same memory.
-  RankBuffer behind(uint64_t more) const { return {address + more, offset + more, bytes}; }
+  /// What begins `more` bytes later in the same memory.
+  RankBuffer shifted(uint64_t more) const { return {address + more, offset + more, bytes}; }
 };
 
 class RanksMulticast {

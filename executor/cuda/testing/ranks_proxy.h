@@ -21,7 +21,7 @@ class RanksProxy {
   struct Queue {
     device::PortQueue ranks;
     uint64_t* handled;                ///< its
-    std::vector<uint64_t*> partners;  ///< by channel: the count at the other end; nullptr: nobody
+    std::vector<uint64_t*> partners;  ///< by channel: the count at the other end; nullptr: none
   };
 
   /// Takes all that it needs of the device before any block runs: to allocate or to make a stream

@@ -52,14 +52,14 @@ class Clock {
   }
   static void join_page(PagePointer& page, const PagePointer& other) {
     if (other == nullptr || other == page) return;
-    bool behind = false, ahead = false;
+    bool older = false, newer = false;
     for (uint32_t i = 0; page != nullptr && i < kPage; ++i) {
-      behind |= (*page)[i] < (*other)[i];
-      ahead |= (*page)[i] > (*other)[i];
+      older |= (*page)[i] < (*other)[i];
+      newer |= (*page)[i] > (*other)[i];
     }
-    if (page == nullptr || (behind && !ahead)) {
+    if (page == nullptr || (older && !newer)) {
       page = other;
-    } else if (behind) {
+    } else if (older) {
       Page& mine = own(page);
       for (uint32_t i = 0; i < kPage; ++i) mine[i] = std::max(mine[i], (*other)[i]);
     }

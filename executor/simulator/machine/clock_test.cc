@@ -5,7 +5,7 @@
 namespace mscclc {
 namespace {
 
-TEST_CASE("a clock knows what it was told, and no more") {
+TEST_CASE("a clock knows what it has learned, and no more") {
   Clock clock;
   CHECK(!clock.knows(0, 1));
   CHECK(clock.tick(700) == 1);

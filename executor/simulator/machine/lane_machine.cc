@@ -201,7 +201,7 @@ void LaneMachine::meet(uint32_t barrier) {
 }
 
 void LaneMachine::signal(uint32_t channel, bool relaxed) {
-  if (!tells()) return;
+  if (!speaks()) return;
   SimMachine::signal(channel, relaxed);
   const Channel& end = program_.ranks[rank_id_].channels[channel];
   if (end.kind == ChannelKind::port) return note_posted(channel, relaxed);
@@ -217,11 +217,11 @@ void LaneMachine::wait(uint32_t channel, bool relaxed) {
 }
 
 void LaneMachine::flush(uint32_t channel) {
-  if (tells()) SimMachine::flush(channel);
+  if (speaks()) SimMachine::flush(channel);
 }
 
 void LaneMachine::release(uint32_t semaphore) {
-  if (!tells()) return;
+  if (!speaks()) return;
   SimMachine::release(semaphore);
   clocks().semaphores[semaphore].join(clock());
 }
@@ -239,7 +239,7 @@ void LaneMachine::note_posted(uint32_t channel, bool relaxed) {
 }
 
 void LaneMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
-  if (!tells() || bytes == 0) return;
+  if (!speaks() || bytes == 0) return;
   SimMachine::post_put(channel, to, from, bytes);
   note_posted(channel, false);
 }

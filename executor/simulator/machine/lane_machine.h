@@ -107,7 +107,7 @@ class LaneMachine : public SimMachine {
              bool empties = false);
   void arrive(LaneMeeting& meeting, uint64_t members, const Waiting& reason);
   bool waits() const { return lane_.lane == 0; }
-  bool tells() const { return lane_.lane == (lanes() % 2 == 0 ? lanes() - 1 : 0); }
+  bool speaks() const { return lane_.lane == (lanes() % 2 == 0 ? lanes() - 1 : 0); }
   void note_posted(uint32_t channel, bool relaxed);
 
   LaneWorld* world_;

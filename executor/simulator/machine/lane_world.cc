@@ -27,7 +27,7 @@ void LaneWorld::await_held(const std::vector<uint32_t>& processes) {
   }
 }
 
-// The end of a kernel: its accesses are done, for everybody.
+// The end of a kernel: its accesses are done, for all.
 void LaneWorld::end_call(uint32_t rank, const std::vector<uint32_t>& processes) {
   for (const uint32_t process : processes) {
     memory.settle_process(process);

@@ -5,7 +5,7 @@
 namespace mscclc {
 namespace {
 
-constexpr uint32_t kNobody = 0xffffffffu;
+constexpr uint32_t kNoTask = 0xffffffffu;
 
 }  // namespace
 
@@ -39,37 +39,37 @@ uint32_t Scheduler::pick_from(uint32_t start, bool services) {
     if (apart && live_[i]->service != services) continue;
     if (runnable(*live_[i])) return i;
   }
-  return kNobody;
+  return kNoTask;
 }
 
 // The first runnable task of the list, whose order is that of priorities. Now and then it changes
 // places with another, so that a rank may be far ahead of the others, but not always the same.
 uint32_t Scheduler::pick_highest() {
   const uint32_t best = pick_from(0, false);
-  if (best == kNobody || dice_.below(16) != 0) return best;
+  if (best == kNoTask || dice_.below(16) != 0) return best;
   const uint32_t other = dice_.below(static_cast<uint32_t>(live_.size()));
   std::swap(live_[best], live_[other]);
   return other;
 }
 
 uint32_t Scheduler::pick_lingering() const {
-  uint32_t found = kNobody;
+  uint32_t found = kNoTask;
   for (uint32_t i = 0; i < live_.size(); ++i) {
     const Wait& wait = live_[i]->wait;
     if (wait.test != Wait::Test::last) continue;
-    if (found == kNobody || wait.value < live_[found]->wait.value) found = i;
+    if (found == kNoTask || wait.value < live_[found]->wait.value) found = i;
   }
   return found;
 }
 
 uint32_t Scheduler::pick() {
   const uint32_t found = pick_ready();
-  return found != kNobody ? found : pick_lingering();
+  return found != kNoTask ? found : pick_lingering();
 }
 
 uint32_t Scheduler::pick_ready() {
   const auto n = static_cast<uint32_t>(live_.size());
-  if (n == 0) return kNobody;
+  if (n == 0) return kNoTask;
   switch (style_) {
     case Style::in_order:
       return pick_from(cursor_ < n ? cursor_ : 0, false);
@@ -79,10 +79,10 @@ uint32_t Scheduler::pick_ready() {
       return pick_highest();
     case Style::late_services: {
       const uint32_t found = pick_from(dice_.below(n), false);
-      return found != kNobody ? found : pick_from(dice_.below(n), true);
+      return found != kNoTask ? found : pick_from(dice_.below(n), true);
     }
   }
-  return kNobody;
+  return kNoTask;
 }
 
 void Scheduler::resume(uint32_t index) {
@@ -100,7 +100,7 @@ void Scheduler::resume(uint32_t index) {
 }
 
 bool Scheduler::run() {
-  for (uint32_t index = pick(); index != kNobody; index = pick()) resume(index);
+  for (uint32_t index = pick(); index != kNoTask; index = pick()) resume(index);
   return running_ == 0;
 }
 

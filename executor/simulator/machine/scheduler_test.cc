@@ -71,7 +71,7 @@ TEST_CASE("a fiber is parked until its condition holds") {
   }
 }
 
-TEST_CASE("a run in which nobody can move hangs") {
+TEST_CASE("a run in which no task can move hangs") {
   FiberPool fibers;
   Scheduler scheduler(fibers, 0);
   Shared shared{&scheduler};

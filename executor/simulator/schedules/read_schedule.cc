@@ -78,7 +78,7 @@ class ScheduleReader {
   }
 
  private:
-  /// Is it a schedule of several plans? Whatever else is wrong is told later.
+  /// Is it a schedule of several plans? Anything else wrong is reported later.
   bool says_set() const {
     constexpr NodeId kRoot = 0;
     if (json_.tape()[kRoot].kind() != JsonType::object) return false;

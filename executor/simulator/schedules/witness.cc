@@ -235,7 +235,7 @@ bool Search::try_all(const Holds& holds) {
   });
 }
 
-/// Ways to put one op off, the most telling first.
+/// Ways to put one op off, the most likely first.
 std::vector<Hold> Search::ways(const Suspect::Place& place) const {
   const PlacedPlan& plan = plans_[orders_.front()[place.rank][place.call]];
   const Op& op = plan.program->ranks[plan.rank_at(place.rank)].ops[place.op];

@@ -67,7 +67,7 @@ TEST_CASE("no sync between a put and its signal") {
 
 TEST_CASE("no flush: the caller changes what a port has not read") {
   TestProgram t = exchange(ChannelKind::port);
-  // Nobody tells rank 0 that its put has arrived.
+  // Nothing signals rank 0 that its put has arrived.
   erase(t.program, 0, 6);
   erase(t.program, 1, 5);
   CHECK(holds_of(t.program, {{0, 3, 0}, std::nullopt}, RunStatus::wrong) ==

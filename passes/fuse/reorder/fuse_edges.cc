@@ -30,12 +30,12 @@ void Edges::start(uint32_t rank, const Touches* touches, const Places& places) {
   releases_.clear();
   barriers_.clear();
   width_ = std::min(places.count() + 1, kMostPlaces);
-  known_.assign(size_t{width_} * width_, kNobody);
+  known_.assign(size_t{width_} * width_, kNoOp);
   read_semaphores();
   for (Number op = 1; op <= ops; ++op) visit(op);
 }
 
-/// Who releases and who acquires each semaphore: with one of each the k-th pairs with the k-th.
+/// What releases and what acquires each semaphore: with one of each the k-th pairs with the k-th.
 void Edges::read_semaphores() {
   semaphores_.assign(rank_->semaphores.size(), {});
   for (size_t s = 0; s < semaphores_.size(); ++s) {
@@ -70,7 +70,7 @@ void Edges::visit_data(Number op) {
     const Use& use = touches_->use(touch.use);
     if (!use.memory || use.empties) continue;  // packets say themselves when they may be taken
     Cell& cell = cells_[touch.cell];
-    if (cell.writer != kNobody && !(use.packets && cell.packets)) follow(op, cell.writer);
+    if (cell.writer != kNoOp && !(use.packets && cell.packets)) follow(op, cell.writer);
     if (!use.write) {
       readers_.push_back({op, use.packets, cell.readers});
       cell.readers = static_cast<uint32_t>(readers_.size() - 1);
@@ -164,7 +164,7 @@ void Edges::learn(uint32_t place, uint32_t other, Number op) {
 }
 
 Number Edges::known(uint32_t place, uint32_t other) const {
-  if (place >= width_ || other >= width_) return kNobody;
+  if (place >= width_ || other >= width_) return kNoOp;
   return known_[size_t{place} * width_ + other];
 }
 

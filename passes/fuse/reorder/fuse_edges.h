@@ -37,7 +37,7 @@ class Edges {
     uint32_t next;
   };
   struct Cell {
-    Number writer = kNobody;
+    Number writer = kNoOp;
     bool packets = false;
     uint32_t readers = kNone;  ///< since the last write
   };

@@ -26,7 +26,7 @@ void Order::Latest::record(Number op, uint32_t with) {
 }
 
 /// What `from` did has been done by `to`, an earlier op. Where it is no longer known who came
-/// before, somebody later stands for it, which forbids too much rather than too little.
+/// before, a later one stands for it, which forbids too much rather than too little.
 void Order::Latest::move(Number from, Number to) {
   if (last != from) return;
   if (prev < to) {
@@ -68,7 +68,7 @@ bool Order::start(uint32_t rank) {
   edges_.start(rank, whole_ ? &touches_ : nullptr, places_);
   if (whole_) cells_.assign(touches_.cells(), {});
   blocks_.assign(places_.blocks(), {});
-  wall_ = kNobody;
+  wall_ = kNoOp;
   roles_.resize(last + 1);
   edge_bits_.resize(last + 1);
   first_.resize(last + 1);
@@ -104,7 +104,7 @@ void Order::add(Number n) {
   roles_[n] = role_of_[static_cast<size_t>(op.kind)];
   edge_bits_[n] = edges_.of(n);
   first_[n] = last_[n] = n;
-  next_[n] = kNobody;
+  next_[n] = kNoOp;
   if (places_.of(n) == kNone) return add_unplaced(n);
   for (const uint32_t b : places_.blocks_of(places_.of(n))) {
     Block& block = blocks_[b];
@@ -182,7 +182,7 @@ bool Order::may_sink(Number left, Number right, const Window& since, const Flow&
 /// what it has in common with the left one agree with `flow`?
 bool Order::fits(Number left, Number right, const Flow& flow, bool rising) const {
   uint32_t uses = 0, counted = kNone;
-  for (Number part = first_[right]; part != kNobody; part = next_[part]) {
+  for (Number part = first_[right]; part != kNoOp; part = next_[part]) {
     for (const Touch& touch : touches_.of(part)) {
       const Use& use = touches_.use(touch.use);
       const Number writer = cells_[touch.cell].write.other(right);
@@ -235,7 +235,7 @@ bool Order::fits_second_write(Number left, const Touch& touch, const Flow& flow)
 
 /// Is what the left op touches left alone until the right one?
 bool Order::is_free(Number left, Number right) const {
-  for (Number part = first_[left]; part != kNobody; part = next_[part]) {
+  for (Number part = first_[left]; part != kNoOp; part = next_[part]) {
     for (const Touch& touch : touches_.of(part)) {
       const Cell& cell = cells_[touch.cell];
       if (cell.write.other(right) > left) return false;
@@ -249,7 +249,7 @@ Number Order::merge(Number left, Number right, Meet where) {
   const bool rises = where == Meet::at_left;
   const Number moving = rises ? right : left, to = rises ? left : right;
   each_latest(moving, [&](Latest& latest) { rises ? latest.move(moving, to) : latest.record(to); });
-  for (Number part = first_[moving]; part != kNobody; part = next_[part]) {
+  for (Number part = first_[moving]; part != kNoOp; part = next_[part]) {
     for (const Touch& touch : touches_.of(part)) {
       Cell& cell = cells_[touch.cell];
       Latest& latest = touches_.use(touch.use).write ? cell.write : cell.read;

@@ -49,7 +49,7 @@ class Order {
   /// The ops, in order, that an op has been made of: each() for every one.
   template <class Each>
   void each_part(Number op, Each&& each) const {
-    for (Number part = first_[op]; part != kNobody; part = next_[part]) each(part);
+    for (Number part = first_[op]; part != kNoOp; part = next_[part]) each(part);
   }
   /// The first and the last of these ops, and the one after a part.
   Number first_part(Number op) const { return first_[op]; }
@@ -67,7 +67,7 @@ class Order {
   /// The last three ops that did something. Of two it is known which of their uses it was (kNone:
   /// several).
   struct Latest {
-    Number last = kNobody, prev = kNobody, third = kNobody;
+    Number last = kNoOp, prev = kNoOp, third = kNoOp;
     uint32_t use = kNone, prev_use = kNone;
     /// The last one that is not `self`.
     Number other(Number self) const { return last == self ? prev : last; }
@@ -83,7 +83,7 @@ class Order {
   struct Block {
     Latest data, publishes, awaits, polls;
     Latest waits_for_others, others_wait;  ///< edges
-    Number wall = kNobody;
+    Number wall = kNoOp;
     uint32_t loop = kNone - 1;
   };
   /// The same for a place, without the op that is asked about.
@@ -118,7 +118,7 @@ class Order {
   Edges edges_;
   std::vector<Cell> cells_;
   std::vector<Block> blocks_;
-  Number wall_ = kNobody;                    ///< of all blocks
+  Number wall_ = kNoOp;                      ///< of all blocks
   std::vector<uint8_t> roles_, edge_bits_;   ///< by op number, of what it is made of
   std::vector<Number> first_, last_, next_;  ///< by op number: its parts
 };

@@ -11,7 +11,7 @@ namespace mscclc::fusion {
 
 /// An op of a rank by its position in written order, from 1 on.
 using Number = uint32_t;
-inline constexpr Number kNobody = 0;
+inline constexpr Number kNoOp = 0;
 inline constexpr size_t kKinds = static_cast<size_t>(OpKind::pipeline) + 1;
 
 class Places {

@@ -75,7 +75,7 @@ void Touches::add_uses(uint32_t rank, const Op& op) {
   }
 }
 
-/// Who reads a sentinel slot empties it.
+/// A reader of a sentinel slot empties it.
 bool Touches::empties(const OpInfo& row, const Access& access) const {
   if (access.write || !access.packets || !row.has(Effects::kPolls)) return false;
   return is_sentinel(program_.ranks[access.rank].buffers[access.buffer].packets);

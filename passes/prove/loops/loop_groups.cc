@@ -89,7 +89,7 @@ LoopGroups::LoopGroups(const System& system) {
   make_groups(takers);
 }
 
-/// Groups, and who gives to whom.
+/// Groups, and which give to which.
 void LoopGroups::make_groups(const std::vector<std::vector<uint32_t>>& takers) {
   const Components components(takers);
   group_of_ = components.of();

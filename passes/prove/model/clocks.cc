@@ -120,7 +120,7 @@ void Row::join_page(const Row& o, uint32_t page, const ClockLayout& layout) {
   const ClockPage* mine = data_->pages[here];
   if (theirs == nullptr || theirs == mine) return;
   const uint32_t difference = mine ? compare(mine->counts, theirs->counts, columns) : 1;
-  if (difference == 0) {  // learnt on two ways: one page will do
+  if (difference == 0) {  // learned on two ways: one page will do
     keep_one(data_->pages[here], o.data_->pages[there]);
     return;
   }

@@ -1,13 +1,13 @@
 // Vector clocks as immutable, shared rows. Row[p] says how many ops of process p are known to be
-// over. A row changes only where processes meet, and what is told is the row itself, so telling
-// costs nothing; joining copies only what somebody else still holds.
+// over. A row changes only where processes meet, and what is published is the row itself, so
+// publishing costs nothing; joining copies only rows that others still hold.
 //
 // A row is a list of pages. In a large program most rows know of few processes, or the same of most
 // as others do: pages are shared, too, and what no process has heard of has none. Ranks that have
-// learnt the same on different ways share its pages from the end of a call on (PagePool).
+// learned the same on different ways share its pages from the end of a call on (PagePool).
 //
-// Ports have no column: what they have done, thread blocks find out at their waits and flushes, and
-// whoever knows of the block then knows of the port, too (arrivals.h).
+// Ports have no column: thread blocks learn what they have done at their waits and flushes, and
+// what knows of the block then knows of the port, too (arrivals.h).
 #pragma once
 
 #include <cstdint>
@@ -127,7 +127,7 @@ inline bool same(const News& a, const News& b) {
          a.port_done == b.port_done && a.known.same(b.known);
 }
 
-/// What the news tell of processes with a column.
+/// What the news say of processes with a column.
 inline void learn(Row& row, const News& news, const ClockLayout& layout) {
   row.join(news.known, layout);
   if (news.process != 0xffffffffu) row.raise(news.process, news.done, layout);

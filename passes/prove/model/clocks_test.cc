@@ -55,7 +55,7 @@ TEST_CASE("a row that has been turned changes alone") {
   CHECK(row[1] == before);
 }
 
-TEST_CASE("rows that have learnt the same on different ways stay apart when one learns more") {
+TEST_CASE("rows that have learned the same on different ways stay apart when one learns more") {
   const ClockLayout layout{2 * kPage};
   Row a = sample(layout), b = sample(layout);
   const Row same = a;

@@ -109,7 +109,7 @@ class SymmetryFinder {
     return true;
   }
 
-  /// The first chunks of a buffer that are compared tell how it turns.
+  /// The first chunks of a buffer that are compared show how it turns.
   bool same_chunks(uint32_t rank, const Operand& a, const Operand& b) {
     std::optional<Symmetry::Rotation>& rotation = rotations_[a.buffer];
     const uint32_t chunks = program_.buffer_of(rank, a).chunks;
@@ -155,7 +155,7 @@ class SymmetryFinder {
     return true;
   }
 
-  /// What is promised turns into what is promised. Contributions are told apart by random numbers.
+  /// What is promised turns into what is promised. Random numbers distinguish contributions.
   bool same_promises(const Symmetry& s) const {
     const Symbols symbols;
     const uint32_t looked_at = program_.contract.uniform() ? 1 : ranks_;

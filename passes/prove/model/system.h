@@ -6,10 +6,10 @@
 // come last: clocks have no column for them (arrivals.h).
 //
 // Where ranks stand for others (symmetry.h), memory and counters are those of these ranks only.
-// What another rank's chunk holds and who has touched it is told of the chunk that stands for it,
-// as seen from there: a Spot says where, and how far it must be turned. The processes of the ranks
-// of one turn then fill whole pages of the clocks, so that a turned clock has the same pages in
-// another order.
+// What another rank's chunk holds and who has touched it is recorded of the chunk that stands for
+// it, as seen from there: a Spot says where, and how far it must be turned. The processes of the
+// ranks of one turn then fill whole pages of the clocks, so that a turned clock has the same pages
+// in another order.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,7 @@ class System {
   }
   /// So many turns back.
   uint32_t back(uint32_t turns) const { return turns == 0 ? 0 : symmetry_.turns() - turns; }
-  /// What the news become: all that is told is told of turned processes.
+  /// What the news become: all of them are of turned processes.
   News turned(const News& news, uint32_t turns) const;
   bool in_place() const { return in_place_; }
   const std::vector<Part>& parts() const { return parts_; }

@@ -66,7 +66,7 @@ void Provenance::clear() {
   sure_.clear();
   pieces_.clear();
   if_any_.clear();
-  behind_.clear();
+  parents_only_.clear();
   calls_.clear();
   calls_if_.clear();
   shares_.clear();
@@ -145,15 +145,15 @@ void Provenance::add_share(const ValueChains& chains, const Cuts& cuts, const Li
 }
 
 /// What a value was made of is looked at once for each way in which it counts.
-void Provenance::keep_behind(const ValueChains& chains, const Link& link) {
-  std::vector<Link>& links = behind_[chains.key(link.read)];
+void Provenance::keep_parents(const ValueChains& chains, const Link& link) {
+  std::vector<Link>& links = parents_only_[chains.key(link.read)];
   if (std::ranges::find(links, link) != links.end()) return;
   links.push_back(link);
   open_.push_back(link);
 }
 
 void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link) {
-  if (link.read.behind) return keep_behind(chains, link);
+  if (link.read.parents_only) return keep_parents(chains, link);
   const ValueChains::Node& node = chains.node(link.read.value);
   const uint64_t length = chains.length_of(link.read);
   if (!premise(Premise::hops_of_one_length,
@@ -179,11 +179,11 @@ void Provenance::look_at(const ValueChains& chains, const Cuts& cuts, Link link)
 
 /// The parents of what has been reached: of a piece of a value as much comes from a parent as they
 /// have in common.
-void Provenance::look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link) {
+void Provenance::look_at_parents(const ValueChains& chains, const Cuts& cuts, const Link& link) {
   const Extent& piece = link.read.piece;
   for (ReadValue parent : chains.parents(chains.node(link.read.value))) {
     parent.turns = chains.add_turns(parent.turns, link.read.turns);
-    if (parent.behind) {
+    if (parent.parents_only) {
       parent.piece = piece;
     } else if (!piece.whole()) {
       if (!premise(Premise::bytes_that_all_hops_have,
@@ -240,7 +240,7 @@ bool Provenance::search(const ValueChains& chains, const Cuts& cuts, size_t coun
   // Most are found soon: parents are looked at only as far as they are needed.
   while (!found()) {
     if (open_.empty() || !far) return false;
-    for (const Link& link : std::exchange(open_, {})) look_behind(chains, cuts, link);
+    for (const Link& link : std::exchange(open_, {})) look_at_parents(chains, cuts, link);
   }
   return true;
 }

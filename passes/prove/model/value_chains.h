@@ -33,7 +33,7 @@ struct ReadValue {
   uint32_t value, turns;  ///< in ValueChains, and how far it is turned
   Extent piece;           ///< whole: all of the value
   /// Not the value: what it was made of, as if that had been read itself.
-  bool behind = false;
+  bool parents_only = false;
   bool operator==(const ReadValue&) const = default;
 };
 
@@ -78,8 +78,8 @@ class ValueChains {
     return uint64_t{value} * system_.symmetry().turns() + turns;
   }
   uint64_t key(const ReadValue& read) const { return key(read.value, read.turns); }
-  /// Values of one op in the order in which they were stored, told of the process that stands for
-  /// the event's, and how far they must be turned.
+  /// Values of one op in the order in which they were stored, by the process that stands for the
+  /// event's, and how far they must be turned.
   struct Stored {
     std::span<const uint32_t> values;
     uint32_t turns;
@@ -93,18 +93,18 @@ class ValueChains {
   std::vector<std::vector<uint32_t>> by_process_;
 };
 
-/// Values that somebody has read, and all that they were made of, however indirectly. Found out
+/// Values that have been read, and all that they were made of, however indirectly. Found out
 /// when it is asked for, and each value once for each way in which bytes of it come.
 class Provenance {
  public:
-  /// Who has read them: all threads of a block, or each thread those bytes that it stores.
+  /// What has read them: all threads of a block, or each thread those bytes that it stores.
   enum class Readers : uint8_t { block, thread };
   explicit Provenance(Readers readers = Readers::block) : readers_(readers) {}
 
-  /// The bytes of `extent` have been read of a value. What cannot be told apart is left out.
+  /// The bytes of `extent` have been read of a value. What cannot be distinguished is left out.
   void add(const ValueChains& chains, uint32_t value, uint32_t turns, const Extent& extent);
   /// All that a value was made of has been read.
-  void add_behind(uint32_t value, uint32_t turns) { read_.push_back({value, turns, {}, true}); }
+  void add_parents(uint32_t value, uint32_t turns) { read_.push_back({value, turns, {}, true}); }
   /// Adds what blocks of a rank have read in a call that is over, piece by piece.
   void add_call(const ValueChains& chains, const Cuts& cuts, std::vector<ReadValue> reads);
   void clear();
@@ -160,8 +160,8 @@ class Provenance {
   template <class Found>
   bool search(const ValueChains& chains, const Cuts& cuts, size_t count, bool far, Found&& found);
   void look_at(const ValueChains& chains, const Cuts& cuts, Link link);
-  void look_behind(const ValueChains& chains, const Cuts& cuts, const Link& link);
-  void keep_behind(const ValueChains& chains, const Link& link);
+  void look_at_parents(const ValueChains& chains, const Cuts& cuts, const Link& link);
+  void keep_parents(const ValueChains& chains, const Link& link);
   bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);
   bool adds_call(const ValueChains& chains, const Link& link);
   void note_call(uint32_t rank, const Extent& if_any, uint32_t calls);
@@ -172,7 +172,7 @@ class Provenance {
   bool from_later_call(const Load& load) const;
   bool among(const ValueChains& chains, const Cuts& cuts, const Load& load) const;
 
-  /// Lemma O2: does who has read a piece know that it has some bytes, however small the message? A
+  /// Lemma O2: does a reader of a piece know that it has some bytes, however small the message? A
   /// thread that stores others knows nothing of it.
   bool surely_read(const Extent& piece) const {
     return premise(Premise::threads_know_their_own_bytes, readers_ == Readers::block)
@@ -185,11 +185,11 @@ class Provenance {
   size_t looked_at_ = 0;    ///< so many of read_
   std::vector<Link> open_;  ///< whose parents are still to be looked at
   // By value (ValueChains::key) that has been reached:
-  Reached whole_;                                             ///< all of its bytes have
-  Reached sure_;                                              ///< some have, whatever the size
-  std::unordered_map<uint64_t, std::vector<Bytes>> pieces_;   ///< of those that are not whole
-  std::unordered_map<uint64_t, std::vector<Extent>> if_any_;  ///< of those that are not sure
-  std::unordered_map<uint64_t, std::vector<Link>> behind_;    ///< links that are `behind`
+  Reached whole_;                                                 ///< all of its bytes have
+  Reached sure_;                                                  ///< some have, whatever the size
+  std::unordered_map<uint64_t, std::vector<Bytes>> pieces_;       ///< of those that are not whole
+  std::unordered_map<uint64_t, std::vector<Extent>> if_any_;      ///< of those that are not sure
+  std::unordered_map<uint64_t, std::vector<Link>> parents_only_;  ///< links that are `parents_only`
   std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them
   std::vector<std::vector<CallIf>> calls_if_;  ///< the same, if an extent has bytes
   std::vector<std::vector<Share>> shares_;     ///< by rank

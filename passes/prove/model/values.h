@@ -2,8 +2,8 @@
 // they were added up.
 //
 // A multiset of contributions is their number, and the sum (modulo 2^128) of random 128-bit
-// numbers, one for each (rank, input chunk, call). They are drawn anew in every process, so nobody
-// can prepare a plan for them. Lemma V1 of docs/lemmas.md says how sure that is; without the
+// numbers, one for each (rank, input chunk, call). They are drawn anew in every process, so no plan
+// can be prepared for them. Lemma V1 of docs/lemmas.md says how sure that is; without the
 // number it would not be: what is added 2^128 times vanishes from the sum.
 #pragma once
 

@@ -55,7 +55,7 @@ class Search {
       for (const Operand& o : program_.dsts(ops[i])) {
         if (o.channel != end) continue;
         if (ops[i].relaxed) return of_relaxed(to_.rank, i);
-        if (first_.call != second_.call) return std::nullopt;  // the end of the call tells all
+        if (first_.call != second_.call) return std::nullopt;  // the end of the call publishes all
         if (ops[i].block != to_.index) return of_other_block(i);
         if (i > second_.op) return of_late_wait(i);
       }

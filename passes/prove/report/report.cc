@@ -149,13 +149,13 @@ class Reporter {
   void note_fused(Diagnostic& d, const Event& e) const {
     const Origin o = origin(e);
     if (o.op.locations.count < 2 || pair_of(e, o.op) != kNone) return;
-    std::vector<uint32_t> told = {o.program().locations[o.op.locations.first].site};
+    std::vector<uint32_t> named = {o.program().locations[o.op.locations.first].site};
     for (uint32_t i = 1; i < o.op.locations.count; ++i) {
       Op part = o.op;
       part.locations = {o.op.locations.first + i, 1};
       const uint32_t site = o.program().locations[part.locations.first].site;
-      if (std::ranges::find(told, site) != told.end()) continue;
-      told.push_back(site);
+      if (std::ranges::find(named, site) != named.end()) continue;
+      named.push_back(site);
       d.notes.push_back(op_note(o.program(), part, "that op has been fused with this one"));
     }
   }
@@ -181,7 +181,7 @@ class Reporter {
     for (Note& removed : removed_notes(system_, finding_)) d.notes.push_back(std::move(removed));
   }
 
-  /// The later rank waits at a port whose first waits take no signal: so they tell of less than it
+  /// The later rank waits at a port whose first waits take no signal: so they order less than it
   /// seems. Empty if it does not.
   std::string too_many_credits() const {
     if (system_.joint() || finding_.second.op == kNone) return "";
@@ -266,8 +266,8 @@ class Reporter {
                      units, units, units)});
   }
 
-  /// Why a semaphore that the later block takes does not tell it of the earlier one: others release
-  /// it, too, in rounds, of which nobody knows how many are still to come (lemma R2).
+  /// Why a semaphore that the later block takes does not order it after the earlier one: others
+  /// release it, too, in rounds, and it is not known how many are still to come (lemma R2).
   void note_semaphores(Diagnostic& d) const {
     if (finding_.first.op == kNone || finding_.second.op == kNone) return;
     const Origin a = origin(finding_.first), b = origin(finding_.second);
@@ -286,7 +286,8 @@ class Reporter {
     for (const auto& [semaphore, blocks] : releasers) {
       if (blocks.size() < 2 || !blocks.contains(a.op.block) || !taken.contains(semaphore)) continue;
       d.notes.push_back({fmt::format(
-          "tb {} release '{}' in a pipeline: whoever acquires it cannot know whose release it was; "
+          "tb {} release '{}' in a pipeline: a block that acquires it cannot know whose release it "
+          "was; "
           "use a semaphore for each",
           fmt::join(blocks, " and "), a.program().text(rank.semaphores[semaphore].label))});
     }
@@ -317,7 +318,7 @@ class Reporter {
                  ? "a 'flush' after the put is missing, or a reply from the peer that the data "
                    "has come"
                  : fmt::format(
-                       "rank {} must be told, after a 'flush', that the source may "
+                       "rank {} must learn, after a 'flush', that the source may "
                        "change",
                        b.rank);
     }
@@ -343,7 +344,7 @@ class Reporter {
     return fmt::format("use {} copies of the buffer in turn (copies: {})", finding_.copies,
                        finding_.copies);
   }
-  /// Where a signal tells of the op.
+  /// Where a signal publishes the op.
   static std::string after(const Process& p) {
     return p.kind == ProcessKind::port_writer ? "through the same port, after the put"
                                               : "after its op and a 'sync'";
@@ -356,7 +357,7 @@ class Reporter {
               apart ? fmt::format("packets are put into {} though those of the call before may "
                                   "still be there: the reader has not emptied it yet",
                                   chunk())
-                    : fmt::format("packets are put into {} twice in one call: a reader cannot tell "
+                    : fmt::format("packets are put into {} twice in one call: a reader cannot know "
                                   "which it sees",
                                   chunk()));
     note(d, finding_.first,
@@ -372,7 +373,7 @@ class Reporter {
   void no_packets() {
     Diagnostic& d = error("no-packets",
                           fmt::format("a port sends {} without packets of this call in all of it: "
-                                      "who reads what it sends waits forever",
+                                      "a reader of what it sends waits forever",
                                       chunk()));
     note(d, finding_.first,
          fmt::format("sent by {}{}", who(finding_.first), place(finding_.first)));
@@ -491,8 +492,8 @@ class Reporter {
   /// Who is in which call, and waits for what.
   void stuck_together() {
     Diagnostic& d = error("stuck", "ranks wait for each other forever");
-    constexpr size_t kTold = 8;
-    for (size_t i = 0; i < std::min(finding_.waiting.size(), kTold); ++i) {
+    constexpr size_t kMostWaiting = 8;
+    for (size_t i = 0; i < std::min(finding_.waiting.size(), kMostWaiting); ++i) {
       const Event& e = finding_.waiting[i];
       const Origin o = origin(e);
       note(d, e,
@@ -550,8 +551,8 @@ class Reporter {
     Diagnostic& d = error(
         "out-of-step",
         "not decided: pipelines that signal each other cannot do their rounds one by one together");
-    constexpr size_t kTold = 8;
-    for (size_t i = 0; i < std::min(finding_.waiting.size(), kTold); ++i) {
+    constexpr size_t kMostWaiting = 8;
+    for (size_t i = 0; i < std::min(finding_.waiting.size(), kMostWaiting); ++i) {
       const Event& e = finding_.waiting[i];
       note(d, e, fmt::format("waits for others' rounds: {}{}", who(e), place(e)));
     }
@@ -590,7 +591,7 @@ void report(const System& system, const Finding& finding, Diagnostics& diagnosti
   Finding ordered = finding;
   const bool call_before = finding.second.call < finding.first.call;
   if (finding.kind == Finding::Kind::race && (call_before || finding.too_early)) {
-    std::swap(ordered.first, ordered.second);  // told in the order that is meant
+    std::swap(ordered.first, ordered.second);  // reported in the order that is meant
     std::swap(ordered.first_writes, ordered.second_writes);
     std::swap(ordered.first_pair, ordered.second_pair);
     std::swap(ordered.first_round, ordered.second_round);

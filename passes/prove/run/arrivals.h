@@ -2,8 +2,8 @@
 //
 // A port meets only thread blocks: one whose wait takes its signal, one that flushes, one
 // that reads its packets. So it needs no column in the clocks, of which a large program would have
-// hundreds of thousands: it is enough to keep when each block has learnt what. Who knows that the
-// block has come so far knows that of the port.
+// hundreds of thousands: it is enough to keep when each block has learned what. Knowing that the
+// block has come so far is knowing that of the port.
 #pragma once
 
 #include <algorithm>

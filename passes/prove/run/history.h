@@ -2,7 +2,7 @@
 // that stand, loads since. Records live in one arena; a store that covers others takes their place.
 //
 // Stores and loads are kept apart, as loads conflict with stores only; and of the loads that a
-// process makes of the same bytes only the newest is in the list, with the older ones behind it. So
+// process makes of the same bytes only the newest is in the list, and leads to the older ones. So
 // to load a chunk for the n-th time costs no walk over n loads.
 //
 // What it has covered lies beneath it as long as it stands: another store of the same bits may be
@@ -62,7 +62,7 @@ class History {
   void pin(uint32_t i, bool pinned) {
     if (records_[i].pinned != pinned) records_[i].pinned = pinned;
   }
-  /// Another store may be seen in place of this one: who reads knows nothing of its value's origin.
+  /// Another store may be seen in place of this one: readers know nothing of its value's origin.
   void forget_node(uint32_t i) { records_[i].node = kNone; }
   Packets& packets(const Record& record) { return packets_[record.packets]; }
 

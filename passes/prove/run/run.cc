@@ -85,8 +85,8 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
   }
 }
 
-/// What nobody has written is told apart by where it is. (Ranks that stand for others have too many
-/// such chunks.)
+/// What has not been written gets a symbol by where it is. (Ranks that stand for others have too
+/// many such chunks.)
 void Run::begin_trace() {
   trace_->add_raced(raced_);
   trace_->add_unwritten(unwritten_);
@@ -103,7 +103,7 @@ Finding& Run::add_finding(Finding::Kind kind) {
   return findings_.back();
 }
 
-/// The first few findings of one place of the program tell all.
+/// The first few findings of one place of the program are enough.
 bool Run::may_report(uint64_t key) {
   constexpr size_t kMost = 50;
   return findings_.size() < kMost && reported_[key]++ == 0;
@@ -158,9 +158,9 @@ void Run::leave_call(uint32_t rank) {
   std::vector<ReadValue> reads;
   std::vector<Row> known;
   Pieces pieces = std::exchange(pieces_read_[rank], {});
-  if (!pieces.told.empty()) {  // one block stands for the rank: after its last meeting it knows
+  if (!pieces.news.empty()) {  // one block stands for the rank: after its last meeting it knows
     std::vector<News>& gains = blocks_[system_.block_process(rank, first_block(rank))].gains;
-    std::ranges::move(pieces.told, std::back_inserter(gains));
+    std::ranges::move(pieces.news, std::back_inserter(gains));
   }
   for (uint32_t b = first_block(rank); b < end_of_blocks(rank); ++b) {
     const uint32_t process = system_.block_process(rank, b);
@@ -196,7 +196,7 @@ void Run::leave_call(uint32_t rank) {
 /// call is over, and has written both before it begins.
 void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
   nodes_.clear();
-  told_.clear();
+  learned_.clear();
   const Event event{system_.caller_process(rank), call + 1 + (leaving ? 1 : 0), kNone, call};
   const Actor actor{event, &caller_[rank], event.process, event.time};
   const Record access{.event = event, .write = true};
@@ -226,7 +226,7 @@ void Run::fill_buffers(uint32_t rank, uint32_t call) {
   for (uint32_t c = 0; c < buffers[output].chunks; ++c) {
     const uint64_t chunk = system_.chunk(rank, output, c, call);
     const bool uncertain = options_.suspects && options_.suspects->callers.contains(chunk);
-    const Symbol unwritten = trace_ ? turned_.unwritten(chunk) : unwritten_;  // told apart if told
+    const Symbol unwritten = trace_ ? turned_.unwritten(chunk) : unwritten_;  // distinct in a trace
     values_[chunk].write({}, 1, uncertain ? raced_ : unwritten, mixed_);
   }
   for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
@@ -300,7 +300,7 @@ void Run::check_outputs(uint32_t rank, uint32_t call) {
   }
 }
 
-/// For a barrier: nobody leaves before all are in.
+/// For a barrier: no rank leaves before all are in.
 void Run::check_met(uint32_t rank, uint32_t call) {
   const Part& part = part_of(rank, call);
   for (const uint32_t q : part.world) {
@@ -363,7 +363,7 @@ bool Run::do_op(uint32_t process, const Op& op) {
   const OpInfo& row = info(op.kind);
   if (!row.moves_data()) return do_control(process, op, row);
   if (options_.empty) {  // nothing to wait for, nothing to move
-    tell_of_move(process, op, row);
+    publish_move(process, op, row);
     return true;
   }
   nodes_.clear();
@@ -382,7 +382,7 @@ void Run::report_stuck() {
   for (uint32_t r = 0; r < system_.ranks(); ++r) {  // one block of each will do
     for (uint32_t b = 0; b < system_.blocks(r); ++b) {
       const uint32_t process = system_.block_process(r, b);
-      if (!waits_for_ever(process)) continue;
+      if (!is_stuck(process)) continue;
       const Block& block = blocks_[process];
       finding.waiting.push_back({process, block.now, block.op, calls_[r]});
       break;
@@ -392,7 +392,7 @@ void Run::report_stuck() {
 }
 
 /// Is it a block that has begun a call and does not end it?
-bool Run::waits_for_ever(uint32_t process) const {
+bool Run::is_stuck(uint32_t process) const {
   const Process& p = system_.processes()[process];
   if (p.kind != ProcessKind::block || calls_[p.rank] == calls_of(p.rank)) return false;
   if (p.index < first_block(p.rank) || p.index >= end_of_blocks(p.rank)) return false;
@@ -403,7 +403,7 @@ bool Run::waits_for_ever(uint32_t process) const {
 /// reads and that store are in no order.
 bool Run::report_lost_packets(uint32_t process) {
   const Block& block = blocks_[process];
-  if (!waits_for_ever(process) || block.op == block.end) return false;
+  if (!is_stuck(process) || block.op == block.end) return false;
   if (!info(op_of(block).kind).has(kPolls)) return false;
   const Op& op = op_of(block);
   const uint32_t call = calls_[block.rank];

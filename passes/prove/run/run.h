@@ -46,7 +46,7 @@ struct RunOptions {
   /// Several plans: by rank, the part of each of its calls. Else `calls` of the only one.
   std::vector<std::vector<uint32_t>> order = {};
   std::vector<bool> part_divides = {};  ///< the same as `divides`, by part
-  bool traced = false;                  ///< wrong results are told with what they hold
+  bool traced = false;                  ///< wrong results are reported with what they hold
   /// Races are known: only results are looked at that do not hang on them. `traced`, then.
   const Suspects* suspects = nullptr;
 };
@@ -90,7 +90,7 @@ class Run {
     int64_t balance = 0;        ///< given less taken
     bool empty() const { return first == tokens.size(); }
     Token take();
-    /// Several releasers: what each has told in this call, and how often all were taken.
+    /// Several releasers: what each has published in this call, and how often all were taken.
     std::vector<std::vector<Token>> by_releaser;
     uint32_t taken = 0;
   };
@@ -118,10 +118,10 @@ class Run {
     bool done = false;         ///< with this call
   };
   /// What the blocks of a rank have read in this call piece by piece, by store of packets, and what
-  /// those stores tell of which all has been read.
+  /// those stores publish of which all has been read.
   struct Pieces {
     std::map<std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, uint32_t>, Covering> of_store;
-    std::vector<News> told;
+    std::vector<News> news;
   };
   /// How far the loops of a group are, in rounds of all calls.
   struct Step {
@@ -150,8 +150,8 @@ class Run {
     uint32_t settled;
   };
 
-  /// What packets tell those threads that have waited for one of these bytes.
-  struct Told {
+  /// What those threads learn from packets that have waited for one of these bytes.
+  struct Learned {
     News news;
     Extent extent;
   };
@@ -197,7 +197,7 @@ class Run {
   bool do_op(uint32_t process, const Op& op);
   void wake(uint32_t process) { ready_.push_back(process); }
   void report_stuck();
-  bool waits_for_ever(uint32_t process) const;
+  bool is_stuck(uint32_t process) const;
   bool report_lost_packets(uint32_t process);
   bool report_overtaken(const Event& reader, uint64_t chunk, const ChunkName& name,
                         const Extent& extent);
@@ -275,7 +275,7 @@ class Run {
   void check_source(const Event& event, uint64_t chunk, const ChunkName& name,
                     const Extent& extent);
   void move(uint32_t process, const Op& op, const OpInfo& row);
-  void tell_of_move(uint32_t process, const Op& op, const OpInfo& row);
+  void publish_move(uint32_t process, const Op& op, const OpInfo& row);
   void move_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
                   std::span<const Operand> srcs, uint32_t k);
   void post_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
@@ -336,7 +336,7 @@ class Run {
     uint32_t list = kNone, turns = 0;
   };
   bool ordered(const Actor& actor, const Loads& loads, const Record& old, const Record& access);
-  bool told(const Record& old, const Record& access) const;
+  bool learned(const Record& old, const Record& access) const;
   bool known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
   template <class Follow>
   bool any_packets(const Actor& actor, bool stores, Follow&& follow);
@@ -366,7 +366,7 @@ class Run {
   const RunOptions options_;
   Cuts cuts_;
   const Symbol unwritten_, mixed_, raced_;
-  const bool chained_;  ///< there are packets, which tell what their values come from
+  const bool chained_;  ///< there are packets, which show what their values come from
   std::vector<std::vector<bool>>
       polled_;  ///< by rank and buffer: some process waits for packets there
   History history_;
@@ -413,11 +413,11 @@ class Run {
   uint32_t pair_ = 0;      ///< of a pairwise op
   uint64_t round_ = 0;     ///< which round and piece: as units of scratch remember it
   Provenance nodes_{Provenance::Readers::thread};  ///< values that it has read
-  std::vector<Told> told_;        ///< what packets tell each thread before it stores
+  std::vector<Learned> learned_;  ///< what each thread learns from packets before it stores
   std::vector<Emptied> emptied_;  ///< slots whose packets a port has sent on
 };
 
-/// A run's findings, where wrong results are told with what they hold: for that the plan is run
+/// A run's findings, where wrong results are reported with what they hold: for that the plan is run
 /// again with a record of all sums, unless that takes more memory than there is. Beside races only
 /// those results are wrong that do not hang on them.
 std::vector<Finding> explained(std::vector<Finding> findings, const Suspects& suspects,

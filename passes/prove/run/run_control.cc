@@ -8,18 +8,18 @@
 
 namespace mscclc::proof {
 
-// What a block tells: what all its threads have done and know, as of their last meeting. A thread
-// that signals alone knows no more about the others.
+// What a block publishes: what all its threads have done and know, as of their last meeting. A
+// thread that signals alone knows no more about the others.
 News Run::strong_news(uint32_t process) const {
   const Block& block = blocks_[process];
   return {block.known, process,
-          premise(Premise::signals_tell_of_the_last_meeting, block.settled, block.now)};
+          premise(Premise::signals_publish_the_last_meeting, block.settled, block.now)};
 }
 
 // Without release and acquire nothing of this call is ordered. But the block is in this call: all
 // that its rank did and knew in earlier ones was over when their kernels ended.
-// A barrier is about control, not data: who signals when it has seen that others are in this call
-// tells that they are.
+// A barrier is about control, not data: a block that signals when it has seen that others are in
+// this call publishes that they are.
 News Run::weak_news(uint32_t process) const {
   const Block& block = blocks_[process];
   News news{premise(Premise::weak_news_are_of_the_entry, block.entry, block.known), process,
@@ -39,8 +39,8 @@ News Run::weak_news(uint32_t process) const {
 /// The threads of the block meet: what each has done and seen, all have.
 void Run::meet(uint32_t process) {
   Block& block = blocks_[process];
-  // Who knows of this meeting knows what was learnt at it: one that learns something has a count of
-  // its own.
+  // Knowing of this meeting is knowing what was learned at it: one that learns something has a
+  // count of its own.
   if (block.settled == block.now && !block.gains.empty()) ++block.now;
   block.settled = block.now;
   block.settled_nodes = block.nodes.size();
@@ -116,8 +116,8 @@ bool Run::take(uint32_t process, const Op& op, bool semaphores) {
   return true;
 }
 
-/// Of several releasers nobody knows whose release came first. But if so many have been taken that
-/// the count cannot have been reached without a certain release, that one is certainly over.
+/// Of several releasers it is not known whose release came first. But if so many have been taken
+/// that the count cannot have been reached without a certain release, that one is certainly over.
 void Run::take_shared(Counter& counter, uint32_t rank, uint32_t semaphore, Block& block) {
   if (counter.free > 0) {
     --counter.free;
@@ -130,12 +130,12 @@ void Run::take_shared(Counter& counter, uint32_t rank, uint32_t semaphore, Block
   if (!premise(Premise::several_release_outside_rounds, !shared.in_loop))
     return;  // what is certain would depend on the number of rounds (lemma R2)
   for (size_t i = 0; i < counter.by_releaser.size(); ++i) {
-    const std::vector<Token>& told = counter.by_releaser[i];
+    const std::vector<Token>& given = counter.by_releaser[i];
     const uint64_t certain = std::min<uint64_t>(
         certain_gives(premise(Premise::several_releases_are_counted, taken, taken + 1),
                       shared.initial, shared.total, shared.releases[i]),
-        told.size());
-    if (certain > 0) block.gains.push_back(told[certain - 1].strong);
+        given.size());
+    if (certain > 0) block.gains.push_back(given[certain - 1].strong);
   }
 }
 
@@ -156,7 +156,7 @@ void Run::signal(uint32_t process, const Operand& target, bool relaxed) {
     token.strong.port = id;
     token.strong.port_done = posted_[id - system_.width()];
   }
-  if (!premise(Premise::relaxed_signals_tell_less, !relaxed)) token.strong = token.weak;
+  if (!premise(Premise::relaxed_signals_publish_less, !relaxed)) token.strong = token.weak;
   if (channel.partner == kNone) return;
   const uint32_t back = system_.back(system_.turns_of(channel.peer));
   give(ends_[system_.end(channel.peer % system_.ranks(), channel.partner)],

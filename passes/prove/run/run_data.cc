@@ -43,7 +43,7 @@ bool Run::arrived(uint64_t chunk, const Extent& extent, uint32_t call, bool sent
   return false;
 }
 
-/// Waits for the packets that the op reads, and learns what they tell.
+/// Waits for the packets that the op reads, and learns what they publish.
 bool Run::await_packets(uint32_t process, const Op& op) {
   Block& block = blocks_[process];
   const uint32_t call = calls_[block.rank];
@@ -61,7 +61,7 @@ bool Run::await_packets(uint32_t process, const Op& op) {
   return true;
 }
 
-/// What the packets of a slot tell their reader. Lemma O2: the block has heard of those
+/// What the reader of a slot learns from its packets. Lemma O2: the block has heard of those
 /// of which it has surely waited for some, a thread of those whose bytes it has read.
 void Run::take_packets(Block& block, const Spot& spot, const Extent& extent, bool sentinel) {
   for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
@@ -79,13 +79,13 @@ void Run::take_packets(Block& block, const Spot& spot, const Extent& extent, boo
     if (spot.turns != 0) turned = system_.turned(packets.news, spot.turns);
     const News& news = spot.turns != 0 ? turned : packets.news;
     if (record.extent.covers(extent)) {
-      told_.push_back({news, extent});
+      learned_.push_back({news, extent});
     } else if (extent.covers(record.extent)) {
-      told_.push_back({news, record.extent});
+      learned_.push_back({news, record.extent});
     } else {
       continue;
     }
-    if (premise(Premise::parts_that_have_bytes, told_.back().extent.sure)) {
+    if (premise(Premise::parts_that_have_bytes, learned_.back().extent.sure)) {
       hear(block.gains, news);
     } else if (record.extent.sure && record.event.call == calls_[block.rank] &&
                record.extent.covers(extent)) {
@@ -94,14 +94,15 @@ void Run::take_packets(Block& block, const Spot& spot, const Extent& extent, boo
   }
 }
 
-/// Adds what packets tell to what is known.
+/// Adds what packets publish to what is known.
 void Run::hear(std::vector<News>& gains, const News& news) {
   if (gains.empty() || !same(gains.back(), news)) gains.push_back(news);
 }
 
 /// Blocks of a rank read a store of packets piece by piece. Some piece has a unit, though it is not
-/// known which: when all of them have been read, the end of the call tells what the packets tell
-/// (lemma O2). Not where ranks stand for others, whose stores would be taken for each other.
+/// known which: when all of them have been read, the end of the call publishes what the packets
+/// publish (lemma O2). Not where ranks stand for others, whose stores would be taken for each
+/// other.
 void Run::note_piece(uint32_t rank, const Spot& spot, const Record& record, const Extent& piece,
                      const News& news) {
   if (system_.ranks() != program_.ranks.size()) return;
@@ -109,7 +110,7 @@ void Run::note_piece(uint32_t rank, const Spot& spot, const Record& record, cons
   const std::tuple store(spot.chunk, record.event.process, record.event.time, record.extent.way,
                          record.extent.piece);
   Covering& covering = pieces.of_store.try_emplace(store, cuts_, record.extent).first->second;
-  if (covering.add(piece)) hear(pieces.told, news);
+  if (covering.add(piece)) hear(pieces.news, news);
 }
 
 /// Plain values of this call, too, depend on what they were made of. A thread that has stored one
@@ -129,7 +130,7 @@ void Run::take_values(const Event& event, const Spot& spot, const Record& access
                  process == event.process && same_threads(rank, record, access))) {
       continue;
     }
-    nodes_.add_behind(record.node, turns);
+    nodes_.add_parents(record.node, turns);
   }
 }
 
@@ -154,7 +155,7 @@ uint64_t Run::as_limit(uint32_t rank, uint64_t length) const {
 /// the op moves a chunk of the caller, what is known is as long as that one (size_value()).
 bool Run::fills(uint32_t rank) const { return sized_ || as_limit(rank, value_.size) == 0; }
 
-/// Whoever puts packets into a slot where some of this call are already.
+/// Packets that are put into a slot where some of this call are already.
 void Run::check_slot(const Event& event, const Spot& spot, const ChunkName& name,
                      const Extent& extent, bool sentinel, const Symbol& stored) {
   for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
@@ -162,7 +163,7 @@ void Run::check_slot(const Event& event, const Spot& spot, const ChunkName& name
     old.event.process = system_.turned(old.event.process, spot.turns);
     if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
     if (!sentinel && old.event.call != event.call) continue;
-    // What a port sends as it lies is looked at by nobody where it lay.
+    // What a port sends as it lies is not looked at where it lay.
     if (old.event.call != event.call &&
         premise(Premise::full_slots_that_ports_send, !polled_[name.rank][name.buffer]))
       continue;
@@ -195,7 +196,7 @@ static News shown_by_both(const News& earlier, const News& later) {
 }
 
 /// Is what is being stored there made of the packets that have been waited for there, byte by byte?
-/// Then who sees it knows no less than who sees those.
+/// Then its readers know no less than those of the packets.
 bool Run::is_echo(const Spot& spot, const std::vector<uint32_t>& before,
                   const Extent& extent) const {
   const Record& first = history_.record(before[0]);
@@ -206,13 +207,13 @@ bool Run::is_echo(const Spot& spot, const std::vector<uint32_t>& before,
   if (first.node == kNone || !std::ranges::all_of(before, same_value)) return false;
   const uint32_t turns = chains_.add_turns(first.node_turns, spot.turns);
   return std::ranges::any_of(nodes_.values(), [&](const ReadValue& read) {
-    return read.value == first.node && read.turns == turns && !read.behind &&
+    return read.value == first.node && read.turns == turns && !read.parents_only &&
            (read.piece.whole() || read.piece == extent);
   });
 }
 
-/// Packets of one call that are put into a slot where others of this call are, or have been: who
-/// polls it may see either, and knows no more than both show (lemma O15).
+/// Packets of one call that are put into a slot where others of this call are, or have been: a
+/// poll may see either, and shows no more than both show (lemma O15).
 void Run::mark_several(const Spot& spot, Record& access, const Symbol& stored) {
   if (!same_again(spot.chunk, access.extent, stored)) return;  // others are an error: check_slot()
   std::vector<uint32_t> before;
@@ -284,12 +285,12 @@ void Run::move(uint32_t process, const Op& op, const OpInfo& row) {
     reset.event = actor_of(process).event;
     history_.add_store(slot.chunk, reset);
   }
-  tell_of_move(process, op, row);
+  publish_move(process, op, row);
 }
 
-/// What an op that moves data tells when it has: the signals and flushes of its channels. One
-/// thread posts and signals; the others may be behind (lemma O9).
-void Run::tell_of_move(uint32_t process, const Op& op, const OpInfo& row) {
+/// What an op that moves data publishes when it has: the signals and flushes of its channels. One
+/// thread posts and signals; the others may lag (lemma O9).
+void Run::publish_move(uint32_t process, const Op& op, const OpInfo& row) {
   if (!row.has(kSignals)) return;
   for (const Operand& o : program_.dsts(op)) signal(process, o, false);
   if (!row.has(kFlushes)) return;
@@ -304,7 +305,7 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
                      std::span<const Operand> dsts, std::span<const Operand> srcs, uint32_t k) {
   Block& block = blocks_[process];
   nodes_.clear();
-  told_.clear();
+  learned_.clear();
   has_value_ = sized_ = false;
   round_ = round_of(block, op, dsts[0], k);
   if (is_port(block.rank, dsts[0])) return post_chunk(process, op, row, dsts, srcs[0], k);
@@ -387,8 +388,8 @@ void Run::load(const Actor& actor, const Op& op, const Operand& o, uint32_t k, b
 }
 
 /// Packets that came to a sentinel slot before, in this call, have been taken: by an op that comes
-/// before this one, whatever this one's own packets tell. Else this one may take them instead, and
-/// that op waits forever (lemma O15).
+/// before this one, whatever this one's own packets publish. Else this one may take them instead,
+/// and that op waits forever (lemma O15).
 void Run::check_takers(const Actor& actor, const Spot& spot, const ChunkName& name,
                        const Record& reset) {
   const auto check_emptied = [&](uint32_t i) {
@@ -409,7 +410,7 @@ void Run::check_takers(const Actor& actor, const Spot& spot, const ChunkName& na
   });
 }
 
-/// Who reads a sentinel slot empties it: a store like any other. No op reads one twice, or fills
+/// A reader of a sentinel slot empties it: a store like any other. No op reads one twice, or fills
 /// one that it reads (ir/report/coinciding.h).
 void Run::empty_slot(const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& load) {
@@ -445,7 +446,7 @@ void Run::store_at(const Actor& actor, const ChunkName& name, const Spot& spot,
   }
   const uint32_t rank = rank_of(actor);
   const Op& op = program_.ranks[rank].ops[actor.event.op];
-  // Lemma O7. What a slot of units holds belongs to a round, of which the value tells nothing.
+  // Lemma O7. What a slot of units holds belongs to a round, of which the value says nothing.
   if (premise(Premise::bits_outside_units, buffer_named(name).units == 0) &&
       premise(Premise::bits_to_the_end, fills(rank))) {
     const uint64_t of_call = instance(rank, actor.event.call) << 32 | actor.event.call;
@@ -501,7 +502,7 @@ void Run::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   add_value(value_at(actor_of(process).event, {from}, extent, from_name));
   size_value(block.rank, src, k);
   Provenance of_reader;  // it reads only
-  told_.clear();
+  learned_.clear();
   for (const Operand& dst : dsts) {
     const uint32_t r = system_.port_reader(block.rank, dst.channel), w = r + 1;
     uint32_t& posted = posted_[r - system_.width()];

@@ -31,7 +31,7 @@ void Run::check_against(uint32_t i, const Actor& actor, const Spot& spot, const 
   Record old = record;
   old.event = event;
   const bool in_order = ordered(actor, {history_.loads(spot.chunk), spot.turns}, old, access);
-  // Two stores of the same bits leave the same, whoever is last. Both stay on record.
+  // Two stores of the same bits leave the same, whichever is last. Both stay on record.
   const bool same =
       !in_order && old.bits != 0 && premise(Premise::other_bits, old.bits == access.bits);
   history_.pin(i, same);
@@ -74,7 +74,7 @@ void Run::report_race(const ChunkName& name, const Record& old, const Record& ac
   finding.too_early = reads_too_early(name, old, access);
 }
 
-/// Is it a load of what nobody has written in this call, and a store that comes later in it? Then
+/// Is it a load of what has not been written in this call, and a store that comes later in it? Then
 /// the load is meant to come later.
 bool Run::reads_too_early(const ChunkName& name, const Record& old, const Record& access) const {
   if (old.write || !access.write || old.event.op == kNone || access.event.op == kNone) return false;
@@ -117,7 +117,7 @@ uint64_t Run::meant_position(const Event& event) const {
   return uint64_t{event.call} * 3 + (!caller ? 1 : leaving ? 2 : 0);
 }
 
-/// Adds an access to what is known of its chunk, told as seen from the rank that owns it.
+/// Adds an access to what is known of its chunk, as seen from the rank that owns it.
 void Run::keep(const Spot& spot, const Record& access) {
   if (spot.turns != 0) {
     Record seen = access;
@@ -155,7 +155,7 @@ bool Run::ordered(const Actor& actor, const Loads& loads, const Record& old, con
     } else if (same_threads(rank_of(actor), old, access)) {
       return true;
     }
-  } else if (told(old, access)) {
+  } else if (learned(old, access)) {
     return true;
   }
   if (!old.write) return loaded_before_packets(actor, old, access);
@@ -169,25 +169,27 @@ bool Run::ordered(const Actor& actor, const Loads& loads, const Record& old, con
 /// The bytes that both may touch, or more.
 static const Extent& common(const Extent& a, const Extent& b) { return a.covers(b) ? b : a; }
 
-/// Each thread stores what it has made of packets; have those of every byte told it? The bytes in
+/// Each thread stores what it has made of packets; has it learned of the old access from those of
+/// every byte? The bytes in
 /// question are among those of the old access, and among those of this one: either will do. Parts
 /// of an earlier call are cut elsewhere than what this op reads and stores, by size.
-bool Run::told(const Record& old, const Record& access) const {
+bool Run::learned(const Record& old, const Record& access) const {
   Covering before(cuts_, old.extent), now(cuts_, access.extent);
-  return std::ranges::any_of(told_, [&](const Told& told) {
-    if (!known(told.news.known, told.news.process, told.news.done, old.event)) return false;
-    const bool all_before = before.add(told.extent), all_now = now.add(told.extent);
-    return premise(Premise::told_of_all_bytes, all_before || all_now);
+  return std::ranges::any_of(learned_, [&](const Learned& learned) {
+    if (!known(learned.news.known, learned.news.process, learned.news.done, old.event))
+      return false;
+    const bool all_before = before.add(learned.extent), all_now = now.add(learned.extent);
+    return premise(Premise::known_of_all_bytes, all_before || all_now);
   });
 }
 
-/// Is the event over, for one who knows `row` and that `done` ops of `knower` are over?
+/// Is the event over, knowing `row` and that `done` ops of `knower` are over?
 bool Run::known(const Row& row, uint32_t knower, uint32_t done, const Event& event) const {
   const auto reached = [&](uint32_t process, uint32_t count) {
     return row[process] >= count || (process == knower && done >= count);
   };
   if (event.process < system_.width()) return reached(event.process, event.time);
-  // It is kept of the port that stands for this one, and so many turns back who has learnt it.
+  // It is kept of the port that stands for this one, and so many turns back what has learned it.
   const uint32_t turns = system_.turns_of(system_.processes()[event.process].rank);
   const uint32_t port = system_.turned(event.process, system_.back(turns));
   return arrivals_.known(port - system_.width(), event.time, [&](uint32_t block, uint32_t count) {

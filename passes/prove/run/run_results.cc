@@ -26,7 +26,7 @@ struct Run::Difference {
   };
   uint32_t kinds = 0;
   std::vector<std::string> texts;
-  std::optional<ValueTrace::FirstRead> read;  ///< of what nobody has written
+  std::optional<ValueTrace::FirstRead> read;  ///< of what has not been written
   void add(Kind kind, std::string text) {
     kinds |= kind;
     texts.push_back(std::move(text));
@@ -71,12 +71,12 @@ void Run::report_wrong_value(const ChunkName& name, uint32_t call, const Symbol&
     return;
   }
   ++reported_[key];
-  Finding& told = findings_[alike->second];  // of the first rank, whichever has ended first
-  if (std::pair(name.rank, name.chunk) < std::pair(told.chunk.rank, told.chunk.chunk)) {
-    finding.alike = std::move(told.alike);
-    std::swap(told, finding);
+  Finding& first = findings_[alike->second];  // of the first rank, whichever has ended first
+  if (std::pair(name.rank, name.chunk) < std::pair(first.chunk.rank, first.chunk.chunk)) {
+    finding.alike = std::move(first.alike);
+    std::swap(first, finding);
   }
-  told.alike.push_back(finding.chunk);
+  first.alike.push_back(finding.chunk);
 }
 
 /// A number for the place in the program's text that an op comes from: ops of one loop have one.
@@ -197,8 +197,8 @@ bool Run::raced(const Symbol& symbol) const {
   return options_.suspects != nullptr && trace_->raced(symbol);
 }
 
-/// Has a load that is in a race got what is not of this call, or what nobody has written there, or
-/// not what the caller gave? In the order that is meant it would have got something else.
+/// Has a load that is in a race got what is not of this call, or what has not been written there,
+/// or not what the caller gave? In the order that is meant it would have got something else.
 bool Run::stale(const Event& event, const ChunkName& name, uint64_t chunk, const Symbol& symbol) {
   const uint32_t rank = system_.processes()[event.process].rank;
   if (!options_.suspects->loads.contains(Suspects::key(rank, event.op))) return false;

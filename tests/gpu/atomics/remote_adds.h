@@ -20,7 +20,7 @@ struct AddWords {
 };
 
 /// Adds `adds` times to one word, with carries, and as often by each of `pairs` queue pairs at once
-/// to another; then tries what must be refused: a place between words, and one behind them. "": all
+/// to another; then tries what must be refused: a place between words, and one after them. "": all
 /// was right; otherwise what was not.
 std::string check_adds(const verbs::Adapter& adapter, const AddWords& words, uint64_t adds,
                        uint32_t pairs);

@@ -415,7 +415,7 @@ def two_graphs(ranks):
     for i in range(8):
         ranks.launch(graphs[i % 2])
     ranks.wait()
-    for i in range(2):  # on two streams, the second behind the first
+    for i in range(2):  # on two streams, the second after the first
         ranks.launch(graphs[i], ranks.others if i else None)
         ranks.wait()
     for x in xs:

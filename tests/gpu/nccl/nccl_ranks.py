@@ -14,7 +14,7 @@ import sys
 
 
 def add_ranks(parser, gpus):
-    """The options of who calls run(); `gpus`: how many ranks there are by default."""
+    """The options of a caller of run(); `gpus`: how many ranks there are by default."""
     parser.add_argument("--ranks", type=int, default=gpus)
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     return parser

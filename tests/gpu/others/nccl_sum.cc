@@ -46,8 +46,8 @@ std::unique_ptr<NcclSum> NcclSum::make(Communicator& communicator, std::string& 
   const auto* bytes = reinterpret_cast<const uint8_t*>(&id);
   std::vector<std::vector<uint8_t>> all;
   Diagnostics diagnostics;
-  const size_t told = why.empty() ? sizeof id : 0;
-  if (!communicator.bootstrap().all_gather({bytes, told}, "NCCL's id", all, diagnostics)) {
+  const size_t given = why.empty() ? sizeof id : 0;
+  if (!communicator.bootstrap().all_gather({bytes, given}, "NCCL's id", all, diagnostics)) {
     why = "the ranks could not talk";
     return nullptr;
   }

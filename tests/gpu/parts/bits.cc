@@ -70,7 +70,7 @@ class Inputs final : public CallHooks {
   const uint64_t seed_;
 };
 
-/// Bytes of the output that the collective promises: the rest is anybody's.
+/// Bytes of the output that the collective promises: the rest may be anything.
 void clear_rest(const Contract& contract, const Chunking& chunking, uint32_t rank,
                 std::vector<uint8_t>& output) {
   std::vector<uint8_t> kept(output.size());

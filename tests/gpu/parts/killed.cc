@@ -46,7 +46,7 @@ std::string run_rank(Communicator& communicator, const Case& c, uint32_t victim,
   const auto call = loaded->call({.bytes = 4096, .dtype = Dtype::f32}, diagnostics);
   if (!call) return text(diagnostics);
   call_on(communicator, *call, stream.get(), communicator.rank() == victim, death, diagnostics);
-  (void)communicator.synchronize(stream.get(), diagnostics);  // no kernel stays behind
+  (void)communicator.synchronize(stream.get(), diagnostics);  // no kernel is left behind
   const double took = static_cast<double>(now() - death.at()) * 1e-9;
   const std::string said = text(diagnostics);
   if (death.at() == 0) return "calls have failed before the rank died:\n" + said;

@@ -265,7 +265,7 @@ std::string run_item(const StageOptions& options, Communicator& communicator, co
 }
 
 /// Ranks that launch in different orders calls that do not fit beside one another break the
-/// contract: all ranks are told.
+/// contract: all ranks report it.
 bool check_different_orders(const StageOptions& options) {
   std::string error;
   const auto sum = case_of(kSum, options.ranks, error);
@@ -293,18 +293,18 @@ bool check_different_orders(const StageOptions& options) {
     const bool ended = launched && communicator.synchronize(main.get(), diagnostics) &&
                        communicator.synchronize(side.get(), diagnostics);
     if (ended) return "both calls ended: they fit beside one another";
-    const bool told = text(diagnostics).find("waits for") != std::string::npos;
-    return told ? "" : text(diagnostics);
+    const bool reported = text(diagnostics).find("waits for") != std::string::npos;
+    return reported ? "" : text(diagnostics);
   };
   const std::string fault = options.host ? "" : run_ranks(options, body, Timeouts(20s, 2s));
-  fmt::print("overlap, ranks that launch in different orders are told: {}\n",
+  fmt::print("overlap, ranks that launch in different orders report it: {}\n",
              fault.empty() ? "right" : "FAILED\n" + fault);
   std::fflush(stdout);
   return fault.empty();
 }
 
 /// Says what the first GPU of a process costs: driver, context, and all kernels.
-void tell_time_to_open(const StageOptions& options) {
+void print_time_to_open(const StageOptions& options) {
   Processes processes;
   processes.start([&] {
     Diagnostics diagnostics;
@@ -324,7 +324,7 @@ void tell_time_to_open(const StageOptions& options) {
 }  // namespace
 
 bool check_overlap(const StageOptions& options) {
-  tell_time_to_open(options);
+  print_time_to_open(options);
   std::vector<Item> items;
   for (const Pattern& pattern : kPatterns) {
     if (std::string_view(pattern.name).find(options.filter) == std::string_view::npos) continue;
@@ -346,10 +346,11 @@ bool check_overlap(const StageOptions& options) {
         fmt::print("overlap, {}: FAILED\n{}\n", items[i].pattern.name, fault);
         std::fflush(stdout);
       });
-  const bool told = !options.filter.empty() || check_different_orders(options);
+  const bool reported = !options.filter.empty() || check_different_orders(options);
   fmt::print("calls that overlap at {}: {} right, {} wrong{}\n", text(options),
-             tally.right + (told ? 1 : 0), tally.wrong + (told ? 0 : 1), left_out(tally.late));
-  return told && tally.wrong == 0;
+             tally.right + (reported ? 1 : 0), tally.wrong + (reported ? 0 : 1),
+             left_out(tally.late));
+  return reported && tally.wrong == 0;
 }
 
 }  // namespace mscclc::testing

@@ -40,7 +40,7 @@ std::string run_ranks(const StageOptions& options, const RankBody& body,
 class TimeLimit {
  public:
   explicit TimeLimit(uint64_t seconds) : seconds_(seconds) {}
-  /// For who runs ranks, and is none itself.
+  /// For a process that runs ranks, and is none itself.
   bool over() const { return seconds_ != 0 && seconds() > static_cast<double>(seconds_); }
   /// Collective: sets `over` on all ranks if it is on one. False: the ranks could not talk.
   [[nodiscard]] bool ask(Communicator& communicator, bool& over, Diagnostics& diagnostics);
@@ -58,7 +58,7 @@ struct Tally {
 
 /// Tries items 0 to count − 1, `body` for each on all ranks. Ranks serve one item after the other
 /// until one goes wrong: that leaves a communicator that is of no use, and new ranks continue after
-/// it. `failed`, in this process, is told of each such item. Begins none after options.seconds.
+/// it. `failed`, in this process, is called for each such item. Begins none after options.seconds.
 Tally run_series(const StageOptions& options, size_t count,
                  const std::function<std::string(Communicator&, size_t item)>& body,
                  const std::function<void(size_t item, const std::string& fault)>& failed);

@@ -1,5 +1,5 @@
 // Small programs at the corners of single rules: threads that meet or not, packets that only say
-// that somebody is there, parts and formats that are cut elsewhere.
+// that others are there, parts and formats that are cut elsewhere.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ class Locals {
     values_[to] = values_[from];
   }
 
-  /// A value plus itself is not promised by anybody: the sum goes where nobody looks.
+  /// No contract promises a value plus itself: the sum goes where nothing looks.
   void add_sum(const std::string& to, const std::string& from, const std::string& other,
                uint32_t size) {
     if (to.starts_with("output")) return;
@@ -207,7 +207,7 @@ Sketch make_relays(Dice& dice) {
   for (uint32_t i = 0; i < whole; ++i) {
     ranks[2].op(0, "unpack_packets output[0] <- s2[0]" + (whole == 1 ? "" : part(i)));
   }
-  // Who has read says so; the packets of this call carry what the one before knew.
+  // The reader says so; the packets of this call carry what the one before knew.
   ranks[2].ops(0, {"sync", "signal w"});
   ranks[1].ops(0, {"wait w", "sync", "signal a"});
   ranks[0].op(0, "wait a");

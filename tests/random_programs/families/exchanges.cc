@@ -70,7 +70,7 @@ class Exchanges {
     sketch_.promises.push_back(fmt::format("output[{}] at {} = input[{}] at {}", i, q, i, r));
   }
 
-  /// One more chunk by a channel of its own, of which the next signal tells.
+  /// One more chunk by a channel of its own, which the next signal publishes.
   uint32_t ride(uint32_t r, uint32_t q) {
     const uint32_t chunk = messages_++;
     connect(sketch_, "memory", fmt::format("r{}", chunk), r, q);

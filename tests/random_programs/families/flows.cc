@@ -278,7 +278,7 @@ class Flows {
     }
     ops.push_back(fmt::format("put c{}.{} <- {}", hop.number, target, source));
     const bool port = hop.kind == HopKind::staged || hop.kind == HopKind::port;
-    // Units that others fill again once they are told so must have been read before.
+    // Units that others fill again after a signal must have been read before it.
     const bool must = hop.kind == HopKind::port && i > 0;
     if (port && (must || hop.flushed)) ops.push_back(fmt::format("flush c{}", hop.number));
   }

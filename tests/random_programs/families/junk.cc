@@ -1,4 +1,4 @@
-// Junk: what is put into a slot is the same in every call, but for the flags of the packets.
+// Junk: what is put into a slot is the same in every call, except for the flags of the packets.
 #include "tests/random_programs/families/families.h"
 #include "tests/random_programs/families/repeats.h"
 

@@ -62,7 +62,7 @@ class Packets {
     if (port_ && one_in(dice_, 2)) rank(r).op(0, "flush " + channel);
   }
 
-  /// Two words for each pair of ranks, so that nobody gets two calls ahead.
+  /// Two words for each pair of ranks, so that no rank gets two calls ahead.
   void all_to_all() {
     outputs_ = ranks_;
     const bool adds = parts_ == 1 && one_in(dice_, 2);

@@ -168,7 +168,7 @@ void Repeats::poll() {
   op(p, fmt::format("unpack_packets {} <- s[0]", out           ? "output[0]"
                                                  : any(2) == 0 ? "x[0]"
                                                                : "y[0]"));
-  told_ |= out;
+  kept_ |= out;
   ++polls_;
   sync(p);
 }
@@ -240,8 +240,8 @@ void Repeats::finish() {
   }
   if (polls_ == 0 || one_in(dice_, 2)) poll();
   for (Taker& taker : takers_) take(taker, taker.ops.size());
-  const uint32_t from = told_ ? origin_ : 0;
-  if (!told_) op({0, 0}, "copy output[0] <- input[0]");
+  const uint32_t from = kept_ ? origin_ : 0;
+  if (!kept_) op({0, 0}, "copy output[0] <- input[0]");
   sketch_.promises.push_back(fmt::format("output[0] at 0 = input[0] at {}", from));
   sketch_.collective =
       fmt::format("custom(ranks: {}, input: 2, output: 1, inplace: false)", ranks_);

@@ -83,7 +83,7 @@ class Repeats {
   std::vector<Writer> writers_;
   std::vector<Taker> takers_;
   std::vector<std::string> channels_;
-  bool told_ = false;  ///< an output holds what was sent
+  bool kept_ = false;  ///< an output holds what was sent
   bool calm_ = false;  ///< each writer hears of the one before, and all of the end
 };
 

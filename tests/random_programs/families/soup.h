@@ -75,7 +75,7 @@ class Soup {
   // ---- order
 
   /// Lets `p` know of all that `q` has done.
-  void tell(uint32_t q, uint32_t p, bool relaxed);
+  void inform(uint32_t q, uint32_t p, bool relaxed);
   void learn(uint32_t p, uint32_t q, bool relaxed);
   void meet(uint32_t rank);
   std::string channel(uint32_t q, uint32_t p, bool port);
@@ -124,7 +124,7 @@ class Soup {
   /// Adds packets to `x`; perhaps keeps the sum in packets here, or sends it on in packets or
   /// plain.
   void add_packets(uint32_t p, const Slot& slot, const Place& to, const Place& x);
-  /// What was sent and nobody has read.
+  /// What was sent and no op has read.
   void empty_slots();
 
   // ---- the end

@@ -55,7 +55,7 @@ void Soup::close() {
       for (uint32_t b = 0; b < blocks_; ++b) {
         heard |= known_[process(r, b)][access.process] >= access.time;
       }
-      if (!heard && !slips()) tell(access.process, process(r, any(blocks_)), false);
+      if (!heard && !slips()) inform(access.process, process(r, any(blocks_)), false);
     }
   }
 }

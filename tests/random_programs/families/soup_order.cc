@@ -1,4 +1,4 @@
-// The order of a soup: who has touched what, who knows of it, and how others are told.
+// The order of a soup: who has touched what, who knows of it, and how others learn.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -62,7 +62,7 @@ void Soup::cut_here() {
   for (const auto& body : body_) ends.push_back(body.size());
 }
 
-void Soup::tell(uint32_t q, uint32_t p, bool relaxed) {
+void Soup::inform(uint32_t q, uint32_t p, bool relaxed) {
   if (rank_of(q) == rank_of(p)) {
     if (one_in(dice_, 2)) return meet(rank_of(p));
     const std::string name = fmt::format("e{}{}", block_of(q), block_of(p));
@@ -124,9 +124,9 @@ void Soup::touch(uint32_t p, const Place& place, bool write) {
     if (known_[p][old.process] >= old.time || slips()) continue;
     const uint32_t r = rank_of(old.process);
     if (old.process == caller(r)) {
-      tell(process(r, any(blocks_)), p, !one_in(dice_, 3));
+      inform(process(r, any(blocks_)), p, !one_in(dice_, 3));
     } else {
-      tell(old.process, p, slips());
+      inform(old.process, p, slips());
     }
   }
 }

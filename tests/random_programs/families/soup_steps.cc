@@ -30,7 +30,8 @@ void Soup::run(uint32_t p, const std::string& name, const std::vector<Operand>& 
   std::vector<std::string> to, from;
   for (const Operand& o : dsts) to.push_back(o.text);
   for (const Operand& o : srcs) from.push_back(o.text);
-  // Now and then; not drawn, so that programs of known seeds are what they were but for this.
+  // Now and then; not drawn, so that programs of known seeds differ from what they were only in
+  // this.
   const bool tree =
       name.find("reduce") != name.npos && !name.starts_with("switch") && (time_[p] & 3) == 3;
   const std::string text = fmt::format("{} {} <- {}{}", name, fmt::join(to, ", "),

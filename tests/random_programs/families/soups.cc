@@ -1,7 +1,7 @@
 // Sums and moves of all kinds by any block of any rank, in an order that one process would keep.
-// Who touches what another has touched before hears of that first, but for a few draws: by signals,
-// barriers and semaphores, or because the data comes in packets. What outputs hold in the end is
-// promised. All of it may be the body of a pipeline.
+// A block that touches what another has touched before hears of that first, except in a few draws:
+// by signals, barriers and semaphores, or because the data comes in packets. What outputs hold in
+// the end is promised. All of it may be the body of a pipeline.
 #include "tests/random_programs/families/families.h"
 #include "tests/random_programs/families/soup.h"
 

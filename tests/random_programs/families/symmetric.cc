@@ -1,5 +1,5 @@
-// Programs that are their own image when ranks are renumbered, but for edges: what the prover says
-// of a few ranks must hold of all.
+// Programs that are their own image when ranks are renumbered, except at edges: what the prover
+// says of a few ranks must hold of all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -107,7 +107,7 @@ class Symmetric {
   /// The chunk that rank r sends, in its input and in the output of the other.
   uint32_t chunk(const Message& m, uint32_t r) const { return m.first + (turned_ ? r : 0); }
 
-  /// Who is to receive says that it is there; then the message, and word that it has come.
+  /// The receiver says that it is there; then the message, and word that it has come.
   void send(const Message& m, uint32_t r) {
     RankSketch& own = rank(r);
     if (m.through) own.buffers.push_back({.name = m.box});

@@ -1,5 +1,5 @@
 // The hardware queues of a process on a GPU, which its streams share, for ranks that share a GPU.
-// In a queue a copy may wait behind a call that waits for that very copy. Under MPS each of several
+// In a queue a copy may wait for a call that waits for that very copy. Under MPS each of several
 // processes has fewer than alone.
 #pragma once
 

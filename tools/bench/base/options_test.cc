@@ -121,7 +121,7 @@ TEST_CASE("calls are timed between other kernels if that is asked for") {
         "--between: a kernel takes 0.5 to 1000 microseconds, not -2");
 }
 
-TEST_CASE("what is wrong with a command line is told") {
+TEST_CASE("what is wrong with a command line is reported") {
   CHECK(refused("-d float33 p.mscl") == "unknown data type 'float33'");
   CHECK(refused("-o plus p.mscl") == "unknown reduction 'plus'");
   CHECK(refused("--collective sum p.mscl") == "unknown collective 'sum'");

@@ -129,10 +129,10 @@ class Case:
         if between > 0:
             elements = max(elements, peers.busy_elements(kind, between))
         # What kernels around a call go over: it begins with the call's buffers.
-        self.ahead = peers.buffer.view(kind)[:elements]
-        self.behind = self.ahead if in_place else torch.zeros_like(self.ahead)
-        self.sink = torch.empty_like(self.ahead) if between > 0 else None
-        self.output = self.behind[:self.input.numel()]
+        self.before = peers.buffer.view(kind)[:elements]
+        self.after = self.before if in_place else torch.zeros_like(self.before)
+        self.sink = torch.empty_like(self.before) if between > 0 else None
+        self.output = self.after[:self.input.numel()]
         ops, group = torch.ops.symm_mem, peers.group
         if who == "torch-1shot":
             self.call = lambda: ops.one_shot_all_reduce_out(self.input, "sum", group, self.output)
@@ -156,10 +156,10 @@ class Case:
     def call_between(self, pairs):
         """A call with so many pairs of kernels, of which the last goes around it."""
         for i in range(pairs):
-            self.ahead.mul_(1)
+            self.before.mul_(1)
             if i + 1 == pairs:
                 self.call()
-            self.sink.copy_(self.behind)
+            self.sink.copy_(self.after)
         if pairs == 0:
             self.call()
 
@@ -263,7 +263,7 @@ def run_rank(options):
     for dtype in options.type:
         for piece in work:
             for who in ("torch-1shot", "torch-2shot"):
-                # One-shot reads everything from everybody: far behind by then, and slow to time.
+                # One-shot reads everything from all ranks: much slower by then, and slow to time.
                 if who in broken or (who == "torch-1shot" and piece.bytes > 16 << 20):
                     continue
                 try:

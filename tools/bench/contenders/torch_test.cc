@@ -16,7 +16,7 @@ TEST_CASE("the script gets our sizes, types and batches") {
         "eager:16777216:60:4:40:10 graph:1024:50:8:100:50 graph:16777216:10:4:40:10");
 }
 
-TEST_CASE("the script is told of kernels between calls, and times none that launch early") {
+TEST_CASE("the script is given the kernels between calls, and times none that launch early") {
   Options options;
   options.sizes = {1024};
   options.dtypes = {Dtype::f32};

@@ -58,7 +58,7 @@ struct Slices {
       }
     }
   }
-  /// Tells all peers that this block has come so far, after all that it has stored.
+  /// Signals all peers that this block has come so far, after all that it has stored.
   __device__ void signal(uint32_t epoch) const {
     __syncthreads();
     if (threadIdx.x >= kRanks - 1) return;

@@ -29,20 +29,20 @@ std::optional<Surroundings> Surroundings::of(const Workload& w, uint32_t rank,
   kernel.cycles = static_cast<uint64_t>(options.between * kilohertz / 1000);
   kernel.blocks = static_cast<uint32_t>(processors);
   Surroundings made;
-  made.ahead_ = made.behind_ = kernel;
-  made.ahead_.data = w.input;
-  made.ahead_.bytes = chunking.buffer_bytes(Side::input, rank);
-  made.ahead_.writes = true;
-  made.behind_.data = w.output;
-  made.behind_.bytes = chunking.buffer_bytes(Side::output, rank);
+  made.before_ = made.after_ = kernel;
+  made.before_.data = w.input;
+  made.before_.bytes = chunking.buffer_bytes(Side::input, rank);
+  made.before_.writes = true;
+  made.after_.data = w.output;
+  made.after_.bytes = chunking.buffer_bytes(Side::output, rank);
   return made;
 }
 
-bool Surroundings::launch_ahead(cudaStream_t stream, bool early, Diagnostics& diagnostics) const {
-  return launch(ahead_, stream, early, diagnostics);
+bool Surroundings::launch_before(cudaStream_t stream, bool early, Diagnostics& diagnostics) const {
+  return launch(before_, stream, early, diagnostics);
 }
-bool Surroundings::launch_behind(cudaStream_t stream, bool early, Diagnostics& diagnostics) const {
-  return launch(behind_, stream, early, diagnostics);
+bool Surroundings::launch_after(cudaStream_t stream, bool early, Diagnostics& diagnostics) const {
+  return launch(after_, stream, early, diagnostics);
 }
 
 }  // namespace mscclc::bench

@@ -20,11 +20,11 @@ class Surroundings {
                                         const Options& options, Diagnostics& diagnostics);
 
   /// `early`: by kernels that let the next launch begin early.
-  bool launch_ahead(cudaStream_t stream, bool early, Diagnostics& diagnostics) const;
-  bool launch_behind(cudaStream_t stream, bool early, Diagnostics& diagnostics) const;
+  bool launch_before(cudaStream_t stream, bool early, Diagnostics& diagnostics) const;
+  bool launch_after(cudaStream_t stream, bool early, Diagnostics& diagnostics) const;
 
  private:
-  BusyKernel ahead_, behind_;
+  BusyKernel before_, after_;
 };
 
 }  // namespace mscclc::bench

@@ -38,13 +38,13 @@ bool Timed::launch_one(Around around, Diagnostics& diagnostics) {
   if (around == Around::nothing) return launch_call(false, diagnostics);
   const bool twice = around == Around::twice || around == Around::early_twice;
   const bool early = around == Around::early_once || around == Around::early_twice;
-  if (twice && !(surroundings_->launch_ahead(stream_, early, diagnostics) &&
-                 surroundings_->launch_behind(stream_, early, diagnostics))) {
+  if (twice && !(surroundings_->launch_before(stream_, early, diagnostics) &&
+                 surroundings_->launch_after(stream_, early, diagnostics))) {
     return false;
   }
-  return surroundings_->launch_ahead(stream_, early, diagnostics) &&
+  return surroundings_->launch_before(stream_, early, diagnostics) &&
          launch_call(early, diagnostics) &&
-         surroundings_->launch_behind(stream_, early, diagnostics);
+         surroundings_->launch_after(stream_, early, diagnostics);
 }
 
 bool Timed::capture(uint32_t calls, Around around, cudaGraphExec_t& made,

@@ -5,7 +5,7 @@
 namespace mscclc::bench {
 namespace {
 
-TEST_CASE("programs are compiled for the ranks, and told apart by their parameters") {
+TEST_CASE("programs are compiled for the ranks, and distinguished by their parameters") {
   PlanSource source(4, 0);
   source.add("plans/allreduce_1shot.mscl");
   source.add("plans/allreduce_1shot.mscl:B=2");

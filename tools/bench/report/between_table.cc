@@ -45,7 +45,7 @@ std::string all_times(const Result* r) {
   return text;
 }
 
-/// Who is no plan, in the order of the results.
+/// The contenders that are no plans, in the order of the results.
 std::vector<std::string> names_of_others(const BySize& sizes) {
   std::vector<std::string> names;
   for (const auto& [bytes, results] : sizes) {

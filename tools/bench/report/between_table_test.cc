@@ -34,7 +34,7 @@ TEST_CASE("both costs of a call stand side by side, and the plan is the best bet
       "\n");
 }
 
-TEST_CASE("a third cost stands behind the others where it was measured") {
+TEST_CASE("a third cost follows the others where it was measured") {
   Result one = between(1024, "one", Role::plan, 2, 3);
   one.out_of_place->between_early = 2.5;
   CHECK(text_of({one, between(1024, "nccl", Role::baseline, 6, 7)}) ==
@@ -47,7 +47,7 @@ TEST_CASE("a third cost stands behind the others where it was measured") {
         "\n");
 }
 
-TEST_CASE("who is wrong has no part in it, and without such costs there is no table") {
+TEST_CASE("a wrong contender has no part in it, and without such costs there is no table") {
   CHECK(text_of({sample(1024, "one", Role::plan, 2)}).empty());
   Result wrong = between(1024, "one", Role::plan, 2, 3);
   wrong.out_of_place->wrong = 1;

@@ -12,7 +12,7 @@ constexpr double kWidth = 860, kHeight = 520;
 constexpr double kLeft = 78, kRight = 230, kTop = 48, kBottom = 64;
 constexpr double kMarker = 2.6;
 
-// Colours that colour-blind readers tell apart (Okabe and Ito).
+// Colours that colour-blind readers can distinguish (Okabe and Ito).
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b"};
 

@@ -31,7 +31,7 @@ TEST_CASE("a run in which all took part is good") {
   CHECK(text.empty());
 }
 
-TEST_CASE("who was left out is told, in a line") {
+TEST_CASE("what was left out is reported, in a line") {
   Record record = sample_record();
   record.left_out = {{"two at 8 bytes", "allreduce", "no memory\nat all"}};
   std::string text;

@@ -71,7 +71,7 @@ TEST_CASE("the fastest plan stands beside the fastest kernel by hand") {
         "#       1024     2.35     2.20    +0.15 us    +6.8 %  one, handwritten-1shot\n");
 }
 
-TEST_CASE("who was wrong is counted, and has no bandwidth") {
+TEST_CASE("a wrong contender is counted, and has no bandwidth") {
   std::vector<Result> results = {sample(3000, "one", Role::plan, 2)};
   results[0].out_of_place = Times{.wrong = 7, .checked = true};
   results[0].in_place.reset();

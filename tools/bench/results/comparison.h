@@ -16,7 +16,7 @@ namespace mscclc::bench {
 using TableKey = std::tuple<std::string, std::string, std::string, int64_t, std::string, uint64_t,
                             uint32_t>;  // collective, dtype, op, root, mode, offset, ranks
 TableKey table_of(const Result& result);
-/// "allreduce_f32_sum_graph"; more where it is needed to tell tables apart.
+/// "allreduce_f32_sum_graph"; more where tables would have the same name.
 std::string table_name(const TableKey& key);
 
 /// The results of one table at one size.

@@ -29,7 +29,7 @@ TEST_CASE("plans are compared with the fastest baseline, not with the floor or a
   CHECK(compare(pointers(results), true).baseline == 7);
 }
 
-TEST_CASE("who is wrong is compared with nobody") {
+TEST_CASE("a wrong contender is not compared") {
   std::vector<Result> results = {sample(1024, "one", Role::plan, 3),
                                  sample(1024, "two", Role::plan, 4),
                                  sample(1024, "nccl", Role::baseline, 2)};

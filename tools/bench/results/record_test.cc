@@ -69,7 +69,7 @@ TEST_CASE("MSCCL++'s recorded figures can be read") {
   for (const Result& r : record.results) CHECK((r.role == Role::baseline && r.time()));
 }
 
-TEST_CASE("a line that is no result is told with its number") {
+TEST_CASE("a line that is no result is reported with its number") {
   Record record;
   Diagnostics diagnostics;
   CHECK_FALSE(read_record("{\"machine\":\"m\"}\n{\"x\":1}\n", "r.jsonl", record, diagnostics));

@@ -1,4 +1,4 @@
-// Stands in for libnvrtc: its "cubin" is what it was told. Source with the word "broken" has an
+// A fake libnvrtc: its "cubin" is what it was given. Source with the word "broken" has an
 // error.
 #include <cstddef>
 #include <cstring>
@@ -6,11 +6,11 @@
 
 namespace {
 
-struct Told {
-  std::string told, log;
+struct Given {
+  std::string given, log;
 };
 
-Told* of(void* program) { return static_cast<Told*>(program); }
+Given* of(void* program) { return static_cast<Given*>(program); }
 
 }  // namespace
 
@@ -18,18 +18,18 @@ extern "C" {
 
 int nvrtcCreateProgram(void** program, const char* source, const char* name, int headers,
                        const char* const* texts, const char* const* names) {
-  auto* made = new Told;
-  made->told = std::string(name) + ":\n" + source;
+  auto* made = new Given;
+  made->given = std::string(name) + ":\n" + source;
   for (int i = 0; i < headers; ++i) {
-    made->told += std::string("header ") + names[i] + (texts[i][0] == '\0' ? ", empty\n" : "\n");
+    made->given += std::string("header ") + names[i] + (texts[i][0] == '\0' ? ", empty\n" : "\n");
   }
   *program = made;
   return 0;
 }
 
 int nvrtcCompileProgram(void* program, int options, const char* const* words) {
-  for (int i = 0; i < options; ++i) of(program)->told += std::string(words[i]) + "\n";
-  if (of(program)->told.find("broken") == std::string::npos) return 0;
+  for (int i = 0; i < options; ++i) of(program)->given += std::string(words[i]) + "\n";
+  if (of(program)->given.find("broken") == std::string::npos) return 0;
   of(program)->log = "kernels.cu(1): error: broken";
   return 6;
 }
@@ -43,11 +43,11 @@ int nvrtcGetProgramLog(void* program, char* log) {
   return 0;
 }
 int nvrtcGetCUBINSize(void* program, size_t* size) {
-  *size = of(program)->told.size();
+  *size = of(program)->given.size();
   return 0;
 }
 int nvrtcGetCUBIN(void* program, char* cubin) {
-  std::memcpy(cubin, of(program)->told.data(), of(program)->told.size());
+  std::memcpy(cubin, of(program)->given.data(), of(program)->given.size());
   return 0;
 }
 int nvrtcDestroyProgram(void** program) {
