@@ -1,4 +1,4 @@
-// Sets of plans: every order of calls that can matter is run. docs/verification.md says why these
+// Sets of plans: every order of calls that can matter is run. docs/design/proofs.md says why these
 // are enough.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,8 @@
 // A stranger who listens where a job's ranks look for their hub first: whatever he does, the job
 // meets, and nothing of it goes by him.
 //
-// All cases run a few jobs. `squatter_test "[full]"` runs the number that docs/recorded_runs.md
-// tells of.
+// All cases run a few jobs. `squatter_test "[full]"` runs the number that
+// docs/records/recorded_runs_jobs.md tells of.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
