@@ -153,7 +153,7 @@ std::shared_ptr<PlanRegistry> default_registry(Diagnostics& diagnostics);
 inline const char* why_no_stream(int32_t device, mscclc_stream_t stream) {
   if (device != MSCCLC_HOST || is_host_stream(stream)) return nullptr;
   return stream == nullptr ? "the host device has no stream NULL"
-                           : "'stream' is no stream of the host device";
+                           : "'stream' is not a stream of the host device";
 }
 
 /// A copy for mscclc_free().

@@ -7,7 +7,7 @@ using namespace mscclc::capi;
 
 namespace {
 
-constexpr const char* kNoComm = "'comm' is no communicator";
+constexpr const char* kNoComm = "'comm' is not a communicator";
 constexpr const char* kNoMemory = "'memory' is no memory";
 
 mscclc_result_t result(bool done, const Diagnostics& diagnostics) {

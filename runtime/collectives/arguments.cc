@@ -39,7 +39,7 @@ class Checker {
   bool check_words() {
     if (call_.kind == CollectiveKind::none || call_.kind == CollectiveKind::custom ||
         call_.kind > CollectiveKind::custom) {
-      return refuse("the collective is none that can be called by name");
+      return refuse("the collective cannot be called by name");
     }
     if (static_cast<size_t>(call_.dtype) >= dtype_table().size() ||
         (call_.accumulate && static_cast<size_t>(*call_.accumulate) >= dtype_table().size())) {
@@ -76,7 +76,7 @@ class Checker {
   bool check_buffer(Side side, const void* at) {
     const bool here = !info(call_.kind).side(side).only_at_root || rank_ == call_.root;
     if (at != nullptr || !here) return true;
-    return refuse(fmt::format("{}: rank {} needs an {}, and gives nullptr", name(call_.kind), rank_,
+    return refuse(fmt::format("{}: rank {} needs an {}, but gives nullptr", name(call_.kind), rank_,
                               side == Side::input ? "input" : "output"));
   }
 

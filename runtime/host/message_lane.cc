@@ -112,7 +112,8 @@ class MessageEnd final : public LaneEnd {
         tell(order.value);
         return true;
     }
-    return give_up(fmt::format("order {}, which there is not", static_cast<uint64_t>(order.what)));
+    return give_up(
+        fmt::format("order {}, which does not exist", static_cast<uint64_t>(order.what)));
   }
 
   bool put(const Order& order) {

@@ -49,7 +49,7 @@ std::shared_ptr<PlanProvider> builtin_library(const LibraryOptions& options,
   std::error_code none;
   if (!kernels->empty() && !std::filesystem::is_directory(*kernels, none)) {
     log(LogLevel::warn, LogArea::load, std::nullopt,
-        fmt::format("MSCCLC_KERNEL_PATH is {}, which is no folder: there are no kernels of plans",
+        fmt::format("MSCCLC_KERNEL_PATH is {}, which is not a folder: no kernels are loaded",
                     quoted(*kernels, kernels->size())));
   } else if (!kernels->empty()) {
     log(LogLevel::info, LogArea::load, std::nullopt,

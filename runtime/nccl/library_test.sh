@@ -78,7 +78,7 @@ expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan
 # A profiler's library that cannot be loaded; NVTX itself says nothing.
 no_profiler_is_told() {
   NVTX_INJECTION64_PATH=/nowhere/p.so lines |
-    grep -q "NCCL INFO NVTX_INJECTION64_PATH: no profiler is told of calls: /nowhere/p.so"
+    grep -q "NCCL INFO NVTX_INJECTION64_PATH: no profiler is loaded: /nowhere/p.so"
 }
 expect "a profiler that is none" no_profiler_is_told
 # Each process says which variables nothing reads.

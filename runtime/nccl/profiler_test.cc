@@ -1,4 +1,4 @@
-// NCCL's profiler interface: what a plug-in is told of calls that plans serve.
+// NCCL's profiler interface: what a plug-in will see the calls that plans serve.
 #include <dlfcn.h>
 
 #include "runtime/nccl/test_ranks.h"

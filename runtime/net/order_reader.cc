@@ -79,7 +79,7 @@ OrderReader::State OrderReader::begin_order() {
     case Order::note:
       return note();
   }
-  return bad(fmt::format("order {}, which there is not", order_.what));
+  return bad(fmt::format("order {}, which does not exist", order_.what));
 }
 
 OrderReader::State OrderReader::begin_put() {
@@ -166,7 +166,7 @@ OrderReader::State OrderReader::signal() {
 
 OrderReader::State OrderReader::flush() {
   if (order_.value == kGone || order_.value == kRefused) {
-    return bad(fmt::format("flush {}, which there is not", order_.value));
+    return bad(fmt::format("flush {}, which does not exist", order_.value));
   }
   if (lane_.landing != nullptr && !lane_.landing->settle()) return bad(cannot_land());
   return lane_.answer(connection_, order_.value) ? finish()

@@ -185,8 +185,8 @@ TEST_CASE("what is no order for the lane is refused, and nothing is written") {
   FarEnd at_all;
   const ExposedId id = at_all.id;
   const Case cases[] = {
-      {{}, "order 0, which there is not"},
-      {{.what = 77}, "order 77, which there is not"},
+      {{}, "order 0, which does not exist"},
+      {{.what = 77}, "order 77, which does not exist"},
       {{.what = Order::put, .memory = id}, "a put of 0 bytes"},
       {{.what = Order::put, .memory = id, .value = OrderReader::kMostPut + 1},
        "a put of 262145 bytes"},
@@ -235,7 +235,7 @@ TEST_CASE("numbers that mean something else to who reads answers are no flushes"
     FarEnd far;
     OrderReader reader(far.lane, 0);
     CHECK(feed(reader, order({.what = Order::flush, .value = number})) == State::bad);
-    CHECK(reader.why() == "flush " + std::to_string(number) + ", which there is not");
+    CHECK(reader.why() == "flush " + std::to_string(number) + ", which does not exist");
     CHECK(far.answers.empty());
   }
 }

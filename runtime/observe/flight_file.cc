@@ -143,7 +143,7 @@ std::string write_flight_log(const FlightLog& log, std::string_view pattern, std
   static std::atomic<int> written{0};
   const std::string base = expand_file_name(pattern, log.rank);
   if (base.empty()) {
-    why = fmt::format("'{}' is no file's name with %h, %p, %r and %%", pattern);
+    why = fmt::format("'{}' is not a file name with %h, %p, %r and %%", pattern);
     return "";
   }
   if (written.fetch_add(1) >= kMostLogs) {

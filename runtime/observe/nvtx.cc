@@ -74,8 +74,7 @@ const void* export_table(uint32_t table) {
 std::atomic<const std::string*> problem{nullptr};
 
 bool has_problem(std::string why) {
-  problem =
-      new std::string("NVTX_INJECTION64_PATH: no profiler is told of calls: " + std::move(why));
+  problem = new std::string("NVTX_INJECTION64_PATH: no profiler is loaded: " + std::move(why));
   return false;
 }
 
@@ -92,7 +91,7 @@ bool find_profiler() {
   ::dlclose(library);
   return has_problem(std::string(path) + (initialize == nullptr
                                               ? " has no InitializeInjectionNvtx2()"
-                                              : " does not want to be told"));
+                                              : " does not want to see calls"));
 }
 
 template <class Signature>

@@ -572,7 +572,7 @@ std::unique_ptr<Lane> open_verbs_lane(const LanePeer& peer, std::shared_ptr<Adap
     return nullptr;
   };
   const auto offer = decode_verbs_offer(peer.offer);
-  if (!offer) return fail("its offer is no lane over verbs: MSCCLC_LANE differs between ranks");
+  if (!offer) return fail("its offer is not a lane over verbs: MSCCLC_LANE differs between ranks");
   const SteadyTime deadline = std::chrono::steady_clock::now() + timeout;
   std::string why;
   auto sockets =

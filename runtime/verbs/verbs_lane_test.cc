@@ -237,7 +237,7 @@ TEST_CASE("strangers get no lane") {
   CHECK(world.open_with(net::encode(offer->socket)) == nullptr);
   CHECK_THAT(world.text(),
              Catch::Contains("no lane to rank 3: at 127.0.0.1") &&
-                 Catch::Contains("error: no lane to rank 3: its offer is no lane over verbs: "
+                 Catch::Contains("error: no lane to rank 3: its offer is not a lane over verbs: "
                                  "MSCCLC_LANE differs between ranks\n"));
   // Whoever knows the key, but says what is no message.
   std::string why;

@@ -97,7 +97,7 @@ TEST_CASE("messages that have no place there end the far end") {
     Meeting lie = meeting_at(*far.near, SignalMode::host);
     lie.path.mtu = 255;
     CHECK(far.said_of(message(ControlMessage::connect, encode(lie))) ==
-          "the lane of rank 5 cannot be made: its port has MTU number 255, which there is not\n");
+          "the lane of rank 5 cannot be made: its port has MTU number 255, which does not exist\n");
   }
   SECTION("a failure of garbage") {
     CHECK(far.said_of(message(ControlMessage::failed, {0x1b, '[', 'm', '\n', 0xff})) ==

@@ -408,7 +408,7 @@ TEST_CASE("a list with a wrong call launches nothing") {
                                        {ranks.collectives[1].get(), wrong, ranks.streams[1]}};
   CHECK_FALSE(call_together(calls, ranks.diagnostics));
   CHECK(testing::text(ranks.diagnostics) ==
-        "error: allreduce: rank 1 needs an output, and gives nullptr\n");
+        "error: allreduce: rank 1 needs an output, but gives nullptr\n");
   REQUIRE(ranks.communicators[0]->synchronize(ranks.streams[0], ranks.diagnostics));
   CHECK(buffer.data[0] == 7);
   const std::vector<RankCall> nobody = {{nullptr, right, nullptr}};
@@ -467,10 +467,9 @@ TEST_CASE("arguments that are refused") {
   };
   Diagnostics diagnostics;
   CHECK(ranks.collectives[0]->check(right, diagnostics));
-  CHECK(with([](auto& c) { c.kind = Kind::custom; }) ==
-        "the collective is none that can be called by name");
+  CHECK(with([](auto& c) { c.kind = Kind::custom; }) == "the collective cannot be called by name");
   CHECK(with([](auto& c) { c.kind = static_cast<Kind>(99); }) ==
-        "the collective is none that can be called by name");
+        "the collective cannot be called by name");
   CHECK(with([](auto& c) { c.dtype = static_cast<Dtype>(99); }) ==
         "reduce: there is no such data type");
   CHECK(with([](auto& c) { c.accumulate = static_cast<Dtype>(99); }) ==
@@ -482,7 +481,7 @@ TEST_CASE("arguments that are refused") {
   CHECK(with([](auto& c) { c.count = ~uint64_t{0}; }) ==
         "reduce: 18446744073709551615 elements of 'i32' a rank are too many");
   CHECK(with([](auto& c) { c.input = nullptr; }) ==
-        "reduce: rank 0 needs an input, and gives nullptr");
+        "reduce: rank 0 needs an input, but gives nullptr");
   CHECK(with([](auto& c) { c.kind = Kind::alltoallv; }) ==
         "alltoallv: 0 counts are given; 2 ranks need 4");
   const std::vector<uint64_t> counts = {1, 1, 1, 1}, three = {1, 2, 3}, far = {0, ~uint64_t{0}};
@@ -500,7 +499,7 @@ TEST_CASE("arguments that are refused") {
           c.kind = Kind::alltoallv;
           c.counts = counts;
           c.output = nullptr;
-        }) == "alltoallv: rank 0 needs an output, and gives nullptr");
+        }) == "alltoallv: rank 0 needs an output, but gives nullptr");
 }
 
 TEST_CASE("what is chosen depends on no pointer") {

@@ -354,7 +354,7 @@ TEST_CASE("the port of an id that is taken is an error at once, of one text at e
     const std::string text = fmt::format(
         "rank 0 cannot serve MSCCLC_ID: the bootstrap cannot listen at 127.0.0.1:{}: Address "
         "already "
-        "in use (98), and what has the port is no hub of this job (at 127.0.0.1:{}: {}",
+        "in use (98), and what has the port is not a hub of this job (at 127.0.0.1:{}: {}",
         port, port, c.why);
     for (const char* rank : {"2", "1", "0"}) {
       processes.start([&, rank] {

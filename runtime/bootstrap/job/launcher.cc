@@ -316,7 +316,7 @@ std::unique_ptr<Bootstrap> join_served(const LaunchedRank& launch, const Diagnos
   if (is_here(*address)) {
     error.code = listening.code;
     error.message = fmt::format(
-        "rank 0 cannot serve MSCCLC_ID: {}, and what has the port is no hub of this job ({})",
+        "rank 0 cannot serve MSCCLC_ID: {}, and what has the port is not a hub of this job ({})",
         listening.message, found.met);
     error.notes = {
         {"choose another port for MSCCLC_ID, below those that the system gives to outgoing "

@@ -31,7 +31,7 @@ bool may_mix(const Comm& comm) { return comm.plans != nullptr || comm.ranks == 1
 ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t stream) {
   if (!comm.on_host || stream == nullptr || is_host_stream(stream)) return ncclSuccess;
   return fail(ncclInvalidArgument,
-              fmt::format("{}: {} is no stream of the host device (MSCCLC_DEVICE)", function,
+              fmt::format("{}: {} is not a stream of the host device (MSCCLC_DEVICE)", function,
                           static_cast<const void*>(stream)));
 }
 

@@ -81,7 +81,7 @@ ncclResult_t find_reduction(const char* function, Call& call) {
   const auto found = call.comm->reductions.find(call.op);
   if (found == call.comm->reductions.end()) {
     return fail(ncclInvalidArgument,
-                fmt::format("{}: {} is no reduction of this communicator", function, call.op));
+                fmt::format("{}: {} is not a reduction of this communicator", function, call.op));
   }
   if (found->second->type != call.type) {
     return fail(ncclInvalidArgument,

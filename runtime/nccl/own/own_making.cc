@@ -298,7 +298,7 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
     return invalid("ncclCommShrink: newcomm or the list is NULL, or the list is empty");
   }
   if ((flags & ~kNcclShrinkAbort) != 0) {
-    return invalid(fmt::format("ncclCommShrink: there are no flags {}", flags));
+    return invalid(fmt::format("ncclCommShrink: unknown flags {}", flags));
   }
   *made = nullptr;
   if (static_cast<uint32_t>(count) >= parent->ranks) {
@@ -308,7 +308,7 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   std::sort(excluded, excluded + count);
   const bool outside = excluded[0] < 0 || excluded[count - 1] >= static_cast<int>(parent->ranks);
   if (outside || std::binary_search(excluded, excluded + count, static_cast<int>(parent->rank))) {
-    return invalid("ncclCommShrink: the list has this rank, or one that there is not");
+    return invalid("ncclCommShrink: the list has this rank, or one that does not exist");
   }
   const auto settings = child_config(*parent, config);
   if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);

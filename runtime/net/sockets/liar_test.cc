@@ -136,7 +136,7 @@ TEST_CASE("orders that could hold the far end for ever are refused") {
   CHECK(said_of(fence_at(kLines, 1)) ==
         "the lane of rank 5 brings a fence for connection 3, of 3\n");
   CHECK(said_of(as_bytes({.what = Order::flush})) ==
-        "the lane of rank 5 brings flush 0, which there is not\n");
+        "the lane of rank 5 brings flush 0, which does not exist\n");
 }
 
 TEST_CASE("a fence for a connection that has not come is refused") {

@@ -454,7 +454,7 @@ std::unique_ptr<Lane> open_socket_lane(const LanePeer& peer, std::shared_ptr<Soc
                                        std::chrono::milliseconds timeout,
                                        Diagnostics& diagnostics) {
   const auto offer = decode_offer(peer.offer);
-  std::string why = "its offer is no lane over sockets: MSCCLC_LANE differs between ranks";
+  std::string why = "its offer is not a lane over sockets: MSCCLC_LANE differs between ranks";
   std::vector<Fd> sockets;
   if (offer) {
     const SocketOptions& options = net->options();

@@ -358,9 +358,10 @@ TEST_CASE("an order that waits for its peer ends with the communicator") {
 TEST_CASE("a lane to nobody, and to somebody else") {
   World world;
   CHECK(world.open_with({}) == nullptr);
-  CHECK(world.text() ==
-        "error: no lane to rank 3: its offer is no lane over sockets: MSCCLC_LANE differs between "
-        "ranks\n");
+  CHECK(
+      world.text() ==
+      "error: no lane to rank 3: its offer is not a lane over sockets: MSCCLC_LANE differs between "
+      "ranks\n");
   auto offer = decode_offer(world.end->offer());
   REQUIRE(offer);
   const auto said = [&](const LaneOffer& to) {

@@ -61,7 +61,7 @@ std::string mismatch(const PathEnd& here, const PathEnd& there) {
         ipv4 ? "IPv6" : "IPv4", ipv4 ? "IPv4" : "IPv6");
   }
   if (there.mtu < IBV_MTU_256 || there.mtu > IBV_MTU_4096) {
-    return fmt::format("its port has MTU number {}, which there is not", there.mtu);
+    return fmt::format("its port has MTU number {}, which does not exist", there.mtu);
   }
   return "";
 }

@@ -49,7 +49,7 @@ TEST_CASE("paths: ports that none joins") {
     PathEnd odd = roce(kIpv4);
     odd.mtu = mtu;
     CHECK(mismatch(roce(kIpv4), odd) ==
-          "its port has MTU number " + std::to_string(mtu) + ", which there is not");
+          "its port has MTU number " + std::to_string(mtu) + ", which does not exist");
   }
 }
 
