@@ -168,7 +168,7 @@ static void memory_of_the_library(rank_t *r) {
   OK(mscclc_deregister(r->comm, number));
   REFUSED(mscclc_deregister(r->comm, number), "error: there is no such registration");
   OK(mscclc_memory_release(memory));
-  REFUSED(mscclc_memory_release(memory), "mscclc_memory_release: 'memory' is no memory");
+  REFUSED(mscclc_memory_release(memory), "mscclc_memory_release: 'memory' is not memory of mscclc");
 }
 
 /* Every rank writes a word of each peer's memory, and reads what was written to its own. */
@@ -250,7 +250,7 @@ static void plan_by_handle(rank_t *r) {
           "mscclc_plan_launch: the host device has no stream NULL");
   CHECK(mscclc_plan_launch(plan, &call, 1, r->stream) == MSCCLC_INVALID_ARGUMENT);
   OK(mscclc_plan_destroy(plan));
-  REFUSED(mscclc_plan_destroy(plan), "mscclc_plan_destroy: 'plan' is no plan");
+  REFUSED(mscclc_plan_destroy(plan), "mscclc_plan_destroy: 'plan' is not a plan");
   OK(mscclc_plan_destroy(NULL));
 }
 

@@ -305,11 +305,11 @@ mscclc_result_t mscclc_plan_destroy(mscclc_plan_t* plan) {
     std::shared_ptr<OneThread> one_thread;
     {
       const Use<mscclc_plan> use(plan);
-      if (!use) return use.refuse("mscclc_plan_destroy", "'plan' is no plan");
+      if (!use) return use.refuse("mscclc_plan_destroy", "'plan' is not a plan");
       one_thread = plan->one_thread;
     }
     Diagnostics diagnostics;
     const OneThread::Visit visit(*one_thread, diagnostics);
-    return visit ? destroy(plan, "mscclc_plan_destroy", "'plan' is no plan") : fail(diagnostics);
+    return visit ? destroy(plan, "mscclc_plan_destroy", "'plan' is not a plan") : fail(diagnostics);
   });
 }

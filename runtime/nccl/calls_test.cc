@@ -432,7 +432,7 @@ TEST_CASE("what is no stream of the host is refused there") {
   for (cudaStream_t stream : {reinterpret_cast<cudaStream_t>(&value),
                               reinterpret_cast<cudaStream_t>(uintptr_t{0xdead0})}) {
     CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, c, stream) == ncclInvalidArgument);
-    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is no stream of the host device"));
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is not a stream of the host device"));
     CHECK(ncclBroadcast(&value, &value, 0, kInt32, 0, c, stream) == ncclInvalidArgument);
     CHECK(ncclSend(&value, 1, kInt32, 1, c, stream) == ncclInvalidArgument);
     CHECK(ncclSignal(1, 0, 0, 0, c, stream) == ncclInvalidArgument);
