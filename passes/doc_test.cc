@@ -1,5 +1,5 @@
-// The examples of docs/passes.md: a comment names the passes (and limits of the target), then come
-// the program and what they make of rank 0, each in a fence.
+// The examples of docs/design/passes.md: a comment names the passes (and limits of the target),
+// then come the program and what they make of rank 0, each in a fence.
 #include <catch2/catch.hpp>
 #include <sstream>
 #include <string>
@@ -26,7 +26,7 @@ std::string fenced(const std::string& page, size_t& at) {
 }
 
 std::vector<Example> read_examples() {
-  const std::string page = read_file("docs/passes.md").value(), mark = "<!-- example: ";
+  const std::string page = read_file("docs/design/passes.md").value(), mark = "<!-- example: ";
   std::vector<Example> examples;
   for (size_t at = page.find(mark); at != std::string::npos; at = page.find(mark, at)) {
     Example example;
@@ -63,7 +63,7 @@ std::string rank_text(const Program& program) {
 
 }  // namespace
 
-TEST_CASE("docs/passes.md shows what the passes do") {
+TEST_CASE("docs/design/passes.md shows what the passes do") {
   const std::vector<Example> examples = read_examples();
   REQUIRE(examples.size() >= passes().size());
   for (const Example& example : examples) {
@@ -78,8 +78,8 @@ TEST_CASE("docs/passes.md shows what the passes do") {
   }
 }
 
-TEST_CASE("docs/passes.md names every pass") {
-  const std::string page = read_file("docs/passes.md").value();
+TEST_CASE("docs/design/passes.md names every pass") {
+  const std::string page = read_file("docs/design/passes.md").value();
   for (const PassInfo& pass : passes()) {
     CHECK(page.find("## " + std::string(pass.name) + "\n") != std::string::npos);
   }

@@ -88,7 +88,7 @@ const std::vector<Case> kTop = {
     {{{"/nome", "1"}}, ": unknown key 'nome'"},
     {{{"/name", "1"}}, "name: expected a string, found a number"},
     {{{"/inplace", "0"}}, "inplace: expected a boolean, found a number"},
-    {{{"/protocol", "\"LL8\""}}, "protocol: 'LL8' is no protocol; 'LL' or 'Simple'"},
+    {{{"/protocol", "\"LL8\""}}, "protocol: 'LL8' is not a protocol; expected 'LL' or 'Simple'"},
     {{{"/gpus", "{}"}}, "gpus: expected an array, found an object"},
     {{{"/buffer_alignment", "0"}}, "buffer_alignment: is 0"},
     {{{"/buffer_alignment", "8"}}, "buffer_alignment: is 8; expected a multiple of 16 up to 1 MiB"},
@@ -115,7 +115,7 @@ const std::vector<Case> kRanks = {
      "language of 0.7, for 'python3 -m mscclc mscclpp'"},
     {{{"/gpus/0/channels", ""}}, "gpus[0]: key 'channels' is missing"},
     {{{"/gpus/0/channels/0/channel_type", "\"none\""}},
-     "gpus[0].channels[0].channel_type: 'none' is no kind of channel; 'memory', 'port' or "
+     "gpus[0].channels[0].channel_type: 'none' is not a kind of channel; 'memory', 'port' or "
      "'switch'"},
     {{{"/gpus/0/channels/0/connected_to/0", "2"}},
      "gpus[0].channels[0].connected_to[0]: 2 is not a rank (there are 2)"},
@@ -124,7 +124,7 @@ const std::vector<Case> kRanks = {
     {{{"/gpus/0/channels/0/buffer_type", "\"s\""}},
      "gpus[0].channels[0]: unknown key 'buffer_type'"},
     {{{"/gpus/0/channels/2/buffer_type", "\"x\""}},
-     "gpus[0].channels[2].buffer_type: 'x' is no buffer; 'i', 'o' or 's'"},
+     "gpus[0].channels[2].buffer_type: 'x' is not a buffer; expected 'i', 'o' or 's'"},
     {{{"/gpus/0/channels/2/rank_groups/0/size", "3"}},
      "gpus[0].channels[2].rank_groups[0].size: is 3, but there are 2 ranks"},
     {{{"/gpus/0/channels/2/rank_groups/0/ranks", "[1]"}},
@@ -159,9 +159,9 @@ const std::vector<Case> kBlocks = {
     {{{BLOCK "2/ops/5/channel_ids", "[]"}}, IN_BLOCK "[2].ops[5]: unknown key 'channel_ids'"},
     {{{BLOCK "0/ops/0/channel_type", ""}}, IN_BLOCK "[0].ops[0]: key 'channel_type' is missing"},
     {{{BLOCK "0/ops/0/channel_type", "\"switch\""}},
-     IN_BLOCK "[0].ops[0].channel_type: 'switch' does not go with 'put_packets'"},
+     IN_BLOCK "[0].ops[0].channel_type: 'switch' cannot be combined with 'put_packets'"},
     {{{BLOCK "2/ops/0/channel_type", "\"memory\""}},
-     IN_BLOCK "[2].ops[0].channel_type: 'memory' does not go with 'put_with_signal'"},
+     IN_BLOCK "[2].ops[0].channel_type: 'memory' cannot be combined with 'put_with_signal'"},
     {{{BLOCK "1/ops/1/ops/0", "{\"name\":\"pipeline\",\"iter_context\":{},\"ops\":[]}"}},
      IN_BLOCK "[1].ops[1].ops[0]: a pipeline inside a pipeline"},
     {{{BLOCK "1/ops/1/ops", "[]"}}, IN_BLOCK "[1].ops[1]: a pipeline without ops"},
@@ -211,7 +211,7 @@ const std::vector<Case> kMoves = {
     {{{BLOCK "2/ops/0/channel_ids/0", "1"}},
      IN_BLOCK "[2].ops[0].channel_ids[0]: 1 is not a channel (there are 1)"},
     {{{BLOCK "0/ops/1/reduce_op", "\"xor\""}},
-     IN_BLOCK "[0].ops[1].reduce_op: 'xor' is no reduction here"},
+     IN_BLOCK "[0].ops[1].reduce_op: 'xor' is not a reduction here"},
     {{{BLOCK "1/ops/2/tbg_info/tb_id", "2"}}, IN_BLOCK "[1].ops[2].tbg_info: part 2 of 2"},
     {{{BLOCK "1/ops/2/tbg_info/tbg_size", "65536"}},
      IN_BLOCK "[1].ops[2].tbg_info.tbg_size: 65536 is too large; at most 65535"},
@@ -287,7 +287,7 @@ const std::vector<Case> kExtraKey = {
     {{{EXTRA "channels/0", "[\"up\",\"memory\"]"}},
      IN_EXTRA "channels[0]: expected a name, a kind, a count and keys"},
     {{{EXTRA "channels/0/1", "\"cable\""}},
-     IN_EXTRA "channels[0][1]: 'cable' is no kind of channel"},
+     IN_EXTRA "channels[0][1]: 'cable' is not a kind of channel"},
     {{{EXTRA "channels/0/3", "\"pear\""}},
      IN_EXTRA "channels[0][3]: keys are a list, or \"peer\" for channels"},
     {{{EXTRA "channels/0/3", "[1,2,3]"}, {EXTRA "channels/0/2", "2"}},
@@ -300,7 +300,7 @@ const std::vector<Case> kExtraKey = {
     {{{EXTRA "channel_ids", "[0,0,0]"}},
      IN_EXTRA "channels[1]: declares a channel that the rank does not have"},
     {{{EXTRA "channel_ids", "[0,1,0,1]"}}, IN_EXTRA "channel_ids: more ids than channels"},
-    {{{EXTRA "alone", "[7]"}}, IN_EXTRA "alone: lists what is no channel of the rank"},
+    {{{EXTRA "alone", "[7]"}}, IN_EXTRA "alone: lists something that is not a channel of the rank"},
     {{{EXTRA "credits", "[[0,1]]"}}, IN_EXTRA "credits[0]: expected a port channel and 1 to 1024"},
     {{{EXTRA "credits", "[[1]]"}}, IN_EXTRA "credits[0]: expected a port channel and 1 to 1024"},
     {{{EXTRA "switches", "[1]"}}, IN_EXTRA "switches: 1 is not a switch (there are 1)"},
@@ -332,7 +332,7 @@ const std::vector<Case> kExtraKey = {
      IN_EXTRA "op_channels[0]: does not list the channels of the op"},
     {{{EXTRA "barriers", "[[0,1]]"}}, IN_EXTRA "barriers[0]: begins with no barrier"},
     {{{EXTRA "barriers", "[[2]]"}}, IN_EXTRA "barriers[0]: expected an op and thread blocks"},
-    {{{EXTRA "barriers", "[[2,0,1],[2,1,0]]"}}, IN_EXTRA "barriers[1]: the op is there twice"},
+    {{{EXTRA "barriers", "[[2,0,1],[2,1,0]]"}}, IN_EXTRA "barriers[1]: the op appears twice"},
     {{{EXTRA "loc", "[1,2,0,0]"}}, IN_EXTRA "loc: there are more ops than locations"},
     {{{EXTRA "loc", "[2]"}}, IN_EXTRA "loc[0]: not a site"},
     {{{EXTRA "loc", "[1,3]"}}, IN_EXTRA "loc[1]: more values than the site has variables"},
@@ -345,7 +345,7 @@ const std::vector<Case> kExtraKey = {
      IN_EXTRA "loc[6]: more locations than a plan of this size can have"},
     {{{EXTRA "loc", "[1,2,0]"}}, IN_EXTRA "loc: the list ends within a location"},
     {{{BLOCK "0/ops/1/reduce_op", "\"max\""}},
-     IN_BLOCK "[0].ops[1].reduce_op: 'max' is no reduction here"},
+     IN_BLOCK "[0].ops[1].reduce_op: 'max' is not a reduction here"},
     {{{"/collective", "\"reduce\""}}, "collective: 'collective' is not what 'mscclc' makes it"},
     {{{"/protocol", "\"Simple\""}}, "protocol: 'protocol' is not what 'mscclc' makes it"},
     {{{"/inplace", "true"}}, "inplace: 'inplace' is not what 'mscclc' makes it"},
@@ -492,8 +492,8 @@ TEST_CASE("what is not JSON") {
         ": not JSON: parse error at line 1, column 1: syntax error while parsing value - "
         "unexpected end of input; expected '[', '{', or a literal");
   CHECK(read_errors("[]") == ": expected an object, found an array");
-  CHECK(read_errors("{\"name\":1,\"name\":2}") == ": key 'name' is there twice");
-  CHECK(read_errors("{\"gpus\":[{\"x\":1,\"y\":2,\"x\":3}]}") == "gpus[0]: key 'x' is there twice");
+  CHECK(read_errors("{\"name\":1,\"name\":2}") == ": key 'name' appears twice");
+  CHECK(read_errors("{\"gpus\":[{\"x\":1,\"y\":2,\"x\":3}]}") == "gpus[0]: key 'x' appears twice");
   CHECK(read_errors(std::string(40, '[')).find("nested too deep") != std::string::npos);
 }
 

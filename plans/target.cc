@@ -117,7 +117,7 @@ std::optional<Target> find_target(const std::string& name_or_path, Diagnostics& 
   const std::string near = nearest(name_or_path, names);
   Diagnostic& d = diagnostics.error(
       "unknown-target", {},
-      fmt::format("'{}' is no built-in target and no file that can be read", name_or_path));
+      fmt::format("'{}' is neither a built-in target nor a readable file", name_or_path));
   if (why == EFBIG) d.notes.push_back({.text = file_error(why)});
   if (!near.empty()) d.notes.push_back({.text = fmt::format("did you mean '{}'?", near)});
   d.notes.push_back({.text = fmt::format("built in are {}", fmt::join(names, ", "))});

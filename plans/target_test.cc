@@ -87,7 +87,7 @@ TEST_CASE("a name that is neither") {
   Diagnostics diagnostics;
   CHECK_FALSE(find_target("hots", diagnostics));
   CHECK(render_text(diagnostics, Sources()) ==
-        "error: 'hots' is no built-in target and no file that can be read\n"
+        "error: 'hots' is neither a built-in target nor a readable file\n"
         "note: did you mean 'host'?\n"
         "note: built in are host, mscclpp, sm_90\n");
 }

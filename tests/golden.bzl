@@ -27,12 +27,12 @@ def document_test(name, documents, **kwargs):
 
     Args:
       name: the target.
-      documents: labels of .md files.
+      documents: labels of .md files, or of groups of them.
       **kwargs: for cc_test.
     """
     native.cc_test(
         name = name,
-        args = ["$(rootpath //tools:mscclc)"] + ["$(rootpath %s)" % file for file in documents],
+        args = ["$(rootpath //tools:mscclc)"] + ["$(rootpaths %s)" % file for file in documents],
         data = documents + ["//plans:examples", "//plans:library", "//tools:mscclc"],
         deps = [":golden_runner"],
         **with_phase(kwargs)

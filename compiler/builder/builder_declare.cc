@@ -209,7 +209,7 @@ bool BuilderState::check_units_option(const BufferOptions& options, Mark mark) {
     return false;
   }
   if (options.packets == PacketFormat::none && options.copies == 1) return true;
-  fail("units", mark, "'units' goes neither with 'packets' nor with 'copies'");
+  fail("units", mark, "'units' cannot be combined with 'packets' or 'copies'");
   return false;
 }
 

@@ -212,7 +212,7 @@ bool BuilderState::check_tree(const OpInfo& info, const OpOptions& options, size
 
 bool BuilderState::check_options(const OpInfo& info, const OpOptions& options, size_t sources) {
   const auto misfit = [&](std::string_view option, Mark mark) {
-    fail("option", mark, fmt::format("'{}' does not go with '{}'", option, info.name));
+    fail("option", mark, fmt::format("'{}' cannot be combined with '{}'", option, info.name));
     return false;
   };
   if (options.reduce != ReduceOp::call && !info.has(kReduces))

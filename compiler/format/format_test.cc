@@ -179,8 +179,10 @@ TEST_CASE("white space does not matter") {
   }
 }
 
-TEST_CASE("the programs in docs/language.md are in canonical form") {
-  const std::string page = read_file("docs/language.md").value(), fence = "```mscl\n";
+TEST_CASE("the programs in the language's pages are in canonical form") {
+  const std::string page =
+      read_file("docs/language.md").value() + read_file("docs/design/ir_text.md").value();
+  const std::string fence = "```mscl\n";
   int programs = 0;
   for (size_t at = 0; (at = page.find(fence, at)) != std::string::npos; ++programs) {
     at += fence.size();

@@ -173,7 +173,7 @@ class Reader {
   void read_gpu(Attributes& a) {
     const auto last = static_cast<int64_t>(schedule.gpus.size()) - 1;
     gpu_ = static_cast<uint32_t>(a.number("id", 0, last));
-    if (seen_[gpu_]) a.complain(fmt::format("there are two of GPU {}", gpu_));
+    if (seen_[gpu_]) a.complain(fmt::format("GPU {} appears twice", gpu_));
     seen_[gpu_] = true;
     schedule.inputs =
         std::max(schedule.inputs, static_cast<uint32_t>(a.number("i_chunks", 0, kMostChunks, 0)));
@@ -242,7 +242,7 @@ class Reader {
       return {static_cast<Memory>(found - std::begin(kNames)),
               static_cast<uint32_t>(std::max<int64_t>(0, at))};
     }
-    if (!name.empty()) a.complain(fmt::format("unknown buffer '{}': there are i, o and s", name));
+    if (!name.empty()) a.complain(fmt::format("unknown buffer '{}': expected i, o or s", name));
     return {};
   }
 
@@ -283,7 +283,7 @@ bool check(const Schedule& s, const Span& top, Diagnostics& diagnostics) {
         fmt::format("{} chunks are not the same number for each of {} GPUs", s.chunks, ranks));
     return false;
   }
-  if (s.root >= ranks) diagnostics.error("msccl", top, fmt::format("root {} is no GPU", s.root));
+  if (s.root >= ranks) diagnostics.error("msccl", top, fmt::format("root {} is not a GPU", s.root));
   for (uint32_t g = 0; g < ranks; ++g) {
     for (const Block& block : s.gpus[g].blocks) {
       for (const Step& step : block.steps) {

@@ -298,7 +298,7 @@ void Lexer::unknown_character(const char* begin) {
 void Lexer::wrong_arrow(Token& out, const char* begin) {
   at_ += 2;
   finish(out, Tok::arrow, begin);
-  lexical("unknown-character", out.place, "'->' is no arrow of the language")
+  lexical("unknown-character", out.place, "the language has no '->'")
       .notes.push_back({"destinations come first: 'put ch.inbox[0] <- input[0]'", {}});
 }
 

@@ -123,7 +123,7 @@ bool Parser::may_be_power(uint32_t begin, bool power) {
   const bool sign = file_.text[begin - file_.base] == '-';
   if (!sign && !power) return true;
   error("needs-parentheses", tok_.place,
-        sign ? "a sign in front of '**' needs parentheses" : "'**' beside '**' needs parentheses");
+        sign ? "a sign before '**' needs parentheses" : "'**' beside '**' needs parentheses");
   return false;
 }
 

@@ -127,22 +127,22 @@ std::string_view neighbour_remedy(std::string_view word) {
     std::string_view word, remedy;
   };
   static constexpr std::string_view kSend =
-      "to send is 'put ch.inbox[0] <- input[0]' and then 'signal ch'";
+      "to send, write 'put ch.inbox[0] <- input[0]' and then 'signal ch'";
   static constexpr std::string_view kReceive =
-      "to receive is 'wait ch': what the sender put is then in this rank's buffer";
+      "to receive, write 'wait ch'; what the sender put is then in this rank's buffer";
   static constexpr Row kRows[] = {
       {"send", kSend},
       {"isend", kSend},
       {"recv", kReceive},
       {"irecv", kReceive},
       {"receive", kReceive},
-      {"write", "to write is 'put ch.inbox[0] <- input[0]'"},
-      {"read", "to read is 'get output[0] <- ch.input[0]'"},
-      {"add", "to add up is 'reduce output[0] <- input[0], inbox[0]'"},
+      {"write", "to write, use 'put ch.inbox[0] <- input[0]'"},
+      {"read", "to read, use 'get output[0] <- ch.input[0]'"},
+      {"add", "to add up, write 'reduce output[0] <- input[0], inbox[0]'"},
       {"while", "every number is known when the program is compiled: 'for i in 0..n { ... }'"},
-      {"return", "the value of a function is its last line, without a word in front"},
-      {"var", "a value gets its name by 'let n = ...'"},
-      {"const", "a value gets its name by 'let n = ...'"},
+      {"return", "the value of a function is its last line, without a keyword"},
+      {"var", "name a value with 'let n = ...'"},
+      {"const", "name a value with 'let n = ...'"},
   };
   for (const Row& row : kRows) {
     if (row.word == word) return row.remedy;
@@ -169,7 +169,7 @@ const Stmt* Parser::unknown_op() {
   } else if (!remedy.empty()) {
     diagnostic.notes.push_back({std::string(remedy), {}});
   } else if (peek().kind == Tok::assign) {
-    diagnostic.notes.push_back({"a value gets its name by 'let " + text + " = ...'", {}});
+    diagnostic.notes.push_back({"name a value with 'let " + text + " = ...'", {}});
   } else if (next_.kind == Tok::dot) {
     diagnostic.notes.push_back({"the op comes first, as in 'put ch.inbox <- input'", {}});
   }

@@ -367,7 +367,7 @@ class Resolver {
     if (!find_channel_kind(ast_.text(s.channel))) {
       const std::string near = nearest(ast_.text(s.channel), {"memory", "port", "switch"});
       names_.error("channel-kind", ast_.place(s.channel),
-                   fmt::format("'{}' is no kind of channel{}", ast_.text(s.channel),
+                   fmt::format("'{}' is not a kind of channel{}", ast_.text(s.channel),
                                near.empty() ? "; there are memory, port and switch"
                                             : fmt::format("; did you mean '{}'?", near)));
     }
@@ -431,9 +431,9 @@ class Resolver {
       if (reported_for_ != b) {
         names_
             .error("unknown-name", o.place,
-                   fmt::format("'{}' belongs to the 'for' after '{}', which is for that operand "
-                               "only",
-                               ast_.text(b->name), ast_.text(other.place)))
+                   fmt::format(
+                       "'{}' belongs to the 'for' after '{}', which applies to that operand only",
+                       ast_.text(b->name), ast_.text(other.place)))
             .notes.push_back({fmt::format("write 'for {0}' after each operand that uses '{1}', or "
                                           "'for {0} {{ ... }}' around the op",
                                           ast_.text(b->place), ast_.text(b->name)),

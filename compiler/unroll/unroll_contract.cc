@@ -41,7 +41,7 @@ bool Unroller::collective_options(const ast::Collective& s, CollectiveSpec& spec
     const Option* o = find_option(s.options, option);
     if (o != nullptr && !taken) {
       evaluator_.fail("option", ast_.place(o->name),
-                      fmt::format("'{}' does not go with '{}'", ast_.text(option), kind));
+                      fmt::format("'{}' cannot be combined with '{}'", ast_.text(option), kind));
       good = false;
     } else if (o == nullptr && needed) {
       missing += fmt::format("{}'{}: ...'", missing.empty() ? "" : " and ", ast_.text(option));

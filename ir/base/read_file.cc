@@ -99,7 +99,7 @@ std::optional<std::string> read_file(const std::string& path,
 
 std::string file_error(int error) {
   if (error == ETIMEDOUT) return "it is a pipe with no writer";
-  if (error == ESPIPE) return "it is a pipe or a device, no file";
+  if (error == ESPIPE) return "it is a pipe or a device, not a file";
   if (error != EFBIG) return std::strerror(error);
   return "it has more than " + std::to_string(kMostFileBytes >> 20) + " MiB, or does not end";
 }

@@ -9,7 +9,7 @@ namespace mscclc {
 std::string tree_fault(const OpInfo& op, size_t sources) {
   if (op.channels == kSwitch) {
     return fmt::format(
-        "'{}' is no 'tree': a switch adds up in an order of its own; 'read_reduce' "
+        "'{}' cannot be a 'tree': a switch adds up in an order of its own; 'read_reduce' "
         "reads the chunks of its ranks",
         op.name);
   }

@@ -76,8 +76,7 @@ class OpCheck {
 
   bool check_ids() {
     const Op& op = *op_;
-    if (op.kind == OpKind::pipeline)
-      return unprintable("op-kind", "a pipeline is no op of its own");
+    if (op.kind == OpKind::pipeline) return unprintable("op-kind", "a pipeline is not an op");
     if (!program_.operands.has(op.operands, uint64_t{op.dsts} + op.srcs)) {
       return unprintable("op-operands", "the operands are missing");
     }
@@ -151,7 +150,7 @@ class OpCheck {
     const size_t least = slots.count;
     const bool many = least > 0 && slots.slot[least - 1].many;
     if (n == least || (many && n > least)) return true;
-    return error("op-operands", fmt::format("'{}' takes {}{}, here are {}", row_->name,
+    return error("op-operands", fmt::format("'{}' takes {}{}; found {}", row_->name,
                                             many ? "at least " : "", counted(least, what), n));
   }
 
@@ -174,9 +173,9 @@ class OpCheck {
       }
     }
     if (slots.count > 0 && slots.slot[0].floating && plain != 1) {
-      return error("op-operands",
-                   fmt::format("'{}' takes one source that is not in packets, here are {}",
-                               row_->name, plain));
+      return error(
+          "op-operands",
+          fmt::format("'{}' takes one source that is not in packets; found {}", row_->name, plain));
     }
     return true;
   }
@@ -382,7 +381,7 @@ class OpCheck {
       if (blocks[i] < 0 || blocks[i] >= rank_.blocks) {
         error("op-block", fmt::format("rank {} has no tb {}", id_, blocks[i]));
       } else if (std::find(blocks.begin(), blocks.begin() + i, blocks[i]) != blocks.begin() + i) {
-        error("op-group", fmt::format("tb {} is twice in the group", blocks[i]));
+        error("op-group", fmt::format("tb {} appears twice in the group", blocks[i]));
       }
     }
   }
@@ -419,7 +418,7 @@ class OpCheck {
   }
 
   void flag_error(std::string_view flag) {
-    error("op-flag", fmt::format("'{}' does not go with '{}'", flag, row_->name));
+    error("op-flag", fmt::format("'{}' cannot be combined with '{}'", flag, row_->name));
   }
 
   void check_barrier() {
@@ -428,7 +427,7 @@ class OpCheck {
     for (size_t i = 0; i < blocks.size(); ++i) {
       here |= blocks[i].first == op_->block;
       if (std::find(blocks.begin(), blocks.begin() + i, blocks[i]) != blocks.begin() + i) {
-        error("barrier-blocks", fmt::format("tb {} is twice in the barrier", blocks[i].first));
+        error("barrier-blocks", fmt::format("tb {} appears twice in the barrier", blocks[i].first));
       }
     }
     if (!here) {

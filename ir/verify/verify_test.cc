@@ -96,16 +96,16 @@ TEST_CASE("an error shows the place, the loop values, the op and where it runs")
 }
 
 TEST_CASE("number of operands") {
-  CHECK(said_of(OpKind::copy, {local(kOutput, 0)}) == "error: 'copy' takes 1 source, here are 0");
+  CHECK(said_of(OpKind::copy, {local(kOutput, 0)}) == "error: 'copy' takes 1 source; found 0");
   CHECK(said_of(OpKind::reduce, {local(kOutput, 0)}, {local(kInput, 0)}) ==
-        "error: 'reduce' takes at least 2 sources, here are 1");
+        "error: 'reduce' takes at least 2 sources; found 1");
   CHECK(said_of(OpKind::put, {far(kMem, kScratch, 0), far(kMem, kScratch, 1)},
                 {local(kInput, 0), local(kInput, 1), local(kInput, 2)}) ==
         "error: 2 destinations, 3 sources");
   CHECK(said_of(OpKind::put, {}) == "error: 'put' needs a destination");
-  CHECK(said_of(OpKind::signal, {}) == "error: 'signal' takes at least 1 operand, here are 0");
+  CHECK(said_of(OpKind::signal, {}) == "error: 'signal' takes at least 1 operand; found 0");
   CHECK(said_of(OpKind::reduce_packets, {local(kOutput, 0)}, {local(kLl16, 0), local(kLl16, 1)}) ==
-        "error: 'reduce_packets' takes one source that is not in packets, here are 0");
+        "error: 'reduce_packets' takes one source that is not in packets; found 0");
 }
 
 TEST_CASE("reach and channels") {
@@ -294,15 +294,17 @@ TEST_CASE("flags") {
   const auto copy_with = [](const std::function<void(Op&)>& change) {
     return said_of(OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)}, change);
   };
-  CHECK(copy_with([](Op& op) { op.relaxed = true; }) == "error: 'relaxed' does not go with 'copy'");
+  CHECK(copy_with([](Op& op) { op.relaxed = true; }) ==
+        "error: 'relaxed' cannot be combined with 'copy'");
   CHECK(copy_with([](Op& op) { op.reduce = ReduceOp::max; }) ==
-        "error: 'op' does not go with 'copy'");
+        "error: 'op' cannot be combined with 'copy'");
   CHECK(copy_with([](Op& op) { op.complete = true; }) ==
-        "error: 'complete' does not go with 'copy'");
-  CHECK(copy_with([](Op& op) { op.tree = true; }) == "error: 'tree' does not go with 'copy'");
+        "error: 'complete' cannot be combined with 'copy'");
+  CHECK(copy_with([](Op& op) { op.tree = true; }) ==
+        "error: 'tree' cannot be combined with 'copy'");
   CHECK(copy_with([](Op& op) { op.part = op.parts = 2; }) == "error: part 2 of 2");
   CHECK(said_of(OpKind::sync, {}, {}, [](Op& op) { op.parts = 2; }) ==
-        "error: 'part' does not go with 'sync'");
+        "error: 'part' cannot be combined with 'sync'");
 }
 
 TEST_CASE("trees") {
@@ -310,7 +312,8 @@ TEST_CASE("trees") {
   CHECK(said_of(OpKind::reduce, {local(kOutput, 0)}, {local(kInput, 0), local(kScratch, 0)}, tree)
             .empty());
   const std::string at_switch =
-      "'switch_reduce' is no 'tree': a switch adds up in an order of its own; 'read_reduce' reads "
+      "'switch_reduce' cannot be a 'tree': a switch adds up in an order of its own; 'read_reduce' "
+      "reads "
       "the chunks of its ranks";
   CHECK(said_of(OpKind::switch_reduce, {local(kOutput, 1)}, {far(kSw, kInput, 1)}, tree) ==
         "error: " + at_switch);
@@ -332,7 +335,7 @@ TEST_CASE("pipelines") {
 TEST_CASE("places") {
   CHECK(said_of(OpKind::sync, {}, {}, [](Op& op) { op.block = 7; }) == "error: rank 0 has no tb 7");
   CHECK(said_of(OpKind::barrier, {id(0), id(9)}) == "error: rank 0 has no tb 9");
-  CHECK(said_of(OpKind::barrier, {id(0), id(0)}) == "error: tb 0 is twice in the barrier");
+  CHECK(said_of(OpKind::barrier, {id(0), id(0)}) == "error: tb 0 appears twice in the barrier");
   CHECK(said_of(OpKind::barrier, {id(1)}) == "error: tb 0 is not one of the barrier's blocks");
   const auto grouped = [](std::vector<int64_t> blocks, uint32_t block) {
     return said([&](Fixture& f) {
@@ -345,7 +348,7 @@ TEST_CASE("places") {
   CHECK(grouped({0, 1}, kNone).empty());
   CHECK(grouped({}, kNone).starts_with("error: an empty group\n"));
   CHECK(grouped({0, 0}, kNone) ==
-        "error: tb 0 is twice in the group\n"
+        "error: tb 0 appears twice in the group\n"
         "note: in 'copy output[0] <- input[0]' (rank 0, group [0, 0])\n");
   CHECK(grouped({0, 2}, kNone).starts_with("error: rank 0 has no tb 2\n"));
   CHECK(grouped({0, 1}, 1).starts_with("error: the op is placed both in a block and in a group\n"));
@@ -477,8 +480,7 @@ TEST_CASE("ids out of range are reported, not followed") {
     const std::string text = said([&](Fixture& f) { change(copy_in(f, 0)); });
     return text.substr(0, text.find('\n'));
   };
-  CHECK(op_with([](Op& op) { op.kind = OpKind::pipeline; }) ==
-        "error: a pipeline is no op of its own");
+  CHECK(op_with([](Op& op) { op.kind = OpKind::pipeline; }) == "error: a pipeline is not an op");
   CHECK(op_with([](Op& op) { op.operands = 99; }) == "error: the operands are missing");
   CHECK(op_with([](Op& op) { op.group = 3; }) == "error: the group is not declared");
   CHECK(op_with([](Op& op) { op.loop = 3; }) == "error: the pipeline is not declared");

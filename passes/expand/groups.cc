@@ -203,7 +203,7 @@ class GroupExpander {
     for (const uint32_t b : crews_[c].blocks) {
       if (b == first || worked_[b] <= met(first, b)) continue;
       (worked_loop_[b] == op.loop ? here : earlier) = true;
-      report_missing(op, worker_[b], "this is to be published, what another block has done");
+      report_missing(op, worker_[b], "what another block has done must be published here");
     }
     if (here || earlier) meet(c, here ? op.loop : kNone);
   }

@@ -103,7 +103,7 @@ TEST_CASE("groups: auto_sync: false adds no barrier, and reports where one is mi
 a 'barrier' of the group is missing before this op
 'wait up' (rank 0, tb 0): all blocks of the group must come after this
 a 'barrier' of the group is missing before this op
-'put up.s[0] <- input[0] part: [1, 2]' (rank 0, tb 1): this is to be published, what another block has done
+'put up.s[0] <- input[0] part: [1, 2]' (rank 0, tb 1): what another block has done must be published here
 )");
   REQUIRE(complaints(R"(pipeline unit: 1KiB {
     group 0..2 { put up.s[0] <- input[0] ; sync ; signal up ; wait up }

@@ -1,7 +1,7 @@
 // The prover: is a plan right for every schedule, message size and number of successive calls?
 //
 // It runs the plan once with symbols instead of data (run.h) and decides from what every process
-// knows of the others. docs/verification.md has the model, the rules and the argument.
+// knows of the others. docs/design/proofs.md has the model, the rules and the argument.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions
 
 /// Does every access to scratch, by whatever rank, lie between the begin and the end of a call of
 /// the rank that has the scratch, as it must for the caller's buffers? Then plans whose calls
-/// follow one another at every rank may have the same scratch (docs/verification.md, "What the
+/// follow one another at every rank may have the same scratch (docs/design/proofs.md, "What the
 /// runtime shares"). False for plans with packets, and where memory does not suffice to find out.
 /// REQUIRES: the plan is proved.
 [[nodiscard]] bool scratch_in_call(const Program& program);

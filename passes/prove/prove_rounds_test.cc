@@ -448,9 +448,8 @@ TEST_CASE("a semaphore that several blocks release in rounds orders nothing, and
   const std::string text = testing::errors(joined("m", "m"));
   INFO(text);
   CHECK(text.starts_with("\n13: race at s[0] of rank 0: nothing orders two accesses\n"));
-  CHECK(text.find(
-            "- tb 0 and 1 release 'm' in a pipeline: a block that acquires it cannot know whose "
-            "release it was; use a semaphore for each\n") != std::string::npos);
+  CHECK(text.find("- tb 0 and 1 release 'm' in a pipeline: the block that acquires it cannot know "
+                  "which release it takes; use a semaphore for each\n") != std::string::npos);
 }
 
 }  // namespace

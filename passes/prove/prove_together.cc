@@ -1,4 +1,4 @@
-// Sets of plans: every order of calls that can matter is run. docs/verification.md says why these
+// Sets of plans: every order of calls that can matter is run. docs/design/proofs.md says why these
 // are enough.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -210,8 +210,8 @@ class TogetherProver {
   }
 
   void note_order(const Order& order) {
-    Diagnostic& d =
-        diagnostics_.error("order-of-calls", {}, "so it is if the plans are called in this order");
+    Diagnostic& d = diagnostics_.error("order-of-calls", {},
+                                       "this happens if the plans are called in this order");
     const auto calls = [&](const std::vector<uint32_t>& parts) {
       std::vector<std::string_view> names;
       for (const uint32_t part : parts) names.push_back(plans_[part].name);

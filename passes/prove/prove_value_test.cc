@@ -60,7 +60,7 @@ TEST_CASE("a wrong sum says what it lacks and has too often, and who wrote it") 
         "\n14: output[0] of rank 0 does not hold what the collective promises at the end of a "
         "call\n- when r = 0\n- in '"));
     CHECK(text.find("(rank 0, tb 0)\n- this op wrote it last\n") != std::string::npos);
-    CHECK(text.ends_with("- so it is with 1 more: output[0] of rank 1\n"));
+    CHECK(text.ends_with("- the same holds for 1 more: output[0] of rank 1\n"));
     return text.substr(from, to - from);
   };
   const std::string promised =

@@ -141,11 +141,10 @@ BlockSyncs::Reason BlockSyncs::reason(uint32_t at, const Events& events, uint32_
             "what follows must come after this, in all threads of the block"};
   }
   if (events.worked != kNone && (role & kPublishes)) {
-    return {Need::must, events.worked,
-            "this is to be published, what all threads of the block did"};
+    return {Need::must, events.worked, "what all threads of the block did must be published here"};
   }
   if (events.posted != kNone && (role & kDrains) && !(role & kData)) {
-    return {Need::must, events.posted, "this is to be waited for, whichever thread has posted it"};
+    return {Need::must, events.posted, "this must be waited for, whichever thread posted it"};
   }
   if (events.worked != kNone && in_rounds_ && (marks_[op] & kFirstOfRound)) {
     return {Need::must, events.worked, "rounds of the pipeline touch the same bytes"};

@@ -268,7 +268,7 @@ in 'put up.s[1] <- s[0]' (rank 0, tb 0)
 a 'sync' is missing before this op
 when r = 0
 in 'signal up' (rank 0, tb 0)
-'put up.s[1] <- s[0]' (rank 0, tb 0): this is to be published, what all threads of the block did
+'put up.s[1] <- s[0]' (rank 0, tb 0): what all threads of the block did must be published here
 'launch auto_sync: false' leaves the order of ops to the program
 )");
   const std::string right = "tb 0 { copy s[0] <- input[0] ; sync ; sync ; put up.s[1] <- s[0] }";
@@ -294,7 +294,7 @@ in 'copy s[0..2] <- input[0..2]' (rank 0, tb 0)
 a 'sync' is missing before this op
 when r = 0
 in 'flush net' (rank 0, tb 0)
-'put net.s[1] <- s[0]' (rank 0, tb 0): this is to be waited for, whichever thread has posted it
+'put net.s[1] <- s[0]' (rank 0, tb 0): this must be waited for, whichever thread posted it
 'launch auto_sync: false' leaves the order of ops to the program
 )");
 }

@@ -114,7 +114,7 @@ class TapeBuilder {
   }
 
   bool twice(NodeId object, Word key) {
-    return fail(object, fmt::format("key '{}' is there twice", tape_.text(key)));
+    return fail(object, fmt::format("key '{}' appears twice", tape_.text(key)));
   }
 
   bool fail(NodeId node, std::string message) {

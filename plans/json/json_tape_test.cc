@@ -65,8 +65,8 @@ TEST_CASE("many different strings stay distinct") {
 }
 
 TEST_CASE("a key that is there twice is refused") {
-  CHECK(refusal(R"({"id":1,"id":1})") == "p: key 'id' is there twice");
-  CHECK(refusal(R"({"id":{"x":1,"y":2,"x":3}})") == "p: id: key 'x' is there twice");
+  CHECK(refusal(R"({"id":1,"id":1})") == "p: key 'id' appears twice");
+  CHECK(refusal(R"({"id":{"x":1,"y":2,"x":3}})") == "p: id: key 'x' appears twice");
   parse(R"({"a":{"b":1},"c":{"b":1},"b":[{"b":1},{"b":2}]})");
 }
 

@@ -403,7 +403,7 @@ bool BlockReader::read_barrier_rows(std::map<uint32_t, NodeId>& rows) {
     if (!json_.expect(e, JsonType::array)) return false;
     if (json_.count(e) < 2) return json_.fail(e, "expected an op and thread blocks");
     if (!json_.number(json_.first(e), op)) return false;
-    if (!rows.try_emplace(op, e).second) return json_.fail(e, "the op is there twice");
+    if (!rows.try_emplace(op, e).second) return json_.fail(e, "the op appears twice");
   }
   return true;
 }

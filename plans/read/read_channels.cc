@@ -79,7 +79,7 @@ class Families {
     std::string_view name;
     if (!json_.string(node, name)) return false;
     const std::optional<ChannelKind> kind = find_channel_kind(name);
-    if (!kind) return json_.fail(node, fmt::format("'{}' is no kind of channel", name));
+    if (!kind) return json_.fail(node, fmt::format("'{}' is not a kind of channel", name));
     member_.kind = *kind;
     return true;
   }
@@ -314,7 +314,8 @@ bool collect_ends(ReadState& state, uint32_t rank, std::vector<End>& ends) {
     left_out += static_cast<size_t>(ends.end() - kept);
     ends.erase(kept, ends.end());
   }
-  if (left_out != alone.size()) return state.fail(node, "lists what is no channel of the rank");
+  if (left_out != alone.size())
+    return state.fail(node, "lists something that is not a channel of the rank");
   return true;
 }
 

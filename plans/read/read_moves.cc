@@ -47,7 +47,7 @@ bool BlockReader::read_kind_of(const Members& m, const OpInfo& row, ChannelKind&
   if (!read_kind(json_, m[w_channel_type], kind)) return false;
   return (bit(kind) & row.channels) != 0 ||
          json_.fail(m[w_channel_type],
-                    fmt::format("'{}' does not go with '{}'", name(kind), row.name));
+                    fmt::format("'{}' cannot be combined with '{}'", name(kind), row.name));
 }
 
 bool BlockReader::check_count(NodeId list, const Slots& slots, size_t count,
@@ -213,7 +213,7 @@ bool BlockReader::assign_listed(NodeId list, ChannelKind kind) {
       const uint32_t peer = rank_.channels[o.channel].peer;
       if (peer != peers_[next]) {
         return json_.fail(
-            e, fmt::format("leads to rank {}, the chunk is on rank {}", peer, peers_[next]));
+            e, fmt::format("leads to rank {}, but the chunk is on rank {}", peer, peers_[next]));
       }
       ++next;
       e = json_.next(e);
@@ -238,7 +238,7 @@ bool BlockReader::read_reduction(const Members& m, Op& op) {
   } else if (is_long_ && found) {
     op.reduce = *found;
   } else if (!peer) {
-    return json_.fail(node, fmt::format("'{}' is no reduction here", text));
+    return json_.fail(node, fmt::format("'{}' is not a reduction here", text));
   } else if (text != "sum") {
     op.reduce = *found;
   }

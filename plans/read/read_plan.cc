@@ -65,7 +65,7 @@ class PlanReader {
     program_.name = name;
     if (protocol != "LL" && protocol != "Simple") {
       return json_.fail(top_[w_protocol],
-                        fmt::format("'{}' is no protocol; 'LL' or 'Simple'", protocol));
+                        fmt::format("'{}' is not a protocol; expected 'LL' or 'Simple'", protocol));
     }
     state_.packets = protocol == "LL";
     Launch& launch = program_.launch;

@@ -195,7 +195,8 @@ bool read_type(const JsonReader& json, NodeId node, WireType& out) {
     default:
       break;
   }
-  return json.fail(node, fmt::format("'{}' is no buffer; 'i', 'o' or 's'", json.tape().text(w)));
+  return json.fail(
+      node, fmt::format("'{}' is not a buffer; expected 'i', 'o' or 's'", json.tape().text(w)));
 }
 
 bool read_kind(const JsonReader& json, NodeId node, ChannelKind& out) {
@@ -214,7 +215,7 @@ bool read_kind(const JsonReader& json, NodeId node, ChannelKind& out) {
     default:
       break;
   }
-  return json.fail(node, fmt::format("'{}' is no kind of channel; 'memory', 'port' or 'switch'",
+  return json.fail(node, fmt::format("'{}' is not a kind of channel; 'memory', 'port' or 'switch'",
                                      json.tape().text(w)));
 }
 

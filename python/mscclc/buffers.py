@@ -51,7 +51,7 @@ def buffer_of(data: Any, device: int, writable: bool) -> Buffer:
         if has_dlpack:
             return _of_dlpack(data, device)
         raise UsageError(
-            f"{type(data).__name__} is no buffer: it has neither the buffer protocol, nor DLPack,"
+            f"{type(data).__name__} is not a buffer: it has neither the buffer protocol, nor DLPack,"
             " nor __cuda_array_interface__"
         ) from None
     _needs(device == HOST, f"the buffer is of the host, the communicator of GPU {device}")

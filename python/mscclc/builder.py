@@ -249,7 +249,7 @@ class Rank:
     def _channel(self, kind, name, peer, key, to, options=""):
         end = "" if to is None else f" to {to}"
         if not _WORDS.match(end):
-            raise ValueError(f"{to!r} is no end of a channel, as in 'prev' or 'up[1]'")
+            raise ValueError(f"{to!r} is not an end of a channel, as in 'prev' or 'up[1]'")
         self._own(f"channel {_name(name)}{_key(key)} = {kind}({peer}){end}{options}")
         return Channel(name + _key(key))
 
@@ -354,13 +354,13 @@ def _caller() -> Place:
 
 def _name(name):
     if not isinstance(name, str) or not _NAME.match(name):
-        raise ValueError(f"{name!r} is no name")
+        raise ValueError(f"{name!r} is not a name")
     return name
 
 
 def _operand(operand):
     if not isinstance(operand, (Buffer, Chunks, Channel, Semaphore)):
-        raise TypeError(f"{operand!r} is no operand: chunks, a buffer, a channel or a semaphore")
+        raise TypeError(f"{operand!r} is not an operand: expected chunks, a buffer, a channel or a semaphore")
     return str(operand)
 
 
@@ -384,7 +384,7 @@ def _value(value):
         return "true" if value else "false"
     if isinstance(value, str):
         if not _WORDS.match(value):
-            raise ValueError(f"{value!r} is no value of an option")
+            raise ValueError(f"{value!r} is not a value of an option")
         return value
     if isinstance(value, (list, tuple, range)):
         return f"[{', '.join(str(int(element)) for element in value)}]"

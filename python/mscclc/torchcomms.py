@@ -398,7 +398,7 @@ def _rank_and_size():
             continue
         if not all(value.isdecimal() for value in values) or int(values[0]) >= int(values[1]):
             raise RuntimeError(
-                f"mscclc: {names[0]}={values[0]} and {names[1]}={values[1]} are no rank and size"
+                f"mscclc: {names[0]}={values[0]} and {names[1]}={values[1]} are not a rank and a size"
             )
         return int(values[0]), int(values[1])
     raise RuntimeError(

@@ -17,7 +17,7 @@ with CollectiveProgram("wrong", AllReduce(2, 1, True), 2):
     scratch, channel = Buffer(0, 4), MemoryChannel(1, 0)
     switch = SwitchChannel([0, 1], BufferType.input)
     """
-BLOCK = "is no thread block; allowed are 0 to 65535"
+BLOCK = "is not a thread block; allowed are 0 to 65535"
 BLOCKS = "it must be a list of whole numbers"
 CHUNKS = "allowed are 1 to 2147483647"
 FIRST = "allowed are 0 to 2147483647"

@@ -1,5 +1,5 @@
 // The library that is part of the program: no files, no installation. What is picked is compiled
-// and proved when it is first needed (docs/runtime.md, "Picking plans").
+// and proved when it is first needed (docs/plan_selection.md).
 //
 //   const std::shared_ptr<PlanProvider> library = builtin_library({}, problems);
 //   const auto picked = library->pick({.call = call}, nullptr, problems);

@@ -109,7 +109,7 @@ mscclc_result_t note(mscclc_comm& comm, const CollectiveCall& call, StreamHandle
 
 mscclc_result_t make(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle stream) {
   const Use<mscclc_comm> use(comm);
-  if (!use) return use.refuse("a collective", "'comm' is no communicator");
+  if (!use) return use.refuse("a collective", "'comm' is not a communicator");
   if (comm->finalized) return fail(MSCCLC_INVALID_USAGE, "the communicator is finalized");
   if (const char* why = why_no_stream(comm->config.device, stream)) {
     return refuse("a collective", why);
@@ -211,7 +211,7 @@ mscclc_result_t ask(const char* function, mscclc_comm_t* comm, const mscclc_call
   mscclc_call_t own = MSCCLC_CALL_INIT;
   const Use<mscclc_comm> use(comm);
   if (!use || call == nullptr || !take_struct(call, own)) {
-    return use.refuse(function, "'comm' is no communicator, or 'call' none of this version");
+    return use.refuse(function, "'comm' is not a communicator, or 'call' is not of this version");
   }
   return answer(own);
 }

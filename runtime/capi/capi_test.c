@@ -168,7 +168,7 @@ static void memory_of_the_library(rank_t *r) {
   OK(mscclc_deregister(r->comm, number));
   REFUSED(mscclc_deregister(r->comm, number), "error: there is no such registration");
   OK(mscclc_memory_release(memory));
-  REFUSED(mscclc_memory_release(memory), "mscclc_memory_release: 'memory' is no memory");
+  REFUSED(mscclc_memory_release(memory), "mscclc_memory_release: 'memory' is not memory of mscclc");
 }
 
 /* Every rank writes a word of each peer's memory, and reads what was written to its own. */
@@ -250,7 +250,7 @@ static void plan_by_handle(rank_t *r) {
           "mscclc_plan_launch: the host device has no stream NULL");
   CHECK(mscclc_plan_launch(plan, &call, 1, r->stream) == MSCCLC_INVALID_ARGUMENT);
   OK(mscclc_plan_destroy(plan));
-  REFUSED(mscclc_plan_destroy(plan), "mscclc_plan_destroy: 'plan' is no plan");
+  REFUSED(mscclc_plan_destroy(plan), "mscclc_plan_destroy: 'plan' is not a plan");
   OK(mscclc_plan_destroy(NULL));
 }
 
@@ -349,14 +349,14 @@ static void wrong_arguments(rank_t *r) {
   mscclc_call_t call = MSCCLC_CALL_INIT;
   uint32_t number = 0;
   REFUSED(mscclc_allreduce(NULL, r->in, r->out, 1, MSCCLC_I32, MSCCLC_SUM, r->stream),
-          "a collective: 'comm' is no communicator");
+          "a collective: 'comm' is not a communicator");
   REFUSED(mscclc_allreduce((mscclc_comm_t *)&number, r->in, r->out, 1, MSCCLC_I32, MSCCLC_SUM,
                            r->stream),
-          "a collective: 'comm' is no communicator");
+          "a collective: 'comm' is not a communicator");
   REFUSED(mscclc_allreduce(r->comm, NULL, r->out, 1, MSCCLC_I32, MSCCLC_SUM, r->stream),
-          r->rank == 0   ? "error: allreduce: rank 0 needs an input, and gives nullptr"
-          : r->rank == 1 ? "error: allreduce: rank 1 needs an input, and gives nullptr"
-                         : "error: allreduce: rank 2 needs an input, and gives nullptr");
+          r->rank == 0   ? "error: allreduce: rank 0 needs an input, but gives nullptr"
+          : r->rank == 1 ? "error: allreduce: rank 1 needs an input, but gives nullptr"
+                         : "error: allreduce: rank 2 needs an input, but gives nullptr");
   REFUSED(mscclc_allreduce(r->comm, r->in, r->out, 1, 99, MSCCLC_SUM, r->stream),
           "error: allreduce: there is no such data type");
   REFUSED(mscclc_allreduce(r->comm, r->in, r->out, 1, 256 + MSCCLC_I32, MSCCLC_SUM, r->stream),
@@ -382,11 +382,11 @@ static void wrong_arguments(rank_t *r) {
           "error: the collective cannot be called by name");
   REFUSED(mscclc_choose(r->comm, &call, 0, NULL), "mscclc_choose: 'text' is NULL");
   REFUSED(mscclc_comm_rank(NULL, &number),
-          "mscclc_comm_rank: 'comm' is no communicator, or 'rank' is NULL");
+          "mscclc_comm_rank: 'comm' is not a communicator, or 'rank' is NULL");
   REFUSED(mscclc_comm_size(r->comm, NULL),
-          "mscclc_comm_size: 'comm' is no communicator, or 'ranks' is NULL");
+          "mscclc_comm_size: 'comm' is not a communicator, or 'ranks' is NULL");
   REFUSED(mscclc_comm_device(r->comm, NULL),
-          "mscclc_comm_device: 'comm' is no communicator, or 'device' is NULL");
+          "mscclc_comm_device: 'comm' is not a communicator, or 'device' is NULL");
   REFUSED(mscclc_comm_split(r->comm, 0, 0, NULL, NULL), "mscclc_comm_split: 'child' is NULL");
   REFUSED(mscclc_write(r->comm, NULL, r->in, 4), "mscclc_write: 'to' or 'from' is NULL");
   REFUSED(mscclc_read(r->comm, NULL, r->in, 4), "mscclc_read: 'to' or 'from' is NULL");
@@ -453,7 +453,7 @@ static void work(mscclc_comm_t *comm) {
   OK(mscclc_comm_async_error(comm));
   OK(mscclc_stream_destroy(comm, r.stream));
   OK(mscclc_comm_destroy(comm));
-  REFUSED(mscclc_comm_destroy(comm), "mscclc_comm_destroy: 'comm' is no communicator");
+  REFUSED(mscclc_comm_destroy(comm), "mscclc_comm_destroy: 'comm' is not a communicator");
   OK(mscclc_comm_destroy(NULL));
   free(r.in);
   free(r.out);
@@ -661,7 +661,7 @@ static void groups(void) {
   OK(mscclc_group_start());
   OK(mscclc_allreduce(comms[0], &in[0], &out[0], 1, MSCCLC_I32, MSCCLC_SUM, streams[0]));
   REFUSED(mscclc_allreduce(comms[1], &in[1], NULL, 1, MSCCLC_I32, MSCCLC_SUM, streams[1]),
-          "error: allreduce: rank 1 needs an output, and gives nullptr");
+          "error: allreduce: rank 1 needs an output, but gives nullptr");
   REFUSED(mscclc_group_end(),
           "the group was not launched, as a call of it was refused: error: allreduce: rank 1 needs "
           "an output, and gives nullptr");
@@ -800,7 +800,7 @@ static void traces(void) {
                            "rank 0 signals rank 1 once over memory channels, "
                            "which waits never") == 0);
   REFUSED(mscclc_plan_of_trace(trace, 10, 0, &gpus, NULL, NULL, &at),
-          "mscclc_plan_of_trace: 'trace' is none of this version");
+          "mscclc_plan_of_trace: 'trace' is not of this version");
   REFUSED(mscclc_plan_of_trace(NULL, 0, 0, &gpus, NULL, NULL, &at),
           "mscclc_plan_of_trace: 'trace' or 'wrong_at' is NULL, or only one of 'places' and "
           "'places_count'");
@@ -829,14 +829,14 @@ static void without_communicators(void) {
           "error: the config has no size that this version knows");
   config.size = sizeof config;
   config.registry = (mscclc_registry_t *)&bad;
-  REFUSED(mscclc_comm_create(&comm, 2, &bad, 0, &config), "error: the config's registry is none");
+  REFUSED(mscclc_comm_create(&comm, 2, &bad, 0, &config), "error: the config's 'registry' is not a registry");
   REFUSED(mscclc_comm_create_store(&comm, 2, 0, &store, "x", NULL),
           "mscclc_comm_create_store: the store cannot set or get");
   REFUSED(mscclc_comm_create_store(&comm, 2, 0, NULL, "x", NULL),
           "mscclc_comm_create_store: there is no store");
-  REFUSED(mscclc_comm_finalize(NULL), "mscclc_comm_finalize: 'comm' is no communicator");
-  REFUSED(mscclc_comm_abort(NULL, NULL), "mscclc_comm_abort: 'comm' is no communicator");
-  REFUSED(mscclc_comm_async_error(NULL), "mscclc_comm_async_error: 'comm' is no communicator");
+  REFUSED(mscclc_comm_finalize(NULL), "mscclc_comm_finalize: 'comm' is not a communicator");
+  REFUSED(mscclc_comm_abort(NULL, NULL), "mscclc_comm_abort: 'comm' is not a communicator");
+  REFUSED(mscclc_comm_async_error(NULL), "mscclc_comm_async_error: 'comm' is not a communicator");
   CHECK(mscclc_compile("program x\nnonsense", 18, "x.mscl", NULL, 0, &json, &said) ==
         MSCCLC_NOT_PROVED);
   CHECK(json == NULL && said != NULL && strstr(said, "x.mscl:2:1: error: ") == said);

@@ -33,7 +33,7 @@ struct Part {
       return false;
     }
     if (!is_order(config.order)) {
-      diagnostics.error("bad-call", {}, "the config's order is none");
+      diagnostics.error("bad-call", {}, "the config's 'order' is unknown");
       return false;
     }
     if (config.registry == nullptr) {
@@ -41,7 +41,7 @@ struct Part {
     } else if (const Use<mscclc_registry> use(config.registry); use) {
       registry = config.registry->plans;
     } else {
-      diagnostics.error("bad-call", {}, "the config's registry is none");
+      diagnostics.error("bad-call", {}, "the config's 'registry' is not a registry");
     }
     config.registry = nullptr;
     const auto limit = config.timeout_ms > 0 ? std::chrono::milliseconds(config.timeout_ms)
@@ -307,7 +307,7 @@ mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t ke
     if (child == nullptr) return refuse("mscclc_comm_split", "'child' is NULL");
     *child = nullptr;
     const Use<mscclc_comm> use(comm);
-    if (!use) return use.refuse("mscclc_comm_split", "'comm' is no communicator");
+    if (!use) return use.refuse("mscclc_comm_split", "'comm' is not a communicator");
     Diagnostics diagnostics;
     Part part;
     const bool parents = config == nullptr;
@@ -321,7 +321,7 @@ mscclc_result_t mscclc_comm_rank(const mscclc_comm_t* comm, uint32_t* rank) {
   return guarded([&] {
     const Use<mscclc_comm> use(comm);
     if (!use || rank == nullptr) {
-      return use.refuse("mscclc_comm_rank", "'comm' is no communicator, or 'rank' is NULL");
+      return use.refuse("mscclc_comm_rank", "'comm' is not a communicator, or 'rank' is NULL");
     }
     *rank = comm->communicator->rank();
     return mscclc_result_t{MSCCLC_SUCCESS};
@@ -332,7 +332,7 @@ mscclc_result_t mscclc_comm_size(const mscclc_comm_t* comm, uint32_t* ranks) {
   return guarded([&] {
     const Use<mscclc_comm> use(comm);
     if (!use || ranks == nullptr) {
-      return use.refuse("mscclc_comm_size", "'comm' is no communicator, or 'ranks' is NULL");
+      return use.refuse("mscclc_comm_size", "'comm' is not a communicator, or 'ranks' is NULL");
     }
     *ranks = comm->communicator->size();
     return mscclc_result_t{MSCCLC_SUCCESS};
@@ -343,7 +343,7 @@ mscclc_result_t mscclc_comm_device(const mscclc_comm_t* comm, int32_t* device) {
   return guarded([&] {
     const Use<mscclc_comm> use(comm);
     if (!use || device == nullptr) {
-      return use.refuse("mscclc_comm_device", "'comm' is no communicator, or 'device' is NULL");
+      return use.refuse("mscclc_comm_device", "'comm' is not a communicator, or 'device' is NULL");
     }
     *device = comm->config.device;
     return mscclc_result_t{MSCCLC_SUCCESS};
@@ -353,7 +353,7 @@ mscclc_result_t mscclc_comm_device(const mscclc_comm_t* comm, int32_t* device) {
 mscclc_result_t mscclc_comm_async_error(const mscclc_comm_t* comm) {
   return guarded([&] {
     const Use<mscclc_comm> use(comm);
-    if (!use) return use.refuse("mscclc_comm_async_error", "'comm' is no communicator");
+    if (!use) return use.refuse("mscclc_comm_async_error", "'comm' is not a communicator");
     Diagnostics diagnostics;
     if (!comm->communicator->has_failed(diagnostics)) return mscclc_result_t{MSCCLC_SUCCESS};
     return fail(diagnostics);
@@ -364,7 +364,7 @@ mscclc_result_t mscclc_comm_abort(mscclc_comm_t* comm, const char* why) {
   return guarded([&] {
     const NvtxRange range = range_of("mscclc_comm_abort");
     const Use<mscclc_comm> use(comm);
-    if (!use) return use.refuse("mscclc_comm_abort", "'comm' is no communicator");
+    if (!use) return use.refuse("mscclc_comm_abort", "'comm' is not a communicator");
     comm->communicator->abort(std::string(why == nullptr ? "aborted" : why));
     return mscclc_result_t{MSCCLC_SUCCESS};
   });
@@ -374,7 +374,7 @@ mscclc_result_t mscclc_comm_finalize(mscclc_comm_t* comm) {
   return guarded([&] {
     const NvtxRange range = range_of("mscclc_comm_finalize");
     const Use<mscclc_comm> use(comm);
-    if (!use) return use.refuse("mscclc_comm_finalize", "'comm' is no communicator");
+    if (!use) return use.refuse("mscclc_comm_finalize", "'comm' is not a communicator");
     Diagnostics diagnostics;
     const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
     if (!visit) return fail(diagnostics);
@@ -390,6 +390,6 @@ mscclc_result_t mscclc_comm_finalize(mscclc_comm_t* comm) {
 mscclc_result_t mscclc_comm_destroy(mscclc_comm_t* comm) {
   return guarded([&] {
     const NvtxRange range = range_of("mscclc_comm_destroy");
-    return destroy(comm, "mscclc_comm_destroy", "'comm' is no communicator");
+    return destroy(comm, "mscclc_comm_destroy", "'comm' is not a communicator");
   });
 }

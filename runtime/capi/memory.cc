@@ -7,8 +7,8 @@ using namespace mscclc::capi;
 
 namespace {
 
-constexpr const char* kNoComm = "'comm' is no communicator";
-constexpr const char* kNoMemory = "'memory' is no memory";
+constexpr const char* kNoComm = "'comm' is not a communicator";
+constexpr const char* kNoMemory = "'memory' is not memory of mscclc";
 
 mscclc_result_t result(bool done, const Diagnostics& diagnostics) {
   return done ? mscclc_result_t{MSCCLC_SUCCESS} : fail(diagnostics);

@@ -112,7 +112,7 @@ std::optional<std::string> compile_to_json(Sources& sources, FileId file,
   const auto program = compile(sources, file, options, passes, diagnostics, &gate);
   if (!program) return std::nullopt;
   if (!program->split) {
-    diagnostics.error("not-split", {}, "IR text that is no plan yet: it lacks the pass 'split'");
+    diagnostics.error("not-split", {}, "IR text that is not a plan yet: it lacks the pass 'split'");
     return std::nullopt;
   }
   return write_plan(*program, *target, diagnostics, gate.proof ? &*gate.proof : nullptr);
@@ -153,7 +153,7 @@ mscclc_result_t mscclc_registry_add(mscclc_registry_t* registry, const char* pat
   return guarded([&] {
     const Use<mscclc_registry> use(registry);
     if (!use || path == nullptr) {
-      return use.refuse("mscclc_registry_add", "'registry' is none, or 'path' is NULL");
+      return use.refuse("mscclc_registry_add", "'registry' is not a registry, or 'path' is NULL");
     }
     Diagnostics diagnostics;
     return registry->plans->add_path(path, diagnostics) ? mscclc_result_t{MSCCLC_SUCCESS}
@@ -166,7 +166,8 @@ mscclc_result_t mscclc_register_plan(mscclc_registry_t* registry, const char* js
   return guarded([&] {
     const Use<mscclc_registry> use(registry);
     if (!use || json == nullptr || name == nullptr) {
-      return use.refuse("mscclc_register_plan", "'registry' is none, or 'json' or 'name' is NULL");
+      return use.refuse("mscclc_register_plan",
+                        "'registry' is not a registry, or 'json' or 'name' is NULL");
     }
     Diagnostics diagnostics;
     const auto hash = registry->plans->register_plan({json, bytes}, name, diagnostics);
@@ -183,7 +184,7 @@ mscclc_result_t mscclc_remove_plan(mscclc_registry_t* registry, const char* plan
   return guarded([&] {
     const Use<mscclc_registry> use(registry);
     if (!use || plan == nullptr) {
-      return use.refuse("mscclc_remove_plan", "'registry' is none, or 'plan' is NULL");
+      return use.refuse("mscclc_remove_plan", "'registry' is not a registry, or 'plan' is NULL");
     }
     if (registry->plans->remove(plan)) return mscclc_result_t{MSCCLC_SUCCESS};
     return fail(MSCCLC_NO_PLAN, std::string("the registry has no plan '") + plan + "'");
@@ -245,10 +246,10 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     if (plan == nullptr) return refuse("mscclc_plan_load", "'plan' is NULL");
     *plan = nullptr;
     const Use<mscclc_comm> use(comm);
-    if (!use) return use.refuse("mscclc_plan_load", "'comm' is no communicator");
+    if (!use) return use.refuse("mscclc_plan_load", "'comm' is not a communicator");
     if (json == nullptr || name == nullptr || dtype < 0 ||
         static_cast<size_t>(dtype) >= dtype_table().size()) {
-      return refuse("mscclc_plan_load", "'json' or 'name' is NULL, or 'dtype' is no type");
+      return refuse("mscclc_plan_load", "'json' or 'name' is NULL, or 'dtype' is not a type");
     }
     Diagnostics diagnostics;
     auto read = load_plan({json, bytes}, name, diagnostics);  // nullptr: all ranks learn it
@@ -270,13 +271,14 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
     mscclc_call_t own = MSCCLC_CALL_INIT;
     const Use<mscclc_plan> use(plan);
     if (!use || call == nullptr || !take_struct(call, own)) {
-      return use.refuse("mscclc_plan_launch", "'plan' is no plan, or 'call' none of this version");
+      return use.refuse("mscclc_plan_launch",
+                        "'plan' is not a plan, or 'call' is not of this version");
     }
     const auto types = static_cast<int32_t>(dtype_table().size());
     const bool typed = own.dtype >= 0 && own.dtype < types &&
                        own.accumulate >= MSCCLC_DTYPE_DEFAULT && own.accumulate < types;
     if (!typed || own.op < MSCCLC_SUM || own.op > MSCCLC_AVG) {
-      return refuse("mscclc_plan_launch", "a type or the reduction of the call is none");
+      return refuse("mscclc_plan_launch", "a type or the reduction of the call is unknown");
     }
     if (const char* why = why_no_stream(plan->device, stream)) {
       return refuse("mscclc_plan_launch", why);
@@ -303,11 +305,11 @@ mscclc_result_t mscclc_plan_destroy(mscclc_plan_t* plan) {
     std::shared_ptr<OneThread> one_thread;
     {
       const Use<mscclc_plan> use(plan);
-      if (!use) return use.refuse("mscclc_plan_destroy", "'plan' is no plan");
+      if (!use) return use.refuse("mscclc_plan_destroy", "'plan' is not a plan");
       one_thread = plan->one_thread;
     }
     Diagnostics diagnostics;
     const OneThread::Visit visit(*one_thread, diagnostics);
-    return visit ? destroy(plan, "mscclc_plan_destroy", "'plan' is no plan") : fail(diagnostics);
+    return visit ? destroy(plan, "mscclc_plan_destroy", "'plan' is not a plan") : fail(diagnostics);
   });
 }

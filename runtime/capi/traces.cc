@@ -51,7 +51,7 @@ mscclc_result_t mscclc_plan_of_trace(const uint64_t* trace, size_t words, int32_
     if (places != nullptr) *places = nullptr;
     *wrong_at = mscclpp::kNoPlace;
     auto program = mscclpp::read_trace({trace, words});
-    if (!program) return refuse("mscclc_plan_of_trace", "'trace' is none of this version");
+    if (!program) return refuse("mscclc_plan_of_trace", "'trace' is not of this version");
     mscclpp::Checked mistake = mscclpp::check_signals(*program);
     if (!mistake && (gpus != nullptr || places != nullptr)) mistake = complete(*program);
     if (mistake) {

@@ -76,7 +76,7 @@ class Checker {
   bool check_buffer(Side side, const void* at) {
     const bool here = !info(call_.kind).side(side).only_at_root || rank_ == call_.root;
     if (at != nullptr || !here) return true;
-    return refuse(fmt::format("{}: rank {} needs an {}, and gives nullptr", name(call_.kind), rank_,
+    return refuse(fmt::format("{}: rank {} needs an {}, but gives nullptr", name(call_.kind), rank_,
                               side == Side::input ? "input" : "output"));
   }
 

@@ -92,7 +92,7 @@ bool Together::on_threads(const Step& step) {
     threads.push_back(quiet_thread(
         "mscclc-rank", [&, t] { done[t] = step(turns_[t], said[t]) ? 1 : 0; },
         [&, t] {  // the others wait for it
-          turns_[t].rank->communicator().abort("this rank has not enough memory for a call");
+          turns_[t].rank->communicator().abort("this rank does not have enough memory for a call");
           said[t].error("out-of-memory", {}, "there is not enough memory for a call");
         }));
     started = has_started(threads.back(), "a rank of this thread", diagnostics_);

@@ -94,7 +94,7 @@ bool Binder::take_places(const std::vector<std::vector<uint8_t>>& messages) {
     if (r == x_.rank) continue;
     std::span<const uint8_t> rest = messages[r];
     if (!decode(rest, places_[r])) {
-      return refuse(diagnostics_, "bad-message", "a peer's message is no list of places");
+      return refuse(diagnostics_, "bad-message", "a peer's message is not a list of places");
     }
     for (const uint32_t side : {kInput, kOutput}) {
       if (rest.empty()) return refuse(diagnostics_, "bad-message", "a peer's message is cut off");

@@ -81,7 +81,7 @@ bool Executable::State::check_plan(Diagnostics& diagnostics) {
   }
   if (!plan->split) {
     return refuse(diagnostics, "not-split",
-                  "the program is no plan yet: compile it with the pass 'split'");
+                  "the program is not a plan yet: compile it with the pass 'split'");
   }
   const Environment environment = Environment::of_process();
   const auto policy = proof_policy(options.proof, environment, diagnostics);

@@ -80,7 +80,7 @@ bool Executable::State::take_region(Diagnostics& diagnostics) {
 }
 
 // With an object of a graph's own the driver may hold up what its kernels wait for: calls of
-// another rank on this GPU, copies of the proxy (docs/rejected.md).
+// another rank on this GPU, copies of the proxy (docs/records/rejected.md).
 GraphsEnd Executable::State::graphs_end() const {
   const auto channels = static_cast<uint32_t>(plan->ranks[rank].channels.size());
   bool alone = group->ranks_here == 1;

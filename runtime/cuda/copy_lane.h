@@ -10,7 +10,7 @@
 // write to a mapping of peer memory, the count is copied from pinned memory as 8 bytes: a copy
 // begins when its predecessors in the stream have completed (CUDA programming guide, streams),
 // which includes that their data has been written. That 8 aligned bytes arrive as one is an
-// assumption (docs/gpu.md, "Order of memory").
+// assumption (docs/design/gpu.md, "Order of memory").
 //
 // A lane's stream has the highest priority, and so hardware queues that the caller's streams do not
 // have: an order never queues up after a kernel that waits for it, also with

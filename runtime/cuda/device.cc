@@ -21,7 +21,7 @@ abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(str
 
 /// Steps with more operands than these are slower in the small kernels from their first access on,
 /// so those pay only where a block's way to that access is not hidden by the call before
-/// (docs/optimizations.md, "The interpreter").
+/// (docs/design/optimizations.md, "The interpreter").
 constexpr uint32_t kMostAfterOwn = 2;
 
 bool is_large_after_own(const device::LaunchPlan& plan) {

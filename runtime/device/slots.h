@@ -32,7 +32,7 @@ namespace mscclc {
 /// Does a pool learn when a graph is gone (Device::at_end_of_graph())?
 enum class GraphsEnd : uint8_t {
   known,
-  unknown,  ///< graphs own nothing for it: docs/rejected.md
+  unknown,  ///< graphs own nothing for it: docs/records/rejected.md
 };
 
 /// Thread safety: from any thread.

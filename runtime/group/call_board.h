@@ -4,7 +4,7 @@
 // Every rank counts its calls there, and writes down what a call is whenever that is not what the
 // call before was. Of two ranks that disagree on a call the one that comes to it last sees what the
 // other has written: each says what it does before it looks at what the others do. Blocks write to
-// a peer's input or output only after that peer has entered the call (docs/verification.md), so a
+// a peer's input or output only after that peer has entered the call (docs/design/proofs.md), so a
 // call that its rank does not launch has none of its buffers written.
 //
 // A rank that makes the same call again and again writes one word and reads one.

@@ -49,9 +49,8 @@ std::shared_ptr<PlanProvider> builtin_library(const LibraryOptions& options,
   std::error_code none;
   if (!kernels->empty() && !std::filesystem::is_directory(*kernels, none)) {
     log(LogLevel::warn, LogArea::load, std::nullopt,
-        fmt::format(
-            "MSCCLC_KERNEL_PATH is {}, which is not a folder: there are no kernels of plans",
-            quoted(*kernels, kernels->size())));
+        fmt::format("MSCCLC_KERNEL_PATH is {}, which is not a folder: no kernels are loaded",
+                    quoted(*kernels, kernels->size())));
   } else if (!kernels->empty()) {
     log(LogLevel::info, LogArea::load, std::nullopt,
         fmt::format("kernels of the library's plans lie in {}", quoted(*kernels, kernels->size())));

@@ -97,8 +97,10 @@ TEST_CASE("a path of kernels that is not a folder is reported") {
   }
   ::unsetenv("MSCCLC_KERNEL_PATH");
   CHECK(log.lines("") == 1);
-  CHECK_THAT(log.text(), Catch::EndsWith("MSCCLC_KERNEL_PATH is '/nowhere', which is not a folder: "
-                                         "there are no kernels of plans\n"));
+  CHECK_THAT(
+      log.text(),
+      Catch::EndsWith(
+          "MSCCLC_KERNEL_PATH is '/nowhere', which is not a folder: no kernels are loaded\n"));
 }
 
 TEST_CASE("another library gives the same plan, and one that the build has proved") {

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Runs every snippet of docs/integration.md with fake frameworks, which load NCCL as the real ones
-# do: each must find ours.
-# Arguments: the document, our library, the audit library, fake_framework.so, a fake NCCL.
+# Runs every snippet of docs/integration.md and of the README with fake frameworks, which load NCCL as
+# the real ones do: each must find ours.
+# Arguments: our library, the audit library, fake_framework.so, a fake NCCL, the documents.
 set -euo pipefail
-document=$1 front=$(dirname "$(realpath "$2")") framework=$(realpath "$4") fake=$(realpath "$5")
-[[ $(dirname "$(realpath "$3")") == "$front" ]]
+front=$(dirname "$(realpath "$1")") framework=$(realpath "$3") fake=$(realpath "$4")
+[[ $(dirname "$(realpath "$2")") == "$front" ]]
+shift 4
 export MSCCLC_DEVICE=host MSCCLC_NCCL=$fake MSCCLC_FLIGHT_FILE=none
 export FRAMEWORK=$framework
 work=$TEST_TMPDIR
@@ -57,7 +58,7 @@ echo 'import cupy' > "$work/here/sums_cupy.py"
 export PATH=$work/bin:$PATH PYTHONPATH=$work/python PYTHONDONTWRITEBYTECODE=1
 
 # The blocks that say what they are, as files: snippet-1.sh, snippet-2.python …
-sed "s|/opt/mscclc/lib/mscclc|$front|g" "$document" | awk -v to="$work/snippet-" '
+cat "$@" | sed "s|/opt/mscclc/lib/mscclc|$front|g" | awk -v to="$work/snippet-" '
   /^```$/ { on = 0 }
   on { print > file }
   /^```(sh|python)$/ { on = 1; file = to (++count) "." substr($0, 4) }'
@@ -75,5 +76,5 @@ done
 # Without any of it they find the other one, and say so.
 [[ $(python3 train.py) == "torch: $fake" ]] || { echo "FAILED: the fake: $(python3 train.py)"; failed=1; }
 echo "$snippets snippets"
-((snippets >= 9)) || failed=1
+((snippets >= 13)) || failed=1
 exit $failed

@@ -78,7 +78,7 @@ expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan
 # A profiler's library that cannot be loaded; NVTX itself says nothing.
 names_no_profiler() {
   NVTX_INJECTION64_PATH=/nowhere/p.so lines |
-    grep -q "NCCL INFO NVTX_INJECTION64_PATH: calls are reported to no profiler: /nowhere/p.so"
+    grep -q "NCCL INFO NVTX_INJECTION64_PATH: no profiler is loaded: /nowhere/p.so"
 }
 expect "a profiler that cannot be loaded" names_no_profiler
 # Each process says which variables nothing reads.

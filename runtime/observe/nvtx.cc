@@ -75,8 +75,7 @@ const void* export_table(uint32_t table) {
 std::atomic<const std::string*> problem{nullptr};
 
 bool has_problem(std::string why) {
-  problem = new std::string("NVTX_INJECTION64_PATH: calls are reported to no profiler: " +
-                            std::move(why));
+  problem = new std::string("NVTX_INJECTION64_PATH: no profiler is loaded: " + std::move(why));
   return false;
 }
 
@@ -91,8 +90,9 @@ bool find_profiler() {
       reinterpret_cast<Initialize>(::dlsym(library, "InitializeInjectionNvtx2"));
   if (initialize != nullptr && initialize(export_table) != 0) return true;
   ::dlclose(library);
-  return has_problem(std::string(path) +
-                     (initialize == nullptr ? " has no InitializeInjectionNvtx2()" : " declines"));
+  return has_problem(std::string(path) + (initialize == nullptr
+                                              ? " has no InitializeInjectionNvtx2()"
+                                              : " does not want to see calls"));
 }
 
 template <class Signature>

@@ -80,7 +80,7 @@ class Picker {
     if (wanted.kind != Selection::Kind::usual) {  // it may come from another language, as a number
       diagnostics_.error(
           "bad-selection", {},
-          fmt::format("the selector's answer for {} is not valid", request_text(request_)));
+          fmt::format("the selector's answer for {} names no plan", request_text(request_)));
       return nullptr;
     }
     auto picked = registered();

@@ -22,7 +22,7 @@ TEST_CASE("what has a form of its own is looked at, whether it is needed or not"
                   {"MSCCLC_SOCKET_IFNAME", "^=eth0,ib0"},
                   {"MSCCLC_IB_HCA", "=mlx5_0:1,mlx5_2"}}) == Texts{});
   CHECK(mistakes({{"MSCCLC_IB_HCA", "mlx5_0:0"}}) ==
-        Texts{"MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is not a port: ports are 1 to 255"});
+        Texts{"MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is not a port: ports are numbered from 1 to 255"});
   CHECK(mistakes({{"MSCCLC_SOCKET_IFNAME", "eth0,,ib0"}}) ==
         Texts{"MSCCLC_SOCKET_IFNAME is 'eth0,,ib0'; allowed are names separated by commas, with "
               "'^' (all but these), '=' (whole names) or '^=' before the first"});

@@ -1,5 +1,6 @@
 // How long a program takes from its text to compact plan JSON, in process, beside the figures
-// recorded for the peer's Python DSL on the same algorithms (docs/performance_host.md cites them).
+// recorded for the peer's Python DSL on the same algorithms (docs/records/performance_host.md cites
+// them).
 //
 //   bazel run -c opt //tests/bench:compile_time                    ports and library, all ranks
 //   bazel run -c opt //tests/bench:compile_time -- --quick         the smallest of each

@@ -1,6 +1,6 @@
 // From a block's push into the proxy's queue to the count at the other rank, over sockets: how long
 // each stage takes. Two ranks are threads of this process, joined over loopback, so that all stages
-// are timed by one clock. docs/performance.md cites the figures.
+// are timed by one clock. docs/records/performance_nodes.md cites the figures.
 //
 //   bazel run -c opt //tests/bench:port_latency
 //   bazel run -c opt //tests/bench:port_latency -- 4096 2000      bytes of the put; rounds

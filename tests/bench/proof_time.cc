@@ -1,5 +1,5 @@
 // How long the prover takes, beside compiling from text to plan JSON: every library program with 8
-// ranks, and large ones. docs/performance_host.md cites the figures.
+// ranks, and large ones. docs/records/performance_host.md cites the figures.
 //
 //   bazel run -c opt //tests/bench:proof_time                          all
 //   bazel run -c opt //tests/bench:proof_time -- ring_one_instance     names with these words

@@ -1,6 +1,7 @@
 // What it costs to compile and prove each program that `mscclc select` names: user time on one
 // core, peak memory and size of the plan of a whole `mscclc compile`, against the limits that
-// docs/performance_host.md gives for 8, 16, 72 and 1024 ranks. Exit code 1 if one is exceeded.
+// docs/records/performance_host.md gives for 8, 16, 72 and 1024 ranks. Exit code 1 if one is
+// exceeded.
 //
 //   bazel run //tests/bench:select_cost                      all
 //   bazel run //tests/bench:select_cost -- alltoall          programs with this word

@@ -401,7 +401,7 @@ TEST_CASE("a list with a wrong call launches nothing") {
                                        {ranks.collectives[1].get(), wrong, ranks.streams[1]}};
   CHECK_FALSE(call_together(calls, ranks.diagnostics));
   CHECK(testing::text(ranks.diagnostics) ==
-        "error: allreduce: rank 1 needs an output, and gives nullptr\n");
+        "error: allreduce: rank 1 needs an output, but gives nullptr\n");
   REQUIRE(ranks.communicators[0]->synchronize(ranks.streams[0], ranks.diagnostics));
   CHECK(buffer.data[0] == 7);
   const std::vector<RankCall> no_rank = {{nullptr, right, nullptr}};
@@ -474,7 +474,7 @@ TEST_CASE("arguments that are refused") {
   CHECK(with([](auto& c) { c.count = ~uint64_t{0}; }) ==
         "reduce: 18446744073709551615 elements of 'i32' a rank are too many");
   CHECK(with([](auto& c) { c.input = nullptr; }) ==
-        "reduce: rank 0 needs an input, and gives nullptr");
+        "reduce: rank 0 needs an input, but gives nullptr");
   CHECK(with([](auto& c) { c.kind = Kind::alltoallv; }) ==
         "alltoallv: 0 counts are given; 2 ranks need 4");
   const std::vector<uint64_t> counts = {1, 1, 1, 1}, three = {1, 2, 3}, far = {0, ~uint64_t{0}};
@@ -492,7 +492,7 @@ TEST_CASE("arguments that are refused") {
           c.kind = Kind::alltoallv;
           c.counts = counts;
           c.output = nullptr;
-        }) == "alltoallv: rank 0 needs an output, and gives nullptr");
+        }) == "alltoallv: rank 0 needs an output, but gives nullptr");
 }
 
 TEST_CASE("what is chosen depends on no pointer") {

@@ -1,6 +1,6 @@
 // How much device memory a communicator takes when it has used the whole library, at all sizes up
 // to 1 GiB: what ranks allocate is counted, and nothing is launched. The figures are those of
-// docs/runtime.md, "Memory".
+// docs/design/communicator.md, "Memory".
 #include <fmt/format.h>
 
 #include <atomic>

@@ -372,9 +372,9 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const int silent = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
   CHECK(refusal(pipe) ==
-        "cannot-read: cannot read '" + pipe + "': it is a pipe or a device, no file");
+        "cannot-read: cannot read '" + pipe + "': it is a pipe or a device, not a file");
   CHECK(refusal("/dev/zero") ==
-        "cannot-read: cannot read '/dev/zero': it is a pipe or a device, no file");
+        "cannot-read: cannot read '/dev/zero': it is a pipe or a device, not a file");
   ::close(silent);
   ::unlink(pipe.c_str());
   const std::string empty = scratch_folder("empty");

@@ -1,5 +1,5 @@
 // What a job does again and again, to see that nothing grows: the test does it some times, the
-// recorded run a million (docs/recorded_runs.md).
+// recorded run a million (docs/records/recorded_runs_jobs.md).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The peer's plans beside ours: which library program is the port of which plan, and what both
-// cost. docs/passes.md shows the table; a test holds it to what is measured here.
+// cost. docs/design/passes.md shows the table; a test holds it to what is measured here.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ PlanCost peer_cost(const PeerPort& port);
 /// Compiles the program with all passes; nothing after errors, which are in `errors`.
 std::optional<PlanCost> our_cost(const PeerPort& port, std::string& errors);
 
-/// The table of docs/passes.md. Stops with `errors` set if a program does not compile.
+/// The table of docs/design/passes.md. Stops with `errors` set if a program does not compile.
 std::string peer_ports_table(std::string& errors);
 /// `page` with its table replaced by `table`; "" if the page has no place for one.
 std::string with_table(const std::string& page, const std::string& table);

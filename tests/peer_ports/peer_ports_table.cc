@@ -1,4 +1,4 @@
-// The table of docs/passes.md.
+// The table of docs/design/passes.md.
 #include <fmt/format.h>
 
 #include "tests/peer_ports/peer_ports.h"
@@ -40,7 +40,7 @@ std::string peer_ports_table(std::string& errors) {
     const PlanCost peer = peer_cost(port);
     const auto ours = our_cost(port, errors);
     if (!ours) return "";
-    table += fmt::format("| {} | [{}](../plans/{}.mscl){} | {} · {} | {} | {} | {} | {} |\n",
+    table += fmt::format("| {} | [{}](../../plans/{}.mscl){} | {} · {} | {} | {} | {} | {} |\n",
                          port.plan, port.program, port.program, options_text(port), peer.blocks,
                          ours->blocks, both(peer.ops, ours->ops), both(peer.syncs, ours->syncs),
                          both(peer.scratch, ours->scratch, "{:.3g}"), remark(port));

@@ -36,8 +36,8 @@ TEST_CASE("ports need no more ops, synchronisations and scratch, or say why") {
   }
 }
 
-TEST_CASE("docs/passes.md is current (bazel run //tests/peer_ports:update)") {
-  const std::string page = read_file("docs/passes.md").value();
+TEST_CASE("docs/design/passes.md is current (bazel run //tests/peer_ports:update)") {
+  const std::string page = read_file("docs/design/passes.md").value();
   std::string errors;
   const std::string table = peer_ports_table(errors);
   REQUIRE(errors == "");

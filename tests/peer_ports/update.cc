@@ -1,4 +1,4 @@
-// Rewrites the table of docs/passes.md.
+// Rewrites the table of docs/design/passes.md.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,12 +13,12 @@ int main() {
   if (folder != nullptr && chdir(folder) != 0) return 2;
   std::string errors;
   const std::string table = mscclc::peer_ports_table(errors);
-  const std::string page = mscclc::read_file("docs/passes.md").value();
+  const std::string page = mscclc::read_file("docs/design/passes.md").value();
   const std::string text = mscclc::with_table(page, table);
   if (!errors.empty() || text.empty()) {
-    fmt::print(stderr, "{}", errors.empty() ? "docs/passes.md has no table\n" : errors);
+    fmt::print(stderr, "{}", errors.empty() ? "docs/design/passes.md has no table\n" : errors);
     return 1;
   }
-  std::ofstream("docs/passes.md", std::ios::binary | std::ios::trunc) << text;
+  std::ofstream("docs/design/passes.md", std::ios::binary | std::ios::trunc) << text;
   return 0;
 }

@@ -2,8 +2,8 @@
 // away in turn, and some program of its own tests must show it: a wrong one is proved, or something
 // is said of one that is not true. So no rule stands there that could be lost unnoticed.
 //
-// `prover_mutants_test MUTANT [NAME...]`: all premises, or those named. docs/premises.md lists
-// them: `--update` writes it anew.
+// `prover_mutants_test MUTANT [NAME...]`: all premises, or those named. docs/design/premises.md
+// lists them: `--update` writes it anew.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -110,7 +110,7 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
-/// The sources that ask for a premise, as links of a page in docs/.
+/// The sources that ask for a premise, as links of a page in docs/design.
 std::string places_of(const std::string& name, const std::map<std::string, std::string>& sources) {
   std::string places;
   for (const auto& [path, text] : sources) {
@@ -118,7 +118,7 @@ std::string places_of(const std::string& name, const std::map<std::string, std::
     for (size_t at = text.find(use); at != std::string::npos; at = text.find(use, at + 1)) {
       const char next = text[at + use.size()];
       if (std::isalnum(static_cast<unsigned char>(next)) || next == '_') continue;
-      places += fmt::format("{}[{}](../{})", places.empty() ? "" : ", ",
+      places += fmt::format("{}[{}](../../{})", places.empty() ? "" : ", ",
                             fs::path(path).filename().string(), path);
       break;
     }
@@ -126,7 +126,7 @@ std::string places_of(const std::string& name, const std::map<std::string, std::
   return places;
 }
 
-/// docs/premises.md; nullopt: a premise is asked for nowhere.
+/// docs/design/premises.md; nullopt: a premise is asked for nowhere.
 std::optional<std::string> page() {
   std::map<std::string, std::string> sources;
   for (const auto& entry : fs::recursive_directory_iterator("passes/prove")) {
@@ -137,10 +137,10 @@ std::optional<std::string> page() {
       "# Premises of the prover\n\n"
       "<!-- bazel run //tests/prover_mutants:prover_mutants_test -- --update -->\n\n"
       "What the [lemmas](lemmas.md) of the proof ask for, and the source that checks it, from\n"
-      "[premises.def](../passes/prove/model/premises.def). *Model* is what the abstract machine "
+      "[premises.def](../../passes/prove/model/premises.def). *Model* is what the abstract machine "
       "and\n"
-      "[verification.md](verification.md#the-model) say of who knows what. Each has a\n"
-      "[mutant](verification.md#mutants-of-the-prover), a prover that takes it as met, which some "
+      "[proofs.md](proofs.md#the-model) say of who knows what. Each has a\n"
+      "[mutant](explorer.md#mutants-of-the-prover), a prover that takes it as met, which some "
       "test\n"
       "notices; the last column says why none can.\n\n"
       "| lemma | premise | | checked in | its mutant |\n|---|---|---|---|---|\n";
@@ -167,12 +167,13 @@ std::optional<std::string> page() {
 bool check_pages() {
   const auto wanted = page();
   if (!wanted) return false;
-  const bool listed = read("docs/premises.md") == *wanted;
-  if (!listed) fmt::print(stderr, "docs/premises.md is not what the sources say: --update\n");
+  const bool listed = read("docs/design/premises.md") == *wanted;
+  if (!listed)
+    fmt::print(stderr, "docs/design/premises.md is not what the sources say: --update\n");
   const std::string count = fmt::format("**{} mutants, of which {} are noticed**", kRows.size(),
                                         kRows.size() - kNotShown.size());
-  const bool counted = read("docs/verification.md").find(count) != std::string::npos;
-  if (!counted) fmt::print(stderr, "docs/verification.md does not say {}\n", count);
+  const bool counted = read("docs/design/explorer.md").find(count) != std::string::npos;
+  if (!counted) fmt::print(stderr, "docs/design/explorer.md does not say {}\n", count);
   return listed && counted;
 }
 
@@ -180,7 +181,7 @@ bool update() {
   const auto text = page();
   const char* const folder = std::getenv("BUILD_WORKSPACE_DIRECTORY");
   if (!text || folder == nullptr) return false;
-  std::ofstream(fs::path(folder) / "docs/premises.md") << *text;
+  std::ofstream(fs::path(folder) / "docs/design/premises.md") << *text;
   return true;
 }
 

@@ -2,7 +2,7 @@
 // away (passes/prove/model/premises.def), and nothing with them.
 //
 // If a generator changes, so do its pieces: `random_programs_without --family NAME --without
-// PREMISE...` finds others. docs/recorded_runs.md has how many programs that takes.
+// PREMISE...` finds others. docs/records/recorded_runs.md has how many programs that takes.
 #include <catch2/catch.hpp>
 
 #include "passes/prove/model/premise.h"

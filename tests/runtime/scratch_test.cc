@@ -1,5 +1,5 @@
 // Executables that are loaded in turn have one scratch where the prover shows that nothing touches
-// a rank's scratch outside of its call (docs/verification.md, "What the runtime shares"): random
+// a rank's scratch outside of its call (docs/design/proofs.md, "What the runtime shares"): random
 // sequences of such plans, and of others beside them, without anything between the calls.
 #include <fmt/format.h>
 

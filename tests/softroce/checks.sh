@@ -14,7 +14,7 @@ lossy() {  # percent of the packets that each end loses
 }
 
 # rdma_rxe of Linux 6.1 answers orders that are right with errors when it sends again
-# (docs/multi-node.md), so a job may end; what may not come is wrong data, or nothing.
+# (docs/design/network.md), so a job may end; what may not come is wrong data, or nothing.
 ends() {  # command...: it is right, or says which lane has ended
   "$@" >/tmp/all 2>&1 && return
   cat /tmp/all

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every program that the library has for several nodes, over real verbs: 0 bytes to 16 MiB, packets to
 # 1 MiB or 64 KiB, on 2 nodes of 4 ranks, and all types on 2 nodes of 2; those for nodes of one rank in
-# both modes. Beside other work it takes up to 30 minutes (docs/recorded_runs.md). Arguments: as for
+# both modes. Beside other work it takes up to 30 minutes (docs/records/recorded_runs_jobs.md). Arguments: as for
 # checks.sh. ./test --also-verbs runs it.
 . tests/softroce/common.sh
 

@@ -29,10 +29,9 @@ TEST_CASE("the index of the documents has every page") {
   const auto all = pages();
   const std::string& index = all.at("docs/README.md");
   for (const auto& [path, text] : all) {
-    const std::filesystem::path page(path);
-    if (page.parent_path() != "docs" || page.filename() == "README.md") continue;
+    if (!path.starts_with("docs/") || path == "docs/README.md") continue;
     INFO(path);
-    CHECK(index.find("](" + page.filename().string() + ")") != std::string::npos);
+    CHECK(index.find("](" + path.substr(5) + ")") != std::string::npos);
   }
 }
 

@@ -1,5 +1,5 @@
-// docs/architecture.md: its table has every room of the source, and the files at which to start are
-// there.
+// docs/design/architecture.md: its table has every room of the source, and the files at which to
+// start are there.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -34,7 +34,7 @@ struct Room {
 
 std::map<std::string, Room> rooms() {
   std::map<std::string, Room> rows;
-  std::stringstream page(read_file("docs/architecture.md").value());
+  std::stringstream page(read_file("docs/design/architecture.md").value());
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("| `")) continue;
     const size_t second = line.find('|', 1), last = line.rfind('|', line.size() - 2);

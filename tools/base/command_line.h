@@ -57,7 +57,7 @@ struct CommandLine {
           const char* end = text.data() + text.size();
           const auto [after, error] = std::from_chars(text.data(), end, number);
           const bool fine = error == std::errc() && after == end;
-          return fine ? std::string() : "'" + text + "' is no number that it takes";
+          return fine ? std::string() : "'" + text + "' is not a number that it takes";
         },
         ""));
   }

@@ -226,7 +226,7 @@ TEST_CASE("where a file must be, nothing else is read, and nothing is waited for
   std::string error;
   for (const std::string& name : {path, std::string("/dev/zero")}) {
     CHECK_FALSE(read_regular_file(name, error).has_value());
-    CHECK(error == "cannot read '" + name + "': it is a pipe or a device, no file");
+    CHECK(error == "cannot read '" + name + "': it is a pipe or a device, not a file");
   }
   CHECK_FALSE(read_regular_file("/", error).has_value());
   CHECK(error == "cannot read '/': Is a directory");

@@ -1,5 +1,5 @@
 // mscclc-bench: times plans and other libraries on this machine's GPUs, in one run, with
-// nccl-tests' options and table. --help has examples, docs/bench.md the rest.
+// nccl-tests' options and table. --help has examples, docs/design/bench.md the rest.
 //
 //   mscclc-bench -g 4 -b 1K -e 16M --graph --contender nccl plans/allreduce_1shot.mscl plan.json
 #include <fcntl.h>

@@ -129,7 +129,7 @@ std::optional<std::string> emitted(const CompileOptions& options, const Target& 
 std::string check_kernel_dtype(const std::string& word) {
   const auto dtype = find_dtype(word);
   if (dtype && has_kernels(*dtype)) return "";
-  return fmt::format("'{}' is no type whose sums have kernels", word);
+  return fmt::format("no sums of type '{}' have kernels", word);
 }
 
 // Kernels of the plan: their CUDA source, or what NVIDIA's compiler makes of it.
@@ -211,14 +211,12 @@ void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options)
                             "print the IR after this pass (or all) to standard error")
                  ->type_name("PASS"),
              pass_names("all"));
-  line.takes_text(
-      app.add_option("--max-thread-blocks", options.max_thread_blocks,
-                     "thread blocks that a rank may have, instances and all; those that the "
-                     "program names stay (default: any number)")
-          ->type_name("N")
-          ->check(CLI::Range(1u, 65536u)));
-  app.add_flag("--no-verify", options.no_verify,
-               "do not prove the plan that is written: it then carries no proof");
+  line.takes_text(app.add_option("--max-thread-blocks", options.max_thread_blocks,
+                                 "most thread blocks of a rank, instances included; those that the "
+                                 "program names stay (default: no limit)")
+                      ->type_name("N")
+                      ->check(CLI::Range(1u, 65536u)));
+  app.add_flag("--no-verify", options.no_verify, "do not prove the plan: it then carries no proof");
   app.add_flag("--verify-each", options.verify_each, "check the IR's structure after each pass");
   app.add_flag("--time-passes", options.time_passes,
                "print how long each pass and the proof took to standard error");

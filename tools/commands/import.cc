@@ -79,7 +79,7 @@ int run_import(const ImportOptions& options) {
 }  // namespace
 
 void add_import(CommandLine& line) {
-  Command& command = line.add("import", "make a program of MSCCL's XML, and prove it",
+  Command& command = line.add("import", "turn MSCCL's XML into a program, and prove it",
                               "  mscclc import ring.xml -o ring.mscl\n"
                               "  mscclc import ring.xml --gpus-per-node 8 -o ring.mscl\n"
                               "  mscclc import ring.xml | mscclc compile - -o ring.json\n");
@@ -91,9 +91,8 @@ void add_import(CommandLine& line) {
       ->required();
   app.add_option("-o,--output", options->output, "file for the program (default: standard output)")
       ->type_name("FILE");
-  app.add_option(
-         "--gpus-per-node", options->gpus_per_node,
-         "GPUs that have one node in common; others are reached through ports (default: all)")
+  app.add_option("--gpus-per-node", options->gpus_per_node,
+                 "GPUs of a node; those of other nodes are reached through ports (default: all)")
       ->type_name("N")
       ->check(CLI::Range(1u, 4096u));
   add_diagnostics_option(line, app, options->diagnostics);

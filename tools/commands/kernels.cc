@@ -31,7 +31,7 @@ std::string check_architecture(const std::string& architecture) {
                     std::all_of(architecture.begin() + 3, architecture.end(), [](char c) {
                       return (c >= '0' && c <= '9') || c == 'a' || c == 'f';
                     });
-  return good ? "" : fmt::format("an architecture is written sm_90, not '{}'", architecture);
+  return good ? "" : fmt::format("architectures are written like sm_90, not '{}'", architecture);
 }
 
 }  // namespace mscclc

@@ -255,7 +255,7 @@ int run_library(const LibraryOptions& options) {
 
 void add_library(CommandLine& line) {
   Command& command = line.add(
-      "library", "compile all that the library picks, for jobs to pick from",
+      "library", "compile every plan that the library picks, for jobs to load",
       "  mscclc library --ranks 4 -o /opt/plans\n"
       "  mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans\n"
       "  mscclc library --ranks 4 --max-thread-blocks 108 -o /opt/plans\n"
@@ -271,7 +271,7 @@ void add_library(CommandLine& line) {
       ->type_name("FOLDER")
       ->required();
   line.takes_text(app.add_option("--nodes", options->nodes,
-                                 "numbers of nodes, each with as many ranks as the others (1)")
+                                 "numbers of nodes, with equally many ranks on each (1)")
                       ->type_name("LIST")
                       ->delimiter(',')
                       ->check(CLI::Range(1, 65536)));
@@ -280,13 +280,14 @@ void add_library(CommandLine& line) {
                       ->type_name("LIST")
                       ->delimiter(','));
   line.takes_text(
-      app.add_option("--root", options->roots, "ranks that send to all, or get from all (all)")
+      app.add_option("--root", options->roots, "ranks that send to all, or receive from all (all)")
           ->type_name("LIST")
           ->delimiter(','));
-  line.takes_number<int64_t>(app.add_option("--shift", options->shifts,
-                                            "sendrecv: how many places on the receiver is (all)")
-                                 ->type_name("LIST")
-                                 ->delimiter(','));
+  line.takes_number<int64_t>(
+      app.add_option("--shift", options->shifts,
+                     "sendrecv: how many ranks further the receiver is (all)")
+          ->type_name("LIST")
+          ->delimiter(','));
   app.add_option("--library", options->library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");

@@ -56,7 +56,7 @@ void add_ops(CommandLine& line) {
                               "  mscclc ops --format=markdown > docs/ops.md\n");
   auto options = std::make_shared<OpsOptions>();
   const std::vector<std::string_view> names = known_ops();
-  line.takes(command.app->add_option("OP", options->names, "show all there is about these ops")
+  line.takes(command.app->add_option("OP", options->names, "show everything about these ops")
                  ->type_name("OP"),
              {names.begin(), names.end()});
   const std::vector<std::string> formats = {"text", "markdown"};

@@ -203,10 +203,9 @@ void add_registry(CommandLine& line) {
   const std::vector<std::string> actions = {"check", "tuner"};
   line.takes(
       app.add_option("ACTION", options->action,
-                     "check: sizes that no plan serves (gaps) or several do (overlaps), "
-                     "plans that are never picked; and whether the plans may be called in "
-                     "any order. tuner: writes what is picked as a tuner file of NCCL's, for "
-                     "MSCCLC_TUNER_FILE")
+                     "check: sizes that no plan serves (gaps) or several do (overlaps), plans that "
+                     "are never picked; and whether the plans may be called in any order. tuner: "
+                     "write what is picked as an NCCL tuner file, for MSCCLC_TUNER_FILE")
           ->type_name("ACTION")
           ->required()
           ->check(CLI::IsMember(actions)),

@@ -36,7 +36,7 @@ int run_report(const std::vector<std::string>& files) {
 
 void add_report(CommandLine& line) {
   Command& command =
-      line.add("report", "join what ranks wrote down when they failed, and say which fell behind",
+      line.add("report", "merge what ranks recorded when they failed, and show which fell behind",
                "  mscclc report /tmp/mscclc-*.json\n");
   auto files = std::make_shared<std::vector<std::string>>();
   command.app->add_option("FILE", *files, "the .json files of a job's ranks (MSCCLC_FLIGHT_FILE)")

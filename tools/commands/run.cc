@@ -84,7 +84,7 @@ int run_run(RunOptions& options) {
   }
   const bool several = options.files.size() > 1;
   if (several && options.schedule.empty()) {
-    return Input::usage("several FILEs are run together by a --schedule only");
+    return Input::usage("several FILEs run together only with --schedule");
   }
   if (!options.schedule.empty()) return several ? run_set_schedule(options) : run_schedule(options);
   Work work;
@@ -128,16 +128,17 @@ void add_run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
                                  "of these separated by commas; K, M, G are powers of 1024 "
                                  "(default: 1M)")
                       ->type_name("SIZES"));
-  CLI::Option* first = line.takes_text(
-      app.add_option("-b", options.first_bytes, "as nccl-tests: the smallest size, or the only one")
-          ->type_name("SIZE")
-          ->excludes(app.get_option("--bytes")));
-  CLI::Option* last = line.takes_text(
-      app.add_option("-e", options.last_bytes, "as nccl-tests: the largest size, from -b on")
-          ->type_name("SIZE")
-          ->needs(first));
+  CLI::Option* first =
+      line.takes_text(app.add_option("-b", options.first_bytes,
+                                     "as in nccl-tests: the smallest size, or the only one")
+                          ->type_name("SIZE")
+                          ->excludes(app.get_option("--bytes")));
+  CLI::Option* last =
+      line.takes_text(app.add_option("-e", options.last_bytes, "as in nccl-tests: the largest size")
+                          ->type_name("SIZE")
+                          ->needs(first));
   line.takes_text(
-      app.add_option("-f", options.factor, "as nccl-tests: the factor from size to size (2)")
+      app.add_option("-f", options.factor, "as in nccl-tests: the factor between sizes (2)")
           ->type_name("FACTOR")
           ->needs(last));
   line.takes(app.add_option("-d,--dtype", options.dtypes,
@@ -154,26 +155,26 @@ void add_run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
                  ->delimiter(',')
                  ->allow_extra_args(false),
              with_all(op_names()));
-  line.takes(app.add_option("--accumulate", options.accumulate,
-                            "the type to add up in (default: f32 for floats of 32 bits and less, "
-                            "else the data type)")
-                 ->type_name("TYPE"),
-             strings(dtype_names()));
+  line.takes(
+      app.add_option("--accumulate", options.accumulate,
+                     "the type to accumulate in (default: f32 for floats of 32 bits and less, "
+                     "else the data type)")
+          ->type_name("TYPE"),
+      strings(dtype_names()));
 }
 
 void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options) {
-  line.takes_number<uint64_t>(
-      app.add_option("--schedule-seed", options.seed,
-                     "which block runs next is drawn from this number; 0: each "
-                     "runs until it must wait (default: 0)")
-          ->type_name("S"));
+  line.takes_number<uint64_t>(app.add_option("--schedule-seed", options.seed,
+                                             "seed that decides which block runs next; 0: each "
+                                             "runs until it must wait (default: 0)")
+                                  ->type_name("S"));
   app.add_flag("--adversarial", options.adversarial,
-               "cut blocks into lanes that meet only where the plan makes them, and do accesses "
-               "as late as the memory model allows, both at random (default seed: 1)");
+               "split blocks into lanes that meet only where the plan makes them, and delay "
+               "accesses as long as the memory model allows, both at random (default seed: 1)");
   CLI::Option* schedule =
-      app.add_option("--schedule", options.schedule,
-                     "replay a schedule as 'mscclc verify --witness' writes them; it says what "
-                     "to run")
+      app.add_option(
+             "--schedule", options.schedule,
+             "replay a schedule that 'mscclc verify --witness' wrote; it also says what to run")
           ->type_name("FILE");
   for (const char* name : {"--bytes", "-b", "--dtype", "--op", "--accumulate", "--in-place",
                            "--iters", "--schedule-seed", "--adversarial"}) {
@@ -200,8 +201,8 @@ void add_run(CommandLine& line) {
   auto options = std::make_shared<RunOptions>();
   CLI::App& app = *command.app;
   app.add_option("FILE", options->files,
-                 "a program (.mscl), IR text or a plan (.json); '-' reads standard input. Several "
-                 "are run together by a --schedule, FILE@0,1 on these ranks")
+                 "a program (.mscl), IR text or a plan (.json); '-' reads standard input. With "
+                 "--schedule, several run together; FILE@0,1 is for these ranks")
       ->type_name("FILE")
       ->required();
   add_define_option(line, app, options->input);
@@ -217,14 +218,15 @@ void add_run(CommandLine& line) {
              strings(devices()));
   app.add_flag("--threads", options->threads,
                "ranks are threads of this process, with a device each, not processes");
-  line.takes_text(app.add_option("--ranks-per-node", options->ranks_per_node,
-                                 "cut this machine into nodes of N ranks, between which ports go "
-                                 "over --lane and nothing is shared (--device processes, cuda)")
-                      ->type_name("N")
-                      ->check(CLI::Range(1u, 65536u)));
+  line.takes_text(
+      app.add_option("--ranks-per-node", options->ranks_per_node,
+                     "divide this machine into nodes of N ranks, which share no memory; ports "
+                     "between them go over --lane (--device processes, cuda)")
+          ->type_name("N")
+          ->check(CLI::Range(1u, 65536u)));
   line.takes(app.add_option("--lane", options->lane,
-                            "what joins nodes: sockets (TCP), or verbs (InfiniBand and RoCE); all "
-                            "ranks must have the same (default: MSCCLC_LANE, or sockets)")
+                            "what connects nodes: sockets (TCP), or verbs (InfiniBand and RoCE); "
+                            "the same on all ranks (default: MSCCLC_LANE, or sockets)")
                  ->type_name("LANE")
                  ->check(CLI::IsMember(strings(lanes()))),
              strings(lanes()));

@@ -111,7 +111,10 @@ int run_select(const SelectOptions& options) {
     if (!bytes) return refuse(fmt::format("'{}' is no size", options.bytes));
   }
   const auto links = find_link_kind(options.links);
-  if (!links) return refuse(fmt::format("'{}' is no kind of link: nvlink or pcie", options.links));
+  if (!links) {
+    return refuse(
+        fmt::format("'{}' is not a kind of link: expected nvlink or pcie", options.links));
+  }
   const SumOrder order = find_sum_order(options.order).value_or(kDefaultOrder);
   if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
   if (*kind == CollectiveKind::sendrecv && options.shift % int64_t{options.ranks} == 0) {
@@ -168,10 +171,10 @@ void add_select(CommandLine& line) {
                       ->type_name("N")
                       ->check(CLI::Range(1, 65536))
                       ->required());
-  line.takes_text(
-      app.add_option("--nodes", options->nodes, "nodes that the ranks are on, as many on each (1)")
-          ->type_name("N")
-          ->check(CLI::Range(1, 65536)));
+  line.takes_text(app.add_option("--nodes", options->nodes,
+                                 "nodes that the ranks are on, equally many on each (1)")
+                      ->type_name("N")
+                      ->check(CLI::Range(1, 65536)));
   line.takes_text(app.add_option("--bytes", options->bytes,
                                  "the larger of input and output of a rank, such as 1M; left out: "
                                  "all sizes")
@@ -180,22 +183,22 @@ void add_select(CommandLine& line) {
   app.add_flag("--in-place", options->in_place,
                "the smaller of input and output is inside the larger");
   line.takes_text(
-      app.add_option("--root", options->root, "rank that sends to all, or gets from all (0)")
+      app.add_option("--root", options->root, "rank that sends to all, or receives from all (0)")
           ->type_name("RANK"));
-  line.takes_number<int64_t>(
-      app.add_option("--shift", options->shift, "sendrecv: how many places on the receiver is (1)")
-          ->type_name("N"));
+  line.takes_number<int64_t>(app.add_option("--shift", options->shift,
+                                            "sendrecv: how many ranks further the receiver is (1)")
+                                 ->type_name("N"));
   line.takes_text(app.add_option("--links", options->links,
-                                 "what joins the GPUs, at worst: nvlink (default), or pcie, "
-                                 "which carries no packets in LL128")
+                                 "the slowest link between the GPUs: nvlink (default), or pcie, "
+                                 "which carries no LL128 packets")
                       ->type_name("KIND"));
   add_order_option(line, app, options->order, "what the bits of sums keep to (replicated)");
   app.add_option("--library", options->library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");
   app.add_flag("--why", options->why,
-               "show what a job would pick, from MSCCLC_PLAN_PATH and the library that is compiled "
-               "in (or --library), and of each plan that it passes over why");
+               "show what a job would pick from MSCCLC_PLAN_PATH and the compiled-in library (or "
+               "--library), and why it passes over the other plans");
   command.run = [options] { return run_select(*options); };
 }
 

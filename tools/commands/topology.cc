@@ -23,7 +23,7 @@ bool is_folder(const std::string& path) {
 
 void add_topology(CommandLine& line) {
   Command& command =
-      line.add("topology", "show which network port is near to which GPU", "  mscclc topology\n");
+      line.add("topology", "show which network port is nearest to each GPU", "  mscclc topology\n");
   auto sysfs = std::make_shared<std::string>("/sys");
   command.app->add_option("--sysfs", *sysfs, "where the system shows its devices (default /sys)")
       ->type_name("FOLDER");

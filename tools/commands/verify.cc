@@ -52,7 +52,7 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
   if (target != nullptr) passes.limits = target->op_limits();
   if (const int code = input.load(passes); code != kFine) {
     if (code == kWrongProgram && !options.witness.empty()) {
-      show_no_witness("what has such errors cannot be run", how_to_show(options, {file}));
+      show_no_witness("a program with such errors cannot be run", how_to_show(options, {file}));
     }
     return code;
   }
@@ -156,7 +156,8 @@ int verify_set(const VerifyOptions& options, const Target* target) {
   std::deque<PlacedInput> inputs;
   if (const int code = verify_alone(options, target, inputs); code != kFine) {
     if (code == kWrongProgram && !options.witness.empty()) {
-      show_no_witness("a FILE is wrong alone; 'mscclc verify FILE --witness' looks for one", show);
+      show_no_witness("a FILE is wrong by itself; 'mscclc verify FILE --witness' looks for one",
+                      show);
     }
     return code;
   }
@@ -175,7 +176,7 @@ int verify_set(const VerifyOptions& options, const Target* target) {
 
 int run_verify(const VerifyOptions& options) {
   if (!options.witness.empty() && options.files.size() > 1 && !options.together) {
-    return Input::usage("--witness is of one FILE, or of several --together");
+    return Input::usage("--witness takes one FILE, or several with --together");
   }
   std::optional<Target> target;
   if (!options.target.empty()) {
@@ -213,12 +214,12 @@ void add_verify(CommandLine& line) {
       ->required();
   add_define_option(line, app, options->input);
   app.add_flag("--together", options->together,
-               "prove also that calls of these plans, one after another in any order, do not "
+               "also prove that calls of these plans, one after another in any order, do not "
                "disturb each other: they share channels, the count of calls, and scratch where "
                "they say 'reuse_scratch'. FILE@0,1 is a plan that runs on these ranks");
   app.add_flag("--one-order", options->one_order,
-               "with --together: also plans that run on different ranks are called in one order; "
-               "without it, each rank may call them in its own")
+               "with --together: plans on different ranks are called in one order, too; without "
+               "it, each rank may have its own")
       ->needs(app.get_option("--together"));
   add_target_option(line, app, options->target, "no limits");
   app.add_option(

@@ -26,7 +26,7 @@ class Reader {
     if (value != nullptr && value->is_number_unsigned() && value->get<uint64_t>() <= most) {
       return value->get<uint64_t>();
     }
-    fail(fmt::format("'{}' is no number from 0 to {}", key, most));
+    fail(fmt::format("'{}' is not a number from 0 to {}", key, most));
     return 0;
   }
   /// Text that a terminal can take.
@@ -45,14 +45,14 @@ class Reader {
   }
   std::string item(const Json& value) {
     if (value.is_string()) return printable_line(value.get<std::string>());
-    fail("an item of 'waits' is no text");
+    fail("an item of 'waits' is not text");
     return "";
   }
   uint32_t rank(const Json& value) {
     if (value.is_number_unsigned() && value.get<uint64_t>() <= kMostRank) {
       return value.get<uint32_t>();
     }
-    fail("an item of 'awaited' is no rank");
+    fail("an item of 'awaited' is not a rank");
     return 0;
   }
   void fail(const std::string& why) {
@@ -242,7 +242,7 @@ std::optional<RankFlight> read_flight(std::string_view json, const std::string& 
   RankFlight flight;
   flight.file = name;
   if (root.is_discarded() || !root.is_object() || !root.contains("mscclc_flight")) {
-    reader.fail("it is no JSON that a rank has written");
+    reader.fail("it is not JSON that a rank wrote");
   } else if (reader.number(root, "mscclc_flight", kMost) != kFlightVersion) {
     reader.fail(fmt::format("it is not of version {}", kFlightVersion));
   } else {
@@ -258,9 +258,9 @@ std::optional<RankFlight> read_flight(std::string_view json, const std::string& 
     if (flight.rank >= flight.size) reader.fail("'rank' is not less than 'size'");
   }
   if (reader.error().empty()) return flight;
-  diagnostics.error(
-      "not-a-flight", {},
-      fmt::format("{} is no file of a rank's last calls: {}", in_quotes(name), reader.error()));
+  diagnostics.error("not-a-flight", {},
+                    fmt::format("{} is not a record of a rank's last calls: {}", in_quotes(name),
+                                reader.error()));
   return std::nullopt;
 }
 
@@ -274,7 +274,7 @@ std::optional<std::string> report_flights(std::vector<RankFlight> ranks, Diagnos
         "flights-differ", {},
         twice ? fmt::format("{} and {} are both of rank {}", in_quotes(ranks[i - 1].file),
                             in_quotes(ranks[i].file), ranks[i].rank)
-              : fmt::format("{} is of a job of {} ranks, {} of one of {}",
+              : fmt::format("{} is from a job of {} ranks, {} from one of {}",
                             in_quotes(ranks[i - 1].file), ranks[i - 1].size,
                             in_quotes(ranks[i].file), ranks[i].size));
     return std::nullopt;

@@ -2,7 +2,7 @@
 // shared memory (launch.cu says when). It runs the same steps as the machine for all plans
 // (block.cuh), by bodies of its own: those of all machines make a block walk a long chain of
 // instructions before each access, and hold so many registers that they spill
-// (docs/performance.md has the figures).
+// (docs/records has the figures).
 //
 // The order of sums is the same. So that a thread meets its own bytes again
 // (passes/base/thread_partition.h), a block deals out the units of its packets in one way, and cuts

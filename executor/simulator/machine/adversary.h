@@ -6,7 +6,7 @@
 //    when its lane comes by. A relaxed signal that carries data shows.
 //
 // With a seed both are left to chance. *Holds* make one such choice on purpose: that is how a
-// schedule (schedule.h) says what goes wrong. docs/verification.md has the whole model.
+// schedule (schedule.h) says what goes wrong. docs/design/witnesses.md has the whole model.
 #pragma once
 
 #include <cstdint>

@@ -237,7 +237,7 @@ class ScheduleReader {
     std::string_view text;
     if (!json_.string(node, text)) return false;
     const auto found = find_dtype(text);
-    if (!found) return json_.fail(node, fmt::format("'{}' is no data type", text));
+    if (!found) return json_.fail(node, fmt::format("'{}' is not a data type", text));
     out = *found;
     return true;
   }

@@ -91,7 +91,7 @@ TEST_CASE("every key is checked") {
       {"\"lanes\": 3, ", "", "s.json: error: key 'lanes' is missing"},
       {"\"bytes\": 64", "\"bytes\": 9999999999999",
        "s.json: bytes: error: 9999999999999 is too large; at most 1099511627776"},
-      {"\"f16\"", "\"f17\"", "s.json: dtype: error: 'f17' is no data type"},
+      {"\"f16\"", "\"f17\"", "s.json: dtype: error: 'f17' is not a data type"},
       {"\"max\"", "\"call\"", "s.json: op: error: 'call' is no reduction"},
       {"false", "0", "s.json: in_place: error: expected a boolean, found a number"},
       {"\"calls\": 3", "\"calls\": 0", "s.json: calls: error: is 0"},

@@ -3,7 +3,7 @@
 // Blocks tie their loops by what one gives and another takes: signals, releases, barriers. Where
 // the j-th loop of the giver and the j-th of the taker have equally many rounds, and give and take
 // equally often in a round, a count is the same after every round, so a further round finds what
-// the one before it has found (lemmas R1 and R2 of docs/lemmas.md). That is looked at here,
+// the one before it has found (lemmas R1 and R2 of docs/design/lemmas.md). That is looked at here,
 // for every count. Then the loops that tie each other in both directions are a *group*, whose loops
 // go in step, and a group comes after those that give to it.
 #pragma once

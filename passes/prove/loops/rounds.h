@@ -1,6 +1,6 @@
 // Which numbers of rounds of its pipelines a proof runs, so that it holds for all numbers.
 //
-// Lemma R2 of docs/lemmas.md: a plan that is right with these is right with any.
+// Lemma R2 of docs/design/lemmas.md: a plan that is right with these is right with any.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Is a plan its own image when all ranks are renumbered, r to r + step? Then what holds of ranks
 // 0 .. step - 1 holds of all, and only these need to be run: a ring of a thousand ranks is as cheap
-// as one rank. docs/verification.md has the argument.
+// as one rank. docs/design/proofs.md has the argument.
 //
 // The renumbering is found by comparing rank 0 with the rank `step` further on, and then checked op
 // by op at every rank; if anything differs, it is none. It moves chunks as well: chunk c of a

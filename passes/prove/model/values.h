@@ -3,7 +3,7 @@
 //
 // A multiset of contributions is their number, and the sum (modulo 2^128) of random 128-bit
 // numbers, one for each (rank, input chunk, call). They are drawn anew in every process, so no plan
-// can be prepared for them. Lemma V1 of docs/lemmas.md says how sure that is; without the
+// can be prepared for them. Lemma V1 of docs/design/lemmas.md says how sure that is; without the
 // number it would not be: what is added 2^128 times vanishes from the sum.
 #pragma once
 

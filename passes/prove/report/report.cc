@@ -286,8 +286,8 @@ class Reporter {
     for (const auto& [semaphore, blocks] : releasers) {
       if (blocks.size() < 2 || !blocks.contains(a.op.block) || !taken.contains(semaphore)) continue;
       d.notes.push_back({fmt::format(
-          "tb {} release '{}' in a pipeline: a block that acquires it cannot know whose release it "
-          "was; "
+          "tb {} release '{}' in a pipeline: the block that acquires it cannot know which release "
+          "it takes; "
           "use a semaphore for each",
           fmt::join(blocks, " and "), a.program().text(rank.semaphores[semaphore].label))});
     }
@@ -354,7 +354,7 @@ class Reporter {
     const bool apart = finding_.first.call != finding_.second.call;
     Diagnostic& d =
         error("slot-twice",
-              apart ? fmt::format("packets are put into {} though those of the call before may "
+              apart ? fmt::format("packets are put into {} while those of the previous call may "
                                   "still be there: the reader has not emptied it yet",
                                   chunk())
                     : fmt::format("packets are put into {} twice in one call: a reader cannot know "
@@ -371,10 +371,10 @@ class Reporter {
   }
 
   void no_packets() {
-    Diagnostic& d = error("no-packets",
-                          fmt::format("a port sends {} without packets of this call in all of it: "
-                                      "a reader of what it sends waits forever",
-                                      chunk()));
+    Diagnostic& d =
+        error("no-packets", fmt::format("a port sends {} without packets of this call in all of "
+                                        "it: a reader of what it sends waits forever",
+                                        chunk()));
     note(d, finding_.first,
          fmt::format("sent by {}{}", who(finding_.first), place(finding_.first)));
     d.notes.push_back(
@@ -442,12 +442,12 @@ class Reporter {
                      who(e), place(e)));
   }
 
-  /// "so it is with 2 more: output[0] of rank 1, output[0] of rank 2"
+  /// "the same holds for 2 more: output[0] of rank 1, output[0] of rank 2"
   std::string alike() const {
     constexpr size_t kShown = 8;
     std::vector<ChunkName> names = finding_.alike;
     std::ranges::sort(names, {}, [](const ChunkName& c) { return std::pair(c.rank, c.chunk); });
-    std::string text = fmt::format("so it is with {} more: ", names.size());
+    std::string text = fmt::format("the same holds for {} more: ", names.size());
     for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
       text += (i == 0 ? "" : ", ") + chunk(names[i]);
     }
@@ -544,7 +544,7 @@ class Reporter {
     note_rounds(d, finding_.first);
     note_rounds(d, finding_.second);
     d.notes.push_back(
-        {"what one round gives, the same round of a pipeline with equally many rounds must take"});
+        {"what a round gives must be taken in the same round of a pipeline with as many rounds"});
   }
 
   void out_of_step() {

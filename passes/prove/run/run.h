@@ -1,6 +1,6 @@
 // Runs a plan once, for some calls in a row, and keeps for every process what it knows of the
 // others. Who meets whom does not depend on the schedule (`find_sharing` refuses plans where it
-// does), so what this run shows holds for all: docs/verification.md has the argument.
+// does), so what this run shows holds for all: docs/design/proofs.md has the argument.
 //
 // In this run every process goes as far as it can, except in loops, which go in step (LoopGroups);
 // ports move their data at once.

@@ -1,4 +1,4 @@
-// Is an access ordered after an earlier one? docs/verification.md gives the reason of each rule.
+// Is an access ordered after an earlier one? docs/design/proofs.md gives the reason of each rule.
 #include <algorithm>
 
 #include "passes/base/thread_partition.h"

@@ -105,7 +105,7 @@ Run::Difference Run::difference(const ChunkName& name, uint32_t call, const Symb
   Difference difference;
   if (content.unknown) {
     difference.add(Difference::kUnknown,
-                   "it holds what is no one value for every message size: pieces of different "
+                   "for some message sizes it holds no single value: pieces of different "
                    "values, or what went through a chunk of another length");
     return difference;
   }

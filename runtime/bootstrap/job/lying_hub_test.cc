@@ -115,7 +115,7 @@ TEST_CASE("what no hub sends ends the job") {
   for (const wire::Bytes& frame : cases) {
     CHECK_THAT(report_of([&](RawHub& hub) { hub.say(frame); }),
                Catch::StartsWith("error: rank 1, which runs the bootstrap's hub at 127.0.0.1:") &&
-                   Catch::EndsWith(", has sent what no hub sends\n"));
+                   Catch::EndsWith(", has sent something that no hub sends\n"));
   }
   CHECK(testing::open_descriptors() == before);
 }
@@ -126,7 +126,7 @@ TEST_CASE("a hub asks once which rank waits for which") {
                hub.say(wire::frame(FrameKind::asked));
                hub.say(wire::frame(FrameKind::asked));
              }),
-             Catch::EndsWith(", has sent what no hub sends\n"));
+             Catch::EndsWith(", has sent something that no hub sends\n"));
 }
 
 TEST_CASE("an answer to a step that this rank has not come to ends the job") {
@@ -139,7 +139,7 @@ TEST_CASE("an answer to a step that this rank has not come to ends the job") {
   CHECK(join_job(hub.id, 0, 2, 30s, nullptr, diagnostics) == nullptr);
   speaks.join();
   CHECK_THAT(render_text(diagnostics, Sources(), 100),
-             Catch::EndsWith(", has sent what no hub sends\n"));
+             Catch::EndsWith(", has sent something that no hub sends\n"));
 }
 
 TEST_CASE("a hub that stops in the middle of a message has died") {

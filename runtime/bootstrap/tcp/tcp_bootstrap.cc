@@ -342,7 +342,7 @@ class SocketBootstrap final : public Bootstrap {
       const wire::FrameReader::Next next = connection_.in().next();
       if (next == wire::FrameReader::Next::more) return;
       if (next == wire::FrameReader::Next::bad || !take()) {
-        fail_with(wire::FailureKind::protocol, hub_name_ + " has sent what no hub sends");
+        fail_with(wire::FailureKind::protocol, hub_name_ + " has sent something that no hub sends");
         ended_ = true;
         return;
       }

@@ -65,7 +65,7 @@ bool initialise(const Driver& driver, Diagnostics& diagnostics) {
                "this process was forked by one that uses CUDA, whose driver then does not work "
                "here: " +
                    text_of(driver, result))
-        .notes.push_back({"fork before the parent uses a GPU, or begin the child anew (Python: "
+        .notes.push_back({"fork before the parent uses a GPU, or start the child afresh (Python: "
                           "multiprocessing.set_start_method('spawn'))"});
     return false;
   }

@@ -18,7 +18,7 @@ using SharedContext = std::shared_ptr<const PrimaryContext>;
 
 /// Threads of a process take turns to change what refers to an allocation: to map and unmap it, to
 /// retain and release its handle. Driver 580 frees memory of its own twice when two threads unmap
-/// one allocation at once, each for its GPU (docs/devices.md, threads of one process).
+/// one allocation at once, each for its GPU (docs/design/devices.md, threads of one process).
 class AllocationTurn {
  public:
   AllocationTurn();

@@ -1,4 +1,4 @@
-// A product of matrices before a collective: the example of docs/gpu.md for kernels that let the
+// A product of matrices before a collective: the example of docs/design/gpu.md for kernels that let the
 // next call begin early.
 #pragma once
 

@@ -10,7 +10,7 @@ checks the kernel against PyTorch. With several GPUs
         torchrun --nproc-per-node 2 runtime/cuda/examples/triton_norm.py
 
 also checks an all-reduce after it, and says what norm and all-reduce take in a CUDA graph, with the
-line and without it. docs/gpu.md says what holds for kernels before calls.
+line and without it. docs/design/gpu.md says what holds for kernels before calls.
 """
 
 import os

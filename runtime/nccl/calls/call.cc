@@ -172,7 +172,7 @@ ncclResult_t on_threads(std::vector<Lane>& lanes, void (*work)(Lane&)) {
   for (Lane& lane : lanes) {
     const auto without_memory = [&lane] {
       lane.result = ncclSystemError;
-      lane.comm->communicator->abort("this rank has not enough memory for a call");
+      lane.comm->communicator->abort("this rank does not have enough memory for a call");
       (void)fail(ncclSystemError, "there is not enough memory for a call");
     };
     threads.push_back(quiet_thread(

@@ -199,7 +199,7 @@ MessagePreparation::MessagePreparation(Lane& lane) : lane_(lane) {
         "mscclc-nccl", [&comm, &way] { way.result = prepare_way(comm, way); },
         [&comm, &way] {
           way.result = ncclSystemError;
-          comm.messages->abort("this rank has not enough memory for a message");
+          comm.messages->abort("this rank does not have enough memory for a message");
           (void)fail(ncclSystemError, "there is not enough memory for a message");
         });
     if (has_started(thread, "a message", diagnostics)) {

@@ -49,7 +49,7 @@ bool check_buffers(const CollectiveCall& call, uint64_t bytes, Diagnostics& diag
   if (call.input == nullptr && bytes > 0) {
     diagnostics.error(
         "bad-call", {},
-        fmt::format("{}: the rank needs an input, and gives nullptr", info(call.kind).name));
+        fmt::format("{}: the rank needs an input, but gives nullptr", info(call.kind).name));
     return false;
   }
   const auto from = reinterpret_cast<uintptr_t>(call.input),

@@ -129,7 +129,7 @@ ncclResult_t exchange_facts(Comm& comm, Bootstrap& bootstrap, const Environment&
   std::vector<Fact> facts(all.size());
   for (size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].size() != sizeof(Fact)) {
-      return fail(ncclInvalidUsage, fmt::format("rank {} has another mscclc", rank));
+      return fail(ncclInvalidUsage, fmt::format("rank {} has another version of mscclc", rank));
     }
     std::memcpy(&facts[rank], all[rank].data(), sizeof(Fact));
   }

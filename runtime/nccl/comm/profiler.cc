@@ -75,7 +75,7 @@ std::unique_ptr<Profiler> Profiler::create(const ProfiledComm& comm) {
     made->context_ = nullptr;
     return say(fmt::format("its init fails with {}", result));
   }
-  say("gets the calls that plans serve");
+  say("will see the calls that plans serve");
   return made;
 }
 

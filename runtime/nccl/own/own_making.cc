@@ -299,7 +299,7 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
     return invalid("ncclCommShrink: newcomm or the list is NULL, or the list is empty");
   }
   if ((flags & ~kNcclShrinkAbort) != 0) {
-    return invalid(fmt::format("ncclCommShrink: there are no flags {}", flags));
+    return invalid(fmt::format("ncclCommShrink: unknown flags {}", flags));
   }
   *made = nullptr;
   if (static_cast<uint32_t>(count) >= parent->ranks) {

@@ -72,7 +72,7 @@ class Dialling {
     Bytes bytes(Challenge::kBytes);
     if (!receive(socket, bytes)) return false;
     const auto challenge = decode_challenge(bytes);
-    if (!challenge) return fail("what listens there is no rank of this job"), false;
+    if (!challenge) return fail("what listens there is not a rank of this job"), false;
     Hello hello{.lane = offer_.lane, .connection = index, .connections = options_.connections};
     fill_random(hello.nonce);
     hello.proof = sender_proof(offer_.key, *challenge, hello);

@@ -34,7 +34,7 @@ std::optional<HcaList::Entry> parse_entry(std::string_view text, std::string& wh
   const std::string_view port = text.substr(colon + 1);
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), entry.port);
   if (error == std::errc() && end == port.data() + port.size() && entry.port != 0) return entry;
-  why = fmt::format("'{}' is not a port: ports are 1 to 255", port);
+  why = fmt::format("'{}' is not a port: ports are numbered from 1 to 255", port);
   return std::nullopt;
 }
 

@@ -62,17 +62,17 @@ TEST_CASE("what is not a list") {
   CHECK(why("a,") == "a device has no name");
   CHECK(why("a,,b") == "a device has no name");
   CHECK(why(":1") == "a device has no name");
-  CHECK(why("a:") == "'' is not a port: ports are 1 to 255");
-  CHECK(why("a:0") == "'0' is not a port: ports are 1 to 255");
-  CHECK(why("a:256") == "'256' is not a port: ports are 1 to 255");
+  CHECK(why("a:") == "'' is not a port: ports are numbered from 1 to 255");
+  CHECK(why("a:0") == "'0' is not a port: ports are numbered from 1 to 255");
+  CHECK(why("a:256") == "'256' is not a port: ports are numbered from 1 to 255");
   CHECK(why("?") == "a device has no name");
   CHECK(why("=?a") == "'?', '^' and '=' stand once, before the whole list, in this order");
   CHECK(why("^^a") == "'?', '^' and '=' stand once, before the whole list, in this order");
   CHECK(why("=^a") == "'?', '^' and '=' stand once, before the whole list, in this order");
   CHECK(why("^=a,=b") == "'?', '^' and '=' stand once, before the whole list, in this order");
   CHECK(why("a, b") == "no device has a name with spaces");
-  CHECK(why("a:1:0") == "'1:0' is not a port: ports are 1 to 255");
-  CHECK(why("a:1x") == "'1x' is not a port: ports are 1 to 255");
+  CHECK(why("a:1:0") == "'1:0' is not a port: ports are numbered from 1 to 255");
+  CHECK(why("a:1x") == "'1x' is not a port: ports are numbered from 1 to 255");
 }
 
 }  // namespace

@@ -72,8 +72,9 @@ TEST_CASE("what is wrong") {
     CHECK(refusal_of_variable("MSCCLC_IBV_MODE", mode.c_str()) ==
           "error: MSCCLC_IBV_MODE is '" + mode + "'; allowed is 'host' or 'host-no-atomic'\n");
   }
-  CHECK(refusal_of_variable("MSCCLC_IB_HCA", "mlx5_0:0") ==
-        "error: MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is not a port: ports are 1 to 255\n");
+  CHECK(
+      refusal_of_variable("MSCCLC_IB_HCA", "mlx5_0:0") ==
+      "error: MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is not a port: ports are numbered from 1 to 255\n");
   CHECK(refusal_of_variable("MSCCLC_IB_QPS", "17") ==
         "error: MSCCLC_IB_QPS is '17'; allowed is a whole number from 1 to 16\n");
 }

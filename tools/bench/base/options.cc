@@ -55,16 +55,17 @@ void add_nccl_options(CLI::App& app, Options& o, Words& w) {
       ->check(CLI::Range(1, 64));
   app.add_option("-b,--minbytes", w.begin, "smallest message (default: 1K)");
   app.add_option("-e,--maxbytes", w.end, "largest message (default: 16M)");
-  app.add_option("-f,--stepfactor", w.factor, "from one size to the next, times (default: 2)");
-  app.add_option("-i,--stepbytes", w.step, "from one size to the next, plus");
+  app.add_option("-f,--stepfactor", w.factor, "factor from one size to the next (default: 2)");
+  app.add_option("-i,--stepbytes", w.step, "step from one size to the next, in bytes");
   app.add_option("-n,--iters", o.iterations, "calls of a batch (default: by size, 200 to 4)");
   app.add_option("-m,--agg_iters", o.aggregate,
-                 "calls of a unit, of which p50 and p99 are taken (default: a graph, or 10)");
-  app.add_option("-w,--warmup_iters", o.warmup, "batches before those that count (default: 2)");
+                 "calls timed together for p50 and p99 (default: a graph, or 10)");
+  app.add_option("-w,--warmup_iters", o.warmup, "batches before the measured ones (default: 2)");
   app.add_option("-c,--check", w.check, "calls whose results are compared; 0: none (default: 2)")
       ->check(CLI::Range(0, 7));
-  app.add_option("-G,--cudagraph", w.graphs,
-                 "capture a batch in a CUDA graph and replay it so often; 0: eager (default)")
+  app.add_option(
+         "-G,--cudagraph", w.graphs,
+         "capture a batch in a CUDA graph and replay it this many times; 0: eager (default)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("-d,--datatype", w.dtypes, "data types: float, half, bfloat16, f32, … or all")
       ->allow_extra_args(false);
@@ -73,8 +74,9 @@ void add_nccl_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("-r,--root", o.root, "root of broadcast and reduce (default: 0)");
   app.add_option("-z,--blocking", w.blocking, "1: the host waits for each call (or graph)")
       ->check(CLI::Range(0, 1));
-  app.add_option("-T,--timeout", o.timeout,
-                 "seconds that a step may take before all is ended; 0: any time (default: 120)");
+  app.add_option(
+      "-T,--timeout", o.timeout,
+      "seconds that a step may take before the run is ended; 0: no limit (default: 120)");
   app.add_option("-J,--json", o.json, "write results to this file, one JSON object a line");
 }
 
@@ -89,9 +91,9 @@ CLI::Validator busy_time() {
 }
 
 void add_own_options(CLI::App& app, Options& o, Words& w) {
-  app.add_flag("--graph", w.graph, "CUDA graphs, replayed as often as suits the size");
+  app.add_flag("--graph", w.graph, "CUDA graphs, with a number of replays that suits the size");
   app.add_flag("--both", w.both, "eager and CUDA graphs, one after the other");
-  app.add_option("--repeats", o.repeats, "batches that count; the median is shown (default: 9)")
+  app.add_option("--repeats", o.repeats, "measured batches; the median is shown (default: 9)")
       ->check(CLI::PositiveNumber);
   app.add_option("--collective", w.collectives, "allreduce, allgather, …, or all (default)")
       ->allow_extra_args(false);
@@ -103,24 +105,24 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
       ->allow_extra_args(false);
   app.add_option("--placement", w.placement, "out-of-place, in-place, or both (default)")
       ->check(CLI::IsMember({"out-of-place", "in-place", "both"}));
-  app.add_option("--offset", o.offset, "move buffers by so many bytes, a multiple of the element");
-  app.add_flag("--every-size", o.every_size, "also where a plan's 'select' does not reach");
+  app.add_option("--offset", o.offset,
+                 "shift buffers by this many bytes, a multiple of the element size");
+  app.add_flag("--every-size", o.every_size, "also sizes outside a plan's 'select'");
   app.add_option("--library", o.library,
                  "folder of the library, whose plans run if none are given (default: "
                  "MSCCLC_LIBRARY, or plans beside mscclc-bench or here)");
   app.add_flag("--no-library", o.no_library, "no plans of ours");
-  app.add_option(
-         "--ranks-per-node", o.ranks_per_node,
-         "cut the machine into nodes of so many ranks, which sockets join; for baselines set "
-         "what makes them do the same (NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1)")
+  app.add_option("--ranks-per-node", o.ranks_per_node,
+                 "divide the machine into nodes of N ranks, connected by sockets; for baselines, "
+                 "NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 does the same")
       ->check(CLI::PositiveNumber);
   app.add_option("--ranks-per-gpu", o.ranks_per_gpu,
-                 "so many ranks share a GPU, under NVIDIA's MPS: to compare plans with kernels by "
+                 "ranks that share a GPU, under NVIDIA's MPS: to compare plans with kernels by "
                  "hand, without NVLink (default: 1)")
       ->check(CLI::PositiveNumber);
-  app.add_flag("--best", o.best, "of our plans show the fastest of each size alone");
+  app.add_flag("--best", o.best, "show only the fastest of our plans for each size");
   app.add_option("--svg", o.svg, "draw latency and bus bandwidth into this folder");
-  app.add_option("--from-json", o.from_json, "measure nothing, take the results of this file");
+  app.add_option("--from-json", o.from_json, "measure nothing; show the results in this file");
   app.add_flag(
       "--clocks", o.clocks,
       "show where the time of our plans' thread blocks goes, in cycles (needs a build with "
@@ -130,8 +132,8 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
                  "multiprocessors, of which one writes its input, the other reads its output")
       ->check(busy_time());
   app.add_flag("--between-early", o.between_early,
-               "and what it costs between such kernels that are launched as programs with "
-               "programmatic launches do, and let the next one begin early");
+               "and between such kernels that use programmatic launches and let the next kernel "
+               "begin early");
   app.add_flag("--cliffs", o.cliffs, "fail if time jumps between neighbouring sizes");
   app.add_option("plans", o.plans,
                  "programs or plans; prog.mscl:B=4,I=2 sets parameters (default: what the library "
@@ -207,7 +209,7 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
   o.blocking = w.blocking != 0;
   o.out_of_place = w.placement != "in-place";
   o.in_place = w.placement != "out-of-place";
-  if (o.root >= o.gpus) return fmt::format("the root {} is none of {} ranks", o.root, o.gpus);
+  if (o.root >= o.gpus) return fmt::format("root {} is not one of the {} ranks", o.root, o.gpus);
   if (o.ranks_per_node > 0 && o.gpus % o.ranks_per_node != 0) {
     return fmt::format("--ranks-per-node {}: {} ranks do not fill whole nodes", o.ranks_per_node,
                        o.gpus);
@@ -226,7 +228,7 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
   if (o.between_early && o.between == 0) return "--between-early needs --between";
   for (const Dtype dtype : o.dtypes) {
     if (o.offset % info(dtype).bytes == 0) continue;
-    return fmt::format("--offset {} is no multiple of an element of {}", o.offset,
+    return fmt::format("--offset {} is not a multiple of an element of {}", o.offset,
                        info(dtype).name);
   }
   return "";
@@ -242,7 +244,7 @@ std::optional<Options> parse_options(const std::vector<std::string>& arguments,
                                      std::string& message, bool& wrong) {
   Options options;
   Words words;
-  CLI::App app("Times plans on this machine's GPUs and other libraries, in one run",
+  CLI::App app("Times plans and other libraries on this machine's GPUs, in one run",
                "mscclc-bench");
   app.footer(kExamples);
   add_nccl_options(app, options, words);

@@ -127,8 +127,8 @@ TEST_CASE("what is wrong with a command line is reported") {
   CHECK(refused("--collective sum p.mscl") == "unknown collective 'sum'");
   CHECK(refused("--contender gloo p.mscl") ==
         "unknown contender 'gloo'; there are nccl, nccl-symmetric, torch, copy, handwritten");
-  CHECK(refused("-g 4 -r 4 p.mscl") == "the root 4 is none of 4 ranks");
-  CHECK(refused("--offset 2 p.mscl") == "--offset 2 is no multiple of an element of f32");
+  CHECK(refused("-g 4 -r 4 p.mscl") == "the root 4 is not one of the 4 ranks");
+  CHECK(refused("--offset 2 p.mscl") == "--offset 2 is not a multiple of an element of f32");
   CHECK(refused("-b 4K -e 1K p.mscl") == "the range '4K:1K:2' ends before it begins");
   CHECK(refused("--contender nccl --no-library") ==
         "nothing to measure: --no-library needs contenders and collectives");

@@ -1,6 +1,6 @@
 """PyTorch's one-shot and two-shot AllReduce over symmetric memory, timed as mscclc-bench times plans.
 
-Started by `mscclc-bench --contender torch`, or by hand; prints one JSON object a line (docs/bench.md):
+Started by `mscclc-bench --contender torch`, or by hand; prints one JSON object a line (docs/design/bench.md):
 
   python3 torch_contender.py --gpus 4 --repeats 9 --warmup 2 --type f32 --work graph:1024:50:8:100:50
 

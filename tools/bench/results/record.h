@@ -1,5 +1,5 @@
 // Results as a file: one JSON object a line, so that a run that breaks off leaves what it has
-// measured, and files of several runs can be joined by `cat`. Members in docs/bench.md.
+// measured, and files of several runs can be joined by `cat`. Members in docs/design/bench.md.
 #pragma once
 
 #include <string>

@@ -63,7 +63,7 @@ class BaseBuffer:
         first = 0 if key.start is None else key.start
         last = self.size if key.stop is None else key.stop
         if key.step not in (None, 1):
-            raise ValueError(f"'buffer[{first}:{last}:{key.step}]' is no run of chunks")
+            raise ValueError(f"'buffer[{first}:{last}:{key.step}]' is not a run of chunks")
         if first.__class__ is not int or last.__class__ is not int:
             needs_number("the first chunk of a slice", first, 0, MOST_CHUNKS)
             needs_number("the end of a slice", last, 0, MOST_CHUNKS)
@@ -71,7 +71,7 @@ class BaseBuffer:
 
     def _why_not(self, first, last):
         if first < 0 or first > last:
-            return ValueError(f"'buffer[{first}:{last}]' is no run of chunks")
+            return ValueError(f"'buffer[{first}:{last}]' is not a run of chunks")
         if last > self.size:
             return ProgramError(f"'buffer[{first}:{last}]' of a buffer of {self.size} chunks")
         return ProgramError(f"'buffer[{first}:{last}]' is empty")

@@ -73,7 +73,7 @@ void CommsBackend::init(at::Device device, const std::string& name,
   if (options.enable_reconfigure) return;
   const auto [rank, size] = comms::query_ranksize();
   TORCH_CHECK(size > 0 && rank >= 0 && rank < size, "mscclc: ", rank, " of ", size,
-              " is no rank: see TORCHCOMM_RANK and TORCHCOMM_SIZE");
+              " is not a rank: see TORCHCOMM_RANK and TORCHCOMM_SIZE");
   join({store_, rank, size});
 }
 

@@ -26,7 +26,7 @@ def needs_number(what, value, least, most, step=1):
 def needs_block(tb):
     """The number of a thread block."""
     if not is_number(tb) or not 0 <= tb < MOST_BLOCKS:
-        raise ProgramError(f"{shown(tb)} is no thread block; allowed are 0 to {MOST_BLOCKS - 1}")
+        raise ProgramError(f"{shown(tb)} is not a thread block; allowed are 0 to {MOST_BLOCKS - 1}")
 
 
 def needs_different(what, values):
