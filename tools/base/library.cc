@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "ir/diagnostics/nearest.h"
+#include "ir/diagnostics/diagnostic.h"
 #include "plans/embedded_library.h"
 #include "runtime/base/environment/environment.h"
 #include "tools/base/files.h"

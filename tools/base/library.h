@@ -1,5 +1,5 @@
-// Finds the library: the folder with library.json and the programs, or plans, that it names, or what
-// is compiled in.
+// Finds the library: the folder with library.json and the programs, or plans, that it names, or
+// what is compiled in.
 #pragma once
 
 #include <optional>

@@ -29,6 +29,22 @@ use_command() { # PREFIX
   try run "$mscclc" run allreduce.json --bytes 64K
   try registry "$mscclc" registry check .
 
+  # The command of Python finds its package, the library and the compiler.
+  cat > gather.py << PROGRAM
+from mscclpp.language import *
+with CollectiveProgram("gather", AllGather(2, 1, True), 2):
+    outputs = [Rank(r).get_output_buffer() for r in range(2)]
+    for r in range(2):
+        end = MemoryChannel(1 - r, r)
+        end.signal(tb=0, relaxed=True)
+        end.wait(tb=0, relaxed=True)
+        end.put(outputs[1 - r][r : r + 1], outputs[r][r : r + 1], tb=0)
+        end.signal(tb=0)
+        end.wait(tb=0)
+PROGRAM
+  try mscclpp env -u PYTHONPATH "$mscclc" mscclpp gather.py -o gather.json
+  try verify "$mscclc" verify gather.json
+
   bash -n "$prefix/share/bash-completion/completions/mscclc" || fail "completion of bash"
   grep -q '^#compdef mscclc' "$prefix/share/zsh/site-functions/_mscclc" || fail "completion of zsh"
 }
