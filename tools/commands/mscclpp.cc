@@ -40,7 +40,7 @@ struct Package {
   fs::path library;   ///< the folder of libmscclc, if the package does not have it itself
 };
 
-bool exists(const fs::path& path) {
+bool is_there(const fs::path& path) {
   std::error_code none;
   return fs::exists(path, none);
 }
@@ -53,7 +53,7 @@ std::optional<Package> package_beside(const fs::path& folder) {
       {up / "share/mscclc/python", up / "lib"},             // installed: bin
       {up.parent_path() / "python", up / "runtime/capi"}};  // a checkout: bazel-bin/tools
   for (const Package& layout : layouts) {
-    if (exists(layout.packages / "mscclc/__main__.py")) return layout;
+    if (is_there(layout.packages / "mscclc/__main__.py")) return layout;
   }
   return std::nullopt;
 }
@@ -89,7 +89,7 @@ void set_environment(const std::string& called) {
     if (!package) continue;
     prepend("PYTHONPATH", package->packages);
     prepend("PATH", command.parent_path());
-    if (exists(package->library / kLibrary)) prepend("LD_LIBRARY_PATH", package->library);
+    if (is_there(package->library / kLibrary)) prepend("LD_LIBRARY_PATH", package->library);
     return;
   }
 }

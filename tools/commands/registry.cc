@@ -94,7 +94,7 @@ bool add_table(Surveyed& all, const Library& library, Diagnostics& diagnostics) 
 }
 
 std::optional<Surveyed> survey(const std::string& folder, Diagnostics& diagnostics) {
-  Surveyed all{PlanRegistry::create({.follow_environment = false}, diagnostics), {}, {}};
+  Surveyed all{PlanRegistry::create({.follow_environment = false}, diagnostics), {}, {}, {}};
   if (all.registry == nullptr || !all.registry->add_path(folder, diagnostics)) return std::nullopt;
   add_registered(all);
   std::error_code none;
