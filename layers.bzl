@@ -730,7 +730,7 @@ _MAY_LINK = {
     ],
     "tools/commands": ["runtime/library", "runtime/registry"],
     "tools/report": ["runtime/registry"],
-    "tools/package": ["runtime/capi", "runtime/nccl", "tools"],
+    "tools/package": ["python", "runtime/capi", "runtime/nccl", "tools"],
     "tools/bench/ranks": ["runtime/bootstrap/job", "runtime/communicator"],
     "tools/bench/measure": ["runtime/communicator"],
     "tools/bench/contenders": [

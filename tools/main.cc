@@ -12,6 +12,7 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/commands/kernels.h"
+#include "tools/commands/mscclpp.h"
 
 namespace {
 
@@ -70,9 +71,6 @@ std::string unknown_command(const mscclc::CommandLine& line, int argc, char** ar
   for (const mscclc::Command& command : line.commands) {
     if (command.app->get_name() == argv[1]) return "";
     names.push_back(command.app->get_name());
-  }
-  if (argv[1] == std::string_view("mscclpp")) {
-    return "'mscclpp' is a command of the Python package: python3 -m mscclc mscclpp";
   }
   const std::string near = mscclc::nearest(argv[1], names);
   return fmt::format("unknown command '{}'", argv[1]) +
@@ -143,6 +141,7 @@ int main(int argc, char** argv) {
   mscclc::add_registry(line);
   mscclc::add_fmt(line);
   mscclc::add_import(line);
+  mscclc::add_mscclpp(line);
   mscclc::add_ops(line);
   mscclc::add_passes(line);
   mscclc::add_env(line);
@@ -153,6 +152,7 @@ int main(int argc, char** argv) {
   try {
     std::vector<std::string> words;
     std::vector<char*> arguments = without_help_word(argc, argv, words);
+    if (mscclc::is_for_python(words)) return mscclc::run_mscclpp(words);
     code = run(line, static_cast<int>(arguments.size()), arguments.data());
   } catch (const std::bad_alloc&) {
     mscclc::put_error("mscclc: out of memory\n");

@@ -7,24 +7,27 @@
 
 TYPE_CHECKING = False  # type checkers take it for true
 if TYPE_CHECKING:
-    from .communicator import Communicator, LoadedPlan, Work, unique_id
+    from .communicator import Communicator, unique_id
     from .effects import Access, Effect
     from .errors import CompileError, Diagnostic, LibraryError, RunError, UsageError
+    from .loaded_plan import LoadedPlan
     from .memory import DeviceMemory
     from .plan import Plan, Result, compile
     from .registry import Registry, Request
     from .symmetric import SymmetricMemory
+    from .work import Work, group
 
 __all__ = [
     "Access", "Communicator", "CompileError", "DeviceMemory", "Diagnostic", "Effect",
     "LibraryError", "LoadedPlan", "Plan", "Registry", "Request", "Result", "RunError", "SymmetricMemory",
-    "UsageError", "Work", "compile", "unique_id",
+    "UsageError", "Work", "compile", "group", "unique_id",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOME_OF = {
-    "Communicator": "communicator", "LoadedPlan": "communicator", "Work": "communicator",
-    "unique_id": "communicator", "DeviceMemory": "memory", "Registry": "registry", "Request": "registry",
+    "Communicator": "communicator", "unique_id": "communicator", "LoadedPlan": "loaded_plan",
+    "Work": "work", "group": "work", "DeviceMemory": "memory", "Registry": "registry",
+    "Request": "registry",
     "Access": "effects", "Effect": "effects",
     "CompileError": "errors", "Diagnostic": "errors", "LibraryError": "errors",
     "RunError": "errors", "UsageError": "errors",

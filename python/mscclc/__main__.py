@@ -1,9 +1,9 @@
-"""The command `mscclc`: `mscclpp` is Python's, all others are the compiler's."""
+"""The command `mscclc`: Python runs `mscclpp`, the compiler all others, and the help of all."""
 
 import os
 import sys
 
-from ._tool import call, tool_path
+from ._tool import tool_path
 from .errors import UsageError
 
 
@@ -15,10 +15,6 @@ def main() -> int:
 
         return mscclpp(arguments[1:])
     try:
-        if arguments in (["-h"], ["--help"]):
-            return _help()
-        if arguments in (["completion", "bash"], ["completion", "zsh"]):
-            return _completion(arguments[1])
         path = tool_path()
     except UsageError as error:
         print(f"mscclc: {error}", file=sys.stderr)
@@ -29,25 +25,6 @@ def main() -> int:
     except OSError as error:
         print(f"mscclc: cannot run '{path}': {error.strerror}", file=sys.stderr)
         return 2
-
-
-def _help():
-    """The compiler's help, with the command that is Python's."""
-    from ._completion import DESCRIPTION
-
-    text, _ = call("--help")
-    commands, options = text.split("\n\noptions:", 1)
-    print(f"{commands}\n  {'mscclpp':22}  {DESCRIPTION}\n\noptions:{options}", end="", flush=True)
-    return 0
-
-
-def _completion(shell):
-    """The compiler's completion script, with the same."""
-    from ._completion import with_mscclpp
-
-    text, _ = call("completion", shell)
-    print(with_mscclpp(text), end="", flush=True)
-    return 0
 
 
 if __name__ == "__main__":

@@ -9,12 +9,7 @@ from .errors import LibraryError, UsageError
 
 NAME = "libmscclc.so.0"
 HOST = -1
-DTYPE_DEFAULT = -1
 NOT_PROVED = 4  # mscclc_result_t
-KINDS = {
-    "allreduce": 1, "reduce": 2, "allgather": 3, "gather": 4, "reducescatter": 5, "alltoall": 6,
-    "alltoallv": 7, "broadcast": 8, "scatter": 9, "sendrecv": 10, "barrier": 11,
-}  # fmt: skip
 
 
 class UniqueId(Structure):
@@ -113,6 +108,8 @@ _FUNCTIONS = {
     "mscclc_deregister": [c_void_p, c_uint64],
     "mscclc_collective": [c_void_p, POINTER(Call), c_void_p],
     "mscclc_barrier": [c_void_p, c_void_p],
+    "mscclc_group_start": [],
+    "mscclc_group_end": [],
     "mscclc_registry_default": [POINTER(c_void_p)],
     "mscclc_registry_destroy": [c_void_p],
     "mscclc_registry_add": [c_void_p, c_char_p],
@@ -126,6 +123,7 @@ _FUNCTIONS = {
     "mscclc_plan_load": [
         c_void_p, c_char_p, c_size_t, c_char_p, c_uint64, c_int32, POINTER(c_void_p),
     ],
+    "mscclc_plan_buffers": [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64)],
     "mscclc_plan_launch": [c_void_p, POINTER(Call), c_uint64, c_void_p],
     "mscclc_plan_destroy": [c_void_p],
 }  # fmt: skip

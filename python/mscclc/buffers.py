@@ -11,13 +11,6 @@ from typing import Any, NamedTuple, Optional
 from ._library import HOST
 from .errors import UsageError
 
-# Name: number in mscclc.h, bytes.
-DTYPES = {
-    "f32": (0, 4), "f16": (1, 2), "bf16": (2, 2), "f64": (3, 8), "i32": (4, 4), "u32": (5, 4),
-    "i64": (6, 8), "u64": (7, 8), "i8": (8, 1), "u8": (9, 1), "e4m3": (10, 1), "e5m2": (11, 1),
-    "e4m3b15": (12, 1),
-}  # fmt: skip
-
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13  # DLPack's device types
 _DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 4: "bf"}
 _DLPACK_OF_8_BITS = {10: "e4m3", 12: "e5m2"}

@@ -13,16 +13,17 @@ from typing import Any, Callable, Optional
 
 from ._arguments import number
 from ._arguments import text as as_text
-from ._library import DTYPE_DEFAULT, HOST, KINDS, Call, Config, UniqueId, check, library
+from ._library import HOST, Config, UniqueId, check, library
 from ._lifetime import Lifetime
-from .buffers import DTYPES, buffer_of
+from ._numbers import element_type, order_number
+from .collectives import MOST_RANKS, Collectives
 from .errors import UsageError
+from .loaded_plan import LoadedPlan
 from .memory import DeviceMemory, allocate
+from .work import Work, needs_no_group
 
-_OPS = {"sum": 1, "min": 2, "max": 3, "prod": 4, "avg": 5}
-# What the bits of sums keep to (docs/bits.md); None: whatever holds where nothing is said.
-_ORDERS = {None: 0, "any": 1, "replicated": 2, "ranks": 3, "tree": 4, "exact": 5}
-_MOST_RANKS = 65536
+__all__ = ["Communicator", "LoadedPlan", "Work", "unique_id"]
+
 _MOST_SECONDS = 4_000_000  # milliseconds must fit in 32 bits
 
 
@@ -33,57 +34,7 @@ def unique_id() -> bytes:
     return bytes(made)
 
 
-class Work:
-    """A collective that has been queued; it keeps its buffers alive until it has ended."""
-
-    __slots__ = ("_comm", "_buffers", "_stream")
-
-    def __init__(self, comm: "Communicator", buffers: tuple, stream: Optional[int]):
-        self._comm = comm
-        self._buffers = buffers
-        self._stream = stream
-
-    def wait(self) -> None:
-        """Waits until it has ended, and all queued before it; raises what has gone wrong."""
-        if self._buffers:
-            self._comm.synchronize(self._stream)
-            self._buffers = ()
-
-    def __del__(self):
-        if self._buffers and self._comm._handle is not None:
-            self._comm._unfinished.append((self._stream, self._buffers))
-
-
-class LoadedPlan:
-    """A plan that all ranks of a communicator have loaded; it ends with the communicator."""
-
-    def __init__(self, comm: "Communicator", handle: ctypes.c_void_p, dtype: tuple):
-        self._comm, self._handle, self._dtype = comm, handle, dtype
-
-    def run(
-        self, input: Any, output: Any = None, op: str = "sum", stream: Optional[int] = None
-    ) -> Work:
-        """Queues it, on all ranks; without an output in place. Buffers are the plan's input and
-        output, of the element type that it was loaded for."""
-        comm = self._comm
-        comm._own()
-        target = buffer_of(input if output is None else output, comm._device, writable=True)
-        source = target if output is None else buffer_of(input, comm._device, writable=False)
-        return self._launch(source, target, op, stream)
-
-    def _launch(self, source, target, op, stream):
-        comm = self._comm
-        call = Call(
-            size=ctypes.sizeof(Call), dtype=self._dtype[0], op=_op(op), accumulate=DTYPE_DEFAULT,
-            input=source.address, output=target.address,
-        )  # fmt: skip
-        most = max(source.bytes, target.bytes)
-        launch = library().mscclc_plan_launch
-        check(launch(self._handle, ctypes.byref(call), most, comm._queue(stream)))
-        return Work(comm, (source, target), stream)
-
-
-class Communicator:
+class Communicator(Collectives):
     """A rank among others. For one thread at a time: another one that comes meanwhile gets a
     LibraryError, and the first is not disturbed.
 
@@ -108,8 +59,8 @@ class Communicator:
             raise UsageError(f"an id is bytes, not {type(id).__name__}")
         if len(id) != ctypes.sizeof(UniqueId):
             raise UsageError(f"an id has {ctypes.sizeof(UniqueId)} bytes, this one {len(id)}")
-        ranks = number(ranks, "the number of ranks", 1, _MOST_RANKS)
-        rank = number(rank, "the rank", 0, _MOST_RANKS - 1)
+        ranks = number(ranks, "the number of ranks", 1, MOST_RANKS)
+        rank = number(rank, "the rank", 0, MOST_RANKS - 1)
         shared = UniqueId.from_buffer_copy(id)
         self._create("mscclc_comm_create", device, timeout, order, ranks, ctypes.byref(shared), rank)
 
@@ -146,7 +97,7 @@ class Communicator:
             store.set(key, unique_id().hex())
         text = store.get(key)
         id = bytes.fromhex(text if isinstance(text, str) else bytes(text).decode())
-        return cls(ranks, id, rank, device=device, timeout=timeout)
+        return cls(ranks, id, rank, device=device, timeout=timeout, order=order)
 
     def _create(self, function, device, timeout, order, *arguments):
         self._handle = None
@@ -156,7 +107,7 @@ class Communicator:
         milliseconds = _milliseconds(timeout)
         self._unfinished = []  # stream and buffers of works that nothing refers to any more
         config = Config(
-            ctypes.sizeof(Config), self._device, milliseconds, 0, None, 0, _order(order)
+            ctypes.sizeof(Config), self._device, milliseconds, 0, None, 0, order_number(order)
         )
         handle = ctypes.c_void_p()
 
@@ -165,108 +116,51 @@ class Communicator:
             check(call(ctypes.byref(handle), *arguments, ctypes.byref(config)))
 
         _wait_for(create, None)
-        self._handle, self._lifetime = handle, Lifetime(handle)
-        self._stream = self._own_stream(handle)
+        self._take(handle)
 
-    def _own_stream(self, handle):
-        """The host device's only stream. On a GPU the caller says which, or it is the default one."""
-        stream = ctypes.c_void_p()
+    def _take(self, handle):
+        """The communicator is there. The host device's only stream is made; on a GPU the caller says
+        which one, or it is the default one."""
+        self._handle, self._lifetime = handle, Lifetime(handle)
+        self._rank, self._size = self._number("mscclc_comm_rank"), self._number("mscclc_comm_size")
+        self._stream = ctypes.c_void_p()
         if self._device == HOST:
-            check(library().mscclc_stream_create(handle, ctypes.byref(stream)))
-        return stream
+            check(library().mscclc_stream_create(handle, ctypes.byref(self._stream)))
 
     @property
     def rank(self) -> int:
         """This rank."""
-        return self._number("mscclc_comm_rank")
+        self._own()
+        return self._rank
 
     @property
     def size(self) -> int:
         """The number of ranks."""
-        return self._number("mscclc_comm_size")
-
-    def allreduce(
-        self, input: Any, output: Any = None, op: str = "sum", dtype: Optional[str] = None,
-        stream: Optional[int] = None, symmetric: bool = False, order: Optional[str] = None,
-    ) -> Work:  # fmt: skip
-        """Every rank gets the reduction of all inputs; without an output in place. `order`: as that
-        of the communicator, for this call."""
-        source, target, element = self._buffers(input, output, dtype)
-        _needs(target.bytes == source.bytes, "input and output differ in size")
-        count = source.bytes // element[1]
-        return self._launch(
-            "allreduce", source, target, count, element, stream, op=_op(op), symmetric=symmetric,
-            order=order,
-        )  # fmt: skip
-
-    def allgather(
-        self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None,
-        symmetric: bool = False,
-    ) -> Work:  # fmt: skip
-        """Every rank gets the inputs of all."""
-        source, target, element = self._buffers(input, output, dtype)
-        _needs(target.bytes == source.bytes * self.size, "the output is not an input of each rank")
-        count = source.bytes // element[1]
-        return self._launch(
-            "allgather", source, target, count, element, stream, symmetric=symmetric
-        )
-
-    def reducescatter(
-        self, input: Any, output: Any, op: str = "sum", dtype: Optional[str] = None,
-        stream: Optional[int] = None, symmetric: bool = False, order: Optional[str] = None,
-    ) -> Work:  # fmt: skip
-        """Every rank gets its part of the reduction of all inputs."""
-        source, target, element = self._buffers(input, output, dtype)
-        _needs(source.bytes == target.bytes * self.size, "the input is not an output of each rank")
-        count = target.bytes // element[1]
-        return self._launch(
-            "reducescatter", source, target, count, element, stream, op=_op(op), symmetric=symmetric,
-            order=order,
-        )  # fmt: skip
-
-    def alltoall(
-        self, input: Any, output: Any, dtype: Optional[str] = None, stream: Optional[int] = None,
-        symmetric: bool = False,
-    ) -> Work:  # fmt: skip
-        """Every rank gets its part of every input."""
-        source, target, element = self._buffers(input, output, dtype)
-        _needs(source.bytes == target.bytes, "input and output differ in size")
-        _needs(source.bytes % (self.size * element[1]) == 0, "not as many elements for each rank")
-        count = source.bytes // element[1] // self.size
-        return self._launch("alltoall", source, target, count, element, stream, symmetric=symmetric)
-
-    def broadcast(
-        self, buffer: Any, root: int = 0, dtype: Optional[str] = None, stream: Optional[int] = None
-    ) -> Work:
-        """Every rank gets the buffer of rank `root`."""
-        root = number(root, "the root", 0, _MOST_RANKS - 1)
-        source, target, element = self._buffers(buffer, None, dtype)
-        count = source.bytes // element[1]
-        return self._launch("broadcast", source, target, count, element, stream, root=root)
+        self._own()
+        return self._size
 
     def load(self, plan: Any, max_bytes: int, dtype: str = "f32") -> LoadedPlan:
         """Collective: loads a Plan, or its text (str or bytes), for messages of up to `max_bytes`."""
-        if dtype not in DTYPES:
-            raise UsageError(f"no element type '{dtype}'; there are: {_names(DTYPES)}")
+        element = element_type(dtype)
         max_bytes = number(max_bytes, "max_bytes", 0, (1 << 63) - 1)
         text = _text_of(plan)
         handle = ctypes.c_void_p()
         own, load = self._own(), library().mscclc_plan_load
-        arguments = [text, len(text), b"plan", max_bytes, DTYPES[dtype][0], ctypes.byref(handle)]
+        arguments = [text, len(text), b"plan", max_bytes, element[0], ctypes.byref(handle)]
         _wait_for(lambda: check(load(own, *arguments)), lambda: self.abort("interrupted"))
         self._plans.append(handle)
-        return LoadedPlan(self, handle, DTYPES[dtype])
+        return LoadedPlan(self, handle, dtype)
 
     def allocate(self, count: int, dtype: str = "u8") -> DeviceMemory:
         """`count` elements of the communicator's device, zeros. Local; the memory may outlive the
         communicator."""
-        if dtype not in DTYPES:
-            raise UsageError(f"no element type '{dtype}'; there are: {_names(DTYPES)}")
+        element_type(dtype)
         count = number(count, "the number of elements", 0, (1 << 60) - 1)
         return allocate(self, count, dtype)
 
     def barrier(self, stream: Optional[int] = None) -> None:
         """Waits until all ranks are here, and their work before it has ended."""
+        needs_no_group("barrier()")
         check(library().mscclc_barrier(self._own(), self._queue(stream)))
         self.synchronize(stream)
 
@@ -297,8 +191,7 @@ class Communicator:
         )
         if not handle:
             return None
-        child._handle, child._lifetime = handle, Lifetime(handle)
-        child._stream = child._own_stream(handle)
+        child._take(handle)
         return child
 
     def close(self) -> None:
@@ -344,40 +237,6 @@ class Communicator:
         number = ctypes.c_uint32()
         check(getattr(library(), function)(self._own(), ctypes.byref(number)))
         return number.value
-
-    def _buffers(self, input, output, dtype):
-        """Both buffers, and the number and width of the element type."""
-        target = buffer_of(input if output is None else output, self._device, writable=True)
-        source = target if output is None else buffer_of(input, self._device, writable=False)
-        element = DTYPES.get(dtype or source.dtype)
-        if element is None:
-            given = dtype or source.dtype or _own_name_of_type(input)
-            raise UsageError(f"no element type '{given}'; there are: {_names(DTYPES)}")
-        for data in (source, target):
-            _needs(data.bytes % element[1] == 0, "not a whole number of elements")
-        return source, target, element
-
-    def _queue(self, stream):
-        """The stream of a call."""
-        if stream is None:
-            return self._stream
-        _needs(self._device != HOST, "the host device has no streams")
-        return ctypes.c_void_p(stream)
-
-    def _launch(
-        self, kind, source, target, count, element, stream, op=_OPS["sum"], root=0, symmetric=False,
-        order=None,
-    ):  # fmt: skip
-        handle = self._own()
-        for one in (source, target) if symmetric else ():
-            _needs(self._lifetime.shares(one), "a buffer is not in the communicator's symmetric memory")
-        call = Call(
-            size=ctypes.sizeof(Call), kind=KINDS[kind], dtype=element[0], op=op,
-            accumulate=DTYPE_DEFAULT, root=root, registered=symmetric, count=count,
-            input=source.address, output=target.address, order=_order(order),
-        )  # fmt: skip
-        check(library().mscclc_collective(handle, ctypes.byref(call), self._queue(stream)))
-        return Work(self, (source, target), stream)
 
 
 def _wait_for(wait: Callable[[], None], end: Optional[Callable[[], None]]) -> None:
@@ -426,27 +285,6 @@ def _text_of(plan):
     raise UsageError(f"a plan is a Plan or its text, not {type(plan).__name__}")
 
 
-def _op(name):
-    if name not in _OPS:
-        raise UsageError(f"no reduction {name!r}; there are: {_names(_OPS)}")
-    return _OPS[name]
-
-
-def _order(name):
-    if name not in _ORDERS:
-        raise UsageError(f"no order {name!r}; there are: {_names(list(_ORDERS)[1:])}")
-    return _ORDERS[name]
-
-
-def _needs(condition, message):
-    if not condition:
-        raise UsageError(message)
-
-
-def _names(table):
-    return ", ".join(table)
-
-
 def _milliseconds(timeout):
     """0: none is given, or 0. A timeout that is none of these is not rounded to 0."""
     try:
@@ -455,11 +293,3 @@ def _milliseconds(timeout):
     except TypeError:
         pass
     raise UsageError(f"the timeout is {timeout!r}; allowed are 0 to {_MOST_SECONDS} s")
-
-
-def _own_name_of_type(data):
-    """What a buffer calls its element type: its dtype, or its format by the buffer protocol."""
-    try:
-        return getattr(data, "dtype", None) or memoryview(data).format
-    except TypeError:
-        return "?"

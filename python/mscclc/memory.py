@@ -12,7 +12,7 @@ from typing import Any, Optional, Tuple
 
 from . import dlpack
 from ._library import HOST, check, library
-from .buffers import DTYPES
+from ._numbers import DTYPES
 from .errors import UsageError
 
 _TYPE_STRINGS = {

@@ -115,8 +115,9 @@ def compile(
 ) -> Plan:
     """Compiles a program to a plan, proved right unless `verify` is False.
 
-    `program` is a path, or the text of a program: a string with more than one line. Parameters of
-    the program are keywords, or in `params` where their names are those of other arguments here.
+    `program` is a path, the name of one of the library's ("allreduce_1shot"), or the text of a
+    program: a string with more than one line. Parameters of the program are keywords, or in
+    `params` where their names are those of other arguments here.
     """
     options = [f"-D{name}={_value(value)}" for name, value in {**(params or {}), **more}.items()]
     if target is not None:

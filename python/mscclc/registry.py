@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 from ._arguments import text as as_text
-from ._library import KINDS, Selector, check, library
-from .buffers import DTYPES
+from ._library import Selector, check, library
+from ._numbers import DTYPES, KINDS, OPS
 from .errors import UsageError
 
-_KIND_OF = {number: name for name, number in KINDS.items()}
-_OPS = {1: "sum", 2: "min", 3: "max", 4: "prod", 5: "avg"}
+_KIND_OF = {kind.number: name for name, kind in KINDS.items()}
+_OP_OF = {number: name for name, number in OPS.items()}
 _DTYPE_OF = {number: name for name, (number, _) in DTYPES.items()}
 _USUAL, _PLAN, _NONE = 0, 1, 2
 _ROOM = 256  # bytes of an answer, with the 0
@@ -108,7 +108,7 @@ def _answering(selector):
 def _request_of(request):
     return Request(
         _KIND_OF.get(request.kind, str(request.kind)), _DTYPE_OF.get(request.dtype, "?"),
-        _OPS.get(request.op), request.ranks, request.nodes, request.root, bool(request.in_place),
+        _OP_OF.get(request.op), request.ranks, request.nodes, request.root, bool(request.in_place),
         request.bytes, bool(request.capturing), request.architecture, request.tag.decode(),
         bool(request.either_place),
     )  # fmt: skip

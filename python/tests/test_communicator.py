@@ -137,10 +137,12 @@ class Makers(unittest.TestCase):
                 with mscclc.Communicator.from_store(Store(), ranks, rank, name) as world:
                     data = floats(rank)
                     world.allreduce(data).wait()
+            with mscclc.Communicator.from_store(Store(), ranks, rank, "c", order="exact") as world:
+                refused("under 'exact'", world.allreduce, floats(rank), error=mscclc.LibraryError)
             print(rank, data[0])
         """
         with tempfile.TemporaryDirectory() as room:
-            self.assertEqual(run(2, body, ROOM=room), ["0 1.0", "1 1.0"])
+            self.assertEqual(run(3, body, ROOM=room), ["0 3.0", "1 3.0", "2 3.0"])
 
 
 class Buffers(unittest.TestCase):
@@ -352,7 +354,7 @@ class Mistakes(unittest.TestCase):
 
     def test_wrong_buffers(self):
         body = """if 1:
-            refused("differ in size", comm.allreduce, floats(1), floats(1, 2))
+            refused("they must have as many", comm.allreduce, floats(1), floats(1, 2))
             refused("read-only", comm.allreduce, b"1234", dtype="f32")
             refused("whole number", comm.allreduce, bytearray(3), dtype="f32")
             refused("it has neither", comm.allreduce, [1, 2])
@@ -361,7 +363,7 @@ class Mistakes(unittest.TestCase):
             refused("no element type '>f'", comm.allreduce, (ctypes.c_float.__ctype_be__ * 2)())
             refused("no reduction 'add'", comm.allreduce, floats(1), op="add")
             refused("not contiguous", comm.allreduce, memoryview(floats(1, 2, 3, 4))[::2])
-            refused("each rank", comm.allgather, floats(1), floats(1))
+            refused("1 for each of 2 ranks", comm.allgather, floats(1), floats(1))
             comm.barrier()
             comm.close()
             refused("closed", comm.allreduce, floats(1))

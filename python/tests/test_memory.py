@@ -8,7 +8,6 @@ from unittest import mock
 
 import mscclc
 from mscclc import _library, buffers, dlpack
-from mscclc._lifetime import Lifetime
 from mscclc.memory import DeviceMemory
 
 from rank_processes import run
@@ -203,8 +202,8 @@ class OfAGpu(unittest.TestCase):
         loaded.start()
         self.addCleanup(loaded.stop)
         self.comm = comm = mscclc.Communicator.__new__(mscclc.Communicator)
-        comm._device, comm._handle, comm._process = 1, ctypes.c_void_p(3), os.getpid()
-        comm._lifetime, comm._stream, comm._unfinished = Lifetime(comm._handle), None, []
+        comm._device, comm._process, comm._unfinished = 1, os.getpid(), []
+        comm._take(ctypes.c_void_p(3))
 
     def test_memory_is_released_once(self):
         memory = self.comm.allocate(16, "f32")

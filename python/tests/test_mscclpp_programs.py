@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import tempfile
+import textwrap
 import unittest
 import weakref
 
@@ -37,7 +38,7 @@ NAMES = {
     "internal.types": TYPES - {"ThreadBlockGroup"} | {"ReplicationPolicy", "Enum", "Set"},
     "loop": {"LoopIterationContext", "get_program"},
     "program": CHANNELS | COLLECTIVES | TYPES | {
-        "CollectiveProgram", "Semaphore", "BaseBuffer", "AlgoSpec", "ReplicationPolicy", "get_program", "json",
+        "CollectiveProgram", "MSCCLPPProgram", "Semaphore", "BaseBuffer", "AlgoSpec", "ReplicationPolicy", "get_program", "json",
     },
     "rank": TYPES | {"Rank", "BaseBuffer", "Buffer", "Semaphore", "get_program", "defaultdict"},
     "thread_block_group": {"ThreadBlockGroup", "Dict", "List"},
@@ -78,6 +79,26 @@ class Programs(unittest.TestCase):
             with self.subTest(module):
                 lines = [f"from mscclpp.language.{module} import *", *sorted(names)]
                 self.trace("\n".join(lines))
+
+    def test_names_of_earlier_versions(self):
+        text = """
+            from mscclpp.language import *
+            with CollectiveProgram("old", AllToAll(2, 1, True), 2, protocol="LL"):
+                for r in range(2):
+                    own, end, box = Rank(r), MemoryChannel(1 - r, r), Buffer(r, 3)
+                    there = Buffer(1 - r, 3)
+                    data = own.get_input_buffer()
+                    own.copy_packets(box[0:1], data[1 - r : 2 - r], tb=0)
+                    end.read_put_packets(there[0:1], box[0:1], tb=0)
+                    end.put_packets(there[1:2], data[1 - r : 2 - r], tb=0)
+                    own.unpack_packets(data[1 - r : 2 - r], box[1:2], tb=0)
+                    PortChannel(1 - r, r).read_put_packets(there[2:3], box[1:2], tb=1)
+                    PortChannel(1 - r, r).put_packets(there[2:3], box[1:2], tb=1)
+            """
+        text = textwrap.dedent(text)
+        (new,), _ = self.trace(text)
+        (old,), _ = self.trace(text.replace("_packets", "_packet").replace("Collective", "MSCCLPP", 1))
+        self.assertEqual(old.to_json(), new.to_json())
 
     def test_a_call_that_fails_leaves_nothing(self):
         wrong = (

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ import unittest
 from unittest import mock
 
 import mscclc
+from mscclc.mscclpp.command import make_parser
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PLANS = os.path.join(HERE, "..", "..", "plans")
@@ -179,6 +181,13 @@ class Imports(unittest.TestCase):
             mscclc.compil
 
 
+class Library(unittest.TestCase):
+    def test_programs_by_name(self):
+        self.assertEqual(mscclc.compile("allreduce_1shot", R=2, B=1), mscclc.compile(ONE_SHOT, R=2, B=1))
+        with self.assertRaisesRegex(mscclc.UsageError, "did you mean the library's 'allreduce_1shot'"):
+            mscclc.compile("allreduce_1shoot")
+
+
 class CommandLine(unittest.TestCase):
     def test_the_compiler_takes_the_process_over(self):
         done = command("--version")
@@ -203,14 +212,16 @@ class CommandLine(unittest.TestCase):
                 with self.assertRaisesRegex(mscclc.UsageError, why):
                     mscclc.compile(EXCHANGE)
 
-    def test_help_lists_the_command_of_python(self):
-        for option in ("-h", "--help"):
-            done = command(option)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            last, own = done.stdout.split("\n\noptions:")[0].splitlines()[-2:]
-            self.assertTrue(last.startswith("  completion  "))
-            self.assertTrue(own.startswith("  mscclpp  "))
-            self.assertEqual(last.index("print "), own.index("write "))
+    def test_the_command_of_python_has_the_options_that_the_compiler_describes(self):
+        done = command("mscclpp", "--emit=ir", "--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, command("help", "mscclpp").stdout)
+        options = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", done.stdout, re.MULTILINE)
+        own = [action for action in make_parser()._actions if action.option_strings]
+        self.assertEqual(options, [action.option_strings[-1] for action in own])
+        (emit,) = [action for action in own if action.dest == "emit"]
+        script = command("completion", "bash").stdout
+        self.assertIn(f"'mscclpp --emit') words='{' '.join(emit.choices)}' ;;", script)
 
     def test_completion_has_the_command_of_python(self):
         script = command("completion", "bash").stdout

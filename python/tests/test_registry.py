@@ -66,6 +66,34 @@ class Plans(unittest.TestCase):
         """
         self.assertEqual(run(2, body), ["too large"] * 2)
 
+    def test_sizes_and_types_of_a_loaded_plan(self):
+        plan = mscclc.compile("plans/allgather_direct.mscl", R=2)
+        body = f"""if 1:
+            plan = comm.load({plan.to_json()!r}, 1 << 12)
+            out = floats(0, 0, 0, 0)
+            plan.run(floats(rank, 7), out).wait()
+            assert list(out) == [0, 7, 1, 7], out
+            words = array.array("i", [0] * 4)  # of a type that is as wide
+            plan.run(array.array("i", [rank, -2]), words, dtype="i32").wait()
+            assert list(words) == [0, -2, 1, -2], words
+            text = ("the input has 3 elements of 'f32', the output 4; the plan needs 2 in the input",
+                    "the input has 8 elements of 'f32', the output 4; the plan needs 4 in the input",
+                    "the input has 1 elements of 'i32', the output 4; the plan needs 2 in the input")
+            refused(text[0], plan.run, floats(1, 2, 3), out)
+            refused(text[1], plan.run, floats(*range(8)), out)
+            refused(text[2], plan.run, floats(1), out, dtype="i32")
+            refused("loaded for elements of 4 bytes ('f32'); 'f64' has 8", plan.run, out, out, dtype="f64")
+            refused("no element type 'c64'", plan.run, floats(1, 2), out, dtype="c64")
+            refused("3 bytes are no message", plan.run, b"12", bytearray(3), error=mscclc.LibraryError)
+            sums = comm.load({mscclc.compile(PLAN).to_json()!r}, 64)
+            out = array.array("i", [0])
+            sums.run(array.array("i", [(1 << 24) + rank]), out, dtype="i32").wait()  # f32 rounds it
+            assert out[0] == (1 << 25) + 1, out
+            comm.barrier()
+            print("fine")
+        """
+        self.assertEqual(run(2, body), ["fine"] * 2)
+
     def test_names_and_selectors_that_cannot_be(self):
         registry = mscclc.Registry()
         for name in ("", "mine\0other", "\ud800", 7):

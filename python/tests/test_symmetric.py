@@ -127,6 +127,9 @@ class Memory(unittest.TestCase):
             some[:] = floats(rank + 1) * count
             each("alltoall", some, more[:count])
             assert more[:count].tobytes() == rows(range(1, ranks + 1))
+            some[:] = floats(rank + 1) * count
+            each("sendrecv", some, more[:count])
+            assert more[:count].tobytes() == rows([(rank - 1) % ranks + 1] * ranks)
             print("fine")
         """
         for ranks in (2, 3):

@@ -4,6 +4,7 @@ import base64
 import csv
 import hashlib
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -15,6 +16,20 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import make_wheel  # noqa: E402
+
+
+PROGRAM = """
+from mscclpp.language import *
+with CollectiveProgram("gather", AllGather(2, 1, True), 2):
+    outputs = [Rank(r).get_output_buffer() for r in range(2)]
+    for r in range(2):
+        end = MemoryChannel(1 - r, r)
+        end.signal(tb=0, relaxed=True)
+        end.wait(tb=0, relaxed=True)
+        end.put(outputs[1 - r][r : r + 1], outputs[r][r : r + 1], tb=0)
+        end.signal(tb=0)
+        end.wait(tb=0)
+"""
 
 
 class Wheel(unittest.TestCase):
@@ -77,6 +92,98 @@ class Wheel(unittest.TestCase):
                     cwd=folder,
                 )
                 self.assertEqual((done.stdout, done.stderr), ("mscclc 0.1.0\n", ""))
+
+    def test_the_compiled_command_runs_that_of_python(self):
+        """From where it lies: in a wheel, or in a checkout, by whose link it is called."""
+        with tempfile.TemporaryDirectory() as folder:
+            wheel, checkout = os.path.join(folder, "wheel"), os.path.join(folder, "checkout")
+            with zipfile.ZipFile(self.path) as file:
+                file.extractall(wheel)
+            in_wheel = os.path.join(wheel, "mscclc", "bin", "mscclc")
+            os.chmod(in_wheel, 0o755)
+            built = os.path.join(folder, "built")
+            for target, path in (
+                (self.tool, "built/tools/mscclc"),
+                (self.library, "built/runtime/capi/libmscclc.so.0"),
+                (os.path.join(HERE, "..", "mscclc"), "checkout/python/mscclc"),
+                (built, "checkout/bazel-bin"),
+            ):
+                path = os.path.join(folder, path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                os.symlink(os.path.realpath(target), path)
+            with open(os.path.join(folder, "gather.py"), "w") as file:
+                file.write(PROGRAM)
+            in_checkout = os.path.join(checkout, "bazel-bin", "tools")
+            path = os.path.dirname(shutil.which("python3"))
+            for name, search in (
+                (in_wheel, path),
+                (os.path.join(in_checkout, "mscclc"), path),
+                ("mscclc", f"{in_checkout}:{path}"),
+            ):
+                done = self.run_command(folder, search, name, "mscclpp", "gather.py", "-o", "made.json")
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), name)
+                with open(os.path.join(folder, "made.json")) as file:
+                    self.assertEqual(json.load(file)["name"], "gather")
+                os.remove(os.path.join(folder, "made.json"))
+            wrong = self.run_command(folder, path, in_wheel, "mscclpp", "nothing.py")
+            self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+            self.assertIn("cannot read 'nothing.py'", wrong.stderr)
+
+    def test_without_the_package_or_python(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mscclc")
+            shutil.copy(self.tool, path)
+            alone = self.run_command(folder, os.environ["PATH"], path, "mscclpp", "gather.py")
+            if "import mscclc" not in alone.stderr and alone.returncode != 2:
+                self.skipTest("the interpreter has the package")
+            self.assertIn("Python finds no package mscclc: install the wheel, or put", alone.stderr)
+            none = self.run_command(folder, "/nothing", path, "mscclpp", "gather.py")
+            self.assertEqual(
+                (none.returncode, none.stderr),
+                (2, "mscclc mscclpp: cannot run 'python3': No such file or directory\n"),
+            )
+
+    def run_command(self, folder, path, *arguments):
+        """In that folder, with nothing else in the environment."""
+        return subprocess.run(
+            arguments, capture_output=True, text=True, cwd=folder, env={"PATH": path}
+        )
+
+    def test_programs_of_the_library_are_there_in_any_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mscclc")
+            shutil.copy(self.tool, path)
+            chosen = self.run_command(
+                folder, "/nothing", path, "select", "--collective=allreduce", "--ranks=2", "--bytes=1K"
+            )
+            self.assertRegex(chosen.stdout, r"^mscclc compile allreduce_\w+ -D R=2 ")
+            arguments = chosen.stdout.split()[1:]
+            made = self.run_command(folder, "/nothing", path, *arguments, "-o", "made.json")
+            self.assertEqual((made.returncode, made.stderr), (0, ""))
+            again = os.path.join(HERE, "..", "..", "plans", arguments[1] + ".mscl")
+            self.run_command(folder, "/nothing", path, "compile", again, *arguments[2:], "-o", "file.json")
+            with open(os.path.join(folder, "made.json")) as one, open(os.path.join(folder, "file.json")) as two:
+                self.assertEqual(one.read(), two.read())
+            for name in ("file.json", "made.json"):
+                os.remove(os.path.join(folder, name))
+            all = self.run_command(
+                folder, "/nothing", path, "library", "--ranks=2", "--collective=sendrecv", "-o", "made"
+            )
+            self.assertEqual((all.returncode, all.stderr), (0, ""))
+            table = os.path.join(folder, "made", "library.json")
+            self.assertTrue(os.path.exists(table))
+            programs = self.run_command(
+                folder, "/nothing", path, "library", "--ranks=2", "--collective=sendrecv", "--programs",
+                "-o", "programs",
+            )  # fmt: skip
+            self.assertEqual((programs.returncode, programs.stderr), (0, ""))
+            self.assertIn("sendrecv.mscl", os.listdir(os.path.join(folder, "programs")))
+            wrong = self.run_command(folder, "/nothing", path, "compile", "allreduce_puhs")
+            self.assertEqual(
+                (wrong.returncode, wrong.stderr),
+                (2, "mscclc: cannot read 'allreduce_puhs': No such file or directory; did you mean the"
+                    " library's 'allreduce_push'?\n"),
+            )  # fmt: skip
 
     def test_the_command_needs_no_library_of_the_system(self):
         with open(self.tool, "rb") as file:

@@ -139,11 +139,15 @@ NvtxRange range_of(const mscclc_call_t& call) {
                             : std::nullopt);
 }
 
-/// A call alone, or one of a group, which must know that it was refused.
-mscclc_result_t collective(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle stream) {
+/// A call alone, or one of a group, which must know that it was refused. nullptr: no call that this
+/// version knows.
+mscclc_result_t collective(mscclc_comm* comm, const mscclc_call_t* call, StreamHandle stream) {
   const mscclc_result_t result = guarded([&] {
-    const NvtxRange range = range_of(call);
-    return make(comm, call, stream);
+    if (call == nullptr) {
+      return refuse("mscclc_collective", "'call' is NULL, or has no size that this version knows");
+    }
+    const NvtxRange range = range_of(*call);
+    return make(comm, *call, stream);
   });
   if (result == MSCCLC_SUCCESS || group.depth == 0 || group.refused != MSCCLC_SUCCESS) {
     return result;
@@ -255,10 +259,7 @@ using namespace mscclc::capi;
 mscclc_result_t mscclc_collective(mscclc_comm_t* comm, const mscclc_call_t* call,
                                   mscclc_stream_t stream) {
   mscclc_call_t own = MSCCLC_CALL_INIT;
-  if (call == nullptr || !take_struct(call, own)) {
-    return refuse("mscclc_collective", "'call' is NULL, or has no size that this version knows");
-  }
-  return collective(comm, own, stream);
+  return collective(comm, call != nullptr && take_struct(call, own) ? &own : nullptr, stream);
 }
 
 mscclc_result_t mscclc_choose(mscclc_comm_t* comm, const mscclc_call_t* call, int32_t capturing,
@@ -285,7 +286,7 @@ mscclc_result_t mscclc_allreduce(mscclc_comm_t* comm, const void* input, void* o
                                  mscclc_stream_t stream) {
   mscclc_call_t call = call_with(MSCCLC_ALLREDUCE, input, output, count, dtype);
   call.op = op;
-  return collective(comm, call, stream);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_reduce(mscclc_comm_t* comm, const void* input, void* output, uint64_t count,
@@ -294,19 +295,20 @@ mscclc_result_t mscclc_reduce(mscclc_comm_t* comm, const void* input, void* outp
   mscclc_call_t call = call_with(MSCCLC_REDUCE, input, output, count, dtype);
   call.op = op;
   call.root = root;
-  return collective(comm, call, stream);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_allgather(mscclc_comm_t* comm, const void* input, void* output,
                                  uint64_t count, mscclc_dtype_t dtype, mscclc_stream_t stream) {
-  return collective(comm, call_with(MSCCLC_ALLGATHER, input, output, count, dtype), stream);
+  const mscclc_call_t call = call_with(MSCCLC_ALLGATHER, input, output, count, dtype);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_gather(mscclc_comm_t* comm, const void* input, void* output, uint64_t count,
                               mscclc_dtype_t dtype, uint32_t root, mscclc_stream_t stream) {
   mscclc_call_t call = call_with(MSCCLC_GATHER, input, output, count, dtype);
   call.root = root;
-  return collective(comm, call, stream);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_reducescatter(mscclc_comm_t* comm, const void* input, void* output,
@@ -314,19 +316,20 @@ mscclc_result_t mscclc_reducescatter(mscclc_comm_t* comm, const void* input, voi
                                      mscclc_stream_t stream) {
   mscclc_call_t call = call_with(MSCCLC_REDUCESCATTER, input, output, count, dtype);
   call.op = op;
-  return collective(comm, call, stream);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_scatter(mscclc_comm_t* comm, const void* input, void* output, uint64_t count,
                                mscclc_dtype_t dtype, uint32_t root, mscclc_stream_t stream) {
   mscclc_call_t call = call_with(MSCCLC_SCATTER, input, output, count, dtype);
   call.root = root;
-  return collective(comm, call, stream);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_alltoall(mscclc_comm_t* comm, const void* input, void* output,
                                 uint64_t count, mscclc_dtype_t dtype, mscclc_stream_t stream) {
-  return collective(comm, call_with(MSCCLC_ALLTOALL, input, output, count, dtype), stream);
+  const mscclc_call_t call = call_with(MSCCLC_ALLTOALL, input, output, count, dtype);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_alltoallv(mscclc_comm_t* comm, const void* input, void* output,
@@ -337,7 +340,7 @@ mscclc_result_t mscclc_alltoallv(mscclc_comm_t* comm, const void* input, void* o
   call.counts = counts;
   call.input_offsets = input_offsets;
   call.output_offsets = output_offsets;
-  return collective(comm, call, stream);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_broadcast(mscclc_comm_t* comm, const void* input, void* output,
@@ -345,7 +348,7 @@ mscclc_result_t mscclc_broadcast(mscclc_comm_t* comm, const void* input, void* o
                                  mscclc_stream_t stream) {
   mscclc_call_t call = call_with(MSCCLC_BROADCAST, input, output, count, dtype);
   call.root = root;
-  return collective(comm, call, stream);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_sendrecv(mscclc_comm_t* comm, const void* input, void* output,
@@ -353,11 +356,12 @@ mscclc_result_t mscclc_sendrecv(mscclc_comm_t* comm, const void* input, void* ou
                                 mscclc_stream_t stream) {
   mscclc_call_t call = call_with(MSCCLC_SENDRECV, input, output, count, dtype);
   call.shift = shift;
-  return collective(comm, call, stream);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_barrier(mscclc_comm_t* comm, mscclc_stream_t stream) {
-  return collective(comm, call_with(MSCCLC_BARRIER, nullptr, nullptr, 0, MSCCLC_F32), stream);
+  const mscclc_call_t call = call_with(MSCCLC_BARRIER, nullptr, nullptr, 0, MSCCLC_F32);
+  return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_group_start(void) {

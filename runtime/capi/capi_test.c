@@ -246,6 +246,17 @@ static void plan_by_handle(rank_t *r) {
   for (uint64_t i = 0; i < kRanks * kCount; ++i) {
     CHECK(r->out[i] == value((uint32_t)(i / kCount), i % kCount));
   }
+  // The program gathers: an input is a third of its output.
+  uint64_t input = 9, output = 9;
+  OK(mscclc_plan_buffers(plan, 4 * kRanks * kCount, &input, &output));
+  CHECK(input == 4 * kCount && output == 4 * kRanks * kCount);
+  REFUSED(mscclc_plan_buffers(plan, 13, &input, &output),
+          "mscclc_plan_buffers: 13 bytes are no message of the plan's 3 ranks");
+  CHECK(input == 0 && output == 0);
+  CHECK(mscclc_plan_buffers(plan, UINT64_MAX, &input, &output) == MSCCLC_INVALID_ARGUMENT);
+  REFUSED(mscclc_plan_buffers(NULL, 0, &input, &output), "mscclc_plan_buffers: 'plan' is no plan");
+  REFUSED(mscclc_plan_buffers(plan, 0, NULL, &output),
+          "mscclc_plan_buffers: 'input' or 'output' is NULL");
   REFUSED(mscclc_plan_launch(plan, &call, 1, NULL),
           "mscclc_plan_launch: the host device has no stream NULL");
   CHECK(mscclc_plan_launch(plan, &call, 1, r->stream) == MSCCLC_INVALID_ARGUMENT);
@@ -666,6 +677,11 @@ static void groups(void) {
           "the group was not launched, as a call of it was refused: error: allreduce: rank 1 needs "
           "an output, and gives nullptr");
   CHECK(mscclc_group_end() == MSCCLC_INVALID_USAGE);
+  OK(mscclc_group_start()); /* what is no call at all is refused, too */
+  CHECK(mscclc_collective(comms[0], NULL, NULL) == MSCCLC_INVALID_ARGUMENT);
+  REFUSED(mscclc_group_end(),
+          "the group was not launched, as a call of it was refused: mscclc_collective: 'call' is "
+          "NULL, or has no size that this version knows");
   OK(mscclc_stream_synchronize(comms[0], streams[0]));
   CHECK(out[0] == 0);
   OK(mscclc_group_start());

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "ir/contract/contract.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
@@ -46,6 +47,9 @@ struct mscclc_plan : mscclc::capi::Handled {
   int32_t device;                                 ///< mscclc_config_t::device
   std::shared_ptr<mscclc::OneThread> one_thread;  ///< of its communicator
   std::unique_ptr<mscclc::Executable> executable;
+  uint32_t rank = 0;
+  mscclc::Contract contract;  ///< of its program, and how that aligns chunks
+  uint32_t align = 1;
 };
 
 struct mscclc_memory : mscclc::capi::Handled {

@@ -458,6 +458,11 @@ MSCCLC_API void mscclc_free(char *text);
 MSCCLC_API mscclc_result_t mscclc_plan_load(mscclc_comm_t *comm, const char *json, size_t bytes,
                                             const char *name, uint64_t max_bytes,
                                             mscclc_dtype_t dtype, mscclc_plan_t **plan);
+/* How large this rank's buffers are for a message of `bytes`: the larger of input and output. 0:
+ * this rank has no such buffer. MSCCLC_INVALID_ARGUMENT: no message of the plan has that size.
+ * Local. */
+MSCCLC_API mscclc_result_t mscclc_plan_buffers(mscclc_plan_t *plan, uint64_t bytes, uint64_t *input,
+                                               uint64_t *output);
 /* Launches a loaded plan; not held back by groups. `bytes`: of the message, the larger of input and
  * output. Of the call, dtype, op, accumulate, input and output matter. */
 MSCCLC_API mscclc_result_t mscclc_plan_launch(mscclc_plan_t *plan, const mscclc_call_t *call,

@@ -1,4 +1,6 @@
 // Plans: registries, selectors, programs that are compiled, and plans by handle.
+#include <fmt/format.h>
+
 #include <cstdlib>
 
 #include "compiler/compile.h"
@@ -257,9 +259,37 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     auto made = std::make_unique<mscclc_plan>();
     made->device = comm->config.device;
     made->one_thread = comm->communicator->one_thread();
+    if (read != nullptr) {
+      made->contract = read->contract;
+      made->align = read->launch.align;
+    }
+    made->rank = comm->communicator->rank();
     made->executable = comm->communicator->load(std::move(read), options, diagnostics);
     if (made->executable == nullptr) return fail(diagnostics);
     *plan = Handles<mscclc_plan>::add(std::move(made));
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_plan_buffers(mscclc_plan_t* plan, uint64_t bytes, uint64_t* input,
+                                    uint64_t* output) {
+  return guarded([&] {
+    if (input == nullptr || output == nullptr) {
+      return refuse("mscclc_plan_buffers", "'input' or 'output' is NULL");
+    }
+    *input = *output = 0;
+    const Use<mscclc_plan> use(plan);
+    if (!use) return use.refuse("mscclc_plan_buffers", "'plan' is no plan");
+    const uint64_t parts = Chunking::parts_of_message(plan->contract);
+    if (bytes >> 62 != 0 || (parts == 0 ? bytes != 0 : bytes % parts != 0)) {
+      return refuse(
+          "mscclc_plan_buffers",
+          fmt::format("{} bytes are no message of the plan's {} ranks", bytes, plan->contract.ranks)
+              .c_str());
+    }
+    const Chunking chunking(plan->contract, parts == 0 ? 0 : bytes / parts, plan->align);
+    *input = chunking.buffer_bytes(Side::input, plan->rank);
+    *output = chunking.buffer_bytes(Side::output, plan->rank);
     return mscclc_result_t{MSCCLC_SUCCESS};
   });
 }

@@ -97,7 +97,7 @@ bool Monitor::check(Diagnostics& diagnostics) {
   write_log(*error, found);
   error->notes.insert(error->notes.end(), found.notes.begin(), found.notes.end());
   const std::lock_guard lock(mutex_);
-  if (!unwritten_.empty()) error->notes.push_back({unwritten_});
+  for (const std::string& line : advice_) error->notes.push_back({line});
   return false;
 }
 
@@ -136,9 +136,29 @@ void Monitor::write_log(const Diagnostic& error, const Waits& waits) {
 }
 
 std::vector<std::string> Monitor::write_file(const Diagnostic& error, const Waits& waits) {
-  const uint32_t rank = group_->rank();
   std::vector<std::string> lines = {fmt::format("{}: {}", error.code, error.message)};
-  if (group_->flight_file == kNoFlightFile) return lines;
+  const bool hang = error.code == "hang";
+  if (group_->flight_file != kNoFlightFile) {
+    bool written = false;
+    lines.push_back(write_flight_file(error, waits, written));
+    if (hang || !written) add_advice(lines.back());
+  }
+  if (hang && !group_->check_calls) {
+    lines.emplace_back(
+        "with MSCCLC_CHECK_CALLS=1 ranks compare each call before they launch it: calls that "
+        "differ are an error then, and no hang");
+    add_advice(lines.back());
+  }
+  return lines;
+}
+
+void Monitor::add_advice(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  advice_.push_back(text);
+}
+
+std::string Monitor::write_flight_file(const Diagnostic& error, const Waits& waits, bool& written) {
+  const uint32_t rank = group_->rank();
   FlightLog flight{.rank = rank,
                    .size = group_->size(),
                    .host = host_name(),
@@ -154,15 +174,15 @@ std::vector<std::string> Monitor::write_file(const Diagnostic& error, const Wait
   for (const Note& note : waits.notes) flight.waits.push_back(line_of(note));
   std::string why;
   const std::string name = write_flight_log(flight, group_->flight_file, why);
-  if (!name.empty()) {
-    lines.push_back(fmt::format("the last calls are in {}.txt and .json", name));
-    return lines;
+  written = !name.empty();
+  if (!written) {
+    return fmt::format("the last calls of rank {} are not written down (MSCCLC_FLIGHT_FILE): {}",
+                       rank, why);
   }
-  const std::lock_guard lock(mutex_);
-  unwritten_ = fmt::format(
-      "the last calls of rank {} are not written down (MSCCLC_FLIGHT_FILE): {}", rank, why);
-  lines.push_back(unwritten_);
-  return lines;
+  return fmt::format(
+      "the last calls are in {}.txt and .json; 'mscclc report' with the .json files of all ranks "
+      "says where the ranks differ",
+      name);
 }
 
 }  // namespace mscclc

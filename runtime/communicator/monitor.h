@@ -52,13 +52,15 @@ class Monitor {
   void write_log(const Diagnostic& error, const Waits& waits);
   /// The file; then what there is to log.
   std::vector<std::string> write_file(const Diagnostic& error, const Waits& waits);
+  std::string write_flight_file(const Diagnostic& error, const Waits& waits, bool& written);
+  void add_advice(const std::string& text);
 
   const std::shared_ptr<Group> group_;
   std::mutex mutex_;  ///< of the next three
   std::vector<std::weak_ptr<Executable::State>> executables_;
   Waits last_waits_;
-  std::string unwritten_;  ///< why there is no file of the last calls; "": there is one, or may be
-  int looks_ = 0;          ///< the watchdog's since waits have ended
+  std::vector<std::string> advice_;  ///< notes of the error: where the last calls are, what helps
+  int looks_ = 0;                    ///< the watchdog's since waits have ended
   std::mutex writing_;
   std::atomic<bool> written_{false};        ///< changes under `writing_`
   std::unique_ptr<Watchdog::Watch> watch_;  // goes first

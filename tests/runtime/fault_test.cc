@@ -185,7 +185,9 @@ TEST_CASE("a wait that takes too long is reported") {
         "did not come\n"
         "note: rank 1 is at 'stay'\n"
         "stuck.mscl:8:5: note: rank 0, tb 0: 'wait ch[0]' (r = 0) waits for signal 1 at 'ch[0]'; "
-        "0 came; rank 1 should send it from 'ch[0]', but no op does\n");
+        "0 came; rank 1 should send it from 'ch[0]', but no op does\n"
+        "note: with MSCCLC_CHECK_CALLS=1 ranks compare each call before they launch it: calls that "
+        "differ are an error then, and no hang\n");
   CHECK(said[1] == "");
 }
 

@@ -99,6 +99,11 @@ TEST_CASE("a hang is noticed without a call that asks") {
                                      testing::Timeouts(kLongestWatch, milliseconds(100)));
   CHECK(said[0] == "");
   CHECK_THAT(said[1], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));
+  CHECK_THAT(said[1],
+             Catch::Contains(fmt::format("note: the last calls are in {}/rank-1.txt and .json; "
+                                         "'mscclc report' with the .json files of all ranks",
+                                         logs.folder.string())));
+  CHECK_THAT(said[1], Catch::Contains("note: with MSCCLC_CHECK_CALLS=1 ranks compare each call"));
   const auto log = logs.of(0);
   REQUIRE(log.is_object());
   CHECK(log["code"] == "hang");

@@ -69,7 +69,8 @@ void add_order_option(CommandLine& line, CLI::App& app, std::string& order, cons
 
 void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) {
   app.add_option("FILE", options.file,
-                 "a program (.mscl), IR text or a plan (.json); '-' reads standard input")
+                 "a program (.mscl), IR text or a plan (.json); the name of a program of the "
+                 "library, as 'mscclc select' shows it; '-' reads standard input")
       ->type_name("FILE")
       ->required();
   add_define_option(line, app, options);
@@ -152,17 +153,17 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
   front.relative_names = relative_names;
   std::string error;
   if (!split_defines(front, error)) return unusable(error);
-  auto text = read_input(options_.file, error);
-  if (!text) return unusable(error);
-  if (looks_like_json(*text)) {
+  auto input = read_program(options_.file, error);
+  if (!input) return unusable(error);
+  if (looks_like_json(input->text)) {
     kind = InputKind::plan;
     if (!front.defines.empty()) return unusable("-D sets parameters of programs; this is a plan");
   }
   warn_of_unknown_once(Environment::of_process(), diagnostics);
   int code = kWrongProgram;
   try {
-    code = kind == InputKind::plan ? load_plan(*text, front, passes, gate)
-                                   : load_text(std::move(*text), front, passes, gate);
+    code = kind == InputKind::plan ? load_plan(input->text, front, passes, gate)
+                                   : load_text(*std::move(input), front, passes, gate);
   } catch (const std::bad_alloc&) {
     diagnostics.error("memory", {},
                       fmt::format("'{}' takes more memory to compile than there is; fewer ranks, "
@@ -186,9 +187,9 @@ int Input::load_plan(std::string_view json, const FrontEndOptions& front, const 
   return kFine;
 }
 
-int Input::load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes,
+int Input::load_text(NamedText input, const FrontEndOptions& front, const PassOptions& passes,
                      ProofGate* gate) {
-  const FileId file = sources.add(options_.file, std::move(text));
+  const FileId file = sources.add(std::move(input.name), std::move(input.text));
   auto compiled = compile(sources, file, front, passes, diagnostics, gate);
   if (!compiled) return kWrongProgram;
   program = std::move(*compiled);

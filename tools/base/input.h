@@ -9,6 +9,7 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
 #include "tools/base/command_line.h"
+#include "tools/base/library.h"
 
 namespace mscclc {
 
@@ -67,7 +68,7 @@ class Input {
   int unusable(const std::string& message);
   int load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,
                 ProofGate* gate);
-  int load_text(std::string text, const FrontEndOptions& front, const PassOptions& passes,
+  int load_text(NamedText input, const FrontEndOptions& front, const PassOptions& passes,
                 ProofGate* gate);
 
   const InputOptions& options_;

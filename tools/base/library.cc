@@ -1,8 +1,13 @@
 #include "tools/base/library.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
+#include "ir/diagnostics/diagnostic.h"
+#include "plans/embedded_library.h"
 #include "runtime/base/environment/environment.h"
 #include "tools/base/files.h"
 
@@ -10,8 +15,26 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kTable = "library.json";
+constexpr std::string_view kEnding = ".mscl";
 
-/// Where to look; nothing after a mistake.
+std::optional<std::string> compiled_in(const std::string& file) {
+  const auto files = embedded_library();
+  const auto found = std::ranges::find(files, file, &LibraryFile::name);
+  return found == files.end() ? std::nullopt : std::optional(std::string(found->text));
+}
+
+/// The program that is compiled in and has a similar name, "; did you mean 'allreduce_push'?"
+std::string similar(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const LibraryFile& file : embedded_library()) {
+    if (!file.name.ends_with(kEnding)) continue;
+    names.push_back(file.name.substr(0, file.name.size() - kEnding.size()));
+  }
+  const std::string near = nearest(name, names);
+  return near.empty() ? "" : fmt::format("; did you mean the library's '{}'?", near);
+}
+
+/// Where to look; "" is what is compiled in. Nothing after a mistake.
 std::vector<std::string> folders(const std::string& named, Diagnostics& diagnostics) {
   if (!named.empty()) return {named};
   const Environment environment = Environment::of_process();
@@ -28,21 +51,44 @@ std::vector<std::string> folders(const std::string& named, Diagnostics& diagnost
     found.push_back((folder.parent_path() / "share/mscclc/plans").string());  // installed
   }
   found.emplace_back("plans");
+  found.emplace_back();
   return found;
 }
 
 }  // namespace
 
+std::string Library::path_of(const LibraryChoice& choice) const {
+  if (!choice.plan.empty()) return folder + choice.plan;
+  return folder.empty() ? choice.program : fmt::format("{}{}{}", folder, choice.program, kEnding);
+}
+
+std::optional<std::string> Library::read(const std::string& file, std::string& error) const {
+  return folder.empty() ? compiled_in(file) : read_input(folder + file, error);
+}
+
+std::optional<NamedText> read_program(const std::string& path, std::string& error) {
+  const bool may_be_name = path.find_first_of("/.") == std::string::npos;
+  if (may_be_name) {
+    const std::string file = fmt::format("{}{}", path, kEnding);
+    if (auto text = compiled_in(file)) return NamedText{file, *std::move(text)};
+  }
+  auto text = read_input(path, error);
+  if (text) return NamedText{path, *std::move(text)};
+  if (may_be_name) error += similar(path);
+  return std::nullopt;
+}
+
 std::optional<Library> open_library(const std::string& folder, Diagnostics& diagnostics) {
   std::string error;
   for (std::string place : folders(folder, diagnostics)) {
-    if (!place.ends_with('/')) place += '/';
-    const std::string path = place + kTable;
-    const auto text = read_input(path, error);
+    if (!place.empty() && !place.ends_with('/')) place += '/';
+    Library library{.folder = std::move(place), .table = {}};
+    const auto text = library.read(kTable, error);
     if (!text) continue;
-    auto table = LibraryTable::parse(*text, path, diagnostics);
+    auto table = LibraryTable::parse(*text, library.folder + kTable, diagnostics);
     if (!table) return std::nullopt;
-    return Library{place, *std::move(table)};
+    library.table = *std::move(table);
+    return library;
   }
   if (diagnostics.has_errors()) return std::nullopt;
   diagnostics.error("no-library", {}, error)

@@ -1,4 +1,5 @@
-// Finds the library: the folder with library.json and the programs, or plans, that it names.
+// Finds the library: the folder with library.json and the programs, or plans, that it names, or
+// what is compiled in.
 #pragma once
 
 #include <optional>
@@ -10,19 +11,26 @@
 namespace mscclc {
 
 struct Library {
-  std::string folder;  ///< with a '/' at its end
+  std::string folder;  ///< with a '/' at its end; "": it is compiled in
   LibraryTable table;
 
-  /// The file of a program or plan.
-  std::string path_of(const LibraryChoice& choice) const {
-    return folder + (choice.plan.empty() ? choice.program + ".mscl" : choice.plan);
-  }
+  /// What a program or plan is read by: its file, or the name of a program that is compiled in.
+  std::string path_of(const LibraryChoice& choice) const;
+  /// The text of one of its files, "library.json", as read_input() gives it.
+  std::optional<std::string> read(const std::string& file, std::string& error) const;
 };
+
+/// The text of a program or plan, and the name that messages have for it.
+struct NamedText {
+  std::string name, text;
+};
+/// Reads a file; but a name without '/' and '.' is that of a program that is compiled in, if there
+/// is such a one. On failure says why, as read_input() does.
+[[nodiscard]] std::optional<NamedText> read_program(const std::string& path, std::string& error);
 
 /// Reads the library in `folder`; "": in the one that MSCCLC_LIBRARY names, or plans/ beside this
 /// process's executable, or share/mscclc/plans where that is installed, or plans/ in the working
-/// directory. Errors: those of the table, and
-/// no-library.
+/// directory, or else what is compiled in. Errors: those of the table, and no-library.
 [[nodiscard]] std::optional<Library> open_library(const std::string& folder,
                                                   Diagnostics& diagnostics);
 

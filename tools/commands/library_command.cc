@@ -99,7 +99,7 @@ class LibraryWriter {
   }
 
   bool copy_file(const std::string& name, std::string& error) {
-    const auto text = read_input(library_.folder + name, error);
+    const auto text = library_.read(name, error);
     if (!text || !write_file(path_of(name), *text, error)) return false;
     bytes_ += text->size();
     return true;

@@ -31,7 +31,13 @@ struct Surveyed {
   std::shared_ptr<PlanRegistry> registry;
   std::vector<CoveredPlan> plans;
   std::map<std::string, std::shared_ptr<const Program>> programs;  ///< by file
+  std::vector<std::string> by_hand;                                ///< that no call by name can get
 };
+
+/// A call by name says neither what a custom collective promises, nor the counts of a plan.
+bool is_called_by_name(CollectiveKind kind) {
+  return kind != CollectiveKind::custom && kind != CollectiveKind::alltoallv;
+}
 
 /// Nodes of the calls that a plan is for, of those that it allows.
 uint32_t nodes_of(const Program& plan) {
@@ -47,13 +53,21 @@ void add_registered(Surveyed& all) {
     const Program& plan = *r.plan.plan;
     const Contract& c = plan.contract;
     const Range& sizes = plan.select.sizes;
+    all.programs[r.plan.name] = r.plan.plan;
+    if (!is_called_by_name(c.kind)) {
+      all.by_hand.push_back(fmt::format(
+          "{}: {} cannot be picked by name: a program loads it by hand (mscclc_plan_load)",
+          r.plan.name,
+          c.kind == CollectiveKind::custom ? "a custom collective"
+                                           : "an alltoallv of fixed counts"));
+      continue;
+    }
     CoveredPlan covered{r.plan.name, {.kind = c.kind, .ranks = c.ranks, .root = c.root}, {}};
     covered.call.nodes = nodes_of(plan);
     covered.call.shift = c.kind == CollectiveKind::sendrecv ? c.shift : 1;
     covered.begins.push_back(sizes.min);
     if (sizes.max != ~uint64_t{0}) covered.begins.push_back(sizes.max + 1);
     all.plans.push_back(std::move(covered));
-    all.programs[r.plan.name] = r.plan.plan;
   }
 }
 
@@ -81,7 +95,7 @@ bool add_table(Surveyed& all, const Library& library, Diagnostics& diagnostics) 
 }
 
 std::optional<Surveyed> survey(const std::string& folder, Diagnostics& diagnostics) {
-  Surveyed all{PlanRegistry::create({.follow_environment = false}, diagnostics), {}, {}};
+  Surveyed all{PlanRegistry::create({.follow_environment = false}, diagnostics), {}, {}, {}};
   if (all.registry == nullptr || !all.registry->add_path(folder, diagnostics)) return std::nullopt;
   add_registered(all);
   std::error_code none;
@@ -142,6 +156,7 @@ int run_check(const RegistryCommand& options) {
   for (CoveredPlan& plan : all->plans) plan.call.order = order;
   const Coverage coverage = coverage_of(*all->registry, all->plans, diagnostics);
   put(coverage_table(coverage));
+  for (const std::string& plan : all->by_hand) put(plan + "\n");
   const bool kept = options.order.empty() || show_orders(*all, order);
   const bool proved = prove_sets(*all, diagnostics) && kept;
   put_error(render_text(diagnostics, Sources()));

@@ -29,6 +29,22 @@ use_command() { # PREFIX
   try run "$mscclc" run allreduce.json --bytes 64K
   try registry "$mscclc" registry check .
 
+  # The command of Python finds its package, the library and the compiler.
+  cat > gather.py << PROGRAM
+from mscclpp.language import *
+with CollectiveProgram("gather", AllGather(2, 1, True), 2):
+    outputs = [Rank(r).get_output_buffer() for r in range(2)]
+    for r in range(2):
+        end = MemoryChannel(1 - r, r)
+        end.signal(tb=0, relaxed=True)
+        end.wait(tb=0, relaxed=True)
+        end.put(outputs[1 - r][r : r + 1], outputs[r][r : r + 1], tb=0)
+        end.signal(tb=0)
+        end.wait(tb=0)
+PROGRAM
+  try mscclpp env -u PYTHONPATH "$mscclc" mscclpp gather.py -o gather.json
+  try verify "$mscclc" verify gather.json
+
   bash -n "$prefix/share/bash-completion/completions/mscclc" || fail "completion of bash"
   grep -q '^#compdef mscclc' "$prefix/share/zsh/site-functions/_mscclc" || fail "completion of zsh"
 }
@@ -81,6 +97,10 @@ use_make() { # PREFIX
   run_example "$1" example/example
   [[ $(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --modversion mscclc) == "${version#* }" ]] ||
     fail "version of pkg-config"
+  # What pkg-config says is all that a program needs.
+  try cc "$cc" -std=c11 -pthread -o by_flags example/example.c \
+    $(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --cflags --libs mscclc)
+  run_example "$1" ./by_flags
   ! PKG_CONFIG_LIBDIR=/nowhere make -B -C example > log.txt 2>&1 || fail "make needs no package"
   grep -q 'mscclc is missing: put the folder of mscclc.pc into PKG_CONFIG_PATH' log.txt ||
     fail "make: $(cat log.txt)"

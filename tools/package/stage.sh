@@ -4,7 +4,7 @@
 set -euo pipefail
 prefix=$1
 : "${mscclc:?}" "${man_page:?}" "${license:?}" "${plans:?}" "${libmscclc:?}" "${libnccl:?}" "${audit:?}"
-: "${header:?}" "${config:?}" "${examples:?}" "${kernels:?}"
+: "${header:?}" "${config:?}" "${examples:?}" "${kernels:?}" "${python:?}"
 
 put() { # FOLDER FILE...: as the prefix's files
   local folder=$1
@@ -17,6 +17,13 @@ install -D -m 644 "$license" "$prefix/share/doc/mscclc/copyright"
 # shellcheck disable=SC2086  # several files
 put share/mscclc/plans $plans
 version=$("$mscclc" --version | cut -d' ' -f2)
+
+# What 'mscclc mscclpp' runs: the package without what torch needs, which the wheel has.
+for file in $python; do
+  case $file in
+    *.py) put "share/mscclc/$(dirname "$file")" "$file" ;;
+  esac
+done
 
 # Kernels of the library's plans, by architecture, or why there are none (kernels.sh).
 tar --extract --file "$kernels" --directory "$prefix/share/mscclc" --no-same-owner

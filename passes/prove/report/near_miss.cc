@@ -36,10 +36,12 @@ class Search {
         }
       }
     }
-    return relaxed ? relaxed : early ? early : late;
+    // That a caller may go on is what signals at the end say, not those of the beginning.
+    return relaxed || to_caller() ? relaxed : early ? early : late;
   }
 
  private:
+  bool to_caller() const { return to_.kind == ProcessKind::caller; }
   bool leads_there(const Operand& o) const {
     const Channel& channel = program_.ranks[from_.rank].channels[o.channel];
     return channel.kind == ChannelKind::memory && channel.peer == to_.rank &&
@@ -55,7 +57,8 @@ class Search {
       for (const Operand& o : program_.dsts(ops[i])) {
         if (o.channel != end) continue;
         if (ops[i].relaxed) return of_relaxed(to_.rank, i);
-        if (first_.call != second_.call) return std::nullopt;  // the end of the call publishes all
+        if (to_caller() || first_.call != second_.call)
+          return std::nullopt;  // the end of the call publishes all
         if (ops[i].block != to_.index) return of_other_block(i);
         if (i > second_.op) return of_late_wait(i);
       }
@@ -98,10 +101,11 @@ class Search {
 }  // namespace
 
 std::optional<NearMiss> near_miss(const System& system, const Event& first, const Event& second) {
-  const auto block = [&](const Event& e) {
-    return system.processes()[e.process].kind == ProcessKind::block;
-  };
-  if (!block(first) || !block(second)) return std::nullopt;
+  const auto kind = [&](const Event& e) { return system.processes()[e.process].kind; };
+  if (kind(first) != ProcessKind::block) return std::nullopt;
+  if (kind(second) != ProcessKind::block && kind(second) != ProcessKind::caller) {
+    return std::nullopt;
+  }
   const auto rank = [&](const Event& e) { return system.processes()[e.process].rank; };
   if (rank(first) == rank(second)) return std::nullopt;
   return Search(system, first, second).run();

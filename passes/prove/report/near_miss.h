@@ -16,8 +16,9 @@ struct NearMiss {
   std::string why;
 };
 
-/// Of two ops of blocks of different ranks, `first` meant to come first: a signal from the one's
-/// block to the other's rank that does not order them. REQUIRES: the system is of one plan.
+/// Of two ops of blocks of different ranks, `first` meant to come first, or of an op and the caller
+/// of another rank: a signal from the one's block to the other's rank that does not order them.
+/// REQUIRES: the system is of one plan.
 std::optional<NearMiss> near_miss(const System& system, const Event& first, const Event& second);
 
 }  // namespace mscclc::proof

@@ -12,7 +12,8 @@
 import enum
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
-from mscclc.buffers import DTYPES, Buffer
+from mscclc._numbers import DTYPES
+from mscclc.buffers import Buffer
 from mscclc.errors import CompileError, UsageError
 from mscclc.registry import Registry
 from mscclc.registry import Request as _OurRequest
@@ -95,7 +96,7 @@ class Algorithm:
         source = Buffer(input_buffer or None, input_size, name, None)
         target = Buffer(output_buffer or None, output_size, name, None)
         reduction = "sum" if op is ReduceOp.NOP else op.value
-        known[2]._launch(source, target, reduction, stream or None)
+        known[2]._launch(source, target, reduction, stream or None, name)
         return 0
 
     def reset(self) -> None:

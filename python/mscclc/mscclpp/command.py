@@ -13,10 +13,6 @@ from .run import trace
 
 _PASSES = "fuse,sync,split,complete_sums"
 _INTERRUPTED = 130  # as shells say it
-_HELP = """\
-Runs a program that imports mscclpp.language, without MSCCL++, and writes its plan. What comes after
-PROGRAM.py belongs to the program, except that '-o FILE' may also stand at the very end.
-"""
 
 
 def compile_program(program, emit="mscclpp", verify=True):
@@ -129,20 +125,21 @@ def _open(ir):
     return re.sub(r"^launch +\n|,? +$", "", ir, flags=re.MULTILINE)
 
 
+class _Help(argparse.Action):
+    """The compiler's help, which has that of this command."""
+
+    def __call__(self, parser, *_):
+        print(call("mscclpp", "--help")[0], end="")
+        parser.exit()
+
+
 def make_parser():
-    """The command's arguments."""
-    parser = argparse.ArgumentParser(
-        prog="mscclc mscclpp", description=_HELP, formatter_class=argparse.RawTextHelpFormatter
-    )
+    """The command's arguments, which the compiler's command line describes, too."""
+    parser = argparse.ArgumentParser(prog="mscclc mscclpp", add_help=False)
+    parser.add_argument("-h", "--help", action=_Help, nargs=0)
     parser.add_argument("-o", "--output", metavar="FILE", default="-")
-    parser.add_argument(
-        "--emit",
-        choices=("mscclpp", "plan", "ir", "summary"),
-        default="mscclpp",
-        help="mscclpp: the plan that MSCCL++'s own language makes (default);\n"
-        "plan: ours, after our passes, with its proof; ir: our IR text; summary",
-    )
-    parser.add_argument("--no-verify", action="store_true", help="do not prove the plan")
+    parser.add_argument("--emit", choices=("mscclpp", "plan", "ir", "summary"), default="mscclpp")
+    parser.add_argument("--no-verify", action="store_true")
     parser.add_argument("program", metavar="PROGRAM.py")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
     return parser

@@ -11,7 +11,7 @@ from torch._C._distributed_c10d import (
     _unregister_process_group,
 )
 
-from ..communicator import _order
+from .._numbers import order_number
 from ..errors import UsageError
 from .adapter import load
 from .options import Options
@@ -24,7 +24,7 @@ def order(name):
     """Within it, the sums of all calls of the backend that this process makes keep to a contract: "any",
     "replicated", "ranks", "tree" or "exact" (docs/bits.md). All ranks must do the same. It is for all
     threads, as the autograd engine makes calls in its own."""
-    number = _order(name)
+    number = order_number(name)
     load()
     before = torch.ops.mscclc.set_order(number)
     try:
@@ -53,7 +53,7 @@ def create(of_group, options) -> dist.Backend:
         milliseconds = round(of_group.timeout.total_seconds() * 1000)
         torch.ops.mscclc.make_backend(
             given, made, of_group.group_id, milliseconds, options.symmetric,
-            _order(options.order),
+            order_number(options.order),
         )
         try:
             return _resolve_process_group(made)._get_backend(torch.device("cpu"))

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Optional
 
-from ..communicator import _order
+from .._numbers import order_number
 from ..errors import UsageError
 
 
@@ -35,4 +35,4 @@ class Options:
     order: Optional[str] = None
 
     def __post_init__(self):
-        _order(self.order)  # or an error
+        order_number(self.order)  # or an error

@@ -45,10 +45,10 @@ class Maker {
 
   std::optional<BenchPlan> run() {
     std::string error;
-    const auto text = read_input(argument_.path, error);
-    if (!text) return refuse(error);
+    const auto input = read_program(argument_.path, error);
+    if (!input) return refuse(error);
     std::optional<Program> program =
-        argument_.path.ends_with(".json") ? read(*text) : compile_for_root(*text);
+        argument_.path.ends_with(".json") ? read(input->text) : compile_for_root(input->text);
     if (!program) return std::nullopt;
     if (program->contract.ranks != ranks_) {
       return refuse("it is for " + std::to_string(program->contract.ranks) + " ranks");

@@ -155,6 +155,10 @@ class MemoryChannel(_Channel):
         self._needs_ends(src_chunk, dst_chunk)
         self._move(READ_PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
 
+    # As earlier versions of the language have it.
+    put_packet = put_packets
+    read_put_packet = read_put_packets
+
     def reduce(
         self,
         local_src_chunk: Chunk,
@@ -237,6 +241,10 @@ class PortChannel(_Channel):
         _needs_packets(dst_chunk, src_chunk, tb, tb_group)
         self._needs_ends(src_chunk, dst_chunk)
         self._move(READ_PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
+
+    # As earlier versions of the language have it.
+    put_packet = put_packets
+    read_put_packet = read_put_packets
 
 
 class SwitchChannel:

@@ -29,7 +29,7 @@ from .utils import AlgoSpec, ReplicationPolicy
 
 # MSCCL++'s module hides nothing that it imports either.
 __all__ = [
-    "CollectiveProgram", "BaseBuffer", "Semaphore", "json",
+    "CollectiveProgram", "MSCCLPPProgram", "BaseBuffer", "Semaphore", "json",
     *channel.__all__, *collectives.__all__, *utils.__all__,
 ]  # fmt: skip
 
@@ -171,3 +171,6 @@ class CollectiveProgram:
                 f"chunks {offset} to {offset + size} of the {buffer.name} of rank {rank}, "
                 f"which has {count}"
             )
+
+
+MSCCLPPProgram = CollectiveProgram  # its name in earlier versions of the language

@@ -150,6 +150,10 @@ class Rank:
         needs_scratch("the destination of 'copy_packets'", dst_chunk)
         self._copy(COPY_PACKETS, dst_chunk, src_chunk, tb, tb_group)
 
+    # As earlier versions of the language have it.
+    unpack_packet = unpack_packets
+    copy_packet = copy_packets
+
     def reduce(
         self,
         src_chunk: Chunk,
