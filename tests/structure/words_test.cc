@@ -2,7 +2,6 @@
 // for: in its name, in code, comments or messages.
 #include "tests/structure/words.h"
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "ir/base/read_file.h"
@@ -12,13 +11,6 @@ namespace mscclc::structure {
 namespace {
 
 using Strings = std::vector<std::string>;
-
-/// Texts that still have some.
-const Strings kLater = {"python/", "runtime/", "layers.bzl", "tests/structure/times_test.cc"};
-
-bool is_later(const std::string& path) {
-  return std::ranges::any_of(kLater, [&](const std::string& p) { return path.starts_with(p); });
-}
 
 std::vector<UnusedWords> glossary() { return unused_words(read_file("docs/glossary.md").value()); }
 
@@ -44,7 +36,7 @@ TEST_CASE("no text has a word that the glossary has another for") {
   const std::vector<UnusedWords> table = glossary();
   size_t files = 0;
   for (const auto& [path, text] : texts()) {
-    if (is_later(path) || path == "tests/structure/words_test.cc") continue;
+    if (path == "tests/structure/words_test.cc") continue;
     ++files;
     for (const std::string& message : find_unused(path, path, table)) FAIL_CHECK(message);
     for (const std::string& message : find_unused(path, text, table)) FAIL_CHECK(message);
