@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/base/read_file.h"
+
 namespace mscclc {
 namespace {
 
@@ -379,6 +381,27 @@ TEST_CASE("a row that is never reached, and a call without a row, are mistakes")
   CHECK(refusal(rows(row("null", "\"any\"", "some", "", "4"))) == "t.json: rows[0]: " + last);
   CHECK(refusal(rows(row("null", "\"any\"", "some", R"(, "in_place": false)"))) ==
         "t.json: rows[0]: " + last);
+}
+
+// docs/integration.md says so: -0.0 would arrive as +0.0.
+TEST_CASE("rows that only move data have no sentinel packets") {
+  Diagnostics diagnostics;
+  const auto table =
+      LibraryTable::parse(read_file("plans/library.json").value(), "library.json", diagnostics);
+  REQUIRE(table);
+  size_t moves = 0, sentinels = 0;
+  for (const LibraryRow& row : table->rows()) {
+    const bool reduces = info(row.kind).source == Source::everyone;
+    if (!reduces) ++moves;
+    for (const auto& [name, value] : row.choice.params) {
+      if (value != "sentinel") continue;
+      ++sentinels;
+      INFO(info(row.kind).name << ", " << row.choice.program);
+      CHECK(reduces);
+    }
+  }
+  CHECK(moves > 50);
+  CHECK(sentinels > 0);
 }
 
 }  // namespace mscclc
