@@ -143,26 +143,14 @@ class Collectives:
 
     def _count(self, kind, source, target, element):
         """The elements of a part. Where a rank has both buffers, they must agree."""
-        shape, ranks, width = KINDS[kind], self.size, element[1]
+        shape, ranks = KINDS[kind], self.size
         parts = {side: ranks if shape.rows(side) else 1 for side in ("input", "output")}
         counts = {
-            side: data.bytes // width
+            side: data.bytes // element[1]
             for side, data in (("input", source), ("output", target)) if data is not _NOTHING
         }  # fmt: skip
-        if len(counts) == 2 and source is not target and len(set(parts.values())) == 1:
-            _needs(
-                counts["input"] == counts["output"],
-                f"{kind}: the input has {_elements(counts['input'])}, the output"
-                f" {counts['output']}; they must have as many",
-            )
-        elif len(counts) == 2 and source is not target:
-            rows, whole = sorted(parts, key=parts.get, reverse=True)
-            _needs(
-                counts[rows] == counts[whole] * ranks,
-                f"{kind}: the {whole} has {_elements(counts[whole])}, the {rows} {counts[rows]};"
-                f" the {rows} must have {counts[whole] * ranks}, {counts[whole]} for each of"
-                f" {ranks} ranks",
-            )
+        if len(counts) == 2:
+            _needs_counts(kind, counts, parts, ranks)
         side, count = next(iter(counts.items()))
         _needs(
             count % parts[side] == 0,
@@ -211,6 +199,24 @@ def _element(kind, input, output, dtype):
             f"{kind}: the {side}'s {one.bytes} bytes are not a whole number of '{name}'",
         )
     return element
+
+
+def _needs_counts(kind, counts, parts, ranks):
+    """Both buffers have as many elements, or one of them as many for each rank."""
+    if parts["input"] == parts["output"]:
+        _needs(
+            counts["input"] == counts["output"],
+            f"{kind}: the input has {_elements(counts['input'])}, the output {counts['output']};"
+            " they must have as many",
+        )
+        return
+    rows, whole = sorted(parts, key=parts.get, reverse=True)
+    wanted = counts[whole] * ranks
+    _needs(
+        counts[rows] == wanted,
+        f"{kind}: the {whole} has {_elements(counts[whole])}, the {rows} {counts[rows]}; the {rows}"
+        f" must have {wanted}, {counts[whole]} for each of {ranks} ranks",
+    )
 
 
 def _offsets_of_rows(side, element, ranks):

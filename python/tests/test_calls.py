@@ -163,9 +163,11 @@ class Sizes(unittest.TestCase):
             if rank == 0:
                 refused("gather: the input has 1 element, the output 1; the output must have 2",
                         comm.gather, words(1), words(1))
-                refused("scatter: the input has 3 elements, which is not as many for each of 2 ranks",
-                        comm._count, "scatter", comm._buffers("scatter", words(3), words(1), None, True)[0],
-                        mscclc.collectives._NOTHING, (4, 4))
+                refused("scatter: the output has 1 element, the input 3; the input must have 2, 1 for",
+                        comm.scatter, words(3), words(1))
+            both = words(2)  # one object is one buffer
+            refused("allgather: the input has 2 elements, the output 2; the output must have 4",
+                    comm.allgather, both, both)
             refused("allreduce: the input's 6 bytes are not a whole number of 'f32'", comm.allreduce,
                     bytearray(6), dtype="f32")
             refused("allreduce: the input's elements are 'f32', the output's 'i32'; 'dtype' says",

@@ -27,6 +27,7 @@ Maintainer: the authors of mscclc <mscclc@localhost>
 Section: devel
 Priority: optional
 Depends: libc6 (>= ${glibc#GLIBC_})
+Suggests: python3 (>= 3.10)
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
 Description: compiler and runtime for GPU collectives
  Programs become proved plans, which run in the runtime's executor. The package has the command

@@ -98,7 +98,7 @@ use_make() { # PREFIX
   [[ $(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --modversion mscclc) == "${version#* }" ]] ||
     fail "version of pkg-config"
   # What pkg-config says is all that a program needs.
-  try cc "$cc" -std=c11 -pthread -o by_flags example/example.c \
+  try cc "${CC:-cc}" -std=c11 -pthread -o by_flags example/example.c \
     $(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --cflags --libs mscclc)
   run_example "$1" ./by_flags
   ! PKG_CONFIG_LIBDIR=/nowhere make -B -C example > log.txt 2>&1 || fail "make needs no package"
