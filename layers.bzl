@@ -492,6 +492,7 @@ _ROWS = {
 
     # Commands.
     "tools/base": ["ir", "compiler", "plans", "runtime/base", "runtime/base/environment"],
+    "tools/draw": ["ir"],
     "tools/report": [
         "ir",
         "executor/simulator",
@@ -537,6 +538,7 @@ _ROWS = {
         "runtime/verbs/port",
         "tools/base",
         "tools/cubin",
+        "tools/draw",
         "tools/report",
         "tools/run",
     ],

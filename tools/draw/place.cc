@@ -1,0 +1,250 @@
+// Where everything stands: lanes beside each other, a row for each level, room for arrows between
+// rows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "tools/draw/layout_parts.h"
+#include "tools/draw/words.h"
+
+namespace mscclc::draw {
+namespace {
+
+constexpr double kMargin = 24, kScreen = 1920;
+constexpr double kLeastColumn = 118, kMostColumn = 340;
+constexpr double kColumnGap = 14, kLaneGap = 22, kLanePad = 6;
+constexpr double kTitle = 30, kFact = 17, kLaneHead = 22, kColumnHead = 16;
+constexpr double kStrip = 13, kName = 15, kLine = 12, kPad = 5;
+constexpr double kCharacter = 6.05;  // of the fixed font in boxes
+constexpr double kGap = 11, kOrderGap = 20, kDataGap = 31, kBusGap = 17, kFrameGap = 15;
+constexpr double kLegend = 46;
+
+class Placer {
+ public:
+  explicit Placer(Picture& picture) : out_(picture) {}
+
+  void run() {
+    place_lanes();
+    size_boxes();
+    place_rows();
+    place_frames();
+    for (Arrow& arrow : out_.arrows) route(arrow);
+    for (Bus& bus : out_.buses) stretch(bus);
+  }
+
+ private:
+  void place_lanes() {
+    size_t columns = 0;
+    for (const Lane& lane : out_.lanes) columns += std::max<size_t>(lane.columns.size(), 1);
+    const double lanes = static_cast<double>(out_.lanes.size());
+    const double n = static_cast<double>(columns);
+    const double gaps =
+        (n - lanes) * kColumnGap + lanes * 2 * kLanePad + (lanes - 1) * kLaneGap + 2 * kMargin;
+    column_ = std::clamp(std::floor((kScreen - gaps) / n), kLeastColumn, kMostColumn);
+    const double top = kMargin + kTitle + kFact * static_cast<double>(out_.facts.size());
+    double x = kMargin;
+    for (Lane& lane : out_.lanes) {
+      lane.at = {x, top, 0, 0};
+      x += kLanePad;
+      for (size_t c = 0; c < std::max<size_t>(lane.columns.size(), 1); ++c) {
+        if (c > 0) x += kColumnGap;
+        if (c < lane.columns.size()) lane.columns[c].at = {x, top + kLaneHead, column_, 0};
+        x += column_;
+      }
+      x += kLanePad;
+      lane.at.w = x - lane.at.x;
+      x += kLaneGap;
+    }
+    out_.width = std::max(x - kLaneGap + kMargin, 760.0);
+    rows_top_ = top + kLaneHead + kColumnHead;
+  }
+
+  void size_boxes() {
+    const size_t most = static_cast<size_t>((column_ - 14) / kCharacter);
+    for (Box& box : out_.boxes) {
+      fit(box, most);
+      const double strips = kStrip * static_cast<double>(box.before.size() + box.after.size());
+      const double body =
+          box.name.empty() ? 0 : kName + kLine * static_cast<double>(box.lines.size()) + kPad;
+      const Place& head = out_.lanes[box.lane].columns[box.column].at;
+      box.at = {head.x, 0, head.w, strips + body + (box.name.empty() ? 4 : 0)};
+    }
+  }
+
+  /// The chunks of a box in one line or two.
+  static void fit(Box& box, size_t most) {
+    if (!box.lines.empty()) {
+      const std::string to = box.lines[0], from = box.lines[1];
+      const std::string one = to + " ← " + from;
+      if (characters(one) <= most) {
+        box.lines = {one};
+      } else {
+        box.lines = {shortened(to, most), shortened("← " + from, most)};
+      }
+    }
+    box.name = shortened(box.name, most);
+    for (auto* strips : {&box.before, &box.after}) {
+      for (std::string& strip : *strips) strip = shortened(strip, most);
+    }
+  }
+
+  void place_rows() {
+    std::vector<double> height(out_.rows), above(out_.rows), below(out_.rows, kGap);
+    for (const Box& box : out_.boxes) height[box.row] = std::max(height[box.row], box.at.h);
+    for (const Frame& frame : out_.frames) above[out_.boxes[frame.first].row] = kFrameGap;
+    for (const Arrow& arrow : out_.arrows) {
+      if (arrow.bus != kNowhere || arrow.kind == ArrowKind::meeting) continue;
+      const uint32_t row = arrow.from != kNowhere ? out_.boxes[arrow.from].row
+                           : out_.boxes[arrow.to].row;
+      const double gap = arrow.label.empty() ? kOrderGap : kDataGap;
+      if (arrow.from_lane != arrow.to_lane || arrow.from == kNowhere) {
+        below[row] = std::max(below[row], gap);
+      }
+    }
+    std::vector<double> plain = below;
+    const std::map<size_t, double> levels = bus_levels(below);
+    double y = rows_top_ + 26;
+    out_.begin_y = rows_top_ + 8;
+    std::vector<double> tops(out_.rows);
+    for (uint32_t row = 0; row < out_.rows; ++row) {
+      y += above[row];
+      tops[row] = y;
+      y += height[row] + below[row];
+    }
+    for (Box& box : out_.boxes) box.at.y = tops[box.row];
+    bottom_.resize(out_.rows);
+    for (uint32_t row = 0; row < out_.rows; ++row) bottom_[row] = tops[row] + height[row];
+    for (const auto& [bus, level] : levels) {
+      const uint32_t row = out_.boxes[out_.buses[bus].from[0]].row;
+      out_.buses[bus].y = bottom_[row] + 8 + level;
+    }
+    y += 6;
+    for (Lane& lane : out_.lanes) lane.at.h = y + 10 - lane.at.y;
+    out_.end_y = y;
+    out_.height = y + 26 + kLegend;
+  }
+
+  /// The buses of a row below each other; makes room for them.
+  std::map<size_t, double> bus_levels(std::vector<double>& below) const {
+    std::map<size_t, double> levels;
+    std::map<uint32_t, std::map<std::pair<uint32_t, ArrowKind>, double>> by_row;
+    for (size_t b = 0; b < out_.buses.size(); ++b) {
+      const Bus& bus = out_.buses[b];
+      const uint32_t row = out_.boxes[bus.from[0]].row, to = out_.boxes[bus.to[0]].row;
+      auto& of_row = by_row[row];
+      const double next = kBusGap * static_cast<double>(of_row.size());
+      const double level = of_row.try_emplace({to, bus.kind}, next).first->second;
+      levels[b] = level;
+      below[row] = std::max(below[row], kGap + level + kBusGap);
+    }
+    return levels;
+  }
+
+  void place_frames() {
+    for (Frame& frame : out_.frames) {
+      const Place& first = out_.boxes[frame.first].at;
+      const Place& last = out_.boxes[frame.last].at;
+      frame.at = {first.x - 4, first.y - kFrameGap, first.w + 8,
+                  last.bottom() + 4 - first.y + kFrameGap};
+      frame.label = shortened(frame.label, static_cast<size_t>((column_ - 4) / 5.2));
+    }
+  }
+
+  /// Where an arrow leaves or enters a box: towards the other end's lane.
+  double port(const Box& box, uint32_t lane, double share) const {
+    const double side = lane > box.lane ? 1 : lane < box.lane ? -1 : 0;
+    return box.at.middle() + side * share * box.at.w;
+  }
+
+  void route(Arrow& arrow) {
+    if (arrow.bus != kNowhere) return;
+    if (arrow.from == kNowhere || arrow.to == kNowhere) return route_loose(arrow);
+    const Box& from = out_.boxes[arrow.from];
+    const Box& to = out_.boxes[arrow.to];
+    if (arrow.kind == ArrowKind::meeting) return route_meeting(arrow, from, to);
+    const bool same = arrow.from_lane == arrow.to_lane;
+    const Point start{port(from, to.lane, 0.16), from.at.bottom()};
+    const Point end{port(to, from.lane, 0.32), to.at.y};
+    const bool next_row = to.row == from.row + 1;
+    if (same && from.column != to.column) return route_columns(arrow, from, to);
+    const size_t lanes = out_.lanes.size();
+    const uint32_t apart = from.lane > to.lane ? from.lane - to.lane : to.lane - from.lane;
+    if (lanes >= 4 && apart == lanes - 1) return route_around(arrow, start, end, from.lane > 0);
+    if (next_row || same) {
+      arrow.points = {start, {start.x, bottom_[from.row]}, end};
+      if (start.y == bottom_[from.row]) arrow.points.erase(arrow.points.begin() + 1);
+      return;
+    }
+    const double gutter = to.at.x - (to.lane > from.lane ? 5 : -to.at.w - 5);
+    const double turn = bottom_[from.row] + 12;
+    arrow.points = {start, {start.x, bottom_[from.row]}, {gutter, turn}, {gutter, end.y - 9}, end};
+  }
+
+  void route_columns(Arrow& arrow, const Box& from, const Box& to) {
+    const double side = to.column > from.column ? 1 : -1;
+    const Point start{from.at.middle() + side * 0.3 * from.at.w, from.at.bottom()};
+    const Point end{to.at.middle() - side * 0.38 * to.at.w, to.at.y};
+    arrow.points = {start, {start.x, bottom_[from.row]}, end};
+    if (to.row > from.row + 1) {
+      const double gutter = to.at.middle() - side * (to.at.w / 2 + 5);
+      arrow.points = {start, {start.x, bottom_[from.row]}, {gutter, bottom_[from.row] + 9},
+                      {gutter, end.y - 8}, end};
+    }
+  }
+
+  void route_meeting(Arrow& arrow, const Box& from, const Box& to) const {
+    const bool right = to.at.x > from.at.x;
+    const double y = std::min(from.at.y, to.at.y) + 8;
+    arrow.points = {{right ? from.at.x + from.at.w : from.at.x, y},
+                    {right ? to.at.x : to.at.x + to.at.w, y}};
+  }
+
+  /// To the next lane, were the lanes in a ring.
+  void route_around(Arrow& arrow, Point start, Point end, bool to_the_right) const {
+    arrow.around = true;
+    const double side = to_the_right ? 1 : -1;
+    // As seen from the other side.
+    const double out = 2 * out_.boxes[arrow.from].at.middle() - start.x;
+    const double in = 2 * out_.boxes[arrow.to].at.middle() - end.x;
+    const double edge = to_the_right ? out_.width - 4 : 4, other = to_the_right ? 4 : out_.width - 4;
+    const double y = start.y + (end.y - start.y) / 2;
+    arrow.points = {{out, start.y}, {edge, y}, {other, y}, {in, end.y}};
+    static_cast<void>(side);
+  }
+
+  /// From a box to a lane as such, or the other way.
+  void route_loose(Arrow& arrow) const {
+    const bool leaves = arrow.from != kNowhere;
+    const Box& box = out_.boxes[leaves ? arrow.from : arrow.to];
+    const Lane& lane = out_.lanes[leaves ? arrow.to_lane : arrow.from_lane];
+    const double y = box.at.bottom() + 14;
+    const double x = lane.at.x > box.at.x ? lane.at.x : lane.at.x + lane.at.w;
+    const Point at_box{port(box, leaves ? arrow.to_lane : arrow.from_lane, 0.2), box.at.bottom()};
+    const Point at_lane{x, y};
+    arrow.points = leaves ? std::vector<Point>{at_box, at_lane} : std::vector<Point>{at_lane, at_box};
+  }
+
+  void stretch(Bus& bus) const {
+    bus.left = out_.width;
+    for (const auto* ends : {&bus.from, &bus.to}) {
+      for (const uint32_t b : *ends) {
+        bus.left = std::min(bus.left, out_.boxes[b].at.middle() - 8);
+        bus.right = std::max(bus.right, out_.boxes[b].at.middle() + 8);
+      }
+    }
+  }
+
+  Picture& out_;
+  double column_ = 0, rows_top_ = 0;
+  std::vector<double> bottom_;  // of each row
+};
+
+}  // namespace
+
+void place(Picture& picture) { Placer(picture).run(); }
+
+}  // namespace mscclc::draw
