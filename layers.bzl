@@ -493,6 +493,7 @@ _ROWS = {
     # Commands.
     "tools/base": ["ir", "compiler", "plans", "runtime/base", "runtime/base/environment"],
     "tools/draw": ["ir"],
+    "tools/diff": ["ir"],
     "tools/report": [
         "ir",
         "executor/simulator",
@@ -538,6 +539,7 @@ _ROWS = {
         "runtime/verbs/port",
         "tools/base",
         "tools/cubin",
+        "tools/diff",
         "tools/draw",
         "tools/report",
         "tools/run",

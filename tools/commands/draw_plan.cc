@@ -5,6 +5,8 @@
 
 #include "compiler/proof_gate.h"
 #include "tools/base/files.h"
+#include "tools/draw/dot.h"
+#include "tools/draw/html.h"
 #include "tools/draw/layout.h"
 #include "tools/draw/svg.h"
 #include "tools/report/summary.h"
@@ -19,6 +21,8 @@ struct Writer {
 
 constexpr std::array kWriters = {
     Writer{"svg", [](const draw::Picture& picture) { return draw::svg_of(picture); }},
+    Writer{"html", [](const draw::Picture& picture) { return draw::html_of(picture); }},
+    Writer{"dot", [](const draw::Picture& picture) { return draw::dot_of(picture); }},
 };
 
 const char* between_calls_text(BetweenCalls between) {

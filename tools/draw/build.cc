@@ -48,10 +48,15 @@ class Builder {
 
   std::optional<Picture> run(const std::vector<Flow>& flows, std::string& error) {
     box_of_.assign(steps_.steps.size(), kNowhere);
-    for (uint32_t l = 0; l < choice_.lanes.size(); ++l) add_lane(l);
+    const bool others = choice_.lanes.size() < program_.ranks.size();
+    if (others) add_others();
+    for (uint32_t l = 0; l < choice_.lanes.size(); ++l) add_lane(choice_.lanes[l]);
+    if (others) add_others();
+    add_payload_of_others();
     if (error = what_is_wrong(); !error.empty()) return std::nullopt;
     for (const Flow& flow : flows) add_flow(flow);
     for (const LooseCargo& loose : payload_.loose()) add_loose(loose);
+    draw_others();
     for (uint32_t b = 0; b < out_.boxes.size(); ++b) add_strips(b);
     number_colours();
     number_rows();
@@ -72,8 +77,18 @@ class Builder {
                        options_.chunk);
   }
 
-  void add_lane(uint32_t l) {
-    const ChosenRank& chosen = choice_.lanes[l];
+  /// The lane of all ranks that are not drawn.
+  void add_others() {
+    Lane lane;
+    lane.rank = kNowhere;
+    lane.others = true;
+    lane.is_used = false;
+    lane.title = choice_.names.turn == Turn::none ? "other ranks" : "the others";
+    out_.lanes.push_back(lane);
+  }
+
+  void add_lane(const ChosenRank& chosen) {
+    const uint32_t l = static_cast<uint32_t>(out_.lanes.size());
     Lane lane;
     lane.rank = chosen.rank;
     lane.title = fmt::format("rank {}", chosen.rank);
@@ -83,13 +98,12 @@ class Builder {
                                                                chosen.stands_for.end()));
     }
     for (const Folded& column : chosen.columns) {
-      const uint32_t c = static_cast<uint32_t>(lane.columns.size());
       lane.columns.push_back(
           {blocks_label(program_, steps_, column), blocks_filter(steps_, column), {}});
-      add_column(l, c, column);
     }
     lane_of_[chosen.rank] = l;
     out_.lanes.push_back(std::move(lane));
+    for (uint32_t c = 0; c < chosen.columns.size(); ++c) add_column(l, c, chosen.columns[c]);
   }
 
   void add_column(uint32_t l, uint32_t c, const Folded& column) {
@@ -115,6 +129,13 @@ class Builder {
     payload_.add_block(block.rank, ops);
   }
 
+  /// What ranks that are not drawn send to those that are.
+  void add_payload_of_others() {
+    for (const Block& block : steps_.blocks) {
+      if (lane_of_.count(block.rank) == 0) add_payload(block);
+    }
+  }
+
   bool touches(uint32_t rank, const Step& step) const {
     if (options_.chunk.empty()) return true;
     if (step.data == kNone) return false;
@@ -134,7 +155,7 @@ class Builder {
 
   void add_box(uint32_t l, uint32_t c, uint32_t s) {
     const Step& step = steps_.steps[s];
-    const uint32_t rank = choice_.lanes[l].rank;
+    const uint32_t rank = out_.lanes[l].rank;
     Box box;
     box.lane = l;
     box.column = c;
@@ -192,7 +213,9 @@ class Builder {
       met_[flow.to].credits = std::max(met_[flow.to].credits, flow.credits);
       met_[flow.from].later = std::max(met_[flow.from].later, flow.rounds);
     }
-    if (from == kNowhere || to == kNowhere || from == to || flow.rounds != 0) return;
+    if (flow.rounds != 0) return;
+    if (from == kNowhere || to == kNowhere) return add_flow_of_others(flow, from, to);
+    if (from == to) return;
     const bool meeting = flow.kind == FlowKind::barrier;
     if (!meeting && out_.boxes[from].level >= out_.boxes[to].level) return;
     ++met_[flow.from].drawn;
@@ -202,6 +225,48 @@ class Builder {
     if (meeting) arrow.kind = ArrowKind::meeting;
     if (flow.kind == FlowKind::signal) arrow.port |= through_port(flow.from);
     label(arrow, payload_.of(flow), is_shown);
+  }
+
+  /// One end of it is at a rank that is not drawn.
+  void add_flow_of_others(const Flow& flow, uint32_t from, uint32_t to) {
+    if (lane_of_.count(flow.from.rank) != 0 && lane_of_.count(flow.to.rank) != 0) return;
+    const bool leaves = from != kNowhere;
+    const OpRef at = leaves ? flow.from : flow.to;
+    const uint32_t box = leaves ? from : to;
+    if (box == kNowhere) return;
+    ++met_[at].drawn;
+    if (step_of_[box] != steps_.at(at)) return;
+    add_to_others(box, leaves, leaves ? flow.to.rank : flow.from.rank, payload_.of(flow),
+                  flow.kind == FlowKind::signal && through_port(flow.from));
+  }
+
+  void add_to_others(uint32_t box, bool leaves, uint32_t peer, const Cargo& cargo, bool port) {
+    Others& others = others_[{box, leaves, !cargo.chunks.empty()}];
+    if (others.cargo.chunks.empty()) others.cargo.chunk = cargo.chunk;
+    others.peers.push_back(peer);
+    others.port |= port;
+    for (const std::string& chunk : cargo.chunks) {
+      if (std::ranges::count(others.cargo.chunks, chunk) == 0) others.cargo.chunks.push_back(chunk);
+    }
+  }
+
+  void draw_others() {
+    for (const auto& [key, others] : others_) {
+      const auto& [box, leaves, data] = key;
+      const uint32_t lane = leaves ? static_cast<uint32_t>(out_.lanes.size() - 1) : 0;
+      out_.lanes[lane].is_used = true;
+      Arrow arrow;
+      (leaves ? arrow.from : arrow.to) = box;
+      arrow.from_lane = leaves ? out_.boxes[box].lane : lane;
+      arrow.to_lane = leaves ? lane : out_.boxes[box].lane;
+      arrow.port = others.port;
+      out_.arrows.push_back(std::move(arrow));
+      labels_.push_back({true, {}, -1});
+      label(out_.arrows.back(), others.cargo, true);
+      const uint32_t rank = out_.lanes[out_.boxes[box].lane].rank;
+      std::string& text = out_.arrows.back().label;
+      text = choice_.names.several(rank, others.peers) + (text.empty() ? "" : ": ") + text;
+    }
   }
 
   Arrow& arrow_between(uint32_t from, uint32_t to, bool is_shown) {
@@ -236,10 +301,13 @@ class Builder {
 
   void add_loose(const LooseCargo& loose) {
     const uint32_t step = steps_.at(loose.op);
-    const auto lane = lane_of_.find(loose.peer);
-    if (step == kNone || lane == lane_of_.end() || box_of_[step] == kNowhere) return;
-    if (step_of_[box_of_[step]] != step && loose.cargo.chunks.empty()) return;
+    if (step == kNone || box_of_[step] == kNowhere) return;
     const uint32_t box = box_of_[step];
+    const auto lane = lane_of_.find(loose.peer);
+    if (lane == lane_of_.end()) {
+      if (step_of_[box] != step) return;
+      return add_to_others(box, loose.written, loose.peer, loose.cargo, false);
+    }
     if (!loose_seen_.insert({box, lane->second, loose.written}).second) return;
     Arrow arrow;
     (loose.written ? arrow.from : arrow.to) = box;
@@ -261,7 +329,7 @@ class Builder {
   void add_strips(uint32_t b) {
     Box& box = out_.boxes[b];
     const Step& step = steps_.steps[step_of_[b]];
-    const uint32_t rank = choice_.lanes[box.lane].rank;
+    const uint32_t rank = out_.lanes[box.lane].rank;
     bool after = false;
     for (const uint32_t i : step.ops) {
       if (i == step.data) {
@@ -275,10 +343,20 @@ class Builder {
         continue;
       }
       std::string words = control_words(program_, rank, op, choice_.names);
-      if (met.credits != 0) words = fmt::format("↻ {} ({} ahead)", words, met.credits);
+      if (met.credits != 0) words = fmt::format("↻ {} ({} credits)", words, met.credits);
       if (met.credits == 0 && met.later != 0) words = "↻ " + words;
-      (after ? box.after : box.before).push_back(words);
+      add_strip(after ? box.after : box.before, words);
     }
+  }
+
+  static void add_strip(std::vector<std::string>& strips, const std::string& words) {
+    if (strips.empty() || strips.back().substr(0, strips.back().find(" × ")) != words) {
+      strips.push_back(words);
+      return;
+    }
+    const size_t at = strips.back().find(" × ");
+    const int times = at == std::string::npos ? 1 : std::stoi(strips.back().substr(at + std::string_view(" × ").size()));
+    strips.back() = fmt::format("{} × {}", words, times + 1);
   }
 
   /// Chunks get colours in their order.
@@ -316,6 +394,11 @@ class Builder {
     uint32_t all = 0, drawn = 0;       // flows of an op, and those that are arrows
     uint32_t credits = 0, later = 0;  // of flows between rounds
   };
+  struct Others {
+    std::vector<uint32_t> peers;
+    Cargo cargo;
+    bool port = false;
+  };
   struct Label {
     bool is_shown = false;
     std::vector<std::string> chunks;
@@ -335,6 +418,7 @@ class Builder {
   std::map<std::pair<uint32_t, uint32_t>, size_t> arrows_;
   std::vector<Label> labels_;  // of each arrow
   std::set<std::tuple<uint32_t, uint32_t, bool>> loose_seen_;
+  std::map<std::tuple<uint32_t, bool, bool>, Others> others_;  // box, leaves, data
   uint32_t framed_ = 0;
 };
 

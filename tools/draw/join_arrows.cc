@@ -50,7 +50,7 @@ Bus bus_of(const Picture& picture, const std::vector<size_t>& arrows) {
   bus.from.assign(from.begin(), from.end());
   bus.to.assign(to.begin(), to.end());
   if (labels.size() == 1) bus.label = *labels.begin();
-  if (labels.size() > 1) bus.label = *labels.begin() + " … " + *labels.rbegin();
+  if (labels.size() > 1) bus.label = *labels.begin() + ", …";
   return bus;
 }
 

@@ -30,9 +30,11 @@ struct ColumnHead {
   Place at;
 };
 
-/// A rank.
+/// A rank; or all that are not drawn, at the left with what comes from them, at the right with what
+/// goes to them.
 struct Lane {
   uint32_t rank = 0;
+  bool others = false, is_used = true;
   std::string title, note;
   std::vector<ColumnHead> columns;
   Place at;
@@ -65,6 +67,7 @@ struct Arrow {
   std::string label;   ///< the chunks that have arrived
   uint32_t colour = kNowhere;
   uint32_t bus = kNowhere;    ///< drawn as part of this one
+  uint32_t level = 0;         ///< of several that go along a row, between it and the next one
   bool around = false;        ///< leaves the picture at one side and comes in at the other
   std::vector<Point> points;  ///< the way; two for each part of an arrow that goes around
 };

@@ -15,12 +15,14 @@ namespace mscclc::draw {
 namespace {
 
 constexpr double kMargin = 24, kScreen = 1920;
-constexpr double kLeastColumn = 118, kMostColumn = 340;
-constexpr double kColumnGap = 14, kLaneGap = 22, kLanePad = 6;
+constexpr double kLeastColumn = 100, kMostColumn = 340;
+constexpr double kColumnGap = 10, kLaneGap = 12, kLanePad = 6;
+constexpr double kOthers = 92;  // the lane of ranks that are not drawn
 constexpr double kTitle = 30, kFact = 17, kLaneHead = 22, kColumnHead = 16;
-constexpr double kStrip = 13, kName = 15, kLine = 12, kPad = 5;
+constexpr double kStrip = 12, kName = 14, kLine = 11, kPad = 5;
 constexpr double kCharacter = 6.05;  // of the fixed font in boxes
-constexpr double kGap = 11, kOrderGap = 20, kDataGap = 31, kBusGap = 17, kFrameGap = 15;
+constexpr double kGap = 10, kOrderGap = 18, kDataGap = 25, kBusGap = 18, kFrameGap = 15;
+constexpr double kAlong = 15;  // for an arrow along a row
 constexpr double kLegend = 46;
 
 class Placer {
@@ -39,16 +41,29 @@ class Placer {
  private:
   void place_lanes() {
     size_t columns = 0;
-    for (const Lane& lane : out_.lanes) columns += std::max<size_t>(lane.columns.size(), 1);
-    const double lanes = static_cast<double>(out_.lanes.size());
+    double lanes = 0, others = 0;
+    for (const Lane& lane : out_.lanes) {
+      if (lane.others) {
+        others += lane.is_used ? kOthers + kLaneGap : 0;
+      } else {
+        columns += std::max<size_t>(lane.columns.size(), 1);
+        ++lanes;
+      }
+    }
     const double n = static_cast<double>(columns);
     const double gaps =
-        (n - lanes) * kColumnGap + lanes * 2 * kLanePad + (lanes - 1) * kLaneGap + 2 * kMargin;
+        (n - lanes) * kColumnGap + lanes * 2 * kLanePad + (lanes - 1) * kLaneGap + 2 * kMargin +
+        others;
     column_ = std::clamp(std::floor((kScreen - gaps) / n), kLeastColumn, kMostColumn);
     const double top = kMargin + kTitle + kFact * static_cast<double>(out_.facts.size());
     double x = kMargin;
     for (Lane& lane : out_.lanes) {
       lane.at = {x, top, 0, 0};
+      if (lane.others) {
+        lane.at.w = lane.is_used ? kOthers : 0;
+        x += lane.is_used ? kOthers + kLaneGap : 0;
+        continue;
+      }
       x += kLanePad;
       for (size_t c = 0; c < std::max<size_t>(lane.columns.size(), 1); ++c) {
         if (c > 0) x += kColumnGap;
@@ -73,6 +88,18 @@ class Placer {
       const Place& head = out_.lanes[box.lane].columns[box.column].at;
       box.at = {head.x, 0, head.w, strips + body + (box.name.empty() ? 4 : 0)};
     }
+    level_heights();
+  }
+
+  /// Boxes of a row that are nearly as high as each other become so.
+  void level_heights() {
+    std::vector<double> most(out_.rows);
+    for (const Box& box : out_.boxes) {
+      if (!box.name.empty()) most[box.row] = std::max(most[box.row], box.at.h);
+    }
+    for (Box& box : out_.boxes) {
+      if (!box.name.empty() && most[box.row] - box.at.h <= kLine) box.at.h = most[box.row];
+    }
   }
 
   /// The chunks of a box in one line or two.
@@ -96,16 +123,15 @@ class Placer {
     std::vector<double> height(out_.rows), above(out_.rows), below(out_.rows, kGap);
     for (const Box& box : out_.boxes) height[box.row] = std::max(height[box.row], box.at.h);
     for (const Frame& frame : out_.frames) above[out_.boxes[frame.first].row] = kFrameGap;
+    framed_ = above;
     for (const Arrow& arrow : out_.arrows) {
       if (arrow.bus != kNowhere || arrow.kind == ArrowKind::meeting) continue;
-      const uint32_t row = arrow.from != kNowhere ? out_.boxes[arrow.from].row
-                           : out_.boxes[arrow.to].row;
+      if (arrow.from == kNowhere || arrow.to == kNowhere) continue;
+      const uint32_t row = out_.boxes[arrow.from].row;
       const double gap = arrow.label.empty() ? kOrderGap : kDataGap;
-      if (arrow.from_lane != arrow.to_lane || arrow.from == kNowhere) {
-        below[row] = std::max(below[row], gap);
-      }
+      if (arrow.from_lane != arrow.to_lane) below[row] = std::max(below[row], gap);
     }
-    std::vector<double> plain = below;
+    level_others(above, below);
     const std::map<size_t, double> levels = bus_levels(below);
     double y = rows_top_ + 26;
     out_.begin_y = rows_top_ + 8;
@@ -120,12 +146,32 @@ class Placer {
     for (uint32_t row = 0; row < out_.rows; ++row) bottom_[row] = tops[row] + height[row];
     for (const auto& [bus, level] : levels) {
       const uint32_t row = out_.boxes[out_.buses[bus].from[0]].row;
-      out_.buses[bus].y = bottom_[row] + 8 + level;
+      out_.buses[bus].y = bottom_[row] + kBusGap + level;
     }
-    y += 6;
+    y += 14;
     for (Lane& lane : out_.lanes) lane.at.h = y + 10 - lane.at.y;
     out_.end_y = y;
     out_.height = y + 26 + kLegend;
+  }
+
+  /// Arrows from and to ranks that are not drawn go along rows, one below the other.
+  void level_others(std::vector<double>& above, std::vector<double>& below) {
+    std::vector<uint32_t> over(out_.rows), under(out_.rows);
+    for (Arrow& arrow : out_.arrows) {
+      if (!is_half(arrow)) continue;
+      const bool leaves = arrow.from != kNowhere;
+      const uint32_t row = out_.boxes[leaves ? arrow.from : arrow.to].row;
+      arrow.level = (leaves ? under : over)[row]++;
+    }
+    for (uint32_t row = 0; row < out_.rows; ++row) {
+      if (over[row] > 0) above[row] += kAlong * over[row] + 4;
+      if (under[row] > 0) below[row] = std::max(below[row], kAlong * under[row] + 6);
+    }
+    over_ = over;
+  }
+
+  static bool is_half(const Arrow& arrow) {
+    return arrow.from == kNowhere || arrow.to == kNowhere;
   }
 
   /// The buses of a row below each other; makes room for them.
@@ -139,7 +185,7 @@ class Placer {
       const double next = kBusGap * static_cast<double>(of_row.size());
       const double level = of_row.try_emplace({to, bus.kind}, next).first->second;
       levels[b] = level;
-      below[row] = std::max(below[row], kGap + level + kBusGap);
+      below[row] = std::max(below[row], kGap + level + kBusGap + 4);
     }
     return levels;
   }
@@ -150,7 +196,9 @@ class Placer {
       const Place& last = out_.boxes[frame.last].at;
       frame.at = {first.x - 4, first.y - kFrameGap, first.w + 8,
                   last.bottom() + 4 - first.y + kFrameGap};
-      frame.label = shortened(frame.label, static_cast<size_t>((column_ - 4) / 5.2));
+      const size_t most = static_cast<size_t>((column_ - 4) / 4.9);
+      if (characters(frame.label) > most) frame.label = frame.label.substr(frame.label.find(": ") + 2);
+      frame.label = shortened(frame.label, most);
     }
   }
 
@@ -167,14 +215,14 @@ class Placer {
     const Box& to = out_.boxes[arrow.to];
     if (arrow.kind == ArrowKind::meeting) return route_meeting(arrow, from, to);
     const bool same = arrow.from_lane == arrow.to_lane;
-    const Point start{port(from, to.lane, 0.16), from.at.bottom()};
-    const Point end{port(to, from.lane, 0.32), to.at.y};
+    const Point start{port(from, to.lane, 0.24), from.at.bottom()};
+    const Point end{port(to, from.lane, 0.24), to.at.y};
     const bool next_row = to.row == from.row + 1;
-    if (same && from.column != to.column) return route_columns(arrow, from, to);
+    if (same) return route_columns(arrow, from, to);
     const size_t lanes = out_.lanes.size();
     const uint32_t apart = from.lane > to.lane ? from.lane - to.lane : to.lane - from.lane;
     if (lanes >= 4 && apart == lanes - 1) return route_around(arrow, start, end, from.lane > 0);
-    if (next_row || same) {
+    if (next_row) {
       arrow.points = {start, {start.x, bottom_[from.row]}, end};
       if (start.y == bottom_[from.row]) arrow.points.erase(arrow.points.begin() + 1);
       return;
@@ -184,16 +232,16 @@ class Placer {
     arrow.points = {start, {start.x, bottom_[from.row]}, {gutter, turn}, {gutter, end.y - 9}, end};
   }
 
+  /// Within a lane: across in the room below the row, down in the one between columns.
   void route_columns(Arrow& arrow, const Box& from, const Box& to) {
     const double side = to.column > from.column ? 1 : -1;
-    const Point start{from.at.middle() + side * 0.3 * from.at.w, from.at.bottom()};
-    const Point end{to.at.middle() - side * 0.38 * to.at.w, to.at.y};
-    arrow.points = {start, {start.x, bottom_[from.row]}, end};
-    if (to.row > from.row + 1) {
-      const double gutter = to.at.middle() - side * (to.at.w / 2 + 5);
-      arrow.points = {start, {start.x, bottom_[from.row]}, {gutter, bottom_[from.row] + 9},
-                      {gutter, end.y - 8}, end};
-    }
+    const double gutter = to.at.middle() - side * (to.at.w / 2 + 5);
+    const Point start{from.at.middle() + side * 0.36 * from.at.w, from.at.bottom()};
+    const Point end{to.at.middle() - side * 0.42 * to.at.w, to.at.y};
+    const double across = bottom_[from.row] + 7;
+    arrow.points = {start, {start.x, across}, {gutter, across}, {gutter, end.y - 9},
+                    {end.x, end.y - 9}, end};
+    if (to.row == from.row + 1) arrow.points = {start, {start.x, across}, {end.x, across}, end};
   }
 
   void route_meeting(Arrow& arrow, const Box& from, const Box& to) const {
@@ -206,27 +254,35 @@ class Placer {
   /// To the next lane, were the lanes in a ring.
   void route_around(Arrow& arrow, Point start, Point end, bool to_the_right) const {
     arrow.around = true;
-    const double side = to_the_right ? 1 : -1;
     // As seen from the other side.
     const double out = 2 * out_.boxes[arrow.from].at.middle() - start.x;
     const double in = 2 * out_.boxes[arrow.to].at.middle() - end.x;
     const double edge = to_the_right ? out_.width - 4 : 4, other = to_the_right ? 4 : out_.width - 4;
     const double y = start.y + (end.y - start.y) / 2;
     arrow.points = {{out, start.y}, {edge, y}, {other, y}, {in, end.y}};
-    static_cast<void>(side);
   }
 
-  /// From a box to a lane as such, or the other way.
+  /// From a box to a lane as such, or the other way: along the row.
   void route_loose(Arrow& arrow) const {
     const bool leaves = arrow.from != kNowhere;
     const Box& box = out_.boxes[leaves ? arrow.from : arrow.to];
     const Lane& lane = out_.lanes[leaves ? arrow.to_lane : arrow.from_lane];
-    const double y = box.at.bottom() + 14;
-    const double x = lane.at.x > box.at.x ? lane.at.x : lane.at.x + lane.at.w;
-    const Point at_box{port(box, leaves ? arrow.to_lane : arrow.from_lane, 0.2), box.at.bottom()};
-    const Point at_lane{x, y};
-    arrow.points = leaves ? std::vector<Point>{at_box, at_lane} : std::vector<Point>{at_lane, at_box};
+    const double side = lane.at.x > box.at.x ? 1 : -1;
+    const double x = side > 0 ? lane.at.x : lane.at.x + lane.at.w;
+    const double level = kAlong * (arrow.level + 1);
+    const double share = leaves ? 0.42 : 0.05;
+    const double port = box.at.middle() + side * (share * box.at.w - 7 * arrow.level);
+    if (leaves) {
+      const double y = bottom_[box.row] + level - 3;
+      arrow.points = {{port, box.at.bottom()}, {port, y}, {x, y}};
+    } else {
+      const double y = box.at.y - frame_above(box) - kAlong * (over_[box.row] - arrow.level) + 8;
+      arrow.points = {{x, y}, {port, y}, {port, box.at.y}};
+    }
   }
+
+  /// The room that the frame takes which begins with the row of this box.
+  double frame_above(const Box& box) const { return framed_[box.row]; }
 
   void stretch(Bus& bus) const {
     bus.left = out_.width;
@@ -240,7 +296,8 @@ class Placer {
 
   Picture& out_;
   double column_ = 0, rows_top_ = 0;
-  std::vector<double> bottom_;  // of each row
+  std::vector<double> bottom_, framed_;  // of each row: its end, room for a frame's label above it
+  std::vector<uint32_t> over_;           // arrows that come along above it
 };
 
 }  // namespace

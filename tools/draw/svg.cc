@@ -57,9 +57,9 @@ constexpr std::string_view kStyle =
     ".l{font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;font-size:10px;"
     "paint-order:stroke;stroke:#fff;stroke-width:3px}"
     ".b{font-size:10px;fill:#6b7280;font-style:italic}"
-    ".lane{fill:#f8fafc;stroke:#d5dbe3}.ctl{fill:#fff;stroke:#b6bfca}"
+    ".lane{fill:#f8fafc;stroke:#d5dbe3}.far{stroke-dasharray:4 4}.ctl{fill:#fff;stroke:#b6bfca}"
     ".frame{fill:none;stroke:#8b5cf6;stroke-width:1.2;stroke-dasharray:5 3}"
-    ".fl{font-size:9px;fill:#6d3fd1}"
+    ".fl{font-size:9px;fill:#6d3fd1;paint-order:stroke;stroke:#f8fafc;stroke-width:3px}"
     ".data{fill:none;stroke-width:1.8}.order{fill:none;stroke:#9aa4b2;stroke-width:1.1}"
     ".meet{fill:none;stroke:#6b7280;stroke-width:1.2;stroke-dasharray:2 3}"
     ".port{stroke-dasharray:7 3}.edge{stroke:#94a3b8;stroke-dasharray:1 4;stroke-width:2}";
@@ -77,10 +77,13 @@ class Writer {
     write_title();
     for (const Lane& lane : picture_.lanes) write_lane(lane);
     write_borders();
-    for (const Frame& frame : picture_.frames) write_frame(frame);
+    for (const Frame& frame : picture_.frames) rect(frame.at, "frame", 6);
     for (size_t i = 0; i < picture_.arrows.size(); ++i) write_arrow(picture_.arrows[i]);
     for (const Bus& bus : picture_.buses) write_bus(bus);
     for (const Box& box : picture_.boxes) write_box(box);
+    for (const Frame& frame : picture_.frames) {
+      text(frame.at.x + 6, frame.at.y + 10, "fl", frame.label);
+    }
     for (const Arrow& arrow : picture_.arrows) write_label(arrow);
     write_legend();
     return std::move(out_) + "</svg>\n";
@@ -110,7 +113,8 @@ class Writer {
   }
 
   void write_lane(const Lane& lane) {
-    rect(lane.at, "lane", 6);
+    if (!lane.is_used) return;
+    rect(lane.at, lane.others ? "lane far" : "lane", 6);
     const std::string note = lane.note.empty() ? "" : " (" + lane.note + ")";
     text(lane.at.middle(), lane.at.y + 17, "h", lane.title + note, " text-anchor=\"middle\"");
     for (const ColumnHead& column : lane.columns) {
@@ -128,11 +132,6 @@ class Writer {
       text(28, begin ? y + 12 : y - 4, "b", begin ? picture_.begins : picture_.ends,
            " style=\"paint-order:stroke;stroke:#fff;stroke-width:3px\"");
     }
-  }
-
-  void write_frame(const Frame& frame) {
-    rect(frame.at, "frame", 6);
-    text(frame.at.x + 6, frame.at.y + 10, "fl", frame.label);
   }
 
   std::string path_of(const std::vector<Point>& points) const {
@@ -183,16 +182,28 @@ class Writer {
                         at.x - ux + uy * 0.45, at.y - uy - ux * 0.45, fill, more);
   }
 
-  /// The chunks, near the start of the arrow: there arrows that cross are still apart.
+  /// The chunks: above the arrow where it has left its box.
   void write_label(const Arrow& arrow) {
     if (arrow.bus != kNowhere || arrow.label.empty() || arrow.points.size() < 2) return;
-    const size_t first = arrow.points.size() > 2 && arrow.points[0].x == arrow.points[1].x;
-    const Point a = arrow.points[first], b = arrow.points[first + 1];
-    const double length = std::max(std::hypot(b.x - a.x, b.y - a.y), 1.0);
-    const double share = std::min(0.5, 34 / length);
-    const Point at{a.x + (b.x - a.x) * share, a.y + (b.y - a.y) * share};
-    const bool left = b.x < a.x - 4;
-    text(at.x + (left ? -3 : 3), at.y + 9, "l", shortened(arrow.label, 26),
+    const auto& p = arrow.points;
+    Point at;
+    bool left = false;
+    if (arrow.from == kNowhere) {  // along a row, from the other ranks
+      at = {p[0].x + 2, p[0].y - 4};
+    } else if (arrow.to == kNowhere) {
+      left = p.back().x > p[0].x;
+      at = {p.back().x - (left ? 9 : -9), p.back().y - 4};
+    } else if (arrow.around) {
+      left = p[1].x > p[0].x;
+      at = {p[1].x, p[1].y + 9};
+    } else {
+      const size_t first = p.size() > 2 && p[0].x == p[1].x;
+      const Point a = p[first], b = p[first + 1];
+      const double share = std::min(1.0, 13 / std::max(b.y - a.y, 1.0));
+      left = b.x < a.x;
+      at = {a.x + (b.x - a.x) * share + (left ? -6 : 6), a.y + (b.y - a.y) * share - 1};
+    }
+    text(at.x, at.y, "l", shortened(arrow.label, 40),
          fmt::format(" style=\"fill:{}\"{}{}", colour_at(arrow.colour).line,
                      left ? " text-anchor=\"end\"" : "", data(arrow)));
   }
@@ -216,7 +227,9 @@ class Writer {
     }
     const std::string each = bus.from.size() == 1 ? "to each" : bus.to.size() == 1 ? "from each"
                                                                                   : "each to all";
-    text(bus.left + 14, bus.y - 3, "l", bus.label.empty() ? each : each + ": " + bus.label,
+    const double pitch = picture_.boxes[bus.from[0]].at.w - 20;
+    const std::string words = bus.label.empty() ? each : each + ": " + bus.label;
+    text(bus.left + 14, bus.y - 4, "l", shortened(words, static_cast<size_t>(pitch / 6.05)),
          bus.kind == ArrowKind::data ? "" : " style=\"fill:#8691a1\"");
   }
 
@@ -250,19 +263,19 @@ class Writer {
     double y = box.at.y + (box.name.empty() ? 12 : 11);
     for (const std::string& strip : box.before) {
       text(x, y, "s", strip);
-      y += 13;
+      y += 12;
     }
     if (!box.name.empty()) {
       text(x, y + 1, "n", box.name);
-      y += 14;
+      y += 13;
       for (const std::string& line : box.lines) {
         text(x, y, "m", line);
-        y += 12;
+        y += 11;
       }
     }
     for (const std::string& strip : box.after) {
-      text(x, y + (box.name.empty() ? 0 : 2), "s", strip);
-      y += 13;
+      text(x, y + (box.name.empty() ? 0 : 1), "s", strip);
+      y += 12;
     }
   }
 

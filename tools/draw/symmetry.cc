@@ -86,10 +86,10 @@ bool all_alike(const Program& program, const Steps& steps, const PeerNames& name
 /// All that may be tried, the simplest first.
 std::vector<PeerNames> turns_of(uint32_t ranks) {
   std::vector<PeerNames> turns = {{Turn::ring, ranks, 1}};
-  if (std::has_single_bit(ranks)) turns.push_back({Turn::flip, ranks, 1});
   for (uint32_t gpus = ranks / 2; gpus >= 2; --gpus) {
     if (ranks % gpus == 0) turns.push_back({Turn::nodes, ranks, gpus});
   }
+  if (std::has_single_bit(ranks)) turns.push_back({Turn::flip, ranks, 1});
   return turns;
 }
 
@@ -104,13 +104,16 @@ std::string node_name(uint32_t relative, uint32_t gpus) {
   return fmt::format("node + {}, mate + {}", node, mate);
 }
 
-/// "its node" or "its twins" if the peers are just those.
+/// "its node", "its twins" or both, if the peers are just those.
 std::string node_set(uint32_t rank, uint32_t gpus, uint32_t ranks,
                      const std::vector<uint32_t>& peers) {
   const bool mates = std::ranges::all_of(peers, [&](uint32_t p) { return p / gpus == rank / gpus; });
   if (mates && peers.size() == gpus - 1) return "its node";
   const bool twins = std::ranges::all_of(peers, [&](uint32_t p) { return p % gpus == rank % gpus; });
-  return twins && peers.size() == ranks / gpus - 1 ? "its twins" : "";
+  if (twins && peers.size() == ranks / gpus - 1) return "its twins";
+  const bool both = std::ranges::all_of(
+      peers, [&](uint32_t p) { return p / gpus == rank / gpus || p % gpus == rank % gpus; });
+  return both && peers.size() == gpus + ranks / gpus - 2 ? "its node and its twins" : "";
 }
 
 }  // namespace

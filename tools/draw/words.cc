@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -62,9 +62,7 @@ std::string far_words(const Program& program, uint32_t rank, std::span<const Ope
       if (c.kind == ChannelKind::switch_) return std::string("the switch");
       ranks.push_back(c.peer);
     }
-    const std::string text = names.several(rank, ranks);
-    const bool number = names.turn == Turn::none && text[0] >= '0' && text[0] <= '9';
-    return number ? "rank " + text : text;
+    return names.several(rank, ranks);
   };
   if (by_name.size() > kMostNamed) {
     const Buffer& buffer = program.buffer_of(rank, chunks[0]);
@@ -78,10 +76,24 @@ std::string far_words(const Program& program, uint32_t rank, std::span<const Ope
   return text;
 }
 
+/// "input[0] of all ranks" if the operands are just that.
+std::string everywhere(const Program& program, uint32_t rank, std::span<const Operand> near,
+                       std::span<const Operand> far) {
+  if (near.size() != 1 || far.size() + 1 != program.ranks.size() || far.empty()) return "";
+  const std::string text = text_of(program, rank, near[0]);
+  std::set<uint32_t> peers;
+  for (const Operand& o : far) {
+    if (text_of(program, rank, o) != text) return "";
+    peers.insert(program.ranks[rank].channels[o.channel].peer);
+  }
+  return peers.size() == far.size() ? text + " of all ranks" : "";
+}
+
 std::string side_words(const Program& program, uint32_t rank, std::span<const Operand> operands,
                        const PeerNames& names, std::string_view joint) {
   std::vector<Operand> near, far;
   for (const Operand& o : operands) (o.channel == kNone ? near : far).push_back(o);
+  if (std::string text = everywhere(program, rank, near, far); !text.empty()) return text;
   std::string text = local_words(program, rank, near, joint);
   if (far.empty()) return text;
   if (!text.empty()) text += joint;
