@@ -1,4 +1,6 @@
 // mscclc diff: what changed from one plan or program to another.
+#include "tools/diff/diff.h"
+
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -9,7 +11,6 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
-#include "tools/diff/diff.h"
 #include "tools/report/summary.h"
 
 namespace mscclc {
@@ -71,9 +72,8 @@ int run_diff(const DiffOptions& options) {
   for (const int code : {load_side(of_a, a), load_side(of_b, b)}) {
     if (code != kFine) return code;
   }
-  const std::string text =
-      diff::differences({a->program, facts_of(options, a->program)},
-                        {b->program, facts_of(options, b->program)});
+  const std::string text = diff::differences({a->program, facts_of(options, a->program)},
+                                             {b->program, facts_of(options, b->program)});
   if (text.empty()) return kSame;
   put(fmt::format("--- {}\n+++ {}\n{}", options.a, options.b, text));
   return kDifferent;

@@ -12,7 +12,8 @@ struct Edit {
   uint32_t a = 0, b = 0;  ///< positions
 };
 
-/// The least number of ops removed and added; of long blocks that differ much, not always the least.
+/// The least number of ops removed and added; of long blocks that differ much, not always the
+/// least.
 std::vector<Edit> edits(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b);
 
 /// How many ops two blocks share in whatever order: the more, the more alike they are.

@@ -165,7 +165,8 @@ class RankDiff {
     }
   }
 
-  std::vector<uint64_t> ops_of(const Program& program, const RankIdentity& rank, size_t block) const {
+  std::vector<uint64_t> ops_of(const Program& program, const RankIdentity& rank,
+                               size_t block) const {
     std::vector<uint64_t> out;
     for (const uint32_t i : rank.ops[block]) {
       out.push_back(coarse_identity(program, rank_, program.ranks[rank_].ops[i]));

@@ -10,8 +10,8 @@
 
 namespace mscclc::diff {
 
-/// Something known of a whole plan, in words: what is proved of it, its limits. What is predicted of
-/// its time goes here, too.
+/// Something known of a whole plan, in words: what is proved of it, its limits. What is predicted
+/// of its time goes here, too.
 struct Fact {
   std::string name, value;
 };

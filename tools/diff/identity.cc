@@ -130,7 +130,8 @@ class Colouring {
     if (kind == SlotKind::semaphore) return rank.semaphores[o.first];
     if (kind == SlotKind::block) {
       const auto at = std::ranges::find(rank.places, int64_t{o.first});
-      return at == rank.places.end() ? 5 : rank.blocks[static_cast<size_t>(at - rank.places.begin())];
+      return at == rank.places.end() ? 5
+                                     : rank.blocks[static_cast<size_t>(at - rank.places.begin())];
     }
     uint64_t colour = o.channel == kNone ? 11 : rank.channels[o.channel];
     if (kind == SlotKind::channel) return colour;
@@ -145,7 +146,8 @@ class Colouring {
       next[r].semaphores[o.first] += mixed(13, how);
     } else if (kind != SlotKind::block) {
       if (o.channel != kNone) next[r].channels[o.channel] += mixed(17, how);
-      if (kind != SlotKind::channel) next[owner(r, o)].buffers[o.buffer] += mixed(19, mixed(how, r));
+      if (kind != SlotKind::channel)
+        next[owner(r, o)].buffers[o.buffer] += mixed(19, mixed(how, r));
     }
   }
 

@@ -12,9 +12,9 @@ namespace mscclc::diff {
 
 /// The colours of one rank.
 struct RankIdentity {
-  std::vector<uint64_t> blocks;                        ///< by place in `places`
-  std::vector<std::vector<uint32_t>> ops;              ///< of each block, in order
-  std::vector<int64_t> places;                         ///< a block's number; groups and none after it
+  std::vector<uint64_t> blocks;            ///< by place in `places`
+  std::vector<std::vector<uint32_t>> ops;  ///< of each block, in order
+  std::vector<int64_t> places;             ///< a block's number; groups and none after it
   std::vector<uint64_t> channels, buffers, semaphores;
   uint64_t all = 0;  ///< of the rank as a whole
 };

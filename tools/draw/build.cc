@@ -54,6 +54,7 @@ class Builder {
     if (others) add_others();
     add_payload_of_others();
     if (error = what_is_wrong(); !error.empty()) return std::nullopt;
+    payload_.attach_loose(flows, steps_);
     for (const Flow& flow : flows) add_flow(flow);
     for (const LooseCargo& loose : payload_.loose()) add_loose(loose);
     draw_others();
@@ -72,9 +73,10 @@ class Builder {
           out_.boxes.size(), kMostBoxes);
     }
     if (!out_.boxes.empty() || options_.chunk.empty()) return "";
-    return fmt::format("--chunk {}: no op that is drawn touches it; chunks are called as in "
-                       "'input[0]'",
-                       options_.chunk);
+    return fmt::format(
+        "--chunk {}: no op that is drawn touches it; chunks are called as in "
+        "'input[0]'",
+        options_.chunk);
   }
 
   /// The lane of all ranks that are not drawn.
@@ -338,8 +340,7 @@ class Builder {
       }
       const Met met = met_[{rank, i}];
       const Op& op = op_at({rank, i});
-      if (step.data != kNone && met.all > 0 && met.drawn == met.all &&
-          !info(op.kind).has(kMeets)) {
+      if (step.data != kNone && met.all > 0 && met.drawn == met.all && !info(op.kind).has(kMeets)) {
         continue;
       }
       std::string words = control_words(program_, rank, op, choice_.names);
@@ -355,7 +356,9 @@ class Builder {
       return;
     }
     const size_t at = strips.back().find(" × ");
-    const int times = at == std::string::npos ? 1 : std::stoi(strips.back().substr(at + std::string_view(" × ").size()));
+    const int times = at == std::string::npos
+                          ? 1
+                          : std::stoi(strips.back().substr(at + std::string_view(" × ").size()));
     strips.back() = fmt::format("{} × {}", words, times + 1);
   }
 
@@ -391,7 +394,7 @@ class Builder {
   const Op& op_at(OpRef at) const { return program_.ranks[at.rank].ops[at.op]; }
 
   struct Met {
-    uint32_t all = 0, drawn = 0;       // flows of an op, and those that are arrows
+    uint32_t all = 0, drawn = 0;      // flows of an op, and those that are arrows
     uint32_t credits = 0, later = 0;  // of flows between rounds
   };
   struct Others {

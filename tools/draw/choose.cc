@@ -40,8 +40,8 @@ class Chooser {
                          program_.ranks.size() - 1);
     }
     for (const uint32_t tb : options_.blocks) {
-      const bool known = std::ranges::any_of(
-          steps_.blocks, [&](const Block& block) { return block.place == tb; });
+      const bool known =
+          std::ranges::any_of(steps_.blocks, [&](const Block& block) { return block.place == tb; });
       if (!known) return fmt::format("--tb {}: no rank has ops in this thread block", tb);
     }
     return "";
@@ -97,8 +97,7 @@ class Chooser {
     for (uint32_t b = steps_.first_block[rank]; b < steps_.first_block[rank + 1]; ++b) {
       const Block& block = steps_.blocks[b];
       if (!is_picked(block)) continue;
-      const uint64_t shape =
-          shape_of(program_, steps_, block, same_peers ? &absolute : nullptr);
+      const uint64_t shape = shape_of(program_, steps_, block, same_peers ? &absolute : nullptr);
       const auto [at, is_new] = known.try_emplace(shape, out.size());
       if (is_new) out.emplace_back();
       Folded& column = out[at->second];
@@ -128,8 +127,8 @@ class Chooser {
 
 }  // namespace
 
-std::optional<Choice> choose(const Program& program, const Steps& steps,
-                             const DrawOptions& options, std::string& error) {
+std::optional<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options,
+                             std::string& error) {
   return Chooser(program, steps, options).run(error);
 }
 

@@ -33,8 +33,8 @@ inline constexpr size_t kMostColumns = 16;
 inline constexpr size_t kMostLanes = 8;
 
 /// Nothing, with the reason in `error`, if the options name what is not there.
-std::optional<Choice> choose(const Program& program, const Steps& steps,
-                             const DrawOptions& options, std::string& error);
+std::optional<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options,
+                             std::string& error);
 
 /// "Rank r writes to r + 1.": how data goes between ranks that all do the same.
 std::string traffic(const Program& program, const PeerNames& names, uint32_t rank);

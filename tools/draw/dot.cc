@@ -44,15 +44,15 @@ class DotWriter {
   /// `pos`, `width` and `height`; Graphviz counts upward.
   std::string place(const Place& at) const {
     return fmt::format("pos=\"{:.0f},{:.0f}\", width={:.2f}, height={:.2f}, fixedsize=true",
-                       at.middle(), picture_.height - at.y - at.h / 2, at.w / kInch,
-                       at.h / kInch);
+                       at.middle(), picture_.height - at.y - at.h / 2, at.w / kInch, at.h / kInch);
   }
 
   void write_lane(size_t l) {
     const Lane& lane = picture_.lanes[l];
     if (!lane.is_used) return;
-    out_ += fmt::format("  lane{} [label={}, labelloc=t, fillcolor=\"#f8fafc\", {}];\n", l,
-                        quoted_text(lane.title), place(lane.at));
+    out_ += fmt::format(
+        "  lane{} [label={}, labelloc=t, fillcolor=\"#f8fafc\", color=\"#d5dbe3\", {}];\n", l,
+        quoted_text(lane.title), place(lane.at));
   }
 
   void write_box(size_t b) {
@@ -84,8 +84,8 @@ class DotWriter {
   }
 
   void write_arrow(const Arrow& arrow) {
-    out_ += fmt::format("  {} -> {}", end(arrow.from, arrow.from_lane),
-                        end(arrow.to, arrow.to_lane));
+    out_ +=
+        fmt::format("  {} -> {}", end(arrow.from, arrow.from_lane), end(arrow.to, arrow.to_lane));
     switch (arrow.kind) {
       case ArrowKind::data:
         out_ += fmt::format(" [color=\"{0}\", fontcolor=\"{0}\", label={1}];\n",

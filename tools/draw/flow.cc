@@ -121,8 +121,8 @@ class Matcher {
       const int64_t i = static_cast<int64_t>(k) - static_cast<int64_t>(credits);
       const int64_t lag = i >= 0 ? 0 : (-i + n - 1) / n;
       const OpRef giver = givers[static_cast<size_t>((i % n + n) % n)];
-      flows_.push_back({giver, takers[k], kind, static_cast<uint32_t>(lag),
-                        static_cast<uint32_t>(credits)});
+      flows_.push_back(
+          {giver, takers[k], kind, static_cast<uint32_t>(lag), static_cast<uint32_t>(credits)});
     }
   }
 

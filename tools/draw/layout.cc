@@ -24,8 +24,8 @@ std::string lanes_fact(const Program& program, const Choice& choice) {
   if (choice.lanes.size() == program.ranks.size()) return "";
   std::vector<int64_t> drawn;
   for (const ChosenRank& lane : choice.lanes) drawn.push_back(lane.rank);
-  std::string text = fmt::format("drawn: rank{} {}", drawn.size() == 1 ? "" : "s",
-                                 list_text(drawn));
+  std::string text =
+      fmt::format("drawn: rank{} {}", drawn.size() == 1 ? "" : "s", list_text(drawn));
   if (choice.lanes.size() == 1 && choice.lanes[0].stands_for.size() == program.ranks.size()) {
     text = fmt::format("all ranks do the same, and rank {} is drawn", drawn[0]);
     if (choice.names.turn != Turn::none) {

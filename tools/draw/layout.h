@@ -1,4 +1,5 @@
-// From a program to a picture of it. The layout decides what is drawn and where; writers only write.
+// From a program to a picture of it. The layout decides what is drawn and where; writers only
+// write.
 #pragma once
 
 #include <optional>

@@ -65,6 +65,41 @@ void Payload::move(OpRef at, const Op& op, std::map<uint32_t, LooseCargo>& pendi
   }
 }
 
+void Payload::attach_loose(const std::vector<Flow>& flows, const Steps& steps) {
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<const Flow*>> between;  // ranks
+  for (const Flow& flow : flows) {
+    if (flow.kind == FlowKind::signal && flow.rounds == 0) {
+      between[{flow.from.rank, flow.to.rank}].push_back(&flow);
+    }
+  }
+  const auto level = [&](OpRef op) { return steps.steps[steps.at(op)].level; };
+  std::vector<LooseCargo> left;
+  for (LooseCargo& loose : loose_) {
+    const uint32_t own = level(loose.op);
+    const Flow* best = nullptr;
+    const auto key =
+        loose.written ? std::pair(loose.op.rank, loose.peer) : std::pair(loose.peer, loose.op.rank);
+    for (const Flow* flow : between[key]) {
+      if (loose.written && level(flow->from) > own &&
+          (best == nullptr || level(flow->from) < level(best->from))) {
+        best = flow;
+      }
+      if (!loose.written && level(flow->to) < own &&
+          (best == nullptr || level(flow->to) > level(best->to))) {
+        best = flow;
+      }
+    }
+    if (best == nullptr) {
+      left.push_back(std::move(loose));
+      continue;
+    }
+    Cargo& cargo =
+        loose.written ? written_[{best->from, loose.peer}] : read_[{best->to, loose.peer}];
+    for (const std::string& chunk : loose.cargo.chunks) add(cargo, chunk, loose.cargo.chunk);
+  }
+  loose_ = std::move(left);
+}
+
 Cargo Payload::of(const Flow& flow) const {
   if (flow.kind == FlowKind::packets) return packets(flow);
   if (flow.kind != FlowKind::signal) return {};

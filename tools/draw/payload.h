@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/draw/flow.h"
+#include "tools/draw/steps.h"
 
 namespace mscclc::draw {
 
@@ -34,6 +34,10 @@ class Payload {
 
   /// What a flow carries; empty: nothing.
   Cargo of(const Flow& flow) const;
+  /// Gives loose cargo to the flows that order it all the same, across the blocks of a rank: the
+  /// first signal after what is written, the last wait before what is read.
+  void attach_loose(const std::vector<Flow>& flows, const Steps& steps);
+  /// What attach_loose() left.
   const std::vector<LooseCargo>& loose() const { return loose_; }
 
  private:

@@ -63,8 +63,8 @@ struct Arrow {
   uint32_t from = kNowhere, to = kNowhere;  ///< boxes; one may be missing
   uint32_t from_lane = 0, to_lane = 0;
   ArrowKind kind = ArrowKind::order;
-  bool port = false;   ///< over a port: the network, or a copy engine
-  std::string label;   ///< the chunks that have arrived
+  bool port = false;  ///< over a port: the network, or a copy engine
+  std::string label;  ///< the chunks that have arrived
   uint32_t colour = kNowhere;
   uint32_t bus = kNowhere;    ///< drawn as part of this one
   uint32_t level = 0;         ///< of several that go along a row, between it and the next one
@@ -78,6 +78,8 @@ struct Bus {
   ArrowKind kind = ArrowKind::order;
   std::string label;
   double y = 0, left = 0, right = 0;
+  double room = 0;                       ///< for the label
+  std::vector<std::vector<Point>> ways;  ///< down to each of `to`
 };
 
 /// A pipeline.
@@ -88,7 +90,7 @@ struct Frame {
 };
 
 struct Picture {
-  std::string name;                ///< of the program
+  std::string name;  ///< of the program
   std::string title;
   std::vector<std::string> facts;  ///< lines below the title
   std::vector<Lane> lanes;         ///< in order of ranks

@@ -24,6 +24,7 @@ constexpr double kCharacter = 6.05;  // of the fixed font in boxes
 constexpr double kGap = 10, kOrderGap = 18, kDataGap = 25, kBusGap = 18, kFrameGap = 15;
 constexpr double kAlong = 15;  // for an arrow along a row
 constexpr double kLegend = 46;
+constexpr size_t kNarrow = 24;  // characters: such columns need more lines
 
 class Placer {
  public:
@@ -51,9 +52,8 @@ class Placer {
       }
     }
     const double n = static_cast<double>(columns);
-    const double gaps =
-        (n - lanes) * kColumnGap + lanes * 2 * kLanePad + (lanes - 1) * kLaneGap + 2 * kMargin +
-        others;
+    const double gaps = (n - lanes) * kColumnGap + lanes * 2 * kLanePad + (lanes - 1) * kLaneGap +
+                        2 * kMargin + others;
     column_ = std::clamp(std::floor((kScreen - gaps) / n), kLeastColumn, kMostColumn);
     const double top = kMargin + kTitle + kFact * static_cast<double>(out_.facts.size());
     double x = kMargin;
@@ -110,12 +110,17 @@ class Placer {
       if (characters(one) <= most) {
         box.lines = {one};
       } else {
-        box.lines = {shortened(to, most), shortened("← " + from, most)};
+        const size_t lines = most < kNarrow ? 2 : 1;
+        box.lines = wrapped(to, most, lines);
+        for (std::string& line : wrapped("← " + from, most, lines)) box.lines.push_back(line);
       }
     }
-    box.name = shortened(box.name, most);
     for (auto* strips : {&box.before, &box.after}) {
-      for (std::string& strip : *strips) strip = shortened(strip, most);
+      for (std::string& strip : *strips) {
+        const size_t at = strip.find(" all others");
+        if (at != std::string::npos && characters(strip) > most) strip.erase(at, 4);
+        strip = shortened(strip, most);
+      }
     }
   }
 
@@ -170,9 +175,7 @@ class Placer {
     over_ = over;
   }
 
-  static bool is_half(const Arrow& arrow) {
-    return arrow.from == kNowhere || arrow.to == kNowhere;
-  }
+  static bool is_half(const Arrow& arrow) { return arrow.from == kNowhere || arrow.to == kNowhere; }
 
   /// The buses of a row below each other; makes room for them.
   std::map<size_t, double> bus_levels(std::vector<double>& below) const {
@@ -197,7 +200,8 @@ class Placer {
       frame.at = {first.x - 4, first.y - kFrameGap, first.w + 8,
                   last.bottom() + 4 - first.y + kFrameGap};
       const size_t most = static_cast<size_t>((column_ - 4) / 4.9);
-      if (characters(frame.label) > most) frame.label = frame.label.substr(frame.label.find(": ") + 2);
+      if (characters(frame.label) > most)
+        frame.label = frame.label.substr(frame.label.find(": ") + 2);
       frame.label = shortened(frame.label, most);
     }
   }
@@ -239,8 +243,8 @@ class Placer {
     const Point start{from.at.middle() + side * 0.36 * from.at.w, from.at.bottom()};
     const Point end{to.at.middle() - side * 0.42 * to.at.w, to.at.y};
     const double across = bottom_[from.row] + 7;
-    arrow.points = {start, {start.x, across}, {gutter, across}, {gutter, end.y - 9},
-                    {end.x, end.y - 9}, end};
+    arrow.points = {
+        start, {start.x, across}, {gutter, across}, {gutter, end.y - 9}, {end.x, end.y - 9}, end};
     if (to.row == from.row + 1) arrow.points = {start, {start.x, across}, {end.x, across}, end};
   }
 
@@ -257,7 +261,8 @@ class Placer {
     // As seen from the other side.
     const double out = 2 * out_.boxes[arrow.from].at.middle() - start.x;
     const double in = 2 * out_.boxes[arrow.to].at.middle() - end.x;
-    const double edge = to_the_right ? out_.width - 4 : 4, other = to_the_right ? 4 : out_.width - 4;
+    const double edge = to_the_right ? out_.width - 4 : 4,
+                 other = to_the_right ? 4 : out_.width - 4;
     const double y = start.y + (end.y - start.y) / 2;
     arrow.points = {{out, start.y}, {edge, y}, {other, y}, {in, end.y}};
   }
@@ -286,12 +291,28 @@ class Placer {
 
   void stretch(Bus& bus) const {
     bus.left = out_.width;
-    for (const auto* ends : {&bus.from, &bus.to}) {
-      for (const uint32_t b : *ends) {
-        bus.left = std::min(bus.left, out_.boxes[b].at.middle() - 8);
-        bus.right = std::max(bus.right, out_.boxes[b].at.middle() + 8);
+    const auto reach = [&](double x) {
+      bus.left = std::min(bus.left, x);
+      bus.right = std::max(bus.right, x);
+    };
+    const uint32_t row = out_.boxes[bus.from[0]].row;
+    for (const uint32_t b : bus.from) reach(out_.boxes[b].at.middle() - 8);
+    for (const uint32_t b : bus.to) {
+      const Box& box = out_.boxes[b];
+      if (box.row == row + 1) {
+        bus.ways.push_back({{box.at.middle() + 8, bus.y}, {box.at.middle() + 8, box.at.y}});
+      } else {  // down beside the boxes between
+        const double x = box.at.x - 5;
+        bus.ways.push_back({{x, bus.y},
+                            {x, box.at.y - 9},
+                            {box.at.x + 14, box.at.y - 9},
+                            {box.at.x + 14, box.at.y}});
       }
+      reach(bus.ways.back()[0].x);
     }
+    const bool several = bus.from.size() > 1;
+    const double next = several ? out_.boxes[bus.from[1]].at.middle() : bus.right;
+    bus.room = next - out_.boxes[bus.from[0]].at.middle() - 14;
   }
 
   Picture& out_;

@@ -1,5 +1,5 @@
-// The rows of a picture: ops of a block in steps (what it waits for, one op that moves data, what it
-// signals then), and at which level each step can run first.
+// The rows of a picture: ops of a block in steps (what it waits for, one op that moves data, what
+// it signals then), and at which level each step can run first.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace mscclc::draw {
 
 /// Consecutive ops of one block. Syncs are in no step.
 struct Step {
-  std::vector<uint32_t> ops;   ///< in order: waits, at most one op with data, signals
-  uint32_t data = kNone;       ///< the op that moves data
+  std::vector<uint32_t> ops;  ///< in order: waits, at most one op with data, signals
+  uint32_t data = kNone;      ///< the op that moves data
   uint32_t loop = kNone;
-  uint32_t level = 0;          ///< no step that it waits for has this level or a higher one
+  uint32_t level = 0;  ///< no step that it waits for has this level or a higher one
 };
 
 /// A thread block (or group) of a rank.

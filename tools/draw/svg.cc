@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -127,8 +128,8 @@ class Writer {
   void write_borders() {
     for (const bool begin : {true, false}) {
       const double y = begin ? picture_.begin_y : picture_.end_y;
-      out_ += fmt::format("<path d=\"M24 {0:.0f}H{1:.0f}\" class=\"edge\"/>\n", y,
-                          picture_.width - 24);
+      out_ +=
+          fmt::format("<path d=\"M24 {0:.0f}H{1:.0f}\" class=\"edge\"/>\n", y, picture_.width - 24);
       text(28, begin ? y + 12 : y - 4, "b", begin ? picture_.begins : picture_.ends,
            " style=\"paint-order:stroke;stroke:#fff;stroke-width:3px\"");
     }
@@ -211,25 +212,25 @@ class Writer {
   void write_bus(const Bus& bus) {
     const std::string_view colour = bus.kind == ArrowKind::data ? "#475569" : "#9aa4b2";
     const double width = bus.kind == ArrowKind::data ? 2.4 : 1.2;
-    out_ += fmt::format(
-        "<path d=\"M{:.0f} {:.0f}H{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"/>\n", bus.left, bus.y,
-        bus.right, colour, width);
+    out_ += fmt::format("<path d=\"M{:.0f} {:.0f}H{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
+                        bus.left, bus.y, bus.right, colour, width);
     for (const uint32_t b : bus.from) {
       const Place& at = picture_.boxes[b].at;
       out_ += fmt::format("<path d=\"M{:.0f} {:.0f}V{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
                           at.middle() - 8, at.bottom(), bus.y, colour, width);
     }
-    for (const uint32_t b : bus.to) {
-      const Place& at = picture_.boxes[b].at;
-      out_ += fmt::format("<path d=\"M{:.0f} {:.0f}V{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
-                          at.middle() + 8, bus.y, at.y - 4, colour, width);
-      head({at.middle() + 8, bus.y}, {at.middle() + 8, at.y}, colour, "");
+    for (const std::vector<Point>& way : bus.ways) {
+      out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
+                          path_of(way), colour, width);
+      head(way[way.size() - 2], way.back(), colour, "");
     }
-    const std::string each = bus.from.size() == 1 ? "to each" : bus.to.size() == 1 ? "from each"
-                                                                                  : "each to all";
-    const double pitch = picture_.boxes[bus.from[0]].at.w - 20;
+    const std::string each = bus.from.size() == 1 ? "to each"
+                             : bus.to.size() == 1 ? "from each"
+                                                  : "each to all";
     const std::string words = bus.label.empty() ? each : each + ": " + bus.label;
-    text(bus.left + 14, bus.y - 4, "l", shortened(words, static_cast<size_t>(pitch / 6.05)),
+    const double x = picture_.boxes[bus.from[0]].at.middle();
+    const size_t most = static_cast<size_t>(std::clamp(bus.room / 6.05, 6.0, 60.0));
+    text(x, bus.y - 4, "l", shortened(words, most),
          bus.kind == ArrowKind::data ? "" : " style=\"fill:#8691a1\"");
   }
 
@@ -242,15 +243,14 @@ class Writer {
       out_ += fmt::format(
           "<g class=\"box\" data-rank=\"{}\" data-tb=\"{}\" data-chunks=\"{}\" data-op=\"{}\" "
           "data-row=\"{}\"><title>{}</title>\n",
-          lane.rank, escaped(lane.columns[box.column].blocks), escaped(chunks),
-          escaped(box.name), box.row, escaped(ops));
+          lane.rank, escaped(lane.columns[box.column].blocks), escaped(chunks), escaped(box.name),
+          box.row, escaped(ops));
     }
     if (box.name.empty()) {
       rect(box.at, "ctl", 7);
     } else {
       const Colour& colour = colour_at(box.colour);
-      rect(box.at, "", 3,
-           fmt::format(" fill=\"{}\" stroke=\"{}\"", colour.fill, colour.line));
+      rect(box.at, "", 3, fmt::format(" fill=\"{}\" stroke=\"{}\"", colour.fill, colour.line));
       rect({box.at.x, box.at.y, 4, box.at.h}, "", 1,
            fmt::format(" fill=\"{}\"", stripe_of(box.cost)));
     }
@@ -266,7 +266,10 @@ class Writer {
       y += 12;
     }
     if (!box.name.empty()) {
-      text(x, y + 1, "n", box.name);
+      const double wide = 6.9 * static_cast<double>(box.name.size());
+      const double size = std::clamp(11 * (box.at.w - 12) / wide, 7.0, 11.0);
+      text(x, y + 1, "n", box.name,
+           size < 11 ? fmt::format(" style=\"font-size:{:.1f}px\"", size) : "");
       y += 13;
       for (const std::string& line : box.lines) {
         text(x, y, "m", line);

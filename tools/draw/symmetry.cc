@@ -107,9 +107,11 @@ std::string node_name(uint32_t relative, uint32_t gpus) {
 /// "its node", "its twins" or both, if the peers are just those.
 std::string node_set(uint32_t rank, uint32_t gpus, uint32_t ranks,
                      const std::vector<uint32_t>& peers) {
-  const bool mates = std::ranges::all_of(peers, [&](uint32_t p) { return p / gpus == rank / gpus; });
+  const bool mates =
+      std::ranges::all_of(peers, [&](uint32_t p) { return p / gpus == rank / gpus; });
   if (mates && peers.size() == gpus - 1) return "its node";
-  const bool twins = std::ranges::all_of(peers, [&](uint32_t p) { return p % gpus == rank % gpus; });
+  const bool twins =
+      std::ranges::all_of(peers, [&](uint32_t p) { return p % gpus == rank % gpus; });
   if (twins && peers.size() == ranks / gpus - 1) return "its twins";
   const bool both = std::ranges::all_of(
       peers, [&](uint32_t p) { return p / gpus == rank / gpus || p % gpus == rank % gpus; });

@@ -14,7 +14,7 @@
 namespace mscclc::draw {
 namespace {
 
-constexpr size_t kMostNamed = 3;     // operands in a row of a box
+constexpr size_t kMostNamed = 3;      // operands in a row of a box
 constexpr uint32_t kMostChunks = 64;  // of one operand, for filters
 
 std::string text_of(const Program& program, uint32_t rank, const Operand& o) {
@@ -103,8 +103,8 @@ std::string side_words(const Program& program, uint32_t rank, std::span<const Op
 std::string label_words(const Program& program, uint32_t rank, const Op& op) {
   std::string text;
   for (const Operand& o : program.dsts(op)) {
-    text += (text.empty() ? "" : ", ") +
-            program.text(program.ranks[rank].semaphores[o.first].label);
+    text +=
+        (text.empty() ? "" : ", ") + program.text(program.ranks[rank].semaphores[o.first].label);
   }
   return text;
 }
@@ -176,6 +176,24 @@ std::string shortened(const std::string& text, size_t most) {
     if (!is_continuation(text[bytes]) && ++seen == std::max<size_t>(most, 1)) break;
   }
   return text.substr(0, bytes) + "…";
+}
+
+std::vector<std::string> wrapped(const std::string& text, size_t most, size_t lines) {
+  std::vector<std::string> out(1);
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find(' ', at);
+    if (end == std::string::npos) end = text.size();
+    const std::string word = text.substr(at, end - at);
+    std::string& line = out.back();
+    if (!line.empty() && out.size() < lines && characters(line) + 1 + characters(word) > most) {
+      out.push_back(word);
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+    at = end + 1;
+  }
+  for (std::string& line : out) line = shortened(line, most);
+  return out;
 }
 
 std::string size_words(uint64_t bytes) {

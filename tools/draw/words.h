@@ -10,8 +10,8 @@ namespace mscclc::draw {
 
 /// What a box says of an op that moves data: "input[6] + inbox[0]".
 struct DataWords {
-  std::string name;          ///< "reduce_send"
-  std::string from, to;      ///< chunks read, chunks written
+  std::string name;      ///< "reduce_send"
+  std::string from, to;  ///< chunks read, chunks written
 };
 
 DataWords data_words(const Program& program, uint32_t rank, const Op& op, const PeerNames& names);
@@ -28,6 +28,9 @@ std::vector<std::string> chunk_names(const Program& program, uint32_t rank, cons
 
 /// The text with at most `most` characters.
 std::string shortened(const std::string& text, size_t most);
+
+/// The text in at most `lines` lines of at most `most` characters, broken at spaces.
+std::vector<std::string> wrapped(const std::string& text, size_t most, size_t lines);
 
 /// How many characters a text of UTF-8 has.
 size_t characters(const std::string& text);
