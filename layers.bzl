@@ -618,6 +618,7 @@ _ROWS = {
     "tests/orders": _ALL,
     "tests/peer_plans": _ALL,
     "tests/peer_ports": _ALL,
+    "tests/pictures": _ALL,
     "tests/property": _ALL,
     "tests/prover_mutants": _ALL,
     "tests/random_programs": _ALL,

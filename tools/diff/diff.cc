@@ -97,16 +97,25 @@ class RankDiff {
     compare_parts("scratch buffer", buffers(a_), buffers(b_));
     compare_parts("channel", channels(a_), channels(b_));
     compare_parts("semaphore", semaphores(a_), semaphores(b_));
+    compare_parts("pipeline", pipelines(a_), pipelines(b_));
     compare_blocks();
+    show_blocks();
     return std::move(out_);
   }
 
  private:
   using Part = std::pair<uint64_t, std::string>;  // what it is, and in words
 
-  void say(const std::string& line, uint64_t same) {
-    out_.text += line + "\n";
-    out_.same = mixed(out_.same, same);
+  /// How one block changed, or several alike.
+  struct BlockChange {
+    RankChange ops;
+    char sign = ' ';                  // '-' or '+': the whole block
+    std::vector<std::string> places;  // with what they are now, if that is another number
+  };
+
+  static void say(RankChange& to, const std::string& line, uint64_t same) {
+    to.text += line + "\n";
+    to.same = mixed(to.same, same);
   }
 
   std::vector<Part> buffers(const Program& program) const {
@@ -147,21 +156,48 @@ class RankDiff {
     return out;
   }
 
+  std::vector<Part> pipelines(const Program& program) const {
+    std::vector<Part> out;
+    std::map<int64_t, uint32_t> last;  // by block
+    for (const Op& op : program.ranks[rank_].ops) {
+      uint32_t& loop = last.try_emplace(op.block, kNone).first->second;
+      if (op.loop != kNone && op.loop != loop) {
+        const Loop& pipeline = program.loops[op.loop];
+        TextWriter words;
+        print_bytes(words << "unit: ", pipeline.unit);
+        if (pipeline.chunks != 1) (words << ", chunks: ").number(pipeline.chunks);
+        out.emplace_back(mixed(pipeline.unit, pipeline.chunks), words.take());
+      }
+      loop = op.loop;
+    }
+    return out;
+  }
+
   /// What one side has more of. Equal ones pair up, whatever their names.
   void compare_parts(const char* what, const std::vector<Part>& a, const std::vector<Part>& b) {
+    say_more('-', what, a, b);
+    say_more('+', what, b, a);
+  }
+
+  void say_more(char sign, const char* what, const std::vector<Part>& here,
+                const std::vector<Part>& there) {
     std::map<uint64_t, int64_t> spare;
-    for (const Part& part : b) ++spare[part.first];
-    for (const Part& part : a) {
-      if (--spare[part.first] < 0) {
-        say(fmt::format("  - {} {}", what, printable_line(part.second)), mixed(1, part.first));
+    for (const Part& part : there) ++spare[part.first];
+    std::map<uint64_t, std::pair<size_t, const std::string*>> more;  // how many, one of them
+    std::vector<uint64_t> order;
+    for (const Part& part : here) {
+      if (--spare[part.first] >= 0) continue;
+      auto& [count, one] = more[part.first];
+      if (count++ == 0) {
+        one = &part.second;
+        order.push_back(part.first);
       }
     }
-    spare.clear();
-    for (const Part& part : a) ++spare[part.first];
-    for (const Part& part : b) {
-      if (--spare[part.first] < 0) {
-        say(fmt::format("  + {} {}", what, printable_line(part.second)), mixed(2, part.first));
-      }
+    for (const uint64_t each : order) {
+      const auto& [count, one] = more[each];
+      const std::string times = count == 1 ? "" : fmt::format(" (and {} alike)", count - 1);
+      say(out_, fmt::format("  {} {} {}{}", sign, what, printable_line(*one), times),
+          mixed(static_cast<uint64_t>(sign), mixed(each, count)));
     }
   }
 
@@ -196,13 +232,13 @@ class RankDiff {
     pair_the_rest(a, b, partner, taken, take);
     for (size_t i = 0; i < a.size(); ++i) {
       if (partner[i] == b.size()) {
-        whole_block('-', a_, ia_, i, a[i]);
+        whole_block('-', a_, ia_, i);
       } else if (a[i] != b[partner[i]]) {
         changed_block(i, partner[i], edits(a[i], b[partner[i]]));
       }
     }
     for (size_t k = 0; k < b.size(); ++k) {
-      if (!taken[k]) whole_block('+', b_, ib_, k, b[k]);
+      if (!taken[k]) whole_block('+', b_, ib_, k);
     }
   }
 
@@ -235,38 +271,61 @@ class RankDiff {
     return coarse_identity(program, rank_, program.ranks[rank_].ops[i], true);
   }
 
-  void whole_block(char sign, const Program& program, const RankIdentity& rank, size_t block,
-                   const std::vector<uint64_t>& ops) {
-    say(fmt::format("  {} {}: {} op{}", sign, place_text(program, rank.places[block]), ops.size(),
-                    ops.size() == 1 ? "" : "s"),
-        static_cast<uint64_t>(sign));
+  void whole_block(char sign, const Program& program, const RankIdentity& rank, size_t block) {
+    RankChange ops;
     for (size_t i = 0; i < rank.ops[block].size(); ++i) {
-      if (i == kMostLines) {
-        out_.text += fmt::format("    {} … {} more\n", sign, rank.ops[block].size() - i);
-        break;
-      }
       const uint32_t op = rank.ops[block][i];
-      say(fmt::format("    {} {}", sign, op_text(program, op)), turned(program, op));
+      if (i == kMostLines) ops.text += fmt::format("    {} …\n", sign);
+      if (i >= kMostLines) {
+        ops.same = mixed(ops.same, turned(program, op));
+      } else {
+        say(ops, fmt::format("    {} {}", sign, op_text(program, op)), turned(program, op));
+      }
     }
+    add_block(sign, place_text(program, rank.places[block]), std::move(ops));
   }
 
   void changed_block(size_t i, size_t k, const std::vector<Edit>& edits) {
-    const std::string from = place_text(a_, ia_.places[i]), to = place_text(b_, ib_.places[k]);
-    say(from == to ? fmt::format("  {}:", from) : fmt::format("  {}, now {}:", from, to), 3);
+    RankChange ops;
     size_t shown = 0, last = edits.size();
     for (size_t e = 0; e < edits.size(); ++e) {
       if (!is_near_change(edits, e)) continue;
       if (shown++ == kMostLines) {
-        out_.text += "    …\n";
+        ops.text += "    …\n";
         break;
       }
-      if (e > 0 && last != e - 1) out_.text += "    …\n";
+      if (e > 0 && last != e - 1) ops.text += "    …\n";
       last = e;
       const bool added = edits[e].kind == Edit::added;
       const Program& program = added ? b_ : a_;
       const uint32_t op = added ? ib_.ops[k][edits[e].b] : ia_.ops[i][edits[e].a];
-      say(fmt::format("    {} {}", " -+"[edits[e].kind], op_text(program, op)),
+      say(ops, fmt::format("    {} {}", " -+"[edits[e].kind], op_text(program, op)),
           mixed(edits[e].kind, turned(program, op)));
+    }
+    const std::string from = place_text(a_, ia_.places[i]), to = place_text(b_, ib_.places[k]);
+    add_block(' ', from == to ? from : from + " (now " + to + ")", std::move(ops));
+  }
+
+  void add_block(char sign, const std::string& place, RankChange ops) {
+    const auto same = std::ranges::find_if(blocks_, [&](const BlockChange& other) {
+      return other.sign == sign && other.ops.same == ops.same;
+    });
+    if (same != blocks_.end()) {
+      same->places.push_back(place);
+    } else {
+      blocks_.push_back({std::move(ops), sign, {place}});
+    }
+  }
+
+  void show_blocks() {
+    for (const BlockChange& block : blocks_) {
+      const size_t more = block.places.size() - 1;
+      std::string places = block.places[0];
+      if (more > 0)
+        places += fmt::format(", and {} that change alike, to {}", more, block.places[more]);
+      const std::string sign = block.sign == ' ' ? "" : fmt::format("{} ", block.sign);
+      say(out_, fmt::format("  {}{}:", sign, places), mixed(block.ops.same, more));
+      out_.text += block.ops.text;
     }
   }
 
@@ -282,6 +341,7 @@ class RankDiff {
   const Program &a_, &b_;
   const uint32_t rank_;
   const RankIdentity &ia_, &ib_;
+  std::vector<BlockChange> blocks_;
   RankChange out_;
 };
 

@@ -67,14 +67,33 @@ TEST_CASE("diff: blocks, scratch, channels and semaphores that are new") {
         "rank 1:\n"
         "  + scratch buffer more[3] packets: LL16\n"
         "  + semaphore done = 2\n"
-        "  + tb 2: 1 op\n"
+        "  + tb 2:\n"
         "    + acquire done\n");
   CHECK(between(b, a) ==
         "rank 1:\n"
         "  - scratch buffer more[3] packets: LL16\n"
         "  - semaphore done = 2\n"
-        "  - tb 2: 1 op\n"
+        "  - tb 2:\n"
         "    - acquire done\n");
+}
+
+TEST_CASE("diff: blocks that change alike show once, and pipelines by their units") {
+  const auto program = [](uint64_t unit, bool synced) {
+    TestProgram t(1, 3);
+    t.program.loops.push_back({unit, 1});
+    for (const uint32_t b : {0u, 1u, 2u}) {
+      t.op_in(0, b, OpKind::copy, {local(kOutput, b)}, {local(kInput, b)}).loop = 0;
+      if (synced) t.op_in(0, b, OpKind::sync, {}).loop = 0;
+    }
+    return t;
+  };
+  CHECK(between(program(1024, false), program(2048, true)) ==
+        "rank 0:\n"
+        "  - pipeline unit: 1KiB (and 2 alike)\n"
+        "  + pipeline unit: 2KiB (and 2 alike)\n"
+        "  tb 0, and 2 that change alike, to tb 2:\n"
+        "      copy output[0] <- input[0]\n"
+        "    + sync\n");
 }
 
 TEST_CASE("diff: the head and facts") {

@@ -18,14 +18,17 @@ uint64_t start_of(const Program& program, uint32_t rank, const Channel& channel)
   return colour;
 }
 
-/// What an op has besides operands.
-uint64_t head_of(const Program& program, const Op& op) {
+/// What an op has besides operands and its pipeline.
+uint64_t head_of(const Op& op) {
   uint64_t colour = mixed(static_cast<uint64_t>(op.kind), static_cast<uint64_t>(op.reduce));
   colour = mixed(colour, op.relaxed * 4u + op.complete * 2u + op.tree);
   colour = mixed(colour, uint64_t{op.part} << 16 | op.parts);
-  if (op.loop == kNone) return colour;
-  const Loop& loop = program.loops[op.loop];
-  return mixed(mixed(colour, loop.unit), loop.chunks);
+  return mixed(colour, op.loop != kNone);
+}
+
+uint64_t pipeline_of(const Program& program, const Op& op) {
+  if (op.loop == kNone) return 0;
+  return mixed(program.loops[op.loop].unit, program.loops[op.loop].chunks);
 }
 
 /// Calls visit(operand, slot's kind) for each operand, destinations first.
@@ -107,7 +110,7 @@ class Colouring {
     uint32_t loop = kNone;
     for (const uint32_t i : out_[r].ops[b]) {
       const Op& op = program_.ranks[r].ops[i];
-      colour = mixed(colour, head_of(program_, op));
+      colour = mixed(mixed(colour, head_of(op)), pipeline_of(program_, op));
       colour = mixed(colour, op.loop == loop);  // two pipelines after each other are not one
       loop = op.loop;
       for_each_operand(program_, op, [&](const Operand& o, SlotKind kind) {
@@ -157,6 +160,8 @@ class Colouring {
 
 }  // namespace
 
+std::vector<RankIdentity> identities(const Program& program) { return Colouring(program).run(); }
+
 uint64_t mixed(uint64_t before, uint64_t value) {
   before ^= value + 0x9e3779b97f4a7c15ull + (before << 6) + (before >> 2);
   before *= 0xff51afd7ed558ccdull;
@@ -169,26 +174,40 @@ uint64_t coarse_identity(const Buffer& buffer) {
   return mixed(mixed(colour, buffer.chunks), static_cast<uint64_t>(buffer.kind));
 }
 
-uint64_t coarse_identity(const Program& program, uint32_t rank, const Op& op, bool turned) {
+namespace {
+
+/// What an operand is, without regard to which of several channels, buffers or semaphores.
+uint64_t coarse_operand(const Program& program, uint32_t rank, const Operand& o, SlotKind kind,
+                        bool turned) {
   const uint64_t ranks = program.ranks.size();
-  uint64_t colour = head_of(program, op);
+  uint64_t colour = static_cast<uint64_t>(kind);
+  if (kind == SlotKind::semaphore || kind == SlotKind::block) return colour;
+  if (o.channel != kNone) {
+    const Channel& channel = program.ranks[rank].channels[o.channel];
+    const uint64_t peer = channel.peer;
+    colour = mixed(colour, static_cast<uint64_t>(channel.kind));
+    colour = mixed(colour, turned && peer != kNone ? (peer + ranks - rank) % ranks : peer);
+  }
+  if (kind == SlotKind::channel) return colour;
+  const Buffer& buffer = program.buffer_of(rank, o);
+  colour = mixed(colour, static_cast<uint64_t>(buffer.kind));
+  colour = mixed(colour, static_cast<uint64_t>(buffer.packets));
+  return mixed(mixed(colour, turned ? 0 : o.first), o.count);
+}
+
+}  // namespace
+
+uint64_t coarse_identity(const Program& program, uint32_t rank, const Op& op, bool turned) {
+  uint64_t in_order = head_of(op), in_no_order = 0;  // each rank lists its peers from 0 on
   for_each_operand(program, op, [&](const Operand& o, SlotKind kind) {
-    colour = mixed(colour, static_cast<uint64_t>(kind));
-    if (kind == SlotKind::semaphore || kind == SlotKind::block) return;
-    if (o.channel != kNone) {
-      const Channel& channel = program.ranks[rank].channels[o.channel];
-      const uint64_t peer = channel.peer;
-      colour = mixed(colour, static_cast<uint64_t>(channel.kind));
-      colour = mixed(colour, turned && peer != kNone ? (peer + ranks - rank) % ranks : peer);
+    const uint64_t colour = coarse_operand(program, rank, o, kind, turned);
+    if (turned) {
+      in_no_order += mixed(23, colour);
+    } else {
+      in_order = mixed(in_order, colour);
     }
-    if (kind == SlotKind::channel) return;
-    const Buffer& buffer = program.buffer_of(rank, o);
-    colour = mixed(colour, static_cast<uint64_t>(buffer.kind));
-    colour = mixed(colour, static_cast<uint64_t>(buffer.packets));
-    colour = mixed(colour, turned ? 0 : o.first);
-    colour = mixed(colour, o.count);
   });
-  return colour;
+  return mixed(in_order, in_no_order);
 }
 
 }  // namespace mscclc::diff

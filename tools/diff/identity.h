@@ -22,7 +22,8 @@ struct RankIdentity {
 std::vector<RankIdentity> identities(const Program& program);
 
 /// What an op is without regard to which of several channels, buffers or semaphores it uses. Peers
-/// are absolute, or (`turned`) seen from the rank, and then chunks do not count.
+/// are absolute, or (`turned`) seen from the rank, and then chunks do not count. Neither does the
+/// unit of its pipeline.
 uint64_t coarse_identity(const Program& program, uint32_t rank, const Op& op, bool turned = false);
 
 /// What a buffer is apart from its name and use.

@@ -26,6 +26,7 @@ std::string blocks_label(const Program& program, const Steps& steps, const Folde
     return "group tb " + list_text(blocks);
   }
   for (const uint32_t b : column.blocks) blocks.push_back(steps.blocks[b].place);
+  std::sort(blocks.begin(), blocks.end());
   std::string label = "tb " + list_text(blocks);
   if (blocks.size() > 1) label += column.other_peers ? ": each its peer" : ": alike";
   return label;
@@ -99,13 +100,27 @@ class Builder {
       lane.note = "as ranks " + list_text(std::vector<int64_t>(chosen.stands_for.begin(),
                                                                chosen.stands_for.end()));
     }
-    for (const Folded& column : chosen.columns) {
+    std::vector<Folded> columns = chosen.columns;
+    for (Folded& column : columns) {
+      show_what_touches(column);
       lane.columns.push_back(
           {blocks_label(program_, steps_, column), blocks_filter(steps_, column), {}});
     }
     lane_of_[chosen.rank] = l;
     out_.lanes.push_back(std::move(lane));
-    for (uint32_t c = 0; c < chosen.columns.size(); ++c) add_column(l, c, chosen.columns[c]);
+    for (uint32_t c = 0; c < columns.size(); ++c) add_column(l, c, columns[c]);
+  }
+
+  /// Of blocks that are alike the first one is drawn: here one that touches the chunk.
+  void show_what_touches(Folded& column) const {
+    const auto touching = std::ranges::find_if(column.blocks, [&](uint32_t b) {
+      const Block& block = steps_.blocks[b];
+      for (uint32_t s = block.first; s < block.first + block.count; ++s) {
+        if (touches(block.rank, steps_.steps[s])) return true;
+      }
+      return false;
+    });
+    if (touching != column.blocks.end()) std::iter_swap(column.blocks.begin(), touching);
   }
 
   void add_column(uint32_t l, uint32_t c, const Folded& column) {
@@ -344,7 +359,7 @@ class Builder {
         continue;
       }
       std::string words = control_words(program_, rank, op, choice_.names);
-      if (met.credits != 0) words = fmt::format("↻ {} ({} credits)", words, met.credits);
+      if (met.credits != 0) words = fmt::format("↻{} {}", met.credits, words);
       if (met.credits == 0 && met.later != 0) words = "↻ " + words;
       add_strip(after ? box.after : box.before, words);
     }

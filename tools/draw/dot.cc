@@ -42,7 +42,7 @@ class DotWriter {
 
  private:
   /// `pos`, `width` and `height`; Graphviz counts upward.
-  std::string place(const Place& at) const {
+  std::string place(const Area& at) const {
     return fmt::format("pos=\"{:.0f},{:.0f}\", width={:.2f}, height={:.2f}, fixedsize=true",
                        at.middle(), picture_.height - at.y - at.h / 2, at.w / kInch, at.h / kInch);
   }

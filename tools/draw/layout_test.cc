@@ -58,7 +58,7 @@ TEST_CASE("draw layout: lanes in order, steps downward, arrows from lane to lane
   REQUIRE(picture.boxes.size() == 8);
   CHECK(picture.rows == 2);
   for (const Box& box : picture.boxes) {
-    const Place& lane = picture.lanes[box.lane].at;
+    const Area& lane = picture.lanes[box.lane].at;
     CHECK(box.at.x >= lane.x);
     CHECK(box.at.x + box.at.w <= lane.x + lane.w);
     CHECK(box.row == (box.name == "put" ? 0 : 1));

@@ -17,7 +17,7 @@ struct Point {
 };
 
 /// Where something stands.
-struct Place {
+struct Area {
   double x = 0, y = 0, w = 0, h = 0;
   double middle() const { return x + w / 2; }
   double bottom() const { return y + h; }
@@ -27,7 +27,7 @@ struct Place {
 struct ColumnHead {
   std::string label;   ///< "tb 0–7"
   std::string blocks;  ///< of a filter: "0 1 2"
-  Place at;
+  Area at;
 };
 
 /// A rank; or all that are not drawn, at the left with what comes from them, at the right with what
@@ -37,7 +37,7 @@ struct Lane {
   bool others = false, is_used = true;
   std::string title, note;
   std::vector<ColumnHead> columns;
-  Place at;
+  Area at;
 };
 
 /// A step of a block.
@@ -53,7 +53,7 @@ struct Box {
   uint32_t colour = kNowhere;        ///< of that chunk
   std::vector<std::string> touched;  ///< all its chunks, for a filter
   uint32_t loop = kNowhere;          ///< which frame it is in
-  Place at;
+  Area at;
 };
 
 enum class ArrowKind : uint8_t { data, order, meeting };
@@ -86,7 +86,7 @@ struct Bus {
 struct Frame {
   std::string label;
   uint32_t lane = 0, column = 0, first = 0, last = 0;  ///< boxes
-  Place at;
+  Area at;
 };
 
 struct Picture {

@@ -14,7 +14,7 @@
 namespace mscclc::draw {
 namespace {
 
-constexpr double kMargin = 24, kScreen = 1920;
+constexpr double kMargin = 24, kScreen = 1920, kScreenHeight = 1080;
 constexpr double kLeastColumn = 100, kMostColumn = 340;
 constexpr double kColumnGap = 10, kLaneGap = 12, kLanePad = 6;
 constexpr double kOthers = 92;  // the lane of ranks that are not drawn
@@ -34,6 +34,10 @@ class Placer {
     place_lanes();
     size_boxes();
     place_rows();
+    if (out_.height > kScreenHeight) {
+      tight_ = 0.8;
+      place_rows();
+    }
     place_frames();
     for (Arrow& arrow : out_.arrows) route(arrow);
     for (Bus& bus : out_.buses) stretch(bus);
@@ -85,7 +89,7 @@ class Placer {
       const double strips = kStrip * static_cast<double>(box.before.size() + box.after.size());
       const double body =
           box.name.empty() ? 0 : kName + kLine * static_cast<double>(box.lines.size()) + kPad;
-      const Place& head = out_.lanes[box.lane].columns[box.column].at;
+      const Area& head = out_.lanes[box.lane].columns[box.column].at;
       box.at = {head.x, 0, head.w, strips + body + (box.name.empty() ? 4 : 0)};
     }
     level_heights();
@@ -124,39 +128,49 @@ class Placer {
     }
   }
 
-  void place_rows() {
-    std::vector<double> height(out_.rows), above(out_.rows), below(out_.rows, kGap);
-    for (const Box& box : out_.boxes) height[box.row] = std::max(height[box.row], box.at.h);
-    for (const Frame& frame : out_.frames) above[out_.boxes[frame.first].row] = kFrameGap;
-    framed_ = above;
-    for (const Arrow& arrow : out_.arrows) {
-      if (arrow.bus != kNowhere || arrow.kind == ArrowKind::meeting) continue;
-      if (arrow.from == kNowhere || arrow.to == kNowhere) continue;
-      const uint32_t row = out_.boxes[arrow.from].row;
-      const double gap = arrow.label.empty() ? kOrderGap : kDataGap;
-      if (arrow.from_lane != arrow.to_lane) below[row] = std::max(below[row], gap);
+  /// The room that each row takes, and that above and below it.
+  struct Rows {
+    std::vector<double> height, above, below;
+  };
+
+  Rows rows_needed() {
+    Rows rows{std::vector<double>(out_.rows), std::vector<double>(out_.rows),
+              std::vector<double>(out_.rows, kGap * tight_)};
+    for (const Box& box : out_.boxes) {
+      rows.height[box.row] = std::max(rows.height[box.row], box.at.h);
     }
-    level_others(above, below);
-    const std::map<size_t, double> levels = bus_levels(below);
-    double y = rows_top_ + 26;
+    for (const Frame& frame : out_.frames) rows.above[out_.boxes[frame.first].row] = kFrameGap;
+    framed_ = rows.above;
+    for (const Arrow& arrow : out_.arrows) {
+      if (arrow.bus != kNowhere || arrow.kind == ArrowKind::meeting || is_half(arrow)) continue;
+      if (arrow.from_lane == arrow.to_lane) continue;
+      double& below = rows.below[out_.boxes[arrow.from].row];
+      below = std::max(below, (arrow.label.empty() ? kOrderGap : kDataGap) * tight_);
+    }
+    return rows;
+  }
+
+  void place_rows() {
+    Rows rows = rows_needed();
+    level_others(rows.above, rows.below);
+    const std::map<size_t, double> levels = bus_levels(rows.below);
     out_.begin_y = rows_top_ + 8;
+    double y = rows_top_ + 26;
     std::vector<double> tops(out_.rows);
+    bottom_.resize(out_.rows);
     for (uint32_t row = 0; row < out_.rows; ++row) {
-      y += above[row];
-      tops[row] = y;
-      y += height[row] + below[row];
+      tops[row] = y + rows.above[row];
+      bottom_[row] = tops[row] + rows.height[row];
+      y = bottom_[row] + rows.below[row];
     }
     for (Box& box : out_.boxes) box.at.y = tops[box.row];
-    bottom_.resize(out_.rows);
-    for (uint32_t row = 0; row < out_.rows; ++row) bottom_[row] = tops[row] + height[row];
     for (const auto& [bus, level] : levels) {
       const uint32_t row = out_.boxes[out_.buses[bus].from[0]].row;
       out_.buses[bus].y = bottom_[row] + kBusGap + level;
     }
-    y += 14;
-    for (Lane& lane : out_.lanes) lane.at.h = y + 10 - lane.at.y;
-    out_.end_y = y;
-    out_.height = y + 26 + kLegend;
+    out_.end_y = y + 14;
+    for (Lane& lane : out_.lanes) lane.at.h = out_.end_y + 10 - lane.at.y;
+    out_.height = out_.end_y + 26 + kLegend;
   }
 
   /// Arrows from and to ranks that are not drawn go along rows, one below the other.
@@ -195,8 +209,8 @@ class Placer {
 
   void place_frames() {
     for (Frame& frame : out_.frames) {
-      const Place& first = out_.boxes[frame.first].at;
-      const Place& last = out_.boxes[frame.last].at;
+      const Area& first = out_.boxes[frame.first].at;
+      const Area& last = out_.boxes[frame.last].at;
       frame.at = {first.x - 4, first.y - kFrameGap, first.w + 8,
                   last.bottom() + 4 - first.y + kFrameGap};
       const size_t most = static_cast<size_t>((column_ - 4) / 4.9);
@@ -225,7 +239,8 @@ class Placer {
     if (same) return route_columns(arrow, from, to);
     const size_t lanes = out_.lanes.size();
     const uint32_t apart = from.lane > to.lane ? from.lane - to.lane : to.lane - from.lane;
-    if (lanes >= 4 && apart == lanes - 1) return route_around(arrow, start, end, from.lane > 0);
+    if (next_row && lanes >= 4 && apart == lanes - 1)
+      return route_around(arrow, start, end, from.lane > 0);
     if (next_row) {
       arrow.points = {start, {start.x, bottom_[from.row]}, end};
       if (start.y == bottom_[from.row]) arrow.points.erase(arrow.points.begin() + 1);
@@ -317,6 +332,7 @@ class Placer {
 
   Picture& out_;
   double column_ = 0, rows_top_ = 0;
+  double tight_ = 1;                     // less than 1: rows closer together
   std::vector<double> bottom_, framed_;  // of each row: its end, room for a frame's label above it
   std::vector<uint32_t> over_;           // arrows that come along above it
 };

@@ -97,7 +97,7 @@ class Writer {
                         more, escaped(words));
   }
 
-  void rect(const Place& at, std::string_view style, double round, std::string_view more = "") {
+  void rect(const Area& at, std::string_view style, double round, std::string_view more = "") {
     out_ += fmt::format(
         "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" rx=\"{}\"{}{}/>\n",
         at.x, at.y, at.w, at.h, round, style.empty() ? "" : fmt::format(" class=\"{}\"", style),
@@ -215,7 +215,7 @@ class Writer {
     out_ += fmt::format("<path d=\"M{:.0f} {:.0f}H{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
                         bus.left, bus.y, bus.right, colour, width);
     for (const uint32_t b : bus.from) {
-      const Place& at = picture_.boxes[b].at;
+      const Area& at = picture_.boxes[b].at;
       out_ += fmt::format("<path d=\"M{:.0f} {:.0f}V{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
                           at.middle() - 8, at.bottom(), bus.y, colour, width);
     }
@@ -267,8 +267,9 @@ class Writer {
     }
     if (!box.name.empty()) {
       const double wide = 6.9 * static_cast<double>(box.name.size());
-      const double size = std::clamp(11 * (box.at.w - 12) / wide, 7.0, 11.0);
-      text(x, y + 1, "n", box.name,
+      const double size = std::clamp(11 * (box.at.w - 12) / wide, 8.0, 11.0);
+      const size_t most = static_cast<size_t>((box.at.w - 12) / (0.62 * size));
+      text(x, y + 1, "n", shortened(box.name, most),
            size < 11 ? fmt::format(" style=\"font-size:{:.1f}px\"", size) : "");
       y += 13;
       for (const std::string& line : box.lines) {
@@ -299,8 +300,8 @@ class Writer {
     }
     for (const Box& box : picture_.boxes) {
       if (!has_credits(box)) continue;
-      text(x, y, "c", "↻ meets an earlier or a later round");
-      x += 200;
+      text(x, y, "c", "↻ meets another round; ↻2 with 2 credits");
+      x += 235;
       break;
     }
     write_chunks(x, y);

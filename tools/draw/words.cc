@@ -30,13 +30,14 @@ std::string local_words(const Program& program, uint32_t rank, std::span<const O
     size_t end = i;
     while (end < chunks.size() && chunks[end].buffer == chunks[i].buffer) ++end;
     if (!text.empty()) text += joint;
-    if (end - i > kMostNamed) {
-      text += fmt::format("{} of {}", end - i, program.name_of(buffer.name));
-    } else {
-      for (size_t k = i; k < end; ++k) {
-        text += (k == i ? "" : std::string(joint)) + text_of(program, rank, chunks[k]);
-      }
+    std::vector<std::string> names;
+    for (size_t k = i; k < end; ++k) {
+      std::string name = text_of(program, rank, chunks[k]);
+      if (names.empty() || names.back() != name) names.push_back(std::move(name));
     }
+    text += names.size() > kMostNamed
+                ? fmt::format("{} of {}", names.size(), program.name_of(buffer.name))
+                : fmt::format("{}", fmt::join(names, joint));
     i = end;
   }
   return text;

@@ -32,9 +32,9 @@ TEST_CASE("draw words: chunks here, at a peer, at all ranks") {
 TEST_CASE("draw words: characters are counted, not bytes") {
   CHECK(characters("r − 1") == 5);
   CHECK(shortened("r − 1", 5) == "r − 1");
-  CHECK(shortened("r − 12", 5) == "r − 1…");
+  CHECK(shortened("r − 12", 5) == "r − …");
   CHECK(wrapped("output[0] of 1, 2", 12, 2) == std::vector<std::string>{"output[0] of", "1, 2"});
-  CHECK(wrapped("a b c d e", 3, 2) == std::vector<std::string>{"a b", "c d…"});
+  CHECK(wrapped("a b c d e", 3, 2) == std::vector<std::string>{"a b", "c …"});
   CHECK(size_words(1 << 19) == "512 KiB");
   CHECK(size_words(1000) == "1000 bytes");
 }
