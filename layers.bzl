@@ -492,6 +492,8 @@ _ROWS = {
 
     # Commands.
     "tools/base": ["ir", "compiler", "plans", "runtime/base", "runtime/base/environment"],
+    "tools/draw": ["ir"],
+    "tools/diff": ["ir"],
     "tools/report": [
         "ir",
         "executor/simulator",
@@ -537,6 +539,8 @@ _ROWS = {
         "runtime/verbs/port",
         "tools/base",
         "tools/cubin",
+        "tools/diff",
+        "tools/draw",
         "tools/report",
         "tools/run",
     ],
@@ -614,6 +618,7 @@ _ROWS = {
     "tests/orders": _ALL,
     "tests/peer_plans": _ALL,
     "tests/peer_ports": _ALL,
+    "tests/pictures": _ALL,
     "tests/property": _ALL,
     "tests/prover_mutants": _ALL,
     "tests/random_programs": _ALL,

@@ -1,5 +1,5 @@
 // The text form of the IR: the language, unrolled. parse(print(p)) == p: reading the text and
-// printing it again gives the same bytes. And a picture of it: channels and dependencies as dot.
+// printing it again gives the same bytes.
 //
 // The grammar is the language's without param, let, require, for, if, def, import, calls and
 // expressions other than the literals shown. In the order in which it is printed:
@@ -78,8 +78,5 @@ std::string print_chunks(const Program& program, uint32_t rank, const Operand& o
 std::string print_location(const Program& program, const Op& op);
 /// The loop variables' values at the op's first location, "r = 0, s = 2"; "" if there are none.
 std::string print_bindings(const Program& program, const Op& op);
-/// Ops with their order and what orders them across blocks and ranks; of large programs the
-/// channels alone.
-std::string print_dot(const Program& program);
 
 }  // namespace mscclc

@@ -14,6 +14,7 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/commands/draw_plan.h"
 #include "tools/commands/kernels.h"
 #include "tools/cubin/cubin_compiler.h"
 #include "tools/report/pass_report.h"
@@ -28,6 +29,7 @@ struct CompileOptions {
   std::string print_before, print_after, architecture = "sm_90";
   std::vector<std::string> dtypes;
   std::vector<std::string> passes;
+  PictureOptions picture;
   bool verify_each = false, time_passes = false, stats = false, no_verify = false;
   uint32_t max_thread_blocks = 0;
 };
@@ -122,7 +124,6 @@ std::optional<std::string> summary_text(const Target& target, const Proof* proof
 std::optional<std::string> emitted(const CompileOptions& options, const Target& target,
                                    const Proof* proof, Input& input) {
   if (options.emit == "ir") return print_ir(input.program);
-  if (options.emit == "dot") return print_dot(input.program);
   return summary_text(target, proof, input);
 }
 
@@ -180,6 +181,9 @@ int run_compile(CompileOptions& options) {
   }
   const Proof* proof = gate.proof ? &*gate.proof : nullptr;
   if (kernels) return compile_kernels(options, input);
+  if (is_picture(options.emit)) {
+    return draw_plan(options.emit, options.picture, options.output, input);
+  }
   if (options.emit == "plan") return compile_plan(options, *target, proof, input);
   const auto text = emitted(options, *target, proof, input);
   input.report();
@@ -232,7 +236,7 @@ void add_compile(CommandLine& line) {
       line.add("compile", "compile a program to an execution plan",
                "  mscclc compile plans/allreduce_2shot.mscl -D R=8 -o allreduce.json\n"
                "  mscclc compile ring.mscl --emit=summary\n"
-               "  mscclc compile ring.mscl --emit=dot | dot -Tsvg > ring.svg\n"
+               "  mscclc compile ring.mscl --emit=svg -o ring.svg\n"
                "  mscclc compile ring.mscl --passes=none --emit=ir > ring.ir\n"
                "  mscclc compile ring.ir --passes=sync,fuse --emit=ir\n"
                "  mscclc compile allreduce.json --emit=ir\n"
@@ -246,12 +250,14 @@ void add_compile(CommandLine& line) {
                  "where to write (default: standard output); a named pipe must get a reader within "
                  "5 seconds")
       ->type_name("FILE");
-  const std::vector<std::string> kinds = {"plan", "ir", "dot", "summary", "cuda", "cubin"};
+  const std::vector<std::string> kinds = {"plan", "ir",      "svg",  "html",
+                                          "dot",  "summary", "cuda", "cubin"};
   line.takes(
       app.add_option("--emit", options->emit,
-                     "plan: JSON, one line (default); ir: IR text; dot: a picture of channels "
-                     "and dependencies for Graphviz; summary: the plan at a glance; cuda: the "
-                     "plan's own kernels as CUDA source; cubin: these, compiled by nvcc or NVRTC")
+                     "plan: JSON, one line (default); ir: IR text; svg, html: a picture, ranks "
+                     "beside each other and steps downward; dot: the same for Graphviz; summary: "
+                     "the plan at a glance; cuda: the plan's own kernels as CUDA source; cubin: "
+                     "these, compiled by nvcc or NVRTC")
           ->type_name("KIND")
           ->check(CLI::IsMember(kinds)),
       kinds);
@@ -266,6 +272,7 @@ void add_compile(CommandLine& line) {
                       ->type_name("LIST")
                       ->delimiter(',')
                       ->check(CLI::Validator(check_kernel_dtype, "")));
+  add_picture_options(line, app, options->picture);
   add_pass_options(line, app, *options);
   command.run = [options] { return run_compile(*options); };
 }

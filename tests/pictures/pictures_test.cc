@@ -1,0 +1,126 @@
+// Pictures of every program of the library over eight ranks, and the double tree for Graphviz.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tests/library/library.h"
+#include "tools/draw/dot.h"
+#include "tools/draw/layout.h"
+#include "tools/draw/svg.h"
+
+namespace mscclc {
+namespace {
+
+using namespace draw;
+
+/// The world of eight ranks in two nodes, or the largest that the program allows.
+const Defines& eight_ranks(const LibraryProgram& program) {
+  const auto has = [](const Defines& defines, const char* name, const char* value) {
+    return std::ranges::count(defines, std::pair<std::string, std::string>(name, value)) > 0;
+  };
+  for (const Defines& world : program.worlds) {
+    if (has(world, "R", "8") || (has(world, "world", "8") && has(world, "gpus", "4"))) return world;
+  }
+  return program.worlds.back();
+}
+
+bool is_inside(const Area& inner, const Area& outer) {
+  return inner.x >= outer.x && inner.x + inner.w <= outer.x + outer.w && inner.y >= outer.y &&
+         inner.bottom() <= outer.bottom();
+}
+
+/// Boxes lie in their lanes and do not overlap; lanes are in order and do not, either.
+void check_places(const Picture& picture) {
+  double right = 0;
+  uint32_t last = 0;
+  for (const Lane& lane : picture.lanes) {
+    if (!lane.is_used) continue;
+    CHECK(lane.at.x >= right);
+    right = lane.at.x + lane.at.w;
+    if (lane.others) continue;
+    CHECK(lane.rank >= last);
+    last = lane.rank;
+  }
+  CHECK(right <= picture.width);
+  for (size_t b = 0; b < picture.boxes.size(); ++b) {
+    const Box& box = picture.boxes[b];
+    CHECK(is_inside(box.at, picture.lanes[box.lane].at));
+    if (b == 0) continue;
+    const Box& before = picture.boxes[b - 1];
+    if (before.lane == box.lane && before.column == box.column) {
+      CHECK(before.at.bottom() < box.at.y);
+    }
+  }
+}
+
+/// Arrows go from their source's lane to their target's, downward, and begin and end at boxes.
+void check_arrows(const Picture& picture) {
+  for (const Arrow& arrow : picture.arrows) {
+    if (arrow.kind == ArrowKind::data) CHECK(!arrow.label.empty());
+    if (arrow.from != kNowhere) {
+      CHECK(picture.boxes[arrow.from].lane == arrow.from_lane);
+    } else {
+      CHECK(arrow.from_lane < picture.lanes.size());
+    }
+    if (arrow.to != kNowhere) CHECK(picture.boxes[arrow.to].lane == arrow.to_lane);
+    if (arrow.kind == ArrowKind::meeting || arrow.bus != kNowhere) continue;
+    REQUIRE(arrow.points.size() >= 2);
+    CHECK(arrow.points.front().y <= arrow.points.back().y);
+    if (arrow.from != kNowhere) {
+      CHECK(arrow.points.front().y == picture.boxes[arrow.from].at.bottom());
+    }
+    if (arrow.to != kNowhere) CHECK(arrow.points.back().y == picture.boxes[arrow.to].at.y);
+  }
+}
+
+/// Something moves in every program, so that data goes from rank to rank.
+bool shows_data(const Picture& picture) {
+  return std::ranges::any_of(picture.arrows, [](const Arrow& arrow) {
+    return arrow.kind == ArrowKind::data && arrow.from_lane != arrow.to_lane;
+  });
+}
+
+TEST_CASE("pictures: every program of the library over eight ranks fits a screen's width") {
+  for (const LibraryProgram& program : library()) {
+    INFO(program.name);
+    const CompiledWorld world(program.name, eight_ranks(program));
+    REQUIRE(world.errors().empty());
+    std::string error;
+    const auto picture = lay_out(world.program(), {}, error);
+    REQUIRE(picture);
+    CHECK(picture->width <= 1920);
+    // A row a step, and steps of alltoalls between nodes are many.
+    CHECK(picture->height <= (program.name.ends_with("_nodes") ? 1600 : 1080));
+    CHECK(shows_data(*picture));
+    check_places(*picture);
+    check_arrows(*picture);
+    CHECK(svg_of(*picture).size() < 200'000);
+  }
+}
+
+TEST_CASE("pictures: a ring of 64 ranks is one rank and its neighbours") {
+  const CompiledWorld world("allreduce_ring", {{"R", "64"}});
+  std::string error;
+  const auto picture = lay_out(world.program(), {}, error);
+  REQUIRE(picture);
+  CHECK(picture->facts[0] == "all ranks do the same, and rank 0 is drawn: rank r writes to r + 1");
+  check_places(*picture);
+  check_arrows(*picture);
+}
+
+TEST_CASE("pictures: Graphviz gets the double tree with ranks in order") {
+  const CompiledWorld world("broadcast_tree", {{"R", "8"}});
+  std::string error;
+  const auto picture = lay_out(world.program(), {}, error);
+  REQUIRE(picture);
+  const std::string dot = dot_of(*picture);
+  size_t at = 0;
+  for (const Lane& lane : picture->lanes) {
+    const size_t found = dot.find("label=\"" + lane.title + "\"");
+    REQUIRE(found != std::string::npos);
+    CHECK(found > at);
+    at = found;
+  }
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,98 @@
+// mscclc diff: what changed from one plan or program to another.
+#include "tools/diff/diff.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+#include "tools/report/summary.h"
+
+namespace mscclc {
+namespace {
+
+struct DiffOptions {
+  std::string a, b;
+  InputOptions input;
+  bool no_verify = false;
+};
+
+/// As diff(1): 0 no difference, 1 some, and 2 what went wrong.
+constexpr int kSame = kFine, kDifferent = 1;
+
+/// The lines of the summary, without its first one: that is the program's head.
+void add_summary(const Program& program, std::vector<diff::Fact>& facts) {
+  constexpr size_t kKey = 14;  // "  blocks      "
+  std::istringstream in(summarize(program));
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    if (line.size() <= kKey) continue;
+    const std::string key = line.substr(2, line.find(' ', 2) - 2);
+    if (key != "sizes") facts.push_back({key, line.substr(kKey)});  // 'select' has them
+  }
+}
+
+/// A plan that is not proved is compared all the same.
+std::string proof_of(const Program& program) {
+  ProofGate gate{.try_copies = true};
+  Diagnostics why;
+  const bool proved = gate.pass(program, why) && gate.proof;
+  return proved ? summarize(*gate.proof) : "not proved; 'mscclc verify' says why";
+}
+
+/// Reads one side; -D is for those that are programs.
+int load_side(InputOptions& side, std::optional<Input>& input) {
+  std::string error;
+  const auto text = read_input(side.file, error);
+  if (text && text->starts_with('{')) side.defines.clear();
+  input.emplace(side);
+  // One that does not compile is trouble, not a difference.
+  return input->load(PassOptions{}) == kFine ? kFine : kUsage;
+}
+
+std::vector<diff::Fact> facts_of(const DiffOptions& options, const Program& program) {
+  std::vector<diff::Fact> facts;
+  add_summary(program, facts);
+  if (!options.no_verify && program.split) facts.push_back({"proved", proof_of(program)});
+  return facts;
+}
+
+int run_diff(const DiffOptions& options) {
+  if (options.a == "-" || options.b == "-") return Input::usage("diff reads files, no pipes");
+  InputOptions of_a = options.input, of_b = options.input;
+  of_a.file = options.a;
+  of_b.file = options.b;
+  std::optional<Input> a, b;
+  for (const int code : {load_side(of_a, a), load_side(of_b, b)}) {
+    if (code != kFine) return code;
+  }
+  const std::string text = diff::differences({a->program, facts_of(options, a->program)},
+                                             {b->program, facts_of(options, b->program)});
+  if (text.empty()) return kSame;
+  put(fmt::format("--- {}\n+++ {}\n{}", options.a, options.b, text));
+  return kDifferent;
+}
+
+}  // namespace
+
+void add_diff(CommandLine& line) {
+  Command& command = line.add("diff", "what changed from one plan or program to another",
+                              "  mscclc diff ring.json ring.new.json\n"
+                              "  mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4\n");
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App& app = *command.app;
+  app.add_option("A", options->a, "a plan, a program, or IR text")->required()->type_name("FILE");
+  app.add_option("B", options->b, "the same, after the change")->required()->type_name("FILE");
+  add_define_option(line, app, options->input);
+  add_diagnostics_option(line, app, options->input.diagnostics);
+  app.add_flag("--no-verify", options->no_verify, "do not compare what is proved: that takes time");
+  command.run = [options] { return run_diff(*options); };
+}
+
+}  // namespace mscclc

@@ -1,0 +1,451 @@
+// What a picture shows: boxes for the steps of the chosen blocks, arrows for what meets.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/diagnostics/printable.h"
+#include "ir/print/print.h"
+#include "ir/print/row_names.h"
+#include "tools/draw/layout_parts.h"
+#include "tools/draw/payload.h"
+#include "tools/draw/words.h"
+
+namespace mscclc::draw {
+namespace {
+
+std::string blocks_label(const Program& program, const Steps& steps, const Folded& column) {
+  const int64_t place = steps.blocks[column.blocks[0]].place;
+  if (place == kNoPlace) return "no thread block yet";
+  std::vector<int64_t> blocks;
+  if (place >= kGroupPlace) {
+    const auto group = program.values(program.groups[static_cast<size_t>(place - kGroupPlace)]);
+    blocks.assign(group.begin(), group.end());
+    std::sort(blocks.begin(), blocks.end());
+    return "group tb " + list_text(blocks);
+  }
+  for (const uint32_t b : column.blocks) blocks.push_back(steps.blocks[b].place);
+  std::sort(blocks.begin(), blocks.end());
+  std::string label = "tb " + list_text(blocks);
+  if (blocks.size() > 1) label += column.other_peers ? ": each its peer" : ": alike";
+  return label;
+}
+
+std::string blocks_filter(const Steps& steps, const Folded& column) {
+  std::string text;
+  for (const uint32_t b : column.blocks) {
+    if (steps.blocks[b].place < kGroupPlace) text += fmt::format("{} ", steps.blocks[b].place);
+  }
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+class Builder {
+ public:
+  Builder(const Program& program, const Steps& steps, const Choice& choice,
+          const DrawOptions& options)
+      : program_(program), steps_(steps), choice_(choice), options_(options), payload_(program) {}
+
+  std::optional<Picture> run(const std::vector<Flow>& flows, std::string& error) {
+    box_of_.assign(steps_.steps.size(), kNowhere);
+    const bool others = choice_.lanes.size() < program_.ranks.size();
+    if (others) add_others();
+    for (uint32_t l = 0; l < choice_.lanes.size(); ++l) add_lane(choice_.lanes[l]);
+    if (others) add_others();
+    add_payload_of_others();
+    if (error = what_is_wrong(); !error.empty()) return std::nullopt;
+    payload_.attach_loose(flows, steps_);
+    for (const Flow& flow : flows) add_flow(flow);
+    for (const LooseCargo& loose : payload_.loose()) add_loose(loose);
+    draw_others();
+    for (uint32_t b = 0; b < out_.boxes.size(); ++b) add_strips(b);
+    number_colours();
+    number_rows();
+    return std::move(out_);
+  }
+
+ private:
+  std::string what_is_wrong() const {
+    if (out_.boxes.size() > kMostBoxes) {
+      return fmt::format(
+          "the picture would have {} boxes, and {} are the most; pick some with --rank, --tb or "
+          "--chunk",
+          out_.boxes.size(), kMostBoxes);
+    }
+    if (!out_.boxes.empty() || options_.chunk.empty()) return "";
+    return fmt::format(
+        "--chunk {}: no op that is drawn touches it; chunks are called as in "
+        "'input[0]'",
+        options_.chunk);
+  }
+
+  /// The lane of all ranks that are not drawn.
+  void add_others() {
+    Lane lane;
+    lane.rank = kNowhere;
+    lane.others = true;
+    lane.is_used = false;
+    lane.title = choice_.names.turn == Turn::none ? "other ranks" : "the others";
+    out_.lanes.push_back(lane);
+  }
+
+  void add_lane(const ChosenRank& chosen) {
+    const uint32_t l = static_cast<uint32_t>(out_.lanes.size());
+    Lane lane;
+    lane.rank = chosen.rank;
+    lane.title = fmt::format("rank {}", chosen.rank);
+    if (choice_.names.turn != Turn::none) lane.title = fmt::format("rank r (r = {})", chosen.rank);
+    if (chosen.stands_for.size() > 1 && choice_.lanes.size() > 1) {
+      lane.note = "as ranks " + list_text(std::vector<int64_t>(chosen.stands_for.begin(),
+                                                               chosen.stands_for.end()));
+    }
+    std::vector<Folded> columns = chosen.columns;
+    for (Folded& column : columns) {
+      show_what_touches(column);
+      lane.columns.push_back(
+          {blocks_label(program_, steps_, column), blocks_filter(steps_, column), {}});
+    }
+    lane_of_[chosen.rank] = l;
+    out_.lanes.push_back(std::move(lane));
+    for (uint32_t c = 0; c < columns.size(); ++c) add_column(l, c, columns[c]);
+  }
+
+  /// Of blocks that are alike the first one is drawn: here one that touches the chunk.
+  void show_what_touches(Folded& column) const {
+    const auto touching = std::ranges::find_if(column.blocks, [&](uint32_t b) {
+      const Block& block = steps_.blocks[b];
+      for (uint32_t s = block.first; s < block.first + block.count; ++s) {
+        if (touches(block.rank, steps_.steps[s])) return true;
+      }
+      return false;
+    });
+    if (touching != column.blocks.end()) std::iter_swap(column.blocks.begin(), touching);
+  }
+
+  void add_column(uint32_t l, uint32_t c, const Folded& column) {
+    const Block& shown = steps_.blocks[column.blocks[0]];
+    for (uint32_t k = 0; k < shown.count; ++k) {
+      const uint32_t step = shown.first + k;
+      if (!touches(shown.rank, steps_.steps[step])) continue;
+      const uint32_t box = static_cast<uint32_t>(out_.boxes.size());
+      for (const uint32_t b : column.blocks) {
+        if (k < steps_.blocks[b].count) box_of_[steps_.blocks[b].first + k] = box;
+      }
+      add_box(l, c, step);
+    }
+    add_frames();
+    for (const uint32_t b : column.blocks) add_payload(steps_.blocks[b]);
+  }
+
+  void add_payload(const Block& block) {
+    std::vector<uint32_t> ops;
+    for (uint32_t s = block.first; s < block.first + block.count; ++s) {
+      ops.insert(ops.end(), steps_.steps[s].ops.begin(), steps_.steps[s].ops.end());
+    }
+    payload_.add_block(block.rank, ops);
+  }
+
+  /// What ranks that are not drawn send to those that are.
+  void add_payload_of_others() {
+    for (const Block& block : steps_.blocks) {
+      if (lane_of_.count(block.rank) == 0) add_payload(block);
+    }
+  }
+
+  bool touches(uint32_t rank, const Step& step) const {
+    if (options_.chunk.empty()) return true;
+    if (step.data == kNone) return false;
+    const Op& op = op_at({rank, step.data});
+    for (const Operand& o : program_.all_operands(op)) {
+      const Buffer& buffer = program_.buffer_of(rank, o);
+      for (uint32_t k = 0; k < o.count; ++k) {
+        if (buffer.kind != BufferKind::scratch &&
+            fmt::format("{}", o.first + k) == options_.chunk) {
+          return true;
+        }
+        if (run_text(program_, buffer, o.first + k, 1) == options_.chunk) return true;
+      }
+    }
+    return false;
+  }
+
+  void add_box(uint32_t l, uint32_t c, uint32_t s) {
+    const Step& step = steps_.steps[s];
+    const uint32_t rank = out_.lanes[l].rank;
+    Box box;
+    box.lane = l;
+    box.column = c;
+    box.level = step.level;
+    box.loop = step.loop;
+    for (const uint32_t i : step.ops) {
+      const Op& op = op_at({rank, i});
+      const std::string place = print_location(program_, op);
+      box.ops.push_back(printable_line(print_op(program_, rank, op)) +
+                        (place.empty() ? "" : "  @ " + printable_line(place)));
+    }
+    if (step.data != kNone) {
+      const Op& op = op_at({rank, step.data});
+      const DataWords words = data_words(program_, rank, op, choice_.names);
+      box.name = words.name;
+      box.lines = {words.to, words.from};
+      box.cost = info(op.kind).cost;
+      box.chunk = main_chunk(program_, op);
+      box.touched = chunk_names(program_, rank, op);
+    }
+    step_of_.push_back(s);
+    out_.boxes.push_back(std::move(box));
+  }
+
+  /// Frames around boxes of the last column that follow each other in one pipeline.
+  void add_frames() {
+    uint32_t last = kNowhere;
+    for (uint32_t b = framed_; b < out_.boxes.size(); ++b) {
+      const uint32_t loop = out_.boxes[b].loop;
+      if (loop != kNone && loop != last) {
+        const Loop& pipeline = program_.loops[loop];
+        out_.frames.push_back({"pipeline: units of " + size_words(pipeline.unit),
+                               out_.boxes[b].lane,
+                               out_.boxes[b].column,
+                               b,
+                               b,
+                               {}});
+      }
+      if (loop != kNone) {
+        out_.frames.back().last = b;
+        out_.boxes[b].loop = static_cast<uint32_t>(out_.frames.size() - 1);
+      }
+      last = loop;
+    }
+    framed_ = static_cast<uint32_t>(out_.boxes.size());
+  }
+
+  void add_flow(const Flow& flow) {
+    const uint32_t from_step = steps_.at(flow.from), to_step = steps_.at(flow.to);
+    if (from_step == kNone || to_step == kNone) return;
+    const uint32_t from = box_of_[from_step], to = box_of_[to_step];
+    ++met_[flow.from].all;
+    ++met_[flow.to].all;
+    if (flow.rounds != 0) {
+      met_[flow.to].credits = std::max(met_[flow.to].credits, flow.credits);
+      met_[flow.from].later = std::max(met_[flow.from].later, flow.rounds);
+    }
+    if (flow.rounds != 0) return;
+    if (from == kNowhere || to == kNowhere) return add_flow_of_others(flow, from, to);
+    if (from == to) return;
+    const bool meeting = flow.kind == FlowKind::barrier;
+    if (!meeting && out_.boxes[from].level >= out_.boxes[to].level) return;
+    ++met_[flow.from].drawn;
+    ++met_[flow.to].drawn;
+    const bool is_shown = step_of_[from] == from_step && step_of_[to] == to_step;
+    Arrow& arrow = arrow_between(from, to, is_shown);
+    if (meeting) arrow.kind = ArrowKind::meeting;
+    if (flow.kind == FlowKind::signal) arrow.port |= through_port(flow.from);
+    label(arrow, payload_.of(flow), is_shown);
+  }
+
+  /// One end of it is at a rank that is not drawn.
+  void add_flow_of_others(const Flow& flow, uint32_t from, uint32_t to) {
+    if (lane_of_.count(flow.from.rank) != 0 && lane_of_.count(flow.to.rank) != 0) return;
+    const bool leaves = from != kNowhere;
+    const OpRef at = leaves ? flow.from : flow.to;
+    const uint32_t box = leaves ? from : to;
+    if (box == kNowhere) return;
+    ++met_[at].drawn;
+    if (step_of_[box] != steps_.at(at)) return;
+    add_to_others(box, leaves, leaves ? flow.to.rank : flow.from.rank, payload_.of(flow),
+                  flow.kind == FlowKind::signal && through_port(flow.from));
+  }
+
+  void add_to_others(uint32_t box, bool leaves, uint32_t peer, const Cargo& cargo, bool port) {
+    Others& others = others_[{box, leaves, !cargo.chunks.empty()}];
+    if (others.cargo.chunks.empty()) others.cargo.chunk = cargo.chunk;
+    others.peers.push_back(peer);
+    others.port |= port;
+    for (const std::string& chunk : cargo.chunks) {
+      if (std::ranges::count(others.cargo.chunks, chunk) == 0) others.cargo.chunks.push_back(chunk);
+    }
+  }
+
+  void draw_others() {
+    for (const auto& [key, others] : others_) {
+      const auto& [box, leaves, data] = key;
+      const uint32_t lane = leaves ? static_cast<uint32_t>(out_.lanes.size() - 1) : 0;
+      out_.lanes[lane].is_used = true;
+      Arrow arrow;
+      (leaves ? arrow.from : arrow.to) = box;
+      arrow.from_lane = leaves ? out_.boxes[box].lane : lane;
+      arrow.to_lane = leaves ? lane : out_.boxes[box].lane;
+      arrow.port = others.port;
+      out_.arrows.push_back(std::move(arrow));
+      labels_.push_back({true, {}, -1});
+      label(out_.arrows.back(), others.cargo, true);
+      const uint32_t rank = out_.lanes[out_.boxes[box].lane].rank;
+      std::string& text = out_.arrows.back().label;
+      text = choice_.names.several(rank, others.peers) + (text.empty() ? "" : ": ") + text;
+    }
+  }
+
+  Arrow& arrow_between(uint32_t from, uint32_t to, bool is_shown) {
+    const auto [at, is_new] = arrows_.try_emplace({from, to}, out_.arrows.size());
+    if (is_new) {
+      Arrow arrow;
+      arrow.from = from;
+      arrow.to = to;
+      arrow.from_lane = out_.boxes[from].lane;
+      arrow.to_lane = out_.boxes[to].lane;
+      out_.arrows.push_back(std::move(arrow));
+      labels_.emplace_back();
+    }
+    // Of blocks that are folded those count that are drawn.
+    if (is_shown && !labels_[at->second].is_shown) labels_[at->second] = {true, {}, -1};
+    return out_.arrows[at->second];
+  }
+
+  void label(Arrow& arrow, const Cargo& cargo, bool is_shown) {
+    if (cargo.chunks.empty()) return;
+    arrow.kind = ArrowKind::data;
+    Label& label = labels_[static_cast<size_t>(&arrow - out_.arrows.data())];
+    if (label.is_shown && !is_shown) return;
+    if (label.chunks.empty()) label.chunk = cargo.chunk;
+    for (const std::string& chunk : cargo.chunks) {
+      if (std::ranges::count(label.chunks, chunk) == 0) label.chunks.push_back(chunk);
+    }
+    arrow.label = label.chunks.size() <= 2
+                      ? fmt::format("{}", fmt::join(label.chunks, ", "))
+                      : fmt::format("{} … ({})", label.chunks[0], label.chunks.size());
+  }
+
+  void add_loose(const LooseCargo& loose) {
+    const uint32_t step = steps_.at(loose.op);
+    if (step == kNone || box_of_[step] == kNowhere) return;
+    const uint32_t box = box_of_[step];
+    const auto lane = lane_of_.find(loose.peer);
+    if (lane == lane_of_.end()) {
+      if (step_of_[box] != step) return;
+      return add_to_others(box, loose.written, loose.peer, loose.cargo, false);
+    }
+    if (!loose_seen_.insert({box, lane->second, loose.written}).second) return;
+    Arrow arrow;
+    (loose.written ? arrow.from : arrow.to) = box;
+    arrow.from_lane = loose.written ? out_.boxes[box].lane : lane->second;
+    arrow.to_lane = loose.written ? lane->second : out_.boxes[box].lane;
+    out_.arrows.push_back(std::move(arrow));
+    labels_.push_back({true, {}, -1});
+    label(out_.arrows.back(), loose.cargo, true);
+  }
+
+  bool through_port(OpRef at) const {
+    const Op& op = op_at(at);
+    const auto dsts = program_.dsts(op);
+    return !dsts.empty() && dsts[0].channel != kNone &&
+           program_.ranks[at.rank].channels[dsts[0].channel].kind == ChannelKind::port;
+  }
+
+  /// What a box waits for and signals, where no arrow shows it.
+  void add_strips(uint32_t b) {
+    Box& box = out_.boxes[b];
+    const Step& step = steps_.steps[step_of_[b]];
+    const uint32_t rank = out_.lanes[box.lane].rank;
+    bool after = false;
+    for (const uint32_t i : step.ops) {
+      if (i == step.data) {
+        after = true;
+        continue;
+      }
+      const Met met = met_[{rank, i}];
+      const Op& op = op_at({rank, i});
+      if (step.data != kNone && met.all > 0 && met.drawn == met.all && !info(op.kind).has(kMeets)) {
+        continue;
+      }
+      std::string words = control_words(program_, rank, op, choice_.names);
+      if (met.credits != 0) words = fmt::format("↻{} {}", met.credits, words);
+      if (met.credits == 0 && met.later != 0) words = "↻ " + words;
+      add_strip(after ? box.after : box.before, words);
+    }
+  }
+
+  static void add_strip(std::vector<std::string>& strips, const std::string& words) {
+    if (strips.empty() || strips.back().substr(0, strips.back().find(" × ")) != words) {
+      strips.push_back(words);
+      return;
+    }
+    const size_t at = strips.back().find(" × ");
+    const int times = at == std::string::npos
+                          ? 1
+                          : std::stoi(strips.back().substr(at + std::string_view(" × ").size()));
+    strips.back() = fmt::format("{} × {}", words, times + 1);
+  }
+
+  /// Chunks get colours in their order.
+  void number_colours() {
+    std::map<int64_t, uint32_t> known;
+    for (const Box& box : out_.boxes) {
+      if (box.chunk >= 0) known[box.chunk];
+    }
+    for (auto& [chunk, colour] : known) {
+      colour = static_cast<uint32_t>(out_.colours.size());
+      out_.colours.push_back(fmt::format("{}", chunk));
+    }
+    const auto colour_of = [&](int64_t chunk) {
+      const auto at = known.find(chunk);
+      return at == known.end() ? kNowhere : at->second;
+    };
+    for (Box& box : out_.boxes) box.colour = colour_of(box.chunk);
+    for (size_t i = 0; i < out_.arrows.size(); ++i) {
+      out_.arrows[i].colour = colour_of(labels_[i].chunk);
+    }
+  }
+
+  void number_rows() {
+    std::set<uint32_t> levels;
+    for (const Box& box : out_.boxes) levels.insert(box.level);
+    for (Box& box : out_.boxes) {
+      box.row = static_cast<uint32_t>(std::distance(levels.begin(), levels.find(box.level)));
+    }
+    out_.rows = static_cast<uint32_t>(levels.size());
+  }
+
+  const Op& op_at(OpRef at) const { return program_.ranks[at.rank].ops[at.op]; }
+
+  struct Met {
+    uint32_t all = 0, drawn = 0;      // flows of an op, and those that are arrows
+    uint32_t credits = 0, later = 0;  // of flows between rounds
+  };
+  struct Others {
+    std::vector<uint32_t> peers;
+    Cargo cargo;
+    bool port = false;
+  };
+  struct Label {
+    bool is_shown = false;
+    std::vector<std::string> chunks;
+    int64_t chunk = -1;
+  };
+
+  const Program& program_;
+  const Steps& steps_;
+  const Choice& choice_;
+  const DrawOptions& options_;
+  Payload payload_;
+  Picture out_;
+  std::vector<uint32_t> box_of_;   // of each step
+  std::vector<uint32_t> step_of_;  // of each box: the step that is drawn
+  std::map<uint32_t, uint32_t> lane_of_;
+  std::map<OpRef, Met> met_;
+  std::map<std::pair<uint32_t, uint32_t>, size_t> arrows_;
+  std::vector<Label> labels_;  // of each arrow
+  std::set<std::tuple<uint32_t, uint32_t, bool>> loose_seen_;
+  std::map<std::tuple<uint32_t, bool, bool>, Others> others_;  // box, leaves, data
+  uint32_t framed_ = 0;
+};
+
+}  // namespace
+
+std::optional<Picture> build_picture(const Program& program, const Steps& steps,
+                                     const std::vector<Flow>& flows, const Choice& choice,
+                                     const DrawOptions& options, std::string& error) {
+  return Builder(program, steps, choice, options).run(flows, error);
+}
+
+}  // namespace mscclc::draw

@@ -1,0 +1,153 @@
+#include "tools/draw/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/program/access.h"
+
+namespace mscclc::draw {
+namespace {
+
+constexpr size_t kMostClasses = 3;  // ranks that do different things, beside each other
+
+class Chooser {
+ public:
+  Chooser(const Program& program, const Steps& steps, const DrawOptions& options)
+      : program_(program), steps_(steps), options_(options) {}
+
+  std::optional<Choice> run(std::string& error) {
+    if (error = what_is_missing(); !error.empty()) return std::nullopt;
+    Choice choice;
+    choice.names.ranks = static_cast<uint32_t>(program_.ranks.size());
+    if (!options_.ranks.empty()) {
+      choice.lanes = lanes(sorted(options_.ranks));
+    } else if (program_.ranks.size() <= kMostLanes) {
+      choice.lanes = lanes(every_rank());
+    }
+    if (choice.lanes.empty() || (options_.ranks.empty() && columns(choice.lanes) > kMostColumns)) {
+      fold_ranks(choice);
+    }
+    return choice;
+  }
+
+ private:
+  std::string what_is_missing() const {
+    for (const uint32_t rank : options_.ranks) {
+      if (rank < program_.ranks.size()) continue;
+      return fmt::format("--rank {}: the program's ranks are 0 to {}", rank,
+                         program_.ranks.size() - 1);
+    }
+    for (const uint32_t tb : options_.blocks) {
+      const bool known =
+          std::ranges::any_of(steps_.blocks, [&](const Block& block) { return block.place == tb; });
+      if (!known) return fmt::format("--tb {}: no rank has ops in this thread block", tb);
+    }
+    return "";
+  }
+
+  static std::vector<uint32_t> sorted(std::vector<uint32_t> ranks) {
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    return ranks;
+  }
+
+  std::vector<uint32_t> every_rank() const {
+    std::vector<uint32_t> ranks(program_.ranks.size());
+    for (uint32_t r = 0; r < ranks.size(); ++r) ranks[r] = r;
+    return ranks;
+  }
+
+  void fold_ranks(Choice& choice) const {
+    const Symmetry symmetry = find_symmetry(program_, steps_);
+    choice.lanes.clear();
+    std::vector<uint32_t> firsts;
+    for (const auto& ranks : symmetry.classes) firsts.push_back(ranks.front());
+    firsts.resize(std::min(firsts.size(), kMostClasses));
+    choice.lanes = lanes(firsts);
+    while (choice.lanes.size() > 1 && columns(choice.lanes) > kMostColumns) {
+      choice.lanes.pop_back();
+    }
+    for (size_t i = 0; i < choice.lanes.size(); ++i) {
+      choice.lanes[i].stands_for = symmetry.classes[i];
+    }
+    if (symmetry.classes.size() == 1) choice.names = symmetry.names;
+  }
+
+  std::vector<ChosenRank> lanes(const std::vector<uint32_t>& ranks) const {
+    for (const bool same_peers : {true, false}) {
+      std::vector<ChosenRank> chosen;
+      for (const uint32_t rank : ranks) chosen.push_back({rank, fold(rank, same_peers), {}});
+      if (!same_peers || columns(chosen) <= kMostColumns) return chosen;
+    }
+    return {};
+  }
+
+  static size_t columns(const std::vector<ChosenRank>& lanes) {
+    size_t count = 0;
+    for (const ChosenRank& lane : lanes) count += std::max<size_t>(lane.columns.size(), 1);
+    return count;
+  }
+
+  std::vector<Folded> fold(uint32_t rank, bool same_peers) const {
+    PeerNames absolute;
+    std::map<uint64_t, size_t> known;
+    std::vector<Folded> out;
+    for (uint32_t b = steps_.first_block[rank]; b < steps_.first_block[rank + 1]; ++b) {
+      const Block& block = steps_.blocks[b];
+      if (!is_picked(block)) continue;
+      const uint64_t shape = shape_of(program_, steps_, block, same_peers ? &absolute : nullptr);
+      const auto [at, is_new] = known.try_emplace(shape, out.size());
+      if (is_new) out.emplace_back();
+      Folded& column = out[at->second];
+      column.blocks.push_back(b);
+      column.other_peers = !same_peers && column.blocks.size() > 1 &&
+                           (column.other_peers || peers_differ(column.blocks[0], b));
+    }
+    return out;
+  }
+
+  bool peers_differ(uint32_t a, uint32_t b) const {
+    PeerNames absolute;
+    return shape_of(program_, steps_, steps_.blocks[a], &absolute) !=
+           shape_of(program_, steps_, steps_.blocks[b], &absolute);
+  }
+
+  bool is_picked(const Block& block) const {
+    if (options_.blocks.empty()) return true;
+    return block.place < kGroupPlace &&
+           std::ranges::count(options_.blocks, static_cast<uint32_t>(block.place)) > 0;
+  }
+
+  const Program& program_;
+  const Steps& steps_;
+  const DrawOptions& options_;
+};
+
+}  // namespace
+
+std::optional<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options,
+                             std::string& error) {
+  return Chooser(program, steps, options).run(error);
+}
+
+std::string traffic(const Program& program, const PeerNames& names, uint32_t rank) {
+  std::vector<uint32_t> written, read;
+  std::vector<Access> accesses;
+  for (const Op& op : program.ranks[rank].ops) {
+    accesses.clear();
+    append_accesses(program, rank, op, accesses);
+    for (const Access& a : accesses) {
+      if (a.rank != rank) (a.write ? written : read).push_back(a.rank);
+    }
+  }
+  std::string text;
+  if (!written.empty()) text += "writes to " + names.several(rank, written);
+  if (!read.empty()) {
+    text += (text.empty() ? "" : " and ") + ("reads from " + names.several(rank, read));
+  }
+  return text.empty() ? "" : "rank r " + text;
+}
+
+}  // namespace mscclc::draw

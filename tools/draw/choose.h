@@ -1,0 +1,42 @@
+// Which ranks get a lane, and which blocks share a column, so that a picture fits a screen.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/draw/layout.h"
+#include "tools/draw/symmetry.h"
+
+namespace mscclc::draw {
+
+/// Blocks of a rank that are drawn as one: the first of them.
+struct Folded {
+  std::vector<uint32_t> blocks;  ///< in Steps::blocks
+  bool other_peers = false;      ///< each has other peers
+};
+
+struct ChosenRank {
+  uint32_t rank = 0;
+  std::vector<Folded> columns;
+  std::vector<uint32_t> stands_for;  ///< ranks that do the same, if not all are drawn
+};
+
+struct Choice {
+  std::vector<ChosenRank> lanes;
+  PeerNames names;
+};
+
+/// More columns are no picture for a screen.
+inline constexpr size_t kMostColumns = 16;
+/// More ranks are folded.
+inline constexpr size_t kMostLanes = 8;
+
+/// Nothing, with the reason in `error`, if the options name what is not there.
+std::optional<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options,
+                             std::string& error);
+
+/// "Rank r writes to r + 1.": how data goes between ranks that all do the same.
+std::string traffic(const Program& program, const PeerNames& names, uint32_t rank);
+
+}  // namespace mscclc::draw

@@ -1,0 +1,72 @@
+#include "tools/draw/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/contract/collectives.h"
+#include "ir/diagnostics/printable.h"
+#include "tools/draw/layout_parts.h"
+#include "tools/draw/words.h"
+
+namespace mscclc::draw {
+namespace {
+
+std::string title_of(const Program& program) {
+  const std::string title = program.name.empty() ? "(no name)" : printable_line(program.name);
+  const size_t ranks = program.ranks.size();
+  return fmt::format("{}: {} over {} rank{}", title, name(program.contract.kind), ranks,
+                     ranks == 1 ? "" : "s");
+}
+
+/// What the lanes stand for.
+std::string lanes_fact(const Program& program, const Choice& choice) {
+  if (choice.lanes.size() == program.ranks.size()) return "";
+  std::vector<int64_t> drawn;
+  for (const ChosenRank& lane : choice.lanes) drawn.push_back(lane.rank);
+  std::string text =
+      fmt::format("drawn: rank{} {}", drawn.size() == 1 ? "" : "s", list_text(drawn));
+  if (choice.lanes.size() == 1 && choice.lanes[0].stands_for.size() == program.ranks.size()) {
+    text = fmt::format("all ranks do the same, and rank {} is drawn", drawn[0]);
+    if (choice.names.turn != Turn::none) {
+      const std::string way = traffic(program, choice.names, choice.lanes[0].rank);
+      if (!way.empty()) text += ": " + way;
+    }
+  }
+  return text;
+}
+
+void add_facts(const Program& program, const Choice& choice, const DrawOptions& options,
+               Picture& picture) {
+  const auto add = [&](const std::string& fact) {
+    if (!fact.empty()) picture.facts.push_back(fact);
+  };
+  add(lanes_fact(program, choice));
+  if (!options.proved.empty()) add(options.proved);
+  if (!options.chunk.empty()) {
+    add("only what touches " + printable_line(beginning(options.chunk, 80)));
+  }
+}
+
+}  // namespace
+
+std::optional<Picture> lay_out(const Program& program, const DrawOptions& options,
+                               std::string& error) {
+  const std::vector<Flow> flows = flows_of(program);
+  const Steps steps = make_steps(program, flows);
+  const auto choice = choose(program, steps, options, error);
+  if (!choice) return std::nullopt;
+  auto picture = build_picture(program, steps, flows, *choice, options, error);
+  if (!picture) return std::nullopt;
+  picture->name = program.name;
+  picture->title = title_of(program);
+  add_facts(program, *choice, options, *picture);
+  picture->begins = "a call begins";
+  picture->ends = "the call ends";
+  if (!options.between_calls.empty()) picture->ends += ". The next one: " + options.between_calls;
+  join_arrows(*picture);
+  place(*picture);
+  return picture;
+}
+
+}  // namespace mscclc::draw

@@ -1,0 +1,215 @@
+// What a picture shows and where: lanes, rows, arrows, what is folded, what options pick.
+#include "tools/draw/layout.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "ir/program/test_programs.h"
+
+using namespace mscclc;
+using namespace mscclc::draw;
+using namespace mscclc::testing;
+
+namespace {
+
+/// Each rank puts a chunk into its neighbour's inbox, which adds it up; `blocks` do the same.
+TestProgram ring(uint32_t ranks, uint32_t blocks = 1) {
+  TestProgram t(ranks, 1);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    t.buffer(r, "inbox", blocks);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      t.channel(r, ChannelKind::memory, "next", {b}, (r + 1) % ranks, 2 * b + 1);
+      t.channel(r, ChannelKind::memory, "prev", {b}, (r + ranks - 1) % ranks, 2 * b);
+      t.op_in(r, b, OpKind::put, {far(2 * b, 2, b)}, {local(kInput, 0)});
+      t.op_in(r, b, OpKind::sync, {});
+      t.op_in(r, b, OpKind::signal, {end_of(2 * b)});
+      t.op_in(r, b, OpKind::wait, {end_of(2 * b + 1)});
+      t.op_in(r, b, OpKind::reduce, {local(kOutput, 0)}, {local(kInput, 0), local(2, b)});
+    }
+  }
+  return t;
+}
+
+Picture drawn(const Program& program, const DrawOptions& options = {}) {
+  std::string error;
+  auto picture = lay_out(program, options, error);
+  INFO(error);
+  REQUIRE(picture);
+  return std::move(*picture);
+}
+
+std::string error_of(const Program& program, const DrawOptions& options) {
+  std::string error;
+  CHECK_FALSE(lay_out(program, options, error));
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("draw layout: lanes in order, steps downward, arrows from lane to lane") {
+  const TestProgram t = ring(4);
+  const Picture picture = drawn(t.program);
+  REQUIRE(picture.lanes.size() == 4);
+  for (uint32_t l = 0; l < 4; ++l) {
+    CHECK(picture.lanes[l].rank == l);
+    if (l > 0) CHECK(picture.lanes[l].at.x > picture.lanes[l - 1].at.x);
+  }
+  REQUIRE(picture.boxes.size() == 8);
+  CHECK(picture.rows == 2);
+  for (const Box& box : picture.boxes) {
+    const Area& lane = picture.lanes[box.lane].at;
+    CHECK(box.at.x >= lane.x);
+    CHECK(box.at.x + box.at.w <= lane.x + lane.w);
+    CHECK(box.row == (box.name == "put" ? 0 : 1));
+  }
+  REQUIRE(picture.arrows.size() == 4);
+  for (const Arrow& arrow : picture.arrows) {
+    CHECK(arrow.kind == ArrowKind::data);
+    CHECK(arrow.label == "inbox[0]");
+    CHECK(arrow.to_lane == (arrow.from_lane + 1) % 4);
+    CHECK(picture.boxes[arrow.from].lane == arrow.from_lane);
+    CHECK(picture.boxes[arrow.to].lane == arrow.to_lane);
+    CHECK(picture.boxes[arrow.from].at.bottom() < picture.boxes[arrow.to].at.y);
+    CHECK(arrow.around == (arrow.from_lane == 3));
+  }
+}
+
+TEST_CASE("draw layout: blocks that do the same are one column") {
+  const TestProgram t = ring(4, 3);
+  const Picture picture = drawn(t.program);
+  REQUIRE(picture.lanes[0].columns.size() == 1);
+  CHECK(picture.lanes[0].columns[0].label == "tb 0–2: alike");
+  CHECK(picture.lanes[0].columns[0].blocks == "0 1 2");
+  CHECK(picture.arrows.size() == 4);
+  CHECK(picture.arrows[0].label == "inbox[0]");  // of the block that is drawn
+}
+
+TEST_CASE("draw layout: of many ranks that do the same one is drawn") {
+  const TestProgram t = ring(12);
+  const Picture picture = drawn(t.program);
+  REQUIRE(picture.lanes.size() == 3);  // the others stand at both sides
+  CHECK(picture.lanes[0].others);
+  CHECK(picture.lanes[1].title == "rank r (r = 0)");
+  CHECK(picture.lanes[2].others);
+  REQUIRE(!picture.facts.empty());
+  CHECK(picture.facts[0] == "all ranks do the same, and rank 0 is drawn: rank r writes to r + 1");
+  std::set<std::string> labels;
+  for (const Arrow& arrow : picture.arrows) labels.insert(arrow.label);
+  CHECK(labels == std::set<std::string>{"r + 1: inbox[0]", "r − 1: inbox[0]"});
+}
+
+TEST_CASE("draw layout: ranks that do other things are drawn each") {
+  TestProgram t(10, 1);
+  t.buffer(0, "inbox", 1);
+  for (uint32_t r = 1; r < 10; ++r) {
+    t.channel(0, ChannelKind::memory, "from", {r}, r, 0);
+    t.channel(r, ChannelKind::memory, "root", {}, 0, r - 1);
+    t.op_in(r, 0, OpKind::put, {far(0, 2, 0)}, {local(kInput, 0)});
+    t.op_in(r, 0, OpKind::signal, {end_of(0)});
+    t.op_in(0, 0, OpKind::wait, {end_of(r - 1)});
+  }
+  const Picture picture = drawn(t.program);
+  REQUIRE(picture.lanes.size() == 4);
+  CHECK(picture.lanes[1].rank == 0);
+  CHECK(picture.lanes[2].rank == 1);
+  CHECK(picture.lanes[2].note == "as ranks 1–9");
+}
+
+TEST_CASE("draw layout: options pick ranks, blocks and chunks") {
+  const TestProgram t = ring(4, 2);
+  CHECK(
+      drawn(t.program, {.ranks = {2}, .blocks = {}, .chunk = "", .proved = "", .between_calls = ""})
+          .lanes[1]
+          .rank == 2);
+  DrawOptions one;
+  one.blocks = {1};
+  CHECK(drawn(t.program, one).lanes[0].columns[0].label == "tb 1");
+  DrawOptions chunk;
+  chunk.chunk = "inbox[1]";
+  for (const Box& box : drawn(t.program, chunk).boxes) {
+    CHECK(std::ranges::count(box.touched, "inbox[1]") == 1);
+  }
+  chunk.chunk = "0";
+  CHECK(drawn(t.program, chunk).boxes.size() == 8);
+}
+
+TEST_CASE("draw layout: what options pick must be there") {
+  const TestProgram t = ring(4);
+  DrawOptions options;
+  options.ranks = {4};
+  CHECK(error_of(t.program, options) == "--rank 4: the program's ranks are 0 to 3");
+  options = {};
+  options.blocks = {7};
+  CHECK(error_of(t.program, options) == "--tb 7: no rank has ops in this thread block");
+  options = {};
+  options.chunk = "outbox[0]";
+  CHECK(error_of(t.program, options) ==
+        "--chunk outbox[0]: no op that is drawn touches it; chunks are called as in 'input[0]'");
+}
+
+TEST_CASE("draw layout: too many boxes are an error with a remedy") {
+  TestProgram t(1, 1);
+  for (size_t i = 0; i <= kMostBoxes; ++i) {
+    t.op_in(0, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)});
+  }
+  CHECK(error_of(t.program, {}) ==
+        "the picture would have 6001 boxes, and 6000 are the most; pick some with --rank, --tb or "
+        "--chunk");
+}
+
+TEST_CASE("draw layout: each to all others is one line") {
+  TestProgram t(4, 1);
+  for (uint32_t r = 0; r < 4; ++r) {
+    for (uint32_t p = 0; p < 4; ++p) {
+      if (p != r) t.channel(r, ChannelKind::memory, "ch", {p}, p, r < p ? r : r - 1);
+    }
+    t.op_in(r, 0, OpKind::signal, {end_of(0), end_of(1), end_of(2)});
+    t.op_in(r, 0, OpKind::wait, {end_of(0), end_of(1), end_of(2)});
+  }
+  const Picture picture = drawn(t.program);
+  REQUIRE(picture.buses.size() == 1);
+  CHECK(picture.buses[0].from.size() == 4);
+  CHECK(picture.buses[0].to.size() == 4);
+  CHECK(picture.arrows.size() == 12);
+  for (const Arrow& arrow : picture.arrows) CHECK(arrow.bus == 0);
+}
+
+TEST_CASE("draw layout: what a barrier orders travels with the signal after it") {
+  TestProgram t(2, 1);
+  for (const uint32_t r : {0u, 1u}) t.channel(r, ChannelKind::memory, "ch", {}, 1 - r, 0);
+  t.op_in(0, 0, OpKind::barrier, {id(0), id(1)});
+  t.op_in(0, 0, OpKind::signal, {end_of(0)});
+  t.op_in(0, 1, OpKind::put, {far(0, kOutput, 0)}, {local(kInput, 0)});
+  t.op_in(0, 1, OpKind::barrier, {id(0), id(1)});
+  t.op_in(1, 0, OpKind::wait, {end_of(0)});
+  const Picture picture = drawn(t.program);
+  const auto data = std::ranges::find(picture.arrows, ArrowKind::data, &Arrow::kind);
+  REQUIRE(data != picture.arrows.end());
+  CHECK(data->label == "output[0]");
+  CHECK(data->from_lane == 0);
+  CHECK(data->to_lane == 1);
+}
+
+TEST_CASE("draw layout: pipelines get frames with their unit") {
+  TestProgram t(1, 1);
+  t.program.loops.push_back({1 << 19, 1});
+  t.op_in(0, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)}).loop = 0;
+  t.op_in(0, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)}).loop = 0;
+  const Picture picture = drawn(t.program);
+  REQUIRE(picture.frames.size() == 1);
+  CHECK(picture.frames[0].label == "pipeline: units of 512 KiB");
+  CHECK(picture.frames[0].first == 0);
+  CHECK(picture.frames[0].last == 1);
+}
+
+TEST_CASE("draw layout: ops that wait in a circle are drawn") {
+  TestProgram t(2, 1);
+  for (const uint32_t r : {0u, 1u}) {
+    t.channel(r, ChannelKind::memory, "ch", {}, 1 - r, 0);
+    t.op_in(r, 0, OpKind::wait, {end_of(0)});
+    t.op_in(r, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)});
+    t.op_in(r, 0, OpKind::signal, {end_of(0)});
+  }
+  CHECK(drawn(t.program).boxes.size() == 2);
+}
