@@ -77,6 +77,7 @@ _ROWS = {
 
     # The plan format, and the library of programs.
     "plans": ["ir"],
+    "plans/machines": ["ir", "plans"],
 
     # Programs of MSCCL++'s Python language, as Python has traced them, to plans of that language.
     "compiler/mscclpp": [],
@@ -127,6 +128,7 @@ _ROWS = {
         "executor/simulator/machine",
     ],
     "executor/simulator/schedules": ["ir", "executor/simulator", "plans"],
+    "executor/cost": ["ir", "executor", "executor/interpreter", "plans/machines"],
     "executor/cuda/host": ["ir", "executor/cpu", "executor/interpreter"],
     "executor/cuda/device": ["ir", "executor", "executor/cuda/host", "executor/interpreter"],
     "executor/special": ["ir", "executor", "executor/cuda/device", "executor/interpreter"],
@@ -597,6 +599,7 @@ _ROWS = {
     "tests/api": _ALL,
     "tests/bench": _ALL,
     "tests/collectives": _ALL,
+    "tests/cost": _ALL,
     "tests/engines": _ALL,
     "tests/explore": _ALL,
     "tests/fuzz": _ALL,
