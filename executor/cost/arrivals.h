@@ -32,8 +32,7 @@ class Arrivals {
       at = come_.erase(at);
     }
     come_.insert(at, {range.begin, range.end});
-    for (auto w = waiters_.lower_bound(range.begin);
-         w != waiters_.end() && w->first < range.end;) {
+    for (auto w = waiters_.lower_bound(range.begin); w != waiters_.end() && w->first < range.end;) {
       if (w->second.first > range.end) {
         ++w;
       } else {
@@ -44,7 +43,7 @@ class Arrivals {
   }
 
  private:
-  std::map<uint64_t, uint64_t> come_;  ///< begin to end, no two touch
+  std::map<uint64_t, uint64_t> come_;                               ///< begin to end, no two touch
   std::multimap<uint64_t, std::pair<uint64_t, uint32_t>> waiters_;  ///< begin to end and waiter
 };
 

@@ -19,8 +19,8 @@ bool Model::lower_once(Diagnostics& diagnostics) {
   return lowered_;
 }
 
-bool Model::fits(const Machine& machine, Diagnostics& diagnostics) const {
-  const size_t ranks = program_.ranks.size();
+bool fits(const Program& program, const Machine& machine, Diagnostics& diagnostics) {
+  const size_t ranks = program.ranks.size();
   const auto refuse = [&](const std::string& text) {
     diagnostics.error("machine-ranks", {}, text);
     return false;
@@ -30,14 +30,15 @@ bool Model::fits(const Machine& machine, Diagnostics& diagnostics) const {
                               machine.name, machine.ranks()));
   }
   for (uint32_t r = 0; r < ranks; ++r) {
-    for (const Channel& channel : program_.ranks[r].channels) {
+    for (const Channel& channel : program.ranks[r].channels) {
       if (channel.kind != ChannelKind::memory || channel.peer == kNone ||
           channel.peer / machine.gpus == r / machine.gpus) {
         continue;
       }
-      return refuse(fmt::format("ranks {} and {} share memory in the plan, and are on two nodes of "
-                                "the machine '{}', which has {} GPUs a node",
-                                r, channel.peer, machine.name, machine.gpus));
+      return refuse(
+          fmt::format("ranks {} and {} share memory in the plan, and are on two nodes of "
+                      "the machine '{}', which has {} GPUs a node",
+                      r, channel.peer, machine.name, machine.gpus));
     }
   }
   return true;
@@ -45,7 +46,7 @@ bool Model::fits(const Machine& machine, Diagnostics& diagnostics) const {
 
 std::optional<Timeline> Model::predict(Call call, const Machine& machine,
                                        Diagnostics& diagnostics) {
-  if (!fits(machine, diagnostics) || !lower_once(diagnostics) ||
+  if (!fits(program_, machine, diagnostics) || !lower_once(diagnostics) ||
       !check_call(program_, call, diagnostics) || !patch(device_, program_, call, diagnostics)) {
     return std::nullopt;
   }

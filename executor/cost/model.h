@@ -28,12 +28,15 @@ class Model {
 
  private:
   bool lower_once(Diagnostics& diagnostics);
-  bool fits(const Machine& machine, Diagnostics& diagnostics) const;
 
   const Program& program_;
   DeviceProgram device_;
   bool lowered_ = false;
 };
+
+/// Can a machine run a program: has it a GPU for each rank, and on one node those that share
+/// memory? Reports why not (machine-ranks).
+[[nodiscard]] bool fits(const Program& program, const Machine& machine, Diagnostics& diagnostics);
 
 /// The call of a message of so many bytes, or the largest that is a whole number of elements.
 Call call_of(const Program& program, uint64_t bytes, Dtype dtype, ReduceOp reduce = ReduceOp::sum);

@@ -100,7 +100,7 @@ struct Block {
   uint32_t hops = 0;
   uint32_t record = kNoRecord;       ///< of its step, in the first call
   uint32_t last_record = kNoRecord;  ///< of the one before
-  uint32_t messages = 0;  ///< first of the packets that its step sends
+  uint32_t messages = 0;             ///< first of the packets that its step sends
   StepRecord now;
   Work work;
 };
@@ -171,9 +171,7 @@ class Run {
     return static_cast<uint32_t>(messages_.size() - 1);
   }
   double latency(uint32_t from, uint32_t to) const;
-  bool same_node(uint32_t a, uint32_t b) const {
-    return a / machine_.gpus == b / machine_.gpus;
-  }
+  bool same_node(uint32_t a, uint32_t b) const { return a / machine_.gpus == b / machine_.gpus; }
   void arrive(uint32_t message, bool begun);
   void give(Count& count, const From& from);
 
@@ -553,7 +551,8 @@ void Run::do_work(uint32_t block) {
   b.now.work = now_;
   b.open = 1;
   const double step = ns(machine_.step_step_ns);
-  const double fetched = b.work.fetches ? 2 * ns(machine_.link_latency_ns()) : 0;
+  double fetched = b.work.fetches ? 2 * ns(machine_.link_latency_ns()) : 0;
+  if (b.work.at_switch) fetched += ns(machine_.switch_latency_ns);
   for (const Load& load : b.work.loads) {
     if (b.call == 0) out_.loads[load.shared] += load.bytes;
     ++b.open;
@@ -824,8 +823,7 @@ std::optional<Timeline> Run::run(Diagnostics& diagnostics) {
     return std::nullopt;
   }
   out_.alone_ns = ends_.front();
-  out_.back_to_back_ns =
-      calls_ > 1 ? (ends_.back() - ends_.front()) / (calls_ - 1) : out_.alone_ns;
+  out_.back_to_back_ns = calls_ > 1 ? (ends_.back() - ends_.front()) / (calls_ - 1) : out_.alone_ns;
   return std::move(out_);
 }
 

@@ -1,9 +1,9 @@
 // When each step of a plan begins and ends on a machine: a simulation of events in virtual time.
 //
 // It walks over the same lowered steps as the simulator's blocks (executor/simulator), but moves no
-// data, so that a call of a gigabyte costs as little as one of a kilobyte: what a step takes follows
-// from its operands (work.h). Nor does it use the simulator's fibers: these run in any order that a
-// schedule allows, and here the order is that of virtual time.
+// data, so that a call of a gigabyte costs as little as one of a kilobyte: what a step takes
+// follows from its operands (work.h). Nor does it use the simulator's fibers: these run in any
+// order that a schedule allows, and here the order is that of virtual time.
 //
 //  - A block does its steps one after the other. A step takes what its threads take, or what its
 //    share of links and memories takes, whichever ends last.
@@ -35,9 +35,9 @@ inline constexpr uint32_t kNoRecord = 0xffffffffu;
 /// since the launch.
 struct StepRecord {
   uint32_t rank = 0, block = 0;
-  uint32_t source = 0;      ///< the op's index among the rank's ops in the IR
+  uint32_t source = 0;  ///< the op's index among the rank's ops in the IR
   uint32_t round = 0;
-  uint32_t hops = 0;        ///< messages on the longest way to its end
+  uint32_t hops = 0;            ///< messages on the longest way to its end
   uint32_t before = kNoRecord;  ///< the block's last step
   uint32_t waited = kNoRecord;  ///< whose message it has waited for before its work; none: no wait
   uint32_t last = kNoRecord;    ///< polls: whose packets came last, after all else was done
@@ -52,12 +52,12 @@ struct StepRecord {
 };
 
 struct Timeline {
-  double alone_ns = 0;        ///< of a call before which nothing ran
-  double back_to_back_ns = 0; ///< of each further call, when calls follow one another
-  uint32_t rounds = 0;        ///< messages on the longest way through a call
+  double alone_ns = 0;                ///< of a call before which nothing ran
+  double back_to_back_ns = 0;         ///< of each further call, when calls follow one another
+  uint32_t rounds = 0;                ///< messages on the longest way through a call
   uint32_t final_record = kNoRecord;  ///< the step of the first call that ends last
   std::vector<StepRecord> records;    ///< of the first call
-  std::vector<uint64_t> loads;  ///< by shared_index(): bytes of one call
+  std::vector<uint64_t> loads;        ///< by shared_index(): bytes of one call
 };
 
 /// Runs calls of a plan. Errors: plan-hangs. REQUIRES: `device` is lowered and patched, `machine`

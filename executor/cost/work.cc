@@ -27,7 +27,7 @@ double time_at(uint64_t bytes, uint64_t mb_per_s) {
 
 void Work::clear() {
   block_ns = first_ns = tail_ns = 0;
-  remote = fetches = false;
+  remote = fetches = at_switch = false;
   loads.clear();
   reads.clear();
   writes.clear();
@@ -80,6 +80,7 @@ void WorkOut::add_access(const DeviceOperand& operand, bool write, uint64_t byte
   out.load(shared_index(rank_, write ? Shared::egress : Shared::ingress), bytes);
   out.remote = true;
   out.fetches |= !write;
+  out.at_switch |= at_switch;
   sums.remote += bytes;
 }
 

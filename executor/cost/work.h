@@ -45,6 +45,7 @@ struct Work {
   double tail_ns = 0;    ///< what follows the arrival of the last packet
   bool remote = false;   ///< it stores at, or reads from, other GPUs
   bool fetches = false;  ///< it reads from other GPUs: their answers come a latency later
+  bool at_switch = false;
   std::vector<Load> loads;
   std::vector<PacketRange> reads, writes;
   std::vector<Request> requests;

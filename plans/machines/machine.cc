@@ -53,9 +53,9 @@ class Object {
   bool close() const {
     if (left_.empty()) return true;
     const std::string near = nearest(key(left_.front()), names_);
-    return reader_.fail(
-        node_, fmt::format("a machine has no '{}' here{}", key(left_.front()),
-                           near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+    return reader_.fail(node_,
+                        fmt::format("a machine has no '{}' here{}", key(left_.front()),
+                                    near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   }
 
  private:
@@ -144,8 +144,7 @@ bool read_groups(const JsonReader& reader, Object& root, Machine& machine) {
     for (; i < fields.size() && fields[i].group == group; ++i) {
       NodeId value = kNoNode;
       if (!object.take(fields[i].name, value) ||
-          !read_number(reader, value, fields[i].least, fields[i].most,
-                       machine.*fields[i].value)) {
+          !read_number(reader, value, fields[i].least, fields[i].most, machine.*fields[i].value)) {
         return false;
       }
     }

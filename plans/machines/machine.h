@@ -1,5 +1,6 @@
-// What a machine costs: its links, and what its GPUs take for the parts of a call. A small JSON file
-// (plans/machines/*.json are built in; docs/cost_model.md), from which executor/cost predicts times.
+// What a machine costs: its links, and what its GPUs take for the parts of a call. A small JSON
+// file (plans/machines/*.json are built in; docs/cost_model.md), from which executor/cost predicts
+// times.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@ namespace mscclc {
 struct Machine {
   std::string name;
   std::string description;
-  bool measured = false;             ///< its figures come from runs on it, not from publications
-  std::vector<std::string> sources;  ///< where they come from
-  uint32_t nodes = 1, gpus = 1;      ///< nodes, and GPUs on each
+  bool measured = false;              ///< its figures come from runs on it, not from publications
+  std::vector<std::string> sources;   ///< where they come from
+  uint32_t nodes = 1, gpus = 1;       ///< nodes, and GPUs on each
   LinkKind links = LinkKind::nvlink;  ///< what joins the GPUs of a node
 
 #define FIELD(group, name, least, most, summary) uint64_t group##_##name = 0;
@@ -46,7 +47,8 @@ struct MachineField {
 /// All rows, in their order.
 std::span<const MachineField> machine_fields();
 
-/// Reads a machine file. `name`: of the file, for messages. Errors: not-a-machine and those of JSON.
+/// Reads a machine file. `name`: of the file, for messages. Errors: not-a-machine and those of
+/// JSON.
 [[nodiscard]] std::optional<Machine> read_machine(std::string_view text, const std::string& name,
                                                   Diagnostics& diagnostics);
 /// The text of a machine file: read_machine() gives the machine back.
