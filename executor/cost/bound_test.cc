@@ -28,7 +28,9 @@ Bound bound_of(CollectiveKind kind, uint32_t ranks, uint64_t part, const Machine
 
 TEST_CASE("bytes that some GPU sends or receives at least") {
   const Machine machine = machine_of(1, 4);
-  const auto bytes = [&](CollectiveKind kind) { return bound_of(kind, 4, 1200, machine).link_bytes; };
+  const auto bytes = [&](CollectiveKind kind) {
+    return bound_of(kind, 4, 1200, machine).link_bytes;
+  };
   CHECK(bytes(CollectiveKind::allreduce) == 1800);  // 2 (R - 1) / R
   CHECK(bytes(CollectiveKind::reduce) == 1200);
   CHECK(bytes(CollectiveKind::broadcast) == 1200);
@@ -63,7 +65,9 @@ TEST_CASE("one rank alone needs nothing") {
 
 TEST_CASE("nodes get what their ranks lack") {
   const Machine machine = machine_of(2, 2);
-  const auto bytes = [&](CollectiveKind kind) { return bound_of(kind, 4, 100, machine).node_bytes; };
+  const auto bytes = [&](CollectiveKind kind) {
+    return bound_of(kind, 4, 100, machine).node_bytes;
+  };
   CHECK(bytes(CollectiveKind::allgather) == 200);  // two parts of the other node, once
   CHECK(bytes(CollectiveKind::alltoall) == 400);   // two rows for each of its ranks
   CHECK(bytes(CollectiveKind::sendrecv) == 100);   // one of its ranks is sent to from elsewhere

@@ -28,8 +28,7 @@ Machine plain_machine(uint32_t gpus) {
 Timeline timeline_of(const Program& program, const Machine& machine, uint64_t bytes) {
   Diagnostics diagnostics;
   Model model(program);
-  const auto timeline =
-      model.predict(call_of(program, bytes, Dtype::f32), machine, diagnostics);
+  const auto timeline = model.predict(call_of(program, bytes, Dtype::f32), machine, diagnostics);
   INFO(render_text(diagnostics, Sources()));
   REQUIRE(timeline);
   return *timeline;

@@ -105,7 +105,7 @@ void PassTrace::compare(std::string_view pass, const State& before, const State&
     } else if (is > was) {
       add(key, fmt::format("wrote out '{}': {} for {}", key.second, is, was));
     } else {
-      add(key, fmt::format("dropped '{}': {} of {} are left", key.second, is, was));
+      add(key, fmt::format("joined '{}' with its like: {} for {}", key.second, is, was));
     }
   }
 }
