@@ -7,10 +7,11 @@
 namespace mscclc::cost {
 namespace {
 
-/// Calls that are simulated: the first, and as many as show what each further one takes. Of large
-/// plans fewer, as they take time.
-constexpr uint32_t kCalls = 4, kCallsOfLarge = 2;
-constexpr size_t kLargeSteps = 400000;
+/// Calls that are simulated: as many as show what each further one takes. Of large plans the first
+/// alone, as it takes time.
+constexpr uint32_t kCallsOfSmall = 12, kCalls = 5, kCallsOfLarge = 1;
+constexpr size_t kSmall = 20000;
+constexpr size_t kLarge = 400000;  ///< operands
 
 }  // namespace
 
@@ -50,9 +51,9 @@ std::optional<Timeline> Model::predict(Call call, const Machine& machine,
       !check_call(program_, call, diagnostics) || !patch(device_, program_, call, diagnostics)) {
     return std::nullopt;
   }
-  size_t steps = 0;
-  for (const RankProgram& rank : device_.ranks) steps += rank.ops.size();
-  const uint32_t calls = steps > kLargeSteps ? kCallsOfLarge : kCalls;
+  size_t size = 0;
+  for (const RankProgram& rank : device_.ranks) size += rank.operands.size() + rank.targets.size();
+  const uint32_t calls = size > kLarge ? kCallsOfLarge : size > kSmall ? kCalls : kCallsOfSmall;
   return run_timeline(program_, device_, machine, calls, diagnostics);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "executor/cost/place.h"
@@ -126,16 +127,19 @@ bool synchronises(const Op& op) {
 
 std::vector<SyncLine> syncs_of(const Program& program) {
   std::vector<SyncLine> lines;
-  std::map<std::pair<std::string, std::string>, size_t> known;
+  std::map<std::tuple<OpKind, bool, uint32_t>, size_t> known;  ///< by op and place in the text
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     const std::vector<Op>& ops = program.ranks[r].ops;
     for (uint32_t i = 0; i < ops.size(); ++i) {
       if (!synchronises(ops[i])) continue;
-      std::string op(info(ops[i].kind).name);
-      if (ops[i].relaxed) op += " relaxed";
-      std::string place = place_of(program, ops[i]);
-      const auto [at, fresh] = known.try_emplace({op, place}, lines.size());
-      if (fresh) lines.push_back({op, place, Reason(program, r, i).text(), 0});
+      const Slice where = ops[i].locations;
+      const uint32_t site = where.count == 0 ? kNone : program.locations.at(where.first)->site;
+      const auto [at, fresh] = known.try_emplace({ops[i].kind, ops[i].relaxed, site}, lines.size());
+      if (fresh) {
+        std::string op(info(ops[i].kind).name);
+        if (ops[i].relaxed) op += " relaxed";
+        lines.push_back({op, place_of(program, ops[i]), Reason(program, r, i).text(), 0});
+      }
       ++lines[at->second].count;
     }
   }

@@ -143,8 +143,9 @@ TEST_CASE("predictions are the same each time") {
 TEST_CASE("a plan that waits for good is reported, not waited for") {
   TestProgram t = testing::exchange();
   testing::erase(t.program, 0, 5);  // its closing signal
+  // Rank 1 takes the opening signal of the second call in its place.
   CHECK(refusal(t.program, plain_machine(2)) ==
-        "plan-hangs: rank 1 does not get to the end of call 0: its thread blocks wait for signals "
+        "plan-hangs: rank 0 does not get to the end of call 1: its thread blocks wait for signals "
         "or packets that do not come");
 }
 

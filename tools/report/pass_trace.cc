@@ -41,7 +41,7 @@ bool within(const std::string& part, const std::string& whole) {
 
 PassTrace::State PassTrace::state_of(const Program& program) {
   State state;
-  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+  for (uint32_t r = 0; r < std::min(program.ranks.size(), kMostRanks); ++r) {
     for (const Op& op : program.ranks[r].ops) {
       const std::string places = places_text(lines_of(program, op));
       ++state.counts[{places, std::string(info(op.kind).name)}];
@@ -59,13 +59,16 @@ PassTrace::State PassTrace::state_of(const Program& program) {
 void PassTrace::follow(PassOptions& options) {
   options.context = this;
   options.before = [](const PassInfo&, const Program& program, void* context) {
-    static_cast<PassTrace*>(context)->before_ = state_of(program);
+    auto& trace = *static_cast<PassTrace*>(context);
+    if (!trace.begun_) trace.before_ = state_of(program);
+    trace.begun_ = true;
   };
   options.after = [](const PassInfo& pass, const Program& program, void* context) {
     auto& trace = *static_cast<PassTrace*>(context);
-    const State after = state_of(program);
+    State after = state_of(program);
     trace.compare(pass.name, trace.before_, after);
     trace.compare_order(pass.name, trace.before_, after);
+    trace.before_ = std::move(after);
   };
 }
 

@@ -18,7 +18,8 @@ class PassTrace {
  public:
   /// Has the passes that run with `options` followed. Must outlive that run.
   void follow(PassOptions& options);
-  /// In the order of the passes, then of the program's lines.
+  /// In the order of the passes, then of the program's lines. Counts are of the first kMostRanks
+  /// ranks.
   const std::vector<cost::PassLine>& lines() const { return lines_; }
 
  private:
@@ -33,6 +34,9 @@ class PassTrace {
   void compare(std::string_view pass, const State& before, const State& after);
   void compare_order(std::string_view pass, const State& before, const State& after);
 
+  static constexpr size_t kMostRanks = 16;
+
+  bool begun_ = false;
   State before_;
   std::vector<cost::PassLine> lines_;
 };
