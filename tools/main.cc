@@ -137,6 +137,7 @@ int main(int argc, char** argv) {
   mscclc::add_run(line);
   mscclc::add_verify(line);
   mscclc::add_diff(line);
+  mscclc::add_explain(line);
   mscclc::add_select(line);
   mscclc::add_library_with_kernels(line);
   mscclc::add_registry(line);

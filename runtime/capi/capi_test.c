@@ -796,6 +796,29 @@ static void alone_at_an_id(void) {
         strstr(mscclc_last_error(), "rank 1 did not reach the bootstrap within 3 s") != NULL);
 }
 
+/* What a call of a plan takes, predicted. */
+static void explanations(void) {
+  char *json = plan_text(), *text = NULL;
+  OK(mscclc_plan_explain(json, strlen(json), 1 << 20, MSCCLC_F32, "4xH200", &text));
+  CHECK(strstr(text, "\"collective\":\"allgather\"") != NULL);
+  CHECK(strstr(text, "\"machine\":\"4xH200\"") != NULL);
+  CHECK(strstr(text, "\"path\":[{\"cause\":\"launch\"") != NULL);
+  mscclc_free(text);
+  CHECK(mscclc_plan_explain(json, strlen(json), 1 << 20, MSCCLC_F32, "2xH200", &text) !=
+        MSCCLC_SUCCESS);
+  CHECK(text == NULL && strstr(mscclc_last_error(), "has 2 GPUs") != NULL);
+  CHECK(mscclc_plan_explain(json, strlen(json), 4, MSCCLC_F32, "4xH20", &text) != MSCCLC_SUCCESS);
+  CHECK(strstr(mscclc_last_error(), "did you mean '4xH200'?") != NULL);
+  CHECK(mscclc_plan_explain("{}", 2, 4, MSCCLC_F32, "4xH200", &text) != MSCCLC_SUCCESS);
+  REFUSED(mscclc_plan_explain(json, strlen(json), 4, (mscclc_dtype_t)99, "4xH200", &text),
+          "mscclc_plan_explain: 'dtype' is none");
+  REFUSED(mscclc_plan_explain(NULL, 0, 4, MSCCLC_F32, "4xH200", &text),
+          "mscclc_plan_explain: 'json' or 'machine' is NULL");
+  REFUSED(mscclc_plan_explain(json, 0, 4, MSCCLC_F32, "4xH200", NULL),
+          "mscclc_plan_explain: 'explanation' is NULL");
+  mscclc_free(json);
+}
+
 /* What the package for Python hands over: its tests have what is right. */
 static void traces(void) {
   /* One rank, of two chunks each, whose thread block 3 has a nop. */
@@ -863,6 +886,7 @@ static void without_communicators(void) {
   REFUSED(mscclc_compile(NULL, 0, "x", NULL, 0, &json, &said),
           "mscclc_compile: 'source', 'name' or 'defines' is NULL");
   traces();
+  explanations();
   OK(mscclc_registry_default(&shared));
   OK(mscclc_registry_destroy(shared));
   OK(mscclc_registry_destroy(NULL));

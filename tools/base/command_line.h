@@ -77,6 +77,7 @@ void add_passes(CommandLine& line);
 void add_env(CommandLine& line);
 void add_topology(CommandLine& line);
 void add_report(CommandLine& line);
+void add_explain(CommandLine& line);
 void add_completion(CommandLine& line);
 
 /// What an option's value is called in help: "FILE".

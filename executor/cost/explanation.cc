@@ -1,0 +1,150 @@
+#include "executor/cost/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/cost/place.h"
+#include "executor/cost/syncs.h"
+#include "executor/cost/work.h"
+#include "ir/print/print.h"
+
+namespace mscclc::cost {
+namespace {
+
+std::vector<PathLine> lines_of(const Program& program, const Timeline& timeline,
+                               const std::vector<PathPart>& path) {
+  std::vector<PathLine> lines;
+  for (const PathPart& part : path) {
+    PathLine line;
+    line.cause = part.cause;
+    line.begin_us = part.begin / 1e3;
+    line.end_us = part.end / 1e3;
+    if (part.record != kNoRecord) {
+      const StepRecord& r = timeline.records[part.record];
+      const Op& op = program.ranks[r.rank].ops[r.source];
+      line.rank = r.rank;
+      line.block = r.block;
+      line.op = print_op(program, r.rank, op);
+      line.place = place_of(program, op);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+/// Rounds of a pipeline, and slices that a program writes out: what comes again and again at one
+/// rank becomes one line for each cause.
+std::vector<PathLine> shortened(std::vector<PathLine> lines) {
+  constexpr size_t kMostLines = 24;
+  if (lines.size() <= kMostLines) return lines;
+  std::vector<PathLine> kept;
+  for (PathLine& line : lines) {
+    const auto same = std::ranges::find_if(kept, [&](const PathLine& k) {
+      return k.cause == line.cause && k.place == line.place && !line.op.empty();
+    });
+    if (same == kept.end()) {
+      kept.push_back(std::move(line));
+    } else {
+      // The sum of its parts, from the first one's beginning.
+      same->end_us += line.end_us - line.begin_us;
+      ++same->times;
+    }
+  }
+  return kept;
+}
+
+uint64_t most(const Timeline& timeline, uint32_t ranks, Shared kind) {
+  uint64_t bytes = 0;
+  for (uint32_t r = 0; r < ranks; ++r) {
+    bytes = std::max(bytes, timeline.loads[shared_index(r, kind)]);
+  }
+  return bytes;
+}
+
+uint64_t most_of_nodes(const Timeline& timeline, uint32_t ranks, uint32_t gpus, Shared kind) {
+  uint64_t bytes = 0;
+  for (uint32_t first = 0; first < ranks; first += gpus) {
+    uint64_t sum = 0;
+    for (uint32_t r = first; r < std::min(ranks, first + gpus); ++r) {
+      sum += timeline.loads[shared_index(r, kind)];
+    }
+    bytes = std::max(bytes, sum);
+  }
+  return bytes;
+}
+
+std::vector<TrafficLine> traffic_of(const Timeline& timeline, uint32_t ranks,
+                                    const Machine& machine, const Bound& bound) {
+  const std::string link(name(machine.links));
+  const bool several = ranks > machine.gpus;
+  // Between nodes a GPU's share may go over the network.
+  const std::optional<uint64_t> least = several ? std::nullopt : std::optional(bound.link_bytes);
+  std::vector<TrafficLine> lines;
+  if (machine.gpus > 1) {
+    lines.push_back({link + " out of a GPU", most(timeline, ranks, Shared::egress), least});
+    lines.push_back({link + " into a GPU", most(timeline, ranks, Shared::ingress), least});
+  }
+  if (several) {
+    lines.push_back({"network out of a node",
+                     most_of_nodes(timeline, ranks, machine.gpus, Shared::nic_out),
+                     bound.node_bytes});
+    lines.push_back({"network into a node",
+                     most_of_nodes(timeline, ranks, machine.gpus, Shared::nic_in),
+                     bound.node_bytes});
+  }
+  lines.push_back({"a GPU's own memory", most(timeline, ranks, Shared::memory), std::nullopt});
+  return lines;
+}
+
+uint64_t scratch_of(const DeviceProgram& device) {
+  uint64_t bytes = 0;
+  for (const RankProgram& rank : device.ranks) {
+    uint64_t sum = 0;
+    for (size_t b = kFirstScratch; b < rank.buffers.size(); ++b) {
+      sum += rank.buffers[b].stride * rank.buffers[b].copies;
+    }
+    bytes = std::max(bytes, sum);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Cause Explanation::limit() const {
+  return static_cast<Cause>(std::ranges::max_element(causes_us) - causes_us.begin());
+}
+
+std::optional<Explanation> explain(const Program& program, const Call& call, const Machine& machine,
+                                   Diagnostics& diagnostics) {
+  Model model(program);
+  const std::optional<Timeline> timeline = model.predict(call, machine, diagnostics);
+  if (!timeline) return std::nullopt;
+  const auto ranks = static_cast<uint32_t>(program.ranks.size());
+  const Chunking chunking(program.contract, call.part_bytes, program.launch.align);
+  Explanation e;
+  e.name = program.name;
+  e.description = program.description;
+  e.collective = mscclc::name(program.contract.kind);
+  e.dtype = info(call.dtype).name;
+  e.ranks = ranks;
+  for (const Rank& rank : program.ranks) e.blocks = std::max(e.blocks, rank.blocks);
+  e.threads = program.launch.threads;
+  e.bytes = chunking.message_bytes();
+  e.machine = machine.name;
+  e.measured = machine.measured;
+  e.us = timeline->back_to_back_ns / 1e3;
+  e.alone_us = timeline->alone_ns / 1e3;
+  e.rounds = timeline->rounds;
+  e.bound = least(program.contract, call.part_bytes, machine);
+  const std::vector<PathPart> path = critical_path(*timeline);
+  e.causes_us = shares(path);
+  for (double& cause : e.causes_us) cause /= 1e3;
+  e.path = shortened(lines_of(program, *timeline, path));
+  e.traffic = traffic_of(*timeline, ranks, machine, e.bound);
+  e.scratch_bytes = scratch_of(model.device());
+  e.syncs = syncs_of(program);
+  return e;
+}
+
+}  // namespace mscclc::cost

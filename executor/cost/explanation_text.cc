@@ -1,0 +1,124 @@
+// An explanation as text for people.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/cost/explanation.h"
+
+namespace mscclc::cost {
+namespace {
+
+/// "1.5 MiB"
+std::string size_text(uint64_t bytes) {
+  constexpr std::pair<uint64_t, const char*> kUnits[] = {
+      {uint64_t{1} << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (bytes < unit) continue;
+    if (bytes % unit == 0) return fmt::format("{} {}", bytes / unit, name);
+    return fmt::format("{:.2f} {}", static_cast<double>(bytes) / static_cast<double>(unit), name);
+  }
+  return fmt::format("{} bytes", bytes);
+}
+
+std::string many(uint64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+std::string head(const Explanation& e) {
+  std::string text = fmt::format("{}: {} of {} ({}) over {}, on {} ({})\n\n", e.name, e.collective,
+                                 size_text(e.bytes), e.dtype, many(e.ranks, "rank"), e.machine,
+                                 e.measured ? "measured" : "from published figures");
+  if (!e.description.empty()) text += fmt::format("{}\n\n", e.description);
+  return text;
+}
+
+std::string figures(const Explanation& e) {
+  const double bound = e.bound.ns / 1e3;
+  std::string text =
+      fmt::format("time      {:.2f} us a call, back to back; {:.2f} us alone\n", e.us, e.alone_us);
+  if (bound > 0) {
+    text += fmt::format(
+        "bound     {:.2f} us at least, whatever the plan; this one takes {:.2f} "
+        "times that\n",
+        bound, e.us / bound);
+  }
+  text += fmt::format("rounds    {}; at least {}\n", e.rounds, e.bound.rounds);
+  text += fmt::format("limit     {}:", kCauseNames[static_cast<size_t>(e.limit())]);
+  for (size_t c = 0; c < kCauses; ++c) {
+    if (e.causes_us[c] <= 0) continue;
+    text += fmt::format(" {} {:.0f} %{}", kCauseNames[c], 100 * e.causes_us[c] / e.alone_us, ",");
+  }
+  if (text.back() == ',') text.pop_back();
+  return text + fmt::format("\nblocks    {} a rank, {} threads each\nscratch   {} a rank\n",
+                            e.blocks, e.threads, size_text(e.scratch_bytes));
+}
+
+std::string traffic(const Explanation& e) {
+  std::string text = "\ntraffic of a call, where it is most\n";
+  for (const TrafficLine& line : e.traffic) {
+    text += fmt::format("  {:<24}{:>12}", line.link, size_text(line.bytes));
+    if (line.least) {
+      text += fmt::format("   at least {}", size_text(*line.least));
+      if (*line.least > 0 && line.bytes > 0) {
+        text += fmt::format(" ({:.2f} times)",
+                            static_cast<double>(line.bytes) / static_cast<double>(*line.least));
+      }
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string path(const Explanation& e) {
+  std::string text = "\ncritical path of a call alone, us\n     from     takes\n";
+  for (const PathLine& line : e.path) {
+    text += fmt::format("  {:>7.2f}  {:>8.2f}  {:<8}", line.begin_us, line.end_us - line.begin_us,
+                        kCauseNames[static_cast<size_t>(line.cause)]);
+    if (!line.op.empty()) {
+      text += fmt::format("rank {} tb {}  {}{}", line.rank, line.block,
+                          line.place.empty() ? "" : line.place + ": ", line.op);
+    }
+    if (line.times > 1) text += fmt::format("  ({} times)", line.times);
+    while (text.back() == ' ') text.pop_back();
+    text += "\n";
+  }
+  return text;
+}
+
+std::string syncs(const Explanation& e) {
+  if (e.syncs.empty()) return "\nsynchronisation: none but by packets\n";
+  std::string text = "\nsynchronisation\n";
+  for (const SyncLine& line : e.syncs) {
+    text += fmt::format("  {:<16}{:>7} x  {}{}\n", line.op, line.count,
+                        line.place.empty() ? "" : line.place + ": ", line.why);
+  }
+  return text;
+}
+
+std::string passes(const Explanation& e) {
+  if (e.passes.empty()) return "";
+  std::string text = "\nwhat passes did\n";
+  for (const PassLine& line : e.passes) {
+    text += fmt::format("  {:<14}{}{}\n", line.pass, line.place.empty() ? "" : line.place + ": ",
+                        line.did);
+  }
+  return text;
+}
+
+std::string choices(const Explanation& e) {
+  if (e.why_picked.empty()) return "";
+  std::string text = fmt::format("\nchoice    {}\n", e.why_picked);
+  for (const ChoiceLine& line : e.choices) {
+    text += fmt::format("  {:>9.2f} us  {}{}\n", line.us, line.plan,
+                        line.picked ? "  (what the library picks)" : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explanation_text(const Explanation& e) {
+  return head(e) + figures(e) + traffic(e) + path(e) + syncs(e) + passes(e) + choices(e);
+}
+
+}  // namespace mscclc::cost

@@ -1,0 +1,312 @@
+#include "executor/cost/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/cost/timeline_run.h"
+
+namespace mscclc::cost {
+
+using device::DeviceOp;
+using device::StepKind;
+
+void Run::build() {
+  const auto ranks = static_cast<uint32_t>(program_.ranks.size());
+  const double link = ns(machine_.link_mb_per_s()) / 1e3;
+  const auto rate = [&](Shared kind) {
+    switch (kind) {
+      case Shared::egress:
+      case Shared::ingress:
+        return link;
+      case Shared::memory:
+        return ns(machine_.memory_mb_per_s) / 1e3;
+      case Shared::nic_out:
+      case Shared::nic_in:
+        return ns(machine_.nic_mb_per_s) / 1e3;
+      case Shared::nic_both:
+        return ns(machine_.nic_both_mb_per_s) / 1e3;
+      case Shared::engine:
+        return ns(machine_.copy_engine_mb_per_s) / 1e3;
+    }
+    return link;
+  };
+  for (uint32_t r = 0; r < ranks; ++r) {
+    for (uint32_t k = 0; k < kSharedKinds; ++k) {
+      shared_.emplace_back(rate(static_cast<Shared>(k)));
+    }
+  }
+  versions_.assign(shared_.size(), 0);
+  watched_.assign(shared_.size(), kNever);
+  out_.loads.assign(shared_.size(), 0);
+  ends_.assign(calls_, 0);
+  ranks_.reserve(ranks);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    const RankProgram& lowered = device_.ranks[r];
+    const Rank& rank = program_.ranks[r];
+    RankState state(WorkOut(program_, lowered, r, machine_));
+    state.ends.resize(rank.channels.size());
+    for (size_t c = 0; c < rank.channels.size(); ++c) {
+      state.ends[c].come = rank.channels[c].credits;
+      state.ends[c].from.resize(rank.channels[c].credits);
+    }
+    state.ports.resize(rank.channels.size());
+    state.semaphores.resize(rank.semaphores.size());
+    for (size_t s = 0; s < rank.semaphores.size(); ++s) {
+      state.semaphores[s].come = rank.semaphores[s].initial;
+      state.semaphores[s].from.resize(rank.semaphores[s].initial);
+    }
+    state.barriers.resize(lowered.barriers.size());
+    state.begun.resize(lowered.buffers.size());
+    state.come.resize(lowered.buffers.size());
+    state.first_block = static_cast<uint32_t>(blocks_.size());
+    state.blocks = static_cast<uint32_t>(lowered.block_begin.size()) - 1;
+    for (uint32_t b = 0; b < state.blocks; ++b) {
+      Block block;
+      block.rank = r;
+      block.block = b;
+      block.frame.rank = lowered.view();
+      blocks_.push_back(std::move(block));
+    }
+    ranks_.push_back(std::move(state));
+  }
+}
+
+void Run::launch(uint32_t rank) {
+  RankState& state = ranks_[rank];
+  const RankProgram& lowered = device_.ranks[rank];
+  state.running = state.blocks;
+  const double begin =
+      now_ + ns(machine_.launch_call_ns) + ns(machine_.launch_block_ns) * state.blocks;
+  if (state.blocks == 0) {
+    ends_[state.call] = std::max(ends_[state.call], begin);
+    return;
+  }
+  for (uint32_t i = 0; i < state.blocks; ++i) {
+    Block& b = blocks_[state.first_block + i];
+    b.op = lowered.block_begin[i];
+    b.end = lowered.block_begin[i + 1];
+    b.body_end = 0;
+    b.round = 0;
+    b.frame.round_begin = b.frame.round_unit = 0;
+    b.call = state.call;
+    b.phase = Phase::fetch;
+    b.stored = false;
+    b.hops = 0;
+    b.record = b.last_record = kNoRecord;
+    push(begin, EventKind::go_on, state.first_block + i);
+  }
+}
+
+/// Goes to the block's next step, round after round in a pipeline. False: there is none.
+bool Run::fetch(Block& b) {
+  const DeviceOp* ops = b.frame.rank.ops;
+  for (;;) {
+    if (b.body_end != 0 && b.op == b.body_end) {
+      if (--b.rounds_left > 0) {
+        b.op = b.body;
+        ++b.round;
+        b.frame.round_begin += b.frame.round_unit;
+      } else {
+        b.body_end = 0;
+        b.round = 0;
+        b.frame.round_begin = b.frame.round_unit = 0;
+      }
+    }
+    if (b.op == b.end) return false;
+    if (ops[b.op].kind != StepKind::pipeline) return true;
+    const device::DeviceLoop& loop = b.frame.rank.loops[ops[b.op].first];
+    b.body = b.op + 1;
+    const uint32_t body_end = b.body + ops[b.op].count;
+    if (loop.rounds == 0 || body_end == b.body) {
+      b.op = body_end;
+      continue;
+    }
+    b.op = b.body;
+    b.body_end = body_end;
+    b.rounds_left = loop.rounds;
+    b.frame.round_unit = loop.unit;
+  }
+}
+
+void Run::go_on(uint32_t block) {
+  Block& b = at(block);
+  switch (b.phase) {
+    case Phase::fetch:
+      if (fetch(b)) {
+        begin_step(block);
+      } else {
+        end_of_block(block);
+      }
+      return;
+    case Phase::targets:
+      return do_targets(block);
+    case Phase::polls:
+      return do_polls(block);
+    case Phase::work:
+      return work_over(block);
+    case Phase::last_polls:
+      return do_last_polls(block);
+  }
+}
+
+void Run::begin_step(uint32_t block) {
+  Block& b = at(block);
+  const DeviceOp& op = b.frame.rank.ops[b.op];
+  b.now = StepRecord{};
+  b.now.rank = b.rank;
+  b.now.block = b.block;
+  b.now.source = op.source;
+  b.now.round = b.round;
+  b.now.before = b.last_record;
+  b.now.begin = b.now.work = now_;
+  if (b.call == 0) {
+    b.record = static_cast<uint32_t>(out_.records.size());
+    out_.records.push_back(b.now);
+  }
+  b.target = 0;
+  if (device::moves_data(op.kind)) {
+    rank_of(b).work.of(b.frame, op, b.call, b.work);
+    b.phase = Phase::polls;
+    return do_polls(block);
+  }
+  b.phase = Phase::targets;
+  do_targets(block);
+}
+
+/// The step is over: its record, and the next one.
+void Run::finish(uint32_t block, double at_time) {
+  Block& b = at(block);
+  b.now.end = at_time;
+  b.now.hops = b.hops;
+  if (b.record != kNoRecord) out_.records[b.record] = b.now;
+  b.last_record = b.record;
+  ++b.op;
+  b.phase = Phase::fetch;
+  push(at_time, EventKind::go_on, block);
+}
+
+void Run::end_of_block(uint32_t block) {
+  Block& b = at(block);
+  RankState& state = rank_of(b);
+  ends_[b.call] = std::max(ends_[b.call], now_);
+  if (b.call == 0) {
+    out_.rounds = std::max(out_.rounds, b.hops);
+    if (b.last_record != kNoRecord &&
+        (out_.final_record == kNoRecord ||
+         out_.records[b.last_record].end >= out_.records[out_.final_record].end)) {
+      out_.final_record = b.last_record;
+    }
+  }
+  if (--state.running > 0) return;
+  if (++state.call < calls_) launch(b.rank);
+}
+
+// ---- shared rates ----
+
+uint32_t Run::new_part(uint32_t owner, bool is_block) {
+  if (free_parts_.empty()) {
+    parts_.push_back({owner, is_block});
+    return static_cast<uint32_t>(parts_.size() - 1);
+  }
+  const uint32_t part = free_parts_.back();
+  free_parts_.pop_back();
+  parts_[part] = {owner, is_block};
+  return part;
+}
+
+void Run::add_load(uint32_t shared, double bytes, uint32_t part) {
+  shared_[shared].add(part, bytes, now_);
+  watch(shared);
+}
+
+/// Has an event at the next end, or before it: an end that moves to later, as another transfer has
+/// come, is found out by then.
+void Run::watch(uint32_t shared) {
+  if (shared_[shared].idle()) return;
+  const double end = std::max(now_, shared_[shared].next_end());
+  if (end >= watched_[shared]) return;
+  watched_[shared] = end;
+  push(end, EventKind::rate, shared, ++versions_[shared]);
+}
+
+void Run::rate_event(uint32_t shared, uint64_t version) {
+  if (version != versions_[shared]) return;
+  watched_[shared] = kNever;
+  if (shared_[shared].next_end() > now_) return watch(shared);
+  const uint32_t part = shared_[shared].pop(now_);
+  watch(shared);
+  const auto kind = static_cast<Shared>(shared % kSharedKinds);
+  part_over(part, kind == Shared::memory ? Cause::block : Cause::link);
+}
+
+void Run::part_over(uint32_t part, Cause cause) {
+  const Part p = parts_[part];
+  free_parts_.push_back(part);
+  if (!p.is_block) {
+    if (--transfers_[p.owner].open == 0) transfer_over(p.owner);
+    return;
+  }
+  Block& b = at(p.owner);
+  if (--b.open > 0) return;
+  b.now.cause = cause;
+  work_over(p.owner);
+}
+
+// ---- the loop ----
+
+void Run::handle(const Event& e) {
+  switch (e.kind) {
+    case EventKind::go_on:
+      return go_on(e.what);
+    case EventKind::part_over:
+      return part_over(e.what, Cause::block);
+    case EventKind::rate:
+      return rate_event(e.what, e.version);
+    case EventKind::begun:
+      return arrive(e.what, true);
+    case EventKind::come:
+      return arrive(e.what, false);
+    case EventKind::served:
+      return served(e.what);
+    case EventKind::copy_begins: {
+      RankState& state = ranks_[e.what];
+      const uint32_t transfer = state.copies.front();
+      state.copies.pop_front();
+      return begin_transfer(transfer);
+    }
+  }
+}
+
+std::optional<Timeline> Run::run(Diagnostics& diagnostics) {
+  build();
+  for (uint32_t r = 0; r < ranks_.size(); ++r) launch(r);
+  while (!events_.empty()) {
+    const Event e = events_.top();
+    events_.pop();
+    now_ = e.at;
+    handle(e);
+  }
+  for (uint32_t r = 0; r < ranks_.size(); ++r) {
+    if (ranks_[r].blocks == 0 || ranks_[r].call == calls_) continue;
+    diagnostics.error("plan-hangs", {},
+                      fmt::format("rank {} does not get to the end of call {}: its thread blocks "
+                                  "wait for signals or packets that do not come",
+                                  r, ranks_[r].call));
+    return std::nullopt;
+  }
+  out_.alone_ns = ends_.front();
+  // A rank that hears nothing back gets ahead in the first calls, as far as its credits let it.
+  const uint32_t middle = calls_ / 2, last = calls_ - 1;
+  out_.back_to_back_ns =
+      middle < last ? (ends_[last] - ends_[middle]) / (last - middle) : out_.alone_ns;
+  return std::move(out_);
+}
+
+std::optional<Timeline> run_timeline(const Program& program, const DeviceProgram& device,
+                                     const Machine& machine, uint32_t calls,
+                                     Diagnostics& diagnostics) {
+  return Run(program, device, machine, calls).run(diagnostics);
+}
+
+}  // namespace mscclc::cost

@@ -1,0 +1,234 @@
+// What a block's step does in virtual time: it synchronises, or polls packets and moves data.
+#include <algorithm>
+
+#include "executor/cost/timeline_run.h"
+
+namespace mscclc::cost {
+
+using device::DeviceOp;
+using device::StepKind;
+
+// ---- steps that synchronise ----
+
+/// Takes one; false: it has to wait.
+bool Run::take(uint32_t block, Count& count) {
+  Block& b = at(block);
+  if (count.come == 0) {
+    count.waiting.push_back(block);
+    return false;
+  }
+  --count.come;
+  const From from = count.from.front();
+  count.from.pop_front();
+  b.hops = std::max(b.hops, from.hops);
+  if (now_ > b.now.work) {
+    b.now.waited = from.record;
+    b.now.waited_sent = from.sent;
+    b.now.work = now_;
+  }
+  return true;
+}
+
+void Run::give(Count& count, const From& from) {
+  ++count.come;
+  count.from.push_back(from);
+  if (count.waiting.empty()) return;
+  const uint32_t block = count.waiting.front();
+  count.waiting.pop_front();
+  push(now_, EventKind::go_on, block);
+}
+
+void Run::send_signal(Block& b, uint32_t channel, double when) {
+  const Channel& end = program_.ranks[b.rank].channels[channel];
+  if (end.partner == kNone) return;
+  Message m;
+  m.record = b.record;
+  m.sent = when;
+  m.hops = b.hops + 1;
+  m.rank = end.peer;
+  m.channel = end.partner;
+  m.signal = true;
+  push(when + latency(b.rank, end.peer), EventKind::come, new_message(std::move(m)));
+}
+
+void Run::do_targets(uint32_t block) {
+  Block& b = at(block);
+  const DeviceOp& op = b.frame.rank.ops[b.op];
+  RankState& state = rank_of(b);
+  const auto target = [&](uint32_t i) { return b.frame.rank.targets[op.first + i]; };
+  double takes = 0;
+  b.now.cause = Cause::sync;
+  switch (op.kind) {
+    case StepKind::wait:
+      for (; b.target < op.count; ++b.target) {
+        if (!take(block, state.ends[target(b.target)])) return;
+      }
+      takes = ns(machine_.step_flag_ns);
+      break;
+    case StepKind::acquire:
+      for (; b.target < op.count; ++b.target) {
+        if (!take(block, state.semaphores[target(b.target)])) return;
+      }
+      takes = ns(machine_.step_barrier_ns);
+      break;
+    case StepKind::signal: {
+      takes = ns(machine_.step_flag_ns);
+      if ((op.flags & device::kRelaxed) == 0 && b.stored) {
+        takes += ns(machine_.step_fence_ns);
+        b.stored = false;
+      }
+      const bool by_port = (op.flags & device::kPosts) != 0;
+      if (by_port) takes = 0;
+      finish(block, now_ + takes);
+      for (uint32_t i = 0; i < op.count; ++i) {
+        if (by_port) {
+          post(b, nullptr, target(i));
+        } else {
+          send_signal(b, target(i), now_ + takes);
+        }
+      }
+      return;
+    }
+    case StepKind::release:
+      takes = ns(machine_.step_flag_ns);
+      finish(block, now_ + takes);
+      for (uint32_t i = 0; i < op.count; ++i) {
+        give(state.semaphores[target(i)], {b.record, b.hops, now_ + takes});
+      }
+      return;
+    case StepKind::flush:
+      return flush(block);
+    case StepKind::barrier:
+      return meet(block);
+    default:  // sync
+      takes = ns(machine_.step_sync_ns);
+      break;
+  }
+  finish(block, now_ + takes);
+}
+
+void Run::meet(uint32_t block) {
+  Block& b = at(block);
+  const uint32_t index = b.frame.rank.targets[b.frame.rank.ops[b.op].first];
+  BarrierState& barrier = rank_of(b).barriers[index];
+  barrier.hops = std::max(barrier.hops, b.hops);
+  barrier.waiting.push_back(block);
+  if (++barrier.arrived < device_.ranks[b.rank].barriers[index].blocks.size()) return;
+  for (const uint32_t other : barrier.waiting) {
+    Block& o = at(other);
+    o.hops = barrier.hops;
+    if (other != block && now_ > o.now.begin) {
+      o.now.waited = b.last_record;
+      o.now.waited_sent = o.now.work = now_;
+    }
+    finish(other, now_ + ns(machine_.step_barrier_ns));
+  }
+  barrier = {};
+}
+
+void Run::flush(uint32_t block) {
+  Block& b = at(block);
+  const DeviceOp& op = b.frame.rank.ops[b.op];
+  b.now.cause = Cause::proxy;
+  for (; b.target < op.count; ++b.target) {
+    Port& port = rank_of(b).ports[b.frame.rank.targets[op.first + b.target]];
+    if (port.puts == 0) continue;
+    port.flushing.push_back(block);
+    return;
+  }
+  if (now_ > b.now.begin) b.now.done = now_;
+  finish(block, now_ + ns(machine_.pcie_latency_ns));
+}
+
+// ---- steps that move data ----
+
+void Run::do_polls(uint32_t block) {
+  Block& b = at(block);
+  for (; b.target < b.work.reads.size(); ++b.target) {
+    const PacketRange& read = b.work.reads[b.target];
+    Arrivals& arrivals = ranks_[read.rank].begun[read.buffer];
+    if (!arrivals.has(read.range)) return arrivals.wait(read.range, block);
+  }
+  do_work(block);
+}
+
+void Run::do_work(uint32_t block) {
+  Block& b = at(block);
+  b.phase = Phase::work;
+  b.now.work = now_;
+  b.open = 1;
+  const double step = ns(machine_.step_step_ns);
+  double fetched = b.work.fetches ? 2 * ns(machine_.link_latency_ns()) : 0;
+  if (b.work.at_switch) fetched += ns(machine_.switch_latency_ns);
+  for (const Load& load : b.work.loads) {
+    if (b.call == 0) out_.loads[load.shared] += load.bytes;
+    ++b.open;
+    add_load(load.shared, static_cast<double>(load.bytes), new_part(block, true));
+  }
+  b.stored |= b.work.remote;
+  // The first packets leave before the last.
+  if (!b.work.writes.empty()) {
+    Message m;
+    m.record = b.record;
+    m.hops = b.hops + 1;
+    m.rank = b.rank;
+    m.slots = b.work.writes;
+    const double leave = now_ + step + b.work.first_ns;
+    m.sent = leave;
+    b.messages = new_message(std::move(m));
+    push(leave + latency(b.rank, b.work.writes.front().rank), EventKind::begun, b.messages);
+  }
+  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over, new_part(block, true));
+}
+
+void Run::work_over(uint32_t block) {
+  Block& b = at(block);
+  b.now.done = now_;
+  b.phase = Phase::last_polls;
+  b.target = 0;
+  do_last_polls(block);
+}
+
+void Run::do_last_polls(uint32_t block) {
+  Block& b = at(block);
+  for (; b.target < b.work.reads.size(); ++b.target) {
+    const PacketRange& read = b.work.reads[b.target];
+    Arrivals& arrivals = ranks_[read.rank].come[read.buffer];
+    if (!arrivals.has(read.range)) return arrivals.wait(read.range, block);
+  }
+  b.now.arrived = now_;
+  const double end = now_ > b.now.done ? now_ + b.work.tail_ns : now_;
+  finish(block, end);
+  if (!b.work.writes.empty()) {
+    Message m = messages_[b.messages];
+    m.sent = end;
+    m.hops = b.hops + 1;
+    const double come = end + latency(b.rank, m.slots.front().rank);
+    push(come, EventKind::come, new_message(std::move(m)));
+  }
+  for (const Request& request : b.work.requests) post(b, &request, request.channel);
+}
+
+void Run::arrive(uint32_t message, bool begun) {
+  const Message m = messages_[message];
+  if (m.signal) return give(ranks_[m.rank].ends[m.channel], {m.record, m.hops, m.sent});
+  for (const PacketRange& slot : m.slots) {
+    woken_.clear();
+    RankState& state = ranks_[slot.rank];
+    (begun ? state.begun : state.come)[slot.buffer].add(slot.range, woken_);
+    for (const uint32_t block : std::vector<uint32_t>(woken_)) {
+      Block& b = at(block);
+      b.hops = std::max(b.hops, m.hops);
+      (begun ? b.now.waited : b.now.last) = m.record;
+      (begun ? b.now.waited_sent : b.now.last_sent) = m.sent;
+      push(now_, EventKind::go_on, block);
+    }
+  }
+}
+
+double Run::latency(uint32_t from, uint32_t to) const {
+  if (from == to) return 0;
+  return ns(same_node(from, to) ? machine_.link_latency_ns() : machine_.nic_latency_ns);
+}
+
+}  // namespace mscclc::cost

@@ -1,0 +1,163 @@
+#include "executor/cost/timeline.h"
+
+#include <catch2/catch.hpp>
+
+#include "executor/cost/critical_path.h"
+#include "executor/cost/model.h"
+#include "executor/cost/work.h"
+#include "executor/testing/test_plans.h"
+
+namespace mscclc::cost {
+namespace {
+
+using testing::TestProgram;
+
+/// Nothing takes time but a link's latency (1000 ns) and its bytes (one a nanosecond).
+Machine plain_machine(uint32_t gpus) {
+  Machine m;
+  m.name = "plain";
+  m.gpus = gpus;
+  for (const MachineField& field : machine_fields()) {
+    m.*field.value = field.least == 0 ? 0 : field.most;
+  }
+  m.nvlink_latency_ns = 1000;
+  m.nvlink_mb_per_s = 1000;
+  return m;
+}
+
+Timeline timeline_of(const Program& program, const Machine& machine, uint64_t bytes) {
+  Diagnostics diagnostics;
+  Model model(program);
+  const auto timeline = model.predict(call_of(program, bytes, Dtype::f32), machine, diagnostics);
+  INFO(render_text(diagnostics, Sources()));
+  REQUIRE(timeline);
+  return *timeline;
+}
+
+std::string refusal(const Program& program, const Machine& machine) {
+  Diagnostics diagnostics;
+  Model model(program);
+  CHECK_FALSE(model.predict(call_of(program, 4096, Dtype::f32), machine, diagnostics));
+  REQUIRE(diagnostics.all().size() == 1);
+  return diagnostics.all()[0].code + ": " + diagnostics.all()[0].message;
+}
+
+/// The path goes from 0 to the end without gaps.
+void check_path(const Timeline& timeline) {
+  const std::vector<PathPart> path = critical_path(timeline);
+  REQUIRE_FALSE(path.empty());
+  CHECK(path.front().begin == 0);
+  for (size_t i = 1; i < path.size(); ++i) CHECK(path[i].begin == path[i - 1].end);
+  CHECK(path.back().end == Approx(timeline.alone_ns));
+  double sum = 0;
+  for (const double share : shares(path)) sum += share;
+  CHECK(sum == Approx(timeline.alone_ns));
+}
+
+double share_of(const Timeline& timeline, Cause cause) {
+  return shares(critical_path(timeline))[static_cast<size_t>(cause)];
+}
+
+}  // namespace
+
+TEST_CASE("an exchange takes two ways and its bytes") {
+  const TestProgram t = testing::exchange();
+  const Timeline timeline = timeline_of(t.program, plain_machine(2), 5000);
+  CHECK(timeline.alone_ns == Approx(1000 + 5000 + 1000));
+  CHECK(timeline.back_to_back_ns == Approx(7000));
+  CHECK(timeline.rounds == 2);
+  check_path(timeline);
+  CHECK(share_of(timeline, Cause::latency) == Approx(2000));
+  CHECK(share_of(timeline, Cause::link) == Approx(5000));
+}
+
+TEST_CASE("each cost of a machine counts where it belongs") {
+  const TestProgram t = testing::exchange();
+  const double plain = timeline_of(t.program, plain_machine(2), 5000).alone_ns;
+  const auto more = [&](uint64_t Machine::*field, uint64_t ns) {
+    Machine m = plain_machine(2);
+    m.*field = ns;
+    return timeline_of(t.program, m, 5000).alone_ns - plain;
+  };
+  CHECK(more(&Machine::launch_call_ns, 100) == Approx(100));
+  CHECK(more(&Machine::launch_block_ns, 100) == Approx(100));  // one block
+  CHECK(more(&Machine::step_sync_ns, 100) == Approx(200));     // two syncs
+  CHECK(more(&Machine::step_flag_ns, 100) == Approx(400));     // two signals, two waits
+  CHECK(more(&Machine::step_fence_ns, 100) == Approx(100));    // the signal after the put
+  CHECK(more(&Machine::proxy_post_ns, 100) == Approx(0));      // there is no port
+  CHECK(more(&Machine::nic_latency_ns, 100) == Approx(0));
+}
+
+TEST_CASE("a slow block, not its link, may be what takes the time") {
+  const TestProgram t = testing::exchange();
+  Machine m = plain_machine(2);
+  m.block_remote_mb_per_s = 500;
+  const Timeline timeline = timeline_of(t.program, m, 5000);
+  CHECK(timeline.alone_ns == Approx(2000 + 10000));
+  CHECK(share_of(timeline, Cause::block) == Approx(10000));
+}
+
+TEST_CASE("packets need no signal, and what waits for them goes on with the last") {
+  const TestProgram t = testing::one_shot(2, 1, PacketFormat::LL16);
+  Machine m = plain_machine(2);
+  const Timeline timeline = timeline_of(t.program, m, 4096);
+  CHECK(timeline.alone_ns == Approx(2 * 4096 + 1000));  // twice the bytes on the wire
+  CHECK(timeline.rounds == 1);
+  CHECK(timeline.loads[shared_index(0, Shared::egress)] == 8192);
+  CHECK(timeline.loads[shared_index(1, Shared::ingress)] == 8192);
+  check_path(timeline);
+}
+
+TEST_CASE("a port goes by the proxy and the copy engine") {
+  const TestProgram t = testing::exchange(ChannelKind::port);
+  Machine m = plain_machine(2);
+  const double plain = timeline_of(t.program, m, 5000).alone_ns;
+  CHECK(plain == Approx(7000));
+  m.copy_engine_start_ns = 300;
+  CHECK(timeline_of(t.program, m, 5000).alone_ns == Approx(plain + 300));
+  m.proxy_request_ns = 10;  // the opening signal, the put; the closing signal waits meanwhile
+  CHECK(timeline_of(t.program, m, 5000).alone_ns == Approx(plain + 300 + 20));
+  check_path(timeline_of(t.program, m, 5000));
+}
+
+TEST_CASE("between nodes a port goes over the network") {
+  const TestProgram t = testing::exchange(ChannelKind::port);
+  Machine m = plain_machine(1);
+  m.nodes = 2;
+  m.nic_latency_ns = 4000;
+  m.nic_mb_per_s = 500;
+  CHECK(timeline_of(t.program, m, 5000).alone_ns == Approx(4000 + 10000 + 4000));
+  CHECK(timeline_of(t.program, m, 5000).loads[shared_index(0, Shared::nic_out)] == 5000);
+}
+
+TEST_CASE("predictions are the same each time") {
+  const TestProgram t = testing::one_shot(4, 3, PacketFormat::LL128);
+  Machine m = plain_machine(4);
+  m.step_step_ns = 77;
+  const Timeline a = timeline_of(t.program, m, 100000), b = timeline_of(t.program, m, 100000);
+  CHECK(a.alone_ns == b.alone_ns);
+  CHECK(a.back_to_back_ns == b.back_to_back_ns);
+  CHECK(a.records.size() == b.records.size());
+}
+
+TEST_CASE("a plan that waits for good is reported, not waited for") {
+  TestProgram t = testing::exchange();
+  testing::erase(t.program, 0, 5);  // its closing signal
+  // Rank 1 takes the opening signal of the second call in its place.
+  CHECK(refusal(t.program, plain_machine(2)) ==
+        "plan-hangs: rank 0 does not get to the end of call 1: its thread blocks wait for signals "
+        "or packets that do not come");
+}
+
+TEST_CASE("a machine that cannot run the plan") {
+  const TestProgram t = testing::exchange();
+  CHECK(refusal(t.program, plain_machine(1)) ==
+        "machine-ranks: the plan has 2 ranks; the machine 'plain' has 1 GPUs");
+  Machine apart = plain_machine(1);
+  apart.nodes = 2;
+  CHECK(refusal(t.program, apart) ==
+        "machine-ranks: ranks 0 and 1 share memory in the plan, and are on two nodes of the "
+        "machine 'plain', which has 1 GPUs a node");
+}
+
+}  // namespace mscclc::cost

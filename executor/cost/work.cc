@@ -1,0 +1,181 @@
+#include "executor/cost/work.h"
+
+#include <algorithm>
+
+#include "executor/interpreter/packets.h"
+
+namespace mscclc::cost {
+
+using device::DeviceOp;
+using device::DeviceOperand;
+using device::Frame;
+using device::FrameStretch;
+
+namespace {
+
+/// Each call has bytes of a buffer to itself: what keeps calls from one another's copies is in the
+/// plan, and the prover has seen to it.
+constexpr uint32_t kCallShift = 52;
+
+constexpr uint64_t kAtOnce = 16;  ///< bytes that a thread moves at once
+
+double time_at(uint64_t bytes, uint64_t mb_per_s) {
+  return static_cast<double>(bytes) * 1e3 / static_cast<double>(mb_per_s);
+}
+
+}  // namespace
+
+void Work::clear() {
+  block_ns = first_ns = tail_ns = 0;
+  remote = fetches = at_switch = false;
+  loads.clear();
+  reads.clear();
+  writes.clear();
+  requests.clear();
+}
+
+void Work::load(uint32_t shared, uint64_t bytes) {
+  for (Load& l : loads) {
+    if (l.shared == shared) {
+      l.bytes += bytes;
+      return;
+    }
+  }
+  loads.push_back({shared, bytes});
+}
+
+/// What adds up over the moves of a step.
+struct WorkOut::Sums {
+  uint64_t remote = 0, local = 0;  ///< bytes
+  uint64_t pieces = 0;             ///< of the moves that go together: of kAtOnce bytes
+  uint32_t operands = 0;           ///< of these
+};
+
+SlotRange WorkOut::slot_range(const Frame& frame, const FrameStretch& s, uint32_t k, uint64_t wire,
+                              uint64_t call) const {
+  const uint64_t begin = frame.rank.offsets[s.run->offsets + k] + s.skip * wire;
+  const uint64_t base = call << kCallShift;
+  return {base + begin, base + begin + s.count * wire};
+}
+
+void WorkOut::add_access(const DeviceOperand& operand, bool write, uint64_t bytes, Sums& sums,
+                         Work& out) const {
+  const device::Base* base = &lowered_.bases[operand.base];
+  const bool at_switch = operand.members > 1;
+  bool own_link = false;
+  for (uint32_t m = 0; m < operand.members; ++m) {
+    const uint32_t owner = base[m].rank;
+    if (owner == rank_ && !at_switch) {
+      sums.local += bytes;
+      out.load(shared_index(rank_, Shared::memory), bytes);
+      continue;
+    }
+    own_link = true;
+    if (owner != rank_) {
+      out.load(shared_index(owner, write ? Shared::ingress : Shared::egress), bytes);
+    }
+  }
+  if (!own_link) return;
+  // A store to a switch leaves once, and what it adds up comes in once.
+  out.load(shared_index(rank_, write ? Shared::egress : Shared::ingress), bytes);
+  out.remote = true;
+  out.fetches |= !write;
+  out.at_switch |= at_switch;
+  sums.remote += bytes;
+}
+
+/// Do two moves that go together send the same bytes? Then they are read once.
+bool WorkOut::same_source(const device::Move& a, const device::Move& b) const {
+  if (a.srcs != 1 || b.srcs != 1 || a.run_count != b.run_count || a.run_count == 0) return false;
+  if (lowered_.operands[a.operands + a.dsts].base != lowered_.operands[b.operands + b.dsts].base) {
+    return false;
+  }
+  for (uint32_t r = 0; r < a.run_count; ++r) {
+    if (lowered_.offsets[lowered_.runs[a.runs + r].offsets + a.dsts] !=
+        lowered_.offsets[lowered_.runs[b.runs + r].offsets + b.dsts]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <PacketFormat F>
+void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStretch& s,
+                          uint64_t call, bool same_source, Sums& sums, Work& out) const {
+  constexpr bool kPacketOp = F != PacketFormat::none;
+  const PacketFormatInfo& unit = info(F);
+  const uint64_t wire = kPacketOp ? s.count * unit.wire : s.count;
+  const uint64_t begin = kPacketOp ? s.skip * unit.data : s.skip;
+  const uint64_t length = s.length() > begin ? s.length() - begin : 0;
+  const uint64_t data = kPacketOp ? std::min(s.count * unit.data, length) : s.count;
+  const bool by_port = (op.flags & device::kPosts) != 0;
+  if (!by_port) sums.pieces += (wire + kAtOnce - 1) / kAtOnce;
+  const uint32_t operands = same_source ? device::dsts_of(s) : device::operands_of(s);
+  for (uint32_t k = 0; k < operands; ++k) {
+    const DeviceOperand& operand = device::operand_of(frame, s, k);
+    const bool write = k < device::dsts_of(s);
+    const bool packets = kPacketOp && (operand.flags & device::kPackets) != 0;
+    const device::Base& base = lowered_.bases[operand.base];
+    PacketRange slot{base.rank, base.buffer, {}};
+    if (packets) slot.range = slot_range(frame, s, k, unit.wire, call);
+    if ((operand.flags & device::kPort) != 0) {
+      out.requests.push_back({operand.channel, base.rank, wire, packets, slot});
+      continue;
+    }
+    if (!by_port) add_access(operand, write, packets ? wire : data, sums, out);
+    if (!packets) continue;
+    for (uint32_t m = 0; m < operand.members; ++m) {
+      slot.rank = lowered_.bases[operand.base + m].rank;
+      slot.buffer = lowered_.bases[operand.base + m].buffer;
+      (write ? out.writes : out.reads).push_back(slot);
+    }
+  }
+}
+
+template <PacketFormat F>
+void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, Sums& sums,
+                        Work& out) const {
+  const uint64_t threads = program_.launch.threads;
+  const auto round = static_cast<double>(F == PacketFormat::none ? machine_.block_round_ns
+                                                                 : machine_.block_packet_round_ns);
+  const auto operand = static_cast<double>(machine_.block_operand_ns);
+  for (uint32_t i = 0; i < op.count;) {
+    sums.pieces = 0;
+    sums.operands = 0;
+    uint64_t first_pieces = 0;
+    const uint32_t first = i;
+    do {
+      sums.pieces = 0;
+      const device::Move& move = frame.rank.moves[op.first + i];
+      const bool same = i > first && same_source(move, frame.rank.moves[op.first + i - 1]);
+      device::for_each_stretch<F>(frame, op, i, [&](const FrameStretch& s) {
+        add_stretch<F>(frame, op, s, call, same, sums, out);
+      });
+      sums.operands += uint32_t{move.dsts} + (same ? 0u : move.srcs);
+      if (i == first) first_pieces = sums.pieces;
+      ++i;
+    } while (i < op.count && frame.rank.moves[op.first + i].like_last);
+    if (first_pieces == 0) continue;
+    const auto rounds = static_cast<double>((first_pieces + threads - 1) / threads);
+    const double once = round + operand * sums.operands;
+    out.block_ns += rounds * once;
+    if (out.first_ns == 0) out.first_ns = once;
+  }
+}
+
+void WorkOut::of(const Frame& frame, const DeviceOp& op, uint64_t call, Work& out) const {
+  out.clear();
+  Sums sums;
+  if (op.format == PacketFormat::none) {
+    add_moves<PacketFormat::none>(frame, op, call, sums, out);
+  } else {
+    device::with_format(op.format, [&](auto tag) {
+      add_moves<decltype(tag)::kFormat>(frame, op, call, sums, out);
+    });
+  }
+  out.tail_ns = out.reads.empty() ? 0 : out.first_ns;
+  out.block_ns = std::max({out.block_ns, time_at(sums.remote, machine_.block_remote_mb_per_s),
+                           time_at(sums.local, machine_.block_local_mb_per_s)});
+}
+
+}  // namespace mscclc::cost

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Fits the figures of a machine file to the measured calls of one or more machines.
+
+    tests/cost/fit.py bazel-bin/tests/cost/predict plans/machines/4xH200.json 4xH200 ROUNDS FIELD...
+
+Least squares of the logarithms, by Gauss-Newton steps: a prediction for each figure that is 15 %
+larger gives the slopes. Calls that are far off count less. Rewrites the file after each step that
+makes it better; FIELDs are such as nvlink.latency_ns, and all others stay.
+"""
+import copy
+import json
+import math
+import subprocess
+import sys
+import tempfile
+
+STEP = 0.15
+
+
+def predictions(tool, names, machines):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for i, machine in enumerate(machines):
+            paths.append(f"{folder}/{i}.json")
+            json.dump(machine, open(paths[-1], "w"))
+        text = subprocess.run([tool, "tests/cost", "plans", names, *paths], check=True,
+                              capture_output=True, text=True).stdout
+    rows = [line.split("\t") for line in text.splitlines()]
+    return [r[0] for r in rows], [[float(x) for x in r[1:]] for r in rows]
+
+
+def loss(measured, predicted):
+    off = [abs(math.log(p / m)) for m, p in zip(measured, predicted)]
+    return sum(min(o, 0.5) + 0.15 * (o > 0.14) for o in off) / len(off)
+
+
+def solve(a, b):
+    """The solution of a x = b by elimination."""
+    n = len(b)
+    rows = [a[i][:] + [b[i]] for i in range(n)]
+    for i in range(n):
+        best = max(range(i, n), key=lambda r: abs(rows[r][i]))
+        rows[i], rows[best] = rows[best], rows[i]
+        for r in range(n):
+            if r != i and rows[i][i] != 0:
+                f = rows[r][i] / rows[i][i]
+                rows[r] = [x - f * y for x, y in zip(rows[r], rows[i])]
+    return [rows[i][n] / rows[i][i] if rows[i][i] else 0 for i in range(n)]
+
+
+def with_change(machine, fields, change):
+    changed = copy.deepcopy(machine)
+    for (group, name), c in zip(fields, change):
+        value = changed[group][name] * math.exp(max(-0.5, min(0.5, c)))
+        changed[group][name] = max(1, round(value))
+    return changed
+
+
+def main():
+    tool, path, names, rounds = sys.argv[1:5]
+    fields = [f.split(".") for f in sys.argv[5:]]
+    machine = json.load(open(path))
+    best = None
+    for _ in range(int(rounds)):
+        trials = [machine] + [with_change(machine, [f], [STEP]) for f in fields]
+        calls, table = predictions(tool, names, trials)
+        measured = [r[0] for r in table]
+        base = [r[1] for r in table]
+        best = loss(measured, base)
+        slopes = [[math.log(r[2 + k] / r[1]) / STEP for k in range(len(fields))] for r in table]
+        off = [math.log(m / p) for m, p in zip(measured, base)]
+        weight = [1 / max(abs(o), 0.05) for o in off]
+        n = len(fields)
+        a = [[sum(w * s[i] * s[j] for w, s in zip(weight, slopes)) for j in range(n)]
+             for i in range(n)]
+        b = [sum(w * s[i] * o for w, s, o in zip(weight, slopes, off)) for i in range(n)]
+        trials = []
+        for damping in (0.02, 0.1, 0.5):
+            damped = [[a[i][j] + (damping * sum(weight) / 10 if i == j else 0) for j in range(n)]
+                      for i in range(n)]
+            change = solve(damped, b)
+            trials += [with_change(machine, fields, change),
+                       with_change(machine, fields, [c / 2 for c in change])]
+        _, table = predictions(tool, names, trials)
+        losses = [loss(measured, [r[1 + k] for r in table]) for k in range(len(trials))]
+        within = [sum(abs(r[1 + k] / r[0] - 1) <= 0.15 for r in table) for k in range(len(trials))]
+        k = min(range(len(trials)), key=lambda i: losses[i])
+        print(f"loss {best:.4f} -> {losses[k]:.4f}, within 15 %: {within[k]} of {len(table)}",
+              flush=True)
+        if losses[k] >= best:
+            break
+        machine = trials[k]
+        json.dump(machine, open(path, "w"), indent=2, ensure_ascii=False)
+        open(path, "a").write("\n")
+
+
+main()

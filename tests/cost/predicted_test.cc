@@ -1,0 +1,109 @@
+// The cost model against what was measured: how many calls are within 15 %, and of how many pairs
+// of plans the faster is named. The levels are those that docs/cost_model.md reports: a change of
+// the model that makes it worse fails here.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "ir/base/read_file.h"
+#include "tests/cost/measured.h"
+
+namespace mscclc::testing {
+namespace {
+
+constexpr const char* kPlans = "plans";
+
+Machine machine_named(const std::string& name) {
+  Diagnostics diagnostics;
+  return find_machine(name, diagnostics).value();
+}
+
+/// Plans that have been compiled, by program and parameters.
+class Plans {
+ public:
+  double predict(const MeasuredCall& call) {
+    auto& plan = plans_[call.program];
+    if (plan == nullptr) plan = std::make_unique<MeasuredPlan>(kPlans, call.program);
+    return plan->predict(call.bytes, machine_named(call.machine));
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<MeasuredPlan>> plans_;
+};
+
+struct Share {
+  int good = 0, all = 0;
+  double percent() const { return all == 0 ? 0 : 100.0 * good / all; }
+};
+
+}  // namespace
+
+TEST_CASE("measured calls are predicted within 15 %") {
+  Plans plans;
+  std::map<std::string, Share> shares;
+  for (const MeasuredCall& call : read_measured("tests/cost/measured.csv")) {
+    const double us = plans.predict(call);
+    const double off = us / call.us - 1;
+    const bool good = std::abs(off) <= 0.15;
+    Share& share = shares[call.machine];
+    share.good += good;
+    ++share.all;
+    if (!good) {
+      std::printf("%s %-13s %11llu bytes: measured %9.2f, predicted %9.2f (%+.0f %%)  %s\n",
+                  call.machine.c_str(), call.collective.c_str(),
+                  static_cast<unsigned long long>(call.bytes), call.us, us, 100 * off,
+                  call.program.c_str());
+    }
+  }
+  for (const auto& [machine, share] : shares) {
+    std::printf("%s: %d of %d calls within 15 %% (%.0f %%)\n", machine.c_str(), share.good,
+                share.all, share.percent());
+  }
+  CHECK(shares["4xH200"].percent() >= 90);
+  CHECK(shares["2xH200"].percent() >= 90);
+  CHECK(shares["2xH100"].percent() >= 50);
+}
+
+TEST_CASE("of two plans the faster is named") {
+  Plans plans;
+  Share share;
+  for (const MeasuredPair& pair : read_pairs("tests/cost/pairs.csv")) {
+    const double measured = pair.first.us / pair.second.us;
+    if (measured < 1.1 && measured > 1 / 1.1) continue;  // as fast as one another
+    const double first = plans.predict(pair.first), second = plans.predict(pair.second);
+    const bool good = (first < second) == (measured < 1);
+    share.good += good;
+    ++share.all;
+    std::printf("%s %-13s %11llu bytes: measured %.1f and %.1f, predicted %.1f and %.1f%s\n",
+                pair.first.machine.c_str(), pair.first.collective.c_str(),
+                static_cast<unsigned long long>(pair.first.bytes), pair.first.us, pair.second.us,
+                first, second, good ? "" : "  WRONG");
+  }
+  std::printf("%d of %d pairs\n", share.good, share.all);
+  CHECK(share.all >= 15);
+  CHECK(share.percent() >= 95);
+}
+
+TEST_CASE("a call of 1024 ranks is predicted") {
+  Machine machine = machine_named("4x8xH100");
+  machine.nodes = 128;
+  MeasuredPlan plan(kPlans, "allreduce_hier:world=1024 gpus=8");
+  const double us = plan.predict(16 << 20, machine);
+  MeasuredPlan small(kPlans, "allreduce_hier:world=32 gpus=8");
+  CHECK(us > small.predict(16 << 20, machine_named("4x8xH100")));
+}
+
+TEST_CASE("the page has every figure of a machine file") {
+  const auto page = read_file("docs/cost_model.md");
+  REQUIRE(page);
+  for (const MachineField& field : machine_fields()) {
+    const std::string row = fmt::format("| `{}.{}` | {} |", field.group, field.name, field.summary);
+    INFO(row);
+    CHECK(page->find(row) != std::string::npos);
+  }
+}
+
+}  // namespace mscclc::testing

@@ -1,0 +1,158 @@
+// mscclc explain: what a plan's call takes on a machine, and why.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "executor/cost/explanation.h"
+#include "plans/machines/machine.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+#include "tools/base/sizes.h"
+#include "tools/commands/explain_choices.h"
+#include "tools/report/pass_trace.h"
+
+namespace mscclc {
+namespace {
+
+struct ExplainOptions {
+  InputOptions input;
+  std::string bytes = "1M", dtype = "f32", machine;
+  uint32_t ranks = 0;  ///< 0: as the program says
+  bool json = false, no_choices = false;
+};
+
+/// Plans of more ranks than this are not compared with the library's others, which takes long.
+constexpr uint32_t kMostCompared = 32;
+
+/// "R", or "world" where a program names its ranks so.
+std::string rank_parameter(const std::string& file) {
+  std::string error;
+  const auto text = read_input(file, error);
+  const bool world = text && text->find("\nparam") != std::string::npos &&
+                     (text->find(" world =") != std::string::npos);
+  return world ? "world" : "R";
+}
+
+/// The smallest built-in machine on which the plan can run; one for its number of GPUs otherwise.
+Machine usual_machine(const Program& program) {
+  std::vector<Machine> machines = builtin_machines();
+  std::ranges::stable_sort(machines, {},
+                           [](const Machine& m) { return std::pair(m.ranks(), m.nodes); });
+  Diagnostics unheard;
+  for (const Machine& machine : machines) {
+    if (cost::fits(program, machine, unheard)) return machine;
+  }
+  return machines.back();
+}
+
+/// The same machine with other numbers of nodes and GPUs: what is asked is "and on 8 GPUs?".
+void resize(Machine& machine, uint32_t ranks) {
+  if (machine.nodes == 1) {
+    machine.gpus = ranks;
+  } else {
+    machine.nodes = std::max(1u, (ranks + machine.gpus - 1) / machine.gpus);
+  }
+}
+
+int refuse(const std::string& why) {
+  put_error(fmt::format("mscclc explain: {}\ntry 'mscclc explain --help'\n", why));
+  return kUsage;
+}
+
+std::string table_head() {
+  return fmt::format("{:>14}{:>12}{:>12}{:>10}{:>12}  {}\n", "bytes", "us", "bound", "times",
+                     "MB/s", "limit");
+}
+
+std::string table_row(const cost::Explanation& e) {
+  const double bound = e.bound.ns / 1e3;
+  return fmt::format("{:>14}{:>12.2f}{:>12.2f}{:>10.2f}{:>12.0f}  {}\n", e.bytes, e.us, bound,
+                     bound > 0 ? e.us / bound : 0, static_cast<double>(e.bytes) / e.us,
+                     cost::kCauseNames[static_cast<size_t>(e.limit())]);
+}
+
+int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& sizes, Dtype dtype,
+                  Input& input, const Machine& machine, const std::vector<cost::PassLine>& passes) {
+  const bool table = sizes.size() > 1 && !options.json;
+  if (table) put(table_head());
+  for (const uint64_t bytes : sizes) {
+    const Call call = cost::call_of(input.program, bytes, dtype);
+    auto explanation = cost::explain(input.program, call, machine, input.diagnostics);
+    input.report();
+    if (!explanation) return kWrongProgram;
+    if (table) {
+      put(table_row(*explanation));
+      continue;
+    }
+    explanation->passes = passes;
+    if (!options.no_choices && explanation->ranks <= kMostCompared) {
+      explain_choices(input.program, call, machine, *explanation);
+    }
+    put(options.json ? explanation_json(*explanation) : explanation_text(*explanation));
+  }
+  return kFine;
+}
+
+int run_explain(ExplainOptions& options) {
+  std::string error;
+  const auto sizes = parse_sizes(options.bytes, error);
+  if (!sizes) return refuse("--bytes: " + error);
+  const auto dtype = find_dtype(options.dtype);
+  if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
+  if (options.ranks != 0) {
+    const std::string parameter = rank_parameter(options.input.file);
+    options.input.defines.push_back(fmt::format("{}={}", parameter, options.ranks));
+  }
+  Input input(options.input);
+  PassTrace trace;
+  PassOptions passes;
+  trace.follow(passes);
+  if (const int code = input.load(passes); code != kFine) return code;
+  if (!input.program.split) return refuse("the ops of this IR are not in thread blocks yet");
+  Machine machine = usual_machine(input.program);
+  if (!options.machine.empty()) {
+    const auto found = find_machine(options.machine, input.diagnostics);
+    input.report();
+    if (!found) return kUsage;
+    machine = *found;
+  }
+  if (options.ranks != 0 && options.ranks > machine.ranks()) resize(machine, options.ranks);
+  return explain_sizes(options, *sizes, *dtype, input, machine, trace.lines());
+}
+
+}  // namespace
+
+void add_explain(CommandLine& line) {
+  Command& command = line.add(
+      "explain", "predict what a plan's calls take on a machine, and say why",
+      "  mscclc explain plans/allreduce_2shot.mscl -D R=4\n"
+      "  mscclc explain plans/allreduce_push.mscl -D R=4 --bytes 1M:1G:4 --machine 4xH200\n"
+      "  mscclc explain plans/allgather_direct.mscl --ranks 8 --bytes 64M --json\n"
+      "  mscclc explain plan.json --bytes 256K --machine my_machine.json\n");
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App& app = *command.app;
+  add_input_options(line, app, options->input);
+  line.takes_text(app.add_option("--bytes", options->bytes,
+                                 "size of the message, such as 64K; of several, as in 1K:1G:4, a "
+                                 "table (1M)")
+                      ->type_name("SIZES"));
+  line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
+  app.add_option("--machine", options->machine,
+                 "a built-in machine, such as 4xH200, or a machine file (default: the smallest "
+                 "built-in one that can run the plan)")
+      ->type_name("MACHINE");
+  line.takes_text(
+      app.add_option("--ranks", options->ranks,
+                     "the same with so many ranks (-D R=N, or -D world=N), on so many GPUs")
+          ->type_name("N")
+          ->check(CLI::Range(1, 65536)));
+  app.add_flag("--json", options->json, "one JSON object for each size");
+  app.add_flag("--no-choices", options->no_choices,
+               "do not compare with other plans of the library");
+  command.run = [options] { return run_explain(*options); };
+}
+
+}  // namespace mscclc
