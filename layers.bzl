@@ -107,6 +107,15 @@ _ROWS = {
         "passes",
         "passes/prove",
     ],
+    "compiler/fix": [
+        "ir",
+        "compiler",
+        "compiler/ast",
+        "compiler/parser",
+        "compiler/unroll",
+        "passes",
+        "passes/prove",
+    ],
     "compiler/examples": ["ir", "compiler/builder"],
     "compiler/testing": ["ir", "compiler"],
     "passes/testing": ["ir", "compiler", "passes"],
@@ -491,7 +500,14 @@ _ROWS = {
     ],
 
     # Commands.
-    "tools/base": ["ir", "compiler", "plans", "runtime/base", "runtime/base/environment"],
+    "tools/base": [
+        "ir",
+        "compiler",
+        "compiler/fix",
+        "plans",
+        "runtime/base",
+        "runtime/base/environment",
+    ],
     "tools/report": [
         "ir",
         "executor/simulator",
@@ -522,6 +538,7 @@ _ROWS = {
     "tools/commands": [
         "ir",
         "compiler",
+        "compiler/fix",
         "compiler/format",
         "compiler/msccl",
         "executor/simulator",
@@ -599,6 +616,7 @@ _ROWS = {
     "tests/collectives": _ALL,
     "tests/engines": _ALL,
     "tests/explore": _ALL,
+    "tests/fix": _ALL,
     "tests/fuzz": _ALL,
     "tests/growth": _ALL,
     "tests/gpu": _ALL,

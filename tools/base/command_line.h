@@ -69,6 +69,7 @@ void add_verify(CommandLine& line);
 void add_select(CommandLine& line);
 void add_library(CommandLine& line);
 void add_registry(CommandLine& line);
+void add_fix(CommandLine& line);
 void add_fmt(CommandLine& line);
 void add_import(CommandLine& line);
 void add_ops(CommandLine& line);
