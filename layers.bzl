@@ -108,6 +108,15 @@ _ROWS = {
         "passes",
         "passes/prove",
     ],
+    "compiler/fix": [
+        "ir",
+        "compiler",
+        "compiler/ast",
+        "compiler/parser",
+        "compiler/unroll",
+        "passes",
+        "passes/prove",
+    ],
     "compiler/examples": ["ir", "compiler/builder"],
     "compiler/testing": ["ir", "compiler"],
     "passes/testing": ["ir", "compiler", "passes"],
@@ -495,7 +504,14 @@ _ROWS = {
     ],
 
     # Commands.
-    "tools/base": ["ir", "compiler", "plans", "runtime/base", "runtime/base/environment"],
+    "tools/base": [
+        "ir",
+        "compiler",
+        "compiler/fix",
+        "plans",
+        "runtime/base",
+        "runtime/base/environment",
+    ],
     "tools/draw": ["ir"],
     "tools/diff": ["ir"],
     "tools/report": [
@@ -529,6 +545,7 @@ _ROWS = {
     "tools/commands": [
         "ir",
         "compiler",
+        "compiler/fix",
         "compiler/format",
         "compiler/msccl",
         "executor/cost",
@@ -611,6 +628,7 @@ _ROWS = {
     "tests/cost": _ALL,
     "tests/engines": _ALL,
     "tests/explore": _ALL,
+    "tests/fix": _ALL,
     "tests/fuzz": _ALL,
     "tests/growth": _ALL,
     "tests/gpu": _ALL,

@@ -141,6 +141,7 @@ int main(int argc, char** argv) {
   mscclc::add_select(line);
   mscclc::add_library_with_kernels(line);
   mscclc::add_registry(line);
+  mscclc::add_fix(line);
   mscclc::add_fmt(line);
   mscclc::add_import(line);
   mscclc::add_mscclpp(line);

@@ -76,7 +76,10 @@ void Evaluator::add_context(Diagnostic& d, const Expr* e) {
   const auto add = [&](ast::Symbol s, const std::string& value) {
     text += fmt::format("{}{} = {}", text.empty() ? "when " : ", ", ast_.text(s), value);
   };
-  for (const Binding& b : bindings) add(b.name, std::to_string(b.value));
+  for (const Binding& b : bindings) {
+    add(b.name, std::to_string(b.value));
+    d.loop.push_back({std::string(ast_.text(b.name)), b.value});
+  }
   std::vector<ast::Symbol> names;
   if (e != nullptr) collect_names(*e, names);
   for (const ast::Symbol s : names) {

@@ -155,6 +155,7 @@ void Unroller::body(uint32_t rank, Sweep sweep) {
     block(s.body);
   }
   if (s.at.name.given()) evaluator_.bindings.pop_back();
+  forget(s.body);
   evaluator_.lists().release(lists);
 }
 
@@ -164,6 +165,19 @@ void Unroller::block(const ast::Block& b) {
   for (const ast::Stmt* s : b.statements) {
     if (halted()) return;
     statement(*s);
+  }
+  forget(b);
+}
+
+/// A name that is used before its 'let', which has been reported, must not find the value of the
+/// last time: the memory of a list is no longer its own.
+void Unroller::forget(const ast::Block& b) {
+  if (!diagnostics_.has_errors()) return;
+  for (const ast::Stmt* s : b.statements) {
+    if (s->kind != ast::StmtKind::let) continue;
+    for (const ast::Definition& d : s->as<ast::Let>().definitions) {
+      evaluator_.value(d.name.id) = {};
+    }
   }
 }
 

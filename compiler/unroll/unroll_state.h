@@ -138,6 +138,7 @@ class Unroller : public Origin {
   void bodies(Sweep sweep, RankRange ranks);
   void body(uint32_t rank, Sweep sweep);
   void block(const ast::Block& b);
+  void forget(const ast::Block& b);
   void statement(const ast::Stmt& s);
   bool may_end(const ast::Stmt& s, const ast::Place& place);
   void loop(const ast::For& f);

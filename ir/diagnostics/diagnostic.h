@@ -7,12 +7,15 @@
 //   hier.mscl:27:38: note: when r = 0, n = 1
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "ir/base/source.h"
+#include "ir/diagnostics/facts.h"
 
 namespace mscclc {
 
@@ -35,6 +38,9 @@ struct Diagnostic {
   std::string file;
   /// Instead of a span: where in a JSON file ("plan.json: gpus[2].channels[0]").
   std::string path;
+  std::vector<LoopValue> loop;         ///< at the place
+  std::optional<MissingEdge> missing;  ///< of the prover
+  std::vector<Patch> patches;          ///< each proved
 };
 
 /// Collects diagnostics. One mistake at one place is kept once (code + span), whatever the loop
@@ -50,6 +56,8 @@ class Diagnostics {
   Diagnostic& error_at(std::string code, std::string path, std::string message);
   bool has_errors() const { return errors_ > 0; }
   const std::vector<Diagnostic>& all() const { return list_; }
+  /// Adds a patch to the i-th diagnostic.
+  void add_patch(size_t i, Patch patch) { list_[i].patches.push_back(std::move(patch)); }
 
  private:
   std::vector<Diagnostic> list_;
@@ -62,8 +70,8 @@ class Diagnostics {
 std::string render_text(const Diagnostics& diagnostics, const Sources& sources, int limit = 20);
 /// The same without sources and without a line break at the end, as part of another text.
 std::string message_of(const Diagnostics& diagnostics);
-/// Renders one JSON object per line: severity, code, file, line, column, end_column, message, path,
-/// notes (message and place each). Keys of a missing place are omitted.
+/// Renders one JSON object per line, as docs/diagnostics.md describes it. Keys of what is not known
+/// are omitted.
 std::string render_json(const Diagnostics& diagnostics, const Sources& sources);
 /// The candidate nearest to `name` by edit distance (the first of several), "" if none is near
 /// enough for 'did you mean'. A swap of neighbours counts as one edit.

@@ -189,14 +189,51 @@ TEST_CASE("JSON: one object a line, nothing that JSON does not allow") {
   diagnostics.warning("unused", {}, "m");
   CHECK(render_json(diagnostics, sources) ==
         "{\"severity\":\"error\",\"code\":\"unknown-name\",\"file\":\"dir\\\\a \\\"b\\\".mscl\","
-        "\"line\":2,\"column\":3,\"end_column\":6,"
+        "\"line\":2,\"column\":3,\"end_line\":2,\"end_column\":6,"
         "\"message\":\"'\\u0001\\u0009\\n\\\" \\ufffd \\ufffd\\ufffd\\ufffd ü 漢'\",\"notes\":["
         "{\"message\":\"when r = 0\"},"
         "{\"message\":\"here\",\"file\":\"dir\\\\a \\\"b\\\".mscl\",\"line\":1,\"column\":1,"
-        "\"end_column\":2}]}\n"
+        "\"end_line\":1,\"end_column\":2}]}\n"
         "{\"severity\":\"error\",\"code\":\"range\",\"message\":\"m\","
         "\"path\":\"plan.json: gpus[2]\",\"notes\":[]}\n"
         "{\"severity\":\"warning\",\"code\":\"unused\",\"message\":\"m\",\"notes\":[]}\n");
+}
+
+TEST_CASE("JSON: where a span of several lines ends") {
+  Sources sources;
+  const FileId file = sources.add("a.mscl", "put ch\n  .x <- y\nsync\n");
+  Diagnostics diagnostics;
+  diagnostics.error("operands", {file, 4, 11, 1, 5}, "m");
+  diagnostics.error("operands", {file, 19, 23, 3, 1}, "m");
+  CHECK(render_json(diagnostics, sources) ==
+        R"({"severity":"error","code":"operands","file":"a.mscl","line":1,"column":5,)"
+        R"("end_line":2,"end_column":5,"message":"m","notes":[]})"
+        "\n"
+        R"({"severity":"error","code":"operands","file":"a.mscl","line":3,"column":1,)"
+        R"("end_line":3,"end_column":5,"message":"m","notes":[]})"
+        "\n");
+}
+
+TEST_CASE("JSON: loop values, the missing edge, patches") {
+  Sources sources;
+  const FileId file = sources.add("a.mscl", "put x\nsync\n");
+  Diagnostics diagnostics;
+  Diagnostic& d = diagnostics.error("race", {file, 0, 3, 1, 1}, "m");
+  d.loop = {{"r", 0}, {"p", -3}};
+  d.missing = MissingEdge{.kind = MissingKind::signal,
+                          .chunk = "x[0] of rank 1",
+                          .copies = 2,
+                          .first = {.op = "put x", .does = "writes", .block = "tb 0", .rank = 0},
+                          .second = {.does = "may change", .rank = 1, .call = 1}};
+  diagnostics.add_patch(0, {"add 'y'", {{file, 5, 6, " y\n"}}});
+  CHECK(render_json(diagnostics, sources) ==
+        R"({"severity":"error","code":"race","file":"a.mscl","line":1,"column":1,"end_line":1,)"
+        R"("end_column":4,"message":"m","loop":{"r":0,"p":-3},"missing":{"kind":"signal",)"
+        R"("chunk":"x[0] of rank 1","copies":2,"first":{"does":"writes","op":"put x","rank":0,)"
+        R"("block":"tb 0","call":0},"second":{"does":"may change","rank":1,"call":1}},)"
+        R"("notes":[],"patches":[{"title":"add 'y'","edits":[{"file":"a.mscl","begin":5,"end":6,)"
+        R"("line":1,"column":6,"end_line":2,"end_column":1,"text":" y\n"}]}]})"
+        "\n");
 }
 
 TEST_CASE("did you mean") {

@@ -66,13 +66,23 @@ const SourceFile* find_file(const Span& span, std::string_view name, const Sourc
   return nullptr;
 }
 
+/// The end of a span of several lines.
+void find_end(std::string_view text, const Span& span, ResolvedPlace& place) {
+  if (span.end <= span.begin || span.end > text.size()) return;
+  const std::string_view covered = text.substr(span.begin, span.end - span.begin);
+  const size_t newline = covered.rfind('\n');
+  if (newline == std::string_view::npos) return;
+  place.last_line += static_cast<uint32_t>(std::ranges::count(covered, '\n'));
+  place.last_column = static_cast<uint32_t>(covered.size() - newline);
+}
+
 }  // namespace
 
 std::optional<ResolvedPlace> resolve(const Span& span, std::string_view name,
                                      const Sources& sources) {
   if (!span.valid()) return std::nullopt;
   const SourceFile* file = find_file(span, name, sources);
-  ResolvedPlace place{name, span.line, span.column, span.column, {}};
+  ResolvedPlace place{name, span.line, span.column, span.column, span.line, span.column, {}};
   const bool offsets_known = span.begin != 0 || (span.line == 1 && span.column <= 1);
   uint64_t end = uint64_t{span.column} + (span.end - std::min(span.begin, span.end));
   if (file != nullptr) {
@@ -86,6 +96,8 @@ std::optional<ResolvedPlace> resolve(const Span& span, std::string_view name,
     end = std::max<uint64_t>(span.column, std::min<uint64_t>(end, place.text.size() + 1));
   }
   place.end_column = static_cast<uint32_t>(end);
+  place.last_column = place.end_column;
+  if (file != nullptr && offsets_known && name.empty()) find_end(file->text, span, place);
   return place;
 }
 

@@ -13,7 +13,8 @@ namespace mscclc {
 /// A place with everything that is printed of it.
 struct ResolvedPlace {
   std::string_view file;
-  uint32_t line = 0, column = 0, end_column = 0;  ///< end: one past the last byte
+  uint32_t line = 0, column = 0, end_column = 0;  ///< end: one past the last byte on the line
+  uint32_t last_line = 0, last_column = 0;        ///< where all of it ends
   std::string_view text;                          ///< the whole line, "" if it is not known
 };
 

@@ -25,6 +25,29 @@ Span span_of(const Program& program, const Op& op) {
   return {.file = site.file, .line = site.line, .column = site.column};
 }
 
+std::vector<LoopValue> loop_values(const Program& program, const Op& op) {
+  if (op.locations.count == 0) return {};
+  const Location& location = program.locations[op.locations.first];
+  const std::vector<NameId>& variables = program.sites[location.site].variables;
+  std::vector<LoopValue> values;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    values.push_back(
+        {std::string(program.name_of(variables[i])), program.values(location.values)[i]});
+  }
+  return values;
+}
+
+EdgeEnd access_of(const Program& program, uint32_t rank, const Op& op, std::string does) {
+  EdgeEnd found;
+  found.op = print_op(program, rank, op);
+  found.does = std::move(does);
+  if (op.block != kNone) found.block = "tb " + std::to_string(op.block);
+  found.rank = rank;
+  set_place(found, program, op);
+  found.loop = loop_values(program, op);
+  return found;
+}
+
 std::string describe_op(const Program& program, uint32_t rank, const Op& op) {
   std::string text = '\'' + print_op(program, rank, op) + '\'';
   if (op.block != kNone) text += " in tb " + std::to_string(op.block);
@@ -57,6 +80,7 @@ Diagnostic& op_error(Diagnostics& diagnostics, std::string code, const Program& 
   d.code = std::move(code);
   d.message = std::move(message);
   set_place(d, program, op);
+  d.loop = loop_values(program, op);
   const std::string bindings = print_bindings(program, op);
   if (!bindings.empty()) d.notes.push_back({"when " + bindings});
   d.notes.push_back(

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
@@ -21,6 +22,10 @@ Diagnostic& op_error(Diagnostics& diagnostics, std::string code, const Program& 
 Note op_note(const Program& program, const Op& op, std::string text);
 /// Line and column of the op's first location; invalid if it has none.
 Span span_of(const Program& program, const Op& op);
+/// The loop variables' values at the op's first location.
+std::vector<LoopValue> loop_values(const Program& program, const Op& op);
+/// The op as one of two accesses (MissingEdge).
+EdgeEnd access_of(const Program& program, uint32_t rank, const Op& op, std::string does);
 /// The op in a sentence: "'wait up[1]' in tb 2 of rank 0", with the loop bindings if there are any.
 std::string describe_op(const Program& program, uint32_t rank, const Op& op);
 /// "rank 0, tb 1", "rank 0, group 1..4", "rank 0"

@@ -139,7 +139,29 @@ void SymbolicRun::report_stuck(Diagnostics& diagnostics) const {
     const Process& process = *stuck[i].process;
     d.notes.push_back(op_note(program_, waiting_op(process), explain(process, stuck[i].server)));
   }
+  d.missing = missing_edge(*stuck[0].process, stuck[0].server);
   diagnostics.add(std::move(d));
+}
+
+/// What the block waits for, and what would have to give it, if anything can.
+MissingEdge SymbolicRun::missing_edge(const Process& waiting, const Pending& server) const {
+  static constexpr MissingKind kKinds[] = {MissingKind::none, MissingKind::signal,
+                                           MissingKind::semaphore, MissingKind::none,
+                                           MissingKind::packets};
+  static constexpr const char* kGives[] = {"", "signals", "releases", "arrives", "writes"};
+  const size_t wait = static_cast<size_t>(waiting.wait);
+  const Op& op = waiting_op(waiting);
+  MissingEdge edge;
+  edge.kind = kKinds[wait];
+  edge.second = access_of(program_, waiting.rank, op, "waits");
+  if (server.op != nullptr) {
+    edge.first = access_of(program_, server.rank, *server.op, kGives[wait]);
+  } else if (waiting.wait == Wait::signal) {
+    edge.first.does = kGives[wait];
+    const Operand& wanted = program_.dsts(op)[waiting.operand];
+    edge.first.rank = program_.ranks[waiting.rank].channels[wanted.channel].peer;
+  }
+  return edge;
 }
 
 }  // namespace mscclc::symbolic

@@ -116,6 +116,7 @@ class SymbolicRun {
   bool serves(uint32_t rank, const Op& op, const Process& waiting) const;
   bool fills(uint32_t rank, const Op& op, uint64_t slot) const;
   std::string explain(const Process& process, const Pending& server) const;
+  MissingEdge missing_edge(const Process& waiting, const Pending& server) const;
 
   const Program& program_;
   const bool symbolic_;

@@ -70,6 +70,7 @@ void add_diff(CommandLine& line);
 void add_select(CommandLine& line);
 void add_library(CommandLine& line);
 void add_registry(CommandLine& line);
+void add_fix(CommandLine& line);
 void add_fmt(CommandLine& line);
 void add_import(CommandLine& line);
 void add_ops(CommandLine& line);

@@ -120,6 +120,7 @@ void Input::report() {
   for (const Diagnostic& d : diagnostics.all()) {
     if (first_error_.empty() && d.severity == Severity::error) first_error_ = d.message;
   }
+  if (options_.diagnostics == "json") offer_patches();
   const std::string text = diagnostics_text(diagnostics, sources, options_.diagnostics);
   diagnostics = Diagnostics();
   if (report_into_ == nullptr) {
@@ -127,6 +128,18 @@ void Input::report() {
   } else {
     *report_into_ += text;
   }
+}
+
+void Input::offer_patches() {
+  const bool is_text = kind == InputKind::program && sources.size() > 0;
+  if (is_text && diagnostics.has_errors()) {
+    offer_patch(diagnostics, sources, 0, front_, passes_);
+  }
+}
+
+FixResult Input::find_fix() const {
+  const SourceFile& source = sources.file(0);
+  return mscclc::find_fix(source.name, source.text, front_, passes_);
 }
 
 bool Input::split_defines(FrontEndOptions& front, std::string& error) const {
@@ -189,6 +202,8 @@ int Input::load_plan(std::string_view json, const FrontEndOptions& front, const 
 
 int Input::load_text(NamedText input, const FrontEndOptions& front, const PassOptions& passes,
                      ProofGate* gate) {
+  front_ = front;
+  passes_ = passes;
   const FileId file = sources.add(std::move(input.name), std::move(input.text));
   auto compiled = compile(sources, file, front, passes, diagnostics, gate);
   if (!compiled) return kWrongProgram;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "compiler/fix/fix.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
 #include "tools/base/command_line.h"
@@ -48,8 +49,11 @@ class Input {
   [[nodiscard]] int load_to_write(const PassOptions& passes, ProofGate* gate) {
     return load(passes, true, gate);
   }
-  /// Prints diagnostics that came since the last call, to standard error.
+  /// Prints diagnostics that came since the last call, to standard error: as JSON with a patch of
+  /// the program, if there is one.
   void report();
+  /// Looks for a patch of the program that load() has read. REQUIRES: it is one.
+  FixResult find_fix() const;
   /// The first error that has been printed; empty if there is none.
   const std::string& first_error() const { return first_error_; }
   /// report() adds to `text` instead, which must outlive this.
@@ -71,7 +75,11 @@ class Input {
   int load_text(NamedText input, const FrontEndOptions& front, const PassOptions& passes,
                 ProofGate* gate);
 
+  void offer_patches();
+
   const InputOptions& options_;
+  FrontEndOptions front_;  ///< with which a program has been read, and the passes
+  PassOptions passes_;
   std::string first_error_;
   std::string* report_into_ = nullptr;
 };

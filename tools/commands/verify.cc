@@ -12,6 +12,7 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/base/json_text.h"
 #include "tools/report/show_witness.h"
 #include "tools/report/summary.h"
 #include "tools/run/placed_input.h"
@@ -26,6 +27,43 @@ struct VerifyOptions {
   std::string witness;  ///< a file, or empty
   std::string order;    ///< that each must keep; empty: what it promises itself
   bool together = false, one_order = false, table = false;
+  bool json = false;  ///< all that is printed, on standard output
+};
+
+/// The verdict on a file; `proof`: what is proved of it, if it is.
+void put_verdict(const VerifyOptions& options, const std::string& file, const std::string* proof) {
+  if (!options.json) {
+    put(proof == nullptr ? fmt::format("{}: refused\n", file)
+                         : fmt::format("{}: proved: {}\n", file, *proof));
+    return;
+  }
+  put(fmt::format("{{\"file\":{},\"proved\":{}{}}}\n", json_quoted(file), proof != nullptr,
+                  proof == nullptr ? "" : ",\"proof\":" + json_quoted(*proof)));
+}
+
+/// The diagnostics of a file, then its verdict.
+class Report {
+ public:
+  Report(const VerifyOptions& options, std::string file, Input& input)
+      : options_(options), file_(std::move(file)), input_(input) {
+    if (options.json) input.report_into(text_);
+  }
+  /// Returns `code`.
+  int finish(int code, const std::string* proof = nullptr) {
+    input_.report();
+    put(text_);
+    if (options_.json || code == kFine || compiled_) put_verdict(options_, file_, proof);
+    return code;
+  }
+  /// From now on it is a verdict that the program is refused.
+  void compiled() { compiled_ = true; }
+
+ private:
+  const VerifyOptions& options_;
+  const std::string file_;
+  Input& input_;
+  std::string text_;
+  bool compiled_ = false;
 };
 
 ShowWitness how_to_show(const VerifyOptions& options, const std::vector<std::string>& files) {
@@ -50,11 +88,12 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
                 Input& input) {
   PassOptions passes;
   if (target != nullptr) passes.limits = target->op_limits();
+  Report report(options, file, input);
   if (const int code = input.load(passes); code != kFine) {
     if (code == kWrongProgram && !options.witness.empty()) {
       show_no_witness("a program with such errors cannot be run", how_to_show(options, {file}));
     }
-    return code;
+    return report.finish(code);
   }
   if (!input.program.split) return Input::usage(file + ": IR text must be 'split' to be proved");
   ask_for_order(options, input.program);
@@ -62,13 +101,12 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
   const Proof proof =
       prove(input.program, input.diagnostics, {.try_copies = true, .unordered = &unordered});
   const bool kept = target == nullptr || fits(*target, input);
-  input.report();
+  report.compiled();
   if (proof.proved && kept) {
-    put(fmt::format("{}: proved: {}{}\n", file, summarize(proof),
-                    target == nullptr ? "" : ", fits " + target->name));
-    return kFine;
+    const std::string text = summarize(proof) + (target == nullptr ? "" : ", fits " + target->name);
+    return report.finish(kFine, &text);
   }
-  put(fmt::format("{}: refused\n", file));
+  report.finish(kWrongProgram);
   if (options.witness.empty()) return kWrongProgram;
   const ShowWitness show = how_to_show(options, {file});
   if (proof.proved) {
@@ -198,6 +236,7 @@ void add_verify(CommandLine& line) {
                "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
                "  mscclc verify allreduce.json broadcast.json\n"
                "  mscclc verify allreduce.json --target mscclpp\n"
+               "  mscclc verify ring.mscl --json\n"
                "  mscclc verify --table *.json\n"
                "  mscclc verify --table --order ranks *.json\n"
                "  mscclc verify --together small.json large.json\n"
@@ -236,7 +275,15 @@ void add_verify(CommandLine& line) {
       ->excludes(app.get_option("--together"))
       ->excludes(app.get_option("--witness"));
   add_diagnostics_option(line, app, options->input.diagnostics);
-  command.run = [options] { return run_verify(*options); };
+  app.add_flag("--json", options->json,
+               "print diagnostics, and the verdict on each FILE, as JSON on standard output, one "
+               "object per line (docs/diagnostics.md)")
+      ->excludes(app.get_option("--table"))
+      ->excludes(app.get_option("--together"));
+  command.run = [options] {
+    if (options->json) options->input.diagnostics = "json";
+    return run_verify(*options);
+  };
 }
 
 }  // namespace mscclc

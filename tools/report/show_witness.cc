@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "executor/simulator/schedules/witness.h"
-#include "plans/json/json_out.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/base/json_text.h"
 
 namespace mscclc {
 namespace {
@@ -24,22 +24,11 @@ std::vector<Suspect> suspects_of(const std::vector<Unordered>& unordered) {
   return suspects;
 }
 
-std::string quoted(const std::string& text) {
-  std::string json;
-  JsonOut out([&](std::string_view block) {
-    json += block;
-    return true;
-  });
-  out.string(text);
-  out.flush();
-  return json;
-}
-
 /// One object on one line: `schedule` is JSON text, or empty if there is none.
 void put_object(const std::string& message, std::string schedule) {
   std::replace(schedule.begin(), schedule.end(), '\n', ' ');
   put_error(fmt::format("{{\"severity\":\"note\",\"code\":\"{}witness\",\"message\":{}{}}}\n",
-                        schedule.empty() ? "no-" : "", quoted(message),
+                        schedule.empty() ? "no-" : "", json_quoted(message),
                         schedule.empty() ? "" : ",\"schedule\":" + schedule));
 }
 

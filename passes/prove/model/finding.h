@@ -59,8 +59,15 @@ struct Finding {
   bool only_often = false;       ///< wrong_value: all that is wrong is that inputs are there twice
   bool added = false;            ///< wrong_value: what was in `unwritten` is part of a sum
   std::vector<ChunkName> alike;  ///< wrong_value: other chunks that the same is true of
-  std::vector<Event> waiting;    ///< stuck: one waiting block of each rank
-  std::string text;              ///< what report.h adds as it is
+  /// wrong_value: results that are wrong in other ways, the first of each, and what wrote it last.
+  struct Elsewhere {
+    ChunkName chunk;
+    Event writer;
+    uint64_t alike = 0;  ///< so many more are wrong in the same way
+  };
+  std::vector<Elsewhere> elsewhere;
+  std::vector<Event> waiting;  ///< stuck: one waiting block of each rank
+  std::string text;            ///< what report.h adds as it is
   std::vector<std::string> notes;
 };
 

@@ -14,6 +14,7 @@
 #include "ir/print/row_names.h"
 #include "ir/report/op_error.h"
 #include "passes/prove/loops/rates.h"
+#include "passes/prove/report/missing_edge.h"
 #include "passes/prove/report/near_miss.h"
 #include "passes/prove/report/removed_ops.h"
 #include "passes/symbolic/symbolic_run.h"
@@ -117,11 +118,30 @@ class Reporter {
   /// An error at the op of one of the events, the later one unless that is the caller.
   Diagnostic& error(const char* code, const std::string& message) {
     const Event& at = finding_.second.op != kNone ? finding_.second : finding_.first;
-    if (at.op == kNone) return diagnostics_.error(code, {}, message);
+    if (at.op == kNone) return with_edge(diagnostics_.error(code, {}, message));
     const Origin o = origin(at);
     Diagnostic& d = op_error(diagnostics_, code, o.program(), o.rank, placed(at), message);
     note_fused(d, at);
+    return with_edge(d);
+  }
+  /// The two accesses, each at the place of the operands that are meant.
+  Diagnostic& with_edge(Diagnostic& d) const {
+    using enum Finding::Kind;
+    static constexpr Finding::Kind kOfChunks[] = {race, slot_twice, no_packets, wrong_value};
+    if (std::ranges::find(kOfChunks, finding_.kind) == std::end(kOfChunks)) return d;
+    const bool unwritten = finding_.reader.op != kNone;
+    d.missing =
+        missing_edge(system_, finding_, chunk(unwritten ? finding_.unwritten : finding_.chunk));
+    place_access(d.missing->first, finding_.first);
+    place_access(d.missing->second, unwritten ? finding_.reader : finding_.second);
     return d;
+  }
+  void place_access(EdgeEnd& access, const Event& e) const {
+    if (e.op == kNone || access.op.empty()) return;
+    Note at = op_note(origin(e).program(), placed(e), "");
+    access.span = at.span;
+    access.file = std::move(at.file);
+    access.loop = loop_values(origin(e).program(), placed(e));
   }
   void note(Diagnostic& d, const Event& e, const std::string& text) const {
     if (e.op == kNone) {
@@ -174,7 +194,7 @@ class Reporter {
     note_semaphores(d);
     const std::string credits = too_many_credits();
     const bool one_rank = process(a).rank == process(b).rank;
-    if (credits.empty() || !one_rank) d.notes.push_back({remedy()});
+    if (credits.empty() || !one_rank) d.notes.push_back({remedy(system_, finding_).text});
     if (!credits.empty()) d.notes.push_back({credits});
     note_relaxed(d);
     note_near_miss(d);
@@ -195,7 +215,7 @@ class Reporter {
             "too many credits: '{}' has {}, so rank {} may be that many calls, or "
             "rounds of a pipeline, ahead of what it waits for; give fewer{}",
             program_.text(channel.label), channel.credits, rank,
-            finding_.copies == 0 ? "" : ", or " + copies());
+            finding_.copies == 0 ? "" : ", or " + copies_text(finding_.copies));
       }
     }
     return "";
@@ -302,52 +322,7 @@ class Reporter {
                                   chunk()));
     note(d, a, fmt::format("{} may still be at work there{}", who(a), place(a)));
     note(d, b, fmt::format("{}{} begins{}", calls_apart(), who(b), place(b)));
-    d.notes.push_back({remedy()});
-  }
-
-  /// Where a signal, semaphore or sync is missing.
-  std::string remedy() const {
-    const Process &a = process(finding_.first), &b = process(finding_.second);
-    const bool same_rank = a.rank == b.rank;
-    const bool blocks = a.kind == ProcessKind::block && b.kind == ProcessKind::block;
-    if (blocks && finding_.first.process == finding_.second.process) {
-      return "the threads of the block do not meet between the two: a 'sync' is missing";
-    }
-    if (a.kind == ProcessKind::port_reader) {
-      return same_rank
-                 ? "a 'flush' after the put is missing, or a reply from the peer that the data "
-                   "has come"
-                 : fmt::format(
-                       "rank {} must learn, after a 'flush', that the source may "
-                       "change",
-                       b.rank);
-    }
-    if (same_rank && blocks) {
-      return fmt::format("tb {} must 'acquire' what tb {} has released after its op", b.index,
-                         a.index);
-    }
-    if (b.kind == ProcessKind::caller) {
-      return fmt::format(
-          "rank {} may leave the call before: it must wait for a signal, not relaxed, "
-          "that rank {} sends {}",
-          b.rank, a.rank, after(a));
-    }
-    if (a.kind == ProcessKind::caller) {
-      return fmt::format(
-          "rank {} may not have entered the call: rank {} must wait for a signal from it first",
-          a.rank, b.rank);
-    }
-    return fmt::format("rank {} must wait for a signal, not relaxed, that rank {} sends {}{}",
-                       b.rank, a.rank, after(a), finding_.copies == 0 ? "" : ", or " + copies());
-  }
-  std::string copies() const {
-    return fmt::format("use {} copies of the buffer in turn (copies: {})", finding_.copies,
-                       finding_.copies);
-  }
-  /// Where a signal publishes the op.
-  static std::string after(const Process& p) {
-    return p.kind == ProcessKind::port_writer ? "through the same port, after the put"
-                                              : "after its op and a 'sync'";
+    d.notes.push_back({remedy(system_, finding_).text});
   }
 
   void slot_twice() {
@@ -366,7 +341,7 @@ class Reporter {
          fmt::format("then by {}{}", who(finding_.second), place(finding_.second)));
     if (!apart) return;
     d.notes.push_back({finding_.copies != 0
-                           ? copies()
+                           ? copies_text(finding_.copies)
                            : "the writer must know that the reader's call has ended"});
   }
 
@@ -402,6 +377,25 @@ class Reporter {
       d.notes.push_back({fmt::format("and {} more", texts.size() - kShown)});
     }
     if (!finding_.alike.empty()) d.notes.push_back({alike()});
+    note_elsewhere(d);
+  }
+
+  /// Results that are wrong in other ways: the first few, and how many there are.
+  void note_elsewhere(Diagnostic& d) const {
+    constexpr size_t kShown = 3;
+    const std::vector<Finding::Elsewhere>& others = finding_.elsewhere;
+    for (size_t i = 0; i < std::min(others.size(), kShown); ++i) {
+      const Finding::Elsewhere& other = others[i];
+      const std::string more =
+          other.alike == 0 ? "" : fmt::format(" (and {} more alike)", other.alike);
+      note(d, other.writer,
+           fmt::format("{} is wrong, too{}{}", chunk(other.chunk), more,
+                       other.writer.op == kNone ? "" : ": this op wrote it last"));
+    }
+    if (others.size() <= kShown) return;
+    uint64_t rest = 0;
+    for (size_t i = kShown; i < others.size(); ++i) rest += 1 + others[i].alike;
+    d.notes.push_back({fmt::format("and {} more results are wrong", rest)});
   }
 
   /// How the sum is made (finding_.notes[0]), and where it was first seen (alike, notes[1]).
@@ -514,11 +508,12 @@ class Reporter {
     const std::string name = program_.text(channel ? rank.channels[finding_.channel].label
                                                    : rank.semaphores[finding_.semaphore].label);
     const uint64_t many = static_cast<uint64_t>(std::abs(finding_.surplus));
-    diagnostics_.error(
+    Diagnostic& d = diagnostics_.error(
         "unbalanced", {},
         fmt::format("in each call '{}' of rank {} is {} {} time{} {} than it is {}", name,
                     finding_.rank, channel ? "signalled" : "released", many, many == 1 ? "" : "s",
                     finding_.surplus > 0 ? "more" : "less", channel ? "waited for" : "acquired"));
+    d.missing = unbalanced_edge(program_, finding_);
   }
 
   void not_met() {
@@ -572,20 +567,6 @@ class Reporter {
 };
 
 }  // namespace
-
-std::vector<Finding> causes(const std::vector<Finding>& findings) {
-  const auto rank = [](const Finding& f) {
-    return f.kind == Finding::Kind::race ? 0 : f.kind == Finding::Kind::slot_twice ? 1 : 2;
-  };
-  int cause = 2;
-  for (const Finding& finding : findings) cause = std::min(cause, rank(finding));
-  std::vector<Finding> found;
-  std::ranges::copy_if(findings, std::back_inserter(found), [&](const Finding& finding) {
-    return rank(finding) == cause || finding.kind == Finding::Kind::wrong_value ||
-           finding.kind == Finding::Kind::other_order;
-  });
-  return found;
-}
 
 void report(const System& system, const Finding& finding, Diagnostics& diagnostics) {
   Finding ordered = finding;

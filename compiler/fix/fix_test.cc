@@ -1,0 +1,119 @@
+#include "compiler/fix/fix.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "compiler/fix/outline.h"
+
+namespace mscclc {
+namespace {
+
+/// An AllReduce that is right, with places for mistakes.
+std::string program(const std::string& collective, const std::string& buffer,
+                    const std::string& body) {
+  return "program    one_shot\n"
+         "param      R = 4\n"
+         "collective " +
+         collective +
+         "\n\n"
+         "rank r in 0..R {\n"
+         "  let others = 0..R except r\n"
+         "  buffer " +
+         buffer +
+         "  # slots\n"
+         "  channel ch[p in others] = memory(p)\n\n"
+         "  tb 0 {\n" +
+         body +
+         "  }\n"
+         "}\n";
+}
+
+const std::string kCollective = "allreduce(ranks: R)", kBuffer = "inbox[others] copies: 2";
+const std::string kPut = "    for p in others { put ch[p].inbox[r] <- input }\n";
+const std::string kSignal = "    signal ch[p] for p in others\n";
+const std::string kWait = "    wait ch[p] for p in others\n";
+const std::string kReduce = "    reduce output <- input, inbox[p] for p in others\n";
+
+FixResult fixed(const std::string& text, const FixLimits& limits = {}) {
+  return find_fix("a.mscl", text, {}, {}, limits);
+}
+
+TEST_CASE("mistakes are mended to what was meant") {
+  const std::string right = program(kCollective, kBuffer, kPut + kSignal + kWait + kReduce);
+  const auto [wrong, title] = GENERATE_COPY(table<std::string, std::string>({
+      {program(kCollective, kBuffer,
+               kPut + kSignal + kWait + "    redcue output <- input, inbox[p] for p in others\n"),
+       "replace 'redcue' with 'reduce'"},
+      {program(kCollective, "inbox[others]", kPut + kSignal + kWait + kReduce),
+       "add ' copies: 2' after ']'"},
+      {program(kCollective, kBuffer, kPut + kSignal + kReduce),
+       "add 'wait ch[p] for p in others' before line 13"},
+      {program(kCollective, kBuffer, kPut + kWait + kReduce),
+       "add 'signal ch[p] for p in others' before line 12"},
+      {program(kCollective, kBuffer,
+               "    for p in others { put ch.inbox[r] <- input }\n" + kSignal + kWait + kReduce),
+       "add '[p]' after 'ch'"},
+      {program(kCollective, kBuffer,
+               "    for p in others { put ch[p].inbox[r] input }\n" + kSignal + kWait + kReduce),
+       "add ' <- ' before 'input'"},
+  }));
+  const FixResult found = fixed(wrong);
+  CHECK(found.title == title);
+  CHECK(Outline(found.text).statements().size() == Outline(right).statements().size());
+  CHECK(fixed(found.text).text.empty());
+  CHECK(fixed(found.text).tried == 0);
+}
+
+TEST_CASE("several mistakes are mended together") {
+  const std::string wrong = program(kCollective, "inbxo[others] copies: 2",
+                                    kPut + "    singal ch[p] for p in others\n" + kWait + kReduce);
+  const FixResult found = fixed(wrong);
+  CHECK(found.title.find("; ") != std::string::npos);
+  CHECK_FALSE(found.text.empty());
+}
+
+TEST_CASE("what a program promises is never changed") {
+  // Each rank holds its own input only: that is no AllReduce, and no change of the body is near.
+  const std::string copies =
+      "program a\nparam R = 4\ncollective allreduce(ranks: R)\n"
+      "rank r in 0..R {\n  tb 0 { copy output <- input }\n}\n";
+  CHECK(fixed(copies).text.empty());
+  CHECK(fixed(copies).tried > 0);
+  CHECK(fixed(program("allredcue(ranks: R)", kBuffer, kPut + kSignal + kWait + kReduce))
+            .text.empty());
+  const std::string required =
+      "program a\nparam R = 1\nrequire R > 1, \"two\"\n"
+      "collective allreduce(ranks: R)\n"
+      "rank r in 0..R { tb 0 { copy output <- input } }\n";
+  CHECK(fixed(required).text.empty());
+}
+
+TEST_CASE("the search ends at its limits") {
+  const std::string wrong = program(kCollective, kBuffer, kPut + kSignal + kReduce);
+  CHECK(fixed(wrong, {.candidates = 1}).text.empty());
+  CHECK(fixed(wrong, {.candidates = 1}).tried == 1);
+  CHECK(fixed(wrong, {.bytes = 10}).tried == 0);
+  CHECK(fixed("ir 1\n").tried == 0);
+  CHECK(fixed("").text.empty());
+  CHECK(fixed("}{ \xff rank rank [[[").text.empty());
+}
+
+TEST_CASE("a patch is offered at the first error") {
+  Sources sources;
+  const std::string wrong = program(kCollective, "inbox[others]", kPut + kSignal + kWait + kReduce);
+  const FileId file = sources.add("a.mscl", wrong);
+  Diagnostics diagnostics;
+  diagnostics.warning("unused", {}, "w");
+  diagnostics.error("race", {}, "m");
+  offer_patch(diagnostics, sources, file, {}, {});
+  REQUIRE(diagnostics.all()[1].patches.size() == 1);
+  const Patch& patch = diagnostics.all()[1].patches[0];
+  REQUIRE(patch.edits.size() == 1);
+  CHECK(patch.edits[0].text == " copies: 2");
+  CHECK(wrong.substr(patch.edits[0].begin - 8, 8) == "[others]");
+  CHECK(patch.edits[0].begin == patch.edits[0].end);
+}
+
+}  // namespace
+}  // namespace mscclc

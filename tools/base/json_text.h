@@ -1,0 +1,11 @@
+// Text as JSON, where a command prints an object of its own.
+#pragma once
+
+#include <string>
+
+namespace mscclc {
+
+/// The text as a string of JSON, quotes included.
+std::string json_quoted(const std::string& text);
+
+}  // namespace mscclc

@@ -1,0 +1,70 @@
+// mscclc fix: looks for a patch of a program that is refused, proves it, and applies it.
+#include "compiler/fix/fix.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "compiler/fix/edits.h"
+#include "passes/prove/prove.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+
+namespace mscclc {
+namespace {
+
+struct FixOptions {
+  InputOptions input;
+  bool dry_run = false;
+};
+
+/// Is there nothing to do? Otherwise what is wrong has been printed.
+bool is_proved(Input& input) {
+  if (!input.program.split) return false;
+  const bool proved = prove(input.program, input.diagnostics, {.try_copies = true}).proved;
+  input.report();
+  return proved;
+}
+
+int run_fix(const FixOptions& options) {
+  const std::string& file = options.input.file;
+  Input input(options.input);
+  const int code = input.load({});
+  if (code == kUsage) return kUsage;
+  if (input.kind != InputKind::program) return Input::usage(file + " is a plan; fix its program");
+  if (code == kFine && is_proved(input)) {
+    put(fmt::format("{}: proved, nothing to fix\n", file));
+    return kFine;
+  }
+  const FixResult found = input.find_fix();
+  if (found.text.empty()) {
+    put(fmt::format("{}: no patch found: none of {} changes is proved\n", file, found.tried));
+    return kWrongProgram;
+  }
+  put(fix::unified_diff(file, input.sources.file(0).text, found.text));
+  const bool writes = !options.dry_run && file != "-";
+  std::string error;
+  if (writes && !write_file(file, found.text, error)) return Input::usage(error);
+  put(fmt::format("{}: {}: {}\n", file, writes ? "fixed and proved" : "can be fixed, proved",
+                  found.title));
+  return kFine;
+}
+
+}  // namespace
+
+void add_fix(CommandLine& line) {
+  Command& command = line.add("fix", "mend a program by a patch that is proved",
+                              "  mscclc fix ring.mscl\n"
+                              "  mscclc fix ring.mscl -D R=16 --dry-run\n");
+  auto options = std::make_shared<FixOptions>();
+  command.app->add_option("FILE", options->input.file, "a program; '-' reads standard input")
+      ->type_name("FILE")
+      ->required();
+  add_define_option(line, *command.app, options->input);
+  command.app->add_flag("--dry-run", options->dry_run, "show the patch, and change nothing");
+  command.run = [options] { return run_fix(*options); };
+}
+
+}  // namespace mscclc
