@@ -31,5 +31,5 @@ def with_phase(kwargs):
     return dict(kwargs, tags = kwargs.get("tags", []) + [_PLAIN])
 
 def sh_test(name, **kwargs):
-    """Bazel's, for all BUILD files (tools/build_rules/prelude_bazel)."""
+    """Bazel's, for all BUILD files."""
     native.sh_test(name = name, **with_phase(kwargs))
