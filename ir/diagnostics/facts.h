@@ -44,8 +44,8 @@ struct EdgeEnd {
 /// What lies between two accesses that nothing orders.
 struct MissingEdge {
   MissingKind kind = MissingKind::none;
-  std::string chunk = {};          ///< what both access: "inbox[0] of rank 3"; may be empty
-  uint32_t copies = 0;             ///< so many copies of the buffer would do, too; 0: not known
+  std::string chunk = {};           ///< what both access: "inbox[0] of rank 3"; may be empty
+  uint32_t copies = 0;              ///< so many copies of the buffer would do, too; 0: not known
   EdgeEnd first = {}, second = {};  ///< in the order that is meant
 };
 

@@ -1,5 +1,6 @@
 // For CUDA kernels of yours that run before calls: one line that lets the next call get ready while
-// the kernel still works. Needs nothing but CUDA; docs/design/gpu.md has examples, and says what holds.
+// the kernel still works. Needs nothing but CUDA; docs/design/gpu.md has examples, and says what
+// holds.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,8 +1,8 @@
 // A stranger that listens where a job's ranks look for their hub first: whatever it does, the job
 // meets, and nothing of it goes through the stranger.
 //
-// All cases run a few jobs. `squatter_test "[full]"` runs the number that docs/records/recorded_runs_jobs.md
-// records.
+// All cases run a few jobs. `squatter_test "[full]"` runs the number that
+// docs/records/recorded_runs_jobs.md records.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>

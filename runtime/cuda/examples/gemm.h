@@ -1,5 +1,5 @@
-// A product of matrices before a collective: the example of docs/design/gpu.md for kernels that let the
-// next call begin early.
+// A product of matrices before a collective: the example of docs/design/gpu.md for kernels that let
+// the next call begin early.
 #pragma once
 
 #include <cuda_runtime_api.h>

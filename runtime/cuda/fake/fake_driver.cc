@@ -66,7 +66,8 @@ bool is_safe_in_captures(std::string_view name) {
 }
 
 // What changes the references to an allocation. The documentation lets threads do it as they like,
-// but driver 580 frees memory twice when two unmap one allocation at once (docs/records/recorded_runs_gpu.md).
+// but driver 580 frees memory twice when two unmap one allocation at once
+// (docs/records/recorded_runs_gpu.md).
 bool changes_references(std::string_view name) {
   static const std::set<std::string_view> names = {"MemMap", "MemSetAccess", "MemUnmap",
                                                    "MemRetainAllocationHandle", "MemRelease"};

@@ -12,8 +12,8 @@
 // before the first call, and a record after the last call. As it is not known which call is the
 // last, the edge that leads to the record moves on with each call. (Nodes between calls would keep
 // a kernel from beginning early; a record after each call takes 0.1 us a call. Measured on one
-// H200, in docs/design/optimizations.md.) Work outside of captures waits for the event, and records it, as
-// soon as there has been a capture.
+// H200, in docs/design/optimizations.md.) Work outside of captures waits for the event, and records
+// it, as soon as there has been a capture.
 #pragma once
 
 #include <map>

@@ -209,7 +209,8 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
   o.blocking = w.blocking != 0;
   o.out_of_place = w.placement != "in-place";
   o.in_place = w.placement != "out-of-place";
-  if (o.root >= o.gpus) return fmt::format("the root {} is not one of the {} ranks", o.root, o.gpus);
+  if (o.root >= o.gpus)
+    return fmt::format("the root {} is not one of the {} ranks", o.root, o.gpus);
   if (o.ranks_per_node > 0 && o.gpus % o.ranks_per_node != 0) {
     return fmt::format("--ranks-per-node {}: {} ranks do not fill whole nodes", o.ranks_per_node,
                        o.gpus);
