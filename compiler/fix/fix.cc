@@ -1,6 +1,7 @@
 #include "compiler/fix/fix.h"
 
 #include <algorithm>
+#include <ctime>
 #include <unordered_set>
 #include <utility>
 
@@ -45,7 +46,10 @@ class Search {
     Verdict verdict;
   };
 
-  bool spent() const { return tried_ >= limits_.candidates || judge_.ops() > limits_.ops; }
+  bool spent() const {
+    const double seconds = static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC;
+    return tried_ >= limits_.candidates || judge_.ops() > limits_.ops || seconds > limits_.seconds;
+  }
 
   /// The first candidate that is proved, or else the one that comes furthest.
   std::optional<Step> best_of(const std::string& text, const Verdict& reached) {
@@ -71,6 +75,7 @@ class Search {
   Judge judge_;
   std::unordered_set<std::string> seen_;
   uint32_t tried_ = 0;
+  const std::clock_t begin_ = std::clock();
 };
 
 }  // namespace
