@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <new>
 #include <unordered_set>
 #include <utility>
 
@@ -82,14 +83,18 @@ class Search {
 
 FixResult find_fix(const std::string& file, const std::string& text, const FrontEndOptions& front,
                    const PassOptions& passes, const FixLimits& limits) {
-  const bool is_program = text.size() <= limits.bytes && !text.starts_with("ir ");
-  return is_program ? Search(file, text, front, passes, limits).run() : FixResult();
+  if (text.size() > limits.bytes || text.starts_with("ir ")) return {};
+  try {
+    return Search(file, text, front, passes, limits).run();
+  } catch (const std::bad_alloc&) {
+    return {};  // it cannot be proved here
+  }
 }
 
 void offer_patch(Diagnostics& diagnostics, const Sources& sources, FileId file,
                  const FrontEndOptions& front, const PassOptions& passes, const FixLimits& limits) {
   const auto first = std::ranges::find(diagnostics.all(), Severity::error, &Diagnostic::severity);
-  if (first == diagnostics.all().end()) return;
+  if (first == diagnostics.all().end() || !may_be_mended(*first)) return;
   const SourceFile& source = sources.file(file);
   const FixResult found = find_fix(source.name, source.text, front, passes, limits);
   if (found.text.empty()) return;
