@@ -38,7 +38,7 @@ const std::vector<Row>& rows() {
       {{"stuck", "unbalanced", "not-met"},
        {erase_repeated, add_signals, erase_statements, change_op, reorder, change_operands,
         change_packets, add_syncs, change_credits, change_everywhere}},
-      {{"no-packets", "wrong-result", "sum-order", "undecided", "unpaired-rounds", "out-of-step"},
+      {{"no-packets", "wrong-result", "sum-order", "unpaired-rounds", "out-of-step"},
        {change_operands, reorder, change_op, change_everywhere, add_signals, erase_statements}},
       {{"missing-order"}, {add_syncs, reorder, change_everywhere}},
   };
@@ -68,12 +68,18 @@ const std::vector<Maker>& makers(std::string_view code) {
 
 }  // namespace
 
+bool may_be_mended(const Diagnostic& error) {
+  static constexpr std::string_view kOthers[] = {"undecided", "memory", "too-many-ops",
+                                                 "too-many-steps", "file-too-large"};
+  return std::ranges::find(kOthers, error.code) == std::end(kOthers);
+}
+
 std::vector<Candidate> candidates(const Outline& outline, const std::string& file,
                                   const Diagnostics& diagnostics) {
   std::vector<Candidate> found;
   size_t errors = 0;
   for (const Diagnostic& d : diagnostics.all()) {
-    if (d.severity != Severity::error) continue;
+    if (d.severity != Severity::error || !may_be_mended(d)) continue;
     if (++errors > kMostErrors) break;
     Case c(outline, file, d, found);
     if (wants_sync(d)) add_syncs(c);

@@ -10,6 +10,9 @@
 
 namespace mscclc::fix {
 
+/// Is it a mistake in the text? Not what is too large, or beyond the prover.
+bool may_be_mended(const Diagnostic& error);
+
 /// Candidates for the errors in `file`, the likeliest ones first.
 std::vector<Candidate> candidates(const Outline& outline, const std::string& file,
                                   const Diagnostics& diagnostics);

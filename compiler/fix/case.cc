@@ -9,7 +9,7 @@ namespace mscclc::fix {
 namespace {
 
 /// Without the spaces at its ends.
-std::string_view trimmed(std::string_view text) {
+std::string_view shown(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(" \n"), text.size());
   return text.substr(begin, text.find_last_not_of(" \n") + 1 - begin);
 }
@@ -145,14 +145,13 @@ void Case::replace(uint32_t i, const std::string& text) {
 
 void Case::put_before(uint32_t i, const std::string& text) {
   const Word& w = outline_.words()[i];
-  add(fmt::format("add '{}' before '{}'", trimmed(text), outline_.text(w)),
+  add(fmt::format("add '{}' before '{}'", shown(text), outline_.text(w)),
       {{0, w.begin, w.begin, text}});
 }
 
 void Case::put_after(uint32_t i, const std::string& text) {
   const Word& w = outline_.words()[i];
-  add(fmt::format("add '{}' after '{}'", trimmed(text), outline_.text(w)),
-      {{0, w.end, w.end, text}});
+  add(fmt::format("add '{}' after '{}'", shown(text), outline_.text(w)), {{0, w.end, w.end, text}});
 }
 
 }  // namespace mscclc::fix

@@ -1,6 +1,8 @@
 #include "compiler/fix/fix.h"
 
 #include <algorithm>
+#include <ctime>
+#include <new>
 #include <unordered_set>
 #include <utility>
 
@@ -45,7 +47,10 @@ class Search {
     Verdict verdict;
   };
 
-  bool spent() const { return tried_ >= limits_.candidates || judge_.ops() > limits_.ops; }
+  bool spent() const {
+    const double seconds = static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC;
+    return tried_ >= limits_.candidates || judge_.ops() > limits_.ops || seconds > limits_.seconds;
+  }
 
   /// The first candidate that is proved, or else the one that comes furthest.
   std::optional<Step> best_of(const std::string& text, const Verdict& reached) {
@@ -71,20 +76,25 @@ class Search {
   Judge judge_;
   std::unordered_set<std::string> seen_;
   uint32_t tried_ = 0;
+  const std::clock_t begin_ = std::clock();
 };
 
 }  // namespace
 
 FixResult find_fix(const std::string& file, const std::string& text, const FrontEndOptions& front,
                    const PassOptions& passes, const FixLimits& limits) {
-  const bool is_program = text.size() <= limits.bytes && !text.starts_with("ir ");
-  return is_program ? Search(file, text, front, passes, limits).run() : FixResult();
+  if (text.size() > limits.bytes || text.starts_with("ir ")) return {};
+  try {
+    return Search(file, text, front, passes, limits).run();
+  } catch (const std::bad_alloc&) {
+    return {};  // it cannot be proved here
+  }
 }
 
 void offer_patch(Diagnostics& diagnostics, const Sources& sources, FileId file,
                  const FrontEndOptions& front, const PassOptions& passes, const FixLimits& limits) {
   const auto first = std::ranges::find(diagnostics.all(), Severity::error, &Diagnostic::severity);
-  if (first == diagnostics.all().end()) return;
+  if (first == diagnostics.all().end() || !may_be_mended(*first)) return;
   const SourceFile& source = sources.file(file);
   const FixResult found = find_fix(source.name, source.text, front, passes, limits);
   if (found.text.empty()) return;

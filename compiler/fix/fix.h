@@ -15,12 +15,14 @@
 
 namespace mscclc {
 
-/// Bounds of a search, which make it end soon and find the same each time.
+/// Bounds of a search, which make it end soon. Without the last one it would find the same each
+/// time.
 struct FixLimits {
   uint32_t candidates = 2000;  ///< that are tried
   uint64_t ops = 2'000'000;    ///< that the plans tried have, all together
   uint32_t steps = 3;          ///< changes that are made one after another
   uint64_t bytes = 256 << 10;  ///< of a program
+  double seconds = 20;  ///< of processors; few programs are so slow to compile that it counts
 };
 
 /// What was found, and what it has cost.

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "compiler/fix/edits.h"
 #include "compiler/fix/outline.h"
 
 namespace mscclc {
@@ -60,7 +61,7 @@ TEST_CASE("mistakes are mended to what was meant") {
   }));
   const FixResult found = fixed(wrong);
   CHECK(found.title == title);
-  CHECK(Outline(found.text).statements().size() == Outline(right).statements().size());
+  CHECK(fix::Outline(found.text).statements().size() == fix::Outline(right).statements().size());
   CHECK(fixed(found.text).text.empty());
   CHECK(fixed(found.text).tried == 0);
 }
@@ -110,9 +111,9 @@ TEST_CASE("a patch is offered at the first error") {
   REQUIRE(diagnostics.all()[1].patches.size() == 1);
   const Patch& patch = diagnostics.all()[1].patches[0];
   REQUIRE(patch.edits.size() == 1);
-  CHECK(patch.edits[0].text == " copies: 2");
-  CHECK(wrong.substr(patch.edits[0].begin - 8, 8) == "[others]");
   CHECK(patch.edits[0].begin == patch.edits[0].end);
+  CHECK(fix::patched(wrong, patch.edits).find("buffer inbox[others] copies: 2  #") !=
+        std::string::npos);
 }
 
 }  // namespace

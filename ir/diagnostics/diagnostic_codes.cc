@@ -51,9 +51,10 @@ error. `mscclc verify --json` prints them on standard output, and for each FILE 
 A patch has a `title` and `edits`, each with `file`, `begin` and `end` (bytes of the file), the same as
 `line`, `column`, `end_line` and `end_column`, and the `text` that replaces them. Edits do not overlap. A patch is
 offered only if the whole program, changed so, is proved: with the parameters that are given, and with
-2, 3 and 4 ranks where the number of ranks is a parameter and the program takes them. No patch changes anything outside the
+2, 3 and 4 ranks where the number of ranks is a parameter and the program takes them, and with each other
+truth value and small number among the parameters changed. No patch changes anything outside the
 bodies of ranks and definitions: the collective, what it promises, parameters and requirements stay. The
-search is bounded by the number of changes and of ops (`compiler/fix/fix.h`), so it finds the same each time.
+search ends after 2000 changes, 2 million ops, or 20 seconds of a processor (`compiler/fix/fix.h`).
 
 `mscclc fix FILE` applies the patch, and shows it as a diff; `--dry-run` only shows it. It exits with 0
 if the program is proved, as it was or mended, and with 1 if no patch is found.

@@ -178,7 +178,7 @@ void TargetLimits::check_barriers(uint32_t rank, const Op& op, uint64_t barriers
 
 void TargetLimits::check_name(uint32_t rank, const Op& op, PeerFault fault) {
   if (!target_.peer_wire_only) return;
-  if (!reported_.insert(fmt::format("{} {}", name(fault), info(op.kind).name)).second) return;
+  if (!reported_.insert(std::string(name(fault))).second) return;
   report_.error("peer-" + std::string(name(fault)), rank, op,
                 fmt::format("target '{}' cannot run '{}' here: the peer's executor {}",
                             target_.name, info(op.kind).name, text(fault)));

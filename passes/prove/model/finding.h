@@ -59,7 +59,8 @@ struct Finding {
   bool only_often = false;       ///< wrong_value: all that is wrong is that inputs are there twice
   bool added = false;            ///< wrong_value: what was in `unwritten` is part of a sum
   std::vector<ChunkName> alike;  ///< wrong_value: other chunks that the same is true of
-  /// wrong_value: results that are wrong in other ways, the first of each, and what wrote it last.
+  uint32_t differences = 0;      ///< wrong_value: the kinds of differences, as bits
+  /// wrong_value: results with such differences that other ops wrote, the first of each.
   struct Elsewhere {
     ChunkName chunk;
     Event writer;

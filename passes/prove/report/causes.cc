@@ -7,13 +7,13 @@
 namespace mscclc::proof {
 namespace {
 
-/// Of wrong results the first stands for all.
+/// Of results that are wrong in the same way the first stands for all, whichever ops wrote them.
 std::vector<Finding> joined(std::vector<Finding> findings) {
   std::vector<Finding> found;
   for (Finding& finding : findings) {
     const auto first = std::ranges::find_if(found, [&](const Finding& f) {
       return f.kind == Finding::Kind::wrong_value && f.kind == finding.kind &&
-             f.only_often == finding.only_often;
+             f.differences == finding.differences;
     });
     if (first == found.end()) {
       found.push_back(std::move(finding));

@@ -380,7 +380,7 @@ class Reporter {
     note_elsewhere(d);
   }
 
-  /// Results that are wrong in other ways: the first few, and how many there are.
+  /// Results that other ops wrote, wrong in the same way: the first few, and how many there are.
   void note_elsewhere(Diagnostic& d) const {
     constexpr size_t kShown = 3;
     const std::vector<Finding::Elsewhere>& others = finding_.elsewhere;

@@ -14,7 +14,7 @@ namespace mscclc::proof {
 
 /// Of races, slots that are used twice, and other findings, the first kind that there is: the
 /// others mostly follow from it. Wrong results stay: `explained()` has left only those that do not;
-/// they are one finding, as they mostly have one cause.
+/// those that are wrong in the same way are one finding, as they mostly have one cause.
 std::vector<Finding> causes(const std::vector<Finding>& findings);
 
 /// The plan is too large to be proved here: reported with where most of its ops come from.

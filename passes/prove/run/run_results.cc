@@ -56,6 +56,7 @@ void Run::report_wrong_value(const ChunkName& name, uint32_t call, const Symbol&
   finding.first.call = call;
   finding.notes = std::move(found.texts);
   finding.only_often = found.kinds == Difference::kOften;
+  finding.differences = found.kinds;
   if (found.read) {
     finding.unwritten = found.read->chunk;
     finding.reader = found.read->reader;
