@@ -223,7 +223,7 @@ class Groups(unittest.TestCase):
         self.assertEqual(data, [bytearray([3, 10])] * 2)
         self.assertEqual(moved, [bytearray([3, 10])] * 2)
 
-    def test_works_that_nobody_keeps_keep_their_buffers(self):
+    def test_works_that_are_dropped_keep_their_buffers(self):
         out = [bytearray(4096) for _ in range(2)]
         with mscclc.group():
             for rank, comm in enumerate(self.comms):
