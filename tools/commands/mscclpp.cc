@@ -45,17 +45,17 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, none);
 }
 
-/// The package of a command that lies in `folder`, by the layouts that there are.
+/// The package of a command that lies in `folder`, by the layouts that there are. Names are looked
+/// at, too: what lies beside a folder need not be its owner's.
 std::optional<Package> package_beside(const fs::path& folder) {
-  const fs::path up = folder.parent_path();
-  const Package layouts[] = {
-      {up.parent_path(), {}},                               // a wheel: mscclc/bin
-      {up / "share/mscclc/python", up / "lib"},             // installed: bin
-      {up.parent_path() / "python", up / "runtime/capi"}};  // a checkout: bazel-bin/tools
-  for (const Package& layout : layouts) {
-    if (is_there(layout.packages / "mscclc/__main__.py")) return layout;
-  }
-  return std::nullopt;
+  const fs::path up = folder.parent_path(), beside = up.parent_path();
+  // Installed, as bin/mscclc.
+  Package found{up / "share/mscclc/python", up / "lib"};
+  // In a checkout: bazel-bin/tools/mscclc.
+  if (up.filename() == "bazel-bin") found = {beside / "python", up / "runtime/capi"};
+  // In a wheel: mscclc/bin/mscclc.
+  if (up.filename() == "mscclc" && is_there(up / "__main__.py")) found = {beside, {}};
+  return is_there(found.packages / "mscclc/__main__.py") ? std::optional(found) : std::nullopt;
 }
 
 /// Where this command is, as it was called: links are not followed, as bazel-bin is one.
