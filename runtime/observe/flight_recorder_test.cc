@@ -126,7 +126,7 @@ TEST_CASE("no file is written over, and not more than so many") {
   CHECK(write_flight_log(some_log(), base + "-%r", why) == base + "-1");
   CHECK(write_flight_log(some_log(), base + "-%r", why) == base + "-1-2");
   CHECK(write_flight_log(some_log(), base + "-%x", why).empty());
-  CHECK_THAT(why, Catch::Contains("is no file's name"));
+  CHECK_THAT(why, Catch::Contains("is not a file name"));
   CHECK(write_flight_log(some_log(), "/dev/null/x", why).empty());
   CHECK(why == "/dev/null/x: Not a directory (20)");
   rlimit before{};
