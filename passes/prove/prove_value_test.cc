@@ -55,7 +55,7 @@ TEST_CASE("a wrong sum says what it lacks and has too often, and who wrote it") 
     const std::string text = errors(exchange("tb 0 {\n" + kEnter + "copy s[3] <- s[0]\nsync\n" +
                                                  op + "\nsync\n" + more + "signal up\nwait up\n}",
                                              "", "allreduce(ranks: 2, inplace: false)"));
-    const size_t from = text.find("- promised"), to = text.find("- so it is");
+    const size_t from = text.find("- promised"), to = text.find("- the same holds");
     CHECK(text.starts_with(
         "\n14: output[0] of rank 0 does not hold what the collective promises at the end of a "
         "call\n- when r = 0\n- in '"));

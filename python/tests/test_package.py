@@ -64,7 +64,7 @@ class Compile(unittest.TestCase):
         peer = mscclc.compile(ONE_SHOT, R=2, B=1, target="mscclpp")
         self.assertEqual(peer.to_dict()["mscclc"]["target"], "mscclpp")
         self.assertNotIn("proof", mscclc.compile(EXCHANGE, verify=False).to_dict()["mscclc"])
-        with self.assertRaisesRegex(mscclc.UsageError, "'nothing' is no built-in target"):
+        with self.assertRaisesRegex(mscclc.UsageError, "'nothing' is neither a built-in target"):
             mscclc.compile(EXCHANGE, target="nothing")
 
     def test_warnings(self):
