@@ -230,7 +230,7 @@ void Run::watch(uint32_t shared) {
   push(end, EventKind::rate, shared, ++versions_[shared]);
 }
 
-void Run::rate_event(uint32_t shared, uint64_t version) {
+void Run::rate_event(uint32_t shared, uint32_t version) {
   if (version != versions_[shared]) return;
   watched_[shared] = kNever;
   if (shared_[shared].next_end() > now_) return watch(shared);
@@ -256,7 +256,7 @@ void Run::part_over(uint32_t part, Cause cause) {
 // ---- the loop ----
 
 void Run::handle(const Event& e) {
-  switch (e.kind) {
+  switch (e.kind()) {
     case EventKind::go_on:
       return go_on(e.what);
     case EventKind::part_over:

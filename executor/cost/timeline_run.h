@@ -29,16 +29,18 @@ enum class EventKind : uint8_t {
   copy_begins,  ///< rank: its copy engine
 };
 
+/// Of two at the same time the one that was pushed first comes first.
 struct Event {
   double at;
-  uint64_t order;
-  EventKind kind;
-  uint32_t what;
-  uint64_t version;
+  uint64_t order : 56;
+  uint64_t kind_bits : 8;
+  uint32_t what, version;
+  EventKind kind() const { return static_cast<EventKind>(kind_bits); }
   bool operator>(const Event& other) const {
     return at != other.at ? at > other.at : order > other.order;
   }
 };
+static_assert(sizeof(Event) == 24);
 
 /// Something on its way: packets, a signal, a request to a proxy.
 struct Message {
@@ -137,8 +139,8 @@ class Run {
 
   void build();
   void launch(uint32_t rank);
-  void push(double at, EventKind kind, uint32_t what, uint64_t version = 0) {
-    events_.push({at, order_++, kind, what, version});
+  void push(double at, EventKind kind, uint32_t what, uint32_t version = 0) {
+    events_.push({at, order_++, static_cast<uint64_t>(kind), what, version});
   }
   void handle(const Event& e);
 
@@ -163,7 +165,7 @@ class Run {
   uint32_t new_part(uint32_t block_or_transfer, bool is_block);
   void add_load(uint32_t shared, double bytes, uint32_t part);
   void watch(uint32_t shared);
-  void rate_event(uint32_t shared, uint64_t version);
+  void rate_event(uint32_t shared, uint32_t version);
   void part_over(uint32_t part, Cause cause);
 
   // Messages.
@@ -198,7 +200,7 @@ class Run {
   std::vector<RankState> ranks_;
   std::vector<Block> blocks_;
   std::vector<SharedRate> shared_;
-  std::vector<uint64_t> versions_;
+  std::vector<uint32_t> versions_;
   std::vector<double> watched_;  ///< when the event comes that looks at it
   struct Part {
     uint32_t owner;
