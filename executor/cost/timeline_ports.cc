@@ -16,6 +16,7 @@ void Run::post(Block& b, const Request* put, uint32_t channel) {
   m.rank = b.rank;
   m.channel = channel;
   m.signal = put == nullptr;
+  m.request = true;
   m.peer = end.peer;
   if (put != nullptr) {
     m.bytes = put->bytes;
@@ -115,6 +116,7 @@ void Run::port_moves(uint32_t rank, uint32_t channel) {
     items.pop_front();
     if (!item.signal) continue;
     Message m = messages_[item.message];
+    m.request = false;
     const Channel& end = program_.ranks[rank].channels[channel];
     if (end.partner == kNone) continue;
     m.rank = end.peer;

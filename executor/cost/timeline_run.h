@@ -49,7 +49,7 @@ struct Message {
   uint32_t hops = 0;
   uint32_t rank = 0;     ///< packets and signals: where they come to; requests: whose proxy
   uint32_t channel = 0;  ///< signals: the end there; requests: this rank's
-  bool signal = false;
+  bool signal = false, request = false;
   std::vector<PacketRange> slots;
   uint64_t bytes = 0;
   uint32_t peer = 0;
@@ -103,7 +103,6 @@ struct Block {
   uint32_t hops = 0;
   uint32_t record = kNoRecord;       ///< of its step, in the first call
   uint32_t last_record = kNoRecord;  ///< of the one before
-  uint32_t messages = 0;             ///< first of the packets that its step sends
   StepRecord now;
   Work work;
 };
@@ -170,8 +169,20 @@ class Run {
 
   // Messages.
   uint32_t new_message(Message m) {
-    messages_.push_back(std::move(m));
-    return static_cast<uint32_t>(messages_.size() - 1);
+    if (free_messages_.empty()) {
+      messages_.push_back(std::move(m));
+      return static_cast<uint32_t>(messages_.size() - 1);
+    }
+    const uint32_t message = free_messages_.back();
+    free_messages_.pop_back();
+    messages_[message] = std::move(m);
+    return message;
+  }
+  /// What has come is forgotten, except for requests, which proxies look at again.
+  Message take_message(uint32_t message) {
+    if (messages_[message].request) return messages_[message];
+    free_messages_.push_back(message);
+    return std::move(messages_[message]);
   }
   double latency(uint32_t from, uint32_t to) const;
   bool same_node(uint32_t a, uint32_t b) const { return a / machine_.gpus == b / machine_.gpus; }
@@ -209,6 +220,7 @@ class Run {
   std::vector<Part> parts_;
   std::vector<uint32_t> free_parts_;
   std::deque<Message> messages_;
+  std::vector<uint32_t> free_messages_;
   std::vector<Transfer> transfers_;
   std::vector<double> ends_;  ///< by call: when the last rank ended it
   std::vector<uint32_t> woken_;
