@@ -11,8 +11,12 @@ namespace {
 /// (or out of the one that gives most), at least.
 class Groups {
  public:
-  Groups(const Contract& contract, uint64_t part, uint32_t size)
-      : contract_(contract), part_(part), ranks_(contract.ranks), size_(size) {}
+  Groups(const Contract& contract, uint64_t part, uint32_t size, bool by_switch)
+      : contract_(contract),
+        part_(part),
+        ranks_(contract.ranks),
+        size_(size),
+        by_switch_(by_switch) {}
 
   uint64_t bytes() const {
     if (ranks_ <= size_) return 0;
@@ -46,6 +50,7 @@ class Groups {
   uint64_t sums(const CollectiveInfo& info) const {
     const uint64_t n = groups();
     if (info.output.only_at_root) return part_;
+    if (by_switch_ && !info.has_rows(Side::input)) return part_;
     const uint64_t values = info.has_rows(Side::input) ? ranks_ : 1;
     const uint64_t messages = info.has_rows(Side::input) ? n - 1 : 2 * (n - 1);
     return (values * messages * part_ + n - 1) / n;
@@ -91,6 +96,7 @@ class Groups {
   const Contract& contract_;
   const uint64_t part_;
   const uint32_t ranks_, size_;
+  const bool by_switch_;
 };
 
 double rate(uint64_t bytes, uint64_t mb_per_s) {
@@ -99,11 +105,11 @@ double rate(uint64_t bytes, uint64_t mb_per_s) {
 
 }  // namespace
 
-Bound least(const Contract& contract, uint64_t part_bytes, const Machine& machine) {
+Bound least(const Contract& contract, uint64_t part_bytes, const Machine& machine, bool by_switch) {
   Bound bound;
   const bool several = contract.ranks > machine.gpus;
-  bound.link_bytes = Groups(contract, part_bytes, 1).bytes();
-  if (several) bound.node_bytes = Groups(contract, part_bytes, machine.gpus).bytes();
+  bound.link_bytes = Groups(contract, part_bytes, 1, by_switch).bytes();
+  if (several) bound.node_bytes = Groups(contract, part_bytes, machine.gpus, false).bytes();
   bound.rounds = bound.link_bytes > 0 ? 1 : 0;
   const uint64_t latency = several ? machine.nic_latency_ns : machine.link_latency_ns();
   // With one GPU a node all that a GPU sends goes over the network.

@@ -16,7 +16,9 @@ struct Bound {
   double ns = 0;
 };
 
-/// REQUIRES: `part_bytes` as of Chunking.
-Bound least(const Contract& contract, uint64_t part_bytes, const Machine& machine);
+/// `by_switch`: switches may add up, so that a sum comes in once. REQUIRES: `part_bytes` as of
+/// Chunking.
+Bound least(const Contract& contract, uint64_t part_bytes, const Machine& machine,
+            bool by_switch = false);
 
 }  // namespace mscclc::cost

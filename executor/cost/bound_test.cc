@@ -57,6 +57,15 @@ TEST_CASE("a bound is the bytes over the rate, and one message's way") {
   CHECK(far.ns == Approx(10000 + 5000));
 }
 
+TEST_CASE("a switch that adds up sends the sum once") {
+  Contract contract;
+  contract.kind = CollectiveKind::allreduce;
+  contract.ranks = 4;
+  CHECK(least(contract, 1200, machine_of(1, 4), true).link_bytes == 1200);
+  contract.kind = CollectiveKind::reducescatter;
+  CHECK(least(contract, 1200, machine_of(1, 4), true).link_bytes == 3600);
+}
+
 TEST_CASE("one rank alone needs nothing") {
   const Bound alone = bound_of(CollectiveKind::allreduce, 1, 1200, machine_of(1, 4));
   CHECK(alone.link_bytes == 0);

@@ -97,6 +97,13 @@ std::vector<TrafficLine> traffic_of(const Timeline& timeline, uint32_t ranks,
   return lines;
 }
 
+bool uses_switch(const Program& program) {
+  return std::ranges::any_of(program.ranks, [](const Rank& rank) {
+    return std::ranges::any_of(
+        rank.channels, [](const Channel& channel) { return channel.kind == ChannelKind::switch_; });
+  });
+}
+
 uint64_t scratch_of(const DeviceProgram& device) {
   uint64_t bytes = 0;
   for (const RankProgram& rank : device.ranks) {
@@ -136,7 +143,7 @@ std::optional<Explanation> explain(const Program& program, const Call& call, con
   e.us = timeline->back_to_back_ns / 1e3;
   e.alone_us = timeline->alone_ns / 1e3;
   e.rounds = timeline->rounds;
-  e.bound = least(program.contract, call.part_bytes, machine);
+  e.bound = least(program.contract, call.part_bytes, machine, uses_switch(program));
   const std::vector<PathPart> path = critical_path(*timeline);
   e.causes_us = shares(path);
   for (double& cause : e.causes_us) cause /= 1e3;

@@ -11,6 +11,13 @@ namespace mscclc::cost {
 using device::DeviceOp;
 using device::StepKind;
 
+namespace {
+
+/// Of a run: what takes a minute, and a few GiB of memory.
+constexpr uint64_t kMostEvents = 80'000'000;
+
+}  // namespace
+
 void Run::build() {
   const auto ranks = static_cast<uint32_t>(program_.ranks.size());
   const double link = ns(machine_.link_mb_per_s()) / 1e3;
@@ -230,7 +237,7 @@ void Run::watch(uint32_t shared) {
   push(end, EventKind::rate, shared, ++versions_[shared]);
 }
 
-void Run::rate_event(uint32_t shared, uint64_t version) {
+void Run::rate_event(uint32_t shared, uint32_t version) {
   if (version != versions_[shared]) return;
   watched_[shared] = kNever;
   if (shared_[shared].next_end() > now_) return watch(shared);
@@ -256,7 +263,7 @@ void Run::part_over(uint32_t part, Cause cause) {
 // ---- the loop ----
 
 void Run::handle(const Event& e) {
-  switch (e.kind) {
+  switch (e.kind()) {
     case EventKind::go_on:
       return go_on(e.what);
     case EventKind::part_over:
@@ -286,6 +293,12 @@ std::optional<Timeline> Run::run(Diagnostics& diagnostics) {
     events_.pop();
     now_ = e.at;
     handle(e);
+    if (order_ < kMostEvents) continue;
+    diagnostics.error(
+        "too-large", {},
+        fmt::format("the call has more than {} steps and messages, too many to predict",
+                    kMostEvents / 4));
+    return std::nullopt;
   }
   for (uint32_t r = 0; r < ranks_.size(); ++r) {
     if (ranks_[r].blocks == 0 || ranks_[r].call == calls_) continue;

@@ -29,16 +29,18 @@ enum class EventKind : uint8_t {
   copy_begins,  ///< rank: its copy engine
 };
 
+/// Of two at the same time the one that was pushed first comes first.
 struct Event {
   double at;
-  uint64_t order;
-  EventKind kind;
-  uint32_t what;
-  uint64_t version;
+  uint64_t order : 56;
+  uint64_t kind_bits : 8;
+  uint32_t what, version;
+  EventKind kind() const { return static_cast<EventKind>(kind_bits); }
   bool operator>(const Event& other) const {
     return at != other.at ? at > other.at : order > other.order;
   }
 };
+static_assert(sizeof(Event) == 24);
 
 /// Something on its way: packets, a signal, a request to a proxy.
 struct Message {
@@ -47,7 +49,7 @@ struct Message {
   uint32_t hops = 0;
   uint32_t rank = 0;     ///< packets and signals: where they come to; requests: whose proxy
   uint32_t channel = 0;  ///< signals: the end there; requests: this rank's
-  bool signal = false;
+  bool signal = false, request = false;
   std::vector<PacketRange> slots;
   uint64_t bytes = 0;
   uint32_t peer = 0;
@@ -101,7 +103,6 @@ struct Block {
   uint32_t hops = 0;
   uint32_t record = kNoRecord;       ///< of its step, in the first call
   uint32_t last_record = kNoRecord;  ///< of the one before
-  uint32_t messages = 0;             ///< first of the packets that its step sends
   StepRecord now;
   Work work;
 };
@@ -137,8 +138,8 @@ class Run {
 
   void build();
   void launch(uint32_t rank);
-  void push(double at, EventKind kind, uint32_t what, uint64_t version = 0) {
-    events_.push({at, order_++, kind, what, version});
+  void push(double at, EventKind kind, uint32_t what, uint32_t version = 0) {
+    events_.push({at, order_++, static_cast<uint64_t>(kind), what, version});
   }
   void handle(const Event& e);
 
@@ -163,13 +164,25 @@ class Run {
   uint32_t new_part(uint32_t block_or_transfer, bool is_block);
   void add_load(uint32_t shared, double bytes, uint32_t part);
   void watch(uint32_t shared);
-  void rate_event(uint32_t shared, uint64_t version);
+  void rate_event(uint32_t shared, uint32_t version);
   void part_over(uint32_t part, Cause cause);
 
   // Messages.
   uint32_t new_message(Message m) {
-    messages_.push_back(std::move(m));
-    return static_cast<uint32_t>(messages_.size() - 1);
+    if (free_messages_.empty()) {
+      messages_.push_back(std::move(m));
+      return static_cast<uint32_t>(messages_.size() - 1);
+    }
+    const uint32_t message = free_messages_.back();
+    free_messages_.pop_back();
+    messages_[message] = std::move(m);
+    return message;
+  }
+  /// What has come is forgotten, except for requests, which proxies look at again.
+  Message take_message(uint32_t message) {
+    if (messages_[message].request) return messages_[message];
+    free_messages_.push_back(message);
+    return std::move(messages_[message]);
   }
   double latency(uint32_t from, uint32_t to) const;
   bool same_node(uint32_t a, uint32_t b) const { return a / machine_.gpus == b / machine_.gpus; }
@@ -198,7 +211,7 @@ class Run {
   std::vector<RankState> ranks_;
   std::vector<Block> blocks_;
   std::vector<SharedRate> shared_;
-  std::vector<uint64_t> versions_;
+  std::vector<uint32_t> versions_;
   std::vector<double> watched_;  ///< when the event comes that looks at it
   struct Part {
     uint32_t owner;
@@ -207,6 +220,7 @@ class Run {
   std::vector<Part> parts_;
   std::vector<uint32_t> free_parts_;
   std::deque<Message> messages_;
+  std::vector<uint32_t> free_messages_;
   std::vector<Transfer> transfers_;
   std::vector<double> ends_;  ///< by call: when the last rank ended it
   std::vector<uint32_t> woken_;

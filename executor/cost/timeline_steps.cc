@@ -175,8 +175,8 @@ void Run::do_work(uint32_t block) {
     m.slots = b.work.writes;
     const double leave = now_ + step + b.work.first_ns;
     m.sent = leave;
-    b.messages = new_message(std::move(m));
-    push(leave + latency(b.rank, b.work.writes.front().rank), EventKind::begun, b.messages);
+    const double begun = leave + latency(b.rank, b.work.writes.front().rank);
+    push(begun, EventKind::begun, new_message(std::move(m)));
   }
   push(now_ + step + b.work.block_ns + fetched, EventKind::part_over, new_part(block, true));
 }
@@ -200,9 +200,12 @@ void Run::do_last_polls(uint32_t block) {
   const double end = now_ > b.now.done ? now_ + b.work.tail_ns : now_;
   finish(block, end);
   if (!b.work.writes.empty()) {
-    Message m = messages_[b.messages];
+    Message m;
+    m.record = b.record;
     m.sent = end;
     m.hops = b.hops + 1;
+    m.rank = b.rank;
+    m.slots = b.work.writes;
     const double come = end + latency(b.rank, m.slots.front().rank);
     push(come, EventKind::come, new_message(std::move(m)));
   }
@@ -210,7 +213,7 @@ void Run::do_last_polls(uint32_t block) {
 }
 
 void Run::arrive(uint32_t message, bool begun) {
-  const Message m = messages_[message];
+  const Message m = take_message(message);
   if (m.signal) return give(ranks_[m.rank].ends[m.channel], {m.record, m.hops, m.sent});
   for (const PacketRange& slot : m.slots) {
     woken_.clear();

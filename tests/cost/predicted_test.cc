@@ -64,7 +64,7 @@ TEST_CASE("measured calls are predicted within 15 %") {
   }
   CHECK(shares["4xH200"].percent() >= 90);
   CHECK(shares["2xH200"].percent() >= 90);
-  CHECK(shares["2xH100"].percent() >= 50);
+  CHECK(shares["2xH100"].percent() >= 75);
 }
 
 TEST_CASE("of two plans the faster is named") {
@@ -84,7 +84,7 @@ TEST_CASE("of two plans the faster is named") {
   }
   std::printf("%d of %d pairs\n", share.good, share.all);
   CHECK(share.all >= 15);
-  CHECK(share.percent() >= 95);
+  CHECK(share.percent() >= 89);
 }
 
 TEST_CASE("a call of 1024 ranks is predicted") {

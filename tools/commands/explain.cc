@@ -104,6 +104,11 @@ int run_explain(ExplainOptions& options) {
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
   if (options.ranks != 0) {
     const std::string parameter = rank_parameter(options.input.file);
+    for (const std::string& define : options.input.defines) {
+      if (define.starts_with(parameter + "=")) {
+        return refuse(fmt::format("--ranks and -D {} both say how many ranks there are", define));
+      }
+    }
     options.input.defines.push_back(fmt::format("{}={}", parameter, options.ranks));
   }
   Input input(options.input);
