@@ -29,6 +29,8 @@ struct Choice {
 
 /// More columns are no picture for a screen.
 inline constexpr size_t kMostColumns = 16;
+/// The same where ranks are folded: the others take room at both sides.
+inline constexpr size_t kMostFoldedColumns = 13;
 /// More ranks are folded.
 inline constexpr size_t kMostLanes = 8;
 
