@@ -153,6 +153,9 @@ int compile_kernels(const CompileOptions& options, Input& input) {
 
 int run_compile(CompileOptions& options) {
   if (const std::string error = check_passes(options); !error.empty()) return Input::usage(error);
+  if (options.picture.picks() && !is_picture(options.emit)) {
+    return Input::usage("--rank, --tb and --chunk pick what a picture shows: --emit=svg");
+  }
   Input input(options.input);
   const auto target = find_target(options.target, input.diagnostics);
   if (!target) {

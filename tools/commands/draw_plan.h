@@ -13,6 +13,7 @@ namespace mscclc {
 struct PictureOptions {
   std::vector<uint32_t> ranks, blocks;
   std::string chunk;
+  bool picks() const { return !ranks.empty() || !blocks.empty() || !chunk.empty(); }
 };
 
 /// Declares --rank, --tb and --chunk.

@@ -1,6 +1,7 @@
 // What parts of a program are, apart from their numbers and names: blocks, channels, scratch and
-// semaphores get colours, by what they are and by how they are used, until nothing tells more of
-// them apart. Programs with the same colours differ in numbers alone.
+// semaphores get colours, by what they are and by how they are used, round by round. Programs that
+// differ in numbers and names alone have the same colours; others have not, unless the difference
+// is more rounds away than are done.
 #pragma once
 
 #include <cstdint>

@@ -22,9 +22,9 @@ class Chooser {
     Choice choice;
     choice.names.ranks = static_cast<uint32_t>(program_.ranks.size());
     if (!options_.ranks.empty()) {
-      choice.lanes = lanes(sorted(options_.ranks));
+      choice.lanes = lanes(sorted(options_.ranks), kMostFoldedColumns);
     } else if (program_.ranks.size() <= kMostLanes) {
-      choice.lanes = lanes(every_rank());
+      choice.lanes = lanes(every_rank(), kMostColumns);
     }
     if (choice.lanes.empty() || (options_.ranks.empty() && columns(choice.lanes) > kMostColumns)) {
       fold_ranks(choice);
@@ -65,8 +65,8 @@ class Chooser {
     std::vector<uint32_t> firsts;
     for (const auto& ranks : symmetry.classes) firsts.push_back(ranks.front());
     firsts.resize(std::min(firsts.size(), kMostClasses));
-    choice.lanes = lanes(firsts);
-    while (choice.lanes.size() > 1 && columns(choice.lanes) > kMostColumns) {
+    choice.lanes = lanes(firsts, kMostFoldedColumns);
+    while (choice.lanes.size() > 1 && columns(choice.lanes) > kMostFoldedColumns) {
       choice.lanes.pop_back();
     }
     for (size_t i = 0; i < choice.lanes.size(); ++i) {
@@ -75,11 +75,11 @@ class Chooser {
     if (symmetry.classes.size() == 1) choice.names = symmetry.names;
   }
 
-  std::vector<ChosenRank> lanes(const std::vector<uint32_t>& ranks) const {
+  std::vector<ChosenRank> lanes(const std::vector<uint32_t>& ranks, size_t most) const {
     for (const bool same_peers : {true, false}) {
       std::vector<ChosenRank> chosen;
       for (const uint32_t rank : ranks) chosen.push_back({rank, fold(rank, same_peers), {}});
-      if (!same_peers || columns(chosen) <= kMostColumns) return chosen;
+      if (!same_peers || columns(chosen) <= most) return chosen;
     }
     return {};
   }

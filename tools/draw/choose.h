@@ -29,6 +29,8 @@ struct Choice {
 
 /// More columns are no picture for a screen.
 inline constexpr size_t kMostColumns = 16;
+/// The same where ranks are folded: the others take room at both sides.
+inline constexpr size_t kMostFoldedColumns = 13;
 /// More ranks are folded.
 inline constexpr size_t kMostLanes = 8;
 
@@ -36,7 +38,7 @@ inline constexpr size_t kMostLanes = 8;
 std::optional<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options,
                              std::string& error);
 
-/// "Rank r writes to r + 1.": how data goes between ranks that all do the same.
+/// "rank r writes to r + 1": how data goes between ranks that all do the same.
 std::string traffic(const Program& program, const PeerNames& names, uint32_t rank);
 
 }  // namespace mscclc::draw

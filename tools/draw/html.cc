@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kPageHead = R"html(<!DOCTYPE html>
 <html lang="en">
 <head>
-<meta charset="utf-8">
+<meta charset=utf-8>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 )html";
 

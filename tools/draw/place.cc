@@ -17,12 +17,12 @@ namespace {
 constexpr double kMargin = 24, kScreen = 1920, kScreenHeight = 1080;
 constexpr double kLeastColumn = 100, kMostColumn = 340;
 constexpr double kColumnGap = 10, kLaneGap = 12, kLanePad = 6;
-constexpr double kOthers = 92;  // the lane of ranks that are not drawn
+constexpr double kOthers = 150;  // the lane of ranks that are not drawn
 constexpr double kTitle = 30, kFact = 17, kLaneHead = 22, kColumnHead = 16;
 constexpr double kStrip = 12, kName = 14, kLine = 11, kPad = 5;
 constexpr double kCharacter = 6.05;  // of the fixed font in boxes
 constexpr double kGap = 10, kOrderGap = 18, kDataGap = 25, kBusGap = 18, kFrameGap = 15;
-constexpr double kAlong = 15;  // for an arrow along a row
+constexpr double kAlong = 15, kTightAlong = 13;  // for an arrow along a row
 constexpr double kLegend = 46;
 constexpr size_t kNarrow = 24;  // characters: such columns need more lines
 
@@ -183,11 +183,13 @@ class Placer {
       arrow.level = (leaves ? under : over)[row]++;
     }
     for (uint32_t row = 0; row < out_.rows; ++row) {
-      if (over[row] > 0) above[row] += kAlong * over[row] + 4;
-      if (under[row] > 0) below[row] = std::max(below[row], kAlong * under[row] + 6);
+      if (over[row] > 0) above[row] += along() * over[row] + 4;
+      if (under[row] > 0) below[row] = std::max(below[row], along() * under[row] + 6);
     }
     over_ = over;
   }
+
+  double along() const { return tight_ < 1 ? kTightAlong : kAlong; }
 
   static bool is_half(const Arrow& arrow) { return arrow.from == kNowhere || arrow.to == kNowhere; }
 
@@ -289,14 +291,14 @@ class Placer {
     const Lane& lane = out_.lanes[leaves ? arrow.to_lane : arrow.from_lane];
     const double side = lane.at.x > box.at.x ? 1 : -1;
     const double x = side > 0 ? lane.at.x : lane.at.x + lane.at.w;
-    const double level = kAlong * (arrow.level + 1);
+    const double level = along() * (arrow.level + 1);
     const double share = leaves ? 0.42 : 0.05;
     const double port = box.at.middle() + side * (share * box.at.w - 7 * arrow.level);
     if (leaves) {
       const double y = bottom_[box.row] + level - 3;
       arrow.points = {{port, box.at.bottom()}, {port, y}, {x, y}};
     } else {
-      const double y = box.at.y - frame_above(box) - kAlong * (over_[box.row] - arrow.level) + 8;
+      const double y = box.at.y - frame_above(box) - along() * (over_[box.row] - arrow.level) + 8;
       arrow.points = {{x, y}, {port, y}, {port, box.at.y}};
     }
   }

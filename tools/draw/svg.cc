@@ -16,7 +16,7 @@ struct Colour {
   std::string_view fill, line;
 };
 
-// Hues that are told apart by most people, light enough for black text.
+// Hues that most people can distinguish, light enough for black text.
 constexpr std::array<Colour, 10> kColours = {{{"#dbeafe", "#2563a8"},
                                               {"#fde8cf", "#c2690c"},
                                               {"#d8f3dc", "#2d7d46"},
@@ -189,7 +189,13 @@ class Writer {
     const auto& p = arrow.points;
     Point at;
     bool left = false;
-    if (arrow.from == kNowhere) {  // along a row, from the other ranks
+    size_t most = 40;
+    const bool half = arrow.from == kNowhere || arrow.to == kNowhere;
+    if (half && picture_.lanes[arrow.from == kNowhere ? arrow.from_lane : arrow.to_lane].others) {
+      left = arrow.from == kNowhere;  // in the lane of the other ranks
+      at = left ? Point{p[0].x - 4, p[0].y + 3} : Point{p.back().x + 4, p.back().y + 3};
+      most = 23;
+    } else if (arrow.from == kNowhere) {  // along a row
       at = {p[0].x + 2, p[0].y - 4};
     } else if (arrow.to == kNowhere) {
       left = p.back().x > p[0].x;
@@ -204,7 +210,7 @@ class Writer {
       left = b.x < a.x;
       at = {a.x + (b.x - a.x) * share + (left ? -6 : 6), a.y + (b.y - a.y) * share - 1};
     }
-    text(at.x, at.y, "l", shortened(arrow.label, 40),
+    text(at.x, at.y, "l", shortened(arrow.label, most),
          fmt::format(" style=\"fill:{}\"{}{}", colour_at(arrow.colour).line,
                      left ? " text-anchor=\"end\"" : "", data(arrow)));
   }
