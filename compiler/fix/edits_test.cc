@@ -42,7 +42,9 @@ TEST_CASE("a unified diff") {
   CHECK(unified_diff("f", "1\n2", "1\n2\n") ==
         "--- f\n+++ f\n@@ -1,2 +1,2 @@\n 1\n-2\n\\ No newline at end of file\n+2\n");
   CHECK(unified_diff("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "0\n2\n3\n4\n5\n6\n7\n8\n") ==
-        "--- f\n+++ f\n@@ -1,9 +1,8 @@\n-1\n+0\n 2\n 3\n 4\n 5\n 6\n 7\n 8\n-9\n");
+        "--- f\n+++ f\n@@ -1,4 +1,4 @@\n-1\n+0\n 2\n 3\n 4\n@@ -6,4 +6,3 @@\n 6\n 7\n 8\n-9\n");
+  CHECK(unified_diff("f", "1\n2\n3\n4\n5\n6\n7\n", "0\n2\n3\n4\n5\n6\n") ==
+        "--- f\n+++ f\n@@ -1,7 +1,6 @@\n-1\n+0\n 2\n 3\n 4\n 5\n 6\n-7\n");
 }
 
 }  // namespace

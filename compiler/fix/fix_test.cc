@@ -47,7 +47,7 @@ TEST_CASE("mistakes are fixed to what was meant") {
                kPut + kSignal + kWait + "    redcue output <- input, inbox[p] for p in others\n"),
        "replace 'redcue' with 'reduce'"},
       {program(kCollective, "inbox[others]", kPut + kSignal + kWait + kReduce),
-       "add ' copies: 2' after ']'"},
+       "add 'copies: 2' after ']'"},
       {program(kCollective, kBuffer, kPut + kSignal + kReduce),
        "add 'wait ch[p] for p in others' before line 13"},
       {program(kCollective, kBuffer, kPut + kWait + kReduce),
@@ -57,7 +57,7 @@ TEST_CASE("mistakes are fixed to what was meant") {
        "add '[p]' after 'ch'"},
       {program(kCollective, kBuffer,
                "    for p in others { put ch[p].inbox[r] input }\n" + kSignal + kWait + kReduce),
-       "add ' <- ' before 'input'"},
+       "add '<-' before 'input'"},
   }));
   const FixResult found = fixed(wrong);
   CHECK(found.title == title);

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "compiler/compile.h"
+#include "compiler/parser/parser.h"
 #include "passes/prove/prove.h"
 
 namespace mscclc::fix {
@@ -138,6 +139,9 @@ Judge::Outcome Judge::run(const std::string& text, const Defines& defines, bool 
   front.defines = defines;
   const auto program = compile(sources, file, front, passes_, outcome.diagnostics);
   if (!program || !program->split) {
+    ast::Ast tree(sources);
+    Diagnostics unused;
+    if (parse_file(sources, file, tree, unused) != nullptr) outcome.stage = Stage::parsed;
     outcome.applies = !is_for_others(text, outcome.diagnostics);
     return outcome;
   }

@@ -16,7 +16,7 @@
 namespace mscclc::fix {
 
 /// How far a program comes.
-enum class Stage : uint8_t { read, compiled, proved };
+enum class Stage : uint8_t { read, parsed, compiled, proved };
 
 struct Verdict {
   uint32_t world = 0;  ///< the first one in which it is not proved

@@ -51,7 +51,7 @@ TEST_CASE("an outline finds statements, whatever they say") {
 
 TEST_CASE("an outline of what does not parse") {
   CHECK(heads(Outline("rank 0 {\n  put x[ <- y\n  }\n}\n}\n")) ==
-        std::vector<std::string>{"rank 0", "put x[ <- y\n  "});
+        std::vector<std::string>{"rank 0", "put x[ <- y"});
   CHECK(heads(Outline("")).empty());
   CHECK(heads(Outline("}}}")).empty());
   CHECK(heads(Outline("{")) == std::vector<std::string>{""});
@@ -71,7 +71,7 @@ TEST_CASE("what a program declares") {
   CHECK(scope.channels()[0].operand == "ch[p] for p in others");
   CHECK(scope.channels()[0].partner == "back");
   CHECK(scope.channel_operands() == std::vector<std::string>{"ch[p] for p in others", "ch[p]"});
-  CHECK(scope.variables(8) == std::vector<std::string>{"p", "r", "others"});
+  CHECK(scope.variables(8) == std::vector<std::string>{"p", "others", "r"});
   CHECK(scope.ranks(8) == "R");
 }
 
