@@ -62,7 +62,7 @@ TEST_CASE("what is no list") {
   CHECK(why("a,") == "a device has no name");
   CHECK(why("a,,b") == "a device has no name");
   CHECK(why(":1") == "a device has no name");
-  CHECK(why("a:") == "'' is no port, which are numbers from 1 to 255");
+  CHECK(why("a:") == "'' is not a port: ports are numbered from 1 to 255");
   CHECK(why("a:0") == "'0' is not a port: ports are numbered from 1 to 255");
   CHECK(why("a:256") == "'256' is not a port: ports are numbered from 1 to 255");
   CHECK(why("?") == "a device has no name");
