@@ -664,7 +664,7 @@ static void groups(void) {
           "error: allreduce: rank 1 needs an output, but gives nullptr");
   REFUSED(mscclc_group_end(),
           "the group was not launched, as a call of it was refused: error: allreduce: rank 1 needs "
-          "an output, and gives nullptr");
+          "an output, but gives nullptr");
   CHECK(mscclc_group_end() == MSCCLC_INVALID_USAGE);
   OK(mscclc_stream_synchronize(comms[0], streams[0]));
   CHECK(out[0] == 0);
