@@ -675,7 +675,7 @@ static void groups(void) {
           "error: allreduce: rank 1 needs an output, but gives nullptr");
   REFUSED(mscclc_group_end(),
           "the group was not launched, as a call of it was refused: error: allreduce: rank 1 needs "
-          "an output, and gives nullptr");
+          "an output, but gives nullptr");
   CHECK(mscclc_group_end() == MSCCLC_INVALID_USAGE);
   OK(mscclc_group_start()); /* what is no call at all is refused, too */
   CHECK(mscclc_collective(comms[0], NULL, NULL) == MSCCLC_INVALID_ARGUMENT);
