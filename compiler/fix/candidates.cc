@@ -22,10 +22,10 @@ const std::vector<Row>& rows() {
       {{"unknown-name", "unknown-op", "unknown-option", "unknown-item", "unknown-packets",
         "unknown-reduction", "no-such-buffer", "no-such-channel", "wrong-kind", "channel-kind",
         "no-body", "option"},
-       {move_declarations, respell, rename, add_keys, mend_syntax, change_operands, change_op}},
+       {move_declarations, respell, rename, add_keys, fix_syntax, change_operands, change_op}},
       {{"expected", "misplaced", "unknown-character", "bad-number", "needs-parentheses",
         "unmatched-brace", "missing-brace", "nesting"},
-       {respell, close_braces, mend_syntax}},
+       {respell, close_braces, fix_syntax}},
       {{"no-partner", "channel-crossed", "channel-ambiguous", "channel-to-itself", "no-such-rank"},
        {change_partner, respell, change_operands, add_signals, change_op, erase_statements,
         change_everywhere}},
@@ -68,7 +68,7 @@ const std::vector<Maker>& makers(std::string_view code) {
 
 }  // namespace
 
-bool may_be_mended(const Diagnostic& error) {
+bool may_be_fixed(const Diagnostic& error) {
   static constexpr std::string_view kOthers[] = {"undecided", "memory", "too-many-ops",
                                                  "too-many-steps", "file-too-large"};
   return std::ranges::find(kOthers, error.code) == std::end(kOthers);
@@ -79,7 +79,7 @@ std::vector<Candidate> candidates(const Outline& outline, const std::string& fil
   std::vector<Candidate> found;
   size_t errors = 0;
   for (const Diagnostic& d : diagnostics.all()) {
-    if (d.severity != Severity::error || !may_be_mended(d)) continue;
+    if (d.severity != Severity::error || !may_be_fixed(d)) continue;
     if (++errors > kMostErrors) break;
     Case c(outline, file, d, found);
     if (wants_sync(d)) add_syncs(c);

@@ -1,4 +1,4 @@
-// From errors to changes that may mend them: which makers look at which code.
+// From errors to changes that may fix them: which makers look at which code.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace mscclc::fix {
 
 /// Is it a mistake in the text? Not what is too large, or beyond the prover.
-bool may_be_mended(const Diagnostic& error);
+bool may_be_fixed(const Diagnostic& error);
 
 /// Candidates for the errors in `file`, the likeliest ones first.
 std::vector<Candidate> candidates(const Outline& outline, const std::string& file,

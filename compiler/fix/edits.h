@@ -9,7 +9,7 @@
 
 namespace mscclc::fix {
 
-/// A change that may mend a program.
+/// A change that may fix a program.
 struct Candidate {
   std::string title;            ///< "add 'copies: 2'"
   std::vector<TextEdit> edits;  ///< in order, not overlapping

@@ -94,7 +94,7 @@ FixResult find_fix(const std::string& file, const std::string& text, const Front
 void offer_patch(Diagnostics& diagnostics, const Sources& sources, FileId file,
                  const FrontEndOptions& front, const PassOptions& passes, const FixLimits& limits) {
   const auto first = std::ranges::find(diagnostics.all(), Severity::error, &Diagnostic::severity);
-  if (first == diagnostics.all().end() || !may_be_mended(*first)) return;
+  if (first == diagnostics.all().end() || !may_be_fixed(*first)) return;
   const SourceFile& source = sources.file(file);
   const FixResult found = find_fix(source.name, source.text, front, passes, limits);
   if (found.text.empty()) return;

@@ -40,7 +40,7 @@ FixResult fixed(const std::string& text, const FixLimits& limits = {}) {
   return find_fix("a.mscl", text, {}, {}, limits);
 }
 
-TEST_CASE("mistakes are mended to what was meant") {
+TEST_CASE("mistakes are fixed to what was meant") {
   const std::string right = program(kCollective, kBuffer, kPut + kSignal + kWait + kReduce);
   const auto [wrong, title] = GENERATE_COPY(table<std::string, std::string>({
       {program(kCollective, kBuffer,
@@ -66,7 +66,7 @@ TEST_CASE("mistakes are mended to what was meant") {
   CHECK(fixed(found.text).tried == 0);
 }
 
-TEST_CASE("several mistakes are mended together") {
+TEST_CASE("several mistakes are fixed together") {
   const std::string wrong = program(kCollective, "inbxo[others] copies: 2",
                                     kPut + "    singal ch[p] for p in others\n" + kWait + kReduce);
   const FixResult found = fixed(wrong);

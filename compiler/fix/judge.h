@@ -29,7 +29,7 @@ struct Verdict {
 
 class Judge {
  public:
-  /// `file`: how errors name the program. `original`: what is to be mended.
+  /// `file`: how errors name the program. `original`: what is to be fixed.
   Judge(std::string file, const Outline& original, FrontEndOptions front, PassOptions passes);
 
   Verdict judge(const std::string& text);

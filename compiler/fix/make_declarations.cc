@@ -17,7 +17,7 @@ uint32_t option_of(const Case& c, const Statement& s, std::string_view name) {
   return kNothing;
 }
 
-/// Where the first option would stand: behind the brackets.
+/// Where the first option would stand: after the brackets.
 void add_option(Case& c, const Statement& s, const std::string& option) {
   bool others = false;
   for (uint32_t w = s.first; w + 1 < s.head; ++w) others |= c.kind(w + 1) == Tok::colon;

@@ -114,7 +114,7 @@ class Changes {
   }
 
   /// A range or list without `except`, where the head ends or a bracket closes: with it; and a
-  /// number of ranks behind '..' one less.
+  /// number of ranks after '..' one less.
   void bounds() {
     bool range = false;
     for (uint32_t w = s_.first; w < s_.head; ++w) {
@@ -137,7 +137,7 @@ class Changes {
     c_.put_after(w, "[0]");
   }
 
-  /// One more index, in front or behind.
+  /// One more index, before or after.
   void widen(uint32_t w) {
     for (const std::string& v : variables_) {
       c_.put_after(w, v + ", ");

@@ -27,7 +27,7 @@ bool is_last(const Case& c, uint32_t statement) {
   return c.outline().block_of(statement).back() == statement;
 }
 
-/// Puts it in front of every statement, and behind the last of each block.
+/// Puts it before every statement, and after the last of each block.
 void insert_at_all(Case& c, const std::string& text) {
   for (const uint32_t s : places(c)) {
     if (is_last(c, s)) c.insert_after(s, text);
@@ -131,7 +131,7 @@ void reorder(Case& c) {
             {{0, c.outline().begin(a), c.outline().end(a), b_text},
              {0, c.outline().begin(b), c.outline().end(b), a_text}});
       if (distance == 1) continue;
-      // Moves the first one behind the other, and the other in front of the first one.
+      // Moves the first one after the other, and the other before the first one.
       const size_t begin = c.outline().begin(a), end = c.outline().end(b);
       const Statement& next = statements[block[at + 1]];
       const Statement& previous = statements[block[at + distance - 1]];

@@ -92,7 +92,7 @@ void respell(Case& c) {
   }
 }
 
-void mend_syntax(Case& c) {
+void fix_syntax(Case& c) {
   static const std::vector<std::string> kSigns = {"<-", ",", "=", "{",  "}",  ")",  "]",
                                                   "(",  "[", ":", "..", "in", "for"};
   static const std::vector<std::string> kInLine = {"]", ")", "[", "(",   "<-",
@@ -116,7 +116,7 @@ void mend_syntax(Case& c) {
 
 void close_braces(Case& c) {
   const std::string& text = c.outline().text();
-  // A line further left than the one before, but for a '}', is the likeliest place.
+  // A line further left than the one before, other than a '}', is the likeliest place.
   for (const bool likely : {true, false}) {
     size_t before = 0;
     for (size_t begin = 0; begin <= text.size();) {

@@ -1,4 +1,4 @@
-// Makers of candidates: from an error, and the text that it is about, to changes that may mend it.
+// Makers of candidates: from an error, and the text that it is about, to changes that may fix it.
 // A maker needs no proof that its change is right (judge.h finds out), only to be few and near.
 #pragma once
 
@@ -34,11 +34,11 @@ class Case {
   std::vector<uint32_t> all() const;
 
   void add(std::string title, std::vector<TextEdit> edits);
-  /// A new statement before, or behind, another one, on a line of its own where that has one.
+  /// A new statement before, or after, another one, on a line of its own where that has one.
   void insert_before(uint32_t statement, const std::string& text);
   void insert_after(uint32_t statement, const std::string& text);
   void erase(uint32_t statement);
-  /// Puts `text` in the place of a word; in front of it; behind it.
+  /// Puts `text` in the place of a word; before it; after it.
   void replace(uint32_t word, const std::string& text);
   void put_before(uint32_t word, const std::string& text);
   void put_after(uint32_t word, const std::string& text);
@@ -68,7 +68,7 @@ using Maker = void (*)(Case&);
 // make_spelling.cc: words, and the signs between them.
 void respell(Case& c);
 void rename(Case& c);
-void mend_syntax(Case& c);
+void fix_syntax(Case& c);
 void close_braces(Case& c);
 // make_declarations.cc: options of buffers and channels.
 void add_copies(Case& c);

@@ -48,7 +48,7 @@ class Outline {
   std::string_view keyword(const Statement& s) const { return text(words_[s.first]); }
   uint32_t begin(const Statement& s) const { return words_[s.first].begin; }
   uint32_t end(const Statement& s) const { return words_[s.end - 1].end; }
-  /// Does nothing stand before, or behind, it on its line (but for a comment)?
+  /// Does nothing stand before, or after, it on its line (except a comment)?
   bool begins_line(const Statement& s) const { return words_[s.first].newline; }
   bool ends_line(const Statement& s) const;
 

@@ -30,7 +30,7 @@ std::string Scope::text(uint32_t first, uint32_t end) const {
   return outline_.text().substr(begin, outline_.words()[end - 1].end - begin);
 }
 
-uint32_t Scope::behind(uint32_t word, uint32_t end) const {
+uint32_t Scope::after(uint32_t word, uint32_t end) const {
   int depth = 0;
   for (uint32_t i = word; i < end; ++i) {
     const Tok kind = outline_.words()[i].kind;
@@ -58,7 +58,7 @@ Declared Scope::declared(uint32_t i) const {
   Declared found{std::string(outline_.text(words[s.first + 1])), i, "", ""};
   found.operand = found.partner = found.name;
   if (s.first + 2 < s.head && words[s.first + 2].kind == Tok::lbracket) {
-    const uint32_t end = behind(s.first + 2, s.head);
+    const uint32_t end = after(s.first + 2, s.head);
     const std::string keys = text(s.first + 3, end - 1);
     const bool binder = s.first + 4 < end && words[s.first + 4].kind == Tok::in_;
     found.operand = binder && keys.find(',') == std::string::npos
@@ -78,7 +78,7 @@ void Scope::read_operands(uint32_t i) {
   for (uint32_t w = s.first + 1; w < s.head; ++w) {
     if (channel(outline_.text(words[w])) == nullptr) continue;
     uint32_t end = w + 1;
-    if (end < s.head && words[end].kind == Tok::lbracket) end = behind(end, s.head);
+    if (end < s.head && words[end].kind == Tok::lbracket) end = after(end, s.head);
     std::string operand = text(w, end);
     add_once(channel_operands_, operand);
     const bool loops = end < s.head && outline_.text(words[end]) == "for";

@@ -38,8 +38,8 @@ class Scope {
   Declared declared(uint32_t statement) const;
   void read_operands(uint32_t statement);
   std::string text(uint32_t first, uint32_t end) const;
-  /// The word behind the bracket that begins at `word`.
-  uint32_t behind(uint32_t word, uint32_t end) const;
+  /// The word after the bracket that begins at `word`.
+  uint32_t after(uint32_t word, uint32_t end) const;
   void add_binders(const Statement& s, std::vector<std::string>& names) const;
 
   const Outline& outline_;

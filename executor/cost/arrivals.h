@@ -19,7 +19,7 @@ class Arrivals {
     auto at = come_.upper_bound(range.begin);
     return at != come_.begin() && std::prev(at)->second >= range.end;
   }
-  /// Whoever waits for `range` is in `woken` of the add() that completes it.
+  /// A waiter for `range` is in `woken` of the add() that completes it.
   void wait(const SlotRange& range, uint32_t waiter) {
     waiters_.insert({range.begin, {range.end, waiter}});
   }

@@ -7,7 +7,7 @@
 namespace mscclc::cost {
 namespace {
 
-/// Groups of ranks, each behind one place: GPUs, or nodes. What must go into the one that gets most
+/// Groups of ranks, each at one place: GPUs, or nodes. What must go into the one that gets most
 /// (or out of the one that gives most), at least.
 class Groups {
  public:
@@ -22,7 +22,7 @@ class Groups {
     if (ranks_ <= size_) return 0;
     const CollectiveInfo& info = contract_.info();
     switch (info.source) {
-      case Source::nobody:
+      case Source::none:
         return 0;
       case Source::everyone:
         return sums(info);

@@ -57,7 +57,7 @@ bodies of ranks and definitions: the collective, what it promises, parameters an
 search ends after 2000 changes, 2 million ops, or 20 seconds of a processor (`compiler/fix/fix.h`).
 
 `mscclc fix FILE` applies the patch, and shows it as a diff; `--dry-run` only shows it. It exits with 0
-if the program is proved, as it was or mended, and with 1 if no patch is found.
+if the program is proved, as it was or fixed, and with 1 if no patch is found.
 )";
 
 }  // namespace

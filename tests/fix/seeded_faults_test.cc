@@ -1,4 +1,4 @@
-// Fifty mistakes in programs of the library: the client mends at least forty, and what it makes of
+// Fifty mistakes in programs of the library: the client fixes at least forty, and what it makes of
 // them is right, and promises what the program promised.
 #include <fmt/format.h>
 
@@ -38,20 +38,20 @@ std::vector<Fault> seeded(const Client& client) {
 /// What a program promises: all that stands before the bodies of its ranks.
 std::string head(const std::string& text) { return text.substr(0, text.find("\nrank ")); }
 
-/// Is a mended program right for other numbers of ranks, wherever the original is?
-bool right_elsewhere(const Client& client, const Fault& fault, const std::string& mended) {
+/// Is a fixed program right for other numbers of ranks, wherever the original is?
+bool right_elsewhere(const Client& client, const Fault& fault, const std::string& fixed) {
   for (const char* ranks : {"-D R=2", "-D R=3", "-D R=4", "-D R=5", "-D R=16"}) {
     if (!client.is_proved(fault.original, ranks)) continue;
-    if (!client.is_proved(mended, ranks)) return false;
+    if (!client.is_proved(fixed, ranks)) return false;
   }
   return true;
 }
 
-TEST_CASE("forty of fifty seeded mistakes are mended by the patches that are offered") {
+TEST_CASE("forty of fifty seeded mistakes are fixed by the patches that are offered") {
   const Client client(set_up("tools/mscclc"));
   const std::vector<Fault> faults = seeded(client);
   REQUIRE(faults.size() == kFaults);
-  size_t mended = 0;
+  size_t fixed = 0;
   std::set<std::string> kinds;
   for (const Fault& fault : faults) {
     kinds.insert(fault.kind);
@@ -66,10 +66,10 @@ TEST_CASE("forty of fifty seeded mistakes are mended by the patches that are off
     CHECK(head(answer.patched) == head(fault.original));
     CHECK(client.runs(answer.patched));
     CHECK(right_elsewhere(client, fault, answer.patched));
-    ++mended;
+    ++fixed;
   }
-  fmt::print("{} of {} mended, {} kinds\n", mended, faults.size(), kinds.size());
-  CHECK(mended >= kWanted);
+  fmt::print("{} of {} fixed, {} kinds\n", fixed, faults.size(), kinds.size());
+  CHECK(fixed >= kWanted);
   CHECK(kinds.size() >= 25);
 }
 

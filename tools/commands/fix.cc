@@ -55,7 +55,7 @@ int run_fix(const FixOptions& options) {
 }  // namespace
 
 void add_fix(CommandLine& line) {
-  Command& command = line.add("fix", "mend a program by a patch that is proved",
+  Command& command = line.add("fix", "fix a program by a patch that is proved",
                               "  mscclc fix ring.mscl\n"
                               "  mscclc fix ring.mscl -D R=16 --dry-run\n");
   auto options = std::make_shared<FixOptions>();

@@ -1,6 +1,6 @@
 // What parts of a program are, apart from their numbers and names: blocks, channels, scratch and
-// semaphores get colours, by what they are and by how they are used, until nothing tells more of
-// them apart. Programs with the same colours differ in numbers alone.
+// semaphores get colours, by what they are and by how they are used, until nothing distinguishes
+// more of them. Programs with the same colours differ in numbers alone.
 #pragma once
 
 #include <cstdint>

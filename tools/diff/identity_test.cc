@@ -21,7 +21,7 @@ TEST_CASE("diff identity: blocks with the same ops have the same colour") {
   CHECK(ranks[0].blocks[0] != ranks[0].blocks[2]);
 }
 
-TEST_CASE("diff identity: channels are told apart by their use at both ends") {
+TEST_CASE("diff identity: channels are distinguished by their use at both ends") {
   TestProgram t(2, 1);
   for (const uint32_t r : {0u, 1u}) {
     for (const uint32_t c : {0u, 1u, 2u}) t.channel(r, ChannelKind::memory, "ch", {c}, 1 - r, c);

@@ -16,7 +16,7 @@ struct Colour {
   std::string_view fill, line;
 };
 
-// Hues that are told apart by most people, light enough for black text.
+// Hues that most people can distinguish, light enough for black text.
 constexpr std::array<Colour, 10> kColours = {{{"#dbeafe", "#2563a8"},
                                               {"#fde8cf", "#c2690c"},
                                               {"#d8f3dc", "#2d7d46"},

@@ -1,4 +1,4 @@
-// Of all findings those that are told: what follows from others is left out.
+// Of all findings those that are reported: what follows from others is left out.
 #include <algorithm>
 #include <iterator>
 
