@@ -23,7 +23,8 @@ const std::set<std::string> kNoCodes = {
     "mscclc-nvcc",        "mscclc-proxy",      "mscclc-rank",
     "mscclc-stream",      "mscclc-watch",      "nccl-symmetric",
     "handwritten-1shot",  "handwritten-2shot", "handwritten-exchange",
-    "handwritten-slices", "host-no-atomic",    "utf-8"};
+    "handwritten-slices", "host-no-atomic",    "utf-8",
+    "bazel-bin"};
 
 std::set<std::string> codes() {
   std::set<std::string> names;

@@ -312,7 +312,7 @@ class Ends(unittest.TestCase):
 
     def test_contents_of_variables_are_looked_at_when_it_is_made(self):
         for name, value, text in (
-            ("MSCCLC_IB_HCA", "mlx5_0:0", "MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is no port"),
+            ("MSCCLC_IB_HCA", "mlx5_0:0", "MSCCLC_IB_HCA is 'mlx5_0:0'; '0' is not a port"),
             ("MSCCLC_ID", "mscclc1/1.2.3.4/5", "has 3 parts between '/', not 4"),
         ):
             with mock.patch.dict(os.environ, {name: value}):
