@@ -1,4 +1,4 @@
-// Every message of the catalogue in docs/language.md but those of 'Text' (syntax_errors_test.cc):
+// Every message of docs/design/messages.md but those of 'Text' (syntax_errors_test.cc):
 // the whole of what is printed, testdata/diagnostics_*.txt.
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // Which program of the library, with which parameters, for a call: plans/library.json, a list of
 // rows of which the first that fits is taken; or which compiled plan, in the table of a folder that
-// `mscclc library` wrote. docs/collectives.md says how to write them.
+// `mscclc library` wrote. docs/design/library.md says how to write them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The canonical form of programs and IR text (docs/language.md, 'Canonical form').
+// The canonical form of programs and IR text (docs/design/ir_text.md).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Text to syntax tree: recursive descent over the grammar of docs/language.md, programs and IR
+// Text to syntax tree: recursive descent over docs/design/grammar.md, programs and IR
 // text alike. Reports all mistakes of a file at once; after each it resumes at the next statement.
 #pragma once
 

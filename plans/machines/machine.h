@@ -1,6 +1,6 @@
 // What a machine costs: its links, and what its GPUs take for the parts of a call. A small JSON
-// file (plans/machines/*.json are built in; docs/cost_model.md), from which executor/cost predicts
-// times.
+// file (plans/machines/*.json are built in; docs/design/cost_model.md), from which executor/cost
+// predicts times.
 #pragma once
 
 #include <cstdint>

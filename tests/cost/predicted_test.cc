@@ -1,6 +1,6 @@
 // The cost model against what was measured: how many calls are within 15 %, and of how many pairs
-// of plans the faster is named. The levels are those that docs/cost_model.md reports: a change of
-// the model that makes it worse fails here.
+// of plans the faster is named. The levels are those that docs/design/cost_model.md reports: a
+// change of the model that makes it worse fails here.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -97,7 +97,7 @@ TEST_CASE("a call of 1024 ranks is predicted") {
 }
 
 TEST_CASE("the page has every figure of a machine file") {
-  const auto page = read_file("docs/cost_model.md");
+  const auto page = read_file("docs/design/cost_model.md");
   REQUIRE(page);
   for (const MachineField& field : machine_fields()) {
     const std::string row = fmt::format("| `{}.{}` | {} |", field.group, field.name, field.summary);

@@ -28,9 +28,9 @@ std::optional<Case> compiled(std::string_view name, const Defines& defines, std:
               world.in_place()};
 }
 
-// What the prover refuses has results that depend on the schedule (docs/verification.md says why,
-// tests/peer_plans/verdicts_test.cc demonstrates it): on GPUs, too, some go wrong, so no result of
-// theirs says anything of the runtime.
+// What the prover refuses has results that depend on the schedule (docs/design/verification.md says
+// why, tests/peer_plans/verdicts_test.cc demonstrates it): on GPUs, too, some go wrong, so no
+// result of theirs says anything of the runtime.
 void add_peers(const StageOptions& options, std::vector<Case>& cases,
                std::vector<std::string>& refused) {
   std::vector<std::filesystem::path> files;  // in one order: a seed means the same everywhere

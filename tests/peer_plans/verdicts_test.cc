@@ -1,5 +1,5 @@
 // What the prover says of the peer's plans, and that each refusal is deserved: a schedule on the
-// simulator shows it. docs/verification.md gives the reasons.
+// simulator shows it. docs/design/verification.md gives the reasons.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>

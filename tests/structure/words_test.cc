@@ -1,5 +1,5 @@
-// No text uses a word that the glossary (docs/glossary.md, "Words that are not terms") has another
-// for: in its name, in code, comments or messages.
+// No text uses a word that the glossary (docs/design/glossary.md, "Words that are not terms") has
+// another for: in its name, in code, comments or messages.
 #include "tests/structure/words.h"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,9 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-std::vector<UnusedWords> glossary() { return unused_words(read_file("docs/glossary.md").value()); }
+std::vector<UnusedWords> glossary() {
+  return unused_words(read_file("docs/design/glossary.md").value());
+}
 
 Strings found(std::string_view text) {
   constexpr std::string_view kTable =
