@@ -80,10 +80,18 @@ Remedy remedy(const System& system, const Finding& finding) {
         fmt::format("tb {} must 'acquire' what tb {} has released after its op", b.index, a.index)};
   }
   if (a.kind == ProcessKind::caller || b.kind == ProcessKind::caller) return with_caller(a, b);
+  const std::string copies = finding.copies == 0 ? "" : ", or " + copies_text(finding.copies);
+  if (a.rank == b.rank) {
+    return {
+        MissingKind::signal,
+        fmt::format(
+            "rank {} must wait for a signal, not relaxed, by which rank {} says that it is done "
+            "with the first{}",
+            b.rank, finding.chunk.rank, copies)};
+  }
   return {MissingKind::signal,
           fmt::format("rank {} must wait for a signal, not relaxed, that rank {} sends {}{}",
-                      b.rank, a.rank, after(a),
-                      finding.copies == 0 ? "" : ", or " + copies_text(finding.copies))};
+                      b.rank, a.rank, after(a), copies)};
 }
 
 MissingEdge missing_edge(const System& system, const Finding& finding, const std::string& chunk) {
