@@ -20,8 +20,7 @@ struct Row {
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows = {
       {{"unknown-name", "unknown-op", "unknown-option", "unknown-item", "unknown-packets",
-        "unknown-reduction", "no-such-buffer", "no-such-channel", "wrong-kind", "channel-kind",
-        "no-body", "option"},
+        "no-such-buffer", "no-such-channel", "wrong-kind", "channel-kind", "no-body", "option"},
        {move_declarations, respell, rename, add_keys, fix_syntax, change_operands, change_op}},
       {{"expected", "misplaced", "unknown-character", "bad-number", "needs-parentheses",
         "unmatched-brace", "missing-brace", "nesting"},

@@ -103,7 +103,7 @@ std::string Case::line_text(uint32_t byte) const {
 void Case::insert_before(uint32_t statement, const std::string& text) {
   const Statement& s = outline_.statements()[statement];
   const uint32_t begin = outline_.begin(s);
-  const std::string gap = outline_.begins_line(s) ? '\n' + line_text(begin) : " ; ";
+  const std::string gap = outline_.begins_line(s) ? outline_.newline() + line_text(begin) : " ; ";
   add(fmt::format("add '{}' before line {}", text, outline_.line_of(begin)),
       {{0, begin, begin, text + gap}});
 }
@@ -114,8 +114,9 @@ void Case::insert_after(uint32_t statement, const std::string& text) {
   uint32_t end = outline_.end(s);
   std::string gap = " ; ";
   if (outline_.begins_line(s) && outline_.ends_line(s)) {
-    gap = '\n' + line_text(begin);  // a comment stays where it is
-    end = static_cast<uint32_t>(std::min(outline_.text().find('\n', end), outline_.text().size()));
+    gap = outline_.newline() + line_text(begin);  // a comment stays where it is
+    end = static_cast<uint32_t>(
+        std::min(outline_.text().find(outline_.newline(), end), outline_.text().size()));
   }
   add(fmt::format("add '{}' after line {}", text, outline_.line_of(outline_.end(s) - 1)),
       {{0, end, end, gap + text}});

@@ -89,13 +89,19 @@ class LineDiff {
 };
 
 /// Leaves out what old and new text begin and end with.
+/// Of UTF-8: not the first of a character.
+bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
 TextEdit trimmed(TextEdit edit, std::string_view before) {
   const std::string_view old = before.substr(edit.begin, edit.end - edit.begin);
   const size_t shorter = std::min(old.size(), edit.text.size());
   size_t head = 0, tail = 0;
   while (head < shorter && old[head] == edit.text[head]) ++head;
+  const auto inside = [&](std::string_view s) { return head < s.size() && continues(s[head]); };
+  while (head > 0 && (inside(old) || inside(edit.text))) --head;
   const auto last = [](std::string_view s, size_t i) { return s[s.size() - 1 - i]; };
   while (tail < shorter - head && last(old, tail) == last(edit.text, tail)) ++tail;
+  while (tail > 0 && continues(last(old, tail - 1))) --tail;
   edit.begin += static_cast<uint32_t>(head);
   edit.end -= static_cast<uint32_t>(tail);
   edit.text = edit.text.substr(head, edit.text.size() - head - tail);

@@ -35,6 +35,17 @@ TEST_CASE("edits are as short as they can be") {
   CHECK(edits[1].text == "2");
 }
 
+TEST_CASE("edits are of whole characters") {
+  const std::string before = "a \xc3\xa9 b\n", after = "a \xc3\xb6 b\n";  // é, ö
+  const std::vector<TextEdit> edits = difference(before, after, 0);
+  REQUIRE(edits.size() == 1);
+  CHECK(edits[0].text == "\xc3\xb6");
+  CHECK(patched(before, edits) == after);
+  const std::string tail = "\xc5\xa9\n", other = "\xc3\xa9\n";  // characters that end alike
+  REQUIRE(difference(tail, other, 0).size() == 1);
+  CHECK(difference(tail, other, 0)[0].text == "\xc3\xa9");
+}
+
 TEST_CASE("a unified diff") {
   CHECK(unified_diff("f", "a\nb\n", "a\nb\n").empty());
   CHECK(unified_diff("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nx\n6\n7\n8\n9\n") ==

@@ -1,5 +1,7 @@
 #include "compiler/fix/fix.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <new>
@@ -8,6 +10,7 @@
 
 #include "compiler/fix/candidates.h"
 #include "compiler/fix/judge.h"
+#include "compiler/fix/outline.h"
 
 namespace mscclc {
 namespace {
@@ -83,7 +86,11 @@ class Search {
 
 FixResult find_fix(const std::string& file, const std::string& text, const FrontEndOptions& front,
                    const PassOptions& passes, const FixLimits& limits) {
-  if (text.size() > limits.bytes || text.starts_with("ir ")) return {};
+  if (text.size() > limits.bytes) {
+    return {.refused = fmt::format("has more than {} bytes, which is too long to look for patches",
+                                   limits.bytes)};
+  }
+  if (Outline(text).is_ir()) return {.refused = "is IR text; fix its program"};
   try {
     return Search(file, text, front, passes, limits).run();
   } catch (const std::bad_alloc&) {

@@ -27,9 +27,10 @@ struct FixLimits {
 
 /// What was found, and what it has cost.
 struct FixResult {
-  std::string text;   ///< proved; empty: nothing is found
-  std::string title;  ///< what has been changed
+  std::string text = {};   ///< proved; empty: nothing is found
+  std::string title = {};  ///< what has been changed
   uint32_t tried = 0;
+  std::string refused = {};  ///< why there was no search: "is IR text; fix its program"
 };
 
 /// Looks for a patch of `text`, whose errors name it `file`.

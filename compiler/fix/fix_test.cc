@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "compiler/fix/edits.h"
@@ -66,6 +67,30 @@ TEST_CASE("mistakes are fixed to what was meant") {
   CHECK(fixed(found.text).tried == 0);
 }
 
+TEST_CASE("a patch keeps comments and the ends of lines") {
+  const std::string body = "    wait ch[p] for p in others  # wait\n    # own line\n" + kPut +
+                           "    signal ch[p] for p in others  # signal\n" + kReduce;
+  const FixResult moved = fixed(program(kCollective, kBuffer, body));
+  REQUIRE(!moved.text.empty());
+  for (const char* comment : {"# wait\n", "# own line\n", "# signal\n", "# slots\n"}) {
+    const size_t at = moved.text.find(comment);
+    REQUIRE(at != std::string::npos);
+    CHECK(moved.text.find(comment, at + 1) == std::string::npos);
+  }
+  std::string lines = program(kCollective, kBuffer, kPut + kSignal + kReduce);
+  for (size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 2) {
+    lines.replace(at, 1, "\r\n");
+  }
+  const std::string with = fixed(lines).text;
+  CHECK(with.find("wait ch[p] for p in others\r\n") != std::string::npos);
+  CHECK(std::ranges::count(with, '\n') == std::ranges::count(with, '\r'));
+}
+
+TEST_CASE("the op of a reduction is the author's choice") {
+  const std::string reduce = "    reduce output <- input, inbox[p] for p in others op: mix\n";
+  CHECK(fixed(program(kCollective, kBuffer, kPut + kSignal + kWait + reduce)).text.empty());
+}
+
 TEST_CASE("several mistakes are fixed together") {
   const std::string wrong = program(kCollective, "inbxo[others] copies: 2",
                                     kPut + "    singal ch[p] for p in others\n" + kWait + kReduce);
@@ -94,8 +119,9 @@ TEST_CASE("the search ends at its limits") {
   const std::string wrong = program(kCollective, kBuffer, kPut + kSignal + kReduce);
   CHECK(fixed(wrong, {.candidates = 1}).text.empty());
   CHECK(fixed(wrong, {.candidates = 1}).tried == 1);
-  CHECK(fixed(wrong, {.bytes = 10}).tried == 0);
-  CHECK(fixed("ir 1\n").tried == 0);
+  CHECK(fixed(wrong, {.bytes = 10}).refused ==
+        "has more than 10 bytes, which is too long to look for patches");
+  CHECK(fixed("# a comment\nir 1\n").refused == "is IR text; fix its program");
   CHECK(fixed("").text.empty());
   CHECK(fixed("}{ \xff rank rank [[[").text.empty());
 }

@@ -135,17 +135,20 @@ void reorder(Case& c) {
       const size_t begin = c.outline().begin(a), end = c.outline().end(b);
       const Statement& next = statements[block[at + 1]];
       const Statement& previous = statements[block[at + distance - 1]];
-      const std::string gap = c.outline().text().substr(
-          c.outline().end(a), c.outline().begin(next) - c.outline().end(a));
-      const std::string middle = c.outline().text().substr(
-          c.outline().begin(next), c.outline().end(previous) - c.outline().begin(next));
+      const auto between = [&](size_t from, size_t to) {
+        return c.outline().text().substr(from, to - from);
+      };
+      // What is between statements, comments too, stays in the text once.
+      const std::string first_gap = between(c.outline().end(a), c.outline().begin(next));
+      const std::string middle = between(c.outline().begin(next), c.outline().end(previous));
+      const std::string last_gap = between(c.outline().end(previous), c.outline().begin(b));
       const auto edit = [&](const std::string& text) {
         return std::vector<TextEdit>{{0, uint32_t(begin), uint32_t(end), text}};
       };
       c.add("move '" + std::string(c.outline().head_text(a)) + "' down",
-            edit(middle + gap + b_text + gap + a_text));
+            edit(middle + last_gap + b_text + first_gap + a_text));
       c.add("move '" + std::string(c.outline().head_text(b)) + "' up",
-            edit(b_text + gap + a_text + gap + middle));
+            edit(b_text + last_gap + a_text + first_gap + middle));
     }
   }
 }

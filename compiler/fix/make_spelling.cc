@@ -127,7 +127,8 @@ void close_braces(Case& c) {
       const bool fits = indent < before && (empty || line[indent] != '}');
       if (fits == likely && (!empty || begin == text.size())) {
         c.add("add '}' before line " + std::to_string(c.outline().line_of(uint32_t(begin))),
-              {{0, uint32_t(begin), uint32_t(begin), std::string(indent, ' ') + "}\n"}});
+              {{0, uint32_t(begin), uint32_t(begin),
+                std::string(indent, ' ') + "}" + c.outline().newline()}});
       }
       if (!empty) before = indent;
       begin += line.size() + 1;

@@ -114,6 +114,12 @@ uint32_t Outline::byte_of(uint32_t line, uint32_t column) const {
                                                        : static_cast<uint32_t>(at + column - 1);
 }
 
+std::string Outline::newline() const {
+  const size_t first = text_.find('\n');
+  const bool both = first != std::string::npos && first > 0 && text_[first - 1] == '\r';
+  return both ? "\r\n" : "\n";
+}
+
 uint32_t Outline::line_of(uint32_t byte) const {
   return 1 + static_cast<uint32_t>(std::count(text_.begin(), text_.begin() + byte, '\n'));
 }

@@ -60,6 +60,10 @@ class Outline {
   uint32_t byte_of(uint32_t line, uint32_t column) const;
   /// The line of a byte, from 1.
   uint32_t line_of(uint32_t byte) const;
+  /// What ends its lines: "\n", or "\r\n" as at the first.
+  std::string newline() const;
+  /// Is it IR text, whose first word is 'ir'?
+  bool is_ir() const { return !words_.empty() && text(words_[0]) == "ir"; }
   /// The statements in the same block, itself included, in order.
   std::vector<uint32_t> block_of(uint32_t statement) const;
   /// The item that a statement is in.

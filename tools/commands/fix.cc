@@ -39,6 +39,7 @@ int run_fix(const FixOptions& options) {
     return kFine;
   }
   const FixResult found = input.find_fix();
+  if (!found.refused.empty()) return Input::usage(fmt::format("{} {}", file, found.refused));
   if (found.text.empty()) {
     put(fmt::format("{}: no patch found: none of {} changes is proved\n", file, found.tried));
     return kWrongProgram;
