@@ -68,8 +68,10 @@ const std::vector<Maker>& makers(std::string_view code) {
 }  // namespace
 
 bool may_be_fixed(const Diagnostic& error) {
-  static constexpr std::string_view kOthers[] = {"undecided", "memory", "too-many-ops",
-                                                 "too-many-steps", "file-too-large"};
+  // No proof shows which reduction is meant.
+  static constexpr std::string_view kOthers[] = {"undecided",      "memory",
+                                                 "too-many-ops",   "too-many-steps",
+                                                 "file-too-large", "unknown-reduction"};
   return std::ranges::find(kOthers, error.code) == std::end(kOthers);
 }
 
