@@ -512,7 +512,7 @@ _ROWS = {
         "runtime/base",
         "runtime/base/environment",
     ],
-    "tools/draw": ["ir"],
+    "tools/draw": ["ir", "tools/base"],
     "tools/diff": ["ir"],
     "tools/report": [
         "ir",

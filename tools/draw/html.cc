@@ -1,5 +1,6 @@
 #include "tools/draw/html.h"
 
+#include "tools/base/xml_text.h"
 #include "tools/draw/svg.h"
 
 namespace mscclc::draw {
@@ -104,7 +105,7 @@ for (const box of boxes) {
 
 std::string html_of(const Picture& picture) {
   std::string out(kPageHead);
-  out += "<title>" + escaped(picture.title) + "</title>\n";
+  out += "<title>" + xml_escaped(picture.title) + "</title>\n";
   out += kPageStyle;
   out += "</head>\n<body>\n";
   out += kPageBar;

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "ir/diagnostics/printable.h"
+#include "tools/base/xml_text.h"
 #include "tools/draw/words.h"
 
 namespace mscclc::draw {
@@ -94,7 +94,7 @@ class Writer {
   void text(double x, double y, std::string_view style, const std::string& words,
             std::string_view more = "") {
     out_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" class=\"{}\"{}>{}</text>\n", x, y, style,
-                        more, escaped(words));
+                        more, xml_escaped(words));
   }
 
   void rect(const Area& at, std::string_view style, double round, std::string_view more = "") {
@@ -249,8 +249,8 @@ class Writer {
       out_ += fmt::format(
           "<g class=\"box\" data-rank=\"{}\" data-tb=\"{}\" data-chunks=\"{}\" data-op=\"{}\" "
           "data-row=\"{}\"><title>{}</title>\n",
-          lane.rank, escaped(lane.columns[box.column].blocks), escaped(chunks), escaped(box.name),
-          box.row, escaped(ops));
+          lane.rank, xml_escaped(lane.columns[box.column].blocks), xml_escaped(chunks),
+          xml_escaped(box.name), box.row, xml_escaped(ops));
     }
     if (box.name.empty()) {
       rect(box.at, "ctl", 7);
@@ -349,7 +349,7 @@ class Writer {
     if (detail_ != Detail::page) return "";
     return fmt::format(" data-from=\"{}\" data-to=\"{}\" data-chunks=\"{}\"",
                        picture_.lanes[arrow.from_lane].rank, picture_.lanes[arrow.to_lane].rank,
-                       escaped(arrow.label));
+                       xml_escaped(arrow.label));
   }
 
   const Picture& picture_;
@@ -358,32 +358,6 @@ class Writer {
 };
 
 }  // namespace
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 std::string_view fill_of(uint32_t colour) { return colour_at(colour).fill; }
 std::string_view line_of(uint32_t colour) { return colour_at(colour).line; }

@@ -17,9 +17,6 @@ enum class Detail : uint8_t {
 /// The whole SVG; names in it are escaped.
 std::string svg_of(const Picture& picture, Detail detail = Detail::plain);
 
-/// Text for XML: '<', '>', '&' and quotes escaped, controls written out.
-std::string escaped(std::string_view text);
-
 /// The fill of a chunk's colour, and its line.
 std::string_view fill_of(uint32_t colour);
 std::string_view line_of(uint32_t colour);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "tools/base/xml_text.h"
 #include "tools/report/registry_coverage.h"
 
 namespace mscclc {
@@ -18,14 +19,6 @@ constexpr double kDoublings = 32;
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b"};
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  }
-  return out;
-}
-
 double place(uint64_t bytes) {
   const double doublings = bytes == 0 ? 0 : std::log2(static_cast<double>(bytes));
   return kLeft + std::min(doublings, kDoublings) / kDoublings * kWidth;
@@ -33,7 +26,7 @@ double place(uint64_t bytes) {
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     escaped(text));
+                     xml_escaped(text));
 }
 
 std::string bar(const CoveredSizes& sizes, double y, const char* colour) {
@@ -46,8 +39,8 @@ std::string bar(const CoveredSizes& sizes, double y, const char* colour) {
       "<title>{}</title></rect>\n",
       x, y, std::max(end - x, 1.0), kBar, gap ? "url(#gap)" : colour,
       gap || sizes.others.empty() ? "none" : "#888888",
-      escaped(fmt::format("{}: {}{}", sizes_text(sizes.min, sizes.max),
-                          gap ? "no plan" : sizes.plan, others)));
+      xml_escaped(fmt::format("{}: {}{}", sizes_text(sizes.min, sizes.max),
+                              gap ? "no plan" : sizes.plan, others)));
 }
 
 std::string scale(double bottom) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/base/xml_text.h"
+
 namespace mscclc::bench {
 namespace {
 
@@ -15,22 +17,6 @@ constexpr double kMarker = 2.6;
 // Colours that colour-blind readers can distinguish (Okabe and Ito).
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b"};
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 std::string size_text(uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -76,7 +62,7 @@ Axes axes_of(const std::vector<Line>& lines) {
 std::string label(double x, double y, const char* anchor, const std::string& text,
                   const char* more = "") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                     anchor, more, escaped(text));
+                     anchor, more, xml_escaped(text));
 }
 
 std::string grid(double x1, double y1, double x2, double y2) {
@@ -180,7 +166,7 @@ std::string svg(const Plot& plot) {
   out += fmt::format(
       "<text transform=\"translate(22 {:.1f}) rotate(-90)\" "
       "text-anchor=\"middle\">{}</text>\n",
-      (kTop + kHeight - kBottom) / 2, escaped(shown.y_title));
+      (kTop + kHeight - kBottom) / 2, xml_escaped(shown.y_title));
   for (size_t i = 0; i < shown.lines.size(); ++i) {
     const char* colour = kColours[i % std::size(kColours)];
     out += draw(shown.lines[i], axes, colour) + legend(shown.lines[i], i, colour);
