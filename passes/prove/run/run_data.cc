@@ -101,8 +101,7 @@ void Run::hear(std::vector<News>& gains, const News& news) {
 
 /// Blocks of a rank read a store of packets piece by piece. Some piece has a unit, though it is not
 /// known which: when all of them have been read, the end of the call publishes what the packets
-/// publish (lemma O2). Not where ranks stand for others, whose stores would be taken for each
-/// other.
+/// publish (lemma O2). Not where ranks stand for others, whose stores would be mixed up.
 void Run::note_piece(uint32_t rank, const Spot& spot, const Record& record, const Extent& piece,
                      const News& news) {
   if (system_.ranks() != program_.ranks.size()) return;
