@@ -266,6 +266,8 @@ parts() {  # ranks processes|threads
   step "plans-$n-$way-eager" "$limit" "$binary" plans --most "$most" "${arguments[@]}"
   step "plans-$n-$way-graph" "$limit" "$binary" plans --graph --most "$most" "${arguments[@]}"
   step "bits-$n-$way" "$limit" "$binary" bits "${arguments[@]}"
+  step "bits-$n-$way-graph" "$limit" "$binary" bits --graph "${arguments[@]}"
+  step "rows-$n-$way" "$limit" "$binary" rows "${arguments[@]}"
   step "graph-$n-$way" "$limit" "$binary" graph "${arguments[@]}"
   if ((!shared)); then
     step "overlap-$n-$way" 180 "$binary" overlap "${arguments[@]}"
