@@ -31,7 +31,7 @@ mscclc = mscclc.torch:register
 [torchcomms.backends]
 mscclc = mscclc.torchcomms
 """
-BUILT = ("tools/mscclc", "runtime/capi/libmscclc.so.0")
+BUILT = ("tools/mscclc", "runtime/doors/c/libmscclc.so.0")
 
 
 def make_wheel(folder, tool, library):
@@ -115,7 +115,7 @@ def _built():
     for path in paths:
         if not os.path.exists(path):
             raise RuntimeError(
-                f"there is no {path}: bazel build //tools:mscclc //runtime/capi:libmscclc.so.0"
+                f"there is no {path}: bazel build //tools:mscclc //runtime/doors/c:libmscclc.so.0"
             )
     return paths
 

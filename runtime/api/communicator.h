@@ -253,7 +253,8 @@ class Communicator {
   Device& device() const;
   Bootstrap& bootstrap() const;
   /// What every function of the communicator, and of what is made from it, enters
-  /// (runtime/observe/one_thread.h): for layers above that must not be entered by two threads.
+  /// (runtime/support/observe/one_thread.h): for layers above that must not be entered by two
+  /// threads.
   std::shared_ptr<OneThread> one_thread() const;
 
   /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Waits

@@ -1,5 +1,6 @@
 // What the runtime needs of a device: memory that peers can map, streams, and launches. One per
-// rank: a GPU (runtime/cuda), or this machine's processor and shared memory (runtime/host).
+// rank: a GPU (runtime/devices/cuda), or this machine's processor and shared memory
+// (runtime/devices/host).
 //
 // All calls set the device that they need and restore the one that was current.
 #pragma once

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <optional>
 
-#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/wait_graph.h"
+#include "runtime/support/fixed_times.h"
 
 namespace mscclc {
 namespace {

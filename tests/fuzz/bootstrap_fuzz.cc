@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "runtime/base/environment/environment.h"
 #include "runtime/bootstrap/job/launcher.h"
 #include "runtime/bootstrap/tcp/meeting.h"
 #include "runtime/bootstrap/wire/frames.h"
 #include "runtime/bootstrap/wire/records.h"
-#include "runtime/memory/fd_socket.h"
-#include "runtime/memory/handle.h"
+#include "runtime/support/environment/environment.h"
+#include "runtime/support/memory/fd_socket.h"
+#include "runtime/support/memory/handle.h"
 
 namespace {
 

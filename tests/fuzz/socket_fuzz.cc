@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/net/order_reader.h"
-#include "runtime/net/sockets/sender.h"
+#include "runtime/network/order_reader.h"
+#include "runtime/network/sockets/sender.h"
 
 namespace {
 

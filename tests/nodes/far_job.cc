@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "runtime/api/job.h"
-#include "runtime/testing/descriptors.h"
-#include "runtime/testing/processes.h"
+#include "tests/helpers/runtime/descriptors.h"
+#include "tests/helpers/runtime/processes.h"
 #include "tests/library/library.h"
 
 namespace mscclc::testing {

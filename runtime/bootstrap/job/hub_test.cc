@@ -11,9 +11,9 @@
 
 #include "runtime/api/job.h"
 #include "runtime/bootstrap/tcp/tcp_bootstrap.h"
-#include "runtime/testing/descriptors.h"
-#include "runtime/testing/log_file.h"
-#include "runtime/testing/raw_rank.h"
+#include "tests/helpers/runtime/descriptors.h"
+#include "tests/helpers/runtime/log_file.h"
+#include "tests/helpers/runtime/raw_rank.h"
 
 namespace mscclc {
 namespace {

@@ -6,10 +6,10 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "runtime/base/fd.h"
-#include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/tcp/hub.h"
-#include "runtime/testing/processes.h"
+#include "runtime/support/address/sockets.h"
+#include "runtime/support/fd.h"
+#include "tests/helpers/runtime/processes.h"
 
 namespace mscclc {
 namespace {

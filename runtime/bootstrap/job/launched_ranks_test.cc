@@ -9,16 +9,16 @@
 #include <thread>
 
 #include "runtime/api/job.h"
-#include "runtime/base/deadline.h"
-#include "runtime/base/fd.h"
-#include "runtime/base/process/proc.h"
 #include "runtime/bootstrap/job/launch_values.h"
 #include "runtime/bootstrap/job/launcher.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/hub.h"
-#include "runtime/testing/far_address.h"
-#include "runtime/testing/no_threads.h"
-#include "runtime/testing/processes.h"
+#include "runtime/support/deadline.h"
+#include "runtime/support/fd.h"
+#include "runtime/support/process/proc.h"
+#include "tests/helpers/runtime/far_address.h"
+#include "tests/helpers/runtime/no_threads.h"
+#include "tests/helpers/runtime/processes.h"
 
 namespace mscclc {
 namespace {

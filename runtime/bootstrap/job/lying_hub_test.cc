@@ -11,7 +11,7 @@
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/wire/handshake.h"
-#include "runtime/testing/descriptors.h"
+#include "tests/helpers/runtime/descriptors.h"
 
 namespace mscclc {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/api/bootstrap.h"
-#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/wire/handshake.h"
+#include "runtime/support/fixed_times.h"
 
 namespace mscclc {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "runtime/base/process/proc.h"
+#include "runtime/support/process/proc.h"
 
 namespace mscclc {
 namespace {

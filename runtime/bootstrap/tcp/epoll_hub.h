@@ -14,15 +14,15 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/base/fd.h"
-#include "runtime/base/fixed_times.h"
-#include "runtime/base/process/proc.h"
-#include "runtime/base/process/quiet_thread.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/tcp/meeting.h"
 #include "runtime/bootstrap/wire/handshake.h"
+#include "runtime/support/fd.h"
+#include "runtime/support/fixed_times.h"
+#include "runtime/support/process/proc.h"
+#include "runtime/support/process/quiet_thread.h"
 
 namespace mscclc {
 

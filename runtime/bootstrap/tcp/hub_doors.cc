@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "runtime/base/process_end.h"
 #include "runtime/bootstrap/tcp/epoll_hub.h"
+#include "runtime/support/process_end.h"
 
 namespace mscclc {
 

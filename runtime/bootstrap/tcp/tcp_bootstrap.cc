@@ -11,10 +11,10 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/base/fixed_times.h"
-#include "runtime/base/process/quiet_thread.h"
-#include "runtime/base/process_end.h"
-#include "runtime/observe/log.h"
+#include "runtime/support/fixed_times.h"
+#include "runtime/support/observe/log.h"
+#include "runtime/support/process/quiet_thread.h"
+#include "runtime/support/process_end.h"
 
 namespace mscclc {
 namespace {

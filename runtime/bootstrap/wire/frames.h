@@ -30,9 +30,9 @@
 #include <vector>
 
 #include "runtime/api/bootstrap.h"
-#include "runtime/bootstrap/address/address.h"
-#include "runtime/bootstrap/address/unique_id.h"
-#include "runtime/bootstrap/wire/sha256.h"
+#include "runtime/support/address/address.h"
+#include "runtime/support/address/unique_id.h"
+#include "runtime/support/sha256.h"
 
 namespace mscclc::wire {
 

@@ -11,11 +11,11 @@
 #include <random>
 
 #include "ir/base/read_file.h"
-#include "plans/plan_json.h"
-#include "runtime/testing/shared_value.h"
+#include "plans/format/plan_json.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/parts.h"
 #include "tests/gpu/stage/graphs.h"
+#include "tests/helpers/runtime/shared_value.h"
 
 namespace mscclc::testing {
 namespace {
