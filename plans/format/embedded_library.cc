@@ -4,7 +4,7 @@ namespace mscclc {
 namespace {
 
 constexpr LibraryFile kFiles[] = {
-#include "plans/embedded_library.inc"
+#include "plans/format/embedded_library.inc"
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 /// The files of targets/ as string literals, in the order of their names.
 constexpr std::string_view kFiles[] = {
-#include "plans/builtin_targets.inc"
+#include "plans/format/builtin_targets.inc"
 };
 
 constexpr KeySet kKeys = {w_name,

@@ -14,7 +14,7 @@ namespace {
 
 /// The files of this folder as string literals, in the order of their names.
 constexpr std::string_view kMachineFiles[] = {
-#include "plans/machines/builtin_machines.inc"
+#include "plans/format/machines/builtin_machines.inc"
 };
 
 constexpr MachineField kFields[] = {
