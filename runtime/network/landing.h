@@ -23,7 +23,7 @@ class Landing {
 
   /// Waits until no copy is under way any more.
   virtual ~Landing() = default;
-  /// Host memory, on a word's bound, for a put of so many bytes, at most OrderReader::kMostPut.
+  /// Host memory, on a word's bound, for a put of so many bytes, at most OrderReader::kMaxPut.
   /// Waits while all is taken by copies under way. nullptr: why() says why.
   virtual std::unique_ptr<Room> room(uint64_t bytes) = 0;
   /// Begins to copy what has come. False: why().

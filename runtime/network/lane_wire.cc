@@ -88,7 +88,7 @@ std::optional<Hello> decode_hello(std::span<const uint8_t> bytes) {
   hello.connections = reader.number<uint32_t>();
   take(reader, hello.nonce);
   take(reader, hello.proof);
-  if (!reader.ended() || hello.connections > kMostConnections ||
+  if (!reader.ended() || hello.connections > kMaxConnections ||
       hello.connection >= hello.connections) {
     return std::nullopt;
   }

@@ -30,7 +30,7 @@ using Key = std::array<uint8_t, 32>;
 using Nonce = std::array<uint8_t, 32>;
 
 /// Connections that a lane may have.
-constexpr uint32_t kMostConnections = 16;
+constexpr uint32_t kMaxConnections = 16;
 
 /// What a rank must know to open the lane to another.
 struct LaneOffer {

@@ -83,7 +83,7 @@ OrderReader::State OrderReader::begin_order() {
 }
 
 OrderReader::State OrderReader::begin_put() {
-  if (order_.value == 0 || order_.value > kMostPut) {
+  if (order_.value == 0 || order_.value > kMaxPut) {
     return bad(fmt::format("a put of {} bytes", order_.value));
   }
   piece_ = lane_.memory->find(order_.memory, order_.offset, order_.value);

@@ -42,7 +42,7 @@ struct IncomingLane {
 class OrderReader {
  public:
   /// Most bytes that one put brings.
-  static constexpr uint64_t kMostPut = 256 << 10;
+  static constexpr uint64_t kMaxPut = 256 << 10;
 
   /// The connection, one of lane.connections, has come. The lane must outlive it.
   OrderReader(IncomingLane& lane, uint32_t connection);

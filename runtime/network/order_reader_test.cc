@@ -188,7 +188,7 @@ TEST_CASE("what is not an order for the lane is refused, and nothing is written"
       {{}, "order 0, which does not exist"},
       {{.what = 77}, "order 77, which does not exist"},
       {{.what = Order::put, .memory = id}, "a put of 0 bytes"},
-      {{.what = Order::put, .memory = id, .value = OrderReader::kMostPut + 1},
+      {{.what = Order::put, .memory = id, .value = OrderReader::kMaxPut + 1},
        "a put of 262145 bytes"},
       {{.what = Order::put, .memory = id, .value = UINT64_MAX},
        "a put of 18446744073709551615 bytes"},
@@ -199,7 +199,7 @@ TEST_CASE("what is not an order for the lane is refused, and nothing is written"
       {{.what = Order::put, .memory = id + 1, .value = 8},
        "8 bytes at byte 0 of memory 2, which it may not write"},
       {{.what = Order::part, .memory = id}, "a put of 0 bytes"},
-      {{.what = Order::part, .memory = id, .value = OrderReader::kMostPut + 1},
+      {{.what = Order::part, .memory = id, .value = OrderReader::kMaxPut + 1},
        "a put of 262145 bytes"},
       {{.what = Order::part, .memory = id, .offset = kExposedBytes - 7, .value = 8},
        "8 bytes at byte 1048569 of memory 1, which it may not write"},
@@ -324,7 +324,7 @@ TEST_CASE("greetings are taken only whole, and only as they are") {
   bytes[0] ^= 1;
   CHECK(!decode_challenge(bytes));
   for (const auto& [connection, connections] :
-       std::vector<std::pair<uint32_t, uint32_t>>{{2, 2}, {0, 0}, {0, kMostConnections + 1}}) {
+       std::vector<std::pair<uint32_t, uint32_t>>{{2, 2}, {0, 0}, {0, kMaxConnections + 1}}) {
     Hello wrong = hello;
     wrong.connection = connection;
     wrong.connections = connections;

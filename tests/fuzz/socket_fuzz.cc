@@ -125,7 +125,7 @@ void fuzz_greetings(Input input) {
   }
   if (const auto hello = decode_hello(input)) {
     expect(std::ranges::equal(encode(*hello), input));
-    expect(hello->connection < hello->connections && hello->connections <= kMostConnections);
+    expect(hello->connection < hello->connections && hello->connections <= kMaxConnections);
   }
 }
 

@@ -89,7 +89,7 @@ TEST_CASE("texts are copied") {
 }
 
 TEST_CASE("the real NCCL gets the caller's version, and waits [case-21]") {
-  std::array<uint8_t, kMostConfigBytes> bytes;
+  std::array<uint8_t, kMaxConfigBytes> bytes;
   const auto word = [&](size_t offset) {
     int value;
     std::memcpy(&value, bytes.data() + offset, sizeof value);

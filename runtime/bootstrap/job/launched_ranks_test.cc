@@ -440,7 +440,7 @@ TEST_CASE("an id may be served by another process than rank 0's") {
     ::pause();
     return 0;
   });
-  char text[UniqueId::kMostText] = "";
+  char text[UniqueId::kMaxText] = "";
   REQUIRE(::read(pipe[0], text, sizeof text) > 0);
   check_meeting(
       ranks_of({{"MSCCLC_TIMEOUT", "20"}, {"MSCCLC_WORLD_SIZE", "3"}, {"MSCCLC_ID", text}},

@@ -32,7 +32,7 @@ class RawHub {
     if (!ready(listener_.get())) return;
     connection_.emplace(
         Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)),
-        wire::kMostFromRank);
+        wire::kMaxFromRank);
     wire::Challenge challenge;
     challenge.key = keys_.open;
     say(wire::frame(challenge));

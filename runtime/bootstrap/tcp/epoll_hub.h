@@ -40,7 +40,7 @@ inline bool has_descriptors(uint64_t wanted) {
 
 /// A connection to the hub.
 struct HubClient {
-  explicit HubClient(Fd socket) : connection(std::move(socket), wire::kMostHello) {}
+  explicit HubClient(Fd socket) : connection(std::move(socket), wire::kMaxHello) {}
   Connection connection;
   Address from, to;                ///< the connection's ends
   std::optional<int32_t> process;  ///< if it has proved itself and is on this machine

@@ -1,4 +1,4 @@
-// Where kernels lie that were compiled for plans of the library (docs/specialised.md).
+// Where kernels lie that were compiled for plans of the library (docs/compiled_kernels.md).
 #pragma once
 
 #include <optional>

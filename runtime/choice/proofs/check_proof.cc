@@ -27,13 +27,13 @@ class ProvedHere {
     return found == proved_.end() ? std::nullopt : std::optional(found->second);
   }
   void keep(const PlanDigest& digest, const Proof& proof) {
-    if (proved_.size() == kMost) proved_.clear();
+    if (proved_.size() == kMax) proved_.clear();
     proved_[digest] = proof;
   }
   std::mutex mutex;
 
  private:
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kMax = 4096;
   std::map<PlanDigest, Proof> proved_;
 };
 PerProcess<ProvedHere> proved_here;
@@ -63,7 +63,7 @@ std::optional<Proof> prove_now(const Program& plan, Diagnostics& diagnostics) {
 }
 
 /// Plans of the library have fewer at 16 ranks; so many take some tens of milliseconds.
-constexpr size_t kMostOps = 20'000;
+constexpr size_t kMaxOps = 20'000;
 
 bool is_small_with_scratch(const Program& plan) {
   size_t ops = 0;
@@ -72,7 +72,7 @@ bool is_small_with_scratch(const Program& plan) {
     ops += rank.ops.size();
     scratch |= rank.buffers.size() > kFirstScratch;
   }
-  return scratch && ops <= kMostOps;
+  return scratch && ops <= kMaxOps;
 }
 
 /// What is claimed and is not so; nullptr: all is.
@@ -109,12 +109,12 @@ std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
 }
 
 bool keeps_scratch_in_call(const Program& plan, const PlanDigest& digest) {
-  constexpr size_t kMost = 4096;
+  constexpr size_t kMax = 4096;
   if (!is_small_with_scratch(plan)) return false;
   auto& [mutex, known] = scratch_known.get();
   const std::lock_guard lock(mutex);  // ranks that are threads: the first finds out for all
   if (const auto found = known.find(digest); found != known.end()) return found->second;
-  if (known.size() == kMost) known.clear();
+  if (known.size() == kMax) known.clear();
   return known[digest] = scratch_in_call(plan);
 }
 

@@ -54,7 +54,7 @@ struct Plans {
 };
 
 /// Requests whose answer is kept. Jobs make few different calls.
-constexpr size_t kMostKept = 4096;
+constexpr size_t kMaxKept = 4096;
 
 std::string request_text(const PlanRequest& request) {
   return fmt::format("{}, {} bytes, {}{}", call_text(request.call), request.call.bytes,
@@ -433,7 +433,7 @@ std::shared_ptr<const PickedPlan> PlanRegistry::pick(const PlanRequest& request,
   if (found.has_errors() || (picked == nullptr && state.require)) return nullptr;
   const std::lock_guard lock(state.mutex);
   if (state.plans != plans) return picked;  // it was asked of plans that are no more
-  if (state.kept.size() >= kMostKept) state.kept.clear();
+  if (state.kept.size() >= kMaxKept) state.kept.clear();
   return state.kept.emplace(request, picked).first->second;
 }
 

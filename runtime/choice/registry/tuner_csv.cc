@@ -17,8 +17,8 @@ constexpr std::array kKinds = {CollectiveKind::broadcast, CollectiveKind::reduce
 constexpr std::string_view kAlgorithms[] = {
     "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat", "-1"};
 constexpr std::string_view kProtocols[] = {"ll", "ll128", "simple", "-1"};
-constexpr size_t kLeastFields = 8, kMostFields = 10;
-constexpr uint64_t kMostOf32Bits = 4294967295;
+constexpr size_t kLeastFields = 8, kMaxFields = 10;
+constexpr uint64_t kMaxOf32Bits = 4294967295;
 constexpr std::string_view kBlanks = " \t";
 
 template <class List, class T>
@@ -62,9 +62,8 @@ std::vector<std::string_view> split(std::string_view line) {
 /// What is wrong with a line; "": nothing.
 std::string read_line(std::string_view text, TunerLine& line) {
   const std::vector<std::string_view> fields = split(text);
-  if (fields.size() < kLeastFields || fields.size() > kMostFields) {
-    return fmt::format("expected {} to {} fields, got {}", kLeastFields, kMostFields,
-                       fields.size());
+  if (fields.size() < kLeastFields || fields.size() > kMaxFields) {
+    return fmt::format("expected {} to {} fields, got {}", kLeastFields, kMaxFields, fields.size());
   }
   const auto kind = find_collective(fields[0]);
   if (!kind || !has(kKinds, *kind)) {
@@ -95,12 +94,12 @@ std::string read_line(std::string_view text, TunerLine& line) {
 }
 
 /// Whether it has a size of 4 GiB or more.
-bool is_large(const TunerLine& line) { return line.max > kMostOf32Bits; }
+bool is_large(const TunerLine& line) { return line.max > kMaxOf32Bits; }
 
 /// The larger size, as a file has it in which lines are `large` or not.
 uint64_t last_size(const TunerLine& line, bool large) {
   if (large) return line.max;
-  return line.max == kTunerNoEnd ? kMostOf32Bits : std::min(line.max, kMostOf32Bits - 1);
+  return line.max == kTunerNoEnd ? kMaxOf32Bits : std::min(line.max, kMaxOf32Bits - 1);
 }
 
 std::string number_text(const std::optional<uint32_t>& number) {
@@ -136,7 +135,7 @@ std::optional<std::vector<TunerLine>> read_tuner_csv(std::string_view text, cons
   }
   if (std::ranges::any_of(lines, is_large)) return lines;
   for (TunerLine& line : lines) {
-    if (line.max == kMostOf32Bits) line.max = kTunerNoEnd;
+    if (line.max == kMaxOf32Bits) line.max = kTunerNoEnd;
   }
   return lines;
 }
@@ -147,7 +146,7 @@ std::optional<std::string> write_tuner_csv(std::span<const TunerLine> lines,
       "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,"
       "regBuff\n";
   const bool large = std::ranges::any_of(lines, [](const TunerLine& line) {
-    return line.min > kMostOf32Bits || (line.max != kTunerNoEnd && is_large(line));
+    return line.min > kMaxOf32Bits || (line.max != kTunerNoEnd && is_large(line));
   });
   for (const TunerLine& line : lines) {
     if (!has(kKinds, line.kind) || !is_writable(line.algorithm)) {

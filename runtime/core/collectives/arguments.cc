@@ -11,7 +11,7 @@ namespace mscclc {
 namespace {
 
 /// Whole buffers stay below it, so that offsets into them may be added up.
-constexpr uint64_t kMostBytes = uint64_t{1} << 62;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
 
 /// Whether no other rank has part in it.
 bool stays_here(const CollectiveCall& call, uint32_t ranks) {
@@ -62,7 +62,7 @@ class Checker {
   }
 
   bool check_size(uint64_t elements, uint64_t times) {
-    if (elements <= kMostBytes / info(call_.dtype).bytes / times) return true;
+    if (elements <= kMaxBytes / info(call_.dtype).bytes / times) return true;
     return refuse(fmt::format("{}: {} elements of '{}' a rank are too many", name(call_.kind),
                               elements, info(call_.dtype).name));
   }

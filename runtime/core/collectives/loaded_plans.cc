@@ -12,9 +12,9 @@ namespace {
 constexpr uint64_t kLeastRoom = uint64_t{4} << 20;
 constexpr uint64_t kUnlimited = ~uint64_t{0};
 /// Scratch of a plan, at most, in messages that it does at once.
-constexpr uint64_t kMostScratch = 2;
+constexpr uint64_t kMaxScratch = 2;
 /// Pieces are not made smaller than so many to an undivided one, whatever scratch they take.
-constexpr uint64_t kMostDivided = 16;
+constexpr uint64_t kMaxDivided = 16;
 
 }  // namespace
 
@@ -34,10 +34,10 @@ uint64_t LoadedPlans::find_most(const Program& plan, bool zero_copy) const {
   const auto more = memory_of(plan, options);
   if (!needed || !more || !takes_pieces(plan, options)) return kUnlimited;
   if (needed->scratch == more->scratch && needed->staging == more->staging) return kUnlimited;
-  for (options.max_bytes = piece_bytes_; options.max_bytes > piece_bytes_ / kMostDivided;
+  for (options.max_bytes = piece_bytes_; options.max_bytes > piece_bytes_ / kMaxDivided;
        options.max_bytes /= 2) {
     const auto taken = memory_of(plan, options);
-    if (taken && taken->scratch <= kMostScratch * piece_bytes_) break;
+    if (taken && taken->scratch <= kMaxScratch * piece_bytes_) break;
   }
   return options.max_bytes;
 }

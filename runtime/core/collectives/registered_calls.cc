@@ -42,7 +42,7 @@ BoundCall RegisteredCalls::call(const Key& key) const {
 }
 
 void RegisteredCalls::keep(const Key& key, BoundCall call) {
-  if (calls_.size() == kMostCalls) {
+  if (calls_.size() == kMaxCalls) {
     calls_.erase(by_age_.front());
     by_age_.pop_front();
   }

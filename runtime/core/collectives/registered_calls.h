@@ -50,7 +50,7 @@ class RegisteredCalls {
   uint64_t count() const { return calls_.size(); }
 
  private:
-  static constexpr size_t kMostCalls = 1024;
+  static constexpr size_t kMaxCalls = 1024;
   struct Buffer {
     const uint8_t* address;
     uint64_t bytes;

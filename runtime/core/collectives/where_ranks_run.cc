@@ -67,10 +67,10 @@ uint32_t count_nodes(const std::vector<uint32_t>& first_of_node) {
 }  // namespace
 
 std::string nodes_text(const std::vector<uint32_t>& first_of_node) {
-  constexpr size_t kMost = 200;
+  constexpr size_t kMax = 200;
   const auto ranks = static_cast<uint32_t>(first_of_node.size());
   std::string text;
-  for (uint32_t first = 0; first < ranks && text.size() < kMost; ++first) {
+  for (uint32_t first = 0; first < ranks && text.size() < kMax; ++first) {
     if (first_of_node[first] != first) continue;
     text += text.empty() ? "" : " | ";
     text += std::to_string(first);
@@ -84,7 +84,7 @@ std::string nodes_text(const std::vector<uint32_t>& first_of_node) {
       if (!goes_on) run = r;
     }
   }
-  return text.size() < kMost ? text : text.substr(0, kMost) + " …";
+  return text.size() < kMax ? text : text.substr(0, kMax) + " …";
 }
 
 std::optional<WhereRanksRun> find_where_ranks_run(Communicator& communicator,

@@ -11,7 +11,7 @@ namespace {
 
 /// Messages up to which calls begin early. A launch takes a microsecond or two, of some 80 for so
 /// many bytes; blocks of the next call that wait longer take room from kernels of other streams.
-constexpr uint64_t kMostEarlyBytes = uint64_t{16} << 20;
+constexpr uint64_t kMaxEarlyBytes = uint64_t{16} << 20;
 
 }  // namespace
 
@@ -172,7 +172,7 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
 // A plan's own kernel reads no programs: what it does read takes their place.
 std::span<const uint8_t> BoundCall::State::in_slot() const {
   if (own.kernel != nullptr) {
-    if (executable->own_kernels->bytes_in_memory() == 0) return {};
+    if (executable->compiled_kernels->bytes_in_memory() == 0) return {};
     return {reinterpret_cast<const uint8_t*>(own.lines.data()),
             own.lines.size() * sizeof(SpecialLine)};
   }
@@ -274,8 +274,8 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->is_call = !empty();
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
-  made->launch.early = options_.bytes <= kMostEarlyBytes && x_.group->device->launches_early();
-  made->launch.behind_early = options_.behind_early;
+  made->launch.early = options_.bytes <= kMaxEarlyBytes && x_.group->device->launches_early();
+  made->launch.previous_allows_early = options_.previous_allows_early;
   made->launch.any_order = options_.any_order;
   made->launch.dtype = call_.dtype;
   made->launch.accumulate = call_.accumulate;
@@ -287,8 +287,8 @@ std::shared_ptr<BoundCall::State> Binder::make() {
           ? 0
           : static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
-  if (x_.own_kernels != nullptr) {
-    x_.own_kernels->choose(made->programs, made->launch, made->own);
+  if (x_.compiled_kernels != nullptr) {
+    x_.compiled_kernels->choose(made->programs, made->launch, made->own);
   }
   if (!place(*made)) return nullptr;
   if (made->own.kernel == nullptr) shorten(*made);
@@ -341,7 +341,7 @@ std::shared_ptr<BoundCall::State> Binder::try_together() {
   return group.agree(made != nullptr, "bind a call", diagnostics_) ? made : nullptr;
 }
 
-bool BoundCall::has_own_kernel() const { return state_->own.kernel != nullptr; }
+bool BoundCall::has_compiled_kernel() const { return state_->own.kernel != nullptr; }
 
 std::shared_ptr<BoundCall::State> Executable::State::bind(const CallOptions& call,
                                                           Diagnostics& diagnostics) {

@@ -27,23 +27,23 @@ class KeepingDevice : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
   std::string architecture() const override { return "sm_90"; }
-  std::unique_ptr<PlanKernels> load_kernels(std::span<const uint8_t>, std::string&) override {
+  std::unique_ptr<CompiledKernels> load_kernels(std::span<const uint8_t>, std::string&) override {
     return std::make_unique<Kernels>(*this);
   }
   bool launch(const device::LaunchPlan& plan, StreamHandle, Diagnostics&) override {
-    launched.push_back({plan.behind_early, plan.any_order});
+    launched.push_back({plan.previous_allows_early, plan.any_order});
     return true;
   }
   const void* arguments = nullptr;
   uint32_t launches = 0;
   struct Said {
-    bool behind_early, any_order;
+    bool previous_allows_early, any_order;
     bool operator==(const Said&) const = default;
   };
   std::vector<Said> launched;  ///< by the interpreter
 
  private:
-  struct Kernels : PlanKernels {
+  struct Kernels : CompiledKernels {
     explicit Kernels(KeepingDevice& of) : device(of) {}
     Kernel find(const std::string&) const override { return &device; }
     std::optional<uint32_t> fits(Kernel, const device::LaunchPlan&, Diagnostics&) override {
@@ -112,11 +112,11 @@ TEST_CASE("a call that is bound again keeps what is said of launches around it")
   REQUIRE(executable != nullptr);
   const std::vector<KeepingDevice::Said> said = {
       {false, false}, {true, false}, {false, true}, {true, false}, {false, false}};
-  for (const auto& [behind_early, any_order] : said) {
+  for (const auto& [previous_allows_early, any_order] : said) {
     const BoundCall call = executable->bind({.bytes = 256,
                                              .input = input->data(),
                                              .output = output->data(),
-                                             .behind_early = behind_early,
+                                             .previous_allows_early = previous_allows_early,
                                              .any_order = any_order},
                                             diagnostics);
     REQUIRE(call);
@@ -157,7 +157,7 @@ TEST_CASE("own kernels: lines are parameters, or lie in memory") {
       calls[chunk] = executable->bind(
           {.bytes = blocks * chunk, .input = input->data(), .output = output->data()}, diagnostics);
       REQUIRE(calls[chunk]);
-      CHECK(calls[chunk].has_own_kernel());
+      CHECK(calls[chunk].has_compiled_kernel());
     }
     for (const auto& [chunk, call] : calls) {
       const uint32_t before = device->launches;

@@ -36,7 +36,7 @@ std::string options_text(const Executable::State::Loaded& loaded) {
                      loaded.in_turn ? ", in turn" : "");
 }
 
-constexpr size_t kMostCallText = 512;
+constexpr size_t kMaxCallText = 512;
 
 bool refuse_calls(const std::string& first, uint32_t rank, const std::string& other,
                   Diagnostics& diagnostics) {
@@ -140,13 +140,14 @@ void Executable::State::prepare_binds() {
 }
 
 // A plan without kernels of its own works as well, so nothing here is an error.
-void Executable::State::load_own_kernels() {
+void Executable::State::load_compiled_kernels() {
   if (options.plan_file.empty() || blocks() == 0) return;
   std::string why;
-  own_kernels = OwnKernels::load(*plan, rank, hash_, options.plan_file, *group->device, why);
+  compiled_kernels = KernelChoice::load(*plan, rank, hash_, options.plan_file, *group->device, why);
   log(LogLevel::info, LogArea::load, rank,
-      own_kernels != nullptr
-          ? fmt::format("executable {} has kernels of its own: '{}'", number, own_kernels->file())
+      compiled_kernels != nullptr
+          ? fmt::format("executable {} has kernels of its own: '{}'", number,
+                        compiled_kernels->file())
           : fmt::format("the interpreter runs executable {}: {}", number, why));
 }
 
@@ -158,14 +159,14 @@ bool Executable::State::prepare(Diagnostics& diagnostics) {
   if (group->device->launches_early()) mark_early_launch(*plan, rank, program);
   wait_slots.emplace(program);
   if (!check_fit(diagnostics)) return false;
-  load_own_kernels();
+  load_compiled_kernels();
   prepare_binds();
   return lay_out(diagnostics) && allocate(diagnostics);
 }
 
 // What ranks must agree on, then what they need of each other.
 bool Executable::State::describe(std::vector<uint8_t>& message, Diagnostics& diagnostics) {
-  const std::string_view call = std::string_view(options.call).substr(0, kMostCallText);
+  const std::string_view call = std::string_view(options.call).substr(0, kMaxCallText);
   ByteWriter(message)
       .number(static_cast<uint32_t>(call.size()))
       .text(call)
@@ -249,7 +250,7 @@ bool Executable::State::connect(const std::vector<std::vector<uint8_t>>& message
 }
 
 bool Executable::State::write_program(Diagnostics& diagnostics) {
-  Image image(memory->data(), memory_bytes());
+  DeviceStructs image(memory->data(), memory_bytes());
   std::vector<uint64_t> semaphores;
   for (const Semaphore& s : plan->ranks[rank].semaphores) semaphores.push_back(s.initial);
   std::vector<device::Barrier> barriers;

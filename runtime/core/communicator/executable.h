@@ -24,8 +24,8 @@
 #include "runtime/core/communicator/call/call_facts.h"
 #include "runtime/core/communicator/call/placement.h"
 #include "runtime/core/communicator/call/shared_board.h"
-#include "runtime/core/communicator/compiled_kernels/compiled_kernels.h"
-#include "runtime/core/device/image.h"
+#include "runtime/core/communicator/compiled_kernels/kernel_choice.h"
+#include "runtime/core/device/device_structs.h"
 #include "runtime/core/device/region.h"
 #include "runtime/core/device/slots.h"
 #include "runtime/core/device/switches.h"
@@ -64,7 +64,7 @@ struct BoundCall::State {
   device::LaunchPlan launch{};
   BlockPrograms programs;         ///< launch.programs
   device::ShortProgram in_short;  ///< launch.in_short, if there is one
-  OwnCall own;
+  CompiledCall own;
   uint64_t bytes = 0;  ///< of the message
   std::vector<StagingCopy> before, after;
 
@@ -158,7 +158,7 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   /// How many blocks the device holds at once, of kernels that hold all of the plan's: asked once
   /// each.
   std::map<KernelKey, uint32_t> fitting;
-  std::unique_ptr<OwnKernels> own_kernels;  ///< nullptr: the interpreter runs all calls
+  std::unique_ptr<KernelChoice> compiled_kernels;  ///< nullptr: the interpreter runs all calls
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
 
   /// What ranks must load alike.
@@ -185,7 +185,7 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   [[nodiscard]] bool same_launch(const CallFacts& facts, Diagnostics& diagnostics) const;
   [[nodiscard]] bool check_fit(Diagnostics& diagnostics) const;
   [[nodiscard]] bool lay_out(Diagnostics& diagnostics);
-  void load_own_kernels();
+  void load_compiled_kernels();
   void prepare_binds();
   [[nodiscard]] bool allocate(Diagnostics& diagnostics);
   GraphsEnd graphs_end() const;

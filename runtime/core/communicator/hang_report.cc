@@ -16,7 +16,7 @@ namespace {
 using device::Fault;
 using device::WaitFor;
 
-constexpr size_t kMostNotes = 16;
+constexpr size_t kMaxNotes = 16;
 
 /// Blocks of a rank with an op of which `brings(op)` is true, as text: "tb 1 and tb 3 of rank 2".
 template <class Brings>
@@ -167,7 +167,7 @@ size_t describe_faults(const Program& program, uint32_t rank, const Fault* fault
     for (const uint32_t peer : ranks_awaited(program, rank, fault, region)) {
       if (peer != rank) awaited.insert(peer);
     }
-    if (++count > kMostNotes) continue;
+    if (++count > kMaxNotes) continue;
     const Op& op = program.ranks[rank].ops[fault.op];
     std::string bindings = print_bindings(program, op);
     if (!bindings.empty()) bindings = fmt::format(" ({})", bindings);
@@ -176,7 +176,7 @@ size_t describe_faults(const Program& program, uint32_t rank, const Fault* fault
         fmt::format("{}: '{}'{} {}", print_place(program, rank, op), print_op(program, rank, op),
                     bindings, reason(program, rank, fault, region))));
   }
-  if (count > kMostNotes) notes.push_back({fmt::format("and {} more", count - kMostNotes)});
+  if (count > kMaxNotes) notes.push_back({fmt::format("and {} more", count - kMaxNotes)});
   return count;
 }
 

@@ -80,10 +80,10 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
 
 bool Executable::State::start(const BoundCall::State& binding, StreamHandle stream,
                               Diagnostics& diagnostics) {
-  const OwnCall& own = binding.own;
+  const CompiledCall& own = binding.own;
   if (own.kernel == nullptr) return group->device->launch(binding.launch, stream, diagnostics);
-  return own_kernels->loaded().launch(own.kernel, binding.launch, own.arguments(), stream,
-                                      diagnostics);
+  return compiled_kernels->loaded().launch(own.kernel, binding.launch, own.arguments(), stream,
+                                           diagnostics);
 }
 
 bool Executable::State::enqueue(const BoundCall::State& binding, StreamHandle stream,

@@ -132,7 +132,7 @@ Exit exchange_within(uint64_t megabytes) {
     ranks.emplace_back([&, rank, hub = std::move(hub)] {
       Diagnostics errors;
       const auto bootstrap = join_job(job->id, rank, 2, kPatience, hub, errors);
-      const std::vector<uint8_t> own(Bootstrap::kMostBytes);
+      const std::vector<uint8_t> own(Bootstrap::kMaxBytes);
       both.arrive_and_wait();
       if (rank == 0) (void)limit(RLIMIT_AS, address_space() + (megabytes << 20));
       both.arrive_and_wait();

@@ -26,11 +26,11 @@ bool Executable::State::lay_out(Diagnostics& diagnostics) {
 
 uint64_t Executable::State::memory_bytes() const {
   const Rank& own = plan->ranks[rank];
-  return Image::bytes_of<device::RankContext>(1) +
-         Image::bytes_of<device::ChannelEnd>(own.channels.size()) +
-         Image::bytes_of<uint64_t>(own.semaphores.size()) +
-         Image::bytes_of<device::Barrier>(program.barriers.size()) + Image::bytes_of<uint64_t>(1) +
-         Image::bytes_of<uint64_t>(counts());
+  return DeviceStructs::bytes_of<device::RankContext>(1) +
+         DeviceStructs::bytes_of<device::ChannelEnd>(own.channels.size()) +
+         DeviceStructs::bytes_of<uint64_t>(own.semaphores.size()) +
+         DeviceStructs::bytes_of<device::Barrier>(program.barriers.size()) +
+         DeviceStructs::bytes_of<uint64_t>(1) + DeviceStructs::bytes_of<uint64_t>(counts());
 }
 
 /// Counts that all blocks keep from call to call.
@@ -102,7 +102,7 @@ bool Executable::State::allocate(Diagnostics& diagnostics) {
     const PoolPiece piece = pool->take(*of, bytes, "programs of calls", problems);
     return piece ? piece.memory() : nullptr;
   };
-  const uint64_t lines = own_kernels == nullptr ? 0 : own_kernels->bytes_in_memory();
+  const uint64_t lines = compiled_kernels == nullptr ? 0 : compiled_kernels->bytes_in_memory();
   slots = std::make_shared<SlotPool>(
       group->device, std::max(BlockPrograms::most_bytes(program), lines), source, graphs_end());
   return faults != nullptr;

@@ -7,7 +7,7 @@
 namespace mscclc {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 48;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 48;
 constexpr uint64_t kFillBytes = 1 << 20;
 
 }  // namespace
@@ -32,7 +32,7 @@ bool lay_out_region(const Program& program, uint32_t rank, const Chunking& capac
     const BufferLayout& buffer = layout.buffers[b];
     layout.scratch[b] = layout.scratch_bytes;
     layout.scratch_bytes += buffer.stride * buffer.copies;
-    if (layout.bytes() < kMostBytes) continue;
+    if (layout.bytes() < kMaxBytes) continue;
     diagnostics.error("too-large", {}, "the scratch buffers have 256 TiB or more together");
     return false;
   }

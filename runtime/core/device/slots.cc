@@ -193,9 +193,9 @@ void SlotPool::launched(Entry& slot, std::span<const uint8_t> content, StreamHan
   const std::lock_guard lock(mutex_);
   slot.launch = ++launches_;
   if (launches_ % kMarkEvery != 0) return;
-  if (marks_.size() == kMostMarks) collect();
+  if (marks_.size() == kMaxMarks) collect();
   std::unique_ptr<StreamMark> mark;
-  if (marks_.size() == kMostMarks) {
+  if (marks_.size() == kMaxMarks) {
     mark = std::move(marks_.back().mark);
     marks_.pop_back();
   } else if (!spare_marks_.empty()) {

@@ -62,7 +62,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   /// Launches from one mark to the next.
   static constexpr uint64_t kMarkEvery = 8;
   /// Marks that are not known to have been reached, at most.
-  static constexpr size_t kMostMarks = 64;
+  static constexpr size_t kMaxMarks = 64;
 
  private:
   class Gone;

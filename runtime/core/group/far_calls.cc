@@ -7,7 +7,7 @@ namespace mscclc {
 namespace {
 
 /// As many as a rank may be ahead of another of its own machine.
-constexpr size_t kMostChanges = CallBoard::kRoom;
+constexpr size_t kMaxChanges = CallBoard::kRoom;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ std::optional<FarCalls::Difference> FarCalls::next(CallRecord& call, bool& chang
   call.call = ++calls_;
   changed = changes_.empty() || !call.is_same(changes_.back());
   if (changed) changes_.push_back(call);
-  if (changes_.size() > kMostChanges) changes_.pop_front();
+  if (changes_.size() > kMaxChanges) changes_.pop_front();
   std::optional<Difference> found;
   const auto end = to_come_.upper_bound(calls_);
   for (auto entry = to_come_.lower_bound(calls_); entry != end; ++entry) {

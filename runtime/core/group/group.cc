@@ -9,7 +9,7 @@ namespace mscclc {
 namespace {
 
 constexpr uint8_t kAble = 1, kUnable = 0;
-constexpr size_t kMostText = 4096;
+constexpr size_t kMaxText = 4096;
 
 const Diagnostic* last_error(const Diagnostics& diagnostics) {
   const auto& all = diagnostics.all();
@@ -53,7 +53,7 @@ std::string text_of(const Diagnostic* error) {
   if (error == nullptr) return "it does not say why";
   std::string text = error->message;
   for (const Note& note : error->notes) text += "; " + note.text;  // the cause may stand there
-  return text.substr(0, kMostText);
+  return text.substr(0, kMaxText);
 }
 
 }  // namespace

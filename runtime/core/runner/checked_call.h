@@ -79,8 +79,8 @@ class CheckedCall {
   uint64_t wrong() const { return check_->wrong(); }
   /// Adds an error if elements were wrong.
   void report(Diagnostics& diagnostics) const { check_->report(diagnostics); }
-  /// BoundCall::has_own_kernel().
-  bool has_own_kernel() const { return binding_.has_own_kernel(); }
+  /// BoundCall::has_compiled_kernel().
+  bool has_compiled_kernel() const { return binding_.has_compiled_kernel(); }
   uint64_t message_bytes() const { return message_bytes_; }
   bool in_place() const { return in_place_; }
 

@@ -7,7 +7,7 @@
 namespace mscclc::cuda {
 namespace {
 
-abi::Function function_of(PlanKernels::Kernel kernel) {
+abi::Function function_of(CompiledKernels::Kernel kernel) {
   return static_cast<abi::Function>(const_cast<void*>(kernel));
 }
 
@@ -18,9 +18,9 @@ std::string architecture_of(const PrimaryContext& context) {
                      context.attribute(abi::kComputeCapabilityMinor));
 }
 
-std::unique_ptr<CudaPlanKernels> CudaPlanKernels::load(CudaDevice& device,
-                                                       std::span<const uint8_t> image,
-                                                       std::string& why) {
+std::unique_ptr<CudaCompiledKernels> CudaCompiledKernels::load(CudaDevice& device,
+                                                               std::span<const uint8_t> image,
+                                                               std::string& why) {
   why = fault_of_cubin(image);
   if (!why.empty()) return nullptr;
   const Driver& driver = device.context()->driver();
@@ -36,17 +36,17 @@ std::unique_ptr<CudaPlanKernels> CudaPlanKernels::load(CudaDevice& device,
     why = text_of(driver, result);
     return nullptr;
   }
-  return std::unique_ptr<CudaPlanKernels>(new CudaPlanKernels(device, module));
+  return std::unique_ptr<CudaCompiledKernels>(new CudaCompiledKernels(device, module));
 }
 
-CudaPlanKernels::~CudaPlanKernels() {
+CudaCompiledKernels::~CudaCompiledKernels() {
   const PrimaryContext& context = *device_.context();
   const CurrentContext current(context);
   const OutsideCapture outside(context.driver());
   if (current.is_set()) context.driver().ModuleUnload(module_);
 }
 
-PlanKernels::Kernel CudaPlanKernels::find(const std::string& name) const {
+CompiledKernels::Kernel CudaCompiledKernels::find(const std::string& name) const {
   const PrimaryContext& context = *device_.context();
   const CurrentContext current(context);
   const OutsideCapture outside(context.driver());
@@ -56,17 +56,18 @@ PlanKernels::Kernel CudaPlanKernels::find(const std::string& name) const {
   return found ? function : nullptr;
 }
 
-std::optional<uint32_t> CudaPlanKernels::fits(Kernel kernel, const device::LaunchPlan& plan,
-                                              Diagnostics& diagnostics) {
+std::optional<uint32_t> CudaCompiledKernels::fits(Kernel kernel, const device::LaunchPlan& plan,
+                                                  Diagnostics& diagnostics) {
   return device_.fits({function_of(kernel), nullptr}, plan, diagnostics);
 }
 
-bool CudaPlanKernels::launch(Kernel kernel, const device::LaunchPlan& plan, const void* arguments,
-                             StreamHandle stream, Diagnostics& diagnostics) {
+bool CudaCompiledKernels::launch(Kernel kernel, const device::LaunchPlan& plan,
+                                 const void* arguments, StreamHandle stream,
+                                 Diagnostics& diagnostics) {
   return device_.launch({function_of(kernel), arguments}, plan, stream, diagnostics);
 }
 
-std::string start_kernel(const PrimaryContext& context, const OwnKernel& own,
+std::string start_kernel(const PrimaryContext& context, const CompiledKernel& own,
                          const device::LaunchPlan& plan, abi::Stream stream) {
   abi::LaunchAttribute early = {};
   early.id = abi::kProgrammaticStreamSerialization;
@@ -84,7 +85,7 @@ std::string start_kernel(const PrimaryContext& context, const OwnKernel& own,
   return result == abi::kSuccess ? "" : text_of(context.driver(), result);
 }
 
-uint32_t most_resident_blocks(const PrimaryContext& context, const OwnKernel& own,
+uint32_t most_resident_blocks(const PrimaryContext& context, const CompiledKernel& own,
                               const device::LaunchPlan& plan, std::string& error) {
   int blocks = 0;
   const abi::Result result = context.driver().OccupancyMaxActiveBlocksPerMultiprocessor(

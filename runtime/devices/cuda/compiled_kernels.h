@@ -12,13 +12,13 @@ namespace mscclc::cuda {
 /// What cubins for a GPU are called by: "sm_90".
 std::string architecture_of(const PrimaryContext& context);
 
-class CudaPlanKernels final : public PlanKernels {
+class CudaCompiledKernels final : public CompiledKernels {
  public:
   /// nullptr: `why` says what the driver says.
-  [[nodiscard]] static std::unique_ptr<CudaPlanKernels> load(CudaDevice& device,
-                                                             std::span<const uint8_t> image,
-                                                             std::string& why);
-  ~CudaPlanKernels() override;
+  [[nodiscard]] static std::unique_ptr<CudaCompiledKernels> load(CudaDevice& device,
+                                                                 std::span<const uint8_t> image,
+                                                                 std::string& why);
+  ~CudaCompiledKernels() override;
   Kernel find(const std::string& name) const override;
   std::optional<uint32_t> fits(Kernel kernel, const device::LaunchPlan& plan,
                                Diagnostics& diagnostics) override;
@@ -26,18 +26,18 @@ class CudaPlanKernels final : public PlanKernels {
               StreamHandle stream, Diagnostics& diagnostics) override;
 
  private:
-  CudaPlanKernels(CudaDevice& device, abi::Module module) : device_(device), module_(module) {}
+  CudaCompiledKernels(CudaDevice& device, abi::Module module) : device_(device), module_(module) {}
 
   CudaDevice& device_;
   const abi::Module module_;
 };
 
 /// Starts a plan's own kernel; "": done. REQUIRES: the context is current.
-std::string start_kernel(const PrimaryContext& context, const OwnKernel& own,
+std::string start_kernel(const PrimaryContext& context, const CompiledKernel& own,
                          const device::LaunchPlan& plan, abi::Stream stream);
 
 /// Blocks of such a kernel that the GPU holds at once. REQUIRES: the context is current.
-uint32_t most_resident_blocks(const PrimaryContext& context, const OwnKernel& own,
+uint32_t most_resident_blocks(const PrimaryContext& context, const CompiledKernel& own,
                               const device::LaunchPlan& plan, std::string& error);
 
 }  // namespace mscclc::cuda

@@ -6,7 +6,8 @@
 namespace mscclc::cuda {
 namespace {
 
-std::unique_ptr<PlanKernels> load(CudaDevice& device, const std::string& image, std::string& why) {
+std::unique_ptr<CompiledKernels> load(CudaDevice& device, const std::string& image,
+                                      std::string& why) {
   const std::string cubin = fake_cubin(image);
   return device.load_kernels({reinterpret_cast<const uint8_t*>(cubin.c_str()), cubin.size()}, why);
 }
@@ -35,7 +36,7 @@ TEST_CASE("cuda: a plan's kernels are found by name, and launched") {
     {
       const auto kernels = load(*device, "sm_90\none\ntwo\n", why);
       REQUIRE(kernels != nullptr);
-      const PlanKernels::Kernel one = kernels->find("one"), two = kernels->find("two");
+      const CompiledKernels::Kernel one = kernels->find("one"), two = kernels->find("two");
       CHECK(one != nullptr);
       CHECK(two != nullptr);
       CHECK(one != two);
@@ -106,7 +107,7 @@ TEST_CASE("cuda: a plan's kernel that does not fit, or cannot be launched") {
     Diagnostics diagnostics;
     const auto kernels = load(*device, "sm_90\none\n", why);
     REQUIRE(kernels != nullptr);
-    const PlanKernels::Kernel one = kernels->find("one");
+    const CompiledKernels::Kernel one = kernels->find("one");
     CHECK_FALSE(kernels->fits(one, plan_of(600, 512), diagnostics));
     CHECK(has_code(diagnostics, "too-many-blocks"));
     const StreamHandle stream = device->create_stream(diagnostics);

@@ -22,10 +22,10 @@ abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(str
 /// Steps with more operands than these are slower in the small kernels from their first access on,
 /// so those pay only where a block's way to that access is not hidden by the call before
 /// (docs/design/optimizations.md, "The interpreter").
-constexpr uint32_t kMostAfterOwn = 2;
+constexpr uint32_t kMaxAfterOwn = 2;
 
 bool is_large_after_own(const device::LaunchPlan& plan) {
-  return plan.in_short != nullptr && plan.in_short->operands > kMostAfterOwn;
+  return plan.in_short != nullptr && plan.in_short->operands > kMaxAfterOwn;
 }
 
 device::LaunchPlan in_large(const device::LaunchPlan& plan) {
@@ -245,12 +245,12 @@ uint32_t CudaDevice::multiprocessors() const {
   return static_cast<uint32_t>(context_->attribute(abi::kMultiprocessorCount));
 }
 
-std::unique_ptr<PlanKernels> CudaDevice::load_kernels(std::span<const uint8_t> image,
-                                                      std::string& why) {
-  return CudaPlanKernels::load(*this, image, why);
+std::unique_ptr<CompiledKernels> CudaDevice::load_kernels(std::span<const uint8_t> image,
+                                                          std::string& why) {
+  return CudaCompiledKernels::load(*this, image, why);
 }
 
-uint32_t CudaDevice::most_resident_blocks(const OwnKernel& own, const device::LaunchPlan& plan,
+uint32_t CudaDevice::most_resident_blocks(const CompiledKernel& own, const device::LaunchPlan& plan,
                                           std::string& error) const {
   if (own.function != nullptr) return cuda::most_resident_blocks(*context_, own, plan, error);
   int number = 0;
@@ -262,7 +262,7 @@ uint32_t CudaDevice::most_resident_blocks(const OwnKernel& own, const device::La
   return most;
 }
 
-std::string CudaDevice::start(const OwnKernel& own, const device::LaunchPlan& placed,
+std::string CudaDevice::start(const CompiledKernel& own, const device::LaunchPlan& placed,
                               StreamHandle stream) {
   if (own.function != nullptr) return start_kernel(*context_, own, placed, stream_of(stream));
   const bool large = placed.early && is_large_after_own(placed);
@@ -279,7 +279,7 @@ bool CudaDevice::launch(const device::LaunchPlan& plan, StreamHandle stream,
   return launch({}, plan, stream, diagnostics);
 }
 
-std::optional<uint32_t> CudaDevice::fits(const OwnKernel& own, const device::LaunchPlan& plan,
+std::optional<uint32_t> CudaDevice::fits(const CompiledKernel& own, const device::LaunchPlan& plan,
                                          Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
@@ -309,8 +309,8 @@ std::optional<uint32_t> CudaDevice::fits(const OwnKernel& own, const device::Lau
   return std::nullopt;
 }
 
-bool CudaDevice::launch(const OwnKernel& own, const device::LaunchPlan& plan, StreamHandle stream,
-                        Diagnostics& diagnostics) {
+bool CudaDevice::launch(const CompiledKernel& own, const device::LaunchPlan& plan,
+                        StreamHandle stream, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics)) return false;
   device::LaunchPlan placed = plan;

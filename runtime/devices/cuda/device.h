@@ -59,7 +59,7 @@ struct CudaOptions {
                                             Diagnostics& diagnostics);
 
 /// A kernel that was compiled for the plan of a call, and its second parameter.
-struct OwnKernel {
+struct CompiledKernel {
   abi::Function function = nullptr;  ///< nullptr: there is none
   const void* arguments = nullptr;
 };
@@ -105,8 +105,8 @@ class CudaDevice final : public Device {
   std::vector<uint8_t> room() const override;
   std::string architecture() const override;
   uint32_t multiprocessors() const override;
-  std::unique_ptr<PlanKernels> load_kernels(std::span<const uint8_t> image,
-                                            std::string& why) override;
+  std::unique_ptr<CompiledKernels> load_kernels(std::span<const uint8_t> image,
+                                                std::string& why) override;
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -127,9 +127,9 @@ class CudaDevice final : public Device {
                    Diagnostics& diagnostics) override;
 
   /// fits() and launch() of a call that a kernel of its plan runs; without one: the interpreter.
-  std::optional<uint32_t> fits(const OwnKernel& own, const device::LaunchPlan& plan,
+  std::optional<uint32_t> fits(const CompiledKernel& own, const device::LaunchPlan& plan,
                                Diagnostics& diagnostics);
-  bool launch(const OwnKernel& own, const device::LaunchPlan& plan, StreamHandle stream,
+  bool launch(const CompiledKernel& own, const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics);
 
   /// The user has asked for multicast, and GPU and driver have it.
@@ -139,9 +139,10 @@ class CudaDevice final : public Device {
 
  private:
   /// Starts a launch that has its place; "": it has begun, or will.
-  std::string start(const OwnKernel& own, const device::LaunchPlan& placed, StreamHandle stream);
+  std::string start(const CompiledKernel& own, const device::LaunchPlan& placed,
+                    StreamHandle stream);
   /// Blocks like the plan's that the GPU holds at once; `error`: why that is not known.
-  uint32_t most_resident_blocks(const OwnKernel& own, const device::LaunchPlan& plan,
+  uint32_t most_resident_blocks(const CompiledKernel& own, const device::LaunchPlan& plan,
                                 std::string& error) const;
   CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
              std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,

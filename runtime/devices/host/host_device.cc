@@ -18,12 +18,10 @@
 #include "runtime/devices/host/shared_memory.h"
 #include "runtime/network/exposed_memory.h"
 #include "runtime/network/far_memory.h"
+#include "runtime/network/rdma/rdma.h"
 #include "runtime/network/sockets/socket_end.h"
 #include "runtime/network/sockets/socket_lane.h"
 #include "runtime/network/sockets/socket_net.h"
-#include "runtime/network/verbs/adapter.h"
-#include "runtime/network/verbs/verbs_end.h"
-#include "runtime/network/verbs/verbs_lane.h"
 #include "runtime/support/bytes.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/host_place.h"
@@ -200,9 +198,8 @@ class HostDevice final : public Device {
     }
     if (peer.link.access) return std::make_unique<LaneEnd>();
     if (!start_far(diagnostics)) return nullptr;
-    if (verbs_ == nullptr)
-      return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed, nullptr, peer.noted);
-    return verbs::await_verbs_lane(peer.rank, verbs_, exposed_, peer.failed, {}, peer.noted);
+    if (rdma_ != nullptr) return rdma_->await_lane(peer, exposed_);
+    return net::await_socket_lane(peer.rank, net_, exposed_, peer.failed, nullptr, peer.noted);
   }
   std::unique_ptr<Lane> open_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
     if (lanes_ == HostLanes::messages) {
@@ -210,11 +207,8 @@ class HostDevice final : public Device {
     }
     if (peer.link.access) return std::make_unique<HostLane>();
     if (!start_far(diagnostics)) return nullptr;
-    if (verbs_ == nullptr) return net::open_socket_lane(peer, net_, wait_.timeout, diagnostics);
-    const auto find_source = [adapter = verbs_](const void* from, uint64_t bytes) {
-      return HostDevice::find_source(*adapter, from, bytes);
-    };
-    return verbs::open_verbs_lane(peer, verbs_, find_source, wait_.timeout, diagnostics);
+    if (rdma_ == nullptr) return net::open_socket_lane(peer, net_, wait_.timeout, diagnostics);
+    return rdma_->open_lane(peer, find_allocation, wait_.timeout, diagnostics);
   }
 
  private:
@@ -227,7 +221,8 @@ class HostDevice final : public Device {
   }
   /// Makes ready for lanes to other nodes. False: reported.
   [[nodiscard]] bool start_far(Diagnostics& diagnostics);
-  static verbs::Source find_source(const verbs::Adapter& adapter, const void* from, uint64_t bytes);
+  static net::Allocation allocation_of(const std::shared_ptr<SharedMapping>& mapping);
+  static std::optional<net::Allocation> find_allocation(const void* from, uint64_t bytes);
   /// Lets lanes write a piece of a mapping. False: reported.
   [[nodiscard]] bool expose(uint8_t* data, uint64_t bytes,
                             const std::shared_ptr<SharedMapping>& mapping, Offer& offer,
@@ -249,7 +244,7 @@ class HostDevice final : public Device {
   const std::optional<uint32_t> number_;  ///< of the simulated node
   bool has_far_peers_ = false;
   std::shared_ptr<net::SocketNet> net_;    ///< nullptr: not needed so far
-  std::shared_ptr<verbs::Adapter> verbs_;  ///< nullptr: not needed
+  std::shared_ptr<const net::Rdma> rdma_;  ///< nullptr: not needed
   const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
   FetchWait wait_;  ///< for descriptors
   const std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
@@ -286,29 +281,19 @@ bool HostDevice::start_far(Diagnostics& diagnostics) {
     const auto options = net::read_socket_options(diagnostics);
     if (options) net_ = net::SocketNet::start(*options, diagnostics);
   }
-  if (net_ == nullptr || far_ == FarLanes::sockets || verbs_ != nullptr) return net_ != nullptr;
-  auto options = verbs::read_verbs_options(diagnostics);
-  if (!options) return false;
-  options->prefer = number_.value_or(0);
-  verbs_ = verbs::Adapter::start(*options, net_, diagnostics);
-  return verbs_ != nullptr;
+  if (net_ == nullptr || far_ == FarLanes::sockets || rdma_ != nullptr) return net_ != nullptr;
+  rdma_ = net::start_rdma(number_.value_or(0), net_, diagnostics);
+  return rdma_ != nullptr;
 }
 
-// Registrations live as long as the memory: for reading that of an allocation; for writing those of
-// the pieces that were shared. They keep the device's context and domain, so nothing else comes to
-// lie there.
-verbs::Source HostDevice::find_source(const verbs::Adapter& adapter, const void* from,
-                                      uint64_t bytes) {
+net::Allocation HostDevice::allocation_of(const std::shared_ptr<SharedMapping>& mapping) {
+  return {mapping->data(), mapping->bytes(), &mapping->attached(), mapping};
+}
+
+std::optional<net::Allocation> HostDevice::find_allocation(const void* from, uint64_t bytes) {
   const auto mapping = SharedMappings::of_process().find(from, bytes);
-  if (mapping == nullptr) return {};  // of another allocator, which may free it at any time
-  verbs::Source source;
-  const auto made = mapping->companions().get(adapter.domain().get(), 0, mapping->bytes(), [&] {
-    return adapter.read_from(mapping->data(), mapping->bytes(), source.error);
-  });
-  if (made != nullptr) {
-    source.key = static_cast<const verbs::MemoryRegion*>(made.get())->local_key();
-  }
-  return source;
+  if (mapping == nullptr) return std::nullopt;
+  return allocation_of(mapping);
 }
 
 bool HostDevice::expose(uint8_t* data, uint64_t bytes,
@@ -317,13 +302,8 @@ bool HostDevice::expose(uint8_t* data, uint64_t bytes,
   FarPiece piece{.id = exposed_->add(mapping, data, bytes), .node = node_};
   if (has_far_peers_ && far_ == FarLanes::verbs) {
     if (!start_far(diagnostics)) return false;
-    const auto offset = static_cast<uint64_t>(data - mapping->data());
-    const auto made = mapping->companions().get(verbs_->port().context.get(), offset, bytes, [&] {
-      return verbs_->expose(data, std::max<uint64_t>(bytes, 1), diagnostics);
-    });
-    if (made == nullptr) return false;
-    const auto* region = static_cast<const verbs::MemoryRegion*>(made.get());
-    piece.device_key = {reinterpret_cast<uint64_t>(data), region->remote_key()};
+    piece.device_key = rdma_->expose(allocation_of(mapping), data, bytes, diagnostics);
+    if (!piece.device_key) return false;
   }
   encode(piece, offer.bytes);
   return true;

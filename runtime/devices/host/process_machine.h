@@ -48,10 +48,10 @@ class ProcessMachine {
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::StepStretch& s, Fn fn) {
     constexpr uint32_t kData = F == PacketFormat::none ? 1 : device::Format<F>::kData;
-    constexpr uint32_t kMost = kTileBytes / kData;
+    constexpr uint32_t kMax = kTileBytes / kData;
     const uint64_t end = s.skip + s.count;
     for (uint64_t at = s.skip; at < end;) {
-      const uint32_t n = kMost < end - at ? kMost : static_cast<uint32_t>(end - at);
+      const uint32_t n = kMax < end - at ? kMax : static_cast<uint32_t>(end - at);
       fn(device::piece_of<F>(s, at, n));
       at += n;
     }

@@ -31,7 +31,7 @@ std::shared_ptr<SharedMapping> map(Fd file, uint64_t bytes, bool kept) {
 }  // namespace
 
 SharedMapping::~SharedMapping() {
-  companions_.clear();  // while the memory is there
+  attached_.clear();  // while the memory is there
   munmap(data_, bytes_);
 }
 

@@ -41,13 +41,13 @@ class SharedMapping {
   const std::shared_ptr<const Fd>& file() const { return file_; }
 
   /// What lives as long as the mapping.
-  Companions& companions() { return companions_; }
+  AttachedResources& attached() { return attached_; }
 
  private:
   uint8_t* const data_;
   const uint64_t bytes_;
   const std::shared_ptr<const Fd> file_;
-  Companions companions_;
+  AttachedResources attached_;
 };
 
 /// The allocations of this process, by address: an import of a piece of one from the same process

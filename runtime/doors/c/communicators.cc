@@ -119,7 +119,7 @@ class Store {
     return false;
   }
   std::optional<std::string> get_id(Diagnostics& diagnostics) const {
-    std::string id(UniqueId::kMostText, '\0');
+    std::string id(UniqueId::kMaxText, '\0');
     size_t bytes = id.size();
     const auto most = static_cast<uint32_t>(std::min<int64_t>(timeout_.count(), UINT32_MAX));
     if (store_.get(store_.user, key_.c_str(), id.data(), &bytes, most) == 0) {

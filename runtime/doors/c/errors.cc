@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "runtime/support/blame.h"
+#include "runtime/support/result_kind.h"
 #include "runtime/support/version.h"
 
 namespace mscclc::capi {
@@ -19,16 +19,16 @@ constexpr std::array kTexts = {"success",       "invalid argument", "invalid usa
                                "not proved",    "peer failed",      "timeout",       "aborted",
                                "out of memory", "system error",     "internal error"};
 
-static_assert(MSCCLC_INVALID_ARGUMENT == 1 + static_cast<int>(Blame::argument) &&
-              MSCCLC_INVALID_USAGE == 1 + static_cast<int>(Blame::usage) &&
-              MSCCLC_NO_PLAN == 1 + static_cast<int>(Blame::no_plan) &&
-              MSCCLC_NOT_PROVED == 1 + static_cast<int>(Blame::not_proved) &&
-              MSCCLC_PEER_FAILED == 1 + static_cast<int>(Blame::peer) &&
-              MSCCLC_TIMEOUT == 1 + static_cast<int>(Blame::timeout) &&
-              MSCCLC_ABORTED == 1 + static_cast<int>(Blame::aborted) &&
-              MSCCLC_OUT_OF_MEMORY == 1 + static_cast<int>(Blame::memory) &&
-              MSCCLC_SYSTEM_ERROR == 1 + static_cast<int>(Blame::system) &&
-              MSCCLC_INTERNAL_ERROR == 1 + static_cast<int>(Blame::internal));
+static_assert(MSCCLC_INVALID_ARGUMENT == 1 + static_cast<int>(ResultKind::argument) &&
+              MSCCLC_INVALID_USAGE == 1 + static_cast<int>(ResultKind::usage) &&
+              MSCCLC_NO_PLAN == 1 + static_cast<int>(ResultKind::no_plan) &&
+              MSCCLC_NOT_PROVED == 1 + static_cast<int>(ResultKind::not_proved) &&
+              MSCCLC_PEER_FAILED == 1 + static_cast<int>(ResultKind::peer) &&
+              MSCCLC_TIMEOUT == 1 + static_cast<int>(ResultKind::timeout) &&
+              MSCCLC_ABORTED == 1 + static_cast<int>(ResultKind::aborted) &&
+              MSCCLC_OUT_OF_MEMORY == 1 + static_cast<int>(ResultKind::memory) &&
+              MSCCLC_SYSTEM_ERROR == 1 + static_cast<int>(ResultKind::system) &&
+              MSCCLC_INTERNAL_ERROR == 1 + static_cast<int>(ResultKind::internal));
 
 /// "mscclc_compile: 'json' is NULL". Never throws.
 mscclc_result_t fail_with(mscclc_result_t result, const char* function, const char* what) noexcept {
@@ -52,7 +52,7 @@ mscclc_result_t fail(const Diagnostics& diagnostics) {
   if (!diagnostics.has_errors()) {
     return fail(MSCCLC_INTERNAL_ERROR, "it does not say why it has failed");
   }
-  return fail(static_cast<mscclc_result_t>(1 + static_cast<int>(blame_of(diagnostics))),
+  return fail(static_cast<mscclc_result_t>(1 + static_cast<int>(result_kind(diagnostics))),
               message_of(diagnostics));
 }
 

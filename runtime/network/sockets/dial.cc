@@ -43,8 +43,9 @@ class Dialling {
     set_options(socket, options_.dead);
     if (!wait(socket, POLLOUT)) return {};
     if (const int error = connect_error(socket); error != 0) {
-      return fail((error == ETIMEDOUT ? broken_text(error, options_.dead) : error_text(error)) +
-                  hint(error));
+      return fail(
+          (error == ETIMEDOUT ? connection_error_text(error, options_.dead) : error_text(error)) +
+          hint(error));
     }
     return greet(socket, index) ? std::move(socket) : Fd();
   }
@@ -64,7 +65,7 @@ class Dialling {
   /// The far end has closed, or the connection broke.
   bool ended(int error) {
     closed_ = true;
-    fail(broken_text(error, options_.dead));
+    fail(connection_error_text(error, options_.dead));
     return false;
   }
 

@@ -38,7 +38,7 @@ void Sender::push(const Order& order, const uint8_t* from) {
 
 Batch Sender::batch() const {
   Batch batch(begun_);
-  const size_t orders = std::min(queue_.size(), Batch::kMostOrders);
+  const size_t orders = std::min(queue_.size(), Batch::kMaxOrders);
   for (size_t i = 0; i < orders; ++i) {
     const Queued& queued = queue_[i];
     batch.add(&queued.order, sizeof queued.order);

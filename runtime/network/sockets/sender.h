@@ -18,7 +18,7 @@ namespace mscclc::net {
 /// The beginning of what a sender is to send, as parts of one message.
 class Batch {
  public:
-  static constexpr size_t kMostOrders = 16;
+  static constexpr size_t kMaxOrders = 16;
 
   /// `skip`: bytes that have been sent before.
   explicit Batch(uint64_t skip) : skip_(skip) {}
@@ -28,7 +28,7 @@ class Batch {
 
  private:
   uint64_t skip_;
-  iovec parts_[3 * kMostOrders];
+  iovec parts_[3 * kMaxOrders];
   size_t count_ = 0;
 };
 

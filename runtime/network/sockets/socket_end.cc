@@ -58,7 +58,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     lane_.memory = std::move(memory);
     lane_.landing = std::move(landing);
     lane_.noted = std::move(noted);
-    lane_.apart = net_->hands() != nullptr;
+    lane_.apart = net_->workers() != nullptr;
     fill_random(key_);
     const auto held = net_->reactor().hold();
     number_ = net_->announce(*this);
@@ -66,7 +66,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
   }
 
   ~SocketEnd() override {
-    const auto held = await_hands();
+    const auto held = await_workers();
     net_->withdraw(number_);
     for (auto& connection : connections_) {
       if (connection == nullptr || !connection->socket.valid()) continue;
@@ -83,12 +83,12 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     Reactor::Token token = 0;
     OrderReader reader;
     bool waits = false;    ///< for other connections: it is not read
-    bool carried = false;  ///< a hand reads it, and nothing else
+    bool carried = false;  ///< a worker reads it, and nothing else
 
-    /// On a hand's thread, without the reactor's hold: receives what there is of the put under way.
-    /// 0: orders can be carried out; else what recv() has come to: EAGAIN where nothing has come
-    /// for long, or something waits for the hand, EPIPE at the stream's end.
-    int carry(const Hands& hands);
+    /// On a worker's thread, without the reactor's hold: receives what there is of the put under
+    /// way. 0: orders can be carried out; else what recv() has come to: EAGAIN where nothing has
+    /// come for long, or something waits for the worker, EPIPE at the stream's end.
+    int carry(const CopyWorkers& workers);
   };
 
   const Key& key() const override { return key_; }
@@ -154,13 +154,13 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
 
   bool hand_over(Connection& connection) {
     const bool few = connection.reader.coming_of_long() < kLeastRest;
-    if (net_->hands() == nullptr || few) return false;
+    if (net_->workers() == nullptr || few) return false;
     net_->reactor().change(connection.socket, connection.token, 0);
-    give_to_hand(connection);
+    give_to_worker(connection);
     return true;
   }
-  void give_to_hand(Connection& connection) {
-    net_->hands()->give([this, &connection] {
+  void give_to_worker(Connection& connection) {
+    net_->workers()->give([this, &connection] {
       try {
         carry(connection);
       } catch (const std::bad_alloc&) {
@@ -169,7 +169,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     });
     connection.carried = true;  // now that it is given
   }
-  /// On a hand's thread, which has carried the connection.
+  /// On a worker's thread, which has carried the connection.
   void let_go_without_memory(Connection& connection) {
     const auto held = net_->reactor().take_turn();
     if (!broken_ && !ending_) end_without_memory();
@@ -177,12 +177,12 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     connection.carried = false;  // last: until then this stays
   }
 
-  /// On a hand's thread: reads the connection until nothing comes, or its turn is over.
+  /// On a worker's thread: reads the connection until nothing comes, or its turn is over.
   void carry(Connection& connection) {
-    const Hands& hands = *net_->hands();
-    const auto begun = Hands::Clock::now();
+    const CopyWorkers& workers = *net_->workers();
+    const auto begun = CopyWorkers::Clock::now();
     for (bool more = true; more;) {
-      const int error = connection.carry(hands);
+      const int error = connection.carry(workers);
       const auto held = net_->reactor().take_turn();
       connection.carried = false;
       try {
@@ -194,8 +194,8 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
     }
   }
 
-  /// Orders of what a hand has received, until `error`. True: it receives more.
-  bool take_carried(Connection& connection, int error, Hands::Clock::time_point begun) {
+  /// Orders of what a worker has received, until `error`. True: it receives more.
+  bool take_carried(Connection& connection, int error, CopyWorkers::Clock::time_point begun) {
     if (ending_) return false;
     if (broken_) return let_go(connection), false;
     if (error != 0 && error != EAGAIN) return end_break(error == EPIPE ? 0 : error), false;
@@ -206,12 +206,12 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
       net_->reactor().change(connection.socket, connection.token, connection.waits ? 0u : EPOLLIN);
       return false;
     }
-    const bool over = Hands::Clock::now() - begun > Hands::kTurn;
-    if (net_->hands()->are_wanted() && over) return give_to_hand(connection), false;
+    const bool over = CopyWorkers::Clock::now() - begun > CopyWorkers::kTurn;
+    if (net_->workers()->are_wanted() && over) return give_to_worker(connection), false;
     return connection.carried = true;
   }
 
-  [[nodiscard]] std::unique_lock<std::mutex> await_hands() {
+  [[nodiscard]] std::unique_lock<std::mutex> await_workers() {
     const auto carried = [](const auto& c) { return c != nullptr && c->carried; };
     for (;;) {
       auto held = net_->reactor().hold();
@@ -271,7 +271,7 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
   }
   void end_break(int error) {
     end(fmt::format("the lane of rank {} has ended: {}", peer_,
-                    broken_text(error, net_->options().dead)));
+                    connection_error_text(error, net_->options().dead)));
   }
 
   /// No more can be taken: the rank, and the peer if it still listens, learn why.
@@ -311,8 +311,8 @@ class SocketEnd final : public LaneEnd, private SocketNet::Taker {
   bool broken_ = false, ending_ = false;
 };
 
-int SocketEnd::Connection::carry(const Hands& hands) {
-  auto moved = Hands::Clock::now();
+int SocketEnd::Connection::carry(const CopyWorkers& workers) {
+  auto moved = CopyWorkers::Clock::now();
   for (;;) {
     const auto room = reader.room();
     const ssize_t n = ::recv(socket.get(), room.data(), room.size(), MSG_DONTWAIT);
@@ -321,9 +321,10 @@ int SocketEnd::Connection::carry(const Hands& hands) {
       reader.received(static_cast<size_t>(n));
       if (reader.coming() > 0) reader.take();
       if (reader.coming() == 0) return reader.land(), 0;
-      moved = Hands::Clock::now();
+      moved = CopyWorkers::Clock::now();
     } else if (errno == EAGAIN) {
-      if (hands.are_wanted() || Hands::Clock::now() - moved > Hands::kPatience) return EAGAIN;
+      if (workers.are_wanted() || CopyWorkers::Clock::now() - moved > CopyWorkers::kPatience)
+        return EAGAIN;
       std::this_thread::yield();
     } else if (errno != EINTR) {
       return errno;

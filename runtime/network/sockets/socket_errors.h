@@ -12,7 +12,7 @@
 namespace mscclc::net {
 
 /// `error`: of the system; 0: the other end has closed it. `dead`: SocketOptions::dead.
-inline std::string broken_text(int error, std::chrono::seconds dead) {
+inline std::string connection_error_text(int error, std::chrono::seconds dead) {
   if (error == 0) return "its process has ended, or has closed the connection";
   if (error == ETIMEDOUT) {
     return fmt::format(

@@ -32,12 +32,12 @@ namespace {
 constexpr uint64_t block_bytes(MemoryPlace place) {
   return place == MemoryPlace::host ? 32 << 10 : 256 << 10;
 }
-static_assert(block_bytes(MemoryPlace::device) <= OrderReader::kMostPut);
+static_assert(block_bytes(MemoryPlace::device) <= OrderReader::kMaxPut);
 /// With so many orders in its queues a lane takes no more until some are sent.
-constexpr uint64_t kMostQueued = 4096;
+constexpr uint64_t kMaxQueued = 4096;
 /// So many bytes of a connection are sent, even if more orders are to go with them.
-constexpr uint64_t kMostCorked = 16 << 10;
-/// How long a hand waits for more orders of a connection.
+constexpr uint64_t kMaxCorked = 16 << 10;
+/// How long a worker waits for more orders of a connection.
 constexpr std::chrono::microseconds kLinger{20};
 
 class SocketLane final : public Lane {
@@ -65,10 +65,10 @@ class SocketLane final : public Lane {
   }
 
   ~SocketLane() override {
-    await_hands();
+    await_workers();
     const auto held = net_->sends().hold();
     forget_all();
-    const auto lock = lock_soon(mutex_);
+    const auto lock = spin_lock(mutex_);
     if (!state_.is_open() || queued() > 0) return;  // the far end sees that it was cut off
     for (auto& line : lines_) {
       line->sender.push({.what = Order::bye});
@@ -77,21 +77,21 @@ class SocketLane final : public Lane {
   }
 
   uint64_t room() override {
-    const auto lock = lock_soon(mutex_);
-    return queued() >= kMostQueued && state_.is_open() && !state_.is_over() ? 0 : kAnyRoom;
+    const auto lock = spin_lock(mutex_);
+    return queued() >= kMaxQueued && state_.is_open() && !state_.is_over() ? 0 : kAnyRoom;
   }
 
   bool put(const RemotePlace& to, const void* from, uint64_t bytes,
            Diagnostics& diagnostics) override {
     if (bytes == 0) return true;
     const NamedMemory* const memory = find(to, bytes, diagnostics);
-    auto lock = lock_soon(mutex_);
+    auto lock = spin_lock(mutex_);
     if (memory == nullptr || !await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
     flushes_all_ = false;
     const auto* source = static_cast<const uint8_t*>(from);
     const ExposedId id = *memory->exposed();
-    const Order::What what = bytes < Hands::kLeastBytes ? Order::put : Order::part;
+    const Order::What what = bytes < CopyWorkers::kLeastBytes ? Order::put : Order::part;
     const uint64_t block = block_bytes(memory->place());
     for (uint64_t at = to.offset, end = to.offset + bytes; at < end;) {
       const uint64_t count = std::min(end, (at / block + 1) * block) - at;
@@ -114,7 +114,7 @@ class SocketLane final : public Lane {
   }
 
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
-    const auto lock = lock_soon(mutex_);
+    const auto lock = spin_lock(mutex_);
     if (!state_.is_whole(diagnostics)) return false;
     Completion completion{count, value, {}};
     for (const auto& line : lines_) completion.orders.push_back(line->sender.pushed());
@@ -124,19 +124,19 @@ class SocketLane final : public Lane {
   }
 
   void cork() override {
-    const auto lock = lock_soon(mutex_);
+    const auto lock = spin_lock(mutex_);
     corked_ = true;
   }
 
   bool uncork(Diagnostics& diagnostics) override {
-    const auto lock = lock_soon(mutex_);
+    const auto lock = spin_lock(mutex_);
     corked_ = false;
     return send_all(diagnostics);
   }
 
   /// On each connection, as puts are spread among them.
   bool note(const LaneNote& note, Diagnostics& diagnostics) override {
-    auto lock = lock_soon(mutex_);
+    auto lock = spin_lock(mutex_);
     if (!await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
     flushes_all_ = false;
@@ -162,7 +162,7 @@ class SocketLane final : public Lane {
       }
       flushes_all_ = true;
     }
-    const auto lock = lock_soon(mutex_);
+    const auto lock = spin_lock(mutex_);
     const FlushState state = state_.state_of_flush(answered_ < flushes_, diagnostics);
     flushes_all_ = state == FlushState::under_way;
     return state;
@@ -174,7 +174,7 @@ class SocketLane final : public Lane {
     Sender sender;
     Reactor::Token token = 0;
     bool waits_for_room = false;
-    bool carried = false;   ///< a hand sends, and nothing else
+    bool carried = false;   ///< a worker sends, and nothing else
     int error = 0;          ///< that it has found
     uint64_t answered = 0;  ///< the latest flush that was answered here
   };
@@ -198,7 +198,7 @@ class SocketLane final : public Lane {
 
   /// An order that is carried out after all that were given before it.
   bool order(const Order& last, Diagnostics& diagnostics) {
-    auto lock = lock_soon(mutex_);
+    auto lock = spin_lock(mutex_);
     if (!await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
     flushes_all_ = false;
@@ -216,7 +216,7 @@ class SocketLane final : public Lane {
 
   /// Its number. Before it is sent: an answer may come at once.
   uint64_t begin_flush() {
-    const auto lock = lock_soon(mutex_);
+    const auto lock = spin_lock(mutex_);
     return ++flushes_;
   }
 
@@ -229,11 +229,11 @@ class SocketLane final : public Lane {
   /// Waits while too much is queued. False: reported.
   bool await_room(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
     return state_.await_while(
-        lock, [&] { return queued() >= kMostQueued; }, diagnostics);
+        lock, [&] { return queued() >= kMaxQueued; }, diagnostics);
   }
 
   static bool may_wait(const Sender& sender) {
-    return sender.bytes() < kMostCorked && sender.pushed() - sender.sent() < Batch::kMostOrders;
+    return sender.bytes() < kMaxCorked && sender.pushed() - sender.sent() < Batch::kMaxOrders;
   }
 
   /// Where there was no room, the reactor's thread goes on.
@@ -247,7 +247,7 @@ class SocketLane final : public Lane {
   }
 
   static bool is_long(const Sender& sender) {
-    return sender.has_long() || sender.bytes() >= Hands::kLeastBytes;
+    return sender.has_long() || sender.bytes() >= CopyWorkers::kLeastBytes;
   }
 
   void send_some(Line& line) {
@@ -270,8 +270,8 @@ class SocketLane final : public Lane {
   }
 
   bool hand_over(Line& line) {
-    if (net_->hands() == nullptr || ending_ || line.error != 0) return false;
-    give_to_hand(line);
+    if (net_->workers() == nullptr || ending_ || line.error != 0) return false;
+    give_to_worker(line);
     line.carried = true;  // now that it is given
     if (line.waits_for_room) {
       line.waits_for_room = false;
@@ -279,8 +279,8 @@ class SocketLane final : public Lane {
     }
     return true;
   }
-  void give_to_hand(Line& line) {
-    net_->hands()->give([this, &line] {
+  void give_to_worker(Line& line) {
+    net_->workers()->give([this, &line] {
       try {
         carry(line);
       } catch (const std::bad_alloc&) {
@@ -289,37 +289,38 @@ class SocketLane final : public Lane {
     });
   }
 
-  /// On a hand's thread: sends what there is and what comes soon, until there is no room for long,
-  /// or its turn is over. What comes while it sends goes together.
+  /// On a worker's thread: sends what there is and what comes soon, until there is no room for
+  /// long, or its turn is over. What comes while it sends goes together.
   void carry(Line& line) {
-    const Hands& hands = *net_->hands();
-    const auto begun = Hands::Clock::now();
+    const CopyWorkers& workers = *net_->workers();
+    const auto begun = CopyWorkers::Clock::now();
     auto moved = begun;
-    for (auto lock = lock_soon(mutex_);;) {
+    for (auto lock = spin_lock(mutex_);;) {
       if (!state_.is_open() || ending_) return let_go(line);
       if (!line.sender.wants_write()) {
-        if (hands.are_wanted() || Hands::Clock::now() - moved > kLinger) return let_go(line);
+        if (workers.are_wanted() || CopyWorkers::Clock::now() - moved > kLinger)
+          return let_go(line);
         lock.unlock();
         std::this_thread::yield();
-        lock = lock_soon(mutex_);
+        lock = spin_lock(mutex_);
         continue;
       }
       Batch batch = line.sender.batch();
       lock.unlock();
       const ssize_t sent = batch.send(line.sender.socket());
       const int error = sent < 0 ? errno : 0;
-      const auto now = Hands::Clock::now();
-      lock = lock_soon(mutex_);
+      const auto now = CopyWorkers::Clock::now();
+      lock = spin_lock(mutex_);
       if (sent >= 0) {
         moved = now;
         line.sender.take_sent(static_cast<uint64_t>(sent));
         complete_some();
         state_.announce("");
-        if (hands.are_wanted() && now - begun > Hands::kTurn) return give_to_hand(line);
+        if (workers.are_wanted() && now - begun > CopyWorkers::kTurn) return give_to_worker(line);
       } else if (error != EINTR && error != EAGAIN) {
         line.error = error;
         return let_go(line);
-      } else if (hands.are_wanted() || now - moved > Hands::kPatience) {
+      } else if (workers.are_wanted() || now - moved > CopyWorkers::kPatience) {
         return let_go(line);
       }
     }
@@ -336,14 +337,14 @@ class SocketLane final : public Lane {
     state_.announce("");
   }
 
-  void await_hands() {
-    auto lock = lock_soon(mutex_);
+  void await_workers() {
+    auto lock = spin_lock(mutex_);
     ending_ = true;
     const auto carried = [](const auto& line) { return line->carried; };
     while (std::any_of(lines_.begin(), lines_.end(), carried)) {
       lock.unlock();
       std::this_thread::yield();
-      lock = lock_soon(mutex_);
+      lock = spin_lock(mutex_);
     }
   }
 
@@ -381,7 +382,7 @@ class SocketLane final : public Lane {
 
   void break_off(int error) {
     break_with(fmt::format("the lane to rank {} has ended: {}", state_.peer(),
-                           broken_text(error, net_->options().dead)));
+                           connection_error_text(error, net_->options().dead)));
   }
   void break_with(const std::string& why) {
     (void)state_.break_with(why);
@@ -406,7 +407,7 @@ class SocketLane final : public Lane {
   void attend(Line& line) {
     std::string why;
     {
-      const auto lock = lock_soon(mutex_);
+      const auto lock = spin_lock(mutex_);
       if (state_.is_open()) {
         listen(line);
         send_some(line);
@@ -418,18 +419,18 @@ class SocketLane final : public Lane {
     state_.announce(why);
   }
 
-  /// An order may be half sent. `carried`: by this thread, a hand's; else it is the reactor's.
+  /// An order may be half sent. `carried`: by this thread, a worker's; else it is the reactor's.
   void end_without_memory(Line* carried) {
     const std::string why =
         fmt::format("the lane to rank {} has ended: there is not enough memory", state_.peer());
     {
-      const auto lock = lock_soon(mutex_);
+      const auto lock = spin_lock(mutex_);
       break_with(why);
       if (carried == nullptr) forget_all();
     }
     state_.announce(why);
     if (carried == nullptr) return;
-    const auto lock = lock_soon(mutex_);
+    const auto lock = spin_lock(mutex_);
     let_go(*carried);  // last: until then this stays
   }
 

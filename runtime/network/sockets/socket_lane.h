@@ -3,7 +3,7 @@
 // order; signals and flushes wait, at the far end, for what the other connections brought before.
 // The thread that gives orders sends them as far as the sockets have room; the reactor's thread
 // goes on when they have room again. What is ordered while the lane is corked goes in one message.
-// Long puts are sent by hands (hands.h), where there are some.
+// Long puts are sent by workers (copy_workers.h), where there are some.
 #pragma once
 
 #include <chrono>

@@ -44,13 +44,13 @@ constexpr milliseconds kPatience{20'000};
 /// Memory of rank 3, and what rank 5 needs for a lane to it.
 struct World : LaneMemory {
   /// `alert`: threads that ask for a while before they sleep, and one that only sends.
-  explicit World(uint32_t connections = 3, bool alert = false, uint32_t hands = 0)
+  explicit World(uint32_t connections = 3, bool alert = false, uint32_t workers = 0)
       : LaneMemory(kPatience) {
     const SocketOptions options{.interface = "=lo",
                                 .connections = connections,
                                 .awake = milliseconds(alert ? 5 : 0),
                                 .sends_apart = alert,
-                                .hands = hands};
+                                .workers = workers};
     far = SocketNet::start(options, diagnostics);
     near = SocketNet::start(options, diagnostics);
     INFO(text());
@@ -93,14 +93,14 @@ std::vector<uint8_t> pattern(size_t count, uint64_t seed) {
 }
 
 void check_counts(World& world) {
-  std::vector<uint8_t> data(testing::kMostChecked);
+  std::vector<uint8_t> data(testing::kMaxChecked);
   testing::check_counts(world, *world.lane, [&](uint64_t, uint64_t) { return data.data(); });
 }
 
 TEST_CASE("a note is taken before what is ordered after it, on whichever connection") {
-  for (const uint32_t hands : {0u, 2u}) {
+  for (const uint32_t workers : {0u, 2u}) {
     for (const uint32_t connections : {1u, 5u}) {
-      World world(connections, false, hands);
+      World world(connections, false, workers);
       world.open();
       std::vector<uint8_t> data(kBytes);
       testing::check_notes(world, *world.lane, data.data());
@@ -121,9 +121,9 @@ TEST_CASE("an end of a lane that finds no memory ends it, and both ends say so")
 }
 
 TEST_CASE("a count comes after what was put before it") {
-  for (const uint32_t hands : {0u, 2u}) {
+  for (const uint32_t workers : {0u, 2u}) {
     for (const uint32_t connections : {1u, 2u, 5u}) {
-      World world(connections, connections == 2, hands);
+      World world(connections, connections == 2, workers);
       world.open();
       check_counts(world);
       world.lane.reset();
@@ -134,8 +134,8 @@ TEST_CASE("a count comes after what was put before it") {
   }
 }
 
-void check_cuts(uint32_t hands) {
-  World world(3, false, hands);
+void check_cuts(uint32_t workers) {
+  World world(3, false, workers);
   world.open_over_relay();
   for (const size_t most : {size_t{4093}, size_t{10'007}, size_t{60'000}}) {
     world.relay->dribble(most);
@@ -157,11 +157,11 @@ void check_cuts(uint32_t hands) {
 }
 
 TEST_CASE("a count comes after what was put before it, however the network splits the bytes") {
-  for (const uint32_t hands : {0u, 3u}) check_cuts(hands);
+  for (const uint32_t workers : {0u, 3u}) check_cuts(workers);
 }
 
-void check_order(uint32_t hands) {
-  World world(4, false, hands);
+void check_order(uint32_t workers) {
+  World world(4, false, workers);
   world.open();
   std::vector<std::vector<uint8_t>> all;
   for (uint64_t i = 0; i < 200; ++i) {
@@ -178,7 +178,7 @@ void check_order(uint32_t hands) {
 
 // The later put wins, on whichever connection; and counts never go back.
 TEST_CASE("puts to one place, and counts, keep their order") {
-  for (const uint32_t hands : {0u, 3u}) check_order(hands);
+  for (const uint32_t workers : {0u, 3u}) check_order(workers);
 }
 
 // A count is set when all orders before it have been sent.
@@ -218,7 +218,7 @@ TEST_CASE("short puts and their counts need no hand, but stay after a long one")
   world.open();
   const std::vector<uint8_t> bytes(64 << 10, 7);
   std::atomic<bool> busy{true};
-  world.near->hands()->give([&] {
+  world.near->workers()->give([&] {
     while (busy) std::this_thread::yield();
   });
   uint64_t own = 0;
@@ -269,19 +269,19 @@ TEST_CASE("the far end takes no orders for memory that it has not exposed, and b
   }
 }
 
-void check_leave(uint32_t hands) {
+void check_leave(uint32_t workers) {
   const std::vector<uint8_t> bytes(kBytes);
-  World world(3, hands > 0, hands);
+  World world(3, workers > 0, workers);
   world.open();
   world.end.reset();
   testing::check_needs_no_more(world, *world.lane, bytes.data());
 }
 
 TEST_CASE("a far end that goes in good order needs no more, however much is put") {
-  for (const uint32_t hands : {0u, 2u}) check_leave(hands);
+  for (const uint32_t workers : {0u, 2u}) check_leave(workers);
 }
 
-// Its hands are in the middle of a put then.
+// Its workers are in the middle of a put then.
 TEST_CASE("ends of a lane go while much is on its way") {
   for (const bool far_first : {true, false}) {
     const std::vector<uint8_t> bytes(kBytes);
@@ -297,9 +297,9 @@ TEST_CASE("ends of a lane go while much is on its way") {
   }
 }
 
-void check_cut(uint64_t after, uint32_t hands) {
+void check_cut(uint64_t after, uint32_t workers) {
   const std::vector<uint8_t> bytes(kBytes);  // the lane's until it has gone
-  World world(3, false, hands);
+  World world(3, false, workers);
   world.open_over_relay();
   world.relay->cut_after(world.relay->passed() + after);
   while (world.lane->put(world.at(0), bytes.data(), kBytes, world.diagnostics) &&
@@ -311,7 +311,7 @@ void check_cut(uint64_t after, uint32_t hands) {
 
 TEST_CASE("a connection that is cut is reported at both ends") {
   for (const uint64_t after : {0, 1000, 3'000'000}) {
-    for (const uint32_t hands : {0u, 2u}) check_cut(after, hands);
+    for (const uint32_t workers : {0u, 2u}) check_cut(after, workers);
   }
 }
 
@@ -327,9 +327,9 @@ TEST_CASE("a connection that is cut while nothing is asked for is reported at bo
 
 // What a stopped process does: it neither reads nor ends. The lane takes what its queue holds, and
 // does not wait for the peer at each; then it waits.
-void check_over(uint32_t hands) {
+void check_over(uint32_t workers) {
   const std::vector<uint8_t> bytes(kBytes);
-  World world(2, false, hands);
+  World world(2, false, workers);
   world.open_over_relay();
   world.relay->hold_after(0);
   std::atomic<uint64_t> puts = 0;
@@ -352,7 +352,7 @@ void check_over(uint32_t hands) {
 }
 
 TEST_CASE("an order that waits for its peer ends with the communicator") {
-  for (const uint32_t hands : {0u, 2u}) check_over(hands);
+  for (const uint32_t workers : {0u, 2u}) check_over(workers);
 }
 
 TEST_CASE("a lane that leads nowhere, and one to another process") {

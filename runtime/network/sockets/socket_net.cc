@@ -58,7 +58,7 @@ std::optional<SocketOptions> read_socket_options(Diagnostics& diagnostics, Socke
     return number.has_value();
   };
   if (!read(Variable::MSCCLC_SOCKET_CONNECTIONS, options.connections) ||
-      !read(Variable::MSCCLC_SOCKET_THREADS, options.hands)) {
+      !read(Variable::MSCCLC_SOCKET_THREADS, options.workers)) {
     return std::nullopt;
   }
   return options;
@@ -73,9 +73,9 @@ std::shared_ptr<SocketNet> SocketNet::start(const SocketOptions& options,
 
 bool SocketNet::start_threads(Diagnostics& diagnostics) {
   const auto& [awake, begin] = std::tie(options_.awake, options_.begin_thread);
-  if (options_.hands > 0) {
-    hands_ = Hands::start(options_.hands, awake, begin, diagnostics);
-    if (hands_ == nullptr) return false;
+  if (options_.workers > 0) {
+    workers_ = CopyWorkers::start(options_.workers, awake, begin, diagnostics);
+    if (workers_ == nullptr) return false;
   }
   if (options_.sends_apart) {
     sends_ = Reactor::start(awake, begin, diagnostics);
@@ -115,7 +115,7 @@ SocketNet::~SocketNet() {
   while (!done() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  hands_.reset();  // one that has done its work may still let go of the reactor
+  workers_.reset();  // one that has done its work may still let go of the reactor
 }
 
 uint64_t SocketNet::announce(Taker& taker) {

@@ -23,14 +23,14 @@ struct SocketOptions {
   std::string interface = {};     ///< whose address peers get: see choose_address()
   int family = AF_UNSPEC;         ///< of that address: see choose_address()
   std::chrono::seconds dead{30};  ///< a machine that has not answered for so long is gone
-  uint32_t connections = 2;       ///< of each lane, up to kMostConnections
+  uint32_t connections = 2;       ///< of each lane, up to kMaxConnections
   /// How long nothing comes before the threads of lanes sleep; before that they ask again and
   /// again.
   std::chrono::microseconds awake{0};
   /// What is sent has a thread of its own: both ways are then as fast as one.
   bool sends_apart = false;
   /// Threads that send and receive long puts.
-  uint32_t hands = 0;
+  uint32_t workers = 0;
   /// Called first in each thread of lanes. False: reported, and no lanes are to be had.
   BeginThread begin_thread = {};
 };
@@ -65,7 +65,7 @@ class SocketNet {
   /// For lanes from here to others.
   Reactor& sends() const { return sends_ != nullptr ? *sends_ : *reactor_; }
   /// For long puts; nullptr: the reactors' threads do all.
-  Hands* hands() const { return hands_.get(); }
+  CopyWorkers* workers() const { return workers_.get(); }
 
   /// The lane's number, from now until withdraw(). REQUIRES: the reactor's hold(), in all of these.
   uint64_t announce(Taker& taker);
@@ -111,7 +111,7 @@ class SocketNet {
   bool paused_ = false;  ///< no descriptors were left: the listener waits for the next tick
   Strangers strangers_;
   std::list<Closing> closing_;
-  std::unique_ptr<Hands> hands_;
+  std::unique_ptr<CopyWorkers> workers_;
   std::unique_ptr<Reactor> sends_;    ///< nullptr: not apart
   std::unique_ptr<Reactor> reactor_;  ///< last: its thread uses all this
 };

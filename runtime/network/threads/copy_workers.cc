@@ -6,19 +6,20 @@
 
 namespace mscclc::net {
 
-std::unique_ptr<Hands> Hands::start(uint32_t count, std::chrono::microseconds awake,
-                                    const BeginThread& begin, Diagnostics& diagnostics) {
-  std::unique_ptr<Hands> hands(new Hands(awake));
+std::unique_ptr<CopyWorkers> CopyWorkers::start(uint32_t count, std::chrono::microseconds awake,
+                                                const BeginThread& begin,
+                                                Diagnostics& diagnostics) {
+  std::unique_ptr<CopyWorkers> workers(new CopyWorkers(awake));
   for (uint32_t i = 0; i < count; ++i) {
     std::thread thread = begin_lane_thread(
-        "mscclc-hand", begin, [all = hands.get()] { all->run(); }, diagnostics);
+        "mscclc-worker", begin, [all = workers.get()] { all->run(); }, diagnostics);
     if (!thread.joinable()) return nullptr;
-    hands->threads_.push_back(std::move(thread));
+    workers->threads_.push_back(std::move(thread));
   }
-  return hands;
+  return workers;
 }
 
-Hands::~Hands() {
+CopyWorkers::~CopyWorkers() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -27,7 +28,7 @@ Hands::~Hands() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Hands::give(std::function<void()> work) {
+void CopyWorkers::give(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));
@@ -37,12 +38,12 @@ void Hands::give(std::function<void()> work) {
 }
 
 /// To be woken takes longer than to carry what comes; so it looks for a while.
-void Hands::await_work() const {
+void CopyWorkers::await_work() const {
   Idle idle(awake_);
   while (!are_wanted() && !idle.is_tired()) idle.rest();
 }
 
-void Hands::run() {
+void CopyWorkers::run() {
   for (;;) {
     await_work();
     std::function<void()> work;

@@ -19,35 +19,36 @@
 
 namespace mscclc::net {
 
-/// How many hands a rank with a GPU has by default: two for each 8 processors that the GPU has for
-/// itself if all `gpus` of the machine share them alike, at most 8. They poll, as do three other
-/// threads of a rank; with more of them than that its processors have nothing left for what the
-/// system does for sockets.
-constexpr uint32_t hands_of_gpu(uint32_t processors, size_t gpus) {
-  constexpr size_t kProcessorsPerPair = 8, kMostPairs = 4;
+/// How many workers a rank with a GPU has by default: two for each 8 processors that the GPU has
+/// for itself if all `gpus` of the machine share them alike, at most 8. They poll, as do three
+/// other threads of a rank; with more of them than that its processors have nothing left for what
+/// the system does for sockets.
+constexpr uint32_t workers_of_gpu(uint32_t processors, size_t gpus) {
+  constexpr size_t kProcessorsPerPair = 8, kMaxPairs = 4;
   const size_t sharers = std::max<size_t>(gpus, 1);
   return static_cast<uint32_t>(2 *
-                               std::min(kMostPairs, processors / (kProcessorsPerPair * sharers)));
+                               std::min(kMaxPairs, processors / (kProcessorsPerPair * sharers)));
 }
 
 /// Thread safety: give() and are_wanted() from any thread.
-class Hands {
+class CopyWorkers {
  public:
   using Clock = std::chrono::steady_clock;
   /// Puts of fewer bytes are not worth handing over.
   static constexpr uint64_t kLeastBytes = 48 << 10;
-  /// How long a hand waits for more bytes of a connection, or for room, while it is not wanted.
+  /// How long a worker waits for more bytes of a connection, or for room, while it is not wanted.
   static constexpr std::chrono::microseconds kPatience{50};
   /// For how long it carries bytes of one connection while it is.
   static constexpr std::chrono::microseconds kTurn{200};
 
   /// `awake`: how long nothing is given before a thread sleeps. nullptr: reported (no-thread, or
   /// what `begin` reports).
-  [[nodiscard]] static std::unique_ptr<Hands> start(uint32_t count, std::chrono::microseconds awake,
-                                                    const BeginThread& begin,
-                                                    Diagnostics& diagnostics);
+  [[nodiscard]] static std::unique_ptr<CopyWorkers> start(uint32_t count,
+                                                          std::chrono::microseconds awake,
+                                                          const BeginThread& begin,
+                                                          Diagnostics& diagnostics);
   /// Waits until all that was given has been done.
-  ~Hands();
+  ~CopyWorkers();
 
   /// One of the threads does `work`, which throws nothing, after others have begun with what was
   /// given before.
@@ -56,7 +57,7 @@ class Hands {
   bool are_wanted() const { return waiting_ > 0; }
 
  private:
-  explicit Hands(std::chrono::microseconds awake) : awake_(awake) {}
+  explicit CopyWorkers(std::chrono::microseconds awake) : awake_(awake) {}
   void run();
   void await_work() const;
 

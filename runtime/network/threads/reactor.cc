@@ -10,7 +10,7 @@ namespace mscclc::net {
 namespace {
 
 constexpr Reactor::Token kWaker = 0;
-constexpr int kMostAtOnce = 64;
+constexpr int kMaxAtOnce = 64;
 
 }  // namespace
 
@@ -89,28 +89,28 @@ void Reactor::dispatch(Token token, uint32_t events) {
 /// what comes over a lane.
 int Reactor::wait(epoll_event* events, std::chrono::steady_clock::time_point& moved) const {
   for (;;) {
-    const int count = ::epoll_wait(epoll_.get(), events, kMostAtOnce, 0);
+    const int count = ::epoll_wait(epoll_.get(), events, kMaxAtOnce, 0);
     const auto now = std::chrono::steady_clock::now();
     if (count != 0) {
       moved = now;
       return count;
     }
     if (now - moved < awake_ && !stop_) continue;
-    const int slept = ::epoll_wait(epoll_.get(), events, kMostAtOnce, -1);
+    const int slept = ::epoll_wait(epoll_.get(), events, kMaxAtOnce, -1);
     moved = std::chrono::steady_clock::now();
     return slept;
   }
 }
 
 void Reactor::run() {
-  epoll_event events[kMostAtOnce];
+  epoll_event events[kMaxAtOnce];
   auto moved = std::chrono::steady_clock::now();
   while (!stop_) {
     const int count = awake_.count() > 0 ? wait(events, moved)
-                                         : ::epoll_wait(epoll_.get(), events, kMostAtOnce, -1);
+                                         : ::epoll_wait(epoll_.get(), events, kMaxAtOnce, -1);
     // A mutex is not fair: without this a thread that wants it would wait as long as data comes.
     while (wanted_ > 0) std::this_thread::yield();
-    const auto lock = lock_soon(mutex_);
+    const auto lock = spin_lock(mutex_);
     for (int i = 0; i < count; ++i) {
       if (events[i].data.u64 != kWaker) dispatch(events[i].data.u64, events[i].events);
     }

@@ -38,7 +38,7 @@ class Reactor {
   /// While it lives no handler runs. Handlers must not ask for it: they run under it.
   [[nodiscard]] std::unique_lock<std::mutex> hold();
   /// The same for threads that do the work of handlers: handlers do not let them go first.
-  [[nodiscard]] std::unique_lock<std::mutex> take_turn() { return lock_soon(mutex_); }
+  [[nodiscard]] std::unique_lock<std::mutex> take_turn() { return spin_lock(mutex_); }
   /// Waits for `events` of a descriptor, which must stay open until it is removed. 0: the system
   /// refuses; errno says why. `without_memory`: done where the handler finds no memory
   /// (std::bad_alloc), as insist() does; empty: the handler is called again when there is more.

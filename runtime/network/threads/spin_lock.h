@@ -7,7 +7,7 @@
 namespace mscclc::net {
 
 /// Locks it. Asks for a while, as it is held for microseconds; then it sleeps.
-[[nodiscard]] inline std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
+[[nodiscard]] inline std::unique_lock<std::mutex> spin_lock(std::mutex& mutex) {
   constexpr int kTries = 500;
   for (int i = 0; i < kTries; ++i) {
     std::unique_lock lock(mutex, std::try_to_lock);

@@ -12,7 +12,7 @@ namespace mscclc::verbs {
 namespace {
 
 constexpr std::string_view kMagic = "mscclcV2";
-constexpr size_t kMostBody = 1024;
+constexpr size_t kMaxBody = 1024;
 constexpr size_t kHead = 3;  ///< what it is, and the length of its body
 
 }  // namespace
@@ -68,7 +68,7 @@ std::optional<Meeting> decode_meeting(std::span<const uint8_t> bytes) {
   meeting.records_key = reader.number<uint32_t>();
   const auto queues = reader.number<uint8_t>();
   if (!reader.good() || mode > static_cast<uint8_t>(SignalMode::host_no_atomic) || queues == 0 ||
-      queues > kMostQueues) {
+      queues > kMaxQueues) {
     return std::nullopt;
   }
   meeting.mode = static_cast<SignalMode>(mode);
@@ -102,14 +102,14 @@ bool ControlLine::send(ControlMessage::What what, uint64_t number) {
 }
 
 void ControlLine::send_failure(const std::string& why) {
-  const size_t most = std::min(why.size(), kMostBody);
+  const size_t most = std::min(why.size(), kMaxBody);
   (void)send(ControlMessage::failed, Bytes(why.begin(), why.begin() + static_cast<long>(most)));
 }
 
 /// True: so many bytes have come and are not taken.
 bool ControlLine::fill(size_t wanted) {
   while (come_.size() < wanted && !ended_) {
-    uint8_t bytes[kHead + kMostBody];
+    uint8_t bytes[kHead + kMaxBody];
     const size_t room = std::min(wanted - come_.size(), sizeof bytes);
     const ssize_t n = ::recv(socket_.get(), bytes, room, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
@@ -130,7 +130,7 @@ std::optional<ControlMessage> ControlLine::next() {
   ByteReader head(come_);
   const auto what = head.number<uint8_t>();
   const size_t length = head.number<uint16_t>();
-  if (what < ControlMessage::connect || what > ControlMessage::noted || length > kMostBody) {
+  if (what < ControlMessage::connect || what > ControlMessage::noted || length > kMaxBody) {
     ended_ = true;
     error_ = EBADMSG;
     return std::nullopt;

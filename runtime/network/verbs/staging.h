@@ -14,17 +14,17 @@ class Staging {
  public:
   static constexpr uint64_t kBytes = 1 << 20;
   /// Most that one order takes.
-  static constexpr uint64_t kMost = 256 << 10;
+  static constexpr uint64_t kMax = 256 << 10;
 
   /// nullptr: `why` says why.
   [[nodiscard]] static std::unique_ptr<Staging> make(const Adapter& adapter, std::string& why);
 
   uint32_t key() const { return region_->local_key(); }
   /// Room for order `number`. nullptr: there is none until others are done. REQUIRES: bytes <=
-  /// kMost.
+  /// kMax.
   [[nodiscard]] uint8_t* take(uint64_t bytes, uint64_t number);
-  /// Is there room for kMost bytes, in one order or two?
-  bool has_room_for_a_block() const { return used_ + 2 * kMost <= kBytes; }
+  /// Is there room for kMax bytes, in one order or two?
+  bool has_room_for_a_block() const { return used_ + 2 * kMax <= kBytes; }
   /// All orders before this one are done.
   void done_before(uint64_t number);
 

@@ -282,7 +282,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
 
   void end_break(int error) {
     end(fmt::format("the lane of rank {} has ended: {}", peer_,
-                    net::broken_text(error, net().options().dead)));
+                    net::connection_error_text(error, net().options().dead)));
   }
 
   /// An order may be half carried out: nothing more can be taken.

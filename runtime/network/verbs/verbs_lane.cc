@@ -27,11 +27,11 @@ namespace mscclc::verbs {
 namespace {
 
 /// Memory of the peer is divided into blocks of so many bytes; each has its queue pair.
-constexpr uint64_t kBlock = Staging::kMost;
+constexpr uint64_t kBlock = Staging::kMax;
 /// With so many orders that the device has not taken a lane takes no more.
-constexpr size_t kMostWaiting = 1024;
+constexpr size_t kMaxWaiting = 1024;
 /// It takes so many at once.
-constexpr size_t kMostBlocks = 16;
+constexpr size_t kMaxBlocks = 16;
 /// Orders that a queue pair holds. As many as records: a record is free when its message is done.
 constexpr uint32_t kDepth = kRecords;
 constexpr size_t kPolled = 32;
@@ -78,8 +78,8 @@ class VerbsLane final : public Lane {
     complete_some();
     if (!state_.is_open()) return kAnyRoom;
     if (answered_notes_ < notes_) return 0;
-    if (waiting_.size() + kMostBlocks >= kMostWaiting) return 0;
-    if (staging_ == nullptr) return kMostBlocks * kBlock;
+    if (waiting_.size() + kMaxBlocks >= kMaxWaiting) return 0;
+    if (staging_ == nullptr) return kMaxBlocks * kBlock;
     staging_->done_before(first_pending());
     return staging_->has_room_for_a_block() ? kBlock : 0;
   }
@@ -183,7 +183,7 @@ class VerbsLane final : public Lane {
     Meeting ours;
     if (!make_queues(ours, why)) return false;
     if (!line_->send(ControlMessage::connect, encode(ours))) {
-      why = net::broken_text(errno, net().options().dead);
+      why = net::connection_error_text(errno, net().options().dead);
       return false;
     }
     const auto theirs = hear_meeting(deadline, why);
@@ -220,7 +220,7 @@ class VerbsLane final : public Lane {
       }
       if (message || line_->ended()) {
         why = message ? "its answer is cut off"
-                      : net::broken_text(line_->error(), net().options().dead);
+                      : net::connection_error_text(line_->error(), net().options().dead);
         return message && message->what == ControlMessage::ready ? decode_meeting(message->body)
                                                                  : std::nullopt;
       }
@@ -360,7 +360,7 @@ class VerbsLane final : public Lane {
 
   /// While the lane is corked a few orders wait, so that the device gets them, and rings, at once.
   void push_some() {
-    if (!corked_ || waiting_.size() >= kMostBlocks) push_all();
+    if (!corked_ || waiting_.size() >= kMaxBlocks) push_all();
   }
 
   void push_all() {
@@ -432,7 +432,7 @@ class VerbsLane final : public Lane {
   /// Waits while too much waits for the device. False: reported.
   bool await_room(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
     return state_.await_while(
-        lock, [&] { return waiting_.size() >= kMostWaiting; }, diagnostics);
+        lock, [&] { return waiting_.size() >= kMaxWaiting; }, diagnostics);
   }
 
   void listen() {
@@ -466,7 +466,7 @@ class VerbsLane final : public Lane {
 
   void end_break(int error) {
     break_with(fmt::format("the lane to rank {} has ended: {}", state_.peer(),
-                           net::broken_text(error, net().options().dead)));
+                           net::connection_error_text(error, net().options().dead)));
   }
 
   /// The first reason counts, and the far end learns it.

@@ -12,7 +12,7 @@ namespace mscclc {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr size_t kMostStrangers = 256;
+constexpr size_t kMaxStrangers = 256;
 /// What the system takes for keepalive.
 constexpr std::chrono::hours kLongestWatch{8};
 
@@ -109,8 +109,8 @@ Fd listen_everywhere(uint16_t port) {
 
 size_t most_strangers() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMostStrangers;
-  return std::clamp<size_t>(limit.rlim_cur / 4, 1, kMostStrangers);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxStrangers;
+  return std::clamp<size_t>(limit.rlim_cur / 4, 1, kMaxStrangers);
 }
 
 }  // namespace mscclc

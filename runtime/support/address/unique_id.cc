@@ -62,7 +62,7 @@ std::string UniqueId::text() const {
 }
 
 std::optional<UniqueId> UniqueId::parse(std::string_view text, Diagnostics& diagnostics) {
-  if (text.size() >= kMostText) return bad(diagnostics, "it is too long");
+  if (text.size() >= kMaxText) return bad(diagnostics, "it is too long");
   const std::vector<std::string_view> parts = split(text);
   if (parts.front() != kVersion) {
     return bad(diagnostics, fmt::format("it does not begin with '{}/'", kVersion));

@@ -25,7 +25,7 @@ class Environment;
 using Secret = std::array<uint8_t, 16>;
 
 struct UniqueId {
-  static constexpr uint64_t kMostText = 128;  ///< text() is shorter
+  static constexpr uint64_t kMaxText = 128;  ///< text() is shorter
   Address address;
   Secret secret{};
   bool local = false;  ///< ranks meet at a unix socket, whose name is derived from the secret

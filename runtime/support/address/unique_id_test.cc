@@ -33,7 +33,7 @@ TEST_CASE("ids of IPv4, IPv6 and one machine") {
   REQUIRE(six);
   CHECK(six->address.text() == "[2001:db8::1]:1");
   CHECK(six->text() == kV6);
-  CHECK(std::string(kV6).size() < UniqueId::kMostText);
+  CHECK(std::string(kV6).size() < UniqueId::kMaxText);
   const char* const kHere = "mscclc1/local/0/000102030405060708090a0b0c0d0eff";
   const auto here = UniqueId::parse(kHere, diagnostics);
   REQUIRE(here);

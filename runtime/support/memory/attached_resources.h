@@ -12,22 +12,22 @@
 namespace mscclc {
 
 /// The owner of the memory owns these, and ends them first. Thread safety: from any thread.
-class Companions {
+class AttachedResources {
  public:
-  using Companion = std::shared_ptr<const void>;
+  using AttachedResource = std::shared_ptr<const void>;
   /// `of`: whose it is; no other has that address while it lives. nullptr: `make` has made nothing.
-  Companion get(const void* of, uint64_t offset, uint64_t bytes,
-                const std::function<Companion()>& make) {
+  AttachedResource get(const void* of, uint64_t offset, uint64_t bytes,
+                       const std::function<AttachedResource()>& make) {
     const std::lock_guard lock(mutex_);
-    Companion& companion = all_[{of, offset, bytes}];
-    if (companion == nullptr) companion = make();
-    return companion;
+    AttachedResource& resource = all_[{of, offset, bytes}];
+    if (resource == nullptr) resource = make();
+    return resource;
   }
   void clear() { all_.clear(); }
 
  private:
   std::mutex mutex_;
-  std::map<std::tuple<const void*, uint64_t, uint64_t>, Companion> all_;
+  std::map<std::tuple<const void*, uint64_t, uint64_t>, AttachedResource> all_;
 };
 
 }  // namespace mscclc

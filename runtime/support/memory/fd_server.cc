@@ -31,7 +31,7 @@ namespace mscclc {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr size_t kMostClients = 32;
+constexpr size_t kMaxClients = 32;
 
 Fd duplicate(const Fd& fd) { return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); }
 
@@ -109,7 +109,7 @@ class Server final : public FdServer {
 
   void serve_some() {
     std::vector<pollfd> polled = {{waker_.get(), POLLIN, 0}};
-    const bool accepts = clients_.size() < kMostClients && Clock::now() >= accept_again_;
+    const bool accepts = clients_.size() < kMaxClients && Clock::now() >= accept_again_;
     polled.push_back({accepts ? listener_.get() : -1, POLLIN, 0});
     for (const Client& client : clients_) polled.push_back({client.socket.get(), POLLIN, 0});
     ::poll(polled.data(), polled.size(), wait_ms());

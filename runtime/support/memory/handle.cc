@@ -27,8 +27,8 @@ std::string read_offer(ByteReader& reader, MemoryHandle& handle) {
   if (kind > static_cast<uint8_t>(HandleKind::host_lane)) {
     return fmt::format("it offers kind {}, which is not known here", kind);
   }
-  if (length > Offer::kMostBytes) {
-    return fmt::format("an offer has {} bytes, at most {} are allowed", length, Offer::kMostBytes);
+  if (length > Offer::kMaxBytes) {
+    return fmt::format("an offer has {} bytes, at most {} are allowed", length, Offer::kMaxBytes);
   }
   const std::span<const uint8_t> bytes = reader.bytes(length);
   if (!reader.good()) return "an offer is cut off";
@@ -57,7 +57,7 @@ std::string_view name(HandleKind kind) {
 }
 
 void encode(const MemoryHandle& handle, std::vector<uint8_t>& to) {
-  assert(handle.offers.size() <= MemoryHandle::kMostOffers);
+  assert(handle.offers.size() <= MemoryHandle::kMaxOffers);
   ByteWriter writer(to);
   writer.number(kVersion).number(handle.bytes).number(handle.offset).number(handle.allocation);
   writer.number(static_cast<uint8_t>(handle.offers.size()));
@@ -84,9 +84,9 @@ std::optional<MemoryHandle> decode_handle(std::span<const uint8_t>& from,
     return bad(diagnostics, fmt::format("{} bytes at {} lie outside an allocation of {}",
                                         handle.bytes, handle.offset, handle.allocation));
   }
-  if (offers > MemoryHandle::kMostOffers) {
+  if (offers > MemoryHandle::kMaxOffers) {
     return bad(diagnostics, fmt::format("it has {} offers, at most {} are allowed", offers,
-                                        MemoryHandle::kMostOffers));
+                                        MemoryHandle::kMaxOffers));
   }
   for (uint8_t i = 0; i < offers; ++i) {
     const std::string why = read_offer(reader, handle);

@@ -26,14 +26,14 @@ enum class HandleKind : uint8_t {
 std::string_view name(HandleKind kind);
 
 struct Offer {
-  static constexpr uint64_t kMostBytes = 256;
+  static constexpr uint64_t kMaxBytes = 256;
   HandleKind kind;
   std::vector<uint8_t> bytes;  ///< what the kind needs
 };
 
 /// `bytes` bytes that lie `offset` bytes into an allocation of `allocation` bytes.
 struct MemoryHandle {
-  static constexpr uint64_t kMostOffers = 8;
+  static constexpr uint64_t kMaxOffers = 8;
   uint64_t bytes = 0, offset = 0, allocation = 0;
   MemoryRange range() const { return {offset, bytes}; }
   std::vector<Offer> offers;
@@ -42,7 +42,7 @@ struct MemoryHandle {
   std::shared_ptr<const void> keep = {};
 };
 
-/// Appends the handle's wire form. REQUIRES: at most kMostOffers offers of at most kMostBytes.
+/// Appends the handle's wire form. REQUIRES: at most kMaxOffers offers of at most kMaxBytes.
 void encode(const MemoryHandle& handle, std::vector<uint8_t>& to);
 /// Takes a handle from the front of `from`. Errors (bad-handle): too short, a length out of bounds,
 /// an unknown kind, a piece outside its allocation.

@@ -13,7 +13,7 @@ MemoryHandle sample() {
           .offset = 28,
           .allocation = 4096,
           .offers = {{HandleKind::same_process, {1, 2, 3}},
-                     {HandleKind::cuda_ipc, Bytes(Offer::kMostBytes, 7)},
+                     {HandleKind::cuda_ipc, Bytes(Offer::kMaxBytes, 7)},
                      {HandleKind::host_fd, {}}}};
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("what is written is read, and what follows is left") {
   CHECK(encoded(*first) == encoded(sample()));
   CHECK(first->offset == 28);
   CHECK(first->offers[1].kind == HandleKind::cuda_ipc);
-  CHECK(first->offers[1].bytes == Bytes(Offer::kMostBytes, 7));
+  CHECK(first->offers[1].bytes == Bytes(Offer::kMaxBytes, 7));
   const auto second = decode_handle(from, diagnostics);
   REQUIRE(second);
   CHECK(second->bytes == 1);

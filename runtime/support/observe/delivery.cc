@@ -20,7 +20,7 @@ std::shared_ptr<Delivery> Delivery::start(LogSink sink, Diagnostics& diagnostics
 void Delivery::take(std::string line) {
   {
     const std::lock_guard lock(mutex_);
-    if (lines_.size() >= kMostLines) {
+    if (lines_.size() >= kMaxLines) {
       ++lost_;
       return;
     }

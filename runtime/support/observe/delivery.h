@@ -26,7 +26,7 @@ using LogSink = std::function<void(const std::string& line)>;
 class Delivery {
  public:
   /// More lines than that, if the sink does not keep up, are lost, and a line says how many.
-  static constexpr size_t kMostLines = 10000;
+  static constexpr size_t kMaxLines = 10000;
 
   /// To be stopped before it is destroyed. nullptr: reported (no-thread).
   static std::shared_ptr<Delivery> start(LogSink sink, Diagnostics& diagnostics);

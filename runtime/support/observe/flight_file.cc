@@ -18,9 +18,9 @@
 namespace mscclc {
 namespace {
 
-constexpr int kMostNames = 100;
+constexpr int kMaxNames = 100;
 /// Where the user has not said where, as many files stay: two of each rank, of the newest failures.
-constexpr size_t kMostKept = 1024;
+constexpr size_t kMaxKept = 1024;
 
 /// The default of MSCCLC_FLIGHT_FILE, divided.
 std::pair<std::string, std::string> default_place() {
@@ -40,7 +40,7 @@ void drop_old_logs(std::string_view pattern) {
     const std::string_view numbers = name.substr(own.size(), name.rfind('.') - own.size());
     return !numbers.empty() && numbers.find_first_not_of("0123456789-") == numbers.npos;
   };
-  drop_old_files(folder, is_log, kMostKept);
+  drop_old_files(folder, is_log, kMaxKept);
 }
 
 FlightPlan plan_of(const FlightLog& log, uint32_t executable) {
@@ -146,11 +146,11 @@ std::string write_flight_log(const FlightLog& log, std::string_view pattern, std
     why = fmt::format("'{}' is not a file name with %h, %p, %r and %%", pattern);
     return "";
   }
-  if (written.fetch_add(1) >= kMostLogs) {
-    why = fmt::format("this process has written {} already", kMostLogs);
+  if (written.fetch_add(1) >= kMaxLogs) {
+    why = fmt::format("this process has written {} already", kMaxLogs);
     return "";
   }
-  for (int i = 1; i <= kMostNames; ++i) {
+  for (int i = 1; i <= kMaxNames; ++i) {
     const std::string name = i == 1 ? base : fmt::format("{}-{}", base, i);
     if (write_new(name + ".json", flight_json(log)) && write_new(name + ".txt", flight_text(log))) {
       drop_old_logs(pattern);

@@ -33,10 +33,10 @@ std::string flight_json(const FlightLog& log);
 
 /// Writes both to new files: the pattern (expand_file_name(), with the rank) and .txt, .json; where
 /// they exist, -2, -3, … and these. Returns the names without the end; "": nothing was written, and
-/// `why` says why. A process writes kMostLogs at most; of those at the variable's default place,
+/// `why` says why. A process writes kMaxLogs at most; of those at the variable's default place,
 /// the newest are kept.
 [[nodiscard]] std::string write_flight_log(const FlightLog& log, std::string_view pattern,
                                            std::string& why);
-inline constexpr int kMostLogs = 16;
+inline constexpr int kMaxLogs = 16;
 
 }  // namespace mscclc

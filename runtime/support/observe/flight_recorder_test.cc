@@ -137,7 +137,7 @@ TEST_CASE("no file is written over, and not more than so many") {
   ::setrlimit(RLIMIT_FSIZE, &before);
   CHECK(why == base + "-cut: File too large (27); the limit is 'ulimit -f'");
   CHECK(::access((base + "-cut.json").c_str(), F_OK) != 0);
-  for (int i = 0; i < kMostLogs; ++i) (void)write_flight_log(some_log(), base, why);
+  for (int i = 0; i < kMaxLogs; ++i) (void)write_flight_log(some_log(), base, why);
   CHECK_THAT(why, Catch::Contains("has written 16 already"));
 }
 

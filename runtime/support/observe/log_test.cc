@@ -135,10 +135,10 @@ TEST_CASE("a sink that takes too long learns how many lines are lost") {
     });
     say("first");
     inside.get_future().wait();
-    for (size_t i = 0; i < Delivery::kMostLines + 7; ++i) say("more");
+    for (size_t i = 0; i < Delivery::kMaxLines + 7; ++i) say("more");
     all_said.set_value();
   }
-  REQUIRE(lines.size() == 1 + Delivery::kMostLines + 1);
+  REQUIRE(lines.size() == 1 + Delivery::kMaxLines + 1);
   CHECK(lines.back() == "mscclc: 7 lines of the log are lost: its callback takes too long");
 }
 

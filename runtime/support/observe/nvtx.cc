@@ -16,7 +16,7 @@ constexpr uint32_t kVersion = 3;
 constexpr uint32_t kCallbacksTable = 1, kVersionTable = 3;  // NvtxExportTableID
 constexpr int kCore2 = 5, kModules = 7;                     // NvtxCallbackModule
 constexpr size_t kFunctions[kModules] = {0, 16, 9, 15, 7, 16, 7};
-constexpr size_t kMostFunctions = 16;
+constexpr size_t kMaxFunctions = 16;
 /// Functions of the module kCore2.
 enum Core2 : uint8_t { kPush = 4, kPop = 5, kCreateDomain = 12 };
 constexpr int32_t kNoPayload = 0, kUint64Payload = 1, kAsciiMessage = 1;
@@ -48,8 +48,8 @@ static_assert(sizeof(EventAttributes) == 48);
 
 /// What the profiler wants to be called, by module and number; nullptr: it does not.
 struct Functions {
-  Function made[kModules][kMostFunctions] = {};
-  Function* places[kModules][kMostFunctions] = {};
+  Function made[kModules][kMaxFunctions] = {};
+  Function* places[kModules][kMaxFunctions] = {};
 };
 Functions functions;
 

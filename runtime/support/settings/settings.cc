@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "runtime/network/verbs/port/options.h"
 #include "runtime/support/address/address.h"
 #include "runtime/support/address/unique_id.h"
+#include "runtime/support/settings/hca_list.h"
 
 namespace mscclc {
 namespace {
@@ -19,7 +19,7 @@ void check_contents(const Environment& environment, Diagnostics& diagnostics) {
   }
   if (environment.has(Variable::MSCCLC_IB_HCA)) {
     const auto devices = environment.text(Variable::MSCCLC_IB_HCA, reported);
-    if (devices) (void)verbs::read_devices(*devices, diagnostics);
+    if (devices) (void)read_hca_list(*devices, diagnostics);
   }
 }
 

@@ -100,7 +100,7 @@ class Pair {
     for (const bool own : {false, true}) {
       CheckedCall call(communicator_, *executables_[own], *memory_[own], spec);
       if (!call.bind(diagnostics)) return text(diagnostics);
-      by_own += own && call.has_own_kernel() ? 1 : 0;
+      by_own += own && call.has_compiled_kernel() ? 1 : 0;
       for (uint64_t k = 0; k < kCalls; ++k) {
         const auto input = input_of(call.bytes(kInput), spec.dtype,
                                     (seed * kCalls + k) * 64 + communicator_.rank());

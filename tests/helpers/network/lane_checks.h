@@ -70,7 +70,7 @@ void check_notes(LaneMemory& to, Lane& lane, uint8_t* source);
 /// no memory at first either.
 void check_lack_of_memory(LaneMemory& to, Lane& lane);
 /// The most bytes of such a put.
-constexpr size_t kMostChecked = 5 << 20;
+constexpr size_t kMaxChecked = 5 << 20;
 
 /// What is not for the lane it refuses, and goes on.
 void check_refused_places(LaneMemory& to, Lane& lane);

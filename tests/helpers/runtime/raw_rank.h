@@ -38,7 +38,7 @@ class RawRank {
       pollfd polled{socket.get(), POLLOUT, 0};
       if (socket.valid() && ::poll(&polled, 1, 1000) == 1 && connect_error(socket) == 0 &&
           (id.local || local_port(socket) != id.address.port())) {
-        connection_.emplace(std::move(socket), wire::kMostFromHub);
+        connection_.emplace(std::move(socket), wire::kMaxFromHub);
       } else {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       }
@@ -67,8 +67,8 @@ class RawRank {
   /// The frame as it would go over the wire now. It counts as sent.
   wire::Bytes sealed(const wire::Bytes& frame) {
     wire::Bytes out;
-    for (size_t at = 0; at < frame.size(); at += wire::kMostRecord) {
-      const size_t count = std::min<size_t>(wire::kMostRecord, frame.size() - at);
+    for (size_t at = 0; at < frame.size(); at += wire::kMaxRecord) {
+      const size_t count = std::min<size_t>(wire::kMaxRecord, frame.size() - at);
       own_sealer_->seal(wire::Payload(frame).subspan(at, count), out);
     }
     return out;

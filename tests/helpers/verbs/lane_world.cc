@@ -86,7 +86,7 @@ std::unique_ptr<Lane> World::open_with(const std::vector<uint8_t>& offer) {
 }
 
 void check_counts(World& world) {
-  std::vector<uint8_t> other(net::testing::kMostChecked);
+  std::vector<uint8_t> other(net::testing::kMaxChecked);
   const auto source = [&](uint64_t put, uint64_t offset) {
     return put % 2 == 0 ? other.data() : world.sources.data() + offset;
   };

@@ -10,7 +10,7 @@ namespace {
 
 using Placement = CallFacts::Placement;
 
-constexpr size_t kMostName = 256;
+constexpr size_t kMaxName = 256;
 
 const BufferPlace& place_of(const CallFacts& facts, Side side) {
   return facts.symmetric.side[side == Side::input ? 0 : 1];
@@ -74,7 +74,7 @@ constexpr uint8_t kDtypes = 0
 }  // namespace
 
 void encode(const CallFacts& facts, std::vector<uint8_t>& to) {
-  const std::string_view plan = std::string_view(facts.plan).substr(0, kMostName);
+  const std::string_view plan = std::string_view(facts.plan).substr(0, kMaxName);
   ByteWriter(to)
       .number(facts.number)
       .number(facts.executable)

@@ -95,8 +95,8 @@ Mapping Mapping::create(const SharedContext& context, abi::Handle handle, uint64
 }
 
 uint64_t whole_granules(uint64_t bytes, uint64_t granule) {
-  constexpr uint64_t kMost = uint64_t{1} << 63;
-  if (granule == 0 || granule > kMost || bytes > kMost - granule) return 0;
+  constexpr uint64_t kMax = uint64_t{1} << 63;
+  if (granule == 0 || granule > kMax || bytes > kMax - granule) return 0;
   return (bytes + granule - 1) / granule * granule;
 }
 

@@ -30,8 +30,8 @@ net::SocketOptions socket_options(bool over_verbs) {
   options.awake = kLanesAwake;
   if (over_verbs) return options;
   options.sends_apart = true;
-  options.hands =
-      net::hands_of_gpu(std::thread::hardware_concurrency(), verbs::PciTree().gpus().size());
+  options.workers =
+      net::workers_of_gpu(std::thread::hardware_concurrency(), verbs::PciTree().gpus().size());
   return options;
 }
 
@@ -81,8 +81,8 @@ std::shared_ptr<const VerbsMemory::Exposed> FarNodes::register_memory(uint8_t* d
   if (own != nullptr) {
     const auto offset = static_cast<uint64_t>(data - own->memory().data());
     exposed = std::static_pointer_cast<const VerbsMemory::Exposed>(
-        own->companions().get(verbs_->adapter()->port().context.get(), offset, bytes,
-                              [&] { return verbs_->expose(data, bytes, place, diagnostics); }));
+        own->attached().get(verbs_->adapter()->port().context.get(), offset, bytes,
+                            [&] { return verbs_->expose(data, bytes, place, diagnostics); }));
   } else {
     exposed = verbs_->expose(data, bytes, place, diagnostics);
     using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
@@ -132,7 +132,7 @@ bool FarNodes::start(Diagnostics& diagnostics) {
   auto options = net::read_socket_options(diagnostics, socket_options(*over_verbs));
   if (!options) return false;
   if (!Environment::of_process().has(Variable::MSCCLC_SOCKET_CONNECTIONS)) {
-    options->connections = std::max(options->connections, options->hands);
+    options->connections = std::max(options->connections, options->workers);
   }
   options->begin_thread = [context = context_](Diagnostics& problems) {
     return context->ok(context->driver().CtxSetCurrent(context->handle()),

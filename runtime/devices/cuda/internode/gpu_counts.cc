@@ -23,9 +23,9 @@ bool GpuCounts::store(const uint8_t* count, uint64_t value) const {
   const uint64_t page = address_of(count) / GdrMapping::kPage * GdrMapping::kPage;
   // Memory beside it has another owner, which may free it while this is mapped.
   if (page < begin || page + GdrMapping::kPage > begin + memory.bytes()) return false;
-  const auto mapped =
-      allocation->companions().get(gdr_.get(), page - begin, GdrMapping::kPage,
-                                   [&] { return std::make_shared<MappedPage>(map(page)); });
+  const auto mapped = allocation->attached().get(gdr_.get(), page - begin, GdrMapping::kPage, [&] {
+    return std::make_shared<MappedPage>(map(page));
+  });
   const auto& mapping = static_cast<const MappedPage*>(mapped.get())->mapping;
   if (mapping != nullptr) mapping->store(address_of(count), value);
   return mapping != nullptr;

@@ -10,9 +10,9 @@
 namespace mscclc::cuda {
 namespace {
 
-constexpr uint64_t kRoom = net::OrderReader::kMostPut;
+constexpr uint64_t kRoom = net::OrderReader::kMaxPut;
 /// Each connection fills one at a time; the others are copied meanwhile.
-constexpr uint32_t kRooms = 2 * net::kMostConnections;
+constexpr uint32_t kRooms = 2 * net::kMaxConnections;
 /// The host learns of so many copies at once that their rooms are free.
 constexpr uint32_t kCopiesOfMark = 4;
 

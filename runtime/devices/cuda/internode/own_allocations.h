@@ -16,11 +16,11 @@ class OwnAllocation {
   explicit OwnAllocation(std::unique_ptr<Memory> memory) : memory_(std::move(memory)) {}
 
   const Memory& memory() const { return *memory_; }
-  Companions& companions() { return companions_; }
+  AttachedResources& attached() { return attached_; }
 
  private:
   const std::unique_ptr<Memory> memory_;
-  Companions companions_;  ///< last: they end while the memory is there
+  AttachedResources attached_;  ///< last: they end while the memory is there
 };
 
 /// Thread safety: from any thread.

@@ -157,7 +157,7 @@ std::shared_ptr<const VerbsMemory::Exposed> VerbsMemory::stage(uint64_t bytes,
 }
 
 verbs::Source VerbsMemory::source(OwnAllocation& allocation, MemoryPlace place) {
-  const auto made = allocation.companions().get(adapter_->domain().get(), 0, 0, [&] {
+  const auto made = allocation.attached().get(adapter_->domain().get(), 0, 0, [&] {
     const auto readable = std::make_shared<Readable>();
     uint8_t* const data = allocation.memory().data();
     const uint64_t bytes = std::max<uint64_t>(allocation.memory().bytes(), 1);

@@ -122,11 +122,11 @@ TEST_CASE("a stream that could not be put after the others is put there by its n
   CHECK(on.large(2) == kJoins);
 }
 
-/// Calls on GPUs of kMost multiprocessors, a block on each, and after some a kernel of the user's
+/// Calls on GPUs of kMax multiprocessors, a block on each, and after some a kernel of the user's
 /// that begins as soon as it may, takes all that is free, and waits for the call's end.
 class Machine {
  public:
-  static constexpr uint32_t kGpus = 2, kMost = 8;
+  static constexpr uint32_t kGpus = 2, kMax = 8;
 
   struct Call {
     Launch launch;
@@ -198,7 +198,7 @@ class Machine {
   bool may_begin(uint32_t g, uint32_t c) const {
     const auto& call = calls_[c].on[g];
     const Gpu& gpu = gpus_[g];
-    if (all_begun(g, c) || gpu.used == kMost) return false;
+    if (all_begun(g, c) || gpu.used == kMax) return false;
     if (ordered_ && call.place.waits && gpu.begun < call.blocks_before) return false;
     if (call.ahead < 0) return true;
     const auto ahead = static_cast<uint32_t>(call.ahead);
@@ -209,8 +209,7 @@ class Machine {
     return !gpus_[g].at[c].ended && begun_everywhere(c) && ahead_ended(g, c);
   }
   bool user_may_begin(uint32_t g, uint32_t c) const {
-    return calls_[c].user && !gpus_[g].at[c].ended && gpus_[g].used < kMost &&
-           lets_next_begin(g, c);
+    return calls_[c].user && !gpus_[g].at[c].ended && gpus_[g].used < kMax && lets_next_begin(g, c);
   }
   void take(const Step& step) {
     Gpu& gpu = gpus_[step.gpu];
@@ -223,8 +222,8 @@ class Machine {
       at.ended = true;
       gpu.used -= at.begun + at.of_user;
     } else {
-      at.of_user += kMost - gpu.used;
-      gpu.used = kMost;
+      at.of_user += kMax - gpu.used;
+      gpu.used = kMax;
     }
   }
 
@@ -241,7 +240,7 @@ void launch(std::vector<Machine::Call>& calls, uint32_t gpu, const std::vector<u
   std::map<uint64_t, int> last;
   uint32_t launched = 0, epoch_begins = 0;
   // Calls that came and went before, on one stream.
-  for (uint32_t i = 0; i < warm; ++i) epochs.add({1, 1, Machine::kMost, true});
+  for (uint32_t i = 0; i < warm; ++i) epochs.add({1, 1, Machine::kMax, true});
   for (const uint32_t c : order) {
     const Launch& made = calls[c].launch;
     const Place place = epochs.add(made);
@@ -282,10 +281,10 @@ std::vector<Machine::Call> random_calls(std::mt19937& random) {
   for (uint32_t i = 0; i < 8; ++i) {
     if (random() % 100 >= stays) stream = random() % streams;
     const bool any_order = stream >= 4;
-    const uint32_t most = any_order ? Machine::kMost / 2 : Machine::kMost;
+    const uint32_t most = any_order ? Machine::kMax / 2 : Machine::kMax;
     const uint32_t blocks = 1 + random() % (random() % 2 == 0 ? 2 : most);
     calls.push_back(
-        {{stream, blocks, Machine::kMost, blocks <= 2, any_order}, random() % 2 == 0, {}});
+        {{stream, blocks, Machine::kMax, blocks <= 2, any_order}, random() % 2 == 0, {}});
   }
   std::vector<uint32_t> order(calls.size());
   std::iota(order.begin(), order.end(), 0);

@@ -150,7 +150,7 @@ bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::Launc
     Capture* const into = captured ? &capture(turn.capture) : nullptr;
     if (captured) {
       allowed = early.works_in_captures &&
-                (early.after_any || plan.behind_early || follows_own(*into, turn));
+                (early.after_any || plan.previous_allows_early || follows_own(*into, turn));
     }
     LaunchEpochs& epochs = captured ? into->epochs : epochs_;
     place = epochs.add({turn.stream_id, plan.blocks, turn.room, would_free, plan.any_order});
@@ -212,7 +212,7 @@ bool LaunchOrder::launched(const Turn& turn, Diagnostics& diagnostics) {
 }
 
 LaunchOrder::Capture& LaunchOrder::capture(uint64_t id) {
-  if (captures_.count(id) == 0 && captures_.size() == kMostCaptures) {
+  if (captures_.count(id) == 0 && captures_.size() == kMaxCaptures) {
     captures_.erase(captures_.begin());  // ids grow: it is the oldest, and has ended long ago
   }
   return captures_[id];

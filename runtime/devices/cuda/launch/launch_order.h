@@ -71,7 +71,7 @@ class LaunchOrder {
     Nodes before;                    ///< the last ones of the epoch before
   };
   /// Captures that may be under way at a time. The driver says nothing of their ends.
-  static constexpr size_t kMostCaptures = 1024;
+  static constexpr size_t kMaxCaptures = 1024;
 
   LaunchOrder(SharedContext context, std::unique_ptr<Memory> begun);
   bool find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics);

@@ -218,10 +218,10 @@ TEST_CASE("captured launches begin early after any kernel for callers that say s
   World world;
   {
     Gpu gpu(world);
-    const auto launch = [&](bool behind_early) {
+    const auto launch = [&](bool previous_allows_early) {
       return gpu
           .launch(0, {.early = true,
-                      .behind_early = behind_early,
+                      .previous_allows_early = previous_allows_early,
                       .blocks = 128,
                       .threads = 128,
                       .most_blocks = 132})

@@ -42,7 +42,7 @@ bool CudaStreamChain::find(StreamHandle stream, Stream& found, Diagnostics& diag
 }
 
 CudaStreamChain::Capture& CudaStreamChain::capture(uint64_t id) {
-  while (captures_.size() >= kMostCaptures && captures_.count(id) == 0) {
+  while (captures_.size() >= kMaxCaptures && captures_.count(id) == 0) {
     captures_.erase(captures_.begin());
   }
   return captures_[id];

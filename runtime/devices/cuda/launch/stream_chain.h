@@ -58,7 +58,7 @@ class CudaStreamChain final : public StreamChain {
     abi::GraphNode record = nullptr;  ///< after that; nullptr: none yet
   };
   /// Captures that may be under way at a time. The driver says nothing of their ends.
-  static constexpr size_t kMostCaptures = 64;
+  static constexpr size_t kMaxCaptures = 64;
 
   bool find(StreamHandle stream, Stream& found, Diagnostics& diagnostics) const;
   bool follow_captured(const Capture& capture, Diagnostics& diagnostics) const;

@@ -4,15 +4,14 @@
 
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
-#include "runtime/devices/cuda/driver/abi.h"
 #include "runtime/support/environment/environment.h"
 
 namespace mscclc::nccl {
 namespace {
 
-/// The driver's own, and not of cuda::Driver: only a library in other programs' processes asks what
-/// they have made current. nullptr: there is no driver.
-using CtxGetDevice = cuda::abi::Result (*)(cuda::abi::Ordinal* device);
+/// CUresult cuCtxGetDevice(CUdevice*), of the driver itself: only a library in other programs'
+/// processes asks what they have made current. nullptr: there is no driver.
+using CtxGetDevice = int (*)(int* device);
 CtxGetDevice ctx_get_device() {
   static const CtxGetDevice function = [] {
     void* const handle = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -31,9 +30,10 @@ bool runs_on_host() {
 }
 
 int current_ordinal() {
-  cuda::abi::Ordinal ordinal = 0;
+  constexpr int kSuccess = 0;
+  int ordinal = 0;
   if (runs_on_host() || ctx_get_device() == nullptr) return 0;
-  return ctx_get_device()(&ordinal) == cuda::abi::kSuccess ? ordinal : 0;
+  return ctx_get_device()(&ordinal) == kSuccess ? ordinal : 0;
 }
 
 int count_devices(Diagnostics& diagnostics) {

@@ -14,12 +14,12 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/doors/nccl/variables/variables.h"
-#include "runtime/support/blame.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/fd.h"
 #include "runtime/support/observe/file_name.h"
 #include "runtime/support/observe/log_output.h"
 #include "runtime/support/process/per_process.h"
+#include "runtime/support/result_kind.h"
 #include "runtime/support/upper.h"
 
 namespace mscclc::nccl {
@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 4> kSubsystems = {"INIT", "COLL", "ENV", 
 constexpr std::array<std::string_view, 6> kLevels = {"NONE", "VERSION", "WARN",
                                                      "INFO", "ABORT",   "TRACE"};
 enum Level : int { kOff, kVersion, kWarn, kInfo };
-constexpr size_t kMostErrorText = 1024;  ///< with the zero: NCCL's own limit
+constexpr size_t kMaxErrorText = 1024;  ///< with the zero: NCCL's own limit
 
 /// Never destroyed: threads may report while the process ends.
 struct Reporting {
@@ -189,28 +189,28 @@ ncclResult_t fail(ncclResult_t code, std::string_view text) {
   Reporting& p = ready();
   {
     const std::lock_guard lock(p.mutex.get());
-    p.last_error = text.substr(0, kMostErrorText - 1);
+    p.last_error = text.substr(0, kMaxErrorText - 1);
   }
   if (p.level >= kWarn) write_line("WARN", -1, text);
   return code;
 }
 
 ncclResult_t result_of(const Diagnostics& diagnostics) {
-  switch (blame_of(diagnostics)) {
-    case Blame::argument:
+  switch (result_kind(diagnostics)) {
+    case ResultKind::argument:
       return ncclInvalidArgument;
-    case Blame::usage:
-    case Blame::no_plan:
-    case Blame::not_proved:
-    case Blame::aborted:
+    case ResultKind::usage:
+    case ResultKind::no_plan:
+    case ResultKind::not_proved:
+    case ResultKind::aborted:
       return ncclInvalidUsage;
-    case Blame::peer:
-    case Blame::timeout:
+    case ResultKind::peer:
+    case ResultKind::timeout:
       return ncclRemoteError;
-    case Blame::memory:
-    case Blame::system:
+    case ResultKind::memory:
+    case ResultKind::system:
       return ncclSystemError;
-    case Blame::internal:
+    case ResultKind::internal:
       break;
   }
   return ncclInternalError;
@@ -221,8 +221,8 @@ ncclResult_t fail(std::string_view what, const Diagnostics& diagnostics) {
 }
 
 ncclResult_t fail(ncclResult_t otherwise, std::string_view what, const Diagnostics& diagnostics) {
-  const Blame blame = blame_of(diagnostics);
-  const bool says_more = blame != Blame::system && blame != Blame::internal;
+  const ResultKind kind = result_kind(diagnostics);
+  const bool says_more = kind != ResultKind::system && kind != ResultKind::internal;
   return fail(says_more ? result_of(diagnostics) : otherwise, text_of(what, diagnostics));
 }
 

@@ -15,7 +15,7 @@ struct CollConfig {
 };
 
 /// More than any version has.
-constexpr size_t kMostBytes = 4096;
+constexpr size_t kMaxBytes = 4096;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ bool copy_config(const ncclCollConfig_t* config, Call& call) {
   if (config == nullptr) return true;
   size_t size = 0;
   std::memcpy(&size, config, sizeof size);
-  if (size < sizeof(CollConfig) || size > kMostBytes) return false;
+  if (size < sizeof(CollConfig) || size > kMaxBytes) return false;
   const auto* const first = reinterpret_cast<const uint8_t*>(config);
   CollConfig read;
   std::memcpy(&read, first, sizeof read);

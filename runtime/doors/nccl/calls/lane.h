@@ -18,7 +18,8 @@ struct Prepared {
   std::string plan_name = {};        ///< set where there is a profiler
   /// A message's plan before it is prepared; nullptr: not asked for yet, or there is none.
   std::unique_ptr<ServedCall> found = {};
-  Way* way = nullptr;  ///< a message by a plan, which runs on its stream; nullptr: on the caller's
+  /// Of a message by a plan, which runs on its stream; nullptr: on the caller's.
+  PeerRoute* route = nullptr;
 };
 
 struct Lane {

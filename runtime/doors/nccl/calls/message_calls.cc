@@ -33,95 +33,96 @@ CollectiveCall as_broadcast(const Call& call) {
           .output = sends ? const_cast<void*>(call.send) : call.receive};
 }
 
-/// The lane's messages by their ways.
-std::vector<WayCalls> by_way(Lane& lane) {
+/// The lane's messages by their routes.
+std::vector<RouteCalls> by_route(Lane& lane) {
   Comm& comm = *lane.comm;
-  std::vector<WayCalls> ways;
+  std::vector<RouteCalls> routes;
   for (Prepared& prepared : lane.calls) {
     const Call& call = *prepared.call;
     if (!is_message(call) || prepared.plan != nullptr || call.count == 0) continue;
     const auto peer = static_cast<uint32_t>(call.root);
     const bool sends = call.kind == CallKind::send;
     const uint32_t from = sends ? comm.rank : peer, to = sends ? peer : comm.rank;
-    auto way = std::find_if(ways.begin(), ways.end(),
-                            [&](const WayCalls& w) { return w.from == from && w.to == to; });
-    if (way == ways.end()) {
+    auto route = std::find_if(routes.begin(), routes.end(),
+                              [&](const RouteCalls& w) { return w.from == from && w.to == to; });
+    if (route == routes.end()) {
       const bool capturing = comm.device->is_capturing(stream_of(comm, call));
-      way = ways.insert(way, {.from = from, .to = to, .calls = {}, .capturing = capturing});
+      route = routes.insert(route, {.from = from, .to = to, .calls = {}, .capturing = capturing});
     }
-    way->calls.push_back(&prepared);
+    route->calls.push_back(&prepared);
   }
-  return ways;
+  return routes;
 }
 
 /// In a graph the messages of a group would wait for one another, one after the other on the
 /// caller's stream; so NCCL has them, if it is there. On all ranks, or on none.
-bool leaves_to_real(const Comm& comm, const WayCalls& way) {
-  return way.capturing && comm.real != nullptr;
+bool leaves_to_real(const Comm& comm, const RouteCalls& route) {
+  return route.capturing && comm.real != nullptr;
 }
 
 /// False: no plan serves the message.
-bool find_plan(const Comm& comm, const WayCalls& calls, Way& way, Prepared& prepared) {
+bool find_plan(const Comm& comm, const RouteCalls& calls, PeerRoute& route, Prepared& prepared) {
   if (prepared.found != nullptr) return true;
   const Call& call = *prepared.call;
   prepared.server = "there are no plans";
-  if (way.plans == nullptr) return false;
+  if (route.plans == nullptr) return false;
   const bool logged = informs(Subsystem::coll) || comm.requires_plans;
-  const StreamHandle stream = calls.capturing ? stream_of(comm, call) : way.stream;
-  prepared.found = way.plans->serve(as_broadcast(call), stream, calls.capturing,
-                                    logged ? &prepared.server : nullptr);
+  const StreamHandle stream = calls.capturing ? stream_of(comm, call) : route.stream;
+  prepared.found = route.plans->serve(as_broadcast(call), stream, calls.capturing,
+                                      logged ? &prepared.server : nullptr);
   return prepared.found != nullptr;
 }
 
-ncclResult_t prepare_message(Comm& comm, const WayCalls& calls, Way& way, Prepared& prepared) {
+ncclResult_t prepare_message(Comm& comm, const RouteCalls& calls, PeerRoute& route,
+                             Prepared& prepared) {
   const Call& call = *prepared.call;
-  if (!find_plan(comm, calls, way, prepared)) return prepare_real(comm, call, prepared.server);
+  if (!find_plan(comm, calls, route, prepared)) return prepare_real(comm, call, prepared.server);
   Diagnostics diagnostics;
   if (!prepared.found->prepare(diagnostics)) return fail(name(call.kind), diagnostics);
   prepared.plan = std::move(prepared.found);
-  if (!calls.capturing) prepared.way = &way;
+  if (!calls.capturing) prepared.route = &route;
   if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
   say_server(comm, call, prepared.server);
   return ncclSuccess;
 }
 
-ncclResult_t prepare_way(Comm& comm, const WayCalls& calls) {
-  Way* way = nullptr;
+ncclResult_t prepare_route(Comm& comm, const RouteCalls& calls) {
+  PeerRoute* route = nullptr;
   if (!leaves_to_real(comm, calls)) {
     Diagnostics diagnostics;
-    way = comm.messages->make(calls.from, calls.to, diagnostics);
-    if (way == nullptr) {
+    route = comm.messages->make(calls.from, calls.to, diagnostics);
+    if (route == nullptr) {
       return fail(fmt::format("nccl{}: no peer", name(calls.calls[0]->call->kind)), diagnostics);
     }
   }
   for (Prepared* prepared : calls.calls) {
-    const ncclResult_t result = way == nullptr
+    const ncclResult_t result = route == nullptr
                                     ? prepare_real(comm, *prepared->call, "a message in a graph")
-                                    : prepare_message(comm, calls, *way, *prepared);
+                                    : prepare_message(comm, calls, *route, *prepared);
     if (result != ncclSuccess) return result;
   }
   return ncclSuccess;
 }
 
-bool waits(const Comm& comm, const WayCalls& calls) {
+bool waits(const Comm& comm, const RouteCalls& calls) {
   if (leaves_to_real(comm, calls)) return false;
-  Way* const way = comm.messages->find(calls.from, calls.to);
-  return way == nullptr ||
+  PeerRoute* const route = comm.messages->find(calls.from, calls.to);
+  return route == nullptr ||
          std::any_of(calls.calls.begin(), calls.calls.end(), [&](Prepared* prepared) {
-           return find_plan(comm, calls, *way, *prepared) && prepared->found->waits_for_ranks();
+           return find_plan(comm, calls, *route, *prepared) && prepared->found->waits_for_ranks();
          });
 }
 
-/// The chain of streams meets those of new ways before anything of the group is launched: the first
-/// time it may wait for what was launched by then.
-ncclResult_t order_new_ways(Lane& lane) {
+/// The chain of streams meets those of new routes before anything of the group is launched: the
+/// first time it may wait for what was launched by then.
+ncclResult_t order_new_routes(Lane& lane) {
   Comm& comm = *lane.comm;
   Diagnostics diagnostics;
   for (const Prepared& prepared : lane.calls) {
-    if (prepared.way == nullptr || std::exchange(prepared.way->is_ordered, true)) continue;
+    if (prepared.route == nullptr || std::exchange(prepared.route->is_ordered, true)) continue;
     const StreamHandle stream = stream_of(comm, *prepared.call);
     if (!comm.order->follow(stream, diagnostics) || !comm.order->put_last(stream, diagnostics) ||
-        !comm.order->follow(prepared.way->stream, diagnostics)) {
+        !comm.order->follow(prepared.route->stream, diagnostics)) {
       return fail(ncclUnhandledCudaError, "cannot order messages", diagnostics);
     }
   }
@@ -176,36 +177,36 @@ ncclResult_t settle_own_messages(Lane& lane) {
 
 bool messages_may_wait(Lane& lane) {
   if (lane.comm->messages == nullptr) return false;
-  const std::vector<WayCalls> ways = by_way(lane);
-  return std::any_of(ways.begin(), ways.end(), [&](const WayCalls& way) {
-    const bool to_itself = way.from == way.to;
-    return !to_itself && waits(*lane.comm, way);
+  const std::vector<RouteCalls> routes = by_route(lane);
+  return std::any_of(routes.begin(), routes.end(), [&](const RouteCalls& route) {
+    const bool to_itself = route.from == route.to;
+    return !to_itself && waits(*lane.comm, route);
   });
 }
 
 MessagePreparation::MessagePreparation(Lane& lane) : lane_(lane) {
   Comm& comm = *lane.comm;
   if (comm.messages == nullptr) return;
-  ways_ = by_way(lane);
-  const bool on_threads = std::any_of(ways_.begin(), ways_.end(),
-                                      [&](const WayCalls& way) { return waits(comm, way); });
-  for (WayCalls& way : ways_) {
+  routes_ = by_route(lane);
+  const bool on_threads = std::any_of(routes_.begin(), routes_.end(),
+                                      [&](const RouteCalls& route) { return waits(comm, route); });
+  for (RouteCalls& route : routes_) {
     if (!on_threads) {
-      way.result = prepare_way(comm, way);
+      route.result = prepare_route(comm, route);
       continue;
     }
     Diagnostics diagnostics;
     std::thread thread = quiet_thread(
-        "mscclc-nccl", [&comm, &way] { way.result = prepare_way(comm, way); },
-        [&comm, &way] {
-          way.result = ncclSystemError;
+        "mscclc-nccl", [&comm, &route] { route.result = prepare_route(comm, route); },
+        [&comm, &route] {
+          route.result = ncclSystemError;
           comm.messages->abort("this rank does not have enough memory for a message");
           (void)fail(ncclSystemError, "there is not enough memory for a message");
         });
     if (has_started(thread, "a message", diagnostics)) {
       threads_.push_back(std::move(thread));
     } else {
-      way.result = fail(ncclSystemError, "cannot send or receive", diagnostics);
+      route.result = fail(ncclSystemError, "cannot send or receive", diagnostics);
     }
   }
 }
@@ -219,20 +220,20 @@ void MessagePreparation::join() {
 
 ncclResult_t MessagePreparation::finish() {
   join();
-  for (const WayCalls& way : ways_) {
-    if (way.result != ncclSuccess) return way.result;
+  for (const RouteCalls& route : routes_) {
+    if (route.result != ncclSuccess) return route.result;
   }
-  return ways_.empty() ? ncclSuccess : order_new_ways(lane_);
+  return routes_.empty() ? ncclSuccess : order_new_routes(lane_);
 }
 
 void sort_messages(Lane& lane) {
   const auto message = [](const Prepared& prepared) { return is_message(*prepared.call); };
   const auto place = [](const Prepared& prepared) {
-    return prepared.plan == nullptr ? 2 : prepared.way != nullptr ? 1 : 0;
+    return prepared.plan == nullptr ? 2 : prepared.route != nullptr ? 1 : 0;
   };
   const auto ends = [](const Prepared& prepared) {
-    return prepared.way == nullptr ? std::pair(0u, 0u)
-                                   : std::pair(prepared.way->from, prepared.way->to);
+    return prepared.route == nullptr ? std::pair(0u, 0u)
+                                     : std::pair(prepared.route->from, prepared.route->to);
   };
   for (auto first = lane.calls.begin(); first != lane.calls.end();) {
     first = std::find_if(first, lane.calls.end(), message);
@@ -249,7 +250,7 @@ ncclResult_t launch_message(Lane& lane, const Prepared& message) {
   const StreamHandle stream = stream_of(comm, *message.call);
   Diagnostics diagnostics;
   if (comm.order->follow(stream, diagnostics) && comm.order->put_last(stream, diagnostics) &&
-      comm.order->follow(message.way->stream, diagnostics) && message.plan->launch(diagnostics)) {
+      comm.order->follow(message.route->stream, diagnostics) && message.plan->launch(diagnostics)) {
     lane.under_way.push_back(&message);
     return ncclSuccess;
   }
@@ -265,7 +266,7 @@ ncclResult_t join_messages(Lane& lane) {
              comm.order->put_last(stream, diagnostics);
   };
   const auto under_way = std::exchange(lane.under_way, {});
-  for (const Prepared* message : under_way) put_last(message->way->stream);
+  for (const Prepared* message : under_way) put_last(message->route->stream);
   for (const Prepared* message : under_way) put_last(stream_of(comm, *message->call));
   return joined ? ncclSuccess
                 : fail(ncclUnhandledCudaError, "cannot wait for messages", diagnostics);

@@ -1,5 +1,6 @@
 // Sends and receives of a group, by plans: those of different peers and directions go on at the
-// same time, each on the stream of its way, between two points at which the caller's streams wait.
+// same time, each on the stream of its route, between two points at which the caller's streams
+// wait.
 #pragma once
 
 #include <thread>
@@ -20,8 +21,8 @@ bool serves_messages(const Comm& comm);
 /// True if preparing the lane's messages waits for peers.
 bool messages_may_wait(Lane& lane);
 
-/// The messages of one way, in order.
-struct WayCalls {
+/// The messages of one route, in order.
+struct RouteCalls {
   uint32_t from = 0, to = 0;
   std::vector<Prepared*> calls;
   bool capturing = false;
@@ -42,7 +43,7 @@ class MessagePreparation {
   void join();
 
   Lane& lane_;
-  std::vector<WayCalls> ways_;
+  std::vector<RouteCalls> routes_;
   std::vector<std::thread> threads_;
 };
 
@@ -50,7 +51,7 @@ class MessagePreparation {
 /// front: copies, then plans', in one order on all ranks, then the real NCCL's.
 void sort_messages(Lane& lane);
 
-/// Launches a message that has a way.
+/// Launches a message that has a route.
 [[nodiscard]] ncclResult_t launch_message(Lane& lane, const Prepared& message);
 /// What comes after it on the caller's streams waits for the messages that are under way.
 [[nodiscard]] ncclResult_t join_messages(Lane& lane);

@@ -82,9 +82,9 @@ bool scales_first(const CollectiveCall& call) {
 
 std::unique_ptr<ServedCall> serve_scaled(Comm& comm, const CollectiveCall& call,
                                          StreamHandle stream, std::string* what) {
-  constexpr uint64_t kMost = uint64_t{1} << 62;  // bytes: beyond, the plan's call is refused
+  constexpr uint64_t kMax = uint64_t{1} << 62;  // bytes: beyond, the plan's call is refused
   const uint64_t width = info(call.dtype).bytes;
-  const bool fits = call.count <= kMost / width / comm.ranks;
+  const bool fits = call.count <= kMax / width / comm.ranks;
   const uint64_t count = fits ? input_count(call, comm.ranks) : 0;
   CollectiveCall sum = call;
   sum.op = ReduceOp::sum;

@@ -161,7 +161,7 @@ namespace {
 ncclResult_t init_real(Comm& comm, const ncclUniqueId& id, ncclComm_t& made) {
   const RealNccl& real = *real_nccl();
   const InsideReal inside;
-  std::array<uint8_t, kMostConfigBytes> bytes;
+  std::array<uint8_t, kMaxConfigBytes> bytes;
   const int ranks = static_cast<int>(comm.ranks), rank = static_cast<int>(comm.rank);
   const ncclResult_t result =
       real.CommInitRankConfig != nullptr

@@ -38,9 +38,9 @@ enum Offset : size_t {
 };
 /// The first version with a configuration: every other one takes it.
 constexpr Head kLeastHead{24, MSCCLC_NCCL_MAGIC, 21400};
-constexpr size_t kMostText = 4096;  ///< of a name: more is no name
+constexpr size_t kMaxText = 4096;  ///< of a name: more is no name
 
-using Bytes = std::array<uint8_t, kMostConfigBytes>;
+using Bytes = std::array<uint8_t, kMaxConfigBytes>;
 
 template <typename T>
 T get(const Bytes& bytes, size_t offset) {
@@ -86,7 +86,7 @@ bool take_text(Bytes& bytes, size_t offset, std::string& text) {
   const char* const pointer = get<const char*>(bytes, offset);
   put<const char*>(bytes, offset, nullptr);
   if (pointer == nullptr) return false;
-  text.assign(pointer, ::strnlen(pointer, kMostText));
+  text.assign(pointer, ::strnlen(pointer, kMaxText));
   return true;
 }
 
@@ -106,7 +106,7 @@ std::optional<Config> Config::read(const ncclConfig_t* config) {
     (void)fail(ncclInvalidArgument, "config: it was not made with NCCL_CONFIG_INITIALIZER");
     return std::nullopt;
   }
-  const size_t size = std::min(head.size, kMostConfigBytes);
+  const size_t size = std::min(head.size, kMaxConfigBytes);
   std::memcpy(made.bytes_.data(), config, size);
   clear_newer(made.bytes_, size, head.version);
   if (!in_range(made.bytes_)) return std::nullopt;

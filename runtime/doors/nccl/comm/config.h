@@ -12,7 +12,7 @@
 namespace mscclc::nccl {
 
 /// The largest that we know, of 2.31.
-inline constexpr size_t kMostConfigBytes = 112;
+inline constexpr size_t kMaxConfigBytes = 112;
 
 /// What a caller has set, copied: the caller's struct and its texts may go. An immutable value.
 class Config {
@@ -31,10 +31,10 @@ class Config {
 
   /// The same for the real NCCL, as the caller's version would give it. Valid while `this` is
   /// there, and not moved.
-  ncclConfig_t* for_real(std::array<uint8_t, kMostConfigBytes>& bytes) const;
+  ncclConfig_t* for_real(std::array<uint8_t, kMaxConfigBytes>& bytes) const;
 
  private:
-  std::array<uint8_t, kMostConfigBytes> bytes_{};  ///< with no texts
+  std::array<uint8_t, kMaxConfigBytes> bytes_{};  ///< with no texts
   std::string net_name_, comm_name_;
   bool has_net_name_ = false, has_comm_name_ = false;
 };

@@ -59,13 +59,13 @@ class ServedByPlan final : public ServedCall {
 
 /// One line of reasons.
 std::string why_not(const std::vector<PassedOver>& passed_over, const Diagnostics& diagnostics) {
-  constexpr size_t kMost = 4;
+  constexpr size_t kMax = 4;
   std::string text;
   for (const Diagnostic& diagnostic : diagnostics.all()) text += diagnostic.message + "; ";
-  for (size_t i = 0; i < std::min(passed_over.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(passed_over.size(), kMax); ++i) {
     text += fmt::format("'{}': {}; ", passed_over[i].name, passed_over[i].why);
   }
-  if (passed_over.size() > kMost) text += fmt::format("{} more; ", passed_over.size() - kMost);
+  if (passed_over.size() > kMax) text += fmt::format("{} more; ", passed_over.size() - kMax);
   if (text.empty()) return "there is no plan for it";
   return "no plan serves it: " + text.substr(0, text.size() - 2);
 }

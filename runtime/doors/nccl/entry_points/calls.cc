@@ -58,11 +58,11 @@ bool has_rows(CallKind kind) {
 }
 
 /// No GPU addresses more: such a count is a mistake, and its bytes may not even be a number.
-constexpr uint64_t kMostBytes = uint64_t{1} << 44;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 44;
 
 bool is_too_large(const Call& call, Dtype dtype) {
   const uint64_t rows = has_rows(call.kind) ? call.comm->ranks : 1;
-  return call.count > kMostBytes / rows / info(dtype).bytes;
+  return call.count > kMaxBytes / rows / info(dtype).bytes;
 }
 
 /// What plans refuse, of a call that is a copy on its rank.

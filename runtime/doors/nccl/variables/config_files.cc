@@ -12,7 +12,7 @@ namespace mscclc::nccl {
 namespace {
 
 /// NCCL's own limit: it truncates what is longer.
-constexpr size_t kMostText = 1023;
+constexpr size_t kMaxText = 1023;
 
 struct Files {
   std::mutex mutex;
@@ -42,9 +42,9 @@ void take_lines(std::string_view text, Environment::Values& values) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     const size_t equals = line.find('=');
     if (line.starts_with('#') || equals == std::string_view::npos) continue;
-    const std::string_view name = line.substr(0, std::min(equals, kMostText));
+    const std::string_view name = line.substr(0, std::min(equals, kMaxText));
     if (!name.starts_with("NCCL_") && !name.starts_with("MSCCLC_")) continue;
-    values.emplace(name, line.substr(equals + 1, kMostText));
+    values.emplace(name, line.substr(equals + 1, kMaxText));
   }
 }
 

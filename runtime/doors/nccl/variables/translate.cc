@@ -13,7 +13,7 @@ namespace {
 using Values = Environment::Values;
 using Text = std::optional<std::string>;
 
-constexpr long long kMostConnections = 16;  // of MSCCLC_SOCKET_CONNECTIONS
+constexpr long long kMaxConnections = 16;  // of MSCCLC_SOCKET_CONNECTIONS
 
 Text as_it_is(std::string_view value, const Values&) { return std::string(value); }
 
@@ -58,8 +58,8 @@ Text connections(std::string_view value, const Values& values) {
   const auto found = values.find("NCCL_SOCKET_NTHREADS");
   const auto threads = found == values.end() ? std::nullopt : read_number(found->second);
   if (!each || *each < 1) return std::string(value);
-  const long long most = std::clamp(threads.value_or(1), 1LL, kMostConnections);
-  return fmt::format("{}", std::min(*each, kMostConnections / most) * most);
+  const long long most = std::clamp(threads.value_or(1), 1LL, kMaxConnections);
+  return fmt::format("{}", std::min(*each, kMaxConnections / most) * most);
 }
 
 /// A list as NCCL reads it, with '^' and '=' before it: entries without a name are none, and of an

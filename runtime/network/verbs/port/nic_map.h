@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "runtime/network/verbs/port/hca_list.h"
 #include "runtime/network/verbs/port/pci.h"
+#include "runtime/support/settings/hca_list.h"
 
 namespace mscclc::verbs {
 

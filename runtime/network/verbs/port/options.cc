@@ -1,7 +1,5 @@
 #include "runtime/network/verbs/port/options.h"
 
-#include <fmt/format.h>
-
 #include "runtime/support/environment/environment.h"
 
 namespace mscclc::verbs {
@@ -10,7 +8,7 @@ namespace {
 bool take_devices(const Environment& environment, VerbsOptions& options, Diagnostics& diagnostics) {
   if (!environment.has(Variable::MSCCLC_IB_HCA)) return true;
   const auto text = environment.text(Variable::MSCCLC_IB_HCA, diagnostics);
-  const auto list = text ? read_devices(*text, diagnostics) : std::nullopt;
+  const auto list = text ? read_hca_list(*text, diagnostics) : std::nullopt;
   if (list) options.devices = *list;
   return list.has_value();
 }
@@ -26,17 +24,6 @@ bool take_mode(const Environment& environment, VerbsOptions& options, Diagnostic
 
 std::string_view name(SignalMode mode) {
   return mode == SignalMode::host ? "host" : "host-no-atomic";
-}
-
-std::optional<HcaList> read_devices(const std::string& text, Diagnostics& diagnostics) {
-  std::string why;
-  auto list = parse_hca_list(text, why);
-  if (!list) {
-    diagnostics.error(
-        "bad-variable", {},
-        fmt::format("{} is {}; {}", info(Variable::MSCCLC_IB_HCA).name, quoted(text), why));
-  }
-  return list;
 }
 
 std::optional<VerbsOptions> read_verbs_options(Diagnostics& diagnostics) {

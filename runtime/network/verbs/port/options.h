@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/network/verbs/port/hca_list.h"
+#include "runtime/support/settings/hca_list.h"
 
 namespace mscclc::verbs {
 
@@ -19,14 +19,14 @@ enum class SignalMode : uint8_t {
 /// "host", "host-no-atomic"
 std::string_view name(SignalMode mode);
 
-constexpr uint32_t kMostQueues = 16;
+constexpr uint32_t kMaxQueues = 16;
 
 struct VerbsOptions {
   std::string library = "libibverbs.so.1";
   HcaList devices = {};
   std::optional<uint32_t> gid_index = {};  ///< nullopt: it is found
   std::optional<SignalMode> mode = {};     ///< nullopt: host where the peer's device has atomics
-  uint32_t queues = 1;                     ///< queue pairs of each lane, up to kMostQueues
+  uint32_t queues = 1;                     ///< queue pairs of each lane, up to kMaxQueues
   uint8_t timeout = 18;                    ///< an answer is waited for 4.096 us * 2^timeout
   uint8_t retries = 7;                     ///< so often it is asked for again
   uint8_t service_level = 0;               ///< of InfiniBand, up to 15
@@ -38,10 +38,6 @@ struct VerbsOptions {
   std::string gpu = {};        ///< whose lanes: its PCI number; the nearest port is taken
   std::string sysfs = "/sys";  ///< where the system shows what is near
 };
-
-/// What MSCCLC_IB_HCA says. nullopt: reported (bad-variable).
-[[nodiscard]] std::optional<HcaList> read_devices(const std::string& text,
-                                                  Diagnostics& diagnostics);
 
 /// As the process's environment says. nullopt: reported (bad-variable).
 [[nodiscard]] std::optional<VerbsOptions> read_verbs_options(Diagnostics& diagnostics);

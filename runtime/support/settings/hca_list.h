@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace mscclc::verbs {
+#include "ir/diagnostics/diagnostic.h"
+
+namespace mscclc {
 
 struct HcaList {
   struct Entry {
@@ -32,4 +34,8 @@ struct HcaList {
 /// nullopt: `why` says what is wrong.
 [[nodiscard]] std::optional<HcaList> parse_hca_list(std::string_view text, std::string& why);
 
-}  // namespace mscclc::verbs
+/// What MSCCLC_IB_HCA says. nullopt: reported (bad-variable).
+[[nodiscard]] std::optional<HcaList> read_hca_list(const std::string& text,
+                                                   Diagnostics& diagnostics);
+
+}  // namespace mscclc

@@ -1,11 +1,13 @@
-#include "runtime/network/verbs/port/hca_list.h"
+#include "runtime/support/settings/hca_list.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
-namespace mscclc::verbs {
+#include "runtime/support/environment/environment.h"
+
+namespace mscclc {
 namespace {
 
 bool take(std::string_view& text, char sign) {
@@ -68,4 +70,15 @@ std::optional<HcaList> parse_hca_list(std::string_view text, std::string& why) {
   }
 }
 
-}  // namespace mscclc::verbs
+std::optional<HcaList> read_hca_list(const std::string& text, Diagnostics& diagnostics) {
+  std::string why;
+  auto list = parse_hca_list(text, why);
+  if (!list) {
+    diagnostics.error(
+        "bad-variable", {},
+        fmt::format("{} is {}; {}", info(Variable::MSCCLC_IB_HCA).name, quoted(text), why));
+  }
+  return list;
+}
+
+}  // namespace mscclc

@@ -12,11 +12,11 @@
 
 namespace mscclc {
 
-class Image {
+class DeviceStructs {
  public:
   static constexpr uint64_t kAlign = 16;
   /// `target`: where the image will lie; `capacity`: bytes there.
-  Image(uint8_t* target, uint64_t capacity) : target_(target), capacity_(capacity) {}
+  DeviceStructs(uint8_t* target, uint64_t capacity) : target_(target), capacity_(capacity) {}
 
   /// Bytes that an array takes.
   template <class T>

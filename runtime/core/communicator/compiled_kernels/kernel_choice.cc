@@ -1,4 +1,4 @@
-#include "runtime/core/communicator/compiled_kernels/compiled_kernels.h"
+#include "runtime/core/communicator/compiled_kernels/kernel_choice.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,10 @@
 
 namespace mscclc {
 
-std::unique_ptr<OwnKernels> OwnKernels::load(const Program& plan, uint32_t rank,
-                                             const std::string& digest,
-                                             const std::string& plan_file, Device& device,
-                                             std::string& why) {
+std::unique_ptr<KernelChoice> KernelChoice::load(const Program& plan, uint32_t rank,
+                                                 const std::string& digest,
+                                                 const std::string& plan_file, Device& device,
+                                                 std::string& why) {
   const std::string architecture = device.architecture();
   if (architecture.empty()) {
     why = fmt::format("{} runs no kernels of plans", device.name());
@@ -34,7 +34,7 @@ std::unique_ptr<OwnKernels> OwnKernels::load(const Program& plan, uint32_t rank,
     why = problems.all().empty() ? "its blocks cannot be packed" : problems.all().front().message;
     return nullptr;
   }
-  std::unique_ptr<OwnKernels> made(new OwnKernels(*std::move(shape), rank, path));
+  std::unique_ptr<KernelChoice> made(new KernelChoice(*std::move(shape), rank, path));
   std::string said;
   made->loaded_ =
       device.load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()}, said);
@@ -45,7 +45,7 @@ std::unique_ptr<OwnKernels> OwnKernels::load(const Program& plan, uint32_t rank,
   for (const DtypeInfo& type : dtype_table()) {
     const std::string arithmetic = made->shape_.arithmetic(type.dtype);
     if (made->kernels_.count(arithmetic) != 0) continue;
-    const PlanKernels::Kernel kernel =
+    const CompiledKernels::Kernel kernel =
         made->loaded_->find(kernel_name(digest, made->shape_, type.dtype));
     if (kernel != nullptr) made->kernels_.emplace(arithmetic, kernel);
   }
@@ -59,7 +59,8 @@ std::unique_ptr<OwnKernels> OwnKernels::load(const Program& plan, uint32_t rank,
 
 // A kernel of a plan may take more registers than the interpreter's, so that fewer of its blocks
 // fit: where several ranks share a GPU that can be too few.
-uint32_t OwnKernels::most_blocks(PlanKernels::Kernel kernel, const device::LaunchPlan& launch) {
+uint32_t KernelChoice::most_blocks(CompiledKernels::Kernel kernel,
+                                   const device::LaunchPlan& launch) {
   const auto [known, is_new] = fitting_.try_emplace(kernel, 0);
   if (!is_new) return known->second;
   Diagnostics why;
@@ -73,7 +74,8 @@ uint32_t OwnKernels::most_blocks(PlanKernels::Kernel kernel, const device::Launc
   return known->second;
 }
 
-void OwnKernels::choose(const BlockPrograms& programs, device::LaunchPlan& launch, OwnCall& call) {
+void KernelChoice::choose(const BlockPrograms& programs, device::LaunchPlan& launch,
+                          CompiledCall& call) {
   call.kernel = nullptr;
   call.lines_at = nullptr;
   const auto kernel = kernels_.find(shape_.arithmetic(launch.dtype));

@@ -1,5 +1,5 @@
 // Kernels beside a plan's file: when they are taken, and what is said when they are not.
-#include "runtime/core/communicator/compiled_kernels/compiled_kernels.h"
+#include "runtime/core/communicator/compiled_kernels/kernel_choice.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -25,8 +25,8 @@ class NamingDevice : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
   std::string architecture() const override { return "sm_90"; }
-  std::unique_ptr<PlanKernels> load_kernels(std::span<const uint8_t> image,
-                                            std::string& why) override {
+  std::unique_ptr<CompiledKernels> load_kernels(std::span<const uint8_t> image,
+                                                std::string& why) override {
     const std::string names(image.begin(), image.end());
     if (names.empty()) {
       why = "it is not an image";
@@ -36,7 +36,7 @@ class NamingDevice : public ForwardingDevice {
   }
 
  private:
-  struct Names : PlanKernels {
+  struct Names : CompiledKernels {
     explicit Names(std::string text) : names(std::move(text)) {}
     Kernel find(const std::string& name) const override {
       const size_t at = names.find(name + "\n");
@@ -60,7 +60,7 @@ class NamingDevice : public ForwardingDevice {
 struct Folder {
   Folder() {
     const char* base = std::getenv("TEST_TMPDIR");
-    path = std::filesystem::path(base == nullptr ? "/tmp" : base) / "own_kernels";
+    path = std::filesystem::path(base == nullptr ? "/tmp" : base) / "compiled_kernels";
     std::filesystem::create_directories(path);
   }
   ~Folder() { std::filesystem::remove_all(path); }
@@ -83,8 +83,8 @@ TestProgram plan_of(OpKind kind = OpKind::reduce) {
 
 struct Loading {
   explicit Loading(const TestProgram& t) : program(t.program) {}
-  std::unique_ptr<OwnKernels> run(const Folder& folder, Device& device) {
-    return OwnKernels::load(program, 0, digest, folder.plan(), device, why);
+  std::unique_ptr<KernelChoice> run(const Folder& folder, Device& device) {
+    return KernelChoice::load(program, 0, digest, folder.plan(), device, why);
   }
   std::string names(const std::set<Dtype>& dtypes) const {
     Diagnostics diagnostics;
@@ -162,7 +162,7 @@ TEST_CASE("own kernels: a call gets the kernel of its type, or the interpreter")
     launch.dtype = dtype;
     launch.accumulate = info(dtype).accumulate;
     launch.reduce = reduce;
-    OwnCall call;
+    CompiledCall call;
     kernels->choose(programs, launch, call);
     CHECK((launch.threads == 7) == (call.kernel == nullptr));
     CHECK((launch.most_blocks == 5) == (call.kernel != nullptr));

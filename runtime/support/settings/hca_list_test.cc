@@ -1,9 +1,9 @@
 // Lists of devices in NCCL's syntax.
-#include "runtime/network/verbs/port/hca_list.h"
+#include "runtime/support/settings/hca_list.h"
 
 #include <catch2/catch.hpp>
 
-namespace mscclc::verbs {
+namespace mscclc {
 namespace {
 
 HcaList parse(std::string_view text) {
@@ -76,4 +76,4 @@ TEST_CASE("what is not a list") {
 }
 
 }  // namespace
-}  // namespace mscclc::verbs
+}  // namespace mscclc

@@ -9,7 +9,7 @@
 
 namespace mscclc {
 
-enum class Blame : uint8_t {
+enum class ResultKind : uint8_t {
   argument,    ///< of the call
   usage,       ///< calls that do not go together, here or on several ranks; wrong variables
   no_plan,     ///< none serves the call
@@ -23,8 +23,8 @@ enum class Blame : uint8_t {
 };
 
 /// Of a diagnostic's code.
-Blame blame_of(std::string_view code);
+ResultKind result_kind(std::string_view code);
 /// Of the first error; internal if there is none.
-Blame blame_of(const Diagnostics& diagnostics);
+ResultKind result_kind(const Diagnostics& diagnostics);
 
 }  // namespace mscclc
