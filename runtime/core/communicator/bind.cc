@@ -169,7 +169,7 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   return true;
 }
 
-// A plan's own kernel reads no programs: what it does read takes their place.
+// A compiled kernel reads no programs: what it does read takes their place.
 std::span<const uint8_t> BoundCall::State::in_slot() const {
   if (own.kernel != nullptr) {
     if (executable->compiled_kernels->bytes_in_memory() == 0) return {};

@@ -1,5 +1,5 @@
-// What a plan's own kernel is given when it is launched: the lines of the call, as parameters or,
-// where they are too many, in memory of the device that nothing else of the call changes.
+// What a plan's compiled kernel is given when it is launched: the lines of the call, as parameters
+// or, where they are too many, in memory of the device that nothing else of the call changes.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
@@ -126,7 +126,7 @@ TEST_CASE("a call that is bound again keeps what is said of launches around it")
   device->destroy_stream(stream);
 }
 
-TEST_CASE("own kernels: lines are parameters, or lie in memory") {
+TEST_CASE("compiled kernels: lines are parameters, or lie in memory") {
   const char* base = std::getenv("TEST_TMPDIR");
   const std::string plan_file =
       std::filesystem::path(base == nullptr ? "/tmp" : base) / "own_launch.json";

@@ -139,14 +139,14 @@ void Executable::State::prepare_binds() {
   places.resize(group->size());
 }
 
-// A plan without kernels of its own works as well, so nothing here is an error.
+// A plan without compiled kernels works as well, so nothing here is an error.
 void Executable::State::load_compiled_kernels() {
   if (options.plan_file.empty() || blocks() == 0) return;
   std::string why;
   compiled_kernels = KernelChoice::load(*plan, rank, hash_, options.plan_file, *group->device, why);
   log(LogLevel::info, LogArea::load, rank,
       compiled_kernels != nullptr
-          ? fmt::format("executable {} has kernels of its own: '{}'", number,
+          ? fmt::format("executable {} has compiled kernels: '{}'", number,
                         compiled_kernels->file())
           : fmt::format("the interpreter runs executable {}: {}", number, why));
 }

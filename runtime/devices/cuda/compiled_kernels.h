@@ -32,7 +32,7 @@ class CudaCompiledKernels final : public CompiledKernels {
   const abi::Module module_;
 };
 
-/// Starts a plan's own kernel; "": done. REQUIRES: the context is current.
+/// Starts a compiled kernel; "": done. REQUIRES: the context is current.
 std::string start_kernel(const PrimaryContext& context, const CompiledKernel& own,
                          const device::LaunchPlan& plan, abi::Stream stream);
 

@@ -105,7 +105,7 @@ std::unique_ptr<Device> host() {
   return device;
 }
 
-TEST_CASE("own kernels: beside the plan, or why not") {
+TEST_CASE("compiled kernels: beside the plan, or why not") {
   const Folder folder;
   const TestProgram t = plan_of();
   NamingDevice device(host());
@@ -134,7 +134,7 @@ TEST_CASE("own kernels: beside the plan, or why not") {
   CHECK(loading.why == plain->name() + " runs no kernels of plans");
 }
 
-TEST_CASE("own kernels: a call gets the kernel of its type, or the interpreter") {
+TEST_CASE("compiled kernels: a call gets the kernel of its type, or the interpreter") {
   const Folder folder;
   const TestProgram t = plan_of();
   NamingDevice device(host());

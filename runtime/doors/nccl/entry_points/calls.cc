@@ -117,7 +117,7 @@ ncclResult_t check(const char* function, ncclComm_t comm, Call& call) {
 }
 
 ncclResult_t enqueue(const char* function, ncclComm_t comm, Call call) {
-  const NvtxRange range = own::range_of(function, bytes_of(call));
+  const NvtxRange range = entry_points::range_of(function, bytes_of(call));
   Group& group = Group::of_thread();
   const ncclResult_t result = check(function, comm, call);
   if (result != ncclSuccess) return group.fail_with(result);
@@ -143,7 +143,7 @@ ncclRedOp_t next_reduction() {
 
 }  // namespace
 
-namespace own {
+namespace entry_points {
 
 // The plain function, and the one that takes a configuration.
 #define COLLECTIVE(name, kind, parameters, ...)                                                    \
@@ -261,7 +261,7 @@ ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
   return ncclSuccess;
 }
 
-}  // namespace own
+}  // namespace entry_points
 }  // namespace mscclc::nccl
 
 #undef NOTHING

@@ -74,7 +74,7 @@ ncclResult_t finalize(const CommPointer& comm) {
 
 }  // namespace
 
-namespace own {
+namespace entry_points {
 
 ncclResult_t CommCount(const ncclComm_t comm, int* count) {
   return ask("ncclCommCount", comm, count, [](const Comm& c) { return c.ranks; });
@@ -170,5 +170,5 @@ ncclResult_t CommRevoke(ncclComm_t handle, int flags) {
   return settle(*comm, real, real_nccl()->CommRevoke(real, flags));
 }
 
-}  // namespace own
+}  // namespace entry_points
 }  // namespace mscclc::nccl

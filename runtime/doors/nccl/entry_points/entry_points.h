@@ -3,7 +3,7 @@
 
 #include "runtime/doors/nccl/abi/abi.h"
 
-namespace mscclc::nccl::own {
+namespace mscclc::nccl::entry_points {
 
 #define NCCL_FUNCTION_own(result, name, parameters) result name parameters;
 #define NCCL_FUNCTION_comm(result, name, parameters)
@@ -18,4 +18,4 @@ namespace mscclc::nccl::own {
 #undef NCCL_FUNCTION_queue
 #undef NCCL_FUNCTION_pass
 
-}  // namespace mscclc::nccl::own
+}  // namespace mscclc::nccl::entry_points

@@ -97,7 +97,7 @@ using namespace mscclc::nccl;
     return pass<result>(&RealNccl::name, "nccl" #name,                                \
                         [&](auto function) -> result { return function arguments; }); \
   }                                                                                   \
-  return own::name arguments;
+  return entry_points::name arguments;
 #define ANSWER_pass(result, name, arguments)         \
   return pass<result>(&RealNccl::name, "nccl" #name, \
                       [&](auto function) -> result { return function arguments; });

@@ -77,7 +77,7 @@ ncclResult_t begin_making(CommPointer comm, Meet meet, ncclComm_t* handle) {
 
 ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const ncclUniqueId& id,
                        int rank, const ncclConfig_t* config) {
-  const NvtxRange range = own::range_of(function);
+  const NvtxRange range = entry_points::range_of(function);
   if (comm == nullptr) return invalid(fmt::format("{}: comm is NULL", function));
   *comm = nullptr;
   const auto settings = Config::read(config);
@@ -194,7 +194,7 @@ CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& res
 
 }  // namespace
 
-namespace own {
+namespace entry_points {
 
 ncclResult_t GetUniqueId(ncclUniqueId* id) {
   if (id == nullptr) return fail(ncclInvalidArgument, "ncclGetUniqueId: uniqueId is NULL");
@@ -361,5 +361,5 @@ ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int ra
   return begin_child({parent, meet}, *settings, made, true);
 }
 
-}  // namespace own
+}  // namespace entry_points
 }  // namespace mscclc::nccl

@@ -3,7 +3,7 @@
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/entry_points/entry_points.h"
 
-namespace mscclc::nccl::own {
+namespace mscclc::nccl::entry_points {
 namespace {
 
 /// Without an NCCL to fall back to: the version whose callers find all that they use.
@@ -27,4 +27,4 @@ void ResetDebugInit() {
   if (real != nullptr && real->ResetDebugInit != nullptr) real->ResetDebugInit();
 }
 
-}  // namespace mscclc::nccl::own
+}  // namespace mscclc::nccl::entry_points

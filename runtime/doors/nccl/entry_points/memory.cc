@@ -76,7 +76,7 @@ ncclResult_t invalid_memory(ncclResult_t code, const char* why) {
 
 }  // namespace
 
-namespace own {
+namespace entry_points {
 
 ncclResult_t MemAlloc(void** address, size_t bytes) {
   if (address == nullptr) return fail(ncclInvalidArgument, "ncclMemAlloc: ptr is NULL");
@@ -200,5 +200,5 @@ ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* req
   return Group::of_thread().add(std::move(call));
 }
 
-}  // namespace own
+}  // namespace entry_points
 }  // namespace mscclc::nccl

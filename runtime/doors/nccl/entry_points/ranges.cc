@@ -2,7 +2,7 @@
 
 #include "runtime/support/environment/environment.h"
 
-namespace mscclc::nccl::own {
+namespace mscclc::nccl::entry_points {
 namespace {
 
 NvtxDomain open_domain() {
@@ -18,4 +18,4 @@ NvtxRange range_of(const char* function, std::optional<uint64_t> bytes) {
   return NvtxRange(domain, function, bytes);
 }
 
-}  // namespace mscclc::nccl::own
+}  // namespace mscclc::nccl::entry_points
