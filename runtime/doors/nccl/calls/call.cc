@@ -229,7 +229,7 @@ ncclResult_t try_launch_plans(Lane& lane) {
   for (; lane.next < lane.calls.size() && lane.calls[lane.next].plan != nullptr; ++lane.next) {
     const Prepared& prepared = lane.calls[lane.next];
     const std::optional<CallEvents> events = profile(lane, prepared);
-    if (prepared.way != nullptr) {
+    if (prepared.route != nullptr) {
       const ncclResult_t result = launch_message(lane, prepared);
       if (result != ncclSuccess) return result;
       continue;
