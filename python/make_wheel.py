@@ -19,7 +19,7 @@ NAME = "mscclc"
 SUMMARY = "A compiler for GPU collectives"
 # The command is linked statically; the library needs the C library of Debian 12, or a later one.
 TAG = f"py3-none-manylinux_2_36_{platform.machine()}"
-HEADER = os.path.join("..", "runtime", "capi", "mscclc.h")
+HEADER = os.path.join("..", "runtime", "doors", "c", "mscclc.h")
 # torch calls the second when it is imported; TorchComms imports the third.
 ENTRY_POINTS = """\
 [console_scripts]

@@ -61,7 +61,7 @@ void check_all(const OrderedJson& right, const std::vector<Case>& cases) {
     OrderedJson plan = right;
     for (const Change& change : c.changes) apply(plan, change);
     INFO(c.changes[0].path << " = " << c.changes[0].value);
-    CHECK(read_errors(testing::resign(plan.dump())) == c.message);
+    CHECK(read_errors(testing::rehash(plan.dump())) == c.message);
   }
 }
 
@@ -375,7 +375,7 @@ TEST_CASE("a changed plan is recognised by its hash") {
   CHECK(
       errors.starts_with("mscclc.hash: the plan was changed after it was written: its content "
                          "has the hash "));
-  CHECK(read_errors(testing::resign(text)) == "read");
+  CHECK(read_errors(testing::rehash(text)) == "read");
 }
 
 constexpr Proof kProof = {.proved = true,
@@ -460,7 +460,7 @@ TEST_CASE("records of version 4 say only whether sums are the same on all ranks"
   proof["deterministic"] = true;
   Diagnostics diagnostics;
   std::optional<ProofRecord> record;
-  REQUIRE(read_plan(testing::resign(plan.dump()), "plan.json", diagnostics, &record));
+  REQUIRE(read_plan(testing::rehash(plan.dump()), "plan.json", diagnostics, &record));
   CHECK(record->proof.orders == SumOrders{.replicated = true});
 }
 

@@ -237,7 +237,7 @@ using Json = nlohmann::ordered_json;
 void forge(const std::string& file, const std::function<void(Json&)>& change) {
   Json plan = Json::parse(read_file(file).value());
   change(plan);
-  std::ofstream(file) << testing::resign(plan.dump());
+  std::ofstream(file) << testing::rehash(plan.dump());
 }
 
 /// Lets the first wait for three peers wait for one.

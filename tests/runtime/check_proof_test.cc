@@ -116,7 +116,7 @@ TEST_CASE("a plan that was read keeps its digest, and no other plan gets it") {
   std::string turned = "{" + text.substr(first + 1);
   turned.insert(turned.find(key), "," + name);
   const PlanDigest written = digest_of(program);
-  const auto plan = read_shared(text), other = read_shared(testing::resign(turned));
+  const auto plan = read_shared(text), other = read_shared(testing::rehash(turned));
   CHECK(plan_digest(plan, diagnostics) == written);
   CHECK(digest_of(*other) == written);
   CHECK(plan_digest(other, diagnostics) != written);

@@ -5,7 +5,7 @@
 
 namespace mscclc::testing {
 
-std::string resign(std::string plan) {
+std::string rehash(std::string plan) {
   Diagnostics diagnostics;
   JsonTape tape;
   const std::string key = "\"hash\":\"";

@@ -6,6 +6,6 @@
 namespace mscclc::testing {
 
 /// Sets `mscclc.hash` to the hash of the content; leaves text alone that has no such member.
-std::string resign(std::string plan);
+std::string rehash(std::string plan);
 
 }  // namespace mscclc::testing
