@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "executor/cost/explanation.h"
-#include "plans/machines/machine.h"
+#include "plans/format/machines/machine.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "runtime/base/bytes.h"
+#include "runtime/support/bytes.h"
 
 namespace mscclc {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "ir/diagnostics/printable.h"
-#include "plans/target.h"
-#include "runtime/base/machine.h"
+#include "plans/format/target.h"
+#include "runtime/support/machine.h"
 #include "tools/base/files.h"
 #include "tools/base/sizes.h"
 #include "tools/report/summary.h"

@@ -7,12 +7,12 @@
 #include <functional>
 
 #include "runtime/api/job.h"
-#include "runtime/testing/processes.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/others/nccl_sum.h"
 #include "tests/gpu/others/user_kernels.h"
 #include "tests/gpu/parts.h"
 #include "tests/gpu/stage/graphs.h"
+#include "tests/helpers/runtime/processes.h"
 
 namespace mscclc::testing {
 namespace {
