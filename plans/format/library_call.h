@@ -29,6 +29,7 @@ struct LibraryCall {
   /// Some ranks may be in place and others not: the plan must be right both ways. Then `in_place`
   /// is true.
   bool either_place = false;
+  bool captured = false;  ///< its stream is captured into a graph
 
   uint32_t ranks_per_node() const { return nodes == 0 ? 0 : ranks / nodes; }
   bool operator==(const LibraryCall&) const = default;

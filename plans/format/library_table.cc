@@ -114,6 +114,7 @@ Mismatch LibraryRow::mismatch(const LibraryCall& call) const {
   if (!has(dtypes, call.dtype)) return Mismatch::dtype;
   if (!adds_up_in(accumulate, call)) return Mismatch::accumulate;
   if (call.in_place && !in_place) return Mismatch::placement;
+  if (call.captured && !captured) return Mismatch::capture;
   if (order_matters(call, ReduceOp::sum) && !serves(order, call.order)) return Mismatch::order;
   const bool same_links = !links || (*links == LinkKind::pcie) == (call.links == LinkKind::pcie);
   return same_links ? Mismatch::none : Mismatch::links;
@@ -143,6 +144,9 @@ std::string LibraryRow::why_not(const LibraryCall& call) const {
                          info(call.accumulate.value_or(info(call.dtype).accumulate)).name);
     case Mismatch::placement:
       return "it is not for calls in place";
+    case Mismatch::capture:
+      return "it is not for captured calls: a graph's launch may wait for room in the driver, and "
+             "then no copy engine gets an order";
     case Mismatch::order:
       return fmt::format("its sums keep '{}', not '{}'", name(order), name(call.order));
     case Mismatch::links:
@@ -159,8 +163,9 @@ bool LibraryRow::covers(const LibraryRow& other) const {
   return all_sums && kind == other.kind && min_ranks <= other.min_ranks &&
          max_ranks >= other.max_ranks && min_nodes <= other.min_nodes &&
          max_nodes >= other.max_nodes && bytes >= other.bytes && (in_place || !other.in_place) &&
-         (!root || root == other.root) && (!links || links == other.links) &&
-         (!shift || shift == other.shift) && serves(order, other.order) &&
+         (captured || !other.captured) && (!root || root == other.root) &&
+         (!links || links == other.links) && (!shift || shift == other.shift) &&
+         serves(order, other.order) &&
          std::ranges::all_of(other.dtypes, [&](Dtype t) { return has(dtypes, t); });
 }
 

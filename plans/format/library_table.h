@@ -52,6 +52,7 @@ enum class Mismatch : uint8_t {
   dtype,
   accumulate,
   placement,
+  capture,
   order,
   links
 };
@@ -70,6 +71,7 @@ struct LibraryRow {
   std::vector<Dtype> dtypes;
   std::vector<Dtype> accumulate;   ///< types to add up in; empty: any
   bool in_place = true;            ///< for calls in place too
+  bool captured = true;            ///< for captured calls too
   SumOrder order = kDefaultOrder;  ///< the contract that its sums keep
   std::optional<LinkKind> links;   ///< nvlink or pcie; without one: any
   LibraryChoice choice;
@@ -105,8 +107,8 @@ class LibraryTable {
   /// ranks, root or shift.
   const LibraryChoice* choose(const LibraryCall& call) const;
   /// The choices for a collective over all sizes, data types and placements, smallest size first.
-  /// Of `call`, only kind, ranks, nodes, root, shift, links, order and the type to add up in
-  /// matter. Where no row keeps its order there is no range.
+  /// Of `call`, only kind, ranks, nodes, root, shift, links, order, captured and the type to add up
+  /// in matter. Where no row keeps its order there is no range.
   std::vector<LibraryRange> ranges(const LibraryCall& call) const;
   /// The collectives it has, in the order of the rows.
   std::vector<CollectiveKind> collectives() const;

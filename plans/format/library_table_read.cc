@@ -10,8 +10,8 @@ namespace mscclc {
 namespace {
 
 constexpr KeySet kRequired = {w_collective, w_ranks, w_bytes, w_dtypes};
-constexpr KeySet kOptional = {w_program, w_params,     w_plan,  w_in_place, w_root,
-                              w_shift,   w_accumulate, w_links, w_nodes,    w_order};
+constexpr KeySet kOptional = {w_program,    w_params, w_plan,  w_in_place, w_root,    w_shift,
+                              w_accumulate, w_links,  w_nodes, w_order,    w_captured};
 
 }  // namespace
 
@@ -51,6 +51,7 @@ class LibraryReader {
                        root_and_shift(m, row) && links(m, row) &&
                        (!m.has(w_order) || order(m[w_order], row.order)) &&
                        (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place)) &&
+                       (!m.has(w_captured) || reader_.boolean(m[w_captured], row.captured)) &&
                        (!m.has(w_accumulate) || list(m[w_accumulate], row.accumulate));
     if (!right) return false;
     for (size_t i = 0; i < rows_.size(); ++i) {
@@ -208,7 +209,7 @@ class LibraryReader {
       everything.bytes = ~uint64_t{0};
       everything.dtypes = all_dtypes(false);
       everything.accumulate.clear();
-      everything.in_place = true;
+      everything.in_place = everything.captured = true;
       everything.links.reset();
       everything.order = kDefaultOrder;
       const bool is_plan = !everything.choice.plan.empty();
@@ -218,7 +219,8 @@ class LibraryReader {
       return reader_.fail(
           places[i],
           fmt::format("the last row of {} must take every call: {}\"bytes\": null, "
-                      "\"dtypes\": \"any\", no \"accumulate\", in place too, over any links, "
+                      "\"dtypes\": \"any\", no \"accumulate\", in place and captured too, over "
+                      "any links, "
                       "no \"order\" \"any\"",
                       name(everything.kind), is_plan ? "" : "\"ranks\": \"any\", "));
     }

@@ -45,6 +45,19 @@ std::string pick(const LibraryTable& table, uint64_t bytes, Dtype dtype = Dtype:
 
 }  // namespace
 
+TEST_CASE("captured calls pass over rows that are not for them") {
+  const std::string engines = R"(, "captured": false)";
+  const LibraryTable table = table_of(row("null", "\"any\"", "engines", engines) + "," + kRest);
+  LibraryCall call{kKind, 4, 4096, Dtype::f32};
+  CHECK(table.choose(call)->program == "engines");
+  call.captured = true;
+  CHECK(table.choose(call)->program == "rest");
+  CHECK(table.rows()[0].why_not(call).starts_with("it is not for captured calls"));
+  CHECK(library_table_text(table.rows()).find(engines) != std::string::npos);
+  CHECK(refusal(rows(row("null", "\"any\"", "engines", engines))).find("captured too") !=
+        std::string::npos);
+}
+
 TEST_CASE("the first row that fits holds") {
   const LibraryTable table = table_of(
       row("1024", "\"float\"", "floats") + "," + row("1024", "[\"i32\", \"u8\"]", "whole") + "," +
@@ -284,7 +297,7 @@ TEST_CASE("a table of plans") {
   CHECK(refusal(rows(plan("broadcast", "\"root\": 1, ", "null", "b1.json") + "," +
                      plan("broadcast", "\"root\": 2, ", "64", "b2.json"))) ==
         "t.json: rows[1]: the last row of broadcast must take every call: \"bytes\": null, "
-        "\"dtypes\": \"any\", no \"accumulate\", in place too, over any links, "
+        "\"dtypes\": \"any\", no \"accumulate\", in place and captured too, over any links, "
         "no \"order\" \"any\"");
   CHECK(refusal(rows(plan("broadcast", "", "null", "b1.js"))) ==
         "t.json: rows[0].plan: a plan's name ends in '.json'");
@@ -381,6 +394,24 @@ TEST_CASE("a row that is never reached, and a call without a row, are mistakes")
   CHECK(refusal(rows(row("null", "\"any\"", "some", "", "4"))) == "t.json: rows[0]: " + last);
   CHECK(refusal(rows(row("null", "\"any\"", "some", R"(, "in_place": false)"))) ==
         "t.json: rows[0]: " + last);
+}
+
+// A graph's launch may keep copy engines from their orders (docs/design/devices.md).
+TEST_CASE("captured calls of one node have no port channels") {
+  Diagnostics diagnostics;
+  const auto table =
+      LibraryTable::parse(read_file("plans/library.json").value(), "library.json", diagnostics);
+  REQUIRE(table);
+  size_t ports = 0;
+  for (const LibraryRow& row : table->rows()) {
+    if (!row.for_nodes(1) || row.min_nodes != 1) continue;
+    const std::string text = read_file("plans/" + row.choice.program + ".mscl").value();
+    const bool has_port = text.find("= port(") != std::string::npos;
+    INFO(row.choice.program);
+    CHECK(row.captured == !has_port);
+    ports += has_port ? 1 : 0;
+  }
+  CHECK(ports >= 5);
 }
 
 // docs/integration.md says so: -0.0 would arrive as +0.0.

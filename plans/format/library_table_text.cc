@@ -66,6 +66,7 @@ std::string row_text(const LibraryRow& row) {
                       choice_text(row.choice));
   if (!row.accumulate.empty()) text += ", \"accumulate\": " + list_text(row.accumulate);
   if (!row.in_place) text += ", \"in_place\": false";
+  if (!row.captured) text += ", \"captured\": false";
   if (row.order != kDefaultOrder) text += fmt::format(", \"order\": \"{}\"", name(row.order));
   if (row.links) text += fmt::format(", \"links\": \"{}\"", name(*row.links));
   return text + "}";

@@ -28,10 +28,9 @@ struct PlanRequest {
   LibraryCall call;             ///< collective, ranks, nodes, bytes, type, placement, root …
   ReduceOp op = ReduceOp::sum;  ///< ignored by collectives that reduce nothing
   /// What all ranks' buffers are aligned to, in bytes; 0: they were not compared. Plans take any
-  /// alignment, so this is for selectors, as the next three are.
+  /// alignment, so this is for selectors, as the next two are.
   uint32_t alignment = 0;
   bool registered = false;       ///< all ranks have registered all buffers of the call
-  bool capturing = false;        ///< all ranks capture the call into a graph
   uint32_t architecture = 0;     ///< of all GPUs, 90 for compute capability 9.0; 0: no GPUs, or
                                  ///< not the same ones
   uint32_t multiprocessors = 0;  ///< the fewest of any GPU; 0: no GPUs, so as many as it takes

@@ -204,7 +204,7 @@ TEST_CASE("ranks with the same plans pick the same, whatever the order they came
     r.call.dtype = random() % 2 == 0 ? Dtype::f32 : Dtype::f16;
     r.tag = random() % 2 == 0 ? "" : random() % 2 == 0 ? "a" : "b";
     r.registered = random() % 2 == 0;
-    r.capturing = random() % 2 == 0;
+    r.call.captured = random() % 2 == 0;
     r.alignment = 1u << random() % 8;
     const std::string first = pick(*ranks[0], r);
     for (const auto& rank : ranks) CHECK(pick(*rank, r) == first);

@@ -21,7 +21,7 @@ struct SelectOptions {
   std::string collective, bytes, dtype = "f32", links = "nvlink", library, order;
   uint32_t ranks = 0, root = 0, nodes = 1;
   int64_t shift = 1;
-  bool in_place = false, why = false;
+  bool in_place = false, captured = false, why = false;
 };
 
 int refuse(const std::string& why) {
@@ -133,7 +133,8 @@ int run_select(const SelectOptions& options) {
                          .shift = options.shift,
                          .links = *links,
                          .nodes = options.nodes,
-                         .order = order};
+                         .order = order,
+                         .captured = options.captured};
   if (options.why)
     return bytes ? show_why(as_jobs_ask(call), options) : refuse("--why needs --bytes");
   Diagnostics diagnostics;
@@ -182,6 +183,7 @@ void add_select(CommandLine& line) {
   line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
   app.add_flag("--in-place", options->in_place,
                "the smaller of input and output is inside the larger");
+  app.add_flag("--captured", options->captured, "the call is captured into a CUDA graph");
   line.takes_text(
       app.add_option("--root", options->root, "rank that sends to all, or receives from all (0)")
           ->type_name("RANK"));

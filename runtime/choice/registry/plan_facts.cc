@@ -122,7 +122,7 @@ std::string PlanFacts::of_machine(const Program& plan, const PlanRequest& reques
   }
   if (switches_ && !request.multicast) return "it needs multicast of the NVLink switch";
   if (lines_ && request.call.links == LinkKind::pcie) return "packets in LL128 need NVLink";
-  if (request.capturing && !replayable_) return "its captured calls may not be replayed";
+  if (request.call.captured && !replayable_) return "its captured calls may not be replayed";
   if (request.call.nodes == 1) return "";
   if (switches_) return "its switch channels join ranks of several nodes";
   return crosses_nodes(plan, request.call.ranks_per_node())

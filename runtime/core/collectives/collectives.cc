@@ -102,7 +102,7 @@ PlanRequest Collectives::State::request(const PlannedCall& planned, bool capturi
   request.call.nodes = where.nodes;
   request.op = planned.op;
   request.registered = planned.registered;
-  request.capturing = capturing;
+  request.call.captured = capturing;
   request.architecture = where.architecture;
   request.multiprocessors = where.multiprocessors;
   request.most_blocks = most_blocks;

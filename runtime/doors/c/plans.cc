@@ -70,7 +70,7 @@ mscclc_request_t request_of(const PlanRequest& request) {
   made.shift = request.call.shift;
   made.bytes = request.call.bytes;
   made.registered = request.registered ? 1 : 0;
-  made.capturing = request.capturing ? 1 : 0;
+  made.capturing = request.call.captured ? 1 : 0;
   made.architecture = request.architecture;
   made.multiprocessors = request.multiprocessors;
   made.tag = request.tag.c_str();
