@@ -30,6 +30,8 @@ class Shape {
   /// Bytes of data in a chunk: of the caller's, or of scratch.
   uint64_t length(uint32_t rank, uint32_t buffer, uint32_t chunk) const;
   uint64_t longest() const { return longest_; }
+  /// The same without what fills up its last granule.
+  uint64_t longest_data() const { return chunking_ ? chunking_->longest() : longest_; }
   uint64_t unit(uint32_t loop) const { return units_[loop]; }
   uint64_t rounds(uint32_t loop) const;
   /// Bytes of data in a unit of packets.

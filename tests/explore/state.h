@@ -17,9 +17,11 @@ using Events = std::bitset<kMostEvents>;
 /// packet whose data depends on them.
 struct Knowledge {
   Events done, read;
+  Events beyond;  ///< reads that units of packets which hold no data depend on
   void join(const Knowledge& other) {
     done |= other.done;
     read |= other.read;
+    beyond |= other.beyond;
   }
 };
 

@@ -24,6 +24,9 @@ struct Cell {
 /// Cells that an op moves together.
 struct Element {
   std::vector<Cell> dsts, srcs;
+  /// They lie beyond the end of a plain source, or of all plain chunks that the op moves: nothing
+  /// is there but what fills up a granule, a unit of packets, or a slot.
+  bool beyond = false;
 };
 
 struct Step {
