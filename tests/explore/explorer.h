@@ -67,6 +67,7 @@ class Explorer {
   /// What an op stores, and which reads that depends on.
   struct Stored {
     uint16_t value = 0, stamp = 0;
+    bool beyond = false;  ///< Element::beyond
     Events from = {};
   };
   uint16_t load(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
@@ -79,8 +80,9 @@ class Explorer {
   static bool over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows);
   /// Is every store known that may have been read?
   bool read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
-  static uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
-  void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
+  static uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows,
+                           bool beyond);
+  void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows, bool beyond);
   void serve(State& s, size_t p);
   static void signal(Counter& c, const Knowledge* published, const Events& entry);
   void acquire(Counter& c, uint32_t semaphore, Knowledge& knows);

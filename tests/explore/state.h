@@ -17,7 +17,7 @@ using Events = std::bitset<kMostEvents>;
 /// packet whose data depends on them.
 struct Knowledge {
   Events done, read;
-  Events beyond;  ///< reads that units of packets which hold no data depend on
+  Events beyond;  ///< the same of reads that are known to be done beyond the data
   void join(const Knowledge& other) {
     done |= other.done;
     read |= other.read;

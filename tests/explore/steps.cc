@@ -114,27 +114,17 @@ class Maker {
 
   /// Whose chunks an operand's are as long as.
   uint32_t owner(uint32_t rank, const Operand& o) const {
-    const bool at_switch = o.channel != kNone && program_.ranks[rank].channels[o.channel].kind ==
-                                                     ChannelKind::switch_;
+    const bool at_switch =
+        o.channel != kNone && program_.ranks[rank].channels[o.channel].kind == ChannelKind::switch_;
     return at_switch ? rank : program_.owner_of(rank, o);
   }
 
-  /// Element::beyond
-  bool lies_beyond(uint32_t rank, std::span<const Operand> dsts, std::span<const Operand> srcs,
-                   Spot at) const {
-    bool any = false, all = true;
-    for (const std::span<const Operand> side : {srcs, dsts}) {
-      for (const Operand& o : side) {
-        if (program_.buffer_of(rank, o).packets != PacketFormat::none) continue;
-        const uint64_t length = o.buffer >= kFirstScratch
-                                    ? shape_.longest_data()
-                                    : shape_.length(owner(rank, o), o.buffer, o.first + at.chunk);
-        any |= at.offset >= length;
-        all &= at.offset >= length;
-      }
-      if (side.data() == srcs.data() && any) return true;
-    }
-    return any && all;
+  /// Element::lacking
+  bool lacks(uint32_t rank, std::span<const Operand> srcs, Spot at) const {
+    return std::ranges::any_of(srcs, [&](const Operand& o) {
+      return program_.buffer_of(rank, o).packets == PacketFormat::none &&
+             at.offset >= shape_.length(owner(rank, o), o.buffer, o.first + at.chunk);
+    });
   }
 
   /// The packets of an op's operands; ops without go by plain bytes.
@@ -201,7 +191,8 @@ class Maker {
       Element e;
       for (const Operand& o : dsts) add_cells(rank, op, o, at, e.dsts);
       for (const Operand& o : srcs) add_cells(rank, op, o, at, e.srcs);
-      e.beyond = lies_beyond(rank, dsts, srcs, at);
+      e.beyond = at.offset >= shape_.longest_data();
+      e.lacking = e.beyond || lacks(rank, srcs, at);
       out.push_back(std::move(e));
     }
   }

@@ -24,8 +24,10 @@ struct Cell {
 /// Cells that an op moves together.
 struct Element {
   std::vector<Cell> dsts, srcs;
-  /// They lie beyond the end of a plain source, or of all plain chunks that the op moves: nothing
-  /// is there but what fills up a granule, a unit of packets, or a slot.
+  /// A plain source is too short: what is stored lacks a term, and is nothing.
+  bool lacking = false;
+  /// They lie beyond the end of every chunk of the message, where nothing is but what fills up a
+  /// granule of scratch, or a unit of packets.
   bool beyond = false;
 };
 
