@@ -142,7 +142,7 @@ void Explorer::store(State& s, const Cell& cell, uint32_t call, uint16_t event,
   found_.same_bits |= !ordered;
   if (!plain) return;
   c.also.set(ordered ? std::exchange(c.writer, event) : event);
-  c.from |= stored.from;  // whoever knows of all of the stores
+  c.from |= stored.from;  // for readers that know of all the stores
 }
 
 /// Slots of sentinels are emptied after the stores, as GPUs do it (ir/ops/parts.h).

@@ -1,4 +1,4 @@
-// Symbols: what tells the bits of two values apart, whatever random numbers were drawn.
+// Symbols: the bits of two values differ, whatever random numbers were drawn.
 #include "passes/prove/model/values.h"
 
 #include <catch2/catch.hpp>
