@@ -489,5 +489,40 @@ TEST_CASE("scratch that is accessed in the call of its rank only") {
                "channel out = port(1 - r)")));
 }
 
+TEST_CASE("a switch stores where it loads, and another op has loaded before") {
+  // Threads share the put in another way than the sum at the switch.
+  const auto sum = [](const std::string& between, const std::string& to) {
+    return R"(program t
+collective custom(ranks: 2, input: 1, output: 1, inplace: false)
+ensure output[0] at 0 = input[0] at 1
+rank 0 {
+  buffer u[1]
+  channel sw = switch(0..2)
+  channel c = memory(1)
+  tb 0 {
+    signal c
+    wait c
+  }
+}
+rank 1 {
+  buffer u[1]
+  channel sw = switch(0..2)
+  channel c = memory(0)
+  tb 0 {
+    wait c
+    sync
+    copy u[0] <- input[0]
+    put c.u[0] <- input[0]
+    sync
+    put c.output[0] <- u[0]
+    )" + between +
+           "\n    " + to + " <- sw.u[0]\n    sync\n    signal c\n  }\n}\n";
+  };
+  for (const std::string to : {"switch_reduce_broadcast sw.u[0]", "switch_reduce u[0]"}) {
+    CHECK(verdict(sum("sync", to)) == "proved");
+    CHECK(verdict(sum("", to)) == race("u[0] of rank 1"));
+  }
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -64,13 +64,25 @@ class Explorer {
   /// Packets are read as such, which needs no order after their writer, or moved as they lie, by a
   /// proxy, perhaps for a block that has seen all of them.
   enum class Packets : uint8_t { polled, raw, raw_seen };
+  /// What an op stores, and which reads that depends on.
+  struct Stored {
+    uint16_t value = 0, stamp = 0;
+    bool beyond = false;  ///< Element::beyond
+    Events from = {};
+  };
+  uint16_t load(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
+                Packets packets, Stored& stored);
+  void store(State& s, const Cell& cell, uint32_t call, uint16_t event, const Knowledge& knows,
+             const Stored& stored);
   static void empty(State& s, const Element& e, uint32_t call, uint16_t event);
   void move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
             Packets packets);
   static bool over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows);
-  void read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
-  static uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
-  void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
+  /// Is every store known that may have been read?
+  bool read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
+  static uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows,
+                           bool beyond);
+  void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows, bool beyond);
   void serve(State& s, size_t p);
   static void signal(Counter& c, const Knowledge* published, const Events& entry);
   void acquire(Counter& c, uint32_t semaphore, Knowledge& knows);

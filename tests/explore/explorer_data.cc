@@ -44,25 +44,29 @@ bool Explorer::over(const State& s, uint16_t writer, uint16_t event, const Knowl
   return writer == kNoEvent || writer == event || s.ended[writer] || knows.done[writer];
 }
 
-void Explorer::read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
+bool Explorer::read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
   CellState& c = s.cells[cell];
   Events also = c.also;
   also.reset(event);
   const Events known = also & (s.ended | knows.done);
   const bool sure = over(s, c.writer, event, knows);
+  const bool all = sure && also == known;
   if (!sure && known.none()) {
     fail_race(c.writer, event, cell);
   } else {
-    found_.same_bits |= !sure || also != known;
+    found_.same_bits |= !all;
   }
   c.readers.set(event);
+  return all;
 }
 
 /// An access of the cell that a store would be in no order with; kNoEvent if there is none.
-uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
+uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows,
+                            bool beyond) {
   const CellState& c = s.cells[cell];
   if (!over(s, c.writer, event, knows)) return c.writer;
   Events open = c.readers & ~(s.ended | s.served | knows.done | knows.read);
+  if (beyond) open &= ~knows.beyond;
   open |= c.also & ~(s.ended | knows.done);
   open.reset(event);
   for (uint16_t r = 0; open.any() && r < kMostEvents; ++r) {
@@ -71,8 +75,8 @@ uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const
   return kNoEvent;
 }
 
-void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
-  const uint16_t other = conflict(s, cell, event, knows);
+void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows, bool beyond) {
+  const uint16_t other = conflict(s, cell, event, knows, beyond);
   if (other != kNoEvent) fail_race(other, event, cell);
   CellState& c = s.cells[cell];
   c.writer = event;
@@ -80,55 +84,65 @@ void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& k
   c.readers.reset();
 }
 
+/// What the sources hold: each contribution as often as it is in them. 0: it is not known.
+uint16_t Explorer::load(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
+                        Packets packets, Stored& stored) {
+  std::vector<Contribution> sum;
+  bool known = true;
+  for (const Cell& cell : e.srcs) {
+    const bool slot = cell.packets != PacketFormat::none;
+    if (e.lacking && !slot) continue;
+    CellState& c = s.cells[cell.at(call)];
+    bool sees_all = true;
+    if (slot && packets != Packets::raw) {
+      c.readers.set(event);
+    } else {
+      sees_all = read(s, cell.at(call), event, knows);
+    }
+    if (slot && packets != Packets::polled) stored.stamp = c.stamp;
+    if (c.value == 0 && options_.same_bits) c.value = leftover(cell.at(call), c);
+    known &= c.value != 0;
+    if (sees_all) stored.from |= c.from;
+    sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
+  }
+  if (e.beyond) {  // a longer message has data there: what it would depend on has come
+    knows.beyond |= stored.from;
+    stored.from = knows.beyond;
+  }
+  if (e.lacking) return number({});
+  return known ? number(std::move(sum)) : 0;
+}
+
 void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
                     Packets packets) {
   if (e.dsts.size() == 1 && e.srcs.size() == 1 && e.dsts[0].at(call) == e.srcs[0].at(call)) return;
-  const bool raw = packets != Packets::polled;
-  std::vector<Contribution> sum;
-  Events from;
-  from.set(event);
-  uint16_t stamp = static_cast<uint16_t>(call + 1);
-  bool known = true;
-  for (const Cell& cell : e.srcs) {
-    CellState& c = s.cells[cell.at(call)];
-    const bool polled = cell.packets != PacketFormat::none && !raw;
-    if (polled) {
-      c.readers.set(event);
-    } else {
-      if (cell.packets != PacketFormat::none && packets == Packets::raw_seen) {
-        c.readers.set(event);
-      } else {
-        read(s, cell.at(call), event, knows);
-      }
-      if (cell.packets != PacketFormat::none) stamp = c.stamp;
-    }
-    if (c.value == 0 && options_.same_bits) c.value = leftover(cell.at(call), c);
-    known &= c.value != 0;
-    from |= c.from;
-    sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
+  Stored stored{.stamp = static_cast<uint16_t>(call + 1), .beyond = e.beyond};
+  stored.from.set(event);
+  stored.value = load(s, e, call, event, knows, packets, stored);
+  for (const Cell& cell : e.dsts) store(s, cell, call, event, knows, stored);
+  if (packets == Packets::polled) empty(s, e, call, event);
+}
+
+void Explorer::store(State& s, const Cell& cell, uint32_t call, uint16_t event,
+                     const Knowledge& knows, const Stored& stored) {
+  CellState& c = s.cells[cell.at(call)];
+  const bool flagged = cell.packets != PacketFormat::none && !is_sentinel(cell.packets);
+  const bool plain = cell.packets == PacketFormat::none && options_.same_bits;
+  const bool same =
+      c.value == stored.value && (flagged ? c.stamp == stored.stamp : plain && stored.value != 0);
+  if (!same || (!flagged && c.writer == kNoEvent)) {
+    write(s, cell.at(call), event, knows, stored.beyond);
+    c.value = stored.value;
+    c.stamp = stored.stamp;
+    c.from = stored.from;
+    return;
   }
-  const uint16_t value = known ? number(std::move(sum)) : 0;
-  for (const Cell& cell : e.dsts) {
-    CellState& c = s.cells[cell.at(call)];
-    const bool flagged = cell.packets != PacketFormat::none && !is_sentinel(cell.packets);
-    const bool plain = cell.packets == PacketFormat::none && options_.same_bits;
-    const bool same = c.value == value && (flagged ? c.stamp == stamp : plain && known);
-    if (same && (flagged || c.writer != kNoEvent)) {  // changes nothing
-      const bool ordered = conflict(s, cell.at(call), event, knows) == kNoEvent;
-      found_.same_bits |= !ordered;
-      if (plain) c.also.set(event);
-      if (plain && ordered) {  // what is made of them from now on depends on this store
-        c.also.set(std::exchange(c.writer, event));
-        c.from = from;
-      }
-      continue;
-    }
-    write(s, cell.at(call), event, knows);
-    c.value = value;
-    c.stamp = stamp;
-    c.from = from;
-  }
-  if (!raw) empty(s, e, call, event);
+  const bool ordered =  // changes nothing
+      conflict(s, cell.at(call), event, knows, stored.beyond) == kNoEvent;
+  found_.same_bits |= !ordered;
+  if (!plain) return;
+  c.also.set(ordered ? std::exchange(c.writer, event) : event);
+  c.from |= stored.from;  // for readers that know of all the stores
 }
 
 /// Slots of sentinels are emptied after the stores, as GPUs do it (ir/ops/parts.h).
@@ -161,7 +175,7 @@ void Explorer::hear(State& s, const Step& step, uint32_t call, Knowledge& knows)
     for (const Cell& cell : e.srcs) {
       if (cell.packets == PacketFormat::none) continue;
       const CellState& c = s.cells[cell.at(call)];
-      knows.read |= c.from;
+      (e.beyond ? knows.beyond : knows.read) |= c.from;
       if (c.writer != kNoEvent) knows.done |= entry_of_writer(s, c.writer);
     }
   }
@@ -228,7 +242,7 @@ void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState&
   for (const uint32_t side : {kOutput, kInput}) {  // in place the input is filled last
     for (const CallerCell& own : model_.buffers[side][p.rank]) {
       const uint32_t at = own.cell.at(state.call);
-      write(s, at, e, state.knows);
+      write(s, at, e, state.knows, false);
       s.cells[at].from.reset();
       s.cells[at].value =
           side == kOutput ? 0 : number({{p.rank, own.chunk, state.call, own.offset}});

@@ -41,6 +41,7 @@ Shape::Shape(const Program& program, std::optional<uint64_t> bytes) : align_(pro
     const uint64_t part = Chunking::part_for_message(program.contract, *bytes, 1);
     chunking_.emplace(program.contract, part, align_);
     longest_ = divide_up(chunking_->longest(), align_) * align_;
+    find_longest_data(program);
     if (has_lines(program)) grain_ = 8;
   }
   for (const uint64_t unit : units_) largest_unit_ = std::max(largest_unit_, unit);
@@ -54,6 +55,17 @@ void Shape::make_plain(const Program& program) {
   for (size_t i = 0; i < units_.size(); ++i) {
     units_[i] = units_[i] / common * smallest;
     longest_ = std::max(longest_, divide_up(3 * units_[i], chunks_[i] * kPiece) * kPiece);
+  }
+  longest_data_ = longest_;
+}
+
+void Shape::find_longest_data(const Program& program) {
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    for (const uint32_t buffer : {kInput, kOutput}) {
+      for (uint32_t chunk = 0; chunk < program.ranks[r].buffers[buffer].chunks; ++chunk) {
+        longest_data_ = std::max(longest_data_, length(r, buffer, chunk));
+      }
+    }
   }
 }
 

@@ -30,6 +30,8 @@ class Shape {
   /// Bytes of data in a chunk: of the caller's, or of scratch.
   uint64_t length(uint32_t rank, uint32_t buffer, uint32_t chunk) const;
   uint64_t longest() const { return longest_; }
+  /// The same without what fills up its last granule.
+  uint64_t longest_data() const { return longest_data_; }
   uint64_t unit(uint32_t loop) const { return units_[loop]; }
   uint64_t rounds(uint32_t loop) const;
   /// Bytes of data in a unit of packets.
@@ -42,10 +44,11 @@ class Shape {
 
  private:
   void make_plain(const Program& program);
+  void find_longest_data(const Program& program);
 
   std::optional<Chunking> chunking_;  ///< of a real message
   const uint32_t align_;
-  uint64_t grain_ = 16, longest_ = 0, largest_unit_ = 0;
+  uint64_t grain_ = 16, longest_ = 0, longest_data_ = 0, largest_unit_ = 0;
   std::vector<uint64_t> units_;   ///< by loop
   std::vector<uint32_t> chunks_;  ///< by loop
 };

@@ -15,6 +15,7 @@ void append(std::string& out, const T& value) {
 void append(std::string& out, const Knowledge& k) {
   append(out, k.done);
   append(out, k.read);
+  append(out, k.beyond);
 }
 
 void append(std::string& out, const Published& t) {

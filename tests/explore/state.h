@@ -17,9 +17,11 @@ using Events = std::bitset<kMostEvents>;
 /// packet whose data depends on them.
 struct Knowledge {
   Events done, read;
+  Events beyond;  ///< the same of reads that are known to be done beyond the data
   void join(const Knowledge& other) {
     done |= other.done;
     read |= other.read;
+    beyond |= other.beyond;
   }
 };
 

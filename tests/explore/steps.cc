@@ -112,6 +112,21 @@ class Maker {
     out.push_back(cell(owner, o.buffer, chunk, at.offset));
   }
 
+  /// Whose chunks an operand's are as long as.
+  uint32_t owner(uint32_t rank, const Operand& o) const {
+    const bool at_switch =
+        o.channel != kNone && program_.ranks[rank].channels[o.channel].kind == ChannelKind::switch_;
+    return at_switch ? rank : program_.owner_of(rank, o);
+  }
+
+  /// Element::lacking
+  bool lacks(uint32_t rank, std::span<const Operand> srcs, Spot at) const {
+    return std::ranges::any_of(srcs, [&](const Operand& o) {
+      return program_.buffer_of(rank, o).packets == PacketFormat::none &&
+             at.offset >= shape_.length(owner(rank, o), o.buffer, o.first + at.chunk);
+    });
+  }
+
   /// The packets of an op's operands; ops without go by plain bytes.
   PacketFormat format_of(uint32_t rank, const Op& op) const {
     for (const Operand& o : program_.all_operands(op)) {
@@ -125,10 +140,7 @@ class Maker {
   uint64_t plain_length(uint32_t rank, std::span<const Operand> operands, uint32_t i) const {
     uint64_t length = shape_.longest();
     for (const Operand& o : operands) {
-      const bool at_switch = o.channel != kNone &&
-                             program_.ranks[rank].channels[o.channel].kind == ChannelKind::switch_;
-      const uint32_t owner = at_switch ? rank : program_.owner_of(rank, o);
-      length = std::min(length, shape_.length(owner, o.buffer, o.first + i));
+      length = std::min(length, shape_.length(owner(rank, o), o.buffer, o.first + i));
     }
     return length;
   }
@@ -179,6 +191,8 @@ class Maker {
       Element e;
       for (const Operand& o : dsts) add_cells(rank, op, o, at, e.dsts);
       for (const Operand& o : srcs) add_cells(rank, op, o, at, e.srcs);
+      e.beyond = at.offset >= shape_.longest_data();
+      e.lacking = e.beyond || lacks(rank, srcs, at);
       out.push_back(std::move(e));
     }
   }

@@ -24,6 +24,11 @@ struct Cell {
 /// Cells that an op moves together.
 struct Element {
   std::vector<Cell> dsts, srcs;
+  /// A plain source is too short: what is stored lacks a term, and is nothing.
+  bool lacking = false;
+  /// They lie beyond the end of every chunk of the message, where nothing is but what fills up a
+  /// granule of scratch, or a unit of packets.
+  bool beyond = false;
 };
 
 struct Step {

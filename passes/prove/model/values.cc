@@ -55,7 +55,7 @@ uint64_t bits_of(const Symbol& symbol, uint64_t call) {
   for (const uint64_t part : {symbol.high, symbol.order, symbol.size, call, plus_zero}) {
     bits = (bits ^ bits >> 29) * kOdd + part;
   }
-  return (bits ^ bits >> 32) | 1;  // 0 is no value
+  return bits != 0 ? bits : 1;  // 0 is no value; all bits count: some parts differ in one
 }
 
 template <class Make>

@@ -140,6 +140,11 @@ bool Run::stands_for(const Record& newer, const Record& older) const {
   if (!premise(Premise::values_may_depend_on_either, !chained_))
     return false;  // a value may depend on the one and not on the other
   const Op& op = program_.ranks[process.rank].ops[newer.event.op];
+  // An op at a switch may store where it loads. That store comes after its own load, but not after
+  // another op's.
+  const auto at = [&](std::span<const Operand> side) { return at_switch(process.rank, side[0]); };
+  const bool stores_there = at(program_.dsts(op)) || at(program_.srcs(op));
+  if (!premise(Premise::loads_of_ops_that_store_elsewhere, !stores_there)) return false;
   return premise(Premise::loads_dealt_out_alike, !way_of_sharing(program_, process.rank, op)) ||
          same_threads(process.rank, newer, older);
 }
