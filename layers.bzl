@@ -514,6 +514,13 @@ _ROWS = {
     ],
     "tools/draw": ["ir", "tools/base"],
     "tools/diff": ["ir"],
+    "tools/timeline": [
+        "ir",
+        "executor/cost",
+        "executor/interpreter",
+        "plans/machines",
+        "tools/base",
+    ],
     "tools/report": [
         "ir",
         "executor/cost",
@@ -567,6 +574,7 @@ _ROWS = {
         "tools/draw",
         "tools/report",
         "tools/run",
+        "tools/timeline",
     ],
     "tools": ["ir", "runtime/base/environment", "tools/base", "tools/commands"],
     "tools/bench/base": ["ir", "tools/base"],
@@ -655,6 +663,7 @@ _ROWS = {
     "tests/special": _ALL,
     "tests/special/on_host": _ALL,
     "tests/structure": _ALL,
+    "tests/timeline": _ALL,
 }
 
 # What tests that lie beside their source (x_test.cc, x_test_text.h, x_benchmark.cc) may include
@@ -727,6 +736,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/proxy": ["runtime/proxy/testing", "runtime/testing"],
     "tools/bench/results": ["tools/base"],
     "tools/cubin": ["executor/testing"],
+    "tools/timeline": ["executor/cost", "executor/testing"],
 }
 
 # Whose targets a folder may depend on without including their headers: what is declared in

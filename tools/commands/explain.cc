@@ -13,6 +13,8 @@
 #include "tools/base/sizes.h"
 #include "tools/commands/explain_choices.h"
 #include "tools/report/pass_trace.h"
+#include "tools/timeline/files.h"
+#include "tools/timeline/predicted.h"
 
 namespace mscclc {
 namespace {
@@ -22,6 +24,7 @@ struct ExplainOptions {
   std::string bytes = "1M", dtype = "f32", machine;
   uint32_t ranks = 0;  ///< 0: as the program says
   bool json = false, no_choices = false;
+  timeline::TimelineOptions timeline;
 };
 
 /// Plans of more ranks than this are not compared with the library's others, which takes long.
@@ -74,6 +77,18 @@ std::string table_row(const cost::Explanation& e) {
                      cost::kCauseNames[static_cast<size_t>(e.limit())]);
 }
 
+/// Writes the timeline of a call, which is explained beside it.
+int write_timeline(const ExplainOptions& options, const Call& call, Input& input,
+                   const Machine& machine) {
+  const auto predicted = timeline::predict(input.program, call, machine, input.diagnostics);
+  input.report();
+  if (!predicted) return kWrongProgram;
+  const timeline::CallFacts facts{input.program, timeline::title_of(input.program, call)};
+  const std::string error = timeline::write_timeline(
+      options.timeline, facts, {timeline::predicted_trace(*predicted, machine)});
+  return error.empty() ? kFine : Input::usage(error);
+}
+
 int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& sizes, Dtype dtype,
                   Input& input, const Machine& machine, const std::vector<cost::PassLine>& passes) {
   const bool table = sizes.size() > 1 && !options.json;
@@ -92,6 +107,8 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
       explain_choices(input.program, call, machine, *explanation);
     }
     put(options.json ? explanation_json(*explanation) : explanation_text(*explanation));
+    if (!options.timeline.asked()) continue;
+    if (const int code = write_timeline(options, call, input, machine); code != kFine) return code;
   }
   return kFine;
 }
@@ -100,6 +117,9 @@ int run_explain(ExplainOptions& options) {
   std::string error;
   const auto sizes = parse_sizes(options.bytes, error);
   if (!sizes) return refuse("--bytes: " + error);
+  if (options.timeline.asked() && sizes->size() > 1) {
+    return refuse("--trace and --html show one call; --bytes gives several");
+  }
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
   if (options.ranks != 0) {
@@ -136,7 +156,8 @@ void add_explain(CommandLine& line) {
       "  mscclc explain plans/allreduce_2shot.mscl -D R=4\n"
       "  mscclc explain plans/allreduce_push.mscl -D R=4 --bytes 1M:1G:4 --machine 4xH200\n"
       "  mscclc explain plans/allgather_direct.mscl --ranks 8 --bytes 64M --json\n"
-      "  mscclc explain plan.json --bytes 256K --machine my_machine.json\n");
+      "  mscclc explain plan.json --bytes 256K --machine my_machine.json\n"
+      "  mscclc explain plans/allreduce_2shot.mscl -D R=8 --html timeline.html\n");
   auto options = std::make_shared<ExplainOptions>();
   CLI::App& app = *command.app;
   add_input_options(line, app, options->input);
@@ -157,6 +178,7 @@ void add_explain(CommandLine& line) {
   app.add_flag("--json", options->json, "one JSON object for each size");
   app.add_flag("--no-choices", options->no_choices,
                "do not compare with other plans of the library");
+  timeline::add_timeline_options(app, options->timeline, "the call as it is predicted");
   command.run = [options] { return run_explain(*options); };
 }
 

@@ -1,0 +1,91 @@
+"""Opens timelines in headless Chromium: they are drawn, complain of nothing, and show tooltips.
+
+    browser_test.py MSCCLC [PICTURE]     PICTURE: where to write what is to be seen
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from chromium import Chromium, find_chromium
+
+PROGRAM = "plans/allreduce_2shot.mscl"
+
+
+def check(what, happened):
+    print(("passed: " if happened else "FAILED: ") + what)
+    return bool(happened)
+
+
+def find_step(page, op):
+    """Where the middle of a step of that op lies in the window."""
+    return page.value("""(() => {
+      const view = views[0];
+      const slice = view.slices.findIndex((s) => opOf(s)[0] === '%s');
+      const s = view.slices[slice], box = canvas.getBoundingClientRect();
+      return [box.left + xOf(view, (s[BEGIN] + s[END]) / 2), box.top + middle(s)];
+    })()""" % op)
+
+
+def colours(page):
+    """How many colours the canvas has."""
+    return page.value("""(() => {
+      const pixels = pen.getImageData(0, 0, canvas.width, canvas.height).data, seen = new Set();
+      for (let i = 0; i < pixels.length; i += 4) seen.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
+      return seen.size;
+    })()""")
+
+
+def check_page(page, views):
+    fine = check("there are as many views as traces", page.value("views.length") == views)
+    fine &= check("steps are drawn", int(page.value("canvas.dataset.drawn")) > 100)
+    fine &= check("in colours", colours(page) > 10)
+    fine &= check("no tooltip comes by itself", page.value("tip.style.display") != "block")
+    x, y = find_step(page, "wait")
+    page.mouse("mouseMoved", x, y)
+    said = page.value("tip.style.display === 'block' ? tip.innerText : ''")
+    fine &= check("a tooltip names the step, its line and whom it waited for: " + repr(said),
+                  said.startswith("wait rank ") and ".mscl:" in said and "waited " in said and
+                  " for a signal of rank " in said)
+    # Folded ranks have narrow lanes; a click on a rank's name gives it wide ones.
+    lane = page.value("lanesAt[0].lane")
+    box = page.value("(() => { const b = canvas.getBoundingClientRect(); return [b.left, b.top]; })()")
+    page.click(box[0] + 30, box[1] + page.value("kHead + 8"))
+    fine &= check("a click on a rank unfolds it", page.value("open[0]") and page.value("lanesAt[0].lane") > lane)
+    # Zoom: the wheel with ctrl.
+    before = page.value("views[0].to - views[0].from")
+    page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-400, modifiers=2)
+    fine &= check("the wheel zooms", page.value("views[0].to - views[0].from") < before)
+    page.value("at('all').click()")
+    fine &= check("and a button shows the whole call again", page.value("views[0].from") == 0)
+    page.value("at('find').value = 'reduce', at('find').dispatchEvent(new Event('input'))")
+    fine &= check("what is looked for is found", 0 < page.value("views[0].slices.filter(found).length") <
+                  page.value("views[0].slices.length"))
+    page.value("at('arrows').click()")
+    fine &= check("the page complains of nothing: " + str(page.complaints), not page.complaints)
+    return fine & check("nor says so itself", page.value("at('say').textContent") == "")
+
+
+def main():
+    mscclc = sys.argv[1]
+    browser = find_chromium()
+    if browser is None:
+        print("left out: no Chromium is installed (Debian: chromium)")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        html = os.path.join(folder, "timeline.html")
+        subprocess.run([mscclc, "explain", PROGRAM, "-D", "R=8", "--bytes", "1M", "--no-choices",
+                        "--html", html], check=True, stdout=subprocess.DEVNULL)
+        page = Chromium(browser, html)
+        try:
+            if len(sys.argv) > 2:
+                page.picture(sys.argv[2])
+            fine = check_page(page, 1)
+        finally:
+            page.close()
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
