@@ -516,6 +516,7 @@ _ROWS = {
     "tools/diff": ["ir"],
     "tools/timeline": [
         "ir",
+        "executor",
         "executor/cost",
         "executor/interpreter",
         "plans/machines",
@@ -536,9 +537,12 @@ _ROWS = {
     ],
     "tools/run": [
         "ir",
+        "executor",
         "executor/simulator",
         "executor/simulator/schedules",
+        "executor/cost",
         "plans",
+        "plans/machines",
         "runtime/api",
         "runtime/base",
         "runtime/base/environment",
@@ -547,6 +551,7 @@ _ROWS = {
         "runtime/settings",
         "tools/base",
         "tools/report",
+        "tools/timeline",
     ],
     "tools/cubin": ["executor/special", "tools/base"],
     "tools/commands": [
@@ -736,7 +741,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/proxy": ["runtime/proxy/testing", "runtime/testing"],
     "tools/bench/results": ["tools/base"],
     "tools/cubin": ["executor/testing"],
-    "tools/timeline": ["executor/cost", "executor/testing"],
+    "tools/timeline": ["executor/testing"],
 }
 
 # Whose targets a folder may depend on without including their headers: what is declared in

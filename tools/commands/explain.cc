@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "executor/cost/explanation.h"
+#include "executor/cost/machines.h"
 #include "plans/machines/machine.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -37,27 +38,6 @@ std::string rank_parameter(const std::string& file) {
   const bool world = text && text->find("\nparam") != std::string::npos &&
                      (text->find(" world =") != std::string::npos);
   return world ? "world" : "R";
-}
-
-/// The smallest built-in machine on which the plan can run; one for its number of GPUs otherwise.
-Machine usual_machine(const Program& program) {
-  std::vector<Machine> machines = builtin_machines();
-  std::ranges::stable_sort(machines, {},
-                           [](const Machine& m) { return std::pair(m.ranks(), m.nodes); });
-  Diagnostics unheard;
-  for (const Machine& machine : machines) {
-    if (cost::fits(program, machine, unheard)) return machine;
-  }
-  return machines.back();
-}
-
-/// The same machine with other numbers of nodes and GPUs: what is asked is "and on 8 GPUs?".
-void resize(Machine& machine, uint32_t ranks) {
-  if (machine.nodes == 1) {
-    machine.gpus = ranks;
-  } else {
-    machine.nodes = std::max(1u, (ranks + machine.gpus - 1) / machine.gpus);
-  }
 }
 
 int refuse(const std::string& why) {
@@ -137,15 +117,11 @@ int run_explain(ExplainOptions& options) {
   trace.follow(passes);
   if (const int code = input.load(passes); code != kFine) return code;
   if (!input.program.split) return refuse("the ops of this IR are not in thread blocks yet");
-  Machine machine = usual_machine(input.program);
-  if (!options.machine.empty()) {
-    const auto found = find_machine(options.machine, input.diagnostics);
-    input.report();
-    if (!found) return kUsage;
-    machine = *found;
-  }
-  if (options.ranks != 0 && options.ranks > machine.ranks()) resize(machine, options.ranks);
-  return explain_sizes(options, *sizes, *dtype, input, machine, trace.lines());
+  auto machine = cost::machine_for(input.program, options.machine, input.diagnostics);
+  input.report();
+  if (!machine) return kUsage;
+  if (options.ranks != 0 && options.ranks > machine->ranks()) cost::resize(*machine, options.ranks);
+  return explain_sizes(options, *sizes, *dtype, input, *machine, trace.lines());
 }
 
 }  // namespace
@@ -166,10 +142,7 @@ void add_explain(CommandLine& line) {
                                  "table (1M)")
                       ->type_name("SIZES"));
   line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
-  app.add_option("--machine", options->machine,
-                 "a built-in machine, such as 4xH200, or a machine file (default: the smallest "
-                 "built-in one that can run the plan)")
-      ->type_name("MACHINE");
+  timeline::add_machine_option(app, options->machine);
   line.takes_text(
       app.add_option("--ranks", options->ranks,
                      "the same with so many ranks (-D R=N, or -D world=N), on so many GPUs")

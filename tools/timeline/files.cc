@@ -15,6 +15,13 @@ void add_timeline_options(CLI::App& app, TimelineOptions& options, const std::st
       ->type_name("FILE");
 }
 
+void add_machine_option(CLI::App& app, std::string& machine) {
+  app.add_option("--machine", machine,
+                 "a built-in machine, such as 4xH200, or a machine file (default: the smallest "
+                 "built-in one that can run the plan)")
+      ->type_name("MACHINE");
+}
+
 std::string write_timeline(const TimelineOptions& options, const CallFacts& facts,
                            const std::vector<Trace>& traces) {
   std::string error;

@@ -17,6 +17,9 @@ struct TimelineOptions {
 /// Declares --trace and --html; `whose` says of which call.
 void add_timeline_options(CLI::App& app, TimelineOptions& options, const std::string& whose);
 
+/// Declares --machine.
+void add_machine_option(CLI::App& app, std::string& machine);
+
 /// Writes what was asked for: the page shows all traces side by side, the file of events the first.
 /// Returns why that failed, or "".
 [[nodiscard]] std::string write_timeline(const TimelineOptions& options, const CallFacts& facts,

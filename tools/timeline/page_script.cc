@@ -221,8 +221,8 @@ function drawHead(view) {
     pen.fillStyle = '#e2e8f0';
     pen.fillRect(x, kHead - 20, 1, canvas.clientHeight);
     pen.fillStyle = '#6b7280';
-    const digits = step >= 1000 ? 0 : step >= 100 ? 1 : step >= 10 ? 2 : 3;
-    const label = (t / 1e3).toFixed(digits) + ' µs';
+    const [unit, name] = view.to >= 1e6 ? [1e6, ' ms'] : [1e3, ' µs'];
+    const label = (t / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9))) + name;
     if (x + pen.measureText(label).width < view.x + view.width) pen.fillText(label, x + 3, kHead - 9);
   }
   // The causes along the critical path.

@@ -9,7 +9,8 @@ html, body { margin: 0; height: 100%; overflow: hidden; background: #fff; color:
              font: 13px 'DejaVu Sans', 'Segoe UI', Helvetica, Arial, sans-serif; }
 body { display: flex; flex-direction: column; }
 #bar { padding: 9px 16px 8px; background: #f8fafc; border-bottom: 1px solid #d5dbe3; }
-#bar h1 { margin: 0 0 6px; font-size: 16px; }
+#top { display: flex; align-items: baseline; margin-bottom: 6px; }
+#bar h1 { margin: 0; font-size: 16px; }
 #row { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; }
 .key { white-space: nowrap; }
 .key i { display: inline-block; width: 12px; height: 12px; border-radius: 2px; margin-right: 5px;
@@ -40,7 +41,9 @@ canvas { position: absolute; inset: 0; width: 100%; height: 100%; display: block
 
 const std::string_view kPageBody = R"html(<body>
 <div id="bar">
-<h1 id="title"></h1>
+<div id="top"><h1 id="title"></h1>
+<span id="keys">ctrl + wheel: zoom · drag: move · click: hold a step, fold a rank</span>
+</div>
 <div id="row">
 <span id="legend"></span>
 <button id="all" title="the whole call (key 0)">whole call</button>
@@ -49,7 +52,6 @@ const std::string_view kPageBody = R"html(<body>
 <button id="path" class="on" title="the chain of steps and messages that takes the time">critical path</button>
 <input id="find" placeholder="find an op or a line" aria-label="find an op or a line">
 <span id="say"></span>
-<span id="keys">ctrl + wheel: zoom · drag: move · click: hold a step, fold a rank</span>
 </div>
 </div>
 <div id="room"><canvas id="canvas" aria-label="ranks and thread blocks against time"></canvas></div>
