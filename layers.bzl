@@ -601,6 +601,7 @@ _ROWS = {
         "executor/interpreter",
         "executor/oracle",
         "runtime/api",
+        "tools/base",
         "tools/bench/base",
         "tools/bench/kernels",
         "tools/bench/plans",

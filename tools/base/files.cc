@@ -15,6 +15,7 @@
 
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
+#include "tools/base/progress.h"
 
 namespace mscclc {
 namespace {

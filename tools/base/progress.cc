@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "ir/diagnostics/printable.h"
@@ -41,8 +45,9 @@ void write_line(int fd, const std::string& text) {
 
 std::string progress_text(const std::string& what, const std::string& now, uint64_t begun,
                           uint64_t total, std::chrono::duration<double> taken, size_t most) {
-  std::string text = fmt::format("{}: {} of {}, {} so far", what, begun, total,
-                                 time_text(taken.count()));
+  std::string text = what + ": ";
+  if (total > 1) text += fmt::format("{} of {}, ", begun, total);
+  text += fmt::format("{} so far", time_text(taken.count()));
   const uint64_t done = begun == 0 ? 0 : begun - 1;
   if (done > 0 && total > done) {
     const double each = taken.count() / static_cast<double>(done);
@@ -110,8 +115,9 @@ void Progress::show_again_and_again() {
 
 /// REQUIRES: the mutex is held.
 void Progress::show() {
-  write_line(fd_, "\r" + progress_text(what_, now_, begun_pieces_, total_, Clock::now() - begun_,
-                                       width_of(fd_)) +
+  write_line(fd_, "\r" +
+                      progress_text(what_, now_, begun_pieces_, total_, Clock::now() - begun_,
+                                    width_of(fd_)) +
                       "\x1b[K");
   shown_ = true;
 }

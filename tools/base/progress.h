@@ -1,5 +1,5 @@
-// How far long work has come, in one line at the bottom of a terminal: what, how far, how long it may
-// still take. Where standard error is no terminal there is none.
+// How far long work has come, in one line at the bottom of a terminal: what, how far, how long it
+// may still take. Where standard error is no terminal there is none.
 //
 //   Progress progress("verify", files.size());
 //   for (const std::string& file : files) {
@@ -7,8 +7,8 @@
 //     …
 //   }
 //
-// The line comes once the work has taken a moment, and goes when what put() prints comes, and at the
-// end.
+// The line comes once the work has taken a moment, and goes when what put() prints comes, and at
+// the end.
 #pragma once
 
 #include <unistd.h>
@@ -27,8 +27,8 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kFirst{700}, kEach{250};
 
-  /// `total`: how many pieces there are. `fd`: where the line is shown, if that is a terminal. One at
-  /// a time in a process.
+  /// `total`: how many pieces there are. `fd`: where the line is shown, if that is a terminal. One
+  /// at a time in a process.
   explicit Progress(std::string what, uint64_t total, int fd = STDERR_FILENO,
                     std::chrono::milliseconds first = kFirst);
   /// Removes the line.

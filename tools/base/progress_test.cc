@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include <catch2/catch.hpp>
+#include <string>
+#include <utility>
 
 #include "tools/base/files.h"
 
@@ -50,6 +52,7 @@ struct Terminal {
 TEST_CASE("progress: what, how far, how long it may still take") {
   CHECK(progress_text("verify", "a.mscl", 1, 12, 700ms, 100) ==
         "verify: 1 of 12, 1 s so far: a.mscl");
+  CHECK(progress_text("verify", "a.mscl", 1, 1, 30s, 100) == "verify: 30 s so far: a.mscl");
   CHECK(progress_text("verify", "b.mscl", 4, 12, 9s, 100) ==
         "verify: 4 of 12, 9 s so far, about 27 s left: b.mscl");
   CHECK(progress_text("library", "", 2, 200, 30s, 100) ==

@@ -11,6 +11,7 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/base/progress.h"
 #include "tools/run/run_ranks.h"
 #include "tools/run/run_set.h"
 #include "tools/run/run_timeline.h"
@@ -120,7 +121,9 @@ int run_run(RunOptions& options) {
   print_simulator_heading(options, program, in_place, options.iterations);
   Simulator runner(program);
   Totals totals;
+  Progress progress("run", specs.size());
   for (const RunSpec& spec : specs) {
+    progress.next(spec_text(spec));
     if (!run_one(runner, input, spec, totals)) break;
   }
   print_totals(totals);

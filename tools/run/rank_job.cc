@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/diagnostics/diagnostic_codes.h"
+#include "tools/base/progress.h"
 #include "tools/run/rank_report.h"
 #include "tools/run/run_timeline.h"
 
@@ -123,7 +124,10 @@ void RankJob::write_timeline(const std::vector<RankReport>& reports, Totals& tot
 
 bool RankJob::run(Totals& totals) {
   if (!prepare_timeline()) return false;
+  std::optional<Progress> progress;
+  if (communicator_.rank() == 0) progress.emplace("run", specs_.size());
   for (const RunSpec& spec : specs_) {
+    if (progress) progress->next(spec_text(spec));
     if (!run_one(spec, totals)) return false;
   }
   return true;

@@ -78,6 +78,9 @@ int load_to_run(const RunOptions& options, Input& input);
 /// "" if the program can be run in place, if that was asked for.
 std::string check_placement(const RunOptions& options, const Contract& contract);
 
+/// "64 KiB of f32, sum", for Progress.
+std::string spec_text(const RunSpec& spec);
+
 /// Prints the lines above the table. `how` says on what it is run, `note` what the times mean.
 void print_heading(const RunOptions& options, const Program& program, bool in_place, uint32_t calls,
                    const std::string& how, const std::string& note);
