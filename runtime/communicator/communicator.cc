@@ -88,13 +88,11 @@ bool read_files(const Environment& environment, Group& group, Diagnostics& diagn
   const auto pattern = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);
   if (!pattern) return false;
   group.flight_file = *pattern;
-  const auto trace = environment.text(Variable::MSCCLC_TRACE, diagnostics);
-  if (!trace) return false;
-  group.trace_file = *trace;
-  if (!trace->empty() && expand_file_name(*trace, group.rank()).empty()) {
+  group.trace_file = environment.text(Variable::MSCCLC_TRACE, diagnostics).value_or("");
+  if (!group.trace_file.empty() && expand_file_name(group.trace_file, group.rank()).empty()) {
     return refuse(diagnostics, "bad-variable",
                   fmt::format("{} is {}; allowed is a file's name, with %h, %p, %r and %%",
-                              info(Variable::MSCCLC_TRACE).name, quoted(*trace)));
+                              info(Variable::MSCCLC_TRACE).name, quoted(group.trace_file)));
   }
   if (!expand_file_name(*pattern, group.rank()).empty()) return true;
   return refuse(

@@ -1,6 +1,7 @@
 """Opens timelines in headless Chromium: they are drawn, complain of nothing, and show tooltips.
 
-    browser_test.py MSCCLC [FOLDER]     FOLDER: where to write what is to be seen
+    browser_test.py MSCCLC               the checks
+    browser_test.py MSCCLC --update      draws docs/timeline.png anew, in the checkout
 """
 
 import os
@@ -68,6 +69,20 @@ def check_page(page, views):
     return fine & check("nor says so itself", page.value("at('say').textContent") == "")
 
 
+def draw(mscclc, browser, folder):
+    """The picture of docs/timeline.md, with a step under the mouse."""
+    html = os.path.join(folder, "timeline.html")
+    subprocess.run([mscclc, "explain", PROGRAM, "-D", "R=8", "--bytes", "1M", "--machine", "8xH200",
+                    "--no-choices", "--html", html], check=True, stdout=subprocess.DEVNULL)
+    page = Chromium(browser, html, width=1200, height=880)
+    try:
+        x, y = find_step(page, "wait")
+        page.mouse("mouseMoved", x, y)
+        page.picture(os.path.join(os.environ["BUILD_WORKSPACE_DIRECTORY"], "docs", "timeline.png"))
+    finally:
+        page.close()
+
+
 def main():
     mscclc = sys.argv[1]
     browser = find_chromium()
@@ -76,6 +91,9 @@ def main():
         return 0
     fine = True
     with tempfile.TemporaryDirectory() as folder:
+        if "--update" in sys.argv:
+            draw(mscclc, browser, folder)
+            return 0
         for views, command in (
             (1, ["explain", PROGRAM, "-D", "R=8", "--bytes", "1M", "--no-choices"]),
             (1, ["run", PROGRAM, "-D", "R=2", "--bytes", "64K", "--machine", "8xH100"]),
@@ -87,8 +105,6 @@ def main():
             page = Chromium(browser, html)
             try:
                 fine &= check_page(page, views)
-                if len(sys.argv) > 2:
-                    page.picture(os.path.join(sys.argv[2], os.path.basename(html) + ".png"))
             finally:
                 page.close()
     return 0 if fine else 1

@@ -72,9 +72,9 @@ double middle(std::vector<double> values) {
 }
 
 /// The files of one communicator, by rank.
-class Group {
+class TracedGroup {
  public:
-  explicit Group(std::vector<const RankCalls*> ranks) : ranks_(std::move(ranks)) {
+  explicit TracedGroup(std::vector<const RankCalls*> ranks) : ranks_(std::move(ranks)) {
     for (const RankCalls* r : ranks_) {
       const RankCalls& first = *ranks_.front();
       offsets_.push_back(r == &first ? ClockOffset{.known = true}
@@ -108,7 +108,8 @@ class Group {
 
   void find_late() {
     for (const auto& [key, call] : ranks_.front()->calls) {
-      Late late{.call = key};
+      Late late;
+      late.call = key;
       std::vector<int64_t> came;
       for (size_t i = 0; i < ranks_.size(); ++i) {
         const auto found = ranks_[i]->calls.find(key);
@@ -261,7 +262,7 @@ std::optional<std::string> report_calls(std::vector<RankCalls> files, Diagnostic
                       ranks.front()->size, mscclc::quoted(r->file, r->file.size()), r->size));
       return std::nullopt;
     }
-    text += (text.empty() ? "" : "\n") + Group(ranks).text();
+    text += (text.empty() ? "" : "\n") + TracedGroup(ranks).text();
   }
   return text;
 }
@@ -275,9 +276,9 @@ std::string chrome_calls(const std::vector<RankCalls>& files) {
   };
   std::optional<int64_t> begin;
   const auto groups = by_group(files);
-  std::vector<Group> all;
+  std::vector<TracedGroup> all;
   for (const auto& ranks : groups) all.emplace_back(ranks);
-  for (const Group& group : all) {
+  for (const TracedGroup& group : all) {
     for (size_t i = 0; i < group.ranks().size(); ++i) {
       for (const auto& [key, call] : group.ranks()[i]->calls) {
         const int64_t at = group.on_first(i, call.launched);
@@ -286,7 +287,7 @@ std::string chrome_calls(const std::vector<RankCalls>& files) {
     }
   }
   std::set<uint32_t> named;
-  for (const Group& group : all) {
+  for (const TracedGroup& group : all) {
     for (size_t i = 0; i < group.ranks().size(); ++i) {
       const RankCalls& rank = *group.ranks()[i];
       if (named.insert(rank.rank).second) {

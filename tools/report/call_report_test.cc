@@ -102,7 +102,7 @@ TEST_CASE("ranks that kept other calls are compared by those that all have") {
         std::string::npos);
 }
 
-TEST_CASE("files of several communicators are told apart") {
+TEST_CASE("each communicator has a report of its own") {
   CallTrace other = trace_of(0, 0, {0});
   other.group = 8;
   const std::string text =
