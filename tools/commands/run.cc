@@ -263,7 +263,7 @@ void add_run(CommandLine& line) {
                       ->check(CLI::Range(1u, 1000000u)));
   timeline::add_timeline_options(
       app, options->timeline,
-      "the last call: as it was measured on a device, and as it is predicted");
+      "the last call as a device ran it, or without one as it is predicted");
   timeline::add_machine_option(app, options->machine);
   add_schedule_options(line, app, *options);
   command.run = [options] { return run_run(*options); };

@@ -7,12 +7,10 @@
 namespace mscclc::timeline {
 
 void add_timeline_options(CLI::App& app, TimelineOptions& options, const std::string& whose) {
-  app.add_option(
-         "--trace", options.trace,
-         "write the timeline of " + whose + " in Chrome's trace event format, for ui.perfetto.dev")
+  app.add_option("--trace", options.trace,
+                 "write a timeline in Chrome's trace event format, for ui.perfetto.dev: " + whose)
       ->type_name("FILE");
-  app.add_option("--html", options.html, "write the timeline of " + whose + " as a page")
-      ->type_name("FILE");
+  app.add_option("--html", options.html, "write a timeline as a page: " + whose)->type_name("FILE");
 }
 
 void add_machine_option(CLI::App& app, std::string& machine) {
