@@ -189,7 +189,7 @@ struct LaunchPlan {
   bool early = false;
   /// Where that is not known (in captures), begin early also after kernels of the user's: the
   /// caller says that the one ahead lets it. EarlyLaunch::after_any, for one launch.
-  bool behind_early = false;
+  bool previous_allows_early = false;
   /// Its blocks let the next launch begin as soon as the previous kernel has ended; otherwise after
   /// the steps with kFreesNext.
   bool frees_next = false;

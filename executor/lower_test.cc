@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "executor/testing/tree_plans.h"
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 namespace mscclc {
 namespace {

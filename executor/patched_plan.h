@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "executor/block_programs.h"
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 namespace mscclc::testing {
 

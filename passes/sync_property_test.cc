@@ -12,10 +12,10 @@
 #include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "ir/program/access.h"
-#include "ir/program/test_programs.h"
 #include "ir/verify/verify.h"
 #include "passes/base/pass.h"
 #include "passes/base/passes.h"
+#include "tests/helpers/programs/test_programs.h"
 
 namespace mscclc {
 namespace {

@@ -19,7 +19,7 @@ NAME = "mscclc"
 SUMMARY = "A compiler for GPU collectives"
 # The command is linked statically; the library needs the C library of Debian 12, or a later one.
 TAG = f"py3-none-manylinux_2_36_{platform.machine()}"
-HEADER = os.path.join("..", "runtime", "capi", "mscclc.h")
+HEADER = os.path.join("..", "runtime", "doors", "c", "mscclc.h")
 # torch calls the second when it is imported; TorchComms imports the third.
 ENTRY_POINTS = """\
 [console_scripts]
@@ -31,7 +31,7 @@ mscclc = mscclc.torch:register
 [torchcomms.backends]
 mscclc = mscclc.torchcomms
 """
-BUILT = ("tools/mscclc", "runtime/capi/libmscclc.so.0")
+BUILT = ("tools/mscclc", "runtime/doors/c/libmscclc.so.0")
 
 
 def make_wheel(folder, tool, library):
@@ -115,7 +115,7 @@ def _built():
     for path in paths:
         if not os.path.exists(path):
             raise RuntimeError(
-                f"there is no {path}: bazel build //tools:mscclc //runtime/capi:libmscclc.so.0"
+                f"there is no {path}: bazel build //tools:mscclc //runtime/doors/c:libmscclc.so.0"
             )
     return paths
 

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 /// Text in quotes with a hyphen that is no code: names of threads, programs, benchmarks and modes.
 const std::set<std::string> kNoCodes = {
     "mscclc-bench",       "mscclc-boot",       "mscclc-fds",
-    "mscclc-hub",         "mscclc-hand",       "mscclc-lane",
+    "mscclc-hub",         "mscclc-worker",     "mscclc-lane",
     "mscclc-log",         "mscclc-nccl",       "mscclc-net",
     "mscclc-nvcc",        "mscclc-proxy",      "mscclc-rank",
     "mscclc-stream",      "mscclc-watch",      "nccl-symmetric",

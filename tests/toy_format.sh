@@ -28,7 +28,7 @@ mv ops.md docs/ops.md
 changed=$(git diff --name-only)
 [[ $changed == $'docs/ops.md\nir/ops/formats.def\nplans/schema.json' ]] || die "edits went elsewhere: $changed"
 
-bazel test //ir/ops:ops_test //plans:schema_test //executor/interpreter:packets_test \
+bazel test //ir/ops:ops_test //plans/format:schema_test //executor/interpreter:packets_test \
   //executor:block_programs_test //executor/simulator:op_test
 for bytes in 0 1 1000 100000; do
   bazel-bin/tools/mscclc run plans/allreduce_2shot_packets.mscl -D R=3 -D F=LL64 --bytes "$bytes" \

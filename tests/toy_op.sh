@@ -72,7 +72,7 @@ bazel-bin/tools/mscclc ops --format=markdown >docs/ops.md
 places=$((places + 1))
 
 # The tests that know every op: its rules of fusion, its plan on the host machine, its steps.
-bazel test //ir/ops:ops_test //ir/ops:ops_doc_test //plans:schema_test //passes/fuse:fuse_rules_test \
+bazel test //ir/ops:ops_test //ir/ops:ops_doc_test //plans/format:schema_test //passes/fuse:fuse_rules_test \
   //passes/fuse:fuse_rule_table_test //passes/fuse:fuse_every_rule_test //executor:block_programs_test \
   //executor/simulator:op_test
 

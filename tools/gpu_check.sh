@@ -14,7 +14,7 @@
 #   --one-gpu         two ranks share a GPU, also where there are more
 #   --binary FILE     a gpu_check that was built elsewhere; without it bazel and nvcc build one,
 #                     and the tests that gpu_test and ranks_test are
-#   --gpu-test FILE   the same for runtime/cuda:gpu_test
+#   --gpu-test FILE   the same for runtime/devices/cuda:gpu_test
 #   --ranks-test FILE the same for executor/cuda/testing:ranks_test
 #
 # With four GPUs steps of two ranks run two at a time. With one, both ranks are on it: as threads, and
@@ -223,7 +223,7 @@ if ((!list)); then
     say "building gpu_check and tests ($logs/build.log)"
     : >"$logs/build.log"
     binary=$(build_test //tests/gpu:gpu_check)
-    : "${gpu_test:=$(build_test //runtime/cuda:gpu_test)}"
+    : "${gpu_test:=$(build_test //runtime/devices/cuda:gpu_test)}"
     : "${ranks_test:=$(build_test //executor/cuda/testing:ranks_test)}"
   fi
   for program in "$binary" ${gpu_test:+"$gpu_test"} ${ranks_test:+"$ranks_test"}; do
@@ -266,6 +266,8 @@ parts() {  # ranks processes|threads
   step "plans-$n-$way-eager" "$limit" "$binary" plans --most "$most" "${arguments[@]}"
   step "plans-$n-$way-graph" "$limit" "$binary" plans --graph --most "$most" "${arguments[@]}"
   step "bits-$n-$way" "$limit" "$binary" bits "${arguments[@]}"
+  step "bits-$n-$way-graph" "$limit" "$binary" bits --graph "${arguments[@]}"
+  step "rows-$n-$way" "$limit" "$binary" rows "${arguments[@]}"
   step "graph-$n-$way" "$limit" "$binary" graph "${arguments[@]}"
   if ((!shared)); then
     step "overlap-$n-$way" 180 "$binary" overlap "${arguments[@]}"

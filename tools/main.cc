@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/environment/environment.h"
+#include "runtime/support/environment/environment.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/commands/kernels.h"

@@ -11,7 +11,7 @@
 #include "compiler/testing/text_cases.h"
 #include "ir/base/read_file.h"
 #include "ir/print/print.h"
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 using namespace mscclc;
 

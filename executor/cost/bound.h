@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "ir/contract/contract.h"
-#include "plans/machines/machine.h"
+#include "plans/format/machines/machine.h"
 
 namespace mscclc::cost {
 

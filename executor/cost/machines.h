@@ -6,7 +6,7 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
-#include "plans/machines/machine.h"
+#include "plans/format/machines/machine.h"
 
 namespace mscclc::cost {
 

@@ -19,7 +19,7 @@
 
 #include "executor/lower.h"
 #include "ir/diagnostics/diagnostic.h"
-#include "plans/machines/machine.h"
+#include "plans/format/machines/machine.h"
 
 namespace mscclc::cost {
 

@@ -8,7 +8,7 @@
 #include "executor/cost/arrivals.h"
 #include "executor/interpreter/frame.h"
 #include "executor/lower.h"
-#include "plans/machines/machine.h"
+#include "plans/format/machines/machine.h"
 
 namespace mscclc::cost {
 

@@ -53,7 +53,7 @@ Kernel short_kernel_of(uint32_t operands) {
     return {interpret_short<ShortBlock<Arithmetic, F, 2, false>>, kMostShortThreads, true,
             interpret_short<ShortBlock<Arithmetic, F, 2, true>>};
   }
-  // Never early (runtime/cuda/device.cc).
+  // Never early (runtime/devices/cuda/device.cc).
   return {interpret_short<ShortBlock<Arithmetic, F, device::kShortOperands, false>>,
           kMostShortThreads, true};
 }

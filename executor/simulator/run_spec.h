@@ -1,5 +1,5 @@
 // What a test run of a plan is, and what came of it: on the simulator (run.h), and at each rank of
-// a job on a device (runtime/runner), which has no schedules and no adversary.
+// a job on a device (runtime/core/runner), which has no schedules and no adversary.
 #pragma once
 
 #include <cstdint>

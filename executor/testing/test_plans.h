@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 namespace mscclc::testing {
 

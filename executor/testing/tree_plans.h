@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 namespace mscclc::testing {
 

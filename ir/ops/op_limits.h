@@ -1,5 +1,5 @@
-// How large single ops may become. Targets say it (plans/target.h), passes keep to it; neither
-// includes the other.
+// How large single ops may become. Targets say it (plans/format/target.h), passes keep to it;
+// neither includes the other.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "ir/ops/trees.h"
-#include "ir/program/test_programs.h"
 #include "ir/report/trees.h"
+#include "tests/helpers/programs/test_programs.h"
 
 using namespace mscclc;
 using namespace mscclc::testing;

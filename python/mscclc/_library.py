@@ -1,4 +1,4 @@
-"""libmscclc by ctypes: what of runtime/capi/mscclc.h the package calls."""
+"""libmscclc by ctypes: what of runtime/doors/c/mscclc.h the package calls."""
 
 import ctypes
 import os

@@ -391,7 +391,7 @@ class Mistakes(unittest.TestCase):
             error = str(refused)
         if "without the GPU part" not in error:
             self.skipTest(f"libmscclc has it: {error}")
-        self.assertIn("bazel build --config=cuda //tools:mscclc //runtime/capi:libmscclc.so.0", error)
+        self.assertIn("bazel build --config=cuda //tools:mscclc //runtime/doors/c:libmscclc.so.0", error)
 
     def test_a_wrong_id(self):
         with self.assertRaisesRegex(mscclc.UsageError, "128 bytes, this one 3"):

@@ -17,7 +17,7 @@ def read(path):
 
 def enum(name):
     """An enum of the header, as its names without what they begin with, in lower case."""
-    body = re.search(rf"enum mscclc_{name} \{{(.*?)\}};", read("runtime/capi/mscclc.h"), re.DOTALL)
+    body = re.search(rf"enum mscclc_{name} \{{(.*?)\}};", read("runtime/doors/c/mscclc.h"), re.DOTALL)
     words = re.sub(r"/\*.*?\*/", "", body[1], flags=re.DOTALL)
     found, following = {}, 0
     for word, value in re.findall(r"MSCCLC_(\w+)(?: = (-?\d+))?", words):

@@ -104,7 +104,7 @@ class Wheel(unittest.TestCase):
             built = os.path.join(folder, "built")
             for target, path in (
                 (self.tool, "built/tools/mscclc"),
-                (self.library, "built/runtime/capi/libmscclc.so.0"),
+                (self.library, "built/runtime/doors/c/libmscclc.so.0"),
                 (os.path.join(HERE, "..", "mscclc"), "checkout/python/mscclc"),
                 (built, "checkout/bazel-bin"),
             ):

@@ -35,7 +35,7 @@ struct WaitReport {
 class Bootstrap {
  public:
   /// Bytes that a rank may give to one exchange.
-  static constexpr uint64_t kMostBytes = 16u << 20;
+  static constexpr uint64_t kMaxBytes = 16u << 20;
 
   virtual ~Bootstrap() = default;
   virtual uint32_t rank() const = 0;

@@ -90,8 +90,8 @@ struct LoadOptions {
   bool in_turn = false;
   /// The file that the plan was read from; it need not be there. Beside PLAN.json may lie
   /// PLAN.sm_90.cubin, with kernels that were compiled for this plan and architecture: they run
-  /// what calls they can, in less time and with the same bits (docs/specialised.md). Whether there
-  /// are any is each rank's affair. "": the interpreter runs all calls.
+  /// what calls they can, in less time and with the same bits (docs/compiled_kernels.md). Whether
+  /// there are any is each rank's affair. "": the interpreter runs all calls.
   std::string plan_file = {};
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
@@ -121,7 +121,7 @@ struct CallOptions {
   uint64_t row_pitch = 0;
   /// In graphs: the kernel before the call lets it begin early (let_next_call_begin.cuh). As
   /// MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels it begins a little later.
-  bool behind_early = false;
+  bool previous_allows_early = false;
   /// A promise: of all calls of the device that are bound so, the largest on each stream have room
   /// beside one another. Ranks may then launch those of several communicators in different orders.
   bool any_order = false;
@@ -153,7 +153,7 @@ class BoundCall {
   explicit operator bool() const { return state_ != nullptr; }
   /// True if a kernel that was compiled for the plan runs the call on this rank, not the
   /// interpreter. REQUIRES: not empty.
-  bool has_own_kernel() const;
+  bool has_compiled_kernel() const;
   const State& state() const { return *state_; }
 
  private:
@@ -258,7 +258,8 @@ class Communicator {
   Device& device() const;
   Bootstrap& bootstrap() const;
   /// What every function of the communicator, and of what is made from it, enters
-  /// (runtime/observe/one_thread.h): for layers above that must not be entered by two threads.
+  /// (runtime/support/observe/one_thread.h): for layers above that must not be entered by two
+  /// threads.
   std::shared_ptr<OneThread> one_thread() const;
 
   /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Waits

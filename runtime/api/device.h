@@ -1,5 +1,6 @@
 // What the runtime needs of a device: memory that peers can map, streams, and launches. One per
-// rank: a GPU (runtime/cuda), or this machine's processor and shared memory (runtime/host).
+// rank: a GPU (runtime/devices/cuda), or this machine's processor and shared memory
+// (runtime/devices/host).
 //
 // All calls set the device that they need and restore the one that was current.
 #pragma once
@@ -71,12 +72,12 @@ class StreamChain {
   [[nodiscard]] virtual bool put_last(StreamHandle stream, Diagnostics& diagnostics) = 0;
 };
 
-/// Kernels that were compiled for one plan (docs/specialised.md), loaded on a device, which must
-/// outlive them. Destroy them when none runs or is captured. Thread safety: the device's.
-class PlanKernels {
+/// Kernels that were compiled for one plan (docs/compiled_kernels.md), loaded on a device, which
+/// must outlive them. Destroy them when none runs or is captured. Thread safety: the device's.
+class CompiledKernels {
  public:
   using Kernel = const void*;
-  virtual ~PlanKernels() = default;
+  virtual ~CompiledKernels() = default;
   /// nullptr: there is none of this name.
   virtual Kernel find(const std::string& name) const = 0;
   /// Device::fits() and Device::launch() of a call that a kernel runs, not the interpreter. It gets
@@ -200,7 +201,7 @@ class Device {
   /// How many thread blocks of a kernel that fills one each run at once; 0: as many as there are.
   virtual uint32_t multiprocessors() const { return 0; }
   /// Loads kernels of a plan. nullptr: `why` says why not.
-  [[nodiscard]] virtual std::unique_ptr<PlanKernels> load_kernels(
+  [[nodiscard]] virtual std::unique_ptr<CompiledKernels> load_kernels(
       std::span<const uint8_t> /*image*/, std::string& why) {
     why = "it runs no kernels of plans";
     return nullptr;

@@ -1,7 +1,7 @@
 // This machine's processor and shared memory as a device: what a job runs on without GPUs, and what
 // the tests of the runtime run on. Ranks are processes, threads of one process, or both. Ranks of
-// one node share memory; between nodes, lanes go over sockets (runtime/net) or verbs
-// (runtime/verbs), and only ports lead there.
+// one node share memory; between nodes, lanes go over sockets (runtime/network) or verbs
+// (runtime/network/verbs), and only ports lead there.
 #pragma once
 
 #include <memory>

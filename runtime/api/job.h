@@ -14,7 +14,7 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/bootstrap.h"
-#include "runtime/bootstrap/address/unique_id.h"
+#include "runtime/support/address/unique_id.h"
 
 namespace mscclc {
 

@@ -3,8 +3,9 @@
 // A lane leads from this rank to one other. Memory there is named by region and offset: the region
 // is what the lane's device has made of the peer's handle (Device::import_memory(), or
 // reach_memory()). Whether it is mapped here is the lane's business: a copy engine wants it mapped,
-// a network does not. Lanes are of the kinds that their devices offer: copy engines (runtime/cuda),
-// for the host copies or messages (runtime/host), and between machines sockets (runtime/net).
+// a network does not. Lanes are of the kinds that their devices offer: copy engines
+// (runtime/devices/cuda), for the host copies or messages (runtime/devices/host), and between
+// machines sockets (runtime/network).
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "runtime/api/job.h"
-#include "runtime/bootstrap/address/rendezvous.h"
+#include "runtime/support/address/rendezvous.h"
 
 namespace mscclc {
 

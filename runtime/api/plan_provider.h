@@ -16,7 +16,7 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
 #include "ir/program/proof.h"
-#include "plans/library_call.h"
+#include "plans/format/library_call.h"
 
 namespace mscclc {
 

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <optional>
 
-#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/wait_graph.h"
+#include "runtime/support/fixed_times.h"
 
 namespace mscclc {
 namespace {
@@ -126,7 +126,7 @@ void InProcess::report_missing(const Meeting& m, std::string_view what,
 
 bool InProcess::all_gather(std::span<const uint8_t> own, std::string_view what,
                            std::vector<Bytes>& all, Diagnostics& diagnostics) {
-  if (own.size() > kMostBytes) {
+  if (own.size() > kMaxBytes) {
     return report(diagnostics, "message-too-long",
                   fmt::format("{} bytes are too many for an exchange ('{}')", own.size(), what));
   }

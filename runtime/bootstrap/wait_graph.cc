@@ -7,8 +7,8 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kMostListed = 16;
-constexpr size_t kMostLines = 12;
+constexpr size_t kMaxListed = 16;
+constexpr size_t kMaxLines = 12;
 
 bool has(const std::vector<uint32_t>& ranks, uint32_t rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
@@ -18,7 +18,7 @@ bool has(const std::vector<uint32_t>& ranks, uint32_t rank) {
 
 std::string list_ranks(const std::vector<uint32_t>& ranks) {
   std::string out = ranks.size() == 1 ? "rank " : "ranks ";
-  const size_t shown = ranks.size() <= kMostListed ? ranks.size() : kMostListed / 2;
+  const size_t shown = ranks.size() <= kMaxListed ? ranks.size() : kMaxListed / 2;
   for (size_t i = 0; i < shown; ++i) {
     const bool last = i + 1 == ranks.size();
     out += fmt::format("{}{}", i == 0 ? "" : last ? " and " : ", ", ranks[i]);
@@ -143,10 +143,10 @@ std::string WaitGraph::verdict(const std::vector<std::string>& names) const {
     } else if (rank.state == State::silent) {
       line = "does not answer";
     }
-    if (line.empty() || ++lines > kMostLines) continue;
+    if (line.empty() || ++lines > kMaxLines) continue;
     text += fmt::format("\nrank {} {}", r, line);
   }
-  if (lines > kMostLines) text += fmt::format("\nand {} ranks more", lines - kMostLines);
+  if (lines > kMaxLines) text += fmt::format("\nand {} ranks more", lines - kMaxLines);
   return text;
 }
 

@@ -21,8 +21,8 @@
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/diagnostic.h"
-#include "plans/plan_json.h"
-#include "plans/target.h"
+#include "plans/format/plan_json.h"
+#include "plans/format/target.h"
 
 namespace {
 

@@ -34,10 +34,10 @@
 #include "executor/words.h"
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
-#include "runtime/memory/handle.h"
-#include "runtime/net/sockets/socket_end.h"
-#include "runtime/net/sockets/socket_lane.h"
-#include "runtime/proxy/proxy.h"
+#include "runtime/core/proxy/proxy.h"
+#include "runtime/network/sockets/socket_end.h"
+#include "runtime/network/sockets/socket_lane.h"
+#include "runtime/support/memory/handle.h"
 
 namespace {
 

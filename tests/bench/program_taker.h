@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "runtime/api/device.h"
-#include "runtime/testing/forwarding_device.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 
 namespace mscclc::testing {
 

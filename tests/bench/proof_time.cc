@@ -21,8 +21,8 @@
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
 #include "passes/prove/prove.h"
-#include "plans/plan_json.h"
-#include "plans/target.h"
+#include "plans/format/plan_json.h"
+#include "plans/format/target.h"
 #include "tests/library/library.h"
 
 namespace {

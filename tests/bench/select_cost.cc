@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "ir/base/read_file.h"
-#include "plans/library_table.h"
+#include "plans/format/library_table.h"
 
 extern char** environ;
 

@@ -9,7 +9,7 @@
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/in_process.h"
-#include "runtime/cuda/fake/test_world.h"
+#include "tests/fakes/cuda/test_world.h"
 
 namespace mscclc::cuda {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
-#include "plans/plan_json.h"
-#include "plans/target.h"
+#include "plans/format/plan_json.h"
+#include "plans/format/target.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"

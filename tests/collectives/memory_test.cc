@@ -13,7 +13,7 @@
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/host_device.h"
-#include "runtime/testing/forwarding_device.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {

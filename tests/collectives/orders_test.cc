@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "compiler/compile.h"
-#include "plans/plan_json.h"
-#include "plans/target.h"
+#include "plans/format/plan_json.h"
+#include "plans/format/target.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/plan_registry.h"
 #include "tests/collectives/compiled_in_library.h"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "compiler/compile.h"
-#include "plans/embedded_library.h"
+#include "plans/format/embedded_library.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"

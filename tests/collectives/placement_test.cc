@@ -6,7 +6,7 @@
 
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/plan_registry.h"

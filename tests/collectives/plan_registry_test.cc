@@ -19,10 +19,10 @@
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
 #include "ir/program/program.h"
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 #include "runtime/api/builtin_library.h"
-#include "runtime/base/environment/environment.h"
-#include "runtime/observe/log.h"
+#include "runtime/support/environment/environment.h"
+#include "runtime/support/observe/log.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {

@@ -10,11 +10,11 @@
 
 #include "ir/base/read_file.h"
 #include "ir/program/program.h"
-#include "plans/library_table.h"
-#include "plans/resign.h"
+#include "plans/format/library_table.h"
 #include "runtime/api/plan_registry.h"
-#include "runtime/base/environment/environment.h"
-#include "runtime/observe/log.h"
+#include "runtime/support/environment/environment.h"
+#include "runtime/support/observe/log.h"
+#include "tests/helpers/plans/rehash.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
@@ -237,7 +237,7 @@ using Json = nlohmann::ordered_json;
 void forge(const std::string& file, const std::function<void(Json&)>& change) {
   Json plan = Json::parse(read_file(file).value());
   change(plan);
-  std::ofstream(file) << testing::resign(plan.dump());
+  std::ofstream(file) << testing::rehash(plan.dump());
 }
 
 /// Lets the first wait for three peers wait for one.

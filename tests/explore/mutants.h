@@ -3,7 +3,7 @@
 #pragma once
 
 #include "executor/cpu/dice.h"
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 namespace mscclc {
 

@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "runtime/base/environment/environment.h"
 #include "runtime/bootstrap/job/launcher.h"
 #include "runtime/bootstrap/tcp/meeting.h"
 #include "runtime/bootstrap/wire/frames.h"
 #include "runtime/bootstrap/wire/records.h"
-#include "runtime/memory/fd_socket.h"
-#include "runtime/memory/handle.h"
+#include "runtime/support/environment/environment.h"
+#include "runtime/support/memory/fd_socket.h"
+#include "runtime/support/memory/handle.h"
 
 namespace {
 
@@ -51,7 +51,7 @@ void fuzz_payloads(Input input) {
 /// A stream as a whole and byte by byte gives the same frames; a meeting survives whatever two
 /// ranks of it send.
 void fuzz_stream(Input input) {
-  wire::FrameReader whole(wire::kMostFromRank), piecewise(wire::kMostFromRank);
+  wire::FrameReader whole(wire::kMaxFromRank), piecewise(wire::kMaxFromRank);
   whole.feed(input);
   RankMeeting meeting({.size = 2, .timeout = std::chrono::seconds(1)});
   const SteadyTime now{};

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "runtime/host/message_lane.h"
+#include "runtime/devices/host/message_lane.h"
 #include "tests/fuzz/lane_orders.h"
 
 namespace {

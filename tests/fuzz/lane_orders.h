@@ -1,5 +1,5 @@
-// What goes over a lane of messages (runtime/host/message_lane.cc), as a peer that means harm
-// writes it.
+// What goes over a lane of messages (runtime/devices/host/message_lane.cc), as a peer that means
+// harm writes it.
 #pragma once
 
 #include <cstdint>

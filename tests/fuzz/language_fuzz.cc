@@ -9,8 +9,8 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/print/print.h"
 #include "ir/verify/verify.h"
-#include "plans/plan_json.h"
-#include "plans/target.h"
+#include "plans/format/plan_json.h"
+#include "plans/format/target.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "plans/machines/machine.h"
+#include "plans/format/machines/machine.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mscclc;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "executor/simulator/schedules/schedule.h"
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "runtime/bootstrap/wire/frames.h"
-#include "runtime/memory/fd_socket.h"
-#include "runtime/memory/handle.h"
+#include "runtime/support/memory/fd_socket.h"
+#include "runtime/support/memory/handle.h"
 #include "tests/fuzz/lane_orders.h"
 
 namespace {

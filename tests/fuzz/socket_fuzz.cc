@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/net/order_reader.h"
-#include "runtime/net/sockets/sender.h"
+#include "runtime/network/order_reader.h"
+#include "runtime/network/sockets/sender.h"
 
 namespace {
 
@@ -125,7 +125,7 @@ void fuzz_greetings(Input input) {
   }
   if (const auto hello = decode_hello(input)) {
     expect(std::ranges::equal(encode(*hello), input));
-    expect(hello->connection < hello->connections && hello->connections <= kMostConnections);
+    expect(hello->connection < hello->connections && hello->connections <= kMaxConnections);
   }
 }
 

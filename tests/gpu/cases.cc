@@ -9,7 +9,7 @@
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
 #include "passes/prove/prove.h"
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 #include "tests/engines/coinciding_programs.h"
 
 namespace mscclc::testing {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
-#include "runtime/runner/checked_call.h"
+#include "runtime/core/runner/checked_call.h"
 #include "tests/gpu/stage/stage.h"
 #include "tests/library/library.h"
 

@@ -45,6 +45,7 @@ struct Check {
 constexpr Check kChecks[] = {
     {"plans", "every plan against its collective's definition", check_plans},
     {"bits", "sums that are rounded: the bits that the simulator gives", check_bits},
+    {"rows", "a row in batches of every size: the bits that it has alone", check_row_batches},
     {"kernels", "plans by kernels of their own: the bits that the interpreter gives",
      check_kernels},
     {"graph", "patterns of graphs, and a hang in one", check_graphs},
@@ -74,11 +75,16 @@ int main(int argc, char** argv) {
       sub->add_flag("--graph", options.graph, "launch calls by graphs");
       sub->add_option("--most", options.most, "bytes of the largest message (default: 1 MiB)");
     }
+    if (name == "bits") sub->add_flag("--graph", options.graph, "launch calls by graphs");
     if (name == "kernels") {
       sub->add_option("--folder", options.folder, "of 'mscclc library --kernels'")->required();
       sub->add_option("--most", options.most, "bytes of the largest message (default: 1 MiB)");
     }
-    if (name == "soak") sub->add_option("--calls", options.calls, "how many")->required();
+    if (name == "soak") {
+      sub->add_option("--calls", options.calls, "how many")->required();
+      sub->add_option("--queued", options.queued,
+                      "calls that are launched before the ranks wait for the GPU (default: 500)");
+    }
     if (name == "cycles") {
       sub->add_option("--count", options.cycles, "of graphs, and of memory handles")->required();
     }

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/testing/descriptors.h"
-#include "runtime/testing/named_threads.h"
+#include "tests/helpers/runtime/descriptors.h"
+#include "tests/helpers/runtime/named_threads.h"
 
 namespace mscclc::testing {
 

@@ -12,6 +12,8 @@ bool check_plans(const StageOptions& options);
 /// Every plan of the library that adds up floats, on data whose sums are rounded: bit for bit what
 /// the simulator gives.
 bool check_bits(const StageOptions& options);
+/// A row inside batches of every number of rows, under each contract: the bits that it has alone.
+bool check_row_batches(const StageOptions& options);
 /// Every plan of a folder by its own kernels, bit for bit what the interpreter gives.
 bool check_kernels(const StageOptions& options);
 /// Calls in graphs: patterns of capture and replay, for a plan of each family.

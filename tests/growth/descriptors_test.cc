@@ -1,5 +1,5 @@
 // How many descriptors a communicator more takes of each process, and that plans take none.
-#include "runtime/testing/descriptors.h"
+#include "tests/helpers/runtime/descriptors.h"
 
 #include <fmt/format.h>
 

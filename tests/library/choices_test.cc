@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "passes/prove/prove.h"
-#include "plans/library_table.h"
-#include "plans/target.h"
+#include "plans/format/library_table.h"
+#include "plans/format/target.h"
 #include "tests/library/library.h"
 #include "tests/library/shipped.h"
 

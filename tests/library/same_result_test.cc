@@ -5,7 +5,7 @@
 #include "compiler/compile.h"
 #include "ir/print/print.h"
 #include "passes/registry.h"
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 #include "tests/library/library.h"
 
 namespace mscclc {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "mscclc.h"
-#include "runtime/nccl/abi/api.h"
+#include "runtime/doors/nccl/abi/api.h"
 
 enum { kCount = 3000 };
 static int32_t in[kCount], out[2 * kCount];

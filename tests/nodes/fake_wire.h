@@ -1,8 +1,8 @@
-// For tests: nodes of one machine whose lanes go over fake verbs devices (runtime/verbs/fake), and
+// For tests: nodes of one machine whose lanes go over fake verbs devices (tests/fakes/verbs), and
 // what joins these: it loses what it carries, or is cut, for all ranks at once.
 #pragma once
 
-#include "runtime/verbs/fake/fake_verbs.h"
+#include "tests/fakes/verbs/fake_verbs.h"
 #include "tests/nodes/far_job.h"
 
 namespace mscclc::testing {

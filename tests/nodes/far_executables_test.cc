@@ -9,7 +9,7 @@
 #include "compiler/compile.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
-#include "runtime/testing/forwarding_device.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "runtime/api/job.h"
-#include "runtime/testing/descriptors.h"
-#include "runtime/testing/processes.h"
+#include "tests/helpers/runtime/descriptors.h"
+#include "tests/helpers/runtime/processes.h"
 #include "tests/library/library.h"
 
 namespace mscclc::testing {
@@ -32,7 +32,7 @@ struct Pipe {
 
 std::unique_ptr<Bootstrap> meet(uint32_t rank, const FarPlace& place, const Pipe& ids,
                                 std::chrono::seconds silence, Diagnostics& diagnostics) {
-  std::array<char, UniqueId::kMostText> text{};
+  std::array<char, UniqueId::kMaxText> text{};
   std::shared_ptr<Hub> hub;
   if (rank == 0) {
     auto job = host_job({.size = FarJob::kRanks,

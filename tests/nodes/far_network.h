@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/fd.h"
+#include "runtime/support/fd.h"
 
 namespace mscclc::testing {
 

@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "ir/base/read_file.h"
-#include "runtime/testing/processes.h"
+#include "tests/helpers/runtime/processes.h"
 #include "tests/nodes/far_network.h"
 
 namespace mscclc {

@@ -1,5 +1,5 @@
 // Ranks whose devices say that PCIe joins them, which carries no atomics and no lines of LL128.
-#include "runtime/device/links.h"
+#include "runtime/core/device/links.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

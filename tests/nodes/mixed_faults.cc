@@ -14,9 +14,9 @@
 #include <random>
 #include <thread>
 
-#include "runtime/base/process/proc.h"
-#include "runtime/testing/descriptors.h"
-#include "runtime/testing/shared_value.h"
+#include "runtime/support/process/proc.h"
+#include "tests/helpers/runtime/descriptors.h"
+#include "tests/helpers/runtime/shared_value.h"
 #include "tests/nodes/fake_wire.h"
 #include "tests/nodes/far_job.h"
 

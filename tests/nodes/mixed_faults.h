@@ -51,7 +51,7 @@ struct FaultOutcome {
 };
 
 /// REQUIRES: no other thread runs, and no child process; over verbs MSCCLC_IBV_SO is the fake
-/// library (runtime/verbs/fake).
+/// library (tests/fakes/verbs).
 FaultOutcome try_faults(const FaultTrial& trial);
 
 }  // namespace mscclc::testing

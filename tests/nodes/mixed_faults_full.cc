@@ -7,7 +7,7 @@
 //
 // --pauses: nothing fails, but ranks are stopped for up to eight seconds, with limits of 60; each
 // job must end right. LIBRARY: the fake libibverbs,
-// .../bazel-bin/runtime/verbs/fake/libfake_verbs.so.
+// .../bazel-bin/tests/fakes/verbs/libfake_verbs.so.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -10,8 +10,8 @@
 
 #include "ir/base/sanitized.h"
 #include "runtime/api/host_device.h"
-#include "runtime/testing/descriptors.h"
-#include "runtime/testing/named_threads.h"
+#include "tests/helpers/runtime/descriptors.h"
+#include "tests/helpers/runtime/named_threads.h"
 #include "tests/library/library.h"
 #include "tests/nodes/checked_calls.h"
 #include "tests/nodes/mapped_files.h"

@@ -17,8 +17,8 @@
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/host_device.h"
-#include "runtime/testing/processes.h"
 #include "tests/collectives/definition.h"
+#include "tests/helpers/runtime/processes.h"
 #include "tests/nodes/far_job.h"
 
 namespace mscclc {
@@ -261,8 +261,8 @@ struct Interface {
   const char* command;
 };
 constexpr Interface kInterfaces[] = {
-    {"C", "tests/nodes/by_name_rank mscclc runtime/capi/libmscclc.so.0"},
-    {"libnccl.so.2", "tests/nodes/by_name_rank nccl runtime/nccl/libnccl.so.2"},
+    {"C", "tests/nodes/by_name_rank mscclc runtime/doors/c/libmscclc.so.0"},
+    {"libnccl.so.2", "tests/nodes/by_name_rank nccl runtime/doors/nccl/libnccl.so.2"},
     {"Python", "python3 tests/nodes/by_name_rank.py"},
 };
 /// How a shell starts a program in a container.
@@ -301,7 +301,7 @@ TEST_CASE("places: from C, libnccl.so.2 and Python, with a network of their own 
                 "MSCCLC_RANK={} MSCCLC_WORLD_SIZE=2 MSCCLC_SOCKET_IFNAME=={} MSCCLC_DEVICE=host "
                 "MSCCLC_TIMEOUT=100 MASTER_ADDR={} MASTER_PORT={} NCCL_COMM_ID={}:{} "
                 "MSCCLC_SECRET=places PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 "
-                "LD_LIBRARY_PATH=runtime/capi {}{}",
+                "LD_LIBRARY_PATH=runtime/doors/c {}{}",
                 rank, FarNetwork::kInterface, FarNetwork::address(0), port, FarNetwork::address(0),
                 port, shell.command, interface.command));
           });

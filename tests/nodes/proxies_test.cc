@@ -10,8 +10,8 @@
 
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
-#include "runtime/testing/forwarding_device.h"
-#include "runtime/testing/named_threads.h"
+#include "tests/helpers/runtime/forwarding_device.h"
+#include "tests/helpers/runtime/named_threads.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "passes/prove/prove.h"
-#include "plans/library_table.h"
+#include "plans/format/library_table.h"
 #include "tests/library/library.h"
 #include "tests/library/shipped.h"
 #include "tests/orders/ordered_sums.h"

@@ -9,7 +9,7 @@
 #include "executor/simulator/schedules/witness.h"
 #include "ir/base/read_file.h"
 #include "passes/prove/prove.h"
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 
 namespace mscclc {
 namespace {

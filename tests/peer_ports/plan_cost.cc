@@ -7,7 +7,7 @@
 
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 #include "tests/peer_ports/peer_ports.h"
 
 namespace mscclc {

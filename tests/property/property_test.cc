@@ -8,7 +8,7 @@
 #include "executor/simulator/run.h"
 #include "ir/base/sanitized.h"
 #include "ir/print/print.h"
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 #include "tests/property/generator.h"
 
 namespace mscclc {

@@ -1,5 +1,5 @@
 // What is known of a plan before it is loaded, and where from.
-#include "runtime/proofs/check_proof.h"
+#include "runtime/choice/proofs/check_proof.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -11,13 +11,13 @@
 #include <fstream>
 
 #include "ir/base/read_file.h"
-#include "plans/plan_json.h"
-#include "plans/resign.h"
-#include "plans/target.h"
-#include "runtime/proofs/claims.h"
-#include "runtime/proofs/known_plans.h"
-#include "runtime/proofs/policy.h"
-#include "runtime/proofs/proof_cache.h"
+#include "plans/format/plan_json.h"
+#include "plans/format/target.h"
+#include "runtime/choice/proofs/claims.h"
+#include "runtime/choice/proofs/known_plans.h"
+#include "runtime/choice/proofs/policy.h"
+#include "runtime/choice/proofs/proof_cache.h"
+#include "tests/helpers/plans/rehash.h"
 #include "tests/library/library.h"
 
 namespace mscclc {
@@ -116,7 +116,7 @@ TEST_CASE("a plan that was read keeps its digest, and no other plan gets it") {
   std::string turned = "{" + text.substr(first + 1);
   turned.insert(turned.find(key), "," + name);
   const PlanDigest written = digest_of(program);
-  const auto plan = read_shared(text), other = read_shared(testing::resign(turned));
+  const auto plan = read_shared(text), other = read_shared(testing::rehash(turned));
   CHECK(plan_digest(plan, diagnostics) == written);
   CHECK(digest_of(*other) == written);
   CHECK(plan_digest(other, diagnostics) != written);

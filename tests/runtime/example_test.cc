@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "plans/plan_json.h"
-#include "plans/target.h"
+#include "plans/format/plan_json.h"
+#include "plans/format/target.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"

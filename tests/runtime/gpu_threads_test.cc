@@ -10,8 +10,8 @@
 #include "executor/interpreter/steps.h"
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
-#include "runtime/cuda/fake/test_world.h"
-#include "runtime/runner/checked_call.h"
+#include "runtime/core/runner/checked_call.h"
+#include "tests/fakes/cuda/test_world.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {

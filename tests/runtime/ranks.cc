@@ -77,7 +77,7 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, uint32_t ranks, const int (&ids)[
                                 const Timeouts& timeouts, Diagnostics& diagnostics) {
   const auto timeout = timeouts.bootstrap;
   std::shared_ptr<Hub> hub;
-  std::array<char, UniqueId::kMostText> text{};
+  std::array<char, UniqueId::kMaxText> text{};
   if (rank == 0) {
     auto job = host_job({.size = ranks,
                          .rank = 0,

@@ -12,7 +12,7 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
 #include "runtime/bootstrap/tcp/times.h"
-#include "runtime/runner/rank_runner.h"
+#include "runtime/core/runner/rank_runner.h"
 
 namespace mscclc::testing {
 

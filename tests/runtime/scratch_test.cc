@@ -10,7 +10,7 @@
 
 #include "passes/prove/prove.h"
 #include "runtime/api/host_device.h"
-#include "runtime/testing/forwarding_device.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

@@ -6,7 +6,7 @@
 
 #include "compiler/compile.h"
 #include "executor/interpreter/short_steps.h"
-#include "runtime/testing/forwarding_device.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "runtime/testing/forwarding_device.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 
 namespace mscclc::testing {
 

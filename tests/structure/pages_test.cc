@@ -58,7 +58,7 @@ bool is_command(const std::string& line) {
 
 /// The blocks of a page whose commands no test runs, and that do not say why: "docs/a.md:7". Run
 /// are blocks that begin with '$ ' (//tests:documents, and python/tests/test_document.py), and of
-/// pages in `snippets` those that name their language (//runtime/nccl:integration_test).
+/// pages in `snippets` those that name their language (//tests/nccl:integration_test).
 std::vector<std::string> unrun(const std::string& path, const std::string& page, bool snippets) {
   static const std::regex says("<!-- (run by|by hand:) .+ -->");
   std::vector<std::string> found;

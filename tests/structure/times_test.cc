@@ -13,13 +13,13 @@ namespace {
 /// variable, and times of tools.
 const std::set<std::string> kOthers = {
     "runtime/api/bootstrap.h: kSilence",                    // the default of MSCCLC_SILENCE
-    "runtime/base/environment/environment.h: kForever",     // MSCCLC_TIMEOUT=0
-    "runtime/bootstrap/address/sockets.cc: kLongestWatch",  // what the system takes
-    "runtime/cuda/device.cc: kLongest",                     // what fits an int
-    "runtime/host/host_device.cc: kLongest",
-    "runtime/memory/fetch_fd.cc: kLongest",
-    "runtime/proofs/first_use.h: kSlow",         // from when on a line of the log is a warning
-    "runtime/verbs/stall_watch.cc: kLookEvery",  // how often; MSCCLC_SILENCE decides
+    "runtime/support/environment/environment.h: kForever",  // MSCCLC_TIMEOUT=0
+    "runtime/support/address/sockets.cc: kLongestWatch",    // what the system takes
+    "runtime/devices/cuda/device.cc: kLongest",             // what fits an int
+    "runtime/devices/host/host_device.cc: kLongest",
+    "runtime/support/memory/fetch_fd.cc: kLongest",
+    "runtime/choice/proofs/first_use.h: kSlow",  // from when on a line of the log is a warning
+    "runtime/network/verbs/stall_watch.cc: kLookEvery",  // how often; MSCCLC_SILENCE decides
 };
 
 TEST_CASE("fixed times of the runtime stand in fixed_times.h") {
@@ -31,7 +31,8 @@ TEST_CASE("fixed times of the runtime stand in fixed_times.h") {
   for (const auto& [path, text] : sources()) {
     const bool tests = path.find("_test.cc") != path.npos || path.find("/testing/") != path.npos ||
                        path.find("/fake/") != path.npos;
-    if (path.rfind("runtime/", 0) != 0 || tests || path == "runtime/base/fixed_times.h") continue;
+    if (path.rfind("runtime/", 0) != 0 || tests || path == "runtime/support/fixed_times.h")
+      continue;
     ++files;
     for (auto i = std::sregex_iterator(text.begin(), text.end(), constant);
          i != std::sregex_iterator(); ++i) {

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include "runtime/base/version.h"
+#include "runtime/support/version.h"
 
 namespace mscclc {
 

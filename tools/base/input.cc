@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <new>
 
-#include "plans/plan_json.h"
-#include "runtime/base/environment/environment.h"
+#include "plans/format/plan_json.h"
+#include "runtime/support/environment/environment.h"
 #include "tools/base/colours.h"
 #include "tools/base/files.h"
 

@@ -1,6 +1,6 @@
 #include "tools/base/json_text.h"
 
-#include "plans/json/json_out.h"
+#include "plans/format/json/json_out.h"
 
 namespace mscclc {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "plans/embedded_library.h"
-#include "runtime/base/environment/environment.h"
+#include "plans/format/embedded_library.h"
+#include "runtime/support/environment/environment.h"
 #include "tools/base/files.h"
 
 namespace mscclc {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "plans/library_table.h"
+#include "plans/format/library_table.h"
 
 namespace mscclc {
 

@@ -252,7 +252,7 @@ bool Session::run_table(Table& table) {
 Workload Session::workload_of(const Table& table, uint64_t bytes, bool in_place) const {
   Workload w{.contract = &table.contract, .dtype = table.dtype, .op = table.op};
   w.in_place = in_place;
-  w.behind_early = options_.between_early;
+  w.previous_allows_early = options_.between_early;
   w.part = Chunking::part_for_message(table.contract, bytes, info(table.dtype).bytes);
   const Chunking chunking(table.contract, w.part, kAlign);
   w.bytes = chunking.message_bytes();

@@ -2,7 +2,7 @@
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "runtime/base/environment/environment_doc.h"
+#include "runtime/support/environment/environment_doc.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 

@@ -7,7 +7,7 @@
 
 #include "executor/cost/explanation.h"
 #include "executor/cost/machines.h"
-#include "plans/machines/machine.h"
+#include "plans/format/machines/machine.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "compiler/compile.h"
-#include "plans/embedded_library.h"
-#include "plans/library_table.h"
+#include "plans/format/embedded_library.h"
+#include "plans/format/library_table.h"
 
 namespace mscclc {
 namespace {

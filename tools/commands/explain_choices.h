@@ -3,7 +3,7 @@
 
 #include "executor/cost/explanation.h"
 #include "ir/program/program.h"
-#include "plans/machines/machine.h"
+#include "plans/format/machines/machine.h"
 
 namespace mscclc {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "executor/special/emit.h"
-#include "runtime/proofs/plan_digest.h"
+#include "runtime/choice/proofs/plan_digest.h"
 #include "tools/base/files.h"
 
 namespace mscclc {

@@ -12,7 +12,7 @@
 #include <set>
 #include <string>
 
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"

@@ -13,10 +13,10 @@
 
 #include "executor/special/emit.h"
 #include "executor/special/name.h"
-#include "plans/library_table.h"
-#include "plans/plan_json.h"
+#include "plans/format/library_table.h"
+#include "plans/format/plan_json.h"
 #include "runtime/api/gpu.h"
-#include "runtime/base/process/quiet_thread.h"
+#include "runtime/support/process/quiet_thread.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/commands/kernels.h"

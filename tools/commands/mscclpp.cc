@@ -52,7 +52,7 @@ std::optional<Package> package_beside(const fs::path& folder) {
   // Installed, as bin/mscclc.
   Package found{up / "share/mscclc/python", up / "lib"};
   // In a checkout: bazel-bin/tools/mscclc.
-  if (up.filename() == "bazel-bin") found = {beside / "python", up / "runtime/capi"};
+  if (up.filename() == "bazel-bin") found = {beside / "python", up / "runtime/doors/c"};
   // In a wheel: mscclc/bin/mscclc.
   if (up.filename() == "mscclc" && is_there(up / "__main__.py")) found = {beside, {}};
   return is_there(found.packages / "mscclc/__main__.py") ? std::optional(found) : std::nullopt;

@@ -6,8 +6,8 @@
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "runtime/verbs/port/nic_map.h"
-#include "runtime/verbs/port/options.h"
+#include "runtime/network/verbs/port/nic_map.h"
+#include "runtime/network/verbs/port/options.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 

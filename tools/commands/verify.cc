@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "passes/prove/prove.h"
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 using namespace mscclc;
 using namespace mscclc::draw;

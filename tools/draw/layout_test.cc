@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 using namespace mscclc;
 using namespace mscclc::draw;

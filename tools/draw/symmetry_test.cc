@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 using namespace mscclc;
 using namespace mscclc::draw;

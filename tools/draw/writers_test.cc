@@ -1,7 +1,7 @@
 // What writers make of a picture: names are text, pages need nothing else, Graphviz gets places.
 #include <catch2/catch.hpp>
 
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 #include "tools/draw/dot.h"
 #include "tools/draw/html.h"
 #include "tools/draw/layout.h"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Kernels of the library's plans, as packages hold them (docs/specialised.md):
+# Kernels of the library's plans, as packages hold them (docs/compiled_kernels.md):
 #
 #   kernels.sh OUT MSCCLC ARCHITECTURE OPTIONS...     with `mscclc library OPTIONS... --kernels ARCHITECTURE`
 #   kernels.sh OUT                                    none: the package has no GPU part

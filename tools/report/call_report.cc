@@ -8,7 +8,7 @@
 #include <set>
 
 #include "ir/diagnostics/printable.h"
-#include "runtime/observe/call_trace.h"
+#include "runtime/support/observe/call_trace.h"
 #include "tools/base/json_text.h"
 #include "tools/report/record_reader.h"
 

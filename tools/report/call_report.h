@@ -1,5 +1,5 @@
 // What `mscclc report` makes of the calls that ranks have written down (MSCCLC_TRACE,
-// runtime/observe/call_trace.h): which rank was late to which call, by how much.
+// runtime/support/observe/call_trace.h): which rank was late to which call, by how much.
 #pragma once
 
 #include <cstdint>

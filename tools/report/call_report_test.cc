@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "runtime/observe/call_trace.h"
+#include "runtime/support/observe/call_trace.h"
 
 namespace mscclc {
 namespace {

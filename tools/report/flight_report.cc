@@ -7,8 +7,8 @@
 #include <set>
 
 #include "ir/diagnostics/printable.h"
-#include "runtime/base/environment/environment.h"
-#include "runtime/observe/flight_file.h"
+#include "runtime/support/environment/environment.h"
+#include "runtime/support/observe/flight_file.h"
 #include "tools/report/record_reader.h"
 
 namespace mscclc {

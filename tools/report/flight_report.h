@@ -1,5 +1,5 @@
 // What `mscclc report` makes of the files that ranks have written when they failed
-// (runtime/observe/flight_file.h): one story of all ranks.
+// (runtime/support/observe/flight_file.h): one story of all ranks.
 #pragma once
 
 #include <cstdint>

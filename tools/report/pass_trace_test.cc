@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/program/test_programs.h"
+#include "tests/helpers/programs/test_programs.h"
 
 namespace mscclc {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "runtime/api/job.h"
-#include "runtime/base/fd.h"
+#include "runtime/support/fd.h"
 #include "tools/base/files.h"
 #include "tools/run/said_once.h"
 

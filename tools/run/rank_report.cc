@@ -4,7 +4,7 @@
 #include <string>
 
 #include "executor/stamps.h"
-#include "runtime/base/bytes.h"
+#include "runtime/support/bytes.h"
 
 namespace mscclc {
 namespace {

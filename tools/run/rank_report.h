@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/runner/rank_runner.h"
+#include "runtime/core/runner/rank_runner.h"
 
 namespace mscclc {
 

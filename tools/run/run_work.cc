@@ -6,8 +6,8 @@
 
 #include "executor/cost/explanation.h"
 #include "ir/diagnostics/printable.h"
-#include "plans/target.h"
-#include "runtime/base/machine.h"
+#include "plans/format/target.h"
+#include "runtime/support/machine.h"
 #include "tools/base/files.h"
 #include "tools/base/sizes.h"
 #include "tools/report/summary.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "plans/machines/machine.h"
+#include "plans/format/machines/machine.h"
 #include "tools/timeline/trace.h"
 
 namespace mscclc::timeline {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "executor/simulator/schedules/schedule.h"
-#include "plans/json/json_read.h"
+#include "plans/format/json/json_read.h"
 
 namespace mscclc {
 namespace {

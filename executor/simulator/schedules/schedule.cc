@@ -4,8 +4,8 @@
 
 #include "ir/print/print.h"
 #include "ir/report/op_error.h"
-#include "plans/json/content_hash.h"
-#include "plans/json/json_out.h"
+#include "plans/format/json/content_hash.h"
+#include "plans/format/json/json_out.h"
 
 namespace mscclc {
 namespace {

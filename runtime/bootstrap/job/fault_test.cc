@@ -9,8 +9,8 @@
 #include "runtime/bootstrap/job/launcher.h"
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/bootstrap/tcp/tcp_bootstrap.h"
-#include "runtime/testing/processes.h"
-#include "runtime/testing/raw_rank.h"
+#include "tests/helpers/runtime/processes.h"
+#include "tests/helpers/runtime/raw_rank.h"
 
 namespace mscclc {
 namespace {

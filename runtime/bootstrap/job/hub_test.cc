@@ -11,9 +11,9 @@
 
 #include "runtime/api/job.h"
 #include "runtime/bootstrap/tcp/tcp_bootstrap.h"
-#include "runtime/testing/descriptors.h"
-#include "runtime/testing/log_file.h"
-#include "runtime/testing/raw_rank.h"
+#include "tests/helpers/runtime/descriptors.h"
+#include "tests/helpers/runtime/log_file.h"
+#include "tests/helpers/runtime/raw_rank.h"
 
 namespace mscclc {
 namespace {
@@ -316,7 +316,7 @@ TEST_CASE("a rank that goes to the next step without reading the last ends the j
   REQUIRE(lazy.come(0, 2));
   REQUIRE(other.come(1, 2));
   REQUIRE(other.receive() == wire::FrameKind::ready);
-  const wire::Bytes data(Bootstrap::kMostBytes, 7);  // more than the system keeps for a reader
+  const wire::Bytes data(Bootstrap::kMaxBytes, 7);  // more than the system keeps for a reader
   const auto gather = [&](uint64_t step, const wire::Bytes& bytes) {
     return wire::frame(wire::Gather{.step = step, .name = "x", .data = bytes});
   };
@@ -383,7 +383,7 @@ TEST_CASE("a rank that dies with much to read takes no other with it") {
   RawRank other(job.id);
   REQUIRE(lazy->come(0, 2));
   REQUIRE(other.come(1, 2));
-  const wire::Bytes data(Bootstrap::kMostBytes, 7);  // more than the system keeps for a reader
+  const wire::Bytes data(Bootstrap::kMaxBytes, 7);  // more than the system keeps for a reader
   const wire::Bytes gather = wire::frame(wire::Gather{.step = 0, .name = "x", .data = data});
   REQUIRE(lazy->say(gather));
   REQUIRE(other.receive() == wire::FrameKind::ready);

@@ -6,10 +6,10 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "runtime/base/fd.h"
-#include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/tcp/hub.h"
-#include "runtime/testing/processes.h"
+#include "runtime/support/address/sockets.h"
+#include "runtime/support/fd.h"
+#include "tests/helpers/runtime/processes.h"
 
 namespace mscclc {
 namespace {
@@ -59,14 +59,14 @@ TEST_CASE("processes exchange bytes") {
     if (!job) return 1;
     for (uint32_t r = 1; r < size; ++r) {
       std::string text = job->id.text();
-      text.resize(UniqueId::kMostText);
+      text.resize(UniqueId::kMaxText);
       if (::write(pipe[1], text.data(), text.size()) < 0) return 1;
     }
     return run_rank(job->id, 0, size, 20, std::move(job->hub));
   });
   for (uint32_t r = 1; r < size; ++r) {
     processes.start([&, r] {
-      char text[UniqueId::kMostText];
+      char text[UniqueId::kMaxText];
       Diagnostics diagnostics;
       if (::read(pipe[0], text, sizeof text) != sizeof text) return 1;
       const auto id = UniqueId::parse(text, diagnostics);
@@ -231,16 +231,16 @@ TEST_CASE("what is too long is not sent, and the job goes on") {
   const auto bootstrap = join_job(job->id, 0, 1, 20s, nullptr, diagnostics);
   REQUIRE(bootstrap);
   std::vector<Bytes> all;
-  CHECK_FALSE(bootstrap->all_gather(Bytes(Bootstrap::kMostBytes + 1), "x", all, diagnostics));
+  CHECK_FALSE(bootstrap->all_gather(Bytes(Bootstrap::kMaxBytes + 1), "x", all, diagnostics));
   CHECK(diagnostics.all().front().code == "message-too-long");
   CHECK(diagnostics.all().front().message ==
         "rank 0 gives 16777217 bytes to a step, at most 16777216 are allowed");
-  CHECK_FALSE(bootstrap->all_gather({}, std::string(wire::kMostName + 1, 'n'), all, diagnostics));
+  CHECK_FALSE(bootstrap->all_gather({}, std::string(wire::kMaxName + 1, 'n'), all, diagnostics));
   CHECK(diagnostics.all().back().message ==
         "rank 0 gives a step a name of 257 bytes, at most 256 are allowed");
   Diagnostics none;
-  CHECK(bootstrap->all_gather(Bytes(Bootstrap::kMostBytes, 3), "x", all, none));
-  CHECK(all == std::vector<Bytes>{Bytes(Bootstrap::kMostBytes, 3)});
+  CHECK(bootstrap->all_gather(Bytes(Bootstrap::kMaxBytes, 3), "x", all, none));
+  CHECK(all == std::vector<Bytes>{Bytes(Bootstrap::kMaxBytes, 3)});
 }
 
 TEST_CASE("a listener that is added after the failure is called at once") {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/environment/environment.h"
-#include "runtime/observe/log.h"
+#include "runtime/support/environment/environment.h"
+#include "runtime/support/observe/log.h"
 
 namespace mscclc {
 

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "runtime/base/environment/environment.h"
 #include "runtime/bootstrap/job/launcher.h"
+#include "runtime/support/environment/environment.h"
 
 namespace mscclc::testing {
 

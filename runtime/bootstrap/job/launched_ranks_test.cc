@@ -9,16 +9,16 @@
 #include <thread>
 
 #include "runtime/api/job.h"
-#include "runtime/base/deadline.h"
-#include "runtime/base/fd.h"
-#include "runtime/base/process/proc.h"
 #include "runtime/bootstrap/job/launch_values.h"
 #include "runtime/bootstrap/job/launcher.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/hub.h"
-#include "runtime/testing/far_address.h"
-#include "runtime/testing/no_threads.h"
-#include "runtime/testing/processes.h"
+#include "runtime/support/deadline.h"
+#include "runtime/support/fd.h"
+#include "runtime/support/process/proc.h"
+#include "tests/helpers/runtime/far_address.h"
+#include "tests/helpers/runtime/no_threads.h"
+#include "tests/helpers/runtime/processes.h"
 
 namespace mscclc {
 namespace {
@@ -440,7 +440,7 @@ TEST_CASE("an id may be served by another process than rank 0's") {
     ::pause();
     return 0;
   });
-  char text[UniqueId::kMostText] = "";
+  char text[UniqueId::kMaxText] = "";
   REQUIRE(::read(pipe[0], text, sizeof text) > 0);
   check_meeting(
       ranks_of({{"MSCCLC_TIMEOUT", "20"}, {"MSCCLC_WORLD_SIZE", "3"}, {"MSCCLC_ID", text}},

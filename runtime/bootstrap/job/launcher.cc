@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/job/joining_log.h"
 #include "runtime/bootstrap/job/launchers.h"
 #include "runtime/bootstrap/job/other_job.h"
@@ -15,6 +14,7 @@
 #include "runtime/bootstrap/tcp/tcp_bootstrap.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/bootstrap/wire/handshake.h"
+#include "runtime/support/fixed_times.h"
 
 namespace mscclc {
 namespace {

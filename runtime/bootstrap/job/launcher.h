@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "runtime/api/launcher.h"
-#include "runtime/base/environment/environment.h"
+#include "runtime/support/environment/environment.h"
 
 namespace mscclc {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "runtime/base/environment/environment.h"
+#include "runtime/support/environment/environment.h"
 
 namespace mscclc {
 

@@ -4,11 +4,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/tcp/hub.h"
-#include "runtime/testing/log_file.h"
-#include "runtime/testing/processes.h"
-#include "runtime/testing/raw_rank.h"
+#include "runtime/support/address/sockets.h"
+#include "tests/helpers/runtime/log_file.h"
+#include "tests/helpers/runtime/processes.h"
+#include "tests/helpers/runtime/raw_rank.h"
 
 namespace mscclc {
 namespace {

@@ -11,7 +11,7 @@
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/wire/handshake.h"
-#include "runtime/testing/descriptors.h"
+#include "tests/helpers/runtime/descriptors.h"
 
 namespace mscclc {
 namespace {
@@ -32,7 +32,7 @@ class RawHub {
     if (!ready(listener_.get())) return;
     connection_.emplace(
         Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)),
-        wire::kMostFromRank);
+        wire::kMaxFromRank);
     wire::Challenge challenge;
     challenge.key = keys_.open;
     say(wire::frame(challenge));

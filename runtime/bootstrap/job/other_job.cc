@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "runtime/base/process/proc.h"
 #include "runtime/bootstrap/job/launchers.h"
+#include "runtime/support/process/proc.h"
 
 namespace mscclc {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/process/proc.h"
-#include "runtime/testing/processes.h"
+#include "runtime/support/process/proc.h"
+#include "tests/helpers/runtime/processes.h"
 
 namespace mscclc {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "runtime/api/job.h"
-#include "runtime/base/process/per_process.h"
 #include "runtime/bootstrap/tcp/hub.h"
+#include "runtime/support/process/per_process.h"
 
 namespace mscclc {
 namespace {

@@ -18,8 +18,8 @@
 #include <thread>
 
 #include "runtime/bootstrap/job/launcher.h"
-#include "runtime/testing/processes.h"
-#include "runtime/testing/raw_rank.h"
+#include "tests/helpers/runtime/processes.h"
+#include "tests/helpers/runtime/raw_rank.h"
 
 namespace mscclc {
 namespace {

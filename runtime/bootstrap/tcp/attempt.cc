@@ -7,8 +7,8 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/api/bootstrap.h"
-#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/wire/handshake.h"
+#include "runtime/support/fixed_times.h"
 
 namespace mscclc {
 namespace {
@@ -22,7 +22,7 @@ bool connected_to_itself(const Fd& socket) {
   return own.family() != AF_UNSPEC && own == other;
 }
 
-constexpr size_t kMostShown = 32;
+constexpr size_t kMaxShown = 32;
 
 }  // namespace
 
@@ -81,7 +81,7 @@ void Attempt::connected() {
   }
   hello_.from = own_end(socket_).bytes();
   hello_.to = (address_.is_local() ? address_ : other_end(socket_)).bytes();
-  connection_.emplace(std::move(socket_), wire::kMostGreeting);
+  connection_.emplace(std::move(socket_), wire::kMaxGreeting);
   connection_->set_silence(kSilence);  // until the hub says another
   state_ = State::greeting;
   expect_more();
@@ -96,7 +96,7 @@ void Attempt::read() {
       const wire::Payload said = connection_->in().held();
       return fail(fmt::format(
           "what answers there is not a bootstrap: it says {}",
-          quoted({reinterpret_cast<const char*>(said.data()), said.size()}, kMostShown)));
+          quoted({reinterpret_cast<const char*>(said.data()), said.size()}, kMaxShown)));
     }
     if (next == wire::FrameReader::Next::more) break;
     take();
@@ -144,7 +144,7 @@ void Attempt::check_welcome() {
   const auto keys = wire::session_keys(secret_, said_, *welcome, keys_, hub_key_);
   if (!keys) return fail("what answers there has no key");
   welcome_ = *welcome;
-  connection_->in().set_limit(wire::kMostFromHub);
+  connection_->in().set_limit(wire::kMaxFromHub);
   connection_->set_silence(std::chrono::milliseconds(welcome_.silence_ms));
   if (!connection_->seal(keys->to_hub, keys->to_rank)) return fail(connection_->why());
   connection_->send(wire::frame(FrameKind::joined));

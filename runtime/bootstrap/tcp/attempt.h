@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "runtime/base/deadline.h"
 #include "runtime/bootstrap/tcp/connection.h"
+#include "runtime/support/deadline.h"
 
 namespace mscclc {
 

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "runtime/base/fixed_times.h"
-#include "runtime/base/process/proc.h"
 #include "runtime/bootstrap/tcp/attempt.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/bootstrap/wire/handshake.h"
-#include "runtime/observe/log.h"
+#include "runtime/support/fixed_times.h"
+#include "runtime/support/observe/log.h"
+#include "runtime/support/process/proc.h"
 
 namespace mscclc {
 namespace {

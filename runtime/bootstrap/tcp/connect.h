@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/bootstrap/address/rendezvous.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/meeting.h"
+#include "runtime/support/address/rendezvous.h"
 
 namespace mscclc {
 

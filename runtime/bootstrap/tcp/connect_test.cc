@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "runtime/testing/raw_rank.h"
+#include "tests/helpers/runtime/raw_rank.h"
 
 namespace mscclc {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "runtime/base/process/proc.h"
+#include "runtime/support/process/proc.h"
 
 namespace mscclc {
 namespace {
@@ -92,7 +92,7 @@ bool Connection::prepare() {
     out_.pop_front();
     return true;
   }
-  const uint64_t count = std::min(frame->size() - taken_, wire::kMostRecord);
+  const uint64_t count = std::min(frame->size() - taken_, wire::kMaxRecord);
   sealer_->seal(wire::Payload(*frame).subspan(taken_, count), ready_);
   taken_ += count;
   if (taken_ < frame->size()) return true;

@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/base/fd.h"
-#include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/wire/records.h"
+#include "runtime/support/address/sockets.h"
+#include "runtime/support/fd.h"
 
 namespace mscclc {
 

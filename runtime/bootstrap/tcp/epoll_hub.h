@@ -14,15 +14,15 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/base/fd.h"
-#include "runtime/base/fixed_times.h"
-#include "runtime/base/process/proc.h"
-#include "runtime/base/process/quiet_thread.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/tcp/meeting.h"
 #include "runtime/bootstrap/wire/handshake.h"
+#include "runtime/support/fd.h"
+#include "runtime/support/fixed_times.h"
+#include "runtime/support/process/proc.h"
+#include "runtime/support/process/quiet_thread.h"
 
 namespace mscclc {
 
@@ -40,7 +40,7 @@ inline bool has_descriptors(uint64_t wanted) {
 
 /// A connection to the hub.
 struct HubClient {
-  explicit HubClient(Fd socket) : connection(std::move(socket), wire::kMostHello) {}
+  explicit HubClient(Fd socket) : connection(std::move(socket), wire::kMaxHello) {}
   Connection connection;
   Address from, to;                ///< the connection's ends
   std::optional<int32_t> process;  ///< if it has proved itself and is on this machine

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "runtime/base/failed_call.h"
-#include "runtime/base/process/per_process.h"
-#include "runtime/base/process_end.h"
 #include "runtime/bootstrap/tcp/epoll_hub.h"
-#include "runtime/observe/log.h"
+#include "runtime/support/failed_call.h"
+#include "runtime/support/observe/log.h"
+#include "runtime/support/process/per_process.h"
+#include "runtime/support/process_end.h"
 
 namespace mscclc {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/bootstrap/wire/frames.h"
+#include "runtime/support/fixed_times.h"
 
 namespace mscclc {
 

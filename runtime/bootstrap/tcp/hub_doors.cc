@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "runtime/base/process_end.h"
 #include "runtime/bootstrap/tcp/epoll_hub.h"
+#include "runtime/support/process_end.h"
 
 namespace mscclc {
 
@@ -197,7 +197,7 @@ void EpollHub::admit(uint64_t key, HubClient& client) {
   watch_process(client);
   client.heard = now_;
   say(fmt::format("rank {} has joined: {}", client.rank, at));
-  client.connection.in().set_limit(wire::kMostFromRank);
+  client.connection.in().set_limit(wire::kMaxFromRank);
   by_rank_.insert_or_assign(client.rank, key);
   const bool all_came = meeting_.complete() && !meeting_.failure();
   if (all_came) {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "runtime/base/fd.h"
-#include "runtime/bootstrap/address/sockets.h"
 #include "runtime/bootstrap/tcp/hub.h"
+#include "runtime/support/address/sockets.h"
+#include "runtime/support/fd.h"
 
 namespace mscclc {
 

@@ -24,8 +24,8 @@ std::string asleep_text(SteadyTime::duration time) {
 std::optional<std::string> RankMeeting::misfit(const wire::Hello& hello,
                                                const std::string& where) const {
   const std::string name = fmt::format("rank {} ({})", hello.rank, where);
-  if (hello.size == 0 || hello.size > wire::kMostRanks) {
-    return fmt::format("a job has 1 to {} ranks, {} says {}", wire::kMostRanks, name, hello.size);
+  if (hello.size == 0 || hello.size > wire::kMaxRanks) {
+    return fmt::format("a job has 1 to {} ranks, {} says {}", wire::kMaxRanks, name, hello.size);
   }
   if (!members_.empty() && hello.size != members_.size()) {
     return fmt::format("the job has {} ranks, {} says {}", members_.size(), name, hello.size);
@@ -122,10 +122,10 @@ void RankMeeting::gather(uint32_t rank, const wire::Gather& gather, SteadyTime n
   member.given = true;
   ++given_;
   bytes_ += gather.data.size();
-  if (bytes_ > wire::kMostGathered) {
+  if (bytes_ > wire::kMaxGathered) {
     return fail(FailureKind::too_long,
                 fmt::format("all ranks' bytes at '{}' are more than {} MiB together", step_name_,
-                            wire::kMostGathered >> 20));
+                            wire::kMaxGathered >> 20));
   }
   member.data.assign(gather.data.begin(), gather.data.end());
   if (left_) {

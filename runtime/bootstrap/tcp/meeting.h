@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/deadline.h"
-#include "runtime/base/fixed_times.h"
 #include "runtime/bootstrap/wait_graph.h"
 #include "runtime/bootstrap/wire/frames.h"
+#include "runtime/support/deadline.h"
+#include "runtime/support/fixed_times.h"
 
 namespace mscclc {
 

@@ -46,7 +46,7 @@ struct TestMeeting : RankMeeting {
   std::vector<Sent> sent() {
     std::vector<Sent> out;
     for (const Message& message : take_messages()) {
-      wire::FrameReader reader(wire::kMostFromHub);
+      wire::FrameReader reader(wire::kMaxFromHub);
       reader.feed(*message.frame);
       REQUIRE(reader.next() == wire::FrameReader::Next::frame);
       Sent sent{.rank = message.rank, .kind = reader.kind(), .why = {}, .gathered = {}};

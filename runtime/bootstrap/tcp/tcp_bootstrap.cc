@@ -11,10 +11,10 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/base/fixed_times.h"
-#include "runtime/base/process/quiet_thread.h"
-#include "runtime/base/process_end.h"
-#include "runtime/observe/log.h"
+#include "runtime/support/fixed_times.h"
+#include "runtime/support/observe/log.h"
+#include "runtime/support/process/quiet_thread.h"
+#include "runtime/support/process_end.h"
 
 namespace mscclc {
 namespace {
@@ -194,14 +194,14 @@ class SocketBootstrap final : public Bootstrap {
 
  private:
   bool fits(uint64_t bytes, uint64_t name, Diagnostics& diagnostics) const {
-    if (bytes <= kMostBytes && name <= wire::kMostName) return true;
+    if (bytes <= kMaxBytes && name <= wire::kMaxName) return true;
     diagnostics.error(
         "message-too-long", {},
-        bytes > kMostBytes
+        bytes > kMaxBytes
             ? fmt::format("rank {} gives {} bytes to a step, at most {} are allowed", rank_, bytes,
-                          kMostBytes)
+                          kMaxBytes)
             : fmt::format("rank {} gives a step a name of {} bytes, at most {} are allowed", rank_,
-                          name, wire::kMostName));
+                          name, wire::kMaxName));
     return false;
   }
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "runtime/api/bootstrap.h"
-#include "runtime/base/deadline.h"
-#include "runtime/base/fixed_times.h"
+#include "runtime/support/deadline.h"
+#include "runtime/support/fixed_times.h"
 
 namespace mscclc {
 

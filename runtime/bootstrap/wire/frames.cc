@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/bytes.h"
+#include "runtime/support/bytes.h"
 
 namespace mscclc::wire {
 namespace {
@@ -23,13 +23,13 @@ Bytes make(FrameKind kind, Fn fn) {
 }
 
 void write_text(ByteWriter& writer, std::string_view text) {
-  text = text.substr(0, kMostReason);
+  text = text.substr(0, kMaxReason);
   writer.number(static_cast<uint32_t>(text.size())).text(text);
 }
 
 std::optional<std::string> read_text(ByteReader& reader) {
   const auto length = reader.number<uint32_t>();
-  if (length > kMostReason) return std::nullopt;
+  if (length > kMaxReason) return std::nullopt;
   const std::string_view text = reader.text(length);
   if (!reader.ended()) return std::nullopt;
   return std::string(text);
@@ -172,9 +172,9 @@ std::optional<Gather> read_gather(Payload payload) {
   Gather g;
   g.step = reader.number<uint64_t>();
   const auto length = reader.number<uint32_t>();
-  if (length > kMostName) return std::nullopt;
+  if (length > kMaxName) return std::nullopt;
   g.name = reader.text(length);
-  if (!reader.good() || reader.rest().size() > Bootstrap::kMostBytes) return std::nullopt;
+  if (!reader.good() || reader.rest().size() > Bootstrap::kMaxBytes) return std::nullopt;
   g.data = reader.rest();
   return g;
 }
@@ -185,7 +185,7 @@ std::optional<Gathered> read_gathered(Payload payload) {
   g.step = reader.number<uint64_t>();
   const auto ranks = reader.number<uint32_t>();
   // Each rank takes at least its length: no memory is taken for ranks that cannot be there.
-  if (ranks > kMostRanks || ranks > reader.rest().size() / 4) return std::nullopt;
+  if (ranks > kMaxRanks || ranks > reader.rest().size() / 4) return std::nullopt;
   g.all.reserve(ranks);
   for (uint32_t i = 0; i < ranks; ++i) g.all.push_back(reader.bytes(reader.number<uint32_t>()));
   if (!reader.ended()) return std::nullopt;
@@ -208,7 +208,7 @@ std::optional<std::string> read_give_up(Payload payload) {
 std::optional<WaitReport> read_waits(Payload payload) {
   ByteReader reader(payload);
   const auto count = reader.number<uint32_t>();
-  if (count > kMostRanks || count > reader.rest().size() / 4) return std::nullopt;
+  if (count > kMaxRanks || count > reader.rest().size() / 4) return std::nullopt;
   WaitReport report;
   for (uint32_t i = 0; i < count; ++i) report.awaited.push_back(reader.number<uint32_t>());
   auto why = read_text(reader);

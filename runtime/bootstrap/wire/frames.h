@@ -30,9 +30,9 @@
 #include <vector>
 
 #include "runtime/api/bootstrap.h"
-#include "runtime/bootstrap/address/address.h"
-#include "runtime/bootstrap/address/unique_id.h"
-#include "runtime/bootstrap/wire/sha256.h"
+#include "runtime/support/address/address.h"
+#include "runtime/support/address/unique_id.h"
+#include "runtime/support/sha256.h"
 
 namespace mscclc::wire {
 
@@ -42,16 +42,16 @@ using Nonce = std::array<uint8_t, 16>;
 using PublicKey = std::array<uint8_t, 32>;
 
 constexpr uint32_t kVersion = 4;
-constexpr uint32_t kMostRanks = 1u << 16;
-constexpr uint64_t kMostName = 256;           ///< bytes of a step's name
-constexpr uint64_t kMostReason = 2048;        ///< bytes of a text that says why
-constexpr uint64_t kMostGathered = 1u << 30;  ///< bytes of all ranks of one step
+constexpr uint32_t kMaxRanks = 1u << 16;
+constexpr uint64_t kMaxName = 256;           ///< bytes of a step's name
+constexpr uint64_t kMaxReason = 2048;        ///< bytes of a text that says why
+constexpr uint64_t kMaxGathered = 1u << 30;  ///< bytes of all ranks of one step
 /// Most that either side takes before the other has proved that it knows the secret.
-constexpr uint64_t kMostHello = 154;
-constexpr uint64_t kMostGreeting = 64;
+constexpr uint64_t kMaxHello = 154;
+constexpr uint64_t kMaxGreeting = 64;
 /// Most that a hub takes from a rank, and a rank from its hub.
-constexpr uint64_t kMostFromRank = Bootstrap::kMostBytes + kMostName + 64;
-constexpr uint64_t kMostFromHub = kMostGathered + 4 * uint64_t{kMostRanks} + 64;
+constexpr uint64_t kMaxFromRank = Bootstrap::kMaxBytes + kMaxName + 64;
+constexpr uint64_t kMaxFromHub = kMaxGathered + 4 * uint64_t{kMaxRanks} + 64;
 
 enum class FrameKind : uint8_t {
   challenge = 1,

@@ -14,7 +14,7 @@ Payload bytes(std::string_view text) {
 
 /// The payload of one whole frame.
 Bytes payload_of(const Bytes& frame, FrameKind kind) {
-  FrameReader reader(kMostFromHub);
+  FrameReader reader(kMaxFromHub);
   reader.feed(frame);
   REQUIRE(reader.next() == Next::frame);
   CHECK(reader.kind() == kind);
@@ -53,7 +53,7 @@ TEST_CASE("each frame is read back, and only whole") {
   check_length(c, read_challenge);
 
   const Bytes h = payload_of(frame(hello()), FrameKind::hello);
-  CHECK(h.size() <= kMostHello);
+  CHECK(h.size() <= kMaxHello);
   const auto back = read_hello(h);
   REQUIRE(back);
   CHECK(back->rank == 3);
@@ -157,11 +157,11 @@ TEST_CASE("lengths inside payloads are not believed") {
 
 TEST_CASE("texts that say why are truncated, not refused") {
   const Bytes u = payload_of(give_up_frame(std::string(5000, 'x')), FrameKind::give_up);
-  CHECK(read_give_up(u)->size() == kMostReason);
+  CHECK(read_give_up(u)->size() == kMaxReason);
 }
 
 TEST_CASE("what follows a frame can be taken, and is forgotten") {
-  FrameReader reader(kMostHello);
+  FrameReader reader(kMaxHello);
   Bytes stream = frame(FrameKind::ready);
   stream.insert(stream.end(), {1, 2, 3});
   reader.feed(stream);
@@ -177,7 +177,7 @@ TEST_CASE("a stream is split into frames, however it comes") {
     stream.insert(stream.end(), f.begin(), f.end());
   }
   for (size_t at_once = 1; at_once <= stream.size(); ++at_once) {
-    FrameReader reader(kMostHello);
+    FrameReader reader(kMaxHello);
     std::vector<FrameKind> kinds;
     for (size_t at = 0; at < stream.size(); at += at_once) {
       reader.feed(Payload(stream).subspan(at, std::min(at_once, stream.size() - at)));
@@ -196,7 +196,7 @@ TEST_CASE("frames that come all at once cost no more than one after the other") 
   stream.reserve(kFrames * one.size() + last.size());
   for (size_t i = 0; i < kFrames; ++i) stream.insert(stream.end(), one.begin(), one.end());
   stream.insert(stream.end(), last.begin(), last.end());
-  FrameReader reader(kMostHello);
+  FrameReader reader(kMaxHello);
   reader.feed(stream);
   size_t taken = 0;
   while (reader.next() == Next::frame && reader.kind() == FrameKind::heartbeat) ++taken;

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "runtime/base/bytes.h"
-#include "runtime/base/fd.h"
+#include "runtime/support/bytes.h"
+#include "runtime/support/fd.h"
 
 namespace mscclc::wire {
 namespace {

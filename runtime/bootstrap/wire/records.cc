@@ -23,7 +23,7 @@ RecordNonce nonce_of(uint64_t number) {
 }  // namespace
 
 void Sealer::seal(Payload plain, Bytes& to) {
-  assert(!plain.empty() && plain.size() <= kMostRecord);
+  assert(!plain.empty() && plain.size() <= kMaxRecord);
   const auto length = static_cast<uint32_t>(plain.size() + kTag);
   const size_t at = to.size();
   to.resize(at + kHead + length);
@@ -37,7 +37,7 @@ void Sealer::seal(Payload plain, Bytes& to) {
 Opener::Next Opener::next(Bytes& plain) {
   if (bad_) return Next::bad;
   const auto begin = buffer_.begin();
-  if (at_ == buffer_.size() || at_ > kMostRecord) {
+  if (at_ == buffer_.size() || at_ > kMaxRecord) {
     buffer_.erase(begin, begin + static_cast<std::ptrdiff_t>(at_));
     at_ = 0;
   }
@@ -46,7 +46,7 @@ Opener::Next Opener::next(Bytes& plain) {
   const uint8_t* const head = buffer_.data() + at_;
   uint32_t length = 0;
   std::memcpy(&length, head, kHead);
-  bad_ = length <= kTag || length > kMostRecord + kTag;
+  bad_ = length <= kTag || length > kMaxRecord + kTag;
   if (bad_) return Next::bad;
   if (left < kHead + length) return Next::more;
   plain.resize(length - kTag);

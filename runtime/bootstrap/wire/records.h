@@ -9,12 +9,12 @@
 
 namespace mscclc::wire {
 
-constexpr uint64_t kMostRecord = 64 << 10;  ///< bytes that are sealed at once
+constexpr uint64_t kMaxRecord = 64 << 10;  ///< bytes that are sealed at once
 
 class Sealer {
  public:
   explicit Sealer(const SessionKey& key) : key_(key) {}
-  /// Appends the next record. REQUIRES: 1 to kMostRecord bytes.
+  /// Appends the next record. REQUIRES: 1 to kMaxRecord bytes.
   void seal(Payload plain, Bytes& to);
 
  private:

@@ -82,7 +82,7 @@ TEST_CASE("no length is believed") {
 TEST_CASE("the largest record, and many") {
   Sealer sealer(kKey);
   Opener opener(kKey);
-  const Bytes large(kMostRecord, 5);
+  const Bytes large(kMaxRecord, 5);
   Bytes plain;
   for (int i = 0; i < 50; ++i) {
     Bytes record;

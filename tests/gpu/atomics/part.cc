@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "executor/words.h"
-#include "runtime/cuda/far/verbs_memory.h"
-#include "runtime/cuda/memory/memory.h"
+#include "runtime/devices/cuda/internode/verbs_memory.h"
+#include "runtime/devices/cuda/memory/memory.h"
 #include "tests/gpu/atomics/remote_adds.h"
 #include "tests/gpu/parts.h"
 

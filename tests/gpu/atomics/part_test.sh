@@ -13,9 +13,9 @@ says() {  # text, variables...
 cd "$TEST_SRCDIR/$TEST_WORKSPACE"
 cd "$(mktemp -d -p "$TEST_TMPDIR")"
 ln -s "$TEST_SRCDIR/$TEST_WORKSPACE"/* .
-says "host memory: 5000 adds right" MSCCLC_IBV_SO=runtime/verbs/fake/libfake_verbs.so
+says "host memory: 5000 adds right" MSCCLC_IBV_SO=tests/fakes/verbs/libfake_verbs.so
 says "adds by network devices: 1 right, 0 wrong, 0 not tried" \
-  MSCCLC_IBV_SO=runtime/verbs/fake/libfake_verbs.so
+  MSCCLC_IBV_SO=tests/fakes/verbs/libfake_verbs.so
 says "host memory: nothing was tried: no lanes over verbs: libno_such.so: cannot open" \
   MSCCLC_IBV_SO=libno_such.so
 says "adds by network devices: 0 right, 0 wrong, 1 not tried" MSCCLC_IBV_SO=libno_such.so

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/verbs/loop/loop_pair.h"
+#include "runtime/network/verbs/loop/loop_pair.h"
 
 namespace mscclc::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/verbs/adapter.h"
+#include "runtime/network/verbs/adapter.h"
 
 namespace mscclc::testing {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "executor/words.h"
-#include "runtime/cuda/fake/test_world.h"
-#include "runtime/cuda/far/verbs_memory.h"
-#include "runtime/verbs/testing/lane_world.h"
+#include "runtime/devices/cuda/internode/verbs_memory.h"
+#include "tests/fakes/cuda/test_world.h"
+#include "tests/helpers/verbs/lane_world.h"
 
 namespace mscclc::testing {
 namespace {

@@ -56,8 +56,11 @@ class Decoder:
         self.torch.manual_seed(7)
         return [self.new(shape).normal_() for _ in self.blocks]
 
+    def linear(self, x, weights):
+        return self.torch.nn.functional.linear(x, weights)
+
     def attention(self, x, weights, cache):
-        qkv = self.torch.nn.functional.linear(x, weights[0])
+        qkv = self.linear(x, weights[0])
         batch, groups = x.shape[0], self.heads // self.kv_heads
         q, k, v = qkv.split([n * HEAD for n in (self.heads, self.kv_heads, self.kv_heads)], dim=1)
         cache[0, :, :, -1] = k.reshape(batch, self.kv_heads, HEAD)
@@ -65,12 +68,11 @@ class Decoder:
         # The heads that share keys and values stand where several tokens would.
         q = q.reshape(batch, self.kv_heads, groups, HEAD)
         out = self.torch.nn.functional.scaled_dot_product_attention(q, cache[0], cache[1])
-        return self.torch.nn.functional.linear(out.reshape(batch, self.heads * HEAD), weights[1])
+        return self.linear(out.reshape(batch, self.heads * HEAD), weights[1])
 
     def mlp(self, x, weights):
-        functional = self.torch.nn.functional
-        gate, up = functional.linear(x, weights[2]).split(self.width, dim=1)
-        return functional.linear(functional.silu(gate) * up, weights[3])
+        gate, up = self.linear(x, weights[2]).split(self.width, dim=1)
+        return self.linear(self.torch.nn.functional.silu(gate) * up, weights[3])
 
     def token(self, x, caches, all_reduce):
         """The hidden state after all blocks."""

@@ -3,7 +3,7 @@
     LD_PRELOAD=/opt/mscclc/lib/mscclc/libnccl.so.2 python3 tests/gpu/nccl/nccl_cases.py [--ranks N]
 
 One thread drives a GPU for each rank, in groups, by the C interface; PyTorch gives memory and
-streams. The numbers are those of runtime/nccl/cases.def; symmetric windows come beside them.
+streams. The numbers are those of tests/nccl/cases.def; symmetric windows come beside them.
 Without LD_PRELOAD the same runs on NCCL
 alone. A line for each case that fails; the last line says how many passed and failed.
 """

@@ -85,7 +85,7 @@ void clear_rest(const Contract& contract, const Chunking& chunking, uint32_t ran
 }
 
 /// One call on GPU and host; "" if they agree at this rank.
-std::string compare(Communicator& communicator, LoadedCase& loaded, Cluster& host,
+std::string compare(Communicator& communicator, LoadedCase& loaded, Cluster& host, Graphs* graphs,
                     const RunSpec& spec, StreamHandle stream, uint64_t seed) {
   Diagnostics diagnostics;
   const Program& plan = *loaded.of().plan;
@@ -102,8 +102,16 @@ std::string compare(Communicator& communicator, LoadedCase& loaded, Cluster& hos
   }
   Inputs inputs(host, seed);
   const std::vector<uint8_t> own = inputs.of(rank);
+  std::unique_ptr<Graph> graph;
+  if (graphs != nullptr) {
+    graph = graphs->capture(
+        stream, [&](Diagnostics& problems) { return checked->launch(stream, problems); },
+        diagnostics);
+    if (graph == nullptr) return text(diagnostics);
+  }
   if (!host.run(1, 0, inputs, diagnostics) || !checked->write_input(own.data(), diagnostics) ||
-      !checked->launch(stream, diagnostics) || !communicator.synchronize(stream, diagnostics)) {
+      !(graph ? graph->launch(stream, diagnostics) : checked->launch(stream, diagnostics)) ||
+      !communicator.synchronize(stream, diagnostics)) {
     return text(diagnostics);
   }
   std::vector<uint8_t> gpu(checked->bytes(kOutput));
@@ -120,7 +128,10 @@ std::string run_case(const StageOptions& options, Communicator& communicator, co
   Diagnostics diagnostics;
   const Stream stream(communicator.device(), diagnostics);
   Cluster host(*c.plan);
-  if (stream.get() == nullptr || !host.build(diagnostics)) return text(diagnostics);
+  const auto graphs = make_graphs(options, communicator, diagnostics);
+  if (stream.get() == nullptr || graphs == nullptr || !host.build(diagnostics)) {
+    return text(diagnostics);
+  }
   uint64_t seed = options.seed, calls = 0;
   for (const uint32_t width : c.widths()) {
     const std::vector<Dtype> dtypes = c.dtypes_of(width);
@@ -136,7 +147,8 @@ std::string run_case(const StageOptions& options, Communicator& communicator, co
                              .op = op,
                              .in_place = c.in_place.back()};
           const std::string fault =
-              compare(communicator, *loaded, host, spec, stream.get(), ++seed);
+              compare(communicator, *loaded, host, options.graph ? graphs.get() : nullptr, spec,
+                      stream.get(), ++seed);
           if (!fault.empty()) return fmt::format("{}: {}", mscclc::text(spec), fault);
           ++calls;
         }
@@ -156,8 +168,8 @@ bool check_bits(const StageOptions& options) {
   const Tally tally = run_cases(options, cases, [&](Communicator& communicator, const Case& c) {
     return run_case(options, communicator, c);
   });
-  fmt::print("bits at {}: {} plans right, {} wrong{}\n", text(options), tally.right, tally.wrong,
-             left_out(tally.late));
+  fmt::print("bits at {}, {}: {} plans right, {} wrong{}\n", text(options),
+             options.graph ? "in graphs" : "eager", tally.right, tally.wrong, left_out(tally.late));
   return tally.wrong == 0 && tally.right > 0;
 }
 

@@ -11,11 +11,11 @@
 #include <random>
 
 #include "ir/base/read_file.h"
-#include "plans/plan_json.h"
-#include "runtime/testing/shared_value.h"
+#include "plans/format/plan_json.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/parts.h"
 #include "tests/gpu/stage/graphs.h"
+#include "tests/helpers/runtime/shared_value.h"
 
 namespace mscclc::testing {
 namespace {
@@ -100,7 +100,7 @@ class Pair {
     for (const bool own : {false, true}) {
       CheckedCall call(communicator_, *executables_[own], *memory_[own], spec);
       if (!call.bind(diagnostics)) return text(diagnostics);
-      by_own += own && call.has_own_kernel() ? 1 : 0;
+      by_own += own && call.has_compiled_kernel() ? 1 : 0;
       for (uint64_t k = 0; k < kCalls; ++k) {
         const auto input = input_of(call.bytes(kInput), spec.dtype,
                                     (seed * kCalls + k) * 64 + communicator_.rank());

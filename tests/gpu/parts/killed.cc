@@ -6,9 +6,9 @@
 #include <csignal>
 #include <cstdio>
 
-#include "runtime/testing/shared_value.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/stage/graphs.h"
+#include "tests/helpers/runtime/shared_value.h"
 
 namespace mscclc::testing {
 namespace {

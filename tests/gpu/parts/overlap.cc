@@ -7,12 +7,12 @@
 #include <functional>
 
 #include "runtime/api/job.h"
-#include "runtime/testing/processes.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/others/nccl_sum.h"
 #include "tests/gpu/others/user_kernels.h"
 #include "tests/gpu/parts.h"
 #include "tests/gpu/stage/graphs.h"
+#include "tests/helpers/runtime/processes.h"
 
 namespace mscclc::testing {
 namespace {
@@ -22,6 +22,8 @@ using namespace std::chrono_literals;
 constexpr uint64_t kRounds = 12;
 constexpr auto kHeld = 3ms;
 constexpr auto kFilled = 500us;
+constexpr auto kLate = 300ms;     ///< an odd rank, so that the others' copies are made late
+constexpr uint64_t kDeep = 5000;  ///< calls, more than the driver queues
 
 /// A plan, and the largest message that it is called with.
 struct Plan {
@@ -153,6 +155,29 @@ bool queued(Bench& b) {
   });
 }
 
+/// More calls than the driver queues, after a call whose copies an engine has yet to make: the
+/// caller's thread then waits inside the driver, and the proxy's must still get its copies through.
+bool launched_deep(Bench& b, const std::function<bool()>& launch) {
+  const auto late = [&] {
+    return b.options.host || b.communicator.rank() % 2 == 0 || hold(b.main, kLate, b.diagnostics);
+  };
+  if (!b.fill() || !late() || !b.first.launch(b.main, b.diagnostics)) return false;
+  for (uint64_t i = 0; i < kDeep; ++i) {
+    if (!launch()) return false;
+  }
+  return b.compare();
+}
+
+bool deep_queue(Bench& b) {
+  return launched_deep(b, [&] { return b.second.launch(b.main, b.diagnostics); });
+}
+
+bool deep_queue_of_graphs(Bench& b) {
+  const auto graph = b.graphs.capture(
+      b.main, [&](Diagnostics& d) { return b.second.launch(b.main, d); }, b.diagnostics);
+  return graph && launched_deep(b, [&] { return graph->launch(b.main, b.diagnostics); });
+}
+
 /// NCCL's all-reduce instead of the second call: it must fit beside the first one.
 bool beside_nccl(Bench& b) {
   if (b.options.host) return true;
@@ -191,6 +216,8 @@ const Pattern kPatterns[] = {
     {"kernels that let small calls begin", triggering_kernels, kSmall, kSmall},
     {"kernels that fill the GPU", full_gpu, kSum, kScatter},
     {"queued calls of copy engines", queued, kEngines, kEngines},
+    {"a deep queue after a call of copy engines", deep_queue, kEngines, kSmall},
+    {"a deep queue of graphs after it", deep_queue_of_graphs, kEngines, kSmall},
     {"NCCL beside a call of half a GPU", beside_nccl, kHalf, kSmall},
 };
 

@@ -75,6 +75,7 @@ class Soak {
   std::vector<SoakCall> calls_;
   std::vector<SoakGraph> several_;
   uint64_t done_ = 0, checked_ = 0;
+  uint64_t ended_ = 0;  ///< of done_, when the ranks last waited for the GPU
 };
 
 RunSpec Soak::random_spec(const Case& c, const std::vector<Dtype>& dtypes) {
@@ -196,6 +197,12 @@ std::string Soak::run() {
   while (!over && done_ < options_.calls) {
     if (!step())
       return fmt::format("call {}, seed {}: {}", done_, options_.seed, text(diagnostics_));
+    // While a launch of a graph waits for room, no proxy gets a copy through the driver
+    // (overlap.cc).
+    if (done_ - ended_ >= options_.queued) {
+      if (!communicator_.synchronize(stream_.get(), diagnostics_)) return text(diagnostics_);
+      ended_ = done_;
+    }
     if (done_ < next) continue;
     next += kAskEvery;
     if (!limit.ask(communicator_, over, diagnostics_)) return text(diagnostics_);

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "runtime/api/gpu.h"
-#include "runtime/testing/shared_value.h"
 #include "tests/gpu/stage/graphs.h"
+#include "tests/helpers/runtime/shared_value.h"
 
 namespace mscclc::testing {
 

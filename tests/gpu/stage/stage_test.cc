@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/testing/shared_value.h"
+#include "tests/helpers/runtime/shared_value.h"
 
 namespace mscclc::testing {
 namespace {

@@ -30,7 +30,7 @@ const KernelTable& table() {
   return made;
 }
 
-/// The kernels of a plan, as runtime/communicator/own_kernels has them.
+/// The kernels of a plan, as runtime/core/communicator/compiled_kernels has them.
 class PlanKernels {
  public:
   PlanKernels(const KernelPlan& plan, size_t number) : digest_(kernel_digest(number)) {

@@ -41,16 +41,16 @@ class PlanContender : public Contender {
     CallOptions call{
         .bytes = w.bytes, .dtype = w.dtype, .op = w.op, .input = w.input, .output = w.output};
     binding_ = executable_->bind(call, diagnostics);
-    if (!binding_ || (!kernels_beside_.empty() && !binding_.has_own_kernel())) return false;
-    call.behind_early = true;
-    if (w.behind_early) binding_behind_early_ = executable_->bind(call, diagnostics);
-    return !w.behind_early || binding_behind_early_;
+    if (!binding_ || (!kernels_beside_.empty() && !binding_.has_compiled_kernel())) return false;
+    call.previous_allows_early = true;
+    if (w.previous_allows_early) binding_after_early_kernel_ = executable_->bind(call, diagnostics);
+    return !w.previous_allows_early || binding_after_early_kernel_;
   }
   bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {
     return executable_->launch(binding_, stream, diagnostics);
   }
-  bool launch_behind_early(cudaStream_t stream, Diagnostics& diagnostics) override {
-    return executable_->launch(binding_behind_early_, stream, diagnostics);
+  bool launch_after_early_kernel(cudaStream_t stream, Diagnostics& diagnostics) override {
+    return executable_->launch(binding_after_early_kernel_, stream, diagnostics);
   }
 
  private:
@@ -74,7 +74,7 @@ class PlanContender : public Contender {
   const InPlace in_place_;
   const bool every_size_;
   std::unique_ptr<Executable> executable_;
-  BoundCall binding_, binding_behind_early_;
+  BoundCall binding_, binding_after_early_kernel_;
 };
 
 }  // namespace

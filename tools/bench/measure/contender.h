@@ -27,7 +27,8 @@ struct Workload {
   Dtype dtype = Dtype::f32;
   ReduceOp op = ReduceOp::sum;
   bool in_place = false;
-  bool behind_early = false;  ///< calls will also be launched after kernels that let them begin
+  bool previous_allows_early =
+      false;  ///< calls will also be launched after kernels that let them begin
   uint8_t* input = nullptr;
   uint8_t* output = nullptr;
 };
@@ -47,8 +48,10 @@ class Contender {
   [[nodiscard]] virtual bool prepare(const Workload& workload, Diagnostics& diagnostics) = 0;
   /// Starts one call of what was prepared; may be captured in a graph.
   [[nodiscard]] virtual bool launch(cudaStream_t stream, Diagnostics& diagnostics) = 0;
-  /// The same after a kernel that lets the call begin early. REQUIRES: Workload::behind_early.
-  [[nodiscard]] virtual bool launch_behind_early(cudaStream_t stream, Diagnostics& diagnostics) {
+  /// The same after a kernel that lets the call begin early. REQUIRES:
+  /// Workload::previous_allows_early.
+  [[nodiscard]] virtual bool launch_after_early_kernel(cudaStream_t stream,
+                                                       Diagnostics& diagnostics) {
     return launch(stream, diagnostics);
   }
 };

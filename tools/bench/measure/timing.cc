@@ -29,9 +29,9 @@ Timed::~Timed() {
   for (cudaEvent_t event : events_) cudaEventDestroy(event);
 }
 
-bool Timed::launch_call(bool behind_early, Diagnostics& diagnostics) {
-  return behind_early ? contender_.launch_behind_early(stream_, diagnostics)
-                      : contender_.launch(stream_, diagnostics);
+bool Timed::launch_call(bool previous_allows_early, Diagnostics& diagnostics) {
+  return previous_allows_early ? contender_.launch_after_early_kernel(stream_, diagnostics)
+                               : contender_.launch(stream_, diagnostics);
 }
 
 bool Timed::launch_one(Around around, Diagnostics& diagnostics) {

@@ -68,7 +68,7 @@ class Timed {
 
  private:
   [[nodiscard]] bool launch_one(Around around, Diagnostics& diagnostics);
-  [[nodiscard]] bool launch_call(bool behind_early, Diagnostics& diagnostics);
+  [[nodiscard]] bool launch_call(bool previous_allows_early, Diagnostics& diagnostics);
   [[nodiscard]] bool launch(uint32_t calls, Around around, Diagnostics& diagnostics);
   [[nodiscard]] bool capture(uint32_t calls, Around around, cudaGraphExec_t& made,
                              Diagnostics& diagnostics);

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "compiler/compile.h"
-#include "plans/plan_json.h"
+#include "plans/format/plan_json.h"
 #include "tools/base/files.h"
 
 namespace mscclc::bench {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "runtime/net/threads/hands.h"
+#include "runtime/network/threads/copy_workers.h"
 
 namespace mscclc::bench {
 

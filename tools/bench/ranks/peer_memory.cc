@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/memory/handle.h"
+#include "runtime/support/memory/handle.h"
 
 namespace mscclc::bench {
 namespace {

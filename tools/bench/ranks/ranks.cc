@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kMeeting{120};
 std::unique_ptr<Bootstrap> meet(uint32_t rank, uint32_t ranks, const int ids[2],
                                 Diagnostics& diagnostics) {
   std::shared_ptr<Hub> hub;
-  std::string id(UniqueId::kMostText, '\n');
+  std::string id(UniqueId::kMaxText, '\n');
   if (rank == 0) {
     auto job =
         host_job({.size = ranks, .rank = 0, .one_machine = true, .timeout = kMeeting}, diagnostics);

@@ -122,7 +122,7 @@ def _folder_of_header():
     """Where mscclc.h is: in the package, or in a checkout."""
     places = [
         os.path.join(_PACKAGE, "include"),
-        os.path.join(_PACKAGE, "..", "..", "runtime", "capi"),
+        os.path.join(_PACKAGE, "..", "..", "runtime", "doors", "c"),
     ]
     for place in places:
         if os.path.exists(os.path.join(place, "mscclc.h")):

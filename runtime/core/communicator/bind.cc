@@ -1,0 +1,362 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/core/communicator/binder.h"
+#include "runtime/core/communicator/refuse.h"
+#include "runtime/support/environment/environment.h"
+
+namespace mscclc {
+namespace {
+
+/// Messages up to which calls begin early. A launch takes a microsecond or two, of some 80 for so
+/// many bytes; blocks of the next call that wait longer take room from kernels of other streams.
+constexpr uint64_t kMaxEarlyBytes = uint64_t{16} << 20;
+
+}  // namespace
+
+bool Binder::check_size() {
+  const DtypeInfo& type = info(options_.dtype);
+  if (x_.parts > 0) call_.part_bytes = options_.bytes / x_.parts / type.bytes * type.bytes;
+  call_.dtype = options_.dtype;
+  call_.accumulate = options_.accumulate.value_or(type.accumulate);
+  call_.reduce = options_.op;
+  chunking_.emplace(contract_, call_.part_bytes, x_.plan->launch.align);
+  if (call_.part_bytes * x_.parts != options_.bytes) {
+    return refuse(
+        diagnostics_, "message-size",
+        fmt::format("{} bytes are not a message of {} elements for {} ranks; the next "
+                    "smaller one has {}",
+                    options_.bytes, type.name, contract_.ranks, call_.part_bytes * x_.parts));
+  }
+  if (options_.bytes > x_.options.max_bytes) {
+    return refuse(diagnostics_, "over-capacity",
+                  fmt::format("a message of {} bytes; the plan was loaded for {} at most: load it "
+                              "with a larger max_bytes",
+                              options_.bytes, x_.options.max_bytes));
+  }
+  return set_pitch();
+}
+
+// Rows of staging follow one another, whatever the pitch of the caller's.
+bool Binder::set_pitch() {
+  const uint64_t pitch = options_.row_pitch, part = call_.part_bytes;
+  if (pitch == 0) return true;
+  if (pitch < part || !x_.takes_pieces) {
+    return refuse(
+        diagnostics_, "message-size",
+        fmt::format("rows of {} bytes cannot begin {} bytes apart: {}", part, pitch,
+                    x_.takes_pieces ? "they would overlap" : "the plan takes no pieces of calls"));
+  }
+  const bool* const staged = x_.staged_rows;
+  callers_pitch_ = RowPitch(contract_, part, pitch, pitch);
+  pitch_ = RowPitch(contract_, part, staged[kInput] ? part : pitch, staged[kOutput] ? part : pitch);
+  return true;
+}
+
+// Nothing to move, nothing to launch, as in NCCL. It must not count as a call either: ranks would
+// not wait for one another's packets in it, and go further ahead than the plan's scratch allows.
+bool Binder::empty() const {
+  return options_.bytes == 0 && contract_.kind != CollectiveKind::barrier;
+}
+
+bool Binder::check_pointers() {
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (pointers_[side] != nullptr || callers_bytes(side) == 0) continue;
+    return refuse(diagnostics_, "no-buffer",
+                  fmt::format("rank {} needs an {} of {} bytes", x_.rank, name_of(side),
+                              callers_bytes(side)));
+  }
+  const uint64_t in_bytes = callers_bytes(kInput), out_bytes = callers_bytes(kOutput);
+  facts_.placement = CallFacts::Placement::free;
+  if (in_bytes == 0 || out_bytes == 0) return true;
+  const auto in = reinterpret_cast<uintptr_t>(pointers_[kInput]);
+  const auto out = reinterpret_cast<uintptr_t>(pointers_[kOutput]);
+  const bool apart = in + in_bytes <= out || out + out_bytes <= in;
+  const CallerBuffers callers =
+      caller_buffers(contract_, *chunking_, x_.rank, true, callers_pitch_);
+  const bool coincide =
+      callers.shared && (callers.outer == kInput ? out - in : in - out) == callers.inner_offset;
+  if (callers.shared) {
+    facts_.placement = apart ? CallFacts::Placement::apart : CallFacts::Placement::in_place;
+  }
+  if (apart && contract_.in_place == InPlace::yes && callers.shared) {
+    return refuse(diagnostics_, "out-of-place", "the plan is right in place only");
+  }
+  if (apart) return true;
+  if (!coincide) {
+    return refuse(diagnostics_, "overlap",
+                  "input and output overlap, but not as they do in place for this collective");
+  }
+  if (contract_.in_place == InPlace::no) {
+    return refuse(diagnostics_, "in-place", "the plan is not right in place");
+  }
+  return true;
+}
+
+void Binder::describe() {
+  facts_.executable = x_.number;
+  facts_.plan = x_.plan->name;
+  facts_.bytes = options_.bytes;
+  facts_.row_pitch = options_.row_pitch;
+  facts_.dtype = facts_.accumulate = options_.dtype;
+  if (!contract_.reduces()) return;
+  facts_.reduce = call_.reduce;
+  facts_.accumulate = call_.accumulate;
+}
+
+bool Binder::prepare() {
+  if (x_.group->failure->report(diagnostics_) != nullptr) return false;
+  if (!check_size() || !check_call(*x_.plan, x_.use, call_, diagnostics_) || !check_pointers()) {
+    return false;
+  }
+  if (x_.use.sentinel && info(options_.dtype).bytes != x_.element) {
+    return refuse(diagnostics_, "sentinel-width",
+                  fmt::format("the plan's sentinel packets were set up for elements of {} bytes, "
+                              "'{}' has {}: load the plan once more with this dtype",
+                              x_.element, info(options_.dtype).name, info(options_.dtype).bytes));
+  }
+  describe();
+  return patch();
+}
+
+// A program that is patched for this size already stays as it is.
+bool Binder::patch() {
+  const std::pair size{call_.part_bytes, options_.row_pitch};
+  if (x_.patched_size == size) return true;
+  x_.patched_size.reset();
+  if (!patch_rank(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_, pitch_)) {
+    return false;
+  }
+  x_.patched_size = size;
+  return true;
+}
+
+bool Binder::write_programs(BoundCall::State& made) {
+  const RankProgram& program = x_.program;
+  std::vector<device::BaseAddress>& bases = x_.bases;
+  bases.clear();
+  for (const device::Base& b : program.bases) {
+    uint8_t* at = address(b.rank, b.buffer);
+    if (at == nullptr && b.buffer < kFirstScratch && bytes(b.rank, b.buffer) > 0) {
+      return refuse_place(b.rank, b.buffer);
+    }
+    bases.push_back({at, b.copy_stride, b.copies});
+  }
+  x_.switches.fill(
+      program, [this](uint32_t rank, uint32_t buffer) { return spot(rank, buffer); },
+      [this](uint64_t buffer, const Switches::Members& members) {
+        return joined_team(buffer, members);
+      },
+      bases);
+  return pack_programs(made, bases);
+}
+
+// Programs that are short enough travel with the launch, if the device takes them.
+bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases) {
+  BlockPrograms::Places places = x_.where;
+  places.bases = bases;
+  places.ends = x_.ends;
+  if (!made.programs.pack(x_.program, places, *x_.wait_slots)) return too_large(diagnostics_);
+  made.launch.context = x_.contexts;
+  made.launch.calls = x_.calls_ended;
+  made.launch.call_counts = x_.wait_slots->per_block();
+  made.launch.programs = made.programs.data();
+  made.launch.program_bytes = made.programs.stride();
+  made.launch.uses = made.programs.uses();
+  made.launch.carried =
+      x_.group->device->carries_programs() && made.programs.bytes() <= device::kMostCarried;
+  return true;
+}
+
+// A compiled kernel reads no programs: what it does read takes their place.
+std::span<const uint8_t> BoundCall::State::in_slot() const {
+  if (own.kernel != nullptr) {
+    if (executable->compiled_kernels->bytes_in_memory() == 0) return {};
+    return {reinterpret_cast<const uint8_t*>(own.lines.data()),
+            own.lines.size() * sizeof(SpecialLine)};
+  }
+  if (launch.carried) return {};
+  return {programs.data(), programs.bytes()};
+}
+
+bool Binder::place(BoundCall::State& made) {
+  made.slot = nullptr;  // an old call's: its launch may not have run yet
+  const std::span<const uint8_t> content = made.in_slot();
+  if (content.empty()) return true;
+  made.slot = x_.slots->take(content, diagnostics_);
+  if (made.slot == nullptr) return false;
+  if (made.own.kernel == nullptr) {
+    made.launch.programs = made.slot->data;
+  } else {
+    made.own.lines_at = made.slot->data;
+  }
+  return true;
+}
+
+// By the programs as they are here: those in a slot lie on the device.
+void Binder::shorten(BoundCall::State& made) const {
+  if (!x_.group->device->carries_programs()) return;
+  device::LaunchPlan here = made.launch;
+  here.programs = made.programs.data();
+  if (make_short(here, made.in_short)) made.launch.in_short = &made.in_short;
+}
+
+/// Bytes [begin, end) of staging, whose parts lie apart in the caller's buffer: out of it for the
+/// input, into it for the output.
+void Binder::copy_parts(uint32_t side, uint64_t begin, uint64_t end,
+                        std::vector<StagingCopy>& to) const {
+  const uint64_t part = call_.part_bytes;
+  const uint64_t pitch = options_.row_pitch == 0 ? part : options_.row_pitch;
+  uint8_t* const staging = place_address(x_.rank, side);
+  for (uint64_t at = begin, next = 0; at < end; at = next) {
+    next = pitch == part ? end : std::min(end, (at / part + 1) * part);
+    uint8_t* const there = pointers_[side] + at / part * pitch + at % part;
+    if (side == kInput) {
+      to.push_back({staging + at, there, next - at});
+    } else {
+      to.push_back({there, staging + at, next - at});
+    }
+  }
+}
+
+// Of the output only what the collective promises is copied out: the rest is the caller's.
+void Binder::plan_copies(BoundCall::State& made) const {
+  const uint32_t rank = x_.rank;
+  if (places_[rank].side[kInput].kind == Kind::staging) {
+    copy_parts(kInput, 0, bytes(rank, kInput), made.before);
+  }
+  if (places_[rank].side[kOutput].kind != Kind::staging) return;
+  for (const auto& run : x_.promised) {
+    const uint64_t begin = chunking_->offset(Side::output, rank, run.first);
+    const uint64_t end = chunking_->offset(Side::output, rank, run.end - 1) +
+                         chunking_->length(Side::output, rank, run.end - 1);
+    copy_parts(kOutput, begin, end, made.after);
+  }
+}
+
+// Addresses, lengths and types may need another kernel than those that load() has asked about.
+// Kernels of the plan's own are only chosen if they fit.
+bool Binder::check_fit(BoundCall::State& made) {
+  device::LaunchPlan& launch = made.launch;
+  if (launch.blocks == 0 || made.own.kernel != nullptr) return true;
+  const uint32_t in_short = launch.in_short != nullptr ? launch.in_short->operands : 0;
+  const KernelKey key{launch.uses,       launch.program_bytes, launch.dtype,
+                      launch.accumulate, launch.reduce,        in_short};
+  auto known = x_.fitting.find(key);
+  if (known == x_.fitting.end()) {
+    const std::optional<uint32_t> most = x_.group->device->fits(launch, diagnostics_);
+    if (!most) return false;
+    known = x_.fitting.emplace(key, *most).first;
+  }
+  launch.most_blocks = known->second;
+  return true;
+}
+
+/// A call to be filled; with the memory of an old one, if there is one to be had.
+std::shared_ptr<BoundCall::State> Binder::blank() {
+  std::shared_ptr<BoundCall::State> made = x_.collective_bind() ? nullptr : x_.calls.take();
+  if (made == nullptr) made = std::make_shared<BoundCall::State>();
+  made->executable = &x_;
+  made->facts = facts_;
+  made->record = record_of(facts_);
+  made->launch = {};
+  made->before.clear();
+  made->after.clear();
+  return made;
+}
+
+std::shared_ptr<BoundCall::State> Binder::make() {
+  std::shared_ptr<BoundCall::State> made = blank();
+  if (!write_programs(*made)) return nullptr;
+  plan_copies(*made);
+  made->bytes = options_.bytes;
+  made->is_call = !empty();
+  made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
+  made->launch.threads = x_.plan->launch.threads;
+  made->launch.early = options_.bytes <= kMaxEarlyBytes && x_.group->device->launches_early();
+  made->launch.previous_allows_early = options_.previous_allows_early;
+  made->launch.any_order = options_.any_order;
+  made->launch.dtype = call_.dtype;
+  made->launch.accumulate = call_.accumulate;
+  made->launch.reduce = call_.reduce;
+  made->launch.contributions = call_.contributions;
+  made->launch.ranks_here = x_.group->ranks_here;
+  made->launch.patience =
+      x_.group->timeout >= kForever
+          ? 0
+          : static_cast<uint64_t>(
+                std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
+  if (x_.compiled_kernels != nullptr) {
+    x_.compiled_kernels->choose(made->programs, made->launch, made->own);
+  }
+  if (!place(*made)) return nullptr;
+  if (made->own.kernel == nullptr) shorten(*made);
+  if (!check_fit(*made)) return nullptr;
+  return made;
+}
+
+std::shared_ptr<BoundCall::State> Binder::run() {
+  if (x_.collective_bind()) return options_.symmetric ? run_symmetric() : run_together();
+  if (!prepare()) return nullptr;
+  for (const uint32_t r : x_.addressed) places_[r] = staged_places(r);
+  return make();
+}
+
+bool Binder::waits() {
+  if (!x_.collective_bind() || !options_.symmetric) return x_.collective_bind();
+  if (x_.switches.teams().empty()) return false;
+  return prepare() && place_symmetric() && !buffers_to_join().empty();
+}
+
+// Joining at a switch is for all ranks together, and so is the call that is the first to need it.
+std::shared_ptr<BoundCall::State> Binder::run_symmetric() {
+  if (!prepare() || !place_symmetric()) return nullptr;
+  if (!buffers_to_join().empty()) return run_together();
+  return make();
+}
+
+// Staging that not all ranks have taken is offered again by the next call that needs it.
+std::shared_ptr<BoundCall::State> Binder::run_together() {
+  facts_.number = ++x_.binds;
+  if (!options_.symmetric) facts_.bind = facts_.number;
+  auto made = try_together();
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (made == nullptr && offered_[side]) x_.staging[side].reset();
+  }
+  return made;
+}
+
+// Collective: no rank is left with a call that another cannot make.
+std::shared_ptr<BoundCall::State> Binder::try_together() {
+  Group& group = *x_.group;
+  std::vector<std::vector<uint8_t>> messages;
+  if (!exchange_places(prepare(), messages) || !same_calls(messages)) return nullptr;
+  bool able = take_places(messages);
+  if (!x_.switches.teams().empty()) {  // joining is for all or none
+    if (!group.agree(able, "bind a call", diagnostics_)) return nullptr;
+    able = join_buffers();
+  }
+  std::shared_ptr<BoundCall::State> made = able ? make() : nullptr;
+  return group.agree(made != nullptr, "bind a call", diagnostics_) ? made : nullptr;
+}
+
+bool BoundCall::has_compiled_kernel() const { return state_->own.kernel != nullptr; }
+
+std::shared_ptr<BoundCall::State> Executable::State::bind(const CallOptions& call,
+                                                          Diagnostics& diagnostics) {
+  if (collective_bind()) return Binder(*this, call, diagnostics).run();
+  if (!group->failure->happened()) {
+    if (auto known = calls.find(call); known != nullptr) return known;
+  }
+  auto made = Binder(*this, call, diagnostics).run();
+  if (made != nullptr) calls.keep(call, made);
+  return made;
+}
+
+bool Executable::State::bind_waits(const CallOptions& call) {
+  Diagnostics ignored;  // bind() reports it
+  return Binder(*this, call, ignored).waits();
+}
+
+}  // namespace mscclc

@@ -1,0 +1,124 @@
+#include "runtime/core/communicator/call/beside.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "runtime/core/communicator/call/call_facts.h"
+
+namespace mscclc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A wait for a rank that is too far behind. Most calls do not wait: its clock begins when it is
+/// first asked.
+class Wait {
+ public:
+  explicit Wait(const Group& group) : group_(group) {}
+  bool is_over() {
+    const auto now = Clock::now();
+    if (!begin_) begin_ = now;
+    return group_.failure->happened() || now - *begin_ >= group_.timeout;
+  }
+
+ private:
+  const Group& group_;
+  std::optional<Clock::time_point> begin_;
+};
+
+CallFacts facts_in(const Group& group, CallRecord record, uint64_t number) {
+  record.call = number;
+  return facts_of(record, group.plan_names.find(record.executable));
+}
+
+/// Reports why a call is not launched, and ends the communicator; false.
+bool refuse_call(Group& group, const CallBoard::Refusal& refusal, const CallRecord& call,
+                 const std::string& text, Diagnostics& diagnostics) {
+  if (group.failure->report(diagnostics) != nullptr) return false;
+  if (refusal.other) {
+    report_differing_calls(group.rank(), facts_in(group, call, call.call), refusal.rank,
+                           facts_in(group, *refusal.other, call.call), "launch", diagnostics);
+    group.note_call(text, diagnostics);
+  } else {
+    diagnostics.error(
+        "rank-behind", {},
+        fmt::format("rank {} has launched {} calls, and this rank {}, {} of which were other "
+                    "ones than the call before: no rank may be further ahead, and waiting {} s "
+                    "has not helped",
+                    refusal.rank, refusal.calls, call.call - 1, CallBoard::kRoom,
+                    std::chrono::duration<double>(group.timeout).count()));
+  }
+  group.fail(diagnostics);
+  return false;
+}
+
+}  // namespace
+
+bool same_beside(Group& group, CallBoard& board, CallRecord call, Diagnostics& diagnostics) {
+  Wait wait(group);
+  const auto refusal = board.next(call, [&wait] { return wait.is_over(); });
+  return !refusal || refuse_call(group, *refusal, call, "", diagnostics);
+}
+
+namespace {
+
+/// Reports it; the text.
+std::string refuse_far(Group& group, const FarCalls::Difference& found, Diagnostics& diagnostics) {
+  report_differing_calls(group.rank(), facts_in(group, found.own, found.other.call), found.rank,
+                         facts_in(group, found.other, found.other.call), "launch", diagnostics);
+  std::string text = diagnostics.all().back().message;
+  group.fail(diagnostics);
+  return text;
+}
+
+static_assert(sizeof(CallRecord) == sizeof(LaneNote));
+
+}  // namespace
+
+bool same_far(Group& group, FarCalls& calls, CallRecord call, std::optional<LaneNote>& note,
+              Diagnostics& diagnostics) {
+  bool changed = false;
+  if (const auto found = calls.next(call, changed)) {
+    refuse_far(group, *found, diagnostics);
+    return false;
+  }
+  if (changed) note = std::bit_cast<LaneNote>(call);
+  return true;
+}
+
+// The bytes are a peer's, and may be anything: a type that there is not has no name.
+std::string take_far_note(Group& group, FarCalls& calls, uint32_t rank, const LaneNote& note) {
+  const auto call = std::bit_cast<CallRecord>(note);
+  if (!is_possible(call)) return "a note that describes no call";
+  const auto found = calls.noted(rank, call);
+  Diagnostics diagnostics;
+  return found ? refuse_far(group, *found, diagnostics) : "";
+}
+
+/// To far ranks, over the lanes that there are: those of this plan come with it.
+void LoadBeside::note_far() const {
+  if (group_.far_calls == nullptr || ahead_ == 0 || !group_.note_far) return;
+  CallRecord call{.call = group_.far_calls->calls() + ahead_, .executable = executable_};
+  call.is_load = 1;
+  group_.note_far(std::bit_cast<LaneNote>(call));
+}
+
+bool LoadBeside::begin(Diagnostics& diagnostics) {
+  note_far();
+  if (group_.board == nullptr || ahead_ == 0) return true;
+  begun_ = true;
+  CallRecord call{.call = group_.board->calls() + ahead_, .executable = executable_};
+  call.is_load = 1;
+  Wait wait(group_);
+  const auto refusal = group_.board->begin_load(call, [&wait] { return wait.is_over(); });
+  return !refusal || refuse_call(group_, *refusal, call, call_, diagnostics);
+}
+
+void LoadBeside::end() {
+  if (group_.far_calls != nullptr) group_.far_calls->loads(executable_);
+  if (begun_) group_.board->end_load();
+  begun_ = false;
+}
+
+}  // namespace mscclc

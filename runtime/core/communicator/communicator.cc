@@ -1,0 +1,289 @@
+#include "runtime/api/communicator.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ir/program/program.h"
+#include "ir/verify/verify.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
+#include "runtime/core/communicator/call/beside.h"
+#include "runtime/core/communicator/executable.h"
+#include "runtime/core/communicator/meet.h"
+#include "runtime/core/communicator/monitor.h"
+#include "runtime/core/communicator/refuse.h"
+#include "runtime/support/bytes.h"
+#include "runtime/support/environment/environment.h"
+#include "runtime/support/memory/handle.h"
+#include "runtime/support/observe/call_trace.h"
+#include "runtime/support/observe/file_name.h"
+#include "runtime/support/observe/log.h"
+#include "runtime/support/observe/nvtx.h"
+#include "runtime/support/settings/settings.h"
+
+namespace mscclc {
+
+struct RegisteredBuffer::State {
+  std::shared_ptr<Group> group;
+  uint64_t number;
+  /// Calls may still use the peers' memory as it is mapped here, and peers this rank's.
+  ~State() { group->retire(group->buffers.extract(number).mapped()); }
+};
+
+RankMemory RegisteredBuffer::of_rank(uint32_t rank) const {
+  const Group& group = *state_->group;
+  const SharedBuffer& buffer = *group.buffers.at(state_->number);
+  if (rank == group.rank()) return {buffer.bytes == 0 ? nullptr : buffer.address, buffer.bytes};
+  const Memory* peer = buffer.peers[rank].get();
+  if (peer == nullptr) return {};
+  return {group.links[rank].access ? peer->data() : nullptr, peer->bytes()};
+}
+
+namespace {
+
+/// The calls of this rank, for 'mscclc report'. What cannot be written is no reason to fail.
+void write_trace(const Group& group) {
+  if (group.trace_file.empty()) return;
+  const CallTrace trace{.rank = group.rank(),
+                        .size = group.size(),
+                        .group = group.digest,
+                        .host = host_name(),
+                        .process = ::getpid(),
+                        .launched = group.recorder.count(),
+                        .calls = group.recorder.calls(),
+                        .plans = group.recorder.plans(),
+                        .marks = group.marks.all()};
+  std::string why;
+  const std::string name = write_call_trace(trace, group.trace_file, why);
+  if (!name.empty()) {
+    log(LogLevel::info, LogArea::init, group.rank(), "its calls are in " + name);
+    return;
+  }
+  log_always(LogArea::init, group.rank(),
+             fmt::format("its calls are not written down ({}): {}",
+                         info(Variable::MSCCLC_TRACE).name, why));
+}
+
+}  // namespace
+
+struct Communicator::State {
+  explicit State(std::shared_ptr<Group> of) : group(std::move(of)), monitor(group) {}
+  ~State() {
+    write_trace(*group);
+    group->close();
+  }
+
+  const std::shared_ptr<Group> group;
+  Monitor monitor;
+};
+
+Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Communicator::~Communicator() = default;
+
+namespace {
+
+bool read_files(const Environment& environment, Group& group, Diagnostics& diagnostics) {
+  const auto pattern = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);
+  if (!pattern) return false;
+  group.flight_file = *pattern;
+  group.trace_file = environment.text(Variable::MSCCLC_TRACE, diagnostics).value_or("");
+  if (!group.trace_file.empty() && expand_file_name(group.trace_file, group.rank()).empty()) {
+    return refuse(diagnostics, "bad-variable",
+                  fmt::format("{} is {}; allowed is a file's name, with %h, %p, %r and %%",
+                              info(Variable::MSCCLC_TRACE).name, quoted(group.trace_file)));
+  }
+  if (!expand_file_name(*pattern, group.rank()).empty()) return true;
+  return refuse(
+      diagnostics, "bad-variable",
+      fmt::format("{} is {}; allowed is a file's name, with %h, %p, %r and %%, or '{}'",
+                  info(Variable::MSCCLC_FLIGHT_FILE).name, quoted(*pattern), kNoFlightFile));
+}
+
+/// What the environment says about this; false: reported.
+bool read_settings(Group& group, Diagnostics& diagnostics) {
+  const Environment environment = Environment::of_process();
+  if (!check_settings(environment, diagnostics)) return false;
+  const auto check = environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
+  group.check_calls = check.value_or(0) == 1;
+  if (!check || !start_log(environment, diagnostics)) return false;
+  Diagnostics warnings;
+  warn_of_unknown_once(environment, warnings);
+  for (const Diagnostic& d : warnings.all()) log_always(LogArea::env, group.rank(), d.message);
+  if (const std::string problem = nvtx_problem(); !problem.empty()) {
+    log(LogLevel::warn, LogArea::env, group.rank(), problem);
+  }
+  return read_files(environment, group, diagnostics);
+}
+
+/// nullopt: reported.
+std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& options,
+                                                    Diagnostics& diagnostics) {
+  if (options.timeout.count() > 0) return options.timeout;
+  return Environment::of_process().timeout(diagnostics);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
+                                                   std::shared_ptr<Device> device,
+                                                   const CommunicatorOptions& options,
+                                                   Diagnostics& diagnostics) {
+  if (bootstrap == nullptr) {
+    refuse(diagnostics, "no-bootstrap", "a communicator needs a bootstrap; it is nullptr");
+    return nullptr;
+  }
+  auto group = std::make_shared<Group>();
+  group->bootstrap = std::move(bootstrap);
+  group->device = std::move(device);
+  const auto timeout = timeout_of(options, diagnostics);
+  group->timeout = timeout.value_or(std::chrono::milliseconds(0));
+  bool able = timeout.has_value() && read_settings(*group, diagnostics);
+  if (group->device == nullptr) {
+    able = false;
+    if (!diagnostics.has_errors()) {  // else they say why there is none
+      refuse(diagnostics, "no-device", "a communicator needs a device; it is nullptr");
+    }
+  }
+  std::unique_ptr<Memory> word;
+  if (able) {
+    group->device->set_timeout(*timeout);
+    word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
+    able = word != nullptr;
+  }
+  if (able) {
+    log(LogLevel::info, LogArea::bootstrap, group->rank(),
+        fmt::format("rank {} of {} has met the others", group->rank(), group->size()));
+  }
+  auto state = std::make_unique<State>(group);
+  if (able) {
+    group->failure = std::make_shared<Failure>(std::move(word));
+    group->bootstrap->on_failure(
+        [failure = group->failure](const std::string& why) { failure->set("peer-failed", why); });
+    able = state->monitor.start(diagnostics);
+  }
+  if (!meet(*group, able, diagnostics)) return nullptr;
+  log(LogLevel::info, LogArea::init, group->rank(),
+      fmt::format("communicator of {} ranks on {}; waits end after {} s", group->size(),
+                  group->device->name(), std::chrono::duration<double>(group->timeout).count()));
+  return std::unique_ptr<Communicator>(new Communicator(std::move(state)));
+}
+
+uint32_t Communicator::rank() const { return state_->group->rank(); }
+uint32_t Communicator::size() const { return state_->group->size(); }
+LinkKind Communicator::worst_link() const { return state_->group->worst_link; }
+const std::vector<uint32_t>& Communicator::nodes() const { return state_->group->node_of; }
+bool Communicator::in_one_place() const { return state_->group->in_one_place; }
+Device& Communicator::device() const { return *state_->group->device; }
+Bootstrap& Communicator::bootstrap() const { return *state_->group->bootstrap; }
+std::shared_ptr<OneThread> Communicator::one_thread() const {
+  return {state_->group, &state_->group->one_thread};
+}
+
+std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> plan,
+                                               const LoadOptions& options,
+                                               Diagnostics& diagnostics) {
+  Group& group = *state_->group;
+  const OneThread::Visit visit(group.one_thread, diagnostics);
+  if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
+  group.release();
+  LoadBeside beside(group, group.loads + 1, options.calls_ahead, options.call);
+  if (!beside.begin(diagnostics)) return nullptr;
+  bool able = plan != nullptr ? verify_structure(*plan, diagnostics)
+                              : refuse(diagnostics, "no-plan", "there is no plan; it is nullptr");
+  if (able && plan->ranks.size() != group.size()) {
+    diagnostics.error("wrong-size", {},
+                      fmt::format("the plan is for {} ranks; the communicator has {}",
+                                  plan->ranks.size(), group.size()));
+    able = false;
+  }
+  const bool taken = group.agree(able, "take the plan", diagnostics);
+  beside.end();
+  if (!taken) {
+    group.note_call(options.call, diagnostics);
+    Diagnostics ignored;  // there is an error already
+    (void)group.agree(true, "leave the plan", ignored);
+    return nullptr;
+  }
+  auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);
+  if (!made->load(diagnostics)) return nullptr;
+  state_->monitor.add(made);
+  return std::make_unique<Executable>(std::move(made));
+}
+
+std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, uint64_t bytes,
+                                                                Diagnostics& diagnostics) {
+  Group& group = *state_->group;
+  const OneThread::Visit visit(group.one_thread, diagnostics);
+  if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
+  group.release();
+  auto buffer = std::make_shared<SharedBuffer>();
+  buffer->address = static_cast<uint8_t*>(address);
+  buffer->bytes = bytes;
+  std::optional<MemoryHandle> handle;
+  std::vector<uint8_t> message;
+  group.append_joined(message);
+  if (bytes > 0) {
+    buffer->held = group.device->hold_memory(address, bytes, diagnostics);
+    if (buffer->held != nullptr) handle = group.device->export_memory(address, bytes, diagnostics);
+  }
+  if (handle) encode(*handle, message);
+  std::vector<std::vector<uint8_t>> handles;
+  if (!group.exchange(bytes == 0 || handle, message, "register a buffer", handles, diagnostics)) {
+    return nullptr;
+  }
+  if (!group.forget_joined(handles)) {
+    diagnostics.error("bad-message", {}, "a peer's message about its buffers is cut off");
+    return nullptr;
+  }
+  const bool mapped = import_all(group, handles, buffer->peers, diagnostics);
+  if (!group.agree(mapped, "map the buffers of the other ranks", diagnostics)) return nullptr;
+  const uint64_t number = group.next_buffer++;
+  group.buffers[number] = std::move(buffer);
+  log(LogLevel::info, LogArea::reg, group.rank(),
+      fmt::format("buffer {}: {} bytes at {}", number, bytes, fmt::ptr(address)));
+  auto state = std::make_shared<RegisteredBuffer::State>();
+  state->group = state_->group;
+  state->number = number;
+  return std::make_unique<RegisteredBuffer>(std::move(state));
+}
+
+bool Communicator::check(Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  return visit && state_->monitor.check(diagnostics);
+}
+
+// What the watchdog has not come to yet.
+bool Communicator::has_failed(Diagnostics& diagnostics) const {
+  if (state_->group->failure->waits_end()) state_->monitor.notice();
+  return state_->group->failure->report(diagnostics) != nullptr;
+}
+
+bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
+  Group& group = *state_->group;
+  const OneThread::Visit visit(group.one_thread, diagnostics);
+  if (!visit) return false;
+  const bool done = group.device->synchronize(stream, diagnostics);
+  for (const auto& executable : state_->monitor.executables()) {
+    if (executable->proxy != nullptr) executable->proxy->settle();
+  }
+  if (done) group.recorder.ended(reinterpret_cast<uint64_t>(stream));
+  const bool fine = state_->monitor.check(diagnostics);
+  // A call that has not run here is one that the others wait for.
+  if (!done && group.is_busy(stream)) group.fail(diagnostics);
+  if (done) group.ended(stream);  // last: what goes with it may be what check() asks
+  return fine && done;
+}
+
+void Communicator::abort(const Diagnostics& why) {
+  state_->group->fail(why);
+  state_->monitor.write_down();
+}
+
+void Communicator::abort(const std::string& why) {
+  state_->group->fail("aborted", why);
+  state_->monitor.write_down();
+}
+
+}  // namespace mscclc

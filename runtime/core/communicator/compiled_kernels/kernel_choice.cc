@@ -1,0 +1,92 @@
+#include "runtime/core/communicator/compiled_kernels/kernel_choice.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <span>
+
+#include "executor/special/name.h"
+#include "ir/base/read_file.h"
+#include "ir/diagnostics/printable.h"
+#include "runtime/support/observe/log.h"
+
+namespace mscclc {
+
+std::unique_ptr<KernelChoice> KernelChoice::load(const Program& plan, uint32_t rank,
+                                                 const std::string& digest,
+                                                 const std::string& plan_file, Device& device,
+                                                 std::string& why) {
+  const std::string architecture = device.architecture();
+  if (architecture.empty()) {
+    why = fmt::format("{} runs no kernels of plans", device.name());
+    return nullptr;
+  }
+  const std::string path = kernel_file(plan_file, architecture);
+  const std::string name = quoted(path, path.size());
+  const auto image = read_file(path, std::nullopt);
+  if (!image) {
+    why = fmt::format("cannot read {}: {}", name, file_error(errno));
+    return nullptr;
+  }
+  Diagnostics problems;
+  auto shape = SpecialShape::of(plan, rank, problems);
+  if (!shape) {
+    why = problems.all().empty() ? "its blocks cannot be packed" : problems.all().front().message;
+    return nullptr;
+  }
+  std::unique_ptr<KernelChoice> made(new KernelChoice(*std::move(shape), rank, path));
+  std::string said;
+  made->loaded_ =
+      device.load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()}, said);
+  if (made->loaded_ == nullptr) {
+    why = fmt::format("{} does not take {}: {}", device.name(), name, said);
+    return nullptr;
+  }
+  for (const DtypeInfo& type : dtype_table()) {
+    const std::string arithmetic = made->shape_.arithmetic(type.dtype);
+    if (made->kernels_.count(arithmetic) != 0) continue;
+    const CompiledKernels::Kernel kernel =
+        made->loaded_->find(kernel_name(digest, made->shape_, type.dtype));
+    if (kernel != nullptr) made->kernels_.emplace(arithmetic, kernel);
+  }
+  if (!made->kernels_.empty()) return made;
+  why = fmt::format(
+      "{} holds no kernel of this plan: it was made of another, or by another version "
+      "of mscclc",
+      name);
+  return nullptr;
+}
+
+// A kernel of a plan may take more registers than the interpreter's, so that fewer of its blocks
+// fit: where several ranks share a GPU that can be too few.
+uint32_t KernelChoice::most_blocks(CompiledKernels::Kernel kernel,
+                                   const device::LaunchPlan& launch) {
+  const auto [known, is_new] = fitting_.try_emplace(kernel, 0);
+  if (!is_new) return known->second;
+  Diagnostics why;
+  known->second = loaded_->fits(kernel, launch, why).value_or(0);
+  if (known->second == 0) {
+    log(LogLevel::info, LogArea::load, rank_,
+        fmt::format("the interpreter runs calls that a kernel of {} could: {}",
+                    quoted(file_, file_.size()),
+                    why.all().empty() ? "the device has no room" : why.all().front().message));
+  }
+  return known->second;
+}
+
+void KernelChoice::choose(const BlockPrograms& programs, device::LaunchPlan& launch,
+                          CompiledCall& call) {
+  call.kernel = nullptr;
+  call.lines_at = nullptr;
+  const auto kernel = kernels_.find(shape_.arithmetic(launch.dtype));
+  if (launch.blocks != shape_.blocks() || kernel == kernels_.end()) return;
+  if (!shape_.takes(programs, launch.dtype, launch.accumulate, launch.reduce)) return;
+  device::LaunchPlan placed = launch;
+  placed.threads = shape_.threads();
+  placed.most_blocks = most_blocks(kernel->second, placed);
+  if (placed.most_blocks == 0 || !shape_.fill(programs, call.lines)) return;
+  call.kernel = kernel->second;
+  launch = placed;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,63 @@
+// The kernels that were compiled for a plan (executor/special), where there are some: found beside
+// its file when it is loaded, chosen call by call.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor/block_programs.h"
+#include "executor/launch.h"
+#include "executor/special/shape.h"
+#include "ir/program/program.h"
+#include "runtime/api/device.h"
+
+namespace mscclc {
+
+/// A call that such a kernel runs.
+struct CompiledCall {
+  CompiledKernels::Kernel kernel = nullptr;  ///< nullptr: the interpreter runs it
+  std::vector<SpecialLine> lines;            ///< its sizes and addresses
+  const void* lines_at = nullptr;  ///< their copy on the device; nullptr: they are parameters
+  /// The kernel's second parameter.
+  const void* arguments() const {
+    return lines_at == nullptr ? static_cast<const void*>(lines.data()) : &lines_at;
+  }
+};
+
+/// Thread safety: the device's.
+class KernelChoice {
+ public:
+  /// Loads PLAN.<architecture>.cubin beside `plan_file`, PLAN.json. `digest`: the plan's, in hex.
+  /// nullptr: the interpreter runs the plan, as `why` says.
+  static std::unique_ptr<KernelChoice> load(const Program& plan, uint32_t rank,
+                                            const std::string& digest, const std::string& plan_file,
+                                            Device& device, std::string& why);
+
+  /// Lets a call be run by its kernel, if there is one that does what its programs do, and the
+  /// device holds all its blocks at once; sets `launch.threads` and `launch.most_blocks` then.
+  void choose(const BlockPrograms& programs, device::LaunchPlan& launch, CompiledCall& call);
+  CompiledKernels& loaded() const { return *loaded_; }
+  /// Bytes of lines that a call has in memory of the device: too many for parameters. Or 0.
+  uint64_t bytes_in_memory() const {
+    return shape_.in_memory() ? shape_.lines() * sizeof(SpecialLine) : 0;
+  }
+
+  const std::string& file() const { return file_; }
+
+ private:
+  KernelChoice(SpecialShape shape, uint32_t rank, std::string file)
+      : shape_(std::move(shape)), rank_(rank), file_(std::move(file)) {}
+  uint32_t most_blocks(CompiledKernels::Kernel kernel, const device::LaunchPlan& launch);
+
+  const SpecialShape shape_;
+  const uint32_t rank_;
+  const std::string file_;
+  std::unique_ptr<CompiledKernels> loaded_;
+  std::map<std::string, CompiledKernels::Kernel> kernels_;  ///< by SpecialShape::arithmetic()
+  /// How many blocks the device holds at once, of kernels that were asked about. 0: too few.
+  std::map<CompiledKernels::Kernel, uint32_t> fitting_;
+};
+
+}  // namespace mscclc

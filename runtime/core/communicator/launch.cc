@@ -1,0 +1,140 @@
+// Calls of a plan that is loaded.
+#include <fmt/format.h>
+
+#include "runtime/core/communicator/call/beside.h"
+#include "runtime/core/communicator/executable.h"
+#include "runtime/core/communicator/refuse.h"
+#include "runtime/support/observe/log.h"
+
+namespace mscclc {
+
+// Collective: all ranks learn of a call that is another one on some rank, and none launches it.
+bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnostics) const {
+  CallFacts own = facts;
+  own.number = ++group->checked_launches;
+  std::vector<uint8_t> message;
+  encode(own, message);
+  std::vector<std::vector<uint8_t>> messages;
+  if (!group->exchange(true, message, "launch a call", messages, diagnostics)) return false;
+  std::vector<CallFacts> calls(messages.size());
+  for (size_t r = 0; r < messages.size(); ++r) {
+    std::span<const uint8_t> rest = messages[r];
+    if (decode(rest, calls[r]) && rest.empty()) continue;
+    return refuse(diagnostics, "bad-message", "a peer's message does not describe its call");
+  }
+  return same_calls(calls, "launch", diagnostics);
+}
+
+// Costs a launch a few stores.
+void Executable::State::note_launch(const BoundCall::State& binding, StreamHandle stream) {
+  group->launched(stream);
+  const FlightCall call{.executable = number,
+                        .call = ++launches,
+                        .dtype = binding.launch.dtype,
+                        .op = binding.launch.reduce,
+                        .bytes = binding.bytes,
+                        .stream = reinterpret_cast<uint64_t>(stream)};
+  group->recorder.add(call);
+  if (!logs(LogLevel::info, LogArea::call)) return;
+  log(LogLevel::info, LogArea::call, rank,
+      fmt::format("call {} of executable {}: {} of {} bytes, {}, {}, on stream {}", call.call,
+                  number, name(plan->contract.kind), call.bytes, info(call.dtype).name,
+                  name(call.op), fmt::ptr(stream)));
+}
+
+// A call without ports of this rank is noted on the lanes that calls before it have used.
+bool Executable::State::same_calls_far(const CallRecord& record, Diagnostics& diagnostics) {
+  std::optional<LaneNote> note;
+  if (!same_far(*group, *far_calls, record, note, diagnostics)) return false;
+  if (proxy == nullptr) {
+    if (note && options.in_turn && group->note_far) group->note_far(*note);
+    return true;
+  }
+  if (options.in_turn && group->notes_far != number) {
+    group->notes_far = number;
+    group->note_far = [weak = weak_from_this()](const LaneNote& of_other) {
+      if (const auto held = weak.lock()) held->proxy->note(of_other);
+    };
+  }
+  if (note) proxy->note(*note);
+  return true;
+}
+
+bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
+                               Diagnostics& diagnostics) {
+  if (group->failure->report(diagnostics) != nullptr) return false;
+  if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
+  CallBoard* const board = options.in_turn ? group->board.get() : own_board.get();
+  if (board != nullptr && binding.is_call &&
+      !same_beside(*group, *board, binding.record, diagnostics)) {
+    return false;
+  }
+  if (far_calls != nullptr && binding.is_call && !same_calls_far(binding.record, diagnostics)) {
+    return false;
+  }
+  note_launch(binding, stream);  // first: a part of a launch that fails may run, too
+  if (enqueue(binding, stream, diagnostics)) return true;
+  group->fail(diagnostics);  // the others wait for this call
+  return false;
+}
+
+bool Executable::State::start(const BoundCall::State& binding, StreamHandle stream,
+                              Diagnostics& diagnostics) {
+  const CompiledCall& own = binding.own;
+  if (stamps != nullptr && own.kernel == nullptr) {
+    device::LaunchPlan stamped = binding.launch;
+    stamped.stamps = stamps;
+    stamped.stamp_words = stamp_words;
+    return group->device->launch(stamped, stream, diagnostics);
+  }
+  if (own.kernel == nullptr) return group->device->launch(binding.launch, stream, diagnostics);
+  return compiled_kernels->loaded().launch(own.kernel, binding.launch, own.arguments(), stream,
+                                           diagnostics);
+}
+
+bool Executable::State::enqueue(const BoundCall::State& binding, StreamHandle stream,
+                                Diagnostics& diagnostics) {
+  Device& device = *group->device;
+  for (const StagingCopy& c : binding.before) {
+    if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
+  }
+  if (binding.launch.blocks > 0 && !start(binding, stream, diagnostics)) return false;
+  if (binding.slot != nullptr) slots->launched(*binding.slot, binding.in_slot(), stream);
+  for (const StagingCopy& c : binding.after) {
+    if (!device.copy(c.to, c.from, c.bytes, stream, diagnostics)) return false;
+  }
+  return true;
+}
+
+// Calls may still use its memory: that goes when they have ended.
+Executable::~Executable() {
+  if (state_->launches > 0) state_->group->retire(state_);
+}
+
+BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  if (!visit) return {};
+  if (logs(LogLevel::trace, LogArea::bind)) {
+    log(LogLevel::trace, LogArea::bind, state_->rank,
+        fmt::format("executable {}: {} bytes of {}, input {}, output {}", state_->number,
+                    call.bytes, info(call.dtype).name, call.input, call.output));
+  }
+  return BoundCall(state_->bind(call, diagnostics));
+}
+bool Executable::binds_together() const { return state_->collective_bind(); }
+bool Executable::bind_waits(const CallOptions& call) { return state_->bind_waits(call); }
+bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  if (!visit) return false;
+  if (!binding || binding.state().executable != state_.get()) {
+    return refuse(diagnostics, "wrong-binding", "the call was not bound by this executable");
+  }
+  return state_->launch(binding.state(), stream, diagnostics);
+}
+void Executable::stamp_launches(uint64_t* rows, uint32_t words) {
+  state_->stamps = rows;
+  state_->stamp_words = words;
+}
+const Program& Executable::plan() const { return *state_->plan; }
+
+}  // namespace mscclc

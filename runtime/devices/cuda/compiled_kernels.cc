@@ -1,0 +1,100 @@
+#include "runtime/devices/cuda/compiled_kernels.h"
+
+#include <fmt/format.h>
+
+#include "runtime/devices/cuda/cubin_image.h"
+
+namespace mscclc::cuda {
+namespace {
+
+abi::Function function_of(CompiledKernels::Kernel kernel) {
+  return static_cast<abi::Function>(const_cast<void*>(kernel));
+}
+
+}  // namespace
+
+std::string architecture_of(const PrimaryContext& context) {
+  return fmt::format("sm_{}{}", context.attribute(abi::kComputeCapabilityMajor),
+                     context.attribute(abi::kComputeCapabilityMinor));
+}
+
+std::unique_ptr<CudaCompiledKernels> CudaCompiledKernels::load(CudaDevice& device,
+                                                               std::span<const uint8_t> image,
+                                                               std::string& why) {
+  why = fault_of_cubin(image);
+  if (!why.empty()) return nullptr;
+  const Driver& driver = device.context()->driver();
+  const CurrentContext current(*device.context());
+  const OutsideCapture outside(driver);
+  if (!current.is_set()) {
+    why = "the GPU's context cannot be made current";
+    return nullptr;
+  }
+  abi::Module module = nullptr;
+  if (const abi::Result result = driver.ModuleLoadData(&module, image.data());
+      result != abi::kSuccess) {
+    why = text_of(driver, result);
+    return nullptr;
+  }
+  return std::unique_ptr<CudaCompiledKernels>(new CudaCompiledKernels(device, module));
+}
+
+CudaCompiledKernels::~CudaCompiledKernels() {
+  const PrimaryContext& context = *device_.context();
+  const CurrentContext current(context);
+  const OutsideCapture outside(context.driver());
+  if (current.is_set()) context.driver().ModuleUnload(module_);
+}
+
+CompiledKernels::Kernel CudaCompiledKernels::find(const std::string& name) const {
+  const PrimaryContext& context = *device_.context();
+  const CurrentContext current(context);
+  const OutsideCapture outside(context.driver());
+  abi::Function function = nullptr;
+  const bool found = current.is_set() && context.driver().ModuleGetFunction(
+                                             &function, module_, name.c_str()) == abi::kSuccess;
+  return found ? function : nullptr;
+}
+
+std::optional<uint32_t> CudaCompiledKernels::fits(Kernel kernel, const device::LaunchPlan& plan,
+                                                  Diagnostics& diagnostics) {
+  return device_.fits({function_of(kernel), nullptr}, plan, diagnostics);
+}
+
+bool CudaCompiledKernels::launch(Kernel kernel, const device::LaunchPlan& plan,
+                                 const void* arguments, StreamHandle stream,
+                                 Diagnostics& diagnostics) {
+  return device_.launch({function_of(kernel), arguments}, plan, stream, diagnostics);
+}
+
+std::string start_kernel(const PrimaryContext& context, const CompiledKernel& own,
+                         const device::LaunchPlan& plan, abi::Stream stream) {
+  abi::LaunchAttribute early = {};
+  early.id = abi::kProgrammaticStreamSerialization;
+  early.value[0] = 1;
+  const abi::LaunchConfig config = {.grid = {plan.blocks, 1, 1},
+                                    .block = {plan.threads, 1, 1},
+                                    .shared_bytes = 0,
+                                    .stream = stream,
+                                    .attributes = &early,
+                                    .attribute_count = plan.early ? 1u : 0u};
+  // The driver copies both: the kernel's are constant.
+  void* parameters[] = {const_cast<device::LaunchPlan*>(&plan), const_cast<void*>(own.arguments)};
+  const abi::Result result =
+      context.driver().LaunchKernelEx(&config, own.function, parameters, nullptr);
+  return result == abi::kSuccess ? "" : text_of(context.driver(), result);
+}
+
+uint32_t most_resident_blocks(const PrimaryContext& context, const CompiledKernel& own,
+                              const device::LaunchPlan& plan, std::string& error) {
+  int blocks = 0;
+  const abi::Result result = context.driver().OccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, own.function, static_cast<int>(plan.threads), 0);
+  if (result != abi::kSuccess) error = text_of(context.driver(), result);
+  return result != abi::kSuccess
+             ? 0
+             : static_cast<uint32_t>(blocks) *
+                   static_cast<uint32_t>(context.attribute(abi::kMultiprocessorCount));
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,83 @@
+// Keeps calls of a communicator in order that are launched on several streams of a GPU.
+//
+// Launches on one stream need nothing, and must have nothing: a kernel begins early only if it
+// follows another one at once, and an event between them is something else. So events are recorded
+// only from the moment when there is a second stream. Where the first one ends then cannot be asked
+// any more (it may have been destroyed), so the host waits for the GPU, that once.
+//
+// In a capture the streams of the calls are there until it ends, and edges cost nothing.
+//
+// A graph that is replayed escapes the chain, so where replays are ordered the graph itself waits
+// for the chain's event and records it, by two nodes of a capture: a wait that depends on nothing,
+// before the first call, and a record after the last call. As it is not known which call is the
+// last, the edge that leads to the record moves on with each call. (Nodes between calls would keep
+// a kernel from beginning early; a record after each call takes 0.1 us a call. Measured on one
+// H200, in docs/design/optimizations.md.) Work outside of captures waits for the event, and records
+// it, as soon as there has been a capture.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "runtime/api/device.h"
+#include "runtime/devices/cuda/memory/memory.h"
+
+namespace mscclc::cuda {
+
+/// A stream that is not captured, and its id: what a chain has asked the driver, the launch that
+/// comes next need not ask again. id 0: nothing is known.
+struct KnownStream {
+  abi::Stream handle = nullptr;
+  uint64_t id = 0;
+};
+
+class CudaStreamChain final : public StreamChain {
+ public:
+  /// `known`: gets what follow() has found.
+  CudaStreamChain(SharedContext context, Replays replays, std::shared_ptr<KnownStream> known)
+      : context_(std::move(context)), replays_(replays), known_(std::move(known)) {}
+
+  bool follow(StreamHandle stream, Diagnostics& diagnostics) override;
+  bool put_last(StreamHandle stream, Diagnostics& diagnostics) override;
+
+ private:
+  /// A stream as the driver knows it now. Handles come again, ids do not; a captured stream must
+  /// not be asked for its id.
+  struct Stream {
+    abi::Stream handle = nullptr;
+    uint64_t id = 0;
+    uint64_t capture = 0;              ///< id; 0: none
+    abi::Graph graph = nullptr;        ///< that the capture makes
+    std::vector<abi::GraphNode> ends;  ///< captured: what the next node will follow
+    bool lossy = false;                ///< the driver does not say what that is
+  };
+  /// What a capture has taken so far.
+  struct Capture {
+    Stream end;                       ///< of its last call; without a handle: there was none
+    abi::GraphNode record = nullptr;  ///< after that; nullptr: none yet
+  };
+  /// Captures that may be under way at a time. The driver says nothing of their ends.
+  static constexpr size_t kMaxCaptures = 64;
+
+  bool find(StreamHandle stream, Stream& found, Diagnostics& diagnostics) const;
+  bool follow_captured(const Capture& capture, Diagnostics& diagnostics) const;
+  bool wait_for_all(Diagnostics& diagnostics);
+  bool begin_graph(Diagnostics& diagnostics);
+  bool put_last_captured(Capture& capture, Diagnostics& diagnostics);
+  bool put_record(Capture& capture, const Stream& before, Diagnostics& diagnostics) const;
+  bool move_record(const Capture& capture, const Stream& before, Diagnostics& diagnostics) const;
+  Capture& capture(uint64_t id);
+
+  const SharedContext context_;
+  const Replays replays_;
+  const std::shared_ptr<KnownStream> known_;
+  Stream now_;                            ///< of the last follow()
+  uint64_t last_ = 0;                     ///< id of the stream of the last call; 0: there was none
+  std::unique_ptr<OwnEvent> event_;       ///< its end; nullptr: there has been one stream only
+  bool marked_ = false;                   ///< the event marks the end of the last call
+  std::map<uint64_t, Capture> captures_;  ///< by id, which grow
+  bool in_graphs_ = false;                ///< some graph waits for the event, and records it
+};
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,64 @@
+#include <cuda_runtime_api.h>
+
+#include "executor/cuda/kernel.h"
+#include "runtime/api/gpu.h"
+#include "runtime/devices/cuda/device.h"
+#include "runtime/support/process/per_process.h"
+
+namespace mscclc::cuda {
+namespace {
+
+KernelLauncher interpreter() {
+  return {.load =
+              [](EarlyLaunch* early) {
+                Abilities abilities;
+                int error = load_kernels(&abilities);
+                if (error == 0) error = load_scale_kernels();
+                *early = {abilities.early_launch, abilities.early_in_captures};
+                return error;
+              },
+          .launch = launch,
+          .most_resident_blocks = most_resident_blocks,
+          .scale =
+              [](const Scaling& what, void* stream) {
+                return scale(what.dtype, what.to, what.from, what.count, what.factor, stream);
+              },
+          .error_text = [](int error) -> std::string {
+            return cudaGetErrorString(static_cast<cudaError_t>(error));
+          }};
+}
+
+ContextKeeper& process_contexts() {
+  static PerProcess<ContextKeeper> keeper;
+  return keeper.get();
+}
+
+}  // namespace
+
+bool has_gpu_part() { return true; }
+
+int count_gpus(Diagnostics& diagnostics) {
+  const Driver* driver = load_driver(diagnostics);
+  int count = 0;
+  if (driver == nullptr ||
+      !succeeded(*driver, driver->DeviceGetCount(&count), "count GPUs", diagnostics)) {
+    return 0;
+  }
+  return count;
+}
+
+std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics,
+                                 std::optional<uint32_t> node) {
+  const Driver* driver = load_driver(diagnostics);
+  CudaOptions options{.ordinal = ordinal};
+  if (node) options.node = *node;
+  if (driver == nullptr ||
+      !options_from_environment(Environment::of_process(), options, diagnostics)) {
+    return nullptr;
+  }
+  std::optional<Exchange> exchange = make_exchange(diagnostics);
+  if (!exchange || !process_contexts().keep(*driver, ordinal, diagnostics)) return nullptr;
+  return CudaDevice::open(*driver, options, interpreter(), std::move(*exchange), diagnostics);
+}
+
+}  // namespace mscclc::cuda

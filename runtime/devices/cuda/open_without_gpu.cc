@@ -1,0 +1,26 @@
+#include "runtime/api/gpu.h"
+
+namespace mscclc::cuda {
+namespace {
+
+void report(Diagnostics& diagnostics) {
+  diagnostics.error("no-gpu-part", {}, "this mscclc was built without the GPU part")
+      .notes.push_back({"with CUDA's nvcc: bazel build --config=cuda //tools:mscclc "
+                        "//runtime/doors/c:libmscclc.so.0 //runtime/doors/nccl:libnccl.so.2"});
+}
+
+}  // namespace
+
+bool has_gpu_part() { return false; }
+
+int count_gpus(Diagnostics& diagnostics) {
+  report(diagnostics);
+  return 0;
+}
+
+std::unique_ptr<Device> open_gpu(int, Diagnostics& diagnostics, std::optional<uint32_t>) {
+  report(diagnostics);
+  return nullptr;
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,395 @@
+// Communicators: how ranks meet, part, and end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/gpu.h"
+#include "runtime/api/host_device.h"
+#include "runtime/api/launcher.h"
+#include "runtime/doors/c/errors.h"
+#include "runtime/doors/c/handles.h"
+#include "runtime/doors/c/orders.h"
+#include "runtime/doors/c/ranges.h"
+#include "runtime/support/environment/environment.h"
+#include "runtime/support/fd.h"
+#include "runtime/support/host_place.h"
+
+namespace mscclc::capi {
+namespace {
+
+/// What a rank needs besides the others.
+struct Part {
+  mscclc_config_t config = MSCCLC_CONFIG_INIT;
+  std::shared_ptr<PlanRegistry> registry;
+  std::chrono::milliseconds timeout{0};
+
+  /// `given` may be NULL. False: reported.
+  bool read(const mscclc_config_t* given, Diagnostics& diagnostics) {
+    if (given != nullptr && !take_struct(given, config)) {
+      diagnostics.error("bad-call", {}, "the config has no size that this version knows");
+      return false;
+    }
+    if (!is_order(config.order)) {
+      diagnostics.error("bad-call", {}, "the config's 'order' is unknown");
+      return false;
+    }
+    if (config.registry == nullptr) {
+      registry = default_registry(diagnostics);
+    } else if (const Use<mscclc_registry> use(config.registry); use) {
+      registry = config.registry->plans;
+    } else {
+      diagnostics.error("bad-call", {}, "the config's 'registry' is not a registry");
+    }
+    config.registry = nullptr;
+    const auto limit = config.timeout_ms > 0 ? std::chrono::milliseconds(config.timeout_ms)
+                                             : Environment::of_process().timeout(diagnostics);
+    timeout = limit.value_or(timeout);
+    return registry != nullptr && limit.has_value();
+  }
+};
+
+std::shared_ptr<Device> open_device(int32_t device, Diagnostics& diagnostics) {
+  if (device == MSCCLC_HOST) return make_host_device(diagnostics);
+  return cuda::open_gpu(device, diagnostics);
+}
+
+/// Collective, of ranks that have met.
+mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_comm_t** comm,
+                       Diagnostics& diagnostics) {
+  if (bootstrap == nullptr) return fail(diagnostics);
+  auto made = std::make_unique<mscclc_comm>();
+  made->device = open_device(part.config.device, diagnostics);  // nullptr: all ranks learn it
+  made->registry = std::move(part.registry);
+  made->config = part.config;
+  made->communicator = Communicator::create(std::move(bootstrap), made->device,
+                                            {.timeout = part.timeout}, diagnostics);
+  if (made->communicator == nullptr) return fail(diagnostics);
+  made->collectives = Collectives::create(*made->communicator, made->registry,
+                                          {.ready_bytes = part.config.ready_bytes,
+                                           .order = order_of(part.config.order),
+                                           .beside = part.config.beside},
+                                          diagnostics);
+  if (made->collectives == nullptr) return fail(diagnostics);
+  *comm = Handles<mscclc_comm>::add(std::move(made));
+  return MSCCLC_SUCCESS;
+}
+
+/// An id of this process, which serves it; ranks wait for one another as long as the environment
+/// says, or `timeout`. nullopt: reported.
+std::optional<std::string> make_id(bool one_machine,
+                                   std::optional<std::chrono::milliseconds> timeout,
+                                   Diagnostics& diagnostics) {
+  auto options = read_host_options(diagnostics);
+  if (!options) return std::nullopt;
+  options->one_machine = one_machine;
+  options->timeout = timeout.value_or(options->timeout);
+  auto job = host_job(*options, diagnostics);
+  if (!job) return std::nullopt;
+  const std::string text = job->id.text();
+  keep_hub(job->id, std::move(job->hub));
+  return text;
+}
+
+mscclc_result_t join(const std::string& id, uint32_t rank, uint32_t ranks, Part part,
+                     mscclc_comm_t** comm, Diagnostics& diagnostics) {
+  const auto parsed = UniqueId::parse(id, diagnostics);
+  if (!parsed) return fail(diagnostics);
+  auto bootstrap = join_job(*parsed, rank, ranks, part.timeout, own_hub(*parsed), diagnostics);
+  return finish(std::move(bootstrap), std::move(part), comm, diagnostics);
+}
+
+bool check_ranks(uint32_t rank, uint32_t ranks, Diagnostics& diagnostics) {
+  if (rank < ranks) return true;
+  diagnostics.error("bad-call", {}, fmt::format("rank {} of {} ranks", rank, ranks));
+  return false;
+}
+
+/// The caller's store, with a name before its keys.
+class Store {
+ public:
+  Store(const mscclc_store_t& store, const std::string& name, std::chrono::milliseconds timeout)
+      : store_(store), key_("mscclc/" + name + "/id"), timeout_(timeout) {}
+
+  bool put_id(const std::string& id, Diagnostics& diagnostics) const {
+    if (store_.set(store_.user, key_.c_str(), id.data(), id.size()) == 0) return true;
+    diagnostics.error("bootstrap-gone", {}, fmt::format("the store does not take '{}'", key_));
+    return false;
+  }
+  std::optional<std::string> get_id(Diagnostics& diagnostics) const {
+    std::string id(UniqueId::kMaxText, '\0');
+    size_t bytes = id.size();
+    const auto most = static_cast<uint32_t>(std::min<int64_t>(timeout_.count(), UINT32_MAX));
+    if (store_.get(store_.user, key_.c_str(), id.data(), &bytes, most) == 0) {
+      id.resize(std::min(bytes, id.size()));  // so much is too long for an id
+      return id;
+    }
+    diagnostics.error(
+        "bootstrap-timeout", {},
+        fmt::format("the store has no '{}' within {} ms; rank 0 puts it there", key_, most));
+    return std::nullopt;
+  }
+  void forget() const {
+    if (store_.remove != nullptr) (void)store_.remove(store_.user, key_.c_str());
+  }
+
+ private:
+  const mscclc_store_t& store_;
+  const std::string key_;
+  const std::chrono::milliseconds timeout_;
+};
+
+mscclc_result_t meet_by_store(const Store& store, uint32_t rank, uint32_t ranks, Part part,
+                              mscclc_comm_t** comm, Diagnostics& diagnostics) {
+  const auto id = rank == 0 ? make_id(false, part.timeout, diagnostics) : store.get_id(diagnostics);
+  if (!id || (rank == 0 && !store.put_id(*id, diagnostics))) return fail(diagnostics);
+  const mscclc_result_t result = join(*id, rank, ranks, std::move(part), comm, diagnostics);
+  if (rank == 0) store.forget();  // all have come, or none will
+  return result;
+}
+
+/// What a rank says when a communicator is split.
+struct Wish {
+  int32_t color, key;
+  HostPlace place;
+};
+
+/// The ranks of one color, in the child's order.
+struct Family {
+  std::vector<uint32_t> ranks;
+  bool one_place = true;
+};
+
+std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& messages, uint32_t rank,
+                                Diagnostics& diagnostics) {
+  std::vector<Wish> wishes(messages.size());
+  for (size_t r = 0; r < messages.size(); ++r) {
+    if (messages[r].size() != sizeof(Wish)) {
+      diagnostics.error("bad-message", {}, fmt::format("the message of rank {} has no color", r));
+      return std::nullopt;
+    }
+    std::memcpy(&wishes[r], messages[r].data(), sizeof(Wish));
+  }
+  Family family;
+  for (uint32_t r = 0; r < wishes.size(); ++r) {
+    if (wishes[r].color != wishes[rank].color) continue;
+    family.ranks.push_back(r);
+    family.one_place &= wishes[r].place == wishes[rank].place;
+  }
+  std::stable_sort(family.ranks.begin(), family.ranks.end(),
+                   [&](uint32_t a, uint32_t b) { return wishes[a].key < wishes[b].key; });
+  return family;
+}
+
+mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part,
+                      mscclc_comm_t** child, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(*parent.communicator->one_thread(), diagnostics);
+  if (!visit || parent.communicator->has_failed(diagnostics)) return fail(diagnostics);
+  Bootstrap& bootstrap = parent.communicator->bootstrap();
+  const auto place = this_host_place(diagnostics);
+  if (!place) {
+    parent.communicator->abort(diagnostics);  // the others wait for this rank
+    return fail(diagnostics);
+  }
+  const Wish wish{color, key, *place};
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&wish);
+  std::vector<std::vector<uint8_t>> messages;
+  if (!bootstrap.all_gather({bytes, sizeof wish}, "split", messages, diagnostics)) {
+    return fail(diagnostics);
+  }
+  const auto family = family_of(messages, bootstrap.rank(), diagnostics);
+  if (!family) return fail(diagnostics);
+  const bool first = color >= 0 && family->ranks.front() == bootstrap.rank();
+  const std::string own =
+      first ? make_id(family->one_place, part.timeout, diagnostics).value_or("") : std::string();
+  const auto* text = reinterpret_cast<const uint8_t*>(own.data());
+  if (!bootstrap.all_gather({text, own.size()}, "exchange ids of a split", messages, diagnostics)) {
+    return fail(diagnostics);
+  }
+  if (color < 0) return MSCCLC_SUCCESS;
+  const std::vector<uint8_t>& id = messages[family->ranks.front()];
+  if (id.empty()) {
+    diagnostics.error("peer-failed", {},
+                      fmt::format("rank {} cannot host the split", family->ranks.front()));
+    return fail(diagnostics);
+  }
+  const auto at = std::find(family->ranks.begin(), family->ranks.end(), bootstrap.rank());
+  return join({id.begin(), id.end()}, static_cast<uint32_t>(at - family->ranks.begin()),
+              static_cast<uint32_t>(family->ranks.size()), std::move(part), child, diagnostics);
+}
+
+}  // namespace
+}  // namespace mscclc::capi
+
+using namespace mscclc;
+using namespace mscclc::capi;
+
+mscclc_result_t mscclc_unique_id(mscclc_unique_id_t* id) {
+  return guarded([&] {
+    if (id == nullptr) return refuse("mscclc_unique_id", "'id' is NULL");
+    raise_descriptor_limit();
+    Diagnostics diagnostics;
+    const auto text = make_id(false, std::nullopt, diagnostics);
+    if (!text) return fail(diagnostics);
+    *id = {};
+    text->copy(id->text, sizeof id->text - 1);
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_create(mscclc_comm_t** comm, uint32_t ranks,
+                                   const mscclc_unique_id_t* id, uint32_t rank,
+                                   const mscclc_config_t* config) {
+  return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_create");
+    if (comm == nullptr) return refuse("mscclc_comm_create", "'comm' is NULL");
+    raise_descriptor_limit();
+    *comm = nullptr;
+    if (id == nullptr) return refuse("mscclc_comm_create", "'id' is NULL");
+    Diagnostics diagnostics;
+    Part part;
+    if (!check_ranks(rank, ranks, diagnostics) || !part.read(config, diagnostics)) {
+      return fail(diagnostics);
+    }
+    const std::string text(id->text, strnlen(id->text, sizeof id->text));
+    return join(text, rank, ranks, std::move(part), comm, diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_create_env(mscclc_comm_t** comm, const char* name,
+                                       const mscclc_config_t* config) {
+  return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_create_env");
+    if (comm == nullptr) return refuse("mscclc_comm_create_env", "'comm' is NULL");
+    raise_descriptor_limit();
+    *comm = nullptr;
+    Diagnostics diagnostics;
+    Part part;
+    if (!part.read(config, diagnostics)) return fail(diagnostics);
+    auto launched = read_launch(name == nullptr ? "" : name, diagnostics);
+    if (!launched) return fail(diagnostics);
+    launched->timeout = part.timeout;
+    return finish(make_bootstrap(*launched, diagnostics), std::move(part), comm, diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_create_store(mscclc_comm_t** comm, uint32_t ranks, uint32_t rank,
+                                         const mscclc_store_t* store, const char* name,
+                                         const mscclc_config_t* config) {
+  constexpr auto kHere = "mscclc_comm_create_store";
+  return guarded([&] {
+    const NvtxRange range = range_of(kHere);
+    if (comm == nullptr) return refuse(kHere, "'comm' is NULL");
+    *comm = nullptr;
+    mscclc_store_t own = MSCCLC_STORE_INIT;
+    if (store == nullptr || !take_struct(store, own)) return refuse(kHere, "there is no store");
+    if (own.set == nullptr || own.get == nullptr)
+      return refuse(kHere, "the store cannot set or get");
+    if (name == nullptr || strnlen(name, 201) > 200) {
+      return refuse(kHere, "'name' is NULL, or longer than 200 bytes");
+    }
+    Diagnostics diagnostics;
+    Part part;
+    if (!check_ranks(rank, ranks, diagnostics) || !part.read(config, diagnostics)) {
+      return fail(diagnostics);
+    }
+    const Store keys(own, name, part.timeout);
+    return meet_by_store(keys, rank, ranks, std::move(part), comm, diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t key,
+                                  mscclc_comm_t** child, const mscclc_config_t* config) {
+  return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_split");
+    if (child == nullptr) return refuse("mscclc_comm_split", "'child' is NULL");
+    *child = nullptr;
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_comm_split", "'comm' is not a communicator");
+    Diagnostics diagnostics;
+    Part part;
+    const bool parents = config == nullptr;
+    if (!part.read(parents ? &comm->config : config, diagnostics)) return fail(diagnostics);
+    if (parents || config->registry == nullptr) part.registry = comm->registry;
+    return split(*comm, color, key, std::move(part), child, diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_rank(const mscclc_comm_t* comm, uint32_t* rank) {
+  return guarded([&] {
+    const Use<mscclc_comm> use(comm);
+    if (!use || rank == nullptr) {
+      return use.refuse("mscclc_comm_rank", "'comm' is not a communicator, or 'rank' is NULL");
+    }
+    *rank = comm->communicator->rank();
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_size(const mscclc_comm_t* comm, uint32_t* ranks) {
+  return guarded([&] {
+    const Use<mscclc_comm> use(comm);
+    if (!use || ranks == nullptr) {
+      return use.refuse("mscclc_comm_size", "'comm' is not a communicator, or 'ranks' is NULL");
+    }
+    *ranks = comm->communicator->size();
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_device(const mscclc_comm_t* comm, int32_t* device) {
+  return guarded([&] {
+    const Use<mscclc_comm> use(comm);
+    if (!use || device == nullptr) {
+      return use.refuse("mscclc_comm_device", "'comm' is not a communicator, or 'device' is NULL");
+    }
+    *device = comm->config.device;
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_async_error(const mscclc_comm_t* comm) {
+  return guarded([&] {
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_comm_async_error", "'comm' is not a communicator");
+    Diagnostics diagnostics;
+    if (!comm->communicator->has_failed(diagnostics)) return mscclc_result_t{MSCCLC_SUCCESS};
+    return fail(diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_abort(mscclc_comm_t* comm, const char* why) {
+  return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_abort");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_comm_abort", "'comm' is not a communicator");
+    comm->communicator->abort(std::string(why == nullptr ? "aborted" : why));
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}
+
+mscclc_result_t mscclc_comm_finalize(mscclc_comm_t* comm) {
+  return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_finalize");
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_comm_finalize", "'comm' is not a communicator");
+    Diagnostics diagnostics;
+    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
+    if (!visit) return fail(diagnostics);
+    if (comm->finalized.exchange(true)) {
+      return fail(MSCCLC_INVALID_USAGE, "mscclc_comm_finalize: it was called before");
+    }
+    const bool ended = comm->device->drain(diagnostics);
+    return comm->communicator->check(diagnostics) && ended ? mscclc_result_t{MSCCLC_SUCCESS}
+                                                           : fail(diagnostics);
+  });
+}
+
+mscclc_result_t mscclc_comm_destroy(mscclc_comm_t* comm) {
+  return guarded([&] {
+    const NvtxRange range = range_of("mscclc_comm_destroy");
+    return destroy(comm, "mscclc_comm_destroy", "'comm' is not a communicator");
+  });
+}

@@ -1,0 +1,55 @@
+#include "runtime/doors/nccl/abi/types.h"
+
+namespace mscclc::nccl {
+namespace {
+
+struct TypeRow {
+  const char* name;
+  ncclDataType_t value;
+  Dtype ours;
+};
+struct ReductionRow {
+  ncclRedOp_t value;
+  ReduceOp ours;
+};
+
+constexpr TypeRow kTypeRows[] = {
+#define TYPE(nccl, value, ours) {"nccl" #nccl, value, Dtype::ours},
+#define REDUCTION(nccl, value, ours)
+#include "runtime/doors/nccl/abi/types.def"
+#undef TYPE
+#undef REDUCTION
+};
+constexpr ReductionRow kReductionRows[] = {
+#define TYPE(nccl, value, ours)
+#define REDUCTION(nccl, value, ours) {value, ReduceOp::ours},
+#include "runtime/doors/nccl/abi/types.def"
+#undef TYPE
+#undef REDUCTION
+};
+static_assert(std::size(kTypeRows) == kTypes);
+
+}  // namespace
+
+std::optional<Dtype> dtype_of(ncclDataType_t type) {
+  for (const TypeRow& row : kTypeRows) {
+    if (row.value == type) return row.ours;
+  }
+  return std::nullopt;
+}
+
+const char* nccl_name_of(ncclDataType_t type) {
+  for (const TypeRow& row : kTypeRows) {
+    if (row.value == type) return row.name;
+  }
+  return "";
+}
+
+std::optional<ReduceOp> reduce_op_of(ncclRedOp_t op) {
+  for (const ReductionRow& row : kReductionRows) {
+    if (row.value == op) return row.ours;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mscclc::nccl

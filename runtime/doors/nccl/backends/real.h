@@ -1,0 +1,57 @@
+// The real NCCL, which does what no plan does: where it is found, its functions, and the guard that
+// keeps it from calling us.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/doors/nccl/abi/abi.h"
+
+namespace mscclc::nccl {
+
+/// The functions of an NCCL; those that it lacks are null. Thread safety: immutable.
+struct RealNccl {
+#define API(since, how, result, name, parameters, arguments) result(*name) parameters = nullptr;
+#include "runtime/doors/nccl/abi/api.def"
+#undef API
+  int version = 0;   ///< as ncclGetVersion() codes it
+  std::string path;  ///< the file
+};
+
+/// Where to look, best first, each an absolute path:
+/// - what MSCCLC_NCCL names, and then nowhere else;
+/// - libnccl_real.so.2 beside the file `self`;
+/// - nvidia/nccl/lib/libnccl.so.2 beside the frameworks that `maps` (/proc/self/maps) names;
+/// - libnccl.so.2 in the folders of the system and of CUDA.
+std::vector<std::string> candidates(std::string_view named, std::string_view self,
+                                    std::string_view maps);
+
+/// Loads an NCCL so that its calls of its own functions stay inside it. nullptr: `why` says why:
+/// there is none, it is this library, or it lacks what every NCCL has.
+[[nodiscard]] std::unique_ptr<const RealNccl> load_real(const std::string& path, std::string& why);
+
+/// The real NCCL of this process, found and loaded at the first call; stays loaded. nullptr: there
+/// is none; why_no_real() says what was tried.
+const RealNccl* real_nccl();
+const std::string& why_no_real();
+/// Puts another in its place, or none. For tests: no communicator may be alive.
+void replace_real_nccl(std::unique_ptr<const RealNccl> real, std::string why);
+
+/// While one lives the thread is inside a call of the real NCCL: what it calls of ours goes back to
+/// it at once.
+class InsideReal {
+ public:
+  InsideReal() { ++depth_; }
+  ~InsideReal() { --depth_; }
+  InsideReal(const InsideReal&) = delete;
+  InsideReal& operator=(const InsideReal&) = delete;
+  static bool here() { return depth_ > 0; }
+
+ private:
+  static constinit thread_local int depth_;
+};
+
+}  // namespace mscclc::nccl

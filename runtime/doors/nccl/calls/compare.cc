@@ -1,0 +1,68 @@
+#include "runtime/doors/nccl/calls/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "ir/diagnostics/printable.h"
+#include "runtime/api/bootstrap.h"
+#include "runtime/doors/nccl/backends/report.h"
+#include "runtime/doors/nccl/calls/window_calls.h"
+
+namespace mscclc::nccl {
+namespace {
+
+bool is_collective(const Call& call) {
+  return call.kind != CallKind::send && call.kind != CallKind::recv && call.kind != CallKind::other;
+}
+
+/// What all ranks must say alike. A pre-multiplied sum has another handle, and may have another
+/// scalar, on each rank.
+std::string text_of(const Comm& comm, const Call& call) {
+  const std::string op = call.reduction == nullptr ? std::to_string(call.op) : "of PreMulSum";
+  return fmt::format("{} count {} datatype {} op {} root {}{}", name(call.kind), call.count,
+                     call.type, op, call.root,
+                     lies_in_windows(comm, call) ? ", in symmetric windows" : "");
+}
+
+std::vector<uint8_t> describe(const Comm& comm, const std::vector<const Call*>& calls) {
+  std::string text;
+  for (const Call* call : calls) {
+    if (is_collective(*call)) text += text_of(comm, *call) + '\n';
+  }
+  return {text.begin(), text.end()};
+}
+
+/// The line of a text in which it first differs from another; "no call" if it ends there.
+std::string first_difference(const std::vector<uint8_t>& text, const std::vector<uint8_t>& other) {
+  const auto differs = std::mismatch(text.begin(), text.end(), other.begin(), other.end()).first;
+  auto begin = differs;
+  while (begin != text.begin() && begin[-1] != '\n') --begin;
+  const auto end = std::find(differs, text.end(), '\n');
+  return begin == end ? "no call" : printable_line(std::string(begin, end));
+}
+
+}  // namespace
+
+ncclResult_t compare_calls(Comm& comm, const std::vector<const Call*>& calls) {
+  const std::vector<uint8_t> own = describe(comm, calls);
+  if (own.empty() || comm.ranks == 1) return ncclSuccess;
+  std::vector<std::vector<uint8_t>> all;
+  Diagnostics diagnostics;
+  if (!comm.communicator->bootstrap().all_gather(own, "compare calls", all, diagnostics)) {
+    return fail(ncclRemoteError, "cannot compare calls", diagnostics);
+  }
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    return fail(
+        ncclInvalidUsage,
+        fmt::format("the ranks' calls differ (MSCCLC_CHECK_CALLS): rank {} makes {}, rank 0 "
+                    "makes {}",
+                    rank, first_difference(all[rank], all[0]),
+                    first_difference(all[0], all[rank])));
+  }
+  return ncclSuccess;
+}
+
+}  // namespace mscclc::nccl

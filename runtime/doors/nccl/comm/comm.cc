@@ -1,0 +1,263 @@
+#include "runtime/doors/nccl/comm/comm.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstring>
+#include <shared_mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "runtime/api/bootstrap.h"
+#include "runtime/doors/nccl/backends/real.h"
+#include "runtime/doors/nccl/backends/report.h"
+#include "runtime/support/process/forks.h"
+
+namespace mscclc::nccl {
+namespace {
+
+/// Addresses at which nothing lies: a caller that follows a handle of ours crashes there, and no
+/// pointer of the real NCCL's is one of them.
+class HandleSpace {
+ public:
+  HandleSpace() {
+    void* const base =
+        ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    base_ = base == MAP_FAILED ? 0 : reinterpret_cast<uintptr_t>(base);
+  }
+  /// nullptr: there are no more.
+  ncclComm_t next() {
+    const uintptr_t offset = ++given_ * kStep;
+    return base_ == 0 || offset >= kBytes ? nullptr : reinterpret_cast<ncclComm_t>(base_ + offset);
+  }
+  bool has(ncclComm_t handle) const {
+    const uintptr_t address = reinterpret_cast<uintptr_t>(handle);
+    return base_ != 0 && address > base_ && address <= base_ + given_ * kStep;
+  }
+
+ private:
+  static constexpr uintptr_t kStep = 16, kBytes = uintptr_t{16} << 30;
+  uintptr_t base_ = 0;
+  std::atomic<uintptr_t> given_{0};
+};
+
+/// Never destroyed: what runs while the process ends may still ask.
+HandleSpace& handles() {
+  static HandleSpace* const handles = new HandleSpace;
+  return *handles;
+}
+
+struct Table {
+  std::shared_mutex mutex;
+  std::unordered_map<ncclComm_t, CommPointer> comms;
+};
+/// What the process has made. After a fork the child has none of the threads that its parent's
+/// communicators live by, and of a mutex it cannot know which thread held it: it begins with a
+/// table of its own, and never touches the other.
+std::atomic<Table*>& table_of_process() {
+  static std::atomic<Table*> table = [] {
+    (void)::pthread_atfork(nullptr, nullptr, [] { table_of_process() = new Table; });
+    return new Table;
+  }();
+  return table;
+}
+Table& table() { return *table_of_process(); }
+
+}  // namespace
+
+Comm::~Comm() {
+  // Peers may still map what these have made: they end in the order in which they need each other.
+  messages.reset();
+  plans.reset();
+  order.reset();
+  communicator.reset();
+  if (device != nullptr && null_stream != nullptr) device->destroy_stream(null_stream);
+}
+
+ncclComm_t add_comm(const CommPointer& comm) {
+  comm->handle = handles().next();
+  comm->forks = forks();
+  if (comm->handle != nullptr) put_back_comm(comm);
+  return comm->handle;
+}
+
+void put_back_comm(const CommPointer& comm) {
+  const std::lock_guard lock(table().mutex);
+  table().comms.emplace(comm->handle, comm);
+}
+
+CommPointer find_comm(ncclComm_t handle) {
+  const std::shared_lock lock(table().mutex);
+  const auto found = table().comms.find(handle);
+  return found == table().comms.end() ? nullptr : found->second;
+}
+
+CommPointer remove_comm(ncclComm_t handle) {
+  const std::lock_guard lock(table().mutex);
+  const auto found = table().comms.find(handle);
+  if (found == table().comms.end()) return nullptr;
+  CommPointer comm = std::move(found->second);
+  table().comms.erase(found);
+  return comm;
+}
+
+bool is_our_handle(ncclComm_t handle) { return handles().has(handle); }
+
+CommPointer usable_comm(ncclComm_t handle, const char* function, ncclResult_t& result) {
+  CommPointer comm = find_comm(handle);
+  if (comm == nullptr) {
+    result = fail(ncclInvalidArgument,
+                  fmt::format("{}: {}", function,
+                              handle == nullptr ? "the communicator is NULL"
+                              : is_our_handle(handle)
+                                  ? "the communicator is destroyed, or was made before this "
+                                    "process was forked"
+                                  : "there is no such communicator"));
+    return nullptr;
+  }
+  result = check_stage(*comm, function);
+  return result == ncclSuccess ? comm : nullptr;
+}
+
+ncclResult_t check_stage(const Comm& comm, const char* function) {
+  const auto refuse = [&](ncclResult_t code, const char* why) {
+    return fail(code, fmt::format("{}: {}", function, why));
+  };
+  if (comm.forks != forks_so_far()) {
+    return refuse(ncclInvalidUsage, "the communicator was made before this process was forked");
+  }
+  switch (comm.stage) {
+    case Stage::ready:
+      return ncclSuccess;
+    case Stage::making:
+      return refuse(ncclInvalidArgument, "the communicator is not ready: ncclInProgress");
+    case Stage::failed:
+      return refuse(ncclInvalidUsage, "the communicator could not be made: abort or destroy it");
+    case Stage::finalized:
+      return refuse(ncclInvalidArgument, "the communicator is finalized");
+    case Stage::revoked:
+      return refuse(ncclInvalidUsage, "the communicator is revoked");
+    case Stage::aborted:
+      return refuse(ncclInvalidUsage, "the communicator is aborted");
+    case Stage::destroyed:
+      return refuse(ncclInvalidUsage, "the communicator is destroyed");
+  }
+  return refuse(ncclInternalError, "the communicator is at no stage");
+}
+
+ncclResult_t settle(const Comm& comm, ncclComm_t real, ncclResult_t result) {
+  while (result == ncclInProgress && comm.stage != Stage::aborted) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (real_nccl()->CommGetAsyncError(real, &result) != ncclSuccess) return ncclInternalError;
+  }
+  return result;
+}
+
+namespace {
+
+ncclResult_t init_real(Comm& comm, const ncclUniqueId& id, ncclComm_t& made) {
+  const RealNccl& real = *real_nccl();
+  const InsideReal inside;
+  std::array<uint8_t, kMaxConfigBytes> bytes;
+  const int ranks = static_cast<int>(comm.ranks), rank = static_cast<int>(comm.rank);
+  const ncclResult_t result =
+      real.CommInitRankConfig != nullptr
+          ? real.CommInitRankConfig(&made, ranks, id, rank, comm.config.for_real(bytes))
+          : real.CommInitRank(&made, ranks, id, rank);
+  const ncclResult_t settled = settle(comm, made, result);
+  // What is aborted while NCCL still makes it has no owner.
+  if (settled != ncclSuccess && made != nullptr) (void)real.CommAbort(std::exchange(made, nullptr));
+  return settled;
+}
+
+/// Registers at the real NCCL what was registered before there was a communicator of it.
+void register_at_real(Comm& comm, ncclComm_t made) {
+  const RealNccl& real = *real_nccl();
+  if (real.CommRegister == nullptr) return;
+  const std::lock_guard lock(comm.tables);
+  const InsideReal inside;
+  for (auto& [handle, entry] : comm.registrations) {
+    // A hint: what it makes of it changes no result.
+    (void)real.CommRegister(made, entry->buffer, entry->bytes, &entry->real);
+  }
+}
+
+/// Rank 0's id of the real NCCL, at all ranks; all learn of it if there is none.
+ncclResult_t share_real_id(Comm& comm, ncclUniqueId& id) {
+  std::vector<uint8_t> own;
+  if (comm.rank == 0) {
+    const InsideReal inside;
+    if (real_nccl()->GetUniqueId(&id) == ncclSuccess) {
+      own.assign(id.internal, id.internal + sizeof id.internal);
+    }
+  }
+  std::vector<std::vector<uint8_t>> all;
+  Diagnostics diagnostics;
+  if (!comm.communicator->bootstrap().all_gather(own, "NCCL's id", all, diagnostics)) {
+    return fail(ncclRemoteError, "cannot share NCCL's id", diagnostics);
+  }
+  if (all.empty() || all[0].size() != sizeof id.internal) {
+    return fail(ncclInternalError, "NCCL gives rank 0 no id to fall back with");
+  }
+  std::memcpy(id.internal, all[0].data(), sizeof id.internal);
+  return ncclSuccess;
+}
+
+}  // namespace
+
+ncclResult_t make_real(Comm& comm) {
+  if (comm.real != nullptr) return ncclSuccess;
+  if (!comm.facts.has_real) {
+    const std::string why = comm.why_real.empty() ? "" : ", as " + comm.why_real;
+    return fail(ncclInvalidUsage,
+                fmt::format("no plan serves the call{}, and {}", why, comm.why_no_real));
+  }
+  ncclUniqueId id{};
+  ncclResult_t result = share_real_id(comm, id);
+  if (result != ncclSuccess) return result;
+  ncclComm_t made = nullptr;
+  result = init_real(comm, id, made);
+  if (result != ncclSuccess) {
+    return fail(result, fmt::format("NCCL cannot make a communicator: {}", error_string(result)));
+  }
+  register_at_real(comm, made);
+  comm.real = made;
+  inform(Subsystem::init, comm.ordinal,
+         fmt::format("rank {} of {}: NCCL {} serves what no plan does", comm.rank, comm.ranks,
+                     version_text(real_nccl()->version)));
+  return ncclSuccess;
+}
+
+ncclResult_t close_comm(Comm& comm, bool abort) {
+  const ncclComm_t real = comm.real.exchange(nullptr);
+  ncclResult_t result = ncclSuccess;
+  if (abort) {
+    // The mutex may be held by a thread that hangs: both aborts end its wait.
+    if (comm.communicator != nullptr) comm.communicator->abort("ncclCommAbort()");
+    if (comm.messages != nullptr) comm.messages->abort("ncclCommAbort()");
+    const InsideReal inside;
+    if (real != nullptr) (void)real_nccl()->CommAbort(real);
+    return ncclSuccess;
+  }
+  const std::lock_guard lock(comm.mutex);
+  {
+    const InsideReal inside;
+    if (real != nullptr && real_nccl()->CommFinalize != nullptr && comm.stage == Stage::ready) {
+      result = settle(comm, real, real_nccl()->CommFinalize(real));
+    }
+  }
+  comm.messages.reset();
+  comm.plans.reset();
+  comm.profiler.reset();
+  const InsideReal inside;
+  if (real != nullptr) {
+    const ncclResult_t destroyed = real_nccl()->CommDestroy(real);
+    if (result == ncclSuccess) result = destroyed;
+  }
+  return result;
+}
+
+}  // namespace mscclc::nccl

@@ -1,0 +1,144 @@
+#include "runtime/doors/nccl/comm/library_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "runtime/api/builtin_library.h"
+#include "runtime/api/plan_registry.h"
+#include "runtime/support/process/per_process.h"
+
+namespace mscclc::nccl {
+namespace {
+
+struct SharedPlans {
+  std::mutex mutex;
+  std::shared_ptr<PlanProvider> plans;
+};
+
+/// The plans of the process, read at the first call; all communicators share them. nullptr:
+/// reported, and read again at the next call.
+std::shared_ptr<PlanProvider> plans_of_process(Diagnostics& diagnostics) {
+  static PerProcess<SharedPlans> of_process;
+  auto& [mutex, plans] = of_process.get();
+  const std::lock_guard lock(mutex);
+  if (plans != nullptr) return plans;
+  std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);
+  if (library == nullptr) return nullptr;
+  plans = PlanRegistry::create({.library = std::move(library)}, diagnostics);
+  return plans;
+}
+
+class ServedByPlan final : public ServedCall {
+ public:
+  ServedByPlan(Collectives& collectives, const CollectiveCall& call, PlanChoice choice,
+               StreamHandle stream)
+      : collectives_(collectives), call_(call), choice_(std::move(choice)), stream_(stream) {}
+  std::string plan() const override {
+    return choice_.picked == nullptr ? "copy" : choice_.picked->name;
+  }
+  bool waits_for_ranks() override { return collectives_.waits_for_ranks(call_, choice_); }
+  bool prepare(Diagnostics& diagnostics) override {
+    ready_ = collectives_.prepare(call_, choice_, stream_, diagnostics);
+    return static_cast<bool>(ready_);
+  }
+  bool launch(Diagnostics& diagnostics) override {
+    return collectives_.launch(ready_, diagnostics);
+  }
+
+ private:
+  Collectives& collectives_;
+  const CollectiveCall call_;
+  const PlanChoice choice_;  ///< empty: it needs no plan
+  const StreamHandle stream_;
+  ReadyCall ready_;
+};
+
+/// One line of reasons.
+std::string why_not(const std::vector<PassedOver>& passed_over, const Diagnostics& diagnostics) {
+  constexpr size_t kMax = 4;
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics.all()) text += diagnostic.message + "; ";
+  for (size_t i = 0; i < std::min(passed_over.size(), kMax); ++i) {
+    text += fmt::format("'{}': {}; ", passed_over[i].name, passed_over[i].why);
+  }
+  if (passed_over.size() > kMax) text += fmt::format("{} more; ", passed_over.size() - kMax);
+  if (text.empty()) return "there is no plan for it";
+  return "no plan serves it: " + text.substr(0, text.size() - 2);
+}
+
+/// ", its sums keep 'ranks'": of a plan that adds up, and of which that is known.
+std::string contract_of(const PickedPlan& plan) {
+  if (!plan.proof || plan.proof->rounding == Rounding::none) return "";
+  for (const SumOrder order :
+       {SumOrder::tree, SumOrder::ranks, SumOrder::replicated, SumOrder::any}) {
+    if (plan.proof->orders.keep(order)) return fmt::format(", its sums keep '{}'", name(order));
+  }
+  return "";
+}
+
+class LibraryCalls final : public PlanCalls {
+ public:
+  explicit LibraryCalls(std::unique_ptr<Collectives> collectives)
+      : collectives_(std::move(collectives)) {}
+
+  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
+                                    std::string* what) override {
+    PlanChoice choice;
+    if (collectives_->needs_plan(call)) {
+      std::vector<PassedOver> passed_over;
+      Diagnostics diagnostics;
+      choice = collectives_->choose_once(call, capturing, what == nullptr ? nullptr : &passed_over,
+                                         diagnostics);
+      if (choice.picked == nullptr) {
+        if (what != nullptr) *what = why_not(passed_over, diagnostics);
+        return nullptr;
+      }
+      if (what != nullptr) {
+        *what = fmt::format("plan '{}', {}{}", choice.picked->name, choice.picked->why,
+                            contract_of(*choice.picked));
+      }
+    } else if (what != nullptr) {
+      *what = "a copy";
+    }
+    return std::make_unique<ServedByPlan>(*collectives_, call, std::move(choice), stream);
+  }
+
+  bool launches_wait() const override { return collectives_->launches_wait(); }
+
+  std::optional<SharedMemory> register_memory(void* address, uint64_t bytes,
+                                              Diagnostics& diagnostics) override {
+    const auto number = collectives_->register_buffer(address, bytes, diagnostics);
+    if (!number) return std::nullopt;
+    SharedMemory memory{*number, bytes};
+    for (uint32_t rank = 0; rank < collectives_->communicator().size(); ++rank) {
+      const auto there = collectives_->registered(*number, rank, diagnostics);
+      memory.bytes = std::min(memory.bytes, there ? there->bytes : 0);
+    }
+    return memory;
+  }
+  void deregister_memory(const SharedMemory& memory) override {
+    Diagnostics ignored;  // it was registered
+    (void)collectives_->deregister_buffer(memory.number, ignored);
+  }
+
+ private:
+  const std::unique_ptr<Collectives> collectives_;
+};
+
+}  // namespace
+
+std::unique_ptr<PlanCalls> make_library_calls(Communicator& communicator,
+                                              const CollectivesOptions& options,
+                                              Diagnostics& diagnostics) {
+  auto plans = plans_of_process(diagnostics);
+  if (plans == nullptr) return nullptr;
+  auto collectives = Collectives::create(communicator, std::move(plans), options, diagnostics);
+  if (collectives == nullptr) return nullptr;
+  return std::make_unique<LibraryCalls>(std::move(collectives));
+}
+
+}  // namespace mscclc::nccl

@@ -1,0 +1,365 @@
+// Making communicators: from an id, of the devices of a process, from another communicator.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "ir/diagnostics/printable.h"
+#include "runtime/api/in_process.h"
+#include "runtime/api/launcher.h"
+#include "runtime/doors/nccl/backends/device.h"
+#include "runtime/doors/nccl/backends/real.h"
+#include "runtime/doors/nccl/backends/report.h"
+#include "runtime/doors/nccl/calls/group.h"
+#include "runtime/doors/nccl/comm/make.h"
+#include "runtime/doors/nccl/comm/meet.h"
+#include "runtime/doors/nccl/entry_points/entry_points.h"
+#include "runtime/doors/nccl/entry_points/ranges.h"
+#include "runtime/support/environment/environment.h"
+
+namespace mscclc::nccl {
+namespace {
+
+ncclResult_t invalid(const std::string& why) {
+  return Group::of_thread().fail_with(fail(ncclInvalidArgument, why));
+}
+
+/// NCCL_COMM_BLOCKING comes before the configuration.
+bool is_blocking(const Config& config) {
+  Diagnostics ignored;
+  const auto set = Environment::of_process().text(Variable::NCCL_COMM_BLOCKING, ignored);
+  if (!set || set->empty()) return config.is_blocking();
+  if (*set == "0" || *set == "1") return *set == "1";
+  warn_of_setting(
+      fmt::format("NCCL_COMM_BLOCKING is {}; allowed are 0 and 1: configurations say it",
+                  mscclc::quoted(*set)));
+  return config.is_blocking();
+}
+
+/// A new communicator, and its handle in `*handle`.
+CommPointer new_comm(uint32_t rank, uint32_t ranks, int ordinal, Config config,
+                     ncclComm_t* handle) {
+  CommPointer comm = std::make_shared<Comm>();
+  comm->rank = rank;
+  comm->ranks = ranks;
+  comm->ordinal = ordinal;
+  comm->blocking = is_blocking(config);
+  comm->config = std::move(config);
+  comm->async_error = ncclInProgress;
+  *handle = add_comm(comm);
+  return *handle == nullptr ? nullptr : comm;
+}
+
+/// Takes back a handle that came to nothing.
+void forget(ncclComm_t* handle) {
+  (void)remove_comm(*handle);
+  *handle = nullptr;
+}
+
+/// Makes it on a thread of its own. A caller that waits finds NULL if it fails; one that does not
+/// asks the communicator.
+ncclResult_t begin_making(CommPointer comm, Meet meet, ncclComm_t* handle) {
+  const bool blocking = comm->blocking;
+  return Group::of_thread().add(Job{
+      .run =
+          [comm, meet = std::move(meet), handle, blocking] {
+            const ncclResult_t result = make_comm(*comm, meet);
+            if (result != ncclSuccess && blocking) forget(handle);
+            return result;
+          },
+      .cancel = [handle] { forget(handle); },
+      .blocking = blocking,
+  });
+}
+
+ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const ncclUniqueId& id,
+                       int rank, const ncclConfig_t* config) {
+  const NvtxRange range = entry_points::range_of(function);
+  if (comm == nullptr) return invalid(fmt::format("{}: comm is NULL", function));
+  *comm = nullptr;
+  const auto settings = Config::read(config);
+  if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);
+  if (ranks < 1 || rank < 0 || rank >= ranks) {
+    return invalid(fmt::format("{}: there is no rank {} among {}", function, rank, ranks));
+  }
+  Diagnostics diagnostics;
+  if (!check_id(id, diagnostics)) {
+    return Group::of_thread().fail_with(fail(function, diagnostics));
+  }
+  const auto r = static_cast<uint32_t>(rank), n = static_cast<uint32_t>(ranks);
+  CommPointer made = new_comm(r, n, current_ordinal(), *settings, comm);
+  if (made == nullptr) return fail(ncclSystemError, "there are no handles left");
+  const Comm& its = *made;
+  return begin_making(
+      std::move(made),
+      [id, &its](Diagnostics& diagnostics) { return meet_by_id(id, its, diagnostics); }, comm);
+}
+
+/// The devices of ncclCommInitAll(). Empty: reported.
+std::vector<int> devices_of(int count, const int* list) {
+  if (runs_on_host()) return std::vector<int>(static_cast<size_t>(count), 0);
+  Diagnostics diagnostics;
+  const int there = count_devices(diagnostics);
+  std::vector<int> devices;
+  for (int i = 0; i < count; ++i) {
+    const int device = list != nullptr ? list[i] : i;
+    if (device < 0 || device >= there) {
+      (void)invalid(fmt::format("ncclCommInitAll: there is no device {}", device));
+      return {};
+    }
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+/// The settings of a child: its own, or those of the parent.
+std::optional<Config> child_config(const Comm& parent, const ncclConfig_t* config) {
+  return config == nullptr ? parent.config : Config::read(config);
+}
+
+/// Which ranks meet and how, once the parent's turn has come. `find` may be collective over the
+/// parent.
+struct Descent {
+  CommPointer parent;
+  std::function<std::unique_ptr<Bootstrap>(Comm& parent, Comm& child, Diagnostics&)> meet;
+};
+
+/// Makes a child on a thread of its own. Its rank and size come of meeting.
+ncclResult_t begin_child(Descent descent, const Config& config, ncclComm_t* made, bool has_child) {
+  CommPointer child = new_comm(0, 0, descent.parent->ordinal, config, made);
+  if (child == nullptr) return fail(ncclSystemError, "there are no handles left");
+  child->blocking = descent.parent->blocking && child->blocking;
+  const bool blocking = child->blocking;
+  if (!has_child) forget(made);
+  ncclComm_t* const handle = has_child ? made : nullptr;
+  const auto run = [descent = std::move(descent), child, handle, blocking] {
+    ncclResult_t result = ncclSuccess;
+    if (handle == nullptr) {
+      Diagnostics diagnostics;
+      const std::lock_guard lock(descent.parent->mutex);
+      (void)descent.meet(*descent.parent, *child, diagnostics);
+      return diagnostics.has_errors() ? fail(ncclRemoteError, "a split", diagnostics) : result;
+    }
+    result = make_comm(*child, [&](Diagnostics& diagnostics) {
+      const std::lock_guard lock(descent.parent->mutex);
+      return descent.meet(*descent.parent, *child, diagnostics);
+    });
+    if (result != ncclSuccess && blocking) forget(handle);
+    return result;
+  };
+  const auto cancel = [handle] {
+    if (handle != nullptr) forget(handle);
+  };
+  return Group::of_thread().add(Job{.run = run, .cancel = cancel, .blocking = blocking});
+}
+
+void take_place(Comm& child, const Family& family) {
+  child.rank = family.rank;
+  child.ranks = static_cast<uint32_t>(family.ranks.size());
+}
+
+/// All ranks of a communicator, in order.
+Family everyone(const Comm& comm) {
+  Family family;
+  family.rank = comm.rank;
+  for (uint32_t rank = 0; rank < comm.ranks; ++rank) family.ranks.push_back(rank);
+  return family;
+}
+
+/// Those that are not excluded. Empty: this rank is, or there is no such rank.
+Family survivors(const Comm& comm, const int* excluded, int count) {
+  Family family;
+  for (uint32_t rank = 0; rank < comm.ranks; ++rank) {
+    if (std::binary_search(excluded, excluded + count, static_cast<int>(rank))) continue;
+    if (rank == comm.rank) family.rank = static_cast<uint32_t>(family.ranks.size());
+    family.ranks.push_back(rank);
+  }
+  return family;
+}
+
+std::unique_ptr<Bootstrap> meet_once_more(Comm& parent, const Family& family,
+                                          Diagnostics& diagnostics) {
+  return meet_again(parent, family, ++parent.meetings[family.ranks], diagnostics);
+}
+
+/// A communicator that can have children: also one that is revoked. nullptr: `result`.
+CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& result) {
+  CommPointer comm = find_comm(handle);
+  if (comm != nullptr && comm->stage == Stage::revoked) return comm;
+  return usable_comm(handle, function, result);
+}
+
+}  // namespace
+
+namespace entry_points {
+
+ncclResult_t GetUniqueId(ncclUniqueId* id) {
+  if (id == nullptr) return fail(ncclInvalidArgument, "ncclGetUniqueId: uniqueId is NULL");
+  Diagnostics diagnostics;
+  ncclUniqueId made;
+  if (!make_id(made, diagnostics)) return fail(ncclSystemError, "ncclGetUniqueId", diagnostics);
+  std::memcpy(id, &made, sizeof made);  // the caller's may lie at any address
+  return ncclSuccess;
+}
+
+ncclResult_t CommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  return init_rank("ncclCommInitRank", comm, ranks, id, rank, nullptr);
+}
+
+ncclResult_t CommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                ncclConfig_t* config) {
+  return init_rank("ncclCommInitRankConfig", comm, ranks, id, rank, config);
+}
+
+ncclResult_t CommInitRankScalable(ncclComm_t* comm, int ranks, int rank, int ids, ncclUniqueId* id,
+                                  ncclConfig_t* config) {
+  if (comm != nullptr) *comm = nullptr;
+  if (id == nullptr || ids < 1 || ids > ranks) {
+    return invalid(fmt::format("ncclCommInitRankScalable: {} ids for {} ranks", ids, ranks));
+  }
+  // One hub serves all ranks, so the first id is enough.
+  ncclUniqueId first;
+  std::memcpy(&first, id, sizeof first);
+  return init_rank("ncclCommInitRankScalable", comm, ranks, first, rank, config);
+}
+
+ncclResult_t CommInitAll(ncclComm_t* comms, int count, const int* list) {
+  const NvtxRange range = range_of("ncclCommInitAll");
+  if (comms == nullptr || count < 0) return invalid("ncclCommInitAll: comms is NULL, or ndev < 0");
+  if (count == 0) return ncclSuccess;
+  const std::vector<int> devices = devices_of(count, list);
+  if (devices.empty()) return ncclInvalidArgument;
+  const std::set<int> distinct =
+      list != nullptr ? std::set<int>(list, list + count) : std::set<int>();
+  if (list != nullptr && distinct.size() != static_cast<size_t>(count)) {
+    return Group::of_thread().fail_with(
+        fail(ncclInvalidUsage, "ncclCommInitAll: a device is listed twice"));
+  }
+  Diagnostics diagnostics;
+  const auto options = read_host_options(diagnostics);
+  if (!options) return fail(ncclInvalidUsage, "ncclCommInitAll", diagnostics);
+  const auto ranks = static_cast<uint32_t>(count);
+  auto bootstraps = make_in_process_bootstraps(ranks, options->timeout);
+  Group& group = Group::of_thread();
+  group.start();
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    CommPointer made = new_comm(rank, ranks, devices[rank], Config(), &comms[rank]);
+    if (made == nullptr) {
+      (void)group.fail_with(fail(ncclSystemError, "there are no handles left"));
+      break;
+    }
+    auto bootstrap = std::make_shared<std::unique_ptr<Bootstrap>>(std::move(bootstraps[rank]));
+    (void)begin_making(
+        std::move(made), [bootstrap](Diagnostics&) { return std::move(*bootstrap); }, &comms[rank]);
+  }
+  return group.end();
+}
+
+ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
+                       ncclConfig_t* config) {
+  const NvtxRange range = range_of("ncclCommSplit");
+  ncclResult_t result = ncclSuccess;
+  const CommPointer parent = parent_of(comm, "ncclCommSplit", result);
+  if (parent == nullptr) return Group::of_thread().fail_with(result);
+  if (made == nullptr) return invalid("ncclCommSplit: newcomm is NULL");
+  *made = nullptr;
+  if (color < 0 && color != kNcclSplitNoColor) {
+    return invalid(
+        fmt::format("ncclCommSplit: color {} is neither 0 or more nor NCCL_SPLIT_NOCOLOR", color));
+  }
+  const auto settings = child_config(*parent, config);
+  if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);
+  const auto meet = [color, key](Comm& old, Comm& child, Diagnostics& diagnostics) {
+    std::unique_ptr<Bootstrap> again;
+    Bootstrap* all = &old.communicator->bootstrap();
+    if (old.stage == Stage::revoked) {
+      again = meet_once_more(old, everyone(old), diagnostics);
+      all = again.get();
+    }
+    Family family;
+    if (all == nullptr || !find_family(*all, color, key, family, diagnostics)) {
+      return std::unique_ptr<Bootstrap>();
+    }
+    take_place(child, family);
+    return meet_through(*all, family, child, diagnostics);
+  };
+  return begin_child({parent, meet}, *settings, made, color != kNcclSplitNoColor);
+}
+
+ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* made,
+                        ncclConfig_t* config, int flags) {
+  const NvtxRange range = range_of("ncclCommShrink");
+  ncclResult_t result = ncclSuccess;
+  const CommPointer parent = parent_of(comm, "ncclCommShrink", result);
+  if (parent == nullptr) return Group::of_thread().fail_with(result);
+  if (made == nullptr || excluded == nullptr || count <= 0) {
+    return invalid("ncclCommShrink: newcomm or the list is NULL, or the list is empty");
+  }
+  if ((flags & ~kNcclShrinkAbort) != 0) {
+    return invalid(fmt::format("ncclCommShrink: unknown flags {}", flags));
+  }
+  *made = nullptr;
+  if (static_cast<uint32_t>(count) >= parent->ranks) {
+    return invalid(
+        fmt::format("ncclCommShrink: {} of {} ranks cannot be excluded", count, parent->ranks));
+  }
+  std::sort(excluded, excluded + count);
+  const bool outside = excluded[0] < 0 || excluded[count - 1] >= static_cast<int>(parent->ranks);
+  if (outside || std::binary_search(excluded, excluded + count, static_cast<int>(parent->rank))) {
+    return invalid("ncclCommShrink: the list has this rank, or one that does not exist");
+  }
+  const auto settings = child_config(*parent, config);
+  if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);
+  if ((flags & kNcclShrinkAbort) != 0) parent->communicator->abort("ncclCommShrink()");
+  const Family family = survivors(*parent, excluded, count);
+  const auto meet = [family](Comm& old, Comm& child, Diagnostics& diagnostics) {
+    take_place(child, family);
+    return meet_once_more(old, family, diagnostics);
+  };
+  return begin_child({parent, meet}, *settings, made, true);
+}
+
+ncclResult_t CommGetUniqueId(ncclComm_t comm, ncclUniqueId* id) {
+  ncclResult_t result = ncclSuccess;
+  if (usable_comm(comm, "ncclCommGetUniqueId", result) == nullptr) return result;
+  return GetUniqueId(id);
+}
+
+ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank,
+                      ncclComm_t* made, ncclConfig_t* config) {
+  if (made == nullptr) return invalid("ncclCommGrow: newcomm is NULL");
+  *made = nullptr;
+  std::optional<ncclUniqueId> given;
+  if (id != nullptr) std::memcpy(&given.emplace(), id, sizeof *id);  // it may lie at any address
+  if (comm == nullptr) {
+    if (!given) return invalid("ncclCommGrow: a new rank needs an id");
+    return init_rank("ncclCommGrow", made, ranks, *given, rank, config);
+  }
+  const NvtxRange range = range_of("ncclCommGrow");
+  ncclResult_t result = ncclSuccess;
+  const CommPointer parent = usable_comm(comm, "ncclCommGrow", result);
+  if (parent == nullptr) return Group::of_thread().fail_with(result);
+  if (rank != -1 || ranks <= static_cast<int>(parent->ranks)) {
+    return invalid(fmt::format(
+        "ncclCommGrow: from {} ranks to {}, as rank {}: there must be more than before, "
+        "and a rank of the communicator gives -1",
+        parent->ranks, ranks, rank));
+  }
+  const auto settings = child_config(*parent, config);
+  if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);
+  const auto meet = [given, n = static_cast<uint32_t>(ranks)](Comm& old, Comm& child,
+                                                              Diagnostics& diagnostics) {
+    const auto shared =
+        share_id(old.communicator->bootstrap(), given ? &*given : nullptr, diagnostics);
+    child.rank = old.rank;
+    child.ranks = n;
+    return shared ? meet_by_id(*shared, child, diagnostics) : std::unique_ptr<Bootstrap>();
+  };
+  return begin_child({parent, meet}, *settings, made, true);
+}
+
+}  // namespace entry_points
+}  // namespace mscclc::nccl

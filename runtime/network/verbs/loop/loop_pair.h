@@ -1,0 +1,35 @@
+// A queue pair connected to itself: what it is asked for the device does to memory of this rank.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/network/verbs/adapter.h"
+
+namespace mscclc::verbs {
+
+/// Thread safety: one thread at a time.
+class LoopPair {
+ public:
+  /// `access`: what orders may do (ibv_access_flags). nullptr: `why` says why.
+  [[nodiscard]] static std::unique_ptr<LoopPair> make(const Adapter& adapter, int access,
+                                                      std::string& why);
+  /// Carries out one order, and waits for it. What it brings back, up to 8 bytes, is in word().
+  /// False: `why`, which begins with `what`.
+  [[nodiscard]] bool carry_out(ibv_send_wr order, uint32_t bytes, const char* what,
+                               std::string& why);
+  uint64_t word() const { return *word_; }
+
+ private:
+  explicit LoopPair(std::chrono::seconds patience) : patience_(patience) {}
+
+  const std::chrono::seconds patience_;
+  const std::unique_ptr<uint64_t> word_ = std::make_unique<uint64_t>();
+  std::shared_ptr<const MemoryRegion> region_;  ///< of the word
+  std::shared_ptr<CompletionQueue> done_;
+  std::unique_ptr<QueuePair> pair_;  ///< both ends of its connection
+};
+
+}  // namespace mscclc::verbs

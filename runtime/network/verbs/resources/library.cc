@@ -1,0 +1,33 @@
+#include "runtime/network/verbs/resources/library.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "runtime/support/process/open_library.h"
+
+namespace mscclc::verbs {
+std::optional<Library> load_library(const std::string& file, std::string& why) {
+  void* const opened = open_library(file, why);
+  if (opened == nullptr) return std::nullopt;
+  Library library;
+#define FIND(name) \
+  if (!find_function(opened, "ibv_" #name, library.name, why)) return std::nullopt;
+  MSCCLC_VERBS_FUNCTIONS(FIND)
+#undef FIND
+  if (!find_function(opened, "_ibv_query_gid_ex", library.query_gid_ex, why)) return std::nullopt;
+  library.reg_dmabuf_mr =
+      reinterpret_cast<decltype(library.reg_dmabuf_mr)>(::dlsym(opened, "ibv_reg_dmabuf_mr"));
+  return library;
+}
+
+// As the header's inline function does it, which would need to be linked.
+int Library::query_port_attributes(ibv_context* context, uint8_t port, ibv_port_attr& to) const {
+  std::memset(&to, 0, sizeof to);
+  verbs_context* const extended = verbs_get_ctx_op(context, query_port);
+  return extended != nullptr
+             ? extended->query_port(context, port, &to, sizeof to)
+             : query_port(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&to));
+}
+
+}  // namespace mscclc::verbs

@@ -1,0 +1,75 @@
+#include "runtime/support/memory/tickets.h"
+
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+
+#include "runtime/support/fd.h"
+#include "runtime/support/process/per_process.h"
+
+namespace mscclc {
+namespace {
+
+constexpr size_t kSecretBytes = 16;
+
+struct Offers {
+  std::mutex mutex;
+  std::map<std::vector<uint8_t>, OfferedMemory> by_ticket;
+};
+PerProcess<Offers> offers_of_process;
+
+}  // namespace
+
+std::string process_identity() {
+  // Random, so that processes of other machines and containers differ; the id, so that a child
+  // does.
+  static const std::string random = [] {
+    uint8_t bytes[16];
+    fill_random(bytes);
+    return std::string(reinterpret_cast<const char*>(bytes), sizeof bytes);
+  }();
+  const auto id = static_cast<uint64_t>(getpid());
+  return random + std::string(reinterpret_cast<const char*>(&id), sizeof id);
+}
+
+std::vector<uint8_t> offer_ticket(const OfferedMemory& memory) {
+  const std::string identity = process_identity();
+  std::vector<uint8_t> ticket(identity.begin(), identity.end());
+  ticket.resize(identity.size() + kSecretBytes);
+  fill_random(std::span(ticket).last(kSecretBytes));
+  Offers& offers = offers_of_process.get();
+  const std::lock_guard lock(offers.mutex);
+  offers.by_ticket.emplace(ticket, memory);
+  return ticket;
+}
+
+void withdraw_ticket(std::span<const uint8_t> ticket) {
+  Offers& offers = offers_of_process.get();
+  const std::lock_guard lock(offers.mutex);
+  offers.by_ticket.erase({ticket.begin(), ticket.end()});
+}
+
+std::optional<OfferedMemory> find_ticket(std::span<const uint8_t> ticket, const MemoryRange& wanted,
+                                         std::string& why) {
+  const std::string identity = process_identity();
+  const std::string_view text(reinterpret_cast<const char*>(ticket.data()), ticket.size());
+  if (ticket.size() != identity.size() + kSecretBytes || !text.starts_with(identity)) {
+    why = "it is memory of another process";
+    return std::nullopt;
+  }
+  Offers& offers = offers_of_process.get();
+  const std::lock_guard lock(offers.mutex);
+  const auto found = offers.by_ticket.find({ticket.begin(), ticket.end()});
+  if (found == offers.by_ticket.end()) {
+    why = "this process does not offer it (any more)";
+    return std::nullopt;
+  }
+  if (!found->second.range.holds(wanted)) {
+    why = found->second.range.refusal(wanted);
+    return std::nullopt;
+  }
+  return found->second;
+}
+
+}  // namespace mscclc

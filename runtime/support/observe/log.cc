@@ -1,0 +1,264 @@
+#include "runtime/support/observe/log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/diagnostics/printable.h"
+#include "runtime/support/fd.h"
+#include "runtime/support/fixed_times.h"
+#include "runtime/support/observe/file_name.h"
+#include "runtime/support/observe/log_output.h"
+#include "runtime/support/upper.h"
+
+namespace mscclc {
+namespace log_detail {
+
+std::atomic<uint32_t> info_areas{0}, trace_areas{0};
+std::atomic<bool> warns{false};
+
+}  // namespace log_detail
+
+namespace {
+
+constexpr std::array<std::string_view, 9> kAreas = {"INIT", "BOOTSTRAP", "ENV",   "LOAD",  "REG",
+                                                    "BIND", "CALL",      "PROXY", "SELECT"};
+constexpr std::array<std::string_view, 4> kLevels = {"", "WARN", "INFO", "TRACE"};
+constexpr uint32_t kAll = (1u << kAreas.size()) - 1;
+
+/// Of what follows. Never destroyed: threads log until the process ends. A child of fork() does not
+/// find it held by a thread that it has not.
+std::mutex& mutex() {
+  static std::mutex* const made = [] {
+    (void)::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); },
+                           [] { mutex().unlock(); });
+    return new std::mutex;
+  }();
+  return *made;
+}
+bool started = false;
+int output = STDERR_FILENO;
+bool lost = false;  ///< some of it could not be written, and that was said
+
+/// What gets the lines. Never destroyed, either.
+struct Receivers {
+  std::shared_ptr<Delivery> now;                ///< nullptr: the output
+  std::vector<std::shared_ptr<Delivery>> past;  ///< whose threads cannot be waited for
+};
+Receivers& receivers() {
+  static Receivers* const made = new Receivers;
+  return *made;
+}
+
+/// nullptr where lines go to the output. A child of fork() calls its parent's sink by a thread of
+/// its own. REQUIRES: the mutex.
+Delivery* receiver() {
+  Receivers& all = receivers();
+  if (all.now == nullptr || all.now->is_of_this_process()) return all.now.get();
+  Diagnostics none;
+  all.past.push_back(all.now);
+  all.now = Delivery::start(all.now->sink(), none);
+  return all.now.get();
+}
+
+/// The process ends.
+void end_receiver() {
+  std::unique_lock lock(mutex());
+  Receivers& all = receivers();
+  if (all.now == nullptr || !all.now->is_of_this_process()) return;
+  const std::shared_ptr<Delivery> last = all.now;
+  all.past.push_back(std::exchange(all.now, nullptr));
+  lock.unlock();
+  last->stop_within(kLastLines);
+}
+
+bool refuse(Variable variable, std::string_view value, const std::string& allowed,
+            Diagnostics& diagnostics) {
+  diagnostics.error(
+      "bad-variable", {},
+      fmt::format("{} is {}; allowed is {}", info(variable).name, quoted(value), allowed));
+  return false;
+}
+
+std::optional<LogLevel> level_of(std::string_view name) {
+  for (size_t i = 1; i < kLevels.size(); ++i) {
+    if (kLevels[i] == name) return static_cast<LogLevel>(i);
+  }
+  return std::nullopt;
+}
+
+/// Bits of "INIT,CALL", of all but these for "^CALL".
+std::optional<uint32_t> areas_of(std::string_view list) {
+  const bool all_but = list.starts_with('^');
+  if (all_but) list.remove_prefix(1);
+  uint32_t areas = 0;
+  for (;;) {
+    const size_t comma = std::min(list.find(','), list.size());
+    const std::string_view name = list.substr(0, comma);
+    const auto found = std::find(kAreas.begin(), kAreas.end(), name);
+    if (found == kAreas.end() && name != "ALL") return std::nullopt;
+    areas |= name == "ALL" ? kAll : 1u << (found - kAreas.begin());
+    if (comma == list.size()) break;
+    list.remove_prefix(comma + 1);
+  }
+  return all_but ? kAll & ~areas : areas;
+}
+
+/// -1: reported.
+int open_output(const Environment& environment, Diagnostics& diagnostics) {
+  if (!environment.has(Variable::MSCCLC_DEBUG_FILE)) return STDERR_FILENO;
+  const auto pattern = environment.text(Variable::MSCCLC_DEBUG_FILE, diagnostics);
+  if (!pattern) return -1;
+  const std::string name = expand_file_name(*pattern, std::nullopt);
+  if (name.empty()) {
+    refuse(Variable::MSCCLC_DEBUG_FILE, *pattern, "a file's name, with %h, %p and %%", diagnostics);
+    return -1;
+  }
+  // What is written later does not wait for the reader of a pipe, either.
+  const int file = open_log(name, O_APPEND).release();
+  if (file < 0) {
+    diagnostics.error("cannot-log", {},
+                      fmt::format("cannot write the log {}: {}", quoted(name, name.size()),
+                                  describe_log_error(errno)));
+  }
+  return file;
+}
+
+/// Writes one line whole, or loses it: a log must not end the process that writes it, nor hold it
+/// up. The first that is lost is reported, if that can be. REQUIRES: the mutex.
+void write_line(std::string_view line) {
+  const QuietWrites quiet;
+  if (::write(output, line.data(), line.size()) >= 0 || lost) return;
+  lost = true;
+  if (output == STDERR_FILENO) return;
+  const std::string why = errno == EAGAIN ? "it has no reader" : error_text(errno);
+  const std::string text =
+      fmt::format("mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: {}\n", why);
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+/// REQUIRES: the mutex.
+void write_or_deliver(const std::string& line) {
+  if (Delivery* const to = receiver()) {
+    to->take(line);
+  } else {
+    write_line(line + "\n");
+  }
+}
+
+void log_variables(const Environment& environment) {
+  if (!logs(LogLevel::info, LogArea::env)) return;
+  Diagnostics ignored;
+  for (const VariableInfo& row : variable_table()) {
+    if (row.group != VariableGroup::ours || !environment.has(row.variable)) continue;
+    const bool secret = row.kind == VariableKind::secret;
+    const auto value = secret ? std::nullopt : environment.text(row.variable, ignored);
+    log(LogLevel::info, LogArea::env, std::nullopt,
+        fmt::format("{} is {}", row.name, value ? quoted(*value) : "set"));
+  }
+}
+
+void write_log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string_view text) {
+  const std::string line =
+      fmt::format("{}:{}:{} [{}] mscclc {} {} {}", host_name(), ::getpid(), ::syscall(SYS_gettid),
+                  rank ? std::to_string(*rank) : "-", kLevels[static_cast<size_t>(level)],
+                  kAreas[static_cast<size_t>(area)], printable_line(text));
+  const std::lock_guard lock(mutex());
+  write_or_deliver(line);
+}
+
+}  // namespace
+
+void log(LogLevel level, LogArea area, std::optional<uint32_t> rank, std::string_view text) {
+  if (logs(level, area)) write_log(level, area, rank, text);
+}
+
+void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view text) {
+  write_log(LogLevel::warn, area, rank, text);
+}
+
+bool set_log_sink(LogSink sink, Diagnostics& diagnostics) {
+  std::shared_ptr<Delivery> next;
+  if (sink) {
+    next = Delivery::start(std::move(sink), diagnostics);
+    if (next == nullptr) return false;
+    [[maybe_unused]] static const int registered = std::atexit(end_receiver);
+  }
+  std::unique_lock lock(mutex());
+  std::shared_ptr<Delivery> before = std::exchange(receivers().now, next);
+  if (before == nullptr) return true;
+  if (!before->is_of_this_process()) {
+    receivers().past.push_back(std::move(before));
+    return true;
+  }
+  lock.unlock();
+  const auto left = before->stop();
+  const std::lock_guard again(mutex());  // not held when the sink goes
+  for (const std::string& line : left) write_or_deliver(line);
+  return true;
+}
+
+bool start_log(const Environment& environment, Diagnostics& diagnostics) {
+  {
+    const std::lock_guard lock(mutex());
+    if (started) return true;
+    auto level = LogLevel::off;
+    uint32_t areas = *areas_of("INIT,BOOTSTRAP,ENV");
+    if (environment.has(Variable::MSCCLC_DEBUG)) {
+      const auto name = environment.text(Variable::MSCCLC_DEBUG, diagnostics);
+      if (!name) return false;
+      const auto found = level_of(upper(*name));
+      if (!found) {
+        return refuse(Variable::MSCCLC_DEBUG, *name, "WARN, INFO or TRACE", diagnostics);
+      }
+      level = *found;
+    }
+    if (environment.has(Variable::MSCCLC_DEBUG_SUBSYS)) {
+      const auto list = environment.text(Variable::MSCCLC_DEBUG_SUBSYS, diagnostics);
+      if (!list) return false;
+      const auto found = areas_of(upper(*list));
+      if (!found) {
+        return refuse(Variable::MSCCLC_DEBUG_SUBSYS, *list,
+                      fmt::format("ALL or some of {}, separated by commas; after a ^ all but these",
+                                  fmt::join(kAreas, ", ")),
+                      diagnostics);
+      }
+      areas = *found;
+    }
+    if (level != LogLevel::off) {
+      const int file = open_output(environment, diagnostics);
+      if (file < 0) return false;
+      output = file;
+    }
+    started = true;
+    log_detail::warns = level >= LogLevel::warn;
+    log_detail::info_areas = level >= LogLevel::info ? areas : 0;
+    log_detail::trace_areas = level >= LogLevel::trace ? areas : 0;
+  }
+  log_variables(environment);
+  return true;
+}
+
+void reset_log() {
+  const std::lock_guard lock(mutex());
+  if (output != STDERR_FILENO) ::close(output);
+  output = STDERR_FILENO;
+  started = lost = false;
+  log_detail::warns = false;
+  log_detail::info_areas = log_detail::trace_areas = 0;
+}
+
+}  // namespace mscclc

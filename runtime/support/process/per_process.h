@@ -1,0 +1,43 @@
+// What a process has one of: a table, or the mutex of one. It is made when it is first asked for,
+// and never destroyed: threads may use it while the process ends.
+//
+// A child of fork() begins with one of its own. It has none of its parent's threads, one of which
+// may have held the mutex: what that guards would be out of reach forever.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "runtime/support/process/forks.h"
+
+namespace mscclc {
+
+/// For variables of static duration. Thread safety: from any thread.
+template <class T>
+class PerProcess {
+ public:
+  constexpr PerProcess() = default;
+  PerProcess(const PerProcess&) = delete;
+  PerProcess& operator=(const PerProcess&) = delete;
+
+  T& get() {
+    Made* found = made_.load(std::memory_order_acquire);
+    while (found == nullptr || found->process != forks()) {
+      auto fresh = std::make_unique<Made>(found);
+      if (made_.compare_exchange_strong(found, fresh.get())) return fresh.release()->value;
+    }
+    return found->value;
+  }
+
+ private:
+  struct Made {
+    explicit Made(const Made* of_parent) : inherited(of_parent) {}
+    const Made* const inherited;  ///< still referred to, so no leak
+    const uint32_t process = forks();
+    T value;
+  };
+  std::atomic<Made*> made_{nullptr};
+};
+
+}  // namespace mscclc

@@ -1,0 +1,84 @@
+#include "runtime/support/settings/hca_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "runtime/support/environment/environment.h"
+
+namespace mscclc {
+namespace {
+
+bool take(std::string_view& text, char sign) {
+  const bool there = text.starts_with(sign);
+  if (there) text.remove_prefix(1);
+  return there;
+}
+
+std::optional<HcaList::Entry> parse_entry(std::string_view text, std::string& why) {
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  HcaList::Entry entry{std::string(name)};
+  if (name.empty()) {
+    why = "a device has no name";
+    return std::nullopt;
+  }
+  if (name.front() == '^' || name.front() == '=' || name.front() == '?') {
+    why = "'?', '^' and '=' stand once, before the whole list, in this order";
+    return std::nullopt;
+  }
+  if (name.find(' ') != std::string_view::npos) {
+    why = "no device has a name with spaces";
+    return std::nullopt;
+  }
+  if (colon == std::string_view::npos) return entry;
+  const std::string_view port = text.substr(colon + 1);
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), entry.port);
+  if (error == std::errc() && end == port.data() + port.size() && entry.port != 0) return entry;
+  why = fmt::format("'{}' is not a port: ports are numbered from 1 to 255", port);
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool HcaList::fits(const Entry& entry, std::string_view device, uint8_t port) const {
+  return (exact ? device == entry.name : device.starts_with(entry.name)) &&
+         (entry.port == 0 || entry.port == port);
+}
+
+bool HcaList::has(std::string_view device, uint8_t port) const {
+  if (entries.empty()) return true;
+  const bool named =
+      std::ranges::any_of(entries, [&](const Entry& entry) { return fits(entry, device, port); });
+  return named != others;
+}
+
+std::optional<HcaList> parse_hca_list(std::string_view text, std::string& why) {
+  HcaList list;
+  if (text.empty()) return list;
+  list.lenient = take(text, '?');
+  list.others = take(text, '^');
+  list.exact = take(text, '=');
+  for (;;) {
+    const size_t comma = text.find(',');
+    const auto entry = parse_entry(text.substr(0, comma), why);
+    if (!entry) return std::nullopt;
+    list.entries.push_back(*entry);
+    if (comma == std::string_view::npos) return list;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<HcaList> read_hca_list(const std::string& text, Diagnostics& diagnostics) {
+  std::string why;
+  auto list = parse_hca_list(text, why);
+  if (!list) {
+    diagnostics.error(
+        "bad-variable", {},
+        fmt::format("{} is {}; {}", info(Variable::MSCCLC_IB_HCA).name, quoted(text), why));
+  }
+  return list;
+}
+
+}  // namespace mscclc

@@ -1,0 +1,100 @@
+// The fake driver's modules: what a cubin holds is a text that says for which GPUs it is, and names
+// its kernels, one a line:
+//
+//   sm_90
+//   mscclc_..._f32
+#include <fmt/format.h>
+
+#include <sstream>
+#include <string_view>
+
+#include "tests/fakes/cuda/fake_model.h"
+
+namespace mscclc::cuda {
+namespace {
+
+constexpr size_t kHeaderBytes = 64;
+
+}  // namespace
+
+std::string fake_cubin(std::string_view text) {
+  std::string cubin("\177ELF\2\1\1", 7);
+  cubin.resize(kHeaderBytes);  // no segments, no sections
+  cubin[18] = static_cast<char>(190);
+  return cubin.append(text);
+}
+
+abi::Result FakeDriver::ModuleLoadData(abi::Module* module, const void* image) {
+  const int device = current_device();
+  if (device < 0) return misuse("loads a module without a context", abi::kInvalidContext);
+  std::istringstream text(static_cast<const char*>(image) + kHeaderBytes);
+  std::string word;
+  text >> word;
+  if (word.rfind("sm_", 0) != 0) return abi::kInvalidImage;
+  if (word != fmt::format("sm_{}0", options_.capability)) return abi::kNoBinaryForGpu;
+  ModuleEntry entry = {.device = device, .kernels = {}};
+  while (text >> word) {
+    entry.kernels[word] = reinterpret_cast<abi::Function>(static_cast<uintptr_t>(next_number_++));
+  }
+  *module = reinterpret_cast<abi::Module>(static_cast<uintptr_t>(next_number_++));
+  process().modules[*module] = std::move(entry);
+  return abi::kSuccess;
+}
+
+abi::Result FakeDriver::ModuleUnload(abi::Module module) {
+  if (process().modules.erase(module) == 1) return abi::kSuccess;
+  return misuse("unloads a module that there is not", abi::kInvalidHandle);
+}
+
+abi::Result FakeDriver::ModuleGetFunction(abi::Function* function, abi::Module module,
+                                          const char* name) {
+  const auto found = process().modules.find(module);
+  if (found == process().modules.end()) {
+    return misuse("looks in a module that there is not", abi::kInvalidHandle);
+  }
+  const auto kernel = found->second.kernels.find(name);
+  if (kernel == found->second.kernels.end()) return abi::kNotFound;
+  *function = kernel->second;
+  return abi::kSuccess;
+}
+
+bool FakeDriver::is_function(abi::Function function) {
+  for (const auto& [module, entry] : process().modules) {
+    for (const auto& [name, kernel] : entry.kernels) {
+      if (kernel == function) return true;
+    }
+  }
+  return false;
+}
+
+abi::Result FakeDriver::OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
+                                                                  abi::Function function,
+                                                                  int threads, size_t) {
+  if (!is_function(function)) return misuse("asks of no kernel", abi::kInvalidHandle);
+  *blocks = 2048 / threads;
+  return abi::kSuccess;
+}
+
+abi::Result FakeDriver::LaunchKernelEx(const abi::LaunchConfig* config, abi::Function function,
+                                       void** parameters, void**) {
+  if (!is_function(function)) return misuse("launches no kernel", abi::kInvalidHandle);
+  if (process().streams.count(config->stream) == 0) {
+    return misuse("launches on a stream that there is not", abi::kInvalidHandle);
+  }
+  kernel_launches_.push_back({function, config->grid[0], config->block[0],
+                              config->attribute_count == 1 && config->attributes->value[0] == 1});
+  enqueue_launch(config->stream, begun_of_ ? begun_of_(parameters[0]) : 0, config->grid[0]);
+  return abi::kSuccess;
+}
+
+void FakeDriver::set_begun_of(std::function<abi::Address(const void* plan)> begun_of) {
+  const std::lock_guard lock(mutex_);
+  begun_of_ = std::move(begun_of);
+}
+
+std::vector<FakeDriver::KernelLaunch> FakeDriver::kernel_launches() const {
+  const std::lock_guard lock(mutex_);
+  return kernel_launches_;
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,137 @@
+// A fake driver with processes and devices on it, for tests of the CUDA device.
+//
+//   World world({.devices = 2});
+//   auto a = world.open(0, 0);   // process 0, cuda:0
+//   auto b = world.open(1, 1);   // process 1, cuda:1
+//   world.fake.enter(0); ...
+#pragma once
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/devices/cuda/device.h"
+#include "tests/fakes/cuda/fake_driver.h"
+#include "tests/fakes/cuda/fake_fds.h"
+
+namespace mscclc::cuda {
+
+struct World {
+  explicit World(FakeOptions options = {}) : fake(options) {}
+
+  /// Opens a GPU in a process, in which the calling thread then is.
+  [[nodiscard]] std::unique_ptr<CudaDevice> open(int process, int ordinal, Diagnostics& diagnostics,
+                                                 bool multicast = false) {
+    fake.enter(process);
+    Exchange exchange = {.process = {}, .server = fds, .fetch = {}};
+    exchange.process[0] = static_cast<uint8_t>(process + 1);
+    exchange.fetch = [fds = fds](const std::vector<uint8_t>& ticket, const MemoryRange& wanted,
+                                 const FetchWait&,
+                                 Diagnostics& d) { return fds->fetch(ticket, wanted, d); };
+    const KernelLauncher launcher = {
+        .load =
+            [this](EarlyLaunch* able) {
+              ++loads;
+              *able = loaded;
+              return load_error;
+            },
+        .launch =
+            [this](const device::LaunchPlan& plan, void* stream) {
+              const std::lock_guard lock(launching);
+              if (on_launch) on_launch(plan);
+              launched.push_back(stream);
+              if (launch_error == 0) {
+                nodes.push_back(fake.launch(stream, address_of(plan.begun), plan.blocks));
+              }
+              return launch_error;
+            },
+        .most_resident_blocks =
+            [this](const device::LaunchPlan& plan, int* error) {
+              *error = launch_error;
+              if (on_ask) on_ask(plan);
+              if (plan.threads > 512) return 0u;
+              return (plan.uses & device::kUsesUneven) != 0 ? most_uneven_blocks : most_blocks;
+            },
+        .scale =
+            [this](const Scaling& what, void* stream) {
+              const std::lock_guard lock(launching);
+              if (launch_error == 0) {
+                nodes.push_back(fake.launch(stream, 0, 1));
+                scaled.push_back(what);
+              }
+              return launch_error;
+            },
+        .error_text = [](int error) { return fmt::format("launch error {}", error); }};
+    return CudaDevice::open(fake.driver(),
+                            {.ordinal = ordinal,
+                             .multicast = multicast,
+                             .early = early,
+                             .early_after_any = early_after_any,
+                             .node = node,
+                             .nvml = nvml},
+                            launcher, std::move(exchange), diagnostics);
+  }
+  std::unique_ptr<CudaDevice> open(int process, int ordinal) {
+    Diagnostics diagnostics;
+    auto device = open(process, ordinal, diagnostics);
+    REQUIRE(device != nullptr);
+    return device;
+  }
+  /// Nothing that is forbidden was done, and all was given back.
+  void check_clean() {
+    CHECK(fake.misuses() == std::vector<std::string>{});
+    CHECK(fake.leaks() == std::vector<std::string>{});
+    CHECK(fds->offers() == 0);
+  }
+
+  FakeDriver fake;
+  std::shared_ptr<FakeFds> fds = std::make_shared<FakeFds>();
+  std::mutex launching;
+  std::function<void(const device::LaunchPlan&)> on_launch;  ///< one launch at a time
+  std::function<void(const device::LaunchPlan&)> on_ask;     ///< how many blocks there are at once
+  std::vector<void*> launched;
+  std::vector<Scaling> scaled;
+  std::vector<abi::GraphNode> nodes;  ///< of launches; nullptr: not captured
+  EarlyLaunch loaded = {true, true};  ///< what kernels can do
+  std::atomic<int> loads = 0;         ///< devices of several threads may be opened at once
+  int load_error = 0;
+  int launch_error = 0;
+  uint32_t most_blocks = 264;
+  bool early = true;
+  bool early_after_any = false;
+  uint32_t node = GpuName::kWhole;  ///< of devices that are opened
+  AskNvml nvml = [](const abi::Uuid&, const abi::Uuid&) { return std::nullopt; };
+  uint32_t most_uneven_blocks = 264;  ///< of launches that use device::kUsesUneven
+};
+
+/// The calling thread belongs to another process until the scope's end.
+struct Inside {
+  explicit Inside(int process) : before(FakeDriver::entered()) { FakeDriver::enter(process); }
+  ~Inside() { FakeDriver::enter(before); }
+  const int before;
+};
+
+/// All messages and notes, one a line.
+inline std::string text_of(const Diagnostics& diagnostics) {
+  std::string text;
+  for (const Diagnostic& d : diagnostics.all()) {
+    text += fmt::format("{}: {}\n", d.code, d.message);
+    for (const Note& note : d.notes) text += "  " + note.text + "\n";
+  }
+  return text;
+}
+
+inline bool has_code(const Diagnostics& diagnostics, const std::string& code) {
+  for (const Diagnostic& d : diagnostics.all()) {
+    if (d.code == code) return true;
+  }
+  return false;
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,523 @@
+// A fake of NVIDIA's NCCL, for tests: communicators among the threads of one process, calls that
+// are done in host memory by the time that a group ends, and a count of the calls of each function.
+// Versions differ in what they export (exports of the target) and in fake_nccl_version.
+//
+// Each rank posts its calls on the board of its clique; the one that posts the last part of a call
+// moves the data for all. So one thread may drive several ranks in a group, as with NCCL.
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "runtime/doors/nccl/abi/api.h"
+
+extern "C" const int fake_nccl_version;
+
+/// How often a function was called, by its name without nccl.
+extern "C" __attribute__((visibility("default"))) long fakeNcclCalls(const char* name);
+
+namespace {
+
+struct Counts {
+  std::mutex mutex;
+  std::map<std::string, long> calls;
+};
+Counts& counts() {
+  static Counts* const counts = new Counts;
+  return *counts;
+}
+void note_call(const char* name) {
+  const std::lock_guard lock(counts().mutex);
+  ++counts().calls[name];
+}
+
+enum class Kind {
+  allreduce,
+  broadcast,
+  reduce,
+  allgather,
+  reducescatter,
+  alltoall,
+  gather,
+  scatter
+};
+
+struct Part {
+  Kind kind;
+  const char* send;
+  char* receive;
+  size_t count;
+  int type, op, root;
+  double scale;
+};
+/// One call of all ranks.
+struct Round {
+  std::map<int, Part> parts;
+  bool done = false;
+};
+/// Half of a message.
+struct Message {
+  const void* data;
+  void* place;
+  size_t bytes;
+  std::shared_ptr<bool> moved = std::make_shared<bool>(false);  ///< the other half has come
+};
+/// The ranks that have one id.
+struct Clique {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int ranks = 0, joined = 0;
+  bool aborted = false;
+  std::map<size_t, Round> rounds;
+  /// Sends and receives that wait for their other half, by (from, to).
+  std::map<std::pair<int, int>, std::vector<Message>> sends, receives;
+};
+
+size_t bytes_of(int type) {
+  constexpr size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return kBytes[type];
+}
+
+template <typename T>
+double load_as(const char* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return static_cast<double>(value);
+}
+/// Integers wrap, as NCCL's do.
+template <typename T>
+void store_as(char* at, double value) {
+  T stored;
+  if constexpr (std::is_integral_v<T>) {
+    stored = static_cast<T>(static_cast<int64_t>(value));
+  } else {
+    stored = static_cast<T>(value);
+  }
+  std::memcpy(at, &stored, sizeof stored);
+}
+/// Types that tests reduce here; others are only moved.
+double load(int type, const char* at) {
+  switch (type) {
+    case 0:
+      return load_as<int8_t>(at);
+    case 1:
+      return load_as<uint8_t>(at);
+    case 2:
+      return load_as<int32_t>(at);
+    case 3:
+      return load_as<uint32_t>(at);
+    case 4:
+      return load_as<int64_t>(at);
+    case 5:
+      return load_as<uint64_t>(at);
+    case 7:
+      return load_as<float>(at);
+    case 8:
+      return load_as<double>(at);
+    default:
+      std::abort();
+  }
+}
+void store(int type, char* at, double value) {
+  switch (type) {
+    case 0:
+      return store_as<int8_t>(at, value);
+    case 1:
+      return store_as<uint8_t>(at, value);
+    case 2:
+      return store_as<int32_t>(at, value);
+    case 3:
+      return store_as<uint32_t>(at, value);
+    case 4:
+      return store_as<int64_t>(at, value);
+    case 5:
+      return store_as<uint64_t>(at, value);
+    case 7:
+      return store_as<float>(at, value);
+    case 8:
+      return store_as<double>(at, value);
+    default:
+      std::abort();
+  }
+}
+
+double combine(int op, double a, double b) {
+  if (op == 1) return a * b;
+  if (op == 2) return std::max(a, b);
+  if (op == 3) return std::min(a, b);
+  return a + b;
+}
+
+/// What all ranks' inputs give, from element `first` on.
+std::vector<char> reduced(const Round& round, size_t first, size_t elements) {
+  const Part& any = round.parts.begin()->second;
+  const size_t bytes = bytes_of(any.type);
+  std::vector<char> out(elements * bytes);
+  for (size_t i = 0; i < elements; ++i) {
+    double value = 0;
+    bool begun = false;
+    for (const auto& [rank, part] : round.parts) {
+      const double own = load(any.type, part.send + (first + i) * bytes) * part.scale;
+      value = begun ? combine(any.op, value, own) : own;
+      begun = true;
+    }
+    if (any.op == 4) value /= static_cast<double>(round.parts.size());
+    store(any.type, out.data() + i * bytes, value);
+  }
+  return out;
+}
+
+/// The outputs of a round, by rank: made before any is written, as they may lie in inputs.
+std::map<int, std::vector<char>> outputs(const Round& round) {
+  std::map<int, std::vector<char>> out;
+  const int ranks = static_cast<int>(round.parts.size());
+  for (const auto& [rank, part] : round.parts) {
+    const size_t row = part.count * bytes_of(part.type);
+    const auto row_of = [&](int from, int index) {
+      const char* const at = round.parts.at(from).send + static_cast<size_t>(index) * row;
+      return std::vector<char>(at, at + row);
+    };
+    std::vector<char>& own = out[rank];
+    const auto all_rows = [&](auto index) {
+      for (int from = 0; from < ranks; ++from) {
+        const std::vector<char> piece = row_of(from, index(from));
+        own.insert(own.end(), piece.begin(), piece.end());
+      }
+    };
+    switch (part.kind) {
+      case Kind::allreduce:
+        own = reduced(round, 0, part.count);
+        break;
+      case Kind::reduce:
+        if (rank == part.root) own = reduced(round, 0, part.count);
+        break;
+      case Kind::reducescatter:
+        own = reduced(round, static_cast<size_t>(rank) * part.count, part.count);
+        break;
+      case Kind::broadcast:
+        own = row_of(part.root, 0);
+        break;
+      case Kind::scatter:
+        own = row_of(part.root, rank);
+        break;
+      case Kind::allgather:
+        all_rows([](int) { return 0; });
+        break;
+      case Kind::alltoall:
+        all_rows([rank = rank](int) { return rank; });
+        break;
+      case Kind::gather:
+        if (rank == part.root) all_rows([](int) { return 0; });
+        break;
+    }
+  }
+  return out;
+}
+
+void finish(Round& round) {
+  for (auto& [rank, bytes] : outputs(round)) {
+    if (!bytes.empty()) std::memcpy(round.parts.at(rank).receive, bytes.data(), bytes.size());
+  }
+  round.done = true;
+}
+
+}  // namespace
+
+struct ncclComm {
+  std::shared_ptr<Clique> clique;
+  int rank = 0;
+  size_t calls = 0;
+  std::map<int, double> scales;  ///< of reductions that were made here
+  bool finalized = false;
+  bool stuck = false;  ///< its making never ends: FAKE_NCCL_STUCK
+};
+
+namespace {
+
+struct Ids {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Clique>> cliques;
+  long next = 0;
+};
+Ids& ids() {
+  static Ids* const ids = new Ids;
+  return *ids;
+}
+
+/// What the thread's group has posted, and waits for at its end.
+struct Waited {
+  std::shared_ptr<Clique> clique;
+  size_t round;
+};
+thread_local int depth = 0;
+thread_local std::vector<std::function<void()>> asked;  ///< in the group
+thread_local std::vector<Waited> waited;
+thread_local std::vector<std::pair<std::shared_ptr<Clique>, std::shared_ptr<bool>>> waited_messages;
+
+/// What ends a group that is open, or what was asked for outside of one.
+ncclResult_t post_all() {
+  for (const auto& post : std::exchange(asked, {})) post();
+  bool aborted = false;
+  for (const Waited& w : waited) {
+    std::unique_lock lock(w.clique->mutex);
+    w.clique->changed.wait(lock,
+                           [&] { return w.clique->aborted || w.clique->rounds[w.round].done; });
+    aborted |= w.clique->aborted;
+  }
+  // Not for all of the clique: a peer that is faster may wait already for the message after it.
+  for (const auto& [clique, moved] : waited_messages) {
+    std::unique_lock lock(clique->mutex);
+    clique->changed.wait(lock, [c = clique.get(), m = moved.get()] { return c->aborted || *m; });
+    aborted |= clique->aborted;
+  }
+  waited.clear();
+  waited_messages.clear();
+  return aborted ? ncclRemoteError : ncclSuccess;
+}
+
+ncclResult_t post(ncclComm_t comm, Part part) {
+  const auto scale = comm->scales.find(part.op);
+  part.scale = scale == comm->scales.end() ? 1.0 : scale->second;
+  if (scale != comm->scales.end()) part.op = 0;
+  Clique& clique = *comm->clique;
+  asked.push_back([comm, &clique, part] {
+    const size_t number = comm->calls++;
+    const std::lock_guard lock(clique.mutex);
+    Round& round = clique.rounds[number];
+    round.parts[comm->rank] = part;
+    if (static_cast<int>(round.parts.size()) == clique.ranks) finish(round);
+    clique.changed.notify_all();
+    waited.push_back({comm->clique, number});
+  });
+  return depth > 0 ? ncclSuccess : post_all();
+}
+
+/// Half of a message: the other half may be there already.
+ncclResult_t post_message(ncclComm_t comm, int from, int to, Message own, bool sends) {
+  asked.push_back([comm, from, to, own, sends] {
+    Clique& clique = *comm->clique;
+    const std::lock_guard lock(clique.mutex);
+    auto& others = sends ? clique.receives : clique.sends;
+    const auto other = others.find({from, to});
+    if (other == others.end()) {
+      (sends ? clique.sends : clique.receives)[{from, to}].push_back(own);
+    } else {
+      const Message half = other->second.front();
+      other->second.erase(other->second.begin());
+      if (other->second.empty()) others.erase(other);
+      if (own.bytes > 0) {
+        std::memcpy(sends ? half.place : own.place, sends ? own.data : half.data, own.bytes);
+      }
+      *own.moved = *half.moved = true;
+    }
+    clique.changed.notify_all();
+    waited_messages.emplace_back(comm->clique, own.moved);
+  });
+  return depth > 0 ? ncclSuccess : post_all();
+}
+
+}  // namespace
+
+long fakeNcclCalls(const char* name) {
+  const std::lock_guard lock(counts().mutex);
+  const auto found = counts().calls.find(name);
+  return found == counts().calls.end() ? 0 : found->second;
+}
+
+/// Answers of functions that no test looks at: success, or nothing.
+namespace quiet {
+#define API(since, how, result, name, parameters, arguments) \
+  result name parameters { return std::type_identity_t<result>(); }
+#include "runtime/doors/nccl/abi/api.def"
+#undef API
+}  // namespace quiet
+
+/// A name that is not declared here is found there.
+namespace fake {
+using namespace quiet;
+
+ncclResult_t GetVersion(int* version) { return *version = fake_nccl_version, ncclSuccess; }
+
+ncclResult_t GetUniqueId(ncclUniqueId* id) {
+  const std::lock_guard lock(ids().mutex);
+  std::memset(id, 0, sizeof *id);
+  const std::string text = "fake " + std::to_string(ids().next++);
+  std::memcpy(id->internal, text.data(), text.size());
+  return ncclSuccess;
+}
+
+ncclResult_t CommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  std::shared_ptr<Clique> clique;
+  {
+    const std::lock_guard lock(ids().mutex);
+    std::shared_ptr<Clique>& there = ids().cliques[id.internal];
+    if (there == nullptr) there = std::make_shared<Clique>();
+    clique = there;
+  }
+  const std::lock_guard lock(clique->mutex);
+  clique->ranks = ranks;
+  *comm = new ncclComm{clique, rank, 0, {}, false, std::getenv("FAKE_NCCL_STUCK") != nullptr};
+  return (*comm)->stuck ? ncclInProgress : ncclSuccess;
+}
+
+ncclResult_t CommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                ncclConfig_t*) {
+  return CommInitRank(comm, ranks, id, rank);
+}
+
+ncclResult_t CommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  return *error = comm->stuck ? ncclInProgress : ncclSuccess, ncclSuccess;
+}
+
+ncclResult_t CommFinalize(ncclComm_t comm) {
+  comm->finalized = true;
+  return ncclSuccess;
+}
+
+ncclResult_t CommDestroy(ncclComm_t comm) {
+  // By name, as NCCL does it: that must not find a library that was loaded before it.
+  void* memory = nullptr;
+  if (ncclMemAlloc(&memory, 16) != ncclSuccess || ncclMemFree(memory) != ncclSuccess) {
+    return ncclInternalError;
+  }
+  delete comm;
+  return ncclSuccess;
+}
+
+// Another thread may still be in a call, so what is aborted stays to the process's end.
+ncclResult_t CommAbort(ncclComm_t comm) {
+  static std::mutex mutex;
+  static auto* const aborted = new std::vector<ncclComm_t>;
+  {
+    const std::lock_guard lock(mutex);
+    aborted->push_back(comm);
+  }
+  const std::lock_guard lock(comm->clique->mutex);
+  comm->clique->aborted = true;
+  comm->clique->changed.notify_all();
+  return ncclSuccess;
+}
+
+ncclResult_t GroupStart() { return ++depth, ncclSuccess; }
+ncclResult_t GroupEnd() { return --depth > 0 ? ncclSuccess : post_all(); }
+ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
+  if (--depth > 0) return ncclSuccess;
+  info->estimatedTime = 1.5f * static_cast<float>(std::exchange(asked, {}).size());
+  return ncclSuccess;
+}
+
+#define SEND static_cast<const char*>(send)
+#define RECEIVE static_cast<char*>(receive)
+#define PLAIN const void *send, void *receive, size_t count, ncclDataType_t type
+#define END ncclComm_t comm, cudaStream_t
+ncclResult_t AllReduce(PLAIN, ncclRedOp_t op, END) {
+  return post(comm, {Kind::allreduce, SEND, RECEIVE, count, type, op, 0, 1});
+}
+ncclResult_t Broadcast(PLAIN, int root, END) {
+  return post(comm, {Kind::broadcast, SEND, RECEIVE, count, type, 0, root, 1});
+}
+ncclResult_t Reduce(PLAIN, ncclRedOp_t op, int root, END) {
+  return post(comm, {Kind::reduce, SEND, RECEIVE, count, type, op, root, 1});
+}
+ncclResult_t AllGather(PLAIN, END) {
+  return post(comm, {Kind::allgather, SEND, RECEIVE, count, type, 0, 0, 1});
+}
+ncclResult_t ReduceScatter(PLAIN, ncclRedOp_t op, END) {
+  return post(comm, {Kind::reducescatter, SEND, RECEIVE, count, type, op, 0, 1});
+}
+ncclResult_t AlltoAll(PLAIN, END) {
+  return post(comm, {Kind::alltoall, SEND, RECEIVE, count, type, 0, 0, 1});
+}
+ncclResult_t Gather(PLAIN, int root, END) {
+  return post(comm, {Kind::gather, SEND, RECEIVE, count, type, 0, root, 1});
+}
+ncclResult_t Scatter(PLAIN, int root, END) {
+  return post(comm, {Kind::scatter, SEND, RECEIVE, count, type, 0, root, 1});
+}
+ncclResult_t Send(const void* send, size_t count, ncclDataType_t type, int peer, END) {
+  return post_message(comm, comm->rank, peer, {send, nullptr, count * bytes_of(type)}, true);
+}
+ncclResult_t Recv(void* receive, size_t count, ncclDataType_t type, int peer, END) {
+  return post_message(comm, peer, comm->rank, {nullptr, receive, count * bytes_of(type)}, false);
+}
+
+ncclResult_t RedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type,
+                                  ncclScalarResidence_t, ncclComm_t comm) {
+  static std::atomic<int> next{1000};
+  *op = next++;
+  comm->scales[*op] = load(type, static_cast<const char*>(scalar));
+  return ncclSuccess;
+}
+ncclResult_t RedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
+  return comm->scales.erase(op) == 1 ? ncclSuccess : ncclInvalidArgument;
+}
+
+ncclResult_t MemAlloc(void** address, size_t bytes) {
+  *address = std::malloc(std::max<size_t>(bytes, 1));
+  return *address == nullptr ? ncclSystemError : ncclSuccess;
+}
+ncclResult_t MemFree(void* address) {
+  std::free(address);
+  return ncclSuccess;
+}
+ncclResult_t CommRegister(const ncclComm_t, void* buffer, size_t, void** handle) {
+  return *handle = buffer, ncclSuccess;
+}
+/// FAKE_NCCL_WINDOWLESS: the rank that gets none.
+ncclResult_t CommWindowRegister(ncclComm_t comm, void* buffer, size_t, ncclWindow_t* window, int) {
+  const char* const windowless = std::getenv("FAKE_NCCL_WINDOWLESS");
+  if (windowless != nullptr && std::atoi(windowless) == comm->rank) buffer = nullptr;
+  return *window = static_cast<ncclWindow_t>(buffer), ncclSuccess;
+}
+
+/// The structs of 2.29 and later begin alike; older callers' end earlier, and get less.
+struct Versioned {
+  size_t size;
+  unsigned int magic, version;
+};
+struct Properties {
+  Versioned head;
+  int rank, ranks, device, nvml_device;
+  bool device_api, multimem;
+  uint8_t gin, reserved[5];
+  int lsa_teams;  ///< of callers from 2.29.4 on
+};
+ncclResult_t CommQueryProperties(ncclComm_t comm, ncclCommProperties_t* properties) {
+  auto* const out = reinterpret_cast<Properties*>(properties);
+  if (out == nullptr) return ncclInvalidArgument;
+  if (out->head.magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
+  out->rank = comm->rank;
+  out->ranks = comm->clique->ranks;
+  if (out->head.version >= 22904) out->lsa_teams = 1;
+  return ncclSuccess;
+}
+/// Before 2.29 requirements have no head that says what they hold.
+ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* requirements,
+                           ncclDevComm_t* made) {
+  const auto* const head = reinterpret_cast<const Versioned*>(requirements);
+  if (fake_nccl_version >= 22900 && head->magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
+  std::memcpy(made, &comm->rank, sizeof comm->rank);
+  return ncclSuccess;
+}
+ncclTeam_t TeamWorld(ncclComm_t comm) { return {comm->clique->ranks, comm->rank, 1}; }
+
+}  // namespace fake
+
+#define API(since, how, result, name, parameters, arguments)                        \
+  extern "C" __attribute__((visibility("default"))) result pnccl##name parameters { \
+    note_call(#name);                                                               \
+    return fake::name arguments;                                                    \
+  }                                                                                 \
+  extern "C" __attribute__((weak, alias("pnccl" #name), visibility("default")))     \
+  result nccl##name parameters;
+#include "runtime/doors/nccl/abi/api.def"
+#undef API

@@ -1,0 +1,408 @@
+// How communicators end; errors from other threads; memory; processes.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "runtime/doors/nccl/backends/report.h"
+#include "tests/helpers/runtime/descriptors.h"
+#include "tests/helpers/runtime/named_threads.h"
+#include "tests/helpers/runtime/processes.h"
+#include "tests/nccl/forwarded_calls.h"
+#include "tests/nccl/test_ranks.h"
+
+namespace mscclc::nccl {
+namespace {
+
+using testing::calls_of_fake;
+using testing::kFakeNccl;
+using testing::kInt32;
+using testing::kSum;
+using testing::on_threads;
+using testing::Ranks;
+using testing::ServedBy;
+
+TEST_CASE("the fallback's own calls stay inside it [case-8]") {
+  const ServedBy served(kFakeNccl, false);
+  const long before = calls_of_fake("MemFree");
+  { Ranks ranks(2); }
+  // One for each destroyed communicator: had they come to us, we would have passed them on as well,
+  // but from inside, where nothing of ours may be entered.
+  CHECK(calls_of_fake("MemFree") == before + 2);
+  CHECK(calls_of_fake("CommFinalize") >= 2);
+}
+
+TEST_CASE("no communicator of the fallback is made before a call needs it") {
+  const ServedBy served(kFakeNccl, true);
+  ::setenv("MSCCLC_NCCL_COMM", "lazy", 1);
+  {
+    Ranks ranks(2);
+    const long before = calls_of_fake("CommInitRankConfig");
+    int value[2] = {1, 2};
+    CHECK(ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+    }) == ncclSuccess);
+    CHECK(value[0] == 3);
+    CHECK(calls_of_fake("CommInitRankConfig") == before);
+    ncclRedOp_t ops[2];
+    CHECK(ranks.together([&](int r, ncclComm_t comm) {
+      int scalar = 2;
+      (void)ncclRedOpCreatePreMulSum(&ops[r], &scalar, kInt32, kNcclScalarHostImmediate, comm);
+      return ncclAllReduce(&value[r], &value[r], 1, kInt32, ops[r], comm, nullptr);
+    }) == ncclSuccess);
+    CHECK(value[1] == 12);
+    CHECK(calls_of_fake("CommInitRankConfig") == before + 2);
+  }
+  ::unsetenv("MSCCLC_NCCL_COMM");
+}
+
+TEST_CASE("MSCCLC_REQUIRE_PLAN makes a fallback an error") {
+  const ServedBy served(kFakeNccl, false);
+  ::setenv("MSCCLC_REQUIRE_PLAN", "1", 1);
+  {
+    Ranks ranks(2);
+    int value = 0;
+    CHECK(ranks.together([&](int, ncclComm_t comm) {
+      return ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr);
+    }) == ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("MSCCLC_REQUIRE_PLAN"));
+  }
+  ::unsetenv("MSCCLC_REQUIRE_PLAN");
+}
+TEST_CASE("abort ends a call that waits for a peer [case-79] [case-80]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(2);
+  int value = 1;
+  ncclResult_t result = ncclSuccess;
+  const long before = calls_of_fake("AllReduce");
+  std::thread caller(
+      [&] { result = ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr); });
+  while (calls_of_fake("AllReduce") == before) std::this_thread::yield();
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+  caller.join();
+  CHECK(result != ncclSuccess);
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclCommDestroy(ranks.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  ranks.comms.clear();
+}
+
+/// The library's plans, and how many calls were launched by them.
+class LaunchedCalls final : public testing::ForwardedCalls {
+ public:
+  using ForwardedCalls::ForwardedCalls;
+  static inline std::atomic<int> launched{0};
+  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
+                                    std::string* what) override {
+    auto served = ForwardedCalls::serve(call, stream, capturing, what);
+    return served == nullptr ? nullptr : std::make_unique<Counted>(std::move(served));
+  }
+
+ private:
+  struct Counted final : ServedCall {
+    explicit Counted(std::unique_ptr<ServedCall> of) : call(std::move(of)) {}
+    std::string plan() const override { return call->plan(); }
+    bool waits_for_ranks() override { return call->waits_for_ranks(); }
+    bool prepare(Diagnostics& diagnostics) override { return call->prepare(diagnostics); }
+    bool launch(Diagnostics& diagnostics) override {
+      const bool done = call->launch(diagnostics);
+      ++launched;
+      return done;
+    }
+    const std::unique_ptr<ServedCall> call;
+  };
+};
+
+TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
+  const ServedBy served(nullptr, true);
+  testing::serve_by<LaunchedCalls>();
+  Ranks ranks(2);
+  int value[2] = {1, 1};
+  const auto reduce = [&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+  };
+  REQUIRE(ranks.together(reduce) == ncclSuccess);  // the plan is loaded
+  ncclResult_t result = ncclSuccess;
+  const int before = LaunchedCalls::launched;
+  std::thread caller([&] { result = reduce(0, ranks.comms[0]); });
+  while (LaunchedCalls::launched == before) std::this_thread::yield();
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+  caller.join();
+  CHECK(result != ncclSuccess);
+  ncclResult_t error = ncclSuccess;
+  while (error == ncclSuccess)
+    REQUIRE(ncclCommGetAsyncError(ranks.comms[1], &error) == ncclSuccess);
+  CHECK(error == ncclRemoteError);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  ranks.comms.clear();
+}
+
+TEST_CASE("a call whose peer has given up is its fault, as the communicator says") {
+  const ServedBy served(nullptr, true);
+  Ranks ranks(2);
+  int value[2] = {1, 1};
+  REQUIRE(ranks.comms.size() == 2);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  CHECK(ncclAllReduce(&value[0], &value[0], 1, kInt32, kSum, ranks.comms[0], nullptr) ==
+        ncclRemoteError);
+  ncclResult_t error = ncclSuccess;
+  CHECK(ncclCommGetAsyncError(ranks.comms[0], &error) == ncclSuccess);
+  CHECK(error == ncclRemoteError);
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+  ranks.comms.clear();
+}
+
+TEST_CASE("errors have the codes that NCCL has for them") {
+  const auto code = [](const char* first) {
+    Diagnostics diagnostics;
+    diagnostics.warning("unknown-variable", {}, "no error");
+    diagnostics.error(first, {}, "the first");
+    diagnostics.error("memory", {}, "what comes of it");
+    return result_of(diagnostics);
+  };
+  for (const char* argument : {"bad-call", "overlap", "no-buffer", "wrong-size"}) {
+    CHECK(code(argument) == ncclInvalidArgument);
+  }
+  for (const char* usage : {"call-differs", "plan-differs", "no-plan", "two-threads", "aborted"}) {
+    CHECK(code(usage) == ncclInvalidUsage);
+  }
+  for (const char* remote : {"peer-failed", "rank-died", "rank-gave-up", "hang"}) {
+    CHECK(code(remote) == ncclRemoteError);
+  }
+  CHECK(code("no-descriptors") == ncclSystemError);
+  CHECK(code("bad-variable") == ncclInvalidUsage);
+  CHECK(code("what no table has") == ncclInternalError);
+  CHECK(result_of(Diagnostics()) == ncclInternalError);
+}
+
+TEST_CASE("an error of the machine has the code of what was tried, any other its own") {
+  const auto code = [](const char* error) {
+    Diagnostics diagnostics;
+    diagnostics.error(error, {}, "it fails");
+    return fail(ncclUnhandledCudaError, "a test", diagnostics);
+  };
+  CHECK(code("cuda") == ncclUnhandledCudaError);
+  CHECK(code("what no table has") == ncclUnhandledCudaError);
+  CHECK(code("no-descriptors") == ncclSystemError);
+  CHECK(code("bad-variable") == ncclInvalidUsage);
+  CHECK(code("rank-died") == ncclRemoteError);
+}
+
+TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too [case-24]") {
+  const ServedBy served(kFakeNccl, false);
+  ::setenv("FAKE_NCCL_STUCK", "1", 1);
+  const long made = calls_of_fake("CommInitRankConfig"), aborted = calls_of_fake("CommAbort");
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  testing::CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  ncclComm_t comm = nullptr;
+  REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
+  while (calls_of_fake("CommInitRankConfig") == made) std::this_thread::yield();
+  CHECK(ncclCommAbort(comm) == ncclSuccess);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");  // it uses the fake NCCL
+  ::unsetenv("FAKE_NCCL_STUCK");
+  CHECK(calls_of_fake("CommAbort") == aborted + 1);
+}
+
+TEST_CASE("finalize and destroy [case-81]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  ncclComm_t comm = ranks.comms[0];
+  int value = 1;
+  CHECK(ncclCommFinalize(comm) == ncclSuccess);
+  CHECK(ncclCommFinalize(comm) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  CHECK(ncclCommDestroy(comm) == ncclInvalidArgument);
+  ranks.comms.clear();
+}
+
+TEST_CASE("NULL ends nothing [case-82]") {
+  CHECK(ncclCommFinalize(nullptr) == ncclSuccess);
+  CHECK(ncclCommDestroy(nullptr) == ncclSuccess);
+  CHECK(ncclCommAbort(nullptr) == ncclSuccess);
+  CHECK(ncclCommRevoke(nullptr, 0) == ncclSuccess);
+}
+
+TEST_CASE("a second thread asks for errors while calls are made [case-83]") {
+  const ServedBy served(kFakeNccl, true);
+  Ranks ranks(2);
+  std::atomic<bool> stop{false};
+  std::atomic<int> asked{0};
+  std::thread watchdog([&] {
+    while (!stop) {
+      for (ncclComm_t comm : ranks.comms) {
+        ncclResult_t error = ncclInternalError;
+        if (ncclCommGetAsyncError(comm, &error) == ncclSuccess && error == ncclSuccess) ++asked;
+      }
+    }
+  });
+  int value[2] = {0, 0};
+  for (int i = 0; i < 300; ++i) {
+    CHECK(ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+    }) == ncclSuccess);
+  }
+  while (asked == 0) std::this_thread::yield();
+  stop = true;
+  watchdog.join();
+  ncclResult_t error = ncclSuccess;
+  CHECK(ncclCommGetAsyncError(nullptr, &error) == ncclInvalidArgument);
+  CHECK(ncclCommGetAsyncError(ranks.comms[0], nullptr) == ncclInvalidArgument);
+}
+
+TEST_CASE("revoke, then split [case-85]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(2);
+  int value = 1;
+  CHECK(ncclCommRevoke(ranks.comms[0], 1) == ncclInvalidArgument);
+  for (ncclComm_t comm : ranks.comms) CHECK(ncclCommRevoke(comm, 0) == ncclSuccess);
+  CHECK(ncclCommRevoke(ranks.comms[0], 0) == ncclInvalidArgument);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) ==
+        ncclInvalidUsage);
+  CHECK(ncclCommFinalize(ranks.comms[0]) == ncclInvalidUsage);
+  std::vector<ncclComm_t> children(2);
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclCommSplit(comm, 0, r, &children[r], nullptr);
+  }) == ncclSuccess);
+  int out[2] = {1, 2};
+  ncclGroupStart();
+  for (int r = 0; r < 2; ++r) {
+    (void)ncclAllReduce(&out[r], &out[r], 1, kInt32, kSum, children[r], nullptr);
+  }
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(out[0] == 3);
+  for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
+TEST_CASE("communicators come and go [case-87]") {
+  const ServedBy served(kFakeNccl, false);
+  { Ranks ranks(2); }
+  const size_t descriptors = mscclc::testing::open_descriptors();
+  const size_t threads = mscclc::testing::running_threads();
+  for (int i = 0; i < 30; ++i) Ranks ranks(2);
+  CHECK(mscclc::testing::open_descriptors() <= descriptors);
+  CHECK(mscclc::testing::threads_come_down_to(threads));
+}
+
+TEST_CASE("memory [case-89]") {
+  const bool fake = GENERATE(false, true);
+  const ServedBy served(fake ? kFakeNccl : nullptr, false);
+  for (const size_t bytes : {size_t{0}, size_t{1}, size_t{1} << 20}) {
+    void* memory = nullptr;
+    REQUIRE(ncclMemAlloc(&memory, bytes) == ncclSuccess);
+    REQUIRE(memory != nullptr);
+    std::memset(memory, 1, bytes);
+    std::thread([&] { CHECK(ncclMemFree(memory) == ncclSuccess); }).join();
+  }
+  CHECK(ncclMemAlloc(nullptr, 1) == ncclInvalidArgument);
+  CHECK(ncclMemFree(nullptr) == ncclSuccess);
+  int foreign = 0;
+  if (!fake) CHECK(ncclMemFree(&foreign) == ncclInvalidArgument);
+}
+
+TEST_CASE("registration [case-90]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  ncclComm_t comm = ranks.comms[0];
+  std::vector<char> buffer(100);
+  void *a = nullptr, *b = nullptr, *inner = nullptr;
+  CHECK(ncclCommRegister(comm, buffer.data(), 100, &a) == ncclSuccess);
+  CHECK(ncclCommRegister(comm, buffer.data(), 100, &b) == ncclSuccess);
+  CHECK(ncclCommRegister(comm, buffer.data() + 10, 20, &inner) == ncclSuccess);
+  CHECK(a != b);
+  CHECK(ncclCommDeregister(comm, a) == ncclSuccess);
+  CHECK(ncclCommDeregister(comm, a) == ncclInvalidUsage);
+  CHECK(ncclCommDeregister(comm, inner) == ncclSuccess);
+  CHECK(ncclCommDeregister(comm, b) == ncclSuccess);
+  CHECK(ncclCommDeregister(comm, nullptr) == ncclSuccess);
+  CHECK(ncclCommRegister(comm, buffer.data(), 0, &a) == ncclInvalidArgument);
+  CHECK(ncclCommRegister(comm, nullptr, 1, &a) == ncclInvalidArgument);
+  ::setenv("NCCL_LOCAL_REGISTER", "0", 1);
+  CHECK(ncclCommRegister(comm, buffer.data(), 100, &a) == ncclSuccess);
+  CHECK(a == nullptr);
+  ::unsetenv("NCCL_LOCAL_REGISTER");
+}
+
+TEST_CASE("windows [case-91]") {
+  const bool fake = GENERATE(false, true);
+  const ServedBy served(fake ? kFakeNccl : nullptr, false);
+  Ranks ranks(2);
+  std::vector<char> buffer[2] = {std::vector<char>(10), std::vector<char>(20)};
+  ncclWindow_t windows[2];
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclCommWindowRegister(comm, buffer[r].data(), buffer[r].size(), &windows[r], 0);
+  }) == ncclSuccess);
+  for (int r = 0; r < 2; ++r) {
+    CHECK((windows[r] != nullptr) == fake);
+    CHECK(ncclCommWindowDeregister(ranks.comms[r], windows[r]) == ncclSuccess);
+  }
+  ncclComm_t comm = ranks.comms[0];
+  CHECK(ncclCommWindowRegister(comm, buffer[0].data(), 0, &windows[0], 0) == ncclInvalidArgument);
+  CHECK(ncclCommWindowRegister(comm, nullptr, 1, &windows[0], 0) == ncclInvalidArgument);
+  CHECK(ncclCommWindowDeregister(comm, nullptr) == ncclSuccess);
+}
+
+/// The head of ncclCommProperties_t and ncclDevCommRequirements_t, and room for what follows.
+struct Versioned {
+  size_t size;
+  unsigned int magic, version;
+  int words[12];
+};
+
+TEST_CASE("properties go to NCCL as the caller's version has them [case-92]") {
+  const ServedBy served("tests/fakes/nccl/23007/libnccl.so.2", false);
+  Ranks ranks(2);
+  const auto ask = [&](Versioned& v) {
+    return ncclCommQueryProperties(ranks.comms[1], reinterpret_cast<ncclCommProperties_t*>(&v));
+  };
+  Versioned old{40, MSCCLC_NCCL_MAGIC, 22902, {}};
+  std::fill(std::begin(old.words), std::end(old.words), -7);
+  CHECK(ask(old) == ncclSuccess);
+  CHECK(old.words[0] == 1);  // rank
+  CHECK(old.words[1] == 2);  // of ranks
+  CHECK(std::count(old.words + 6, old.words + 12, -7) == 6);
+  Versioned newer{56, MSCCLC_NCCL_MAGIC, 23007, {}};
+  CHECK(ask(newer) == ncclSuccess);
+  CHECK(std::count(newer.words + 6, newer.words + 12, 1) == 1);
+  Versioned wrong{56, MSCCLC_NCCL_MAGIC + 1, 23007, {}};
+  CHECK(ask(wrong) == ncclInvalidUsage);
+  CHECK(ncclCommQueryProperties(ranks.comms[1], nullptr) == ncclInvalidArgument);
+}
+
+TEST_CASE("device communicators go to NCCL, too, at the group's end [case-92]") {
+  const ServedBy served("tests/fakes/nccl/23007/libnccl.so.2", false);
+  Ranks ranks(2);
+  const Versioned asked{64, MSCCLC_NCCL_MAGIC, 23007, {}}, wrong{64, 0, 23007, {}};
+  int made[2] = {-1, -1};
+  const auto create = [&](const Versioned& v) {
+    return ranks.together([&](int r, ncclComm_t comm) {
+      const ncclResult_t result =
+          ncclDevCommCreate(comm, reinterpret_cast<const ncclDevCommRequirements_t*>(&v),
+                            reinterpret_cast<ncclDevComm_t*>(&made[r]));
+      CHECK(made[r] == -1);
+      return result;
+    });
+  };
+  CHECK(create(wrong) == ncclInvalidUsage);
+  CHECK(create(asked) == ncclSuccess);
+  CHECK(made[0] == 0);
+  CHECK(made[1] == 1);
+}
+
+TEST_CASE("an NCCL without properties says so [case-92]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  Versioned v{56, MSCCLC_NCCL_MAGIC, 23007, {}};
+  CHECK(ncclCommQueryProperties(ranks.comms[0], reinterpret_cast<ncclCommProperties_t*>(&v)) ==
+        ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("NCCL 2.28.9 has no such function"));
+}
+
+}  // namespace
+}  // namespace mscclc::nccl

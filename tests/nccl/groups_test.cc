@@ -1,0 +1,192 @@
+// Groups of calls: when they begin, what drops them, what does not wait for their end.
+#include "tests/nccl/test_ranks.h"
+
+namespace mscclc::nccl {
+namespace {
+
+using testing::kDouble;
+using testing::kFakeNccl;
+using testing::kInt32;
+using testing::kSum;
+using testing::Ranks;
+using testing::ServedBy;
+
+TEST_CASE("a communicator that ends before its group does takes the calls with it") {
+  const ServedBy served(kFakeNccl, true);
+  std::vector<int> values(2, 1);
+  const auto all_reduce = [&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
+  };
+  for (const auto end : {ncclCommDestroy, ncclCommFinalize, ncclCommAbort}) {
+    Ranks ranks(2);
+    ncclGroupStart();
+    for (int r = 0; r < 2; ++r) CHECK(all_reduce(r, ranks.comms[r]) == ncclSuccess);
+    for (ncclComm_t comm : ranks.comms) CHECK(end(comm) == ncclSuccess);
+    CHECK(ncclGroupEnd() == (end == ncclCommFinalize ? ncclInvalidArgument : ncclInvalidUsage));
+    CHECK(values == std::vector<int>(2, 1));
+  }
+}
+
+TEST_CASE("a group that fails destroys nothing") {
+  const ServedBy served(kFakeNccl, true);
+  Ranks ranks(1);
+  ncclGroupStart();
+  CHECK(ncclCommDestroy(ranks.comms[0]) == ncclSuccess);
+  CHECK(ncclBcast(nullptr, 1, 99, 0, ranks.comms[0], nullptr) == ncclInvalidArgument);
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);
+  int count = 0;
+  CHECK(ncclCommCount(ranks.comms[0], &count) == ncclSuccess);
+  CHECK(count == 1);
+}
+
+TEST_CASE("groups in groups begin at the outermost end [case-53] [case-55]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(2);
+  int x[2] = {1, 1};
+  double y[2] = {0.5, 0.5};
+  ncclGroupStart();
+  ncclGroupStart();
+  for (int r = 0; r < 2; ++r) {
+    ncclGroupStart();
+    (void)ncclAllReduce(&x[r], &x[r], 1, kInt32, kSum, ranks.comms[r], nullptr);
+    (void)ncclAllReduce(&y[r], &y[r], 1, kDouble, kSum, ranks.comms[r], nullptr);
+    CHECK(ncclGroupEnd() == ncclSuccess);
+  }
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(x[0] == 1);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(x[1] == 2);
+  CHECK(y[0] == 1.0);
+}
+
+TEST_CASE("an end without a start [case-54]") { CHECK(ncclGroupEnd() == ncclInvalidUsage); }
+
+TEST_CASE("plan and fallback in one group, in both orders [case-59]") {
+  const ServedBy served(kFakeNccl, true);
+  Ranks ranks(2);
+  // By plans: what has a built-in reduction. By the fake: sends, and reductions of our own.
+  for (const bool plan_first : {true, false}) {
+    int value[2] = {1, 10}, moved[2] = {0, 0};
+    REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+      const auto reduce = [&] {
+        (void)ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+      };
+      const auto move = [&] {
+        (void)ncclSend(&value[r], 1, kInt32, 1 - r, comm, nullptr);
+        (void)ncclRecv(&moved[r], 1, kInt32, 1 - r, comm, nullptr);
+      };
+      if (plan_first) reduce();
+      move();
+      if (!plan_first) reduce();
+      return ncclSuccess;
+    }) == ncclSuccess);
+    CHECK(value[0] == 11);
+    CHECK(value[1] == 11);
+    CHECK(moved[0] == (plan_first ? 11 : 10));
+    CHECK(moved[1] == (plan_first ? 11 : 1));
+  }
+}
+
+TEST_CASE("a wrong call drops its group, and no other [case-60]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(2);
+  int value[2] = {1, 2};
+  const auto reduce = [&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+  };
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    (void)reduce(r, comm);
+    return ncclAllReduce(&value[r], &value[r], 1, kInt32, 77, comm, nullptr);
+  }) == ncclInvalidArgument);
+  CHECK(value[0] == 1);
+  CHECK(ranks.together(reduce) == ncclSuccess);
+  CHECK(value[0] == 3);
+}
+
+TEST_CASE("errors of a group are the thread's [case-61]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  int value = 1;
+  ncclGroupStart();
+  CHECK(ncclAllReduce(&value, &value, 1, 99, kSum, ranks.comms[0], nullptr) == ncclInvalidArgument);
+  std::thread([&] {
+    CHECK(ncclGroupStart() == ncclSuccess);
+    CHECK(ncclGroupEnd() == ncclSuccess);
+  }).join();
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);
+}
+
+TEST_CASE("ncclGroupSimulateEnd() launches nothing [case-63]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  int in = 5, out = 0;
+  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
+  for (const unsigned magic : {MSCCLC_NCCL_SIM_INFO_MAGIC, 1u}) {
+    info.magic = magic;
+    ncclGroupStart();
+    (void)ncclAllReduce(&in, &out, 1, kInt32, kSum, ranks.comms[0], nullptr);
+    const bool right = magic == MSCCLC_NCCL_SIM_INFO_MAGIC;
+    CHECK(ncclGroupSimulateEnd(&info) == (right ? ncclSuccess : ncclInvalidArgument));
+    CHECK(out == 0);
+  }
+  CHECK(ncclGroupSimulateEnd(&info) == ncclInvalidUsage);
+}
+
+/// What ncclGroupSimulateEnd() says of two calls of a communicator of one rank.
+float estimate(ncclComm_t comm) {
+  int in = 5, out = 0;
+  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
+  ncclGroupStart();
+  ncclGroupStart();
+  (void)ncclAllReduce(&in, &out, 1, kInt32, kSum, comm, nullptr);
+  (void)ncclAllGather(&in, &out, 1, kInt32, comm, nullptr);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  CHECK(ncclGroupSimulateEnd(&info) == ncclSuccess);
+  CHECK(out == 0);
+  CHECK(ncclAllReduce(&in, &out, 1, kInt32, kSum, comm, nullptr) == ncclSuccess);
+  CHECK(out == 5);
+  return info.estimatedTime;
+}
+
+TEST_CASE("ncclGroupSimulateEnd() estimates by NCCL's model, or not at all [case-63]") {
+  {
+    const ServedBy served(kFakeNccl, true);
+    Ranks ranks(1);
+    CHECK(estimate(ranks.comms[0]) == 3.0f);
+  }
+  const ServedBy served(nullptr, true);
+  Ranks ranks(1);
+  CHECK(estimate(ranks.comms[0]) == -1.0f);
+}
+
+TEST_CASE("a group that is only simulated makes no communicators [case-63]") {
+  const ServedBy served(kFakeNccl, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
+  ncclComm_t comm = nullptr;
+  ncclGroupStart();
+  (void)ncclCommInitRank(&comm, 1, id, 0);
+  CHECK(ncclGroupSimulateEnd(&info) == ncclSuccess);
+  CHECK(info.estimatedTime == 0.0f);
+  CHECK(comm == nullptr);
+}
+
+TEST_CASE("what does not wait for a group's end [case-64]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  void *memory = nullptr, *handle = nullptr;
+  int count = 0;
+  ncclGroupStart();
+  CHECK(ncclMemAlloc(&memory, 100) == ncclSuccess);
+  REQUIRE(memory != nullptr);
+  CHECK(ncclCommRegister(ranks.comms[0], memory, 100, &handle) == ncclSuccess);
+  CHECK(ncclCommCount(ranks.comms[0], &count) == ncclSuccess);
+  CHECK(count == 1);
+  CHECK(ncclCommDeregister(ranks.comms[0], handle) == ncclSuccess);
+  CHECK(ncclMemFree(memory) == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+}
+
+}  // namespace
+}  // namespace mscclc::nccl

@@ -1,0 +1,125 @@
+// For tests: ranks of this process on the host device, with or without plans, and with or without a
+// fake NCCL to fall back to.
+#pragma once
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/doors/nccl/abi/api.h"
+#include "runtime/doors/nccl/backends/real.h"
+#include "runtime/doors/nccl/comm/make.h"
+
+namespace mscclc::nccl::testing {
+
+constexpr int kInt32 = 2, kFloat = 7, kDouble = 8, kSum = 0;
+constexpr const char* kFakeNccl = "tests/fakes/nccl/22809/libnccl.so.2";
+
+/// A variable, until it ends.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value) : name_(name) {
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Setting() { ::unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* const name_;
+};
+
+/// What serves calls while it lives.
+class ServedBy {
+ public:
+  /// `fake`: a path; nullptr: no NCCL. `plans`: whether the library's plans are there.
+  ServedBy(const char* fake, bool plans) {
+    ::setenv("MSCCLC_DEVICE", "host", 1);
+    ::setenv("MSCCLC_TIMEOUT", "120", 1);
+    std::string why = "a test has no NCCL";
+    auto real = fake == nullptr ? nullptr : load_real(absolute(fake), why);
+    REQUIRE((real != nullptr) == (fake != nullptr));
+    replace_real_nccl(std::move(real), why);
+    if (!plans) set_plan_calls({});
+  }
+  ~ServedBy() {
+    replace_real_nccl(nullptr, "the test is over");
+    use_library_plans();
+  }
+  static std::string absolute(const char* path) {
+    char* const folder = ::getcwd(nullptr, 0);
+    std::string made = std::string(folder) + "/" + path;
+    std::free(folder);
+    return made;
+  }
+};
+
+/// How often the fake NCCL's function was called in this process.
+inline long calls_of_fake(const char* name) {
+  void* const handle = ::dlopen(ServedBy::absolute(kFakeNccl).c_str(), RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(handle != nullptr);
+  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "fakeNcclCalls"));
+  REQUIRE(count != nullptr);
+  return count(name);
+}
+
+/// Runs fn(rank) on a thread for each rank; the results must be asked after it.
+inline void on_threads(int ranks, const std::function<void(int rank)>& fn) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(fn, rank);
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// Communicators of all ranks, made on threads, and destroyed in a group.
+class Ranks {
+ public:
+  explicit Ranks(int ranks) : comms(ranks), results(ranks) {
+    ncclUniqueId id;
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    on_threads(ranks,
+               [&](int rank) { results[rank] = ncclCommInitRank(&comms[rank], ranks, id, rank); });
+    INFO(ncclGetLastError(nullptr));
+    REQUIRE(results == std::vector<ncclResult_t>(ranks, ncclSuccess));
+  }
+  ~Ranks() {
+    ncclGroupStart();
+    for (ncclComm_t comm : comms) ncclCommDestroy(comm);
+    ncclGroupEnd();
+  }
+  int size() const { return static_cast<int>(comms.size()); }
+  /// Calls fn(rank, communicator) for all ranks in one group of this thread. The group's result.
+  ncclResult_t together(const std::function<ncclResult_t(int rank, ncclComm_t comm)>& fn) {
+    ncclGroupStart();
+    for (int rank = 0; rank < size(); ++rank) (void)fn(rank, comms[rank]);
+    return ncclGroupEnd();
+  }
+
+  std::vector<ncclComm_t> comms;
+  std::vector<ncclResult_t> results;
+};
+
+/// ncclConfig_t as callers of some version have it.
+struct CallersConfig {
+  CallersConfig(size_t size, unsigned version) {
+    for (int& word : words) word = kNcclUndefinedInt;
+    const unsigned magic = MSCCLC_NCCL_MAGIC;
+    std::memcpy(words, &size, sizeof size);
+    std::memcpy(words + 2, &magic, sizeof magic);
+    std::memcpy(words + 3, &version, sizeof version);
+    const char* const none = nullptr;
+    std::memcpy(words + 8, &none, sizeof none);   // netName
+    std::memcpy(words + 12, &none, sizeof none);  // commName
+  }
+  int& at(size_t offset) { return words[offset / 4]; }
+  ncclConfig_t* get() { return reinterpret_cast<ncclConfig_t*>(words); }
+  alignas(8) int words[40];
+};
+
+}  // namespace mscclc::nccl::testing

@@ -1,0 +1,124 @@
+#include "tests/orders/row_batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "tests/runtime/ranks.h"
+
+namespace mscclc::testing {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+/// Floats whose exponents lie close together, so that their sums are rounded.
+Bytes random_floats(uint64_t count, uint32_t element, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Bytes data(count * element);
+  for (uint64_t i = 0; i < data.size(); i += element) {
+    const uint64_t top = uint64_t{0x7} << (8 * element - 4);
+    const uint64_t bits = (random() & ~top) | (uint64_t{0x3} << (8 * element - 4));
+    std::memcpy(data.data() + i, &bits, element);
+  }
+  return data;
+}
+
+/// How a batch is all-reduced: the eight forms come in turn.
+struct Form {
+  explicit Form(uint64_t number)
+      : in_place((number & 1) != 0), registered((number & 2) != 0), shifted((number & 4) != 0) {}
+  bool in_place, registered, shifted;
+};
+
+/// Buffers of one rank, with room for the largest batch.
+class RowsOfRank {
+ public:
+  RowsOfRank(Collectives& collectives, const RowBatches& rows)
+      : collectives_(collectives), rows_(rows), element_(info(rows.dtype).bytes) {}
+  ~RowsOfRank() {
+    if (stream_ != nullptr) device().destroy_stream(stream_);
+  }
+  RowsOfRank(const RowsOfRank&) = delete;
+  RowsOfRank& operator=(const RowsOfRank&) = delete;
+
+  bool make(Diagnostics& diagnostics) {
+    const uint64_t count = rows_.most_rows * rows_.hidden + 1, rank = communicator().rank();
+    const Bytes others = random_floats(count, element_, 1000 + rank);
+    row_ = random_floats(rows_.hidden, element_, 7 + rank);
+    for (std::unique_ptr<Memory>* memory : {&input_, &output_}) {
+      *memory = device().allocate(count * element_, "rows", diagnostics);
+      if (*memory == nullptr ||
+          !collectives_.register_buffer((*memory)->data(), count * element_, diagnostics)) {
+        return false;
+      }
+    }
+    stream_ = device().create_stream(diagnostics);
+    return stream_ != nullptr &&
+           device().write(input_->data(), others.data(), others.size(), diagnostics);
+  }
+
+  /// The bits of the row in a batch. False: reported.
+  bool reduce(uint64_t batch, const Form& form, const PlayCalls& play, Bytes& bits,
+              Diagnostics& diagnostics) {
+    const uint64_t shift = form.shifted ? element_ : 0;
+    uint8_t* const from = input_->data() + shift;
+    uint8_t* const to = form.in_place ? from : output_->data() + shift;
+    const uint64_t place = (batch * 5 / 7) * row_.size();
+    bits.assign(row_.size(), 0xa5);
+    const CollectiveCall call{.kind = CollectiveKind::allreduce,
+                              .count = batch * rows_.hidden,
+                              .dtype = rows_.dtype,
+                              .input = from,
+                              .output = to,
+                              .registered = form.registered};
+    const auto calls = [&](Diagnostics& problems) {
+      return collectives_.call(call, stream_, problems);
+    };
+    return device().write(to + place, bits.data(), bits.size(), diagnostics) &&
+           device().write(from + place, row_.data(), row_.size(), diagnostics) &&
+           play(stream_, calls, diagnostics) && communicator().synchronize(stream_, diagnostics) &&
+           device().read(bits.data(), to + place, bits.size(), diagnostics);
+  }
+
+ private:
+  Communicator& communicator() const { return collectives_.communicator(); }
+  Device& device() const { return communicator().device(); }
+
+  Collectives& collectives_;
+  const RowBatches& rows_;
+  const uint32_t element_;
+  Bytes row_;
+  std::unique_ptr<Memory> input_, output_;
+  StreamHandle stream_ = nullptr;
+};
+
+}  // namespace
+
+std::string check_rows(Collectives& collectives, const RowBatches& rows, const PlayCalls& play,
+                       uint64_t& batches) {
+  Diagnostics diagnostics;
+  RowsOfRank own(collectives, rows);
+  Bytes alone, bits;
+  if (!own.make(diagnostics) || !own.reduce(1, Form(0), play, alone, diagnostics)) {
+    return text(diagnostics);
+  }
+  uint64_t number = 0;
+  for (uint64_t batch = 1; batch <= rows.most_rows; batch += rows.step) {
+    const Form form(number++);
+    if (!own.reduce(batch, form, play, bits, diagnostics)) return text(diagnostics);
+    const auto [a, b] = std::ranges::mismatch(alone, bits);
+    if (a != alone.end()) {
+      return fmt::format("{}, {} rows{}{}{}: byte {} of the row is {:02x}, and {:02x} alone",
+                         info(rows.dtype).name, batch, form.in_place ? ", in place" : "",
+                         form.registered ? ", registered" : "", form.shifted ? ", shifted" : "",
+                         a - alone.begin(), *b, *a);
+    }
+    ++batches;
+  }
+  return "";
+}
+
+}  // namespace mscclc::testing

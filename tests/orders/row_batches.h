@@ -1,0 +1,30 @@
+// One row of hidden values, all-reduced by name inside batches of every number of rows: whether its
+// bits depend on the batch. On any device, eager or by graphs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "runtime/api/collectives.h"
+
+namespace mscclc::testing {
+
+struct RowBatches {
+  Dtype dtype = Dtype::bf16;
+  uint64_t hidden = 512;     ///< elements of a row
+  uint64_t most_rows = 512;  ///< of a batch
+  uint64_t step = 1;         ///< from one number of rows to the next
+};
+
+/// Puts calls on a stream, and lets them run: at once, or by a graph.
+using PlayCalls = std::function<bool(StreamHandle stream,
+                                     const std::function<bool(Diagnostics&)>& calls, Diagnostics&)>;
+
+/// Collective. All-reduces batches of 1, 1 + step, … rows, with the row somewhere inside, in turn
+/// in and out of place, in registered memory or not, at multiples of 16 bytes or not. "" if the row
+/// comes out with the bits that it has alone, on all ranks; `batches` counts them.
+std::string check_rows(Collectives& collectives, const RowBatches& rows, const PlayCalls& play,
+                       uint64_t& batches);
+
+}  // namespace mscclc::testing
