@@ -565,6 +565,14 @@ _ROWS = {
     ],
     "tools/draw": ["ir", "tools/base"],
     "tools/diff": ["ir"],
+    "tools/timeline": [
+        "ir",
+        "executor",
+        "executor/cost",
+        "executor/interpreter",
+        "plans/format/machines",
+        "tools/base",
+    ],
     "tools/report": [
         "ir",
         "executor/cost",
@@ -580,9 +588,12 @@ _ROWS = {
     ],
     "tools/run": [
         "ir",
+        "executor",
         "executor/simulator",
         "executor/simulator/schedules",
+        "executor/cost",
         "plans/format",
+        "plans/format/machines",
         "runtime/api",
         "runtime/core/runner",
         "runtime/support",
@@ -591,6 +602,7 @@ _ROWS = {
         "runtime/support/settings",
         "tools/base",
         "tools/report",
+        "tools/timeline",
     ],
     "tools/cubin": ["executor/special", "tools/base"],
     "tools/commands": [
@@ -618,6 +630,7 @@ _ROWS = {
         "tools/draw",
         "tools/report",
         "tools/run",
+        "tools/timeline",
     ],
     "tools": ["ir", "runtime/support/environment", "tools/base", "tools/commands"],
     "tools/bench/base": ["ir", "tools/base"],
@@ -639,6 +652,7 @@ _ROWS = {
         "executor/interpreter",
         "executor/oracle",
         "runtime/api",
+        "tools/base",
         "tools/bench/base",
         "tools/bench/kernels",
         "tools/bench/plans",
@@ -707,6 +721,7 @@ _ROWS = {
     "tests/special": _ALL,
     "tests/special/on_host": _ALL,
     "tests/structure": _ALL,
+    "tests/timeline": _ALL,
 }
 
 # What tests that lie beside their source (x_test.cc, x_test_text.h, x_benchmark.cc) may include
@@ -785,6 +800,7 @@ _TESTS_MAY_INCLUDE = {
     "tools/diff": ["tests/helpers/programs"],
     "tools/draw": ["tests/helpers/programs"],
     "tools/report": ["tests/helpers/programs"],
+    "tools/timeline": ["executor/testing"],
 }
 
 # Whose targets a folder may depend on without including their headers: what is declared in

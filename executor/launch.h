@@ -195,6 +195,10 @@ struct LaunchPlan {
   bool frees_next = false;
   /// Each block adds one when it begins; nullptr: not wanted.
   uint32_t* begun = nullptr;
+  /// By block of the grid, `stamp_words` each: when the block began its steps (stamps.h); nullptr:
+  /// nowhere. REQUIRES: stamp_words is at least kStampHead.
+  uint64_t* stamps = nullptr;
+  uint32_t stamp_words = 0;
 
   uint32_t blocks = 0, threads = 0;
   uint32_t most_blocks = 0;  ///< such blocks that the device holds at once; 0: not known

@@ -76,6 +76,9 @@ struct Explanation {
 [[nodiscard]] std::optional<Explanation> explain(const Program& program, const Call& call,
                                                  const Machine& machine, Diagnostics& diagnostics);
 
+/// "1.50 MiB", "64 KiB", "7 bytes"
+std::string size_text(uint64_t bytes);
+
 std::string explanation_text(const Explanation& e);
 /// One JSON object, with a line break at its end; docs/cost_model.md has its keys.
 std::string explanation_json(const Explanation& e);

@@ -6,9 +6,7 @@
 #include "executor/cost/explanation.h"
 
 namespace mscclc::cost {
-namespace {
 
-/// "1.5 MiB"
 std::string size_text(uint64_t bytes) {
   constexpr std::pair<uint64_t, const char*> kUnits[] = {
       {uint64_t{1} << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
@@ -19,6 +17,8 @@ std::string size_text(uint64_t bytes) {
   }
   return fmt::format("{} bytes", bytes);
 }
+
+namespace {
 
 std::string many(uint64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");

@@ -45,8 +45,8 @@ bool fits(const Program& program, const Machine& machine, Diagnostics& diagnosti
   return true;
 }
 
-std::optional<Timeline> Model::predict(Call call, const Machine& machine,
-                                       Diagnostics& diagnostics) {
+std::optional<Timeline> Model::predict(Call call, const Machine& machine, Diagnostics& diagnostics,
+                                       Detail detail) {
   if (!fits(program_, machine, diagnostics) || !lower_once(diagnostics) ||
       !check_call(program_, call, diagnostics) || !patch(device_, program_, call, diagnostics)) {
     return std::nullopt;
@@ -54,7 +54,7 @@ std::optional<Timeline> Model::predict(Call call, const Machine& machine,
   size_t size = 0;
   for (const RankProgram& rank : device_.ranks) size += rank.operands.size() + rank.targets.size();
   const uint32_t calls = size > kLarge ? kCallsOfLarge : size > kSmall ? kCalls : kCallsOfSmall;
-  return run_timeline(program_, device_, machine, calls, diagnostics);
+  return run_timeline(program_, device_, machine, calls, diagnostics, detail);
 }
 
 Call call_of(const Program& program, uint64_t bytes, Dtype dtype, ReduceOp reduce) {

@@ -22,7 +22,8 @@ class Model {
   /// When the steps of a call begin and end. Errors: those of a call that the plan cannot do,
   /// machine-ranks, plan-hangs.
   [[nodiscard]] std::optional<Timeline> predict(Call call, const Machine& machine,
-                                                Diagnostics& diagnostics);
+                                                Diagnostics& diagnostics,
+                                                Detail detail = Detail::steps);
   /// The plan as it was lowered for the last call. REQUIRES: predict() has been called.
   const DeviceProgram& device() const { return device_; }
 

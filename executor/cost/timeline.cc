@@ -164,6 +164,7 @@ void Run::begin_step(uint32_t block) {
   b.now.rank = b.rank;
   b.now.block = b.block;
   b.now.source = op.source;
+  b.now.kind = op.kind;
   b.now.round = b.round;
   b.now.before = b.last_record;
   b.now.begin = b.now.work = now_;
@@ -308,6 +309,7 @@ std::optional<Timeline> Run::run(Diagnostics& diagnostics) {
                                   r, ranks_[r].call));
     return std::nullopt;
   }
+  packets_.add_arrows(out_.records, out_.arrows);
   out_.alone_ns = ends_.front();
   // A rank that hears nothing back gets ahead in the first calls, as far as its credits let it.
   const uint32_t middle = calls_ / 2, last = calls_ - 1;
@@ -318,8 +320,8 @@ std::optional<Timeline> Run::run(Diagnostics& diagnostics) {
 
 std::optional<Timeline> run_timeline(const Program& program, const DeviceProgram& device,
                                      const Machine& machine, uint32_t calls,
-                                     Diagnostics& diagnostics) {
-  return Run(program, device, machine, calls).run(diagnostics);
+                                     Diagnostics& diagnostics, Detail detail) {
+  return Run(program, device, machine, calls, detail).run(diagnostics);
 }
 
 }  // namespace mscclc::cost

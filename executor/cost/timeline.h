@@ -42,14 +42,27 @@ struct StepRecord {
   uint32_t waited = kNoRecord;  ///< whose message it has waited for before its work; none: no wait
   uint32_t last = kNoRecord;    ///< polls: whose packets came last, after all else was done
   Cause cause = Cause::sync;    ///< what its work was spent on
-  double begin = 0;             ///< the step before has ended
-  double waited_sent = 0;       ///< when the message left that it has waited for
-  double work = 0;              ///< what it waits for is there
-  double done = 0;              ///< its own work is done
-  double last_sent = 0;         ///< when the last packets left
-  double arrived = 0;           ///< when they came
+  device::StepKind kind = device::StepKind::sync;
+  uint64_t bytes = 0;      ///< that it stores, at all destinations together
+  double begin = 0;        ///< the step before has ended
+  double waited_sent = 0;  ///< when the message left that it has waited for
+  double work = 0;         ///< what it waits for is there
+  double done = 0;         ///< its own work is done
+  double last_sent = 0;    ///< when the last packets left
+  double arrived = 0;      ///< when they came
   double end = 0;
 };
+
+/// A message between two steps of the first call, or a semaphore that one frees for the other:
+/// whether the receiver had to wait for it or not. Times in nanoseconds since the launch.
+struct Arrow {
+  uint32_t from = kNoRecord, to = kNoRecord;  ///< records
+  bool packets = false;                       ///< else a signal or a semaphore
+  double sent = 0, came = 0;
+};
+
+/// What is in the timeline beside the records. Arrows cost time and memory.
+enum class Detail : uint8_t { steps, arrows };
 
 struct Timeline {
   double alone_ns = 0;                ///< of a call before which nothing ran
@@ -58,6 +71,9 @@ struct Timeline {
   uint32_t final_record = kNoRecord;  ///< the step of the first call that ends last
   std::vector<StepRecord> records;    ///< of the first call
   std::vector<uint64_t> loads;        ///< by shared_index(): bytes of one call
+  // With Detail::arrows.
+  std::vector<Arrow> arrows;
+  std::vector<std::vector<uint32_t>> meetings;  ///< the steps that met at a barrier
 };
 
 /// Runs calls of a plan. Errors: plan-hangs. REQUIRES: `device` is lowered and patched, `machine`
@@ -65,6 +81,7 @@ struct Timeline {
 [[nodiscard]] std::optional<Timeline> run_timeline(const Program& program,
                                                    const DeviceProgram& device,
                                                    const Machine& machine, uint32_t calls,
-                                                   Diagnostics& diagnostics);
+                                                   Diagnostics& diagnostics,
+                                                   Detail detail = Detail::steps);
 
 }  // namespace mscclc::cost

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/cost/arrivals.h"
+#include "executor/cost/packet_arrows.h"
 #include "executor/cost/shared_rate.h"
 #include "executor/cost/timeline.h"
 #include "executor/cost/work.h"
@@ -59,7 +60,7 @@ struct Message {
 struct From {
   uint32_t record = kNoRecord;
   uint32_t hops = 0;
-  double sent = 0;
+  double sent = 0, came = 0;
 };
 
 /// What has come at an end or a semaphore, and who waits.
@@ -116,8 +117,9 @@ struct Transfer {
 
 class Run {
  public:
-  Run(const Program& program, const DeviceProgram& device, const Machine& machine, uint32_t calls)
-      : program_(program), device_(device), machine_(machine), calls_(calls) {}
+  Run(const Program& program, const DeviceProgram& device, const Machine& machine, uint32_t calls,
+      Detail detail)
+      : program_(program), device_(device), machine_(machine), calls_(calls), detail_(detail) {}
   std::optional<Timeline> run(Diagnostics& diagnostics);
 
  private:
@@ -204,6 +206,7 @@ class Run {
   const DeviceProgram& device_;
   const Machine& machine_;
   const uint32_t calls_;
+  const Detail detail_;
 
   double now_ = 0;
   uint64_t order_ = 0;
@@ -224,6 +227,7 @@ class Run {
   std::vector<Transfer> transfers_;
   std::vector<double> ends_;  ///< by call: when the last rank ended it
   std::vector<uint32_t> woken_;
+  PacketArrows packets_;
   Timeline out_;
 };
 

@@ -21,6 +21,9 @@ bool Run::take(uint32_t block, Count& count) {
   const From from = count.from.front();
   count.from.pop_front();
   b.hops = std::max(b.hops, from.hops);
+  if (detail_ == Detail::arrows && b.record != kNoRecord && from.record != kNoRecord) {
+    out_.arrows.push_back({from.record, b.record, false, from.sent, from.came});
+  }
   if (now_ > b.now.work) {
     b.now.waited = from.record;
     b.now.waited_sent = from.sent;
@@ -32,6 +35,7 @@ bool Run::take(uint32_t block, Count& count) {
 void Run::give(Count& count, const From& from) {
   ++count.come;
   count.from.push_back(from);
+  count.from.back().came = now_;
   if (count.waiting.empty()) return;
   const uint32_t block = count.waiting.front();
   count.waiting.pop_front();
@@ -114,6 +118,10 @@ void Run::meet(uint32_t block) {
   barrier.hops = std::max(barrier.hops, b.hops);
   barrier.waiting.push_back(block);
   if (++barrier.arrived < device_.ranks[b.rank].barriers[index].blocks.size()) return;
+  if (detail_ == Detail::arrows && b.record != kNoRecord) {
+    std::vector<uint32_t>& met = out_.meetings.emplace_back();
+    for (const uint32_t other : barrier.waiting) met.push_back(at(other).record);
+  }
   for (const uint32_t other : barrier.waiting) {
     Block& o = at(other);
     o.hops = barrier.hops;
@@ -157,6 +165,10 @@ void Run::do_work(uint32_t block) {
   b.phase = Phase::work;
   b.now.work = now_;
   b.open = 1;
+  b.now.bytes = b.work.stores;
+  if (detail_ == Detail::arrows && b.record != kNoRecord) {
+    for (const PacketRange& read : b.work.reads) packets_.read(b.record, read);
+  }
   const double step = ns(machine_.step_step_ns);
   double fetched = b.work.fetches ? 2 * ns(machine_.link_latency_ns()) : 0;
   if (b.work.at_switch) fetched += ns(machine_.switch_latency_ns);
@@ -216,6 +228,9 @@ void Run::arrive(uint32_t message, bool begun) {
   const Message m = take_message(message);
   if (m.signal) return give(ranks_[m.rank].ends[m.channel], {m.record, m.hops, m.sent});
   for (const PacketRange& slot : m.slots) {
+    if (detail_ == Detail::arrows && m.record != kNoRecord && !begun) {
+      packets_.came(m.record, slot, m.sent, now_);
+    }
     woken_.clear();
     RankState& state = ranks_[slot.rank];
     (begun ? state.begun : state.come)[slot.buffer].add(slot.range, woken_);

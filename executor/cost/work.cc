@@ -27,6 +27,7 @@ double time_at(uint64_t bytes, uint64_t mb_per_s) {
 
 void Work::clear() {
   block_ns = first_ns = tail_ns = 0;
+  stores = 0;
   remote = fetches = at_switch = false;
   loads.clear();
   reads.clear();
@@ -109,6 +110,7 @@ void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStr
   const uint64_t length = s.length() > begin ? s.length() - begin : 0;
   const uint64_t data = kPacketOp ? std::min(s.count * unit.data, length) : s.count;
   const bool by_port = (op.flags & device::kPosts) != 0;
+  out.stores += data * device::dsts_of(s);
   if (!by_port) sums.pieces += (wire + kAtOnce - 1) / kAtOnce;
   const uint32_t operands = same_source ? device::dsts_of(s) : device::operands_of(s);
   for (uint32_t k = 0; k < operands; ++k) {

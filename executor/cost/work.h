@@ -42,6 +42,7 @@ struct Request {
 struct Work {
   double block_ns = 0;   ///< of the threads
   double first_ns = 0;   ///< of that until the first bytes are on their way
+  uint64_t stores = 0;   ///< bytes, at all destinations together
   double tail_ns = 0;    ///< what follows the arrival of the last packet
   bool remote = false;   ///< it stores at, or reads from, other GPUs
   bool fetches = false;  ///< it reads from other GPUs: their answers come a latency later

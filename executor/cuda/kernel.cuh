@@ -19,7 +19,6 @@ namespace mscclc::cuda {
 /// The parameters: 4 KiB at most, which cost a launch no time.
 struct Arguments {
   LaunchPlan plan;
-  uint64_t* clocks = nullptr;                          ///< rows of stamps (clocks.h); nullptr: none
   alignas(16) uint8_t programs[device::kMostCarried];  ///< plan.carried, or its short program
 };
 static_assert(sizeof(Arguments) <= 4096);
@@ -63,7 +62,7 @@ __device__ inline void settle_copies(const device::Steps& program, uint32_t oper
 __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockState& state,
                                              uint4* lines) {
   const LaunchPlan& plan = arguments.plan;
-  state.begin_clock(arguments.clocks);
+  state.begin_clock(plan);
   uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
   uint64_t call = 0;
   if (threadIdx.x == 0) {
@@ -85,7 +84,7 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     state.counts[0] = call;
   }
   __syncthreads();
-  state.stamp_clock(kClockProgram);
+  state.stamp_clock(plan, device::kStampProgram);
   return shared ? reinterpret_cast<const uint8_t*>(lines) : plan.programs + at;
 }
 
@@ -93,7 +92,7 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
 /// that were taken. The number of the call becomes kGaveUp if that kernel gave up.
 __device__ inline void fetch_counts(const LaunchPlan& plan, BlockState& state) {
   await_kernel_ahead(plan.frees_next);
-  state.stamp_clock(kClockAhead);
+  state.stamp_clock(plan, device::kStampAhead);
   if (threadIdx.x < plan.call_counts) {
     const uint64_t count = load_relaxed(state.calls + threadIdx.x);
     if (threadIdx.x != 0) {
@@ -103,7 +102,7 @@ __device__ inline void fetch_counts(const LaunchPlan& plan, BlockState& state) {
     }
   }
   __syncthreads();
-  state.stamp_clock(kClockCounts);
+  state.stamp_clock(plan, device::kStampCounts);
 }
 
 /// The machine for all plans.
@@ -122,7 +121,7 @@ __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Ar
   }
   Block machine(state, arguments.plan, call);
   device::run_ops(machine, program, program.steps, header->steps);
-  state.stamp_clock(kClockEnd);
+  state.end_clock(arguments.plan);
 }
 
 /// Machines whose programs lie in shared memory. Where the number of the call is all the counts,
@@ -137,7 +136,7 @@ __global__ void __launch_bounds__(kThreads)
   const uint64_t call = state.counts[0];
   if (has_given_up(call)) return;
   Block(state, arguments.plan, call, counts).run();
-  state.stamp_clock(kClockEnd);
+  state.end_clock(arguments.plan);
 }
 
 /// The machine for short programs.
@@ -146,8 +145,7 @@ __global__ void __launch_bounds__(kMostShortThreads)
     interpret_short(const __grid_constant__ Arguments arguments) {
   MSCCLC_SHARED(ShortState, state);
   const auto& program = *reinterpret_cast<const device::ShortProgram*>(arguments.programs);
-  Block(state, arguments.plan, program)
-      .run(arguments.clocks, reinterpret_cast<const uint32_t*>(&arguments));
+  Block(state, arguments.plan, program).run(reinterpret_cast<const uint32_t*>(&arguments));
 }
 
 #ifndef MSCCLC_ON_HOST

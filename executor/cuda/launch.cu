@@ -46,7 +46,7 @@ Kernel fast_kernel_for(const LaunchPlan& plan, uint32_t in_short) {
 }
 
 Kernel fast_kernel_for(const LaunchPlan& plan) {
-  if (plan.in_short != nullptr) {
+  if (plan.in_short != nullptr && plan.stamps == nullptr) {
     const Kernel kernel = fast_kernel_for(plan, plan.in_short->operands);
     if (kernel.function != nullptr) return kernel;
   }
@@ -115,24 +115,17 @@ uint64_t* clocks = nullptr;
 
 }  // namespace
 
-bool has_clocks() {
-#ifdef MSCCLC_CLOCKS
-  return true;
-#else
-  return false;
-#endif
-}
-
-void set_clocks(uint64_t* rows) {
-  if (has_clocks()) clocks = rows;
-}
+void set_clocks(uint64_t* rows) { clocks = rows; }
 
 int launch(const LaunchPlan& plan, void* stream) {
   if (!is_valid(plan)) return cudaErrorInvalidConfiguration;
   Arguments arguments;
   arguments.plan = plan;
-  arguments.clocks = clocks;
-  const Kernel kernel = kernel_for(plan);
+  if (clocks != nullptr && plan.stamps == nullptr && plan.blocks <= kMostClockBlocks) {
+    arguments.plan.stamps = clocks;
+    arguments.plan.stamp_words = kClockWords;
+  }
+  const Kernel kernel = kernel_for(arguments.plan);
   const bool early = plan.early && can_be_early(kernel);
   if (kernel.takes_short) {
     std::memcpy(arguments.programs, plan.in_short, sizeof *plan.in_short);

@@ -15,6 +15,7 @@
 
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
+#include "tools/base/progress.h"
 
 namespace mscclc {
 namespace {
@@ -36,6 +37,7 @@ std::string in_quotes(const std::string& path) { return quoted(path, path.size()
 
 /// Text may quote files and names from outside.
 void print(std::string_view text, std::FILE* to) {
+  Progress::hide();
   const std::string shown = printable(text);
   std::fwrite(shown.data(), 1, shown.size(), to);
 }

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "executor/lower.h"
 #include "runtime/api/gpu.h"
+#include "tools/base/progress.h"
 #include "tools/base/result_table.h"
 #include "tools/bench/base/hardware_queues.h"
 #include "tools/bench/measure/clock.h"
@@ -233,7 +235,10 @@ bool Session::run_table(Table& table) {
                   bench_header()));
   std::vector<Result> results;
   uint64_t last = ~uint64_t{0};
+  std::optional<Progress> progress;
+  if (communicator_.rank() == 0) progress.emplace("this table", options_.sizes.size());
   for (const uint64_t bytes : options_.sizes) {
+    if (progress) progress->next(fmt::format("{} bytes", bytes));
     const uint64_t message = workload_of(table, bytes, false).bytes;
     if (message == last || message == 0) continue;  // the same number of whole elements
     last = message;

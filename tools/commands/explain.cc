@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "executor/cost/explanation.h"
+#include "executor/cost/machines.h"
 #include "plans/format/machines/machine.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -13,6 +14,8 @@
 #include "tools/base/sizes.h"
 #include "tools/commands/explain_choices.h"
 #include "tools/report/pass_trace.h"
+#include "tools/timeline/files.h"
+#include "tools/timeline/predicted.h"
 
 namespace mscclc {
 namespace {
@@ -22,6 +25,7 @@ struct ExplainOptions {
   std::string bytes = "1M", dtype = "f32", machine;
   uint32_t ranks = 0;  ///< 0: as the program says
   bool json = false, no_choices = false;
+  timeline::TimelineOptions timeline;
 };
 
 /// Plans of more ranks than this are not compared with the library's others, which takes long.
@@ -34,27 +38,6 @@ std::string rank_parameter(const std::string& file) {
   const bool world = text && text->find("\nparam") != std::string::npos &&
                      (text->find(" world =") != std::string::npos);
   return world ? "world" : "R";
-}
-
-/// The smallest built-in machine on which the plan can run; one for its number of GPUs otherwise.
-Machine usual_machine(const Program& program) {
-  std::vector<Machine> machines = builtin_machines();
-  std::ranges::stable_sort(machines, {},
-                           [](const Machine& m) { return std::pair(m.ranks(), m.nodes); });
-  Diagnostics unheard;
-  for (const Machine& machine : machines) {
-    if (cost::fits(program, machine, unheard)) return machine;
-  }
-  return machines.back();
-}
-
-/// The same machine with other numbers of nodes and GPUs: what is asked is "and on 8 GPUs?".
-void resize(Machine& machine, uint32_t ranks) {
-  if (machine.nodes == 1) {
-    machine.gpus = ranks;
-  } else {
-    machine.nodes = std::max(1u, (ranks + machine.gpus - 1) / machine.gpus);
-  }
 }
 
 int refuse(const std::string& why) {
@@ -72,6 +55,18 @@ std::string table_row(const cost::Explanation& e) {
   return fmt::format("{:>14}{:>12.2f}{:>12.2f}{:>10.2f}{:>12.0f}  {}\n", e.bytes, e.us, bound,
                      bound > 0 ? e.us / bound : 0, static_cast<double>(e.bytes) / e.us,
                      cost::kCauseNames[static_cast<size_t>(e.limit())]);
+}
+
+/// Writes the timeline of a call, which is explained beside it.
+int write_timeline(const ExplainOptions& options, const Call& call, Input& input,
+                   const Machine& machine) {
+  const auto predicted = timeline::predict(input.program, call, machine, input.diagnostics);
+  input.report();
+  if (!predicted) return kWrongProgram;
+  const timeline::CallFacts facts{input.program, timeline::title_of(input.program, call)};
+  const std::string error = timeline::write_timeline(
+      options.timeline, facts, {timeline::predicted_trace(*predicted, machine)});
+  return error.empty() ? kFine : Input::usage(error);
 }
 
 int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& sizes, Dtype dtype,
@@ -92,6 +87,8 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
       explain_choices(input.program, call, machine, *explanation);
     }
     put(options.json ? explanation_json(*explanation) : explanation_text(*explanation));
+    if (!options.timeline.asked()) continue;
+    if (const int code = write_timeline(options, call, input, machine); code != kFine) return code;
   }
   return kFine;
 }
@@ -100,6 +97,9 @@ int run_explain(ExplainOptions& options) {
   std::string error;
   const auto sizes = parse_sizes(options.bytes, error);
   if (!sizes) return refuse("--bytes: " + error);
+  if (options.timeline.asked() && sizes->size() > 1) {
+    return refuse("--trace and --html show one call; --bytes gives several");
+  }
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
   if (options.ranks != 0) {
@@ -117,15 +117,11 @@ int run_explain(ExplainOptions& options) {
   trace.follow(passes);
   if (const int code = input.load(passes); code != kFine) return code;
   if (!input.program.split) return refuse("the ops of this IR are not in thread blocks yet");
-  Machine machine = usual_machine(input.program);
-  if (!options.machine.empty()) {
-    const auto found = find_machine(options.machine, input.diagnostics);
-    input.report();
-    if (!found) return kUsage;
-    machine = *found;
-  }
-  if (options.ranks != 0 && options.ranks > machine.ranks()) resize(machine, options.ranks);
-  return explain_sizes(options, *sizes, *dtype, input, machine, trace.lines());
+  auto machine = cost::machine_for(input.program, options.machine, input.diagnostics);
+  input.report();
+  if (!machine) return kUsage;
+  if (options.ranks != 0 && options.ranks > machine->ranks()) cost::resize(*machine, options.ranks);
+  return explain_sizes(options, *sizes, *dtype, input, *machine, trace.lines());
 }
 
 }  // namespace
@@ -136,7 +132,8 @@ void add_explain(CommandLine& line) {
       "  mscclc explain plans/allreduce_2shot.mscl -D R=4\n"
       "  mscclc explain plans/allreduce_push.mscl -D R=4 --bytes 1M:1G:4 --machine 4xH200\n"
       "  mscclc explain plans/allgather_direct.mscl --ranks 8 --bytes 64M --json\n"
-      "  mscclc explain plan.json --bytes 256K --machine my_machine.json\n");
+      "  mscclc explain plan.json --bytes 256K --machine my_machine.json\n"
+      "  mscclc explain plans/allreduce_2shot.mscl -D R=8 --html timeline.html\n");
   auto options = std::make_shared<ExplainOptions>();
   CLI::App& app = *command.app;
   add_input_options(line, app, options->input);
@@ -145,10 +142,7 @@ void add_explain(CommandLine& line) {
                                  "table (1M)")
                       ->type_name("SIZES"));
   line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
-  app.add_option("--machine", options->machine,
-                 "a built-in machine, such as 4xH200, or a machine file (default: the smallest "
-                 "built-in one that can run the plan)")
-      ->type_name("MACHINE");
+  timeline::add_machine_option(app, options->machine);
   line.takes_text(
       app.add_option("--ranks", options->ranks,
                      "the same with so many ranks (-D R=N, or -D world=N), on so many GPUs")
@@ -157,6 +151,7 @@ void add_explain(CommandLine& line) {
   app.add_flag("--json", options->json, "one JSON object for each size");
   app.add_flag("--no-choices", options->no_choices,
                "do not compare with other plans of the library");
+  timeline::add_timeline_options(app, options->timeline, "the call as it is predicted");
   command.run = [options] { return run_explain(*options); };
 }
 

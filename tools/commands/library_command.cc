@@ -17,6 +17,7 @@
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/base/library.h"
+#include "tools/base/progress.h"
 
 namespace mscclc {
 namespace {
@@ -60,9 +61,11 @@ class LibraryWriter {
     if (failed) {
       return Input::usage(fmt::format("cannot make '{}': {}", options_.output, failed.message()));
     }
+    Progress progress("library", kinds.size() * options_.ranks.size() * options_.nodes.size());
     for (const CollectiveKind kind : kinds) {
       for (const uint32_t ranks : options_.ranks) {
         for (const uint32_t nodes : options_.nodes) {
+          progress.next(fmt::format("{} over {} ranks", name(kind), ranks));
           if (ranks % nodes != 0) continue;
           if (const int code = write_all(kind, ranks, nodes); code != kFine) return code;
         }

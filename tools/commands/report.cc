@@ -1,5 +1,5 @@
 // mscclc report: joins the files that ranks write when their communicator fails, and says which
-// ranks had launched fewer calls.
+// ranks had launched fewer calls; or those of all their calls, and says which rank came late.
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <memory>
@@ -7,23 +7,55 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/report/call_report.h"
 #include "tools/report/flight_report.h"
 
 namespace mscclc {
 namespace {
 
-int run_report(const std::vector<std::string>& files) {
+struct ReportOptions {
+  std::vector<std::string> files;
+  std::string trace;  ///< a file to write; "": none
+};
+
+int report_traces(const ReportOptions& options, const std::vector<RankCalls>& calls,
+                  Diagnostics& diagnostics) {
+  const auto report = report_calls(calls, diagnostics);
+  print_diagnostics(diagnostics, Sources{}, "text");
+  if (!report) return kWrongProgram;
+  put(*report);
+  std::string error;
+  const bool written =
+      options.trace.empty() || write_file(options.trace, chrome_calls(calls), error);
+  return written ? kFine : Input::usage(error);
+}
+
+int run_report(const ReportOptions& options) {
   Diagnostics diagnostics;
   std::vector<RankFlight> ranks;
+  std::vector<RankCalls> calls;
   int code = kFine;
-  for (const std::string& file : files) {
+  for (const std::string& file : options.files) {
     std::string error;
     const auto text = read_regular_file(file, error);
     if (!text) {
       code = Input::usage(error);
+    } else if (is_call_trace(*text)) {
+      if (auto rank = read_calls(*text, file, diagnostics)) calls.push_back(std::move(*rank));
     } else if (auto flight = read_flight(*text, file, diagnostics)) {
       ranks.push_back(std::move(*flight));
     }
+  }
+  if (!calls.empty() && !ranks.empty()) {
+    return Input::usage("files of MSCCLC_TRACE and of MSCCLC_FLIGHT_FILE; give one kind");
+  }
+  if (calls.empty() && !options.trace.empty()) {
+    return Input::usage("--trace is for files of MSCCLC_TRACE");
+  }
+  if (!calls.empty()) {
+    const bool bad = diagnostics.has_errors();
+    const int reported = report_traces(options, calls, diagnostics);
+    return std::max<int>({code, reported, bad ? kWrongProgram : kFine});
   }
   // What some ranks have written is worth a report, though others' files are cut off.
   const auto report = report_flights(std::move(ranks), diagnostics);
@@ -36,13 +68,22 @@ int run_report(const std::vector<std::string>& files) {
 
 void add_report(CommandLine& line) {
   Command& command =
-      line.add("report", "merge what ranks recorded when they failed, and show which fell behind",
-               "  mscclc report /tmp/mscclc-*.json\n");
-  auto files = std::make_shared<std::vector<std::string>>();
-  command.app->add_option("FILE", *files, "the .json files of a job's ranks (MSCCLC_FLIGHT_FILE)")
+      line.add("report", "merge what ranks recorded, and show which fell behind or came late",
+               "  mscclc report /tmp/mscclc-*.json\n"
+               "  mscclc report trace-*.json --trace calls.json\n");
+  auto options = std::make_shared<ReportOptions>();
+  command.app
+      ->add_option(
+          "FILE", options->files,
+          "the .json files of a job's ranks: of those that failed (MSCCLC_FLIGHT_FILE), or "
+          "of all calls (MSCCLC_TRACE)")
       ->type_name("FILE")
       ->required();
-  command.run = [files] { return run_report(*files); };
+  command.app
+      ->add_option("--trace", options->trace,
+                   "write the calls in Chrome's trace event format, for ui.perfetto.dev, too")
+      ->type_name("OUT");
+  command.run = [options] { return run_report(*options); };
 }
 
 }  // namespace mscclc

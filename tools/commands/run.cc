@@ -11,8 +11,10 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/base/progress.h"
 #include "tools/run/run_ranks.h"
 #include "tools/run/run_set.h"
+#include "tools/run/run_timeline.h"
 #include "tools/run/run_work.h"
 
 namespace mscclc {
@@ -65,6 +67,15 @@ int run_schedule(const RunOptions& options) {
   return totals.code;
 }
 
+/// The simulator's blocks take turns in one thread: their timeline is that of virtual time.
+int write_timeline(const RunOptions& options, Input& input, const RunSpec& spec) {
+  const auto timeline = RunTimeline::make(options, input.program, spec, input.diagnostics);
+  input.report();
+  if (!timeline) return kWrongProgram;
+  const std::string error = timeline->write({}, "");
+  return error.empty() ? kFine : Input::usage(error);
+}
+
 int run_run(RunOptions& options) {
   options.input.file = options.files.front();
   const bool scheduled = options.seed || options.adversarial || !options.schedule.empty();
@@ -86,6 +97,9 @@ int run_run(RunOptions& options) {
   if (several && options.schedule.empty()) {
     return Input::usage("several FILEs run together only with --schedule");
   }
+  if (!options.schedule.empty() && options.timeline.asked()) {
+    return Input::usage("--trace and --html: a schedule has no times");
+  }
   if (!options.schedule.empty()) return several ? run_set_schedule(options) : run_schedule(options);
   Work work;
   if (const std::string error = parse_work(options, work); !error.empty()) {
@@ -99,15 +113,23 @@ int run_run(RunOptions& options) {
     if (!error.empty()) return Input::usage(error);
   }
   const std::vector<RunSpec> specs = specs_of(options, work, program.contract);
+  if (const std::string error = check_timeline(options, specs); !error.empty()) {
+    return Input::usage(error);
+  }
   if (options.device != "host") return run_ranks(options, input, specs);
   const bool in_place = options.in_place || program.contract.in_place == InPlace::yes;
   print_simulator_heading(options, program, in_place, options.iterations);
   Simulator runner(program);
   Totals totals;
+  Progress progress("run", specs.size());
   for (const RunSpec& spec : specs) {
+    progress.next(spec_text(spec));
     if (!run_one(runner, input, spec, totals)) break;
   }
   print_totals(totals);
+  if (options.timeline.asked() && totals.code == kFine) {
+    return write_timeline(options, input, specs.front());
+  }
   return totals.code;
 }
 
@@ -196,6 +218,8 @@ void add_run(CommandLine& line) {
                "  mscclc run ring.mscl -D R=4 --device cuda --threads\n"
                "  mscclc run allgather_hier.mscl -D world=4 -D gpus=2 --device processes "
                "--ranks-per-node 2\n"
+               "  mscclc run ring.mscl -D R=4 --device processes --html timeline.html\n"
+               "  mscclc run ring.mscl -D R=4 --trace timeline.json --machine 4xH200\n"
                "  mscclc run ring.json --schedule witness.json\n"
                "  mscclc run row.json@0,1 row.json@2,3 all.json --schedule witness.json\n");
   auto options = std::make_shared<RunOptions>();
@@ -237,6 +261,10 @@ void add_run(CommandLine& line) {
                                  "(default: 3)")
                       ->type_name("N")
                       ->check(CLI::Range(1u, 1000000u)));
+  timeline::add_timeline_options(
+      app, options->timeline,
+      "the last call as a device ran it, or without one as it is predicted");
+  timeline::add_machine_option(app, options->machine);
   add_schedule_options(line, app, *options);
   command.run = [options] { return run_run(*options); };
 }

@@ -13,6 +13,7 @@
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/base/json_text.h"
+#include "tools/base/progress.h"
 #include "tools/report/show_witness.h"
 #include "tools/report/summary.h"
 #include "tools/run/placed_input.h"
@@ -146,7 +147,9 @@ int verify_table(const VerifyOptions& options, const Target* target) {
   for (const std::string& file : options.files) width = std::max(width, file.size());
   put(fmt::format("{:<{}}  {:<9}  {:>9}  {}\n", "file", width, "verdict", "ms", "reason"));
   int worst = kFine, proved = 0;
+  Progress progress("verify", options.files.size());
   for (const std::string& file : options.files) {
+    progress.next(file);
     InputOptions one = options.input;
     one.file = file;
     Input input(one);
@@ -165,7 +168,9 @@ int verify_table(const VerifyOptions& options, const Target* target) {
 
 int verify_each(const VerifyOptions& options, const Target* target) {
   int worst = kFine;
+  Progress progress("verify", options.files.size());
   for (const std::string& file : options.files) {
+    progress.next(file);
     InputOptions one = options.input;
     one.file = file;
     Input input(one);

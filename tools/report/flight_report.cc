@@ -9,67 +9,12 @@
 #include "ir/diagnostics/printable.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/observe/flight_file.h"
+#include "tools/report/record_reader.h"
 
 namespace mscclc {
 namespace {
 
 using Json = nlohmann::json;
-
-/// Takes fields of a file that may hold anything; after the first that is wrong it gives
-/// nothing but emptiness.
-class Reader {
- public:
-  const std::string& error() const { return error_; }
-
-  uint64_t number(const Json& of, const char* key, uint64_t most) {
-    const Json* value = find(of, key);
-    if (value != nullptr && value->is_number_unsigned() && value->get<uint64_t>() <= most) {
-      return value->get<uint64_t>();
-    }
-    fail(fmt::format("'{}' is not a number from 0 to {}", key, most));
-    return 0;
-  }
-  /// Text that a terminal can take.
-  std::string text(const Json& of, const char* key) {
-    const Json* value = find(of, key);
-    if (value != nullptr && value->is_string()) return printable_line(value->get<std::string>());
-    fail(fmt::format("'{}' is no text", key));
-    return "";
-  }
-  const Json& list(const Json& of, const char* key) {
-    static const Json none = Json::array();
-    const Json* value = find(of, key);
-    if (value != nullptr && value->is_array()) return *value;
-    fail(fmt::format("'{}' is no list", key));
-    return none;
-  }
-  std::string item(const Json& value) {
-    if (value.is_string()) return printable_line(value.get<std::string>());
-    fail("an item of 'waits' is not text");
-    return "";
-  }
-  uint32_t rank(const Json& value) {
-    if (value.is_number_unsigned() && value.get<uint64_t>() <= kMostRank) {
-      return value.get<uint32_t>();
-    }
-    fail("an item of 'awaited' is not a rank");
-    return 0;
-  }
-  void fail(const std::string& why) {
-    if (error_.empty()) error_ = why;
-  }
-
-  static constexpr uint64_t kMostRank = 65535;
-
- private:
-  static const Json* find(const Json& of, const char* key) {
-    if (!of.is_object()) return nullptr;
-    const auto found = of.find(key);
-    return found == of.end() ? nullptr : &*found;
-  }
-
-  std::string error_;
-};
 
 /// A path, whole: to be found it must be known.
 std::string in_quotes(const std::string& path) { return mscclc::quoted(path, path.size()); }
@@ -81,7 +26,7 @@ struct Plan {
   std::string name, collective;
 };
 
-void read_calls(const Json& root, Reader& reader, RankFlight& flight) {
+void read_calls(const Json& root, RecordReader& reader, RankFlight& flight) {
   std::map<uint64_t, Plan> plans;
   for (const Json& plan : reader.list(root, "plans")) {
     plans[reader.number(plan, "executable", kMostExecutable)] = {reader.text(plan, "name"),
@@ -238,7 +183,7 @@ class Report {
 std::optional<RankFlight> read_flight(std::string_view json, const std::string& name,
                                       Diagnostics& diagnostics) {
   const Json root = Json::parse(json, nullptr, false);
-  Reader reader;
+  RecordReader reader;
   RankFlight flight;
   flight.file = name;
   if (root.is_discarded() || !root.is_object() || !root.contains("mscclc_flight")) {
@@ -246,8 +191,8 @@ std::optional<RankFlight> read_flight(std::string_view json, const std::string& 
   } else if (reader.number(root, "mscclc_flight", kMost) != kFlightVersion) {
     reader.fail(fmt::format("it is not of version {}", kFlightVersion));
   } else {
-    flight.rank = static_cast<uint32_t>(reader.number(root, "rank", Reader::kMostRank));
-    flight.size = static_cast<uint32_t>(reader.number(root, "size", Reader::kMostRank + 1));
+    flight.rank = static_cast<uint32_t>(reader.number(root, "rank", RecordReader::kMostRank));
+    flight.size = static_cast<uint32_t>(reader.number(root, "size", RecordReader::kMostRank + 1));
     flight.host = reader.text(root, "host");
     flight.code = reader.text(root, "code");
     flight.reason = reader.text(root, "reason");

@@ -4,7 +4,9 @@
 #include <map>
 
 #include "ir/diagnostics/diagnostic_codes.h"
+#include "tools/base/progress.h"
 #include "tools/run/rank_report.h"
+#include "tools/run/run_timeline.h"
 
 namespace mscclc {
 namespace {
@@ -16,8 +18,11 @@ bool has_cause_in_job(const Diagnostics& diagnostics) {
 
 class RankJob {
  public:
-  RankJob(Input& input, const std::vector<RunSpec>& specs, Communicator& communicator, Speaker who)
-      : input_(input),
+  RankJob(const RunOptions& options, Input& input, const std::vector<RunSpec>& specs,
+          Communicator& communicator, const std::string& how, Speaker who)
+      : options_(options),
+        how_(how),
+        input_(input),
         plan_(std::make_shared<const Program>(input.program)),
         specs_(specs),
         communicator_(communicator),
@@ -33,7 +38,12 @@ class RankJob {
  private:
   RankRunner* runner_for(Dtype dtype);
   bool run_one(const RunSpec& spec, Totals& totals);
+  bool prepare_timeline();
+  void write_timeline(const std::vector<RankReport>& reports, Totals& totals);
 
+  const RunOptions& options_;
+  const std::string& how_;
+  std::optional<RunTimeline> timeline_;
   Input& input_;
   const std::shared_ptr<const Program> plan_;
   const std::vector<RunSpec>& specs_;
@@ -51,7 +61,8 @@ RankRunner* RankJob::runner_for(Dtype dtype) {
   for (const RunSpec& spec : specs_) most = std::max(most, spec.bytes);
   runner = std::make_unique<RankRunner>(
       communicator_, plan_,
-      RunnerOptions{.load = {.max_bytes = most, .dtype = dtype, .zero_copy = true}});
+      RunnerOptions{.load = {.max_bytes = most, .dtype = dtype, .zero_copy = true},
+                    .stamp_words = timeline_ ? timeline_->stamp_words() : 0});
   return runner->load(input_.diagnostics) ? runner.get() : nullptr;
 }
 
@@ -75,6 +86,7 @@ bool RankJob::run_one(const RunSpec& spec, Totals& totals) {
     return false;
   }
   input_.diagnostics = Diagnostics();  // its own come back with those of all
+  if (timeline_) write_timeline(reports, totals);
   RunResult all = merge(std::move(reports), plan_->contract, input_.diagnostics);
   all.bytes = sizes.bytes;
   all.count = sizes.count;
@@ -92,8 +104,30 @@ bool RankJob::run_one(const RunSpec& spec, Totals& totals) {
   return true;
 }
 
+/// Every rank works out how many stamps there will be; rank 0 writes the files.
+bool RankJob::prepare_timeline() {
+  if (!options_.timeline.asked()) return true;
+  timeline_ = RunTimeline::make(options_, *plan_, specs_.front(), input_.diagnostics);
+  return timeline_.has_value();
+}
+
+void RankJob::write_timeline(const std::vector<RankReport>& reports, Totals& totals) {
+  if (communicator_.rank() != 0) return;
+  std::vector<timeline::RankStamps> ranks;
+  for (const RankReport& report : reports) {
+    if (report.result.run.status == RunStatus::refused) return;
+    ranks.push_back({report.result.stamps, report.result.stamp_words});
+  }
+  const std::string error = timeline_->write(ranks, how_);
+  if (!error.empty()) totals.code = Input::usage(error);
+}
+
 bool RankJob::run(Totals& totals) {
+  if (!prepare_timeline()) return false;
+  std::optional<Progress> progress;
+  if (communicator_.rank() == 0) progress.emplace("run", specs_.size());
   for (const RunSpec& spec : specs_) {
+    if (progress) progress->next(spec_text(spec));
     if (!run_one(spec, totals)) return false;
   }
   return true;
@@ -115,7 +149,7 @@ int run_rank(const RunOptions& options, Input& input, const std::vector<RunSpec>
                   "# times are from the launch of a call to its end, of the slowest rank\n");
   }
   Totals totals;
-  if (!RankJob(input, specs, *communicator, who).run(totals)) {
+  if (!RankJob(options, input, specs, *communicator, how, who).run(totals)) {
     input.report();
     return kWrongResult;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "executor/stamps.h"
 #include "runtime/support/bytes.h"
 
 namespace mscclc {
@@ -68,6 +69,34 @@ std::vector<int64_t> take_times(ByteReader& from) {
   return times;
 }
 
+/// Of each row what it holds: rows are as long as the longest needs them.
+void put_stamps(ByteWriter& to, const RankResult& result) {
+  const uint32_t words = result.stamp_words;
+  const size_t rows = words == 0 ? 0 : result.stamps.size() / words;
+  to.number(words).number(static_cast<uint32_t>(rows));
+  for (size_t r = 0; r < rows; ++r) {
+    const uint64_t* row = result.stamps.data() + r * words;
+    const uint64_t held = std::min<uint64_t>(row[device::kStampsDue], words - device::kStampHead);
+    for (uint64_t i = 0; i < device::kStampHead + held; ++i) to.number(row[i]);
+  }
+}
+
+/// False: they are none.
+bool take_stamps(ByteReader& from, RankResult& result) {
+  constexpr uint64_t kMostWords = uint64_t{1} << 24;
+  const auto words = from.number<uint32_t>(), rows = from.number<uint32_t>();
+  if (uint64_t{words} * rows > kMostWords || (rows > 0 && words < device::kStampHead)) return false;
+  result.stamp_words = words;
+  result.stamps.resize(size_t{words} * rows);
+  for (size_t r = 0; r < rows && from.good(); ++r) {
+    uint64_t* row = result.stamps.data() + r * words;
+    for (uint32_t i = 0; i < device::kStampHead; ++i) row[i] = from.number<uint64_t>();
+    const uint64_t held = std::min<uint64_t>(row[device::kStampsDue], words - device::kStampHead);
+    for (uint64_t i = 0; i < held; ++i) row[device::kStampHead + i] = from.number<uint64_t>();
+  }
+  return true;
+}
+
 /// How bad it is: a hang hides all else, a wrong element says more than a refusal.
 int badness(RunStatus status) {
   switch (status) {
@@ -92,6 +121,7 @@ std::vector<uint8_t> encode(const RankReport& report) {
   to.number(static_cast<uint8_t>(run.status)).number(run.wrong).number(run.seconds);
   put_times(to, report.result.entered);
   put_times(to, report.result.left);
+  put_stamps(to, report.result);
   to.number(static_cast<uint32_t>(report.diagnostics.size()));
   for (const Diagnostic& d : report.diagnostics) put_diagnostic(to, d);
   return bytes;
@@ -107,6 +137,7 @@ bool decode(std::span<const uint8_t> bytes, RankReport& report) {
   run.seconds = from.number<double>();
   report.result.entered = take_times(from);
   report.result.left = take_times(from);
+  if (!take_stamps(from, report.result)) return false;
   const auto count = from.number<uint32_t>();
   for (uint32_t i = 0; i < count && from.good(); ++i) {
     report.diagnostics.push_back(take_diagnostic(from));

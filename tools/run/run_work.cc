@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "executor/cost/explanation.h"
 #include "ir/diagnostics/printable.h"
 #include "plans/format/target.h"
 #include "runtime/support/machine.h"
@@ -156,6 +157,11 @@ std::string check_placement(const RunOptions& options, const Contract& contract)
   if (!options.in_place) return "";
   if (contract.in_place != InPlace::no && contract.can_alias()) return "";
   return "--in-place: the program promises nothing where input and output coincide";
+}
+
+std::string spec_text(const RunSpec& spec) {
+  return fmt::format("{} of {}, {}", cost::size_text(spec.bytes), info(spec.dtype).name,
+                     name(spec.op));
 }
 
 void print_heading(const RunOptions& options, const Program& program, bool in_place, uint32_t calls,

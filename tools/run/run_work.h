@@ -10,6 +10,7 @@
 #include "executor/simulator/run.h"
 #include "tools/base/input.h"
 #include "tools/base/result_table.h"
+#include "tools/timeline/files.h"
 
 namespace mscclc {
 
@@ -31,6 +32,8 @@ struct RunOptions {
   bool threads = false;                    ///< ranks are threads of one process
   std::optional<uint32_t> ranks_per_node;  ///< the machine is cut into nodes; nullopt: it is one
   std::string lane;                        ///< sockets or verbs; "": as MSCCLC_LANE says
+  timeline::TimelineOptions timeline;
+  std::string machine;  ///< of predicted timelines; "": one that fits
 
   /// Adversarial runs are left to chance unless a seed is given.
   uint64_t schedule_seed() const { return seed.value_or(adversarial ? 1 : 0); }
@@ -74,6 +77,9 @@ std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<ui
 int load_to_run(const RunOptions& options, Input& input);
 /// "" if the program can be run in place, if that was asked for.
 std::string check_placement(const RunOptions& options, const Contract& contract);
+
+/// "64 KiB of f32, sum", for Progress.
+std::string spec_text(const RunSpec& spec);
 
 /// Prints the lines above the table. `how` says on what it is run, `note` what the times mean.
 void print_heading(const RunOptions& options, const Program& program, bool in_place, uint32_t calls,

@@ -165,6 +165,9 @@ __device__ inline uint64_t nanoseconds() {
   return now;
 }
 
+/// The multiprocessor's clock.
+__device__ inline uint64_t clock_ticks() { return static_cast<uint64_t>(clock64()); }
+
 // Programmatic dependent launches (ahead.cuh); older devices order kernels by streams alone.
 __device__ inline void launch_dependents() {
 #if __CUDA_ARCH__ >= 900

@@ -47,6 +47,7 @@ class BlockBase {
         stamp_(device::stamp_of(call, arithmetic_.element())) {}
 
   __device__ void enter(const Step& step) {
+    state_.stamp_clock(plan_, static_cast<uint32_t>(step.kind), step.source);
     if (frees_next_) let_next_begin();
     frees_next_ = threadIdx.x == 0 && (step.flags & device::kFreesNext) != 0;
     source_ = step.source;

@@ -1,39 +1,49 @@
-// The device's side of clocks.h. In builds without stamps nothing is left of it.
+// How a block stamps when it began its steps (executor/stamps.h). Whether it does is in the
+// parameters of the launch, which all threads read as a constant: a launch without stamps has one
+// comparison for each step, and nothing to wait for.
 #pragma once
 
-#include "executor/cuda/device/clocks.h"
+#include "executor/cuda/device/access.cuh"
+#include "executor/launch.h"
+#include "executor/stamps.h"
 
 namespace mscclc::cuda {
 
-#ifdef MSCCLC_CLOCKS
+using device::LaunchPlan;
 
 /// Of a block, in shared memory; its first thread's alone.
 struct BlockClock {
-  uint64_t* row;  ///< nullptr: no stamps
-  uint64_t began;
+  uint64_t began;  ///< in ticks
   uint32_t stamps;
 
-  __device__ void begin_clock(uint64_t* rows) {
-    if (threadIdx.x != 0) return;
-    row = rows != nullptr && blockIdx.x < kMostClockBlocks ? rows + blockIdx.x * kClockWords
-                                                           : nullptr;
-    began = static_cast<uint64_t>(clock64());
+  __device__ void begin_clock(const LaunchPlan& plan) {
+    if (plan.stamps == nullptr || threadIdx.x != 0) return;
+    uint64_t* const row = row_of(plan);
+    began = clock_ticks();
     stamps = 0;
+    row[device::kStampsDue] = 0;
+    row[device::kStampsEnded] = 0;
+    row[device::kStampsBegan] = nanoseconds();
   }
-  __device__ void stamp_clock(uint32_t what) {
-    if (threadIdx.x != 0 || row == nullptr || stamps + 1 == kClockWords) return;
-    row[++stamps] = uint64_t{what} << kClockShift | (static_cast<uint64_t>(clock64()) - began);
-    row[0] = stamps;
+  /// `what`: StampAt, or the kind of a step.
+  __device__ void stamp_clock(const LaunchPlan& plan, uint32_t what, uint32_t source = 0) {
+    if (plan.stamps == nullptr || threadIdx.x != 0) return;
+    const uint32_t at = device::kStampHead + stamps++;
+    if (at >= plan.stamp_words) return;
+    row_of(plan)[at] = device::stamp_word(what, source, clock_ticks() - began);
+  }
+  __device__ void end_clock(const LaunchPlan& plan) {
+    if (plan.stamps == nullptr || threadIdx.x != 0) return;
+    uint64_t* const row = row_of(plan);
+    row[device::kStampsDue] = stamps;
+    row[device::kStampsTicks] = clock_ticks() - began;
+    row[device::kStampsEnded] = nanoseconds();
+  }
+
+ private:
+  __device__ static uint64_t* row_of(const LaunchPlan& plan) {
+    return plan.stamps + uint64_t{blockIdx.x} * plan.stamp_words;
   }
 };
-
-#else
-
-struct BlockClock {
-  __device__ static void begin_clock(uint64_t*) {}
-  __device__ static void stamp_clock(uint32_t) {}
-};
-
-#endif
 
 }  // namespace mscclc::cuda

@@ -115,7 +115,6 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
   }
 
   __device__ void run_step(const Step& step) {
-    state_.stamp_clock(kClockSteps + static_cast<uint32_t>(step.kind));
     this->enter(step);
     if (step.kind == StepKind::move_packets) {
       if constexpr (kHasPackets) move_units(step);
@@ -206,7 +205,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
   __device__ void await_call_ahead() {
     if (ahead_ != kStillRuns) return;
     await_kernel_ahead(this->plan_.frees_next);
-    state_.stamp_clock(kClockAhead);
+    state_.stamp_clock(this->plan_, device::kStampAhead);
     ahead_ = load_relaxed(reinterpret_cast<const uint32_t*>(state_.calls) + 1);
   }
   /// Ends the thread if the call ahead gave up.

@@ -28,7 +28,7 @@ using device::ShortTarget;
 inline constexpr uint32_t kMostShortThreads = 512;
 
 /// What the threads of a block share, in shared memory.
-struct ShortState : BlockClock {
+struct ShortState {
   WaitState waits;
   uint64_t call;
   volatile uint32_t counted;                        ///< not 0: count_call() has done so
@@ -184,9 +184,8 @@ class ShortBlock {
   __device__ ShortBlock(ShortState& state, const LaunchPlan& plan, const ShortProgram& program)
       : state_(state), plan_(plan), program_(program), arithmetic_(plan), late_(late_by(program)) {}
 
-  /// `clocks`: rows of stamps (clocks.h). `parameters`: the launch's.
-  __device__ void run(uint64_t* clocks, const uint32_t* parameters) {
-    state_.begin_clock(clocks);
+  /// `parameters`: the launch's. It makes no stamps: launches with stamps are other kernels'.
+  __device__ void run(const uint32_t* parameters) {
     uint64_t* const calls = plan_.calls + blockIdx.x;
     const uint64_t number = ask_call<kEarly>(state_, calls);
     const uint32_t asked = kEarly ? 0 : ask_parameters(parameters);
@@ -204,7 +203,6 @@ class ShortBlock {
     if constexpr (kEarly) find_bases(first.operands + kMost, to);
     if constexpr (kEarly) call_ = share_call(state_, plan_, calls, number);
     await_kernel_ahead(kEarly && plan_.frees_next);
-    state_.stamp_clock(kClockAhead);
     if constexpr (kEarly) ahead_ = left_by_call_ahead(calls);
     Data data;
     if (puts) load_plain(first, head, part, data);
@@ -214,7 +212,6 @@ class ShortBlock {
     }
     if (has_given_up(call_)) exit_thread();
     stamp_ = device::stamp_of(call_, arithmetic_.element());
-    state_.stamp_clock(kClockCounts);
     if (puts) {
       check_call_ahead();
       if (kEarly && head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
@@ -232,7 +229,6 @@ class ShortBlock {
     }
 #pragma unroll 1
     for (uint32_t s = program_.puts; s < program_.steps; ++s) run_step(program_.step[s]);
-    state_.stamp_clock(kClockEnd);
   }
 
  private:
@@ -326,9 +322,6 @@ class ShortBlock {
   __device__ void run_step(const ShortStep& step) {
     const ShortHead head = load_head(step);
     const ShortRange range = range_of(step);
-    state_.stamp_clock(kClockSteps + static_cast<uint32_t>(head.adds != 0
-                                                               ? device::StepKind::reduce_packets
-                                                               : device::StepKind::move_packets));
     if (gave_up(state_.waits)) exit_thread();
     uint32_t divisor = 1;
     if (head.averages != 0) {

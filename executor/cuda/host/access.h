@@ -115,6 +115,7 @@ inline bool take_acquire_gpu(uint64_t* count, uint64_t seen) {
   return true;
 }
 
+inline uint64_t clock_ticks() { return host::Gpu::get().tick(); }
 inline uint64_t nanoseconds() { return host::Gpu::get().nanoseconds(); }
 
 inline void launch_dependents() { host::Gpu::get().let_next_begin(); }

@@ -126,6 +126,8 @@ class Gpu {
   void let_next_begin();
   void await_launch_ahead();
   uint64_t nanoseconds() const { return clock_; }
+  /// A clock that goes on whenever it is read.
+  uint64_t tick() { return ++ticks_; }
   /// Shared memory of the thread's block that is known by `key`.
   void* shared(const void* key, uint64_t bytes);
 
@@ -166,7 +168,7 @@ class Gpu {
   std::deque<Thread*> ready_;
   std::vector<Thread*> polling_;
   Thread* now_ = nullptr;
-  uint64_t changes_ = 1, clock_ = 1;
+  uint64_t changes_ = 1, clock_ = 1, ticks_ = 0;
   uint32_t together_ = 0;  ///< not 0: stores are of this group
   uint32_t groups_ = 0;
   uint32_t live_launches_ = 0;  ///< that have not ended

@@ -107,7 +107,7 @@ struct CudaRanks::State {
   Options options;
   std::vector<RankMemory> ranks;
   uint32_t channels = 0, blocks = 0;  ///< of all ranks
-  DeviceMemory ends, claimed, seen, flushed, context, calls;
+  DeviceMemory ends, claimed, seen, flushed, context, calls, stamps;
   std::vector<DeviceMemory> programs;        ///< by call
   std::vector<std::vector<uint8_t>> packed;  ///< by call
   std::vector<BlockPrograms> own_programs;   ///< by rank, of the call at hand
@@ -322,6 +322,13 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
   launch.early = options.early;
   launch.frees_next = (options.frees_next >> in_call & 1) != 0;
   if (!pack_programs(in_call, d)) return false;
+  if (options.stamp_words != 0) {
+    const uint64_t bytes = uint64_t{blocks} * options.stamp_words * sizeof(uint64_t);
+    const bool is_first_planned = in_call + 1 == options.calls;  // all calls write to the same rows
+    if (is_first_planned && !stamps.allocate(bytes, d)) return false;
+    launch.stamps = stamps.data<uint64_t>();
+    launch.stamp_words = options.stamp_words;
+  }
   if (options.generic) launch.uses |= device::kUsesAll & ~uint32_t{device::kUsesTrees};
   if ((options.in_short || options.apart) && !plan_apart(in_call)) apart.clear();
   return true;
@@ -335,6 +342,7 @@ bool CudaRanks::State::plan_apart(uint32_t in_call) {
     own.blocks = static_cast<uint32_t>(device.ranks[r].block_begin.size() - 1);
     own.calls += uint64_t{ranks[r].first_block} * launch.call_counts;
     own.programs += uint64_t{ranks[r].first_block} * launch.program_bytes;
+    if (own.stamps != nullptr) own.stamps += uint64_t{ranks[r].first_block} * launch.stamp_words;
     Start start = options.own_kernel ? options.own_kernel(r, own_programs[r], own) : Start{};
     const uint8_t* programs_here =
         packed[in_call].data() + uint64_t{ranks[r].first_block} * launch.program_bytes;
@@ -495,6 +503,14 @@ bool CudaRanks::in_short() const { return state_->apart.all_short(); }
 
 bool CudaRanks::has_multicast() const { return !state_->multicast.empty(); }
 
+bool CudaRanks::read_stamps(std::vector<uint64_t>& words, Diagnostics& diagnostics) const {
+  const State& s = *state_;
+  words.assign(uint64_t{s.blocks} * s.launch.stamp_words, 0);
+  return words.empty() ||
+         succeeded(cudaMemcpy(words.data(), s.stamps.data(), words.size() * sizeof(uint64_t),
+                              cudaMemcpyDeviceToHost),
+                   "read stamps", diagnostics);
+}
 bool CudaRanks::has_fast_kernel() const { return cuda::has_fast_kernel(state_->launch); }
 
 void CudaRanks::set_patience(uint64_t nanoseconds) { state_->patience = nanoseconds; }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "executor/block_programs.h"
 #include "executor/launch.h"
@@ -75,6 +76,8 @@ class CudaRanks {
     /// host alone.
     bool multicast = false;
     ChooseKernel own_kernel = {};  ///< REQUIRES: `apart`
+    /// Words of a row of stamps (executor/stamps.h); 0: none.
+    uint32_t stamp_words = 0;
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
   [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
@@ -88,6 +91,8 @@ class CudaRanks {
   /// Runs one call, or Options::calls, and waits for the end. Waits that were given up are reported
   /// and give false; prepare() makes it usable again.
   [[nodiscard]] bool run(Diagnostics& diagnostics);
+  /// What the blocks of all ranks have stamped, a row each.
+  [[nodiscard]] bool read_stamps(std::vector<uint64_t>& words, Diagnostics& diagnostics) const;
   /// The same for several calls in a row, between which ranks do not wait for each other; on the
   /// stream of each rank `before(rank, call)` and `after(rank, call)` come with each call.
   /// REQUIRES: Options::apart.

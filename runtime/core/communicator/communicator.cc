@@ -1,6 +1,7 @@
 #include "runtime/api/communicator.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -16,6 +17,7 @@
 #include "runtime/support/bytes.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/memory/handle.h"
+#include "runtime/support/observe/call_trace.h"
 #include "runtime/support/observe/file_name.h"
 #include "runtime/support/observe/log.h"
 #include "runtime/support/observe/nvtx.h"
@@ -39,9 +41,39 @@ RankMemory RegisteredBuffer::of_rank(uint32_t rank) const {
   return {group.links[rank].access ? peer->data() : nullptr, peer->bytes()};
 }
 
+namespace {
+
+/// The calls of this rank, for 'mscclc report'. What cannot be written is no reason to fail.
+void write_trace(const Group& group) {
+  if (group.trace_file.empty()) return;
+  const CallTrace trace{.rank = group.rank(),
+                        .size = group.size(),
+                        .group = group.digest,
+                        .host = host_name(),
+                        .process = ::getpid(),
+                        .launched = group.recorder.count(),
+                        .calls = group.recorder.calls(),
+                        .plans = group.recorder.plans(),
+                        .marks = group.marks.all()};
+  std::string why;
+  const std::string name = write_call_trace(trace, group.trace_file, why);
+  if (!name.empty()) {
+    log(LogLevel::info, LogArea::init, group.rank(), "its calls are in " + name);
+    return;
+  }
+  log_always(LogArea::init, group.rank(),
+             fmt::format("its calls are not written down ({}): {}",
+                         info(Variable::MSCCLC_TRACE).name, why));
+}
+
+}  // namespace
+
 struct Communicator::State {
   explicit State(std::shared_ptr<Group> of) : group(std::move(of)), monitor(group) {}
-  ~State() { group->close(); }
+  ~State() {
+    write_trace(*group);
+    group->close();
+  }
 
   const std::shared_ptr<Group> group;
   Monitor monitor;
@@ -52,10 +84,16 @@ Communicator::~Communicator() = default;
 
 namespace {
 
-bool read_flight_file(const Environment& environment, Group& group, Diagnostics& diagnostics) {
+bool read_files(const Environment& environment, Group& group, Diagnostics& diagnostics) {
   const auto pattern = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);
   if (!pattern) return false;
   group.flight_file = *pattern;
+  group.trace_file = environment.text(Variable::MSCCLC_TRACE, diagnostics).value_or("");
+  if (!group.trace_file.empty() && expand_file_name(group.trace_file, group.rank()).empty()) {
+    return refuse(diagnostics, "bad-variable",
+                  fmt::format("{} is {}; allowed is a file's name, with %h, %p, %r and %%",
+                              info(Variable::MSCCLC_TRACE).name, quoted(group.trace_file)));
+  }
   if (!expand_file_name(*pattern, group.rank()).empty()) return true;
   return refuse(
       diagnostics, "bad-variable",
@@ -76,7 +114,7 @@ bool read_settings(Group& group, Diagnostics& diagnostics) {
   if (const std::string problem = nvtx_problem(); !problem.empty()) {
     log(LogLevel::warn, LogArea::env, group.rank(), problem);
   }
-  return read_flight_file(environment, group, diagnostics);
+  return read_files(environment, group, diagnostics);
 }
 
 /// nullopt: reported.

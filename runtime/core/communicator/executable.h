@@ -108,6 +108,9 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   uint64_t binds = 0;     ///< collective ones so far
 
   uint64_t launches = 0;
+  /// Executable::stamp_launches().
+  uint64_t* stamps = nullptr;
+  uint32_t stamp_words = 0;
   /// Of an executable whose calls are in no order with those of others; nullptr: they are, or no
   /// rank is beside this one.
   std::unique_ptr<CallBoard> own_board;

@@ -81,6 +81,12 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
 bool Executable::State::start(const BoundCall::State& binding, StreamHandle stream,
                               Diagnostics& diagnostics) {
   const CompiledCall& own = binding.own;
+  if (stamps != nullptr && own.kernel == nullptr) {
+    device::LaunchPlan stamped = binding.launch;
+    stamped.stamps = stamps;
+    stamped.stamp_words = stamp_words;
+    return group->device->launch(stamped, stream, diagnostics);
+  }
   if (own.kernel == nullptr) return group->device->launch(binding.launch, stream, diagnostics);
   return compiled_kernels->loaded().launch(own.kernel, binding.launch, own.arguments(), stream,
                                            diagnostics);
@@ -124,6 +130,10 @@ bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnosti
     return refuse(diagnostics, "wrong-binding", "the call was not bound by this executable");
   }
   return state_->launch(binding.state(), stream, diagnostics);
+}
+void Executable::stamp_launches(uint64_t* rows, uint32_t words) {
+  state_->stamps = rows;
+  state_->stamp_words = words;
 }
 const Program& Executable::plan() const { return *state_->plan; }
 

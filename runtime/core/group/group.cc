@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "runtime/support/observe/call_trace.h"
+
 namespace mscclc {
 namespace {
 
@@ -68,10 +70,13 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
     message.insert(message.end(), text.begin(), text.end());
   }
   Diagnostics said;
+  const int64_t entered = ClockMarks::now();
   if (!bootstrap->all_gather(message, what, all, said)) {
     report_broken(able, std::move(said), diagnostics);
     return false;
   }
+  marks.add(entered, ClockMarks::now());
+  if (marks.count() == 1) digest = digest_of(all);
   std::vector<Unable> unable;
   for (uint32_t r = 0; r < all.size(); ++r) {
     const bool good = !all[r].empty() && all[r][0] == kAble;

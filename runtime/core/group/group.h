@@ -23,6 +23,7 @@
 #include "runtime/core/group/far_calls.h"
 #include "runtime/core/group/memory_pool.h"
 #include "runtime/support/memory/handle.h"
+#include "runtime/support/observe/clock_marks.h"
 #include "runtime/support/observe/flight_recorder.h"
 #include "runtime/support/observe/one_thread.h"
 
@@ -123,6 +124,9 @@ struct Group {
   OneThread one_thread;
   FlightRecorder recorder;
   std::string flight_file;  ///< MSCCLC_FLIGHT_FILE
+  std::string trace_file;   ///< MSCCLC_TRACE; "": nothing is to be written
+  ClockMarks marks;         ///< of exchanges
+  uint64_t digest = 0;      ///< of the first one's messages
 
   /// A call has been put on a stream.
   void launched(StreamHandle stream);

@@ -26,11 +26,14 @@ struct RankRunner::State {
   bool prepare(Diagnostics& diagnostics);
   bool call(CheckedCall& call, uint64_t number, bool check, RankResult& result,
             Diagnostics& diagnostics);
+  bool begin_stamps(Diagnostics& diagnostics);
+  bool end_stamps(RankResult& result, Diagnostics& diagnostics);
 
   Communicator& communicator;
   const std::shared_ptr<const Program> plan;
   const RunnerOptions options;
   std::unique_ptr<CallerMemory> memory;
+  std::unique_ptr<Memory> stamps;          ///< of the call that is stamped
   std::unique_ptr<Executable> executable;  ///< ends first: its proxy may read memory after an error
   StreamHandle stream = nullptr;
 };
@@ -49,6 +52,30 @@ bool RankRunner::State::call(CheckedCall& call, uint64_t number, bool check, Ran
     result.left.push_back(end);
   }
   return !check || call.compare(number, diagnostics);
+}
+
+bool RankRunner::State::begin_stamps(Diagnostics& diagnostics) {
+  const uint64_t blocks = plan->ranks[communicator.rank()].blocks;
+  if (options.stamp_words == 0 || blocks == 0) return true;
+  const uint64_t bytes = blocks * options.stamp_words * sizeof(uint64_t);
+  stamps = communicator.device().allocate(bytes, "stamps", diagnostics);
+  if (stamps == nullptr) {
+    communicator.abort(diagnostics);  // the others wait for the call
+    return false;
+  }
+  executable->stamp_launches(reinterpret_cast<uint64_t*>(stamps->data()), options.stamp_words);
+  return true;
+}
+
+bool RankRunner::State::end_stamps(RankResult& result, Diagnostics& diagnostics) {
+  if (stamps == nullptr) return true;
+  executable->stamp_launches(nullptr, 0);
+  result.stamp_words = options.stamp_words;
+  result.stamps.resize(stamps->bytes() / sizeof(uint64_t));
+  const bool read = communicator.device().read(result.stamps.data(), stamps->data(),
+                                               stamps->bytes(), diagnostics);
+  stamps.reset();
+  return read;
 }
 
 bool RankRunner::State::prepare(Diagnostics& diagnostics) {
@@ -86,7 +113,10 @@ RankResult RankRunner::run(const RunSpec& spec, Diagnostics& diagnostics) {
   result.run.in_place = call.in_place();
   if (!call.bind(diagnostics)) return result;
   for (uint32_t i = 0; i < spec.iterations; ++i) {
-    if (!s.call(call, i, spec.check, result, diagnostics)) {
+    const bool last = i + 1 == spec.iterations;
+    if ((last && !s.begin_stamps(diagnostics)) ||
+        !s.call(call, i, spec.check, result, diagnostics) ||
+        (last && !s.end_stamps(result, diagnostics))) {
       result.run.status = RunStatus::hung;
       return result;
     }

@@ -21,6 +21,8 @@ struct RunnerOptions {
   uint64_t input_offset = 0, output_offset = 0;
   /// Lets peers map the buffers; else calls go through staging where the plan needs it.
   bool registered = true;
+  /// Words of a row of stamps (executor/stamps.h); 0: none.
+  uint32_t stamp_words = 0;
 };
 
 /// What a rank has seen of a run.
@@ -29,6 +31,9 @@ struct RankResult {
   /// Nanoseconds of this machine's steady clock when each call of a barrier was launched, and when
   /// it had ended.
   std::vector<int64_t> entered, left;
+  /// What the blocks stamped in the last call, a row each, if that was asked for.
+  std::vector<uint64_t> stamps;
+  uint32_t stamp_words = 0;
 };
 
 /// Thread safety: one thread at a time, as its communicator.

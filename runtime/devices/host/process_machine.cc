@@ -1,7 +1,10 @@
 #include "runtime/devices/host/process_machine.h"
 
+#include <algorithm>
+
 #include "executor/interpreter/dispatch.h"
 #include "executor/port_slots.h"
+#include "executor/stamps.h"
 
 namespace mscclc {
 
@@ -17,7 +20,9 @@ ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, uint32_t block, F
       calls_(plan.calls + uint64_t{block} * plan.call_counts),
       call_(*calls_),
       element_(info(plan.dtype).bytes),
-      stamp_(device::stamp_of(call_, element_)) {}
+      stamp_(device::stamp_of(call_, element_)),
+      stamps_(plan.stamps == nullptr ? nullptr : plan.stamps + uint64_t{block} * plan.stamp_words) {
+}
 
 // A call after one that was given up does nothing: peers would take its signals for those that
 // are missing.
@@ -26,8 +31,36 @@ void ProcessMachine::run() {
   const auto* header = reinterpret_cast<const device::StepHeader*>(
       plan_.programs + uint64_t{block_} * plan_.program_bytes);
   const device::Steps program(header);
+  if (stamps_ != nullptr) begin_stamps();
   device::run_ops(*this, program, program.steps, header->steps);
+  if (stamps_ != nullptr) end_stamps();
   *calls_ = call_ + 1;
+}
+
+namespace {
+
+uint64_t nanoseconds() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+}  // namespace
+
+// A tick is a nanosecond.
+void ProcessMachine::begin_stamps() {
+  std::fill_n(stamps_, device::kStampHead, 0);
+  stamps_[device::kStampsBegan] = nanoseconds();
+}
+
+void ProcessMachine::stamp(const device::Step& step) {
+  const uint64_t at = device::kStampHead + stamps_[device::kStampsDue]++;
+  if (at >= plan_.stamp_words) return;
+  stamps_[at] = device::stamp_word(static_cast<uint32_t>(step.kind), step.source,
+                                   nanoseconds() - stamps_[device::kStampsBegan]);
+}
+
+void ProcessMachine::end_stamps() {
+  stamps_[device::kStampsEnded] = nanoseconds();
+  stamps_[device::kStampsTicks] = stamps_[device::kStampsEnded] - stamps_[device::kStampsBegan];
 }
 
 template <class Ready>

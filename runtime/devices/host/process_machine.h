@@ -40,7 +40,11 @@ class ProcessMachine {
   }
 
   // What the interpreter calls.
-  void enter(const device::Step& step) { step_ = &step; }
+  void enter(const device::Step& step) {
+    step_ = &step;
+    if (stamps_ != nullptr) [[unlikely]]
+      stamp(step);
+  }
   uint64_t call() const { return call_; }
   TileArith arith(const device::Step& step) const { return TileArith::of(step, plan_); }
   TreeSums tree_sums(const TileArith& arith, uint32_t bytes) { return trees_.sums(arith, bytes); }
@@ -102,6 +106,10 @@ class ProcessMachine {
   void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);
 
  private:
+  void begin_stamps();
+  void stamp(const device::Step& step);
+  void end_stamps();
+
   /// What is waited for: the seen value is reported if it does not come.
   struct Waiting {
     device::WaitFor what;
@@ -132,6 +140,7 @@ class ProcessMachine {
   const uint32_t element_;
   const device::Stamp stamp_;
   const device::Step* step_ = nullptr;
+  uint64_t* const stamps_;  ///< the block's row (stamps.h); nullptr: none
   TreeRoom trees_;
   bool moved_ = true, gave_up_ = false;
   uint32_t polls_ = 0;  ///< of the present wait

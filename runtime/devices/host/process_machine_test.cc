@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "executor/port_slots.h"
+#include "executor/stamps.h"
 
 namespace mscclc {
 namespace {
@@ -24,6 +25,7 @@ struct Flusher {
     program.step.kind = device::StepKind::flush;
     program.step.flags = device::kPosts;
     program.step.count = kChannels;
+    program.step.source = 7;
     for (uint32_t c = 0; c < kChannels; ++c) program.targets[c].index = c;
     rank.queue = {slots, kBits, &claimed, &seen, flushed, &handled};
     rank.faults = &fault;
@@ -96,6 +98,37 @@ TEST_CASE("a flush that does not come is reported with its channel") {
   CHECK(block.fault.expected == 6);
   CHECK(block.fault.seen == 2);
   CHECK(block.abort == 1);
+}
+
+TEST_CASE("a block stamps when it began each step, if it is asked to") {
+  uint64_t row[device::kStampHead + 1] = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull};
+  Flusher block(0);
+  block.plan.stamps = row;
+  block.plan.stamp_words = device::kStampHead + 1;
+  block.machine.emplace(block.plan, 0, *block.fiber);
+  CHECK(!block.ends());
+  CHECK(row[device::kStampsDue] == 1);
+  CHECK(row[device::kStampsEnded] == 0);
+  for (uint64_t& count : block.flushed) count = 3;
+  block.handled = 3;
+  CHECK(block.ends());
+  const device::BlockStamp stamp = device::stamp_of_word(row[device::kStampHead]);
+  CHECK(stamp.what == static_cast<uint32_t>(device::StepKind::flush));
+  CHECK(stamp.source == 7);
+  CHECK(row[device::kStampsBegan] + row[device::kStampsTicks] == row[device::kStampsEnded]);
+  CHECK(stamp.ticks <= row[device::kStampsTicks]);
+}
+
+TEST_CASE("stamps that do not fit are counted") {
+  uint64_t words[device::kStampHead + 1] = {};
+  words[device::kStampHead] = 42;
+  Flusher block(0);
+  block.plan.stamps = words;
+  block.plan.stamp_words = device::kStampHead;
+  block.machine.emplace(block.plan, 0, *block.fiber);
+  CHECK(!block.ends());
+  CHECK(words[device::kStampsDue] == 1);
+  CHECK(words[device::kStampHead] == 42);
 }
 
 }  // namespace

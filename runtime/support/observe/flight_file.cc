@@ -1,8 +1,6 @@
 #include "runtime/support/observe/flight_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -13,6 +11,7 @@
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/fd.h"
 #include "runtime/support/observe/file_name.h"
+#include "runtime/support/observe/new_file.h"
 #include "runtime/support/observe/old_files.h"
 
 namespace mscclc {
@@ -52,28 +51,6 @@ double microseconds(int64_t nanoseconds) { return static_cast<double>(nanosecond
 
 /// Times count from the first call that is kept.
 int64_t origin(const FlightLog& log) { return log.calls.empty() ? 0 : log.calls.front().launched; }
-
-bool write_all(const Fd& file, std::string_view text) {
-  const QuietWrites quiet;
-  while (!text.empty()) {
-    const ssize_t n = ::write(file.get(), text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    text.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
-}
-
-/// False: errno says why, and nothing is left of it. EEXIST: there is such a file.
-bool write_new(const std::string& name, std::string_view text) {
-  const Fd file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.valid()) return false;
-  if (write_all(file, text)) return true;
-  const int error = errno;
-  ::unlink(name.c_str());
-  errno = error;
-  return false;
-}
 
 }  // namespace
 
@@ -152,7 +129,8 @@ std::string write_flight_log(const FlightLog& log, std::string_view pattern, std
   }
   for (int i = 1; i <= kMaxNames; ++i) {
     const std::string name = i == 1 ? base : fmt::format("{}-{}", base, i);
-    if (write_new(name + ".json", flight_json(log)) && write_new(name + ".txt", flight_text(log))) {
+    if (write_new_file(name + ".json", flight_json(log)) &&
+        write_new_file(name + ".txt", flight_text(log))) {
       drop_old_logs(pattern);
       return name;
     }

@@ -123,10 +123,8 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
   app.add_flag("--best", o.best, "show only the fastest of our plans for each size");
   app.add_option("--svg", o.svg, "draw latency and bus bandwidth into this folder");
   app.add_option("--from-json", o.from_json, "measure nothing; show the results in this file");
-  app.add_flag(
-      "--clocks", o.clocks,
-      "show where the time of our plans' thread blocks goes, in cycles (needs a build with "
-      "--define=clocks=on)");
+  app.add_flag("--clocks", o.clocks,
+               "show where the time of our plans' thread blocks goes, in cycles");
   app.add_option("--between", o.between,
                  "also show what a call costs between two kernels of so many microseconds on all "
                  "multiprocessors, of which one writes its input, the other reads its output")

@@ -13,10 +13,6 @@ ClockRows::ClockRows(std::unique_ptr<Memory> rows) : rows_(std::move(rows)) {
 ClockRows::~ClockRows() { cuda::set_clocks(nullptr); }
 
 std::unique_ptr<ClockRows> ClockRows::open(Device& device, Diagnostics& diagnostics) {
-  if (!cuda::has_clocks()) {
-    diagnostics.error("no-clocks", {}, "--clocks needs a build with --define=clocks=on");
-    return nullptr;
-  }
   const uint64_t bytes = sizeof(uint64_t) * cuda::kClockWords * cuda::kMostClockBlocks;
   auto rows = device.allocate(bytes, "stamps", diagnostics);
   if (rows == nullptr) return nullptr;

@@ -1,4 +1,4 @@
-// The stamps of a rank's thread blocks (executor/cuda/device/clocks.h), on its GPU.
+// The stamps of a rank's thread blocks (executor/stamps.h), on its GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,7 @@ namespace mscclc::bench {
 
 class ClockRows {
  public:
-  /// Calls from here on leave stamps. nullptr: reported; the build may have none.
+  /// Calls from here on leave stamps. nullptr: reported.
   [[nodiscard]] static std::unique_ptr<ClockRows> open(Device& device, Diagnostics& diagnostics);
   /// Stamps go nowhere again.
   ~ClockRows();

@@ -14,6 +14,9 @@ namespace mscclc::bench {
 namespace {
 
 using namespace cuda;
+using namespace device;
+
+constexpr uint32_t kEnd = 0xff;  ///< of a block, beside StampAt
 
 /// Stamps of a block: what each is, and its cycles.
 struct Row {
@@ -23,28 +26,31 @@ struct Row {
 
 Row row_of(std::span<const uint64_t> words) {
   Row row;
-  const uint64_t stamps = std::min<uint64_t>(words[0], kClockWords - 1);
-  for (uint64_t i = 1; i <= stamps; ++i) {
-    row.what.push_back(static_cast<uint32_t>(words[i] >> kClockShift));
-    row.cycles.push_back(static_cast<double>(words[i] & ((uint64_t{1} << kClockShift) - 1)));
+  const uint64_t most = kClockWords - kStampHead;
+  for (uint64_t i = 0; i < std::min(words[kStampsDue], most); ++i) {
+    const BlockStamp stamp = stamp_of_word(words[kStampHead + i]);
+    row.what.push_back(stamp.what);
+    row.cycles.push_back(static_cast<double>(stamp.ticks));
   }
+  if (words[kStampsEnded] == 0) return row;
+  row.what.push_back(kEnd);
+  row.cycles.push_back(static_cast<double>(words[kStampsTicks]));
   return row;
 }
 
 std::string name_of(uint32_t what) {
   switch (what) {
-    case kClockProgram:
+    case kStampProgram:
       return "program";
-    case kClockAhead:
+    case kStampAhead:
       return "ahead";
-    case kClockCounts:
+    case kStampCounts:
       return "counts";
-    case kClockEnd:
+    case kEnd:
       return "end";
     default: {
-      const uint32_t kind = what - kClockSteps;
-      const auto steps = device::step_table();
-      return kind < steps.size() ? std::string(steps[kind].name) : "?";
+      const auto steps = step_table();
+      return what < steps.size() ? std::string(steps[what].name) : "?";
     }
   }
 }

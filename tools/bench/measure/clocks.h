@@ -1,4 +1,4 @@
-// What a plan's blocks were doing when: the kernel's stamps (executor/cuda/device/clocks.h) as
+// What a plan's blocks were doing when: the kernel's stamps (executor/stamps.h) as
 // text.
 #pragma once
 

@@ -10,29 +10,32 @@ namespace mscclc::bench {
 namespace {
 
 using namespace cuda;
+using namespace device;
 
 struct Stamp {
   uint32_t what;
   uint64_t cycles;
 };
 
-std::vector<uint64_t> row(const std::vector<Stamp>& stamps) {
+/// `end`: 0: the block has not ended.
+std::vector<uint64_t> row(const std::vector<Stamp>& stamps, uint64_t end = 0) {
   std::vector<uint64_t> words(kClockWords);
-  words[0] = stamps.size();
+  words[kStampsDue] = stamps.size();
+  words[kStampsTicks] = words[kStampsEnded] = end;
   for (size_t i = 0; i < stamps.size(); ++i) {
-    words[i + 1] = uint64_t{stamps[i].what} << kClockShift | stamps[i].cycles;
+    words[kStampHead + i] = stamp_word(stamps[i].what, 3, stamps[i].cycles);
   }
   return words;
 }
 
 TEST_CASE("bench: stamps of blocks, by kind of block") {
-  const uint32_t put = kClockSteps + static_cast<uint32_t>(device::StepKind::move_packets);
+  const auto put = static_cast<uint32_t>(StepKind::move_packets);
   std::vector<uint64_t> rows;
   for (const uint64_t cycles : {100, 300, 200}) {
-    const auto one = row({{kClockProgram, 10}, {put, cycles}, {kClockEnd, cycles + 50}});
+    const auto one = row({{kStampProgram, 10}, {put, cycles}}, cycles + 50);
     rows.insert(rows.end(), one.begin(), one.end());
   }
-  for (const auto& one : {row({{kClockCounts, 7}}), row({})}) {
+  for (const auto& one : {row({{kStampCounts, 7}}), row({})}) {
     rows.insert(rows.end(), one.begin(), one.end());
   }
   CHECK(clocks_text(rows) ==

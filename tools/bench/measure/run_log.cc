@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tools/base/progress.h"
 #include "tools/bench/base/statistics.h"
 #include "tools/bench/ranks/gpu_share.h"
 #include "tools/bench/results/record.h"
@@ -55,6 +56,7 @@ std::string RunLog::machine() const {
 
 void RunLog::print(const std::string& text) const {
   if (communicator_.rank() != 0) return;
+  Progress::hide();
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
 }

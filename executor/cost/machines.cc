@@ -1,0 +1,32 @@
+#include "executor/cost/machines.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "executor/cost/model.h"
+
+namespace mscclc::cost {
+
+std::optional<Machine> machine_for(const Program& program, const std::string& name_or_path,
+                                   Diagnostics& diagnostics) {
+  if (!name_or_path.empty()) return find_machine(name_or_path, diagnostics);
+  std::vector<Machine> machines = builtin_machines();
+  std::ranges::stable_sort(machines, {},
+                           [](const Machine& m) { return std::pair(m.ranks(), m.nodes); });
+  Diagnostics unheard;
+  for (const Machine& machine : machines) {
+    if (fits(program, machine, unheard)) return machine;
+  }
+  return machines.back();
+}
+
+void resize(Machine& machine, uint32_t ranks) {
+  if (machine.nodes == 1) {
+    machine.gpus = ranks;
+  } else {
+    machine.nodes = std::max(1u, (ranks + machine.gpus - 1) / machine.gpus);
+  }
+}
+
+}  // namespace mscclc::cost

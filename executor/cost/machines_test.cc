@@ -1,0 +1,33 @@
+#include "executor/cost/machines.h"
+
+#include <catch2/catch.hpp>
+
+#include "executor/testing/test_plans.h"
+
+namespace mscclc::cost {
+
+TEST_CASE("without a name, the smallest machine that can run the plan") {
+  Diagnostics diagnostics;
+  const auto two = testing::one_shot(2, 1, PacketFormat::LL16);
+  const auto four = testing::one_shot(4, 1, PacketFormat::LL16);
+  CHECK(machine_for(two.program, "", diagnostics)->name == "2xH200");
+  CHECK(machine_for(four.program, "", diagnostics)->name == "4xH200");
+  CHECK(machine_for(two.program, "8xH100", diagnostics)->name == "8xH100");
+  CHECK_FALSE(machine_for(two.program, "9xH9", diagnostics));
+  CHECK(diagnostics.has_errors());
+}
+
+TEST_CASE("the same machine for more ranks has more GPUs, or more nodes") {
+  Machine one;
+  one.gpus = 4;
+  resize(one, 8);
+  CHECK(one.gpus == 8);
+  Machine several;
+  several.gpus = 8;
+  several.nodes = 2;
+  resize(several, 30);
+  CHECK(several.gpus == 8);
+  CHECK(several.nodes == 4);
+}
+
+}  // namespace mscclc::cost

@@ -1,0 +1,313 @@
+#include "tools/report/call_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "ir/diagnostics/printable.h"
+#include "runtime/support/observe/call_trace.h"
+#include "tools/base/json_text.h"
+#include "tools/report/record_reader.h"
+
+namespace mscclc {
+namespace {
+
+using nlohmann::json;
+using CallKey = std::pair<uint32_t, uint64_t>;  ///< executable and call
+
+constexpr size_t kMostShown = 8;
+constexpr uint64_t kMostTime = uint64_t{1} << 62;
+
+int64_t time_of(const json& value, RecordReader& reader) {
+  if (value.is_number_unsigned() && value.get<uint64_t>() <= kMostTime) return value.get<int64_t>();
+  reader.fail("a time is not a number of nanoseconds");
+  return 0;
+}
+
+void take_marks(const json& root, RecordReader& reader, RankCalls& rank) {
+  for (const json& mark : reader.list(root, "marks")) {
+    if (!mark.is_array() || mark.size() != 3) return reader.fail("a mark is not three numbers");
+    const auto number = static_cast<uint64_t>(time_of(mark[0], reader));
+    rank.stays[number] = {time_of(mark[1], reader), time_of(mark[2], reader)};
+  }
+}
+
+void take_calls(const json& root, RecordReader& reader, RankCalls& rank) {
+  constexpr uint64_t kMostExecutable = 0xffffffff, kAny = ~uint64_t{0};
+  std::map<uint64_t, std::pair<std::string, std::string>> plans;
+  for (const json& plan : reader.list(root, "plans")) {
+    plans[reader.number(plan, "executable", kMostExecutable)] = {reader.text(plan, "name"),
+                                                                 reader.text(plan, "collective")};
+  }
+  for (const json& call : reader.list(root, "calls")) {
+    const auto executable =
+        static_cast<uint32_t>(reader.number(call, "executable", kMostExecutable));
+    const auto& [plan, collective] = plans[executable];
+    RankCalls::Call made{
+        .collective = collective,
+        .dtype = reader.text(call, "dtype"),
+        .op = reader.text(call, "op"),
+        .plan = plan,
+        .bytes = reader.number(call, "bytes", kAny),
+        .stream = reader.number(call, "stream", kAny),
+        .launched = static_cast<int64_t>(reader.number(call, "launched_ns", kMostTime)),
+        .ended = std::nullopt};
+    if (call.is_object() && call.contains("ended_ns") && !call["ended_ns"].is_null()) {
+      made.ended = time_of(call["ended_ns"], reader);
+    }
+    rank.calls[{executable, reader.number(call, "call", kAny)}] = std::move(made);
+  }
+}
+
+double us(int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+double middle(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto half = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, half);
+  return *half;
+}
+
+/// The files of one communicator, by rank.
+class TracedGroup {
+ public:
+  explicit TracedGroup(std::vector<const RankCalls*> ranks) : ranks_(std::move(ranks)) {
+    for (const RankCalls* r : ranks_) {
+      const RankCalls& first = *ranks_.front();
+      offsets_.push_back(r == &first ? ClockOffset{.known = true}
+                                     : clock_offset(first.stays, r->stays, r->host == first.host));
+    }
+  }
+
+  std::string text() {
+    find_late();
+    const RankCalls& first = *ranks_.front();
+    out_ = fmt::format("{} of {} ranks have written a file; {} calls are in all of them\n",
+                       ranks_.size(), first.size, calls_.size());
+    clocks();
+    if (calls_.empty() || ranks_.size() < 2) return out_;
+    table();
+    furthest();
+    return out_;
+  }
+
+  const std::vector<const RankCalls*>& ranks() const { return ranks_; }
+  /// A time of a rank's clock by the first rank's.
+  int64_t on_first(size_t i, int64_t ns) const { return ns - offsets_[i].ahead; }
+
+ private:
+  struct Late {
+    CallKey call;
+    size_t first = 0, last = 0;  ///< in ranks_
+    std::vector<int64_t> after;  ///< of each, nanoseconds after the first
+    int64_t most() const { return after[last]; }
+  };
+
+  void find_late() {
+    for (const auto& [key, call] : ranks_.front()->calls) {
+      Late late;
+      late.call = key;
+      std::vector<int64_t> came;
+      for (size_t i = 0; i < ranks_.size(); ++i) {
+        const auto found = ranks_[i]->calls.find(key);
+        if (found == ranks_[i]->calls.end()) break;
+        came.push_back(on_first(i, found->second.launched));
+      }
+      if (came.size() < ranks_.size()) continue;
+      late.first = static_cast<size_t>(std::ranges::min_element(came) - came.begin());
+      late.last = static_cast<size_t>(std::ranges::max_element(came) - came.begin());
+      for (const int64_t t : came) late.after.push_back(t - came[late.first]);
+      calls_.push_back(std::move(late));
+    }
+  }
+
+  void clocks() {
+    const RankCalls& first = *ranks_.front();
+    int64_t unsure = 0;
+    bool one = true;
+    for (size_t i = 1; i < ranks_.size(); ++i) {
+      const ClockOffset& offset = offsets_[i];
+      unsure = std::max(unsure, offset.give_or_take);
+      if (!offset.known) {
+        out_ +=
+            fmt::format("clocks: nothing says how far that of rank {} is from that of rank {}\n",
+                        ranks_[i]->rank, first.rank);
+      } else if (offset.ahead != 0 || offset.give_or_take != 0) {
+        out_ += fmt::format(
+            "clocks: that of rank {} is {:.1f} us ahead of that of rank {}, give or "
+            "take {:.1f} us\n",
+            ranks_[i]->rank, us(offset.ahead), first.rank, us(offset.give_or_take));
+      } else {
+        continue;
+      }
+      one = false;
+    }
+    if (one && ranks_.size() > 1) out_ += "clocks: all ranks have the same\n";
+    if (unsure > 0) {
+      out_ += fmt::format(
+          "        ranks that came closer together than {:.1f} us may have come in "
+          "another order\n",
+          us(2 * unsure));
+    }
+  }
+
+  void table() {
+    out_ += fmt::format(
+        "\nhow late each rank came, in us after the first to come\n{:>6}{:>14}{:>12}{:>12}"
+        "  {}\n",
+        "rank", "came last to", "median", "most", "at");
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      std::vector<double> all;
+      size_t last = 0;
+      const Late* worst = &calls_.front();
+      for (const Late& late : calls_) {
+        all.push_back(us(late.after[i]));
+        last += late.last == i && late.most() > 0 ? 1 : 0;
+        if (late.after[i] > worst->after[i]) worst = &late;
+      }
+      out_ += fmt::format("{:>6}{:>14}{:>12.1f}{:>12.1f}  {}\n", ranks_[i]->rank, last, middle(all),
+                          us(worst->after[i]), call_name(worst->call));
+    }
+  }
+
+  void furthest() {
+    std::ranges::stable_sort(calls_, std::greater<>(), &Late::most);
+    out_ += "\nthe calls whose ranks came furthest apart\n";
+    for (size_t n = 0; n < std::min(calls_.size(), kMostShown); ++n) {
+      const Late& late = calls_[n];
+      const RankCalls::Call& call = ranks_[late.last]->calls.at(late.call);
+      out_ += fmt::format(
+          "{:>10.1f} us  {}: rank {} after rank {}; {} of {} bytes, {}, {} ('{}')\n",
+          us(late.most()), call_name(late.call), ranks_[late.last]->rank, ranks_[late.first]->rank,
+          call.collective, call.bytes, call.dtype, call.op, call.plan);
+    }
+  }
+
+  static std::string call_name(const CallKey& key) {
+    return fmt::format("call {} of executable {}", key.second, key.first);
+  }
+
+  const std::vector<const RankCalls*> ranks_;
+  std::vector<ClockOffset> offsets_;
+  std::vector<Late> calls_;
+  std::string out_;
+};
+
+/// By communicator. A job may make several whose first exchanges are alike: then the files of a
+/// rank are in the order in which it made them.
+std::vector<std::vector<const RankCalls*>> by_group(const std::vector<RankCalls>& files) {
+  std::map<std::string, std::map<uint32_t, std::vector<const RankCalls*>>> groups;
+  for (const RankCalls& file : files) groups[file.group][file.rank].push_back(&file);
+  std::vector<std::vector<const RankCalls*>> all;
+  for (auto& [group, ranks] : groups) {
+    std::vector<std::vector<const RankCalls*>> made;
+    for (auto& [rank, own] : ranks) {
+      std::ranges::stable_sort(own, {}, [](const RankCalls* r) {
+        return r->stays.empty() ? 0 : r->stays.begin()->second.entered;
+      });
+      made.resize(std::max(made.size(), own.size()));
+      for (size_t i = 0; i < own.size(); ++i) made[i].push_back(own[i]);
+    }
+    all.insert(all.end(), made.begin(), made.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+bool is_call_trace(std::string_view text) {
+  const json root = json::parse(text, nullptr, false);
+  return root.is_object() && root.contains("mscclc_trace");
+}
+
+std::optional<RankCalls> read_calls(std::string_view text, const std::string& name,
+                                    Diagnostics& diagnostics) {
+  const json root = json::parse(text, nullptr, false);
+  RecordReader reader;
+  RankCalls rank;
+  rank.file = name;
+  if (root.is_discarded() || !root.is_object() || !root.contains("mscclc_trace")) {
+    reader.fail("it is not JSON that a rank wrote");
+  } else if (reader.number(root, "mscclc_trace", kMostTime) != kTraceVersion) {
+    reader.fail(fmt::format("it is not of version {}", kTraceVersion));
+  } else {
+    rank.rank = static_cast<uint32_t>(reader.number(root, "rank", RecordReader::kMostRank));
+    rank.size = static_cast<uint32_t>(reader.number(root, "size", RecordReader::kMostRank + 1));
+    rank.host = reader.text(root, "host");
+    rank.group = reader.text(root, "group");
+    rank.launched = reader.number(root, "launched", kMostTime);
+    take_marks(root, reader, rank);
+    take_calls(root, reader, rank);
+    if (rank.rank >= rank.size) reader.fail("'rank' is not less than 'size'");
+  }
+  if (reader.error().empty()) return rank;
+  diagnostics.error("not-a-trace", {},
+                    fmt::format("{} is not a record of a rank's calls: {}",
+                                mscclc::quoted(name, name.size()), reader.error()));
+  return std::nullopt;
+}
+
+std::optional<std::string> report_calls(std::vector<RankCalls> files, Diagnostics& diagnostics) {
+  std::string text;
+  for (const std::vector<const RankCalls*>& ranks : by_group(files)) {
+    for (const RankCalls* r : ranks) {
+      if (r->size == ranks.front()->size) continue;
+      diagnostics.error(
+          "traces-differ", {},
+          fmt::format("{} is of {} ranks, {} of {}",
+                      mscclc::quoted(ranks.front()->file, ranks.front()->file.size()),
+                      ranks.front()->size, mscclc::quoted(r->file, r->file.size()), r->size));
+      return std::nullopt;
+    }
+    text += (text.empty() ? "" : "\n") + TracedGroup(ranks).text();
+  }
+  return text;
+}
+
+std::string chrome_calls(const std::vector<RankCalls>& files) {
+  std::string out = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  bool first = true;
+  const auto add = [&](const std::string& event) {
+    out += (first ? "\n" : ",\n") + event;
+    first = false;
+  };
+  std::optional<int64_t> begin;
+  const auto groups = by_group(files);
+  std::vector<TracedGroup> all;
+  for (const auto& ranks : groups) all.emplace_back(ranks);
+  for (const TracedGroup& group : all) {
+    for (size_t i = 0; i < group.ranks().size(); ++i) {
+      for (const auto& [key, call] : group.ranks()[i]->calls) {
+        const int64_t at = group.on_first(i, call.launched);
+        begin = std::min(begin.value_or(at), at);
+      }
+    }
+  }
+  std::set<uint32_t> named;
+  for (const TracedGroup& group : all) {
+    for (size_t i = 0; i < group.ranks().size(); ++i) {
+      const RankCalls& rank = *group.ranks()[i];
+      if (named.insert(rank.rank).second) {
+        add(fmt::format(
+            R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":{}}}}})",
+            rank.rank, json_quoted(fmt::format("rank {} on {}", rank.rank, rank.host))));
+      }
+      for (const auto& [key, call] : rank.calls) {
+        const int64_t at = group.on_first(i, call.launched);
+        const int64_t takes = call.ended ? std::max<int64_t>(*call.ended - call.launched, 0) : 1000;
+        add(fmt::format(
+            R"({{"ph":"X","name":{},"cat":"call","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
+            R"("args":{{"executable":{},"call":{},"bytes":{},"dtype":{},"op":{},"plan":{},"end_known":{}}}}})",
+            json_quoted(call.collective), rank.rank, call.stream % 0xffffffff, us(at - *begin),
+            us(takes), key.first, key.second, call.bytes, json_quoted(call.dtype),
+            json_quoted(call.op), json_quoted(call.plan), call.ended.has_value()));
+      }
+    }
+  }
+  return out + "\n]}\n";
+}
+
+}  // namespace mscclc

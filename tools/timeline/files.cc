@@ -1,0 +1,36 @@
+#include "tools/timeline/files.h"
+
+#include "tools/base/files.h"
+#include "tools/timeline/chrome.h"
+#include "tools/timeline/page.h"
+
+namespace mscclc::timeline {
+
+void add_timeline_options(CLI::App& app, TimelineOptions& options, const std::string& whose) {
+  app.add_option("--trace", options.trace,
+                 "write a timeline in Chrome's trace event format, for ui.perfetto.dev: " + whose)
+      ->type_name("FILE");
+  app.add_option("--html", options.html, "write a timeline as a page: " + whose)->type_name("FILE");
+}
+
+void add_machine_option(CLI::App& app, std::string& machine) {
+  app.add_option("--machine", machine,
+                 "a built-in machine, such as 4xH200, or a machine file (default: the smallest "
+                 "built-in one that can run the plan)")
+      ->type_name("MACHINE");
+}
+
+std::string write_timeline(const TimelineOptions& options, const CallFacts& facts,
+                           const std::vector<Trace>& traces) {
+  std::string error;
+  if (!options.trace.empty() &&
+      !write_file(options.trace, chrome_trace(facts, traces.front()), error)) {
+    return error;
+  }
+  if (!options.html.empty() && !write_file(options.html, timeline_page(facts, traces), error)) {
+    return error;
+  }
+  return "";
+}
+
+}  // namespace mscclc::timeline

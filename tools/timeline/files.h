@@ -1,0 +1,28 @@
+// --trace and --html: where a command writes the timeline of a call.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/base/command_line.h"
+#include "tools/timeline/trace.h"
+
+namespace mscclc::timeline {
+
+struct TimelineOptions {
+  std::string trace, html;  ///< files; "": not asked for
+  bool asked() const { return !trace.empty() || !html.empty(); }
+};
+
+/// Declares --trace and --html; `whose` says of which call.
+void add_timeline_options(CLI::App& app, TimelineOptions& options, const std::string& whose);
+
+/// Declares --machine.
+void add_machine_option(CLI::App& app, std::string& machine);
+
+/// Writes what was asked for: the page shows all traces side by side, the file of events the first.
+/// Returns why that failed, or "".
+[[nodiscard]] std::string write_timeline(const TimelineOptions& options, const CallFacts& facts,
+                                         const std::vector<Trace>& traces);
+
+}  // namespace mscclc::timeline
