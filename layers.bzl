@@ -89,8 +89,16 @@ _ROWS = {
     "compiler/ast": ["ir"],
     "compiler/parser": ["ir", "compiler/ast"],
     "compiler/format": ["ir", "compiler/ast", "compiler/parser"],
-    "compiler/builder": ["ir"],
-    "compiler/evaluate": ["ir", "compiler/ast", "compiler/builder"],
+    "compiler/builder/base": ["ir"],
+    "compiler/builder/declare": ["ir", "compiler/builder/base"],
+    "compiler/builder/ops": ["ir", "compiler/builder/base", "compiler/builder/declare"],
+    "compiler/builder": [
+        "ir",
+        "compiler/builder/base",
+        "compiler/builder/declare",
+        "compiler/builder/ops",
+    ],
+    "compiler/evaluate": ["ir", "compiler/ast", "compiler/builder/base"],
     "compiler/resolve": ["ir", "compiler/ast", "compiler/evaluate"],
     "compiler/unroll": [
         "ir",

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "compiler/ast/ast.h"
-#include "compiler/builder/list.h"
+#include "compiler/builder/base/list.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
 
