@@ -29,7 +29,7 @@ struct BuilderState {
   /// wrong, which is not reported.
   bool take(BuilderState& part, RankRange of, const std::vector<uint32_t>& sites);
 
-  Reports reports;
+  BuildReports reports;
   Draft draft;
   Budget budget;
   Header header;

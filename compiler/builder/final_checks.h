@@ -6,7 +6,7 @@
 
 namespace mscclc {
 
-/// Reports what is wrong, or looks it; false after mistakes.
+/// BuildReports what is wrong, or looks it; false after mistakes.
 bool make_final_checks(BuilderState& state);
 
 }  // namespace mscclc

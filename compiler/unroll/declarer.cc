@@ -66,13 +66,14 @@ bool Declarer::buffer_rows(ast::Array<const ast::Binder> dims, uint32_t at, Rows
     return at + 1 == dims.size() || buffer_rows(dims, at + 1, out.below.emplace_back());
   };
   if (b.name.given()) {
-    return evaluator_.each_value(b, false, [&] { return add(evaluator_.bindings.back().value); });
+    return evaluator_.each_value(b, false,
+                                 [&] { return add(evaluator_.context().bindings.back().value); });
   }
   const ListArena::Mark lists = evaluator_.lists().mark();
   Dim dim(0);
-  if (!dimension(b.list, dim) || !evaluator_.rounds(dim.list.count, b.place)) return false;
+  if (!dimension(b.list, dim) || !evaluator_.steps().rounds(dim.list.count, b.place)) return false;
   for (int64_t i = 0; i < dim.list.count; ++i) {
-    if (!evaluator_.step(b.place) || !add(dim.list[i])) return false;
+    if (!evaluator_.steps().take(b.place) || !add(dim.list[i])) return false;
   }
   evaluator_.lists().release(lists);
   return true;
@@ -154,11 +155,11 @@ bool Declarer::each_key(ast::Array<const ast::Binder> keys, F body) {
     }
     return body();
   }
-  const size_t outer = evaluator_.bindings.size();
+  const size_t outer = evaluator_.context().bindings.size();
   return evaluator_.each(keys, false, [&] {
     key_values_.clear();
-    for (size_t i = outer; i < evaluator_.bindings.size(); ++i) {
-      key_values_.push_back(evaluator_.bindings[i].value);
+    for (size_t i = outer; i < evaluator_.context().bindings.size(); ++i) {
+      key_values_.push_back(evaluator_.context().bindings[i].value);
     }
     return body();
   });

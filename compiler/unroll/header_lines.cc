@@ -32,8 +32,8 @@ void HeaderLines::line(const Item& item) {
     case ast::StmtKind::def:
       evaluator_.value(s.as<ast::Def>().name.id).kind = ValueKind::def;
       evaluator_.value(s.as<ast::Def>().name.id).def = &s.as<ast::Def>();
-      evaluator_.set_locals(s.as<ast::Def>().name.id,
-                            scope_.resolution.by_symbol[s.as<ast::Def>().name.id]);
+      evaluator_.names().set_locals(s.as<ast::Def>().name.id,
+                                    scope_.resolution.by_symbol[s.as<ast::Def>().name.id]);
       break;
     case ast::StmtKind::require:
       require(s.as<ast::Require>());
@@ -90,8 +90,7 @@ bool HeaderLines::override_param(const ast::Definition& d, const Define& define,
     v.format = *format;
     return true;
   }
-  if (e.kind == ast::ExprKind::name &&
-      evaluator_.value(e.name.id).kind == ValueKind::unbound) {
+  if (e.kind == ast::ExprKind::name && evaluator_.value(e.name.id).kind == ValueKind::unbound) {
     return refuse();
   }
   Value said;
@@ -127,7 +126,7 @@ void HeaderLines::require(const ast::Require& s) {
   }
   if (good) return;
   contract_.set_unusable();
-  const std::string variables = evaluator_.variables_text(s.condition);
+  const std::string variables = evaluator_.context().variables_text(s.condition);
   scope_.diagnostics.error("require", ast_.span(s.condition.place),
                            fmt::format("condition failed: \"{}\"{}", s.message,
                                        variables.empty() ? "" : fmt::format(" ({})", variables)));

@@ -82,7 +82,7 @@ void OpReader::op(const ast::OpStmt& s) {
   OpOptions options;
   if (!s.options.empty() && !op_options(s, options)) return;
   builder_.op(s.op, dsts_.all(), srcs_.all(), options);
-  evaluator_.earn_steps(UnrollScope::kStepsPerOp);
+  evaluator_.steps().earn(UnrollScope::kStepsPerOp);
 }
 
 void OpReader::barrier(const ast::Barrier& s) {

@@ -14,7 +14,8 @@ FileId OpSites::program_file(std::string_view name) {
 uint32_t OpSites::new_site(const ast::Stmt& s) {
   const Span span = ast_.span(s.place);
   Site site{program_file(scope_.sources.file(span.file).name), span.line, span.column, {}};
-  for (const Binding& b : evaluator_.bindings) site.variables.push_back(scope_.name_id(b.name));
+  for (const Binding& b : evaluator_.context().bindings)
+    site.variables.push_back(scope_.name_id(b.name));
   Program& p = builder_.program();
   p.sites.push_back(std::move(site));
   return static_cast<uint32_t>(p.sites.size() - 1);
@@ -22,11 +23,11 @@ uint32_t OpSites::new_site(const ast::Stmt& s) {
 
 /// The values of the variables that distinguish ops, shared by ops in the same round of all loops.
 Slice OpSites::present_values() {
-  if (evaluator_.bindings_changed) {
-    evaluator_.bindings_changed = false;
-    values_.count = static_cast<uint32_t>(evaluator_.bindings.size());
+  if (evaluator_.context().bindings_changed) {
+    evaluator_.context().bindings_changed = false;
+    values_.count = static_cast<uint32_t>(evaluator_.context().bindings.size());
     int64_t* to = builder_.program().integers.add(values_.count, values_.first);
-    for (const Binding& b : evaluator_.bindings) *to++ = b.value;
+    for (const Binding& b : evaluator_.context().bindings) *to++ = b.value;
   }
   return values_;
 }
@@ -92,7 +93,7 @@ std::optional<uint32_t> OpSites::enter(const ast::Call& s) {
   const uint32_t outer = context_;
   const auto next = static_cast<uint32_t>(contexts_.size() + 1);
   const auto [chain, added] = contexts_.try_emplace({&s, outer}, next);
-  if (added && !evaluator_.step(s.place, kStepsOfChain)) return std::nullopt;
+  if (added && !evaluator_.steps().take(s.place, kStepsOfChain)) return std::nullopt;
   context_ = chain->second;
   return outer;
 }

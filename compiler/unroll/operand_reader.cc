@@ -73,7 +73,7 @@ void OperandReader::channel_operand(const ast::Operand& o, NameId channel, Ref& 
   // The name is one of the far rank's, or an argument that stands for one.
   const Value& member = evaluator_.value(o.member.id);
   const bool is_buffer = member.kind == ValueKind::buffer;
-  if (!is_buffer && !evaluator_.expansions.empty() && member.kind != ValueKind::unbound) {
+  if (!is_buffer && !evaluator_.context().expansions.empty() && member.kind != ValueKind::unbound) {
     evaluator_.fail(
         "wrong-kind", ast_.place(o.member),
         fmt::format("'{}' is {}; expected a buffer", ast_.text(o.member), kind_text(member.kind)));
@@ -144,7 +144,7 @@ void OperandReader::renew(OperandPlan& plan) {
   // The name is one of the far rank's, or an argument that stands for one.
   const Value& member = evaluator_.value(o.member.id);
   const bool is_buffer = member.kind == ValueKind::buffer;
-  if (!is_buffer && !evaluator_.expansions.empty()) return;
+  if (!is_buffer && !evaluator_.context().expansions.empty()) return;
   plan.far = is_buffer ? member.thing : scope_.name_id(o.member.id);
   plan.form = OperandPlan::Form::far_chunk;
 }
@@ -245,7 +245,8 @@ bool OperandReader::fill_all(const OperandPlan& plan, const ast::Binder& binder,
   List list;
   OperandValues v;
   if (!evaluator_.list(binder.list, list) || !numbers(plan, v, binder.name.id)) return false;
-  if (list.count > int64_t{kMaxOperands} || !evaluator_.steps(list.count)) return false;
+  if (list.count > int64_t{kMaxOperands} || !evaluator_.steps().take_if_left(list.count))
+    return false;
   const size_t before = out.size();
   for (int64_t i = 0; i < list.count; ++i) {
     const int64_t element = list[i];

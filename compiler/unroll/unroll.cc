@@ -46,7 +46,7 @@ bool Unroller::begin(const std::vector<Item>& items) {
   for (const ast::Symbol s : scope_.resolution.unknown_far) builder_.poison(scope_.name_id(s));
   // Each rank may look at each other one some times.
   const uint64_t ranks = program.ranks.size();
-  evaluator_.earn_steps(UnrollScope::kStepsPerOp * ranks * ranks);
+  evaluator_.steps().earn(UnrollScope::kStepsPerOp * ranks * ranks);
   find_bodies(items);
   bodies(Sweep::declare, {0, static_cast<uint32_t>(bodies_.size())});
   builder_.seal();
@@ -97,7 +97,8 @@ void Unroller::find_bodies(const std::vector<Item>& items) {
       return !scope_.halted();
     };
     if (s.at.name.given()) {
-      evaluator_.each_value(s.at, false, [&] { return give(evaluator_.bindings.back().value); });
+      evaluator_.each_value(s.at, false,
+                            [&] { return give(evaluator_.context().bindings.back().value); });
     } else if (int64_t r = 0; evaluator_.integer(s.at.list, r)) {
       give(r);
     }
@@ -118,8 +119,8 @@ void Unroller::body(uint32_t rank, Sweep sweep) {
   ir_loops_.clear();
   if (s.at.name.given()) {
     evaluator_.value(s.at.name.id) = Value::of(rank);
-    evaluator_.bindings.push_back({s.at.name.id, rank});
-    evaluator_.bindings_changed = true;
+    evaluator_.context().bindings.push_back({s.at.name.id, rank});
+    evaluator_.context().bindings_changed = true;
   }
   if (sweep == Sweep::declare) {
     for (const ast::Stmt* stmt : s.body.statements) declarer_.declare(*stmt);
@@ -131,7 +132,7 @@ void Unroller::body(uint32_t rank, Sweep sweep) {
     }
     block(s.body);
   }
-  if (s.at.name.given()) evaluator_.bindings.pop_back();
+  if (s.at.name.given()) evaluator_.context().bindings.pop_back();
   forget(s.body);
   evaluator_.lists().release(lists);
 }
@@ -161,12 +162,12 @@ void Unroller::forget(const ast::Block& b) {
 /// A loop or call that stands in no other: false, and an error, if it is too long with all that is
 /// in it.
 bool Unroller::may_end(const ast::Stmt& s, const ast::Place& place) {
-  if (in_loop_ || !evaluator_.expansions.empty()) return true;
+  if (in_loop_ || !evaluator_.context().expansions.empty()) return true;
   const bool ops_stay = builder_.program().contract.kind != CollectiveKind::alltoallv;
   const LeastWork work = WorkCounter(evaluator_, ops_stay, def_work_).count(s);
   const uint64_t steps_left =
-      work.may_do_ops ? evaluator_.most_steps_left() : evaluator_.steps_left();
-  if (work.rounds > steps_left) return evaluator_.too_many(work.rounds, place);
+      work.may_do_ops ? evaluator_.steps().most_left() : evaluator_.steps().left();
+  if (work.rounds > steps_left) return evaluator_.steps().too_many(work.rounds, place);
   Budget& budget = builder_.state().budget;
   const uint64_t left = budget.ops_left();
   if (work.ops <= left) return true;
@@ -238,7 +239,8 @@ void Unroller::tb(const ast::Placed& s) {
   };
   if (s.at.name.given()) {
     const bool outer = std::exchange(in_loop_, true);
-    evaluator_.each_value(s.at, true, [&] { return place(evaluator_.bindings.back().value); });
+    evaluator_.each_value(s.at, true,
+                          [&] { return place(evaluator_.context().bindings.back().value); });
     in_loop_ = outer;
   } else if (int64_t b = 0; evaluator_.integer(s.at.list, b)) {
     place(b);
@@ -326,29 +328,29 @@ bool Unroller::bind_arguments(const ast::Call& s, const ast::Def& def, std::vect
 
 void Unroller::call(const ast::Call& s) {
   const Value callee = evaluator_.value(s.def.id);
-  if (callee.kind != ValueKind::def || !evaluator_.step(s.place)) return;
+  if (callee.kind != ValueKind::def || !evaluator_.steps().take(s.place)) return;
   if (!may_end(s, s.place)) return;
   const ast::Def& def = *callee.def;
   std::vector<Value> arguments;
   scope_.set_place(s.place);
   if (!bind_arguments(s, def, arguments)) return;
-  if (evaluator_.expansions.size() >= kMaxExpansion) {
+  if (evaluator_.context().expansions.size() >= kMaxExpansion) {
     evaluator_.fail("too-deep", s.place, fmt::format("expansion deeper than {}", kMaxExpansion));
     return;
   }
-  const Locals& locals = evaluator_.locals(s.def.id);
+  const Locals& locals = evaluator_.names().locals(s.def.id);
   const ListArena::Mark lists = evaluator_.lists().mark();
-  const size_t saved = evaluator_.save(locals);
+  const size_t saved = evaluator_.names().save(locals);
   for (size_t i = 0; i < arguments.size(); ++i) {
     evaluator_.value(def.parameters[i].id) = arguments[i];
   }
   const std::optional<uint32_t> outer = sites_.enter(s);
   if (!outer) return;
-  evaluator_.expansions.push_back({s.place, s.def.id});
+  evaluator_.context().expansions.push_back({s.place, s.def.id});
   block(def.body);
-  evaluator_.expansions.pop_back();
+  evaluator_.context().expansions.pop_back();
   sites_.leave(*outer);
-  evaluator_.restore(locals, saved);
+  evaluator_.names().restore(locals, saved);
   evaluator_.lists().release(lists);
 }
 

@@ -70,8 +70,9 @@ bool Unroller::unroll_parts(const std::vector<Item>& items, uint32_t parts) {
 
 /// Takes the ops of some ranks. False after what only the whole shows to be wrong.
 bool Unroller::take(Unroller& other, RankRange ranks) {
-  evaluator_.earn_steps(UnrollScope::kStepsPerOp * other.builder_.state().budget.ops());
-  if (!evaluator_.steps(static_cast<int64_t>(other.evaluator_.steps()))) return false;
+  evaluator_.steps().earn(UnrollScope::kStepsPerOp * other.builder_.state().budget.ops());
+  if (!evaluator_.steps().take_if_left(static_cast<int64_t>(other.evaluator_.steps().taken())))
+    return false;
   return builder_.state().take(other.builder_.state(), ranks, sites_.take(other.sites_));
 }
 

@@ -19,7 +19,7 @@ UnrollScope::UnrollScope(const UnrollInput& input, Diagnostics& diagnostics_in)
   constexpr uint64_t kFreeSteps = uint64_t{1} << 26, kLeastSteps = 1 << 20;
   builder.set_max_ops(options.max_ops);
   const uint64_t ops = std::min(options.max_ops, uint64_t{1} << 40);
-  evaluator.set_max_steps(kFreeSteps, kLeastSteps + kStepsPerOp * ops);
+  evaluator.steps().set_max(kFreeSteps, kLeastSteps + kStepsPerOp * ops);
 }
 
 /// Members of a family are declared one by one, all at the same place.
@@ -36,7 +36,7 @@ std::string_view UnrollScope::text(Mark mark) {
   return mark.end == 0 ? std::string_view{} : ast.text(ast::Place{mark.begin, mark.end});
 }
 
-void UnrollScope::add_context(Diagnostic& diagnostic) { evaluator.add_context(diagnostic); }
+void UnrollScope::add_context(Diagnostic& diagnostic) { evaluator.context().add_to(diagnostic); }
 
 void UnrollScope::let(const ast::Let& s) {
   for (const ast::Definition& d : s.definitions) {
@@ -44,7 +44,7 @@ void UnrollScope::let(const ast::Let& s) {
     if (d.function) {
       v.kind = ValueKind::function;
       v.function = &d;
-      evaluator.set_locals(d.name.id, resolution.by_symbol[d.name.id]);
+      evaluator.names().set_locals(d.name.id, resolution.by_symbol[d.name.id]);
     } else if (!evaluator.eval(d.value, v)) {
       v = {};
     } else if (v.kind > ValueKind::list) {

@@ -59,7 +59,8 @@ class UnrollScope : public Origin {
   }
   /// True when going on is of no use: too many ops, steps or mistakes.
   bool halted() const {
-    return evaluator.stopped() || builder.gave_up() || evaluator.mistakes() > kMaxMistakes;
+    return evaluator.steps().stopped() || builder.gave_up() ||
+           evaluator.context().mistakes() > kMaxMistakes;
   }
 
   /// Gives the names of a `let` their values.

@@ -5,25 +5,14 @@
 #include <optional>
 #include <stdexcept>
 
-#include "tests/structure/brackets.h"
+#include "tests/structure/cpp_syntax.h"
 
 namespace mscclc::structure {
 namespace {
 
-const std::set<std::string_view> kTypeKeywords = {"class", "struct", "union", "enum"};
 const std::set<std::string_view> kAccess = {"public", "private", "protected"};
 /// Statements that declare neither functions nor data.
 const std::set<std::string_view> kOthers = {"using", "typedef", "static_assert", "concept"};
-/// Words that a group in parentheses belongs to, before the name of what is declared.
-const std::set<std::string_view> kWithParentheses = {"__launch_bounds__", "__attribute__",
-                                                     "alignas", "explicit", "decltype"};
-
-bool is_macro_name(std::string_view word) {
-  return word.size() > 1 && std::all_of(word.begin(), word.end(), [](char c) {
-           return c == '_' || std::isupper(static_cast<unsigned char>(c)) ||
-                  std::isdigit(static_cast<unsigned char>(c));
-         });
-}
 
 std::string inside(const std::string& scope, const std::string& name) {
   return scope.empty() || name.empty() ? scope + name : scope + "::" + name;
@@ -169,7 +158,7 @@ class ClassReader {
     } else {
       Body inner{{.name = inside(scope, name), .line = line}, !is_class};
       block(inner.size.name, &inner);
-      found_.classes.push_back(inner.size);
+      if (!name.empty()) found_.classes.push_back(inner.size);
     }
     variables(body, at(at_).is(";") ? 0 : 1);
   }
@@ -236,7 +225,7 @@ class ClassReader {
   void function(const std::string& scope, Body* body, size_t begin, size_t name,
                 size_t parameters) {
     at_ = after_closing(tokens_, parameters);
-    bool counts = true, defines = false;
+    bool counts = true, defines = false, query = false;
     while (!at(at_).is(";")) {
       if (at(at_).is("{")) {
         defines = true;
@@ -247,11 +236,14 @@ class ClassReader {
         continue;
       }
       counts = counts && !at(at_).is("default") && !at(at_).is("delete");
+      query = query || at(at_).is("const");
       at_ = after_group(at_);
     }
     at_ = after_group(at_);
     if (body != nullptr) {
-      if (counts && !has_word(begin, name, {"friend"})) ++body->size.functions;
+      if (!counts || has_word(begin, name, {"friend"})) return;
+      ++body->size.functions;
+      if (query) ++body->size.queries;
     } else if (defines) {
       const std::string owner = owner_of(begin, name);
       if (!owner.empty()) found_.completed.insert(inside(scope, owner));
@@ -301,7 +293,7 @@ FileClasses classes_of(std::string_view source) {
 
 bool ClassOfTree::all_public() const {
   constexpr size_t kMany = 10;
-  return size.functions >= kMany && size.members >= kMany && size.hidden == 0;
+  return size.functions - size.queries >= kMany && size.members >= kMany && size.hidden == 0;
 }
 
 std::vector<ClassOfTree> classes_of_tree(const std::map<std::string, std::string>& sources) {

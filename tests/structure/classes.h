@@ -15,6 +15,7 @@ namespace mscclc::structure {
 struct ClassSize {
   std::string name;      ///< with its namespaces and the classes around it
   size_t functions = 0;  ///< declared in its body; those that are defaulted or deleted do not count
+  size_t queries = 0;    ///< those of the functions that are const
   size_t members = 0;    ///< data that each object has: no constants, no static ones
   size_t hidden = 0;     ///< those of the members that are not public
   size_t line = 0;
@@ -39,7 +40,7 @@ struct ClassOfTree {
   std::string path;               ///< of its body
   std::set<std::string> sources;  ///< that define its functions, its body's not among them
 
-  /// Everything in it is open to all: many functions, much data, nothing private.
+  /// Much data, of which none is private, and many functions that change it.
   bool all_public() const;
 };
 

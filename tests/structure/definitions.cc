@@ -6,23 +6,11 @@
 #include <span>
 #include <stdexcept>
 
-#include "tests/structure/brackets.h"
+#include "tests/structure/cpp_syntax.h"
 #include "tests/structure/tokens.h"
 
 namespace mscclc::structure {
 namespace {
-
-const std::set<std::string_view> kTypeKeywords = {"class", "struct", "union", "enum"};
-/// Words that a group in parentheses belongs to, before the name of what is defined.
-const std::set<std::string_view> kWithParentheses = {"__launch_bounds__", "__attribute__",
-                                                     "alignas", "explicit", "decltype"};
-
-bool is_macro_name(std::string_view word) {
-  return word.size() > 1 && std::all_of(word.begin(), word.end(), [](char c) {
-           return c == '_' || std::isupper(static_cast<unsigned char>(c)) ||
-                  std::isdigit(static_cast<unsigned char>(c));
-         });
-}
 
 std::string join(Tokens tokens) {
   std::string text;

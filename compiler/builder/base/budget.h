@@ -11,7 +11,7 @@ inline constexpr uint64_t kMaxDeclared = uint64_t{1} << 24;  ///< of all ranks: 
 
 class Budget {
  public:
-  explicit Budget(Reports& reports) : reports_(reports) {}
+  explicit Budget(BuildReports& reports) : reports_(reports) {}
 
   void set_max_ops(uint64_t max_ops) { max_ops_ = max_ops; }
   uint64_t max_ops() const { return max_ops_; }
@@ -39,7 +39,7 @@ class Budget {
 
   bool too_many_ops();
 
-  Reports& reports_;
+  BuildReports& reports_;
   uint64_t ops_ = 0, blocks_ = 0, declared_ = 0, max_ops_ = 64'000'000;
   bool gave_up_ = false;
 };

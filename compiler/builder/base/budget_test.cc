@@ -6,7 +6,7 @@ using namespace mscclc;
 
 TEST_CASE("a budget says once that there are too many ops") {
   Diagnostics diagnostics;
-  Reports reports(diagnostics, nullptr, nullptr);
+  BuildReports reports(diagnostics, nullptr, nullptr);
   Budget budget(reports);
   budget.set_max_ops(2);
   CHECK(budget.add_op(1));
@@ -23,7 +23,7 @@ TEST_CASE("a budget says once that there are too many ops") {
 
 TEST_CASE("a budget counts thread blocks, and what another has used up") {
   Diagnostics diagnostics;
-  Reports reports(diagnostics, nullptr, nullptr);
+  BuildReports reports(diagnostics, nullptr, nullptr);
   Budget budget(reports), other(reports);
   budget.set_max_ops(5);
   CHECK(budget.add_blocks(3));

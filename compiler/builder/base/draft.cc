@@ -2,7 +2,7 @@
 
 namespace mscclc {
 
-Draft::Draft(Reports& reports)
+Draft::Draft(BuildReports& reports)
     : input_name(program.intern("input")),
       output_name(program.intern("output")),
       reports_(reports) {}

@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxChunks = 0x7fffffff;
 
 class Draft {
  public:
-  explicit Draft(Reports& reports);
+  explicit Draft(BuildReports& reports);
 
   Program program;
   const NameId input_name, output_name;
@@ -32,7 +32,7 @@ class Draft {
   bool entered(uint32_t r) const { return r < entered_.size() && entered_[r]; }
   /// The rank was entered elsewhere.
   void set_entered(uint32_t r, bool entered);
-  /// Reports if no rank is at hand.
+  /// BuildReports if no rank is at hand.
   bool ready() {
     if (out == nullptr) reports_.fail("rank", {}, "an op outside a rank");
     return out != nullptr;
@@ -45,7 +45,7 @@ class Draft {
   }
 
  private:
-  Reports& reports_;
+  BuildReports& reports_;
   std::vector<bool> entered_;  ///< by rank
 };
 

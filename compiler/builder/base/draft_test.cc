@@ -6,7 +6,7 @@ using namespace mscclc;
 
 TEST_CASE("a draft knows the rank at hand") {
   Diagnostics diagnostics;
-  Reports reports(diagnostics, nullptr, nullptr);
+  BuildReports reports(diagnostics, nullptr, nullptr);
   Draft draft(reports);
   draft.program.ranks.resize(3);
   CHECK_FALSE(draft.ready());

@@ -6,7 +6,7 @@
 namespace mscclc {
 
 /// Places for C++ programs: what set_call() was last given.
-class Reports::CallOrigin : public Origin {
+class BuildReports::CallOrigin : public Origin {
  public:
   explicit CallOrigin(Sources* sources) : sources_(sources) {}
   Span span(Mark) override { return span_; }
@@ -29,31 +29,31 @@ class Reports::CallOrigin : public Origin {
   Span span_;
 };
 
-Reports::Reports(Diagnostics& diagnostics, Origin* origin, Sources* sources)
+BuildReports::BuildReports(Diagnostics& diagnostics, Origin* origin, Sources* sources)
     : diagnostics_(diagnostics),
       own_origin_(origin == nullptr ? std::make_unique<CallOrigin>(sources) : nullptr),
       origin_(origin == nullptr ? own_origin_.get() : origin) {}
 
-Reports::~Reports() = default;
+BuildReports::~BuildReports() = default;
 
-Diagnostic& Reports::fail(std::string code, Mark mark, std::string message) {
+Diagnostic& BuildReports::fail(std::string code, Mark mark, std::string message) {
   failed_ = true;
   Diagnostic& d = diagnostics_.error(std::move(code), origin_->span(mark), std::move(message));
   origin_->add_context(d);
   return d;
 }
 
-Diagnostic& Reports::warn(std::string code, Mark mark, std::string message) {
+Diagnostic& BuildReports::warn(std::string code, Mark mark, std::string message) {
   Diagnostic& d = diagnostics_.warning(std::move(code), origin_->span(mark), std::move(message));
   origin_->add_context(d);
   return d;
 }
 
-void Reports::note(Diagnostic& d, Mark mark, std::string text) {
+void BuildReports::note(Diagnostic& d, Mark mark, std::string text) {
   d.notes.push_back({std::move(text), origin_->span(mark)});
 }
 
-void Reports::set_call(const char* file, uint32_t line, std::string context) {
+void BuildReports::set_call(const char* file, uint32_t line, std::string context) {
   if (own_origin_) own_origin_->set(file, line, std::move(context));
 }
 

@@ -10,14 +10,14 @@
 
 namespace mscclc {
 
-class Reports {
+class BuildReports {
  public:
   /// Without `origin`, places are those of set_call(); they appear in messages if `sources` is
   /// given.
-  Reports(Diagnostics& diagnostics, Origin* origin, Sources* sources);
-  ~Reports();
+  BuildReports(Diagnostics& diagnostics, Origin* origin, Sources* sources);
+  ~BuildReports();
 
-  /// Reports a mistake with its context; the caller adds the declaration and the remedy.
+  /// BuildReports a mistake with its context; the caller adds the declaration and the remedy.
   Diagnostic& fail(std::string code, Mark mark, std::string message);
   Diagnostic& warn(std::string code, Mark mark, std::string message);
   void note(Diagnostic& d, Mark mark, std::string text);

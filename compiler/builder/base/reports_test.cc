@@ -7,7 +7,7 @@ using namespace mscclc;
 TEST_CASE("a mistake of a C++ program stands at its call, with its variables") {
   Sources sources;
   Diagnostics diagnostics;
-  Reports reports(diagnostics, nullptr, &sources);
+  BuildReports reports(diagnostics, nullptr, &sources);
   reports.set_call("tree.cc", 7, "r = 1");
   CHECK_FALSE(reports.failed());
   Diagnostic& d = reports.fail("rank", {}, "an op outside a rank");
@@ -23,7 +23,7 @@ TEST_CASE("a mistake of a C++ program stands at its call, with its variables") {
 
 TEST_CASE("a warning is no failure") {
   Diagnostics diagnostics;
-  Reports reports(diagnostics, nullptr, nullptr);
+  BuildReports reports(diagnostics, nullptr, nullptr);
   reports.warn("unused", {}, "'a' is never used");
   CHECK_FALSE(reports.failed());
   CHECK_FALSE(diagnostics.has_errors());

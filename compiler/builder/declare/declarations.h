@@ -12,7 +12,7 @@ namespace mscclc {
 
 class Declarations {
  public:
-  Declarations(Reports& reports, Draft& draft, Budget& budget)
+  Declarations(BuildReports& reports, Draft& draft, Budget& budget)
       : reports_(reports),
         draft_(draft),
         budget_(budget),
@@ -45,8 +45,8 @@ class Declarations {
   const Names& names() const { return names_; }
   Layouts& layouts() { return layouts_; }
   const Layouts& layouts() const { return layouts_; }
-  Members& members() { return members_; }
-  const Members& members() const { return members_; }
+  KeyedMembers& members() { return members_; }
+  const KeyedMembers& members() const { return members_; }
   Pairing& pairing() { return pairing_; }
   const Pairing& pairing() const { return pairing_; }
 
@@ -59,12 +59,12 @@ class Declarations {
   void check_nodes(const Channel& c, Mark mark);
   uint32_t next_channel() const { return static_cast<uint32_t>(draft_.out->channels.size()); }
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   Budget& budget_;
   Names names_;
   Layouts layouts_;
-  Members members_;
+  KeyedMembers members_;
   Pairing pairing_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 /// Two ranks of an allgather, of which the first is at hand.
 struct Owners {
   Diagnostics diagnostics;
-  Reports reports{diagnostics, nullptr, nullptr};
+  BuildReports reports{diagnostics, nullptr, nullptr};
   Draft draft{reports};
   Budget budget{reports};
   Declarations owned{reports, draft, budget};

@@ -14,7 +14,8 @@ namespace {
 /// The checks of a contract's numbers; each reports at the option's place.
 class ContractCheck {
  public:
-  ContractCheck(Reports& reports, const CollectiveSpec& spec) : reports_(reports), spec_(spec) {}
+  ContractCheck(BuildReports& reports, const CollectiveSpec& spec)
+      : reports_(reports), spec_(spec) {}
 
   bool run() {
     if (spec_.ranks < 1 || spec_.ranks > kMaxRanks) {
@@ -79,7 +80,7 @@ class ContractCheck {
     return true;
   }
 
-  Reports& reports_;
+  BuildReports& reports_;
   const CollectiveSpec& spec_;
   Diagnostic* last_ = nullptr;
 };

@@ -10,7 +10,7 @@ namespace mscclc {
 
 class Header {
  public:
-  Header(Reports& reports, Draft& draft) : reports_(reports), draft_(draft) {}
+  Header(BuildReports& reports, Draft& draft) : reports_(reports), draft_(draft) {}
 
   /// Sets the contract, and makes its ranks.
   bool collective(const CollectiveSpec& spec);
@@ -25,7 +25,7 @@ class Header {
   void note_even(Diagnostic& d);
 
  private:
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   bool has_contract_ = false;
   std::vector<Mark> promise_marks_;

@@ -8,7 +8,7 @@ namespace {
 
 struct WithHeader {
   Diagnostics diagnostics;
-  Reports reports{diagnostics, nullptr, nullptr};
+  BuildReports reports{diagnostics, nullptr, nullptr};
   Draft draft{reports};
   Header header{reports, draft};
   std::string message() const { return diagnostics.all().back().message; }

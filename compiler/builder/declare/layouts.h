@@ -15,7 +15,7 @@ namespace mscclc {
 
 class Layouts {
  public:
-  Layouts(Reports& reports, Draft& draft) : reports_(reports), draft_(draft) {}
+  Layouts(BuildReports& reports, Draft& draft) : reports_(reports), draft_(draft) {}
 
   /// There are so many ranks, without buffers; the contract is known.
   void set_ranks(uint32_t ranks);
@@ -78,7 +78,7 @@ class Layouts {
   bool locate_in_tree(uint32_t owner, uint32_t buffer, std::span<const Index> index, Mark mark,
                       Operand& out) const;
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   std::vector<std::vector<Layout>> layouts_;  ///< by rank and buffer
   std::vector<Axis> axes_;

@@ -9,7 +9,7 @@ namespace {
 /// A rank of an allgather of two ranks; `buffer` gives a buffer its dimensions.
 struct WithLayouts {
   Diagnostics diagnostics;
-  Reports reports{diagnostics, nullptr, nullptr};
+  BuildReports reports{diagnostics, nullptr, nullptr};
   Draft draft{reports};
   Layouts layouts{reports, draft};
   WithLayouts() {

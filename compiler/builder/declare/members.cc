@@ -15,7 +15,7 @@ constexpr uint64_t kSpread = 4, kSmallBox = 64;
 }  // namespace
 
 /// The family that a new member joins: members of one name have keys, equally many, and one kind.
-Family* Members::family_for(NameId id, DeclKind kind, size_t keys, Mark mark) {
+Family* KeyedMembers::family_for(NameId id, DeclKind kind, size_t keys, Mark mark) {
   const Decl known = names_.decl(draft_.rank, id);
   if (known.kind == DeclKind::none) {
     const auto index = static_cast<uint32_t>(ranks_[draft_.rank].families.size());
@@ -44,7 +44,7 @@ Family* Members::family_for(NameId id, DeclKind kind, size_t keys, Mark mark) {
   return &f;
 }
 
-void Members::begin_rank() {
+void KeyedMembers::begin_rank() {
   if (draft_.rank == 0) return;
   const OfRank& like = ranks_[draft_.rank - 1];  // ranks are much alike
   OfRank& here = ranks_[draft_.rank];
@@ -53,8 +53,8 @@ void Members::begin_rank() {
   here.semaphores.reserve(like.semaphores.size());
 }
 
-bool Members::add(NameId name, DeclKind kind, std::span<const int64_t> keys, uint32_t index,
-                  Mark mark) {
+bool KeyedMembers::add(NameId name, DeclKind kind, std::span<const int64_t> keys, uint32_t index,
+                       Mark mark) {
   Family* const f = family_for(name, kind, keys.size(), mark);
   if (f == nullptr) return false;
   if (keys.empty()) f->single = index;
@@ -71,7 +71,7 @@ bool Members::add(NameId name, DeclKind kind, std::span<const int64_t> keys, uin
 }
 
 /// Turns (low, high) of the keys into (low, extent) and makes room for a dense family's table.
-void Members::close_box(Family& f) {
+void KeyedMembers::close_box(Family& f) {
   uint64_t volume = 1;
   const uint64_t limit = kSpread * f.count + kSmallBox;
   for (uint32_t i = 0; i < f.keys; ++i) {
@@ -85,7 +85,7 @@ void Members::close_box(Family& f) {
   tables_.resize(tables_.size() + volume, kNone);
 }
 
-void Members::build_tables(uint32_t of_rank) {
+void KeyedMembers::build_tables(uint32_t of_rank) {
   OfRank& r = ranks_[of_rank];
   for (Family& f : r.families) close_box(f);
   const auto enter = [&](DeclKind kind, const Label& label, uint32_t index) {
@@ -111,7 +111,7 @@ void Members::build_tables(uint32_t of_rank) {
   }
 }
 
-void Members::sort_sparse(uint32_t of_rank, Family& f) {
+void KeyedMembers::sort_sparse(uint32_t of_rank, Family& f) {
   const DeclKind kind = names_.decl(of_rank, f.name).kind;
   const auto keys = [&](uint32_t member) { return member_keys(of_rank, kind, member); };
   std::ranges::sort(f.sorted, [&](uint32_t a, uint32_t b) {
@@ -122,14 +122,14 @@ void Members::sort_sparse(uint32_t of_rank, Family& f) {
   if (twice != f.sorted.end()) report_twice(of_rank, kind, std::max(twice[0], twice[1]));
 }
 
-std::span<const int64_t> Members::member_keys(uint32_t of_rank, DeclKind kind,
-                                              uint32_t index) const {
+std::span<const int64_t> KeyedMembers::member_keys(uint32_t of_rank, DeclKind kind,
+                                                   uint32_t index) const {
   const Rank& r = draft_.program.ranks[of_rank];
   return draft_.program.values(kind == DeclKind::channel ? r.channels[index].label.keys
                                                          : r.semaphores[index].label.keys);
 }
 
-void Members::report_twice(uint32_t of_rank, DeclKind kind, uint32_t index) {
+void KeyedMembers::report_twice(uint32_t of_rank, DeclKind kind, uint32_t index) {
   const Rank& r = draft_.program.ranks[of_rank];
   const Label& label =
       kind == DeclKind::channel ? r.channels[index].label : r.semaphores[index].label;
@@ -139,8 +139,8 @@ void Members::report_twice(uint32_t of_rank, DeclKind kind, uint32_t index) {
   names_.poison(label.name);
 }
 
-uint32_t Members::find_sparse(uint32_t of_rank, DeclKind kind, const Family& f,
-                              std::span<const int64_t> keys) const {
+uint32_t KeyedMembers::find_sparse(uint32_t of_rank, DeclKind kind, const Family& f,
+                                   std::span<const int64_t> keys) const {
   const auto found = std::lower_bound(
       f.sorted.begin(), f.sorted.end(), keys, [&](uint32_t member, std::span<const int64_t> k) {
         return std::ranges::lexicographical_compare(member_keys(of_rank, kind, member), k);
@@ -150,7 +150,7 @@ uint32_t Members::find_sparse(uint32_t of_rank, DeclKind kind, const Family& f,
 }
 
 /// Finds a member of a family of this rank.
-uint32_t Members::member(DeclKind kind, NameId id, std::span<const int64_t> keys, Mark mark) {
+uint32_t KeyedMembers::member(DeclKind kind, NameId id, std::span<const int64_t> keys, Mark mark) {
   const Decl d = names_.decl(draft_.rank, id);
   if (d.kind != kind) return no_member(kind, id, keys, mark);
   const Family& f = ranks_[draft_.rank].families[d.index];
@@ -159,8 +159,9 @@ uint32_t Members::member(DeclKind kind, NameId id, std::span<const int64_t> keys
   return found != kNone ? found : no_member(kind, id, keys, mark);
 }
 
-/// Reports why there is no such member. Always kNone.
-uint32_t Members::no_member(DeclKind kind, NameId id, std::span<const int64_t> keys, Mark mark) {
+/// BuildReports why there is no such member. Always kNone.
+uint32_t KeyedMembers::no_member(DeclKind kind, NameId id, std::span<const int64_t> keys,
+                                 Mark mark) {
   const Decl d = names_.decl(draft_.rank, id);
   if (names_.is_poisoned(id)) return kNone;
   if (d.kind != kind) {
@@ -179,8 +180,8 @@ uint32_t Members::no_member(DeclKind kind, NameId id, std::span<const int64_t> k
   return kNone;
 }
 
-/// Reports that `id` is not what is needed on `of_rank`. Always false.
-bool Members::wrong_kind(uint32_t of_rank, NameId id, DeclKind wanted, Mark mark) {
+/// BuildReports that `id` is not what is needed on `of_rank`. Always false.
+bool KeyedMembers::wrong_kind(uint32_t of_rank, NameId id, DeclKind wanted, Mark mark) {
   if (names_.is_poisoned(id)) return false;
   const Decl found = names_.decl(of_rank, id);
   const std::string_view want = kind_name(wanted);
@@ -202,7 +203,7 @@ bool Members::wrong_kind(uint32_t of_rank, NameId id, DeclKind wanted, Mark mark
   return false;
 }
 
-Diagnostic& Members::wrong_keys(const Family& f, size_t given, Mark mark) {
+Diagnostic& KeyedMembers::wrong_keys(const Family& f, size_t given, Mark mark) {
   Diagnostic& error = reports_.fail(
       "key-count", mark,
       fmt::format("'{}' has {}; {} given", draft_.name(f.name), counted(f.keys, "key"),

@@ -20,9 +20,9 @@ struct Family {
   std::vector<uint32_t> sorted;  ///< members by keys, of a sparse family
 };
 
-class Members {
+class KeyedMembers {
  public:
-  Members(Reports& reports, Draft& draft, Names& names)
+  KeyedMembers(BuildReports& reports, Draft& draft, Names& names)
       : reports_(reports), draft_(draft), names_(names) {}
 
   void set_ranks(uint32_t ranks) { ranks_.resize(ranks); }
@@ -53,9 +53,9 @@ class Members {
   /// The member of a family of the rank at hand; kNone, and an error, if there is none.
   uint32_t member(DeclKind kind, NameId id, std::span<const int64_t> keys, Mark mark);
 
-  /// Reports that `id` is not what is needed on `rank`. Always false.
+  /// BuildReports that `id` is not what is needed on `rank`. Always false.
   bool wrong_kind(uint32_t rank, NameId id, DeclKind wanted, Mark mark);
-  /// Reports that a reference has another number of keys.
+  /// BuildReports that a reference has another number of keys.
   Diagnostic& wrong_keys(const Family& f, size_t given, Mark mark);
 
  private:
@@ -85,7 +85,7 @@ class Members {
     return at;
   }
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   Names& names_;
   std::vector<OfRank> ranks_;

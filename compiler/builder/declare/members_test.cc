@@ -8,10 +8,10 @@ namespace {
 
 struct WithMembers {
   Diagnostics diagnostics;
-  Reports reports{diagnostics, nullptr, nullptr};
+  BuildReports reports{diagnostics, nullptr, nullptr};
   Draft draft{reports};
   Names names{reports, draft};
-  Members members{reports, draft, names};
+  KeyedMembers members{reports, draft, names};
   const NameId ch = draft.program.intern("ch");
   WithMembers() {
     draft.program.ranks.resize(1);

@@ -21,7 +21,7 @@ struct Decl {
 
 class Names {
  public:
-  Names(Reports& reports, Draft& draft) : reports_(reports), draft_(draft) {}
+  Names(BuildReports& reports, Draft& draft) : reports_(reports), draft_(draft) {}
 
   /// There are so many ranks, which have no names yet.
   void set_ranks(uint32_t ranks) { decls_.resize(ranks); }
@@ -40,7 +40,7 @@ class Names {
   bool is_poisoned(NameId name) const { return name < poisoned_.size() && poisoned_[name]; }
 
  private:
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   std::vector<std::vector<Decl>> decls_;  ///< by rank and NameId
   std::vector<bool> poisoned_;            ///< by NameId

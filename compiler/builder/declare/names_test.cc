@@ -6,7 +6,7 @@ using namespace mscclc;
 
 TEST_CASE("a name means one thing on a rank, and another on the next") {
   Diagnostics diagnostics;
-  Reports reports(diagnostics, nullptr, nullptr);
+  BuildReports reports(diagnostics, nullptr, nullptr);
   Draft draft(reports);
   Names names(reports, draft);
   draft.program.ranks.resize(2);
@@ -30,7 +30,7 @@ TEST_CASE("a name means one thing on a rank, and another on the next") {
 
 TEST_CASE("a poisoned name counts as a mistake that was reported") {
   Diagnostics diagnostics;
-  Reports reports(diagnostics, nullptr, nullptr);
+  BuildReports reports(diagnostics, nullptr, nullptr);
   Draft draft(reports);
   Names names(reports, draft);
   names.poison(9);

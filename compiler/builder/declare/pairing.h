@@ -17,7 +17,7 @@ struct Joint {
 
 class Pairing {
  public:
-  Pairing(Reports& reports, Draft& draft, Names& names, Members& members)
+  Pairing(BuildReports& reports, Draft& draft, Names& names, KeyedMembers& members)
       : reports_(reports), draft_(draft), names_(names), members_(members) {}
 
   void set_ranks(uint32_t ranks) { joints_.resize(ranks); }
@@ -45,10 +45,10 @@ class Pairing {
   bool named_back(uint32_t of_rank, uint32_t index);
   void check_switch(uint32_t of_rank, uint32_t index);
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   Names& names_;
-  Members& members_;
+  KeyedMembers& members_;
   std::vector<std::vector<Joint>> joints_;  ///< by rank and channel
   std::vector<NamedLink> links_;
   std::vector<int64_t> link_keys_;

@@ -11,7 +11,7 @@ namespace {
 /// Two ranks of an allgather without channels.
 struct Ends {
   Diagnostics diagnostics;
-  Reports reports{diagnostics, nullptr, nullptr};
+  BuildReports reports{diagnostics, nullptr, nullptr};
   Draft draft{reports};
   Budget budget{reports};
   Declarations owned{reports, draft, budget};

@@ -10,8 +10,8 @@ namespace mscclc {
 
 class Balance {
  public:
-  Balance(Reports& reports, const Draft& draft, const Members& members, const Places& places,
-          const Tallies& tallies)
+  Balance(BuildReports& reports, const Draft& draft, const KeyedMembers& members,
+          const Places& places, const Tallies& tallies)
       : reports_(reports),
         draft_(draft),
         members_(members),
@@ -40,9 +40,9 @@ class Balance {
   void channel(uint32_t r, uint32_t c, const Channel& channel) const;
   void semaphore(uint32_t r, uint32_t i) const;
 
-  Reports& reports_;
+  BuildReports& reports_;
   const Draft& draft_;
-  const Members& members_;
+  const KeyedMembers& members_;
   const Places& places_;
   const Tallies& tallies_;
   uint32_t more_classes_;

@@ -13,7 +13,8 @@ namespace mscclc {
 
 class Barriers {
  public:
-  Barriers(Reports& reports, Draft& draft, Budget& budget, Places& places, Locations& locations)
+  Barriers(BuildReports& reports, Draft& draft, Budget& budget, Places& places,
+           Locations& locations)
       : reports_(reports), draft_(draft), budget_(budget), places_(places), locations_(locations) {}
 
   /// The arrival of the block at hand, or of each of them outside blocks; false after a mistake,
@@ -28,7 +29,7 @@ class Barriers {
   bool arrive(uint32_t b, std::span<const Operand> members);
   bool find_members(const List& blocks, Mark mark, std::vector<Operand>& members);
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   Budget& budget_;
   Places& places_;

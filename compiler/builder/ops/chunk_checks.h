@@ -14,7 +14,7 @@ namespace mscclc {
 
 class ChunkChecks {
  public:
-  ChunkChecks(Reports& reports, Draft& draft, Header& header, const Names& names,
+  ChunkChecks(BuildReports& reports, Draft& draft, Header& header, const Names& names,
               const Layouts& layouts, const Places& places)
       : reports_(reports),
         draft_(draft),
@@ -43,7 +43,7 @@ class ChunkChecks {
   bool take_unit_at_switch(const Channel& channel, const Ref& ref);
   bool take_unit(uint32_t owner, uint32_t index, Mark mark);
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   Header& header_;
   const Names& names_;

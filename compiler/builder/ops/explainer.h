@@ -14,9 +14,9 @@ namespace mscclc {
 
 class Explainer {
  public:
-  Explainer(Reports& reports, const Draft& draft) : reports_(reports), draft_(draft) {}
+  Explainer(BuildReports& reports, const Draft& draft) : reports_(reports), draft_(draft) {}
 
-  /// Reports why the operands do not fit the op. Always false.
+  /// BuildReports why the operands do not fit the op. Always false.
   bool explain(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs);
 
  private:
@@ -28,7 +28,7 @@ class Explainer {
   void explain_count(const OpInfo& info, const Slots& slots, bool is_dst, std::span<const Ref> refs,
                      std::string_view remedy);
 
-  Reports& reports_;
+  BuildReports& reports_;
   const Draft& draft_;
 };
 

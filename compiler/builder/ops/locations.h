@@ -14,7 +14,7 @@ namespace mscclc {
 
 class Locations {
  public:
-  Locations(Reports& reports, Draft& draft) : reports_(reports), draft_(draft) {}
+  Locations(BuildReports& reports, Draft& draft) : reports_(reports), draft_(draft) {}
 
   /// A site of the program and the values of its variables …
   void at_site(uint32_t site, Slice values) {
@@ -44,7 +44,7 @@ class Locations {
   }
 
  private:
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   uint32_t site_ = kNone;
   Slice values_, locations_;

@@ -23,8 +23,8 @@ enum class Fit : uint8_t {
 
 class OpChecks {
  public:
-  OpChecks(Reports& reports, const Draft& draft, const Members& members, const Pairing& pairing,
-           const Places& places)
+  OpChecks(BuildReports& reports, const Draft& draft, const KeyedMembers& members,
+           const Pairing& pairing, const Places& places)
       : reports_(reports),
         draft_(draft),
         members_(members),
@@ -57,9 +57,9 @@ class OpChecks {
                       const OperandFacts& facts);
   bool no_partner(const OpInfo& info, const Ref& ref);
 
-  Reports& reports_;
+  BuildReports& reports_;
   const Draft& draft_;
-  const Members& members_;
+  const KeyedMembers& members_;
   const Pairing& pairing_;
   const Places& places_;
   Explainer explainer_;

@@ -13,7 +13,7 @@ namespace mscclc {
 
 class Ops {
  public:
-  Ops(Reports& reports, Draft& draft, Budget& budget, Places& places, Locations& locations,
+  Ops(BuildReports& reports, Draft& draft, Budget& budget, Places& places, Locations& locations,
       Tallies& tallies, OpChecks& op_checks, ChunkChecks& chunk_checks)
       : reports_(reports),
         draft_(draft),
@@ -38,7 +38,7 @@ class Ops {
   bool without_empty(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
                      const OpOptions& options);
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   Budget& budget_;
   Places& places_;

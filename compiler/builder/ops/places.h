@@ -23,7 +23,7 @@ struct EmptyBlock {
 
 class Places {
  public:
-  Places(Reports& reports, Draft& draft, Budget& budget)
+  Places(BuildReports& reports, Draft& draft, Budget& budget)
       : reports_(reports), draft_(draft), budget_(budget) {}
 
   /// The rank at hand is left: notes which of its blocks have no ops so far.
@@ -84,7 +84,7 @@ class Places {
     Mark mark;  ///< of the `tb` that declares it, if one does
   };
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   Budget& budget_;
   uint32_t block_ = kNone, group_ = kNone, loop_ = kNone, rounds_ = 0, loop_chunks_ = 0;

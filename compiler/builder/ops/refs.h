@@ -11,7 +11,7 @@ namespace mscclc {
 
 class Refs {
  public:
-  Refs(Reports& reports, Draft& draft, Names& names, Layouts& layouts, Members& members)
+  Refs(BuildReports& reports, Draft& draft, Names& names, Layouts& layouts, KeyedMembers& members)
       : reports_(reports), draft_(draft), names_(names), layouts_(layouts), members_(members) {}
 
   // Each fills `ref`, for the rank at hand; a mistake is reported and makes it invalid.
@@ -28,11 +28,11 @@ class Refs {
   bool check_at_switch(const Channel& c, uint32_t index, const Ref& ref);
   bool lies_alike(BufferKind kind, uint32_t member) const;
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
   Names& names_;
   Layouts& layouts_;
-  Members& members_;
+  KeyedMembers& members_;
   std::pair<uint32_t, uint32_t> switch_seen_{kNone, kNone};  ///< channel, buffer checked last
 };
 

@@ -38,7 +38,7 @@ inline constexpr uint64_t kWaitTally = uint64_t{1} << 63, kSemaphoreTally = uint
 
 class Tallies {
  public:
-  Tallies(Reports& reports, Draft& draft, Members& members, Places& places)
+  Tallies(BuildReports& reports, Draft& draft, KeyedMembers& members, Places& places)
       : reports_(reports), draft_(draft), members_(members), places_(places) {}
 
   /// All ranks have declared what they own.
@@ -74,9 +74,9 @@ class Tallies {
     }
   }
 
-  Reports& reports_;
+  BuildReports& reports_;
   Draft& draft_;
-  Members& members_;
+  KeyedMembers& members_;
   Places& places_;
   std::vector<std::vector<ChannelUse>> channels_;      ///< by rank and channel
   std::vector<std::vector<SemaphoreUse>> semaphores_;  ///< by rank and semaphore

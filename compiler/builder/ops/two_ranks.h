@@ -14,7 +14,7 @@ namespace mscclc {
 
 struct TwoRanks {
   Diagnostics diagnostics;
-  Reports reports{diagnostics, nullptr, nullptr};
+  BuildReports reports{diagnostics, nullptr, nullptr};
   Draft draft{reports};
   Budget budget{reports};
   Header header{reports, draft};

@@ -1,9 +1,17 @@
-#include "tests/structure/brackets.h"
+#include "tests/structure/cpp_syntax.h"
 
+#include <algorithm>
 #include <cctype>
 #include <stdexcept>
 
 namespace mscclc::structure {
+
+bool is_macro_name(std::string_view word) {
+  return word.size() > 1 && std::all_of(word.begin(), word.end(), [](char c) {
+           return c == '_' || std::isupper(static_cast<unsigned char>(c)) ||
+                  std::isdigit(static_cast<unsigned char>(c));
+         });
+}
 
 [[noreturn]] void fail(size_t line, const std::string& what) {
   throw std::runtime_error("line " + std::to_string(line) + ": " + what);
