@@ -675,7 +675,7 @@ _TESTS_MAY_INCLUDE = {
     "compiler/format": ["compiler/testing"],
     "compiler/msccl": ["compiler", "passes/prove"],
     "compiler/parser": ["compiler/testing"],
-    "compiler/unroll": ["compiler/testing"],
+    "compiler/unroll": ["compiler/parser", "compiler/testing"],
     "executor": ["executor/testing"],
     "executor/cost": ["executor/testing"],
     "executor/cuda/testing": ["executor/simulator", "executor/testing"],

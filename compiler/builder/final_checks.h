@@ -6,7 +6,7 @@
 
 namespace mscclc {
 
-/// BuildReports what is wrong, or looks it; false after mistakes.
+/// Reports what is wrong, or looks wrong; false after mistakes.
 bool make_final_checks(BuilderState& state);
 
 }  // namespace mscclc

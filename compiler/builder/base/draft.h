@@ -32,7 +32,7 @@ class Draft {
   bool entered(uint32_t r) const { return r < entered_.size() && entered_[r]; }
   /// The rank was entered elsewhere.
   void set_entered(uint32_t r, bool entered);
-  /// BuildReports if no rank is at hand.
+  /// Reports if no rank is at hand.
   bool ready() {
     if (out == nullptr) reports_.fail("rank", {}, "an op outside a rank");
     return out != nullptr;

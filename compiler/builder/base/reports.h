@@ -17,7 +17,7 @@ class BuildReports {
   BuildReports(Diagnostics& diagnostics, Origin* origin, Sources* sources);
   ~BuildReports();
 
-  /// BuildReports a mistake with its context; the caller adds the declaration and the remedy.
+  /// Reports a mistake with its context; the caller adds the declaration and the remedy.
   Diagnostic& fail(std::string code, Mark mark, std::string message);
   Diagnostic& warn(std::string code, Mark mark, std::string message);
   void note(Diagnostic& d, Mark mark, std::string text);

@@ -40,7 +40,7 @@ void Layouts::note_buffer(Diagnostic& d, uint32_t of_rank, uint32_t buffer) cons
   d.notes.push_back({std::move(text), b.declared});
 }
 
-/// BuildReports an index outside its dimension. Rows are what lists and outer dimensions have.
+/// Reports an index outside its dimension. Rows are what lists and outer dimensions have.
 bool Layouts::no_such_index(uint32_t owner, uint32_t buffer, uint32_t dim, int64_t value,
                             Mark mark) const {
   const Layout& layout = layouts_[owner][buffer];

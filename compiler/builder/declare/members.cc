@@ -159,7 +159,7 @@ uint32_t KeyedMembers::member(DeclKind kind, NameId id, std::span<const int64_t>
   return found != kNone ? found : no_member(kind, id, keys, mark);
 }
 
-/// BuildReports why there is no such member. Always kNone.
+/// Reports why there is no such member. Always kNone.
 uint32_t KeyedMembers::no_member(DeclKind kind, NameId id, std::span<const int64_t> keys,
                                  Mark mark) {
   const Decl d = names_.decl(draft_.rank, id);
@@ -180,7 +180,7 @@ uint32_t KeyedMembers::no_member(DeclKind kind, NameId id, std::span<const int64
   return kNone;
 }
 
-/// BuildReports that `id` is not what is needed on `of_rank`. Always false.
+/// Reports that `id` is not what is needed on `of_rank`. Always false.
 bool KeyedMembers::wrong_kind(uint32_t of_rank, NameId id, DeclKind wanted, Mark mark) {
   if (names_.is_poisoned(id)) return false;
   const Decl found = names_.decl(of_rank, id);

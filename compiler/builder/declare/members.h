@@ -53,9 +53,9 @@ class KeyedMembers {
   /// The member of a family of the rank at hand; kNone, and an error, if there is none.
   uint32_t member(DeclKind kind, NameId id, std::span<const int64_t> keys, Mark mark);
 
-  /// BuildReports that `id` is not what is needed on `rank`. Always false.
+  /// Reports that `id` is not what is needed on `rank`. Always false.
   bool wrong_kind(uint32_t rank, NameId id, DeclKind wanted, Mark mark);
-  /// BuildReports that a reference has another number of keys.
+  /// Reports that a reference has another number of keys.
   Diagnostic& wrong_keys(const Family& f, size_t given, Mark mark);
 
  private:

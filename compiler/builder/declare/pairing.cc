@@ -21,7 +21,7 @@ void Pairing::connect(NameId name, std::span<const int64_t> keys, Mark mark) {
   links_.push_back(link);
 }
 
-/// BuildReports that `to` names an end with another number of keys, and shows one that leads back.
+/// Reports that `to` names an end with another number of keys, and shows one that leads back.
 void Pairing::wrong_far_keys(uint32_t peer, uint32_t of_rank, const Family& f,
                              const NamedLink& link) {
   Diagnostic& d = members_.wrong_keys(f, link.keys.count, link.mark);

@@ -113,7 +113,7 @@ bool ChunkChecks::same_size(const Ref& a, const Ref& b) {
   return true;
 }
 
-/// BuildReports packets of two formats. Always false.
+/// Reports packets of two formats. Always false.
 bool ChunkChecks::mixed_formats(std::span<const Ref> dsts, std::span<const Ref> srcs) {
   const Ref* first = nullptr;
   bool from_dst = false;

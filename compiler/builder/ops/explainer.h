@@ -16,7 +16,7 @@ class Explainer {
  public:
   Explainer(BuildReports& reports, const Draft& draft) : reports_(reports), draft_(draft) {}
 
-  /// BuildReports why the operands do not fit the op. Always false.
+  /// Reports why the operands do not fit the op. Always false.
   bool explain(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs);
 
  private:

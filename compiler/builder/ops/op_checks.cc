@@ -149,7 +149,7 @@ bool OpChecks::check_channels(const OpInfo& info, std::span<const Ref> dsts,
   return false;
 }
 
-/// BuildReports why a counted channel has no partner. Always false.
+/// Reports why a counted channel has no partner. Always false.
 bool OpChecks::no_partner(const OpInfo& info, const Ref& ref) {
   const Channel& c = draft_.out->channels[ref.operand.channel];
   const Joint& end = pairing_.joint(draft_.rank, ref.operand.channel);
