@@ -80,7 +80,7 @@ _ROWS = {
     "plans/machines": ["ir", "plans"],
 
     # Programs of MSCCL++'s Python language, as Python has traced them, to plans of that language.
-    "compiler/mscclpp": [],
+    "compiler/mscclpp": ["ir", "plans"],
 
     # Schedules of MSCCL to programs.
     "compiler/msccl": ["ir"],
