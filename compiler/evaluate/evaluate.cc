@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "compiler/ast/ast.h"
+#include "ir/base/precondition.h"
 
 namespace mscclc {
 
@@ -139,6 +140,7 @@ namespace {
 
 /// Rounded down; false for the one quotient that does not fit. REQUIRES: b != 0.
 bool divide(int64_t a, int64_t b, int64_t& out) {
+  precondition(b != 0);
   if (b == -1) return !__builtin_sub_overflow(int64_t{0}, a, &out);
   out = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
   return true;
@@ -146,6 +148,7 @@ bool divide(int64_t a, int64_t b, int64_t& out) {
 
 /// The remainder has the divisor's sign. REQUIRES: b != 0.
 int64_t remainder(int64_t a, int64_t b) {
+  precondition(b != 0);
   if (b == -1) return 0;
   const int64_t rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -153,12 +156,14 @@ int64_t remainder(int64_t a, int64_t b) {
 
 /// REQUIRES: 0 <= b < 64.
 bool shift_left(int64_t a, int64_t b, int64_t& out) {
+  precondition(b >= 0 && b < 64);
   out = static_cast<int64_t>(static_cast<uint64_t>(a) << b);
   return out >> b == a;
 }
 
 /// By squaring. False if it does not fit. REQUIRES: b >= 0.
 bool power(int64_t a, int64_t b, int64_t& out) {
+  precondition(b >= 0);
   out = 1;
   while (true) {
     if ((b & 1) != 0 && __builtin_mul_overflow(out, a, &out)) return false;

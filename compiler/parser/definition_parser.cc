@@ -1,5 +1,7 @@
 #include "compiler/parser/definition_parser.h"
 
+#include "ir/base/precondition.h"
+
 namespace mscclc {
 
 using ast::Place;
@@ -42,6 +44,7 @@ bool DefinitionParser::definition(StmtKind kind) {
 
 /// `{ let y = … ; … ; value }`. REQUIRES: at '{'.
 bool DefinitionParser::function_body(ast::Definition& out) {
+  precondition(in_.tok().kind == Tok::lbrace);
   ++blocks_;
   in_.advance();
   const bool good = function_values(out);
@@ -88,6 +91,7 @@ void DefinitionParser::skip_body() {
 
 /// `( names )`, perhaps empty. REQUIRES: at '('.
 bool DefinitionParser::names_list(ast::Array<const ast::Name>& out) {
+  precondition(in_.tok().kind == Tok::lparen);
   const Token opened = in_.tok();
   const size_t mark = names_.mark();
   in_.open_bracket();

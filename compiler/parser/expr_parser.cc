@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ir/base/precondition.h"
+
 namespace mscclc {
 
 using ast::Expr;
@@ -254,6 +256,7 @@ bool ExprParser::primary(Expr& out) {
 
 /// REQUIRES: at an integer.
 bool ExprParser::integer(Expr& out, bool negative) {
+  precondition(in_.tok().kind == Tok::integer);
   if (in_.tok().value == kMinMagnitude && !negative) {
     in_.error("number-too-large", in_.tok().place, "number does not fit in 64 bits");
   }

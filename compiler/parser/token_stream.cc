@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ir/base/precondition.h"
+
 namespace mscclc {
 
 using ast::Place;
@@ -86,6 +88,7 @@ bool TokenStream::begins_statement(const Token& token) const {
 
 /// Passes a block without looking at it. REQUIRES: at '{'.
 void TokenStream::skip_braces() {
+  precondition(tok_.kind == Tok::lbrace);
   int open = 0;
   do {
     open += tok_.kind == Tok::lbrace;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/base/precondition.h"
+
 namespace mscclc {
 
 // ---- any operand -----------------------------------------------------------------------------
@@ -197,6 +199,7 @@ inline bool OperandReader::numbers(const OperandPlan& plan, OperandValues& v, as
 
 /// The run of chunks that the indexes name. REQUIRES: Layouts::fast.
 inline bool OperandReader::find_chunks(const OperandValues& v, const Layout& layout, Operand& out) {
+  precondition(Layouts::fast(layout, v.index));
   const Axis* axis = owned_.layouts().axes(layout);
   uint32_t first = 0, count = layout.chunks;
   for (uint32_t i = 0; i < v.index; ++i, ++axis) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/builder/base/list.h"
+#include "ir/base/precondition.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
 
@@ -83,6 +84,7 @@ struct Ref {
   }
   /// REQUIRES: a channel is involved.
   ChannelKind channel_kind() const {
+    precondition((traits & kChannelTraits) != 0);
     return static_cast<ChannelKind>(std::countr_zero((traits & kChannelTraits) >> 16));
   }
   void set_kind(SlotKind kind) { traits = (traits & ~kKindTraits) | 1u << static_cast<int>(kind); }

@@ -10,6 +10,7 @@
 
 #include "compiler/builder/base/draft.h"
 #include "compiler/builder/declare/axis.h"
+#include "ir/base/precondition.h"
 
 namespace mscclc {
 
@@ -37,7 +38,10 @@ class Layouts {
   uint32_t count(uint32_t rank) const { return static_cast<uint32_t>(layouts_[rank].size()); }
   const Layout& of(uint32_t rank, uint32_t buffer) const { return layouts_[rank][buffer]; }
   /// The first dimension. REQUIRES: dimensions that do not depend on others.
-  const Axis* axes(const Layout& layout) const { return axes_.data() + layout.axes; }
+  const Axis* axes(const Layout& layout) const {
+    precondition(layout.tree == kNone);
+    return axes_.data() + layout.axes;
+  }
   /// True if indexes that are numbers are looked up by Axis::find alone.
   static bool fast(const Layout& layout, size_t indexes) {
     return !layout.unusual && indexes <= layout.dims;

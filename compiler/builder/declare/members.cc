@@ -66,7 +66,9 @@ bool KeyedMembers::add(NameId name, DeclKind kind, std::span<const int64_t> keys
   }
   ++f->count;
   OfRank& here = ranks_[draft_.rank];
-  (kind == DeclKind::channel ? here.channels : here.semaphores).push_back(mark);
+  std::vector<Mark>& marks = kind == DeclKind::channel ? here.channels : here.semaphores;
+  precondition(index == marks.size());
+  marks.push_back(mark);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/builder/declare/names.h"
+#include "ir/base/precondition.h"
 
 namespace mscclc {
 
@@ -45,6 +46,7 @@ class KeyedMembers {
   /// The member with these keys, or kNone. REQUIRES: as many keys as the family has.
   uint32_t find(uint32_t of_rank, DeclKind kind, const Family& f,
                 std::span<const int64_t> keys) const {
+    precondition(keys.size() == f.keys);
     if (f.keys == 0) return f.single;
     if (f.table == kNone) return find_sparse(of_rank, kind, f, keys);
     const size_t at = box_index(f, keys);

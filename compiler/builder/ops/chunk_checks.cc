@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/builder/base/texts.h"
+#include "ir/base/precondition.h"
 #include "ir/report/coinciding.h"
 
 namespace mscclc {
@@ -84,6 +85,7 @@ bool ChunkChecks::check_sizes(bool pairwise, std::span<const Ref> dsts, std::spa
 /// Chunks of input and output must be at the same position of a row, or sizes differ by a granule.
 /// REQUIRES: both are such chunks.
 bool ChunkChecks::same_size(const Ref& a, const Ref& b) {
+  precondition((a.traits & b.traits & kCallerTrait) != 0);
   if (draft_.program.contract.even_only) return true;
   const auto owner = [&](const Ref& ref) {
     return ref.kind() == SlotKind::remote ? draft_.out->channels[ref.operand.channel].peer
