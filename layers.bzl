@@ -83,7 +83,7 @@ _ROWS = {
     "tests/helpers/plans": ["ir", "plans/format", "tests/helpers/programs"],
 
     # Programs of MSCCL++'s Python language, as Python has traced them, to plans of that language.
-    "compiler/mscclpp": [],
+    "compiler/mscclpp": ["ir", "plans"],
 
     # Schedules of MSCCL to programs.
     "compiler/msccl": ["ir"],
@@ -92,8 +92,16 @@ _ROWS = {
     "compiler/ast": ["ir"],
     "compiler/parser": ["ir", "compiler/ast"],
     "compiler/format": ["ir", "compiler/ast", "compiler/parser"],
-    "compiler/builder": ["ir"],
-    "compiler/evaluate": ["ir", "compiler/ast", "compiler/builder"],
+    "compiler/builder/base": ["ir"],
+    "compiler/builder/declare": ["ir", "compiler/builder/base"],
+    "compiler/builder/ops": ["ir", "compiler/builder/base", "compiler/builder/declare"],
+    "compiler/builder": [
+        "ir",
+        "compiler/builder/base",
+        "compiler/builder/declare",
+        "compiler/builder/ops",
+    ],
+    "compiler/evaluate": ["ir", "compiler/ast", "compiler/builder/base"],
     "compiler/resolve": ["ir", "compiler/ast", "compiler/evaluate"],
     "compiler/unroll": [
         "ir",
@@ -734,7 +742,7 @@ _TESTS_MAY_INCLUDE = {
     "compiler/format": ["compiler/testing", "tests/helpers/programs"],
     "compiler/msccl": ["compiler", "passes/prove"],
     "compiler/parser": ["compiler/testing"],
-    "compiler/unroll": ["compiler/testing"],
+    "compiler/unroll": ["compiler/parser", "compiler/testing"],
     "executor": ["executor/testing"],
     "executor/cost": ["executor/testing"],
     "executor/cuda/testing": ["executor/simulator", "executor/testing"],

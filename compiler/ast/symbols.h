@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/base/precondition.h"
 #include "ir/ops/ops.h"
 
 namespace mscclc::ast {
@@ -44,7 +45,10 @@ constexpr bool is_reserved(Symbol s) {
 }
 inline bool is_function(Symbol s) { return s >= w_first_function && s < w_first_op; }
 /// REQUIRES: `s` is the name of an op.
-inline OpKind op_of(Symbol s) { return static_cast<OpKind>(s - w_first_op); }
+inline OpKind op_of(Symbol s) {
+  precondition(s >= w_first_op && s < w_first_free);
+  return static_cast<OpKind>(s - w_first_op);
+}
 
 /// Words and their symbols. Texts are owned by the Sources (or are string literals).
 class Names {

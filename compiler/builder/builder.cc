@@ -1,297 +1,167 @@
-// The builder's header calls, placing of ops, and how it reports. Declarations are in
-// builder_declare.cc, pairing of channels in builder_pair.cc, indexes in builder_layout.cc, ops in
-// builder_ops.cc, the checks at the end in builder_check.cc.
+// Each call goes to the part that does it (builder_state.h).
 #include "compiler/builder/builder.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "compiler/builder/builder_state.h"
+#include "compiler/builder/final_checks.h"
 
 namespace mscclc {
-
-/// Places for C++ programs: what at() was last given.
-class BuilderState::CallOrigin : public Origin {
- public:
-  explicit CallOrigin(Sources* sources) : sources_(sources) {}
-  Span span(Mark) override { return span_; }
-  std::string_view text(Mark) override { return {}; }
-  void add_context(Diagnostic& d) override {
-    if (!context_.empty()) d.notes.push_back({"when " + context_, d.span});
-  }
-  void set(const char* file, uint32_t line, std::string context) {
-    context_ = std::move(context);
-    if (sources_ == nullptr) return;
-    const auto [it, added] = files_.try_emplace(file, 0);
-    if (added) it->second = sources_->add(file, "");
-    span_ = {it->second, 0, 0, line, 1};
-  }
-
- private:
-  Sources* sources_;
-  std::map<std::string, FileId> files_;
-  std::string context_;
-  Span span_;
-};
-
-std::string counted(int64_t n, std::string_view noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
-std::string times(int64_t n, bool in_words) {
-  static constexpr std::string_view kWords[] = {"three", "four",  "five", "six",
-                                                "seven", "eight", "nine"};
-  if (n == 0) return "never";
-  if (n == 1) return "once";
-  if (n == 2) return "twice";
-  if (in_words && n < 10) return fmt::format("{} times", kWords[n - 3]);
-  return fmt::format("{} times", n);
-}
-
-std::string blocks_text(const List& list) {
-  if (list.count < 2 || !list.consecutive()) return list_text(list);
-  return fmt::format("{}..{}", list[0], list[list.count - 1] + 1);
-}
-
-std::string list_text(const List& list) {
-  constexpr int64_t kShown = 16;
-  std::string out = "[";
-  const int64_t head = list.count <= kShown ? list.count : kShown / 2;
-  for (int64_t i = 0; i < head; ++i)
-    fmt::format_to(std::back_inserter(out), "{}{}", i ? ", " : "", list[i]);
-  if (head < list.count) {
-    fmt::format_to(std::back_inserter(out), ", ..., {}", list[list.count - 1]);
-  }
-  return out + "]";
-}
-
-// ---- reporting -------------------------------------------------------------------------------
-
-BuilderState::BuilderState(Diagnostics& diagnostics_in, Origin* origin_in, Sources* sources)
-    : diagnostics(diagnostics_in), origin(origin_in) {
-  if (origin == nullptr) {
-    own_origin = std::make_unique<CallOrigin>(sources);
-    origin = own_origin.get();
-  }
-  input_name = program.intern("input");
-  output_name = program.intern("output");
-}
-
-BuilderState::~BuilderState() = default;
-
-Diagnostic& BuilderState::fail(std::string code, Mark mark, std::string message) {
-  failed = true;
-  Diagnostic& d = diagnostics.error(std::move(code), origin->span(mark), std::move(message));
-  origin->add_context(d);
-  return d;
-}
-
-Diagnostic& BuilderState::warn(std::string code, Mark mark, std::string message) {
-  Diagnostic& d = diagnostics.warning(std::move(code), origin->span(mark), std::move(message));
-  origin->add_context(d);
-  return d;
-}
-
-void BuilderState::note(Diagnostic& d, Mark mark, std::string text) {
-  d.notes.push_back({std::move(text), origin->span(mark)});
-}
-
-// ---- header ----------------------------------------------------------------------------------
 
 Builder::Builder(Diagnostics& diagnostics, Origin* origin, Sources* sources)
     : state_(std::make_unique<BuilderState>(diagnostics, origin, sources)) {}
 Builder::~Builder() = default;
 
-Program& Builder::program() { return state_->program; }
-NameId Builder::intern(std::string_view name) { return state_->program.intern(name); }
-void Builder::set_max_ops(uint64_t max_ops) { state_->max_ops = max_ops; }
-bool Builder::gave_up() const { return state_->gave_up; }
+// ---- header ----------------------------------------------------------------------------------
 
+Program& Builder::program() { return state_->draft.program; }
+NameId Builder::intern(std::string_view name) { return program().intern(name); }
+bool Builder::collective(const CollectiveSpec& spec) { return state_->collective(spec); }
+bool Builder::ensure(Promise promise, Mark mark) {
+  return state_->header.ensure(std::move(promise), mark);
+}
 bool Builder::launch(const Launch& launch, const LaunchMarks& marks) {
-  BuilderState& s = *state_;
-  bool good = true;
-  if (launch.threads < 1 || launch.threads > 1024 || launch.threads % kWarpThreads != 0) {
-    s.fail("launch", marks.threads,
-           fmt::format("'threads' is {}; a thread block has 32 to 1024, in whole warps of {}",
-                       launch.threads, kWarpThreads));
-    good = false;
-  }
-  if (launch.instances < 1 || launch.instances > 1024) {
-    s.fail("launch", marks.instances,
-           fmt::format("'instances' is {}; expected 1 to 1024", launch.instances));
-    good = false;
-  }
-  if (!is_alignment(launch.align)) {
-    s.fail("launch", marks.align,
-           fmt::format("'align' is {}; expected a multiple of 16 up to 1 MiB", launch.align));
-    good = false;
-  }
-  if (good) s.program.launch = launch;
-  return good;
+  return state_->header.launch(launch, marks);
+}
+void Builder::set_max_ops(uint64_t max_ops) { state_->budget.set_max_ops(max_ops); }
+bool Builder::gave_up() const { return state_->budget.gave_up(); }
+
+// ---- declarations ----------------------------------------------------------------------------
+
+void Builder::rank(uint32_t rank) { state_->enter_rank(rank); }
+bool Builder::buffer(NameId name, std::span<const Dim> dims, BufferOptions options, Mark mark,
+                     Mark dims_mark) {
+  return state_->owned.buffer(name, dims, options, mark, dims_mark);
+}
+bool Builder::ragged_buffer(NameId name, const Rows& rows, uint32_t dims, BufferOptions options,
+                            Mark mark, Mark dims_mark) {
+  return state_->owned.ragged_buffer(name, rows, dims, options, mark, dims_mark);
+}
+bool Builder::channel(ChannelKind kind, NameId name, std::span<const int64_t> keys, int64_t peer,
+                      Mark mark, Mark peer_mark) {
+  return state_->owned.channel(kind, name, keys, peer, mark, peer_mark);
+}
+bool Builder::credits(uint32_t count, Mark mark) { return state_->owned.credits(count, mark); }
+void Builder::connect(NameId name, std::span<const int64_t> keys, Mark mark) {
+  state_->owned.pairing().connect(name, keys, mark);
+}
+bool Builder::switch_channel(NameId name, std::span<const int64_t> keys, const List& ranks,
+                             Mark mark, Mark ranks_mark) {
+  return state_->owned.switch_channel(name, keys, ranks, mark, ranks_mark);
+}
+bool Builder::semaphore(NameId name, std::span<const int64_t> keys, int64_t initial, Mark mark) {
+  return state_->owned.semaphore(name, keys, initial, mark);
+}
+void Builder::poison(NameId name) { state_->owned.names().poison(name); }
+void Builder::seal() { state_->seal(); }
+
+// ---- operands --------------------------------------------------------------------------------
+
+void Builder::chunk(NameId buffer, Mark buffer_mark, std::span<const Index> index, Mark mark,
+                    Ref& out) {
+  state_->refs.chunk(buffer, buffer_mark, index, mark, out);
+}
+void Builder::channel_end(NameId channel, std::span<const int64_t> keys, Mark mark, Ref& out) {
+  seal();
+  state_->refs.channel_end(channel, keys, mark, out);
+}
+void Builder::far_chunk(NameId channel, std::span<const int64_t> keys, Mark channel_mark,
+                        NameId buffer, Mark buffer_mark, std::span<const Index> index, Mark mark,
+                        Ref& out) {
+  seal();
+  state_->refs.far_chunk(channel, keys, channel_mark, buffer, buffer_mark, index, mark, out);
+}
+void Builder::semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark mark, Ref& out) {
+  seal();
+  state_->refs.semaphore_ref(semaphore, keys, mark, out);
 }
 
-// ---- where ops go ----------------------------------------------------------------------------
+// ---- by name, for C++ programs ---------------------------------------------------------------
 
-bool Builder::block(int64_t block, Mark mark) {
-  BuilderState& s = *state_;
-  s.block = s.group = kNone;
-  if (!s.ready()) return false;
-  if (block < 0 || block >= kMaxBlocks) {
-    s.fail("block", mark, fmt::format("tb {}: thread blocks are 0 to {}", block, kMaxBlocks - 1));
-    return false;
-  }
-  const auto b = static_cast<uint32_t>(block);
-  if (!s.need_block(b)) return false;
-  s.block = b;
-  if (s.block_uses[b].mark.end == 0) s.block_uses[b].mark = mark;
-  return true;
+Ref Builder::local(std::string_view buffer, std::initializer_list<Index> index) {
+  Ref ref;
+  if (state_->draft.ready()) chunk(intern(buffer), {}, {index.begin(), index.size()}, {}, ref);
+  return ref;
 }
 
-bool BuilderState::need_block(uint32_t b) {
-  if (b < out->blocks) return true;
-  blocks += b + 1 - out->blocks;
-  if (blocks > max_ops) {
-    if (!gave_up) fail("too-many-ops", {}, fmt::format("more than {} thread blocks", max_ops));
-    gave_up = true;
-    return false;
-  }
-  out->blocks = b + 1;
-  if (b >= block_uses.size()) block_uses.resize(2 * b + 4);
-  return true;
+Ref Builder::far(std::string_view channel, std::initializer_list<int64_t> keys,
+                 std::string_view buffer, std::initializer_list<Index> index) {
+  Ref ref;
+  if (!state_->draft.ready()) return ref;
+  far_chunk(intern(channel), {keys.begin(), keys.size()}, {}, intern(buffer), {},
+            {index.begin(), index.size()}, {}, ref);
+  return ref;
 }
 
-void BuilderState::leave_rank() {
-  if (out == nullptr) return;
-  for (uint32_t b = 0; b < out->blocks; ++b) {
-    const bool full = empty_blocks.size() >= kMaxEmptyBlocks;
-    if (!block_uses[b].has_ops && !full) empty_blocks.push_back({rank, b, block_uses[b].mark});
-    block_uses[b] = {};
-  }
+Ref Builder::end(std::string_view channel, std::initializer_list<int64_t> keys) {
+  Ref ref;
+  if (state_->draft.ready()) channel_end(intern(channel), {keys.begin(), keys.size()}, {}, ref);
+  return ref;
 }
 
+Ref Builder::sem(std::string_view semaphore, std::initializer_list<int64_t> keys) {
+  Ref ref;
+  if (state_->draft.ready()) semaphore_ref(intern(semaphore), {keys.begin(), keys.size()}, {}, ref);
+  return ref;
+}
+
+// ---- places of ops ---------------------------------------------------------------------------
+
+bool Builder::block(int64_t block, Mark mark) { return state_->places.enter_block(block, mark); }
 bool Builder::group(const List& blocks, Mark mark) {
-  BuilderState& s = *state_;
-  s.block = s.group = kNone;
-  if (!s.ready()) return false;
-  if (blocks.count == 0) {
-    s.fail("group", mark, "an empty group");
-    return false;
-  }
-  std::vector<int64_t> ids;
-  for (int64_t i = 0; i < blocks.count; ++i) {
-    const int64_t b = blocks[i];
-    if (b < 0 || b >= kMaxBlocks) {
-      s.fail("block", mark, fmt::format("tb {}: thread blocks are 0 to {}", b, kMaxBlocks - 1));
-      return false;
-    }
-    if (blocks.data != nullptr && std::ranges::find(ids, b) != ids.end()) {
-      s.fail("group", mark, fmt::format("tb {} appears twice in the group", b));
-      return false;
-    }
-    ids.push_back(b);
-  }
-  if (!s.need_block(static_cast<uint32_t>(*std::ranges::max_element(ids)))) return false;
-  const auto [it, added] =
-      s.groups.try_emplace(ids, static_cast<uint32_t>(s.program.groups.size()));
-  if (added) s.program.groups.push_back(s.program.append(ids));
-  s.group = it->second;
-  return true;
+  return state_->places.enter_group(blocks, mark);
 }
-
-void Builder::no_place() { state_->block = state_->group = kNone; }
-
+void Builder::no_place() { state_->places.no_place(); }
 bool Builder::pipeline(int64_t unit, int64_t chunks, Mark unit_mark, Mark chunks_mark) {
-  BuilderState& s = *state_;
-  if (s.loop != kNone) {
-    s.fail("nesting", unit_mark, "a pipeline inside a pipeline");
-    return false;
-  }
-  const uint32_t align = s.program.launch.align;
-  if (unit < 1 || unit % align != 0) {
-    s.fail("pipeline-unit", unit_mark,
-           fmt::format("'unit' {} is not a positive multiple of {}", unit, align));
-    return false;
-  }
-  if (chunks < 1 || chunks > kMaxChunks) {
-    s.fail("pipeline-chunks", chunks_mark, fmt::format("a pipeline over {} chunks", chunks));
-    return false;
-  }
-  s.loop = static_cast<uint32_t>(s.program.loops.size());
-  s.loop_chunks = static_cast<uint32_t>(chunks);
-  s.program.loops.push_back({static_cast<uint64_t>(unit), s.loop_chunks});
-  // Rounds are ceil(chunks * longest / unit): equal for every message if the ratio is.
-  const int64_t divisor = std::gcd(unit, chunks);
-  const std::pair<uint64_t, uint64_t> ratio(unit / divisor, chunks / divisor);
-  const auto next = static_cast<uint32_t>(s.round_classes.size() + 1);
-  s.rounds = s.round_classes.try_emplace(ratio, next).first->second;
-  return true;
+  return state_->places.enter_pipeline(unit, chunks, unit_mark, chunks_mark);
 }
-
+void Builder::end_pipeline() { state_->places.leave_pipeline(); }
 bool Builder::resume_pipeline(uint32_t loop, int64_t unit, int64_t chunks, Mark mark) {
-  BuilderState& s = *state_;
-  const Loop& l = s.program.loops[loop];
-  if (unit != static_cast<int64_t>(l.unit) || chunks != l.chunks) {
-    s.fail("pipeline-differs", mark,
-           fmt::format("this pipeline was begun with unit: {}, chunks: {}", l.unit, l.chunks));
-    return false;
-  }
-  if (!pipeline(static_cast<int64_t>(l.unit), l.chunks)) return false;
-  s.program.loops.pop_back();
-  s.loop = loop;
-  return true;
+  return state_->places.resume_pipeline(loop, unit, chunks, mark);
 }
+uint32_t Builder::present_pipeline() const { return state_->places.loop(); }
 
-uint32_t Builder::present_pipeline() const { return state_->loop; }
-
-void Builder::end_pipeline() {
-  state_->loop = kNone;
-  state_->rounds = 0;
-}
-
-// ---- locations -------------------------------------------------------------------------------
-
-void Builder::at_site(uint32_t site, Slice values) {
-  state_->site = site;
-  state_->values = values;
-  state_->locations = {};
-}
-
-void Builder::at_locations(Slice locations) {
-  state_->site = kNone;
-  state_->locations = locations;
-}
-
+void Builder::at_site(uint32_t site, Slice values) { state_->locations.at_site(site, values); }
+void Builder::at_locations(Slice locations) { state_->locations.at_locations(locations); }
+uint32_t Builder::site_id(Site site) { return state_->locations.site_id(std::move(site)); }
 void Builder::at(std::initializer_list<std::pair<std::string_view, int64_t>> variables,
                  const char* file, uint32_t line) {
-  BuilderState& s = *state_;
-  Program& p = s.program;
-  Site site{0, line, 1, {}};
-  std::vector<int64_t> values;
-  std::string context;
-  for (const auto& [name, value] : variables) {
-    site.variables.push_back(p.intern(name));
-    values.push_back(value);
-    fmt::format_to(std::back_inserter(context), "{}{} = {}", context.empty() ? "" : ", ", name,
-                   value);
-  }
-  if (s.own_origin) {
-    static_cast<BuilderState::CallOrigin&>(*s.own_origin).set(file, line, std::move(context));
-  }
-  site.file = static_cast<FileId>(std::ranges::find(p.files, file) - p.files.begin());
-  if (site.file == p.files.size()) p.files.emplace_back(file);
-  at_site(site_id(std::move(site)), p.append(values));
+  state_->locations.at_call(variables, file, line);
 }
 
-uint32_t Builder::site_id(Site site) {
+// ---- ops -------------------------------------------------------------------------------------
+
+bool Builder::op(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+                 const OpOptions& options) {
+  seal();
+  return state_->ops.add(kind, dsts, srcs, options);
+}
+bool Builder::op(OpKind kind, std::initializer_list<Ref> dsts, std::initializer_list<Ref> srcs,
+                 const OpOptions& options) {
+  return op(kind, std::span<const Ref>(dsts.begin(), dsts.size()),
+            std::span<const Ref>(srcs.begin(), srcs.size()), options);
+}
+bool Builder::barrier(const List& blocks, Mark mark) {
+  seal();
+  return state_->barriers.add(blocks, mark);
+}
+
+// ---- the end ---------------------------------------------------------------------------------
+
+bool Builder::check() {
   BuilderState& s = *state_;
-  std::vector<uint32_t> key = {site.file, site.line, site.column};
-  key.insert(key.end(), site.variables.begin(), site.variables.end());
-  const auto next = static_cast<uint32_t>(s.program.sites.size());
-  const auto [it, added] = s.sites.try_emplace(std::move(key), next);
-  if (added) s.program.sites.push_back(std::move(site));
-  return it->second;
+  if (std::exchange(s.checked, true)) return !s.reports.failed();
+  if (!s.header.has_contract()) {
+    if (!s.reports.failed()) s.reports.fail("no-collective", {}, "no 'collective' line");
+    return false;
+  }
+  seal();
+  return make_final_checks(s);
+}
+
+std::optional<Program> Builder::finish() {
+  if (!check()) return std::nullopt;
+  return std::move(program());
 }
 
 }  // namespace mscclc

@@ -1,4 +1,4 @@
-// Numbers, conditions, calls. Lists are in evaluate_list.cc, mistakes in evaluate_report.cc.
+// Numbers, conditions, calls. Lists are in evaluate_list.cc.
 #include "compiler/evaluate/evaluate.h"
 
 #include <fmt/format.h>
@@ -7,30 +7,13 @@
 #include <bit>
 
 #include "compiler/ast/ast.h"
+#include "ir/base/precondition.h"
 
 namespace mscclc {
 
 using ast::BinaryOp;
 using ast::Expr;
 using ast::ExprKind;
-
-// ---- names -----------------------------------------------------------------------------------
-
-void Evaluator::set_locals(ast::Symbol function, const Locals* locals) {
-  if (function >= locals_.size()) locals_.resize(values_.size());
-  locals_[function] = locals;
-}
-
-size_t Evaluator::save(const Locals& locals) {
-  const size_t mark = saved_.size();
-  for (const ast::Symbol s : locals) saved_.push_back(values_[s]);
-  return mark;
-}
-
-void Evaluator::restore(const Locals& locals, size_t mark) {
-  for (size_t i = 0; i < locals.size(); ++i) values_[locals[i]] = saved_[mark + i];
-  saved_.resize(mark);
-}
 
 // ---- expressions -----------------------------------------------------------------------------
 
@@ -43,7 +26,7 @@ bool Evaluator::eval(const Expr& e, Value& out) {
       out = Value::of_bool(e.value != 0);
       return true;
     case ExprKind::name:
-      out = values_[e.name.id];
+      out = names_.of(e.name.id);
       return out.kind != ValueKind::unbound;
     case ExprKind::binary:
       return binary(e, out);
@@ -99,7 +82,7 @@ bool Evaluator::boolean(const Expr& e, bool& out) {
 }
 
 bool Evaluator::binary(const Expr& e, Value& out) {
-  ++steps_;
+  steps_.add(1);
   const Expr& left = e.kids[0];
   const Expr& right = e.kids[1];
   switch (e.op) {
@@ -157,6 +140,7 @@ namespace {
 
 /// Rounded down; false for the one quotient that does not fit. REQUIRES: b != 0.
 bool divide(int64_t a, int64_t b, int64_t& out) {
+  precondition(b != 0);
   if (b == -1) return !__builtin_sub_overflow(int64_t{0}, a, &out);
   out = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
   return true;
@@ -164,6 +148,7 @@ bool divide(int64_t a, int64_t b, int64_t& out) {
 
 /// The remainder has the divisor's sign. REQUIRES: b != 0.
 int64_t remainder(int64_t a, int64_t b) {
+  precondition(b != 0);
   if (b == -1) return 0;
   const int64_t rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -171,12 +156,14 @@ int64_t remainder(int64_t a, int64_t b) {
 
 /// REQUIRES: 0 <= b < 64.
 bool shift_left(int64_t a, int64_t b, int64_t& out) {
+  precondition(b >= 0 && b < 64);
   out = static_cast<int64_t>(static_cast<uint64_t>(a) << b);
   return out >> b == a;
 }
 
 /// By squaring. False if it does not fit. REQUIRES: b >= 0.
 bool power(int64_t a, int64_t b, int64_t& out) {
+  precondition(b >= 0);
   out = 1;
   while (true) {
     if ((b & 1) != 0 && __builtin_mul_overflow(out, a, &out)) return false;
@@ -280,8 +267,8 @@ bool Evaluator::equal(const Expr& e, bool& out) {
           (x.first == y.first && std::min(x.hole, x.count) == std::min(y.hole, y.count));
     return true;
   }
-  for (int64_t i = 0; out && i < x.count; ++i) out = x[i] == y[i] && step(e.place);
-  return !stopped_;
+  for (int64_t i = 0; out && i < x.count; ++i) out = x[i] == y[i] && steps_.take(e.place);
+  return !steps_.stopped();
 }
 
 bool Evaluator::index(const Expr& e, Value& out) {
@@ -308,7 +295,7 @@ bool Evaluator::call(const Expr& e, Value& out) {
 
 bool Evaluator::call_function(const Expr& e, Value& out) {
   const ast::Symbol name = e.kids[0].name.id;
-  const Value callee = values_[name];
+  const Value callee = names_.of(name);
   if (callee.kind == ValueKind::unbound) return false;
   if (callee.kind != ValueKind::function) return expected("a function", callee.kind, e.kids[0]);
   const ast::Definition& f = *callee.function;
@@ -319,37 +306,37 @@ bool Evaluator::call_function(const Expr& e, Value& out) {
                      e.count == 2 ? "1 is" : fmt::format("{} are", e.count - 1)));
     return false;
   }
-  if (!step(e.place, kStepsOfCall)) return false;
+  if (!steps_.take(e.place, kStepsOfCall)) return false;
   if (depth_ >= kMaxExpansion) {
     fail("too-deep", e.place, fmt::format("expansion deeper than {}", kMaxExpansion));
     return false;
   }
-  const Locals& body_names = locals(name);
+  const Locals& body_names = names_.locals(name);
   // Arguments are evaluated before the caller's values of the same names are put aside.
-  const size_t arguments = saved_.size();
+  const size_t arguments = names_.mark();
   for (uint32_t i = 1; i < e.count; ++i) {
     Value v;
     if (!eval(e.kids[i], v)) {
-      saved_.resize(arguments);
+      names_.drop(arguments);
       return false;
     }
-    saved_.push_back(v);
+    names_.push(v);
   }
-  const size_t mark = save(body_names);
+  const size_t mark = names_.save(body_names);
   for (uint32_t i = 0; i < f.parameters.size(); ++i) {
-    values_[f.parameters[i].id] = saved_[arguments + i];
+    names_.of(f.parameters[i].id) = names_.saved(arguments + i);
   }
   ++depth_;
   bool good = true;
   for (const ast::Definition& d : f.locals) {
     Value v;
     good = good && eval(d.value, v);
-    values_[d.name.id] = v;
+    names_.of(d.name.id) = v;
   }
   good = good && eval(f.value, out);
   --depth_;
-  restore(body_names, mark);
-  saved_.resize(arguments);
+  names_.restore(body_names, mark);
+  names_.drop(arguments);
   return good;
 }
 
@@ -418,9 +405,9 @@ bool Evaluator::fold(const Expr& e, Value& out) {
         fail("empty-list", e, fmt::format("'{}' of an empty list", name));
         return false;
       }
-      if (!rounds(v.list->count, e.place)) return false;
+      if (!steps_.rounds(v.list->count, e.place)) return false;
       for (int64_t i = 0; i < v.list->count; ++i) {
-        if (!step(e.place) || !fold_one(e, (*v.list)[i], i == 0, result)) return false;
+        if (!steps_.take(e.place) || !fold_one(e, (*v.list)[i], i == 0, result)) return false;
       }
       out = Value::of(result);
       return true;

@@ -1,4 +1,4 @@
-// Lists: ranges, exceptions, elements, comprehensions, and the memory they live in.
+// Lists: ranges, exceptions, elements, comprehensions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,32 +9,6 @@ namespace mscclc {
 
 using ast::Expr;
 using ast::ExprKind;
-
-// ---- memory ----------------------------------------------------------------------------------
-
-int64_t* ListArena::allocate(size_t n) {
-  constexpr size_t kBlock = 4096;
-  while (at_.block < blocks_.size() && blocks_[at_.block].size - at_.used < n) {
-    ++at_.block;
-    at_.used = 0;
-  }
-  if (at_.block == blocks_.size()) {
-    size_t all = 0;
-    for (const Block& b : blocks_) all += b.size;
-    if (n > kMaxElements || all + n > kMaxElements) return nullptr;
-    const size_t size = std::max(n, kBlock);
-    blocks_.push_back({std::make_unique_for_overwrite<int64_t[]>(size), size});
-  }
-  int64_t* at = blocks_[at_.block].data.get() + at_.used;
-  at_.used += n;
-  return at;
-}
-
-List* ListArena::make(const List& list) {
-  static_assert(sizeof(List) % sizeof(int64_t) == 0 && alignof(List) == alignof(int64_t));
-  int64_t* at = allocate(sizeof(List) / sizeof(int64_t));
-  return at == nullptr ? nullptr : new (at) List(list);
-}
 
 bool Evaluator::make_list(const Expr& e, const List& list, Value& out) {
   const List* made = lists_.make(list);
@@ -102,12 +76,12 @@ bool Evaluator::except(const Expr& e, Value& out) {
     return too_many_elements(e);
   }
   std::vector<int64_t> sorted, kept;
-  for (int64_t i = 0; i < gone.count && step(e.place); ++i) sorted.push_back(gone[i]);
+  for (int64_t i = 0; i < gone.count && steps_.take(e.place); ++i) sorted.push_back(gone[i]);
   std::ranges::sort(sorted);
-  for (int64_t i = 0; i < from.count && step(e.place); ++i) {
+  for (int64_t i = 0; i < from.count && steps_.take(e.place); ++i) {
     if (!std::ranges::binary_search(sorted, from[i])) kept.push_back(from[i]);
   }
-  return !stopped_ && store_list(e, kept, out);
+  return !steps_.stopped() && store_list(e, kept, out);
 }
 
 /// L + M: the elements of L, then those of M.
@@ -116,11 +90,11 @@ bool Evaluator::join(const Expr& e, const List& a, const List& b, Value& out) {
   if (a.count == 0) return make_list(e, b, out);
   const uint64_t all = static_cast<uint64_t>(a.count) + static_cast<uint64_t>(b.count);
   const uint64_t cost = std::min(all, uint64_t{1} << 62) * kStepsOfElement;
-  if (cost > steps_left()) {
+  if (cost > steps_.left()) {
     fail("too-many-elements", e.place, fmt::format("a list of {} elements is too long", all));
     return false;
   }
-  steps_ += cost;
+  steps_.add(cost);
   int64_t* data = lists_.allocate(all);
   if (data == nullptr) return too_many_elements(e);
   for (int64_t i = 0; i < a.count; ++i) data[i] = a[i];
@@ -141,8 +115,8 @@ bool Evaluator::contains(const Expr& e, bool& out) {
           (list.hole >= list.count || x != list.first + list.hole);
     return true;
   }
-  for (int64_t i = 0; !out && i < list.count && step(e.place); ++i) out = list[i] == x;
-  return !stopped_;
+  for (int64_t i = 0; !out && i < list.count && steps_.take(e.place); ++i) out = list[i] == x;
+  return !steps_.stopped();
 }
 
 bool Evaluator::too_many_elements(const Expr& e) {
@@ -152,7 +126,7 @@ bool Evaluator::too_many_elements(const Expr& e) {
 }
 
 bool Evaluator::elements(const Expr& e, Value& out) {
-  if (!step(e.place, e.count)) return false;
+  if (!steps_.take(e.place, e.count)) return false;
   int64_t* data = lists_.allocate(std::max<size_t>(e.count, 1));
   if (data == nullptr) return store_list(e, {}, out);
   for (uint32_t i = 0; i < e.count; ++i) {
@@ -168,7 +142,7 @@ bool Evaluator::comprehension(const Expr& e, Value& out) {
   pool_[mine].clear();
   bool good = each(e.loop->binders, false, [&] {
     int64_t v = 0;
-    if (!integer(e.loop->element, v) || !step(e.place)) return false;
+    if (!integer(e.loop->element, v) || !steps_.take(e.place)) return false;
     if (pool_[mine].size() >= ListArena::kMaxElements) return too_many_elements(e);
     pool_[mine].push_back(v);
     return true;

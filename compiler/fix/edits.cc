@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/base/precondition.h"
+
 namespace mscclc::fix {
 namespace {
 
@@ -128,6 +130,7 @@ std::string patched(std::string_view text, const std::vector<TextEdit>& edits) {
   std::string out;
   uint32_t at = 0;
   for (const TextEdit& edit : edits) {
+    precondition(at <= edit.begin && edit.begin <= edit.end && edit.end <= text.size());
     (out += text.substr(at, edit.begin - at)) += edit.text;
     at = edit.end;
   }

@@ -1,6 +1,26 @@
 // A program of MSCCL++'s Python language: for each rank its thread blocks, and for each of these
 // its ops, as the calls of the program came (read_trace.h), and then as the passes of the language
 // leave them.
+//
+// Words for ops, kinds of channels and reductions are those of our tables (ir/ops), and plans are
+// written with our writer of JSON text (plans/format/json/json_out.h). The rest is apart from our
+// IR and passes, as plans must be MSCCL++'s to the byte:
+//
+//   numbers     channels, remote buffers and barriers have theirs by the order of the calls, over
+//   all
+//               ranks; ours come from the order of a rank's ops (plans/format/wire/block_tables.h)
+//   references  a chunk of a peer is an entry of the block's table; ours is an end of a channel
+//   fusion      the next op, from left to right, for as long as the executor's arrays have room;
+//   ours
+//               may move ops past others, and the target decides (passes/fuse)
+//   syncs       one before each op that touches what an op since the last sync has touched, and
+//   those
+//               that calls ask for; ours are the orders that are missing (passes/sync)
+//   instances   only chunk indices and numbers of blocks change, as plans are written; ours have
+//               blocks, channels and packets of their own (passes/expand)
+//   contracts   none: the language does not say what a program is for, so nothing can be proved,
+//   and
+//               blocks without ops stay
 #pragma once
 
 #include <algorithm>
@@ -13,14 +33,21 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/ops/dtypes.h"
+#include "ir/ops/ops.h"
+
 namespace mscclc::mscclpp {
 
 enum class Name : uint8_t {
-#define MSCCLPP_OP(name, reads, writes) name,
+#define MSCCLPP_OP(name, op, form, reads, writes) name,
 #include "compiler/mscclpp/op_names.def"
 #undef MSCCLPP_OP
 };
+/// What plans call it.
 std::string_view text_of(Name name);
+/// The op of ours that it is.
+OpKind op_of(Name name);
+bool is_relaxed(Name name);
 
 enum class Kind : uint8_t { none, memory, port, by_switch };
 inline constexpr size_t kKinds = 4;
@@ -70,14 +97,17 @@ struct Op {
   Name name = Name::nop;
   Kind kind = Kind::none;
   uint8_t sync = 0;    ///< kBefore, kAfter
-  uint8_t reduce = 0;  ///< 0: no reduction; else kReductions[reduce]
+  uint8_t reduce = 0;  ///< 0: no reduction; else see reduction_of()
   Span sources = {}, destinations = {}, ids = {};
   uint32_t group_at = 0, group_size = 0;  ///< the part of a group of thread blocks; size 0: none
   uint32_t detail[2] = {};  ///< barrier: its number, and blocks; pipeline: unit, and chunks
   int32_t body = -1;        ///< pipeline: its ops, in Program::bodies
   Place place = kNoPlace;
 };
-inline constexpr std::string_view kReductions[] = {"", "sum", "min", "max"};
+/// What the numbers of reductions in traces mean, from 1 on.
+inline constexpr ReduceOp kReductions[] = {ReduceOp::call, ReduceOp::sum, ReduceOp::min,
+                                           ReduceOp::max};
+inline std::string_view reduction_of(uint8_t reduce) { return name(kReductions[reduce]); }
 
 using Ops = std::vector<Op>;
 

@@ -14,7 +14,7 @@ struct Accesses {
 
 Accesses accesses_of(Name name) {
   static constexpr Accesses kAll[] = {
-#define MSCCLPP_OP(name, reads, writes) {Counted::reads, Counted::writes},
+#define MSCCLPP_OP(name, op, form, reads, writes) {Counted::reads, Counted::writes},
 #include "compiler/mscclpp/op_names.def"
 #undef MSCCLPP_OP
   };

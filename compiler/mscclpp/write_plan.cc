@@ -1,7 +1,9 @@
 // Writes plans for MSCCL++, and the places of their ops.
 #include "compiler/mscclpp/write_plan.h"
 
-#include <charconv>
+#include <utility>
+
+#include "plans/format/json/json_out.h"
 
 namespace mscclc::mscclpp {
 namespace {
@@ -10,43 +12,45 @@ namespace {
 class Json {
  public:
   /// `bytes`: about how many it will be.
-  Json(Layout layout, uint32_t level, size_t bytes) : layout_(layout), level_(level) {
+  Json(Layout layout, uint32_t level, size_t bytes)
+      : layout_(layout), level_(level), out_([this](std::string_view block) {
+          text_ += block;
+          return true;
+        }) {
     text_.reserve(bytes);
   }
 
-  std::string take() { return std::move(text_); }
+  std::string take() {
+    out_.flush();
+    return std::move(text_);
+  }
 
   void open(char bracket) {
-    text_ += bracket;
+    character(bracket);
     ++level_;
     empty_ = true;
   }
   void close(char bracket) {
     --level_;
     if (!empty_) new_line();
-    text_ += bracket;
+    character(bracket);
     empty_ = false;
   }
   /// Comes before each element of a list.
   void element() {
-    if (!empty_) text_ += layout_.compact || layout_.indent >= 0 ? "," : ", ";
+    if (!empty_) out_.text(layout_.compact || layout_.indent >= 0 ? "," : ", ");
     new_line();
     empty_ = false;
   }
   void key(std::string_view name) {
     element();
     string(name);
-    text_ += layout_.compact ? ":" : ": ";
+    out_.text(layout_.compact ? ":" : ": ");
   }
-  /// Of characters that need no escape.
-  void string(std::string_view text) {
-    text_ += '"';
-    text_ += text;
-    text_ += '"';
-  }
+  void string(std::string_view text) { out_.string(text); }
   void number(uint64_t value) {
-    char digits[20];
-    text_.append(digits, std::to_chars(digits, digits + 20, value).ptr);
+    out_.need(kDigits);
+    out_.number64(value);
   }
   void member(std::string_view name, uint64_t value) {
     key(name);
@@ -67,16 +71,25 @@ class Json {
   }
 
  private:
+  static constexpr size_t kDigits = 32;  ///< of a number, with room to spare
+
+  void character(char c) {
+    out_.need(1);
+    out_.character(c);
+  }
   void new_line() {
     if (layout_.indent < 0) return;
-    text_ += '\n';
-    text_.append(static_cast<size_t>(layout_.indent) * level_, ' ');
+    character('\n');
+    for (uint64_t left = static_cast<uint64_t>(layout_.indent) * level_; left > 0; --left) {
+      character(' ');
+    }
   }
 
   Layout layout_;
   uint32_t level_;
   bool empty_ = true;
   std::string text_;
+  JsonOut out_;
 };
 
 /// Whether an op through channels names them: puts and reductions by memory name remote buffers
@@ -325,7 +338,7 @@ void Writer::write_move(const Op& op, uint32_t rank) {
   }
   if (op.kind != Kind::none) json_.member("channel_type", text_of(op.kind));
   if (names_channels(op)) write_ids("channel_ids", op.ids, [](uint32_t id) { return id; });
-  if (op.reduce != 0) json_.member("reduce_op", kReductions[op.reduce]);
+  if (op.reduce != 0) json_.member("reduce_op", reduction_of(op.reduce));
   if (op.group_size > 0) {
     json_.key("tbg_info");
     json_.open('{');

@@ -71,7 +71,7 @@ LeastWork WorkCounter::call(ast::Symbol def) {
   if (depth_ >= kMaxExpansion) return {.may_do_ops = true};  // refused later
   ++depth_;
   const size_t outer = inner_.size();
-  const Locals& locals = evaluator_.locals(def);
+  const Locals& locals = evaluator_.names().locals(def);
   inner_.insert(inner_.end(), locals.begin(), locals.end());
   LeastWork work = block(v.def->body);
   work.rounds = sum(work.rounds, 1);

@@ -7,69 +7,46 @@
 #include <filesystem>
 #include <utility>
 
+#include "compiler/resolve/options.h"
 #include "compiler/unroll/least_work.h"
-#include "compiler/unroll/unroll_state.h"
+#include "compiler/unroll/unroller.h"
 
 namespace mscclc {
-Unroller::Unroller(const Sources& sources, const ast::Ast& ast, const ast::File& main,
-                   const std::vector<Define>& defines, const FrontEndOptions& options,
-                   const Resolution& resolution, Diagnostics& diagnostics)
-    : sources_(sources),
-      ast_(ast),
-      main_(main),
-      defines_(defines),
-      options_(options),
-      resolution_(resolution),
-      diagnostics_(diagnostics),
-      evaluator_(ast, diagnostics),
-      builder_(diagnostics, this),
-      used_defines_(defines.size(), false),
-      name_ids_(ast.names().size(), kNone) {
-  // Half a second's worth without any op; more as ops are made, up to what all of them may take.
-  constexpr uint64_t kFreeSteps = uint64_t{1} << 26, kLeastSteps = 1 << 20;
-  builder_.set_max_ops(options.max_ops);
-  const uint64_t ops = std::min(options.max_ops, uint64_t{1} << 40);
-  evaluator_.set_max_steps(kFreeSteps, kLeastSteps + kStepsPerOp * ops);
-}
 
-/// Members of a family are declared one by one, all at the same place.
-Span Unroller::span(Mark mark) {
-  const ast::Place place = mark.end == 0 ? op_place_ : ast::Place{mark.begin, mark.end};
-  if (place.begin != last_place_.begin || place.end != last_place_.end || place.end == 0) {
-    last_span_ = ast_.span(place);
-    last_place_ = place;
-  }
-  return last_span_;
-}
-
-std::string_view Unroller::text(Mark mark) {
-  return mark.end == 0 ? std::string_view{} : ast_.text(ast::Place{mark.begin, mark.end});
-}
-
-void Unroller::add_context(Diagnostic& diagnostic) { evaluator_.add_context(diagnostic); }
+Unroller::Unroller(const UnrollInput& input, Diagnostics& diagnostics)
+    : input_(input),
+      scope_(input, diagnostics),
+      ast_(scope_.ast),
+      evaluator_(scope_.evaluator),
+      builder_(scope_.builder),
+      contract_(scope_),
+      header_(scope_, contract_),
+      declarer_(scope_, header_),
+      sites_(scope_),
+      ops_(scope_, sites_) {}
 
 /// The header, and what all ranks own. False after errors.
 bool Unroller::begin(const std::vector<Item>& items) {
   Program& program = builder_.program();
-  if (!main_.is_ir) program.files.push_back(sources_.file(main_.id).name);
+  if (!scope_.main.is_ir) program.files.push_back(scope_.sources.file(scope_.main.id).name);
   evaluator_.value(ast::w_input).kind = evaluator_.value(ast::w_output).kind = ValueKind::buffer;
-  evaluator_.value(ast::w_input).thing = name_id(ast::w_input);
-  evaluator_.value(ast::w_output).thing = name_id(ast::w_output);
-  for (const Item& item : items) header(item);
-  if (program.name.empty() && !main_.is_ir) {
-    program.name = std::filesystem::path(sources_.file(main_.id).name).stem().string();
+  evaluator_.value(ast::w_input).thing = scope_.name_id(ast::w_input);
+  evaluator_.value(ast::w_output).thing = scope_.name_id(ast::w_output);
+  for (const Item& item : items) header_.line(item);
+  if (program.name.empty() && !scope_.main.is_ir) {
+    program.name = std::filesystem::path(scope_.sources.file(scope_.main.id).name).stem().string();
   }
-  unknown_defines();
-  if (!usable_ || halted()) return false;
-  if (!has_collective_) {
-    op_place_ = items.empty() ? ast::Place{} : items.front().stmt->keyword;
+  header_.unknown_defines();
+  if (!contract_.usable() || scope_.halted()) return false;
+  if (!contract_.has_collective()) {
+    scope_.set_place(items.empty() ? ast::Place{} : items.front().stmt->keyword);
     builder_.check();  // reports it
     return false;
   }
-  for (const ast::Symbol s : resolution_.unknown_far) builder_.poison(name_id(s));
+  for (const ast::Symbol s : scope_.resolution.unknown_far) builder_.poison(scope_.name_id(s));
   // Each rank may look at each other one some times.
   const uint64_t ranks = program.ranks.size();
-  evaluator_.earn_steps(kStepsPerOp * ranks * ranks);
+  evaluator_.steps().earn(UnrollScope::kStepsPerOp * ranks * ranks);
   find_bodies(items);
   bodies(Sweep::declare, {0, static_cast<uint32_t>(bodies_.size())});
   builder_.seal();
@@ -86,11 +63,11 @@ Unroller::Outcome Unroller::run(const std::vector<Item>& items, bool in_parts) {
   } else {
     bodies(Sweep::ops, {1, ranks});
   }
-  op_place_ = collective_place_;
-  if (halted()) return {};
-  builder_.state().failed = builder_.state().failed || diagnostics_.has_errors();
+  scope_.set_place(contract_.collective_place());
+  if (scope_.halted()) return {};
+  if (scope_.diagnostics.has_errors()) builder_.state().reports.set_failed();
   Outcome outcome{.program = builder_.finish()};
-  if (diagnostics_.has_errors()) outcome.program.reset();
+  if (scope_.diagnostics.has_errors()) outcome.program.reset();
   return outcome;
 }
 
@@ -100,26 +77,28 @@ void Unroller::find_bodies(const std::vector<Item>& items) {
   const size_t ranks = builder_.program().ranks.size();
   bodies_.assign(ranks, nullptr);
   for (const Item& item : items) {
-    if (item.stmt->kind != ast::StmtKind::rank || halted()) continue;
+    if (item.stmt->kind != ast::StmtKind::rank || scope_.halted()) continue;
     const ast::Placed& s = item.stmt->as<ast::Placed>();
     const auto give = [&](int64_t r) {
       if (r < 0 || r >= static_cast<int64_t>(ranks)) {
         Diagnostic& d =
             evaluator_.fail("no-such-rank", s.at.place, fmt::format("rank {} is not a rank", r));
-        d.notes.push_back({fmt::format("there are {}", ranks), ast_.span(collective_place_)});
-        return !halted();
+        d.notes.push_back(
+            {fmt::format("there are {}", ranks), ast_.span(contract_.collective_place())});
+        return !scope_.halted();
       }
       const ast::Placed*& place = bodies_[static_cast<size_t>(r)];
       if (place != nullptr) {
         evaluator_.fail("two-bodies", s.at.place, fmt::format("rank {} has two bodies", r))
             .notes.push_back({"the other is here", ast_.span(place->at.place)});
-        return !halted();
+        return !scope_.halted();
       }
       place = &s;
-      return !halted();
+      return !scope_.halted();
     };
     if (s.at.name.given()) {
-      evaluator_.each_value(s.at, false, [&] { return give(evaluator_.bindings.back().value); });
+      evaluator_.each_value(s.at, false,
+                            [&] { return give(evaluator_.context().bindings.back().value); });
     } else if (int64_t r = 0; evaluator_.integer(s.at.list, r)) {
       give(r);
     }
@@ -127,8 +106,7 @@ void Unroller::find_bodies(const std::vector<Item>& items) {
 }
 
 void Unroller::bodies(Sweep sweep, RankRange ranks) {
-  sweep_ = sweep;
-  for (uint32_t r = ranks.begin; r < ranks.end && !halted(); ++r) {
+  for (uint32_t r = ranks.begin; r < ranks.end && !scope_.halted(); ++r) {
     if (bodies_[r] != nullptr) body(r, sweep);
   }
 }
@@ -136,16 +114,16 @@ void Unroller::bodies(Sweep sweep, RankRange ranks) {
 void Unroller::body(uint32_t rank, Sweep sweep) {
   const ast::Placed& s = *bodies_[rank];
   const ListArena::Mark lists = evaluator_.lists().mark();
-  op_place_ = s.keyword;
+  scope_.set_place(s.keyword);
   builder_.rank(rank);
   ir_loops_.clear();
   if (s.at.name.given()) {
     evaluator_.value(s.at.name.id) = Value::of(rank);
-    evaluator_.bindings.push_back({s.at.name.id, rank});
-    evaluator_.bindings_changed = true;
+    evaluator_.context().bindings.push_back({s.at.name.id, rank});
+    evaluator_.context().bindings_changed = true;
   }
   if (sweep == Sweep::declare) {
-    for (const ast::Stmt* stmt : s.body.statements) declare(*stmt);
+    for (const ast::Stmt* stmt : s.body.statements) declarer_.declare(*stmt);
   } else {
     Program& p = builder_.program();
     if (rank > 0 && bodies_[rank - 1] == bodies_[rank]) {
@@ -154,7 +132,7 @@ void Unroller::body(uint32_t rank, Sweep sweep) {
     }
     block(s.body);
   }
-  if (s.at.name.given()) evaluator_.bindings.pop_back();
+  if (s.at.name.given()) evaluator_.context().bindings.pop_back();
   forget(s.body);
   evaluator_.lists().release(lists);
 }
@@ -163,7 +141,7 @@ void Unroller::body(uint32_t rank, Sweep sweep) {
 
 void Unroller::block(const ast::Block& b) {
   for (const ast::Stmt* s : b.statements) {
-    if (halted()) return;
+    if (scope_.halted()) return;
     statement(*s);
   }
   forget(b);
@@ -172,7 +150,7 @@ void Unroller::block(const ast::Block& b) {
 /// A name that is used before its 'let', which has been reported, must not find the value of the
 /// last time: the memory of a list is no longer its own.
 void Unroller::forget(const ast::Block& b) {
-  if (!diagnostics_.has_errors()) return;
+  if (!scope_.diagnostics.has_errors()) return;
   for (const ast::Stmt* s : b.statements) {
     if (s->kind != ast::StmtKind::let) continue;
     for (const ast::Definition& d : s->as<ast::Let>().definitions) {
@@ -184,20 +162,20 @@ void Unroller::forget(const ast::Block& b) {
 /// A loop or call that stands in no other: false, and an error, if it is too long with all that is
 /// in it.
 bool Unroller::may_end(const ast::Stmt& s, const ast::Place& place) {
-  if (in_loop_ || !evaluator_.expansions.empty()) return true;
+  if (in_loop_ || !evaluator_.context().expansions.empty()) return true;
   const bool ops_stay = builder_.program().contract.kind != CollectiveKind::alltoallv;
   const LeastWork work = WorkCounter(evaluator_, ops_stay, def_work_).count(s);
   const uint64_t steps_left =
-      work.may_do_ops ? evaluator_.most_steps_left() : evaluator_.steps_left();
-  if (work.rounds > steps_left) return evaluator_.too_many(work.rounds, place);
-  BuilderState& state = builder_.state();
-  const uint64_t left = state.max_ops - std::min(state.ops, state.max_ops);
+      work.may_do_ops ? evaluator_.steps().most_left() : evaluator_.steps().left();
+  if (work.rounds > steps_left) return evaluator_.steps().too_many(work.rounds, place);
+  Budget& budget = builder_.state().budget;
+  const uint64_t left = budget.ops_left();
   if (work.ops <= left) return true;
-  evaluator_.fail(
-      "too-many-ops", place,
-      fmt::format("a {} of {} ops in all, where {} of {} are left",
-                  s.kind == ast::StmtKind::call ? "call" : "loop", work.ops, left, state.max_ops));
-  state.gave_up = true;
+  evaluator_.fail("too-many-ops", place,
+                  fmt::format("a {} of {} ops in all, where {} of {} are left",
+                              s.kind == ast::StmtKind::call ? "call" : "loop", work.ops, left,
+                              budget.max_ops()));
+  budget.give_up();
   return false;
 }
 
@@ -206,7 +184,7 @@ void Unroller::loop(const ast::For& f) {
   const bool outer = std::exchange(in_loop_, true);
   evaluator_.each(f.binders, true, [&] {
     block(f.body);
-    return !halted();
+    return !scope_.halted();
   });
   in_loop_ = outer;
 }
@@ -214,10 +192,10 @@ void Unroller::loop(const ast::For& f) {
 void Unroller::statement(const ast::Stmt& s) {
   switch (s.kind) {
     case ast::StmtKind::op:
-      op(s.as<ast::OpStmt>());
+      ops_.op(s.as<ast::OpStmt>());
       break;
     case ast::StmtKind::let:
-      let(s.as<ast::Let>());
+      scope_.let(s.as<ast::Let>());
       break;
     case ast::StmtKind::for_:
       loop(s.as<ast::For>());
@@ -235,13 +213,13 @@ void Unroller::statement(const ast::Stmt& s) {
       pipeline(s.as<ast::Pipeline>());
       break;
     case ast::StmtKind::barrier:
-      barrier(s.as<ast::Barrier>());
+      ops_.barrier(s.as<ast::Barrier>());
       break;
     case ast::StmtKind::call:
       call(s.as<ast::Call>());
       break;
     default:
-      bind_names(s);
+      scope_.bind_names(s);
   }
 }
 
@@ -255,13 +233,14 @@ void Unroller::tb(const ast::Placed& s) {
   if (s.at.name.given() && !may_end(s, s.at.place)) return;
   place_word_ = "tb";
   const auto place = [&](int64_t b) {
-    op_place_ = s.at.place;
-    if (builder_.block(b, mark_of(s.at.place))) block(s.body);
-    return !halted();
+    scope_.set_place(s.at.place);
+    if (builder_.block(b, scope_.mark_of(s.at.place))) block(s.body);
+    return !scope_.halted();
   };
   if (s.at.name.given()) {
     const bool outer = std::exchange(in_loop_, true);
-    evaluator_.each_value(s.at, true, [&] { return place(evaluator_.bindings.back().value); });
+    evaluator_.each_value(s.at, true,
+                          [&] { return place(evaluator_.context().bindings.back().value); });
     in_loop_ = outer;
   } else if (int64_t b = 0; evaluator_.integer(s.at.list, b)) {
     place(b);
@@ -273,16 +252,16 @@ void Unroller::tb(const ast::Placed& s) {
 void Unroller::group(const ast::Group& s) {
   if (!place_word_.empty()) return misplaced(s, "group");
   List blocks;
-  op_place_ = s.blocks.place;
+  scope_.set_place(s.blocks.place);
   if (!evaluator_.list(s.blocks, blocks)) return;
   place_word_ = "group";
-  if (builder_.group(blocks, mark_of(s.blocks.place))) block(s.body);
+  if (builder_.group(blocks, scope_.mark_of(s.blocks.place))) block(s.body);
   builder_.no_place();
   place_word_ = {};
 }
 
 void Unroller::pipeline(const ast::Pipeline& s) {
-  op_place_ = s.keyword;
+  scope_.set_place(s.keyword);
   if (in_pipeline_) {
     evaluator_.fail("nesting", s.keyword, "a pipeline inside a pipeline");
     return;
@@ -309,10 +288,11 @@ bool Unroller::enter_pipeline(const ast::Pipeline& s, int64_t& ir_loop) {
   if (const ast::Option* loop = find_option(s.options, ast::w_loop)) {
     if (!evaluator_.integer(loop->value, ir_loop)) return false;
     for (const auto& [k, id] : ir_loops_) {
-      if (k == ir_loop) return builder_.resume_pipeline(id, unit, chunks, mark_of(loop));
+      if (k == ir_loop) return builder_.resume_pipeline(id, unit, chunks, scope_.mark_of(loop));
     }
   }
-  return builder_.pipeline(unit, chunks, mark_of(unit_option), mark_of(chunks_option));
+  return builder_.pipeline(unit, chunks, scope_.mark_of(unit_option),
+                           scope_.mark_of(chunks_option));
 }
 
 void Unroller::if_(const ast::If& s) {
@@ -348,32 +328,29 @@ bool Unroller::bind_arguments(const ast::Call& s, const ast::Def& def, std::vect
 
 void Unroller::call(const ast::Call& s) {
   const Value callee = evaluator_.value(s.def.id);
-  if (callee.kind != ValueKind::def || !evaluator_.step(s.place)) return;
+  if (callee.kind != ValueKind::def || !evaluator_.steps().take(s.place)) return;
   if (!may_end(s, s.place)) return;
   const ast::Def& def = *callee.def;
   std::vector<Value> arguments;
-  op_place_ = s.place;
+  scope_.set_place(s.place);
   if (!bind_arguments(s, def, arguments)) return;
-  if (evaluator_.expansions.size() >= kMaxExpansion) {
+  if (evaluator_.context().expansions.size() >= kMaxExpansion) {
     evaluator_.fail("too-deep", s.place, fmt::format("expansion deeper than {}", kMaxExpansion));
     return;
   }
-  const Locals& locals = evaluator_.locals(s.def.id);
+  const Locals& locals = evaluator_.names().locals(s.def.id);
   const ListArena::Mark lists = evaluator_.lists().mark();
-  const size_t saved = evaluator_.save(locals);
+  const size_t saved = evaluator_.names().save(locals);
   for (size_t i = 0; i < arguments.size(); ++i) {
     evaluator_.value(def.parameters[i].id) = arguments[i];
   }
-  const uint32_t outer = context_;
-  const auto next = static_cast<uint32_t>(contexts_.size() + 1);
-  const auto [chain, added] = contexts_.try_emplace({&s, outer}, next);
-  if (added && !evaluator_.step(s.place, kStepsOfChain)) return;
-  context_ = chain->second;
-  evaluator_.expansions.push_back({s.place, s.def.id});
+  const std::optional<uint32_t> outer = sites_.enter(s);
+  if (!outer) return;
+  evaluator_.context().expansions.push_back({s.place, s.def.id});
   block(def.body);
-  evaluator_.expansions.pop_back();
-  context_ = outer;
-  evaluator_.restore(locals, saved);
+  evaluator_.context().expansions.pop_back();
+  sites_.leave(*outer);
+  evaluator_.names().restore(locals, saved);
   evaluator_.lists().release(lists);
 }
 
@@ -386,7 +363,7 @@ std::optional<Program> unroll(const Sources& sources, const ast::Ast& ast, const
   resolve(ast, items, defines, main.is_ir, resolution, diagnostics);
   if (!resolution.usable) return std::nullopt;
   const auto run = [&](bool in_parts) {
-    return Unroller(sources, ast, main, defines, options, resolution, diagnostics)
+    return Unroller({sources, ast, main, defines, options, resolution}, diagnostics)
         .run(items, in_parts);
   };
   Unroller::Outcome outcome = run(true);

@@ -6,55 +6,11 @@
 #include <span>
 #include <stdexcept>
 
+#include "tests/structure/cpp_syntax.h"
 #include "tests/structure/tokens.h"
 
 namespace mscclc::structure {
 namespace {
-
-using Tokens = std::span<const Token>;
-
-const std::set<std::string_view> kTypeKeywords = {"class", "struct", "union", "enum"};
-/// Words that a group in parentheses belongs to, before the name of what is defined.
-const std::set<std::string_view> kWithParentheses = {"__launch_bounds__", "__attribute__",
-                                                     "alignas", "explicit", "decltype"};
-
-bool is_macro_name(std::string_view word) {
-  return word.size() > 1 && std::all_of(word.begin(), word.end(), [](char c) {
-           return c == '_' || std::isupper(static_cast<unsigned char>(c)) ||
-                  std::isdigit(static_cast<unsigned char>(c));
-         });
-}
-
-[[noreturn]] void fail(size_t line, const std::string& what) {
-  throw std::runtime_error("line " + std::to_string(line) + ": " + what);
-}
-
-/// The index after the bracket that closes the one at `open`.
-size_t after_closing(Tokens tokens, size_t open) {
-  const std::string_view left = tokens[open].text;
-  const std::string_view right = left == "(" ? ")" : left == "[" ? "]" : "}";
-  size_t depth = 0;
-  for (size_t i = open; i < tokens.size(); ++i) {
-    if (tokens[i].is(left)) ++depth;
-    if (tokens[i].is(right) && --depth == 0) return i + 1;
-  }
-  fail(tokens[open].line, "nothing closes this " + std::string(left));
-}
-
-/// The same for the angle bracket of a template. Parentheses inside are skipped.
-size_t after_angle(Tokens tokens, size_t open) {
-  size_t depth = 0;
-  for (size_t i = open; i < tokens.size();) {
-    if (tokens[i].is("(") || tokens[i].is("{")) {
-      i = after_closing(tokens, i);
-      continue;
-    }
-    if (tokens[i].is("<")) ++depth;
-    if (tokens[i].is(">") && --depth == 0) return i + 1;
-    ++i;
-  }
-  fail(tokens[open].line, "nothing closes this <");
-}
 
 std::string join(Tokens tokens) {
   std::string text;
@@ -65,13 +21,6 @@ std::string join(Tokens tokens) {
     text += token.text;
   }
   return text;
-}
-
-/// Is this `<` the begin of template arguments, rather than an operator?
-bool opens_template(Tokens tokens, size_t at) {
-  if (!tokens[at].is("<") || at + 1 >= tokens.size() || tokens[at + 1].is("<")) return false;
-  const Token& before = tokens[at - 1];
-  return before.is_word() && !std::isdigit(static_cast<unsigned char>(before.text.front()));
 }
 
 /// Types of parameters, without names and default values.

@@ -20,7 +20,7 @@ from .internal.types import (
     number_of_reduction,
 )
 from .internal.words import (
-    BARRIER, COPY, COPY_PACKETS, COUNT, NOP, REDUCE, REDUCE_PACKETS, SEM_ACQUIRE, SEM_RELEASE, SEMAPHORE,
+    BARRIER, COPY, COPY_PACKETS, COUNT, SYNC, REDUCE, REDUCE_PACKETS, ACQUIRE, RELEASE, SEMAPHORE,
     UNPACK_PACKETS,
 )  # fmt: skip
 from .thread_block_group import ThreadBlockGroup
@@ -190,7 +190,7 @@ class Rank:
         if trace.code is not frame.f_code:
             trace.enter(frame.f_code)
         if count == 1:
-            trace.add((NOP, self.rank, tb_list[0], frame.f_lasti))
+            trace.add((SYNC, self.rank, tb_list[0], frame.f_lasti))
         else:
             trace.add((BARRIER, self.rank, frame.f_lasti, count, *tb_list))
 
@@ -257,11 +257,11 @@ class Semaphore:
 
     def acquire(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Waits until the count is above 0, and takes one."""
-        self._add(SEM_ACQUIRE, tb, data_sync)
+        self._add(ACQUIRE, tb, data_sync)
 
     def release(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Adds one to the count."""
-        self._add(SEM_RELEASE, tb, data_sync)
+        self._add(RELEASE, tb, data_sync)
 
     def _add(self, op, tb, data_sync):
         trace, frame = self._trace, _getframe(2)

@@ -1,0 +1,52 @@
+// Ops: every check comes from the slots of the op table (ir/ops/ops.h), none from the op's name.
+// What has nothing to do is left out, what has one source to add up becomes the ops it is made of.
+#pragma once
+
+#include <span>
+
+#include "compiler/builder/ops/chunk_checks.h"
+#include "compiler/builder/ops/locations.h"
+#include "compiler/builder/ops/op_checks.h"
+#include "compiler/builder/ops/tallies.h"
+
+namespace mscclc {
+
+class Ops {
+ public:
+  Ops(BuildReports& reports, Draft& draft, Budget& budget, Places& places, Locations& locations,
+      Tallies& tallies, OpChecks& op_checks, ChunkChecks& chunk_checks)
+      : reports_(reports),
+        draft_(draft),
+        budget_(budget),
+        places_(places),
+        locations_(locations),
+        tallies_(tallies),
+        op_checks_(op_checks),
+        chunk_checks_(chunk_checks) {}
+
+  /// Checks and appends an op to the rank at hand; false after a mistake, which is reported.
+  bool add(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+           const OpOptions& options);
+
+ private:
+  void append(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+              const OpOptions& options);
+  bool reduce_less(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
+                   OpOptions options, Fit fit);
+  void spread(const OpInfo& info, std::span<const Ref> dsts, const Ref& src,
+              const OpOptions& options);
+  bool without_empty(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+                     const OpOptions& options);
+
+  BuildReports& reports_;
+  Draft& draft_;
+  Budget& budget_;
+  Places& places_;
+  Locations& locations_;
+  Tallies& tallies_;
+  OpChecks& op_checks_;
+  ChunkChecks& chunk_checks_;
+  std::span<const OpInfo> table_ = op_table();
+};
+
+}  // namespace mscclc

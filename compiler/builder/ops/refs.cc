@@ -1,0 +1,112 @@
+#include "compiler/builder/ops/refs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mscclc {
+
+/// Fills the chunk part of a reference to `buffer` as `owner` declares it.
+void Refs::fill_chunk(Ref& ref, uint32_t owner, NameId buffer, Mark buffer_mark,
+                      std::span<const Index> index) {
+  const Decl d = names_.decl(owner, buffer);
+  if (d.kind != DeclKind::buffer) {
+    members_.wrong_kind(owner, buffer, DeclKind::buffer, buffer_mark);
+    return;
+  }
+  const Layout& layout = layouts_.of(owner, d.index);
+  if (layout.chunks == 0 && d.index < kFirstScratch && layout.row_count == 0) {
+    Diagnostic& error =
+        reports_.fail("no-such-buffer", ref.mark,
+                      fmt::format("'{}' does not exist on rank {}", draft_.name(buffer), owner));
+    reports_.note(error, draft_.kind_mark,
+                  fmt::format("'{}' has none there", mscclc::name(draft_.program.contract.kind)));
+    return;
+  }
+  if (!layouts_.locate(owner, d.index, index, ref.mark, ref.operand)) return;
+  ref.traits = (ref.traits & (kKindTraits | kChannelTraits)) | layout.traits;
+}
+
+/// Is a buffer of the caller's cut alike at a rank and at this one?
+bool Refs::lies_alike(BufferKind kind, uint32_t member) const {
+  if (kind == BufferKind::scratch) return true;
+  const Side side = kind == BufferKind::input ? Side::input : Side::output;
+  return draft_.program.contract.laid_out_alike(side, draft_.rank, member);
+}
+
+/// A buffer that is used at a switch must be the same on all its ranks.
+bool Refs::check_at_switch(const Channel& c, uint32_t index, const Ref& ref) {
+  if (switch_seen_ == std::pair(index, ref.operand.buffer)) return true;
+  const Buffer& mine = draft_.out->buffers[ref.operand.buffer];
+  for (const int64_t m : draft_.program.values(c.group)) {
+    const auto member = static_cast<uint32_t>(m);
+    const Decl d = names_.decl(member, mine.name);
+    if (d.kind != DeclKind::buffer)
+      return members_.wrong_kind(member, mine.name, DeclKind::buffer, ref.mark);
+    const Buffer& theirs = draft_.program.ranks[member].buffers[d.index];
+    if (theirs.chunks == mine.chunks && theirs.packets == mine.packets &&
+        theirs.copies == mine.copies && theirs.units == mine.units &&
+        std::ranges::equal(draft_.program.values(theirs.dims), draft_.program.values(mine.dims)) &&
+        lies_alike(mine.kind, member)) {
+      continue;
+    }
+    Diagnostic& error =
+        reports_.fail("switch-buffer", ref.mark,
+                      fmt::format("'{}' differs between ranks {} and {} of the switch",
+                                  draft_.name(mine.name), draft_.rank, member));
+    layouts_.note_buffer(error, draft_.rank, ref.operand.buffer);
+    layouts_.note_buffer(error, member, d.index);
+    return false;
+  }
+  switch_seen_ = {index, ref.operand.buffer};
+  return true;
+}
+
+void Refs::chunk(NameId buffer, Mark buffer_mark, std::span<const Index> index, Mark mark,
+                 Ref& ref) {
+  ref.operand.channel = kNone;
+  ref.traits = kInvalidTrait;
+  ref.set_kind(SlotKind::local);
+  ref.mark = mark;
+  fill_chunk(ref, draft_.rank, buffer, buffer_mark, index);
+}
+
+void Refs::channel_end(NameId channel, std::span<const int64_t> keys, Mark mark, Ref& ref) {
+  const uint32_t found = members_.member(DeclKind::channel, channel, keys, mark);
+  ref.operand = {found, kNone, 0, 0};
+  ref.traits = kInvalidTrait;
+  ref.mark = mark;
+  if (found == kNone) return;
+  ref.traits = channel_trait(draft_.out->channels[found].kind);
+  ref.set_kind(SlotKind::channel);
+}
+
+void Refs::far_chunk(NameId channel, std::span<const int64_t> keys, Mark channel_mark,
+                     NameId buffer, Mark buffer_mark, std::span<const Index> index, Mark mark,
+                     Ref& ref) {
+  const uint32_t found = members_.member(DeclKind::channel, channel, keys, channel_mark);
+  ref.traits = kInvalidTrait;
+  if (found == kNone) return;
+  ref.mark = mark;
+  ref.operand.channel = found;
+  const Channel& c = draft_.out->channels[found];
+  ref.traits |= channel_trait(c.kind);
+  if (c.kind != ChannelKind::switch_) {
+    ref.set_kind(SlotKind::remote);
+    fill_chunk(ref, c.peer, buffer, buffer_mark, index);
+    return;
+  }
+  ref.set_kind(SlotKind::switched);
+  fill_chunk(ref, draft_.rank, buffer, buffer_mark, index);
+  if (ref.valid() && !check_at_switch(c, found, ref)) ref.traits |= kInvalidTrait;
+}
+
+void Refs::semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark mark, Ref& ref) {
+  const uint32_t found = members_.member(DeclKind::semaphore, semaphore, keys, mark);
+  ref.operand = {kNone, kNone, found, 0};
+  ref.traits = found == kNone ? uint32_t{kInvalidTrait} : 0;
+  ref.set_kind(SlotKind::semaphore);
+  ref.mark = mark;
+}
+
+}  // namespace mscclc

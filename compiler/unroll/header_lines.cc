@@ -1,0 +1,194 @@
+#include "compiler/unroll/header_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/resolve/options.h"
+
+namespace mscclc {
+
+using ast::Option;
+
+void HeaderLines::line(const Item& item) {
+  const ast::Stmt& s = *item.stmt;
+  scope_.set_place(s.keyword);
+  switch (s.kind) {
+    case ast::StmtKind::ir:
+      if (const auto from = s.as<ast::Version>().from; !from.empty()) {
+        builder_.program().files.emplace_back(from);
+      }
+      break;
+    case ast::StmtKind::program:
+      builder_.program().name = ast_.text(s.as<ast::ProgramItem>().name);
+      builder_.program().description = s.as<ast::ProgramItem>().description;
+      break;
+    case ast::StmtKind::param:
+      param(s.as<ast::Let>());
+      break;
+    case ast::StmtKind::let:
+      scope_.let(s.as<ast::Let>());
+      break;
+    case ast::StmtKind::def:
+      evaluator_.value(s.as<ast::Def>().name.id).kind = ValueKind::def;
+      evaluator_.value(s.as<ast::Def>().name.id).def = &s.as<ast::Def>();
+      evaluator_.names().set_locals(s.as<ast::Def>().name.id,
+                                    scope_.resolution.by_symbol[s.as<ast::Def>().name.id]);
+      break;
+    case ast::StmtKind::require:
+      require(s.as<ast::Require>());
+      break;
+    case ast::StmtKind::collective:
+      contract_.collective(s.as<ast::Collective>());
+      break;
+    case ast::StmtKind::ensure:
+      contract_.ensure(s.as<ast::Ensure>());
+      break;
+    case ast::StmtKind::select:
+      select(s.as<ast::Options>());
+      break;
+    case ast::StmtKind::launch:
+      launch(s.as<ast::Options>());
+      break;
+    default:
+      break;
+  }
+}
+
+void HeaderLines::param(const ast::Let& s) {
+  for (const ast::Definition& d : s.definitions) {
+    Value v;
+    params_.push_back(ast_.text(d.name));
+    if (const auto format = packet_format_word(ast_, d.value)) {
+      v.kind = ValueKind::format;
+      v.format = *format;
+    } else if (!evaluator_.eval(d.value, v)) {
+      v = {};
+    }
+    for (size_t i = 0; i < scope_.defines.size(); ++i) {
+      if (scope_.defines[i].symbol != d.name.id) continue;
+      used_defines_[i] = true;
+      if (v.kind != ValueKind::unbound && !override_param(d, scope_.defines[i], v)) v = {};
+    }
+    evaluator_.value(d.name.id) = v;
+  }
+}
+
+/// Replaces a default by what -D says, of the default's type. A list of one may lack its brackets.
+bool HeaderLines::override_param(const ast::Definition& d, const Define& define, Value& v) {
+  const auto refuse = [&] {
+    evaluator_.fail(
+        "define", ast_.place(d.name),
+        fmt::format("'{}' is {}; -D says '{}'", ast_.text(d.name), kind_text(v.kind), define.text));
+    return false;
+  };
+  const ast::Expr& e = define.value;
+  if (!e.given()) return refuse();
+  if (v.kind == ValueKind::format) {
+    const auto format = packet_format_word(ast_, e);
+    if (!format) return refuse();
+    v.format = *format;
+    return true;
+  }
+  if (e.kind == ast::ExprKind::name && evaluator_.value(e.name.id).kind == ValueKind::unbound) {
+    return refuse();
+  }
+  Value said;
+  if (!evaluator_.eval(e, said)) return false;
+  if (v.kind == ValueKind::list && said.kind == ValueKind::integer) {
+    int64_t* element = evaluator_.lists().allocate(1);
+    if (element == nullptr) return refuse();
+    *element = said.integer;
+    said.kind = ValueKind::list;
+    said.list = evaluator_.lists().make(List::stored({element, 1}));
+    if (said.list == nullptr) return refuse();
+  }
+  if (said.kind != v.kind) return refuse();
+  v = said;
+  return true;
+}
+
+void HeaderLines::unknown_defines() {
+  for (size_t i = 0; i < used_defines_.size(); ++i) {
+    if (used_defines_[i]) continue;
+    const Define& d = scope_.defines[i];
+    contract_.set_unusable();
+    scope_.diagnostics.error("define", {},
+                             fmt::format("no parameter '{0}' for -D {0}={1}", d.name, d.text));
+  }
+}
+
+void HeaderLines::require(const ast::Require& s) {
+  bool good = false;
+  if (!evaluator_.boolean(s.condition, good)) {
+    contract_.set_unusable();
+    return;
+  }
+  if (good) return;
+  contract_.set_unusable();
+  const std::string variables = evaluator_.context().variables_text(s.condition);
+  scope_.diagnostics.error("require", ast_.span(s.condition.place),
+                           fmt::format("condition failed: \"{}\"{}", s.message,
+                                       variables.empty() ? "" : fmt::format(" ({})", variables)));
+}
+
+void HeaderLines::select(const ast::Options& s) {
+  Select& out = builder_.program().select;
+  values_.range(s.options, ast::w_sizes, out.sizes);
+  values_.range(s.options, ast::w_nodes, out.nodes);
+  values_.range(s.options, ast::w_gpus_per_node, out.gpus_per_node);
+  values_.number(s.options, ast::w_priority, out.priority);
+  values_.words(s.options, ast::w_dtypes, [&](std::string_view word, ast::Place place) {
+    if (const auto dtype = find_dtype(word)) {
+      out.dtypes.push_back(*dtype);
+      return;
+    }
+    std::vector<std::string_view> known;
+    for (const DtypeInfo& t : dtype_table()) known.push_back(t.name);
+    evaluator_.fail("unknown-dtype", place,
+                    fmt::format("unknown data type '{}'{}", word, suggestion(word, known)));
+  });
+  values_.words(s.options, ast::w_ops, [&](std::string_view word, ast::Place place) {
+    if (const auto op = find_reduce_op(word)) {
+      out.ops.push_back(*op);
+      return;
+    }
+    evaluator_.fail(
+        "unknown-reduction", place,
+        fmt::format("unknown reduction '{}'{}", word, suggestion(word, reduce_names())));
+  });
+  values_.words(s.options, ast::w_tags,
+                [&](std::string_view word, ast::Place) { out.tags.emplace_back(word); });
+}
+
+void HeaderLines::launch(const ast::Options& s) {
+  Launch launch;
+  values_.small(s.options, ast::w_threads, launch.threads);
+  values_.small(s.options, ast::w_instances, launch.instances);
+  values_.small(s.options, ast::w_align, launch.align);
+  values_.flag(s.options, ast::w_fuse, launch.fuse);
+  values_.flag(s.options, ast::w_auto_sync, launch.auto_sync);
+  values_.flag(s.options, ast::w_reuse_scratch, launch.reuse_scratch);
+  values_.flag(s.options, ast::w_split, builder_.program().split);
+  values_.flag(s.options, ast::w_foreign, builder_.program().foreign);
+  if (const Option* o = find_option(s.options, ast::w_policy)) {
+    const bool word = o->value.kind == ast::ExprKind::name;
+    if (word && o->value.name.id == ast::w_blocked) {
+      launch.policy = Policy::blocked;
+    } else if (!word || o->value.name.id != ast::w_interleaved) {
+      const std::string_view given = ast_.text(o->value.place);
+      evaluator_.fail("option-value", o->value.place,
+                      fmt::format("unknown policy '{}'{}", given,
+                                  suggestion(given, {"interleaved", "blocked"})));
+    }
+  }
+  builder_.launch(launch, {.threads = scope_.mark_of(find_option(s.options, ast::w_threads)),
+                           .instances = scope_.mark_of(find_option(s.options, ast::w_instances)),
+                           .align = scope_.mark_of(find_option(s.options, ast::w_align))});
+}
+
+bool HeaderLines::is_param(std::string_view name) const {
+  return std::ranges::find(params_, name) != params_.end();
+}
+
+}  // namespace mscclc

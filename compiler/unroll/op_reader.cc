@@ -1,0 +1,100 @@
+#include "compiler/unroll/op_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/resolve/options.h"
+
+namespace mscclc {
+
+bool OpReader::part_option(const ast::Option& o, OpOptions& out) {
+  List part;
+  if (!evaluator_.list(o.value, part)) return false;
+  const bool good = part.count == 2 && part[0] >= 0 && part[1] > part[0] && part[1] <= 0xffff;
+  if (!good) {
+    evaluator_.fail("option-value", o.value,
+                    "'part' takes [i, n] with i below n, and n below 65536");
+    return false;
+  }
+  out.part = static_cast<uint32_t>(part[0]);
+  out.parts = static_cast<uint32_t>(part[1]);
+  out.part_mark = scope_.mark_of(o.place);
+  return true;
+}
+
+bool OpReader::op_options(const ast::OpStmt& s, OpOptions& out) {
+  for (const ast::Option& o : s.options) {
+    const Mark mark = scope_.mark_of(o.place);
+    switch (o.name.id) {
+      case ast::w_relaxed:
+        out.relaxed = true;
+        out.relaxed_mark = mark;
+        break;
+      case ast::w_tree:
+        out.tree = true;
+        out.tree_mark = mark;
+        break;
+      case ast::w_complete:
+        out.complete = true;
+        out.complete_mark = mark;
+        break;
+      case ast::w_op: {
+        const std::string_view word = ast_.text(o.value.place);
+        const auto reduce = find_reduce_op(word);
+        if (!reduce) {
+          evaluator_.fail(
+              "unknown-reduction", o.value.place,
+              fmt::format("unknown reduction '{}'{}", word, suggestion(word, reduce_names())));
+          return false;
+        }
+        out.reduce = *reduce;
+        out.reduce_mark = mark;
+        break;
+      }
+      case ast::w_part:
+        if (!part_option(o, out)) return false;
+        break;
+      default:
+        return false;  // reported by the resolver
+    }
+  }
+  return true;
+}
+
+void OpReader::op(const ast::OpStmt& s) {
+  scope_.set_place(s.place);
+  if (scope_.main.is_ir) {
+    sites_.written_locations(s.locations);
+    operands_.read(s.dsts(), dsts_);
+    operands_.read(s.srcs(), srcs_);
+  } else {
+    OpPlan& plan = sites_.plan_of(s);
+    if (s.locations.empty()) {
+      builder_.at_site(plan.site, sites_.present_values());
+    } else {
+      sites_.written_locations(s.locations);
+    }
+    const std::span<OperandPlan> all(plan.operands);
+    operands_.read(all.first(s.dst_count), dsts_);
+    operands_.read(all.subspan(s.dst_count), srcs_);
+  }
+  OpOptions options;
+  if (!s.options.empty() && !op_options(s, options)) return;
+  builder_.op(s.op, dsts_.all(), srcs_.all(), options);
+  evaluator_.steps().earn(UnrollScope::kStepsPerOp);
+}
+
+void OpReader::barrier(const ast::Barrier& s) {
+  scope_.set_place(s.keyword);
+  List blocks;
+  if (!evaluator_.list(s.blocks, blocks)) return;
+  if (scope_.main.is_ir || !s.locations.empty()) {
+    sites_.written_locations(s.locations);
+  } else {
+    builder_.at_site(sites_.plan_of(s).site, sites_.present_values());
+  }
+  builder_.barrier(blocks, scope_.mark_of(s.blocks.place));
+}
+
+}  // namespace mscclc
