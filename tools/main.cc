@@ -144,6 +144,7 @@ int main(int argc, char** argv) {
   mscclc::add_fix(line);
   mscclc::add_fmt(line);
   mscclc::add_import(line);
+  mscclc::add_lsp(line);
   mscclc::add_mscclpp(line);
   mscclc::add_ops(line);
   mscclc::add_passes(line);

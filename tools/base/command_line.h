@@ -73,6 +73,7 @@ void add_registry(CommandLine& line);
 void add_fix(CommandLine& line);
 void add_fmt(CommandLine& line);
 void add_import(CommandLine& line);
+void add_lsp(CommandLine& line);
 void add_ops(CommandLine& line);
 void add_passes(CommandLine& line);
 void add_env(CommandLine& line);
