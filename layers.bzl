@@ -574,6 +574,7 @@ _ROWS = {
         "tools/lsp/features",
         "tools/lsp/language",
     ],
+    "tools/watch": ["ir", "executor/simulator", "passes/prove", "tools/base", "tools/report"],
     "tools/commands": [
         "ir",
         "compiler",
@@ -600,6 +601,7 @@ _ROWS = {
         "tools/lsp",
         "tools/report",
         "tools/run",
+        "tools/watch",
     ],
     "tools": ["ir", "runtime/base/environment", "tools/base", "tools/commands"],
     "tools/bench/base": ["ir", "tools/base"],
@@ -690,6 +692,7 @@ _ROWS = {
     "tests/special": _ALL,
     "tests/special/on_host": _ALL,
     "tests/structure": _ALL,
+    "tests/watch": _ALL,
 }
 
 # What tests that lie beside their source (x_test.cc, x_test_text.h, x_benchmark.cc) may include

@@ -136,6 +136,7 @@ int main(int argc, char** argv) {
   mscclc::add_compile(line);
   mscclc::add_run(line);
   mscclc::add_verify(line);
+  mscclc::add_watch(line);
   mscclc::add_diff(line);
   mscclc::add_explain(line);
   mscclc::add_select(line);

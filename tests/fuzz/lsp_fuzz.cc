@@ -32,11 +32,14 @@ std::vector<std::string> messages_of(std::string_view bytes, size_t piece, std::
   return all;
 }
 
+/// What has an id gets an answer, unless it is an answer itself, or a cancellation.
 bool is_request(const Json& message) {
-  if (!message.is_object() || !message.contains("method") || !message["method"].is_string()) {
-    return false;
-  }
-  return message.contains("id") && (message["id"].is_string() || message["id"].is_number_integer());
+  if (!message.is_object() || !message.contains("id")) return false;
+  const Json& id = message["id"];
+  if (!id.is_string() && !id.is_number_integer()) return false;
+  const auto method = text_of(message, "method");
+  if (method) return *method != "$/cancelRequest";
+  return !message.contains("result") && !message.contains("error");
 }
 
 class Session {
@@ -48,9 +51,7 @@ class Session {
   }
 
   void take(const std::string& message) {
-    const Json json = Json::parse(message, nullptr, false);
-    // A cancellation is no request, whatever id it has.
-    if (is_request(json) && json["method"] != "$/cancelRequest") ++requests_;
+    if (is_request(Json::parse(message, nullptr, false))) ++requests_;
     server_.take(message);
   }
   void run() {

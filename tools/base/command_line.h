@@ -66,6 +66,7 @@ struct CommandLine {
 void add_compile(CommandLine& line);
 void add_run(CommandLine& line);
 void add_verify(CommandLine& line);
+void add_watch(CommandLine& line);
 void add_diff(CommandLine& line);
 void add_select(CommandLine& line);
 void add_library(CommandLine& line);
