@@ -574,6 +574,7 @@ _ROWS = {
         "tools/lsp/features",
         "tools/lsp/language",
     ],
+    "tools/doctor": ["ir", "runtime/base/environment", "runtime/nccl/variables"],
     "tools/watch": ["ir", "executor/simulator", "passes/prove", "tools/base", "tools/report"],
     "tools/commands": [
         "ir",
@@ -597,6 +598,7 @@ _ROWS = {
         "tools/base",
         "tools/cubin",
         "tools/diff",
+        "tools/doctor",
         "tools/draw",
         "tools/lsp",
         "tools/report",

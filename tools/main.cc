@@ -151,6 +151,7 @@ int main(int argc, char** argv) {
   mscclc::add_passes(line);
   mscclc::add_env(line);
   mscclc::add_topology(line);
+  mscclc::add_doctor(line);
   mscclc::add_report(line);
   mscclc::add_completion(line);
   int code = mscclc::kUsage;

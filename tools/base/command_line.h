@@ -79,6 +79,7 @@ void add_ops(CommandLine& line);
 void add_passes(CommandLine& line);
 void add_env(CommandLine& line);
 void add_topology(CommandLine& line);
+void add_doctor(CommandLine& line);
 void add_report(CommandLine& line);
 void add_explain(CommandLine& line);
 void add_completion(CommandLine& line);
