@@ -19,15 +19,15 @@ int run_doctor(bool json) {
 }  // namespace
 
 void add_doctor(CommandLine& line) {
-  Command& command = line.add("doctor",
-                              "check this machine: driver, GPUs, containers, limits, network, "
-                              "libraries, variables; with a remedy for each problem",
-                              "  mscclc doctor\n"
-                              "  mscclc doctor --json | jq '.findings[] | select(.level == "
-                              "\"problem\")'\n");
+  Command& command =
+      line.add("doctor", "check this machine: GPUs, containers, limits, network, settings",
+               "  mscclc doctor\n"
+               "  mscclc doctor --json | jq '.findings[] | select(.level == "
+               "\"problem\")'\n");
   auto json = std::make_shared<bool>(false);
-  command.app->add_flag("--json", *json,
-                        "one JSON object; the exit code is 1 if there are problems, in both forms");
+  command.app->add_flag(
+      "--json", *json,
+      "print one JSON object; the exit code is 1 if there are problems, with it and without");
   command.run = [json] { return run_doctor(*json); };
 }
 

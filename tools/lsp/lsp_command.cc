@@ -20,9 +20,7 @@ std::optional<std::string> read_import_of_editor(const std::string& path) {
 
 void add_lsp(CommandLine& line) {
   Command& command =
-      line.add("lsp",
-               "serve an editor over standard input and output: diagnostics, hover, completion, "
-               "rename and more, by the Language Server Protocol",
+      line.add("lsp", "serve an editor: diagnostics, hover, completion and more, as it types (LSP)",
                "  mscclc lsp          an editor starts it: docs/editor.md shows how\n");
   auto unused = std::make_shared<bool>(false);
   command.app->add_flag("--stdio", *unused, "changes nothing: some editors pass it");
