@@ -45,7 +45,7 @@ bool is_request(const Json& message) {
 class Session {
  public:
   Session()
-      : server_({.read_file = {}, .settings = {}, .most_ops = 500, .patch_seconds = 0.02},
+      : server_({.read_file = {}, .settings = {}, .most_ops = 500, .patch_seconds = 0.002},
                 [this](const Json& message) { sent(message); }) {
     take(R"({"id":0,"method":"initialize","params":{}})");
   }

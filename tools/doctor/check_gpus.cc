@@ -220,10 +220,17 @@ void check_multicast(const Machine& machine, Findings& findings) {
 }
 
 void check_clocks(const Machine& machine, Findings& findings) {
-  const auto rows = ask_smi(machine,
-                            "index,persistence_mode,clocks.sm,clocks.max.sm,compute_mode,"
-                            "mig.mode.current,clocks_throttle_reasons.hw_slowdown");
-  if (rows.empty()) return findings.fine("no GPU that nvidia-smi knows");
+  if (!has_driver(machine)) return findings.fine("no GPU that a driver knows");
+  const std::string what =
+      "index,persistence_mode,clocks.sm,clocks.max.sm,compute_mode,mig.mode.current,";
+  auto rows = ask_smi(machine, what + "clocks_event_reasons.hw_slowdown");
+  // Drivers before 535 have another name for it.
+  if (rows.empty()) rows = ask_smi(machine, what + "clocks_throttle_reasons.hw_slowdown");
+  if (rows.empty()) {
+    return findings.note("not known: nvidia-smi is not there, or does not answer",
+                         "install the driver's programs (nvidia-utils); 'nvidia-smi -q' shows "
+                         "clocks and modes");
+  }
   size_t problems = 0;
   for (const auto& row : rows) {
     if (row.size() < 7) continue;

@@ -115,6 +115,8 @@ TEST_CASE("doctor: multicast is asked about") {
 
 TEST_CASE("doctor: clocks, persistence, compute mode and MIG") {
   FakeMachine fake;
+  fake.add_gpus(1);
+  CHECK(fake.levels(check_clocks) == "n");
   const std::string query = "nvidia-smi --query-gpu=index,persistence_mode";
   fake.prints[query] = "0, Enabled, 1980, 1980, Default, Disabled, Not Active\n";
   CHECK(fake.levels(check_clocks) == "f");
@@ -122,6 +124,10 @@ TEST_CASE("doctor: clocks, persistence, compute mode and MIG") {
   CHECK(fake.levels(check_clocks) == "nnpp");
   fake.prints[query] = "nonsense\n";
   CHECK(fake.levels(check_clocks) == "f");
+  const std::string modes = ",clocks.sm,clocks.max.sm,compute_mode,mig.mode.current,";
+  fake.prints = {{query + modes + "clocks_throttle_reasons.hw_slowdown",
+                  "0, Enabled, 345, 1980, Default, [N/A], Active\n"}};
+  CHECK(fake.levels(check_clocks) == "p");
 }
 
 TEST_CASE("doctor: what memory can be shared in containers") {
