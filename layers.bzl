@@ -613,6 +613,40 @@ _ROWS = {
         "tools/timeline",
     ],
     "tools/cubin": ["executor/special", "tools/base"],
+    "tools/lsp/base": ["ir"],
+    "tools/lsp/language": [
+        "ir",
+        "compiler",
+        "compiler/ast",
+        "compiler/evaluate",
+        "compiler/parser",
+        "compiler/resolve",
+        "compiler/unroll",
+        "passes/prove",
+        "tools/lsp/base",
+    ],
+    "tools/lsp/features": [
+        "ir",
+        "compiler",
+        "compiler/ast",
+        "compiler/fix",
+        "compiler/format",
+        "compiler/resolve",
+        "passes",
+        "tools/lsp/base",
+        "tools/lsp/language",
+    ],
+    "tools/lsp": [
+        "ir",
+        "compiler/ast",
+        "compiler/fix",
+        "tools/base",
+        "tools/lsp/base",
+        "tools/lsp/features",
+        "tools/lsp/language",
+    ],
+    "tools/doctor": ["ir", "runtime/support/environment", "runtime/doors/nccl/variables", "tools/base"],
+    "tools/watch": ["ir", "executor/simulator", "passes/prove", "tools/base", "tools/report"],
     "tools/commands": [
         "ir",
         "compiler",
@@ -640,7 +674,15 @@ _ROWS = {
         "tools/run",
         "tools/timeline",
     ],
-    "tools": ["ir", "runtime/support/environment", "tools/base", "tools/commands"],
+    "tools": [
+        "ir",
+        "runtime/support/environment",
+        "tools/base",
+        "tools/commands",
+        "tools/doctor",
+        "tools/lsp",
+        "tools/watch",
+    ],
     "tools/bench/base": ["ir", "tools/base"],
     "tools/bench/results": ["ir"],
     "tools/bench/report": ["tools/base", "tools/bench/base", "tools/bench/results"],
@@ -690,6 +732,7 @@ _ROWS = {
     ],
 
     "tools/package": [],
+    "tools/editors": [],
     # The Python package, which runs the command and calls the library.
     "python": ["runtime/doors/c", "tools"],
 
@@ -712,6 +755,7 @@ _ROWS = {
     "tests/gpu/stage": _ALL,
     "tests/library": _ALL,
     "tests/long_run": _ALL,
+    "tests/lsp": _ALL,
     "tests/mutate": _ALL,
     "tests/nccl": _ALL,
     "tests/nodes": _ALL,
@@ -730,6 +774,7 @@ _ROWS = {
     "tests/special/on_host": _ALL,
     "tests/structure": _ALL,
     "tests/timeline": _ALL,
+    "tests/watch": _ALL,
 }
 
 # What tests that lie beside their source (x_test.cc, x_test_text.h, x_benchmark.cc) may include

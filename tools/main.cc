@@ -136,6 +136,7 @@ int main(int argc, char** argv) {
   mscclc::add_compile(line);
   mscclc::add_run(line);
   mscclc::add_verify(line);
+  mscclc::add_watch(line);
   mscclc::add_diff(line);
   mscclc::add_explain(line);
   mscclc::add_select(line);
@@ -144,11 +145,13 @@ int main(int argc, char** argv) {
   mscclc::add_fix(line);
   mscclc::add_fmt(line);
   mscclc::add_import(line);
+  mscclc::add_lsp(line);
   mscclc::add_mscclpp(line);
   mscclc::add_ops(line);
   mscclc::add_passes(line);
   mscclc::add_env(line);
   mscclc::add_topology(line);
+  mscclc::add_doctor(line);
   mscclc::add_report(line);
   mscclc::add_completion(line);
   int code = mscclc::kUsage;

@@ -56,14 +56,14 @@ std::string call_trace_json(const CallTrace& trace) {
 }
 
 std::string write_call_trace(const CallTrace& trace, std::string_view pattern, std::string& why) {
-  constexpr int kMostNames = 100;
+  constexpr int kMaxNames = 100;
   const std::string base = expand_file_name(pattern, trace.rank);
   if (base.empty()) {
     why = fmt::format("'{}' is not a file name with %h, %p, %r and %%", pattern);
     return "";
   }
   const std::string text = call_trace_json(trace);
-  for (int i = 1; i <= kMostNames; ++i) {
+  for (int i = 1; i <= kMaxNames; ++i) {
     const std::string name = (i == 1 ? base : fmt::format("{}-{}", base, i)) + ".json";
     if (write_new_file(name, text)) return name;
     if (errno != EEXIST) break;

@@ -1,0 +1,4 @@
+m{"method":"textDocument/didOpen","params":{"textDocument":{"uri":"file:///a","text":"param R = 2, F = LL16\ncollective allgather(ranks: R)\nlet f(x) = x + 1\nrank r in 0..R {\n  let p = f(r) % R\n  buffer s[1] packets: F, copies: 2\n  channel ch[q in [p]] = memory(q)\n  put_packets ch[p].s[0] <- input\n  copy output[r] <- input\n  unpack_packets output[p] <- s[0]\n}\n","version":1}}}
+{"method":"textDocument/documentSymbol","params":{"textDocument":{"uri":"file:///a"},"range":{"start":{"line":0,"character":0},"end":{"line":99,"character":0}}},"id":1}
+{"method":"textDocument/formatting","params":{"textDocument":{"uri":"file:///a"},"range":{"start":{"line":0,"character":0},"end":{"line":99,"character":0}}},"id":2}
+{"method":"textDocument/inlayHint","params":{"textDocument":{"uri":"file:///a"},"range":{"start":{"line":0,"character":0},"end":{"line":99,"character":0}}},"id":3}

@@ -1,0 +1,5 @@
+wContent-Length: 190
+
+{"method":"textDocument/didOpen","params":{"textDocument":{"uri":"file:///a","text":"param R = 1\ncollective allgather(ranks: R)\nrank r in 0..R { copy output[r] <- input }\n","version":1}}}Content-Length: 120
+
+{"method":"textDocument/hover","params":{"textDocument":{"uri":"file:///a"},"position":{"line":0,"character":6}},"id":1}

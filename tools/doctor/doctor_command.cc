@@ -1,0 +1,34 @@
+// mscclc doctor: looks for what keeps jobs on this machine from running, or from running fast.
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/doctor/checks.h"
+
+namespace mscclc {
+namespace {
+
+/// Exit codes are those of the checks: 1, as for a wrong program, if there are problems.
+int run_doctor(bool json) {
+  const doctor::Findings findings = doctor::examine(doctor::this_machine());
+  put(json ? doctor::findings_json(findings) : doctor::findings_text(findings));
+  return findings.has_problems() ? kWrongProgram : kFine;
+}
+
+}  // namespace
+
+void add_doctor(CommandLine& line) {
+  Command& command =
+      line.add("doctor", "check this machine: GPUs, containers, limits, network, settings",
+               "  mscclc doctor\n"
+               "  mscclc doctor --json | jq '.findings[] | select(.level == "
+               "\"problem\")'\n");
+  auto json = std::make_shared<bool>(false);
+  command.app->add_flag(
+      "--json", *json,
+      "print one JSON object; the exit code is 1 if there are problems, with it and without");
+  command.run = [json] { return run_doctor(*json); };
+}
+
+}  // namespace mscclc

@@ -1,0 +1,2 @@
+" Which files are programs of mscclc.
+autocmd BufRead,BufNewFile *.mscl setfiletype mscl

@@ -1,0 +1,12 @@
+// What may stand at a place: words of the language from its tables, and names that are visible.
+#pragma once
+
+#include "tools/lsp/base/json.h"
+#include "tools/lsp/language/document.h"
+
+namespace mscclc::lsp {
+
+/// A list of items.
+Json completion(Document& document, const Position& position);
+
+}  // namespace mscclc::lsp

@@ -1,0 +1,13 @@
+// What is shown of a word: of an op its row of the table, of a name what declares it and its
+// values.
+#pragma once
+
+#include "tools/lsp/base/json.h"
+#include "tools/lsp/language/document.h"
+
+namespace mscclc::lsp {
+
+/// null: nothing is known of what stands there.
+Json hover(Document& document, const Position& position);
+
+}  // namespace mscclc::lsp

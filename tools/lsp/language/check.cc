@@ -1,0 +1,42 @@
+#include "tools/lsp/language/check.h"
+
+#include <algorithm>
+
+#include "compiler/compile.h"
+#include "passes/prove/prove.h"
+
+namespace mscclc::lsp {
+
+FrontEndOptions front_end(const Defines& defines, const ReadFile& read_file, uint64_t most_ops) {
+  FrontEndOptions front;
+  front.defines = defines;
+  front.read_file = read_file;
+  front.max_ops = most_ops;
+  return front;
+}
+
+bool is_for_import(const Tree& tree) {
+  const auto definition = [](const Item& item) {
+    return item.stmt->kind == ast::StmtKind::def || item.stmt->kind == ast::StmtKind::let ||
+           item.stmt->kind == ast::StmtKind::language;
+  };
+  return !tree.items.empty() && std::ranges::all_of(tree.items, definition);
+}
+
+Checked check(const std::string& path, const std::string& text, Tree* tree,
+              const FrontEndOptions& front) {
+  Checked out;
+  const FileId file = out.sources.add(path, text);
+  if (tree != nullptr && tree->whole && is_for_import(*tree)) {
+    Resolution resolution;
+    (void)resolve(tree->ast, tree->items, {}, false, resolution, out.diagnostics);
+    return out;
+  }
+  out.program = compile(out.sources, file, front, {}, out.diagnostics);
+  if (out.program && out.program->split) {
+    out.proved = prove(*out.program, out.diagnostics, {.try_copies = true}).proved;
+  }
+  return out;
+}
+
+}  // namespace mscclc::lsp

@@ -1,0 +1,30 @@
+// mscclc lsp: the language server, for editors (docs/editor.md).
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/lsp/serve.h"
+
+namespace mscclc {
+namespace {
+
+std::optional<std::string> read_import_of_editor(const std::string& path) {
+  std::string unused;  // the compiler reports what cannot be read
+  return read_regular_file(path, unused);
+}
+
+}  // namespace
+
+void add_lsp(CommandLine& line) {
+  Command& command =
+      line.add("lsp", "serve an editor: diagnostics, hover, completion and more, as it types (LSP)",
+               "  mscclc lsp          an editor starts it: docs/editor.md shows how\n");
+  auto unused = std::make_shared<bool>(false);
+  command.app->add_flag("--stdio", *unused, "changes nothing: some editors pass it");
+  command.run = [unused] { return lsp::serve(STDIN_FILENO, STDOUT_FILENO, read_import_of_editor); };
+}
+
+}  // namespace mscclc

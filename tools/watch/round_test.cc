@@ -1,0 +1,55 @@
+#include "tools/watch/round.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+using namespace mscclc;
+
+namespace {
+
+Round round_of(const std::string& program, std::vector<std::string> defines = {},
+               uint64_t bytes = 4096) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("round_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "a.mscl") << program;
+  std::ofstream(folder / "lib.mscl") << "let n = 1\n";
+  InputOptions options;
+  options.file = folder / "a.mscl";
+  options.defines = std::move(defines);
+  Round round = run_round(options, bytes);
+  std::filesystem::remove_all(folder);
+  return round;
+}
+
+const std::string kCopy =
+    "import \"lib.mscl\"\nparam R = 1\nrequire R == n, \"one rank\"\n"
+    "collective allgather(ranks: R)\nrank 0 { copy output[0] <- input }\n";
+
+}  // namespace
+
+TEST_CASE("round: a right program is proved and run") {
+  const Round round = round_of(kCopy);
+  CHECK(round.right);
+  CHECK(round.verdict.starts_with("proved, right on 1 ranks; "));
+  REQUIRE(round.files.size() == 2);
+  CHECK(round.files[1].ends_with("lib.mscl"));
+}
+
+TEST_CASE("round: what is wrong is refused") {
+  CHECK(round_of("x").verdict.starts_with("refused; "));
+  const Round race = round_of("collective allgather(ranks: 2)\nrank r in 0..2 { sync }\n");
+  CHECK_FALSE(race.right);
+  CHECK(race.verdict.starts_with("refused; "));
+  CHECK(round_of(kCopy, {"R=2"}).verdict.starts_with("refused; "));
+  CHECK(round_of(kCopy, {"Q=2"}).verdict.starts_with("not read; "));
+}
+
+TEST_CASE("round: a run that takes too much memory is left out") {
+  const Round round = round_of(kCopy, {}, uint64_t{1} << 32);
+  CHECK(round.right);
+  CHECK(round.verdict.starts_with("proved; not run"));
+}

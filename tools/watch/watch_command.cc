@@ -1,0 +1,96 @@
+// mscclc watch: compiles, proves and runs a program whenever its files change, until Ctrl-C.
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/sizes.h"
+#include "tools/watch/file_changes.h"
+#include "tools/watch/round.h"
+
+namespace mscclc {
+namespace {
+
+constexpr int kLookEveryMs = 10;
+constexpr int kMissingAfterLooks = 100;  // an editor that replaces a file takes less
+
+volatile sig_atomic_t g_asked_to_end = 0;
+
+void end_soon(int) { g_asked_to_end = 1; }
+
+/// Ctrl-C ends the round that is going on, a second one ends it at once.
+void end_on_signals() {
+  struct sigaction action = {};
+  action.sa_handler = end_soon;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+void print_line(const std::string& text) {
+  put(text + "\n");
+  (void)std::fflush(stdout);
+}
+
+struct WatchOptions {
+  InputOptions input;
+  std::string bytes = "64K";
+};
+
+/// Waits for a change. False: it is time to end.
+bool wait_for_change(FileChanges& changes) {
+  for (int looks = 0; !g_asked_to_end; ++looks) {
+    (void)::poll(nullptr, 0, kLookEveryMs);
+    if (changes.settled()) return true;
+    if (changes.missing().empty()) looks = 0;
+    if (looks == kMissingAfterLooks) {
+      put_error(fmt::format("'{}' is gone; waiting for it\n", changes.missing()));
+    }
+  }
+  return false;
+}
+
+int run_watch(const WatchOptions& options) {
+  std::string error;
+  const auto sizes = parse_sizes(options.bytes, error);
+  if (!sizes || sizes->size() != 1) {
+    return Input::usage("--bytes: " + (error.empty() ? "one size, as in 64K" : error));
+  }
+  const std::string& file = options.input.file;
+  if (file == "-") return Input::usage("standard input cannot be watched; name a file");
+  if (const auto text = read_regular_file(file, error); !text) return Input::usage(error);
+  end_on_signals();
+  FileChanges changes;
+  changes.watch({file});
+  do {
+    const Round round = run_round(options.input, sizes->front());
+    print_line(fmt::format("{}: {}", file, round.verdict));
+    changes.watch(round.files);
+  } while (wait_for_change(changes));
+  return flush_output() ? kFine : kUsage;
+}
+
+}  // namespace
+
+void add_watch(CommandLine& line) {
+  Command& command =
+      line.add("watch", "compile, prove and run a program at every change of its files",
+               "  mscclc watch ring.mscl\n"
+               "  mscclc watch ring.mscl -D R=16 --bytes 1M\n");
+  auto options = std::make_shared<WatchOptions>();
+  CLI::App& app = *command.app;
+  app.add_option("FILE", options->input.file, "a program, IR text or a plan; Ctrl-C ends")
+      ->type_name("FILE")
+      ->required();
+  add_define_option(line, app, options->input);
+  line.takes_text(app.add_option("--bytes", options->bytes,
+                                 "size of the message that is run on the simulator (default: 64K)")
+                      ->type_name("SIZE"));
+  add_diagnostics_option(line, app, options->input.diagnostics);
+  command.run = [options] { return run_watch(*options); };
+}
+
+}  // namespace mscclc
