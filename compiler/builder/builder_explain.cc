@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/builder/builder_state.h"
-#include "ir/report/trees.h"
+#include "ir/report/summations.h"
 
 namespace mscclc {
 namespace {
@@ -204,9 +204,9 @@ bool BuilderState::explain(const OpInfo& info, std::span<const Ref> dsts,
 
 // ---- smaller checks --------------------------------------------------------------------------
 
-bool BuilderState::check_tree(const OpInfo& info, const OpOptions& options, size_t sources) {
-  const std::string fault = tree_fault(info, sources);
-  if (!fault.empty()) fail("option", options.tree_mark, fault);
+bool BuilderState::check_summation(const OpInfo& info, const OpOptions& options, size_t sources) {
+  const std::string fault = summation_fault(info, options.summation, options.reduce, sources);
+  if (!fault.empty()) fail("option", options.summation_mark, fault);
   return fault.empty();
 }
 
@@ -219,8 +219,10 @@ bool BuilderState::check_options(const OpInfo& info, const OpOptions& options, s
     return misfit("op", options.reduce_mark);
   if (options.relaxed && info.relaxed.empty()) return misfit("relaxed", options.relaxed_mark);
   if (options.complete && !info.has(kReduces)) return misfit("complete", options.complete_mark);
-  if (options.tree && !info.has(kReduces)) return misfit("tree", options.tree_mark);
-  if (options.tree && !check_tree(info, options, sources)) return false;
+  if (options.summation != Summation::in_turn && !info.has(kReduces)) {
+    return misfit(mscclc::name(options.summation), options.summation_mark);
+  }
+  if (!check_summation(info, options, sources)) return false;
   if (options.parts == 0) return true;
   if (!info.moves_data()) return misfit("part", options.part_mark);
   if (options.part < options.parts && options.parts <= 0xffff) return true;

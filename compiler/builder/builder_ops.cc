@@ -193,7 +193,7 @@ inline void BuilderState::append(OpKind kind, std::span<const Ref> dsts, std::sp
   op.kind = kind;
   op.reduce = options.reduce;
   op.relaxed = options.relaxed;
-  op.tree = options.tree;
+  op.summation = options.summation;
   op.complete = options.complete;
   op.part = static_cast<uint16_t>(options.part);
   op.parts = static_cast<uint16_t>(options.parts);
@@ -329,7 +329,8 @@ bool BuilderState::reduce_less(const OpInfo& info, std::span<const Ref> dsts,
     append(kind, dsts, srcs, options);
   } else {
     options.reduce = ReduceOp::call;
-    options.tree = options.complete = false;
+    options.summation = Summation::in_turn;
+    options.complete = false;
     spread(mscclc::info(kind), dsts, srcs[0], options);
   }
   return !gave_up;

@@ -365,7 +365,7 @@ struct BuilderState {
   /// Reports why the operands do not fit the op. Always false.
   bool explain(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs);
   bool check_options(const OpInfo& info, const OpOptions& options, size_t sources);
-  bool check_tree(const OpInfo& info, const OpOptions& options, size_t sources);
+  bool check_summation(const OpInfo& info, const OpOptions& options, size_t sources);
   bool check_channels(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
                       const OperandFacts& facts);
   bool check_partners(const OpInfo& info, std::span<const Ref> refs) {

@@ -194,6 +194,7 @@ class Unroller : public Origin {
   // ---- ops (unroll_ops.cc) ----
   void op(const ast::OpStmt& s);
   void barrier(const ast::Barrier& s);
+  bool summation_option(const ast::Option& o, OpOptions& out);
   bool op_options(const ast::OpStmt& s, OpOptions& out);
   bool part_option(const ast::Option& o, OpOptions& out);
   Slice present_values();

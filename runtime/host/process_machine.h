@@ -43,7 +43,8 @@ class ProcessMachine {
   void enter(const device::Step& step) { step_ = &step; }
   uint64_t call() const { return call_; }
   TileArith arith(const device::Step& step) const { return TileArith::of(step, plan_); }
-  TreeSums tree_sums(const TileArith& arith, uint32_t bytes) { return trees_.sums(arith, bytes); }
+  TreeSums tree_sums(const TileArith& arith, uint32_t bytes) { return sums_.tree(arith, bytes); }
+  ExactTile exact_sums(const TileArith& arith, uint32_t bytes) { return sums_.exact(arith, bytes); }
 
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::StepStretch& s, Fn fn) {
@@ -132,7 +133,7 @@ class ProcessMachine {
   const uint32_t element_;
   const device::Stamp stamp_;
   const device::Step* step_ = nullptr;
-  TreeRoom trees_;
+  SumRoom sums_;
   bool moved_ = true, gave_up_ = false;
   uint32_t polls_ = 0;  ///< of the present wait
   std::chrono::steady_clock::time_point since_;
