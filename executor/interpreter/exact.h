@@ -100,7 +100,7 @@ class LongSum {
     if (negative) negate();
     uint32_t top = kWords - 1;
     while (top > 0 && words_[top] == 0) --top;
-    const int length = static_cast<int>(64 * (top + 1)) - std::countl_zero(words_[top]);
+    const int length = static_cast<int>(64 * top) + length_of(words_[top]);
     const uint64_t bits = length <= 53 ? small(words_[0]) : large(length, to_nearest);
     return std::bit_cast<double>(bits | uint64_t{negative} << 63);
   }
@@ -129,6 +129,16 @@ class LongSum {
       words_[at] -= borrow;
       borrow = more ? 1 : 0;
     }
+  }
+  /// How many bits a number has.
+  MSCCLC_HD static int length_of(uint64_t number) {
+    int length = 0;
+    for (int step = 32; step > 0; step /= 2) {
+      if (number >> step == 0) continue;
+      number >>= step;
+      length += step;
+    }
+    return length + (number != 0 ? 1 : 0);
   }
   MSCCLC_HD void negate() {
     bool carry = true;

@@ -52,7 +52,7 @@ std::string place_text(uint32_t place) {
 /// What the code of a step is made of (special_block.cuh).
 const char* operands_word(const SpecialStep& step) {
   if ((step.flags & device::kTree) != 0) return "Tree";
-  return adds_exactly(step) ? "Exact" : "Operands";
+  return device::adds_exactly(step) ? "Exact" : "Operands";
 }
 
 /// One step: "block.template run<StepKind::wait, SpecialOperands<1, 0, 0>>(3, 4, 1);"

@@ -145,6 +145,9 @@ TEST_CASE("an exact sum is shown as such") {
                   ", order: exact")),
               diagnostics);
   const std::string text = render_text(diagnostics, Sources{}, 10);
+  CHECK(text.find(
+            "give one op the contributions of all ranks, as they are, and the option 'exact'") !=
+        std::string::npos);
   CHECK(
       text.find("it is x0 + [exact(x2, x1, x3)], where xr is what rank r contributes, and sums in "
                 "brackets are rounded\n") != std::string::npos);
