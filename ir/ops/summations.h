@@ -2,7 +2,6 @@
 // trees.h; an exact sum is that of the numbers, rounded to the data type once.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,10 +28,10 @@ struct SummationInfo {
 };
 
 namespace detail {
-inline constexpr std::array kSummations = {
-    SummationInfo{Summation::in_turn, "", ~uint32_t{0}, ~uint32_t{0}, "", ""},
+inline constexpr SummationInfo kSummations[] = {
+    {Summation::in_turn, "", ~uint32_t{0}, ~uint32_t{0}, "", ""},
 #define SUMMATION(name, most_in_line, most_sources, at_switches, summary) \
-  SummationInfo{Summation::name, #name, most_in_line, most_sources, at_switches, summary},
+  {Summation::name, #name, most_in_line, most_sources, at_switches, summary},
 #include "ir/ops/summations.def"
 #undef SUMMATION
 };
@@ -48,11 +47,6 @@ constexpr std::span<const SummationInfo> summations() {
 }
 constexpr std::string_view name(Summation summation) { return info(summation).name; }
 /// The summation whose option this is.
-constexpr std::optional<Summation> find_summation(std::string_view name) {
-  for (const SummationInfo& row : summations()) {
-    if (row.name == name) return row.summation;
-  }
-  return std::nullopt;
-}
+std::optional<Summation> find_summation(std::string_view name);
 
 }  // namespace mscclc
