@@ -99,7 +99,6 @@ MSCCLC_RUN inline void reduce_stretch_exactly(M& m, const P& p, const typename P
 template <PacketFormat F, class M, class P>
 MSCCLC_BODY inline void reduce_exactly(M& m, const P& p, const typename P::Op& op) {
   const auto arith = m.arith(op);
-  if (!arith.adds_exactly()) return reduce_moves<F>(m, p, op);
   for (uint32_t i = 0; i < op.count; ++i) {
     for_each_stretch<F>(
         p, op, i, [&](const typename P::Stretch& s) { reduce_stretch_exactly<F>(m, p, s, arith); });
@@ -120,7 +119,9 @@ template <PacketFormat F, class M, class P>
 MSCCLC_RUN inline void reduce_sources(M& m, const P& p, const typename P::Op& op) {
   if constexpr (M::kTrees) {
     if ((op.flags & kTree) != 0) return reduce_trees<F>(m, p, op);
-    if ((op.flags & kExact) != 0) return reduce_exactly<F>(m, p, op);
+    if ((op.flags & kExact) != 0 && m.arith(op).adds_exactly()) {
+      return reduce_exactly<F>(m, p, op);
+    }
   }
   reduce_moves<F>(m, p, op);
 }

@@ -91,11 +91,9 @@ __device__ __forceinline__ uint4 exact_sum(const Read& read, uint32_t divisor) {
 /// Of a thread's memory, for exact sums.
 inline constexpr uint32_t kMostExactBytes = 448;
 
-/// The types of a slice of exact sums: of all elements of a row, or of some.
-template <Dtype T, class A>
+/// A slice of exact sums: of all elements of a row, or of some.
+template <Dtype T>
 struct ExactSlice {
-  static constexpr Dtype kElement = T;
-  using Sum = A;
   static constexpr uint32_t kElementBytes = sizeof(typename device::Element<T>::Bits);
   static constexpr uint32_t kRow = 16 / kElementBytes;
   static constexpr uint32_t kSlices =
@@ -105,20 +103,35 @@ struct ExactSlice {
   static_assert(kCount * kSlices == kRow && sizeof(Sums) <= kMostExactBytes);
 };
 
-template <Dtype T, class A>
+template <Dtype T>
 __device__ __noinline__ void start_exactly(void* sums, const uint8_t* some) {
-  using Slice = ExactSlice<T, A>;
+  using Slice = ExactSlice<T>;
   static_cast<typename Slice::Sums*>(sums)->start(some, Slice::kCount);
 }
-template <Dtype T, class A>
+template <Dtype T>
 __device__ __noinline__ void add_exactly(void* sums, const uint8_t* some) {
-  using Slice = ExactSlice<T, A>;
+  using Slice = ExactSlice<T>;
   static_cast<typename Slice::Sums*>(sums)->add(some, Slice::kCount);
 }
 template <Dtype T, class A>
 __device__ __noinline__ void finish_exactly(void* sums, uint8_t* some, uint32_t divisor) {
-  using Slice = ExactSlice<T, A>;
+  using Slice = ExactSlice<T>;
   static_cast<typename Slice::Sums*>(sums)->template finish<A>(some, Slice::kCount, divisor);
+}
+
+/// Calls fn with the type of elements, if it is a float.
+template <class Fn>
+__device__ inline void with_float(Dtype dtype, Fn fn) {
+  switch (dtype) {
+#define DTYPE(name, ...)                                    \
+  case Dtype::name:                                         \
+    if constexpr (device::Element<Dtype::name>::kIsFloat) { \
+      fn(Types<Dtype::name, void>{});                       \
+    }                                                       \
+    return;
+#include "ir/ops/dtypes.def"
+#undef DTYPE
+  }
 }
 
 /// Exact sums of rows (interpreter/machine.h), for whatever float the call asks for; in slices, as
@@ -126,47 +139,35 @@ __device__ __noinline__ void finish_exactly(void* sums, uint8_t* some, uint32_t 
 class AnyExact {
  public:
   __device__ AnyExact(const AnyType& types, uint32_t divisor) : types_(types), divisor_(divisor) {
-    for_types([&](auto t) {
-      using Slice = decltype(t);
+    with_float(types_.dtype, [&](auto t) {
+      using Slice = ExactSlice<decltype(t)::kElement>;
       slices_ = Slice::kSlices;
       slice_bytes_ = Slice::kCount * Slice::kElementBytes;
     });
   }
   __device__ uint32_t slices() const { return slices_; }
-  __device__ void start(const Tile& tile, uint32_t slice) {
-    for_types([&](auto t) {
-      using Slice = decltype(t);
-      start_exactly<Slice::kElement, typename Slice::Sum>(sums_, some(tile, slice));
+  // Not inlined: one copy of each, not one in every body of a packet format.
+  __device__ __noinline__ void start(const Tile& tile, uint32_t slice) {
+    with_float(types_.dtype, [&](auto t) {
+      start_exactly<decltype(t)::kElement>(sums_, tile.bytes() + slice * slice_bytes_);
     });
   }
-  __device__ void add(const Tile& tile, uint32_t slice) {
-    for_types([&](auto t) {
-      using Slice = decltype(t);
-      add_exactly<Slice::kElement, typename Slice::Sum>(sums_, some(tile, slice));
+  __device__ __noinline__ void add(const Tile& tile, uint32_t slice) {
+    with_float(types_.dtype, [&](auto t) {
+      add_exactly<decltype(t)::kElement>(sums_, tile.bytes() + slice * slice_bytes_);
     });
   }
-  __device__ void finish(Tile& tile, uint32_t slice) {
-    for_types([&](auto t) {
-      using Slice = decltype(t);
-      finish_exactly<Slice::kElement, typename Slice::Sum>(
-          sums_, tile.bytes() + slice * slice_bytes_, divisor_);
+  __device__ __noinline__ void finish(Tile& tile, uint32_t slice) {
+    with_types(types_.dtype, types_.accumulate, [&](auto t) {
+      using T = decltype(t);
+      if constexpr (device::Element<T::kElement>::kIsFloat) {
+        finish_exactly<T::kElement, typename T::Sum>(sums_, tile.bytes() + slice * slice_bytes_,
+                                                     divisor_);
+      }
     });
   }
 
  private:
-  template <class Fn>
-  __device__ void for_types(Fn fn) const {
-    with_types(types_.dtype, types_.accumulate, [&](auto t) {
-      using T = decltype(t);
-      if constexpr (device::Element<T::kElement>::kIsFloat) {
-        fn(ExactSlice<T::kElement, typename T::Sum>{});
-      }
-    });
-  }
-  __device__ const uint8_t* some(const Tile& tile, uint32_t slice) const {
-    return tile.bytes() + slice * slice_bytes_;
-  }
-
   const AnyType& types_;
   const uint32_t divisor_;
   uint32_t slices_ = 1, slice_bytes_ = 16;
