@@ -482,7 +482,7 @@ TEST_CASE("the record of a proof is read strictly") {
        "mscclc.proof.orders[1]: a second 'tree'"},
       {{{"/mscclc/proof/orders", ""}}, "mscclc.proof: 'orders' is missing"},
       {{{"/mscclc/proof/deterministic", "true"}},
-       "mscclc.proof.deterministic: no record of version 5 has it"},
+       "mscclc.proof.deterministic: no record of version 6 has it"},
       {{{"/mscclc/proof", "1.5"}}, "mscclc.proof: expected an object, found a real number"},
   };
   check_all(right, cases);
