@@ -98,7 +98,7 @@ void BlockPrograms::note_uses(const DeviceOp& op) {
   const bool usual =
       op.reduce == ReduceOp::call || op.reduce == ReduceOp::sum || op.reduce == ReduceOp::avg;
   if (step.adds && !usual) uses_ |= device::kUsesOtherSums;
-  if (op.flags & device::kTree) uses_ |= device::kUsesTrees;
+  if ((op.flags & device::kTree) != 0 || adds_exactly(op)) uses_ |= device::kUsesTrees;
 }
 
 /// Plain data begins at this address, or at multiples of it.

@@ -137,7 +137,7 @@ enum Uses : uint32_t {
   kUsesLong = 64u << kUsesFormats,          ///< packets: more than kMostShort in one run
   kUsesOdd = 128u << kUsesFormats,          ///< plain data, not from multiples of 4 bytes
   kUsesSentPackets = 256u << kUsesFormats,  ///< packets that the proxy sends as they lie
-  kUsesTrees = 512u << kUsesFormats,        ///< reductions as trees
+  kUsesTrees = 512u << kUsesFormats,        ///< reductions as trees, and exact ones
   kUsesAll = (1024u << kUsesFormats) - 1,
 };
 

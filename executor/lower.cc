@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "executor/runs_as.h"
-#include "ir/ops/trees.h"
 #include "ir/report/op_error.h"
 
 namespace mscclc {
@@ -239,8 +238,11 @@ bool RankLowering::sends_by_port(const Op& op) const {
   });
 }
 
-/// Is it no tree that all machines add up anyway?
-bool is_real_tree(const Op& op) { return op.tree && op.srcs > kMostTreeInLine; }
+/// How machines add up the sources of an op, as OpFlags.
+uint32_t summation_flag(const Op& op) {
+  if (!adds_otherwise(op)) return 0;
+  return op.summation == Summation::tree ? device::kTree : device::kExact;
+}
 
 bool RankLowering::lower_op(uint32_t index) {
   const Op& op = rank_.ops[index];
@@ -248,17 +250,19 @@ bool RankLowering::lower_op(uint32_t index) {
   DeviceOp lowered{};
   lowered.reduce = op.reduce;
   lowered.format = PacketFormat::none;
-  lowered.flags = static_cast<uint8_t>(
-      (op.relaxed ? device::kRelaxed : 0) | (op.complete ? device::kComplete : 0) |
-      (is_real_tree(op) ? device::kTree : 0) | (op.loop != kNone ? device::kInLoop : 0));
+  lowered.flags = static_cast<uint8_t>((op.relaxed ? device::kRelaxed : 0) |
+                                       (op.complete ? device::kComplete : 0) |
+                                       (op.loop != kNone ? device::kInLoop : 0));
   const bool by_port = sends_by_port(op);
   if (by_port) lowered.flags |= device::kPosts;
   lowered.part = op.part;
   lowered.parts = op.parts;
   lowered.source = index;
   for (const StepKind kind : runs_as(op.kind, by_port)) {
-    lowered.kind = kind;
-    if (!add_step(op, lowered)) return false;
+    DeviceOp step = lowered;
+    step.kind = kind;
+    if (device::info(kind).adds) step.flags |= static_cast<uint8_t>(summation_flag(op));
+    if (!add_step(op, step)) return false;
   }
   return true;
 }

@@ -79,12 +79,16 @@ struct Call {
 /// itself, or fp8 in f16, where each step rounds.
 bool can_accumulate(Dtype dtype, Dtype accumulate);
 
+/// Does the op add up in another way than one source after the other, which all machines do?
+inline bool adds_otherwise(const Op& op) { return op.srcs > info(op.summation).most_in_line; }
+
 /// What a call's type and reduction must fit: found once for a plan.
 struct PlanUse {
   bool sentinel = false;            ///< sentinel packets, at any rank
   bool reduces = false;             ///< the contract promises reductions
   bool from_call = false;           ///< a reduction that the caller chooses
   bool complete = false;            ///< ... with its last addition marked
+  bool exact = false;               ///< ... of which some sums are exact
   ReduceOp fixed = ReduceOp::call;  ///< a reduction that the plan fixes
   uint32_t contributions = 1;       ///< of every reduction that is promised; 0: they differ
 };

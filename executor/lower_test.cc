@@ -340,6 +340,37 @@ TEST_CASE("trees of more sources than go in line are marked as such") {
   }
 }
 
+TEST_CASE("exact sums of more than two sources are marked as such, and of sums alone") {
+  for (const uint32_t sources : {2, 3}) {
+    const TreePlan made =
+        tree_plan(Kind::reduce_send, PacketFormat::none, sources, Summation::exact);
+    RankProgram rank;
+    Diagnostics diagnostics;
+    REQUIRE(lower_rank(made.plan.program, 0, rank, diagnostics));
+    uint32_t exact = 0;
+    for (const device::DeviceOp& op : rank.ops) {
+      exact += adds_exactly(op) ? 1 : 0;
+      if (!info(op.kind).adds) CHECK((op.flags & device::kExact) == 0);
+    }
+    CHECK(exact == (sources > 2 ? 1u : 0u));
+  }
+}
+
+TEST_CASE("a plan whose sums are exact multiplies no floats") {
+  const Program exact =
+      tree_plan(Kind::reduce, PacketFormat::none, 3, Summation::exact).plan.program;
+  Call call{.part_bytes = 48, .dtype = Dtype::f32, .reduce = ReduceOp::prod};
+  Diagnostics diagnostics;
+  CHECK_FALSE(check_call(exact, call, diagnostics));
+  CHECK(diagnostics.all()[0].message ==
+        "the plan's sums are exact, and no product of floats is: it cannot do 'prod'");
+  call.dtype = call.accumulate = Dtype::i32;
+  CHECK(check_call(exact, call, diagnostics));
+  call.dtype = call.accumulate = Dtype::f32;
+  const Program two = tree_plan(Kind::reduce, PacketFormat::none, 2, Summation::exact).plan.program;
+  CHECK(check_call(two, call, diagnostics));
+}
+
 std::string refusal(const Program& program, Call call) {
   Diagnostics diagnostics;
   CHECK_FALSE(check_call(program, call, diagnostics));

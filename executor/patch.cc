@@ -273,6 +273,10 @@ bool check_reduction(const PlanUse& use, Call& call, Diagnostics& diagnostics) {
                  fmt::format("the plan's reduction is always '{}'; it cannot do '{}'",
                              name(use.fixed), name(call.reduce)));
   }
+  if (use.exact && call.reduce == ReduceOp::prod && info(call.dtype).kind == DtypeKind::kFloat) {
+    return error("exact-products",
+                 "the plan's sums are exact, and no product of floats is: it cannot do 'prod'");
+  }
   if (call.reduce != ReduceOp::avg) return true;
   call.contributions = use.contributions;
   if (call.contributions == 0) {
@@ -310,6 +314,7 @@ PlanUse use_of(const Program& program) {
       } else {
         use.from_call = true;
         use.complete |= op.complete;
+        use.exact |= op.summation == Summation::exact && adds_otherwise(op);
       }
     }
   }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/ops/summations.h"
+
 namespace mscclc {
 namespace {
 
@@ -21,7 +23,7 @@ constexpr std::string_view kLaunch[] = {"threads",   "instances",     "policy", 
 constexpr std::string_view kBuffer[] = {"packets", "copies", "units"};
 constexpr std::string_view kChannel[] = {"credits"};
 constexpr std::string_view kPipeline[] = {"unit", "chunks", "loop"};
-constexpr std::string_view kOp[] = {"relaxed", "op", "part", "tree", "complete"};
+constexpr std::string_view kOp[] = {"relaxed", "op", "part", "tree", "exact", "complete"};
 
 /// What each place takes; the last ones of some lists only in IR text.
 std::span<const std::string_view> allowed(OptionsOf of) {
@@ -43,7 +45,7 @@ std::span<const std::string_view> allowed(OptionsOf of) {
     case OptionsOf::ir_pipeline:
       return kPipeline;
     case OptionsOf::op:
-      return std::span(kOp).first(4);
+      return std::span(kOp).first(5);
     case OptionsOf::ir_op:
       return kOp;
   }
@@ -52,7 +54,7 @@ std::span<const std::string_view> allowed(OptionsOf of) {
 
 /// True by being there.
 bool is_flag(std::string_view name) {
-  return name == "relaxed" || name == "tree" || name == "complete";
+  return name == "relaxed" || name == "complete" || find_summation(name);
 }
 
 }  // namespace

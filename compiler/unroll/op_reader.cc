@@ -23,6 +23,19 @@ bool OpReader::part_option(const ast::Option& o, OpOptions& out) {
   return true;
 }
 
+/// An op adds up in one way.
+bool OpReader::summation_option(const ast::Option& o, OpOptions& out) {
+  if (out.summation != Summation::in_turn) {
+    evaluator_.fail(
+        "option", o.place,
+        fmt::format("'{}' and '{}' exclude each other", name(out.summation), ast_.text(o.name)));
+    return false;
+  }
+  out.summation = *find_summation(ast_.text(o.name));
+  out.summation_mark = scope_.mark_of(o.place);
+  return true;
+}
+
 bool OpReader::op_options(const ast::OpStmt& s, OpOptions& out) {
   for (const ast::Option& o : s.options) {
     const Mark mark = scope_.mark_of(o.place);
@@ -32,8 +45,8 @@ bool OpReader::op_options(const ast::OpStmt& s, OpOptions& out) {
         out.relaxed_mark = mark;
         break;
       case ast::w_tree:
-        out.tree = true;
-        out.tree_mark = mark;
+      case ast::w_exact:
+        if (!summation_option(o, out)) return false;
         break;
       case ast::w_complete:
         out.complete = true;

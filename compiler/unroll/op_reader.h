@@ -21,6 +21,7 @@ class OpReader {
 
  private:
   bool op_options(const ast::OpStmt& s, OpOptions& out);
+  bool summation_option(const ast::Option& o, OpOptions& out);
   bool part_option(const ast::Option& o, OpOptions& out);
 
   UnrollScope& scope_;

@@ -96,12 +96,6 @@ bool OptionValues::order(const ast::Expr& e, SumOrder& out) {
                     fmt::format("'order' is {}, not '{}'", sum_order_names(), word));
     return false;
   }
-  if (*order == SumOrder::exact) {
-    evaluator_.fail("option-value", e.place,
-                    "no program adds exactly: calls of integers, and of min and max, are exact "
-                    "whatever the order");
-    return false;
-  }
   out = *order;
   return true;
 }

@@ -2,7 +2,8 @@
 
 #include <array>
 
-#include "executor/interpreter/arith.h"
+#include "executor/cpu/tiles.h"
+#include "executor/interpreter/exact.h"
 
 namespace mscclc {
 namespace {
@@ -84,7 +85,52 @@ RowArith with_accumulate(Dtype accumulate, ReduceOp reduce) {
   return {};
 }
 
+template <Dtype T>
+using TileSums = device::ExactSums<T, kTileBytes / sizeof(typename Element<T>::Bits)>;
+
+template <Dtype T>
+void start_exactly(void* sums, const uint8_t* row, uint32_t n) {
+  static_cast<TileSums<T>*>(sums)->start(row, n);
+}
+template <Dtype T>
+void add_exactly(void* sums, const uint8_t* row, uint32_t n) {
+  static_cast<TileSums<T>*>(sums)->add(row, n);
+}
+template <Dtype T, class A>
+void finish_exactly(uint8_t* row, void* sums, uint32_t n, uint32_t divisor) {
+  static_cast<TileSums<T>*>(sums)->template finish<A>(row, n, divisor);
+}
+
+template <Dtype T>
+ExactArith exact_in(Dtype accumulate) {
+  if constexpr (Element<T>::kIsFloat) {
+    switch (accumulate) {
+#define DTYPE(name, ...)                                                               \
+  case Dtype::name:                                                                    \
+    if constexpr (device::sums_fit<T, Dtype::name>()) {                                \
+      return {start_exactly<T>, add_exactly<T>, finish_exactly<T, SumOf<Dtype::name>>, \
+              sizeof(TileSums<T>)};                                                    \
+    }                                                                                  \
+    break;
+#include "ir/ops/dtypes.def"
+#undef DTYPE
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+ExactArith exact_arith(Dtype dtype, Dtype accumulate) {
+  switch (dtype) {
+#define DTYPE(name, ...) \
+  case Dtype::name:      \
+    return exact_in<Dtype::name>(accumulate);
+#include "ir/ops/dtypes.def"
+#undef DTYPE
+  }
+  return {};
+}
 
 RowArith row_arith(Dtype dtype, Dtype accumulate, ReduceOp reduce) {
   switch (dtype) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "executor/cpu/arith.h"
+#include "executor/interpreter/exact.h"
 #include "executor/interpreter/trees.h"
 
 namespace mscclc {
@@ -21,15 +22,22 @@ struct CpuSums {
 struct TileArith {
   RowArith rows;
   uint32_t element, divisor;
+  ExactArith exact = {};  ///< of an op that adds up exactly
 
   /// What an op or a step does in a call: a Call, or a launch of one.
   template <class AnyOp, class AnyCall>
   static TileArith of(const AnyOp& op, const AnyCall& call) {
     const ReduceOp reduce = op.reduce == ReduceOp::call ? call.reduce : op.reduce;
     const bool divides = reduce == ReduceOp::avg && (op.flags & device::kComplete) != 0;
-    return {row_arith(call.dtype, call.accumulate, reduce), info(call.dtype).bytes,
-            divides ? call.contributions : 1};
+    TileArith arith{row_arith(call.dtype, call.accumulate, reduce), info(call.dtype).bytes,
+                    divides ? call.contributions : 1};
+    const bool is_float = info(call.dtype).kind == DtypeKind::kFloat;
+    if ((op.flags & device::kExact) != 0 && device::differs_if_exact(is_float, reduce)) {
+      arith.exact = exact_arith(call.dtype, call.accumulate);
+    }
+    return arith;
   }
+  bool adds_exactly() const { return exact.bytes != 0; }
   void start(CpuSums& sums, const CpuTile& tile, uint32_t bytes) const {
     rows.start(sums.bytes, tile.bytes, bytes / element);
   }
@@ -59,15 +67,41 @@ struct TreeSums {
   void finish(CpuTile& tile, uint32_t) { arith.finish(sums[0], tile, bytes); }
 };
 
+/// Exact sums (interpreter/machine.h), of whole pieces.
+struct ExactTile {
+  const TileArith& arith;
+  void* sums;
+  uint32_t bytes;
+
+  uint32_t slices() const { return 1; }
+  void start(const CpuTile& tile, uint32_t) {
+    arith.exact.start(sums, tile.bytes, bytes / arith.element);
+  }
+  void add(const CpuTile& tile, uint32_t) {
+    arith.exact.add(sums, tile.bytes, bytes / arith.element);
+  }
+  void finish(CpuTile& tile, uint32_t) {
+    arith.exact.finish(tile.bytes, sums, bytes / arith.element, arith.divisor);
+  }
+};
+
 /// Where a machine keeps them: they are too large for the stack of a fiber.
-class TreeRoom {
+class SumRoom {
  public:
-  TreeSums sums(const TileArith& arith, uint32_t bytes) {
-    if (sums_.empty()) sums_.resize(device::kMostTreeParts);
-    return {arith, sums_.data(), bytes};
+  TreeSums tree(const TileArith& arith, uint32_t bytes) {
+    return {arith, room(device::kMostTreeParts * sizeof(CpuSums)), bytes};
+  }
+  ExactTile exact(const TileArith& arith, uint32_t bytes) {
+    return {arith, room(arith.exact.bytes), bytes};
   }
 
  private:
+  CpuSums* room(size_t bytes) {
+    const size_t needed = (bytes + sizeof(CpuSums) - 1) / sizeof(CpuSums);
+    if (sums_.size() < needed) sums_.resize(needed);
+    return sums_.data();
+  }
+
   std::vector<CpuSums> sums_;
 };
 

@@ -1,4 +1,4 @@
-// The kernel that runs everything but trees.
+// The kernel that runs everything but trees and exact sums.
 #include "executor/cuda/device/block.cuh"
 #include "executor/cuda/kernels.cuh"
 

@@ -1,4 +1,4 @@
-// The kernel that runs everything, also reductions as trees.
+// The kernel that runs everything, also reductions as trees, and exact ones.
 #include "executor/cuda/device/block.cuh"
 #include "executor/cuda/kernels.cuh"
 

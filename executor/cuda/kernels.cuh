@@ -14,9 +14,10 @@ Kernel kernel_moves(uint32_t uses, uint32_t in_short);
 #define FAST_DTYPE(name) Kernel kernel_##name(uint32_t uses, uint32_t in_short);
 #include "executor/cuda/fast_dtypes.def"
 #undef FAST_DTYPE
-/// Any type, everything but trees.
+/// Any type, everything but trees and exact sums.
 Kernel kernel_any();
-/// Everything. One of its own, as the sums of parts of a tree take registers and a thread's memory.
+/// Everything. One of its own, as the sums of parts of a tree, and exact ones, take registers and a
+/// thread's memory.
 Kernel kernel_trees();
 
 /// Threads that a kernel's registers allow: those of packets hold more than 64.

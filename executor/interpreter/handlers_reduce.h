@@ -1,5 +1,5 @@
-// Plain reductions: sources are added up in written order, one after the other or as a tree, and
-// the result goes to every destination.
+// Plain reductions: sources are added up in written order, one after the other or as a tree, or
+// exactly, and the result goes to every destination.
 #pragma once
 
 #include "executor/interpreter/frame.h"
@@ -39,7 +39,7 @@ MSCCLC_BODY inline void reduce_moves(M& m, const P& p, const typename P::Op& op)
 }
 
 /// Calls fn(piece) for every piece of a stretch, which may be smaller than others where the machine
-/// has no room for the parts of a tree.
+/// has no room for the parts of a tree, or for exact sums.
 template <PacketFormat F, class M, class Stretch, class Fn>
 MSCCLC_RUN inline void for_each_tree_piece(M& m, const Stretch& s, Fn fn) {
   if constexpr (requires { m.template for_each_small_piece<F>(s, fn); }) {
@@ -72,6 +72,39 @@ MSCCLC_RUN inline void reduce_tree(M& m, const P& p, const typename P::Stretch& 
   });
 }
 
+/// Adds up the sources of a stretch exactly, and writes the result to every destination; slices are
+/// as those of a tree.
+template <PacketFormat F, class M, class P, class Arith>
+MSCCLC_RUN inline void reduce_stretch_exactly(M& m, const P& p, const typename P::Stretch& s,
+                                              const Arith& arith) {
+  for_each_tree_piece<F>(m, s, [&](const Piece& piece) {
+    auto sums = m.exact_sums(arith, piece.payload);
+    typename M::Tile result;
+    for (uint32_t slice = 0; slice < sums.slices(); ++slice) {
+      gather<F>(m, p, s, piece, [&](const typename M::Tile& tile, bool first) {
+        if (first) {
+          sums.start(tile, slice);
+        } else {
+          sums.add(tile, slice);
+        }
+      });
+      sums.finish(result, slice);
+    }
+    store_and_empty<F>(
+        m, [&] { scatter<F>(m, p, s, piece, result); }, [&] { empty_all<F>(m, p, s, piece); });
+  });
+}
+
+/// The body of all exact reductions.
+template <PacketFormat F, class M, class P>
+MSCCLC_BODY inline void reduce_exactly(M& m, const P& p, const typename P::Op& op) {
+  const auto arith = m.arith(op);
+  for (uint32_t i = 0; i < op.count; ++i) {
+    for_each_stretch<F>(
+        p, op, i, [&](const typename P::Stretch& s) { reduce_stretch_exactly<F>(m, p, s, arith); });
+  }
+}
+
 /// The body of all reductions as trees.
 template <PacketFormat F, class M, class P>
 MSCCLC_BODY inline void reduce_trees(M& m, const P& p, const typename P::Op& op) {
@@ -86,6 +119,9 @@ template <PacketFormat F, class M, class P>
 MSCCLC_RUN inline void reduce_sources(M& m, const P& p, const typename P::Op& op) {
   if constexpr (M::kTrees) {
     if ((op.flags & kTree) != 0) return reduce_trees<F>(m, p, op);
+    if ((op.flags & kExact) != 0 && m.arith(op).adds_exactly()) {
+      return reduce_exactly<F>(m, p, op);
+    }
   }
   reduce_moves<F>(m, p, op);
 }

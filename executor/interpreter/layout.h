@@ -15,17 +15,20 @@
 
 // MSCCLC_HD: arithmetic, for host and device code. MSCCLC_RUN: what only a machine runs, which is
 // the device wherever nvcc compiles. MSCCLC_BODY: the same, for bodies that several handlers call.
+// MSCCLC_APART: arithmetic that is seldom needed, and would take registers where it is inlined.
 // MSCCLC_UNROLL: what a loop indexes shall lie in registers.
 #if defined(__CUDACC__)
 #define MSCCLC_HD __host__ __device__
 #define MSCCLC_RUN __device__
 #define MSCCLC_BODY __device__ __noinline__
+#define MSCCLC_APART __host__ __device__ __noinline__
 #define MSCCLC_UNROLL _Pragma("unroll")
 #else
 #define MSCCLC_UNROLL
 #define MSCCLC_HD
 #define MSCCLC_RUN
 #define MSCCLC_BODY
+#define MSCCLC_APART __attribute__((noinline))
 #endif
 
 namespace mscclc::device {
@@ -42,6 +45,7 @@ enum OpFlags : uint8_t {
   kWithSignals = 64,  ///< a step that puts by ports: the next one signals the same channels in the
                       ///< same order, so a request may stand for both
   kTree = 128,        ///< the sources are added up as a tree, which is not one after the other
+  kExact = kRelaxed,  ///< of a step that adds up: sums of floats are exact, not one after the other
 };
 
 /// One step of an op of a thread block.
@@ -57,6 +61,12 @@ struct DeviceOp {
   uint32_t source;  ///< the op's index among the rank's ops in the IR, for reports
 };
 static_assert(sizeof(DeviceOp) == 20);
+
+/// Does a step, or an op, add up exactly? For hosts.
+template <class Op>
+bool adds_exactly(const Op& op) {
+  return info(op.kind).adds && (op.flags & kExact) != 0;
+}
 
 /// Operands that are moved together: a pair of a pairwise op, all operands of any other.
 ///

@@ -7,7 +7,8 @@
 //
 //   M::Tile, M::Sums        elements of a piece; their sums, in the accumulation type
 //   M::kTogether            sources that the machine reads (and waits for) at once
-//   M::kTrees               does it add up as trees? One that does not runs no program with such
+//   M::kTrees               does it add up as trees, and exactly? One that does not runs no program
+//   with such
 //   ops m.enter(op)             an op begins: for reports; a fiber may hand over here m.base(i)
 //   frames: address of bases[i] in this call (with its copy) m.call()                steps: the
 //   number of this call m.arith(op)             the op's reduction on the call's data type:
@@ -18,10 +19,14 @@
 //                           slices(), how many slices they are added up in; of one slice
 //                           start(i, tile, slice), add(i, tile, slice), merge(i) (TreeWalk), and
 //                           finish(tile, slice), which rounds and divides sum 0
+//   arith.adds_exactly()    of an op with kExact: are its sums other ones for that?
+//   m.exact_sums(arith, bytes)         exact sums of `bytes` of each source: slices(), and of one
+//                           slice start(tile, slice), add(tile, slice), finish(tile, slice)
 //   m.for_each_piece<F>(stretch, fn)   calls fn(piece) for every piece of a stretch, any order; who
 //                           gets a piece is a matter of its place in the stretch and of F alone
 //                           (passes/base/thread_partition.h counts on it)
-//   m.for_each_small_piece<F>(stretch, fn)  optional: the same for trees, with smaller pieces
+//   m.for_each_small_piece<F>(stretch, fn)  optional: the same for trees and exact sums,
+//                           with smaller pieces
 //   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread
 //   m.for_each_post(n, fn)             the same, in order, by the one thread that posts to the
 //                                      proxy

@@ -49,17 +49,23 @@ std::string place_text(uint32_t place) {
   return fmt::format("{}_place({}{})", shared ? "shared" : "own", place / device::kPlaceLine, more);
 }
 
+/// What the code of a step is made of (special_block.cuh).
+const char* operands_word(const SpecialStep& step) {
+  if ((step.flags & device::kTree) != 0) return "Tree";
+  return device::adds_exactly(step) ? "Exact" : "Operands";
+}
+
 /// One step: "block.template run<StepKind::wait, SpecialOperands<1, 0, 0>>(3, 4, 1);"
 std::string step_text(const SpecialStep& step, bool leads, const std::string& indent) {
   const bool data = moves_data(step.kind);
   std::string text = fmt::format("{}block.template {}<StepKind::{}, Special{}<{}, {}, {}", indent,
-                                 leads ? "lead" : "run", info(step.kind).name,
-                                 (step.flags & device::kTree) != 0 ? "Tree" : "Operands",
+                                 leads ? "lead" : "run", info(step.kind).name, operands_word(step),
                                  step.count, step.dsts, step.srcs);
   for (const uint32_t place : step.places) text += ",\n" + indent + "    " + place_text(place);
   // An average is divided where the caller chooses it.
   const bool divides = (step.flags & device::kComplete) != 0 && step.reduce == ReduceOp::call;
-  const uint32_t flags = (step.flags & (device::kRelaxed | device::kInLoop | device::kPosts)) |
+  const uint32_t orders = data ? 0 : uint32_t{device::kRelaxed};
+  const uint32_t flags = (step.flags & (orders | device::kInLoop | device::kPosts)) |
                          (divides ? uint32_t{device::kComplete} : 0);
   if (leads) return text + fmt::format(">>({});\n", step.extent);
   return text + fmt::format(">>({}, {}, {});\n", step.extent, data ? 0 : step.first, flags);

@@ -46,7 +46,7 @@ struct Slots {
 };
 
 /// The op of rank `r`, after what fills its packets at the other rank.
-void add_tree(TreePlan& made, Kind kind, uint32_t r, uint32_t n, Slots slots) {
+void add_tree(TreePlan& made, Kind kind, uint32_t r, uint32_t n, Slots slots, Summation summation) {
   TestProgram& t = made.plan;
   const uint32_t plain = has_packets(kind) ? n / 2 : 0;
   std::vector<Operand> sources, to, inputs;
@@ -69,7 +69,7 @@ void add_tree(TreePlan& made, Kind kind, uint32_t r, uint32_t n, Slots slots) {
   if (sends_packets(kind)) dsts.push_back(far(0, slots.sums, 1));
   if (sends_plain(kind)) dsts.push_back(far(0, kOutput, 1));
   Op& op = add_op(t, r, 0, kind, dsts, sources);
-  op.tree = true;
+  op.summation = summation;
   op.complete = true;
 }
 
@@ -83,7 +83,7 @@ void promise(TreePlan& made, uint32_t r) {
 
 std::span<const OpKind> tree_ops() { return kTreeOps; }
 
-TreePlan tree_plan(OpKind kind, PacketFormat format, uint32_t sources) {
+TreePlan tree_plan(OpKind kind, PacketFormat format, uint32_t sources, Summation summation) {
   TreePlan made{TestProgram(2, 1), {{}, {}}, sends_packets(kind) || sends_plain(kind)};
   TestProgram& t = made.plan;
   Contract& c = t.program.contract;
@@ -100,7 +100,7 @@ TreePlan tree_plan(OpKind kind, PacketFormat format, uint32_t sources) {
   }
   for (uint32_t r = 0; r < 2; ++r) {
     if (!has_packets(kind)) meet(t, r);
-    add_tree(made, kind, r, sources, slots);
+    add_tree(made, kind, r, sources, slots, summation);
     if (keeps_packets(kind)) {
       add_op(t, r, 0, Kind::unpack_packets, {local(kOutput, 0)}, {local(slots.sums, 0)});
     }

@@ -1,4 +1,5 @@
-// Every op that can add up as a tree, with as many sources as one likes: for tests of all machines.
+// Every op that can add up as a tree, or exactly, with as many sources as one likes: for tests of
+// all machines.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct TreePlan {
 std::span<const OpKind> tree_ops();
 /// Two ranks with one such op each. `format`: of its packets, if it has any. REQUIRES: 2 sources or
 /// more.
-TreePlan tree_plan(OpKind kind, PacketFormat format, uint32_t sources);
+TreePlan tree_plan(OpKind kind, PacketFormat format, uint32_t sources,
+                   Summation summation = Summation::tree);
 /// The formats to make the plan of an op for.
 std::vector<PacketFormat> formats_of_tree(OpKind kind);
 

@@ -28,19 +28,19 @@ std::string sum_order_names();
 /// Which contracts the sums of a plan keep; `any` always. That all ranks get the same bits does not
 /// follow from the others: a plan may give each rank another sum.
 struct SumOrders {
-  bool replicated = false, ranks = false, tree = false;
+  bool replicated = false, ranks = false, tree = false, exact = false;
   bool operator==(const SumOrders&) const = default;
   SumOrders& operator&=(const SumOrders& o) {
     replicated &= o.replicated;
     ranks &= o.ranks;
     tree &= o.tree;
+    exact &= o.exact;
     return *this;
   }
-  /// Of `exact` nothing is known from the order.
   bool keep(SumOrder order) const;
 };
 
-/// A contract that the order of a plan's sums shows, and where SumOrders says so.
+/// A contract that is proved of a plan's sums, and where SumOrders says so.
 struct ProvedOrder {
   SumOrder order;
   bool SumOrders::*kept;
@@ -49,6 +49,7 @@ inline constexpr std::array kProvedOrders = {
     ProvedOrder{SumOrder::replicated, &SumOrders::replicated},
     ProvedOrder{SumOrder::ranks, &SumOrders::ranks},
     ProvedOrder{SumOrder::tree, &SumOrders::tree},
+    ProvedOrder{SumOrder::exact, &SumOrders::exact},
 };
 
 /// Does what keeps one contract keep another? A plan that adds in the order of the ranks also gives

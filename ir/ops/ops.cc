@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "ir/ops/summations.h"
+
 namespace mscclc {
 namespace {
 
@@ -135,6 +137,13 @@ std::optional<Dtype> find_dtype(std::string_view name) {
 std::string_view name(ReduceOp op) { return kReduceOps[static_cast<size_t>(op)]; }
 std::optional<ReduceOp> find_reduce_op(std::string_view name) {
   return find_in<ReduceOp>(kReduceOps, name, 1);
+}
+
+std::optional<Summation> find_summation(std::string_view name) {
+  for (const SummationInfo& row : summations()) {
+    if (row.name == name) return row.summation;
+  }
+  return std::nullopt;
 }
 
 std::optional<PacketFormat> find_packet_format(std::string_view name) {

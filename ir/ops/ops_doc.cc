@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "ir/ops/summations.h"
+
 namespace mscclc {
 namespace {
 
@@ -33,8 +35,10 @@ constexpr std::string_view kFlags = R"(
 constexpr std::string_view kFlagsTail = R"( |
 | `part: [i, n]` | ops that move data | the i-th of n parts of what a group does |
 | `relaxed` | `signal`, `wait` | orders no data: only says "I am in this call" |
-| `tree` | ops that add up, but not at switches | sources are added up as a binary tree ([language.md](language.md#ops)) |
-| `complete` | ops that add up | IR only: the result is the whole sum, so `avg` divides here |
+)";
+
+constexpr std::string_view kFlagsEnd =
+    R"(| `complete` | ops that add up | IR only: the result is the whole sum, so `avg` divides here |
 )";
 
 struct Heading {
@@ -143,6 +147,15 @@ void append_formats(std::string& out) {
   }
 }
 
+void append_summations(std::string& out) {
+  for (const SummationInfo& row : summations()) {
+    out += fmt::format(
+        "| `{}` | ops that add up, but not at switches; {} sources at most | {} "
+        "([language.md](language.md#ops)) |\n",
+        row.name, row.most_sources, row.summary);
+  }
+}
+
 }  // namespace
 
 std::string ops_reference() {
@@ -155,6 +168,8 @@ std::string ops_reference() {
   }
   out += reductions;
   out += kFlagsTail;
+  append_summations(out);
+  out += kFlagsEnd;
   append_dtypes(out);
   append_formats(out);
   return out;

@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "ir/ops/summations.h"
+
 using namespace mscclc;
 
 TEST_CASE("every wire name of the peer's format is found") {
@@ -126,6 +128,20 @@ TEST_CASE("reductions, packet formats and channel kinds by name") {
   CHECK(find_channel_kind("switch") == ChannelKind::switch_);
   CHECK(name(ChannelKind::port) == "port");
   CHECK(bit(ChannelKind::switch_) == kSwitch);
+}
+
+TEST_CASE("summations are rows of a table") {
+  CHECK(name(Summation::in_turn).empty());
+  CHECK(summations().size() == 2);
+  for (const SummationInfo& row : summations()) {
+    INFO(row.name);
+    CHECK(&info(row.summation) == &row);
+    CHECK(find_summation(row.name) == row.summation);
+    CHECK(row.most_in_line < row.most_sources);
+    CHECK_FALSE(row.summary.empty());
+  }
+  CHECK_FALSE(find_summation(""));
+  CHECK_FALSE(find_summation("trees"));
 }
 
 TEST_CASE("packet formats are rows of a table") {

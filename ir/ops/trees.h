@@ -6,12 +6,14 @@
 
 #include <cstdint>
 
+#include "ir/ops/summations.h"
+
 namespace mscclc {
 
 /// Machines keep the results of parts, which takes room: so many sources, at most.
-inline constexpr uint32_t kMostTreeSources = 128;
+inline constexpr uint32_t kMostTreeSources = info(Summation::tree).most_sources;
 /// A tree of no more is what adding up one source after the other gives.
-inline constexpr uint32_t kMostTreeInLine = 3;
+inline constexpr uint32_t kMostTreeInLine = info(Summation::tree).most_in_line;
 
 /// The largest power of two below `n`. REQUIRES: n > 1.
 constexpr uint32_t first_of_tree(uint32_t n) {

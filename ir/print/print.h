@@ -41,8 +41,8 @@
 //     barrier 0..4                            or a list: barrier [0, 2]
 //     sync
 //
-// Options in this order: relaxed, op (left out: what the call asks), part: [i, n], tree, complete.
-// Then one location per element of Op::locations, in order.
+// Options in this order: relaxed, op (left out: what the call asks), part: [i, n], tree or exact,
+// complete. Then one location per element of Op::locations, in order.
 //
 // Sections of a program that is not split, in written order; a new one wherever the place changes:
 //

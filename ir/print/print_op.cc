@@ -86,7 +86,8 @@ void OpPrinter::print_blocks(TextWriter& out, std::span<const Operand> blocks) {
 }
 
 void OpPrinter::print_options(TextWriter& out, const Op& op) {
-  if (!op.relaxed && op.reduce == ReduceOp::call && op.parts == 0 && !op.tree && !op.complete) {
+  if (!op.relaxed && op.reduce == ReduceOp::call && op.parts == 0 &&
+      op.summation == Summation::in_turn && !op.complete) {
     return;
   }
   out << ' ';
@@ -98,7 +99,7 @@ void OpPrinter::print_options(TextWriter& out, const Op& op) {
     const int64_t part[] = {op.part, op.parts};
     print_list(out, part);
   }
-  if (op.tree) options.next() << "tree";
+  if (op.summation != Summation::in_turn) options.next() << name(op.summation);
   if (op.complete) options.next() << "complete";
 }
 

@@ -194,7 +194,7 @@ TEST_CASE("every kind of declaration and option") {
   Op& op = t.op(0, OpKind::reduce_packets, {local(kOutput, 0)},
                 {local(inbox, 0), local(kInput, 0), local(inbox, 1)});
   op.reduce = ReduceOp::max;
-  op.tree = true;
+  op.summation = Summation::tree;
   op.complete = true;
   t.op(0, OpKind::switch_reduce_broadcast, {far(sw, kOutput, 1)}, {far(sw, kInput, 1)});
   t.op(0, OpKind::barrier, {id(2), id(3), id(4)});

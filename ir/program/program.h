@@ -17,6 +17,7 @@
 #include "ir/base/source.h"
 #include "ir/contract/contract.h"
 #include "ir/ops/ops.h"
+#include "ir/ops/summations.h"
 
 namespace mscclc {
 
@@ -95,7 +96,7 @@ struct Op {
   ReduceOp reduce = ReduceOp::call;
   bool relaxed = false;
   bool complete = false;  ///< a reduction whose result holds every contribution (avg divides here)
-  bool tree = false;      ///< a reduction of its sources as a tree (ir/ops/trees.h)
+  Summation summation = Summation::in_turn;  ///< how a reduction adds up its sources
   uint16_t part = 0, parts = 0;  ///< this block's part of a group op; parts == 0: all of it
   uint16_t dsts = 0, srcs = 0;   ///< operands left (chunks, channels, semaphores, blocks), right
   uint32_t operands = 0;         ///< first operand in Program::operands

@@ -7,7 +7,7 @@
 #include "ir/print/print.h"
 #include "ir/program/access.h"
 #include "ir/report/coinciding.h"
-#include "ir/report/trees.h"
+#include "ir/report/summations.h"
 #include "ir/verify/verify_parts.h"
 
 namespace mscclc {
@@ -403,18 +403,17 @@ class OpCheck {
     if (op.relaxed && row_->relaxed.empty()) flag_error("relaxed");
     if (op.reduce != ReduceOp::call && !row_->has(kReduces)) flag_error("op");
     if (op.complete && !row_->has(kReduces)) flag_error("complete");
-    if (op.tree) check_tree();
+    if (op.summation != Summation::in_turn) check_summation();
     if (op.parts > 0 && !row_->moves_data()) flag_error("part");
     if (op.part >= op.parts && (op.part != 0 || op.parts != 0)) {
       error("op-part", fmt::format("part {} of {}", op.part, op.parts));
     }
   }
 
-  void check_tree() {
-    if (!row_->has(kReduces)) return flag_error("tree");
-    if (const std::string fault = tree_fault(*row_, op_->srcs); !fault.empty()) {
-      error("op-flag", fault);
-    }
+  void check_summation() {
+    if (!row_->has(kReduces)) return flag_error(name(op_->summation));
+    const std::string fault = summation_fault(*row_, op_->summation, op_->reduce, op_->srcs);
+    if (!fault.empty()) error("op-flag", fault);
   }
 
   void flag_error(std::string_view flag) {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "ir/ops/trees.h"
-#include "ir/report/trees.h"
+#include "ir/report/summations.h"
 #include "tests/helpers/programs/test_programs.h"
 
 using namespace mscclc;
@@ -300,7 +300,7 @@ TEST_CASE("flags") {
         "error: 'op' cannot be combined with 'copy'");
   CHECK(copy_with([](Op& op) { op.complete = true; }) ==
         "error: 'complete' cannot be combined with 'copy'");
-  CHECK(copy_with([](Op& op) { op.tree = true; }) ==
+  CHECK(copy_with([](Op& op) { op.summation = Summation::tree; }) ==
         "error: 'tree' cannot be combined with 'copy'");
   CHECK(copy_with([](Op& op) { op.part = op.parts = 2; }) == "error: part 2 of 2");
   CHECK(said_of(OpKind::sync, {}, {}, [](Op& op) { op.parts = 2; }) ==
@@ -308,7 +308,7 @@ TEST_CASE("flags") {
 }
 
 TEST_CASE("trees") {
-  const auto tree = [](Op& op) { op.tree = true; };
+  const auto tree = [](Op& op) { op.summation = Summation::tree; };
   CHECK(said_of(OpKind::reduce, {local(kOutput, 0)}, {local(kInput, 0), local(kScratch, 0)}, tree)
             .empty());
   const std::string at_switch =
@@ -317,10 +317,35 @@ TEST_CASE("trees") {
       "the chunks of its ranks";
   CHECK(said_of(OpKind::switch_reduce, {local(kOutput, 1)}, {far(kSw, kInput, 1)}, tree) ==
         "error: " + at_switch);
-  CHECK(tree_fault(info(OpKind::reduce), kMostTreeSources).empty());
+  const auto fault = [](size_t sources) {
+    return summation_fault(info(OpKind::reduce), Summation::tree, ReduceOp::call, sources);
+  };
+  CHECK(fault(kMostTreeSources).empty());
   CHECK(
-      tree_fault(info(OpKind::reduce), kMostTreeSources + 1) ==
+      fault(kMostTreeSources + 1) ==
       "a 'tree' of 129 sources, where an op takes 128: add up 128 at a time, and then their sums");
+}
+
+TEST_CASE("exact sums") {
+  const auto exact = [](Op& op) { op.summation = Summation::exact; };
+  CHECK(said_of(OpKind::reduce, {local(kOutput, 0)}, {local(kInput, 0), local(kScratch, 0)}, exact)
+            .empty());
+  CHECK(said_of(OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)}, exact) ==
+        "error: 'exact' cannot be combined with 'copy'");
+  CHECK(
+      said_of(OpKind::switch_reduce, {local(kOutput, 1)}, {far(kSw, kInput, 1)}, exact) ==
+      "error: 'switch_reduce' cannot be an 'exact' sum: a switch rounds as it likes; 'read_reduce' "
+      "reads the chunks of its ranks");
+  const auto fault = [](ReduceOp reduce, size_t sources) {
+    return summation_fault(info(OpKind::reduce), Summation::exact, reduce, sources);
+  };
+  CHECK(fault(ReduceOp::call, 4096).empty());
+  CHECK(fault(ReduceOp::max, 3).empty());
+  CHECK(fault(ReduceOp::prod, 3) ==
+        "no product is 'exact': leave the option out, or multiply two at a time");
+  CHECK(fault(ReduceOp::sum, 4097) ==
+        "an 'exact' sum of 4097 sources, where an op takes 4096: its parts would be rounded, so "
+        "there is no other");
 }
 
 TEST_CASE("pipelines") {

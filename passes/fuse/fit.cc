@@ -10,7 +10,7 @@
 //
 // A sum is added up in the same order; in types narrower than their sums, it is rounded once more
 // where it is cut. What cannot be cut is left as it is, for the target to refuse:
-//  - a sum that is a tree,
+//  - a sum that is a tree, or exact,
 //  - a sum that overwrites one of its later sources (where the caller's buffers may coincide, too),
 //  - a sum of the caller's chunks in scratch: without them its parts would be as long as scratch
 //  is,
@@ -138,7 +138,8 @@ class Fitter {
     Op put = op;
     put.kind = packets ? OpKind::put_packets : OpKind::put;
     put.reduce = ReduceOp::call;
-    put.tree = put.complete = false;
+    put.summation = Summation::in_turn;
+    put.complete = false;
     const size_t limit = most_operands(limits_, put.kind, ChannelKind::memory);
     const Operand sum = program_.dsts(op)[0];
     for (size_t begin = 0; begin < far.size(); begin += limit) {
@@ -148,7 +149,7 @@ class Fitter {
   }
 
   bool can_cut_sources(const Op& op, size_t limit) const {
-    if (op.tree) return false;
+    if (op.summation != Summation::in_turn) return false;
     const std::span<const Operand> srcs = program_.srcs(op);
     if (srcs[0].channel != kNone || op.dsts == 0 || program_.dsts(op)[0].channel != kNone) {
       return false;  // at a switch

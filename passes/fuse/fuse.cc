@@ -54,7 +54,8 @@ class Fuser {
   struct Live {
     OpKind kind = OpKind::sync;
     ReduceOp reduce = ReduceOp::call;
-    bool tree = false, complete = false, gone = false;
+    Summation summation = Summation::in_turn;
+    bool complete = false, gone = false;
     uint32_t operands = kNone;  ///< in pool_, or those of the op itself
     /// The last of its parts that reads what the op still reads; kNoOp: the last of all.
     Number last_read = kNoOp;
@@ -74,7 +75,7 @@ class Fuser {
     for (const OpRange& run : runs) {
       for (Number n = run.first; n <= run.last; ++n) {
         const Op& here = ops[n - 1];
-        live_[n] = {here.kind, here.reduce, here.tree, here.complete};
+        live_[n] = {here.kind, here.reduce, here.summation, here.complete};
       }
       if (!order_.start_run(run.first, run.last)) continue;
       run_first_ = run.first;
@@ -99,8 +100,8 @@ class Fuser {
 
   View view(Number n) const {
     const Live& live = live_[n];
-    View view{live.kind, live.reduce,          op(n).relaxed,
-              live.tree, program_.dsts(op(n)), program_.srcs(op(n))};
+    View view{live.kind,      live.reduce,          op(n).relaxed,
+              live.summation, program_.dsts(op(n)), program_.srcs(op(n))};
     if (live.operands == kNone) return view;
     view.dsts = pool_[live.operands].dsts;
     view.srcs = pool_[live.operands].srcs;
@@ -281,7 +282,7 @@ class Fuser {
     const Live& sum = live_[right_counts ? right : left];
     const Live made{match.result,
                     match.reduce,
-                    sum.tree,
+                    sum.summation,
                     sum.complete,
                     false,
                     operands,
@@ -370,7 +371,7 @@ class Fuser {
     if (live.operands == kNone) return op;
     op.kind = live.kind;
     op.reduce = live.reduce;
-    op.tree = live.tree;
+    op.summation = live.summation;
     op.complete = live.complete;
     additions_.set_operands(op, pool_[live.operands].dsts, pool_[live.operands].srcs);
     op.locations = all_locations(run, n);

@@ -7,6 +7,10 @@ namespace mscclc::fusion {
 
 using enum OpKind;
 
+namespace {
+bool adds_in_turn(const View& op) { return op.summation == Summation::in_turn; }
+}  // namespace
+
 bool Matcher::match(const Rule& rule, const View& left, const View& right, Match& match) const {
   match = {};
   match.result = rule.result;
@@ -46,7 +50,8 @@ bool Matcher::match_sum(const Rule& rule, const View& left, const View& right, M
   const Operand& d = left.dsts[0];
   if (right.srcs[0] != d || right.dsts[0] != d) return false;
   const bool adds = left.kind != copy;
-  if (adds && (left.reduce != right.reduce || left.tree || right.tree)) return false;
+  if (adds && (left.reduce != right.reduce || !adds_in_turn(left) || !adds_in_turn(right)))
+    return false;
   const bool in_packets = info(rule.left).cost == CostClass::kPacket;
   if (in_packets && format(left) != format(right)) return false;
   if (is_scratch(d) && !same_size(callers_chunk(left), callers_chunk(right))) return false;
@@ -285,8 +290,7 @@ bool Matcher::fits_slots(OpKind kind, const Operands& operands) const {
     }
     return true;
   }
-  const Operand* first =
-      callers_chunk({OpKind::sync, {}, false, false, operands.dsts, operands.srcs});
+  const Operand* first = callers_chunk({OpKind::sync, {}, false, {}, operands.dsts, operands.srcs});
   const auto agrees = [&](const Operand& o) { return is_scratch(o) || same_size(first, &o); };
   return std::ranges::all_of(operands.dsts, agrees) && std::ranges::all_of(operands.srcs, agrees);
 }

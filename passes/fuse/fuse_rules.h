@@ -15,7 +15,8 @@ enum class Form : uint8_t {
   join,      ///< the same op twice: pairs, channels or semaphores one after the other
   fan,       ///< both forward the same packets: one source, all destinations
   sum,       ///< d <- a, b; d <- d, c: one sum, in the same order. A copy is a sum of one; only
-             ///< that goes with a tree, as a tree of three is not one of two and then another one
+             ///< that goes with a tree, as a tree of three is not one of two and then another one,
+             ///< and with an exact sum
   send,      ///< the right op moves on what the left one has just made; both are kept
   forward,   ///< the same with packets that the left one has kept; kept if others read them
   queue,     ///< put, signal, flush on the same ports
@@ -43,7 +44,8 @@ std::string print_rule(const Rule& rule);
 struct View {
   OpKind kind;
   ReduceOp reduce;
-  bool relaxed, tree;
+  bool relaxed;
+  Summation summation;
   std::span<const Operand> dsts, srcs;
 };
 

@@ -33,7 +33,8 @@ SumOrders orders(uint32_t ranks, const std::string& sums) {
 }
 
 constexpr SumOrders kAny{}, kReplicated{.replicated = true},
-    kRanks{.replicated = true, .ranks = true}, kTree{.replicated = true, .tree = true};
+    kRanks{.replicated = true, .ranks = true}, kTree{.replicated = true, .tree = true},
+    kExact{.replicated = true, .exact = true};
 
 TEST_CASE("sums in the order of the ranks") {
   CHECK(orders(4, "reduce output <- x[0], x[1], x[2], x[3]") == kRanks);
@@ -57,6 +58,37 @@ TEST_CASE("sums along the tree") {
   // Of three ranks the tree is the sum from the left.
   const SumOrders both{.replicated = true, .ranks = true, .tree = true};
   CHECK(orders(3, "reduce output <- x[0], x[1], x[2]") == both);
+}
+
+TEST_CASE("exact sums are those of all inputs at once, in any order") {
+  CHECK(orders(4, "reduce output <- x[0], x[1], x[2], x[3] exact") == kExact);
+  CHECK(orders(4, "reduce output <- x[2], x[0], x[3], x[1] exact") == kExact);
+  CHECK(orders(4, "reduce output <- x[r], x[p] for p in others exact") == kExact);
+  CHECK(orders(3, "copy y[0] <- x[1]\nsync\nreduce output <- x[0], y[0], x[2] exact") == kExact);
+  // What has been rounded on the way is no exact sum, and neither is a part of one.
+  const std::string pair = "reduce y[0] <- x[0], x[1]\nsync\n";
+  CHECK(orders(4, pair + "reduce output <- y[0], x[2], x[3] exact") == kReplicated);
+  const std::string three = "reduce y[0] <- x[0], x[1], x[2] exact\nsync\n";
+  CHECK(orders(4, three + "reduce output <- y[0], x[3]") == kReplicated);
+  CHECK(orders(4, three + "reduce output <- y[0], x[3] exact") == kReplicated);
+  CHECK(orders(5, three + "reduce output <- y[0], x[3], x[4] exact") == kReplicated);
+  // Of four, an exact sum on one rank, and one in turn on the others.
+  const std::string mixed =
+      "if r == 0 {\nreduce output <- x[p] for p in 0..4 exact\n} else {\n"
+      "reduce output <- x[p] for p in 0..4\n}";
+  CHECK(orders(4, mixed) == kAny);
+  // Of two, every sum is in every order.
+  const SumOrders all{.replicated = true, .ranks = true, .tree = true, .exact = true};
+  CHECK(orders(2, "reduce output <- x[0], x[1]") == all);
+  CHECK(orders(2, "reduce output <- x[1], x[0] exact") == all);
+}
+
+TEST_CASE("an exact sum that adds an input twice is wrong") {
+  CHECK(
+      testing::verdict(as_written(all_to_all_sum(3, "reduce output <- x[0], x[1], x[1] exact"))) ==
+      "wrong-result: output[0] of rank 0 does not hold what the collective promises at the end of "
+      "a "
+      "call");
 }
 
 TEST_CASE("where a sum is rounded is part of its bits, and not of its order") {
@@ -91,6 +123,8 @@ TEST_CASE("a program keeps the order that it promises") {
         "sum-order: output[0] of rank 3 does not keep 'order: replicated'");
   CHECK(verdict("ranks", other) == "sum-order: output[0] of rank 0 does not keep 'order: ranks'");
   CHECK(verdict("tree", left) == "sum-order: output[0] of rank 0 does not keep 'order: tree'");
+  CHECK(verdict("exact", left) == "sum-order: output[0] of rank 0 does not keep 'order: exact'");
+  CHECK(verdict("exact", own + " exact") == "proved");
 }
 
 TEST_CASE("a sum in another order is shown as it is made") {
@@ -102,6 +136,21 @@ TEST_CASE("a sum in another order is shown as it is made") {
   const std::string text = render_text(diagnostics, Sources{}, 10);
   CHECK(text.find("it is x0 + [x2 + x1], where xr is what rank r contributes, and sums in brackets "
                   "are rounded\n") != std::string::npos);
+}
+
+TEST_CASE("an exact sum is shown as such") {
+  Diagnostics diagnostics;
+  (void)prove(as_written(all_to_all_sum(
+                  4, "reduce y[0] <- x[2], x[1], x[3] exact\nsync\nreduce output <- x[0], y[0]",
+                  ", order: exact")),
+              diagnostics);
+  const std::string text = render_text(diagnostics, Sources{}, 10);
+  CHECK(text.find(
+            "give one op the contributions of all ranks, as they are, and the option 'exact'") !=
+        std::string::npos);
+  CHECK(
+      text.find("it is x0 + [exact(x2, x1, x3)], where xr is what rank r contributes, and sums in "
+                "brackets are rounded\n") != std::string::npos);
 }
 
 TEST_CASE("what was moved as sentinel packets has other bits than what was not") {

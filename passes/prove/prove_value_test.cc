@@ -254,7 +254,7 @@ TEST_CASE("attributes of a proof") {
            order + "\n  }\n}\n";
   };
   CHECK(proof_of(sum("reduce_packets output <- input, inbox")).orders ==
-        SumOrders{.replicated = true, .ranks = true, .tree = true});
+        SumOrders{.replicated = true, .ranks = true, .tree = true, .exact = true});
 }
 
 TEST_CASE("sums that each rank has a switch make need not be the same bits") {

@@ -123,7 +123,14 @@ const std::multimap<std::string, RuleCase> kCases = {
     {"tree",
      {"reduce",
       [](TestProgram& t) {
-        add(t, OpKind::reduce, {local(kOutput, 0)}, {kInput0, local(kStage, 0)}).tree = true;
+        add(t, OpKind::reduce, {local(kOutput, 0)}, {kInput0, local(kStage, 0)}).summation =
+            Summation::tree;
+      }}},
+    {"exact",
+     {"reduce",
+      [](TestProgram& t) {
+        add(t, OpKind::reduce, {local(kOutput, 0)}, {kInput0, local(kStage, 0)}).summation =
+            Summation::exact;
       }}},
     {"part_in_pipeline",
      {"mscclc_copy",

@@ -318,6 +318,7 @@ const std::vector<Case> kExtraKey = {
     {{{EXTRA "complete", "[1,1]"}}, IN_EXTRA "complete[1]: the list does not ascend"},
     {{{EXTRA "complete", "[0]"}}, IN_EXTRA "complete[0]: does not go with 'put_packets'"},
     {{{EXTRA "tree", "[0]"}}, IN_EXTRA "tree[0]: does not go with 'put_packets'"},
+    {{{EXTRA "exact", "[0]"}}, IN_EXTRA "exact[0]: does not go with 'put_packets'"},
     {{{EXTRA "fixed_sum", "[0]"}}, IN_EXTRA "fixed_sum[0]: does not go with 'put_packets'"},
     {{{EXTRA "plain_last", "[5]"}},
      IN_EXTRA "plain_last[0]: does not go with 'switch_reduce_broadcast'"},
@@ -379,7 +380,7 @@ TEST_CASE("a changed plan is recognised by its hash") {
 }
 
 constexpr Proof kProof = {.proved = true,
-                          .orders = {.replicated = true, .tree = true},
+                          .orders = {.replicated = true, .tree = true, .exact = true},
                           .in_place = true,
                           .rounding = Rounding::each_op,
                           .between_calls = BetweenCalls::copies};
@@ -444,7 +445,7 @@ TEST_CASE("the record of a proof is read") {
   CHECK(record->target == "host");
   CHECK(record->graph_replay);
   CHECK(record->proof.proved);
-  CHECK(record->proof.orders == SumOrders{.replicated = true, .tree = true});
+  CHECK(record->proof.orders == SumOrders{.replicated = true, .tree = true, .exact = true});
   CHECK(!record->proof.out_of_place);
   CHECK(record->proof.in_place);
   CHECK(!record->proof.keeps_input);
@@ -481,7 +482,7 @@ TEST_CASE("the record of a proof is read strictly") {
        "mscclc.proof.orders[1]: a second 'tree'"},
       {{{"/mscclc/proof/orders", ""}}, "mscclc.proof: 'orders' is missing"},
       {{{"/mscclc/proof/deterministic", "true"}},
-       "mscclc.proof.deterministic: no record of version 5 has it"},
+       "mscclc.proof.deterministic: no record of version 6 has it"},
       {{{"/mscclc/proof", "1.5"}}, "mscclc.proof: expected an object, found a real number"},
   };
   check_all(right, cases);

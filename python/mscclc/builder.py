@@ -180,7 +180,8 @@ class Rank:
         self.op("get", [destination], [source])
 
     def reduce(self, destination: Operand, *sources: Operand, **options: Option) -> None:
-        """Adds up chunks in this order, as the call says or by `op="sum"`; as a tree if `tree=True`."""
+        """Adds up chunks in this order, as the call says or by `op="sum"`; as a tree if `tree=True`,
+        or the exact sum if `exact=True`."""
         self.op("reduce", [destination], sources, **options)
 
     def read_reduce(self, destination: Operand, *sources: Operand, **options: Option) -> None:

@@ -32,7 +32,15 @@ float from_the_left(uint32_t ranks, uint64_t i) {
   return sum == 0 ? 0.0F : sum;
 }
 
-/// One all-reduce of so many floats; "" if its bits are those of the sum from the left.
+/// The exact sum, rounded once: a double holds the sum of these elements.
+float added_exactly(uint32_t ranks, uint64_t i) {
+  double sum = 0;
+  for (uint32_t r = 0; r < ranks; ++r) sum += static_cast<double>(element(r, i));
+  return static_cast<float>(sum);
+}
+
+/// One all-reduce of so many floats; "" if its bits are those of the sum from the left, or of the
+/// exact one if the call asks for that.
 std::string sum_of(Collectives& collectives, CollectiveCall call, bool in_place) {
   Communicator& communicator = collectives.communicator();
   Diagnostics diagnostics;
@@ -50,7 +58,8 @@ std::string sum_of(Collectives& collectives, CollectiveCall call, bool in_place)
   communicator.device().destroy_stream(stream);
   if (!done) return testing::text(diagnostics);
   for (uint64_t i = 0; i < call.count; ++i) {
-    const float wanted = from_the_left(communicator.size(), i);
+    const bool exact = call.order == SumOrder::exact;
+    const float wanted = (exact ? added_exactly : from_the_left)(communicator.size(), i);
     if (std::memcmp(to + i, &wanted, sizeof wanted) == 0) continue;
     return fmt::format("{} elements: element {} is {}, not {}\n", call.count, i, to[i], wanted);
   }
@@ -78,12 +87,29 @@ TEST_CASE("sums in the order of the ranks have the same bits at every size and p
   CHECK(testing::run_threads(kOrderedRanks, body) == "");
 }
 
+TEST_CASE("exact sums are those at every size and place") {
+  const auto body = [](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto made = collectives_of(communicator, diagnostics);
+    if (made == nullptr) return testing::text(diagnostics);
+    for (const uint64_t count : {1, 250, 3000, 60'001, 2'000'000}) {
+      for (const bool in_place : {false, true}) {
+        const std::string said =
+            sum_of(*made, {.count = count, .order = SumOrder::exact}, in_place);
+        if (!said.empty()) return said;
+      }
+    }
+    return "";
+  };
+  CHECK(testing::run_threads(kOrderedRanks, body) == "");
+}
+
 TEST_CASE("a call that no plan serves under its contract says which would serve it otherwise") {
   const auto body = [](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     const auto made = collectives_of(communicator, diagnostics);
     if (made == nullptr) return testing::text(diagnostics);
-    return sum_of(*made, {.count = 1024, .order = SumOrder::exact}, false);
+    return sum_of(*made, {.count = 1024, .op = ReduceOp::prod, .order = SumOrder::exact}, false);
   };
   const std::vector<std::string> said = testing::threads(3, body);
   for (const std::string& one : said) {
@@ -95,7 +121,7 @@ TEST_CASE("a call that no plan serves under its contract says which would serve 
   }
 }
 
-TEST_CASE("what is exact in any order is served under every contract") {
+TEST_CASE("all but products of floats can be exact") {
   const auto body = [](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     const auto made = collectives_of(communicator, diagnostics, {.order = SumOrder::exact});
@@ -106,9 +132,10 @@ TEST_CASE("what is exact in any order is served under every contract") {
     const CollectiveCall sum{.kind = CollectiveKind::allreduce, .count = 8, .dtype = Dtype::i32};
     CollectiveCall floats = sum;
     floats.dtype = Dtype::f16;
-    CollectiveCall largest = floats;
+    CollectiveCall largest = floats, product = floats;
     largest.op = ReduceOp::max;
-    return chosen(sum) && !chosen(floats) && chosen(largest) ? "" : "no";
+    product.op = ReduceOp::prod;
+    return chosen(sum) && chosen(floats) && chosen(largest) && !chosen(product) ? "" : "no";
   };
   CHECK(testing::run_threads(3, body) == "");
   const auto of_two = [](Communicator& communicator) -> std::string {
@@ -166,6 +193,12 @@ TEST_CASE("a registered plan is picked only for the contracts that it keeps") {
   CHECK(pick(SumOrder::replicated) == "left");
   CHECK(pick(SumOrder::ranks) == "left");
   CHECK(pick(SumOrder::tree) == "left");  // of three ranks it is the same sum
+  CHECK(pick(SumOrder::exact).starts_with("its sums do not keep 'exact'"));
+  REQUIRE(registry->register_plan(plan_that_adds("output <- input, s[p] for p in others exact"),
+                                  "whole", diagnostics));
+  CHECK(pick(SumOrder::exact) == "whole");
+  CHECK(pick(SumOrder::exact, ReduceOp::avg, Dtype::bf16) == "whole");
+  CHECK(pick(SumOrder::exact, ReduceOp::prod) != "whole");
 }
 
 }  // namespace

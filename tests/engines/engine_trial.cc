@@ -36,6 +36,10 @@ void fill_zeros(uint8_t* to, uint64_t bytes, uint32_t element, Dice& dice) {
   }
 }
 
+void fill_wide(uint8_t* to, uint64_t bytes, uint32_t, Dice& dice) {
+  for (uint64_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(dice.next());
+}
+
 bool is_minus_zero(const uint8_t* at, uint32_t element) {
   uint64_t bits = 0;
   std::memcpy(&bits, at, element);
@@ -72,16 +76,19 @@ std::string text(const EngineSpec& spec) {
 /// What the simulator gives: inputs and outputs by call and rank.
 class EngineTrial::Expected final : public CallHooks {
  public:
-  Expected(const Cluster& cluster, uint32_t calls, uint64_t seed, bool zeros)
-      : cluster_(cluster), dtype_(cluster.call().dtype), dice_(seed) {
-    const bool of_zeros = zeros && info(dtype_).kind == DtypeKind::kFloat;
+  Expected(const Cluster& cluster, const EngineSpec& spec)
+      : cluster_(cluster), dtype_(cluster.call().dtype), dice_(spec.seed) {
+    const bool is_float = info(dtype_).kind == DtypeKind::kFloat;
+    const auto fill_in = is_float && spec.zeros  ? fill_zeros
+                         : is_float && spec.wide ? fill_wide
+                                                 : fill;
     const auto ranks = static_cast<uint32_t>(cluster.program().ranks.size());
-    inputs_.resize(calls, std::vector<std::vector<uint8_t>>(ranks));
+    inputs_.resize(spec.calls, std::vector<std::vector<uint8_t>>(ranks));
     outputs_ = inputs_;
     for (auto& call : inputs_) {
       for (uint32_t r = 0; r < ranks; ++r) {
         call[r].resize(cluster.bytes(r, kInput));
-        (of_zeros ? fill_zeros : fill)(call[r].data(), call[r].size(), info(dtype_).bytes, dice_);
+        fill_in(call[r].data(), call[r].size(), info(dtype_).bytes, dice_);
       }
     }
   }
@@ -162,7 +169,7 @@ std::optional<std::string> EngineTrial::fault(const EngineSpec& spec) {
       !cluster_.prepare(call, spec.in_place, true, diagnostics)) {
     return std::nullopt;
   }
-  Expected expected(cluster_, spec.calls, spec.seed, spec.zeros);
+  Expected expected(cluster_, spec);
   if (!cluster_.run(spec.calls, 0, expected, diagnostics)) {
     return "the simulator hangs: " + text(diagnostics);
   }

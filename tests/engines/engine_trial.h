@@ -29,6 +29,7 @@ struct EngineSpec {
   bool in_place = false;
   bool shifted = false;  ///< buffers begin at odd addresses, others at every rank
   bool zeros = false;    ///< inputs of floats are mostly zeros of either sign
+  bool wide = false;     ///< inputs of floats are any codes
   Engine engine = Engine::fast;
   uint64_t seed = 0;  ///< of threads' order; 0: none stops where it need not
   uint32_t calls = 3;

@@ -64,7 +64,8 @@ void check_all(LibraryCall call) {
 TEST_CASE("every row of one node keeps the contract that it is picked for") {
   for (const CollectiveKind kind : kReducing) {
     for (const uint32_t ranks : {2u, 3u, 4u, 5u, 8u}) {
-      for (const SumOrder order : {SumOrder::replicated, SumOrder::ranks, SumOrder::tree}) {
+      for (const SumOrder order : {SumOrder::replicated, SumOrder::ranks, SumOrder::tree,
+                                   SumOrder::exact}) {
         INFO(name(kind) << " " << ranks << " " << name(order));
         check_all({.kind = kind, .ranks = ranks, .order = order});
       }
@@ -76,7 +77,8 @@ TEST_CASE("every row of several nodes keeps the contract that it is picked for")
   constexpr std::pair<uint32_t, uint32_t> kSpreads[] = {{2, 2}, {3, 1}, {4, 1}, {3, 2}, {2, 4}};
   for (const CollectiveKind kind : {CollectiveKind::allreduce, CollectiveKind::reducescatter}) {
     for (const auto& [nodes, each] : kSpreads) {
-      for (const SumOrder order : {SumOrder::replicated, SumOrder::ranks, SumOrder::tree}) {
+      for (const SumOrder order : {SumOrder::replicated, SumOrder::ranks, SumOrder::tree,
+                                   SumOrder::exact}) {
         INFO(name(kind) << " " << nodes << " x " << each << " " << name(order));
         check_all({.kind = kind, .ranks = nodes * each, .nodes = nodes, .order = order});
       }
@@ -84,12 +86,12 @@ TEST_CASE("every row of several nodes keeps the contract that it is picked for")
   }
 }
 
-TEST_CASE("every size and type on one node has a row for the ranks' order and for the tree") {
+TEST_CASE("every size and type on one node has a row for each order") {
   for (const CollectiveKind kind : kReducing) {
     for (uint32_t ranks = 2; ranks <= 16; ++ranks) {
       for (const DtypeInfo& type : dtype_table()) {
         for (uint64_t bytes = 1; bytes <= uint64_t{4} << 30; bytes *= 2) {
-          for (const SumOrder order : {SumOrder::ranks, SumOrder::tree}) {
+          for (const SumOrder order : {SumOrder::ranks, SumOrder::tree, SumOrder::exact}) {
             const LibraryCall call{
                 .kind = kind, .ranks = ranks, .bytes = bytes, .dtype = type.dtype, .order = order};
             if (shipped().table.choose(call) == nullptr) FAIL(ranks << " " << type.name << bytes);

@@ -6,6 +6,7 @@
 
 #include "executor/cpu/arith.h"
 #include "executor/cpu/dice.h"
+#include "executor/oracle/exact.h"
 #include "executor/oracle/tree.h"
 
 namespace mscclc::testing {
@@ -75,6 +76,13 @@ void add_as_tree(const OrderedCall& call, const std::vector<const uint8_t*>& ter
   sums = reduce_as_tree(call.dtype, info(call.dtype).accumulate, call.op, 1, sources);
 }
 
+void add_exactly(const OrderedCall& call, const std::vector<const uint8_t*>& terms, Bytes& sums) {
+  std::vector<Bytes> sources;
+  for (const uint8_t* const term : terms) sources.emplace_back(term, term + sums.size());
+  const uint32_t divisor = call.op == ReduceOp::avg ? static_cast<uint32_t>(terms.size()) : 1;
+  sums = reduce_exactly(call.dtype, info(call.dtype).accumulate, call.op, divisor, sources);
+}
+
 Call call_of(const Program& program, const OrderedCall& call) {
   const DtypeInfo& type = info(call.dtype);
   const uint64_t bytes = call.elements * type.bytes;
@@ -129,6 +137,8 @@ std::vector<Bytes> promised(const Program& program, const OrderedCall& call, Sum
     for (const Bytes& input : inputs) terms.push_back(input.data() + first);
     if (order == SumOrder::ranks) {
       add_in_order(call, terms, outputs[r]);
+    } else if (order == SumOrder::exact) {
+      add_exactly(call, terms, outputs[r]);
     } else {
       add_as_tree(call, terms, outputs[r]);
     }
@@ -140,7 +150,7 @@ std::string breaks(const Program& program, const OrderedCall& call, SumOrder ord
   const Outputs found = run_ordered(program, call);
   if (!found.fault.empty()) return found.fault;
   const uint32_t element = info(call.dtype).bytes;
-  if (order == SumOrder::ranks || order == SumOrder::tree) {
+  if (order > SumOrder::replicated) {
     const std::vector<Bytes> wanted = promised(program, call, order);
     for (uint32_t r = 0; r < wanted.size(); ++r) {
       const std::string at = differs(found.by_rank[r], wanted[r], element, r);

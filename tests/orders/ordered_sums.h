@@ -33,7 +33,7 @@ struct OrderedCall {
 
 Outputs run_ordered(const Program& program, const OrderedCall& call);
 
-/// What `order` promises of that call. REQUIRES: `order` is ranks or tree.
+/// What `order` promises of that call. REQUIRES: `order` is ranks, tree or exact.
 std::vector<Bytes> promised(const Program& program, const OrderedCall& call, SumOrder order);
 
 /// "": the outputs keep the contract; else the first element that does not. Of a plan that gives

@@ -49,7 +49,10 @@ class RandomSum {
     return fmt::format("y[{}]", partial_++);
   }
 
-  const char* form() { return dice_.below(3) == 0 ? " tree" : ""; }
+  const char* form() {
+    constexpr const char* kForms[] = {" tree", " exact", "", ""};
+    return kForms[dice_.below(4)];
+  }
 
   Dice& dice_;
   std::vector<uint32_t> leaves_;
@@ -79,7 +82,7 @@ std::string random_program(uint32_t ranks, Dice& dice) {
 
 TEST_CASE("what is proved of the order of a sum is what its bits show") {
   const uint64_t programs = testing::if_sanitized<uint64_t>(60, 400);
-  uint32_t replicated = 0, left = 0, tree = 0;
+  uint32_t replicated = 0, left = 0, tree = 0, exact = 0;
   for (uint64_t seed = 0; seed < programs; ++seed) {
     Dice dice(seed);
     const uint32_t ranks = 3 + static_cast<uint32_t>(dice.below(4));
@@ -102,14 +105,18 @@ TEST_CASE("what is proved of the order of a sum is what its bits show") {
     // Sums of f32 show every order; those of a type that is rounded also where.
     CHECK(keeps(SumOrder::ranks, Dtype::f32) == orders.ranks);
     CHECK(keeps(SumOrder::tree, Dtype::f32) == orders.tree);
+    CHECK(keeps(SumOrder::exact, Dtype::f32) == orders.exact);
+    CHECK((!orders.exact || keeps(SumOrder::exact, Dtype::bf16)));
     CHECK((!orders.keep(SumOrder::ranks) || !once || keeps(SumOrder::ranks, Dtype::bf16)));
     replicated += orders.replicated ? 1 : 0;
     left += orders.ranks ? 1 : 0;
     tree += orders.tree ? 1 : 0;
+    exact += orders.exact ? 1 : 0;
   }
   CHECK(replicated > programs / 3);
   CHECK(left > programs / 20);
   CHECK(tree > programs / 40);
+  CHECK(exact > programs / 40);
 }
 
 }  // namespace

@@ -136,7 +136,10 @@ class Generator {
     store(*to, from->position, from->value);
   }
 
-  const char* tree() { return pick(4) == 0 ? " tree" : ""; }
+  const char* summation() {
+    constexpr const char* kForms[] = {" tree", " exact", "", "", "", ""};
+    return kForms[pick(6)];
+  }
 
   void local_sum() {
     const int r = pick(ranks_), block = pick(blocks_);
@@ -150,7 +153,7 @@ class Generator {
                                             : draw_target(r, block, a->position, false);
     if (!to || to == b) return;
     emit_local(r, block, a->block < 0 && b->block < 0 && to->block < 0,
-               fmt::format("reduce {} <- {}, {}{}", to->text, a->text, b->text, tree()));
+               fmt::format("reduce {} <- {}, {}{}", to->text, a->text, b->text, summation()));
     store(*to, a->position, std::move(sum));
   }
 
@@ -263,7 +266,7 @@ class Generator {
     emit(r, in_block(
                 t, fmt::format("put_packets {}.{} <- {}", channel(r, q, t, v), slot, from->text)));
     emit(q, in_block(v, plain ? fmt::format("reduce_packets {} <- {}, {}{}", to->text, plain->text,
-                                            slot, tree())
+                                            slot, summation())
                               : fmt::format("unpack_packets {} <- {}", to->text, slot)));
     store(*to, from->position, std::move(value));
   }

@@ -121,6 +121,7 @@ std::optional<std::string> shown_too_much(const Program& program, const Proof& a
                             : some.orders.replicated > all.orders.replicated ? "replicated"
                             : some.orders.ranks > all.orders.ranks           ? "in rank order"
                             : some.orders.tree > all.orders.tree             ? "along the tree"
+                            : some.orders.exact > all.orders.exact           ? "exact"
                             : some.keeps_input > all.keeps_input             ? "input kept"
                                                                              : nullptr;
   if (shown == nullptr) return std::nullopt;

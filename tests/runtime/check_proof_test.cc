@@ -178,6 +178,9 @@ TEST_CASE("every claim that is not proved is false") {
   claimed.proof.orders.tree = true;
   CHECK(refused(claimed, less) == "adding along the tree");
   claimed.proof = less;
+  claimed.proof.orders.exact = true;
+  CHECK(refused(claimed, less) == "adding exactly");
+  claimed.proof = less;
   claimed.proof.in_place = true;
   CHECK(refused(claimed, less) == "right in place");
   claimed.proof = less;

@@ -21,7 +21,7 @@ uint64_t start_of(const Program& program, uint32_t rank, const Channel& channel)
 /// What an op has besides operands and its pipeline.
 uint64_t head_of(const Op& op) {
   uint64_t colour = mixed(static_cast<uint64_t>(op.kind), static_cast<uint64_t>(op.reduce));
-  colour = mixed(colour, op.relaxed * 4u + op.complete * 2u + op.tree);
+  colour = mixed(colour, op.relaxed * 8u + op.complete * 4u + static_cast<uint32_t>(op.summation));
   colour = mixed(colour, uint64_t{op.part} << 16 | op.parts);
   return mixed(colour, op.loop != kNone);
 }

@@ -44,7 +44,8 @@ uint64_t operand_shape(const Program& program, uint32_t rank, const Operand& o, 
 uint64_t op_shape(const Program& program, uint32_t rank, const Op& op, const PeerNames* names) {
   Hash hash;
   hash.mix(static_cast<uint64_t>(op.kind));
-  hash.mix(static_cast<uint64_t>(op.reduce) * 4 + op.relaxed * 2u + op.tree);
+  hash.mix(static_cast<uint64_t>(op.reduce) * 8 + op.relaxed * 4u +
+           static_cast<uint64_t>(op.summation));
   hash.mix(op.parts);
   hash.mix(op.loop == kNone ? 0 : program.loops[op.loop].unit + 1);
   for (const bool left : {true, false}) {

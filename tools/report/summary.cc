@@ -153,10 +153,11 @@ std::string summarize(const Program& program) {
 std::string sums_text(const Proof& proof) {
   if (proof.rounding == Rounding::none) return "";
   if (!proof.orders.replicated) return "not bit-identical across ranks";
-  if (!proof.orders.ranks && !proof.orders.tree) return "same bits on all ranks";
-  std::string text = "sums ";
-  if (proof.orders.ranks) text += "in rank order";
-  if (proof.orders.tree) text += proof.orders.ranks ? " and along the tree" : "along the tree";
+  const SumOrders& orders = proof.orders;
+  if (!orders.ranks && !orders.tree && !orders.exact) return "same bits on all ranks";
+  std::string text = orders.exact ? "exact sums" : "sums";
+  if (orders.ranks) text += " in rank order";
+  if (orders.tree) text += orders.ranks ? " and along the tree" : " along the tree";
   return text;
 }
 

@@ -93,10 +93,14 @@ struct Ref {
 /// Options of an op.
 struct OpOptions {
   ReduceOp reduce = ReduceOp::call;
-  bool relaxed = false, tree = false, complete = false;
+  bool relaxed = false, complete = false;
+  Summation summation = Summation::in_turn;
   uint32_t part = 0, parts = 0;
-  bool any() const { return reduce != ReduceOp::call || relaxed || tree || complete || parts != 0; }
-  Mark reduce_mark = {}, relaxed_mark = {}, tree_mark = {}, complete_mark = {},
+  bool any() const {
+    return reduce != ReduceOp::call || relaxed || complete || parts != 0 ||
+           summation != Summation::in_turn;
+  }
+  Mark reduce_mark = {}, relaxed_mark = {}, summation_mark = {}, complete_mark = {},
        part_mark = {};  ///< set where the option is written
 };
 

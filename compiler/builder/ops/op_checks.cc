@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/builder/base/texts.h"
-#include "ir/report/trees.h"
+#include "ir/report/summations.h"
 
 namespace mscclc {
 namespace {
@@ -90,9 +90,9 @@ Fit OpChecks::fit(const OpInfo& info, std::span<const Ref> dsts, std::span<const
   return no_far ? Fit::one_source_no_far : Fit::one_source;
 }
 
-bool OpChecks::check_tree(const OpInfo& info, const OpOptions& options, size_t sources) {
-  const std::string fault = tree_fault(info, sources);
-  if (!fault.empty()) reports_.fail("option", options.tree_mark, fault);
+bool OpChecks::check_summation(const OpInfo& info, const OpOptions& options, size_t sources) {
+  const std::string fault = summation_fault(info, options.summation, options.reduce, sources);
+  if (!fault.empty()) reports_.fail("option", options.summation_mark, fault);
   return fault.empty();
 }
 
@@ -106,8 +106,10 @@ bool OpChecks::check_options(const OpInfo& info, const OpOptions& options, size_
     return misfit("op", options.reduce_mark);
   if (options.relaxed && info.relaxed.empty()) return misfit("relaxed", options.relaxed_mark);
   if (options.complete && !info.has(kReduces)) return misfit("complete", options.complete_mark);
-  if (options.tree && !info.has(kReduces)) return misfit("tree", options.tree_mark);
-  if (options.tree && !check_tree(info, options, sources)) return false;
+  if (options.summation != Summation::in_turn && !info.has(kReduces)) {
+    return misfit(mscclc::name(options.summation), options.summation_mark);
+  }
+  if (!check_summation(info, options, sources)) return false;
   if (options.parts == 0) return true;
   if (!info.moves_data()) return misfit("part", options.part_mark);
   if (options.part < options.parts && options.parts <= 0xffff) return true;

@@ -52,7 +52,7 @@ class OpChecks {
   Fit fit(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
           const OperandFacts& facts, const OpOptions& options);
   bool check_options(const OpInfo& info, const OpOptions& options, size_t sources);
-  bool check_tree(const OpInfo& info, const OpOptions& options, size_t sources);
+  bool check_summation(const OpInfo& info, const OpOptions& options, size_t sources);
   bool check_channels(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
                       const OperandFacts& facts);
   bool no_partner(const OpInfo& info, const Ref& ref);

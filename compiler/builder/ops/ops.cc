@@ -55,7 +55,7 @@ void Ops::append(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> sr
   op.kind = kind;
   op.reduce = options.reduce;
   op.relaxed = options.relaxed;
-  op.tree = options.tree;
+  op.summation = options.summation;
   op.complete = options.complete;
   op.part = static_cast<uint16_t>(options.part);
   op.parts = static_cast<uint16_t>(options.parts);
@@ -79,7 +79,8 @@ bool Ops::reduce_less(const OpInfo& info, std::span<const Ref> dsts, std::span<c
     append(kind, dsts, srcs, options);
   } else {
     options.reduce = ReduceOp::call;
-    options.tree = options.complete = false;
+    options.summation = Summation::in_turn;
+    options.complete = false;
     spread(mscclc::info(kind), dsts, srcs[0], options);
   }
   return !budget_.gave_up();

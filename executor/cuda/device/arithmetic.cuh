@@ -47,6 +47,17 @@ __device__ inline uint32_t bytes_of(Dtype dtype) {
   return 1;
 }
 
+__device__ inline bool is_float(Dtype dtype) {
+  switch (dtype) {
+#define DTYPE(name, bytes, kind, ...) \
+  case Dtype::name:                   \
+    return DtypeKind::kind == DtypeKind::kFloat;
+#include "ir/ops/dtypes.def"
+#undef DTYPE
+  }
+  return false;
+}
+
 /// A row without -0.0, of elements of `element` bytes, at most 4.
 __device__ inline uint4 drop_minus_zeros(const uint4& row, uint32_t element) {
   const auto drop = [element](uint32_t word) {
@@ -120,6 +131,8 @@ struct OneType {
   using Sum = typename AccumulateOf<T>::Type;
   using R = Row<T, Sum>;
   static constexpr bool kSums = true;
+  static constexpr bool kFloat = device::Element<T>::kIsFloat;
+  static constexpr Dtype kType = T;
   static constexpr uint32_t kLeastElement = R::kElement;
   static_assert(sizeof(Sum) == 4);
   /// Of one row; the reduction is sum or avg.

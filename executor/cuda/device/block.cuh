@@ -6,6 +6,7 @@
 
 #include "executor/cuda/device/arithmetic.cuh"
 #include "executor/cuda/device/block_base.cuh"
+#include "executor/cuda/device/exact.cuh"
 #include "executor/cuda/device/multimem.cuh"
 #include "executor/cuda/device/packet_mark.cuh"
 #include "executor/cuda/device/plain.cuh"
@@ -13,7 +14,8 @@
 
 namespace mscclc::cuda {
 
-/// `kAddsTrees`: ops may add up as trees, for which all threads of a device need more memory.
+/// `kAddsTrees`: ops may add up as trees, or exactly, for which all threads of a device need more
+/// memory.
 template <class Arithmetic, bool kAddsTrees>
 class CudaBlock : public BlockBase<Arithmetic, true> {
   using Base = BlockBase<Arithmetic, true>;
@@ -35,6 +37,9 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
     Arithmetic rows;
     ReduceOp reduce;
     uint32_t divisor;
+    __device__ bool adds_exactly() const {
+      return device::differs_if_exact(is_float(rows.dtype), reduce);
+    }
     __device__ void start(Sums& sums, const Tile& tile, uint32_t payload) const {
       rows.start(sums, tile, payload);
     }
@@ -52,6 +57,10 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
 
   __device__ AnyTree tree_sums(const Arith& arith, uint32_t) const {
     return {arith.rows, arith.reduce, arith.divisor};
+  }
+
+  __device__ AnyExact exact_sums(const Arith& arith, uint32_t) const {
+    return {arith.rows, arith.divisor};
   }
 
   template <PacketFormat F, class Fn>

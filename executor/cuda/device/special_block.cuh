@@ -9,6 +9,7 @@
 
 #include "executor/cuda/device/arithmetic.cuh"
 #include "executor/cuda/device/block_base.cuh"
+#include "executor/cuda/device/exact.cuh"
 #include "executor/cuda/device/packet_rows.cuh"
 #include "executor/special_arguments.h"
 
@@ -30,7 +31,7 @@ struct SpecialTraits {
 template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
 struct SpecialOperands {
   static constexpr uint32_t kCount = count, kDsts = dsts, kSrcs = srcs, kEach = dsts + srcs;
-  static constexpr bool kTree = false;
+  static constexpr bool kTree = false, kExact = false;
   static_assert(sizeof...(places) == count * (dsts + srcs));
   __device__ static constexpr uint32_t place(uint32_t i) {
     constexpr uint32_t all[] = {places..., 0};
@@ -42,6 +43,12 @@ struct SpecialOperands {
 template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
 struct SpecialTree : SpecialOperands<count, dsts, srcs, places...> {
   static constexpr bool kTree = true;
+};
+
+/// The same of a step whose sums are exact.
+template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
+struct SpecialExact : SpecialOperands<count, dsts, srcs, places...> {
+  static constexpr bool kExact = true;
 };
 
 /// A packet that has not come, among up to four units that were polled together, nullptr: none;
@@ -362,8 +369,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   template <class Operands>
   __device__ __forceinline__ void add_row(uint32_t first, const WholeRow& where,
                                           uint32_t by) const {
-    auto sums = add_up<Operands>(ReadPlain<Operands>{*this, first, where});
-    const uint4 row = Arithmetic::finish(sums, by);
+    const uint4 row = sum_of<Operands>(ReadPlain<Operands>{*this, first, where}, by);
 #pragma unroll
     for (uint32_t k = 0; k < Operands::kDsts; ++k)
       where.store(address(Operands::place(first + k)), row);
@@ -390,6 +396,16 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
         }
       }
       return sums;
+    }
+  }
+  /// The row that add_up() gives, rounded; or that of exact sums.
+  template <class Operands, class Read>
+  __device__ __forceinline__ static uint4 sum_of(const Read& read, uint32_t by) {
+    if constexpr (Operands::kExact && Arithmetic::kFloat) {
+      return exact_sum<Arithmetic::kType, typename Arithmetic::Sum, Operands::kSrcs>(read, by);
+    } else {
+      auto sums = add_up<Operands>(read);
+      return Arithmetic::finish(sums, by);
     }
   }
   /// T(kBegin, kEnd) of ir/ops/trees.h. Parts of up to kAtOnce sources, a power of two, are read
@@ -546,8 +562,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
       const uint32_t first = i * Operands::kEach;
       Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
         Places from;
-        auto sums = add_up<Operands>(ReadUnits<Operands>{*this, first, part, from});
-        const uint4 row = Arithmetic::finish(sums, by);
+        const uint4 row = sum_of<Operands>(ReadUnits<Operands>{*this, first, part, from}, by);
         write<Operands>(stamp_, this->call_, first, part, row);
         Rows::empty(stamp_, from);
       });

@@ -28,6 +28,7 @@ std::vector<uint8_t> rounding_input(uint64_t bytes, Dtype dtype, uint64_t seed) 
       const uint64_t top = uint64_t{0x7} << (8 * type.bytes - 4);  // of the exponent
       bits = (bits & ~top) | (uint64_t{0x3} << (8 * type.bytes - 4));
       const uint64_t sign = uint64_t{1} << (8 * type.bytes - 1);
+      if (dice.below(16) == 0) bits &= sign | (sign / 8 - 1);  // far smaller
       const uint64_t place = i / type.bytes % 16;
       if (dice.below(32) == 0 || place == 5) bits &= sign;
       if (place == 11) bits &= sign | 1;

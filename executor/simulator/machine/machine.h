@@ -58,7 +58,8 @@ class SimMachine {
     return b.copies > 1 ? b.address + number_ % b.copies * b.copy_stride : b.address;
   }
   TileArith arith(const device::DeviceOp& op) const { return TileArith::of(op, call_); }
-  TreeSums tree_sums(const TileArith& arith, uint32_t bytes) { return trees_.sums(arith, bytes); }
+  TreeSums tree_sums(const TileArith& arith, uint32_t bytes) { return sums_.tree(arith, bytes); }
+  ExactTile exact_sums(const TileArith& arith, uint32_t bytes) { return sums_.exact(arith, bytes); }
 
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::FrameStretch& s, Fn fn) {
@@ -158,7 +159,7 @@ class SimMachine {
   const device::DeviceOp* op_ = nullptr;
   Waiting waiting_;
   uint32_t steps_ = 1;
-  TreeRoom trees_;
+  SumRoom sums_;
 };
 
 /// The proxy of a port channel: does what blocks have posted, later, piece by piece.

@@ -32,6 +32,13 @@ void Expressions::write(uint64_t order, bool outermost, bool grouped, std::strin
       write(node.left, false, false, text);
       text += outermost ? "" : "]";
       return;
+    case Kind::exact:
+      for (size_t i = 0; i < node.terms.size(); ++i) {
+        text += i == 0 ? "exact(" : ", ";
+        write(node.terms[i], false, false, text);
+      }
+      text += ")";
+      return;
     case Kind::sum:
       text += grouped ? "(" : "";
       write(node.left, false, false, text);

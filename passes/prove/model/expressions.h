@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace mscclc::proof {
 
@@ -14,19 +16,24 @@ class Expressions {
   void add_sum(uint64_t order, uint64_t left, uint64_t right) {
     nodes_.try_emplace(order, Node{.kind = Kind::sum, .left = left, .right = right});
   }
+  void add_exact(uint64_t order, std::vector<uint64_t> terms) {
+    nodes_.try_emplace(order, Node{.kind = Kind::exact, .terms = std::move(terms)});
+  }
   void add_rounded(uint64_t order, uint64_t of) {
     nodes_.try_emplace(order, Node{.kind = Kind::rounded, .left = of});
   }
-  /// The expression, cut off where it is long; sums that are rounded on the way in brackets. What
-  /// is not known, as pieces that were added up in several ways, is "...".
+  /// The expression, cut off where it is long; sums that are rounded on the way in brackets,
+  /// exact ones as "exact(x0, x1, x2)". What is not known, as pieces that were added up in several
+  /// ways, is "...".
   std::string text(uint64_t order) const;
 
  private:
-  enum class Kind : uint8_t { input, sum, rounded };
+  enum class Kind : uint8_t { input, sum, exact, rounded };
   struct Node {
     Kind kind = Kind::input;
     uint32_t rank = 0;
     uint64_t left = 0, right = 0;
+    std::vector<uint64_t> terms = {};
   };
   void write(uint64_t order, bool outermost, bool grouped, std::string& text) const;
 

@@ -16,9 +16,12 @@ uint64_t tree_shape(const Symbols& symbols, std::span<const uint32_t> ranks) {
 
 SumShapes sum_shapes(const Symbols& symbols, std::span<const uint32_t> ranks) {
   SumShapes shapes{symbols.shape_of(ranks[0]), tree_shape(symbols, ranks)};
+  std::vector<uint64_t> all = {shapes.ranks};
   for (const uint32_t rank : ranks.subspan(1)) {
-    shapes.ranks = symbols.joined(shapes.ranks, symbols.shape_of(rank));
+    all.push_back(symbols.shape_of(rank));
+    shapes.ranks = symbols.joined(shapes.ranks, all.back());
   }
+  shapes.exact = symbols.together(std::move(all));
   return shapes;
 }
 

@@ -12,6 +12,7 @@ namespace mscclc::proof {
 struct SumShapes {
   uint64_t ranks = 0;  ///< from the left, in the order of the ranks
   uint64_t tree = 0;   ///< along the tree over them
+  uint64_t exact = 0;  ///< all at once, exactly
 };
 
 /// REQUIRES: `ranks` are in ascending order, at least one.

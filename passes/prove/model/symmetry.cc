@@ -94,7 +94,7 @@ class SymmetryFinder {
   bool same_op(uint32_t rank, const Op& a, const Op& b) {
     if (a.kind != b.kind || a.dsts != b.dsts || a.srcs != b.srcs) return false;
     if (premise(Premise::images_of_ops, false)) return true;
-    if (a.reduce != b.reduce || a.relaxed != b.relaxed || a.tree != b.tree ||
+    if (a.reduce != b.reduce || a.relaxed != b.relaxed || a.summation != b.summation ||
         a.complete != b.complete || a.part != b.part || a.parts != b.parts || a.dsts != b.dsts ||
         a.srcs != b.srcs || a.block != b.block || !same_loop(a.loop, b.loop)) {
       return false;

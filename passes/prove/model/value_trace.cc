@@ -44,6 +44,12 @@ void ValueTrace::add_sum(const Symbol& sum, const Symbol& a, const Symbol& b) {
   add(sum, {Kind::sum, left, right, nodes_[left].raced || nodes_[right].raced});
 }
 
+void ValueTrace::add_exact(const Symbol& sum, std::span<const Symbol> terms) {
+  std::vector<uint64_t> orders;
+  for (const Symbol& term : terms) orders.push_back(term.order);
+  expressions_.add_exact(sum.order, std::move(orders));
+}
+
 void ValueTrace::add_rounded(const Symbol& result, const Symbol& sum, bool divided) {
   expressions_.add_rounded(result.order, sum.order);
   if (!divided) return;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -48,6 +49,8 @@ class ValueTrace {
   /// What a race has put there: some value, that says nothing of the plan.
   void add_raced(const Symbol& symbol);
   void add_sum(const Symbol& sum, const Symbol& a, const Symbol& b);
+  /// After add_sum() of its terms, one after the other.
+  void add_exact(const Symbol& sum, std::span<const Symbol> terms);
   /// `divided`: by the number of contributions, too.
   void add_rounded(const Symbol& result, const Symbol& sum, bool divided);
 

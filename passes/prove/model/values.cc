@@ -3,6 +3,7 @@
 #include <functional>
 #include <random>
 
+#include "ir/ops/summations.h"
 #include "passes/prove/model/premise.h"
 #include "passes/prove/model/value_trace.h"
 
@@ -26,6 +27,29 @@ Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
   sum.order = joined(a.order, b.order);
   sum.shape = joined(a.shape, b.shape);
   sum.size = a.size;
+  return sum;
+}
+
+uint64_t Symbols::together(std::vector<uint64_t> values) const {
+  if (values.size() == 1) return values[0];
+  if (values.size() <= info(Summation::exact).most_in_line) return joined(values[0], values[1]);
+  std::ranges::sort(values);
+  // Their number comes first and a key last: no sum of such a set and of a value is one of a set.
+  uint64_t all = mix(keys_[1], values.size());
+  for (const uint64_t value : values) all = mix(all, value);
+  return mix(all, keys_[3]);
+}
+
+Symbol Symbols::exact(std::span<const Symbol> terms) const {
+  Symbol sum = terms[0];
+  std::vector<uint64_t> orders = {sum.order}, shapes = {sum.shape};
+  for (const Symbol& term : terms.subspan(1)) {
+    sum = add(sum, term);
+    orders.push_back(term.order);
+    shapes.push_back(term.shape);
+  }
+  sum.order = together(std::move(orders));
+  sum.shape = together(std::move(shapes));
   return sum;
 }
 
@@ -87,6 +111,16 @@ Symbol TurnedSymbols::make_sum(const Symbol& a, const Symbol& b) const {
   return sum;
 }
 
+Symbol TurnedSymbols::make_exact(std::span<const Symbol> terms) const {
+  if (trace_ != nullptr) {
+    Symbol sum = terms[0];
+    for (const Symbol& term : terms.subspan(1)) sum = make_sum(sum, term);
+  }
+  const Symbol result = symbols_.exact(terms);
+  if (trace_ != nullptr) trace_->add_exact(result, terms);
+  return result;
+}
+
 Symbol TurnedSymbols::make_rounded(const Symbol& sum, bool divided) const {
   const Symbol result = symbols_.rounded(sum, divided);
   if (trace_ != nullptr) trace_->add_rounded(result, sum, divided);
@@ -109,6 +143,16 @@ Symbol TurnedSymbols::add(const Symbol& a, const Symbol& b) {
   const Symbol x = a.plain(), y = b.plain();
   return with_images(make_sum(a, b),
                      [&](uint32_t k) { return make_sum(turned(x, k), turned(y, k)); });
+}
+
+Symbol TurnedSymbols::exact(std::span<const Symbol> terms) {
+  std::vector<Symbol> plain;
+  for (const Symbol& term : terms) plain.push_back(term.plain());
+  return with_images(make_exact(terms), [&](uint32_t k) {
+    std::vector<Symbol> images;
+    for (const Symbol& term : plain) images.push_back(turned(term, k));
+    return make_exact(images);
+  });
 }
 
 Symbol TurnedSymbols::rounded(const Symbol& sum, bool divided) {

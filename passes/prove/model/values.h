@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -67,6 +68,9 @@ class Symbols {
   Symbol unknown(uint64_t which) const;
   /// `a` and `b` in one sum: the same bits, whichever comes first. REQUIRES: of one size.
   Symbol add(const Symbol& a, const Symbol& b) const;
+  /// The exact sum of all terms: the same bits in whatever order they come. Of two it is add().
+  /// REQUIRES: one term or more, of one size.
+  Symbol exact(std::span<const Symbol> terms) const;
   /// The sum, rounded to the data type, and +0.0 where it is -0.0; `divided` by the number of
   /// contributions, if the call's reduction is avg.
   Symbol rounded(const Symbol& sum, bool divided) const;
@@ -75,6 +79,8 @@ class Symbols {
   /// `shape` of the contribution of a rank, and of two values in one sum.
   uint64_t shape_of(uint32_t rank) const { return mix(keys_[0], uint64_t{rank} ^ keys_[2]); }
   uint64_t joined(uint64_t a, uint64_t b) const { return mix(std::min(a, b), std::max(a, b)); }
+  /// Of a set of values in one exact sum. REQUIRES: one value or more.
+  uint64_t together(std::vector<uint64_t> values) const;
 
  private:
   static uint64_t mix(uint64_t a, uint64_t b) {
@@ -106,6 +112,7 @@ class TurnedSymbols {
   /// As those of Symbols. REQUIRES: `rank` is one that stands for others.
   Symbol contribution(uint32_t rank, uint32_t chunk, uint64_t call);
   Symbol add(const Symbol& a, const Symbol& b);
+  Symbol exact(std::span<const Symbol> terms);
   Symbol rounded(const Symbol& sum, bool divided);
   /// What is in chunk `chunk` (of System) before it has been written.
   Symbol unwritten(uint64_t chunk);
@@ -129,6 +136,7 @@ class TurnedSymbols {
   // Those of Symbols, noted in the trace.
   Symbol make_contribution(uint32_t rank, uint32_t chunk, uint64_t call) const;
   Symbol make_sum(const Symbol& a, const Symbol& b) const;
+  Symbol make_exact(std::span<const Symbol> terms) const;
   Symbol make_rounded(const Symbol& sum, bool divided) const;
   Symbol make_unwritten(uint64_t which) const;
 

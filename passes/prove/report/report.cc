@@ -415,7 +415,12 @@ class Reporter {
     }
     d.notes.push_back(
         {fmt::format("'{}' means: {}", name(contract.order), summary(contract.order))});
-    d.notes.push_back({"list the operands of each sum in that order, the rank's own in its place"});
+    d.notes.push_back(
+        {contract.order == SumOrder::exact
+             ? "give one op the contributions of all ranks, as they are, and the option "
+               "'exact'; a sum of parts is rounded on the way"
+             : "list the operands of each sum in that order, the rank's own in its "
+               "place"});
   }
 
   /// Is every reduction a minimum or a maximum?

@@ -53,7 +53,8 @@ struct RunOptions {
 
 /// What a run shows besides findings.
 struct RunFacts {
-  SumOrders orders{.replicated = true, .ranks = true, .tree = true};  ///< that all sums keep
+  SumOrders orders{
+      .replicated = true, .ranks = true, .tree = true, .exact = true};  ///< that all sums keep
   bool meets = true;  ///< no rank leaves a call before all are in it
   bool keeps_input = true;
   /// What holds of this run and of another.
@@ -286,9 +287,10 @@ class Run {
                 uint32_t k, const News& news);
   template <class Each>
   void each_place(uint32_t rank, const Operand& o, uint32_t k, Each&& each) const;
-  void load_tree(const Actor& actor, const Op& op, std::span<const Operand> srcs, uint32_t k,
-                 bool polls);
+  void load_at_once(const Actor& actor, const Op& op, std::span<const Operand> srcs, uint32_t k,
+                    bool polls);
   Symbol tree_of(std::span<const Symbol> terms);
+  Symbol exact_of(std::span<const Symbol> terms);
   void add_value(const Symbol& symbol);
   Symbol sum_of(const Symbol& a, const Symbol& b);
   Symbol summed_by_switch(uint32_t rank, const Symbol& sum, const Extent& extent);

@@ -310,8 +310,8 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   if (is_port(block.rank, dsts[0])) return post_chunk(process, op, row, dsts, srcs[0], k);
   if (copies_onto_itself(block.rank, op, k)) return;
   const Actor actor = actor_of(process);
-  if (op.tree) {
-    load_tree(actor, op, srcs, k, row.has(kPolls));
+  if (op.summation != Summation::in_turn) {
+    load_at_once(actor, op, srcs, k, row.has(kPolls));
   } else {
     for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
   }
@@ -329,22 +329,31 @@ void Run::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   for (const Operand& o : dsts) store(actor, op, o, k);
 }
 
-/// The sources one by one, and then their sum along the tree (ir/ops/trees.h).
-void Run::load_tree(const Actor& actor, const Op& op, std::span<const Operand> srcs, uint32_t k,
-                    bool polls) {
+/// The sources one by one, and then their sum: along the tree (ir/ops/trees.h), or exact.
+void Run::load_at_once(const Actor& actor, const Op& op, std::span<const Operand> srcs, uint32_t k,
+                       bool polls) {
   std::vector<Symbol> terms;
   for (const Operand& o : srcs) {
     has_value_ = false;
     load(actor, op, o, k, polls);
     terms.push_back(value_);
   }
-  value_ = tree_of(terms);
+  value_ = op.summation == Summation::exact ? exact_of(terms) : tree_of(terms);
 }
 
 Symbol Run::tree_of(std::span<const Symbol> terms) {
   if (terms.size() == 1) return terms[0];
   const size_t first = first_of_tree(static_cast<uint32_t>(terms.size()));
   return sum_of(tree_of(terms.first(first)), tree_of(terms.subspan(first)));
+}
+
+Symbol Run::exact_of(std::span<const Symbol> terms) {
+  Symbol in_turn = terms[0];  // says whether they can be added up at all
+  for (const Symbol& term : terms.subspan(1)) in_turn = sum_of(in_turn, term);
+  if (!in_turn.known()) return in_turn;
+  Symbol sum = turned_.exact(terms);
+  sum.size = in_turn.size;
+  return sum;
 }
 
 /// In place, a copy may find its chunk where it should be, and leaves it alone.

@@ -35,7 +35,7 @@ uint64_t Run::least_image(const Symbol& sum) const {
 /// In which of the orders of contracts the contributions of `ranks` (ascending) were added, here
 /// and at all ranks that this one stands for.
 SumOrders Run::orders_of(const std::vector<uint32_t>& ranks, const Symbol& found) const {
-  SumOrders kept{.replicated = true, .ranks = true, .tree = true};
+  SumOrders kept{.replicated = true, .ranks = true, .tree = true, .exact = true};
   const bool once = std::ranges::adjacent_find(ranks) == ranks.end();
   if (!premise(Premise::one_input_of_each_rank, once)) return {.replicated = true};
   const bool all = ranks.size() == system_.ranks();  // which turn into all ranks
@@ -45,6 +45,7 @@ SumOrders Run::orders_of(const std::vector<uint32_t>& ranks, const Symbol& found
     const uint64_t shape = turned_.turned(found.plain(), k).shape;
     kept.ranks &= premise(Premise::sums_in_rank_order, shape == wanted->ranks);
     kept.tree &= premise(Premise::sums_along_the_tree, shape == wanted->tree);
+    kept.exact &= premise(Premise::sums_are_exact, shape == wanted->exact);
   }
   return kept;
 }

@@ -204,10 +204,11 @@ class ExtraReader {
 
   bool read_ranks(NodeId list) {
     if (!json_.expect(list, JsonType::array)) return false;
-    const KeySet keys = {
-        w_buffers,         w_channels,    w_channel_ids,   w_alone,     w_switches,  w_semaphores,
-        w_unused_switches, w_complete,    w_tree,          w_fixed_sum, w_from_call, w_plain_last,
-        w_plain_first,     w_op_channels, w_data_channels, w_barriers,  w_loc,       w_credits};
+    const KeySet keys = {w_buffers,    w_channels,    w_channel_ids,     w_alone,
+                         w_switches,   w_semaphores,  w_unused_switches, w_complete,
+                         w_tree,       w_exact,       w_fixed_sum,       w_from_call,
+                         w_plain_last, w_plain_first, w_op_channels,     w_data_channels,
+                         w_barriers,   w_loc,         w_credits};
     for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
       Members m;
       if (!m.read(json_, e, {}, keys)) return false;

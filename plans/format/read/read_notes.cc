@@ -24,7 +24,7 @@ class NoteReader {
       if (node != kNoNode) return json_.fail(node, "does not go with 'foreign'");
     }
     return for_ops(w_complete, [](Op& op, size_t) { return mark(op, &Op::complete); }) &&
-           for_ops(w_tree, [](Op& op, size_t) { return mark(op, &Op::tree); }) &&
+           read_summations() &&
            for_ops(foreign ? w_from_call : w_fixed_sum,
                    [&](Op& op, size_t i) { return change_reduction(op, i); }) &&
            move_plain_sources(foreign ? w_plain_first : w_plain_last) && read_channels();
@@ -49,6 +49,19 @@ class NoteReader {
       if (!apply(ops_[index], index)) {
         return json_.fail(e, fmt::format("does not go with '{}'", info(ops_[index].kind).name));
       }
+    }
+    return true;
+  }
+
+  /// An op adds up in one way.
+  bool read_summations() {
+    for (const SummationInfo& row : summations()) {
+      const auto note = [&](Op& op, size_t) {
+        if (!info(op.kind).has(kReduces) || op.summation != Summation::in_turn) return false;
+        op.summation = row.summation;
+        return true;
+      };
+      if (!for_ops(row.summation == Summation::tree ? w_tree : w_exact, note)) return false;
     }
     return true;
   }

@@ -16,6 +16,11 @@ constexpr FaultText kFaults[] = {
 #include "plans/format/wire/peer_rules.def"
 };
 
+/// REQUIRES: not in_turn.
+PeerFault fault_of(Summation summation) {
+  return summation == Summation::tree ? PeerFault::tree : PeerFault::exact;
+}
+
 struct LongNames {
   std::string plain, relaxed;
 };
@@ -136,7 +141,7 @@ PeerFault PeerRules::judge_move(const Op& op, const OpFacts& facts) const {
   if (facts.unmatched_switch) return PeerFault::switch_order;
   if (facts.unaligned_switch) return PeerFault::switch_layout;
   if (op.reduce != ReduceOp::call && op.reduce != ReduceOp::sum) return PeerFault::reduction;
-  if (op.tree) return PeerFault::tree;
+  if (op.summation != Summation::in_turn) return fault_of(op.summation);
   if (facts.plain_in_the_middle) return PeerFault::plain_in_the_middle;
   if (facts.plain_remote_scratch && double_scratch_) return PeerFault::double_scratch;
   if ((facts.remote & kScratchBit) != 0 && uneven_halves_) return PeerFault::uneven_halves;

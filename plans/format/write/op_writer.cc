@@ -304,7 +304,9 @@ void OpWriter::find_plain_source(const Op& op, OpFacts& facts) {
 /// Notes what the op's own members do not say.
 void OpWriter::note_move(const Op& op, bool is_long) {
   if (op.complete) notes_.complete.push_back(index_);
-  if (op.tree) notes_.tree.push_back(index_);
+  if (op.summation != Summation::in_turn) {
+    notes_.by_summation[static_cast<size_t>(op.summation)].push_back(index_);
+  }
   if (override_channels_) {
     RankNotes::Row row = {index_};
     for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {

@@ -1,5 +1,7 @@
 #include "plans/format/write/rank_notes.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 namespace mscclc {
@@ -37,7 +39,7 @@ void write_member(JsonOut& out, std::string_view key, const std::vector<RankNote
 
 void RankNotes::clear() {
   complete.clear();
-  tree.clear();
+  for (std::vector<uint32_t>& ops : by_summation) ops.clear();
   reduction.clear();
   plain.clear();
   data_channels.clear();
@@ -47,7 +49,10 @@ void RankNotes::clear() {
 
 void RankNotes::write(JsonOut& out, bool foreign) const {
   write_member(out, "\"complete\":", complete);
-  write_member(out, "\"tree\":", tree);
+  for (const SummationInfo& row : summations()) {
+    write_member(out, fmt::format("\"{}\":", row.name),
+                 by_summation[static_cast<size_t>(row.summation)]);
+  }
   write_member(out, foreign ? "\"from_call\":" : "\"fixed_sum\":", reduction);
   write_member(out, foreign ? "\"plain_first\":" : "\"plain_last\":", plain);
   write_member(out, "\"data_channels\":", data_channels);

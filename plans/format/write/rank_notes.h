@@ -3,9 +3,11 @@
 // ops, pipeline bodies included, pipelines themselves not.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "ir/ops/summations.h"
 #include "plans/format/json/json_out.h"
 
 namespace mscclc {
@@ -13,8 +15,9 @@ namespace mscclc {
 struct RankNotes {
   using Row = std::vector<uint32_t>;
 
-  std::vector<uint32_t> complete;   ///< ops whose result is a complete sum
-  std::vector<uint32_t> tree;       ///< ops that add up as a tree
+  std::vector<uint32_t> complete;  ///< ops whose result is a complete sum
+  /// By Summation: ops that add up in that way, other than one source after the other.
+  std::array<std::vector<uint32_t>, 1 + summations().size()> by_summation;
   std::vector<uint32_t> reduction;  ///< written `sum`, but not what such ops of this plan mean
   std::vector<uint32_t> plain;      ///< packet sums whose plain source is not where others have it
   /// {block, positions …}: channels that data to their peer goes through in this block, though

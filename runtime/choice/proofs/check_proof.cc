@@ -82,6 +82,7 @@ const char* false_claim(const Proof& claimed, const Proof& proved) {
   if (claimed.orders.replicated && !proved.orders.replicated) return "adding up alike on all ranks";
   if (claimed.orders.ranks && !proved.orders.ranks) return "adding in rank order";
   if (claimed.orders.tree && !proved.orders.tree) return "adding along the tree";
+  if (claimed.orders.exact && !proved.orders.exact) return "adding exactly";
   if (claimed.keeps_input && !proved.keeps_input) return "said to keep the caller's input";
   if (claimed.rounding != proved.rounding) return "rounded as it says";
   if (claimed.between_calls != proved.between_calls)

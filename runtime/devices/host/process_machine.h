@@ -47,7 +47,8 @@ class ProcessMachine {
   }
   uint64_t call() const { return call_; }
   TileArith arith(const device::Step& step) const { return TileArith::of(step, plan_); }
-  TreeSums tree_sums(const TileArith& arith, uint32_t bytes) { return trees_.sums(arith, bytes); }
+  TreeSums tree_sums(const TileArith& arith, uint32_t bytes) { return sums_.tree(arith, bytes); }
+  ExactTile exact_sums(const TileArith& arith, uint32_t bytes) { return sums_.exact(arith, bytes); }
 
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::StepStretch& s, Fn fn) {
@@ -141,7 +142,7 @@ class ProcessMachine {
   const device::Stamp stamp_;
   const device::Step* step_ = nullptr;
   uint64_t* const stamps_;  ///< the block's row (stamps.h); nullptr: none
-  TreeRoom trees_;
+  SumRoom sums_;
   bool moved_ = true, gave_up_ = false;
   uint32_t polls_ = 0;  ///< of the present wait
   std::chrono::steady_clock::time_point since_;

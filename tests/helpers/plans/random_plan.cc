@@ -279,7 +279,9 @@ class Generator {
     if (row.has(kReduces)) {
       op.reduce = chance(60) ? ReduceOp::call : static_cast<ReduceOp>(pick(0, 5));
       op.complete = chance(30);
-      op.tree = row.channels != kSwitch && chance(20);
+      if (row.channels != kSwitch && op.reduce != ReduceOp::prod && chance(30)) {
+        op.summation = chance(50) ? Summation::tree : Summation::exact;
+      }
     }
     return true;
   }

@@ -112,6 +112,25 @@ void add_trees(std::vector<KernelPlan>& plans) {
   add_tree(OpKind::reduce_send_packets, PacketFormat::sentinel, 16, kFloats);
 }
 
+/// Exact sums.
+void add_exact(std::vector<KernelPlan>& plans) {
+  const auto add_one = [&](OpKind kind, PacketFormat format, uint32_t sources,
+                           const std::vector<Dtype>& dtypes) {
+    add(plans,
+        "exact sum of " + std::to_string(sources) + " by " + std::string(info(kind).name) + " in " +
+            std::string(mscclc::name(format)),
+        tree_plan(kind, format, sources, Summation::exact).plan, dtypes);
+  };
+  for (const uint32_t sources : {3, 4, 9}) {
+    add_one(OpKind::reduce, PacketFormat::none, sources, sources == 3 ? kAll : kOne);
+  }
+  add_one(OpKind::read_reduce_send, PacketFormat::none, 8, kFloats);
+  for (const PacketFormatInfo& format : packet_formats()) {
+    add_one(OpKind::reduce_packets, format.format, 5, kOne);
+  }
+  add_one(OpKind::reduce_send_packets, PacketFormat::sentinel, 8, kFloats);
+}
+
 /// Each program at the first and the last of its worlds with up to 4 ranks.
 void add_library(std::vector<KernelPlan>& plans) {
   for (const LibraryProgram& entry : library()) {
@@ -140,6 +159,7 @@ std::vector<KernelPlan> kernel_plans() {
   }
   add_whole_plans(plans);
   add_trees(plans);
+  add_exact(plans);
   add_library(plans);
   return plans;
 }

@@ -74,7 +74,7 @@ std::string why_not(const std::vector<PassedOver>& passed_over, const Diagnostic
 std::string contract_of(const PickedPlan& plan) {
   if (!plan.proof || plan.proof->rounding == Rounding::none) return "";
   for (const SumOrder order :
-       {SumOrder::tree, SumOrder::ranks, SumOrder::replicated, SumOrder::any}) {
+       {SumOrder::exact, SumOrder::tree, SumOrder::ranks, SumOrder::replicated, SumOrder::any}) {
     if (plan.proof->orders.keep(order)) return fmt::format(", its sums keep '{}'", name(order));
   }
   return "";

@@ -1,12 +1,11 @@
-// Reductions as trees on every engine: the bits that the simulator gives, which are those of the
-// definition (executor/simulator/tree_test.cc).
-#include "ir/ops/trees.h"
-
+// Reductions as trees, and exact ones, on every engine: the bits that the simulator gives, which
+// are those of the definition (executor/simulator/summations_test.cc).
 #include <catch2/catch.hpp>
 #include <map>
 
 #include "executor/testing/tree_plans.h"
 #include "ir/base/sanitized.h"
+#include "ir/ops/trees.h"
 #include "tests/engines/engine_trial.h"
 
 namespace mscclc {
@@ -54,6 +53,61 @@ TEST_CASE("trees give the simulator's bits on every engine") {
     }
   }
   for (const Engine engine : kEngines) CHECK(ran[engine] > 10);
+}
+
+TEST_CASE("exact sums give the simulator's bits on every engine") {
+  std::map<Engine, int> ran;
+  uint64_t turn = 0;
+  for (const OpKind kind : tree_ops()) {
+    for (const PacketFormat format : formats_of_tree(kind)) {
+      for (const uint32_t n : {2u, 3u, 5u, 8u}) {
+        const TreePlan made = tree_plan(kind, format, n, Summation::exact);
+        EngineTrial trial(made.plan.program);
+        for (const DtypeInfo& type : dtype_table()) {
+          if (is_sentinel(format) && type.kind != DtypeKind::kFloat) continue;
+          for (uint64_t i = 0; i < kTreeTurns; ++i) {
+            ++turn;
+            const Engine engine = kEngines[turn / 5 % 3];
+            const EngineSpec spec{.bytes = n * (turn % 2 == 0 ? 16 : 1040),
+                                  .dtype = type.dtype,
+                                  .op = kTreeReductions[turn % 5],
+                                  .shifted = turn % 7 == 0,
+                                  .wide = turn % 3 != 0,
+                                  .engine = engine,
+                                  .seed = turn % 4,
+                                  .calls = 2,
+                                  .threads = 32};
+            INFO(info(kind).name << ' ' << name(format) << ' ' << n << ": " << text(spec));
+            CHECK(trial.fault(spec).value_or("") == "");
+            ran[engine] += trial.had_engine();
+            if (n > 2 && engine != Engine::generic) CHECK_FALSE(trial.had_engine());
+          }
+        }
+      }
+    }
+  }
+  for (const Engine engine : kEngines) CHECK(ran[engine] > 10);
+}
+
+TEST_CASE("exact sums in every accumulation type") {
+  const TreePlan made = tree_plan(OpKind::reduce, PacketFormat::none, 16, Summation::exact);
+  EngineTrial trial(made.plan.program);
+  for (const DtypeInfo& type : dtype_table()) {
+    for (const DtypeInfo& sums : dtype_table()) {
+      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+        const EngineSpec spec{.bytes = 16 * 1040,
+                              .dtype = type.dtype,
+                              .accumulate = sums.dtype,
+                              .op = op,
+                              .wide = true,
+                              .engine = Engine::generic,
+                              .calls = 1,
+                              .threads = 32};
+        INFO("in " << sums.name << ": " << text(spec));
+        CHECK(trial.fault(spec).value_or("") == "");
+      }
+    }
+  }
 }
 
 TEST_CASE("trees in every accumulation type") {
