@@ -128,7 +128,7 @@ class Builder {
   std::optional<Program> finish();
   /// Only the checks; false after errors.
   bool check();
-  /// For callers that look operands up in their own way (builder_lookup.h).
+  /// The parts (builder_state.h), for callers that look operands up in their own way.
   BuilderState& state() { return *state_; }
   const BuilderState& state() const { return *state_; }
 

@@ -57,9 +57,8 @@ bool Unroller::unroll_parts(const std::vector<Item>& items, uint32_t parts) {
   run_threads(parts, [&](uint32_t p) {
     Unroller& mine = p == 0 ? *this : others[p - 1];
     if (p == 0 || mine.begin(items)) mine.bodies(Sweep::ops, range(p));
-    mine.builder_.state().places.leave_rank();
+    mine.builder_.state().leave_ranks();
   });
-  builder_.state().draft.out = nullptr;  // left already
   if (scope_.halted() || !scope_.diagnostics.all().empty()) return false;
   for (uint32_t p = 1; p < parts; ++p) {
     if (others[p - 1].scope_.halted() || !reports[p].all().empty()) return false;
