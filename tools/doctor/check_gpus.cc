@@ -101,6 +101,30 @@ std::vector<std::string> pairs_apart(const std::string& table) {
   return pairs;
 }
 
+/// Links of each GPU that are active, from 'nvidia-smi nvlink -s': "Link 0: 26.562 GB/s", or
+/// "<inactive>".
+std::vector<size_t> active_links(const std::string& text) {
+  std::vector<size_t> links;
+  for (const std::string& line : split_at(text, '\n')) {
+    if (line.starts_with("GPU ")) links.push_back(0);
+    const bool active = line.starts_with("Link ") && line.find("GB/s") != std::string::npos;
+    if (active && !links.empty()) ++links.back();
+  }
+  return links;
+}
+
+/// GPUs in slots that give them fewer lanes than they have. (A link's speed falls when it is idle.)
+void report_narrow_slots(const Machine& machine, Findings& findings) {
+  const std::string folder = "/sys/bus/pci/devices/";
+  for (const std::string& device : machine.list("/proc/driver/nvidia/gpus")) {
+    const auto width = machine.number(folder + device + "/current_link_width");
+    const auto most = machine.number(folder + device + "/max_link_width");
+    if (!width || !most || *width >= *most) continue;
+    findings.problem(fmt::format("GPU {}: {} of {} lanes of PCIe work", device, *width, *most),
+                     "put the card into a slot with all lanes, or reseat it");
+  }
+}
+
 void report_apart(const std::vector<std::string>& pairs, size_t gpus, Findings& findings) {
   if (pairs.empty())
     return findings.fine(fmt::format("all {} GPUs reach each other's memory", gpus));
@@ -181,6 +205,24 @@ void check_peers(const Machine& machine, Findings& findings) {
   if (table) return report_apart(pairs_apart(*table), gpus, findings);
   findings.note("not known: neither the driver nor nvidia-smi could be asked",
                 "install nvidia-smi, or use a build of mscclc with the GPU part");
+}
+
+void check_links(const Machine& machine, Findings& findings) {
+  if (!has_driver(machine)) return findings.fine("no GPU that a driver knows");
+  report_narrow_slots(machine, findings);
+  const auto text = machine.run("nvidia-smi nvlink -s");
+  const std::vector<size_t> links = active_links(text.value_or(""));
+  if (links.empty()) return findings.fine("no NVLink, or nvidia-smi does not show it");
+  const size_t most = *std::ranges::max_element(links);
+  for (size_t i = 0; i < links.size(); ++i) {
+    if (links[i] == most) continue;
+    findings.problem(
+        fmt::format("GPU {} has {} active links of NVLink, others have {}", i, links[i], most),
+        "look for errors of the links: nvidia-smi nvlink -e, dmesg; reset the GPU or "
+        "restart the fabric manager");
+  }
+  findings.fine(most == 0 ? "no NVLink is active: GPUs reach each other by PCIe"
+                          : fmt::format("{} links of NVLink for each GPU", most));
 }
 
 void check_fabric(const Machine& machine, Findings& findings) {

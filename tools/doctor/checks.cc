@@ -9,6 +9,7 @@ constexpr Check kChecks[] = {
     {"driver", "the kernel module of NVIDIA", check_driver},
     {"gpus", "GPUs, and whether this process may use them", check_gpus},
     {"peers", "which GPUs reach each other's memory", check_peers},
+    {"links", "links of NVLink and lanes of PCIe", check_links},
     {"fabric", "the fabric manager of NVSwitch", check_fabric},
     {"multicast", "multicast of NVSwitch (asked about, never made)", check_multicast},
     {"clocks", "persistence mode, clocks that are held down, compute mode, MIG", check_clocks},

@@ -22,6 +22,7 @@ Findings examine(const Machine& machine);
 void check_driver(const Machine& machine, Findings& findings);
 void check_gpus(const Machine& machine, Findings& findings);
 void check_peers(const Machine& machine, Findings& findings);
+void check_links(const Machine& machine, Findings& findings);
 void check_fabric(const Machine& machine, Findings& findings);
 void check_multicast(const Machine& machine, Findings& findings);
 void check_clocks(const Machine& machine, Findings& findings);

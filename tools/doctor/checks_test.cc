@@ -39,8 +39,8 @@ TEST_CASE("doctor: a machine without GPUs is no problem, and plans run on the ho
   FakeMachine fake;
   CHECK(fake.levels(check_driver) == "n");
   CHECK(has(fake.text(check_driver), "plans run on the host"));
-  for (const auto check : {check_gpus, check_peers, check_fabric, check_multicast, check_clocks,
-                           check_rdma, check_dmabuf, check_preload, check_fallback}) {
+  for (const auto check : {check_gpus, check_peers, check_links, check_fabric, check_multicast,
+                           check_clocks, check_rdma, check_dmabuf, check_preload, check_fallback}) {
     CHECK(fake.levels(check) == "f");
   }
 }
@@ -86,6 +86,26 @@ TEST_CASE("doctor: GPUs that do not reach each other, by the driver or by nvidia
       "Legend:\n\n  X    = Self\n  OK   = Status Ok\n";
   CHECK(has(fake.text(check_peers), "1 and 2 (CNS)"));
   CHECK_FALSE(has(fake.text(check_peers), "0 and"));
+}
+
+TEST_CASE("doctor: links that are down, and slots that are narrow") {
+  FakeMachine fake;
+  CHECK(fake.levels(check_links) == "f");
+  fake.add_gpus(2);
+  CHECK(fake.levels(check_links) == "f");
+  std::string& shown = fake.prints["nvidia-smi nvlink -s"];
+  shown =
+      "GPU 0: H100 (UUID: GPU-1)\n\t Link 0: 26.562 GB/s\n\t Link 1: 26.562 GB/s\n"
+      "GPU 1: H100 (UUID: GPU-2)\n\t Link 0: 26.562 GB/s\n\t Link 1: 26.562 GB/s\n";
+  CHECK(fake.text(check_links) == "2 links of NVLink for each GPU\n\n");
+  shown.replace(shown.rfind("26.562 GB/s"), 11, "<inactive>");
+  CHECK(fake.levels(check_links) == "pf");
+  CHECK(has(fake.text(check_links), "GPU 1 has 1 active links"));
+  shown = "GPU 0: H100 (UUID: GPU-1)\n";
+  CHECK(has(fake.text(check_links), "by PCIe"));
+  fake.file("/sys/bus/pci/devices/0000:01:00.0/max_link_width", "16\n");
+  fake.file("/sys/bus/pci/devices/0000:01:00.0/current_link_width", "8\n");
+  CHECK(has(fake.text(check_links), "GPU 0000:01:00.0: 8 of 16 lanes"));
 }
 
 TEST_CASE("doctor: the fabric manager") {
