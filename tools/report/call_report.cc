@@ -19,7 +19,7 @@ using nlohmann::json;
 using CallKey = std::pair<uint32_t, uint64_t>;  ///< executable and call
 
 constexpr size_t kMostShown = 8;
-constexpr uint64_t kMostTime = uint64_t{1} << 62;
+constexpr uint64_t kMostTime = uint64_t{1} << 60;  // differences of differences fit, too
 
 int64_t time_of(const json& value, RecordReader& reader) {
   if (value.is_number_unsigned() && value.get<uint64_t>() <= kMostTime) return value.get<int64_t>();
