@@ -261,7 +261,8 @@ TEST_CASE("a row may be for one kind of link") {
         "t.json: rows[0].links: expected \"nvlink\" or \"pcie\"");
   CHECK(refusal(rows(row("null", "\"any\"", "x", nvlink))) ==
         "t.json: rows[0]: the last row of alltoall must take every call: \"ranks\": \"any\", "
-        "\"bytes\": null, \"dtypes\": \"any\", no \"accumulate\", in place and captured too, over any links, "
+        "\"bytes\": null, \"dtypes\": \"any\", no \"accumulate\", in place and captured too, over "
+        "any links, "
         "no \"order\" \"any\"");
   CHECK(refusal(rows(row("1024", "\"any\"", "x") + "," + row("512", "\"any\"", "y", pcie) + "," +
                      kRest)) == "t.json: rows[1]: never reached: rows[0] takes all its calls");

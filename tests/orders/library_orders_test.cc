@@ -64,8 +64,8 @@ void check_all(LibraryCall call) {
 TEST_CASE("every row of one node keeps the contract that it is picked for") {
   for (const CollectiveKind kind : kReducing) {
     for (const uint32_t ranks : {2u, 3u, 4u, 5u, 8u}) {
-      for (const SumOrder order : {SumOrder::replicated, SumOrder::ranks, SumOrder::tree,
-                                   SumOrder::exact}) {
+      for (const SumOrder order :
+           {SumOrder::replicated, SumOrder::ranks, SumOrder::tree, SumOrder::exact}) {
         INFO(name(kind) << " " << ranks << " " << name(order));
         check_all({.kind = kind, .ranks = ranks, .order = order});
       }
@@ -77,8 +77,8 @@ TEST_CASE("every row of several nodes keeps the contract that it is picked for")
   constexpr std::pair<uint32_t, uint32_t> kSpreads[] = {{2, 2}, {3, 1}, {4, 1}, {3, 2}, {2, 4}};
   for (const CollectiveKind kind : {CollectiveKind::allreduce, CollectiveKind::reducescatter}) {
     for (const auto& [nodes, each] : kSpreads) {
-      for (const SumOrder order : {SumOrder::replicated, SumOrder::ranks, SumOrder::tree,
-                                   SumOrder::exact}) {
+      for (const SumOrder order :
+           {SumOrder::replicated, SumOrder::ranks, SumOrder::tree, SumOrder::exact}) {
         INFO(name(kind) << " " << nodes << " x " << each << " " << name(order));
         check_all({.kind = kind, .ranks = nodes * each, .nodes = nodes, .order = order});
       }

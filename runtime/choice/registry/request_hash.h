@@ -17,7 +17,8 @@ struct RequestHash {
         static_cast<uint64_t>(call.dtype) << 32 | static_cast<uint64_t>(request.op) << 24 |
         static_cast<uint64_t>(call.either_place) << 17 |
         static_cast<uint64_t>(call.in_place) << 16 |
-        static_cast<uint64_t>(request.registered) << 8 | static_cast<uint64_t>(request.call.captured);
+        static_cast<uint64_t>(request.registered) << 8 |
+        static_cast<uint64_t>(request.call.captured);
     const uint64_t place = static_cast<uint64_t>(call.root) << 32 ^
                            static_cast<uint64_t>(call.shift) ^ request.alignment;
     return mix(mix(mix(call.bytes) ^ small) ^ place) ^
