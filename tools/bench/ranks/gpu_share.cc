@@ -21,7 +21,7 @@ uint32_t gpus_in_use(const Options& options, int gpus) {
 
 std::optional<uint32_t> socket_threads(const Options& options, int gpus, uint32_t processors) {
   if (options.ranks_per_node == 0 || gpus_in_use(options, gpus) == options.gpus) return {};
-  return net::hands_of_gpu(processors, options.gpus);
+  return net::workers_of_gpu(processors, options.gpus);
 }
 
 uint32_t share_in_percent(uint32_t ranks_per_gpu) { return 100 / ranks_per_gpu; }
