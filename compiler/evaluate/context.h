@@ -42,12 +42,12 @@ class EvaluationContext {
   void add_to(Diagnostic& d, const ast::Expr* e = nullptr);
   /// Mistakes so far, repetitions included.
   size_t mistakes() const { return mistakes_; }
+  std::string value_text(const Value& v) const;
   /// "world = 17, gpus = 8": the variables of `e`.
   std::string variables_text(const ast::Expr& e) const;
 
  private:
   void add_expansions(Diagnostic& d) const;
-  std::string value_text(const Value& v) const;
   void collect_names(const ast::Expr& e, std::vector<ast::Symbol>& out) const;
 
   const ast::Ast& ast_;

@@ -26,7 +26,7 @@ class Values {
 
   std::string of(const Declared& d) {
     if (!known_ || !d.evaluable) return "";
-    evaluator_.set_max_steps(kMostSteps, kMostSteps);
+    evaluator_.steps().set_max(kMostSteps, kMostSteps);
     header();
     if (d.kind == Kind::parameter) return one(evaluator_.value(d.symbol));
     if (d.kind != Kind::value && d.kind != Kind::variable) return "";
@@ -67,7 +67,7 @@ class Values {
     if (d.function) {
       v.kind = ValueKind::function;
       v.function = &d;
-      evaluator_.set_locals(d.name.id, resolution_.by_symbol[d.name.id]);
+      evaluator_.names().set_locals(d.name.id, resolution_.by_symbol[d.name.id]);
     } else {
       const Define* said = find(d.name.id);
       v = evaluated(said != nullptr && said->value.given() ? said->value : d.value);
@@ -116,7 +116,7 @@ class Values {
   bool at_declaration(const Declared& d) {
     if (d.binder != nullptr) {
       (void)evaluator_.each_value(*d.binder, false, [&] {
-        numbers_.insert(evaluator_.bindings.back().value);
+        numbers_.insert(evaluator_.context().bindings.back().value);
         return !enough();
       });
       return !enough();
@@ -131,18 +131,19 @@ class Values {
   }
 
   bool enough() const {
-    return texts_.size() > kShown || numbers_.size() > kMostVariables || evaluator_.stopped();
+    return texts_.size() > kShown || numbers_.size() > kMostVariables ||
+           evaluator_.steps().stopped();
   }
 
   std::string one(const Value& v) const {
     if (v.kind == ValueKind::unbound) return "";
     if (v.kind == ValueKind::format) return std::string(mscclc::name(v.format));
-    return evaluator_.value_text(v);
+    return evaluator_.context().value_text(v);
   }
 
   std::string bindings_text() const {
     std::string text;
-    for (const Binding& b : evaluator_.bindings) {
+    for (const Binding& b : evaluator_.context().bindings) {
       text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", tree_.ast.text(b.name), b.value);
     }
     return text;
