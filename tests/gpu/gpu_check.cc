@@ -80,11 +80,7 @@ int main(int argc, char** argv) {
       sub->add_option("--folder", options.folder, "of 'mscclc library --kernels'")->required();
       sub->add_option("--most", options.most, "bytes of the largest message (default: 1 MiB)");
     }
-    if (name == "soak") {
-      sub->add_option("--calls", options.calls, "how many")->required();
-      sub->add_option("--queued", options.queued,
-                      "calls that are launched before the ranks wait for the GPU (default: 500)");
-    }
+    if (name == "soak") sub->add_option("--calls", options.calls, "how many")->required();
     if (name == "cycles") {
       sub->add_option("--count", options.cycles, "of graphs, and of memory handles")->required();
     }

@@ -22,7 +22,6 @@ struct StageOptions {
   uint64_t most = 1 << 20;  ///< plans, bits: bytes of the largest message
   bool graph = false;       ///< plans, bits: calls are launched by graphs
   uint64_t calls = 0;       ///< soak
-  uint64_t queued = 500;    ///< soak: calls that are launched before the ranks wait for the GPU
   uint64_t cycles = 0;      ///< cycles: of graphs, and of memory handles
   uint64_t seconds = 0;     ///< begin nothing new after about so long; 0: as long as it takes
   uint64_t seed = 1;        ///< soak, bits
