@@ -16,15 +16,30 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Text in quotes with a hyphen that is no code: names of threads, programs, benchmarks and modes.
-const std::set<std::string> kNoCodes = {
-    "mscclc-bench",       "mscclc-boot",       "mscclc-fds",
-    "mscclc-hub",         "mscclc-worker",     "mscclc-lane",
-    "mscclc-log",         "mscclc-nccl",       "mscclc-net",
-    "mscclc-nvcc",        "mscclc-proxy",      "mscclc-rank",
-    "mscclc-stream",      "mscclc-watch",      "nccl-symmetric",
-    "handwritten-1shot",  "handwritten-2shot", "handwritten-exchange",
-    "handwritten-slices", "host-no-atomic",    "utf-8",
-    "bazel-bin"};
+const std::set<std::string> kNoCodes = {"mscclc-bench",
+                                        "mscclc-boot",
+                                        "mscclc-fds",
+                                        "mscclc-hub",
+                                        "mscclc-worker",
+                                        "mscclc-lane",
+                                        "mscclc-log",
+                                        "mscclc-nccl",
+                                        "mscclc-net",
+                                        "mscclc-nvcc",
+                                        "mscclc-proxy",
+                                        "mscclc-rank",
+                                        "mscclc-stream",
+                                        "mscclc-watch",
+                                        "nccl-symmetric",
+                                        "handwritten-1shot",
+                                        "handwritten-2shot",
+                                        "handwritten-exchange",
+                                        "handwritten-slices",
+                                        "host-no-atomic",
+                                        "utf-8",
+                                        "utf-16",
+                                        "nv-fabricmanager",
+                                        "bazel-bin"};
 
 std::set<std::string> codes() {
   std::set<std::string> names;

@@ -20,17 +20,17 @@ struct Exception {
 };
 
 const std::vector<Exception> kExceptions = {
-    {"mscclc::proof::Run", 195, 8},
-    {"mscclc::Executable::State", 102, 5},
+    {"mscclc::proof::Run", 196, 8},
+    {"mscclc::Executable::State", 104, 5},
     {"mscclc::cuda::FakeDriver", 83, 7},
     {"mscclc::random_programs::Soup", 81, 6},
     {"mscclc::EpollHub", 74, 2},
     {"mscclc::proof::System", 70, 1},
     {"mscclc::torch_comms::CommsBackend", 69, 2},
     {"mscclc::verbs::VerbsLane", 69, 0},
-    {"mscclc::cuda::host::Gpu", 62, 1},
-    {"mscclc::cost::Run", 60, 3},
-    {"mscclc::cuda::CudaRanks::State", 52, 0, true},
+    {"mscclc::cuda::host::Gpu", 64, 1},
+    {"mscclc::cost::Run", 62, 3},
+    {"mscclc::cuda::CudaRanks::State", 53, 0, true},
     {"mscclc::Collectives::State", 38, 2, true},
     {"mscclc::cuda::RanksProxy", 19, 3},
 };
