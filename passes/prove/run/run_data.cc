@@ -1,7 +1,6 @@
 // Ops that move data: every chunk they touch is checked against what was done to it before.
 #include <algorithm>
 
-#include "ir/ops/trees.h"
 #include "passes/base/thread_partition.h"
 #include "passes/prove/model/premise.h"
 #include "passes/prove/run/run.h"
@@ -339,21 +338,6 @@ void Run::load_at_once(const Actor& actor, const Op& op, std::span<const Operand
     terms.push_back(value_);
   }
   value_ = op.summation == Summation::exact ? exact_of(terms) : tree_of(terms);
-}
-
-Symbol Run::tree_of(std::span<const Symbol> terms) {
-  if (terms.size() == 1) return terms[0];
-  const size_t first = first_of_tree(static_cast<uint32_t>(terms.size()));
-  return sum_of(tree_of(terms.first(first)), tree_of(terms.subspan(first)));
-}
-
-Symbol Run::exact_of(std::span<const Symbol> terms) {
-  Symbol in_turn = terms[0];  // says whether they can be added up at all
-  for (const Symbol& term : terms.subspan(1)) in_turn = sum_of(in_turn, term);
-  if (!in_turn.known()) return in_turn;
-  Symbol sum = turned_.exact(terms);
-  sum.size = in_turn.size;
-  return sum;
 }
 
 /// In place, a copy may find its chunk where it should be, and leaves it alone.

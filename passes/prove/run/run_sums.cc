@@ -1,11 +1,28 @@
-// Which contracts about the bits of sums the results keep (docs/bits.md).
+// Sums of several terms, and which contracts about the bits of sums the results keep
+// (docs/bits.md).
 #include <algorithm>
 
+#include "ir/ops/trees.h"
 #include "passes/prove/model/premise.h"
 #include "passes/prove/model/sum_shapes.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc::proof {
+
+Symbol Run::tree_of(std::span<const Symbol> terms) {
+  if (terms.size() == 1) return terms[0];
+  const size_t first = first_of_tree(static_cast<uint32_t>(terms.size()));
+  return sum_of(tree_of(terms.first(first)), tree_of(terms.subspan(first)));
+}
+
+Symbol Run::exact_of(std::span<const Symbol> terms) {
+  Symbol in_turn = terms[0];  // says whether they can be added up at all
+  for (const Symbol& term : terms.subspan(1)) in_turn = sum_of(in_turn, term);
+  if (!in_turn.known()) return in_turn;
+  Symbol sum = turned_.exact(terms);
+  sum.size = in_turn.size;
+  return sum;
+}
 
 /// A sum is made in one order wherever it is kept: here, and at all ranks that this one stands for,
 /// which hold what it becomes when they turn. Sums that turn into one another are filed under the
