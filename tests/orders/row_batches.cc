@@ -10,14 +10,10 @@
 #include "tests/runtime/ranks.h"
 
 namespace mscclc::testing {
-namespace {
 
-using Bytes = std::vector<uint8_t>;
-
-/// Floats whose exponents lie close together, so that their sums are rounded.
-Bytes random_floats(uint64_t count, uint32_t element, uint64_t seed) {
+std::vector<uint8_t> random_floats(uint64_t count, uint32_t element, uint64_t seed) {
   std::mt19937_64 random(seed);
-  Bytes data(count * element);
+  std::vector<uint8_t> data(count * element);
   for (uint64_t i = 0; i < data.size(); i += element) {
     const uint64_t top = uint64_t{0x7} << (8 * element - 4);
     const uint64_t bits = (random() & ~top) | (uint64_t{0x3} << (8 * element - 4));
@@ -25,6 +21,10 @@ Bytes random_floats(uint64_t count, uint32_t element, uint64_t seed) {
   }
   return data;
 }
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
 
 /// How a batch is all-reduced: the eight forms come in turn.
 struct Form {

@@ -5,10 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "runtime/api/collectives.h"
 
 namespace mscclc::testing {
+
+/// Floats whose exponents lie close together, so that their sums are rounded; the same for a seed.
+std::vector<uint8_t> random_floats(uint64_t count, uint32_t element_bytes, uint64_t seed);
 
 struct RowBatches {
   Dtype dtype = Dtype::bf16;

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <random>
 
 #include "ir/base/read_file.h"
 #include "plans/format/plan_json.h"
@@ -16,6 +15,7 @@
 #include "tests/gpu/parts.h"
 #include "tests/gpu/stage/graphs.h"
 #include "tests/helpers/runtime/shared_value.h"
+#include "tests/orders/row_batches.h"
 
 namespace mscclc::testing {
 namespace {
@@ -46,20 +46,6 @@ std::vector<PlanFile> plans_of(const StageOptions& options) {
     }
   }
   return plans;
-}
-
-/// Numbers whose sums are rounded, the same for the same seed.
-std::vector<uint8_t> input_of(uint64_t bytes, Dtype dtype, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<uint8_t> data(bytes);
-  const uint32_t element = info(dtype).bytes;
-  for (uint64_t i = 0; i + element <= bytes; i += element) {
-    uint64_t bits = random();
-    const uint64_t top = uint64_t{0x7} << (8 * element - 4);  // of the exponent
-    bits = (bits & ~top) | (uint64_t{0x3} << (8 * element - 4));
-    std::memcpy(data.data() + i, &bits, element);
-  }
-  return data;
 }
 
 /// The two ways to run a plan, on one rank.
@@ -97,13 +83,14 @@ class Pair {
   std::string run(const RunSpec& spec, StreamHandle stream, uint64_t seed, uint64_t& by_own) {
     Diagnostics diagnostics;
     std::vector<uint8_t> output[2];
+    const uint32_t element = info(spec.dtype).bytes;
     for (const bool own : {false, true}) {
       CheckedCall call(communicator_, *executables_[own], *memory_[own], spec);
       if (!call.bind(diagnostics)) return text(diagnostics);
       by_own += own && call.has_compiled_kernel() ? 1 : 0;
       for (uint64_t k = 0; k < kCalls; ++k) {
-        const auto input = input_of(call.bytes(kInput), spec.dtype,
-                                    (seed * kCalls + k) * 64 + communicator_.rank());
+        const auto input = random_floats(call.bytes(kInput) / element, element,
+                                         (seed * kCalls + k) * 64 + communicator_.rank());
         std::vector<uint8_t> out(call.bytes(kOutput));
         if (!call.fill(seed + k, diagnostics) ||  // poisons the output
             !call.write_input(input.data(), diagnostics) || !call.launch(stream, diagnostics) ||
