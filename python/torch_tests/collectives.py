@@ -74,7 +74,7 @@ def average_and_factor(ranks):
 
 
 def orders(ranks):
-    """Sums in the order of the ranks, whatever the size; what no plan adds so is refused."""
+    """Sums in the order of the ranks, or exact ones, whatever the size; what no plan adds so is refused."""
     for dtype in (torch.float32, torch.bfloat16):
         for count in (1, 1000, 100_003):
             rows = [_uneven(count, dtype, r) for r in range(ranks.size)]
@@ -85,9 +85,14 @@ def orders(ranks):
             for row in rows[1:]:
                 wanted = wanted + row.float()
             equal(found, wanted.to(dtype), f"{dtype} x {count}")
-    if ranks.size > 2:
-        with mscclc.torch.order("exact"):
-            refused(lambda: dist.all_reduce(torch.ones(9), async_op=True), "'exact'")
+    with mscclc.torch.order("exact"):
+        found = torch.full((9,), (1e8, 1.0, -1e8, 0.0)[ranks.rank % 4])  # from the left: 0
+        dist.all_reduce(found)
+        if ranks.size == 4:
+            equal(found, torch.ones(9))
+        if ranks.size > 2:
+            product = dist.ReduceOp.PRODUCT
+            refused(lambda: dist.all_reduce(torch.ones(9), product, async_op=True), "'exact'")
     refused(lambda: mscclc.torch.order("sorted").__enter__(), "no order 'sorted'")
     refused(lambda: mscclc.torch.Options(order="sorted"), "no order 'sorted'")
 
