@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "ir/program/taking.h"
+#include "ir/program/signal_counts.h"
 
 namespace mscclc {
 
@@ -22,11 +22,11 @@ using device::Stretch;
 
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 31;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 31;
 constexpr uint32_t kLine = 128;  ///< bytes that a GPU's memory moves at once
 constexpr uint32_t kEven = 16;   ///< bytes that a thread moves at once ...
 constexpr uint32_t kWord = 4;    ///< ... or, at other addresses, a few times
-constexpr uint32_t kMostOperands = 0xffff;
+constexpr uint32_t kMaxOperands = 0xffff;
 
 template <class T>
 uint8_t* put(uint8_t* to, const T* from, size_t count) {
@@ -75,11 +75,11 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
     block_at = block;
     End& end = ends[rank.targets[target]];
     if (end.block.several()) return;
-    if (!end.in_loop && end.waits <= device::kMostCounted) {
+    if (!end.in_loop && end.waits <= device::kMaxCounted) {
       slots_[target] = {device::counted_slot(end.waits, end.at++), true};
       return;
     }
-    if (end.slot == device::kNoSlot && next < device::kMostCounts)
+    if (end.slot == device::kNoSlot && next < device::kMaxCounts)
       end.slot = static_cast<uint16_t>(next++);
     slots_[target].slot = end.slot;
     per_block_ = std::max(per_block_, next);
@@ -215,7 +215,7 @@ void BlockPrograms::take_copy_at_end() {
   if (sends.dsts == 1) {
     ++sends.count;
   } else if (sends.count == 1 && operands_[at - 1] == operands_[at + 1] &&
-             extras_[at - 1] == extras_[at + 1] && sends.dsts < kMostOperands) {
+             extras_[at - 1] == extras_[at + 1] && sends.dsts < kMaxOperands) {
     std::swap(operands_[at - 1], operands_[at]);
     std::swap(extras_[at - 1], extras_[at]);
     operands_.pop_back();
@@ -254,14 +254,14 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     ends |= step.end | move.end;
   }
   if (ends % kEven != 0) uses_ |= device::kUsesUneven;
-  if (op.format != PacketFormat::none && run.size > device::kMostShort) {
+  if (op.format != PacketFormat::none && run.size > device::kMaxShort) {
     uses_ |= device::kUsesLong;
   }
   step.count = moves.count;
   step.first = static_cast<uint32_t>(operands_.size() - blocks_.back().operands);
   step.dsts = static_cast<uint16_t>(moves.dsts);
   step.srcs = static_cast<uint16_t>(moves.srcs);
-  good_ &= moves.dsts <= kMostOperands && moves.srcs <= kMostOperands;
+  good_ &= moves.dsts <= kMaxOperands && moves.srcs <= kMaxOperands;
   step.length = run.length;
   step.run_begin = run.begin;
   step.move_end = move.end;
@@ -289,7 +289,7 @@ void BlockPrograms::join_moves_of_one_source(Step& step) {
   const uint32_t apart = step.dsts + 1u;
   const size_t begin = blocks_.back().operands + step.first;
   const auto source = [&](uint32_t i) { return begin + i * apart + step.dsts; };
-  if (step.count < 2 || uint64_t{step.count} * step.dsts > kMostOperands) return;
+  if (step.count < 2 || uint64_t{step.count} * step.dsts > kMaxOperands) return;
   const StepOperand from = operands_[source(0)];
   const StepExtra extra = extras_[source(0)];
   for (uint32_t i = 1; i < step.count; ++i) {
@@ -524,7 +524,7 @@ bool BlockPrograms::pack(const RankProgram& rank, const Places& places, const Wa
   blocks_.push_back({steps_.size(), operands_.size(), targets_.size(), false});
   uint64_t longest = std::max<uint64_t>(least_stride, sizeof(StepHeader));
   for (uint32_t b = 0; b < blocks; ++b) longest = std::max(longest, bytes_of(b));
-  if (!good_ || longest >= kMostBytes) return false;
+  if (!good_ || longest >= kMaxBytes) return false;
   stride_ = static_cast<uint32_t>((longest + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line));
   lines_.assign(uint64_t{blocks} * stride_ / sizeof(Line), Line{});
   for (uint32_t b = 0; b < blocks; ++b) {

@@ -501,11 +501,11 @@ TEST_CASE("packets that 32 bits do not count are noted") {
   constexpr uint64_t kLine = 120;
   Patched p(t, 0, 4096);
   BlockPrograms programs;
-  for (const uint64_t lines : {device::kMostShort, device::kMostShort + 1, uint64_t{1} << 33}) {
+  for (const uint64_t lines : {device::kMaxShort, device::kMaxShort + 1, uint64_t{1} << 33}) {
     INFO(lines << " lines");
     p.patch(lines * kLine);
     REQUIRE(p.pack(programs));
-    CHECK(((programs.uses() & device::kUsesLong) != 0) == (lines > device::kMostShort));
+    CHECK(((programs.uses() & device::kUsesLong) != 0) == (lines > device::kMaxShort));
   }
 }
 

@@ -134,7 +134,7 @@ enum Uses : uint32_t {
   kUsesUneven = 8u << kUsesFormats,         ///< plain data, not from and to multiples of 16 bytes
   kUsesOtherSums = 16u << kUsesFormats,     ///< reductions that are always another than sum
   kUsesCopies = 32u << kUsesFormats,        ///< buffers whose copies are no power of two
-  kUsesLong = 64u << kUsesFormats,          ///< packets: more than kMostShort in one run
+  kUsesLong = 64u << kUsesFormats,          ///< packets: more than kMaxShort in one run
   kUsesOdd = 128u << kUsesFormats,          ///< plain data, not from multiples of 4 bytes
   kUsesSentPackets = 256u << kUsesFormats,  ///< packets that the proxy sends as they lie
   kUsesTrees = 512u << kUsesFormats,        ///< reductions as trees, and exact ones
@@ -143,7 +143,7 @@ enum Uses : uint32_t {
 
 /// Units of packets in a run that a kernel may count in 32 bits, eight threads to a unit, with room
 /// for the strides of blocks.
-inline constexpr uint64_t kMostShort = (uint64_t{1} << 29) - 1024;
+inline constexpr uint64_t kMaxShort = (uint64_t{1} << 29) - 1024;
 
 /// The bit of a packet format; 0 for plain data.
 constexpr uint32_t uses_of(PacketFormat format) {
@@ -160,11 +160,11 @@ constexpr uint32_t uses_of_formats(Pick pick) {
 
 /// Bytes of the packed programs of all blocks that can travel with a launch: what is left of 4 KiB
 /// of parameters of a CUDA kernel.
-inline constexpr uint32_t kMostCarried = 3616;
+inline constexpr uint32_t kMaxCarried = 3616;
 
 /// Counts that a block keeps from call to call, at most: a warp reads them at once, and they lie in
 /// shared memory.
-inline constexpr uint32_t kMostCounts = 32;
+inline constexpr uint32_t kMaxCounts = 32;
 
 /// One launch: one call on one rank, whose blocks are those of the grid.
 struct LaunchPlan {

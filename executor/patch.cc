@@ -16,7 +16,7 @@ using device::Stretch;
 
 constexpr uint64_t kLine = 128;  ///< copies and buffers begin at whole lines
 /// Of a buffer: whatever is computed from it stays far from the end of 64 bits.
-constexpr uint64_t kMostBytes = uint64_t{1} << 48;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 48;
 
 uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -88,7 +88,7 @@ bool scratch_bytes(const Buffer& b, const Chunking& capacity, uint64_t& bytes) {
       b.units == 0 ? slots.stride(b.packets) : slots.units_stride(b.units * b.unit);
   const auto total = static_cast<unsigned __int128>(stride) * b.chunks;
   bytes = static_cast<uint64_t>(total);
-  return (total + kLine) * b.copies < kMostBytes;
+  return (total + kLine) * b.copies < kMaxBytes;
 }
 
 bool RankPatch::layout(const Program& program, uint32_t rank_id, const Chunking& capacity) {
@@ -101,7 +101,7 @@ bool RankPatch::layout(const Program& program, uint32_t rank_id, const Chunking&
       const Side side = side_of(buffer.kind);
       b.bytes =
           chunking_.buffer_bytes(side, rank_id) + pitch_.gaps_of(program.contract, side, rank_id);
-      if (b.bytes >= kMostBytes) return false;
+      if (b.bytes >= kMaxBytes) return false;
     }
     b.stride = round_up(b.bytes, kLine);
   }
@@ -243,7 +243,7 @@ bool check_size(const Program& program, const Call& call, Diagnostics& diagnosti
     diagnostics.error(code, {}, text);
     return false;
   };
-  if (call.part_bytes >= kMostBytes) return too_large(diagnostics);
+  if (call.part_bytes >= kMaxBytes) return too_large(diagnostics);
   if (call.part_bytes % element != 0) {
     return error("part-size",
                  fmt::format("{} bytes of a rank are not a whole number of {} elements",

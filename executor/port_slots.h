@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "executor/launch.h"
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 
 namespace mscclc::device {
 

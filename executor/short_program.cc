@@ -19,7 +19,7 @@ using device::Steps;
 
 namespace {
 
-constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t kMax = std::numeric_limits<uint32_t>::max();
 
 /// The one format of a launch that has nothing but packets, and sums of them; else none.
 PacketFormat only_format(uint32_t uses) {
@@ -42,7 +42,7 @@ bool is_short(const StepHeader& header) {
 
 bool is_short(const Step& step) {
   if ((step.flags & (device::kInLoop | device::kPosts)) != 0) return false;
-  if (step.end - step.run_begin > device::kMostShort || step.length > kMost) return false;
+  if (step.end - step.run_begin > device::kMaxShort || step.length > kMax) return false;
   if (step.dsts == 0 || step.dsts > device::kShortOperands) return false;
   if (step.kind == StepKind::reduce_packets) {
     return step.count == 1 && step.srcs > 0 && step.srcs <= device::kShortOperands;
@@ -145,7 +145,7 @@ bool add_block(ShortStep& made, const ShortStep& own, uint32_t turn, uint32_t b)
     });
     for_each_pair(made, before, [&](ShortOperand& to, const ShortOperand& apart) {
       const uint64_t less = to.apart - apart.apart;
-      known &= less <= kMost;
+      known &= less <= kMax;
       to.shrink = static_cast<uint32_t>(less);
     });
   }

@@ -28,11 +28,11 @@ inline constexpr uint32_t kStampSource = 20, kStampTicks = 36;  ///< bits
 
 /// What does not fit is as large as it can be.
 MSCCLC_HD inline uint64_t stamp_word(uint32_t what, uint32_t source, uint64_t ticks) {
-  constexpr uint64_t kMostTicks = (uint64_t{1} << kStampTicks) - 1;
-  constexpr uint32_t kMostSource = (1u << kStampSource) - 1;
-  const uint64_t of_source = source < kMostSource ? source : kMostSource;
+  constexpr uint64_t kMaxTicks = (uint64_t{1} << kStampTicks) - 1;
+  constexpr uint32_t kMaxSource = (1u << kStampSource) - 1;
+  const uint64_t of_source = source < kMaxSource ? source : kMaxSource;
   return uint64_t{what} << (kStampSource + kStampTicks) | of_source << kStampTicks |
-         (ticks < kMostTicks ? ticks : kMostTicks);
+         (ticks < kMaxTicks ? ticks : kMaxTicks);
 }
 
 /// A stamp as it was made.

@@ -20,7 +20,7 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kMostNodes = 1024;
+constexpr size_t kMaxNodes = 1024;
 constexpr uint32_t kRounds = 2;
 
 /// One execution of an op.
@@ -33,7 +33,7 @@ class HappensBefore {
   HappensBefore(const Program& program, uint32_t rank, uint32_t instances)
       : program_(program), rank_(rank), instances_(instances), ops_(program.ranks[rank].ops) {
     for (uint32_t b = 0; b < program.ranks[rank].blocks; ++b) unroll(b);
-    REQUIRE(nodes_.size() <= kMostNodes);
+    REQUIRE(nodes_.size() <= kMaxNodes);
     edges_.resize(nodes_.size());
     add_block_edges();
     add_semaphores();
@@ -217,7 +217,7 @@ class HappensBefore {
   const std::vector<Op>& ops_;
   std::vector<Node> nodes_;
   std::vector<size_t> begin_, end_;
-  std::vector<std::bitset<kMostNodes>> edges_;
+  std::vector<std::bitset<kMaxNodes>> edges_;
 };
 
 /// A random program of one busy rank, whose peer only owns memory.

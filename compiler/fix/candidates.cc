@@ -9,7 +9,7 @@
 namespace mscclc::fix {
 namespace {
 
-constexpr size_t kMostErrors = 3;  ///< that candidates are made for
+constexpr size_t kMaxErrors = 3;  ///< that candidates are made for
 
 /// The makers for some codes, in the order in which they are asked.
 struct Row {
@@ -81,7 +81,7 @@ std::vector<Candidate> candidates(const Outline& outline, const std::string& fil
   size_t errors = 0;
   for (const Diagnostic& d : diagnostics.all()) {
     if (d.severity != Severity::error || !may_be_fixed(d)) continue;
-    if (++errors > kMostErrors) break;
+    if (++errors > kMaxErrors) break;
     Case c(outline, file, d, found);
     if (wants_sync(d)) add_syncs(c);
     for (const Maker make : makers(d.code)) make(c);

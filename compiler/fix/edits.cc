@@ -42,13 +42,13 @@ class LineDiff {
     rows_ = a_.size() - head - tail;
     columns_ = b_.size() - head - tail;
     if (rows_ + columns_ == 0) return {};
-    if (rows_ * columns_ > kMostCells) return {{head, rows_, head, columns_}};
+    if (rows_ * columns_ > kMaxCells) return {{head, rows_, head, columns_}};
     fill(head);
     return walk(head);
   }
 
  private:
-  static constexpr size_t kMostCells = size_t{1} << 22;
+  static constexpr size_t kMaxCells = size_t{1} << 22;
 
   uint32_t& cell(size_t i, size_t j) { return lengths_[i * (columns_ + 1) + j]; }
 

@@ -12,7 +12,7 @@ namespace {
 
 /// Ops that a changed program may unroll to: more than the library's programs have, far less than
 /// what a loop too many costs.
-constexpr uint64_t kMostOps = 1'000'000;
+constexpr uint64_t kMaxOps = 1'000'000;
 
 size_t count_errors(const Diagnostics& diagnostics) {
   return static_cast<size_t>(
@@ -62,7 +62,7 @@ Judge::Judge(std::string file, const Outline& original, FrontEndOptions front, P
       front_(std::move(front)),
       passes_(std::move(passes)),
       promises_(original.promises()) {
-  front_.max_ops = std::min(front_.max_ops, kMostOps);
+  front_.max_ops = std::min(front_.max_ops, kMaxOps);
   front_.relative_names = false;
   passes_.before = passes_.after = nullptr;
   passes_.records = nullptr;

@@ -8,7 +8,7 @@
 namespace mscclc::fix {
 namespace {
 
-constexpr size_t kMostSpellings = 4;  ///< tried for a word
+constexpr size_t kMaxSpellings = 4;  ///< tried for a word
 
 /// How often each word stands in the text, and the words of the language.
 std::map<std::string_view, int> known_words(const Case& c) {
@@ -27,7 +27,7 @@ void respell_word(Case& c, uint32_t i, const std::map<std::string_view, int>& kn
   for (const auto& [word, count] : known) {
     if (word != c.word(i)) candidates.push_back(word);
   }
-  for (size_t tried = 0; tried < kMostSpellings; ++tried) {
+  for (size_t tried = 0; tried < kMaxSpellings; ++tried) {
     const std::string near = nearest(c.word(i), candidates);
     if (near.empty()) return;
     c.replace(i, near);

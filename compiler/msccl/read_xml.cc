@@ -11,7 +11,7 @@
 namespace mscclc::msccl {
 namespace {
 
-constexpr uint32_t kMostGpus = 4096, kMostChunks = 1 << 20, kMostChannels = 1024;
+constexpr uint32_t kMaxGpus = 4096, kMaxChunks = 1 << 20, kMaxChannels = 1024;
 
 /// MSCCL's collectives; nothing for other names.
 std::optional<CollectiveKind> find_msccl_collective(std::string_view name) {
@@ -156,16 +156,16 @@ class Reader {
       a.complain(fmt::format("unknown protocol '{}'", protocol));
     else
       schedule.protocol = static_cast<Protocol>(at - std::begin(kProtocols));
-    schedule.gpus.resize(static_cast<size_t>(a.number("ngpus", 1, kMostGpus)));
-    schedule.chunks = static_cast<uint32_t>(a.number("nchunksperloop", 1, kMostChunks));
-    a.number("nchannels", 1, kMostChannels, 1);
+    schedule.gpus.resize(static_cast<size_t>(a.number("ngpus", 1, kMaxGpus)));
+    schedule.chunks = static_cast<uint32_t>(a.number("nchunksperloop", 1, kMaxChunks));
+    a.number("nchannels", 1, kMaxChannels, 1);
     schedule.in_place = a.number("inplace", 0, 1, 0) != 0;
     schedule.out_of_place = a.number("outofplace", 0, 1, schedule.in_place ? 0 : 1) != 0;
     if (!schedule.in_place && !schedule.out_of_place)
       a.complain("it is neither in place nor out of place");
     schedule.min_bytes = static_cast<uint64_t>(a.number("minBytes", 0, INT64_MAX - 1, 0));
     schedule.max_bytes = static_cast<uint64_t>(a.number("maxBytes", 0, INT64_MAX - 1, 0));
-    schedule.root = static_cast<uint32_t>(a.number("root", 0, kMostGpus, 0));
+    schedule.root = static_cast<uint32_t>(a.number("root", 0, kMaxGpus, 0));
     a.text("redop");  // the call says which reduction it is
     seen_.resize(schedule.gpus.size());
   }
@@ -176,10 +176,10 @@ class Reader {
     if (seen_[gpu_]) a.complain(fmt::format("GPU {} appears twice", gpu_));
     seen_[gpu_] = true;
     schedule.inputs =
-        std::max(schedule.inputs, static_cast<uint32_t>(a.number("i_chunks", 0, kMostChunks, 0)));
+        std::max(schedule.inputs, static_cast<uint32_t>(a.number("i_chunks", 0, kMaxChunks, 0)));
     schedule.outputs =
-        std::max(schedule.outputs, static_cast<uint32_t>(a.number("o_chunks", 0, kMostChunks, 0)));
-    schedule.gpus[gpu_].scratch = static_cast<uint32_t>(a.number("s_chunks", 0, kMostChunks, 0));
+        std::max(schedule.outputs, static_cast<uint32_t>(a.number("o_chunks", 0, kMaxChunks, 0)));
+    schedule.gpus[gpu_].scratch = static_cast<uint32_t>(a.number("s_chunks", 0, kMaxChunks, 0));
   }
 
   void read_block(Attributes& a) {
@@ -191,7 +191,7 @@ class Reader {
     Block& block = blocks.emplace_back();
     block.send = peer(a, "send");
     block.receive = peer(a, "recv");
-    block.channel = static_cast<uint32_t>(a.number("chan", 0, kMostChannels, 0));
+    block.channel = static_cast<uint32_t>(a.number("chan", 0, kMaxChannels, 0));
   }
   uint32_t peer(Attributes& a, std::string_view name) {
     const int64_t peer = a.number(name, -1, static_cast<int64_t>(schedule.gpus.size()) - 1, -1);
@@ -217,7 +217,7 @@ class Reader {
     }
     step.src = place(a, "srcbuf", "srcoff", step.type == StepType::nop);
     step.dst = place(a, "dstbuf", "dstoff", step.type == StepType::nop);
-    step.count = static_cast<uint32_t>(a.number("cnt", 0, kMostChunks, 1));
+    step.count = static_cast<uint32_t>(a.number("cnt", 0, kMaxChunks, 1));
     if (step.count == 0 && step.type != StepType::nop) a.complain("a step of no chunks");
     const auto block_before = a.number("depid", -1, 65535, -1);
     const auto step_before = a.number("deps", -1, INT32_MAX, -1);
@@ -234,7 +234,7 @@ class Reader {
   }
   Place place(Attributes& a, std::string_view buffer, std::string_view first, bool may_lack) {
     const std::string_view name = may_lack ? a.text(buffer).value_or("i") : a.required(buffer);
-    const int64_t at = a.number(first, may_lack ? -1 : 0, kMostChunks,
+    const int64_t at = a.number(first, may_lack ? -1 : 0, kMaxChunks,
                                 may_lack ? std::optional<int64_t>(0) : std::nullopt);
     constexpr std::string_view kNames[] = {"i", "o", "s"};
     const auto found = std::ranges::find(kNames, name);

@@ -8,7 +8,7 @@
 namespace mscclc::mscclpp {
 namespace {
 
-constexpr uint64_t kMostBlocksOfAll = uint64_t{1} << 19;
+constexpr uint64_t kMaxBlocksOfAll = uint64_t{1} << 19;
 
 std::string times(uint64_t count) {
   if (count == 0) return "never";
@@ -131,10 +131,10 @@ Checked check_blocks(const Program& program) {
   for (size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const uint64_t count = count_blocks(program, program.ranks[rank]) * program.instances;
     const std::string who = fmt::format("rank {} has", rank);
-    if (auto mistake = check_count(program, who, count, kMostBlocks)) return mistake;
+    if (auto mistake = check_count(program, who, count, kMaxBlocks)) return mistake;
     total += count;
   }
-  return check_count(program, "all ranks have", total, kMostBlocksOfAll);
+  return check_count(program, "all ranks have", total, kMaxBlocksOfAll);
 }
 
 Checked check_limits(const Program& program) {

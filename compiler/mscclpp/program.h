@@ -53,7 +53,7 @@ enum class Kind : uint8_t { none, memory, port, by_switch };
 inline constexpr size_t kKinds = 4;
 std::string_view text_of(Kind kind);
 
-inline constexpr uint64_t kMostBlocks = 65536;  ///< of a rank
+inline constexpr uint64_t kMaxBlocks = 65536;  ///< of a rank
 
 /// The syncs of its thread block that an op asks for: a set.
 inline constexpr uint8_t kBefore = 1, kAfter = 2;

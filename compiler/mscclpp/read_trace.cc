@@ -9,8 +9,8 @@
 namespace mscclc::mscclpp {
 namespace {
 
-constexpr uint64_t kMostRanks = 65536;
-constexpr uint64_t kMostChunks = (uint64_t{1} << 31) - 1;
+constexpr uint64_t kMaxRanks = 65536;
+constexpr uint64_t kMaxChunks = (uint64_t{1} << 31) - 1;
 
 /// Words one after another; after one that is out of range all are 0, and failed().
 class Words {
@@ -141,19 +141,19 @@ class Reader {
 
 void Reader::read_head() {
   if (words_.below(kTraceFormat + 1) != kTraceFormat) words_.fail();
-  program_.instances = static_cast<uint32_t>(words_.below(kMostBlocks + 1));
+  program_.instances = static_cast<uint32_t>(words_.below(kMaxBlocks + 1));
   if (program_.instances == 0) words_.fail();
   const uint64_t flags = words_.below(8);
   program_.fusion = (flags & kFusion) != 0;
   program_.auto_sync = (flags & kAutoSync) != 0;
   program_.limits = (flags & kLimits) != 0;
   const uint64_t ranks = words_.count(3);
-  if (ranks > kMostRanks) return words_.fail();
+  if (ranks > kMaxRanks) return words_.fail();
   program_.ranks.resize(ranks);
   for (Rank& rank : program_.ranks) {
-    rank.input = words_.below(kMostChunks + 1);
-    rank.output = words_.below(kMostChunks + 1);
-    rank.scratch = words_.below(kMostChunks + 1);
+    rank.input = words_.below(kMaxChunks + 1);
+    rank.output = words_.below(kMaxChunks + 1);
+    rank.scratch = words_.below(kMaxChunks + 1);
   }
 }
 
@@ -261,10 +261,10 @@ void Reader::read_semaphore() {
 }
 
 void Reader::read_group() {
-  const uint32_t size = static_cast<uint32_t>(words_.below(kMostBlocks + 1));
+  const uint32_t size = static_cast<uint32_t>(words_.below(kMaxBlocks + 1));
   members_.resize(words_.count(2));
   for (Member& member : members_) {
-    member.block = static_cast<uint32_t>(words_.below(kMostBlocks));
+    member.block = static_cast<uint32_t>(words_.below(kMaxBlocks));
     member.at = static_cast<uint32_t>(words_.below(size));
     member.size = size;
   }
@@ -305,7 +305,7 @@ void Reader::barrier() {
   Op op{.name = Name::barrier};
   op.place = place();
   std::vector<uint32_t> numbers(words_.count());
-  for (uint32_t& number : numbers) number = static_cast<uint32_t>(words_.below(kMostBlocks));
+  for (uint32_t& number : numbers) number = static_cast<uint32_t>(words_.below(kMaxBlocks));
   if (words_.failed()) return;
   auto& barriers = program_.ranks[of].barriers;
   op.detail[0] =
@@ -453,7 +453,7 @@ Channel* Reader::channel(bool by_switch) {
 }
 
 Ref Reader::chunks() {
-  const uint64_t word = words_.below((kMostChunks + 1) * 4);
+  const uint64_t word = words_.below((kMaxChunks + 1) * 4);
   if (word % 4 >= kBuffers) words_.fail();
   return {buffer_of(word % 4), static_cast<uint32_t>(word / 4), 0};
 }
@@ -471,7 +471,7 @@ uint32_t Reader::block_of(uint32_t rank, uint64_t number) {
 }
 
 const std::vector<Member>& Reader::members(uint32_t rank) {
-  const uint64_t number = words_.below(kMostBlocks);
+  const uint64_t number = words_.below(kMaxBlocks);
   if (!of_group_) members_.assign(1, {static_cast<uint32_t>(number)});
   if (words_.failed()) members_.clear();
   for (Member& member : members_) member.block = block_of(rank, member.block);

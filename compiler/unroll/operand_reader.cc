@@ -123,7 +123,7 @@ void OperandReader::renew(OperandPlan& plan) {
   plan.form = OperandPlan::Form::general;
   plan.mark = scope_.mark_of(o.place);
   const Value& head = evaluator_.value(o.head.id);
-  if (std::max(o.index.size(), o.member_index.size()) > OperandValues::kMost) return;
+  if (std::max(o.index.size(), o.member_index.size()) > OperandValues::kMax) return;
   if (head.kind == ValueKind::buffer && !o.member.given()) {
     const Decl d = owned_.names().decl(rank, head.thing);
     if (d.kind != DeclKind::buffer) return;

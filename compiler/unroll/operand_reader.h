@@ -29,10 +29,10 @@ class RefList {
 
 /// The numbers in an operand's brackets.
 struct OperandValues {
-  static constexpr size_t kMost = 8;
-  int64_t key[kMost], at[kMost];
+  static constexpr size_t kMax = 8;
+  int64_t key[kMax], at[kMax];
   uint32_t keys = 0, index = 0;
-  int64_t* place[2 * kMost];  ///< those of them that are the variable of the operand's `for`
+  int64_t* place[2 * kMax];  ///< those of them that are the variable of the operand's `for`
   uint32_t places = 0;
 };
 

@@ -15,7 +15,7 @@ namespace {
 // Each unroller declares all things, which cost more than ops: where these are not many more,
 // nothing is gained.
 constexpr uint64_t kOpsPerThing = 8;
-constexpr uint32_t kMostParts = 4;
+constexpr uint32_t kMaxParts = 4;
 
 uint64_t count_things(const Program& program) {
   uint64_t things = 0;
@@ -36,7 +36,7 @@ uint32_t Unroller::count_parts() const {
   if (scope_.options.threads == 0 &&
       ops < kOpsPerThing * count_things(builder_.state().draft.program))
     return 1;
-  return std::min({threads, kMostParts, static_cast<uint32_t>(bodies_.size()) - 1});
+  return std::min({threads, kMaxParts, static_cast<uint32_t>(bodies_.size()) - 1});
 }
 
 /// Unrolls the ranks after the first. False if that was of no use.

@@ -36,8 +36,8 @@ std::vector<PathLine> lines_of(const Program& program, const Timeline& timeline,
 /// Rounds of a pipeline, and slices that a program writes out: what comes again and again at one
 /// rank becomes one line for each cause.
 std::vector<PathLine> shortened(std::vector<PathLine> lines) {
-  constexpr size_t kMostLines = 24;
-  if (lines.size() <= kMostLines) return lines;
+  constexpr size_t kMaxLines = 24;
+  if (lines.size() <= kMaxLines) return lines;
   std::vector<PathLine> kept;
   for (PathLine& line : lines) {
     const auto same = std::ranges::find_if(kept, [&](const PathLine& k) {

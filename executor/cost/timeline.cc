@@ -14,7 +14,7 @@ using device::StepKind;
 namespace {
 
 /// Of a run: what takes a minute, and a few GiB of memory.
-constexpr uint64_t kMostEvents = 80'000'000;
+constexpr uint64_t kMaxEvents = 80'000'000;
 
 }  // namespace
 
@@ -294,11 +294,11 @@ std::optional<Timeline> Run::run(Diagnostics& diagnostics) {
     events_.pop();
     now_ = e.at;
     handle(e);
-    if (order_ < kMostEvents) continue;
+    if (order_ < kMaxEvents) continue;
     diagnostics.error(
         "too-large", {},
         fmt::format("the call has more than {} steps and messages, too many to predict",
-                    kMostEvents / 4));
+                    kMaxEvents / 4));
     return std::nullopt;
   }
   for (uint32_t r = 0; r < ranks_.size(); ++r) {

@@ -89,7 +89,7 @@ struct ExactTile {
 class SumRoom {
  public:
   TreeSums tree(const TileArith& arith, uint32_t bytes) {
-    return {arith, room(device::kMostTreeParts * sizeof(CpuSums)), bytes};
+    return {arith, room(device::kMaxTreeParts * sizeof(CpuSums)), bytes};
   }
   ExactTile exact(const TileArith& arith, uint32_t bytes) {
     return {arith, room(arith.exact.bytes), bytes};

@@ -19,13 +19,13 @@ namespace mscclc::cuda {
 /// The parameters: 4 KiB at most, which cost a launch no time.
 struct Arguments {
   LaunchPlan plan;
-  alignas(16) uint8_t programs[device::kMostCarried];  ///< plan.carried, or its short program
+  alignas(16) uint8_t programs[device::kMaxCarried];  ///< plan.carried, or its short program
 };
 static_assert(sizeof(Arguments) <= 4096);
-static_assert(sizeof(device::ShortProgram) <= device::kMostCarried);
+static_assert(sizeof(device::ShortProgram) <= device::kMaxCarried);
 
 /// Programs up to this size are read from shared memory, longer ones where they lie.
-inline constexpr uint32_t kMostShared = 16 * 1024;
+inline constexpr uint32_t kMaxShared = 16 * 1024;
 
 /// Copies 16-byte lines by all threads.
 template <class From>
@@ -70,7 +70,7 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     if (plan.begun != nullptr) add_relaxed(plan.begun);
   }
   const uint64_t at = uint64_t{blockIdx.x} * plan.program_bytes;
-  const bool shared = plan.program_bytes <= kMostShared;
+  const bool shared = plan.program_bytes <= kMaxShared;
   if (plan.carried) {
     fetch_lines(lines, arguments.programs + at, plan.program_bytes);
   } else if (shared) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Ar
   if (has_given_up(call)) return;
   const auto* header = reinterpret_cast<const device::StepHeader*>(begin);
   const device::Steps program(header);
-  if (arguments.plan.program_bytes <= kMostShared) {
+  if (arguments.plan.program_bytes <= kMaxShared) {
     settle_copies(program, header->operands, call);
     __syncthreads();
   }
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// The machine for short programs.
 template <class Block>
-__global__ void __launch_bounds__(kMostShortThreads)
+__global__ void __launch_bounds__(kMaxShortThreads)
     interpret_short(const __grid_constant__ Arguments arguments) {
   MSCCLC_SHARED(ShortState, state);
   const auto& program = *reinterpret_cast<const device::ShortProgram*>(arguments.programs);

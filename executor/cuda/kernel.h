@@ -9,14 +9,14 @@
 namespace mscclc::cuda {
 
 /// Threads of a block, at most.
-inline constexpr uint32_t kMostThreads = 1024;
+inline constexpr uint32_t kMaxThreads = 1024;
 
 /// The threads that blocks have where a plan asks for `wanted`: whole warps, and no more than the
-/// kernel takes, which may be fewer than kMostThreads. Threads carry no meaning: what a plan does
+/// kernel takes, which may be fewer than kMaxThreads. Threads carry no meaning: what a plan does
 /// is the same for any number.
 constexpr uint32_t block_threads(uint32_t wanted) {
   const uint32_t warps = wanted / 32 + (wanted % 32 != 0 ? 1 : 0);
-  return warps == 0 ? 32 : warps > kMostThreads / 32 ? kMostThreads : 32 * warps;
+  return warps == 0 ? 32 : warps > kMaxThreads / 32 ? kMaxThreads : 32 * warps;
 }
 
 /// Starts one call, asynchronously: one kernel of block_threads(plan.threads) threads, which may be

@@ -22,7 +22,7 @@ Kernel kernel_trees();
 
 /// Threads that a kernel's registers allow: those of packets hold more than 64.
 constexpr uint32_t threads_for(PacketFormat format) {
-  return format == PacketFormat::none ? kMostThreads : 512;
+  return format == PacketFormat::none ? kMaxThreads : 512;
 }
 
 template <class Arithmetic, PacketFormat F, bool kUneven, bool kHasPorts = has_ports(F)>
@@ -51,12 +51,12 @@ Kernel fast_kernel_for(uint32_t formats) {
 template <class Arithmetic, PacketFormat F>
 Kernel short_kernel_of(uint32_t operands) {
   if (operands <= 2) {
-    return {interpret_short<ShortBlock<Arithmetic, F, 2, false>>, kMostShortThreads, true,
+    return {interpret_short<ShortBlock<Arithmetic, F, 2, false>>, kMaxShortThreads, true,
             interpret_short<ShortBlock<Arithmetic, F, 2, true>>};
   }
   // Never early (runtime/devices/cuda/device.cc).
   return {interpret_short<ShortBlock<Arithmetic, F, device::kShortOperands, false>>,
-          kMostShortThreads, true};
+          kMaxShortThreads, true};
 }
 
 /// The kernel for short programs whose steps have no more than `operands` on one side.

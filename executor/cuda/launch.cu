@@ -31,7 +31,7 @@ Kernel fast_kernel_for(const LaunchPlan& plan, uint32_t in_short) {
   // Sentinels of 8 bytes are rare.
   if ((plan.uses & kSentinels) != 0 && info(plan.dtype).bytes == 8) return {};
   // Longer programs are not settled in shared memory.
-  if (plan.program_bytes > kMostShared) return {};
+  if (plan.program_bytes > kMaxShared) return {};
   if ((plan.uses & device::kUsesSums) == 0) return kernel_moves(plan.uses, in_short);
   if (!adds_up_as_usual(plan) || !adds(plan.reduce)) return {};
   switch (plan.dtype) {
@@ -101,14 +101,14 @@ auto code_of(const Kernel& kernel, bool early) {
 }
 
 uint32_t shared_bytes(const LaunchPlan& plan, const Kernel& kernel) {
-  return plan.program_bytes <= kMostShared && !kernel.takes_short ? plan.program_bytes : 0;
+  return plan.program_bytes <= kMaxShared && !kernel.takes_short ? plan.program_bytes : 0;
 }
 
 bool is_valid(const LaunchPlan& plan) {
   const uint64_t programs = uint64_t{plan.blocks} * plan.program_bytes;
   return plan.blocks != 0 && plan.program_bytes % 16 == 0 &&
-         plan.call_counts <= device::kMostCounts &&
-         (!plan.carried || programs <= device::kMostCarried);
+         plan.call_counts <= device::kMaxCounts &&
+         (!plan.carried || programs <= device::kMaxCarried);
 }
 
 uint64_t* clocks = nullptr;
@@ -121,7 +121,7 @@ int launch(const LaunchPlan& plan, void* stream) {
   if (!is_valid(plan)) return cudaErrorInvalidConfiguration;
   Arguments arguments;
   arguments.plan = plan;
-  if (clocks != nullptr && plan.stamps == nullptr && plan.blocks <= kMostClockBlocks) {
+  if (clocks != nullptr && plan.stamps == nullptr && plan.blocks <= kMaxClockBlocks) {
     arguments.plan.stamps = clocks;
     arguments.plan.stamp_words = kClockWords;
   }

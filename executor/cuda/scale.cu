@@ -10,7 +10,7 @@
 namespace mscclc::cuda {
 namespace {
 
-constexpr uint32_t kThreads = 256, kMostBlocks = 1024, kRowBytes = 16;
+constexpr uint32_t kThreads = 256, kMaxBlocks = 1024, kRowBytes = 16;
 
 template <Dtype T>
 __device__ uint4 scaled_row(const uint4& row, double factor) {
@@ -99,7 +99,7 @@ int scale(Dtype dtype, void* to, const void* from, uint64_t count, double factor
   const uint64_t pieces = std::max(rows, count - rows * of_row);
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(
-      static_cast<uint32_t>(std::min<uint64_t>((pieces + kThreads - 1) / kThreads, kMostBlocks)));
+      static_cast<uint32_t>(std::min<uint64_t>((pieces + kThreads - 1) / kThreads, kMaxBlocks)));
   config.blockDim = dim3(kThreads);
   config.stream = static_cast<cudaStream_t>(stream);
   void* parameters[] = {&what, &rows};

@@ -15,9 +15,9 @@
 
 namespace mscclc::device {
 
-/// A float format of at most 16 bits; `kTop` is the largest finite code without its sign. `kMost`:
+/// A float format of at most 16 bits; `kTop` is the largest finite code without its sign. `kMax`:
 /// of what is beyond that.
-template <int kExponent, int kMantissa, int kBias, uint32_t kTop, bool kInfinity, uint32_t kMost>
+template <int kExponent, int kMantissa, int kBias, uint32_t kTop, bool kInfinity, uint32_t kMax>
 struct SmallFloat {
   using Bits = std::conditional_t<(kExponent + kMantissa > 7), uint16_t, uint8_t>;
   static constexpr bool kIsFloat = true;
@@ -50,7 +50,7 @@ struct SmallFloat {
     const float shifted = std::bit_cast<float>(magnitude) + std::bit_cast<float>(kMagic);
     const uint32_t small = std::bit_cast<uint32_t>(shifted) - kMagic;
     code = magnitude < (uint32_t{128 - kBias} << 23) ? small : code;
-    code = code > kTop || magnitude >= 0x7f800000 ? kMost : code;
+    code = code > kTop || magnitude >= 0x7f800000 ? kMax : code;
     code = magnitude > 0x7f800000 ? kNan : code;
     return static_cast<Bits>(code | sign);
   }

@@ -5,15 +5,15 @@
 namespace mscclc::device {
 namespace {
 
-constexpr uint32_t kMostWire = 128;
+constexpr uint32_t kMaxWire = 128;
 
 /// A unit gives back what it was given, and has come only with this call's marks, all of them.
 template <PacketFormat F>
 void check_unit(uint32_t element) {
   using Unit = Format<F>;
-  static_assert(Unit::kWire <= kMostWire);
+  static_assert(Unit::kWire <= kMaxWire);
   const Stamp now = stamp_of(7, element), next = stamp_of(8, element);
-  alignas(8) uint8_t unit[kMostWire] = {}, data[kMostWire], back[kMostWire] = {};
+  alignas(8) uint8_t unit[kMaxWire] = {}, data[kMaxWire], back[kMaxWire] = {};
   for (uint32_t i = 0; i < Unit::kData; ++i) data[i] = static_cast<uint8_t>(i + 1);
   Unit::put(now, data, unit);
   CHECK(Unit::missing(unit, now) == 0);

@@ -55,7 +55,7 @@ inline constexpr uint16_t kNoSlot = 0xffff;
 
 /// The slot of the `i`-th of `n` signals that a block, and no other, takes at one end in every
 /// call.
-inline constexpr uint32_t kMostCounted = 254;
+inline constexpr uint32_t kMaxCounted = 254;
 constexpr uint16_t counted_slot(uint32_t n, uint32_t i) {
   return static_cast<uint16_t>(n << 8 | i);
 }

@@ -11,8 +11,8 @@
 namespace mscclc::device {
 
 /// Results of parts, at most: a digit each, and a source that the next one goes with.
-inline constexpr uint32_t kMostTreeParts = 7;
-static_assert(kMostTreeSources >> kMostTreeParts == 1);
+inline constexpr uint32_t kMaxTreeParts = 7;
+static_assert(kMaxTreeSources >> kMaxTreeParts == 1);
 
 class TreeWalk {
  public:

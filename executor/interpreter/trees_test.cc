@@ -17,18 +17,18 @@ std::string tree_text(uint32_t a, uint32_t b) {
 
 TEST_CASE("a walk over the sources is the tree") {
   size_t most = 0;
-  for (uint32_t n = 1; n <= kMostTreeSources; ++n) {
-    std::vector<std::string> parts(kMostTreeParts);
+  for (uint32_t n = 1; n <= kMaxTreeSources; ++n) {
+    std::vector<std::string> parts(kMaxTreeParts);
     TreeWalk walk;
     const auto merge = [&](uint32_t i) {
-      REQUIRE(i + 1 < kMostTreeParts);
+      REQUIRE(i + 1 < kMaxTreeParts);
       parts[i] = "(" + parts[i] + " " + parts[i + 1] + ")";
     };
     for (uint32_t k = 0; k < n; ++k) {
       const std::string source = std::to_string(k);
       walk.take(
           [&](uint32_t i) {
-            REQUIRE(i < kMostTreeParts);
+            REQUIRE(i < kMaxTreeParts);
             parts[i] = source;
             most = std::max<size_t>(most, i + 1);
           },
@@ -37,16 +37,16 @@ TEST_CASE("a walk over the sources is the tree") {
     walk.finish(merge);
     REQUIRE(parts[0] == tree_text(0, n));
   }
-  CHECK(most == kMostTreeParts);
+  CHECK(most == kMaxTreeParts);
 }
 
 TEST_CASE("trees of few sources are lines") {
   std::string line = "0";
-  for (uint32_t n = 1; n <= kMostTreeInLine; ++n) {
+  for (uint32_t n = 1; n <= kMaxTreeInLine; ++n) {
     CHECK(tree_text(0, n) == line);
     line = "(" + line + " " + std::to_string(n) + ")";
   }
-  CHECK(tree_text(0, kMostTreeInLine + 1) != line);
+  CHECK(tree_text(0, kMaxTreeInLine + 1) != line);
 }
 
 }  // namespace

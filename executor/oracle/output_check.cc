@@ -8,10 +8,10 @@
 namespace mscclc {
 namespace {
 
-constexpr uint32_t kRow = 4096;            // elements compared at once
-constexpr uint64_t kMostCache = 64 << 20;  // bytes of expected output kept per call variant
-constexpr size_t kMostShown = 4;           // wrong elements reported of a rank
-constexpr size_t kMostRanks = 4;           // ranks reported
+constexpr uint32_t kRow = 4096;           // elements compared at once
+constexpr uint64_t kMaxCache = 64 << 20;  // bytes of expected output kept per call variant
+constexpr size_t kMaxShown = 4;           // wrong elements reported of a rank
+constexpr size_t kMaxRanks = 4;           // ranks reported
 
 }  // namespace
 
@@ -108,7 +108,7 @@ void OutputCheck::compute(const Expected& e, uint64_t call, uint64_t at, uint32_
 const uint8_t* OutputCheck::expected_row(const Expected& e, uint64_t call, uint64_t at,
                                          uint32_t n) {
   const bool keep =
-      shared_ && expected_.size() == 1 && e.reduced && e.count * element_ <= kMostCache;
+      shared_ && expected_.size() == 1 && e.reduced && e.count * element_ <= kMaxCache;
   if (!keep) {
     row_.resize(size_t{kRow} * element_);
     compute(e, call, at, n, row_.data());
@@ -149,7 +149,7 @@ void OutputCheck::count_wrong(const Expected& e, uint32_t rank, uint64_t call, u
     ++wrong_;
     WrongRank& wrong = wrong_ranks_[rank];
     ++wrong.count;
-    if (wrong.first.size() >= kMostShown) continue;
+    if (wrong.first.size() >= kMaxShown) continue;
     const bool untouched =
         std::all_of(got, got + element_, [](uint8_t b) { return b == kUnwrittenByte; });
     wrong.first.push_back(
@@ -161,10 +161,10 @@ void OutputCheck::count_wrong(const Expected& e, uint32_t rank, uint64_t call, u
 void OutputCheck::report(Diagnostics& diagnostics, const std::string& of_plan) const {
   size_t reported = 0;
   for (const auto& [rank, wrong] : wrong_ranks_) {
-    if (reported++ == kMostRanks) {
+    if (reported++ == kMaxRanks) {
       diagnostics.error("wrong-data", {},
                         fmt::format("{} more ranks{} have wrong elements",
-                                    wrong_ranks_.size() - kMostRanks, of_plan));
+                                    wrong_ranks_.size() - kMaxRanks, of_plan));
       return;
     }
     if (contract_.kind == CollectiveKind::barrier) {

@@ -11,7 +11,7 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kMostBlocks = 16;
+constexpr size_t kMaxBlocks = 16;
 
 class HangReport {
  public:
@@ -244,12 +244,12 @@ void HangReport::add_to(Diagnostics& diagnostics) const {
       "deadlock", {},
       fmt::format("the plan{}: {} of {} thread blocks wait for something that never comes",
                   plans_.size() == 1 ? " hangs" : "s hang", waiting.size(), blocks_.size()));
-  for (size_t i = 0; i < std::min(waiting.size(), kMostBlocks); ++i) {
+  for (size_t i = 0; i < std::min(waiting.size(), kMaxBlocks); ++i) {
     d.notes.push_back(
         op_note(program(waiting[i]->plan), op_of(*waiting[i]), describe(*waiting[i])));
   }
-  if (waiting.size() > kMostBlocks) {
-    d.notes.push_back({fmt::format("and {} more thread blocks", waiting.size() - kMostBlocks)});
+  if (waiting.size() > kMaxBlocks) {
+    d.notes.push_back({fmt::format("and {} more thread blocks", waiting.size() - kMaxBlocks)});
   }
 }
 

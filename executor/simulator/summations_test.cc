@@ -195,7 +195,7 @@ TEST_CASE("an exact sum in every accumulation type") {
 }
 
 TEST_CASE("the largest tree") {
-  TreeTrial trial(OpKind::reduce, PacketFormat::none, kMostTreeSources);
+  TreeTrial trial(OpKind::reduce, PacketFormat::none, kMaxTreeSources);
   const DtypeInfo& type = info(Dtype::f32);
   trial.run(type, type.accumulate, ReduceOp::sum, 1);
 }

@@ -127,13 +127,13 @@ class Arena {
   }
 
   /// Lets threads add by lanes. REQUIRES: no other thread uses the arena.
-  void open_lanes() { segments_.resize(kMostSlots); }
+  void open_lanes() { segments_.resize(kMaxSlots); }
   /// Keeps to the indices of part `part` of `parts`, for adopt(). REQUIRES: nothing was added yet,
   /// or part 0.
   void begin_part(uint32_t part, uint32_t parts) {
     open_lanes();
-    limit_ = kMostSlots / parts * (part + 1);
-    if (part != 0) slots_ = last_ = kMostSlots / parts * part;
+    limit_ = kMaxSlots / parts * (part + 1);
+    if (part != 0) slots_ = last_ = kMaxSlots / parts * part;
   }
   /// Takes what has been added to the arenas of other parts, in order, which keep their indices.
   void adopt(Arena& part) {
@@ -141,12 +141,12 @@ class Arena {
       if (part.segments_[s].data != nullptr) segments_[s] = std::exchange(part.segments_[s], {});
     }
     slots_ = part.slots_;
-    limit_ = kMostSlots;
+    limit_ = kMaxSlots;
   }
 
  private:
   static constexpr uint32_t kBits = 17, kSegment = 1u << kBits;  ///< elements of a segment
-  static constexpr uint32_t kMostSlots = 1u << (32 - kBits), kFirst = 64;
+  static constexpr uint32_t kMaxSlots = 1u << (32 - kBits), kFirst = 64;
   static constexpr uint32_t kElsewhere = 0xffffffffu;
 
   /// Elements from index `slot << kBits` on. A longer run takes several slots in a row, of which
@@ -205,7 +205,7 @@ class Arena {
   std::vector<Segment> segments_ = std::vector<Segment>(1);
   uint32_t slots_ = 1;  ///< in use
   uint32_t last_ = 0;   ///< the slot that elements are added to
-  uint32_t limit_ = kMostSlots;
+  uint32_t limit_ = kMaxSlots;
 };
 
 /// Adds to an arena, beside other lanes: in segments of its own if it is `shared`.

@@ -43,7 +43,7 @@ std::optional<std::string> read_rest(int fd, std::string text) {
   size_t used = text.size();
   struct stat status {};
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-    if (static_cast<uint64_t>(status.st_size) > kMostFileBytes) {
+    if (static_cast<uint64_t>(status.st_size) > kMaxFileBytes) {
       errno = EFBIG;
       return std::nullopt;
     }
@@ -56,7 +56,7 @@ std::optional<std::string> read_rest(int fd, std::string text) {
     if (n < 0) return std::nullopt;
     if (n == 0) break;
     used += static_cast<size_t>(n);
-    if (used > kMostFileBytes) {
+    if (used > kMaxFileBytes) {
       errno = EFBIG;
       return std::nullopt;
     }
@@ -101,7 +101,7 @@ std::string file_error(int error) {
   if (error == ETIMEDOUT) return "it is a pipe with no writer";
   if (error == ESPIPE) return "it is a pipe or a device, not a file";
   if (error != EFBIG) return std::strerror(error);
-  return "it has more than " + std::to_string(kMostFileBytes >> 20) + " MiB, or does not end";
+  return "it has more than " + std::to_string(kMaxFileBytes >> 20) + " MiB, or does not end";
 }
 
 }  // namespace mscclc

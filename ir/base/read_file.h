@@ -10,10 +10,10 @@
 namespace mscclc {
 
 /// The largest file that is read. Plans of 256 ranks have 60 MB.
-inline constexpr uint64_t kMostFileBytes = uint64_t{256} << 20;
+inline constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
 
 /// Reads what is left of a descriptor. nullopt: errno says why; EFBIG: there is more than
-/// kMostFileBytes.
+/// kMaxFileBytes.
 [[nodiscard]] std::optional<std::string> read_to_end(int fd);
 /// How long a named pipe may have no writer.
 inline constexpr std::chrono::milliseconds kWriterPatience{5000};

@@ -11,9 +11,9 @@
 namespace mscclc {
 
 /// Machines keep the results of parts, which takes room: so many sources, at most.
-inline constexpr uint32_t kMostTreeSources = info(Summation::tree).most_sources;
+inline constexpr uint32_t kMaxTreeSources = info(Summation::tree).most_sources;
 /// A tree of no more is what adding up one source after the other gives.
-inline constexpr uint32_t kMostTreeInLine = info(Summation::tree).most_in_line;
+inline constexpr uint32_t kMaxTreeInLine = info(Summation::tree).most_in_line;
 
 /// The largest power of two below `n`. REQUIRES: n > 1.
 constexpr uint32_t first_of_tree(uint32_t n) {

@@ -134,9 +134,9 @@ enum class Policy : uint8_t { interleaved, blocked };
 constexpr uint32_t kWarpThreads = 32;
 
 /// What `align` may be: the granule in which messages are cut, in bytes.
-constexpr uint32_t kLeastAlign = 16, kMostAlign = 1u << 20;
+constexpr uint32_t kLeastAlign = 16, kMaxAlign = 1u << 20;
 constexpr bool is_alignment(uint32_t bytes) {
-  return bytes >= kLeastAlign && bytes <= kMostAlign && bytes % kLeastAlign == 0;
+  return bytes >= kLeastAlign && bytes <= kMaxAlign && bytes % kLeastAlign == 0;
 }
 
 struct Launch {

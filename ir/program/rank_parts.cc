@@ -12,7 +12,7 @@ namespace mscclc {
 namespace {
 
 constexpr uint64_t kManyOps = 100'000;  // some ms of work: a thread costs 50 us to start
-constexpr uint32_t kMostThreads = 8;
+constexpr uint32_t kMaxThreads = 8;
 
 uint64_t count_ops(const Program& program, RankRange all) {
   uint64_t ops = 0;
@@ -48,7 +48,7 @@ uint32_t thread_count(const Program& program, uint32_t wanted) {
 uint32_t thread_count(uint64_t ops, uint32_t wanted) {
   if (wanted != 0) return wanted;
   if (ops < kManyOps) return 1;
-  return std::min(cores(), kMostThreads);
+  return std::min(cores(), kMaxThreads);
 }
 
 std::vector<RankRange> cut_ranks(const Program& program, RankRange all, uint32_t parts) {

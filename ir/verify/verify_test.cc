@@ -320,9 +320,9 @@ TEST_CASE("trees") {
   const auto fault = [](size_t sources) {
     return summation_fault(info(OpKind::reduce), Summation::tree, ReduceOp::call, sources);
   };
-  CHECK(fault(kMostTreeSources).empty());
+  CHECK(fault(kMaxTreeSources).empty());
   CHECK(
-      fault(kMostTreeSources + 1) ==
+      fault(kMaxTreeSources + 1) ==
       "a 'tree' of 129 sources, where an op takes 128: add up 128 at a time, and then their sums");
 }
 

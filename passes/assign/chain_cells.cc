@@ -5,7 +5,7 @@
 namespace mscclc::assign {
 namespace {
 
-constexpr uint64_t kMostTouches = uint64_t{1} << 24;
+constexpr uint64_t kMaxTouches = uint64_t{1} << 24;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ bool ChainCells::collect(const Program& program) {
     const uint32_t count = static_cast<uint32_t>(program.ranks[r].ops.size());
     for (uint32_t i = 0; i < count; ++i) {
       add_op(program, r, i);
-      if (cells_.size() > kMostTouches) return false;
+      if (cells_.size() > kMaxTouches) return false;
     }
     first_op_.push_back(first_op_.back() + count);
   }

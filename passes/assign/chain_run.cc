@@ -6,7 +6,7 @@ namespace mscclc::assign {
 namespace {
 
 constexpr uint32_t kCalls = 2;
-constexpr uint64_t kMostRows = uint64_t{1} << 24;  ///< numbers in all rows of a class
+constexpr uint64_t kMaxRows = uint64_t{1} << 24;  ///< numbers in all rows of a class
 
 }  // namespace
 
@@ -149,13 +149,13 @@ void ChainRun::start_class(const std::vector<uint32_t>& members) {
 }
 
 bool ChainRun::run_class(const std::vector<uint32_t>& members) {
-  if (uint64_t{members.size()} * members.size() > kMostRows) return false;
+  if (uint64_t{members.size()} * members.size() > kMaxRows) return false;
   start_class(members);
   for (bool progress = true; progress;) {
     progress = false;
     for (const uint32_t c : members) {
       while (step(c)) progress = true;
-      if (!ordered_ || rows_.numbers() > kMostRows) return false;
+      if (!ordered_ || rows_.numbers() > kMaxRows) return false;
     }
     for (uint32_t place = 0; place < class_ranks_.size(); ++place) progress |= end_call(place);
   }

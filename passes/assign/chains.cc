@@ -11,7 +11,7 @@
 namespace mscclc::assign {
 namespace {
 
-constexpr uint64_t kMostPairs = uint64_t{1} << 24;  ///< of touches of one cell, in all
+constexpr uint64_t kMaxPairs = uint64_t{1} << 24;  ///< of touches of one cell, in all
 
 bool is_placed(const Op& op) { return op.block != kNone || op.group != kNone; }
 
@@ -274,7 +274,7 @@ bool few_pairs(const ChainCells& cells) {
   for (uint32_t c = 0; c < cells.cells(); ++c) {
     pairs += cells.touches(c).size() * cells.touches(c).size();
   }
-  return pairs <= kMostPairs;
+  return pairs <= kMaxPairs;
 }
 
 }  // namespace

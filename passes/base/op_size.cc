@@ -5,7 +5,7 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kMostOperands = 0xffff;  // Op counts them in 16 bits
+constexpr size_t kMaxOperands = 0xffff;  // Op counts them in 16 bits
 
 size_t least(size_t most, uint32_t limit) {
   return limit == 0 ? most : std::min<size_t>(most, limit);
@@ -15,9 +15,9 @@ size_t least(size_t most, uint32_t limit) {
 
 size_t most_operands(const OpLimits& limits, OpKind kind, ChannelKind channel) {
   const OpInfo& row = info(kind);
-  if (row.has(kReleases) || row.has(kAcquires)) return least(kMostOperands, limits.semaphores);
-  if (!row.moves_data()) return least(kMostOperands, limits.channels);
-  const size_t most = least(kMostOperands, limits.operands);
+  if (row.has(kReleases) || row.has(kAcquires)) return least(kMaxOperands, limits.semaphores);
+  if (!row.moves_data()) return least(kMaxOperands, limits.channels);
+  const size_t most = least(kMaxOperands, limits.operands);
   if (kind == OpKind::unpack_packets) return least(most, limits.unpacks);
   const bool lists_channels = channel == ChannelKind::port || kind == OpKind::get;
   return lists_channels ? least(most, limits.channels) : most;

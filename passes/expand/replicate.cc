@@ -22,8 +22,8 @@
 namespace mscclc {
 namespace {
 
-constexpr uint64_t kMost = 0x7fffffff;  // ids and chunk indexes stay below
-constexpr uint64_t kMostBlocks = 4096;  // of a rank, as in the language
+constexpr uint64_t kMax = 0x7fffffff;  // ids and chunk indexes stay below
+constexpr uint64_t kMaxBlocks = 4096;  // of a rank, as in the language
 
 /// Where a chunk goes, and how many chunks from it on stay side by side.
 struct Target {
@@ -338,8 +338,8 @@ bool run_replicate(Program& program, PassContext& context) {
     const Rank& rank = program.ranks[r];
     uint64_t most = rank.blocks;
     for (const Buffer& buffer : rank.buffers) most = std::max<uint64_t>(most, buffer.chunks);
-    if (most * n <= kMost && rank.blocks * n <= kMostBlocks) continue;
-    if (most * n <= kMost) most = rank.blocks;
+    if (most * n <= kMax && rank.blocks * n <= kMaxBlocks) continue;
+    if (most * n <= kMax) most = rank.blocks;
     diagnostics.error(
         "too-many-instances", {},
         fmt::format("{} instances of {} chunks or thread blocks are too many", n, most));

@@ -16,9 +16,9 @@ namespace {
 
 using namespace fusion;
 
-constexpr int kMostRounds = 8;  // usually the second one finds nothing
-constexpr size_t kMostLookedAtAgain = 128;
-constexpr size_t kMostJoined = 4096;  // operands of a side: each new one costs a look at all others
+constexpr int kMaxRounds = 8;  // usually the second one finds nothing
+constexpr size_t kMaxLookedAtAgain = 128;
+constexpr size_t kMaxJoined = 4096;  // operands of a side: each new one costs a look at all others
 
 class Fuser {
  public:
@@ -36,7 +36,7 @@ class Fuser {
   bool run(uint32_t rank, bool alone) {
     alone_ = alone;
     reads_.begin(alone);
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (int round = 0; round < kMaxRounds; ++round) {
       const std::vector<OpRange>& runs = runs_.find(program_.ranks[rank]);
       if (runs.empty() || !fuse_rank(rank, runs)) break;
     }
@@ -189,7 +189,7 @@ class Fuser {
   /// Is it plain, without looking at all operands of a long op several times, that others read what
   /// goes through the left op (settle_scratch)?
   bool read_by_others(const View& left, const View& right) {
-    if (right.srcs.size() <= kMostLookedAtAgain || left.dsts.size() != 1) return false;
+    if (right.srcs.size() <= kMaxLookedAtAgain || left.dsts.size() != 1) return false;
     const Operand& through = left.dsts[0];
     if (through.channel != kNone || through.buffer < kFirstScratch) return false;
     const auto uses = std::ranges::count(right.srcs, through);
@@ -219,7 +219,7 @@ class Fuser {
       case Form::join:
         dsts += right.dsts.size();
         srcs += right.srcs.size();
-        if (std::max(dsts, srcs) > kMostJoined) return true;
+        if (std::max(dsts, srcs) > kMaxJoined) return true;
         break;
       case Form::fan:
       case Form::send:
@@ -297,7 +297,7 @@ class Fuser {
         // Only grown: what is in common with earlier ops lies in the new part. Where the op also
         // moves, the others may have more, too; of a long one the next round looks at them, as
         // doing so for each part that is added takes the cube of their number.
-        const bool few = pool_[operands].dsts.size() <= kMostLookedAtAgain;
+        const bool few = pool_[operands].dsts.size() <= kMaxLookedAtAgain;
         return {to, to == left || !few ? right_part : order_.first_part(to)};
       }
       case Form::queue:

@@ -3,7 +3,7 @@
 namespace mscclc::fusion {
 namespace {
 
-constexpr uint64_t kMostChunks = uint64_t{1} << 26;
+constexpr uint64_t kMaxChunks = uint64_t{1} << 26;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void ScratchReads::read() {
     for (const Buffer& buffer : rank.buffers) {
       first_.push_back(static_cast<uint32_t>(chunks));
       chunks += buffer.chunks;
-      if (chunks > kMostChunks) return;
+      if (chunks > kMaxChunks) return;
     }
   }
   counts_.assign(chunks, 0);

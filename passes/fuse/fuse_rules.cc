@@ -90,11 +90,11 @@ bool Matcher::match_forward(const Rule& rule, const View& left, const View& righ
 bool Matcher::match_queue(const View& left, const View& right, Match& match) const {
   if (right.relaxed || left.dsts.size() != right.dsts.size()) return false;
   if (channel_kind(left.dsts[0]) != ChannelKind::port) return false;
-  constexpr size_t kMostUnordered = 64;
+  constexpr size_t kMaxUnordered = 64;
   const auto same = [](const Operand& a, const Operand& b) { return a.channel == b.channel; };
   match.flow.channels = true;
   if (std::ranges::equal(left.dsts, right.dsts, same)) return true;
-  return left.dsts.size() <= kMostUnordered &&
+  return left.dsts.size() <= kMaxUnordered &&
          std::is_permutation(left.dsts.begin(), left.dsts.end(), right.dsts.begin(), same);
 }
 

@@ -37,9 +37,9 @@ class BlockClocks {
   }
   /// Numbers in all rows together: half a GiB. Each op that synchronises makes rows as long as
   /// there are blocks; 132 blocks may have half a million such ops.
-  static constexpr uint64_t kMostNumbers = uint64_t{1} << 27;
+  static constexpr uint64_t kMaxNumbers = uint64_t{1} << 27;
   /// No more rows are made: blocks may know more than is said here.
-  bool full() const { return rows_.numbers() >= kMostNumbers; }
+  bool full() const { return rows_.numbers() >= kMaxNumbers; }
   /// A new row that knows what `row` and `news` know.
   uint32_t join(uint32_t row, const Knowledge& news) {
     if (full()) return row;

@@ -13,7 +13,7 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
-#include "ir/program/taking.h"
+#include "ir/program/signal_counts.h"
 #include "passes/order/block_clocks.h"
 #include "passes/order/block_sequence.h"
 

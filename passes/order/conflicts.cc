@@ -44,7 +44,7 @@ std::span<const Conflict> Conflicts::find(uint32_t op) {
     return a.packets && !(a.write && a.rank == rank_ && raw_[a.buffer]);
   });
   for (const Access& access : accesses_) visits_ += access.count;
-  if (visits_ > kMostVisits && !exhausted()) exhausted_at_ = op;
+  if (visits_ > kMaxVisits && !exhausted()) exhausted_at_ = op;
   if (exhausted()) accesses_.clear();
   for (const Access& access : accesses_) check(op, access);
   return found_;

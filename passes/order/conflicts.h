@@ -41,7 +41,7 @@ class Conflicts {
   /// The op with which it gave up. REQUIRES: exhausted().
   uint32_t exhausted_at() const { return exhausted_at_; }
   /// Chunks that the ops of one rank may refer to: at most some GiB of cells.
-  static constexpr uint64_t kMostVisits = uint64_t{1} << 25;
+  static constexpr uint64_t kMaxVisits = uint64_t{1} << 25;
 
  private:
   void check(uint32_t op, const Access& access);

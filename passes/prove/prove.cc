@@ -29,13 +29,13 @@ using proof::RunOptions;
 using proof::Symmetry;
 using proof::System;
 
-constexpr uint32_t kMostCopies = 16;
-constexpr uint32_t kMostUnits = 4096;
-constexpr uint32_t kMostRounds = 1000;  ///< of a search that proves nothing
+constexpr uint32_t kMaxCopies = 16;
+constexpr uint32_t kMaxUnits = 4096;
+constexpr uint32_t kMaxRounds = 1000;  ///< of a search that proves nothing
 /// What is wrong with plans of fewer ops is reported of all ranks: also of the one that a reader
 /// meets first.
 constexpr uint64_t kFewOps = 20000;
-constexpr uint64_t kMostChunks = uint64_t{1} << 28;
+constexpr uint64_t kMaxChunks = uint64_t{1} << 28;
 
 class Prover {
  public:
@@ -107,18 +107,18 @@ class Prover {
     uint64_t chunks = 0;
     for (const Rank& rank : program_.ranks) {
       for (const Buffer& buffer : rank.buffers) {
-        if (buffer.copies > kMostCopies) {
+        if (buffer.copies > kMaxCopies) {
           return refuse(fmt::format("a buffer has {} copies; up to {} are looked at", buffer.copies,
-                                    kMostCopies));
+                                    kMaxCopies));
         }
-        if (buffer.units > kMostUnits) {
+        if (buffer.units > kMaxUnits) {
           return refuse(fmt::format("a buffer holds {} units of a pipeline; up to {} are looked at",
-                                    buffer.units, kMostUnits));
+                                    buffer.units, kMaxUnits));
         }
         chunks += uint64_t{buffer.chunks} * buffer.copies;
       }
     }
-    if (chunks > kMostChunks) return refuse(fmt::format("the buffers have {} chunks", chunks));
+    if (chunks > kMaxChunks) return refuse(fmt::format("the buffers have {} chunks", chunks));
     return one_reduction();
   }
 
@@ -221,7 +221,7 @@ class Prover {
   void look_for_more(Placement& placement, const LoopGroups& groups, RunOptions options) const {
     const std::vector<Finding> before = placement.findings;
     options.in_step = false;
-    const uint64_t rounds = std::min<uint64_t>(rounds_beyond_credits(program_), kMostRounds);
+    const uint64_t rounds = std::min<uint64_t>(rounds_beyond_credits(program_), kMaxRounds);
     options.rounds.assign(program_.loops.size(), static_cast<uint32_t>(rounds));
     run(placement, groups, options);
     if (placement.findings.empty()) placement.findings = before;
@@ -245,14 +245,14 @@ class Prover {
   /// How many copies of the buffer would keep calls apart that disturb each other there; 0 if none
   /// of a few numbers does, or if the options do not ask.
   uint32_t enough_copies(const Finding& finding) {
-    constexpr uint32_t kMostTried = 4;
+    constexpr uint32_t kMaxTried = 4;
     const bool at_chunk =
         finding.kind == Finding::Kind::race || finding.kind == Finding::Kind::slot_twice;
     if (!options_.try_copies || !at_chunk || finding.chunk.buffer < kFirstScratch) return 0;
     if (finding.first.call == finding.second.call || ops() >= kFewOps) return 0;
     const Buffer& buffer = program_.ranks[finding.chunk.rank].buffers[finding.chunk.buffer];
     const auto [known, added] = enough_copies_.try_emplace({buffer.name, finding.in_place}, 0);
-    for (uint32_t n = buffer.copies + 1; added && n <= kMostTried && known->second == 0; ++n) {
+    for (uint32_t n = buffer.copies + 1; added && n <= kMaxTried && known->second == 0; ++n) {
       if (keeps_apart(buffer.name, n, finding.in_place)) known->second = n;
     }
     return known->second;

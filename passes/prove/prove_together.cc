@@ -53,7 +53,7 @@ class TogetherProver {
   }
 
  private:
-  static constexpr uint64_t kMostOrders = 4096;
+  static constexpr uint64_t kMaxOrders = 4096;
 
   bool refuse(std::string why) {
     diagnostics_.error("undecided", {}, "not decided: " + std::move(why));
@@ -67,7 +67,7 @@ class TogetherProver {
     uint64_t orders = 1;
     for (uint32_t i = 0; i < length; ++i) {
       orders *= plans_.size();
-      if (orders > kMostOrders) {
+      if (orders > kMaxOrders) {
         return refuse(
             fmt::format("{} plans with {} copies of scratch have too many orders of calls",
                         plans_.size(), system.period()));
@@ -104,7 +104,7 @@ class TogetherProver {
     uint64_t tried = 0;
     do {
       if (agrees(order, kinds) && !try_order(system, order)) return false;
-    } while (++tried < kMostOrders && next(order));
+    } while (++tried < kMaxOrders && next(order));
     return refuse(
         "groups of ranks overlap in more than one way: ranks may call these plans in orders that "
         "do not agree");

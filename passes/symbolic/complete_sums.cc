@@ -95,7 +95,7 @@ void report_too_many_chunks(const Program& program, Diagnostics& diagnostics) {
   }
   const std::string message =
       fmt::format("the buffers have more than {} chunks, or parts of group ops, together",
-                  SymbolicRun::kMostCells);
+                  SymbolicRun::kMaxCells);
   const std::string note =
       fmt::format("the largest is '{}' of rank {}, with {} chunks",
                   program.name_of(program.ranks[rank].buffers[buffer].name), rank, most);

@@ -111,7 +111,7 @@ std::string SymbolicRun::explain(const Process& process, const Pending& server) 
 }
 
 void SymbolicRun::report_stuck(Diagnostics& diagnostics) const {
-  constexpr size_t kMostNotes = 8;
+  constexpr size_t kMaxNotes = 8;
   struct Stuck {
     const Process* process;
     Pending server;
@@ -121,7 +121,7 @@ void SymbolicRun::report_stuck(Diagnostics& diagnostics) const {
   for (const Process& process : processes_) {
     if (process.op == process.end) continue;
     ++count;
-    if (stuck.size() < 8 * kMostNotes) stuck.push_back({&process, find_server(process)});
+    if (stuck.size() < 8 * kMaxNotes) stuck.push_back({&process, find_server(process)});
   }
   // Those that no op will serve are the cause, the others follow.
   std::stable_partition(stuck.begin(), stuck.end(),
@@ -135,7 +135,7 @@ void SymbolicRun::report_stuck(Diagnostics& diagnostics) const {
   d.message = count == 1
                   ? std::string("the program gets stuck: a thread block waits forever")
                   : fmt::format("the program gets stuck: {} thread blocks wait forever", count);
-  for (size_t i = 0; i < std::min(stuck.size(), kMostNotes); ++i) {
+  for (size_t i = 0; i < std::min(stuck.size(), kMaxNotes); ++i) {
     const Process& process = *stuck[i].process;
     d.notes.push_back(op_note(program_, waiting_op(process), explain(process, stuck[i].server)));
   }

@@ -41,7 +41,7 @@ void SymbolicRun::lay_out() {
       places_.push_back(place);
     }
   }
-  fits_ = symbols <= kMostCells && slots <= kMostCells;
+  fits_ = symbols <= kMaxCells && slots <= kMaxCells;
   if (!fits_) return;
   ends_.resize(channels);
   semaphores_.resize(semaphores);

@@ -36,7 +36,7 @@ class SymbolicRun {
   /// REQUIRES: program.split. With `symbols` false only the waiting is simulated.
   SymbolicRun(const Program& program, bool symbols);
   /// So many chunks of all buffers, or slices of chunks where group ops cut them, can be looked at.
-  static constexpr uint64_t kMostCells = uint64_t{1} << 29;
+  static constexpr uint64_t kMaxCells = uint64_t{1} << 29;
   /// False if the program has too many chunks to be run.
   bool fits() const { return fits_; }
 

@@ -35,14 +35,14 @@ bool OrderFinder::find(uint32_t rank, RankOrder& out) {
   if (conflicts_.exhausted()) {
     op_error(diagnostics_, "too-many-chunks", program_, rank, here_->ops[conflicts_.exhausted_at()],
              fmt::format("up to this op, those of rank {} refer to more than {} chunks", rank,
-                         Conflicts::kMostVisits));
+                         Conflicts::kMaxVisits));
     return false;
   }
   if (full_at_ != kNone) {
     op_error(diagnostics_, "too-many-blocks", program_, rank, here_->ops[full_at_],
              fmt::format("up to this op, the order among the {} thread blocks of rank {} takes "
                          "more than {} MiB of memory",
-                         here_->blocks, rank, BlockClocks::kMostNumbers * sizeof(uint32_t) >> 20));
+                         here_->blocks, rank, BlockClocks::kMaxNumbers * sizeof(uint32_t) >> 20));
     return false;
   }
   if (!ended) {

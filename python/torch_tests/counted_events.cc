@@ -45,7 +45,7 @@ std::vector<int64_t> events_of_calls(int64_t threads, int64_t calls, int64_t at_
 }
 
 /// What the pool keeps of a device.
-int64_t most_events() { return EventPool::kMost; }
+int64_t most_events() { return EventPool::kMax; }
 
 TORCH_LIBRARY(mscclc_tests, library) {
   library.def("events_of_calls", events_of_calls);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 
 namespace mscclc::net {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 
 namespace mscclc::net {
 namespace {

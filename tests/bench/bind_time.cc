@@ -21,7 +21,7 @@
 namespace mscclc {
 namespace {
 
-constexpr uint64_t kMost = 1 << 20;
+constexpr uint64_t kMax = 1 << 20;
 
 /// The longest message of at most so many bytes.
 uint64_t message(const Program& plan, uint64_t bytes, Dtype dtype) {
@@ -38,16 +38,15 @@ std::string measure(Communicator& communicator, const CompiledWorld& world, Time
   Diagnostics diagnostics;
   const Dtype dtype = world.dtypes().front();
   const auto plan = std::make_shared<const Program>(world.program());
-  const auto executable =
-      communicator.load(plan, {.max_bytes = kMost, .dtype = dtype}, diagnostics);
-  const auto memory = communicator.device().allocate(4 * kMost, "buffers", diagnostics);
+  const auto executable = communicator.load(plan, {.max_bytes = kMax, .dtype = dtype}, diagnostics);
+  const auto memory = communicator.device().allocate(4 * kMax, "buffers", diagnostics);
   if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
   const uint64_t sizes[2] = {message(*plan, 4096, dtype), message(*plan, 8192, dtype)};
   const bool in_place = world.in_place().back();
   bool right = true;
   const auto bind = [&](int size, uint64_t shift) {
     uint8_t* in = memory->data() + 16 * shift;
-    CallOptions call{.bytes = sizes[size], .dtype = dtype, .input = in, .output = in + 2 * kMost};
+    CallOptions call{.bytes = sizes[size], .dtype = dtype, .input = in, .output = in + 2 * kMax};
     if (!world.reductions().empty()) call.op = world.reductions().front();
     if (in_place) call.output = in;
     right &= static_cast<bool>(executable->bind(call, diagnostics));
@@ -62,7 +61,7 @@ std::string measure(Communicator& communicator, const CompiledWorld& world, Time
         .dtype = dtype,
         .op = world.reductions().empty() ? ReduceOp::sum : world.reductions().front(),
         .input = memory->data(),
-        .output = memory->data() + (in_place ? 0 : 2 * kMost)};
+        .output = memory->data() + (in_place ? 0 : 2 * kMax)};
     const BoundCall call = executable->bind(options, diagnostics);
     if (!call) return testing::text(diagnostics);
     times.launch = testing::least_microseconds(

@@ -19,7 +19,7 @@ namespace mscclc {
 namespace {
 
 constexpr uint32_t kRanks = 4;
-constexpr uint64_t kMost = 1 << 20;
+constexpr uint64_t kMax = 1 << 20;
 
 struct Times {
   double choice = 0, again = 0, other = 0, launch = 0, call = 0, turns = 0;
@@ -54,16 +54,16 @@ bool measure(Collectives& collectives, const CollectiveCall& call, uint8_t* memo
 std::string run_rank(Communicator& communicator, const std::shared_ptr<PlanProvider>& plans) {
   Diagnostics diagnostics;
   const auto collectives = Collectives::create(communicator, plans, {}, diagnostics);
-  const auto memory = communicator.device().allocate(4 * kMost, "buffers", diagnostics);
+  const auto memory = communicator.device().allocate(4 * kMax, "buffers", diagnostics);
   if (collectives == nullptr || memory == nullptr) return testing::text(diagnostics);
   for (const CollectiveKind kind :
        {CollectiveKind::allreduce, CollectiveKind::allgather, CollectiveKind::reducescatter,
         CollectiveKind::alltoall, CollectiveKind::broadcast}) {
-    for (const uint64_t bytes : {uint64_t{4096}, kMost / kRanks}) {
+    for (const uint64_t bytes : {uint64_t{4096}, kMax / kRanks}) {
       const CollectiveCall call{.kind = kind,
                                 .count = bytes / sizeof(float),
                                 .input = memory->data(),
-                                .output = memory->data() + 2 * kMost};
+                                .output = memory->data() + 2 * kMax};
       Times t;
       if (!measure(*collectives, call, memory->data(), t, diagnostics)) {
         return testing::text(diagnostics);

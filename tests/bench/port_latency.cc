@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "executor/port_slots.h"
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
 #include "runtime/core/proxy/proxy.h"

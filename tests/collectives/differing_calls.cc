@@ -25,7 +25,7 @@ namespace {
 constexpr uint8_t kUntouched = 0xA5;
 constexpr uint64_t kInput = 64 << 10, kOutput = 4 << 20, kBytes = 10 << 20;
 constexpr uint64_t kFarLonger = 700'000;
-constexpr uint32_t kCallsAfter = 3, kMostRanks = 4;
+constexpr uint32_t kCallsAfter = 3, kMaxRanks = 4;
 constexpr const char* kNames[kDifferences] = {
     "shorter",    "longer", "far longer", "type",         "reduction",
     "collective", "place",  "offset",     "registration", "call left out"};
@@ -48,7 +48,7 @@ std::shared_ptr<PlanProvider> plans_for(bool registered) {
     Diagnostics diagnostics;
     auto plans = PlanRegistry::create({.library = library}, diagnostics);
     for (const char* program : {"allgather_direct", "allreduce_allpairs", "reducescatter_direct"}) {
-      for (uint32_t ranks = 2; plans != nullptr && ranks <= kMostRanks; ++ranks) {
+      for (uint32_t ranks = 2; plans != nullptr && ranks <= kMaxRanks; ++ranks) {
         const std::string plan = direct_plan(program, ranks, diagnostics);
         (void)plans->register_plan(plan, fmt::format("{} {}", program, ranks), diagnostics);
       }
@@ -203,7 +203,7 @@ DifferingTrial draw_differing(uint64_t seed) {
   std::minstd_rand random(static_cast<uint32_t>(seed * 2654435761u + 1));
   for (int i = 0; i < 4; ++i) random();
   DifferingTrial trial{.seed = seed + 1};
-  trial.ranks = 2 + static_cast<uint32_t>(random() % (kMostRanks - 1));
+  trial.ranks = 2 + static_cast<uint32_t>(random() % (kMaxRanks - 1));
   trial.odd = static_cast<uint32_t>(random() % trial.ranks);
   trial.difference = static_cast<Difference>(random() % kDifferences);
   trial.registered = trial.difference == Difference::offset ||

@@ -17,7 +17,7 @@ namespace {
 
 using testing::if_sanitized;
 
-constexpr size_t kMostRanks = if_sanitized(3, 5);
+constexpr size_t kMaxRanks = if_sanitized(3, 5);
 constexpr uint64_t kSmall = if_sanitized(100, 800);    ///< tiny plans
 constexpr uint64_t kRandom = if_sanitized(150, 1500);  ///< random programs
 
@@ -45,11 +45,11 @@ void check_programs(const std::vector<LibraryProgram>& programs) {
   uint64_t turn = 0;
   for (const LibraryProgram& entry : programs) {
     for (const Defines& defines : entry.worlds) {
-      if (std::stoul(defines[0].second) > kMostRanks) continue;  // need not be compiled
+      if (std::stoul(defines[0].second) > kMaxRanks) continue;  // need not be compiled
       const CompiledWorld world(entry.name, defines);
       INFO(entry.name << ' ' << text(defines) << world.errors());
       REQUIRE(world.errors() == "");
-      if (world.program().ranks.size() > kMostRanks) continue;
+      if (world.program().ranks.size() > kMaxRanks) continue;
       if (world.program().contract.even_only) continue;
       EngineTrial trial(world.program());
       const auto dtypes = world.dtypes();

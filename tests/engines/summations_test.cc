@@ -45,7 +45,7 @@ TEST_CASE("trees give the simulator's bits on every engine") {
             CHECK(trial.fault(spec).value_or("") == "");
             ran[engine] += trial.had_engine();
             // Other kernels have no code for them.
-            const bool real = n > kMostTreeInLine;
+            const bool real = n > kMaxTreeInLine;
             if (real && engine != Engine::generic) CHECK_FALSE(trial.had_engine());
           }
         }
@@ -130,10 +130,10 @@ TEST_CASE("trees in every accumulation type") {
 }
 
 TEST_CASE("the largest tree on the general engine") {
-  const TreePlan made = tree_plan(OpKind::reduce, PacketFormat::none, kMostTreeSources);
+  const TreePlan made = tree_plan(OpKind::reduce, PacketFormat::none, kMaxTreeSources);
   EngineTrial trial(made.plan.program);
   for (const Dtype dtype : {Dtype::f32, Dtype::e5m2, Dtype::i64}) {
-    const EngineSpec spec{.bytes = kMostTreeSources * 48,
+    const EngineSpec spec{.bytes = kMaxTreeSources * 48,
                           .dtype = dtype,
                           .engine = Engine::generic,
                           .calls = 1,

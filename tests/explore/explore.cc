@@ -286,7 +286,7 @@ void Explorer::search(const Hiding* held) {
 }
 
 Exploration Explorer::run() {
-  if (model_.events * options_.calls > std::min(options_.most_events, kMostEvents)) {
+  if (model_.events * options_.calls > std::min(options_.most_events, kMaxEvents)) {
     return {Verdict::too_large, "too many accesses"};
   }
   search(nullptr);

@@ -15,7 +15,7 @@
 namespace mscclc::explorer {
 
 /// Cells number the values that they hold.
-inline constexpr size_t kMostValues = 60000;
+inline constexpr size_t kMaxValues = 60000;
 
 /// A contribution: an input chunk of a rank in a call, and the byte of it that a cell begins with.
 using Contribution = std::array<uint32_t, 4>;
@@ -106,7 +106,7 @@ class Explorer {
     std::sort(multiset.begin(), multiset.end());
     const auto [at, added] = numbers_.try_emplace(multiset, values_.size());
     if (added) values_.push_back(std::move(multiset));
-    if (values_.size() > kMostValues) fail(Verdict::too_large, "too many values");
+    if (values_.size() > kMaxValues) fail(Verdict::too_large, "too many values");
     return static_cast<uint16_t>(at->second);
   }
   void fail(Verdict verdict, std::string reason) {

@@ -69,7 +69,7 @@ uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const
   if (beyond) open &= ~knows.beyond;
   open |= c.also & ~(s.ended | knows.done);
   open.reset(event);
-  for (uint16_t r = 0; open.any() && r < kMostEvents; ++r) {
+  for (uint16_t r = 0; open.any() && r < kMaxEvents; ++r) {
     if (open[r]) return r;
   }
   return kNoEvent;

@@ -8,10 +8,10 @@
 
 namespace mscclc::explorer {
 
-inline constexpr uint32_t kMostEvents = 2048;
+inline constexpr uint32_t kMaxEvents = 2048;
 inline constexpr uint16_t kNoEvent = 0xffff;
 inline constexpr size_t kQueue = 8;
-using Events = std::bitset<kMostEvents>;
+using Events = std::bitset<kMaxEvents>;
 
 /// What a process knows: events, and events of which only the reads are known to be done, by a
 /// packet whose data depends on them.

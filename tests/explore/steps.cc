@@ -10,7 +10,7 @@ namespace {
 using Kind = Step::Kind;
 
 /// More steps of one call are not looked at.
-constexpr size_t kMostSteps = 20000;
+constexpr size_t kMaxSteps = 20000;
 
 class Maker {
  public:
@@ -316,7 +316,7 @@ class Maker {
       const uint64_t rounds = loop == kNone ? 1 : shape_.rounds(loop);
       for (round_ = 0; round_ < rounds; ++round_) {
         for (const Op& op : ops.first(body)) add_op(op);
-        if (process_->steps.size() > kMostSteps) return false;
+        if (process_->steps.size() > kMaxSteps) return false;
       }
       round_ = 0;
       ops = ops.subspan(body);

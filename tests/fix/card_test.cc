@@ -13,7 +13,7 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kMostLines = 300;
+constexpr size_t kMaxLines = 300;
 
 std::string card() { return read_file("docs/language_card.md").value(); }
 
@@ -59,7 +59,7 @@ bool mentions(const std::string& text, std::string_view word) {
 
 TEST_CASE("the card is short") {
   const std::string text = card();
-  CHECK(static_cast<size_t>(std::ranges::count(text, '\n')) <= kMostLines);
+  CHECK(static_cast<size_t>(std::ranges::count(text, '\n')) <= kMaxLines);
 }
 
 TEST_CASE("its programs are proved, for several numbers of ranks, and in canonical form") {

@@ -33,7 +33,7 @@ void add_options(CLI::App& app, StageOptions& options) {
 /// Ranks that share a GPU share its hardware queues, too.
 void take_queues(const StageOptions& options) {
   if (options.gpus >= options.ranks) return;
-  ask_for_queues(options.threads ? kMostQueues : kUsualQueues);
+  ask_for_queues(options.threads ? kMaxQueues : kUsualQueues);
 }
 
 struct Check {

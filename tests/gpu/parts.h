@@ -14,7 +14,7 @@ bool check_plans(const StageOptions& options);
 bool check_bits(const StageOptions& options);
 /// A row inside batches of every number of rows, under each contract: the bits that it has alone.
 bool check_row_batches(const StageOptions& options);
-/// Every plan of a folder by its own kernels, bit for bit what the interpreter gives.
+/// Every plan of a folder by its compiled kernels, bit for bit what the interpreter gives.
 bool check_kernels(const StageOptions& options);
 /// Calls in graphs: patterns of capture and replay, for a plan of each family.
 bool check_graphs(const StageOptions& options);

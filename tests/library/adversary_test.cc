@@ -8,7 +8,7 @@
 namespace mscclc {
 namespace {
 
-constexpr uint64_t kMostRanks = testing::if_sanitized(4, 8);
+constexpr uint64_t kMaxRanks = testing::if_sanitized(4, 8);
 constexpr uint64_t kSeeds = testing::if_sanitized(2, 12);
 
 TEST_CASE("the library is right whatever is late") {
@@ -16,7 +16,7 @@ TEST_CASE("the library is right whatever is late") {
     for (const Defines& defines : entry.worlds) {
       CompiledWorld world(entry.name, defines);
       REQUIRE(world.errors().empty());
-      if (world.program().ranks.size() > kMostRanks) continue;
+      if (world.program().ranks.size() > kMaxRanks) continue;
       const std::vector<bool> in_place = world.in_place();
       const std::vector<Dtype> dtypes = world.dtypes();
       for (uint64_t seed = 1; seed <= kSeeds; ++seed) {

@@ -10,7 +10,7 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kMostRanksRun = testing::if_sanitized(5, 16);
+constexpr size_t kMaxRanksRun = testing::if_sanitized(5, 16);
 constexpr uint64_t kSeeds = testing::if_sanitized(2, 10);
 
 /// A size that the program takes: any, or one whose chunks are equally long.
@@ -40,7 +40,7 @@ void check_world(std::string_view name, const Defines& defines) {
   REQUIRE(world.errors() == "");
   Diagnostics diagnostics;
   CHECK(prove(world.program(), diagnostics).proved);
-  if (world.program().ranks.size() > kMostRanksRun) return;
+  if (world.program().ranks.size() > kMaxRanksRun) return;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     RunSpec spec = spec_of(world, seed);
     CHECK(world.run(spec) == "");

@@ -33,7 +33,7 @@ bool longer(const CompiledWorld& world, const RunSize& size, uint64_t most) {
 }
 
 /// With a sanitizer small worlds and some schedules stand for all: they go through the same code.
-constexpr int kMostRanksTried = testing::if_sanitized(6, 16);
+constexpr int kMaxRanksTried = testing::if_sanitized(6, 16);
 constexpr uint32_t kSeedsTried = testing::if_sanitized(4, static_cast<int>(kScheduleSeeds));
 
 /// Runs a covering part of the choices of one program.
@@ -41,7 +41,7 @@ void check_program(const LibraryProgram& entry) {
   std::vector<CompiledWorld> worlds;
   std::vector<std::string> names;
   for (const Defines& defines : entry.worlds) {
-    if (std::stoi(defines[0].second) > kMostRanksTried) continue;
+    if (std::stoi(defines[0].second) > kMaxRanksTried) continue;
     worlds.emplace_back(entry.name, defines);
     names.push_back(text(defines));
     INFO(names.back());

@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMostPacket = 2048;
+constexpr size_t kMaxPacket = 2048;
 constexpr size_t kDestination = 16;  // of an IPv4 header
 
 /// 10.77.0.1 is node 0.
@@ -129,7 +129,7 @@ void FarNetwork::pass_packets() {
   std::mt19937 random(7);
   const auto happens = [&](uint32_t of_thousand) { return random() % 1000 < of_thousand; };
   const auto take = [&](const Fd& wire) {
-    std::vector<uint8_t> bytes(kMostPacket);
+    std::vector<uint8_t> bytes(kMaxPacket);
     const ssize_t n = ::read(wire.get(), bytes.data(), bytes.size());
     if (n < 20 || bytes[0] >> 4 != 4) return n > 0;  // what else the system sends
     in_addr to{};

@@ -18,7 +18,7 @@ namespace {
 using testing::run_processes;
 using testing::run_threads;
 
-constexpr uint64_t kMostLaneBytes = 256 << 10;
+constexpr uint64_t kMaxLaneBytes = 256 << 10;
 
 std::unique_ptr<Device> open_messages(uint32_t, Diagnostics& diagnostics) {
   return make_host_device(diagnostics, {}, HostLanes::messages);
@@ -38,8 +38,8 @@ bool has_ports(const Program& program) {
 }
 
 testing::CheckedCalls calls_of(const CompiledWorld& world, bool zero_copy) {
-  auto calls = testing::checked_calls(world, kMostLaneBytes);
-  calls.max_bytes = kMostLaneBytes;
+  auto calls = testing::checked_calls(world, kMaxLaneBytes);
+  calls.max_bytes = kMaxLaneBytes;
   calls.zero_copy = zero_copy;
   return calls;
 }

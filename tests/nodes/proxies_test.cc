@@ -22,7 +22,7 @@ constexpr uint32_t kRanks = 2, kCommunicators = 3;
 constexpr uint32_t kAborted = 2;  ///< of the communicators
 constexpr uint32_t kUnloads = 0;
 constexpr int kRounds = 4;
-constexpr uint64_t kMost = 64 << 10;
+constexpr uint64_t kMax = 64 << 10;
 constexpr std::array kPortPlans = {"sendrecv_port", "alltoall_copy_engine",
                                    "allgather_copy_engine"};
 
@@ -70,7 +70,7 @@ class Member {
   std::string run(const std::vector<std::shared_ptr<const Program>>& plans) {
     for (int round = 0; round < kRounds; ++round) {
       for (const auto& runner : runners_) {
-        const RunSpec spec{.bytes = kMost >> (2 * round), .iterations = 5};
+        const RunSpec spec{.bytes = kMax >> (2 * round), .iterations = 5};
         if (runner->run(spec, said_).run.status == RunStatus::right) continue;
         // The other rank may have ended it already.
         return number_ == kAborted && round > 0 ? abort() : testing::text(said_);
@@ -87,7 +87,7 @@ class Member {
   bool add(const std::shared_ptr<const Program>& plan) {
     runners_.push_back(std::make_unique<RankRunner>(
         *communicator_, plan,
-        RunnerOptions{.load = {.max_bytes = kMost, .proof = ProofPolicy::skip}}));
+        RunnerOptions{.load = {.max_bytes = kMax, .proof = ProofPolicy::skip}}));
     return runners_.back()->load(said_);
   }
 
@@ -95,7 +95,7 @@ class Member {
     if (rank_ == 0) communicator_->abort("enough");
     Diagnostics ended;
     for (int calls = 0; calls < 1000 && !communicator_->has_failed(ended); ++calls) {
-      (void)runners_[0]->run({.bytes = kMost, .iterations = 1}, ended);
+      (void)runners_[0]->run({.bytes = kMax, .iterations = 1}, ended);
     }
     return communicator_->has_failed(ended) ? "" : "an aborted communicator goes on";
   }

@@ -13,7 +13,7 @@
 namespace mscclc {
 namespace {
 
-constexpr uint64_t kMost = 1 << 20;
+constexpr uint64_t kMax = 1 << 20;
 
 std::shared_ptr<const Program> plan_of(std::string_view name, const char* ranks = "2") {
   const CompiledWorld world(name, {{"R", ranks}});
@@ -25,13 +25,13 @@ std::shared_ptr<const Program> plan_of(std::string_view name, const char* ranks 
 struct Buffers {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<RegisteredBuffer> registered;
-  static constexpr uint64_t kAll = 4 * kMost;
+  static constexpr uint64_t kAll = 4 * kMax;
 
   Buffers(Communicator& communicator, Diagnostics& diagnostics)
       : memory(communicator.device().allocate(kAll, "buffers", diagnostics)),
         registered(communicator.register_buffer(memory->data(), kAll, diagnostics)) {}
   CallOptions call(uint64_t bytes) const {
-    return {.bytes = bytes, .input = memory->data(), .output = memory->data() + kMost};
+    return {.bytes = bytes, .input = memory->data(), .output = memory->data() + kMax};
   }
   bool is_untouched(uint64_t from) const {
     for (uint64_t i = from; i < kAll; ++i) {
@@ -48,19 +48,19 @@ std::string refused(const std::shared_ptr<const Program>& plan,
   const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics, again;
     const auto loaded =
-        communicator.load(plan, {.max_bytes = kMost, .zero_copy = true}, diagnostics);
+        communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
     const Buffers buffers(communicator, diagnostics);
-    CallOptions call = buffers.call(kMost / 4);
+    CallOptions call = buffers.call(kMax / 4);
     if (communicator.rank() == 1) other(call);
     const BoundCall bound = loaded->bind(call, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
     if (bound) {
       (void)loaded->launch(bound, stream, diagnostics);
       (void)communicator.synchronize(stream, diagnostics);
-      if (!buffers.is_untouched(kMost + kMost / 4)) return "memory after the output is written";
+      if (!buffers.is_untouched(kMax + kMax / 4)) return "memory after the output is written";
     }
-    const BoundCall right = loaded->bind(buffers.call(kMost / 4), again);
+    const BoundCall right = loaded->bind(buffers.call(kMax / 4), again);
     if (!right || !loaded->launch(right, stream, again)) return testing::text(again);
     (void)communicator.synchronize(stream, again);
     communicator.device().destroy_stream(stream);
@@ -81,7 +81,7 @@ TEST_CASE("calls that differ between ranks are refused before anything is writte
   const auto gather = plan_of("allgather_direct"), reduce = plan_of("allreduce_2shot");
   const std::string gathered = "'allgather_direct' (load 1), ",
                     reduced = "'allreduce_2shot' (load 1), ";
-  CHECK(refused(gather, [](CallOptions& call) { call.bytes = kMost; }) ==
+  CHECK(refused(gather, [](CallOptions& call) { call.bytes = kMax; }) ==
         differ("the message size", gathered + "262144 bytes of f32, out of place",
                gathered + "1048576 bytes of f32, out of place"));
   CHECK(refused(reduce, [](CallOptions& call) { call.dtype = Dtype::i32; }) ==
@@ -104,7 +104,7 @@ TEST_CASE("ranks that bind different plans get an error") {
   const auto one = plan_of("allgather_direct"), other = plan_of("allreduce_2shot");
   const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
-    const LoadOptions options{.max_bytes = kMost, .zero_copy = true};
+    const LoadOptions options{.max_bytes = kMax, .zero_copy = true};
     const auto first = communicator.load(one, options, diagnostics),
                second = communicator.load(other, options, diagnostics);
     if (first == nullptr || second == nullptr) return testing::text(diagnostics);
@@ -153,7 +153,7 @@ TEST_CASE("a call stays inside what peers have registered, whatever they say") {
       [&](Communicator& communicator) -> std::string {
         Diagnostics diagnostics;
         const auto loaded =
-            communicator.load(plan, {.max_bytes = kMost, .zero_copy = true}, diagnostics);
+            communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
         if (loaded == nullptr) return testing::text(diagnostics);
         const Buffers buffers(communicator, diagnostics);
         if (loaded->bind(buffers.call(1024), diagnostics)) return "it is bound";
@@ -172,7 +172,7 @@ TEST_CASE("a symmetric call outside of registered buffers is refused") {
   CHECK(testing::run_threads(2, [&](Communicator& communicator) -> std::string {
           Diagnostics diagnostics, outside;
           const auto loaded =
-              communicator.load(plan, {.max_bytes = kMost, .zero_copy = true}, diagnostics);
+              communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
           if (loaded == nullptr) return testing::text(diagnostics);
           const Buffers buffers(communicator, diagnostics);
           CallOptions call = buffers.call(1024);
@@ -194,7 +194,7 @@ TEST_CASE("staging that a refused bind has offered is offered again") {
   CHECK(testing::run_threads(2, [&](Communicator& communicator) -> std::string {
           Diagnostics diagnostics, refused;
           const auto loaded =
-              communicator.load(plan, {.max_bytes = kMost, .zero_copy = true}, diagnostics);
+              communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
           if (loaded == nullptr) return testing::text(diagnostics);
           std::vector<uint8_t> in(2048), out(4096);
           const auto bind = [&](uint64_t bytes, Diagnostics& said) {
@@ -212,7 +212,7 @@ TEST_CASE("registered memory that was freed and allocated again is not used thro
           Diagnostics diagnostics;
           Device& device = communicator.device();
           const auto loaded =
-              communicator.load(plan, {.max_bytes = kMost, .zero_copy = true}, diagnostics);
+              communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
           if (loaded == nullptr) return testing::text(diagnostics);
           auto memory = device.allocate(8192, "buffers", diagnostics);
           const auto registered = communicator.register_buffer(memory->data(), 8192, diagnostics);
@@ -254,17 +254,17 @@ struct Caller {
 
   explicit Caller(Communicator& of)
       : communicator(of),
-        memory(of.device().allocate(2 * kMost, "buffers", diagnostics)),
+        memory(of.device().allocate(2 * kMax, "buffers", diagnostics)),
         stream(of.device().create_stream(diagnostics)) {}
   ~Caller() { communicator.device().destroy_stream(stream); }
   bool load(const std::shared_ptr<const Program>& one, const std::shared_ptr<const Program>& two) {
-    loaded[0] = communicator.load(one, {.max_bytes = kMost}, diagnostics);
-    loaded[1] = communicator.load(two, {.max_bytes = kMost}, diagnostics);
+    loaded[0] = communicator.load(one, {.max_bytes = kMax}, diagnostics);
+    loaded[1] = communicator.load(two, {.max_bytes = kMax}, diagnostics);
     return loaded[0] != nullptr && loaded[1] != nullptr;
   }
   bool launch(int plan, uint64_t bytes) {
     const BoundCall call = loaded[plan]->bind(
-        {.bytes = bytes, .input = memory->data(), .output = memory->data() + kMost}, diagnostics);
+        {.bytes = bytes, .input = memory->data(), .output = memory->data() + kMax}, diagnostics);
     return call && loaded[plan]->launch(call, stream, diagnostics);
   }
 };
@@ -308,12 +308,12 @@ TEST_CASE("MSCCLC_CHECK_CALLS names symmetric calls that are not") {
   const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     const auto loaded =
-        communicator.load(plan, {.max_bytes = kMost, .zero_copy = true}, diagnostics);
+        communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
     const Buffers buffers(communicator, diagnostics);
     CallOptions call = buffers.call(1024);
     call.symmetric = true;
-    call.output = buffers.memory->data() + kMost + 16 * communicator.rank();
+    call.output = buffers.memory->data() + kMax + 16 * communicator.rank();
     const BoundCall bound = loaded->bind(call, diagnostics);
     if (!bound || loaded->launch(bound, nullptr, diagnostics)) return "it is launched";
     return testing::text(diagnostics);

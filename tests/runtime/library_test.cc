@@ -17,7 +17,7 @@ using testing::run_threads;
 
 // Sanitizers look at code: more ranks and larger messages go through the same, and the prover has
 // tests of its own.
-constexpr uint32_t kMostRanks = testing::if_sanitized(4, 8);
+constexpr uint32_t kMaxRanks = testing::if_sanitized(4, 8);
 
 /// The longest chunks are those of few ranks, which so have the largest messages.
 uint64_t most_bytes(uint32_t ranks) {
@@ -104,7 +104,7 @@ const std::vector<LibraryWorld>& library_worlds() {
   for (const LibraryProgram& program : library()) {
     for (const Defines& defines : program.worlds) {
       const uint32_t ranks = ranks_of(defines);
-      if ((ranks != 2 && ranks != 4 && ranks != 8) || ranks > kMostRanks) continue;
+      if ((ranks != 2 && ranks != 4 && ranks != 8) || ranks > kMaxRanks) continue;
       const CompiledWorld world(program.name, defines);
       INFO(program.name << " " << text(defines));
       REQUIRE(world.errors() == "");

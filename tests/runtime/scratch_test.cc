@@ -18,7 +18,7 @@ namespace mscclc {
 namespace {
 
 constexpr uint32_t kRanks = 4;
-constexpr uint64_t kMostElements = 4096;  ///< of a row of a call
+constexpr uint64_t kMaxElements = 4096;  ///< of a row of a call
 constexpr int kCalls = 80;
 
 struct ScratchPlan {
@@ -79,7 +79,7 @@ std::vector<ScratchCall> random_calls(uint32_t seed) {
   std::vector<ScratchCall> calls;
   for (int i = 0; i < kCalls; ++i) {
     const size_t plan = random() % kScratchPlans.size();
-    const uint64_t row = 1 + random() % (random() % 2 == 0 ? kMostElements : 16);
+    const uint64_t row = 1 + random() % (random() % 2 == 0 ? kMaxElements : 16);
     calls.push_back({plan, row * kRanks, nullptr, nullptr, nullptr, {}});
   }
   return calls;
@@ -93,7 +93,7 @@ std::string run_sequence(Communicator& communicator,
   std::vector<std::unique_ptr<Executable>> loaded;
   for (const auto& plan : plans) {
     loaded.push_back(communicator.load(
-        plan, {.max_bytes = kMostElements * kRanks * 4, .dtype = Dtype::u32, .in_turn = true},
+        plan, {.max_bytes = kMaxElements * kRanks * 4, .dtype = Dtype::u32, .in_turn = true},
         said));
     if (loaded.back() == nullptr) return testing::text(said);
   }

@@ -28,15 +28,15 @@ std::shared_ptr<const Program> shared_plan(std::string_view name, const char* ra
 
 /// A call of an allreduce of u32: every rank gives rank + 1 + i in element i.
 struct Sum {
-  static constexpr uint64_t kMost = 4096;
+  static constexpr uint64_t kMax = 4096;
   std::unique_ptr<Memory> memory;
   uint32_t* in = nullptr;
   uint32_t* out = nullptr;
 
   Sum(Device& device, Diagnostics& diagnostics)
-      : memory(device.allocate(2 * kMost, "buffers", diagnostics)),
+      : memory(device.allocate(2 * kMax, "buffers", diagnostics)),
         in(reinterpret_cast<uint32_t*>(memory->data())),
-        out(reinterpret_cast<uint32_t*>(memory->data() + kMost)) {}
+        out(reinterpret_cast<uint32_t*>(memory->data() + kMax)) {}
   void fill(uint32_t rank, uint64_t bytes, uint32_t salt) {
     for (uint32_t i = 0; i < bytes / 4; ++i) in[i] = rank + 1 + i * salt, out[i] = 0xdeadbeef;
   }
@@ -60,7 +60,7 @@ TEST_CASE("calls of several plans and sizes run one after another without waitin
     Device& device = communicator.device();
     std::vector<std::unique_ptr<Executable>> loaded;
     for (const auto& plan : plans) {
-      loaded.push_back(communicator.load(plan, {.max_bytes = Sum::kMost}, diagnostics));
+      loaded.push_back(communicator.load(plan, {.max_bytes = Sum::kMax}, diagnostics));
       if (loaded.back() == nullptr) return testing::text(diagnostics);
     }
     std::vector<Sum> sums;
@@ -68,7 +68,7 @@ TEST_CASE("calls of several plans and sizes run one after another without waitin
     std::vector<uint64_t> sizes;
     const StreamHandle stream = device.create_stream(diagnostics);
     for (uint32_t i = 0; i < 60; ++i) {
-      sizes.push_back(4 * (1 + (i * 379) % (Sum::kMost / 4)));
+      sizes.push_back(4 * (1 + (i * 379) % (Sum::kMax / 4)));
       sums.emplace_back(device, diagnostics);
       sums.back().fill(communicator.rank(), sizes.back(), i);
       calls.push_back(loaded[i % 3]->bind(sums.back().call(sizes.back()), diagnostics));
@@ -96,12 +96,12 @@ TEST_CASE("a call may be dropped as soon as it is launched") {
   const auto body = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     Device& device = communicator.device();
-    const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMost}, diagnostics);
+    const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMax}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
     if (communicator.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     const StreamHandle stream = device.create_stream(diagnostics);
     std::vector<Sum> sums;
-    const auto bytes_of = [](uint32_t i) { return 8 * (1 + uint64_t{i} * 379 % (Sum::kMost / 8)); };
+    const auto bytes_of = [](uint32_t i) { return 8 * (1 + uint64_t{i} * 379 % (Sum::kMax / 8)); };
     for (uint32_t i = 0; i < 150; ++i) {
       sums.emplace_back(device, diagnostics);
       sums.back().fill(communicator.rank(), bytes_of(i), i);
@@ -126,8 +126,8 @@ TEST_CASE("plans on several streams at once") {
   const auto body = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
     Device& device = communicator.device();
-    const auto first = communicator.load(plan, {.max_bytes = Sum::kMost}, diagnostics);
-    const auto second = communicator.load(other, {.max_bytes = Sum::kMost}, diagnostics);
+    const auto first = communicator.load(plan, {.max_bytes = Sum::kMax}, diagnostics);
+    const auto second = communicator.load(other, {.max_bytes = Sum::kMax}, diagnostics);
     if (first == nullptr || second == nullptr) return testing::text(diagnostics);
     Sum a(device, diagnostics), b(device, diagnostics);
     a.fill(communicator.rank(), 4000, 1);
@@ -159,7 +159,7 @@ TEST_CASE("several communicators of one process") {
   const auto plan = shared_plan("allreduce_ring", "2");
   const auto use = [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
-    const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMost}, diagnostics);
+    const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMax}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
     Sum sum(communicator.device(), diagnostics);
     sum.fill(communicator.rank(), 1000, 3);
@@ -221,7 +221,7 @@ TEST_CASE("buffers that are not registered") {
 TEST_CASE("a call that comes again is not bound again") {
   const auto body = [plan = shared_plan("allreduce_ring", "2")](Communicator& communicator) {
     Diagnostics diagnostics;
-    const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMost}, diagnostics);
+    const auto loaded = communicator.load(plan, {.max_bytes = Sum::kMax}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
     Sum sum(communicator.device(), diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);

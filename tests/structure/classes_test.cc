@@ -110,7 +110,7 @@ class [[nodiscard]] C final : public Base<int, long> {
   enum class Kind { one, two };
   friend class D;
   friend bool operator<(const C& a, const C& b) { return a.n_ < b.n_; }
-  static constexpr int kMany = 3, kMost = 4;
+  static constexpr int kMany = 3, kMax = 4;
   static int shared_;
  private:
   std::map<std::string, std::vector<int>> map_;

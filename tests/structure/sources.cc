@@ -30,7 +30,7 @@ std::map<std::string, std::string> sources() { return texts_of({".cc", ".h", ".c
 
 std::map<std::string, std::string> texts() {
   return texts_of({".bazel", ".bzl", ".c", ".cc", ".cmake", ".cu", ".cuh", ".def", ".h", ".in",
-                   ".mk", ".py", ".sh", "quickstart", "test"});
+                   ".mk", ".mscl", ".py", ".sh", "quickstart", "test"});
 }
 
 std::map<std::string, std::string> pages() { return texts_of({".md"}); }

@@ -86,7 +86,7 @@ Phrase phrase_of(std::string_view text) {
 
 /// How many words the phrase takes at the beginning of `words`; 0: it is not there.
 size_t match(std::span<const TextWord> words, const Phrase& phrase) {
-  constexpr size_t kMostBetween = 4;
+  constexpr size_t kMaxBetween = 4;
   size_t at = 0;
   for (const Phrase::Word& wanted : phrase.words) {
     for (size_t skipped = 0;; ++skipped, ++at) {
@@ -94,7 +94,7 @@ size_t match(std::span<const TextWord> words, const Phrase& phrase) {
       const Gap gap = words[at].gap;
       if (at > 0 && (gap == Gap::other || (wanted.joined && gap != Gap::joined))) return 0;
       if (words[at].text == wanted.text) break;
-      if (!wanted.distant || skipped == kMostBetween) return 0;
+      if (!wanted.distant || skipped == kMaxBetween) return 0;
     }
     ++at;
   }
@@ -104,9 +104,9 @@ size_t match(std::span<const TextWord> words, const Phrase& phrase) {
 /// Are the `count` words at `begin` within one of the phrases?
 bool within(std::span<const TextWord> words, size_t begin, size_t count,
             const std::vector<Phrase>& phrases) {
-  constexpr size_t kMostBefore = 8;
+  constexpr size_t kMaxBefore = 8;
   return std::ranges::any_of(phrases, [&](const Phrase& phrase) {
-    for (size_t first = begin - std::min(begin, kMostBefore); first <= begin; ++first) {
+    for (size_t first = begin - std::min(begin, kMaxBefore); first <= begin; ++first) {
       if (first + match(words.subspan(first), phrase) >= begin + count) return true;
     }
     return false;

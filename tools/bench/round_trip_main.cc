@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "tools/base/files.h"
 #include "tools/bench/base/statistics.h"
 #include "tools/bench/kernels/push.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "executor/special/emit.h"
+#include "executor/compiled/emit.h"
 #include "ir/diagnostics/printable.h"
 #include "ir/print/print.h"
 #include "passes/registry.h"
@@ -256,11 +256,12 @@ void add_compile(CommandLine& line) {
   const std::vector<std::string> kinds = {"plan", "ir",      "svg",  "html",
                                           "dot",  "summary", "cuda", "cubin"};
   line.takes(
-      app.add_option("--emit", options->emit,
-                     "plan: JSON, one line (default); ir: IR text; svg, html: a picture, ranks "
-                     "beside each other and steps downward; dot: the same for Graphviz; summary: "
-                     "the plan at a glance; cuda: the plan's own kernels as CUDA source; cubin: "
-                     "these, compiled by nvcc or NVRTC")
+      app.add_option(
+             "--emit", options->emit,
+             "plan: JSON, one line (default); ir: IR text; svg, html: a picture, ranks "
+             "beside each other and steps downward; dot: the same for Graphviz; summary: "
+             "the plan at a glance; cuda: the plan's compiled kernels as CUDA source; cubin: "
+             "these, compiled by nvcc or NVRTC")
           ->type_name("KIND")
           ->check(CLI::IsMember(kinds)),
       kinds);

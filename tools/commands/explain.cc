@@ -29,7 +29,7 @@ struct ExplainOptions {
 };
 
 /// Plans of more ranks than this are not compared with the library's others, which takes long.
-constexpr uint32_t kMostCompared = 32;
+constexpr uint32_t kMaxCompared = 32;
 
 /// "R", or "world" where a program names its ranks so.
 std::string rank_parameter(const std::string& file) {
@@ -83,7 +83,7 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
       continue;
     }
     explanation->passes = passes;
-    if (!options.no_choices && explanation->ranks <= kMostCompared) {
+    if (!options.no_choices && explanation->ranks <= kMaxCompared) {
       explain_choices(input.program, call, machine, *explanation);
     }
     put(options.json ? explanation_json(*explanation) : explanation_text(*explanation));

@@ -12,8 +12,8 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kMostTried = 12;  ///< rows, the nearest in size first
-constexpr size_t kMostShown = 4;
+constexpr size_t kMaxTried = 12;  ///< rows, the nearest in size first
+constexpr size_t kMaxShown = 4;
 
 std::string_view file_of_library(std::string_view name) {
   for (const LibraryFile& file : embedded_library()) {
@@ -93,7 +93,7 @@ void explain_choices(const Program& program, const Call& call, const Machine& ma
   for (const LibraryRow* row : rows) {
     const bool known =
         std::ranges::any_of(tried, [&](const LibraryChoice* c) { return *c == row->choice; });
-    if (!known && tried.size() < kMostTried) tried.push_back(&row->choice);
+    if (!known && tried.size() < kMaxTried) tried.push_back(&row->choice);
   }
   for (const LibraryChoice* choice : tried) {
     const auto us = time_of(*choice, wanted, call, machine);
@@ -102,7 +102,7 @@ void explain_choices(const Program& program, const Call& call, const Machine& ma
   std::ranges::stable_sort(explanation.choices, {}, &cost::ChoiceLine::us);
   size_t shown = 0;
   std::erase_if(explanation.choices,
-                [&](const cost::ChoiceLine& c) { return ++shown > kMostShown && !c.picked; });
+                [&](const cost::ChoiceLine& c) { return ++shown > kMaxShown && !c.picked; });
   const auto row =
       std::ranges::find_if(table->rows(), [&](const LibraryRow& r) { return &r.choice == picked; });
   explanation.why_picked = fmt::format(

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "executor/special/emit.h"
+#include "executor/compiled/emit.h"
 #include "runtime/choice/proofs/plan_digest.h"
 #include "tools/base/files.h"
 

@@ -1,4 +1,4 @@
-// Kernels of plans (executor/special): what 'mscclc compile --emit=cuda', '--emit=cubin' and
+// Kernels of plans (executor/compiled): what 'mscclc compile --emit=cuda', '--emit=cubin' and
 // 'mscclc library --kernels' have in common.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace mscclc {
 
-/// A plan's kernels as CUDA source. Errors: not-specialised.
+/// A plan's kernels as CUDA source. Errors: no-compiled-kernel.
 [[nodiscard]] std::optional<std::string> kernel_source(const Program& program,
                                                        std::span<const Dtype> dtypes,
                                                        Diagnostics& diagnostics);

@@ -11,8 +11,8 @@
 #include <set>
 #include <thread>
 
-#include "executor/special/emit.h"
-#include "executor/special/name.h"
+#include "executor/compiled/emit.h"
+#include "executor/compiled/name.h"
 #include "plans/format/library_table.h"
 #include "plans/format/plan_json.h"
 #include "runtime/api/gpu.h"

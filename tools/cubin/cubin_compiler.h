@@ -11,7 +11,7 @@ namespace mscclc {
 class CubinCompiler {
  public:
   virtual ~CubinCompiler() = default;
-  /// Compiles the source of kernels (executor/special/emit.h) for `architecture` ("sm_90").
+  /// Compiles the source of kernels (executor/compiled/emit.h) for `architecture` ("sm_90").
   /// nullopt: `error` says why, with what the compiler says. Thread safety: any thread.
   [[nodiscard]] virtual std::optional<std::string> compile(const std::string& source,
                                                            const std::string& architecture,

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "executor/special/emit.h"
+#include "executor/compiled/emit.h"
 #include "tools/base/files.h"
 #include "tools/cubin/cubin_compiler.h"
 

@@ -1,12 +1,12 @@
 // libnvrtc, loaded when it is asked for. It has no headers of the standard library: what kernels
-// use of it comes with their source (executor/special/emit.h).
+// use of it comes with their source (executor/compiled/emit.h).
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <vector>
 
-#include "executor/special/emit.h"
+#include "executor/compiled/emit.h"
 #include "tools/cubin/cubin_compiler.h"
 
 namespace mscclc {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 
-#include "executor/special/emit.h"
+#include "executor/compiled/emit.h"
 #include "executor/testing/test_plans.h"
 #include "tools/cubin/cubin_compiler.h"
 

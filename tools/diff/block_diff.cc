@@ -7,7 +7,7 @@
 namespace mscclc::diff {
 namespace {
 
-constexpr size_t kMostCells = size_t{1} << 24;  // of the table of common subsequences
+constexpr size_t kMaxCells = size_t{1} << 24;  // of the table of common subsequences
 
 /// Everything between goes, and comes anew.
 void replace(std::vector<Edit>& out, size_t a, size_t a_end, size_t b, size_t b_end) {
@@ -27,7 +27,7 @@ std::vector<Edit> edits(const std::vector<uint64_t>& a, const std::vector<uint64
   };
   for (size_t i = 0; i < head; ++i) both(i, i);
   const size_t n = a_end - head, m = b_end - head;
-  if (n == 0 || m == 0 || n > kMostCells / m) {
+  if (n == 0 || m == 0 || n > kMaxCells / m) {
     replace(out, head, a_end, head, b_end);
   } else {
     std::vector<uint32_t> longest((n + 1) * (m + 1));  // common to the ends from i and k on

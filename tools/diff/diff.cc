@@ -16,8 +16,8 @@
 namespace mscclc::diff {
 namespace {
 
-constexpr size_t kContext = 1;     // ops shown around a change
-constexpr size_t kMostLines = 60;  // of one block
+constexpr size_t kContext = 1;    // ops shown around a change
+constexpr size_t kMaxLines = 60;  // of one block
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -275,8 +275,8 @@ class RankDiff {
     RankChange ops;
     for (size_t i = 0; i < rank.ops[block].size(); ++i) {
       const uint32_t op = rank.ops[block][i];
-      if (i == kMostLines) ops.text += fmt::format("    {} …\n", sign);
-      if (i >= kMostLines) {
+      if (i == kMaxLines) ops.text += fmt::format("    {} …\n", sign);
+      if (i >= kMaxLines) {
         ops.same = mixed(ops.same, turned(program, op));
       } else {
         say(ops, fmt::format("    {} {}", sign, op_text(program, op)), turned(program, op));
@@ -290,7 +290,7 @@ class RankDiff {
     size_t shown = 0, last = edits.size();
     for (size_t e = 0; e < edits.size(); ++e) {
       if (!is_near_change(edits, e)) continue;
-      if (shown++ == kMostLines) {
+      if (shown++ == kMaxLines) {
         ops.text += "    …\n";
         break;
       }

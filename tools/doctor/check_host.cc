@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20, kGiB = uint64_t{1} << 30;
 constexpr uint64_t kLeastShm = kGiB, kLeastFiles = 4096, kLeastProcesses = 1024;
-constexpr long kMostProcessors = 1 << 20;
+constexpr long kMaxProcessors = 1 << 20;
 constexpr uint64_t kUnlimited = UINT64_MAX;
 
 /// The soft limit of a row of /proc/self/limits: "Max open files  1024  524288  files".
@@ -60,7 +60,7 @@ size_t count_of(const std::string& list) {
     const size_t dash = part.find('-');
     const long first = std::atol(part.c_str());
     const long last = dash == std::string::npos ? first : std::atol(part.c_str() + dash + 1);
-    if (first >= 0 && last >= first && last < kMostProcessors) {
+    if (first >= 0 && last >= first && last < kMaxProcessors) {
       count += static_cast<size_t>(last - first + 1);
     }
   }

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostBytes = 1 << 20;             // of a file of the system
-constexpr size_t kMostLibrary = size_t{16} << 20;  // of a library that is searched for a text
+constexpr size_t kMaxBytes = 1 << 20;             // of a file of the system
+constexpr size_t kMaxLibrary = size_t{16} << 20;  // of a library that is searched for a text
 
 std::optional<std::string> beginning_of(const std::string& path, size_t most) {
   std::error_code error;
@@ -37,7 +37,7 @@ std::optional<std::string> printed_by(const std::string& command) {
   if (pipe == nullptr) return std::nullopt;
   std::string text;
   std::array<char, 4096> buffer;
-  while (text.size() < kMostBytes) {
+  while (text.size() < kMaxBytes) {
     const size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe);
     if (count == 0) break;
     text.append(buffer.data(), count);
@@ -49,7 +49,7 @@ std::optional<std::string> printed_by(const std::string& command) {
 }  // namespace
 
 std::optional<std::string> Machine::read(const std::string& path) const {
-  return beginning_of(root + path, kMostBytes);
+  return beginning_of(root + path, kMaxBytes);
 }
 
 std::optional<std::string> Machine::line(const std::string& path) const {
@@ -101,7 +101,7 @@ std::optional<uint64_t> Machine::file_system_bytes(const std::string& path) cons
 }
 
 bool Machine::file_has(const std::string& path, std::string_view text) const {
-  const auto bytes = beginning_of(root + path, kMostLibrary);
+  const auto bytes = beginning_of(root + path, kMaxLibrary);
   return bytes && bytes->find(text) != std::string::npos;
 }
 

@@ -67,11 +67,11 @@ class Builder {
 
  private:
   std::string what_is_wrong() const {
-    if (out_.boxes.size() > kMostBoxes) {
+    if (out_.boxes.size() > kMaxBoxes) {
       return fmt::format(
           "the picture would have {} boxes, and {} are the most; pick some with --rank, --tb or "
           "--chunk",
-          out_.boxes.size(), kMostBoxes);
+          out_.boxes.size(), kMaxBoxes);
     }
     if (!out_.boxes.empty() || options_.chunk.empty()) return "";
     return fmt::format(

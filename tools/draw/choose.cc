@@ -10,7 +10,7 @@
 namespace mscclc::draw {
 namespace {
 
-constexpr size_t kMostClasses = 3;  // ranks that do different things, beside each other
+constexpr size_t kMaxClasses = 3;  // ranks that do different things, beside each other
 
 class Chooser {
  public:
@@ -22,11 +22,11 @@ class Chooser {
     Choice choice;
     choice.names.ranks = static_cast<uint32_t>(program_.ranks.size());
     if (!options_.ranks.empty()) {
-      choice.lanes = lanes(sorted(options_.ranks), kMostFoldedColumns);
-    } else if (program_.ranks.size() <= kMostLanes) {
-      choice.lanes = lanes(every_rank(), kMostColumns);
+      choice.lanes = lanes(sorted(options_.ranks), kMaxFoldedColumns);
+    } else if (program_.ranks.size() <= kMaxLanes) {
+      choice.lanes = lanes(every_rank(), kMaxColumns);
     }
-    if (choice.lanes.empty() || (options_.ranks.empty() && columns(choice.lanes) > kMostColumns)) {
+    if (choice.lanes.empty() || (options_.ranks.empty() && columns(choice.lanes) > kMaxColumns)) {
       fold_ranks(choice);
     }
     return choice;
@@ -64,9 +64,9 @@ class Chooser {
     choice.lanes.clear();
     std::vector<uint32_t> firsts;
     for (const auto& ranks : symmetry.classes) firsts.push_back(ranks.front());
-    firsts.resize(std::min(firsts.size(), kMostClasses));
-    choice.lanes = lanes(firsts, kMostFoldedColumns);
-    while (choice.lanes.size() > 1 && columns(choice.lanes) > kMostFoldedColumns) {
+    firsts.resize(std::min(firsts.size(), kMaxClasses));
+    choice.lanes = lanes(firsts, kMaxFoldedColumns);
+    while (choice.lanes.size() > 1 && columns(choice.lanes) > kMaxFoldedColumns) {
       choice.lanes.pop_back();
     }
     for (size_t i = 0; i < choice.lanes.size(); ++i) {

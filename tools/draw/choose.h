@@ -28,11 +28,11 @@ struct Choice {
 };
 
 /// More columns are no picture for a screen.
-inline constexpr size_t kMostColumns = 16;
+inline constexpr size_t kMaxColumns = 16;
 /// The same where ranks are folded: the others take room at both sides.
-inline constexpr size_t kMostFoldedColumns = 13;
+inline constexpr size_t kMaxFoldedColumns = 13;
 /// More ranks are folded.
-inline constexpr size_t kMostLanes = 8;
+inline constexpr size_t kMaxLanes = 8;
 
 /// Nothing, with the reason in `error`, if the options name what is not there.
 std::optional<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options,

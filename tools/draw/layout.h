@@ -20,7 +20,7 @@ struct DrawOptions {
 };
 
 /// More boxes are no picture: the options must pick fewer.
-inline constexpr size_t kMostBoxes = 6000;
+inline constexpr size_t kMaxBoxes = 6000;
 
 /// Nothing, with the reason and the remedy in `error`, if the options pick nothing, or too much.
 std::optional<Picture> lay_out(const Program& program, const DrawOptions& options,

@@ -150,7 +150,7 @@ TEST_CASE("draw layout: what options pick must be there") {
 
 TEST_CASE("draw layout: too many boxes are an error with a remedy") {
   TestProgram t(1, 1);
-  for (size_t i = 0; i <= kMostBoxes; ++i) {
+  for (size_t i = 0; i <= kMaxBoxes; ++i) {
     t.op_in(0, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)});
   }
   CHECK(error_of(t.program, {}) ==

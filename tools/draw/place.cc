@@ -15,7 +15,7 @@ namespace mscclc::draw {
 namespace {
 
 constexpr double kMargin = 24, kScreen = 1920, kScreenHeight = 1080;
-constexpr double kLeastColumn = 100, kMostColumn = 340;
+constexpr double kLeastColumn = 100, kMaxColumn = 340;
 constexpr double kColumnGap = 10, kLaneGap = 12, kLanePad = 6;
 constexpr double kOthers = 150;  // the lane of ranks that are not drawn
 constexpr double kTitle = 30, kFact = 17, kLaneHead = 22, kColumnHead = 16;
@@ -58,7 +58,7 @@ class Placer {
     const double n = static_cast<double>(columns);
     const double gaps = (n - lanes) * kColumnGap + lanes * 2 * kLanePad + (lanes - 1) * kLaneGap +
                         2 * kMargin + others;
-    column_ = std::clamp(std::floor((kScreen - gaps) / n), kLeastColumn, kMostColumn);
+    column_ = std::clamp(std::floor((kScreen - gaps) / n), kLeastColumn, kMaxColumn);
     const double top = kMargin + kTitle + kFact * static_cast<double>(out_.facts.size());
     double x = kMargin;
     for (Lane& lane : out_.lanes) {

@@ -14,8 +14,8 @@
 namespace mscclc::draw {
 namespace {
 
-constexpr size_t kMostNamed = 3;      // operands in a row of a box
-constexpr uint32_t kMostChunks = 64;  // of one operand, for filters
+constexpr size_t kMaxNamed = 3;      // operands in a row of a box
+constexpr uint32_t kMaxChunks = 64;  // of one operand, for filters
 
 std::string text_of(const Program& program, uint32_t rank, const Operand& o) {
   return run_text(program, program.buffer_of(rank, o), o.first, o.count);
@@ -35,7 +35,7 @@ std::string local_words(const Program& program, uint32_t rank, std::span<const O
       std::string name = text_of(program, rank, chunks[k]);
       if (names.empty() || names.back() != name) names.push_back(std::move(name));
     }
-    text += names.size() > kMostNamed
+    text += names.size() > kMaxNamed
                 ? fmt::format("{} of {}", names.size(), program.name_of(buffer.name))
                 : fmt::format("{}", fmt::join(names, joint));
     i = end;
@@ -65,7 +65,7 @@ std::string far_words(const Program& program, uint32_t rank, std::span<const Ope
     }
     return names.several(rank, ranks);
   };
-  if (by_name.size() > kMostNamed) {
+  if (by_name.size() > kMaxNamed) {
     const Buffer& buffer = program.buffer_of(rank, chunks[0]);
     return fmt::format("{} of {} of {}", by_name.size(), program.name_of(buffer.name),
                        peers(chunks));
@@ -157,7 +157,7 @@ std::vector<std::string> chunk_names(const Program& program, uint32_t rank, cons
   std::vector<std::string> names;
   if (!info(op.kind).moves_data()) return names;
   for (const Operand& o : program.all_operands(op)) {
-    for (uint32_t k = 0; k < std::min(o.count, kMostChunks); ++k) {
+    for (uint32_t k = 0; k < std::min(o.count, kMaxChunks); ++k) {
       names.push_back(
           printable_line(run_text(program, program.buffer_of(rank, o), o.first + k, 1)));
     }

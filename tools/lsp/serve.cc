@@ -17,7 +17,7 @@ namespace mscclc::lsp {
 namespace {
 
 /// Messages that wait are no more than this; the rest waits in the pipe.
-constexpr size_t kMostQueued = kMostMessage;
+constexpr size_t kMaxQueued = kMaxMessage;
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -53,7 +53,7 @@ class Streams {
   /// is nothing to do.
   void read_what_is_there() {
     bool idle = server_.queued_bytes() == 0;
-    while (server_.queued_bytes() < kMostQueued) {
+    while (server_.queued_bytes() < kMaxQueued) {
       pollfd what{in_, POLLIN, 0};
       const int ready = ::poll(&what, 1, idle ? patience() : 0);
       if (ready < 0 && errno == EINTR) continue;

@@ -46,9 +46,9 @@ bool Wire::read_header(std::string_view header) {
     const std::string_view value = without_blanks(line.substr(colon + 1));
     const char* end = value.data() + value.size();
     const auto [after, error] = std::from_chars(value.data(), end, length_);
-    if (error != std::errc() || after != end || length_ > kMostMessage || found) {
+    if (error != std::errc() || after != end || length_ > kMaxMessage || found) {
       error_ = fmt::format("Content-Length is {}; it must be a number up to {}", quoted(value),
-                           kMostMessage);
+                           kMaxMessage);
       return false;
     }
     found = true;
@@ -61,10 +61,10 @@ Wire::Got Wire::next(std::string& message) {
   if (!error_.empty()) return Got::broken;
   if (!in_body_) {
     const std::string_view rest = std::string_view(bytes_).substr(begin_);
-    const size_t end = rest.substr(0, kMostHeader).find(kEnd);
+    const size_t end = rest.substr(0, kMaxHeader).find(kEnd);
     if (end == std::string_view::npos) {
-      if (rest.size() < kMostHeader) return Got::nothing;
-      return broken(fmt::format("a header of more than {} bytes", kMostHeader));
+      if (rest.size() < kMaxHeader) return Got::nothing;
+      return broken(fmt::format("a header of more than {} bytes", kMaxHeader));
     }
     if (!read_header(rest.substr(0, end))) return Got::broken;
     begin_ += end + kEnd.size();

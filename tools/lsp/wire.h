@@ -12,7 +12,7 @@
 namespace mscclc::lsp {
 
 /// Bytes of a header, and of a message, at most.
-inline constexpr size_t kMostHeader = 4096, kMostMessage = size_t{64} << 20;
+inline constexpr size_t kMaxHeader = 4096, kMaxMessage = size_t{64} << 20;
 
 /// Takes a stream apart. After an error nothing can be known of what follows.
 class Wire {

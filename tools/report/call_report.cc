@@ -18,11 +18,11 @@ namespace {
 using nlohmann::json;
 using CallKey = std::pair<uint32_t, uint64_t>;  ///< executable and call
 
-constexpr size_t kMostShown = 8;
-constexpr uint64_t kMostTime = uint64_t{1} << 60;  // differences of differences fit, too
+constexpr size_t kMaxShown = 8;
+constexpr uint64_t kMaxTime = uint64_t{1} << 60;  // differences of differences fit, too
 
 int64_t time_of(const json& value, RecordReader& reader) {
-  if (value.is_number_unsigned() && value.get<uint64_t>() <= kMostTime) return value.get<int64_t>();
+  if (value.is_number_unsigned() && value.get<uint64_t>() <= kMaxTime) return value.get<int64_t>();
   reader.fail("a time is not a number of nanoseconds");
   return 0;
 }
@@ -36,15 +36,15 @@ void take_marks(const json& root, RecordReader& reader, RankCalls& rank) {
 }
 
 void take_calls(const json& root, RecordReader& reader, RankCalls& rank) {
-  constexpr uint64_t kMostExecutable = 0xffffffff, kAny = ~uint64_t{0};
+  constexpr uint64_t kMaxExecutable = 0xffffffff, kAny = ~uint64_t{0};
   std::map<uint64_t, std::pair<std::string, std::string>> plans;
   for (const json& plan : reader.list(root, "plans")) {
-    plans[reader.number(plan, "executable", kMostExecutable)] = {reader.text(plan, "name"),
-                                                                 reader.text(plan, "collective")};
+    plans[reader.number(plan, "executable", kMaxExecutable)] = {reader.text(plan, "name"),
+                                                                reader.text(plan, "collective")};
   }
   for (const json& call : reader.list(root, "calls")) {
     const auto executable =
-        static_cast<uint32_t>(reader.number(call, "executable", kMostExecutable));
+        static_cast<uint32_t>(reader.number(call, "executable", kMaxExecutable));
     const auto& [plan, collective] = plans[executable];
     RankCalls::Call made{
         .collective = collective,
@@ -53,7 +53,7 @@ void take_calls(const json& root, RecordReader& reader, RankCalls& rank) {
         .plan = plan,
         .bytes = reader.number(call, "bytes", kAny),
         .stream = reader.number(call, "stream", kAny),
-        .launched = static_cast<int64_t>(reader.number(call, "launched_ns", kMostTime)),
+        .launched = static_cast<int64_t>(reader.number(call, "launched_ns", kMaxTime)),
         .ended = std::nullopt};
     if (call.is_object() && call.contains("ended_ns") && !call["ended_ns"].is_null()) {
       made.ended = time_of(call["ended_ns"], reader);
@@ -176,7 +176,7 @@ class TracedGroup {
   void furthest() {
     std::ranges::stable_sort(calls_, std::greater<>(), &Late::most);
     out_ += "\nthe calls whose ranks came furthest apart\n";
-    for (size_t n = 0; n < std::min(calls_.size(), kMostShown); ++n) {
+    for (size_t n = 0; n < std::min(calls_.size(), kMaxShown); ++n) {
       const Late& late = calls_[n];
       const RankCalls::Call& call = ranks_[late.last]->calls.at(late.call);
       out_ += fmt::format(
@@ -231,14 +231,14 @@ std::optional<RankCalls> read_calls(std::string_view text, const std::string& na
   rank.file = name;
   if (root.is_discarded() || !root.is_object() || !root.contains("mscclc_trace")) {
     reader.fail("it is not JSON that a rank wrote");
-  } else if (reader.number(root, "mscclc_trace", kMostTime) != kTraceVersion) {
+  } else if (reader.number(root, "mscclc_trace", kMaxTime) != kTraceVersion) {
     reader.fail(fmt::format("it is not of version {}", kTraceVersion));
   } else {
-    rank.rank = static_cast<uint32_t>(reader.number(root, "rank", RecordReader::kMostRank));
-    rank.size = static_cast<uint32_t>(reader.number(root, "size", RecordReader::kMostRank + 1));
+    rank.rank = static_cast<uint32_t>(reader.number(root, "rank", RecordReader::kMaxRank));
+    rank.size = static_cast<uint32_t>(reader.number(root, "size", RecordReader::kMaxRank + 1));
     rank.host = reader.text(root, "host");
     rank.group = reader.text(root, "group");
-    rank.launched = reader.number(root, "launched", kMostTime);
+    rank.launched = reader.number(root, "launched", kMaxTime);
     take_marks(root, reader, rank);
     take_calls(root, reader, rank);
     if (rank.rank >= rank.size) reader.fail("'rank' is not less than 'size'");

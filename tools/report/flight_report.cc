@@ -19,8 +19,8 @@ using Json = nlohmann::json;
 /// A path, whole: to be found it must be known.
 std::string in_quotes(const std::string& path) { return mscclc::quoted(path, path.size()); }
 
-constexpr uint64_t kMost = ~uint64_t{0};
-constexpr uint64_t kMostExecutable = 0xffffffff;
+constexpr uint64_t kMax = ~uint64_t{0};
+constexpr uint64_t kMaxExecutable = 0xffffffff;
 
 struct Plan {
   std::string name, collective;
@@ -29,20 +29,20 @@ struct Plan {
 void read_calls(const Json& root, RecordReader& reader, RankFlight& flight) {
   std::map<uint64_t, Plan> plans;
   for (const Json& plan : reader.list(root, "plans")) {
-    plans[reader.number(plan, "executable", kMostExecutable)] = {reader.text(plan, "name"),
-                                                                 reader.text(plan, "collective")};
+    plans[reader.number(plan, "executable", kMaxExecutable)] = {reader.text(plan, "name"),
+                                                                reader.text(plan, "collective")};
   }
   for (const Json& call : reader.list(root, "calls")) {
     const auto executable =
-        static_cast<uint32_t>(reader.number(call, "executable", kMostExecutable));
+        static_cast<uint32_t>(reader.number(call, "executable", kMaxExecutable));
     const Plan& plan = plans[executable];
     RankFlight::Call made{.collective = plan.collective,
                           .dtype = reader.text(call, "dtype"),
                           .op = reader.text(call, "op"),
                           .plan = plan.name,
-                          .bytes = reader.number(call, "bytes", kMost)};
+                          .bytes = reader.number(call, "bytes", kMax)};
     made.ended = call.is_object() && call.contains("ended_us") && call["ended_us"].is_number();
-    flight.executables[executable][reader.number(call, "call", kMost)] = std::move(made);
+    flight.executables[executable][reader.number(call, "call", kMax)] = std::move(made);
   }
 }
 
@@ -188,15 +188,15 @@ std::optional<RankFlight> read_flight(std::string_view json, const std::string& 
   flight.file = name;
   if (root.is_discarded() || !root.is_object() || !root.contains("mscclc_flight")) {
     reader.fail("it is not JSON that a rank wrote");
-  } else if (reader.number(root, "mscclc_flight", kMost) != kFlightVersion) {
+  } else if (reader.number(root, "mscclc_flight", kMax) != kFlightVersion) {
     reader.fail(fmt::format("it is not of version {}", kFlightVersion));
   } else {
-    flight.rank = static_cast<uint32_t>(reader.number(root, "rank", RecordReader::kMostRank));
-    flight.size = static_cast<uint32_t>(reader.number(root, "size", RecordReader::kMostRank + 1));
+    flight.rank = static_cast<uint32_t>(reader.number(root, "rank", RecordReader::kMaxRank));
+    flight.size = static_cast<uint32_t>(reader.number(root, "size", RecordReader::kMaxRank + 1));
     flight.host = reader.text(root, "host");
     flight.code = reader.text(root, "code");
     flight.reason = reader.text(root, "reason");
-    flight.launched = reader.number(root, "launched", kMost);
+    flight.launched = reader.number(root, "launched", kMax);
     for (const Json& wait : reader.list(root, "waits")) flight.waits.push_back(reader.item(wait));
     for (const Json& r : reader.list(root, "awaited")) flight.awaited.push_back(reader.rank(r));
     read_calls(root, reader, flight);

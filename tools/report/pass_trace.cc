@@ -41,7 +41,7 @@ bool within(const std::string& part, const std::string& whole) {
 
 PassTrace::State PassTrace::state_of(const Program& program) {
   State state;
-  for (uint32_t r = 0; r < std::min(program.ranks.size(), kMostRanks); ++r) {
+  for (uint32_t r = 0; r < std::min(program.ranks.size(), kMaxRanks); ++r) {
     for (const Op& op : program.ranks[r].ops) {
       const std::string places = places_text(lines_of(program, op));
       ++state.counts[{places, std::string(info(op.kind).name)}];

@@ -18,7 +18,7 @@ class PassTrace {
  public:
   /// Has the passes that run with `options` followed. Must outlive that run.
   void follow(PassOptions& options);
-  /// In the order of the passes, then of the program's lines. Counts are of the first kMostRanks
+  /// In the order of the passes, then of the program's lines. Counts are of the first kMaxRanks
   /// ranks.
   const std::vector<cost::PassLine>& lines() const { return lines_; }
 
@@ -34,7 +34,7 @@ class PassTrace {
   void compare(std::string_view pass, const State& before, const State& after);
   void compare_order(std::string_view pass, const State& before, const State& after);
 
-  static constexpr size_t kMostRanks = 16;
+  static constexpr size_t kMaxRanks = 16;
 
   bool begun_ = false;
   State before_;

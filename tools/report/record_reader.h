@@ -45,7 +45,7 @@ class RecordReader {
     return "";
   }
   uint32_t rank(const nlohmann::json& value) {
-    if (value.is_number_unsigned() && value.get<uint64_t>() <= kMostRank) {
+    if (value.is_number_unsigned() && value.get<uint64_t>() <= kMaxRank) {
       return value.get<uint32_t>();
     }
     fail("an item of 'awaited' is not a rank");
@@ -55,7 +55,7 @@ class RecordReader {
     if (error_.empty()) error_ = why;
   }
 
-  static constexpr uint64_t kMostRank = 65535;
+  static constexpr uint64_t kMaxRank = 65535;
 
  private:
   static const nlohmann::json* find(const nlohmann::json& of, const char* key) {

@@ -6,11 +6,11 @@
 namespace mscclc {
 namespace {
 
-constexpr uint32_t kMostRanks = 65536;
+constexpr uint32_t kMaxRanks = 65536;
 
 bool parse_rank(std::string_view text, uint32_t& rank) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  return problem == std::errc() && end == text.data() + text.size() && rank <= kMostRanks;
+  return problem == std::errc() && end == text.data() + text.size() && rank <= kMaxRanks;
 }
 
 /// "3" or "0..4".
@@ -23,7 +23,7 @@ bool append(std::string_view item, std::vector<uint32_t>& ranks) {
   } else if (!parse_rank(item.substr(dots + 2), end) || end <= begin) {
     return false;
   }
-  if (end > kMostRanks) return false;
+  if (end > kMaxRanks) return false;
   for (uint32_t r = begin; r < end; ++r) ranks.push_back(r);
   return true;
 }

@@ -19,7 +19,7 @@
 #include "runtime/api/job.h"
 #include "runtime/support/fd.h"
 #include "tools/base/files.h"
-#include "tools/run/said_once.h"
+#include "tools/run/distinct_texts.h"
 
 namespace mscclc {
 namespace {
@@ -207,7 +207,7 @@ class Collection {
   const RankProcesses& how_;
   size_t open_;           ///< children that have not ended
   uint32_t printed_ = 0;  ///< children that have been printed
-  SaidOnce said_;
+  DistinctTexts said_;
   Clock::time_point last_end_;
   bool failed_ = false, overdue_ = false, written_ = true;
   int code_ = 0;

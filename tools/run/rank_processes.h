@@ -31,8 +31,8 @@ struct RankProcesses {
 
 /// Forks the processes; each gets the text that `make_id` makes in this process once they are
 /// there, and returns fn(rank, id) as its exit code. Their standard error comes out as
-/// they end, in rank order, without repetitions (said_once.h). Returns the greatest exit code; one
-/// that is ended by a signal is reported and counts as `failed`. REQUIRES: no other thread runs
+/// they end, in rank order, without repetitions (distinct_texts.h). Returns the greatest exit code;
+/// one that is ended by a signal is reported and counts as `failed`. REQUIRES: no other thread runs
 /// here.
 int run_processes(const RankProcesses& how, const std::function<std::string()>& make_id,
                   const std::function<int(uint32_t rank, const std::string& id)>& fn);

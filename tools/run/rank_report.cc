@@ -83,9 +83,9 @@ void put_stamps(ByteWriter& to, const RankResult& result) {
 
 /// False: they are none.
 bool take_stamps(ByteReader& from, RankResult& result) {
-  constexpr uint64_t kMostWords = uint64_t{1} << 24;
+  constexpr uint64_t kMaxWords = uint64_t{1} << 24;
   const auto words = from.number<uint32_t>(), rows = from.number<uint32_t>();
-  if (uint64_t{words} * rows > kMostWords || (rows > 0 && words < device::kStampHead)) return false;
+  if (uint64_t{words} * rows > kMaxWords || (rows > 0 && words < device::kStampHead)) return false;
   result.stamp_words = words;
   result.stamps.resize(size_t{words} * rows);
   for (size_t r = 0; r < rows && from.good(); ++r) {

@@ -13,9 +13,9 @@
 #include "runtime/support/process/quiet_thread.h"
 #include "runtime/support/settings/settings.h"
 #include "tools/base/files.h"
+#include "tools/run/distinct_texts.h"
 #include "tools/run/rank_job.h"
 #include "tools/run/rank_processes.h"
-#include "tools/run/said_once.h"
 
 namespace mscclc {
 namespace {
@@ -126,7 +126,7 @@ int run_threads(const Start& start) {
     break;
   }
   for (std::thread& thread : threads) thread.join();
-  SaidOnce once;
+  DistinctTexts once;
   for (uint32_t r = 0; r < start.ranks(); ++r) put_error(once.add(r, said[r]));
   put_error(once.ranks_left_out());
   return *std::ranges::max_element(codes);

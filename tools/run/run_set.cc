@@ -12,7 +12,7 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kMostRanks = 16;  // whose calls are reported
+constexpr size_t kMaxRanks = 16;  // whose calls are reported
 
 /// Loads all FILEs. Returns kFine, or the exit code.
 int load_all(const RunOptions& options, std::deque<PlacedInput>& inputs) {
@@ -34,11 +34,11 @@ std::string calls_text(const std::deque<PlacedInput>& inputs, const std::vector<
 void print_calls(const std::deque<PlacedInput>& inputs, const CallsByRank& order) {
   const bool one = std::ranges::all_of(order, [&](const auto& calls) { return calls == order[0]; });
   if (one) return put(fmt::format("# every rank: {}\n", calls_text(inputs, order[0])));
-  for (size_t r = 0; r < std::min(order.size(), kMostRanks); ++r) {
+  for (size_t r = 0; r < std::min(order.size(), kMaxRanks); ++r) {
     put(fmt::format("# rank {}: {}\n", r, calls_text(inputs, order[r])));
   }
-  if (order.size() > kMostRanks) {
-    put(fmt::format("# and {} more ranks\n", order.size() - kMostRanks));
+  if (order.size() > kMaxRanks) {
+    put(fmt::format("# and {} more ranks\n", order.size() - kMaxRanks));
   }
 }
 

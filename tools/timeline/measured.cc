@@ -224,7 +224,7 @@ class Measured {
 }  // namespace
 
 uint32_t stamp_words(const cost::Timeline& plan) {
-  constexpr size_t kMostWords = 1'500'000;  // of a rank: 12 MB
+  constexpr size_t kMaxWords = 1'500'000;  // of a rank: 12 MB
   std::map<std::pair<uint32_t, uint32_t>, size_t> steps;
   size_t most = 0, blocks = 1;
   for (const cost::StepRecord& r : plan.records) {
@@ -232,7 +232,7 @@ uint32_t stamp_words(const cost::Timeline& plan) {
     blocks = std::max<size_t>(blocks, r.block + 1);
   }
   // An op may become several steps of a block's program.
-  return static_cast<uint32_t>(std::min(device::kStampHead + 64 + 4 * most, kMostWords / blocks));
+  return static_cast<uint32_t>(std::min(device::kStampHead + 64 + 4 * most, kMaxWords / blocks));
 }
 
 std::optional<Trace> measured_trace(const cost::Timeline& plan,

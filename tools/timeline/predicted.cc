@@ -45,11 +45,11 @@ std::optional<cost::Timeline> predict(const Program& program, const Call& call,
                                       const Machine& machine, Diagnostics& diagnostics) {
   cost::Model model(program);
   auto timeline = model.predict(call, machine, diagnostics, cost::Detail::arrows);
-  if (timeline && timeline->records.size() > kMostSlices) {
+  if (timeline && timeline->records.size() > kMaxSlices) {
     diagnostics.error("too-large", {},
                       fmt::format("the call has {} steps, and a timeline shows {} at most; take a "
                                   "smaller message, or fewer ranks",
-                                  timeline->records.size(), kMostSlices));
+                                  timeline->records.size(), kMaxSlices));
     return std::nullopt;
   }
   return timeline;

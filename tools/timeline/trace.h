@@ -54,7 +54,7 @@ struct CallFacts {
 };
 
 /// Steps that a timeline shows at most: what a browser can hold.
-inline constexpr size_t kMostSlices = 300'000;
+inline constexpr size_t kMaxSlices = 300'000;
 
 /// "reduce", as the author wrote the op of a step.
 std::string_view op_name(const Program& program, const Slice& slice);

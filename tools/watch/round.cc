@@ -11,7 +11,7 @@
 namespace mscclc {
 namespace {
 
-constexpr double kMostMemory = double{1} * (1 << 30);  // of a run between two key strokes
+constexpr double kMaxMemory = double{1} * (1 << 30);  // of a run between two key strokes
 
 /// The program is run if it is proved: what else it did would be chance.
 std::string prove_and_run(Input& input, uint64_t bytes, bool& right) {
@@ -22,7 +22,7 @@ std::string prove_and_run(Input& input, uint64_t bytes, bool& right) {
     return "refused";
   }
   const auto ranks = input.program.ranks.size();
-  if (memory_needed(input.program, bytes) > kMostMemory) {
+  if (memory_needed(input.program, bytes) > kMaxMemory) {
     right = true;
     return fmt::format("proved; not run, as {} ranks take more than 1 GiB", ranks);
   }

@@ -37,7 +37,7 @@ bool OpChecks::Accepted::same(std::span<const Ref> d, std::span<const Ref> s) co
 }
 
 void OpChecks::Accepted::set(std::span<const Ref> d, std::span<const Ref> s) {
-  if (d.size() + s.size() > kMost) return;
+  if (d.size() + s.size() > kMax) return;
   dsts = static_cast<uint32_t>(d.size());
   srcs = static_cast<uint32_t>(s.size());
   uint32_t* at = traits;

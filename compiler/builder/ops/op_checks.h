@@ -42,9 +42,9 @@ class OpChecks {
   /// Operands of an op that were found right: kinds, formats and numbers, not chunks. Most ops are
   /// as the one before them, except for the numbers.
   struct Accepted {
-    static constexpr size_t kMost = 4;
+    static constexpr size_t kMax = 4;
     uint32_t dsts = kNone, srcs = 0;
-    uint32_t traits[kMost] = {};
+    uint32_t traits[kMax] = {};
     bool same(std::span<const Ref> d, std::span<const Ref> s) const;
     void set(std::span<const Ref> d, std::span<const Ref> s);
   };

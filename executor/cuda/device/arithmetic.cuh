@@ -333,8 +333,8 @@ class AnyTree {
     for_types([&](auto t) {
       using T = decltype(t);
       using Sum = typename T::Sum;
-      constexpr uint32_t kRow = Row<T::kElement, Sum>::kCount, kMost = kBytes / sizeof(Sum);
-      merge_some<Sum>(sums, more, kRow < kMost ? kRow : kMost, reduce_);
+      constexpr uint32_t kRow = Row<T::kElement, Sum>::kCount, kMax = kBytes / sizeof(Sum);
+      merge_some<Sum>(sums, more, kRow < kMax ? kRow : kMax, reduce_);
     });
   }
   __device__ void finish_row(uint8_t* sums, Tile& tile) const {
@@ -348,7 +348,7 @@ class AnyTree {
   const ReduceOp reduce_;
   const uint32_t divisor_;
   uint32_t slices_ = 1;
-  alignas(16) uint8_t sums_[device::kMostTreeParts][kBytes];
+  alignas(16) uint8_t sums_[device::kMaxTreeParts][kBytes];
   alignas(16) uint8_t row_[128];  ///< of all of a row
 };
 

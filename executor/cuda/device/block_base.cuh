@@ -28,10 +28,10 @@ using device::StepTarget;
 struct BlockState : BlockClock {
   WaitState waits;
   const RankContext* rank;
-  uint64_t* calls;                       ///< the block's counts in device memory (LaunchPlan) ...
-  uint32_t divisor;                      ///< of sums, where the call asks for an average; else 1
-  uint64_t counts[device::kMostCounts];  ///< ... and as they are now
-  volatile uint32_t counted;             ///< special kernels: not 0 once the call is counted
+  uint64_t* calls;                      ///< the block's counts in device memory (LaunchPlan) ...
+  uint32_t divisor;                     ///< of sums, where the call asks for an average; else 1
+  uint64_t counts[device::kMaxCounts];  ///< ... and as they are now
+  volatile uint32_t counted;            ///< compiled kernels: not 0 once the call is counted
 };
 
 /// `kHasProxy`: steps may post to the rank's proxy.

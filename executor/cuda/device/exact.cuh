@@ -89,7 +89,7 @@ __device__ __forceinline__ uint4 exact_sum(const Read& read, uint32_t divisor) {
 }
 
 /// Of a thread's memory, for exact sums.
-inline constexpr uint32_t kMostExactBytes = 448;
+inline constexpr uint32_t kMaxExactBytes = 448;
 
 /// A slice of exact sums: of all elements of a row, or of some.
 template <Dtype T>
@@ -97,10 +97,10 @@ struct ExactSlice {
   static constexpr uint32_t kElementBytes = sizeof(typename device::Element<T>::Bits);
   static constexpr uint32_t kRow = 16 / kElementBytes;
   static constexpr uint32_t kSlices =
-      (sizeof(device::ExactSums<T, kRow>) + kMostExactBytes - 1) / kMostExactBytes;
+      (sizeof(device::ExactSums<T, kRow>) + kMaxExactBytes - 1) / kMaxExactBytes;
   static constexpr uint32_t kCount = kRow / kSlices;
   using Sums = device::ExactSums<T, kCount>;
-  static_assert(kCount * kSlices == kRow && sizeof(Sums) <= kMostExactBytes);
+  static_assert(kCount * kSlices == kRow && sizeof(Sums) <= kMaxExactBytes);
 };
 
 template <Dtype T>
@@ -171,7 +171,7 @@ class AnyExact {
   const AnyType& types_;
   const uint32_t divisor_;
   uint32_t slices_ = 1, slice_bytes_ = 16;
-  alignas(16) uint8_t sums_[kMostExactBytes];
+  alignas(16) uint8_t sums_[kMaxExactBytes];
 };
 
 }  // namespace mscclc::cuda

@@ -11,8 +11,8 @@
 namespace mscclc::cuda {
 
 /// Units of format `F`. `kUneven`: plain data begins at multiples of 4 bytes and ends anywhere,
-/// else both at multiples of 16; `kTails`: it may end inside a word. `kMost`: places at once.
-template <PacketFormat F, bool kUneven, bool kTails, uint32_t kMost = kAtOnce>
+/// else both at multiples of 16; `kTails`: it may end inside a word. `kMax`: places at once.
+template <PacketFormat F, bool kUneven, bool kTails, uint32_t kMax = kAtOnce>
 struct PacketRows {
   static constexpr bool kLine = Format<F>::kLine;
   /// Data stands beside flags, half of a row.
@@ -29,9 +29,9 @@ struct PacketRows {
     uint32_t warp;    ///< lines: which threads of this one's warp have a part
   };
 
-  /// Where a part lies in up to kMost operands.
+  /// Where a part lies in up to kMax operands.
   struct Places {
-    uint8_t* at[kMost];
+    uint8_t* at[kMax];
     uint32_t packets;  ///< bit j: place j holds packets
     __device__ bool holds_packets(uint32_t j) const { return (packets >> j & 1) != 0; }
   };
@@ -94,7 +94,7 @@ struct PacketRows {
     uint32_t all = 1;
     if constexpr (kLine) __syncwarp(part.warp);  // a line's loads are one instruction
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
+    for (uint32_t j = 0; j < kMax; ++j) {
       if constexpr (kLine) {
         load_line_if(part.warp, from.holds_packets(j), from.at[j], rows[j]);
       } else {
@@ -102,7 +102,7 @@ struct PacketRows {
       }
     }
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
+    for (uint32_t j = 0; j < kMax; ++j) {
       all &= static_cast<uint32_t>(!from.holds_packets(j)) | has_come(stamp, rows[j], part);
     }
     // The flags are in one lane. One that has given up votes no more: the others wait on, and give
@@ -166,7 +166,7 @@ struct PacketRows {
     if constexpr (Format<F>::kSentinel) {
       const auto word = static_cast<uint32_t>(stamp.sentinel);
 #pragma unroll
-      for (uint32_t j = 0; j < kMost; ++j) {
+      for (uint32_t j = 0; j < kMax; ++j) {
         if (from.holds_packets(j)) store_packet(from.at[j], {word, word, word, word});
       }
     }
@@ -177,7 +177,7 @@ struct PacketRows {
   static __device__ void write(const Stamp& stamp, const Places& to, uint32_t n, const Part& part,
                                const uint4& row, const uint8_t* from = nullptr) {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
+    for (uint32_t j = 0; j < kMax; ++j) {
       if (j < n) write_one(stamp, to, j, part, row, from);
     }
   }

@@ -25,14 +25,14 @@ using device::ShortRange;
 using device::ShortStep;
 using device::ShortTarget;
 
-inline constexpr uint32_t kMostShortThreads = 512;
+inline constexpr uint32_t kMaxShortThreads = 512;
 
 /// What the threads of a block share, in shared memory.
 struct ShortState {
   WaitState waits;
   uint64_t call;
-  volatile uint32_t counted;                        ///< not 0: count_call() has done so
-  volatile uint32_t asked[kMostShortThreads / 32];  ///< by warp: ask_parameters()
+  volatile uint32_t counted;                       ///< not 0: count_call() has done so
+  volatile uint32_t asked[kMaxShortThreads / 32];  ///< by warp: ask_parameters()
 };
 
 /// Asks for the parameters that a block reads first, a line of them a warp: side by side, where
@@ -168,16 +168,16 @@ template <PacketFormat F>
   give_up(state, fault);
 }
 
-/// `kMost`: short_side() of the programs. `kEarly`: for launches that may begin early, where the
+/// `kMax`: short_side() of the programs. `kEarly`: for launches that may begin early, where the
 /// kernel ahead hides what comes before it has ended; else for those that may not.
-template <class Arithmetic, PacketFormat F, uint32_t kMost, bool kEarly>
+template <class Arithmetic, PacketFormat F, uint32_t kMax, bool kEarly>
 class ShortBlock {
-  using Rows = PacketRows<F, false, false, kMost>;
+  using Rows = PacketRows<F, false, false, kMax>;
   using Part = typename Rows::Part;
   using Places = typename Rows::Places;
   /// A row of each source.
   struct Data {
-    uint4 rows[kMost];
+    uint4 rows[kMax];
   };
 
  public:
@@ -200,14 +200,14 @@ class ShortBlock {
     Bases to;
     // Ahead of the first data, and of its wait for the kernel ahead, where there is time; else
     // beside it: where it goes to, and the number of the call.
-    if constexpr (kEarly) find_bases(first.operands + kMost, to);
+    if constexpr (kEarly) find_bases(first.operands + kMax, to);
     if constexpr (kEarly) call_ = share_call(state_, plan_, calls, number);
     await_kernel_ahead(kEarly && plan_.frees_next);
     if constexpr (kEarly) ahead_ = left_by_call_ahead(calls);
     Data data;
     if (puts) load_plain(first, head, part, data);
     if constexpr (!kEarly) {
-      find_bases(first.operands + kMost, to);
+      find_bases(first.operands + kMax, to);
       call_ = await_call(state_);
     }
     if (has_given_up(call_)) exit_thread();
@@ -215,7 +215,7 @@ class ShortBlock {
     if (puts) {
       check_call_ahead();
       if (kEarly && head.frees_next != 0 && threadIdx.x == 0) let_next_begin();
-      move_bases(first.operands + kMost, to);
+      move_bases(first.operands + kMax, to);
       finish_put(first, head, to, part, data);
       for (uint32_t i = threadIdx.x + blockDim.x; find_part(range, i, part); i += blockDim.x) {
         load_plain(first, head, part, data);
@@ -234,7 +234,7 @@ class ShortBlock {
  private:
   /// Where the operands on one side of a step begin for this block.
   struct Bases {
-    uint8_t* at[kMost];
+    uint8_t* at[kMax];
   };
 
   /// Ends the thread if the call ahead gave up, which the number of a call that began after its end
@@ -266,12 +266,12 @@ class ShortBlock {
   // other. What no step uses may be anything.
   __device__ void find_bases(const ShortOperand* operands, Bases& bases) const {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) bases.at[j] = address_of(operands[j], late_);
+    for (uint32_t j = 0; j < kMax; ++j) bases.at[j] = address_of(operands[j], late_);
   }
   /// From copy 0 to that of the call.
   __device__ void move_bases(const ShortOperand* operands, Bases& bases) const {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
+    for (uint32_t j = 0; j < kMax; ++j) {
       bases.at[j] = moved_by(bases.at[j], to_copy(operands[j], call_));
     }
   }
@@ -280,7 +280,7 @@ class ShortBlock {
     Places places;
     places.packets = packets;
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
+    for (uint32_t j = 0; j < kMax; ++j) {
       places.at[j] =
           moved_by(bases.at[j], places.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
     }
@@ -295,7 +295,7 @@ class ShortBlock {
   __device__ void load_plain(const ShortStep& step, const ShortHead& head, const Part& part,
                              Data& data) const {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
+    for (uint32_t j = 0; j < kMax; ++j) {
       data.rows[j] = {};
       if (!is_plain(head, j)) continue;
       data.rows[j] = Rows::load_part(address_of(step.operands[j], late_) + part.offset, part);
@@ -305,7 +305,7 @@ class ShortBlock {
   __device__ void drop_minus_zeros_of_plain(const ShortHead& head, Data& data) const {
     if constexpr (Format<F>::kSentinel) {
 #pragma unroll
-      for (uint32_t j = 0; j < kMost; ++j) {
+      for (uint32_t j = 0; j < kMax; ++j) {
         if (!is_plain(head, j)) continue;
         data.rows[j] = drop_minus_zeros(data.rows[j], arithmetic_.element());
       }
@@ -331,8 +331,8 @@ class ShortBlock {
     Bases from, to;
     find_bases(step.operands, from);
     move_bases(step.operands, from);
-    find_bases(step.operands + kMost, to);
-    move_bases(step.operands + kMost, to);
+    find_bases(step.operands + kMax, to);
+    move_bases(step.operands + kMax, to);
     Part part;
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; find_part(range, i, part); i += blockDim.x) {
@@ -340,7 +340,7 @@ class ShortBlock {
       const Places targets = places_of(to, head.to_packets, part);
       Data data;
 #pragma unroll
-      for (uint32_t j = 0; j < kMost; ++j) {
+      for (uint32_t j = 0; j < kMax; ++j) {
         data.rows[j] = {};
         if (is_plain(head, j)) data.rows[j] = Rows::load_part(sources.at[j], part);
       }
@@ -361,7 +361,7 @@ class ShortBlock {
   __device__ void write(const ShortStep& step, const ShortHead& head, const Places& to,
                         const Part& part, const Data& data) const {
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
+    for (uint32_t j = 0; j < kMax; ++j) {
       if (j >= head.dsts) continue;
       const uint4 row = head.pairs != 0 ? data.rows[j] : data.rows[0];
       Rows::write_one(stamp_, to, j, part, row, moved_from(step, head, to, j, part));
@@ -380,7 +380,7 @@ class ShortBlock {
       give_up_short<F>(state_.waits, step, late_, part.unit, arithmetic_.element(), call_);
     });
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
+    for (uint32_t j = 0; j < kMax; ++j) {
       if (from.holds_packets(j)) data.rows[j] = Rows::data_of(data.rows[j]);
     }
   }
@@ -388,7 +388,7 @@ class ShortBlock {
   __device__ uint4 sum(const ShortHead& head, uint32_t divisor, const Data& data) const {
     typename Arithmetic::RowSums sums;
 #pragma unroll
-    for (uint32_t j = 0; j < kMost; ++j) {
+    for (uint32_t j = 0; j < kMax; ++j) {
       const uint4 row = data.rows[j];
       if (j < head.srcs) add_to<Arithmetic>(sums, row, j == 0);
     }

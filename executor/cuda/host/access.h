@@ -37,7 +37,7 @@ inline Word load_as(const uint8_t* from) {
 }
 template <class Word>
 inline void store_as(uint8_t* to, const Word& word) {
-  static_assert(sizeof(Word) <= host::LateStores::kMostBytes);
+  static_assert(sizeof(Word) <= host::LateStores::kMaxBytes);
   // A store beyond a buffer is found where it is made, not where it is done.
   (void)*static_cast<const volatile uint8_t*>(to);
   (void)*static_cast<const volatile uint8_t*>(to + sizeof word - 1);

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "executor/cuda/host/words.h"
+#include "executor/cuda/host/cuda_words.h"
 
 dim3 threadIdx, blockIdx, blockDim;
 
@@ -16,10 +16,10 @@ namespace {
 
 constexpr uint8_t kPoison = 0xa5;        // what shared memory holds at first
 constexpr uint64_t kPause = 50'000'000;  // nanoseconds that pass when nothing can move
-constexpr uint32_t kMostPauses = 1000;   // in a row; then it hangs
-constexpr size_t kMostLate = 64;         // stores of a block that are late at once
+constexpr uint32_t kMaxPauses = 1000;    // in a row; then it hangs
+constexpr size_t kMaxLate = 64;          // stores of a block that are late at once
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kMostCompared = 16;  // threads, for the one to run next
+constexpr uint32_t kMaxCompared = 16;  // threads, for the one to run next
 
 std::unique_ptr<uint8_t[]> poisoned(uint64_t bytes) {
   std::unique_ptr<uint8_t[]> made(new uint8_t[bytes]);
@@ -287,7 +287,7 @@ void Gpu::store(void* to, const void* from, uint32_t bytes) {
   }
   LateStores& late = now_->block->late;
   late.add(now_->index, to, from, bytes, together_);
-  if (late.count() > kMostLate && together_ == 0) late.do_any(dice_);
+  if (late.count() > kMaxLate && together_ == 0) late.do_any(dice_);
 }
 
 void Gpu::settle(const void* at, uint32_t bytes) {
@@ -346,9 +346,9 @@ Thread& Gpu::pick() {
   if (by_priority_ && dice_.below(64) != 0) {
     // The first of some: there may be thousands.
     const auto count = static_cast<uint32_t>(ready_.size());
-    const uint32_t begin = count > kMostCompared ? dice_.below(count - kMostCompared) : 0;
+    const uint32_t begin = count > kMaxCompared ? dice_.below(count - kMaxCompared) : 0;
     chosen = begin;
-    for (size_t i = begin; i < count && i < begin + kMostCompared; ++i) {
+    for (size_t i = begin; i < count && i < begin + kMaxCompared; ++i) {
       if (ready_[i]->priority > ready_[chosen]->priority) chosen = i;
     }
     if (dice_.below(16) == 0) ready_[chosen]->priority = dice_.next();
@@ -409,7 +409,7 @@ bool Gpu::run() {
     changes = changes_;
     clock_ += kPause;
     if (waits_for_host_) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (++pauses > kMostPauses || !wake_pollers(true)) break;
+    if (++pauses > kMaxPauses || !wake_pollers(true)) break;
   }
   const bool ended = live_launches_ == 0;
   if (!ended) abandon();

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "executor/cuda/host/words.h"  // before what uses them
+#include "executor/cuda/host/cuda_words.h"  // before what uses them
 //
 #include "executor/cuda/host/access.h"
 

@@ -3,7 +3,7 @@
 # What code says that is written for nvcc; memory that is read in words of several sizes.
 HOST_DEVICE_COPTS = [
     "-include",
-    "executor/cuda/host/words.h",
+    "executor/cuda/host/cuda_words.h",
     "-Iexecutor/cuda/host/include",
     "-fno-strict-aliasing",
     "-Wno-unknown-pragmas",

@@ -12,9 +12,9 @@ namespace mscclc::cuda::host {
 
 class LateStores {
  public:
-  static constexpr uint32_t kMostBytes = 16;
+  static constexpr uint32_t kMaxBytes = 16;
 
-  /// A thread of the block stores up to kMostBytes. Stores of one group, not 0, are done together.
+  /// A thread of the block stores up to kMaxBytes. Stores of one group, not 0, are done together.
   void add(uint32_t thread, void* to, const void* from, uint32_t bytes, uint32_t group);
   /// The threads of the block have met: each knows of the stores of all.
   void meet() { ++meetings_; }
@@ -32,7 +32,7 @@ class LateStores {
     uint32_t bytes, group;
     uint64_t meeting;
     uint8_t* to;
-    uint8_t data[kMostBytes];
+    uint8_t data[kMaxBytes];
   };
   bool knows(uint32_t thread, const Store& store) const {
     return store.thread == thread || store.meeting < meetings_;

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "executor/cuda/host/cuda_words.h"
 #include "executor/cuda/host/grid.h"
-#include "executor/cuda/host/words.h"
 
 enum cudaError_t {
   cudaSuccess = 0,

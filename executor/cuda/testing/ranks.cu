@@ -33,7 +33,7 @@ using device::StepKind;
 using device::WaitFor;
 
 constexpr uint64_t kPatience = 2'000'000'000;  // nanoseconds
-constexpr uint64_t kMostShift = 128;           // bytes
+constexpr uint64_t kMaxShift = 128;            // bytes
 constexpr uint64_t kQueueBits = 3;             // 8 requests: so few that blocks wait for room
 #ifdef MSCCLC_ON_HOST
 constexpr uint32_t kThreads = 96;  // of a block, at most: fibers; three warps
@@ -131,9 +131,9 @@ bool CudaRanks::State::allocate(uint32_t rank, const Chunking& chunking, Diagnos
     if (callers.shared && b == inner) continue;
     const bool scratch = b >= kFirstScratch;
     const uint64_t bytes = scratch ? layout[b].stride * layout[b].copies : layout[b].bytes;
-    if (!own.buffers[b].allocate(bytes + kMostShift, d)) return false;
+    if (!own.buffers[b].allocate(bytes + kMaxShift, d)) return false;
     const uint64_t shift = scratch ? 0 : shift_of(rank, b);
-    first[b] = {own.buffers[b].data() + shift, shift, bytes + kMostShift};
+    first[b] = {own.buffers[b].data() + shift, shift, bytes + kMaxShift};
   }
   if (callers.shared) first[inner] = first[callers.outer].shifted(callers.inner_offset);
   own.addresses.assign(1, std::move(first));
@@ -167,7 +167,7 @@ bool CudaRanks::State::add_call(uint32_t rank, const CallerBuffers& callers, Dia
 
 uint64_t CudaRanks::State::shift_of(uint32_t rank, uint32_t buffer) const {
   if (!options.shifted) return options.offset;
-  return (3 * rank + 5 * buffer + 1) * info(call.dtype).bytes % kMostShift;
+  return (3 * rank + 5 * buffer + 1) * info(call.dtype).bytes % kMaxShift;
 }
 
 /// Empties the slots of sentinels. Plain scratch gets the simulator's bytes: a program that reads
@@ -383,7 +383,7 @@ bool CudaRanks::State::pack_programs(uint32_t in_call, Diagnostics& d) {
   if (!counted && !calls.allocate(counts * sizeof(uint64_t), d)) return false;
   counted = true;
   launch.calls = calls.data<uint64_t>();
-  launch.carried = options.carried && bytes.size() <= device::kMostCarried;
+  launch.carried = options.carried && bytes.size() <= device::kMaxCarried;
   launch.programs = bytes.data();
   if (launch.carried) return true;
   if (!programs[in_call].upload(bytes, d)) return false;

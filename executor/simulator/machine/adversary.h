@@ -39,8 +39,8 @@ inline constexpr std::string_view kHoldNames[] = {"op", "access", "proxy", "call
 inline std::string_view name(Hold::What what) { return kHoldNames[static_cast<size_t>(what)]; }
 
 struct Adversary {
-  static constexpr uint32_t kMostLanes = 8;
-  uint32_t lanes = 2;  ///< at each thread block, 1 to kMostLanes
+  static constexpr uint32_t kMaxLanes = 8;
+  uint32_t lanes = 2;  ///< at each thread block, 1 to kMaxLanes
   /// When nothing can move, the first of those that still wait is released.
   std::vector<Hold> holds = {};
 };

@@ -15,7 +15,7 @@ using device::Move;
 
 namespace {
 
-constexpr uint32_t kMostLate = 4;  // accesses of one process that wait, where chance makes them
+constexpr uint32_t kMaxLate = 4;  // accesses of one process that wait, where chance makes them
 
 bool posts(const Frame& f, const DeviceOp& op) {
   return (f.rank.operands[f.rank.moves[op.first].operands].flags & device::kPort) != 0;
@@ -71,7 +71,7 @@ uint64_t LaneMachine::how_late(const DeviceOp& op) {
       world_->hold(Hold::What::access, lane_.world_rank, op.source, lane_.lane, run_call_);
   if (order > 0) return order;
   if (!scheduler_.shuffles() || scheduler_.dice().below(2) == 0) return kNow;
-  return world_->memory.pending(lane_.process) < kMostLate ? LateAccess::kFree : kNow;
+  return world_->memory.pending(lane_.process) < kMaxLate ? LateAccess::kFree : kNow;
 }
 
 // All the op reads and writes is late, and the lane goes on.
@@ -281,7 +281,7 @@ void LaneProxy::write(const PortRequest& request, uint64_t call, uint32_t count)
   Scheduler& scheduler = world_.scheduler;
   access.hold = world_.hold(Hold::What::access, rank_, request.op, 0, call);
   const bool chance = scheduler.shuffles() && scheduler.dice().below(2) != 0 &&
-                      world_.memory.pending(process_) < kMostLate;
+                      world_.memory.pending(process_) < kMaxLate;
   if (access.hold != LateAccess::kFree || chance) {
     world_.memory.add(std::move(access));
   } else {

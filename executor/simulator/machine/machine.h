@@ -64,12 +64,12 @@ class SimMachine {
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::FrameStretch& s, Fn fn) {
     constexpr uint32_t kData = F == PacketFormat::none ? 1 : device::Format<F>::kData;
-    constexpr uint32_t kMost = kTileBytes / kData;
+    constexpr uint32_t kMax = kTileBytes / kData;
     constexpr uint32_t kGrain = F == PacketFormat::none ? 16 : 1;  // keeps elements whole
     const uint64_t end = s.skip + s.count;
     for (uint64_t at = s.skip; at < end;) {
-      uint32_t n = kMost;
-      if (scheduler_.shuffles()) n = kGrain * (1 + scheduler_.dice().below(kMost / kGrain));
+      uint32_t n = kMax;
+      if (scheduler_.shuffles()) n = kGrain * (1 + scheduler_.dice().below(kMax / kGrain));
       n = n < end - at ? n : static_cast<uint32_t>(end - at);
       fn(device::piece_of<F>(s, at, n));
       at += n;

@@ -13,7 +13,7 @@ namespace {
 constexpr uint8_t kGuardByte = 0xa5;
 /// Buffers of such sizes are asked for in huge pages: fewer page faults. Not larger ones, of which
 /// a test may touch only a little.
-constexpr uint64_t kHuge = 2 << 20, kMostHuge = 1 << 30;
+constexpr uint64_t kHuge = 2 << 20, kMaxHuge = 1 << 30;
 
 bool broken(const uint8_t* guard) {
   return std::any_of(guard, guard + SimBuffer::kGuard,
@@ -38,7 +38,7 @@ void* map(uint64_t capacity) {
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  if (capacity >= kHuge && capacity <= kMostHuge) madvise(memory, bytes, MADV_HUGEPAGE);
+  if (capacity >= kHuge && capacity <= kMaxHuge) madvise(memory, bytes, MADV_HUGEPAGE);
   return memory;
 }
 

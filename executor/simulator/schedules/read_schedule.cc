@@ -12,8 +12,8 @@
 namespace mscclc {
 namespace {
 
-constexpr uint64_t kMostCalls = 1000, kMostHolds = 1000;
-constexpr uint64_t kMostBytes = uint64_t{1} << 40;
+constexpr uint64_t kMaxCalls = 1000, kMaxHolds = 1000;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
 
 /// The members of an object by their names, which are few.
 template <size_t N>
@@ -95,9 +95,9 @@ class ScheduleReader {
         {"schema", "plan", "bytes", "dtype", "op", "in_place", "calls", "lanes", "seed", "holds"});
     return f.read(json_, 0, 10) && read_schema(f["schema"]) &&
            read_plan(f["plan"], plans_[0], out.plan) &&
-           json_.number(f["bytes"], out.spec.bytes, kMostBytes) &&
+           json_.number(f["bytes"], out.spec.bytes, kMaxBytes) &&
            read_run(f["dtype"], f["op"], f["in_place"], out.spec) &&
-           read_count(f["calls"], out.spec.iterations, kMostCalls) &&
+           read_count(f["calls"], out.spec.iterations, kMaxCalls) &&
            read_place(f["lanes"], f["seed"], out.spec) && read_holds(f["holds"], out.spec);
   }
 
@@ -122,7 +122,7 @@ class ScheduleReader {
   }
 
   bool read_place(NodeId lanes, NodeId seed, RunSpec& spec) const {
-    return read_count(lanes, spec.adversary.emplace().lanes, Adversary::kMostLanes) &&
+    return read_count(lanes, spec.adversary.emplace().lanes, Adversary::kMaxLanes) &&
            json_.u64(seed, spec.schedule_seed);
   }
 
@@ -153,7 +153,7 @@ class ScheduleReader {
       Fields<3> f({"plan", "ranks", "bytes"});
       if (!f.read(json_, e, 3) || !read_plan(f["plan"], plan, placed.plan) ||
           !read_ranks(f["ranks"], plan, placed.ranks) ||
-          !json_.number(f["bytes"], out.spec.plan_bytes.emplace_back(), kMostBytes)) {
+          !json_.number(f["bytes"], out.spec.plan_bytes.emplace_back(), kMaxBytes)) {
         return false;
       }
     }
@@ -182,8 +182,8 @@ class ScheduleReader {
 
   bool read_calls_of(NodeId list, uint32_t rank, std::vector<uint32_t>& out) const {
     if (!json_.expect(list, JsonType::array)) return false;
-    if (json_.count(list) > kMostCalls) {
-      return json_.fail(list, fmt::format("more than {} calls", kMostCalls));
+    if (json_.count(list) > kMaxCalls) {
+      return json_.fail(list, fmt::format("more than {} calls", kMaxCalls));
     }
     for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
       if (!read_index(e, out.emplace_back(), plans_.size(), "plans")) return false;
@@ -266,8 +266,8 @@ class ScheduleReader {
 
   bool read_holds(NodeId list, RunSpec& spec) const {
     if (!json_.expect(list, JsonType::array)) return false;
-    if (json_.count(list) > kMostHolds) {
-      return json_.fail(list, fmt::format("more than {} holds", kMostHolds));
+    if (json_.count(list) > kMaxHolds) {
+      return json_.fail(list, fmt::format("more than {} holds", kMaxHolds));
     }
     for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
       if (!read_hold(e, spec, spec.adversary->holds.emplace_back())) return false;

@@ -116,12 +116,12 @@ uint32_t Search::align() const {
 
 /// Bytes of a chunk: those of so many rounds of the pipelines, within reason.
 uint64_t Search::round_bytes(uint64_t rounds) const {
-  constexpr uint64_t kMost = uint64_t{1} << 20;
+  constexpr uint64_t kMax = uint64_t{1} << 20;
   uint64_t unit = 0;
   for (const PlacedPlan& plan : plans_) {
     for (const Loop& loop : plan.program->loops) unit = std::max(unit, loop.unit);
   }
-  return unit > kMost / rounds ? kMost : rounds * unit;
+  return unit > kMax / rounds ? kMax : rounds * unit;
 }
 
 void Search::add_settings(std::vector<uint64_t> bytes) {

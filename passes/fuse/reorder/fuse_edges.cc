@@ -6,7 +6,7 @@ namespace mscclc::fusion {
 namespace {
 
 /// Beyond that, a table of who knows what of whom is too large: all counts as unknown.
-constexpr uint32_t kMostPlaces = 1024;
+constexpr uint32_t kMaxPlaces = 1024;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void Edges::start(uint32_t rank, const Touches* touches, const Places& places) {
   readers_.clear();
   releases_.clear();
   barriers_.clear();
-  width_ = std::min(places.count() + 1, kMostPlaces);
+  width_ = std::min(places.count() + 1, kMaxPlaces);
   known_.assign(size_t{width_} * width_, kNoOp);
   read_semaphores();
   for (Number op = 1; op <= ops; ++op) visit(op);

@@ -13,7 +13,7 @@
 
 #include <vector>
 
-#include "ir/program/taking.h"
+#include "ir/program/signal_counts.h"
 #include "passes/fuse/reorder/fuse_touches.h"
 
 namespace mscclc::fusion {

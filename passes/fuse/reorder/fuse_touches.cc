@@ -6,7 +6,7 @@
 namespace mscclc::fusion {
 namespace {
 
-constexpr uint64_t kMostTouches = uint64_t{1} << 24;  // of one rank
+constexpr uint64_t kMaxTouches = uint64_t{1} << 24;  // of one rank
 
 /// Sides of channel ends and semaphores, each a space of its own. On a port all ops of the sending
 /// side go through one queue.
@@ -44,7 +44,7 @@ bool Touches::start(uint32_t rank, Number first, Number last) {
   begin_.push_back(static_cast<uint32_t>(uses_.size()));
   uint64_t chunks = 0;
   for (const Use& use : uses_) chunks += use.at.count;
-  if (chunks > kMostTouches) return false;
+  if (chunks > kMaxTouches) return false;
   const uint32_t bits = std::max<uint32_t>(4, static_cast<uint32_t>(std::bit_width(2 * chunks)));
   slots_.assign(size_t{1} << bits, {});
   shift_ = 64 - bits;

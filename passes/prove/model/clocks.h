@@ -20,9 +20,9 @@ namespace mscclc::proof {
 /// How the rows of a run are laid out: so many columns, so many of them on a page. Where ranks
 /// stand for others, those of one turn fill whole pages.
 struct ClockLayout {
-  static constexpr uint32_t kLeastBits = 3, kMostBits = 7;
+  static constexpr uint32_t kLeastBits = 3, kMaxBits = 7;
   uint32_t width = 0;
-  uint32_t page_bits = kMostBits;  ///< a page has 2^page_bits columns
+  uint32_t page_bits = kMaxBits;  ///< a page has 2^page_bits columns
 
   uint32_t columns() const { return 1u << page_bits; }
   uint32_t pages() const { return (width + columns() - 1) >> page_bits; }

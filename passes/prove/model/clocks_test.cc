@@ -6,7 +6,7 @@
 namespace mscclc::proof {
 namespace {
 
-constexpr uint32_t kPage = 1u << ClockLayout::kMostBits;
+constexpr uint32_t kPage = 1u << ClockLayout::kMaxBits;
 
 /// A row that knows something of a few columns of each page.
 Row sample(const ClockLayout& layout) {
@@ -24,7 +24,7 @@ bool is_turned(const Row& row, const Row& turned, uint32_t by, uint32_t width) {
 }
 
 TEST_CASE("a row turns by whole pages, be they large or small") {
-  for (uint32_t bits = ClockLayout::kLeastBits; bits <= ClockLayout::kMostBits; ++bits) {
+  for (uint32_t bits = ClockLayout::kLeastBits; bits <= ClockLayout::kMaxBits; ++bits) {
     const ClockLayout layout{5u << bits, bits};
     const Row row = sample(layout);
     for (uint32_t pages = 0; pages < 5; ++pages) {

@@ -23,10 +23,10 @@ System::System(const Joint& joint, const Symmetry& symmetry, bool in_place)
 
 /// The processes of one turn fill one page, or several.
 uint32_t System::page_bits() const {
-  if (symmetry_.trivial()) return ClockLayout::kMostBits;
+  if (symmetry_.trivial()) return ClockLayout::kMaxBits;
   uint32_t processes = 0, bits = ClockLayout::kLeastBits;
   for (uint32_t r = 0; r < ranks(); ++r) processes += blocks_of(r) + 1;
-  while (bits < ClockLayout::kMostBits && 1u << bits < processes) ++bits;
+  while (bits < ClockLayout::kMaxBits && 1u << bits < processes) ++bits;
   return bits;
 }
 

@@ -67,8 +67,8 @@ ValueTrace::Content ValueTrace::content(const Symbol& symbol) const {
   // How often each node is in it, from what was made last to what it was made of.
   std::vector<uint64_t> times(root->second + 1, 0);
   const auto more = [&](uint32_t node, uint64_t n) {
-    constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
-    times[node] = n > kMost - times[node] ? kMost : times[node] + n;
+    constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+    times[node] = n > kMax - times[node] ? kMax : times[node] + n;
   };
   times[root->second] = 1;
   for (uint32_t i = root->second + 1; i-- > 0;) {

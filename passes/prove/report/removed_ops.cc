@@ -10,7 +10,7 @@
 namespace mscclc::proof {
 namespace {
 
-constexpr size_t kMost = 3;
+constexpr size_t kMax = 3;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ std::vector<Note> removed_notes(const System& system, const Finding& finding) {
                    block = part.rank(world).ops[e->op - part.first_op[world]].block;
     if (!seen.insert({world, block}).second) continue;
     for (const RemovedOp& removed : part.program->ranks[rank].removed) {
-      if (removed.op.block != block || notes.size() == kMost) continue;
+      if (removed.op.block != block || notes.size() == kMax) continue;
       notes.push_back(op_note(
           *part.program, removed.op,
           fmt::format("the '{}' pass has taken out this '{}' of tb {}, which seemed to order "

@@ -491,8 +491,8 @@ class Reporter {
   /// Who is in which call, and waits for what.
   void stuck_together() {
     Diagnostic& d = error("stuck", "ranks wait for each other forever");
-    constexpr size_t kMostWaiting = 8;
-    for (size_t i = 0; i < std::min(finding_.waiting.size(), kMostWaiting); ++i) {
+    constexpr size_t kMaxWaiting = 8;
+    for (size_t i = 0; i < std::min(finding_.waiting.size(), kMaxWaiting); ++i) {
       const Event& e = finding_.waiting[i];
       const Origin o = origin(e);
       note(d, e,
@@ -551,8 +551,8 @@ class Reporter {
     Diagnostic& d = error(
         "out-of-step",
         "not decided: pipelines that signal each other cannot do their rounds one by one together");
-    constexpr size_t kMostWaiting = 8;
-    for (size_t i = 0; i < std::min(finding_.waiting.size(), kMostWaiting); ++i) {
+    constexpr size_t kMaxWaiting = 8;
+    for (size_t i = 0; i < std::min(finding_.waiting.size(), kMaxWaiting); ++i) {
       const Event& e = finding_.waiting[i];
       note(d, e, fmt::format("waits for others' rounds: {}{}", who(e), place(e)));
     }

@@ -105,8 +105,8 @@ Finding& Run::add_finding(Finding::Kind kind) {
 
 /// The first few findings of one place of the program are enough.
 bool Run::may_report(uint64_t key) {
-  constexpr size_t kMost = 50;
-  return findings_.size() < kMost && reported_[key]++ == 0;
+  constexpr size_t kMax = 50;
+  return findings_.size() < kMax && reported_[key]++ == 0;
 }
 
 void Run::go() {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/program/taking.h"
+#include "ir/program/signal_counts.h"
 #include "passes/prove/model/premise.h"
 #include "passes/prove/run/run.h"
 

@@ -20,7 +20,7 @@ std::string_view type_name(JsonType type) { return kTypeNames[static_cast<size_t
 bool JsonReader::fail(NodeId node, std::string code, std::string message) const {
   const std::string inside = tape_.path(node);
   diagnostics_.error_at(std::move(code), inside.empty() ? name_ : name_ + ": " + inside,
-                        beginning(message, JsonTape::kMostMessage));
+                        beginning(message, JsonTape::kMaxMessage));
   return false;
 }
 
@@ -89,7 +89,7 @@ bool Members::read(const JsonReader& reader, NodeId object, KeySet required, Key
     const Word key = tape[m].key;
     if (!required.has(key) && !optional.has(key)) return report_unknown(reader, object, m);
     missing.remove(key);
-    keys_[count_] = key;  // each key is there once, and no caller knows more than kMost
+    keys_[count_] = key;  // each key is there once, and no caller knows more than kMax
     nodes_[count_] = m;
     ++count_;
   }

@@ -91,9 +91,9 @@ class Members {
   bool report_unknown(const JsonReader& reader, NodeId object, NodeId member) const;
   bool report_missing(const JsonReader& reader, NodeId object, KeySet missing) const;
 
-  static constexpr uint32_t kMost = 32;
-  std::array<Word, kMost> keys_;
-  std::array<NodeId, kMost> nodes_;
+  static constexpr uint32_t kMax = 32;
+  std::array<Word, kMax> keys_;
+  std::array<NodeId, kMax> nodes_;
   uint32_t count_ = 0;
 };
 

@@ -174,7 +174,7 @@ bool JsonTape::parse(std::string_view text, const std::string& name, Diagnostics
     const std::string inside = this->path(builder.error_node());
     if (!inside.empty()) path += ": " + inside;
   }
-  diagnostics.error_at("not-a-plan", path, beginning(builder.error(), kMostMessage));
+  diagnostics.error_at("not-a-plan", path, beginning(builder.error(), kMaxMessage));
   return false;
 }
 

@@ -28,10 +28,10 @@ class KeySet {
   constexpr KeySet(std::initializer_list<KnownWord> words) {
     for (const KnownWord w : words) add(w);
   }
-  constexpr bool has(Word w) const { return w < kMost && (bits_[w / 64] >> (w % 64) & 1) != 0; }
+  constexpr bool has(Word w) const { return w < kMax && (bits_[w / 64] >> (w % 64) & 1) != 0; }
   constexpr void add(Word w) { bits_[w / 64] |= uint64_t{1} << (w % 64); }
   constexpr void remove(Word w) {
-    if (w < kMost) bits_[w / 64] &= ~(uint64_t{1} << (w % 64));
+    if (w < kMax) bits_[w / 64] &= ~(uint64_t{1} << (w % 64));
   }
   constexpr bool empty() const { return (bits_[0] | bits_[1] | bits_[2]) == 0; }
   constexpr KeySet operator|(const KeySet& other) const {
@@ -40,12 +40,12 @@ class KeySet {
     return both;
   }
 
-  static constexpr Word kMost = 192;
+  static constexpr Word kMax = 192;
 
  private:
-  uint64_t bits_[kMost / 64] = {};
+  uint64_t bits_[kMax / 64] = {};
 };
-static_assert(w_known <= KeySet::kMost);
+static_assert(w_known <= KeySet::kMax);
 
 enum class JsonType : uint8_t { null, boolean, number, negative, real, string, array, object };
 
@@ -64,7 +64,7 @@ inline constexpr NodeId kNoNode = 0xffffffffu;
 
 class JsonTape {
  public:
-  static constexpr size_t kMostMessage = 1000;  ///< bytes: a text may repeat what a document says
+  static constexpr size_t kMaxMessage = 1000;  ///< bytes: a text may repeat what a document says
   JsonTape();
   /// Parses `text`; reports what is not JSON, nested too deep, too long, or has a key twice.
   /// `name` is the document's, for messages.

@@ -24,7 +24,7 @@ constexpr MachineField kFields[] = {
 #undef FIELD
 };
 
-constexpr uint64_t kMostNodes = 65536, kMostGpus = 1024;
+constexpr uint64_t kMaxNodes = 65536, kMaxGpus = 1024;
 
 constexpr const char* kCode = "not-a-machine";
 
@@ -127,8 +127,8 @@ bool read_head(const JsonReader& reader, Object& root, Machine& machine) {
   return read_string(reader, root, "name", machine.name) &&
          read_string(reader, root, "description", machine.description) &&
          read_origin(reader, root, machine) && read_sources(reader, root, machine) &&
-         read_count(reader, root, "nodes", kMostNodes, machine.nodes) &&
-         read_count(reader, root, "gpus", kMostGpus, machine.gpus) &&
+         read_count(reader, root, "nodes", kMaxNodes, machine.nodes) &&
+         read_count(reader, root, "gpus", kMaxGpus, machine.gpus) &&
          read_links(reader, root, machine);
 }
 

@@ -165,7 +165,7 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   made.launch.program_bytes = made.programs.stride();
   made.launch.uses = made.programs.uses();
   made.launch.carried =
-      x_.group->device->carries_programs() && made.programs.bytes() <= device::kMostCarried;
+      x_.group->device->carries_programs() && made.programs.bytes() <= device::kMaxCarried;
   return true;
 }
 
@@ -174,7 +174,7 @@ std::span<const uint8_t> BoundCall::State::in_slot() const {
   if (own.kernel != nullptr) {
     if (executable->compiled_kernels->bytes_in_memory() == 0) return {};
     return {reinterpret_cast<const uint8_t*>(own.lines.data()),
-            own.lines.size() * sizeof(SpecialLine)};
+            own.lines.size() * sizeof(CompiledLine)};
   }
   if (launch.carried) return {};
   return {programs.data(), programs.bytes()};

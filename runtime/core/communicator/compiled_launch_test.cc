@@ -7,7 +7,7 @@
 #include <fstream>
 #include <map>
 
-#include "executor/special/shape.h"
+#include "executor/compiled/shape.h"
 #include "executor/testing/test_plans.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
@@ -70,12 +70,12 @@ TestProgram copies(uint32_t blocks) {
 }
 
 /// Checks that the lines say what each block copies: from where, to where, how much.
-void check_copies(const SpecialShape& shape, const SpecialLine* lines, const uint8_t* in,
+void check_copies(const CompiledShape& shape, const CompiledLine* lines, const uint8_t* in,
                   const uint8_t* out, uint64_t chunk) {
-  const SpecialStep& step = shape.codes()[0].steps[0];
+  const CompiledStep& step = shape.codes()[0].steps[0];
   for (uint32_t b = 0; b < shape.blocks(); ++b) {
-    const SpecialLine* own = lines + shape.shared_lines() + b * shape.own_lines();
-    device::SpecialExtent extent;
+    const CompiledLine* own = lines + shape.shared_lines() + b * shape.own_lines();
+    device::CompiledExtent extent;
     device::StepOperand to, from;
     std::memcpy(&extent, own + step.extent, sizeof extent);
     std::memcpy(&to, own + step.places[0] / device::kPlaceLine, sizeof to);
@@ -139,7 +139,7 @@ TEST_CASE("compiled kernels: lines are parameters, or lie in memory") {
   for (const uint32_t blocks : {8u, 900u}) {
     CAPTURE(blocks);
     TestProgram t = copies(blocks);
-    const auto shape = SpecialShape::of(t.program, 0, diagnostics);
+    const auto shape = CompiledShape::of(t.program, 0, diagnostics);
     REQUIRE(shape);
     REQUIRE(shape->in_memory() == (blocks == 900));
     const auto plan = std::make_shared<const Program>(std::move(t.program));
@@ -165,7 +165,7 @@ TEST_CASE("compiled kernels: lines are parameters, or lie in memory") {
       REQUIRE(device->launches == before + 1);
       const void* lines = device->arguments;
       if (shape->in_memory()) std::memcpy(&lines, device->arguments, sizeof lines);
-      check_copies(*shape, static_cast<const SpecialLine*>(lines), input->data(), output->data(),
+      check_copies(*shape, static_cast<const CompiledLine*>(lines), input->data(), output->data(),
                    chunk);
     }
   }

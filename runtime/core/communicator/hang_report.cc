@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "ir/print/print.h"
 #include "ir/program/access.h"
 #include "ir/report/op_error.h"

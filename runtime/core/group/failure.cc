@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 
 namespace mscclc {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "executor/port_slots.h"
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/support/idle.h"
 #include "runtime/support/process/insist.h"
 

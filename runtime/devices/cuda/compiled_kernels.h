@@ -1,4 +1,4 @@
-// Kernels that were compiled for one plan (executor/special), as a module of the driver.
+// Kernels that were compiled for one plan (executor/compiled), as a module of the driver.
 #pragma once
 
 #include <memory>

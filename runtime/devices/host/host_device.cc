@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "executor/launch.h"
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/devices/host/host_memory.h"
 #include "runtime/devices/host/host_stream.h"
 #include "runtime/devices/host/host_streams.h"

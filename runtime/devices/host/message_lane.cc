@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/support/deadline.h"
 #include "runtime/support/fd.h"
 #include "runtime/support/fixed_times.h"

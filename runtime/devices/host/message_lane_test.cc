@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/network/far_memory.h"
 
 namespace mscclc {

@@ -14,7 +14,7 @@
 #include "executor/cpu/tiles.h"
 #include "executor/interpreter/steps.h"
 #include "executor/launch.h"
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 
 namespace mscclc {
 

@@ -12,7 +12,7 @@
 #include <new>
 #include <thread>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "ir/diagnostics/printable.h"
 #include "runtime/network/lane_state.h"
 #include "runtime/network/order_reader.h"

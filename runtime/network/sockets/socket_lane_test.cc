@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/network/order_reader.h"
 #include "runtime/network/sockets/dial.h"
 #include "runtime/network/sockets/socket_end.h"

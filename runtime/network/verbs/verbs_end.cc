@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/network/sockets/socket_errors.h"
 #include "runtime/network/verbs/control.h"
 #include "runtime/network/verbs/resources/completion_text.h"

@@ -11,7 +11,7 @@
 #include <map>
 #include <mutex>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/network/lane_state.h"
 #include "runtime/network/sockets/dial.h"
 #include "runtime/network/sockets/socket_errors.h"

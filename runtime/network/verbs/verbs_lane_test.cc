@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/network/sockets/dial.h"
 #include "runtime/network/verbs/control.h"
 #include "tests/helpers/runtime/descriptors.h"

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "tests/fakes/cuda/test_world.h"
 #include "tests/helpers/runtime/reports.h"
 

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <random>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 
 namespace mscclc::verbs::fake {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/devices/cuda/internode/verbs_memory.h"
 #include "runtime/devices/cuda/memory/memory.h"
 #include "tests/gpu/atomics/remote_adds.h"

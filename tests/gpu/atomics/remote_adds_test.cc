@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/devices/cuda/internode/verbs_memory.h"
 #include "tests/fakes/cuda/test_world.h"
 #include "tests/helpers/verbs/lane_world.h"

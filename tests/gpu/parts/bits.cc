@@ -16,7 +16,7 @@
 namespace mscclc::testing {
 namespace {
 
-constexpr uint64_t kMostBytes = 1 << 16;
+constexpr uint64_t kMaxBytes = 1 << 16;
 
 /// Elements whose exponents lie close together, so that sums are rounded, among arbitrary bits.
 std::vector<uint8_t> random_input(uint64_t bytes, uint32_t element, uint64_t seed) {
@@ -136,12 +136,12 @@ std::string run_case(const StageOptions& options, Communicator& communicator, co
   for (const uint32_t width : c.widths()) {
     const std::vector<Dtype> dtypes = c.dtypes_of(width);
     const auto loaded = LoadedCase::load(
-        communicator, c, {.max_bytes = kMostBytes, .dtype = dtypes.front()}, diagnostics);
+        communicator, c, {.max_bytes = kMaxBytes, .dtype = dtypes.front()}, diagnostics);
     if (loaded == nullptr) return text(diagnostics);
     for (const Dtype dtype : dtypes) {
       if (info(dtype).kind != DtypeKind::kFloat) continue;
       for (const ReduceOp op : c.ops) {
-        for (const RunSize& size : {RunSize{257, 0}, RunSize{0, 4096}, RunSize{0, kMostBytes}}) {
+        for (const RunSize& size : {RunSize{257, 0}, RunSize{0, 4096}, RunSize{0, kMaxBytes}}) {
           const RunSpec spec{.bytes = c.bytes(size, dtype),
                              .dtype = dtype,
                              .op = op,

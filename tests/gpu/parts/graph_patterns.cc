@@ -13,7 +13,7 @@
 namespace mscclc::testing {
 namespace {
 
-constexpr uint64_t kMostBytes = 256 << 10;
+constexpr uint64_t kMaxBytes = 256 << 10;
 constexpr uint64_t kReplays = 6;
 
 using Calls = std::vector<CheckedCall*>;
@@ -206,7 +206,7 @@ constexpr const char* kFamilies[] = {
 std::string run_family(const StageOptions& options, Communicator& communicator, const Case& a,
                        const Case& b, bool zero_copy, const Pattern& pattern) {
   Diagnostics diagnostics;
-  const LoadOptions load{.max_bytes = kMostBytes, .zero_copy = zero_copy};
+  const LoadOptions load{.max_bytes = kMaxBytes, .zero_copy = zero_copy};
   const auto first = LoadedCase::load(communicator, a, load, diagnostics);
   const auto second = LoadedCase::load(communicator, b, load, diagnostics);
   const auto graphs = make_graphs(options, communicator, diagnostics);

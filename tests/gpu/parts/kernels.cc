@@ -1,5 +1,5 @@
-// Plans of a folder that 'mscclc library --kernels' has written, by their own kernels and by the
-// interpreter: the same bits. Every plan, f32, f16 and bf16, sizes up to a message, in place or
+// Plans of a folder that 'mscclc library --kernels' has written, by their compiled kernels and by
+// the interpreter: the same bits. Every plan, f32, f16 and bf16, sizes up to a message, in place or
 // not. Where ranks share a GPU, it may not hold the blocks of a plan for all of them at once: such
 // a plan is left out, with what the device says.
 #include <fmt/format.h>

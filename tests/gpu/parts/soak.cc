@@ -16,7 +16,7 @@
 namespace mscclc::testing {
 namespace {
 
-constexpr uint64_t kMostBytes = 64 << 10;
+constexpr uint64_t kMaxBytes = 64 << 10;
 constexpr uint32_t kCallsOfPlan = 4;  // different ones
 constexpr uint32_t kGraphs = 24;      // of several calls
 constexpr uint32_t kCallsOfGraph = 12;
@@ -99,14 +99,14 @@ RunSpec Soak::random_spec(const Case& c, const std::vector<Dtype>& dtypes) {
   // As many small sizes as large ones.
   const uint64_t elements = 1 + choose(uint64_t{1} << choose(12));
   spec.bytes = c.bytes({elements, 0}, spec.dtype);
-  if (spec.bytes > kMostBytes) spec.bytes = c.bytes({1, 0}, spec.dtype);
+  if (spec.bytes > kMaxBytes) spec.bytes = c.bytes({1, 0}, spec.dtype);
   return spec;
 }
 
 bool Soak::load(const Case& c, bool zero_copy, uint32_t width) {
   const std::vector<Dtype> dtypes = c.dtypes_of(width);
   auto loaded = LoadedCase::load(
-      communicator_, c, {.max_bytes = kMostBytes, .dtype = dtypes.front(), .zero_copy = zero_copy},
+      communicator_, c, {.max_bytes = kMaxBytes, .dtype = dtypes.front(), .zero_copy = zero_copy},
       diagnostics_);
   if (loaded == nullptr) return false;
   for (uint32_t i = 0; i < kCallsOfPlan; ++i) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "tests/fakes/cuda/two_nodes.h"
 #include "tests/fakes/gdrcopy/fake_gdrapi.h"
 #include "tests/helpers/verbs/lane_world.h"

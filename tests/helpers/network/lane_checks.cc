@@ -5,7 +5,7 @@
 #include <new>
 #include <thread>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 
 namespace mscclc::net::testing {
 

@@ -18,7 +18,7 @@
 
 #include "executor/launch.h"
 #include "executor/port_slots.h"
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/core/proxy/proxy.h"
 #include "runtime/support/memory/handle.h"
 

@@ -9,7 +9,7 @@
 namespace mscclc {
 
 inline constexpr int kUsualQueues = 8;  ///< of a process without MPS
-inline constexpr int kMostQueues = 32;
+inline constexpr int kMaxQueues = 32;
 
 /// Asks for so many, unless the caller of this process has. REQUIRES: nothing has used CUDA yet.
 inline void ask_for_queues(int count) {

@@ -22,7 +22,7 @@ class CopyContender : public Contender {
     const uint64_t output =
         static_cast<uint64_t>(w.output - buffers_.pointers().of[buffers_.rank()]);
     for (const Move& m : least_moves(*w.contract, buffers_.rank(), w.part)) {
-      if (moves_.count == CopyMoves::kMost) return false;
+      if (moves_.count == CopyMoves::kMax) return false;
       moves_.move[moves_.count++] = {buffers_.pointers().of[m.to_rank] + output + m.to,
                                      w.input + m.from, m.bytes};
     }

@@ -30,18 +30,18 @@ class OneShotContender : public Contender {
  public:
   explicit OneShotContender(Communicator& communicator) : communicator_(communicator) {
     call_.who = {communicator.rank(), communicator.size()};
-    call_.row = kMost / 8;
+    call_.row = kMax / 8;
   }
   bool open(Diagnostics& diagnostics) {
     return scratch_.open(communicator_, 2 * communicator_.size() * call_.row * 16,
-                         OneShot::kMostBlocks, diagnostics);
+                         OneShot::kMaxBlocks, diagnostics);
   }
   std::string name() const override { return "handwritten-1shot"; }
   Role role() const override { return Role::handwritten; }
   std::string ordered_by() const override { return "meeting"; }
 
   bool prepare(const Workload& w, Diagnostics& diagnostics) override {
-    if (!is_float_sum(w) || w.bytes > kMost) return false;
+    if (!is_float_sum(w) || w.bytes > kMax) return false;
     call_.input = reinterpret_cast<const float*>(w.input);
     call_.output = reinterpret_cast<float*>(w.output);
     call_.count = w.bytes / sizeof(float);
@@ -56,7 +56,7 @@ class OneShotContender : public Contender {
   }
 
  private:
-  static constexpr uint64_t kMost = kMiB;
+  static constexpr uint64_t kMax = kMiB;
   Communicator& communicator_;
   HandwrittenScratch scratch_;
   OneShot call_;
@@ -67,16 +67,16 @@ class TwoShotContender : public Contender {
   TwoShotContender(Communicator& communicator, const PeerMemory& buffers)
       : communicator_(communicator), buffers_(buffers) {
     lines_.who = push_.who = {communicator.rank(), communicator.size()};
-    lines_.row = (kMostLines / communicator.size() + 119) / 120 + 1;
+    lines_.row = (kMaxLines / communicator.size() + 119) / 120 + 1;
   }
   bool open(Diagnostics& diagnostics) {
     const uint64_t ranks = communicator_.size();
-    const uint64_t rings = TwoShotPush::kMostBlocks * TwoShotPush::kRing * ranks *
+    const uint64_t rings = TwoShotPush::kMaxBlocks * TwoShotPush::kRing * ranks *
                            TwoShotPush::slice(1024) * sizeof(float);
-    const uint64_t flags = TwoShotPush::kMostBlocks * ranks * sizeof(uint32_t);
-    return line_scratch_.open(communicator_, 4 * ranks * lines_.row * 128,
-                              TwoShotLines::kMostBlocks, diagnostics) &&
-           ring_scratch_.open(communicator_, rings, TwoShotPush::kMostBlocks, diagnostics) &&
+    const uint64_t flags = TwoShotPush::kMaxBlocks * ranks * sizeof(uint32_t);
+    return line_scratch_.open(communicator_, 4 * ranks * lines_.row * 128, TwoShotLines::kMaxBlocks,
+                              diagnostics) &&
+           ring_scratch_.open(communicator_, rings, TwoShotPush::kMaxBlocks, diagnostics) &&
            flag_scratch_.open(communicator_, flags, 1, diagnostics);
   }
   std::string name() const override { return "handwritten-2shot"; }
@@ -85,7 +85,7 @@ class TwoShotContender : public Contender {
 
   bool prepare(const Workload& w, Diagnostics& diagnostics) override {
     if (!is_float_sum(w)) return false;
-    pushes_ = w.bytes > kMostLines;
+    pushes_ = w.bytes > kMaxLines;
     return pushes_ ? prepare_push(w, diagnostics) : prepare_lines(w, diagnostics);
   }
   bool launch(cudaStream_t stream, Diagnostics& diagnostics) override {
@@ -95,7 +95,7 @@ class TwoShotContender : public Contender {
   }
 
  private:
-  static constexpr uint64_t kMostLines = 4 * kMiB;
+  static constexpr uint64_t kMaxLines = 4 * kMiB;
 
   bool prepare_lines(const Workload& w, Diagnostics& diagnostics) {
     lines_.input = reinterpret_cast<const float*>(w.input);
@@ -116,7 +116,7 @@ class TwoShotContender : public Contender {
     push_.flags = flag_scratch_.at(0);
     push_.epochs = ring_scratch_.epochs();
     push_.threads = w.bytes < 64 * kMiB ? 544 : 1024;
-    push_.blocks = TwoShotPush::kMostBlocks;
+    push_.blocks = TwoShotPush::kMaxBlocks;
     return ring_scratch_.clear(diagnostics) && flag_scratch_.clear(diagnostics);
   }
 
@@ -137,7 +137,7 @@ class SlicesContender : public Contender {
   bool open(Diagnostics& diagnostics) {
     const uint64_t ranks = communicator_.size();
     // Slices are whole lines, so the last one of a share may end after it.
-    const uint64_t slack = uint64_t{TwoShotSlices::kBlocks} * kMostSlices * 8;
+    const uint64_t slack = uint64_t{TwoShotSlices::kBlocks} * kMaxSlices * 8;
     call_.row = (most_ / 16 + ranks - 1) / ranks + slack;
     const uint64_t flags = TwoShotSlices::kBlocks * ranks * sizeof(uint32_t);
     return scratch_.open(communicator_, ranks * call_.row * 16, TwoShotSlices::kBlocks,
@@ -155,7 +155,7 @@ class SlicesContender : public Contender {
     call_.scratch = scratch_.at(0);
     call_.flags = flag_scratch_.at(0);
     call_.epochs = scratch_.epochs();
-    call_.slices = w.bytes <= 24 * kMiB ? kMostSlices : 1;
+    call_.slices = w.bytes <= 24 * kMiB ? kMaxSlices : 1;
     call_.threads = w.bytes <= 24 * kMiB ? 512 : 1024;
     const uint64_t share = (w.bytes / 16 + communicator_.size() - 1) / communicator_.size();
     const uint64_t all = uint64_t{call_.blocks} * call_.slices;
@@ -168,7 +168,7 @@ class SlicesContender : public Contender {
 
  private:
   static constexpr uint64_t kLeast = 8 * kMiB;
-  static constexpr uint32_t kMostSlices = 2;
+  static constexpr uint32_t kMaxSlices = 2;
   Communicator& communicator_;
   const PeerMemory& buffers_;
   const uint64_t most_;

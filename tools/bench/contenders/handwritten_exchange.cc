@@ -25,11 +25,11 @@ class ExchangeContender : public Contender {
  public:
   explicit ExchangeContender(Communicator& communicator) : communicator_(communicator) {
     call_.who = {communicator.rank(), communicator.size()};
-    call_.row = kMost / communicator.size() / 120 + 1;
+    call_.row = kMax / communicator.size() / 120 + 1;
   }
   bool open(Diagnostics& diagnostics) {
     return scratch_.open(communicator_, 2 * communicator_.size() * call_.row * 128,
-                         ExchangeLines::kMostBlocks, diagnostics);
+                         ExchangeLines::kMaxBlocks, diagnostics);
   }
   std::string name() const override { return "handwritten-exchange"; }
   Role role() const override { return Role::handwritten; }
@@ -37,7 +37,7 @@ class ExchangeContender : public Contender {
 
   bool prepare(const Workload& w, Diagnostics& diagnostics) override {
     const std::optional<Exchanged> what = exchanged(w);
-    if (!what || w.dtype != Dtype::f32 || w.in_place || w.bytes == 0 || w.bytes > kMost) {
+    if (!what || w.dtype != Dtype::f32 || w.in_place || w.bytes == 0 || w.bytes > kMax) {
       return false;
     }
     call_.what = *what;
@@ -55,7 +55,7 @@ class ExchangeContender : public Contender {
   }
 
  private:
-  static constexpr uint64_t kMost = 4 * kMiB;
+  static constexpr uint64_t kMax = 4 * kMiB;
   Communicator& communicator_;
   HandwrittenScratch scratch_;
   ExchangeLines call_;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "executor/special/name.h"
+#include "executor/compiled/name.h"
 #include "tools/bench/measure/contender.h"
 
 namespace mscclc::bench {
@@ -29,7 +29,7 @@ class PlanContender : public Contender {
     return executable_ != nullptr;
   }
   std::string name() const override {
-    return kernels_beside_.empty() ? plan_->name : plan_->name + " (own kernel)";
+    return kernels_beside_.empty() ? plan_->name : plan_->name + " (compiled kernel)";
   }
   Role role() const override { return Role::plan; }
   std::string ordered_by() const override { return ordered_by_; }

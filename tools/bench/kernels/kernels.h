@@ -17,8 +17,8 @@ struct CopyMove {
   uint64_t bytes = 0;
 };
 struct CopyMoves {
-  static constexpr uint32_t kMost = 2 * PeerPointers::kMostRanks;
-  CopyMove move[kMost];
+  static constexpr uint32_t kMax = 2 * PeerPointers::kMaxRanks;
+  CopyMove move[kMax];
   uint32_t count = 0;
 };
 /// All moves at once. REQUIRES: pointers and lengths are multiples of 4, or `element` is 1 or 2 and
@@ -51,7 +51,7 @@ struct Ranks {
 /// `ranks` rows of `row` packets; one epoch a block. Calls are ordered by the two halves: a rank
 /// that starts call e + 2 has had all ranks' packets of e + 1, sent after they had ended call e.
 struct OneShot {
-  static constexpr uint32_t kMostBlocks = 264;
+  static constexpr uint32_t kMaxBlocks = 264;
   Ranks who;
   const float* input = nullptr;
   float* output = nullptr;
@@ -66,7 +66,7 @@ cudaError_t launch_one_shot(const OneShot& call, cudaStream_t stream);
 /// Two-shot in LL128 lines (120 bytes of data, an 8-byte flag, stored by 8 lanes at once). Scratch
 /// of each rank: two halves of two stages of `ranks` rows of `row` lines. Ordered as one-shot.
 struct TwoShotLines {
-  static constexpr uint32_t kMostBlocks = 264;
+  static constexpr uint32_t kMaxBlocks = 264;
   Ranks who;
   const float* input = nullptr;
   float* output = nullptr;
@@ -85,7 +85,7 @@ enum class Exchanged { part, rows, sums };
 /// One step in LL128 lines. Scratch of each rank: two halves of `ranks` rows of `row` lines.
 /// Ordered as one-shot. Not in place.
 struct ExchangeLines {
-  static constexpr uint32_t kMostBlocks = 264;
+  static constexpr uint32_t kMaxBlocks = 264;
   Exchanged what = Exchanged::part;
   Ranks who;
   const float* input = nullptr;
@@ -102,7 +102,7 @@ cudaError_t launch_exchange_lines(const ExchangeLines& call, cudaStream_t stream
 /// the slice that has come the step before, storing the sum into all outputs. Flags count steps; a
 /// spare warp raises and awaits them. A rank leaves a call when all peers have ended it.
 struct TwoShotPush {
-  static constexpr uint32_t kMostBlocks = 132;
+  static constexpr uint32_t kMaxBlocks = 132;
   static constexpr uint32_t kRing = 4;  ///< slices of each source that are kept: 2 + 2 * depth 1
   Ranks who;
   const float* input = nullptr;

@@ -6,7 +6,7 @@ namespace mscclc::bench {
 namespace {
 
 constexpr uint32_t kThreads = 512;
-constexpr uint64_t kMostBlocks = 264;  // two a multiprocessor
+constexpr uint64_t kMaxBlocks = 264;  // two a multiprocessor
 
 template <class Piece>
 __device__ void move_all(const CopyMove& move) {
@@ -52,7 +52,7 @@ cudaError_t launch_copy(const CopyMoves& moves, uint32_t element, cudaStream_t s
   for (uint32_t i = 0; i < moves.count; ++i) {
     longest = moves.move[i].bytes > longest ? moves.move[i].bytes : longest;
   }
-  const dim3 grid(blocks_for(longest / sizeof(uint4), kMostBlocks / moves.count), moves.count);
+  const dim3 grid(blocks_for(longest / sizeof(uint4), kMaxBlocks / moves.count), moves.count);
   if (element == 1) {
     copy<uint8_t><<<grid, kThreads, 0, stream>>>(moves);
   } else if (element == 2) {
@@ -67,7 +67,7 @@ cudaError_t launch_count_different(const uint8_t* a, const uint8_t* b, uint64_t 
                                    uint32_t element, uint64_t* count, cudaStream_t stream) {
   const auto launch = [&](auto type) {
     using Element = decltype(type);
-    count_different<<<blocks_for(elements, kMostBlocks), kThreads, 0, stream>>>(
+    count_different<<<blocks_for(elements, kMaxBlocks), kThreads, 0, stream>>>(
         reinterpret_cast<const Element*>(a), reinterpret_cast<const Element*>(b), elements,
         reinterpret_cast<unsigned long long*>(count));
   };

@@ -13,7 +13,7 @@ ClockRows::ClockRows(std::unique_ptr<Memory> rows) : rows_(std::move(rows)) {
 ClockRows::~ClockRows() { cuda::set_clocks(nullptr); }
 
 std::unique_ptr<ClockRows> ClockRows::open(Device& device, Diagnostics& diagnostics) {
-  const uint64_t bytes = sizeof(uint64_t) * cuda::kClockWords * cuda::kMostClockBlocks;
+  const uint64_t bytes = sizeof(uint64_t) * cuda::kClockWords * cuda::kMaxClockBlocks;
   auto rows = device.allocate(bytes, "stamps", diagnostics);
   if (rows == nullptr) return nullptr;
   return std::unique_ptr<ClockRows>(new ClockRows(std::move(rows)));

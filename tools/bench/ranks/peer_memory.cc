@@ -7,11 +7,11 @@
 namespace mscclc::bench {
 namespace {
 
-constexpr size_t kMostText = 2000;
+constexpr size_t kMaxText = 2000;
 
 std::string first_error(const Diagnostics& diagnostics) {
   for (const Diagnostic& d : diagnostics.all()) {
-    if (d.severity == Severity::error) return d.message.substr(0, kMostText);
+    if (d.severity == Severity::error) return d.message.substr(0, kMaxText);
   }
   return "it does not say why";
 }
@@ -38,10 +38,10 @@ bool all_able(Communicator& communicator, bool able, const Diagnostics& own, std
 std::unique_ptr<PeerMemory> PeerMemory::share(Communicator& communicator, uint8_t* address,
                                               uint64_t bytes, Diagnostics& diagnostics) {
   const uint32_t ranks = communicator.size(), rank = communicator.rank();
-  if (ranks > PeerPointers::kMostRanks) {
+  if (ranks > PeerPointers::kMaxRanks) {
     diagnostics.error(
         "too-many-ranks", {},
-        fmt::format("kernels without a plan take {} ranks at most", PeerPointers::kMostRanks));
+        fmt::format("kernels without a plan take {} ranks at most", PeerPointers::kMaxRanks));
     return nullptr;
   }
   std::vector<uint8_t> message;

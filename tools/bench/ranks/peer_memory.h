@@ -14,8 +14,8 @@ namespace mscclc::bench {
 
 /// One pointer a rank, as kernels take them.
 struct PeerPointers {
-  static constexpr uint32_t kMostRanks = 8;
-  uint8_t* of[kMostRanks] = {};
+  static constexpr uint32_t kMaxRanks = 8;
+  uint8_t* of[kMaxRanks] = {};
 };
 
 class PeerMemory {

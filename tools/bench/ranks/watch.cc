@@ -3,7 +3,7 @@
 namespace mscclc::bench {
 
 void Watch::begin(std::string_view what) {
-  what_[what.copy(what_, kMost)] = '\0';
+  what_[what.copy(what_, kMax)] = '\0';
   begun_.fetch_add(1, std::memory_order_release);
 }
 

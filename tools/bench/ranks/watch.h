@@ -12,7 +12,7 @@ namespace mscclc::bench {
 
 class Watch {
  public:
-  /// Something begins, and with it the time that it may take. Words beyond kMost are cut off.
+  /// Something begins, and with it the time that it may take. Words beyond kMax are cut off.
   void begin(std::string_view what);
   /// How much has begun.
   uint64_t begun() const { return begun_.load(std::memory_order_acquire); }
@@ -20,9 +20,9 @@ class Watch {
   std::string what() const { return what_; }
 
  private:
-  static constexpr size_t kMost = 255;
+  static constexpr size_t kMax = 255;
   std::atomic<uint64_t> begun_{0};
-  char what_[kMost + 1] = "starting up";
+  char what_[kMax + 1] = "starting up";
 };
 
 }  // namespace mscclc::bench

@@ -15,7 +15,7 @@ namespace {
 
 enum SeverityNumber { kError = 1, kWarning = 2 };
 constexpr int kUnnecessary = 1;  // a tag: editors fade it out
-constexpr size_t kMost = 200;    // diagnostics of a document
+constexpr size_t kMax = 200;     // diagnostics of a document
 
 /// Places of one compilation in its files.
 class Places {
@@ -127,7 +127,7 @@ void add_all(Json& out, const Document& document, const Checked& checked, const 
              const std::string& with) {
   Writer writer(document, checked, set);
   for (const Diagnostic& d : checked.diagnostics.all()) {
-    if (out.size() >= kMost) return;
+    if (out.size() >= kMax) return;
     Json one = writer.write(d);
     const bool known = std::ranges::any_of(out, [&](const Json& other) {
       return other["range"] == one["range"] && other["code"] == one["code"];

@@ -21,7 +21,7 @@ struct Checked {
 };
 
 /// Ops that a document may unroll to; a larger one is too slow to check at each change.
-inline constexpr uint64_t kMostOps = 1'000'000;
+inline constexpr uint64_t kMaxOps = 1'000'000;
 
 /// The options that a document is compiled with.
 FrontEndOptions front_end(const Defines& defines, const ReadFile& read_file, uint64_t most_ops);

@@ -20,7 +20,7 @@ namespace mscclc::lsp {
 struct Surroundings {
   ReadFile read_file;
   std::map<std::string, std::string> settings;  ///< values of parameters
-  uint64_t most_ops = kMostOps;
+  uint64_t most_ops = kMaxOps;
   double patch_seconds = 5;  ///< that someone waits for a patch
 };
 

@@ -14,10 +14,10 @@
 namespace mscclc::lsp {
 namespace {
 
-constexpr size_t kShown = 4;             // values that differ
-constexpr size_t kMostVariables = 4096;  // values of a loop variable that are looked at
-constexpr size_t kMostAround = 500;      // loops, values and conditions in one another
-constexpr uint64_t kMostSteps = uint64_t{1} << 22;
+constexpr size_t kShown = 4;            // values that differ
+constexpr size_t kMaxVariables = 4096;  // values of a loop variable that are looked at
+constexpr size_t kMaxAround = 500;      // loops, values and conditions in one another
+constexpr uint64_t kMaxSteps = uint64_t{1} << 22;
 
 class Values {
  public:
@@ -26,14 +26,14 @@ class Values {
 
   std::string of(const Declared& d) {
     if (!known_ || !d.evaluable) return "";
-    evaluator_.steps().set_max(kMostSteps, kMostSteps);
+    evaluator_.steps().set_max(kMaxSteps, kMaxSteps);
     header();
     if (d.kind == Kind::parameter) return one(evaluator_.value(d.symbol));
     if (d.kind != Kind::value && d.kind != Kind::variable) return "";
     for (uint32_t a = d.around; a != kNothing; a = names_.around(a).outer) {
       around_.push_back(&names_.around(a));
     }
-    if (around_.size() > kMostAround) return "";
+    if (around_.size() > kMaxAround) return "";
     std::ranges::reverse(around_);
     within(d, 0);
     return d.kind == Kind::variable ? variable_text() : value_text();
@@ -131,7 +131,7 @@ class Values {
   }
 
   bool enough() const {
-    return texts_.size() > kShown || numbers_.size() > kMostVariables ||
+    return texts_.size() > kShown || numbers_.size() > kMaxVariables ||
            evaluator_.steps().stopped();
   }
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <span>
 
-#include "executor/special/name.h"
+#include "executor/compiled/name.h"
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
 #include "runtime/support/observe/log.h"
@@ -29,7 +29,7 @@ std::unique_ptr<KernelChoice> KernelChoice::load(const Program& plan, uint32_t r
     return nullptr;
   }
   Diagnostics problems;
-  auto shape = SpecialShape::of(plan, rank, problems);
+  auto shape = CompiledShape::of(plan, rank, problems);
   if (!shape) {
     why = problems.all().empty() ? "its blocks cannot be packed" : problems.all().front().message;
     return nullptr;

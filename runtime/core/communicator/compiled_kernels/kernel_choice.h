@@ -1,4 +1,4 @@
-// The kernels that were compiled for a plan (executor/special), where there are some: found beside
+// The kernels that were compiled for a plan (executor/compiled), where there are some: found beside
 // its file when it is loaded, chosen call by call.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "executor/block_programs.h"
+#include "executor/compiled/shape.h"
 #include "executor/launch.h"
-#include "executor/special/shape.h"
 #include "ir/program/program.h"
 #include "runtime/api/device.h"
 
@@ -18,7 +18,7 @@ namespace mscclc {
 /// A call that such a kernel runs.
 struct CompiledCall {
   CompiledKernels::Kernel kernel = nullptr;  ///< nullptr: the interpreter runs it
-  std::vector<SpecialLine> lines;            ///< its sizes and addresses
+  std::vector<CompiledLine> lines;           ///< its sizes and addresses
   const void* lines_at = nullptr;  ///< their copy on the device; nullptr: they are parameters
   /// The kernel's second parameter.
   const void* arguments() const {
@@ -41,21 +41,21 @@ class KernelChoice {
   CompiledKernels& loaded() const { return *loaded_; }
   /// Bytes of lines that a call has in memory of the device: too many for parameters. Or 0.
   uint64_t bytes_in_memory() const {
-    return shape_.in_memory() ? shape_.lines() * sizeof(SpecialLine) : 0;
+    return shape_.in_memory() ? shape_.lines() * sizeof(CompiledLine) : 0;
   }
 
   const std::string& file() const { return file_; }
 
  private:
-  KernelChoice(SpecialShape shape, uint32_t rank, std::string file)
+  KernelChoice(CompiledShape shape, uint32_t rank, std::string file)
       : shape_(std::move(shape)), rank_(rank), file_(std::move(file)) {}
   uint32_t most_blocks(CompiledKernels::Kernel kernel, const device::LaunchPlan& launch);
 
-  const SpecialShape shape_;
+  const CompiledShape shape_;
   const uint32_t rank_;
   const std::string file_;
   std::unique_ptr<CompiledKernels> loaded_;
-  std::map<std::string, CompiledKernels::Kernel> kernels_;  ///< by SpecialShape::arithmetic()
+  std::map<std::string, CompiledKernels::Kernel> kernels_;  ///< by CompiledShape::arithmetic()
   /// How many blocks the device holds at once, of kernels that were asked about. 0: too few.
   std::map<CompiledKernels::Kernel, uint32_t> fitting_;
 };

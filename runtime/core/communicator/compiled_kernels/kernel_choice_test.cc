@@ -7,8 +7,8 @@
 #include <fstream>
 #include <set>
 
+#include "executor/compiled/name.h"
 #include "executor/lower.h"
-#include "executor/special/name.h"
 #include "executor/testing/test_plans.h"
 #include "runtime/api/host_device.h"
 #include "runtime/support/environment/environment.h"
@@ -88,7 +88,7 @@ struct Loading {
   }
   std::string names(const std::set<Dtype>& dtypes) const {
     Diagnostics diagnostics;
-    const auto shape = SpecialShape::of(program, 0, diagnostics);
+    const auto shape = CompiledShape::of(program, 0, diagnostics);
     std::string text;
     for (const Dtype dtype : dtypes) text += kernel_name(digest, shape.value(), dtype) + "\n";
     return text;

@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/support/fd.h"
 #include "runtime/support/process/open_library.h"
 #include "runtime/support/process/per_process.h"

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 
 namespace mscclc::cuda {
 namespace {

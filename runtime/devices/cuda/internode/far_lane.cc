@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/devices/cuda/internode/copy_queue.h"
 #include "runtime/devices/cuda/internode/far_nodes.h"
 #include "runtime/support/idle.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/network/far_memory.h"
 #include "runtime/network/lane_wire.h"
 #include "tests/fakes/cuda/two_nodes.h"

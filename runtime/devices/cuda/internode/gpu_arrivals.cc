@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "executor/words.h"
+#include "executor/shared_atomics.h"
 #include "runtime/devices/cuda/internode/copy_queue.h"
 #include "runtime/network/verbs/loop/flush_read.h"
 

@@ -42,7 +42,7 @@ std::unique_ptr<c10::Event> EventPool::take(const c10::Device& device) {
 void EventPool::give_back(const c10::Device& device, std::unique_ptr<c10::Event> event) {
   const std::lock_guard lock(free_events().mutex);
   auto& events = free_events().of(device);
-  if (events.size() < kMost) events.push_back(std::move(event));
+  if (events.size() < kMax) events.push_back(std::move(event));
 }
 
 PooledEvent::~PooledEvent() {

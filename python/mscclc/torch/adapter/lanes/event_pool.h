@@ -13,7 +13,7 @@ namespace mscclc::torch_adapter {
 /// Events that are not in use, by device; one pool for the process. From any thread.
 class EventPool {
  public:
-  static constexpr size_t kMost = 1024;  ///< of a device; what comes back beyond that ends
+  static constexpr size_t kMax = 1024;  ///< of a device; what comes back beyond that ends
 
   /// An event of this device, made only where none is free. What was recorded there counts no more
   /// once it is recorded again.

@@ -4,12 +4,12 @@
 #include <cstring>
 #include <optional>
 
+#include "executor/compiled/shape.h"
 #include "executor/cuda/host/runtime.h"
 #include "executor/cuda/testing/same_bits.h"
-#include "executor/special/shape.h"
 #include "ir/base/sanitized.h"
-#include "tests/special/on_host/kernels.h"
-#include "tests/special/on_host/plans.h"
+#include "tests/compiled/on_host/kernels.h"
+#include "tests/compiled/on_host/plans.h"
 
 namespace mscclc {
 namespace {
@@ -36,7 +36,7 @@ class PlanKernels {
   PlanKernels(const KernelPlan& plan, size_t number) : digest_(kernel_digest(number)) {
     for (uint32_t r = 0; r < plan.program->ranks.size(); ++r) {
       Diagnostics diagnostics;
-      shapes_.push_back(SpecialShape::of(*plan.program, r, diagnostics));
+      shapes_.push_back(CompiledShape::of(*plan.program, r, diagnostics));
     }
   }
   /// Has some rank kernels?
@@ -55,11 +55,11 @@ class PlanKernels {
 
  private:
   CudaRanks::Start kernel_of(uint32_t rank, const BlockPrograms& programs, LaunchPlan& plan) {
-    const std::optional<SpecialShape>& shape = shapes_[rank];
+    const std::optional<CompiledShape>& shape = shapes_[rank];
     if (!shape || plan.blocks != shape->blocks()) return {};
     const KernelTable::Bind* bind =
         table().find(digest_ + "_" + shape->key() + "_" + shape->arithmetic(plan.dtype));
-    auto lines = std::make_shared<std::vector<SpecialLine>>();
+    auto lines = std::make_shared<std::vector<CompiledLine>>();
     if (bind == nullptr || !shape->takes(programs, plan.dtype, plan.accumulate, plan.reduce) ||
         !shape->fill(programs, *lines)) {
       return {};
@@ -67,7 +67,7 @@ class PlanKernels {
     plan.threads = std::min(shape->threads(), plan.threads);
     return [bind, lines, in_memory = shape->in_memory()](const LaunchPlan& placed, void* stream) {
       const cuda::host::Shape grid{placed.blocks, placed.threads, 0, placed.early};
-      const SpecialLine* at = lines->data();
+      const CompiledLine* at = lines->data();
       const void* arguments = in_memory ? static_cast<const void*>(&at) : at;
       KernelTable::Bound kernel = (*bind)(placed, arguments);
       cuda::host::Gpu::get().launch(*static_cast<cudaStream_t>(stream), grid,
@@ -77,7 +77,7 @@ class PlanKernels {
   }
 
   const std::string digest_;
-  std::vector<std::optional<SpecialShape>> shapes_;
+  std::vector<std::optional<CompiledShape>> shapes_;
   uint64_t taken_ = 0;
 };
 

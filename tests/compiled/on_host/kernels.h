@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "executor/cuda/device/special.cuh"
+#include "executor/cuda/device/compiled.cuh"
 
 namespace mscclc {
 

@@ -3,7 +3,7 @@
 // in a call is run with an empty extent, and a call whose steps are others (of sizes that do not
 // divide, at odd addresses) is left to the interpreter.
 //
-//   auto shape = SpecialShape::of(program, rank, diagnostics);  // to compile, and to load
+//   auto shape = CompiledShape::of(program, rank, diagnostics);  // to compile, and to load
 //   if (shape->fill(programs, lines)) ...                       // a call: the kernel's arguments
 #pragma once
 
@@ -13,44 +13,44 @@
 #include <vector>
 
 #include "executor/block_programs.h"
-#include "executor/special_arguments.h"
+#include "executor/compiled_arguments.h"
 
 namespace mscclc {
 
 /// A step as it stands in code.
-struct SpecialStep {
+struct CompiledStep {
   device::StepKind kind = {};
   ReduceOp reduce = {};
   uint8_t flags = 0;   ///< device::OpFlags, except those that a call settles
   uint32_t count = 0;  ///< of a pipeline: the steps of its body, which follow it
   uint16_t dsts = 0, srcs = 0;
-  std::vector<uint32_t> places;  ///< of its operands: device::SpecialPlace
+  std::vector<uint32_t> places;  ///< of its operands: device::CompiledPlace
   uint32_t extent = 0;           ///< its first line among the block's own
   uint32_t first = 0;            ///< that of its first target
-  bool operator==(const SpecialStep&) const = default;
+  bool operator==(const CompiledStep&) const = default;
 };
 
 /// The code of some blocks: their steps.
-struct SpecialCode {
-  std::vector<SpecialStep> steps;
+struct CompiledCode {
+  std::vector<CompiledStep> steps;
   uint32_t leading = 0;  ///< so many steps at the beginning neither wait nor signal nor add up
-  bool operator==(const SpecialCode&) const = default;
+  bool operator==(const CompiledCode&) const = default;
 };
 
 /// A line of a kernel's arguments.
-struct SpecialLine {
+struct CompiledLine {
   uint64_t words[2];
 };
 
-class SpecialShape {
+class CompiledShape {
  public:
-  /// Errors: not-specialised (the rank's blocks do what no such kernel does), those of lowering.
-  [[nodiscard]] static std::optional<SpecialShape> of(const Program& program, uint32_t rank,
-                                                      Diagnostics& diagnostics);
+  /// Errors: no-compiled-kernel (the rank's blocks do what no such kernel does), those of lowering.
+  [[nodiscard]] static std::optional<CompiledShape> of(const Program& program, uint32_t rank,
+                                                       Diagnostics& diagnostics);
 
   /// The arguments of a call on these packed programs; false: their steps are not those of the
   /// code.
-  [[nodiscard]] bool fill(const BlockPrograms& programs, std::vector<SpecialLine>& lines) const;
+  [[nodiscard]] bool fill(const BlockPrograms& programs, std::vector<CompiledLine>& lines) const;
   /// Does the kernel take such a call, if fill() does? The reduction is the call's.
   bool takes(const BlockPrograms& programs, Dtype dtype, Dtype accumulate, ReduceOp reduce) const;
 
@@ -69,7 +69,7 @@ class SpecialShape {
   uint32_t align() const { return align_; }
   uint32_t threads() const { return threads_; }
   uint32_t blocks() const { return static_cast<uint32_t>(code_of_.size()); }
-  const std::vector<SpecialCode>& codes() const { return codes_; }
+  const std::vector<CompiledCode>& codes() const { return codes_; }
   /// The code of a block, by index.
   uint32_t code_of(uint32_t block) const { return code_of_[block]; }
   /// Lines of all blocks, then so many of each block's own.
@@ -77,7 +77,7 @@ class SpecialShape {
   uint32_t own_lines() const { return own_lines_; }
   uint32_t lines() const { return shared_lines_ + blocks() * own_lines_; }
   /// Are they too many for the parameters of a launch? Then the second is the address of a copy.
-  bool in_memory() const { return lines() > device::kMostSpecialLines; }
+  bool in_memory() const { return lines() > device::kMaxSpecialLines; }
 
  private:
   bool add_blocks(const BlockPrograms& programs, std::string& why);
@@ -87,7 +87,7 @@ class SpecialShape {
   bool adds_ = false, posts_ = false, counts_ = false;
   uint32_t align_ = 16;
   uint32_t threads_ = 0, shared_lines_ = 0, own_lines_ = 0;
-  std::vector<SpecialCode> codes_;
+  std::vector<CompiledCode> codes_;
   std::vector<uint32_t> code_of_;
 };
 

@@ -2,4 +2,4 @@
 // them all.
 #pragma once
 
-#include "tests/special/on_host/kernels.h"
+#include "tests/compiled/on_host/kernels.h"

@@ -1,4 +1,4 @@
-#include "tools/run/said_once.h"
+#include "tools/run/distinct_texts.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,7 @@ namespace mscclc {
 namespace {
 
 TEST_CASE("texts that differ in numbers are said once, with the ranks") {
-  SaidOnce said;
+  DistinctTexts said;
   CHECK(said.add(0, "error: no room for 12 bytes\n") == "error: no room for 12 bytes\n");
   CHECK(said.add(1, "error: no room for 12 bytes\n").empty());
   CHECK(said.add(2, "error: no room for 4096 bytes\n").empty());
@@ -15,7 +15,7 @@ TEST_CASE("texts that differ in numbers are said once, with the ranks") {
 }
 
 TEST_CASE("what is no error of one line is said by each rank") {
-  SaidOnce said;
+  DistinctTexts said;
   for (const std::string rank : {"0", "1"}) {
     const std::string hang = "error: a hang\nx.mscl:1:1: note: rank " + rank + " waits\n";
     const std::string log = "INFO LOAD executable of rank " + rank + "\n";
@@ -27,7 +27,7 @@ TEST_CASE("what is no error of one line is said by each rank") {
 }
 
 TEST_CASE("other words are said, and equal texts need no note") {
-  SaidOnce said;
+  DistinctTexts said;
   CHECK(said.add(0, "error: rank 1 has died\n") == "error: rank 1 has died\n");
   CHECK(said.add(2, "error: rank 1 has died\n").empty());
   CHECK(said.add(3, "error: rank 1 has left\n") == "error: rank 1 has left\n");

@@ -1,4 +1,4 @@
-#include "tests/special/on_host/plans.h"
+#include "tests/compiled/on_host/plans.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Writes a plan as CUDA source: a kernel for each shape that its ranks have, and for each type that
 // it adds up.
 //
-//   SpecialKernels kernels = *write_kernels(plan, hex(digest), dtypes, diagnostics);
+//   CompiledKernels kernels = *write_kernels(plan, hex(digest), dtypes, diagnostics);
 //   // kernels.source includes kernel_header_name(), whose text is kernel_header().
 #pragma once
 
@@ -23,8 +23,8 @@ std::span<const Dtype> usual_kernel_dtypes();
 /// Are there kernels for sums of this type?
 bool has_kernels(Dtype dtype);
 
-/// CUDA source of a plan's kernels. `digest`: the plan's, in hex. Errors: not-specialised, and what
-/// lowering finds.
+/// CUDA source of a plan's kernels. `digest`: the plan's, in hex. Errors: no-compiled-kernel, and
+/// what lowering finds.
 [[nodiscard]] std::optional<std::string> write_kernels(const Program& program,
                                                        const std::string& digest,
                                                        std::span<const Dtype> dtypes,

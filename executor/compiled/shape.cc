@@ -1,4 +1,4 @@
-#include "executor/special/shape.h"
+#include "executor/compiled/shape.h"
 
 #include <fmt/format.h>
 
@@ -12,9 +12,9 @@
 
 namespace mscclc {
 
-using device::SpecialExtent;
-using device::SpecialLoop;
-using device::SpecialRounds;
+using device::CompiledExtent;
+using device::CompiledLoop;
+using device::CompiledRounds;
 using device::Step;
 using device::StepExtra;
 using device::StepFamily;
@@ -69,17 +69,17 @@ constexpr uint32_t kPlaceBits =
 bool in_loop(uint8_t flags) { return (flags & device::kInLoop) != 0; }
 
 /// Lines of what a call says of a step, before its operands or targets.
-uint32_t extent_lines(const SpecialStep& step) {
+uint32_t extent_lines(const CompiledStep& step) {
   const bool rounds = moves_data(step.kind) && in_loop(step.flags);
-  return (rounds ? sizeof(SpecialRounds) : sizeof(SpecialExtent)) / sizeof(SpecialLine);
+  return (rounds ? sizeof(CompiledRounds) : sizeof(CompiledExtent)) / sizeof(CompiledLine);
 }
-uint32_t targets_of(const SpecialStep& step) {
+uint32_t targets_of(const CompiledStep& step) {
   const bool none = moves_data(step.kind) || step.kind == StepKind::pipeline;
   return none ? 0 : step.count;
 }
 
-SpecialStep code_of_step(const Packed& block, const Step& step) {
-  SpecialStep code;
+CompiledStep code_of_step(const Packed& block, const Step& step) {
+  CompiledStep code;
   code.kind = step.kind;
   code.reduce = step.reduce;
   code.flags = static_cast<uint8_t>(step.flags & ~kSettled);
@@ -94,7 +94,7 @@ SpecialStep code_of_step(const Packed& block, const Step& step) {
 }
 
 /// Is a packed step of this code? Formats are the kernel's.
-bool is_of(const Packed& block, const Step& step, const SpecialStep& code) {
+bool is_of(const Packed& block, const Step& step, const CompiledStep& code) {
   if (step.kind != code.kind || step.reduce != code.reduce ||
       (step.flags & ~kSettled) != code.flags) {
     return false;
@@ -139,7 +139,7 @@ bool counts_signals(const Packed& block, const Step& step) {
 }
 
 /// May the step come before the block has counted its call? It reads no packets.
-bool leads(const SpecialStep& step) {
+bool leads(const CompiledStep& step) {
   if (step.kind != StepKind::copy && step.kind != StepKind::move_packets) return false;
   if ((step.flags & (device::kInLoop | device::kPosts)) != 0) return false;
   const uint32_t each = step.dsts + step.srcs;
@@ -178,10 +178,10 @@ bool pack_sample(const Program& program, uint32_t rank, BlockPrograms& programs,
 
 }  // namespace
 
-bool SpecialShape::add_blocks(const BlockPrograms& programs, std::string& why) {
+bool CompiledShape::add_blocks(const BlockPrograms& programs, std::string& why) {
   for (uint32_t b = 0; b < code_of_.size(); ++b) {
     const Packed block(programs, b);
-    SpecialCode code;
+    CompiledCode code;
     for (const Step& step : block.steps()) {
       if (why = refusal(step); !why.empty()) return false;
       if (step.format != PacketFormat::none && format_ != PacketFormat::none &&
@@ -205,7 +205,7 @@ bool SpecialShape::add_blocks(const BlockPrograms& programs, std::string& why) {
 
 /// Gives lines to the arguments of the blocks of each code. An operand that the blocks have in
 /// common stands in one line for all of them; one that a block names twice stands in one line, too.
-void SpecialShape::place_operands(const BlockPrograms& programs) {
+void CompiledShape::place_operands(const BlockPrograms& programs) {
   for (uint32_t c = 0; c < codes_.size(); ++c) {
     std::vector<Packed> blocks;
     for (uint32_t b = 0; b < code_of_.size(); ++b) {
@@ -215,7 +215,7 @@ void SpecialShape::place_operands(const BlockPrograms& programs) {
     std::map<Addresses, uint32_t> known;  // by the operand's addresses in all blocks: its place
     uint32_t own = 0;
     for (size_t s = 0; s < codes_[c].steps.size(); ++s) {
-      SpecialStep& step = codes_[c].steps[s];
+      CompiledStep& step = codes_[c].steps[s];
       step.extent = own;
       own += extent_lines(step);
       step.first = own;
@@ -243,24 +243,25 @@ void SpecialShape::place_operands(const BlockPrograms& programs) {
   }
 }
 
-std::optional<SpecialShape> SpecialShape::of(const Program& program, uint32_t rank,
-                                             Diagnostics& diagnostics) {
+std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t rank,
+                                               Diagnostics& diagnostics) {
   BlockPrograms programs;
   if (!pack_sample(program, rank, programs, diagnostics)) return std::nullopt;
-  SpecialShape shape;
+  CompiledShape shape;
   shape.code_of_.resize(program.ranks[rank].blocks);
   std::string why;
   if (shape.add_blocks(programs, why)) {
     shape.place_operands(programs);
     const uint32_t each = shape.shared_lines() + shape.own_lines();
-    if (shape.in_memory() && each > device::kMostSharedLines) {
-      why = fmt::format("a block has {} bytes of sizes and addresses, and {} fit in shared memory",
-                        each * sizeof(SpecialLine), device::kMostSharedLines * sizeof(SpecialLine));
+    if (shape.in_memory() && each > device::kMaxSharedLines) {
+      why =
+          fmt::format("a block has {} bytes of sizes and addresses, and {} fit in shared memory",
+                      each * sizeof(CompiledLine), device::kMaxSharedLines * sizeof(CompiledLine));
     }
   }
   if (!why.empty()) {
     diagnostics
-        .error("not-specialised", {},
+        .error("no-compiled-kernel", {},
                fmt::format("rank {} of '{}' cannot be a kernel of its own: {}", rank, program.name,
                            why))
         .notes.push_back({.text = "the interpreter runs the plan as it is"});
@@ -273,8 +274,8 @@ std::optional<SpecialShape> SpecialShape::of(const Program& program, uint32_t ra
   return shape;
 }
 
-bool SpecialShape::takes(const BlockPrograms& programs, Dtype dtype, Dtype accumulate,
-                         ReduceOp reduce) const {
+bool CompiledShape::takes(const BlockPrograms& programs, Dtype dtype, Dtype accumulate,
+                          ReduceOp reduce) const {
   if ((programs.uses() & kNever) != 0) return false;
   if ((programs.uses() & device::kUsesProxy) != 0 && !posts_) return false;
   if ((programs.uses() & kSentinels) != 0 && info(dtype).bytes == 8) return false;
@@ -285,50 +286,50 @@ bool SpecialShape::takes(const BlockPrograms& programs, Dtype dtype, Dtype accum
 namespace {
 
 /// Writes what a call says of one step, from `line` on; false: it says too much.
-bool put_extent(const Step& step, SpecialLine* line) {
+bool put_extent(const Step& step, CompiledLine* line) {
   if (step.kind == StepKind::pipeline) {
-    const SpecialLoop loop{step.begin, step.count == 0 ? 0 : step.end};
+    const CompiledLoop loop{step.begin, step.count == 0 ? 0 : step.end};
     std::memcpy(line, &loop, sizeof loop);
     return true;
   }
   if (step.end - step.run_begin > 0xffffffffu || step.length > 0xffffffffu) return false;
   const uint32_t source =
-      step.source | ((step.flags & device::kFreesNext) != 0 ? device::kSpecialFrees : 0u);
+      step.source | ((step.flags & device::kFreesNext) != 0 ? device::kCompiledFrees : 0u);
   if (moves_data(step.kind) && in_loop(step.flags)) {
-    const SpecialRounds rounds{step.begin, step.end, step.run_begin, step.move_end, step.part,
-                               step.parts, 0,        source};
+    const CompiledRounds rounds{step.begin, step.end, step.run_begin, step.move_end, step.part,
+                                step.parts, 0,        source};
     std::memcpy(line, &rounds, sizeof rounds);
   } else {
-    const SpecialExtent extent{static_cast<uint32_t>(step.begin - step.run_begin),
-                               static_cast<uint32_t>(step.end - step.run_begin),
-                               static_cast<uint32_t>(step.length), source};
+    const CompiledExtent extent{static_cast<uint32_t>(step.begin - step.run_begin),
+                                static_cast<uint32_t>(step.end - step.run_begin),
+                                static_cast<uint32_t>(step.length), source};
     std::memcpy(line, &extent, sizeof extent);
   }
-  return step.source < device::kSpecialFrees;
+  return step.source < device::kCompiledFrees;
 }
 
 /// Lines of operands. Where several stand in one line, they must agree.
 class OperandLines {
  public:
-  explicit OperandLines(std::span<SpecialLine> lines) : lines_(lines), is_set_(lines.size()) {}
+  explicit OperandLines(std::span<CompiledLine> lines) : lines_(lines), is_set_(lines.size()) {}
   bool put(uint32_t i, const StepOperand& operand) {
     if (is_set_[i]) return std::memcmp(&lines_[i], &operand, sizeof operand) == 0;
     std::memcpy(&lines_[i], &operand, sizeof operand);
     is_set_[i] = true;
     return true;
   }
-  SpecialLine& operator[](uint32_t i) { return lines_[i]; }
+  CompiledLine& operator[](uint32_t i) { return lines_[i]; }
 
  private:
-  std::span<SpecialLine> lines_;
+  std::span<CompiledLine> lines_;
   std::vector<bool> is_set_;
 };
 
-bool put_step(const Packed& block, const Step& step, const SpecialStep& code, OperandLines& shared,
+bool put_step(const Packed& block, const Step& step, const CompiledStep& code, OperandLines& shared,
               OperandLines& own) {
-  static_assert(sizeof(StepOperand) == sizeof(SpecialLine));
-  static_assert(sizeof(StepTarget) == sizeof(SpecialLine));
-  static_assert(sizeof(StepExtra) == sizeof(SpecialLine));
+  static_assert(sizeof(StepOperand) == sizeof(CompiledLine));
+  static_assert(sizeof(StepTarget) == sizeof(CompiledLine));
+  static_assert(sizeof(StepExtra) == sizeof(CompiledLine));
   if (!put_extent(step, &own[code.extent])) return false;
   for (uint32_t i = 0; i < targets_of(code); ++i) {
     std::memcpy(&own[code.first + i], block.targets(step) + i, sizeof(StepTarget));
@@ -348,14 +349,14 @@ bool put_step(const Packed& block, const Step& step, const SpecialStep& code, Op
 
 }  // namespace
 
-bool SpecialShape::fill(const BlockPrograms& programs, std::vector<SpecialLine>& lines) const {
+bool CompiledShape::fill(const BlockPrograms& programs, std::vector<CompiledLine>& lines) const {
   lines.assign(this->lines(), {});
   OperandLines shared({lines.data(), shared_lines_});
   for (uint32_t b = 0; b < blocks(); ++b) {
     const Packed block(programs, b);
     OperandLines own({lines.data() + shared_lines_ + b * own_lines_, own_lines_});
     size_t next = 0;
-    for (const SpecialStep& code : codes_[code_of_[b]].steps) {
+    for (const CompiledStep& code : codes_[code_of_[b]].steps) {
       const bool there = next < block.steps().size() && is_of(block, block.steps()[next], code);
       if (!there && !moves_data(code.kind)) return false;
       if (there && !counts_ && counts_signals(block, block.steps()[next])) return false;
@@ -366,12 +367,12 @@ bool SpecialShape::fill(const BlockPrograms& programs, std::vector<SpecialLine>&
   return true;
 }
 
-std::string SpecialShape::arithmetic(Dtype dtype) const {
+std::string CompiledShape::arithmetic(Dtype dtype) const {
   return adds_ ? std::string(info(dtype).name) : "moves";
 }
 
 // FNV-1a, over all that the code depends on.
-std::string SpecialShape::key() const {
+std::string CompiledShape::key() const {
   uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](uint64_t value) {
     for (uint32_t i = 0; i < 8; ++i, value >>= 8) hash = (hash ^ (value & 0xff)) * 0x100000001b3u;
@@ -382,10 +383,10 @@ std::string SpecialShape::key() const {
     add(value);
   }
   for (const uint32_t code : code_of_) add(code);
-  for (const SpecialCode& code : codes_) {
+  for (const CompiledCode& code : codes_) {
     add(code.steps.size());
     add(code.leading);
-    for (const SpecialStep& step : code.steps) {
+    for (const CompiledStep& step : code.steps) {
       add(static_cast<uint64_t>(step.kind) | static_cast<uint64_t>(step.reduce) << 8 |
           uint64_t{step.flags} << 16 | uint64_t{step.count} << 32);
       add(step.dsts | uint64_t{step.srcs} << 16 | uint64_t{step.extent} << 32);

@@ -8,14 +8,14 @@
 #include <iostream>
 #include <set>
 
-#include "executor/special/emit.h"
-#include "executor/special/shape.h"
-#include "tests/special/on_host/plans.h"
+#include "executor/compiled/emit.h"
+#include "executor/compiled/shape.h"
+#include "tests/compiled/on_host/plans.h"
 
 namespace mscclc {
 namespace {
 
-constexpr const char* kInclude = "#include \"tests/special/on_host/kernels.h\"\n";
+constexpr const char* kInclude = "#include \"tests/compiled/on_host/kernels.h\"\n";
 
 std::vector<Dtype> dtypes_of(const KernelPlan& plan) {
   std::vector<Dtype> out;
@@ -30,7 +30,7 @@ std::string entries(const KernelPlan& plan, const std::string& digest) {
   std::set<std::string> names;
   Diagnostics ignored;
   for (uint32_t r = 0; r < plan.program->ranks.size(); ++r) {
-    const auto shape = SpecialShape::of(*plan.program, r, ignored);
+    const auto shape = CompiledShape::of(*plan.program, r, ignored);
     if (!shape || shape->blocks() == 0) continue;
     for (const Dtype dtype : dtypes_of(plan)) {
       names.insert(digest + "_" + shape->key() + "_" + shape->arithmetic(dtype));
@@ -58,7 +58,7 @@ bool write(const std::string& table, const std::vector<std::string>& sources) {
       const std::string digest = kernel_digest(p);
       Diagnostics diagnostics;
       const auto text = write_kernels(*plans[p].program, digest, dtypes_of(plans[p]), diagnostics);
-      if (!text && diagnostics.all().back().code != "not-specialised") return false;
+      if (!text && diagnostics.all().back().code != "no-compiled-kernel") return false;
       if (!text) continue;
       out << "namespace " << digest << " {\n" << *text << "}  // namespace " << digest << "\n";
       body += entries(plans[p], digest);

@@ -1,4 +1,4 @@
-#include "tools/run/said_once.h"
+#include "tools/run/distinct_texts.h"
 
 #include <fmt/format.h>
 
@@ -25,14 +25,14 @@ std::string name_ranks(const std::vector<uint32_t>& ranks) {
 
 }  // namespace
 
-std::string SaidOnce::add(uint32_t rank, const std::string& text) {
+std::string DistinctTexts::add(uint32_t rank, const std::string& text) {
   const auto [entry, is_new] = said_.try_emplace(key_of(text), Said{rank, text, {}});
   if (is_new) return text;
   if (text != entry->second.text) entry->second.others.push_back(rank);
   return "";
 }
 
-std::string SaidOnce::ranks_left_out() const {
+std::string DistinctTexts::ranks_left_out() const {
   std::string all;
   for (const auto& [words, said] : said_) {
     if (said.others.empty()) continue;

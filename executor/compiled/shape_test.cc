@@ -1,6 +1,6 @@
 // What specialised kernels know of a rank, and what a call passes them: every size and address
 // of the packed programs, or nothing.
-#include "executor/special/shape.h"
+#include "executor/compiled/shape.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,9 +8,9 @@
 #include <map>
 #include <sstream>
 
+#include "executor/compiled/emit.h"
+#include "executor/compiled/name.h"
 #include "executor/lower.h"
-#include "executor/special/emit.h"
-#include "executor/special/name.h"
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
 
@@ -18,9 +18,9 @@ namespace mscclc {
 namespace {
 
 using namespace testing;
-using device::SpecialExtent;
-using device::SpecialLoop;
-using device::SpecialRounds;
+using device::CompiledExtent;
+using device::CompiledLoop;
+using device::CompiledRounds;
 using device::Step;
 using device::StepExtra;
 using device::StepHeader;
@@ -57,16 +57,16 @@ struct Packed {
   BlockPrograms programs;
 };
 
-SpecialShape shape_of(const Program& program, uint32_t rank = 0) {
+CompiledShape shape_of(const Program& program, uint32_t rank = 0) {
   Diagnostics diagnostics;
-  auto shape = SpecialShape::of(program, rank, diagnostics);
+  auto shape = CompiledShape::of(program, rank, diagnostics);
   REQUIRE(shape);
   return *std::move(shape);
 }
 
 std::string refusal_of(const Program& program) {
   Diagnostics diagnostics;
-  if (SpecialShape::of(program, 0, diagnostics)) return "";
+  if (CompiledShape::of(program, 0, diagnostics)) return "";
   REQUIRE(diagnostics.all().size() == 1);
   const Diagnostic& d = diagnostics.all().front();
   REQUIRE(d.notes.size() == 1);
@@ -74,38 +74,38 @@ std::string refusal_of(const Program& program) {
 }
 
 template <class T>
-T read_line(const SpecialLine* lines, uint32_t line) {
+T read_line(const CompiledLine* lines, uint32_t line) {
   T value;
   std::memcpy(&value, lines + line, sizeof value);
   return value;
 }
 
 /// What the lines of a block say of one step is what its packed program says.
-void check_step(const Steps& packed, const Step& step, const SpecialStep& code,
-                const SpecialLine* shared, const SpecialLine* own) {
+void check_step(const Steps& packed, const Step& step, const CompiledStep& code,
+                const CompiledLine* shared, const CompiledLine* own) {
   REQUIRE(step.kind == code.kind);
   const bool data = moves_data(step.kind);
   if (step.kind == StepKind::pipeline) {
-    const auto loop = read_line<SpecialLoop>(own, code.extent);
+    const auto loop = read_line<CompiledLoop>(own, code.extent);
     CHECK(loop.unit == step.begin);
     CHECK(loop.rounds == (step.count == 0 ? 0 : step.end));
     return;
   }
   if (data && (step.flags & device::kInLoop) != 0) {
-    const auto rounds = read_line<SpecialRounds>(own, code.extent);
+    const auto rounds = read_line<CompiledRounds>(own, code.extent);
     CHECK(rounds.begin == step.begin);
     CHECK(rounds.end == step.end);
     CHECK(rounds.run_begin == step.run_begin);
     CHECK(rounds.move_end == step.move_end);
     CHECK(rounds.part == step.part);
     CHECK(rounds.parts == step.parts);
-    CHECK((rounds.source & ~device::kSpecialFrees) == step.source);
+    CHECK((rounds.source & ~device::kCompiledFrees) == step.source);
   } else {
-    const auto extent = read_line<SpecialExtent>(own, code.extent);
+    const auto extent = read_line<CompiledExtent>(own, code.extent);
     CHECK(extent.begin == step.begin - step.run_begin);
     CHECK(extent.end == step.end - step.run_begin);
     CHECK(extent.length == step.length);
-    CHECK((extent.source & ~device::kSpecialFrees) == step.source);
+    CHECK((extent.source & ~device::kCompiledFrees) == step.source);
   }
   CHECK((code.flags & device::kPosts) == (step.flags & device::kPosts));
   for (uint32_t i = 0; !data && i < step.count; ++i) {
@@ -116,7 +116,7 @@ void check_step(const Steps& packed, const Step& step, const SpecialStep& code,
   for (uint32_t k = 0; k < code.places.size(); ++k) {
     const uint32_t place = code.places[k], line = place / device::kPlaceLine;
     const StepOperand& operand = packed.operands[step.first + k];
-    const SpecialLine* from = (place & device::kPlaceShared) != 0 ? shared : own;
+    const CompiledLine* from = (place & device::kPlaceShared) != 0 ? shared : own;
     CHECK(std::memcmp(from + line, &operand, sizeof operand) == 0);
     CHECK(((place & device::kPlacePackets) != 0) == ((operand.flags & device::kPackets) != 0));
     CHECK(((place & device::kPlaceDoubled) != 0) == (operand.copies == 2));
@@ -129,14 +129,14 @@ void check_step(const Steps& packed, const Step& step, const SpecialStep& code,
 }
 
 /// The same of all steps of a call in which every step moves something.
-void check_lines(const SpecialShape& shape, const Packed& call) {
-  std::vector<SpecialLine> lines;
+void check_lines(const CompiledShape& shape, const Packed& call) {
+  std::vector<CompiledLine> lines;
   REQUIRE(shape.fill(call.programs, lines));
   REQUIRE(lines.size() == shape.lines());
   for (uint32_t b = 0; b < shape.blocks(); ++b) {
     const Steps packed = call.steps(b);
-    const SpecialCode& code = shape.codes()[shape.code_of(b)];
-    const SpecialLine* own = lines.data() + shape.shared_lines() + b * shape.own_lines();
+    const CompiledCode& code = shape.codes()[shape.code_of(b)];
+    const CompiledLine* own = lines.data() + shape.shared_lines() + b * shape.own_lines();
     for (uint32_t s = 0; s < code.steps.size(); ++s) {
       CAPTURE(b, s);
       check_step(packed, packed.steps[s], code.steps[s], lines.data(), own);
@@ -161,15 +161,17 @@ TestProgram one_shot(uint32_t blocks, uint32_t threads = 256, uint32_t copies = 
   return t;
 }
 
-TEST_CASE("special: a shape is the same for all sizes, and fill() passes all that is not in it") {
+TEST_CASE(
+    "compiled kernels: a shape is the same for all sizes, and fill() passes all that is not in "
+    "it") {
   TestProgram t = one_shot(3);
-  const SpecialShape shape = shape_of(t.program);
+  const CompiledShape shape = shape_of(t.program);
   CHECK(shape.blocks() == 3);
   CHECK(shape.threads() == 256);
   CHECK(shape.format() == PacketFormat::LL16);
   CHECK(shape.adds());
   REQUIRE(shape.codes().size() == 1);
-  const SpecialCode& code = shape.codes()[0];
+  const CompiledCode& code = shape.codes()[0];
   REQUIRE(code.steps.size() == 2);
   CHECK(code.leading == 1);  // packets of plain data are sent before any are read
   for (const uint64_t part : {96u, 4800u, 1u << 20}) {
@@ -179,43 +181,44 @@ TEST_CASE("special: a shape is the same for all sizes, and fill() passes all tha
   }
 }
 
-TEST_CASE("special: calls of buffers with more copies than two are calls of their kernels") {
+TEST_CASE(
+    "compiled kernels: calls of buffers with more copies than two are calls of their kernels") {
   TestProgram t = one_shot(3, 256, 3);
   check_lines(shape_of(t.program), Packed(t.program, 0, 4800));
 }
 
-TEST_CASE("special: blocks that have nothing to do in a call get empty extents") {
+TEST_CASE("compiled kernels: blocks that have nothing to do in a call get empty extents") {
   TestProgram t(1, 4);
   t.program.launch.align = 16;
   for (uint32_t b = 0; b < 4; ++b) {
     add_op(t, 0, b, OpKind::copy, {local(kOutput, b)}, {local(kInput, b)});
   }
-  const SpecialShape shape = shape_of(t.program);
+  const CompiledShape shape = shape_of(t.program);
   const Packed call(t.program, 0, 16);  // one chunk of four has data
-  std::vector<SpecialLine> lines;
+  std::vector<CompiledLine> lines;
   REQUIRE(shape.fill(call.programs, lines));
   for (uint32_t b = 0; b < 4; ++b) {
-    const SpecialLine* own = lines.data() + shape.shared_lines() + b * shape.own_lines();
+    const CompiledLine* own = lines.data() + shape.shared_lines() + b * shape.own_lines();
     REQUIRE(shape.codes()[0].steps.size() == 1);
-    SpecialExtent extent;
+    CompiledExtent extent;
     std::memcpy(&extent, own + shape.codes()[0].steps[0].extent, sizeof extent);
     CAPTURE(b);
     CHECK((extent.begin < extent.end) == (b == 0));
   }
 }
 
-TEST_CASE("special: operands that all blocks have in common stand in one line") {
+TEST_CASE("compiled kernels: operands that all blocks have in common stand in one line") {
   // Two blocks read the same chunk of the input.
   TestProgram t(1, 1);
   const uint32_t scratch = t.buffer(0, "scratch", 2);
   for (uint32_t b = 0; b < 2; ++b) {
     add_op(t, 0, b, OpKind::copy, {local(scratch, b)}, {local(kInput, 0)});
   }
-  const SpecialShape shape = shape_of(t.program);
+  const CompiledShape shape = shape_of(t.program);
   CHECK(shape.shared_lines() == 1);
   CHECK(shape.own_lines() == 2);  // extent, destination
   const Packed call(t.program, 0, 4096);
-  std::vector<SpecialLine> lines;
+  std::vector<CompiledLine> lines;
   REQUIRE(shape.fill(call.programs, lines));
   // One whose blocks do not agree is not of this shape.
   TestProgram other(1, 2);
@@ -226,10 +229,10 @@ TEST_CASE("special: operands that all blocks have in common stand in one line") 
   CHECK_FALSE(shape.fill(Packed(other.program, 0, 4096).programs, lines));
 }
 
-TEST_CASE("special: calls that the code does not do are left alone") {
+TEST_CASE("compiled kernels: calls that the code does not do are left alone") {
   TestProgram t = one_shot(2);
-  const SpecialShape shape = shape_of(t.program);
-  std::vector<SpecialLine> lines;
+  const CompiledShape shape = shape_of(t.program);
+  std::vector<CompiledLine> lines;
   const Packed even(t.program, 0, 4096);
   CHECK(shape.takes(even.programs, Dtype::f16, Dtype::f32, ReduceOp::avg));
   CHECK_FALSE(shape.takes(even.programs, Dtype::f16, Dtype::f16, ReduceOp::sum));
@@ -245,10 +248,10 @@ TEST_CASE("special: calls that the code does not do are left alone") {
   CHECK_FALSE(shape.fill(Packed(fewer.program, 0, 4096).programs, lines));
 }
 
-TEST_CASE("special: names follow plan, shape, type and device code") {
+TEST_CASE("compiled kernels: names follow plan, shape, type and device code") {
   TestProgram t = one_shot(2), wide = one_shot(2, 512), more = one_shot(3);
   const std::string digest(64, 'd');
-  const SpecialShape shape = shape_of(t.program);
+  const CompiledShape shape = shape_of(t.program);
   CHECK(shape.key() == shape_of(one_shot(2).program).key());
   CHECK(shape.key() == shape_of(t.program, 1).key());
   CHECK(shape.key() != shape_of(wide.program).key());
@@ -265,7 +268,7 @@ TEST_CASE("special: names follow plan, shape, type and device code") {
 }
 
 // Which ops they do is one list: what is in it here is what documents say.
-TEST_CASE("special: every op of the table is done, or refused with a reason") {
+TEST_CASE("compiled kernels: every op of the table is done, or refused with a reason") {
   std::map<std::string, std::string> refused;
   uint32_t done = 0;
   for (const OpPlan& plan : op_plans()) {
@@ -273,14 +276,14 @@ TEST_CASE("special: every op of the table is done, or refused with a reason") {
       TestProgram t = plan.build(format);
       Diagnostics diagnostics;
       for (uint32_t r = 0; r < t.program.ranks.size(); ++r) {
-        const auto shape = SpecialShape::of(t.program, r, diagnostics);
+        const auto shape = CompiledShape::of(t.program, r, diagnostics);
         if (shape) {
           ++done;
           CAPTURE(plan.name, r);
           check_lines(*shape, Packed(t.program, r, 3 * 245760 * t.program.contract.ranks));
           continue;
         }
-        REQUIRE(diagnostics.all().back().code == "not-specialised");
+        REQUIRE(diagnostics.all().back().code == "no-compiled-kernel");
         const std::string& why = diagnostics.all().back().message;
         refused[plan.name] = why.substr(why.rfind(": ") + 2);
       }
@@ -296,7 +299,7 @@ TEST_CASE("special: every op of the table is done, or refused with a reason") {
         "switch_reduce_broadcast: it has ops of switch channels ('switch_reduce')\n");
 }
 
-TEST_CASE("special: what no such kernel does is refused in full words") {
+TEST_CASE("compiled kernels: what no such kernel does is refused in full words") {
   TestProgram t(2, 2);
   connect_all(t, ChannelKind::memory);
   for (uint32_t r = 0; r < 2; ++r) {
@@ -308,7 +311,7 @@ TEST_CASE("special: what no such kernel does is refused in full words") {
     add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 1)}, {local(wide, 0)});
   }
   CHECK(refusal_of(t.program) ==
-        "not-specialised: rank 0 of 'test' cannot be a kernel of its own: it has packets of two "
+        "no-compiled-kernel: rank 0 of 'test' cannot be a kernel of its own: it has packets of two "
         "formats\nthe interpreter runs the plan as it is");
 }
 
@@ -332,9 +335,9 @@ TestProgram relay() {
   return t;
 }
 
-TEST_CASE("special: a pipeline is a loop, of as many rounds as a call has") {
+TEST_CASE("compiled kernels: a pipeline is a loop, of as many rounds as a call has") {
   TestProgram t = relay();
-  const SpecialShape shape = shape_of(t.program);
+  const CompiledShape shape = shape_of(t.program);
   CHECK(shape.counts());
   CHECK_FALSE(shape.posts());
   for (const uint64_t part : {4096u, 3 * 4096u, 4096u + 16u, 1u << 24}) {
@@ -346,13 +349,13 @@ TEST_CASE("special: a pipeline is a loop, of as many rounds as a call has") {
       write_kernels(t.program, std::string(64, 'd'), usual_kernel_dtypes(), diagnostics);
   REQUIRE(source);
   CHECK(source->find("    for (block.begin_rounds(0); block.in_rounds(); block.next_round()) {\n"
-                     "      block.template run<StepKind::copy, SpecialOperands<1, 1, 1,\n"
+                     "      block.template run<StepKind::copy, CompiledOperands<1, 1, 1,\n"
                      "          own_place(4, kPlaceExtra),\n"
                      "          shared_place(0)>>(1, 0, 4);\n") != std::string::npos);
-  CHECK(source->find("SpecialTraits{.counts = true, .align = 16}") != std::string::npos);
+  CHECK(source->find("CompiledTraits{.counts = true, .align = 16}") != std::string::npos);
 }
 
-TEST_CASE("special: a block that posts has its channels in lines") {
+TEST_CASE("compiled kernels: a block that posts has its channels in lines") {
   TestProgram t(2, 1);
   connect_all(t, ChannelKind::port);
   for (uint32_t r = 0; r < 2; ++r) {
@@ -361,19 +364,19 @@ TEST_CASE("special: a block that posts has its channels in lines") {
     add_op(t, r, 0, OpKind::wait, {end_of(0)});
     add_op(t, r, 0, OpKind::flush, {end_of(0)});
   }
-  const SpecialShape shape = shape_of(t.program);
+  const CompiledShape shape = shape_of(t.program);
   CHECK(shape.posts());
   CHECK(shape.codes()[0].leading == 0);
   check_lines(shape, Packed(t.program, 0, 4096));
 }
 
-TEST_CASE("special: lines that are too many for parameters lie in memory") {
+TEST_CASE("compiled kernels: lines that are too many for parameters lie in memory") {
   const auto lines_of = [](uint32_t blocks) { return shape_of(one_shot(blocks).program).lines(); };
   const uint32_t each = lines_of(3) - lines_of(2);
-  const uint32_t most = device::kMostSpecialLines / each;
-  const SpecialShape few = shape_of(one_shot(most).program);
+  const uint32_t most = device::kMaxSpecialLines / each;
+  const CompiledShape few = shape_of(one_shot(most).program);
   TestProgram many = one_shot(most + 1);
-  const SpecialShape shape = shape_of(many.program);
+  const CompiledShape shape = shape_of(many.program);
   CHECK_FALSE(few.in_memory());
   CHECK(shape.in_memory());
   CHECK(few.key() != shape.key());
@@ -382,21 +385,22 @@ TEST_CASE("special: lines that are too many for parameters lie in memory") {
   const auto source =
       write_kernels(many.program, std::string(64, 'd'), usual_kernel_dtypes(), diagnostics);
   REQUIRE(source);
-  CHECK(source->find("const __grid_constant__ SpecialMemory arguments") != std::string::npos);
-  CHECK(source->find("SpecialArguments<") == std::string::npos);
+  CHECK(source->find("const __grid_constant__ CompiledMemory arguments") != std::string::npos);
+  CHECK(source->find("CompiledArguments<") == std::string::npos);
   // One block that has more of them than fit in shared memory.
   TestProgram wide(1, 1);
-  const uint32_t scratch = wide.buffer(0, "scratch", device::kMostSharedLines);
-  for (uint32_t i = 0; i < device::kMostSharedLines; ++i) {
+  const uint32_t scratch = wide.buffer(0, "scratch", device::kMaxSharedLines);
+  for (uint32_t i = 0; i < device::kMaxSharedLines; ++i) {
     add_op(wide, 0, 0, OpKind::copy, {local(scratch, i)}, {local(kInput, 0)});
   }
-  CHECK(refusal_of(wide.program) ==
-        "not-specialised: rank 0 of 'test' cannot be a kernel of its own: a block has 89616 bytes "
-        "of sizes and addresses, and 44800 fit in shared memory\nthe interpreter runs the plan as "
-        "it is");
+  CHECK(
+      refusal_of(wide.program) ==
+      "no-compiled-kernel: rank 0 of 'test' cannot be a kernel of its own: a block has 89616 bytes "
+      "of sizes and addresses, and 44800 fit in shared memory\nthe interpreter runs the plan as "
+      "it is");
 }
 
-TEST_CASE("special: NVRTC is given all headers that the source includes") {
+TEST_CASE("compiled kernels: NVRTC is given all headers that the source includes") {
   const std::span<const char* const> given = standard_names();
   std::istringstream header{std::string(kernel_header())};
   uint32_t included = 0;
@@ -413,7 +417,8 @@ TEST_CASE("special: NVRTC is given all headers that the source includes") {
   CHECK(standard_header().find("#include") == std::string_view::npos);
 }
 
-TEST_CASE("special: source names kernels by the header's macro, and quotes no name as it is") {
+TEST_CASE(
+    "compiled kernels: source names kernels by the header's macro, and quotes no name as it is") {
   TestProgram t = one_shot(2);
   t.program.name = "a\\\nint x;";
   Diagnostics diagnostics;

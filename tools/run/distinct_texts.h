@@ -10,7 +10,7 @@
 
 namespace mscclc {
 
-class SaidOnce {
+class DistinctTexts {
  public:
   /// A rank's text; what of it is to be printed.
   [[nodiscard]] std::string add(uint32_t rank, const std::string& text);

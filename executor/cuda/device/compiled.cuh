@@ -1,23 +1,23 @@
-// How a kernel that was compiled for one plan begins (executor/special/emit.h writes the rest). It
+// How a kernel that was compiled for one plan begins (executor/compiled/emit.h writes the rest). It
 // has no program to fetch, and its threads meet only once they have sent what they can: each asks
 // for the call's number itself, and for its first data before that has come. The number goes to
 // shared memory: what a thread waits for is known by groups of its loads, and it would have either
 // only when both have come.
 #pragma once
 
-#include "executor/cuda/device/special_block.cuh"
+#include "executor/cuda/device/compiled_block.cuh"
 
 namespace mscclc::cuda {
 
 /// The second parameter: lines of shared and of blocks' own sizes and addresses.
 template <uint32_t kLines>
-struct SpecialArguments {
+struct CompiledArguments {
   uint4 lines[kLines];
 };
 
 /// The second parameter of a kernel that has too many of them: where they are (LaunchPlan::programs
 /// is to the interpreter what they are here).
-struct SpecialMemory {
+struct CompiledMemory {
   const uint4* lines;
 };
 
@@ -31,7 +31,7 @@ __device__ __forceinline__ void fetch_taken(const LaunchPlan& plan, BlockState& 
 
 /// The lines of all blocks, and then those of one.
 template <uint32_t kShared, uint32_t kOwn>
-struct SpecialLines {
+struct CompiledLines {
   uint4 lines[kShared + kOwn];
 };
 
@@ -39,7 +39,7 @@ struct SpecialLines {
 /// ahead may still run.
 template <uint32_t kShared, uint32_t kOwn>
 __device__ __forceinline__ void fetch_arguments(const uint4* from,
-                                                SpecialLines<kShared, kOwn>& to) {
+                                                CompiledLines<kShared, kOwn>& to) {
   const uint4* own = from + kShared + uint64_t{blockIdx.x} * kOwn;
 #pragma unroll 1
   for (uint32_t i = threadIdx.x; i < kShared + kOwn; i += blockDim.x) {
@@ -51,8 +51,8 @@ __device__ __forceinline__ void fetch_arguments(const uint4* from,
 /// Runs this block's part of a call: lead(block) has the steps that come before the block has
 /// counted it, run(block) the others.
 template <class Block, class Lead, class Run>
-__device__ __forceinline__ void run_special(const LaunchPlan& plan, const uint4* shared,
-                                            const uint4* own, Lead lead, Run run) {
+__device__ __forceinline__ void run_compiled(const LaunchPlan& plan, const uint4* shared,
+                                             const uint4* own, Lead lead, Run run) {
   MSCCLC_SHARED(BlockState, state);
   if (threadIdx.x == 0 && plan.begun != nullptr) add_relaxed(plan.begun);
   await_kernel_ahead(false);

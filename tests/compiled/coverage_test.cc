@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
+#include "executor/compiled/shape.h"
 #include "executor/lower.h"
-#include "executor/special/shape.h"
 #include "tests/library/library.h"
 
 namespace mscclc {
@@ -31,7 +31,7 @@ bool pack(const Program& program, uint32_t rank, uint64_t bytes, BlockPrograms& 
   return programs.pack(lowered, {bases, ends}, WaitSlots(lowered));
 }
 
-TEST_CASE("special: calls of the library's programs are calls of their kernels") {
+TEST_CASE("compiled kernels: calls of the library's programs are calls of their kernels") {
   std::set<std::string> done, refused, other_steps;
   for (const LibraryProgram& entry : library()) {
     for (const Defines& defines : entry.worlds) {
@@ -42,9 +42,9 @@ TEST_CASE("special: calls of the library's programs are calls of their kernels")
       for (uint32_t r = 0; r < program.ranks.size(); ++r) {
         CAPTURE(entry.name, text(defines), r);
         Diagnostics diagnostics;
-        const auto shape = SpecialShape::of(program, r, diagnostics);
+        const auto shape = CompiledShape::of(program, r, diagnostics);
         if (!shape) {
-          REQUIRE(diagnostics.all().back().code == "not-specialised");
+          REQUIRE(diagnostics.all().back().code == "no-compiled-kernel");
           refused.insert(std::string(entry.name));
           continue;
         }
@@ -53,7 +53,7 @@ TEST_CASE("special: calls of the library's programs are calls of their kernels")
           BlockPrograms programs;
           REQUIRE(pack(program, r, bytes, programs));
           if (!shape->takes(programs, Dtype::f32, Dtype::f32, ReduceOp::sum)) continue;
-          std::vector<SpecialLine> lines;
+          std::vector<CompiledLine> lines;
           if (!shape->fill(programs, lines)) other_steps.insert(std::string(entry.name));
         }
       }

@@ -18,7 +18,7 @@ amalgamated = rule(
         "text": attr.output(),
         "digest": attr.output(),
         "_tool": attr.label(
-            default = "//executor/special:amalgamate",
+            default = "//executor/compiled:amalgamate",
             executable = True,
             cfg = "exec",
         ),

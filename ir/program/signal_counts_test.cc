@@ -1,5 +1,5 @@
 // What is known of givers: by numbers, and against all orders in which they may give.
-#include "ir/program/taking.h"
+#include "ir/program/signal_counts.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

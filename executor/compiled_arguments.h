@@ -1,4 +1,4 @@
-// What a specialised kernel gets beside its launch (executor/special/shape.h): the sizes and
+// What a specialised kernel gets beside its launch (executor/compiled/shape.h): the sizes and
 // addresses of the steps whose kinds, formats and operands stand in its code. Lines of 16 bytes, in
 // the kernel's second parameter or, where they are more than it takes, in memory that it points to;
 // host and device code.
@@ -11,36 +11,36 @@
 namespace mscclc::device {
 
 /// How much of a step's run a block moves: bytes, or units of packets, from the run's beginning.
-struct SpecialExtent {
+struct CompiledExtent {
   uint32_t begin, end;  ///< equal: the block has nothing to do in this call
   uint32_t length;      ///< bytes of data from the run's beginning on
-  uint32_t source;      ///< the op's index among the rank's ops in the IR, and kSpecialFrees
+  uint32_t source;      ///< the op's index among the rank's ops in the IR, and kCompiledFrees
 };
-static_assert(sizeof(SpecialExtent) == 16);
+static_assert(sizeof(CompiledExtent) == 16);
 
 /// A pipeline, in place of the extent: one line.
-struct SpecialLoop {
+struct CompiledLoop {
   uint64_t unit;    ///< bytes of a round
   uint64_t rounds;  ///< 0: the body has nothing to do in this call
 };
-static_assert(sizeof(SpecialLoop) == 16);
+static_assert(sizeof(CompiledLoop) == 16);
 
 /// What a block moves of a step in the rounds of a pipeline: the same for all of them, three lines.
 /// All zeros: nothing.
-struct SpecialRounds {
+struct CompiledRounds {
   uint64_t begin, end;           ///< virtual range that lies in the run
   uint64_t run_begin, move_end;  ///< of the run, and of all of the move
   uint32_t part, parts;          ///< this block's share of a group's op
   uint32_t reserved;
-  uint32_t source;  ///< as SpecialExtent's
+  uint32_t source;  ///< as CompiledExtent's
 };
-static_assert(sizeof(SpecialRounds) == 48);
+static_assert(sizeof(CompiledRounds) == 48);
 
-/// In SpecialExtent::source: after the step the next launch may begin (kFreesNext).
-inline constexpr uint32_t kSpecialFrees = 0x80000000u;
+/// In CompiledExtent::source: after the step the next launch may begin (kFreesNext).
+inline constexpr uint32_t kCompiledFrees = 0x80000000u;
 
 /// Where a step finds an operand: a line with its StepOperand, and what the code knows of it. Bits.
-enum SpecialPlace : uint32_t {
+enum CompiledPlace : uint32_t {
   kPlaceShared = 1,   ///< the line is the same for all blocks of this code
   kPlacePackets = 2,  ///< in a packet buffer
   kPlaceDoubled = 4,  ///< in a buffer of two copies
@@ -57,9 +57,9 @@ constexpr uint32_t own_place(uint32_t line, uint32_t more = 0) { return line * k
 
 /// Lines in a kernel's parameters, at most: CUDA takes 32764 bytes, of which the first parameter, a
 /// LaunchPlan, has some.
-inline constexpr uint32_t kMostSpecialLines = 2000;
+inline constexpr uint32_t kMaxSpecialLines = 2000;
 /// Lines of one block, at most: a block whose lines are in memory fetches them into shared memory,
 /// of which a kernel has 48 KiB unasked.
-inline constexpr uint32_t kMostSharedLines = 2800;
+inline constexpr uint32_t kMaxSharedLines = 2800;
 
 }  // namespace mscclc::device

@@ -1,14 +1,14 @@
-#include "executor/special/name.h"
+#include "executor/compiled/name.h"
 
 #include <fmt/format.h>
 
-#include "executor/special/kernel_header_digest.h"
-#include "executor/special/shape.h"
+#include "executor/compiled/kernel_header_digest.h"
+#include "executor/compiled/shape.h"
 
 namespace mscclc {
 
 // MSCCLC_KERNEL (emit.cc) spells it in CUDA.
-std::string kernel_name(const std::string& digest, const SpecialShape& shape, Dtype dtype) {
+std::string kernel_name(const std::string& digest, const CompiledShape& shape, Dtype dtype) {
   return fmt::format("mscclc_{}_{}_{}_{}", digest.substr(0, 32), shape.key(),
                      shape.arithmetic(dtype), kKernelHeaderDigest);
 }

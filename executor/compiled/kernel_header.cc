@@ -1,19 +1,19 @@
 #include <string_view>
 
-#include "executor/special/emit.h"
+#include "executor/compiled/emit.h"
 
 namespace mscclc {
 
 std::string_view kernel_header() {
   static constexpr char kText[] =
-#include "executor/special/kernel_header.inc"
+#include "executor/compiled/kernel_header.inc"
       ;
   return {kText, sizeof kText - 1};
 }
 
 std::string_view standard_header() {
   static constexpr char kText[] =
-#include "executor/special/standard.inc"
+#include "executor/compiled/standard.inc"
       ;
   return {kText, sizeof kText - 1};
 }

@@ -1,4 +1,4 @@
-// The machine of a kernel that was compiled for one plan (executor/special/emit.h). It runs the
+// The machine of a kernel that was compiled for one plan (executor/compiled/emit.h). It runs the
 // steps of step_kinds.def by the accesses of the fast interpreter (packet_rows.cuh, plain_sums.cuh,
 // block_base.cuh, ports.cuh), and deals out bytes to threads as that does, so that results are the
 // same bits. What a step is made of is known when it is compiled; sizes and addresses come from the
@@ -7,29 +7,29 @@
 
 #include <cstdint>
 
+#include "executor/compiled_arguments.h"
 #include "executor/cuda/device/arithmetic.cuh"
 #include "executor/cuda/device/block_base.cuh"
 #include "executor/cuda/device/exact.cuh"
 #include "executor/cuda/device/packet_rows.cuh"
-#include "executor/special_arguments.h"
 
 namespace mscclc::cuda {
 
-using device::SpecialExtent;
-using device::SpecialLoop;
-using device::SpecialRounds;
+using device::CompiledExtent;
+using device::CompiledLoop;
+using device::CompiledRounds;
 
 /// What the blocks of a kernel do, beside their steps.
-struct SpecialTraits {
+struct CompiledTraits {
   bool posts = false;   ///< they hand puts and signals to the rank's proxy
   bool counts = false;  ///< they count the signals that they take (WaitSlots)
   uint32_t align = 16;  ///< granule in which rounds of pipelines are cut
 };
 
 /// What is known of a step: as many moves, each of some destinations and sources, in these places
-/// (device::SpecialPlace), destinations of a move first. Or so many targets, and no places.
+/// (device::CompiledPlace), destinations of a move first. Or so many targets, and no places.
 template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
-struct SpecialOperands {
+struct CompiledOperands {
   static constexpr uint32_t kCount = count, kDsts = dsts, kSrcs = srcs, kEach = dsts + srcs;
   static constexpr bool kTree = false, kExact = false;
   static_assert(sizeof...(places) == count * (dsts + srcs));
@@ -41,13 +41,13 @@ struct SpecialOperands {
 
 /// The same of a step that adds up as a tree.
 template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
-struct SpecialTree : SpecialOperands<count, dsts, srcs, places...> {
+struct CompiledTree : CompiledOperands<count, dsts, srcs, places...> {
   static constexpr bool kTree = true;
 };
 
 /// The same of a step whose sums are exact.
 template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
-struct SpecialExact : SpecialOperands<count, dsts, srcs, places...> {
+struct CompiledExact : CompiledOperands<count, dsts, srcs, places...> {
   static constexpr bool kExact = true;
 };
 
@@ -67,7 +67,7 @@ template <PacketFormat F>
   give_up(state, fault);
 }
 
-/// A kind of step that the emitter accepts needs a body in SpecialBlock::run_step().
+/// A kind of step that the emitter accepts needs a body in CompiledBlock::run_step().
 static_assert(device::kinds_of(StepFamily::plain) == 2);
 static_assert(device::kinds_of(StepFamily::packets) == 2);
 static_assert(device::kinds_of(StepFamily::sent) == 2);
@@ -75,8 +75,8 @@ static_assert(device::kinds_of(StepFamily::block) == 3);
 static_assert(device::kinds_of(StepFamily::target) == 4);
 
 /// Plain data begins and ends at multiples of 16 bytes.
-template <class Arithmetic, PacketFormat F, SpecialTraits traits>
-class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
+template <class Arithmetic, PacketFormat F, CompiledTraits traits>
+class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   using Base = BlockBase<Arithmetic, traits.posts>;
   using Base::stamp_;
   using Base::state_;
@@ -88,8 +88,8 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   static constexpr bool kCounts = traits.counts;
 
   /// `shared` and `own`: lines of all blocks, and of this one, in the parameters or shared memory.
-  __device__ __forceinline__ SpecialBlock(BlockState& state, const LaunchPlan& plan, uint64_t call,
-                                          const uint4* shared, const uint4* own)
+  __device__ __forceinline__ CompiledBlock(BlockState& state, const LaunchPlan& plan, uint64_t call,
+                                           const uint4* shared, const uint4* own)
       : Base(state, plan, call), shared_(shared), own_(own) {}
 
   /// A step before count_call(): it neither waits nor signals. Its loads are issued before the
@@ -100,7 +100,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
     if constexpr (kind == StepKind::copy) {
       const uint64_t call = late_call();
       check_call(call);
-      SpecialBlock(state_, this->plan_, call, shared_, own_)
+      CompiledBlock(state_, this->plan_, call, shared_, own_)
           .template copy_rows<Operands>(begin_step(line));
     } else {
       move_units<Operands, true>(begin_step(line));
@@ -120,7 +120,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
 
   /// A pipeline, whose body is run once per round.
   __device__ __forceinline__ void begin_rounds(uint32_t line) {
-    SpecialLoop loop;
+    CompiledLoop loop;
     const uint4 words = own_[line];
     memcpy(&loop, &words, sizeof loop);
     round_begin_ = 0;
@@ -136,7 +136,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   /// Counts the call, once all threads of the block have its number. The next launch, which takes
   /// the number that it finds, may begin only then. `ahead`: ran the steps before. The last thread
   /// does so: however little data there is, the first ones have some, and would wait.
-  __device__ __forceinline__ void count_call(const SpecialBlock& ahead) {
+  __device__ __forceinline__ void count_call(const CompiledBlock& ahead) {
     check_call(this->call_);
     __syncthreads();
     if (threadIdx.x != blockDim.x - 1) return;
@@ -156,23 +156,23 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   __device__ __forceinline__ static void check_call(uint64_t call) {
     if (has_given_up(call)) exit_thread();
   }
-  __device__ __forceinline__ SpecialExtent begin_step(uint32_t line) {
+  __device__ __forceinline__ CompiledExtent begin_step(uint32_t line) {
     const uint4 words = own_[line];
-    const bool frees = (words.w & device::kSpecialFrees) != 0;
+    const bool frees = (words.w & device::kCompiledFrees) != 0;
     step_frees_ |= frees;
     this->frees_next_ |= threadIdx.x == 0 && frees;
-    this->source_ = words.w & ~device::kSpecialFrees;
+    this->source_ = words.w & ~device::kCompiledFrees;
     return {words.x, words.y, words.z, words.w};
   }
 
   /// What of a step the block moves in the round at hand: share_of_round(), as the interpreter.
-  __device__ __forceinline__ SpecialExtent begin_round(uint32_t line) {
-    SpecialRounds step;
+  __device__ __forceinline__ CompiledExtent begin_round(uint32_t line) {
+    CompiledRounds step;
     const uint4 words[] = {own_[line], own_[line + 1], own_[line + 2]};
     static_assert(sizeof words == sizeof step);
     memcpy(&step, words, sizeof step);
-    this->frees_next_ |= threadIdx.x == 0 && (step.source & device::kSpecialFrees) != 0;
-    this->source_ = step.source & ~device::kSpecialFrees;
+    this->frees_next_ |= threadIdx.x == 0 && (step.source & device::kCompiledFrees) != 0;
+    this->source_ = step.source & ~device::kCompiledFrees;
     const device::Range own =
         device::share_of_round({round_begin_, round_begin_ + round_unit_}, step.move_end, step.part,
                                step.parts, traits.align);
@@ -184,7 +184,8 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   }
 
   template <StepKind kind, class Operands>
-  __device__ __forceinline__ void run_step(const SpecialExtent& e, uint32_t first, uint32_t flags) {
+  __device__ __forceinline__ void run_step(const CompiledExtent& e, uint32_t first,
+                                           uint32_t flags) {
     const bool posts = traits.posts && (flags & device::kPosts) != 0;
     this->keep_published(kind, posts);
     if constexpr (kind == StepKind::copy) {
@@ -271,12 +272,12 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   /// Hands moves to the proxy, by one thread: plain data, or packets as they lie. `unit`: bytes of
   /// what the extent counts. The sources are read later.
   template <class Operands>
-  __device__ __forceinline__ void post_moves(const SpecialExtent& e, uint32_t unit) {
+  __device__ __forceinline__ void post_moves(const CompiledExtent& e, uint32_t unit) {
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; ++i) post_move<Operands>(i, e, unit);
   }
   template <class Operands>
-  __device__ __forceinline__ void post_move(uint32_t i, const SpecialExtent& e, uint32_t unit) {
+  __device__ __forceinline__ void post_move(uint32_t i, const CompiledExtent& e, uint32_t unit) {
     if (threadIdx.x != 0 || e.begin == e.end) return;
     const uint64_t begin = uint64_t{e.begin} * unit, bytes = uint64_t{e.end - e.begin} * unit;
     const uint32_t first = i * Operands::kEach;
@@ -293,7 +294,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   /// The packets are sent as they lie once all are there. A sentinel slot may be emptied only when
   /// the proxies have read it (handlers_packet.h: forward_by_port()).
   template <class Operands>
-  __device__ __forceinline__ void forward_units(const SpecialExtent& e) {
+  __device__ __forceinline__ void forward_units(const CompiledExtent& e) {
     static_assert(Operands::kSrcs == 1);
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
@@ -316,7 +317,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   }
   /// Calls fn with each part that this thread has of an operand, and where that lies.
   template <class Fn>
-  __device__ __forceinline__ void for_each_unit(const SpecialExtent& e, uint32_t place, Fn fn) {
+  __device__ __forceinline__ void for_each_unit(const CompiledExtent& e, uint32_t place, Fn fn) {
     Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
       Places from;
       from.packets = 0;
@@ -328,7 +329,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   // Plain data.
 
   template <class Operands>
-  __device__ __forceinline__ void copy_rows(const SpecialExtent& e) {
+  __device__ __forceinline__ void copy_rows(const CompiledExtent& e) {
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
@@ -342,7 +343,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   }
 
   template <class Operands>
-  __device__ __forceinline__ void add_rows(const SpecialExtent& e, uint32_t flags) {
+  __device__ __forceinline__ void add_rows(const CompiledExtent& e, uint32_t flags) {
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
@@ -355,7 +356,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   /// Reads a row of sources k to k + n. No lambda, which the compiler need not inline.
   template <class Operands>
   struct ReadPlain {
-    const SpecialBlock& block;
+    const CompiledBlock& block;
     uint32_t first;
     const WholeRow& where;
     __device__ __forceinline__ void operator()(uint32_t k, uint32_t n, uint4* rows) const {
@@ -503,7 +504,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
 
   /// The moves have one source each; those of kAtOnce moves are read together.
   template <class Operands, bool kLeads>
-  __device__ __forceinline__ void move_units(const SpecialExtent& e) {
+  __device__ __forceinline__ void move_units(const CompiledExtent& e) {
     static_assert(Operands::kSrcs == 1);
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; i += kAtOnce) {
@@ -537,7 +538,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   /// Reads a part of sources k to k + n, once those before are emptied; `from` is where they lie.
   template <class Operands>
   struct ReadUnits {
-    SpecialBlock& block;
+    CompiledBlock& block;
     uint32_t first;
     const Part& part;
     Places& from;
@@ -554,7 +555,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
     }
   };
   template <class Operands>
-  __device__ __forceinline__ void add_units(const SpecialExtent& e, uint32_t flags) {
+  __device__ __forceinline__ void add_units(const CompiledExtent& e, uint32_t flags) {
     uint32_t by = divisor(flags);
     asm volatile("" : "+r"(by));  // here, or threads would ask for it once their packets have come
 #pragma unroll
@@ -574,7 +575,7 @@ class SpecialBlock : public BlockBase<Arithmetic, traits.posts> {
   uint64_t round_begin_ = 0;  ///< of the pipeline at hand, in virtual bytes ...
   uint64_t round_unit_ = 0;   ///< ... and how long its rounds are
   uint64_t rounds_left_ = 0;
-  bool step_frees_ = false;  ///< a step so far has kSpecialFrees
+  bool step_frees_ = false;  ///< a step so far has kCompiledFrees
 };
 
 }  // namespace mscclc::cuda

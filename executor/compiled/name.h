@@ -9,10 +9,10 @@
 
 namespace mscclc {
 
-class SpecialShape;
+class CompiledShape;
 
 /// The name of the kernel that runs calls of `dtype`. `digest`: the plan's, in hex.
-std::string kernel_name(const std::string& digest, const SpecialShape& shape, Dtype dtype);
+std::string kernel_name(const std::string& digest, const CompiledShape& shape, Dtype dtype);
 
 /// "allreduce.sm_90.cubin" for "allreduce.json" on "sm_90".
 std::string kernel_file(const std::string& plan_file, const std::string& architecture);

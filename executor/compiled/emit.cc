@@ -1,4 +1,4 @@
-#include "executor/special/emit.h"
+#include "executor/compiled/emit.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cctype>
 #include <map>
 
-#include "executor/special/shape.h"
+#include "executor/compiled/shape.h"
 
 namespace mscclc {
 
@@ -49,14 +49,14 @@ std::string place_text(uint32_t place) {
   return fmt::format("{}_place({}{})", shared ? "shared" : "own", place / device::kPlaceLine, more);
 }
 
-/// What the code of a step is made of (special_block.cuh).
-const char* operands_word(const SpecialStep& step) {
+/// What the code of a step is made of (compiled_block.cuh).
+const char* operands_word(const CompiledStep& step) {
   if ((step.flags & device::kTree) != 0) return "Tree";
   return device::adds_exactly(step) ? "Exact" : "Operands";
 }
 
-/// One step: "block.template run<StepKind::wait, SpecialOperands<1, 0, 0>>(3, 4, 1);"
-std::string step_text(const SpecialStep& step, bool leads, const std::string& indent) {
+/// One step: "block.template run<StepKind::wait, CompiledOperands<1, 0, 0>>(3, 4, 1);"
+std::string step_text(const CompiledStep& step, bool leads, const std::string& indent) {
   const bool data = moves_data(step.kind);
   std::string text = fmt::format("{}block.template {}<StepKind::{}, Special{}<{}, {}, {}", indent,
                                  leads ? "lead" : "run", info(step.kind).name, operands_word(step),
@@ -73,11 +73,11 @@ std::string step_text(const SpecialStep& step, bool leads, const std::string& in
 
 /// The steps from `begin` to `end`. The body of a pipeline is a loop, which ends at the round that
 /// a call says.
-std::string steps_text(const SpecialCode& code, size_t begin, size_t end, bool leads,
+std::string steps_text(const CompiledCode& code, size_t begin, size_t end, bool leads,
                        const std::string& indent = "    ") {
   std::string text;
   for (size_t s = begin; s < end; ++s) {
-    const SpecialStep& step = code.steps[s];
+    const CompiledStep& step = code.steps[s];
     if (step.kind != StepKind::pipeline) {
       text += step_text(step, leads, indent);
       continue;
@@ -93,7 +93,7 @@ std::string steps_text(const SpecialCode& code, size_t begin, size_t end, bool l
 }
 
 /// The steps of a code: those before its blocks count the call, and the others.
-std::string code_text(const SpecialCode& code, size_t shape, size_t number) {
+std::string code_text(const CompiledCode& code, size_t shape, size_t number) {
   std::string text = fmt::format("\nstruct Shape{}Code{} {{\n", shape, number);
   for (const bool leads : {true, false}) {
     const bool named = leads ? code.leading > 0 : code.leading < code.steps.size();
@@ -123,7 +123,7 @@ std::string numbers_text(uint32_t count, Has has) {
 }
 
 /// Which code a block runs: "if (blockIdx.x < 4) ... else ...". `what`: lead or run.
-std::string choice_text(const SpecialShape& shape, size_t number, const char* what) {
+std::string choice_text(const CompiledShape& shape, size_t number, const char* what) {
   std::string text;
   for (uint32_t b = 0; b < shape.blocks();) {
     uint32_t end = b;
@@ -139,15 +139,15 @@ std::string choice_text(const SpecialShape& shape, size_t number, const char* wh
 struct ArgumentsText {
   std::string type, lines, own;
 };
-ArgumentsText arguments_text(const SpecialShape& shape) {
+ArgumentsText arguments_text(const CompiledShape& shape) {
   const uint32_t shared = shape.shared_lines(), own = shape.own_lines();
   if (!shape.in_memory()) {
-    return {fmt::format("SpecialArguments<{}>", std::max(1u, shape.lines())),
+    return {fmt::format("CompiledArguments<{}>", std::max(1u, shape.lines())),
             "  const uint4* lines = arguments.lines;\n",
             fmt::format("lines + {} + blockIdx.x * {}", shared, own)};
   }
-  return {"SpecialMemory",
-          fmt::format("  using Lines = SpecialLines<{0}, {1}>;\n"
+  return {"CompiledMemory",
+          fmt::format("  using Lines = CompiledLines<{0}, {1}>;\n"
                       "  MSCCLC_SHARED(Lines, fetched);\n"
                       "  fetch_arguments(arguments.lines, fetched);\n"
                       "  const uint4* lines = fetched.lines;\n",
@@ -155,17 +155,17 @@ ArgumentsText arguments_text(const SpecialShape& shape) {
           fmt::format("lines + {}", shared)};
 }
 
-/// "SpecialBlock<OneType<Dtype::f32>, PacketFormat::LL16, {.align = 16}>"
-std::string block_text(const SpecialShape& shape, const std::string& type) {
+/// "CompiledBlock<OneType<Dtype::f32>, PacketFormat::LL16, {.align = 16}>"
+std::string block_text(const CompiledShape& shape, const std::string& type) {
   std::string traits;
   if (shape.posts()) traits += ".posts = true, ";
   if (shape.counts()) traits += ".counts = true, ";
   traits += fmt::format(".align = {}", shape.align());
-  return fmt::format("SpecialBlock<{}, PacketFormat::{}, SpecialTraits{{{}}}>", type,
+  return fmt::format("CompiledBlock<{}, PacketFormat::{}, CompiledTraits{{{}}}>", type,
                      name(shape.format()), traits);
 }
 
-std::string kernel_text(const SpecialShape& shape, size_t number, const std::string& digest,
+std::string kernel_text(const CompiledShape& shape, size_t number, const std::string& digest,
                         const std::string& arithmetic) {
   const ArgumentsText arguments = arguments_text(shape);
   const std::string type = shape.adds() ? fmt::format("OneType<Dtype::{}>", arithmetic) : "NoSums";
@@ -176,7 +176,7 @@ std::string kernel_text(const SpecialShape& shape, size_t number, const std::str
       "    const __grid_constant__ {} arguments) {{\n"
       "  using Block = {};\n"
       "{}"
-      "  run_special<Block>(\n"
+      "  run_compiled<Block>(\n"
       "      plan, lines, {},\n"
       "      [](Block& block) {{\n{}      }},\n"
       "      [](Block& block) {{\n{}      }});\n"
@@ -199,11 +199,11 @@ bool has_kernels(Dtype dtype) { return info(info(dtype).accumulate).bytes == 4; 
 std::optional<std::string> write_kernels(const Program& program, const std::string& digest,
                                          std::span<const Dtype> dtypes, Diagnostics& diagnostics) {
   const auto ranks = static_cast<uint32_t>(program.ranks.size());
-  std::vector<SpecialShape> shapes;
+  std::vector<CompiledShape> shapes;
   std::map<std::string, size_t> known;
   std::vector<size_t> shape_of;
   for (uint32_t r = 0; r < ranks; ++r) {
-    auto shape = SpecialShape::of(program, r, diagnostics);
+    auto shape = CompiledShape::of(program, r, diagnostics);
     if (!shape) return std::nullopt;
     const auto [at, fresh] = known.emplace(shape->key(), shapes.size());
     shape_of.push_back(at->second);
@@ -212,7 +212,7 @@ std::optional<std::string> write_kernels(const Program& program, const std::stri
   std::string text = fmt::format(kHead, comment_text(program.name), "#include", kKernelHeader);
   std::string kernels;
   for (size_t s = 0; s < shapes.size(); ++s) {
-    const SpecialShape& shape = shapes[s];
+    const CompiledShape& shape = shapes[s];
     if (shape.blocks() == 0) continue;
     text += fmt::format("\n// Shape {}: rank {}, {} blocks of {} threads.\n", s,
                         numbers_text(ranks, [&](uint32_t r) { return shape_of[r] == s; }),

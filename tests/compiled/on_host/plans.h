@@ -1,5 +1,5 @@
-// Plans whose own kernels are compiled for the host: every op in every packet format, the steps
-// that come out of whole plans, and programs of the library.
+// Plans whose compiled kernels are compiled for the host: every op in every packet format, the
+// steps that come out of whole plans, and programs of the library.
 #pragma once
 
 #include <memory>
