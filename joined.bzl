@@ -4,7 +4,8 @@ share. So each library hands the compiler files of several of its sources one af
 under a #line that names it. The tests of a folder share such objects; each test runs its own cases.
 What nearly all include is parsed once for all (tools/build_rules/precompiled.bzl).
 
-BUILD files load these cc_library and cc_test, not Bazel's own. `--define=joined=off` compiles each source alone (DEVELOPERS.md)."""
+BUILD files load these cc_library and cc_test, not Bazel's own. Only `--config=joined` joins; without it each source is compiled
+alone (DEVELOPERS.md)."""
 
 load("//tools:sanitizers.bzl", "tries_less", "with_phase")
 
