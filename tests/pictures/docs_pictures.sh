@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The pictures of docs/pictures: one a program of the library, over four ranks.
+# The pictures of docs/pictures: one a program of the library, over four ranks, and those of the tutorial's.
 #   docs_pictures.sh MSCCLC             are they what MSCCLC draws, linked by docs/pictures.md, and small?
 #   docs_pictures.sh MSCCLC --update    draws them anew, in the checkout
 set -euo pipefail
@@ -21,6 +21,13 @@ draw() {
   "$mscclc" compile "plans/$1.mscl" $(options "$1") --emit=svg
 }
 
+# A program that docs/tutorial.md shows.
+draw_tutorial() {  # name
+  sed -n "/^\`$1\.mscl\`:/,/^\`\`\`\$/p" "${BUILD_WORKSPACE_DIRECTORY:-.}/docs/tutorial.md" | sed '1,/^```mscl/d; /^```$/d' |
+    "$mscclc" compile - -D B=2 --emit=svg
+}
+
+tutorial="fast"
 programs=$(for file in plans/*.mscl; do basename "$file" .mscl; done)
 
 if [[ ${2-} == --update ]]; then
@@ -28,6 +35,7 @@ if [[ ${2-} == --update ]]; then
   mkdir -p "$folder"
   rm -f "$folder"/*.svg
   for program in $programs; do draw "$program" >"$folder/$program.svg"; done
+  for program in $tutorial; do draw_tutorial "$program" >"$folder/tutorial_$program.svg"; done
   exit
 fi
 
@@ -44,7 +52,13 @@ for program in $programs; do
     complain "docs/pictures.md does not show pictures/$program.svg"
   fi
 done
+for program in $tutorial; do
+  if ! draw_tutorial "$program" | cmp -s - "docs/pictures/tutorial_$program.svg"; then
+    complain "docs/pictures/tutorial_$program.svg differs: bazel run //tests/pictures:update"
+  fi
+done
 for file in docs/pictures/*.svg; do
+  [[ $file != docs/pictures/tutorial_* ]] || continue
   if [[ ! -e plans/$(basename "$file" .svg).mscl ]]; then complain "$file is of no program"; fi
 done
 bytes=$(cat docs/pictures/*.svg | wc -c)

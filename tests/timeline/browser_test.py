@@ -1,7 +1,7 @@
 """Opens timelines in headless Chromium: they are drawn, complain of nothing, and show tooltips.
 
     browser_test.py MSCCLC               the checks
-    browser_test.py MSCCLC --update      draws docs/timeline.png anew, in the checkout
+    browser_test.py MSCCLC --update      draws the timelines of docs/ anew, in the checkout
 """
 
 import os
@@ -14,16 +14,22 @@ from chromium import Chromium, find_chromium
 PROGRAM = "plans/allreduce_2shot.mscl"
 
 
+def checkout():
+    """Where `bazel run` was called."""
+    return os.environ["BUILD_WORKSPACE_DIRECTORY"]
+
+
 def check(what, happened):
     print(("passed: " if happened else "FAILED: ") + what)
     return bool(happened)
 
 
 def find_step(page, op):
-    """Where the middle of a step of that op lies in the window."""
+    """Where the middle of a step of that op lies in the window; if any waited, of one that did."""
     return page.value("""(() => {
       const view = views[0];
-      const slice = view.slices.findIndex((s, i) => opOf(s)[0] === '%s' && view.into.has(i));
+      const steps = [...view.slices.keys()].filter(i => opOf(view.slices[i])[0] === '%s');
+      const slice = steps.find(i => view.into.has(i)) ?? steps[0];
       const s = view.slices[slice], box = canvas.getBoundingClientRect();
       return [box.left + xOf(view, (s[BEGIN] + s[END]) / 2), box.top + middle(s)];
     })()""" % op)
@@ -69,18 +75,36 @@ def check_page(page, views):
     return fine & check("nor says so itself", page.value("at('say').textContent") == "")
 
 
+def tutorial(program, folder):
+    """Writes a program that docs/tutorial.md shows into a folder."""
+    with open(os.path.join(checkout(), "docs", "tutorial.md"), encoding="utf-8") as page:
+        text = page.read()
+    begin = text.index("`%s`:\n\n```mscl\n" % program)
+    begin = text.index("```mscl\n", begin) + len("```mscl\n")
+    with open(os.path.join(folder, program), "w", encoding="utf-8") as out:
+        out.write(text[begin:text.index("```", begin)])
+
+
 def draw(mscclc, browser, folder):
-    """The picture of docs/timeline.md, with a step under the mouse."""
-    html = os.path.join(folder, "timeline.html")
-    subprocess.run([mscclc, "explain", PROGRAM, "-D", "R=8", "--bytes", "1M", "--machine", "8xH200",
-                    "--no-choices", "--html", html], check=True, stdout=subprocess.DEVNULL)
-    page = Chromium(browser, html, width=1200, height=880)
-    try:
-        x, y = find_step(page, "wait")
-        page.mouse("mouseMoved", x, y)
-        page.picture(os.path.join(os.environ["BUILD_WORKSPACE_DIRECTORY"], "docs", "timeline.png"))
-    finally:
-        page.close()
+    """The pictures of the pages, with a step under the mouse."""
+    tutorial("fixed.mscl", folder)
+    tutorial("fast.mscl", folder)
+    for picture, op, height, place, options in (
+        ("timeline", "wait", 880, ".", [PROGRAM, "-D", "R=8", "--bytes", "1M", "--machine", "8xH200"]),
+        ("tutorial_slow", "put", 330, folder, ["fixed.mscl", "--bytes", "64K", "--machine", "4xH200"]),
+        ("tutorial_fast", "reduce_packets", 420, folder,
+         ["fast.mscl", "-D", "B=48", "-D", "F=LL128", "--bytes", "64K", "--machine", "4xH200"]),
+    ):
+        html = os.path.join(folder, picture + ".html")
+        subprocess.run([os.path.abspath(mscclc), "explain", *options, "--no-choices", "--html", html],
+                       check=True, stdout=subprocess.DEVNULL, cwd=place)
+        page = Chromium(browser, html, width=1200, height=height)
+        try:
+            x, y = find_step(page, op)
+            page.mouse("mouseMoved", x, y)
+            page.picture(os.path.join(checkout(), "docs", picture + ".png"))
+        finally:
+            page.close()
 
 
 def main():
