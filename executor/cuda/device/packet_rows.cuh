@@ -86,6 +86,43 @@ struct PacketRows {
     if (kLine && part.bytes == 16) store_as(to + 8, uint2{row.z, row.w});
   }
 
+  /// Loads a part of those of `n` places that hold plain data; the other rows become zeros.
+  static __device__ __forceinline__ void load_plain(const Places& from, uint32_t n,
+                                                    const Part& part, uint4* rows) {
+#pragma unroll
+    for (uint32_t j = 0; j < kMax; ++j) {
+      rows[j] = {};
+      if (j < n && !from.holds_packets(j)) rows[j] = load_part(from.at[j], part);
+    }
+  }
+  /// Reads a part of `n` sources; packets are polled in one loop. `meanwhile` is called while loads
+  /// of plain data are under way and packets not yet waited for; `stop` as by poll().
+  template <class Fn, class Stop>
+  static __device__ __forceinline__ void read(WaitState& state, const Stamp& stamp,
+                                              const Places& from, uint32_t n, const Part& part,
+                                              uint4* rows, Fn meanwhile, Stop stop) {
+    load_plain(from, n, part, rows);
+    meanwhile();
+    if (from.packets == 0) return;
+    poll(state, stamp, from, part, rows, stop);
+#pragma unroll
+    for (uint32_t j = 0; j < kMax; ++j) {
+      if (from.holds_packets(j)) rows[j] = data_of(rows[j]);
+    }
+  }
+  /// Plain data that is moved beside sentinels loses its -0.0. Of `n` rows; bit j of `packets`: row
+  /// j came as packets. `element`: bytes.
+  static __device__ __forceinline__ void make_sendable(uint32_t packets, uint32_t n,
+                                                       uint32_t element, uint4* rows) {
+    if constexpr (Format<F>::kSentinel) {
+#pragma unroll
+      for (uint32_t j = 0; j < kMax; ++j) {
+        if (j >= n || (packets >> j & 1) != 0) continue;
+        rows[j] = drop_minus_zeros(rows[j], element);
+      }
+    }
+  }
+
   /// Loads the rows that stand in the places that hold packets; true if all have come. All are
   /// loaded before the first look at what came, without a branch, or each load would wait for the
   /// one ahead.
