@@ -79,7 +79,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   using Base::state_;
   using Rows = PacketRows<F, false, false>;
   using Part = typename Rows::Part;
-  using Places = typename Rows::Places;
+  using Addresses = typename Rows::Addresses;
 
  public:
   static constexpr bool kCounts = traits.counts;
@@ -270,7 +270,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
       const uint32_t source = Operands::place(first + Operands::kDsts);
-      for_each_unit(e, source, [&](const Part& part, const Places& from) {
+      for_each_unit(e, source, [&](const Part& part, const Addresses& from) {
         uint4 rows[kAtOnce];
         read(from, 1, part, rows);
       });
@@ -281,7 +281,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
                     [&](uint32_t k) { return extra(Operands::place(first + k)).channel; });
         this->sync();
         for_each_unit(e, source,
-                      [&](const Part&, const Places& from) { Rows::empty(stamp_, from); });
+                      [&](const Part&, const Addresses& from) { Rows::empty(stamp_, from); });
       }
     }
   }
@@ -289,7 +289,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   template <class Fn>
   __device__ __forceinline__ void for_each_unit(const CompiledExtent& e, uint32_t place, Fn fn) {
     Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
-      Places from;
+      Addresses from;
       from.packets = 0;
       find(place, part, 0, this->call_, from);
       fn(part, from);
@@ -407,14 +407,14 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
 
   /// Where a part lies in place j.
   __device__ __forceinline__ void find(uint32_t place, const Part& part, uint32_t j, uint64_t call,
-                                       Places& to) const {
+                                       Addresses& to) const {
     const bool packets = (place & device::kPlacePackets) != 0;
     to.at[j] = address(place, call) + (packets ? Rows::slot_offset(part) : part.offset);
     to.packets |= packets ? 1u << j : 0;
   }
 
   /// Reads a part of `n` sources (PacketRows).
-  __device__ __forceinline__ void read(const Places& from, uint32_t n, const Part& part,
+  __device__ __forceinline__ void read(const Addresses& from, uint32_t n, const Part& part,
                                        uint4* rows) {
     Rows::read(
         state_.waits, stamp_, from, n, part, rows, [] {},
@@ -435,7 +435,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
                                         const uint8_t* from = nullptr) const {
 #pragma unroll
     for (uint32_t k = 0; k < Operands::kDsts; ++k) {
-      Places to;
+      Addresses to;
       to.packets = 0;
       find(Operands::place(first + k), part, 0, call, to);
       Rows::write_one(stamp, to, 0, part, row, from);
@@ -452,7 +452,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       const uint32_t left = Operands::kCount - i, n = left < kAtOnce ? left : kAtOnce;
       Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
         uint4 rows[kAtOnce];
-        Places from;
+        Addresses from;
         from.packets = 0;
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
@@ -481,7 +481,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     CompiledBlock& block;
     uint32_t first;
     const Part& part;
-    Places& from;
+    Addresses& from;
     __device__ __forceinline__ void operator()(uint32_t k, uint32_t n, uint4* rows) const {
       if (k != 0) Rows::empty(block.stamp_, from);
       from.packets = 0;
@@ -502,7 +502,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
       Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
-        Places from;
+        Addresses from;
         const uint4 row = sum_of<Operands>(ReadUnits<Operands>{*this, first, part, from}, by);
         write<Operands>(stamp_, this->call_, first, part, row);
         Rows::empty(stamp_, from);

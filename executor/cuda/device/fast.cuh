@@ -63,7 +63,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
 
   using Rows = PacketRows<F, kUneven, kTails>;
   using Part = typename Rows::Part;
-  using Places = typename Rows::Places;
+  using Addresses = typename Rows::Addresses;
 
  public:
   /// `alone`: the kernel ahead has ended.
@@ -272,22 +272,22 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
 
   /// In `n` operands from `line` on that are `apart`.
   __device__ void find(uint32_t line, uint32_t apart, uint32_t n, const Part& part,
-                       Places& places) const {
-    places.packets = 0;
+                       Addresses& to) const {
+    to.packets = 0;
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
       if (j >= n) continue;
       const StepOperand found = operand(line + j * apart);
       const bool packets = (found.flags & device::kPackets) != 0;
-      places.at[j] = found.address + (packets ? Rows::slot_offset(part) : part.offset);
-      places.packets |= packets ? 1u << j : 0;
+      to.at[j] = found.address + (packets ? Rows::slot_offset(part) : part.offset);
+      to.packets |= packets ? 1u << j : 0;
     }
   }
 
   /// Reads a part of `n` sources (PacketRows). For reports: the operands are in lines `apart` from
   /// `line` on.
   template <class Fn>
-  __device__ void read(const Step& step, const Places& from, uint32_t line, uint32_t apart,
+  __device__ void read(const Step& step, const Addresses& from, uint32_t line, uint32_t apart,
                        uint32_t n, const Part& part, uint4* rows, Fn meanwhile) {
     await_call_ahead();
     Rows::read(state_.waits, stamp_, from, n, part, rows, meanwhile, [&] {
@@ -296,12 +296,12 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
     });
   }
 
-  /// Writes a row to operands [line, end) too: those that are not among the places found before.
+  /// Writes a row to operands [line, end) too: those that are not among those found before.
   __device__ void write_rest(uint32_t line, uint32_t end, const Part& part, const uint4& row,
                              const uint8_t* from = nullptr) const {
 #pragma unroll 1
     for (; line < end; ++line) {
-      Places to;
+      Addresses to;
       find(line, 1, 1, part, to);
       Rows::write_one(stamp_, to, 0, part, row, from);
     }
@@ -322,7 +322,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
       const bool single = n == 1;
       for_each_part(step, [&](const Part& part) {
         uint4 rows[kAtOnce];
-        Places from, to;
+        Addresses from, to;
         find(line + step.dsts, apart, n, part, from);
         read(step, from, line + step.dsts, apart, n, part, rows,
              [&] { find(line, single ? 1 : apart, single ? step.dsts : n, part, to); });
@@ -353,7 +353,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
       const uint32_t sources = line + step.dsts, end = sources + step.srcs;
       for_each_part(step, [&](const Part& part) {
         typename Arithmetic::RowSums sums;
-        Places from, to;
+        Addresses from, to;
         add_up<Arithmetic, 1>(sums, sources, end, [&](uint32_t k, uint32_t n, uint4* rows) {
           if (k != sources) Rows::empty(stamp_, from);
           find(k, 1, n, part, from);

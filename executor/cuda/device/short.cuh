@@ -149,7 +149,7 @@ template <class Arithmetic, PacketFormat F, uint32_t kMax, bool kEarly>
 class ShortBlock {
   using Rows = PacketRows<F, false, false, kMax>;
   using Part = typename Rows::Part;
-  using Places = typename Rows::Places;
+  using Addresses = typename Rows::Addresses;
   /// A row of each source.
   struct Data {
     uint4 rows[kMax];
@@ -252,15 +252,15 @@ class ShortBlock {
     }
   }
   /// Where a part lies in operands; bit j of `packets`: operand j holds packets.
-  __device__ static Places places_of(const Bases& bases, uint32_t packets, const Part& part) {
-    Places places;
-    places.packets = packets;
+  __device__ static Addresses addresses_of(const Bases& bases, uint32_t packets, const Part& part) {
+    Addresses found;
+    found.packets = packets;
 #pragma unroll
     for (uint32_t j = 0; j < kMax; ++j) {
-      places.at[j] =
-          moved_by(bases.at[j], places.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
+      found.at[j] =
+          moved_by(bases.at[j], found.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
     }
-    return places;
+    return found;
   }
 
   /// Is source `j` plain data?
@@ -285,7 +285,7 @@ class ShortBlock {
   __device__ void finish_put(const ShortStep& step, const ShortHead& head, const Bases& to,
                              const Part& part, Data& data) const {
     make_sendable(head, data);
-    write(step, head, places_of(to, head.to_packets, part), part, data);
+    write(step, head, addresses_of(to, head.to_packets, part), part, data);
   }
 
   __device__ void run_step(const ShortStep& step) {
@@ -305,8 +305,8 @@ class ShortBlock {
     Part part;
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; find_part(range, i, part); i += blockDim.x) {
-      const Places sources = places_of(from, head.from_packets, part);
-      const Places targets = places_of(to, head.to_packets, part);
+      const Addresses sources = addresses_of(from, head.from_packets, part);
+      const Addresses targets = addresses_of(to, head.to_packets, part);
       Data data;
       Rows::read(
           state_.waits, stamp_, sources, head.srcs, part, data.rows, [] {},
@@ -326,7 +326,7 @@ class ShortBlock {
     }
   }
 
-  __device__ void write(const ShortStep& step, const ShortHead& head, const Places& to,
+  __device__ void write(const ShortStep& step, const ShortHead& head, const Addresses& to,
                         const Part& part, const Data& data) const {
 #pragma unroll
     for (uint32_t j = 0; j < kMax; ++j) {
@@ -337,7 +337,7 @@ class ShortBlock {
   }
   /// Where the row of a plain destination lies, if it is plain data that is only moved.
   __device__ const uint8_t* moved_from(const ShortStep& step, const ShortHead& head,
-                                       const Places& to, uint32_t j, const Part& part) const {
+                                       const Addresses& to, uint32_t j, const Part& part) const {
     const uint32_t source = head.pairs != 0 ? j : 0;
     if (to.holds_packets(j) || head.adds != 0 || !is_plain(head, source)) return nullptr;
     return address_of(step.operands[source], late_) + part.offset;
