@@ -88,9 +88,7 @@ int main(int argc, char**) {
   if (argc == 1) std::fputs(mscclc::ops_reference().c_str(), stdout);
   if (argc != 1) {
     for (const auto& op : mscclc::op_table()) std::printf("%s\n", std::string(op.name).c_str());
-    for (const auto& format : mscclc::format_table()) {
-      if (format.format != mscclc::PacketFormat::none) std::printf("%s\n", std::string(format.name).c_str());
-    }
+    for (const auto& format : mscclc::packet_formats()) std::printf("%s\n", std::string(format.name).c_str());
   }
 }
 EOF
