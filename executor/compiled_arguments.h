@@ -1,4 +1,4 @@
-// What a specialised kernel gets beside its launch (executor/compiled/shape.h): the sizes and
+// What a compiled kernel gets beside its launch (executor/compiled/shape.h): the sizes and
 // addresses of the steps whose kinds, formats and operands stand in its code. Lines of 16 bytes, in
 // the kernel's second parameter or, where they are more than it takes, in memory that it points to;
 // host and device code.
@@ -57,7 +57,7 @@ constexpr uint32_t own_place(uint32_t line, uint32_t more = 0) { return line * k
 
 /// Lines in a kernel's parameters, at most: CUDA takes 32764 bytes, of which the first parameter, a
 /// LaunchPlan, has some.
-inline constexpr uint32_t kMaxSpecialLines = 2000;
+inline constexpr uint32_t kMaxCompiledLines = 2000;
 /// Lines of one block, at most: a block whose lines are in memory fetches them into shared memory,
 /// of which a kernel has 48 KiB unasked.
 inline constexpr uint32_t kMaxSharedLines = 2800;

@@ -12,15 +12,9 @@ namespace mscclc {
 namespace {
 
 constexpr PassInfo kPasses[] = {
-    {"assign", "place ops that name no thread block", run_assign},
-    {"fit", "cut ops that are larger than the target takes", run_fit},
-    {"fuse", "join neighbouring ops into one that does the work of all", run_fuse},
-    {"groups", "expand ops of groups into one op per thread block", run_groups},
-    {"pipeline", "let rounds wait for scratch that holds a few units only", run_pipeline},
-    {"replicate", "make the copies that 'launch instances' asks for", run_replicate},
-    {"sync", "order ops of a rank that touch the same bytes", run_sync},
-    {"split", "sort ops by thread block", run_split},
-    {"complete_sums", "find stuck plans and the ops that complete a sum", run_complete_sums},
+#define PASS(name, summary) {#name, summary, run_##name},
+#include "passes/base/passes.def"
+#undef PASS
 };
 
 /// The passes that `options` asks for; false after reporting an unknown name.

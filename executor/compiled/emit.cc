@@ -58,7 +58,7 @@ const char* operands_word(const CompiledStep& step) {
 /// One step: "block.template run<StepKind::wait, CompiledOperands<1, 0, 0>>(3, 4, 1);"
 std::string step_text(const CompiledStep& step, bool leads, const std::string& indent) {
   const bool data = moves_data(step.kind);
-  std::string text = fmt::format("{}block.template {}<StepKind::{}, Special{}<{}, {}, {}", indent,
+  std::string text = fmt::format("{}block.template {}<StepKind::{}, Compiled{}<{}, {}, {}", indent,
                                  leads ? "lead" : "run", info(step.kind).name, operands_word(step),
                                  step.count, step.dsts, step.srcs);
   for (const uint32_t place : step.places) text += ",\n" + indent + "    " + place_text(place);

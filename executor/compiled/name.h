@@ -1,4 +1,4 @@
-// How specialised kernels are called: by the plan, the shape of the rank's blocks, what is added
+// How compiled kernels are called: by the plan, the shape of the rank's blocks, what is added
 // up, and the device code that they were compiled with. So a kernel that is found by its name is
 // the right one.
 #pragma once

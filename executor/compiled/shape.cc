@@ -28,7 +28,7 @@ namespace {
 
 /// What a call settles, not the code.
 constexpr uint8_t kSettled = device::kFreesNext | device::kShowsPeers;
-/// What calls of specialised kernels never use.
+/// What calls of compiled kernels never use.
 constexpr uint32_t kNever = device::kUsesSwitch | device::kUsesUneven | device::kUsesOtherSums |
                             device::kUsesLong | device::kUsesOdd;
 constexpr uint32_t kSentinels =
@@ -109,7 +109,7 @@ bool is_of(const Packed& block, const Step& step, const CompiledStep& code) {
   return true;
 }
 
-/// "" if a specialised kernel can do such a step.
+/// "" if a compiled kernel can do such a step.
 std::string refusal(const Step& step) {
   const std::string_view name = info(step.kind).name;
   switch (info(step.kind).family) {

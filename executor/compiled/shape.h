@@ -77,7 +77,7 @@ class CompiledShape {
   uint32_t own_lines() const { return own_lines_; }
   uint32_t lines() const { return shared_lines_ + blocks() * own_lines_; }
   /// Are they too many for the parameters of a launch? Then the second is the address of a copy.
-  bool in_memory() const { return lines() > device::kMaxSpecialLines; }
+  bool in_memory() const { return lines() > device::kMaxCompiledLines; }
 
  private:
   bool add_blocks(const BlockPrograms& programs, std::string& why);

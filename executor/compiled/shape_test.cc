@@ -1,4 +1,4 @@
-// What specialised kernels know of a rank, and what a call passes them: every size and address
+// What compiled kernels know of a rank, and what a call passes them: every size and address
 // of the packed programs, or nothing.
 #include "executor/compiled/shape.h"
 
@@ -373,7 +373,7 @@ TEST_CASE("compiled kernels: a block that posts has its channels in lines") {
 TEST_CASE("compiled kernels: lines that are too many for parameters lie in memory") {
   const auto lines_of = [](uint32_t blocks) { return shape_of(one_shot(blocks).program).lines(); };
   const uint32_t each = lines_of(3) - lines_of(2);
-  const uint32_t most = device::kMaxSpecialLines / each;
+  const uint32_t most = device::kMaxCompiledLines / each;
   const CompiledShape few = shape_of(one_shot(most).program);
   TestProgram many = one_shot(most + 1);
   const CompiledShape shape = shape_of(many.program);

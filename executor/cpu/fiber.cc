@@ -77,9 +77,9 @@ void Fiber::forget_last_run() {
 #endif
 }
 
-void Fiber::start(Entry entry, void* argument) {
+void Fiber::start(Function function, void* argument) {
   if (!ended_) forget_last_run();
-  entry_ = entry;
+  function_ = function;
   argument_ = argument;
   ended_ = false;
   left_ = false;
@@ -130,7 +130,7 @@ MSCCLC_NO_TSAN void Fiber::main(void* self) {
 #if defined(MSCCLC_ASAN)
   __sanitizer_finish_switch_fiber(nullptr, &fiber->resumer_stack_, &fiber->resumer_bytes_);
 #endif
-  fiber->entry_(fiber->argument_);
+  fiber->function_(fiber->argument_);
   fiber->ended_ = true;
   fiber->suspend();
 }

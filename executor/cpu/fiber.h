@@ -13,7 +13,7 @@ namespace mscclc {
 
 class Fiber {
  public:
-  using Entry = void (*)(void* argument);
+  using Function = void (*)(void* argument);
   static constexpr size_t kStack = size_t{256} << 10;  ///< touched only as far as it is used
 
   /// `stack`: its lowest address.
@@ -22,9 +22,9 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Prepares to call `entry(argument)` at the first resume(). A fiber that was given up before its
-  /// end may be started again; its locals are not destroyed.
-  void start(Entry entry, void* argument);
+  /// Prepares to call `function(argument)` at the first resume(). A fiber that was given up before
+  /// its end may be started again; its locals are not destroyed.
+  void start(Function function, void* argument);
   /// Runs the fiber until it suspends or ends. REQUIRES: started, not ended, called off fibers.
   void resume();
   /// Goes back to where resume() was called. REQUIRES: runs on this fiber.
@@ -38,7 +38,7 @@ class Fiber {
   static void main(void* self);
   void forget_last_run();
 
-  Entry entry_ = nullptr;
+  Function function_ = nullptr;
   void* argument_ = nullptr;
   void* const stack_;
   Context own_, resumer_;

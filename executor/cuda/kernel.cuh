@@ -77,10 +77,7 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
     fetch_lines(lines, plan.programs + at, plan.program_bytes);
   }
   if (threadIdx.x == 0) {
-    state.rank = plan.context;
-    state.calls = calls;
-    state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
-    state.waits = {state.rank, calls, blockIdx.x, plan.patience, 0, 0};
+    state.begin(plan, calls);
     state.counts[0] = call;
   }
   __syncthreads();

@@ -45,7 +45,7 @@ struct Abilities {
 /// and captures may forbid it. Returns an error (cudaError_t) where one cannot be loaded.
 int load_kernels(Abilities* abilities);
 
-/// True if a specialised kernel exists; otherwise the generic one runs.
+/// True if a fast kernel exists; otherwise the generic one runs.
 bool has_fast_kernel(const device::LaunchPlan& plan);
 
 /// Blocks of block_threads(plan.threads) threads that the current device can hold at once of the

@@ -102,6 +102,16 @@ MSCCLC_HD inline Range share_of_round(Range round, uint64_t end, uint32_t part, 
   return {round.begin + own.begin * align, own_end < round.end ? own_end : round.end};
 }
 
+/// The same of a step, which has a stretch of those bytes: in the round of `unit` bytes that begins
+/// at `begin`. Empty, or begin > end: nothing.
+template <class Step>
+MSCCLC_HD inline Range range_in_round(const Step& step, uint64_t begin, uint64_t unit,
+                                      uint32_t align) {
+  const Range own =
+      share_of_round({begin, begin + unit}, step.move_end, step.part, step.parts, align);
+  return {own.begin > step.begin ? own.begin : step.begin, own.end < step.end ? own.end : step.end};
+}
+
 /// How far in front of its chunk the unit at hand would make a chunk begin that holds few units:
 /// round i of virtual bytes i * unit on lies in unit i % units.
 MSCCLC_HD inline uint64_t skipped_units(uint64_t round_begin, uint64_t round_unit, uint32_t units) {

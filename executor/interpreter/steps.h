@@ -123,10 +123,7 @@ template <PacketFormat F, class Fn>
 MSCCLC_RUN inline void for_each_stretch(const Steps& p, const Step& step, uint32_t i, Fn fn) {
   Range range = {step.begin, step.end};
   if ((step.flags & kInLoop) != 0) {
-    const Range own = share_of_round({p.round_begin, p.round_begin + p.round_unit}, step.move_end,
-                                     step.part, step.parts, p.align);
-    if (own.begin > range.begin) range.begin = own.begin;
-    if (own.end < range.end) range.end = own.end;
+    range = range_in_round(step, p.round_begin, p.round_unit, p.align);
     if (range.begin >= range.end) return;
   }
   const uint32_t operands = uint32_t{step.dsts} + step.srcs;

@@ -10,15 +10,9 @@
 
 namespace mscclc {
 
-bool run_assign(Program& program, PassContext& context);
-bool run_fit(Program& program, PassContext& context);
-bool run_fuse(Program& program, PassContext& context);
-bool run_groups(Program& program, PassContext& context);
-bool run_pipeline(Program& program, PassContext& context);
-bool run_replicate(Program& program, PassContext& context);
-bool run_sync(Program& program, PassContext& context);
-bool run_split(Program& program, PassContext& context);
-bool run_complete_sums(Program& program, PassContext& context);
+#define PASS(name, summary) bool run_##name(Program& program, PassContext& context);
+#include "passes/base/passes.def"
+#undef PASS
 
 /// Makes Rank::blocks count all blocks that the rank's ops stand in. False after reporting an op
 /// that stands in none, which `pass` needs.

@@ -28,7 +28,6 @@ const std::vector<Exception> kExceptions = {
     {"mscclc::proof::System", 70, 1},
     {"mscclc::torch_comms::CommsBackend", 69, 2},
     {"mscclc::verbs::VerbsLane", 69, 0},
-    {"mscclc::cuda::host::Gpu", 64, 1},
     {"mscclc::cost::Run", 62, 3},
     {"mscclc::cuda::CudaRanks::State", 53, 0, true},
     {"mscclc::Collectives::State", 38, 2, true},

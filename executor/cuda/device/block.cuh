@@ -150,8 +150,7 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
   }
   __device__ void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
     if (threadIdx.x != 0 || bytes == 0) return;
-    this->post({PortWhat::put, channel, reinterpret_cast<uint64_t>(to),
-                reinterpret_cast<uint64_t>(from), bytes});
+    this->post_move(PortWhat::put, channel, to, from, bytes);
   }
 
  private:

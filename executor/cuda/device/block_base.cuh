@@ -8,6 +8,7 @@
 #include "executor/cuda/device/ahead.cuh"
 #include "executor/cuda/device/clocks.cuh"
 #include "executor/cuda/device/ports.cuh"
+#include "executor/cuda/device/signals.cuh"
 #include "executor/cuda/device/wait.cuh"
 #include "executor/interpreter/steps.h"
 
@@ -32,6 +33,14 @@ struct BlockState : BlockClock {
   uint32_t divisor;                     ///< of sums, where the call asks for an average; else 1
   uint64_t counts[device::kMaxCounts];  ///< ... and as they are now
   volatile uint32_t counted;            ///< compiled kernels: not 0 once the call is counted
+
+  /// What one thread fills in, except the counts. `own`: the block's in device memory.
+  __device__ __forceinline__ void begin(const LaunchPlan& plan, uint64_t* own) {
+    rank = plan.context;
+    calls = own;
+    divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
+    waits = wait_state(plan, own);
+  }
 };
 
 /// `kHasProxy`: steps may post to the rank's proxy.
@@ -59,13 +68,32 @@ class BlockBase {
 
   template <class Fn>
   __device__ void for_each_target(uint32_t n, Fn fn) {
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) fn(i);
+    for_each_target(n, false, fn);
   }
 
   template <class Fn>
   __device__ void for_each_post(uint32_t n, Fn fn) {
-    if (threadIdx.x != 0) return;
-    for (uint32_t i = 0; i < n; ++i) fn(i);
+    for_each_target(n, true, fn);
+  }
+
+  /// Calls fn(i) for each of `n` targets, by a thread each; where they are posted by one, in order.
+  /// One loop, or kernels would hold its body twice.
+  template <class Fn>
+  __device__ __forceinline__ void for_each_target(uint32_t n, bool posts, Fn fn) {
+    const uint32_t first = posts && threadIdx.x != 0 ? n : threadIdx.x;
+    const uint32_t apart = posts ? 1 : blockDim.x;
+#pragma unroll 1
+    for (uint32_t i = first; i < n; i += apart) fn(i);
+  }
+
+  /// What a target of a step that signals or waits is for; steps of other families have none.
+  __device__ __forceinline__ void synchronise(StepKind kind, const StepTarget& target,
+                                              bool relaxed) {
+    static_assert(device::kinds_of(StepFamily::target) == 4);
+    if (kind == StepKind::signal) signal(target, relaxed);
+    if (kind == StepKind::wait) wait(target, relaxed);
+    if (kind == StepKind::release) release(target);
+    if (kind == StepKind::acquire) acquire(target);
   }
 
   __device__ void signal(const StepTarget& target, bool relaxed) {
@@ -74,24 +102,12 @@ class BlockBase {
         return post({PortWhat::signal, target.index}, !relaxed);
       }
     }
-    if (target.address == nullptr) return;
-    if (relaxed) {
-      add_relaxed(target.address);
-    } else {
-      add_release(target.address);
-    }
+    if (target.address != nullptr) give_signal(target.address, relaxed);
   }
   /// Several threads may wait at one end, each for a signal of its own.
   __device__ void wait(const StepTarget& target, bool relaxed) {
     const uint64_t before = take_one(target);
-    uint64_t arrived = 0;
-    await(
-        state_.waits,
-        [&] {
-          arrived = relaxed ? load_relaxed(target.address) : load_acquire(target.address);
-          return arrived > before;
-        },
-        [&] { return Fault{WaitFor::signal, target.index, source_, 0, before + 1, arrived}; });
+    await_signal(state_.waits, target.address, before, relaxed, target.index, source_);
   }
   template <class ChannelOf>
   __device__ void flush(uint32_t n, ChannelOf channel_of) {
@@ -136,6 +152,10 @@ class BlockBase {
     const bool divides = reduction(step) == ReduceOp::avg && (step.flags & device::kComplete) != 0;
     return divides ? plan_.contributions : 1;
   }
+  /// What sums are divided by whose reduction is the call's. `flags`: of the step.
+  __device__ __forceinline__ uint32_t divisor_of_call(uint32_t flags) const {
+    return (flags & device::kComplete) != 0 ? state_.divisor : 1;
+  }
   /// A step begins: what is published stays so over those that only post.
   __device__ void keep_published(StepKind kind, bool posts) {
     published_ &= posts && kind != StepKind::forward_packets;
@@ -144,6 +164,12 @@ class BlockBase {
   __device__ void post(const PortRequest& request, bool publishes = true) {
     post_request(state_.rank->queue, state_.waits, source_, request, publishes && !published_);
     published_ = published_ || publishes;
+  }
+
+  /// Hands a move to the proxy, which reads the source later. By one thread.
+  __device__ __forceinline__ void post_move(PortWhat what, uint32_t channel, uint8_t* to,
+                                            const uint8_t* from, uint64_t bytes) {
+    post({what, channel, reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from), bytes});
   }
 
   BlockState& state_;

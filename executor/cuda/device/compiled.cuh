@@ -60,10 +60,7 @@ __device__ __forceinline__ void run_compiled(const LaunchPlan& plan, const uint4
   copy_to_shared(state.counts, calls);
   if (threadIdx.x == blockDim.x - 1) {
     state.counted = 0;
-    state.rank = plan.context;
-    state.calls = calls;
-    state.divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
-    state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+    state.begin(plan, calls);
   }
   if constexpr (Block::kCounts) fetch_taken(plan, state, calls);
   Block first(state, plan, 0, shared, own);

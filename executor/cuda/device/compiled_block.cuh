@@ -10,6 +10,7 @@
 #include "executor/compiled_arguments.h"
 #include "executor/cuda/device/arithmetic.cuh"
 #include "executor/cuda/device/block_base.cuh"
+#include "executor/cuda/device/call_count.cuh"
 #include "executor/cuda/device/exact.cuh"
 #include "executor/cuda/device/packet_rows.cuh"
 
@@ -59,12 +60,9 @@ template <PacketFormat F>
                                                                const uint8_t* c, const uint8_t* d,
                                                                uint64_t stamp) {
   static_assert(kAtOnce == 4);
-  Fault fault{WaitFor::packet, 0, op, 0, stamp, stamp};
-  for (uint32_t j = 0; j < kAtOnce; ++j) {
-    const uint8_t* at = j == 0 ? a : j == 1 ? b : j == 2 ? c : d;
-    if (at != nullptr && blame<F>(fault, at, stamp, 4)) break;
-  }
-  give_up(state, fault);
+  give_up(state, missing_packet<F>(op, stamp, 4, kAtOnce, [&](uint32_t j) {
+            return j == 0 ? a : j == 1 ? b : j == 2 ? c : d;
+          }));
 }
 
 /// A kind of step that the emitter accepts needs a body in CompiledBlock::run_step().
@@ -72,7 +70,6 @@ static_assert(device::kinds_of(StepFamily::plain) == 2);
 static_assert(device::kinds_of(StepFamily::packets) == 2);
 static_assert(device::kinds_of(StepFamily::sent) == 2);
 static_assert(device::kinds_of(StepFamily::block) == 3);
-static_assert(device::kinds_of(StepFamily::target) == 4);
 
 /// Plain data begins and ends at multiples of 16 bytes.
 template <class Arithmetic, PacketFormat F, CompiledTraits traits>
@@ -82,7 +79,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   using Base::state_;
   using Rows = PacketRows<F, false, false>;
   using Part = typename Rows::Part;
-  using Places = typename Rows::Places;
+  using Addresses = typename Rows::Addresses;
 
  public:
   static constexpr bool kCounts = traits.counts;
@@ -133,23 +130,15 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     --rounds_left_;
   }
 
-  /// Counts the call, once all threads of the block have its number. The next launch, which takes
-  /// the number that it finds, may begin only then. `ahead`: ran the steps before. The last thread
-  /// does so: however little data there is, the first ones have some, and would wait.
+  /// Counts the call, once all threads of the block have its number. `ahead`: ran the steps before.
   __device__ __forceinline__ void count_call(const CompiledBlock& ahead) {
     check_call(this->call_);
     __syncthreads();
-    if (threadIdx.x != blockDim.x - 1) return;
-    if (has_given_up(fetch_add_relaxed_gpu(state_.calls))) exit_thread();
-    state_.counted = 1;
-    if (ahead.step_frees_ || this->plan_.frees_next) let_next_begin();
+    count_call_late(state_.calls, state_.counted, ahead.step_frees_ || this->plan_.frees_next);
   }
 
   /// The number of the call, which each thread has asked for.
-  __device__ __forceinline__ uint64_t late_call() const {
-    await_copies_to_shared();
-    return *static_cast<const volatile uint64_t*>(state_.counts);
-  }
+  __device__ __forceinline__ uint64_t late_call() const { return await_copied(state_.counts[0]); }
 
  private:
   /// Ends the thread if an earlier call gave up. Comes before the first store.
@@ -165,7 +154,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     return {words.x, words.y, words.z, words.w};
   }
 
-  /// What of a step the block moves in the round at hand: share_of_round(), as the interpreter.
+  /// What of a step the block moves in the round at hand.
   __device__ __forceinline__ CompiledExtent begin_round(uint32_t line) {
     CompiledRounds step;
     const uint4 words[] = {own_[line], own_[line + 1], own_[line + 2]};
@@ -173,14 +162,10 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     memcpy(&step, words, sizeof step);
     this->frees_next_ |= threadIdx.x == 0 && (step.source & device::kCompiledFrees) != 0;
     this->source_ = step.source & ~device::kCompiledFrees;
-    const device::Range own =
-        device::share_of_round({round_begin_, round_begin_ + round_unit_}, step.move_end, step.part,
-                               step.parts, traits.align);
-    const uint64_t begin = own.begin > step.begin ? own.begin : step.begin;
-    const uint64_t end = own.end < step.end ? own.end : step.end;
-    if (begin >= end) return {0, 0, 0, 0};
-    return {static_cast<uint32_t>(begin - step.run_begin),
-            static_cast<uint32_t>(end - step.run_begin), 0, 0};
+    const device::Range own = device::range_in_round(step, round_begin_, round_unit_, traits.align);
+    if (own.begin >= own.end) return {0, 0, 0, 0};
+    return {static_cast<uint32_t>(own.begin - step.run_begin),
+            static_cast<uint32_t>(own.end - step.run_begin), 0, 0};
   }
 
   template <StepKind kind, class Operands>
@@ -209,30 +194,17 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       this->meet(target(first));
     } else {
       static_assert(device::info(kind).family == StepFamily::target);
-      // One thread posts, in order.
-      const uint32_t begin = posts && threadIdx.x != 0 ? Operands::kCount : threadIdx.x;
-      for (uint32_t i = begin; i < Operands::kCount; i += posts ? 1 : blockDim.x) {
-        synchronise<kind>(target(first + i), (flags & device::kRelaxed) != 0);
-      }
+      const bool relaxed = (flags & device::kRelaxed) != 0;
+      this->for_each_target(Operands::kCount, posts, [&](uint32_t i) {
+        this->synchronise(kind, target(first + i), relaxed);
+      });
     }
-  }
-  template <StepKind kind>
-  __device__ __forceinline__ void synchronise(const StepTarget& to, bool relaxed) {
-    if constexpr (kind == StepKind::signal) this->signal(to, relaxed);
-    if constexpr (kind == StepKind::wait) this->wait(to, relaxed);
-    if constexpr (kind == StepKind::release) this->release(to);
-    if constexpr (kind == StepKind::acquire) this->acquire(to);
   }
   __device__ __forceinline__ StepTarget target(uint32_t line) const {
     StepTarget found;
     const uint4 words = own_[line];
     memcpy(&found, &words, sizeof found);
     return found;
-  }
-
-  /// What the sums of a step are divided by. REQUIRES: no step is always an average.
-  __device__ uint32_t divisor(uint32_t flags) const {
-    return (flags & device::kComplete) != 0 ? state_.divisor : 1;
   }
 
   /// Where an operand begins in a call, this one.
@@ -274,10 +246,10 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   template <class Operands>
   __device__ __forceinline__ void post_moves(const CompiledExtent& e, uint32_t unit) {
 #pragma unroll
-    for (uint32_t i = 0; i < Operands::kCount; ++i) post_move<Operands>(i, e, unit);
+    for (uint32_t i = 0; i < Operands::kCount; ++i) post_one<Operands>(i, e, unit);
   }
   template <class Operands>
-  __device__ __forceinline__ void post_move(uint32_t i, const CompiledExtent& e, uint32_t unit) {
+  __device__ __forceinline__ void post_one(uint32_t i, const CompiledExtent& e, uint32_t unit) {
     if (threadIdx.x != 0 || e.begin == e.end) return;
     const uint64_t begin = uint64_t{e.begin} * unit, bytes = uint64_t{e.end - e.begin} * unit;
     const uint32_t first = i * Operands::kEach;
@@ -285,9 +257,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
 #pragma unroll
     for (uint32_t k = 0; k < Operands::kDsts; ++k) {
       const uint32_t place = Operands::place(first + k);
-      this->post({PortWhat::put, extra(place).channel,
-                  reinterpret_cast<uint64_t>(address(place) + begin),
-                  reinterpret_cast<uint64_t>(from), bytes});
+      this->post_move(PortWhat::put, extra(place).channel, address(place) + begin, from, bytes);
     }
   }
 
@@ -300,18 +270,18 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
       const uint32_t source = Operands::place(first + Operands::kDsts);
-      for_each_unit(e, source, [&](const Part& part, const Places& from) {
+      for_each_unit(e, source, [&](const Part& part, const Addresses& from) {
         uint4 rows[kAtOnce];
         read(from, 1, part, rows);
       });
       this->sync();
-      post_move<Operands>(i, e, Format<F>::kWire);
+      post_one<Operands>(i, e, Format<F>::kWire);
       if constexpr (Format<F>::kSentinel) {
         this->flush(Operands::kDsts,
                     [&](uint32_t k) { return extra(Operands::place(first + k)).channel; });
         this->sync();
         for_each_unit(e, source,
-                      [&](const Part&, const Places& from) { Rows::empty(stamp_, from); });
+                      [&](const Part&, const Addresses& from) { Rows::empty(stamp_, from); });
       }
     }
   }
@@ -319,7 +289,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   template <class Fn>
   __device__ __forceinline__ void for_each_unit(const CompiledExtent& e, uint32_t place, Fn fn) {
     Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
-      Places from;
+      Addresses from;
       from.packets = 0;
       find(place, part, 0, this->call_, from);
       fn(part, from);
@@ -349,7 +319,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       const uint32_t first = i * Operands::kEach;
 #pragma unroll 1
       for (uint64_t at = e.begin + threadIdx.x * 16; at < e.end; at += blockDim.x * 16) {
-        add_row<Operands>(first, WholeRow{at}, divisor(flags));
+        add_row<Operands>(first, WholeRow{at}, this->divisor_of_call(flags));
       }
     }
   }
@@ -386,16 +356,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       return add_tree<0, Operands::kSrcs>(read);
     } else {
       typename Arithmetic::RowSums sums;
-#pragma unroll
-      for (uint32_t k = 0; k < Operands::kSrcs; k += kAtOnce) {
-        const uint32_t left = Operands::kSrcs - k, n = left < kAtOnce ? left : kAtOnce;
-        uint4 rows[kAtOnce];
-        read(k, n, rows);
-#pragma unroll
-        for (uint32_t j = 0; j < kAtOnce; ++j) {
-          if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
-        }
-      }
+      cuda::add_up<Arithmetic, unroll_of(Operands::kSrcs)>(sums, 0, Operands::kSrcs, read);
       return sums;
     }
   }
@@ -446,45 +407,24 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
 
   /// Where a part lies in place j.
   __device__ __forceinline__ void find(uint32_t place, const Part& part, uint32_t j, uint64_t call,
-                                       Places& to) const {
+                                       Addresses& to) const {
     const bool packets = (place & device::kPlacePackets) != 0;
     to.at[j] = address(place, call) + (packets ? Rows::slot_offset(part) : part.offset);
     to.packets |= packets ? 1u << j : 0;
   }
 
-  /// Reads a part of `n` sources; packets are polled in one loop.
-  __device__ __forceinline__ void read(const Places& from, uint32_t n, const Part& part,
+  /// Reads a part of `n` sources (PacketRows).
+  __device__ __forceinline__ void read(const Addresses& from, uint32_t n, const Part& part,
                                        uint4* rows) {
-#pragma unroll
-    for (uint32_t j = 0; j < kAtOnce; ++j) {
-      rows[j] = {};
-      if (j < n && !from.holds_packets(j)) rows[j] = Rows::load_part(from.at[j], part);
-    }
-    if (from.packets != 0) {
-      poll(from, part, rows);
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (from.holds_packets(j)) rows[j] = Rows::data_of(rows[j]);
-      }
-    }
-  }
-  /// Plain data that is moved beside sentinels loses its -0.0.
-  __device__ __forceinline__ void make_sendable(const Places& from, uint32_t n, uint4* rows) const {
-    if constexpr (Format<F>::kSentinel) {
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (j < n && !from.holds_packets(j)) rows[j] = drop_minus_zeros(rows[j], this->element());
-      }
-    }
-  }
-  __device__ __forceinline__ void poll(const Places& from, const Part& part, uint4* rows) {
-    Rows::poll(state_.waits, stamp_, from, part, rows, [&] {
-      const auto unit = [&](uint32_t j) {
-        return from.holds_packets(j) ? from.at[j] - part.lane * 16 : nullptr;
-      };
-      give_up_units<F>(state_.waits, this->source_, unit(0), unit(1), unit(2), unit(3),
-                       Format<F>::stamp(stamp_));
-    });
+    Rows::read(
+        state_.waits, stamp_, from, n, part, rows, [] {},
+        [&] {
+          const auto unit = [&](uint32_t j) {
+            return from.holds_packets(j) ? from.at[j] - part.lane * 16 : nullptr;
+          };
+          give_up_units<F>(state_.waits, this->source_, unit(0), unit(1), unit(2), unit(3),
+                           Format<F>::stamp(stamp_));
+        });
   }
 
   /// To the destinations of a move, whose first place is number `first`, in call `call`. `from`:
@@ -495,7 +435,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
                                         const uint8_t* from = nullptr) const {
 #pragma unroll
     for (uint32_t k = 0; k < Operands::kDsts; ++k) {
-      Places to;
+      Addresses to;
       to.packets = 0;
       find(Operands::place(first + k), part, 0, call, to);
       Rows::write_one(stamp, to, 0, part, row, from);
@@ -512,7 +452,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       const uint32_t left = Operands::kCount - i, n = left < kAtOnce ? left : kAtOnce;
       Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
         uint4 rows[kAtOnce];
-        Places from;
+        Addresses from;
         from.packets = 0;
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
@@ -521,7 +461,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
           find(place, part, j, kLeads && has_copies(place) ? late_call() : this->call_, from);
         }
         read(from, n, part, rows);
-        make_sendable(from, n, rows);
+        Rows::make_sendable(from.packets, n, this->element(), rows);
         const uint64_t call = kLeads ? late_call() : this->call_;
         const Stamp stamp = kLeads ? device::stamp_of(call, this->element()) : stamp_;
         if constexpr (kLeads) check_call(call);
@@ -541,7 +481,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     CompiledBlock& block;
     uint32_t first;
     const Part& part;
-    Places& from;
+    Addresses& from;
     __device__ __forceinline__ void operator()(uint32_t k, uint32_t n, uint4* rows) const {
       if (k != 0) Rows::empty(block.stamp_, from);
       from.packets = 0;
@@ -556,13 +496,13 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   };
   template <class Operands>
   __device__ __forceinline__ void add_units(const CompiledExtent& e, uint32_t flags) {
-    uint32_t by = divisor(flags);
+    uint32_t by = this->divisor_of_call(flags);
     asm volatile("" : "+r"(by));  // here, or threads would ask for it once their packets have come
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
       Rows::for_each_part(e.begin, e.end, e.length, [&](const Part& part) {
-        Places from;
+        Addresses from;
         const uint4 row = sum_of<Operands>(ReadUnits<Operands>{*this, first, part, from}, by);
         write<Operands>(stamp_, this->call_, first, part, row);
         Rows::empty(stamp_, from);

@@ -70,21 +70,13 @@ template <Dtype T, class A, uint32_t sources, class Read>
 __device__ __forceinline__ uint4 exact_sum(const Read& read, uint32_t divisor) {
   device::RestOf<T> rests[ExactRow<T>::kCount];
   ExactRow<T> sums;
-#pragma unroll
-  for (uint32_t k = 0; k < sources; k += kAtOnce) {
-    const uint32_t left = sources - k, n = left < kAtOnce ? left : kAtOnce;
-    uint4 rows[kAtOnce];
-    read(k, n, rows);
-#pragma unroll
-    for (uint32_t j = 0; j < kAtOnce; ++j) {
-      if (j >= n) continue;
-      if (k + j == 0) {
-        sums.start(rests, rows[j]);
-      } else {
-        sums.add(rests, rows[j]);
-      }
+  for_each_source<unroll_of(sources)>(0, sources, read, [&](const uint4& row, bool first) {
+    if (first) {
+      sums.start(rests, row);
+    } else {
+      sums.add(rests, row);
     }
-  }
+  });
   return sums.template finish<A>(rests, divisor);
 }
 

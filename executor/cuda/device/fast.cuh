@@ -13,6 +13,7 @@
 
 #include "executor/cuda/device/arithmetic.cuh"
 #include "executor/cuda/device/block_base.cuh"
+#include "executor/cuda/device/call_count.cuh"
 #include "executor/cuda/device/packet_rows.cuh"
 
 namespace mscclc::cuda {
@@ -23,30 +24,24 @@ template <PacketFormat F>
                                                                  uint32_t line, uint32_t apart,
                                                                  uint32_t n, uint32_t unit,
                                                                  uint64_t stamp, uint32_t call) {
-  Fault fault{WaitFor::packet, 0, op, 0, stamp, stamp};
-  for (uint32_t i = 0; i < n; ++i) {
-    const StepOperand from = shared_operand(line + i * apart, call);
-    if ((from.flags & device::kPackets) == 0) continue;
-    if (blame<F>(fault, from.address + uint64_t{unit} * Format<F>::kWire, stamp, 4)) break;
-  }
-  give_up(state, fault);
+  give_up(state, missing_packet<F>(op, stamp, 4, n, [&](uint32_t i) -> const uint8_t* {
+            const StepOperand from = shared_operand(line + i * apart, call);
+            if ((from.flags & device::kPackets) == 0) return nullptr;
+            return from.address + uint64_t{unit} * Format<F>::kWire;
+          }));
 }
 
-/// What of a step a block moves in a round of a pipeline.
-static __device__ __noinline__ device::Range range_in_round(uint32_t i, uint64_t begin,
-                                                            uint64_t unit, uint32_t align) {
-  const Step& step = shared_step(i);
-  const device::Range own =
-      device::share_of_round({begin, begin + unit}, step.move_end, step.part, step.parts, align);
-  return {own.begin > step.begin ? own.begin : step.begin, own.end < step.end ? own.end : step.end};
+/// What of step `i` a block moves in a round of a pipeline. Not inlined: few plans have any.
+static __device__ __noinline__ device::Range round_of_step(uint32_t i, uint64_t begin,
+                                                           uint64_t unit, uint32_t align) {
+  return device::range_in_round(shared_step(i), begin, unit, align);
 }
 
-// A new kind of step needs a body here, unless its family is one that no fast kernel offers
-// (kernels.cuh): nvcc does not complain of a switch that lacks a case.
-static_assert(device::kinds_of(StepFamily::plain) == 2);    // run_step()
-static_assert(device::kinds_of(StepFamily::packets) == 2);  // run_step()
-static_assert(device::kinds_of(StepFamily::block) == 3);    // run_step()
-static_assert(device::kinds_of(StepFamily::target) == 4);   // synchronise()
+// A new kind of step needs a body in run_step(), unless its family is one that no fast kernel
+// offers (kernels.cuh), or that BlockBase has the bodies of.
+static_assert(device::kinds_of(StepFamily::plain) == 2);
+static_assert(device::kinds_of(StepFamily::packets) == 2);
+static_assert(device::kinds_of(StepFamily::block) == 3);
 
 /// Packets of plans whose steps may post to the proxy: what copy engines hand on is made of many
 /// bytes, which come in these formats.
@@ -68,7 +63,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
 
   using Rows = PacketRows<F, kUneven, kTails>;
   using Part = typename Rows::Part;
-  using Places = typename Rows::Places;
+  using Addresses = typename Rows::Addresses;
 
  public:
   /// `alone`: the kernel ahead has ended.
@@ -110,8 +105,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
  private:
   /// What the sums of a step are divided by. REQUIRES: no step is always an average.
   __device__ uint32_t divisor(const Step& step) const {
-    const bool divides = step.reduce == ReduceOp::call && (step.flags & device::kComplete) != 0;
-    return divides ? state_.divisor : 1;
+    return step.reduce == ReduceOp::call ? this->divisor_of_call(step.flags) : 1;
   }
 
   __device__ void run_step(const Step& step) {
@@ -140,61 +134,19 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
           this->flush(step.count, [&](uint32_t i) { return target(step, i).index; });
         }
         return;
-      case StepKind::signal:
-      case StepKind::wait:
-      case StepKind::release:
-      case StepKind::acquire:
-        break;  // below
-      case StepKind::move_packets:
-      case StepKind::reduce_packets:
-      case StepKind::pipeline:
-        break;  // above
-      case StepKind::post_packets:
-      case StepKind::forward_packets:
-      case StepKind::switch_broadcast:
-      case StepKind::switch_broadcast_packets:
-      case StepKind::switch_reduce:
-        break;  // in no plan that this kernel is offered for
+      default:
+        break;  // it signals or waits: no other is left in plans that this kernel is offered for
     }
     if (signalled(step)) return;
-    // One thread posts, in order. One loop, or the kernel would hold its body twice.
-    const uint32_t first = posts(step) && threadIdx.x != 0 ? step.count : threadIdx.x;
-    const uint32_t apart = posts(step) ? 1 : blockDim.x;
-#pragma unroll 1
-    for (uint32_t i = first; i < step.count; i += apart) synchronise(step, i);
+    const bool relaxed = (step.flags & device::kRelaxed) != 0;
+    this->for_each_target(step.count, posts(step), [&](uint32_t i) {
+      this->synchronise(step.kind, target(step, i), relaxed);
+    });
   }
   __device__ static bool posts(const Step& step) {
     return kHasPorts && (step.flags & device::kPosts) != 0;
   }
 
-  __device__ void synchronise(const Step& step, uint32_t i) {
-    const StepTarget& t = target(step, i);
-    const bool relaxed = (step.flags & device::kRelaxed) != 0;
-    switch (step.kind) {
-      case StepKind::signal:
-        return this->signal(t, relaxed);
-      case StepKind::wait:
-        return this->wait(t, relaxed);
-      case StepKind::release:
-        return this->release(t);
-      case StepKind::acquire:
-        return this->acquire(t);
-      case StepKind::copy:
-      case StepKind::reduce:
-      case StepKind::move_packets:
-      case StepKind::reduce_packets:
-      case StepKind::post_packets:
-      case StepKind::forward_packets:
-      case StepKind::switch_broadcast:
-      case StepKind::switch_broadcast_packets:
-      case StepKind::switch_reduce:
-      case StepKind::flush:
-      case StepKind::barrier:
-      case StepKind::sync:
-      case StepKind::pipeline:
-        return;  // have none
-    }
-  }
   __device__ const StepTarget& target(const Step& step, uint32_t i) const {
     const uint32_t line = operands_ + shared_header().operands + step.first + i;
     return *reinterpret_cast<const StepTarget*>(shared_lines() + line);
@@ -206,11 +158,11 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
     if (ahead_ != kStillRuns) return;
     await_kernel_ahead(this->plan_.frees_next);
     state_.stamp_clock(this->plan_, device::kStampAhead);
-    ahead_ = load_relaxed(reinterpret_cast<const uint32_t*>(state_.calls) + 1);
+    ahead_ = left_by_call_ahead(state_.calls);
   }
   /// Ends the thread if the call ahead gave up.
   __device__ void check_call_ahead() const {
-    if (has_given_up(uint64_t{ahead_} << 32)) exit_thread();
+    if (ahead_gave_up(ahead_)) exit_thread();
   }
 
   /// For steps that are not packets: nothing of theirs may overlap the call ahead.
@@ -225,7 +177,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
     end = step.end;
     if ((step.flags & device::kInLoop) != 0) {
       const device::Range own =
-          range_in_round(at_, round_begin_, shared_step(loop_).begin, shared_header().align);
+          round_of_step(at_, round_begin_, shared_step(loop_).begin, shared_header().align);
       if (own.begin >= own.end) return false;
       begin = own.begin;
       end = own.end;
@@ -285,9 +237,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
       for (uint32_t k = 0; k < step.dsts; ++k) {
         const auto* extra =
             reinterpret_cast<const device::StepExtra*>(shared_lines() + line + k + extras);
-        this->post({what, extra->channel,
-                    reinterpret_cast<uint64_t>(operand(line + k).address + begin),
-                    reinterpret_cast<uint64_t>(from), end - begin});
+        this->post_move(what, extra->channel, operand(line + k).address + begin, from, end - begin);
       }
     }
   }
@@ -322,64 +272,36 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
 
   /// In `n` operands from `line` on that are `apart`.
   __device__ void find(uint32_t line, uint32_t apart, uint32_t n, const Part& part,
-                       Places& places) const {
-    places.packets = 0;
+                       Addresses& to) const {
+    to.packets = 0;
 #pragma unroll
     for (uint32_t j = 0; j < kAtOnce; ++j) {
       if (j >= n) continue;
       const StepOperand found = operand(line + j * apart);
       const bool packets = (found.flags & device::kPackets) != 0;
-      places.at[j] = found.address + (packets ? Rows::slot_offset(part) : part.offset);
-      places.packets |= packets ? 1u << j : 0;
+      to.at[j] = found.address + (packets ? Rows::slot_offset(part) : part.offset);
+      to.packets |= packets ? 1u << j : 0;
     }
   }
 
-  /// Reads a part of `n` sources; packets are polled in one loop. `meanwhile` is called while loads
-  /// of plain data are under way and packets not yet waited for. For reports: the operands are in
-  /// lines `apart` from `line` on.
+  /// Reads a part of `n` sources (PacketRows). For reports: the operands are in lines `apart` from
+  /// `line` on.
   template <class Fn>
-  __device__ void read(const Step& step, const Places& from, uint32_t line, uint32_t apart,
+  __device__ void read(const Step& step, const Addresses& from, uint32_t line, uint32_t apart,
                        uint32_t n, const Part& part, uint4* rows, Fn meanwhile) {
     await_call_ahead();
-#pragma unroll
-    for (uint32_t j = 0; j < kAtOnce; ++j) {
-      rows[j] = {};
-      if (j < n && !from.holds_packets(j)) rows[j] = Rows::load_part(from.at[j], part);
-    }
-    meanwhile();
-    if (from.packets != 0) {
-      poll(step, from, line, apart, n, part, rows);
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (from.holds_packets(j)) rows[j] = Rows::data_of(rows[j]);
-      }
-    }
-  }
-  /// Plain data that is moved beside sentinels loses its -0.0.
-  __device__ void make_sendable(const Places& from, uint32_t n, uint4* rows) const {
-    if constexpr (Format<F>::kSentinel) {
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (j < n && !from.holds_packets(j)) {
-          rows[j] = drop_minus_zeros(rows[j], this->element());
-        }
-      }
-    }
-  }
-  __device__ void poll(const Step& step, const Places& from, uint32_t line, uint32_t apart,
-                       uint32_t n, const Part& part, uint4* rows) {
-    Rows::poll(state_.waits, stamp_, from, part, rows, [&] {
+    Rows::read(state_.waits, stamp_, from, n, part, rows, meanwhile, [&] {
       give_up_packets<F>(state_.waits, step.source, line, apart, n, part.unit,
                          Format<F>::stamp(stamp_), call32());
     });
   }
 
-  /// Writes a row to operands [line, end) too: those that are not among the places found before.
+  /// Writes a row to operands [line, end) too: those that are not among those found before.
   __device__ void write_rest(uint32_t line, uint32_t end, const Part& part, const uint4& row,
                              const uint8_t* from = nullptr) const {
 #pragma unroll 1
     for (; line < end; ++line) {
-      Places to;
+      Addresses to;
       find(line, 1, 1, part, to);
       Rows::write_one(stamp_, to, 0, part, row, from);
     }
@@ -400,11 +322,11 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
       const bool single = n == 1;
       for_each_part(step, [&](const Part& part) {
         uint4 rows[kAtOnce];
-        Places from, to;
+        Addresses from, to;
         find(line + step.dsts, apart, n, part, from);
         read(step, from, line + step.dsts, apart, n, part, rows,
              [&] { find(line, single ? 1 : apart, single ? step.dsts : n, part, to); });
-        make_sendable(from, n, rows);
+        Rows::make_sendable(from.packets, n, this->element(), rows);
         check_call_ahead();
         if (left <= kAtOnce) free_next();
         if (single) {
@@ -428,26 +350,17 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
 #pragma unroll 1
     for (uint32_t i = 0; i < step.count; ++i) {
       const uint32_t line = operands_ + step.first + i * operands_of(step);
-      const uint32_t sources = line + step.dsts;
+      const uint32_t sources = line + step.dsts, end = sources + step.srcs;
       for_each_part(step, [&](const Part& part) {
         typename Arithmetic::RowSums sums;
-        Places from, to;
-#pragma unroll 1
-        for (uint32_t k = 0;;) {
-          const uint32_t left = step.srcs - k, n = left < kAtOnce ? left : kAtOnce;
-          uint4 rows[kAtOnce];
-          find(sources + k, 1, n, part, from);
-          read(step, from, sources + k, 1, n, part, rows, [&] {
-            if (!kUneven && left <= kAtOnce) find(line, 1, step.dsts, part, to);
+        Addresses from, to;
+        add_up<Arithmetic, 1>(sums, sources, end, [&](uint32_t k, uint32_t n, uint4* rows) {
+          if (k != sources) Rows::empty(stamp_, from);
+          find(k, 1, n, part, from);
+          read(step, from, k, 1, n, part, rows, [&] {
+            if (!kUneven && end - k <= kAtOnce) find(line, 1, step.dsts, part, to);
           });
-#pragma unroll
-          for (uint32_t j = 0; j < kAtOnce; ++j) {
-            if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
-          }
-          if (left <= kAtOnce) break;
-          Rows::empty(stamp_, from);
-          k += kAtOnce;
-        }
+        });
         check_call_ahead();
         if (i + 1 == step.count) free_next();
         const uint4 row = Arithmetic::finish(sums, divisor(step));

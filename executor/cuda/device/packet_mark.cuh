@@ -45,4 +45,17 @@ __device__ inline bool blame(device::Fault& fault, const uint8_t* unit, uint64_t
   return mark.missing;
 }
 
+/// What to report of op `op` where packets of some of `n` units have not come. unit(i): where unit
+/// i is; nullptr: it holds no packets.
+template <PacketFormat F, class Unit>
+__device__ __forceinline__ device::Fault missing_packet(uint32_t op, uint64_t stamp, uint32_t word,
+                                                        uint32_t n, Unit unit) {
+  device::Fault fault{device::WaitFor::packet, 0, op, 0, stamp, stamp};
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint8_t* const at = unit(i);
+    if (at != nullptr && blame<F>(fault, at, stamp, word)) break;
+  }
+  return fault;
+}
+
 }  // namespace mscclc::cuda

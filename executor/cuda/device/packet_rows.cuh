@@ -11,7 +11,7 @@
 namespace mscclc::cuda {
 
 /// Units of format `F`. `kUneven`: plain data begins at multiples of 4 bytes and ends anywhere,
-/// else both at multiples of 16; `kTails`: it may end inside a word. `kMax`: places at once.
+/// else both at multiples of 16; `kTails`: it may end inside a word. `kMax`: operands at once.
 template <PacketFormat F, bool kUneven, bool kTails, uint32_t kMax = kAtOnce>
 struct PacketRows {
   static constexpr bool kLine = Format<F>::kLine;
@@ -30,9 +30,9 @@ struct PacketRows {
   };
 
   /// Where a part lies in up to kMax operands.
-  struct Places {
+  struct Addresses {
     uint8_t* at[kMax];
-    uint32_t packets;  ///< bit j: place j holds packets
+    uint32_t packets;  ///< bit j: operand j holds packets
     __device__ bool holds_packets(uint32_t j) const { return (packets >> j & 1) != 0; }
   };
 
@@ -86,10 +86,47 @@ struct PacketRows {
     if (kLine && part.bytes == 16) store_as(to + 8, uint2{row.z, row.w});
   }
 
-  /// Loads the rows that stand in the places that hold packets; true if all have come. All are
+  /// Loads a part of those of `n` operands that hold plain data; the other rows become zeros.
+  static __device__ __forceinline__ void load_plain(const Addresses& from, uint32_t n,
+                                                    const Part& part, uint4* rows) {
+#pragma unroll
+    for (uint32_t j = 0; j < kMax; ++j) {
+      rows[j] = {};
+      if (j < n && !from.holds_packets(j)) rows[j] = load_part(from.at[j], part);
+    }
+  }
+  /// Reads a part of `n` sources; packets are polled in one loop. `meanwhile` is called while loads
+  /// of plain data are under way and packets not yet waited for; `stop` as by poll().
+  template <class Fn, class Stop>
+  static __device__ __forceinline__ void read(WaitState& state, const Stamp& stamp,
+                                              const Addresses& from, uint32_t n, const Part& part,
+                                              uint4* rows, Fn meanwhile, Stop stop) {
+    load_plain(from, n, part, rows);
+    meanwhile();
+    if (from.packets == 0) return;
+    poll(state, stamp, from, part, rows, stop);
+#pragma unroll
+    for (uint32_t j = 0; j < kMax; ++j) {
+      if (from.holds_packets(j)) rows[j] = data_of(rows[j]);
+    }
+  }
+  /// Plain data that is moved beside sentinels loses its -0.0. Of `n` rows; bit j of `packets`: row
+  /// j came as packets. `element`: bytes.
+  static __device__ __forceinline__ void make_sendable(uint32_t packets, uint32_t n,
+                                                       uint32_t element, uint4* rows) {
+    if constexpr (Format<F>::kSentinel) {
+#pragma unroll
+      for (uint32_t j = 0; j < kMax; ++j) {
+        if (j >= n || (packets >> j & 1) != 0) continue;
+        rows[j] = drop_minus_zeros(rows[j], element);
+      }
+    }
+  }
+
+  /// Loads the rows that stand in the operands that hold packets; true if all have come. All are
   /// loaded before the first look at what came, without a branch, or each load would wait for the
   /// one ahead.
-  static __device__ bool take(const Stamp& stamp, const Places& from, const Part& part,
+  static __device__ bool take(const Stamp& stamp, const Addresses& from, const Part& part,
                               uint4* rows) {
     uint32_t all = 1;
     if constexpr (kLine) __syncwarp(part.warp);  // a line's loads are one instruction
@@ -110,11 +147,11 @@ struct PacketRows {
     if constexpr (kLine) return __ballot_sync(part.warp, all) == part.warp;
     return all != 0;
   }
-  /// Waits for the rows in the places that hold packets. Where one does not come, stop() ends the
+  /// Waits for the rows in the operands that hold packets. Where one does not come, stop() ends the
   /// thread; threads that share lines stop together.
   template <class Stop>
   static __device__ __forceinline__ void poll(WaitState& state, const Stamp& stamp,
-                                              const Places& from, const Part& part, uint4* rows,
+                                              const Addresses& from, const Part& part, uint4* rows,
                                               Stop stop) {
     poll_until(
         state, kLine ? part.warp : 0, [&] { return take(stamp, from, part, rows); }, stop);
@@ -162,7 +199,7 @@ struct PacketRows {
 
   /// Puts sentinels back into slots that were read. Peers may already have been sent what was made
   /// of them: no packet says that a slot is empty, which is why two calls need two copies of it.
-  static __device__ void empty(const Stamp& stamp, const Places& from) {
+  static __device__ void empty(const Stamp& stamp, const Addresses& from) {
     if constexpr (Format<F>::kSentinel) {
       const auto word = static_cast<uint32_t>(stamp.sentinel);
 #pragma unroll
@@ -172,16 +209,16 @@ struct PacketRows {
     }
   }
 
-  /// Writes a row to the first `n` of the places. `from`: where it lies if it is only moved; a step
-  /// of packets may hold a copy, in place onto itself, which is no access (ir/ops/parts.h).
-  static __device__ void write(const Stamp& stamp, const Places& to, uint32_t n, const Part& part,
-                               const uint4& row, const uint8_t* from = nullptr) {
+  /// Writes a row to the first `n` of the operands. `from`: where it lies if it is only moved; a
+  /// step of packets may hold a copy, in place onto itself, which is no access (ir/ops/parts.h).
+  static __device__ void write(const Stamp& stamp, const Addresses& to, uint32_t n,
+                               const Part& part, const uint4& row, const uint8_t* from = nullptr) {
 #pragma unroll
     for (uint32_t j = 0; j < kMax; ++j) {
       if (j < n) write_one(stamp, to, j, part, row, from);
     }
   }
-  static __device__ void write_one(const Stamp& stamp, const Places& to, uint32_t j,
+  static __device__ void write_one(const Stamp& stamp, const Addresses& to, uint32_t j,
                                    const Part& part, const uint4& row,
                                    const uint8_t* from = nullptr) {
     if (to.holds_packets(j)) {

@@ -20,6 +20,36 @@ __device__ inline void add_to(typename Arithmetic::RowSums& sums, const uint4& r
   }
 }
 
+/// Calls fn(row, first) with a row of each of the sources from `begin` to `end`, in written order.
+/// read(k, n, rows) reads those of sources k to k + n, and is called for all, up to kAtOnce at a
+/// time. `kUnroll`: how many such times stand in the code one after the other. Where sources are
+/// lines of a program, begin at the line: from 0 on kernels take more registers, and spill.
+template <uint32_t kUnroll, class Read, class Fn>
+__device__ __forceinline__ void for_each_source(uint32_t begin, uint32_t end, const Read& read,
+                                                const Fn& fn) {
+#pragma unroll(kUnroll)
+  for (uint32_t k = begin; k < end; k += kAtOnce) {
+    const uint32_t left = end - k, n = left < kAtOnce ? left : kAtOnce;
+    uint4 rows[kAtOnce];
+    read(k, n, rows);
+#pragma unroll
+    for (uint32_t j = 0; j < kAtOnce; ++j) {
+      if (k + j < end) fn(rows[j], k + j == begin);
+    }
+  }
+}
+/// `kUnroll` for so many sources, known when this is compiled: all of them.
+constexpr uint32_t unroll_of(uint32_t sources) { return (sources + kAtOnce - 1) / kAtOnce + 1; }
+
+/// Adds up a row of each of these sources, one after the other.
+template <class Arithmetic, uint32_t kUnroll, class Read>
+__device__ __forceinline__ void add_up(typename Arithmetic::RowSums& sums, uint32_t begin,
+                                       uint32_t end, const Read& read) {
+  for_each_source<kUnroll>(begin, end, read, [&](const uint4& row, bool first) {
+    add_to<Arithmetic>(sums, row, first);
+  });
+}
+
 /// Where a thread loads and stores what it adds up: 16 bytes, in an operand that begins at `base`.
 struct WholeRow {
   uint64_t at;
@@ -57,18 +87,12 @@ struct PlainSum {
   template <class Arithmetic, class Row>
   __device__ void add_row(const Row& where) const {
     typename Arithmetic::RowSums sums;
-#pragma unroll 1
-    for (uint32_t k = sources; k < end; k += kAtOnce) {
-      uint4 rows[kAtOnce];
+    add_up<Arithmetic, 1>(sums, sources, end, [&](uint32_t k, uint32_t, uint4* rows) {
 #pragma unroll
       for (uint32_t j = 0; j < kAtOnce; ++j) {
         if (k + j < end) rows[j] = where.load(shared_operand(k + j, call).address);
       }
-#pragma unroll
-      for (uint32_t j = 0; j < kAtOnce; ++j) {
-        if (k + j < end) add_to<Arithmetic>(sums, rows[j], k + j == sources);
-      }
-    }
+    });
     const uint4 row = Arithmetic::finish(sums, divisor);
 #pragma unroll 1
     for (uint32_t k = line; k < sources; ++k) where.store(shared_operand(k, call).address, row);

@@ -13,7 +13,9 @@
 #include <cstdint>
 
 #include "executor/cuda/device/block_base.cuh"
+#include "executor/cuda/device/call_count.cuh"
 #include "executor/cuda/device/packet_rows.cuh"
+#include "executor/cuda/device/signals.cuh"
 #include "executor/interpreter/short_steps.h"
 
 namespace mscclc::cuda {
@@ -31,7 +33,7 @@ inline constexpr uint32_t kMaxShortThreads = 512;
 struct ShortState {
   WaitState waits;
   uint64_t call;
-  volatile uint32_t counted;                       ///< not 0: count_call() has done so
+  volatile uint32_t counted;                       ///< not 0: count_call_late() has done so
   volatile uint32_t asked[kMaxShortThreads / 32];  ///< by warp: ask_parameters()
 };
 
@@ -53,17 +55,12 @@ __device__ inline uint64_t ask_call(ShortState& state, uint64_t* calls) {
   copy_to_shared(&state.call, calls);
   return 0;
 }
-/// The number that each thread has asked for.
-__device__ inline uint64_t await_call(const ShortState& state) {
-  await_copies_to_shared();
-  return *static_cast<const volatile uint64_t*>(&state.call);
-}
 /// The threads of the block meet. What is not needed to do so, a thread does that need not wait for
 /// the number of the call.
 __device__ inline void meet(ShortState& state, const LaunchPlan& plan, uint64_t* calls) {
   if (threadIdx.x == blockDim.x - 1) {
     if (plan.begun != nullptr) add_relaxed(plan.begun);
-    state.waits = {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+    state.waits = wait_state(plan, calls);
     state.counted = 0;
   }
   __syncthreads();
@@ -75,33 +72,13 @@ __device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan,
   meet(state, plan, calls);
   return state.call;
 }
-/// Counts a call that ask_call() has not counted, once all threads have its number, and have met.
-/// The next launch, which takes the number that it finds, may begin only then.
-__device__ inline void count_call(ShortState& state, uint64_t* calls, bool frees_next) {
-  if (threadIdx.x != blockDim.x - 1) return;
-  if (has_given_up(fetch_add_relaxed_gpu(calls))) exit_thread();
-  state.counted = 1;
-  if (frees_next) let_next_begin();
-}
-/// The upper half of a block's count, as the call ahead left it. Comes after await_kernel_ahead().
-__device__ inline uint32_t left_by_call_ahead(const uint64_t* calls) {
-  return load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
-}
 
 /// Gives a signal, or waits for one.
 __device__ inline void run_target(WaitState& state, const ShortTarget& target, uint64_t call) {
-  if (target.waits == 0) {
-    return target.relaxed != 0 ? add_relaxed(target.address) : add_release(target.address);
-  }
+  const bool relaxed = target.relaxed != 0;
+  if (target.waits == 0) return give_signal(target.address, relaxed);
   const uint64_t before = device::taken_before(target.slot, call);
-  uint64_t arrived = 0;
-  await(
-      state,
-      [&] {
-        arrived = target.relaxed != 0 ? load_relaxed(target.address) : load_acquire(target.address);
-        return arrived > before;
-      },
-      [&] { return Fault{WaitFor::signal, target.index, target.source, 0, before + 1, arrived}; });
+  await_signal(state, target.address, before, relaxed, target.index, target.source);
 }
 
 /// The block that signals and waits. Not inlined: the others need not fetch its code.
@@ -113,12 +90,12 @@ static __device__ __noinline__ void run_targets(ShortState& state, const LaunchP
   if constexpr (kEarly) {
     call = share_call(state, plan, calls, number);
   } else {
-    call = await_call(state);
+    call = await_copied(state.call);
     meet(state, plan, calls);
   }
   await_kernel_ahead(kEarly && plan.frees_next);
-  if constexpr (!kEarly) count_call(state, calls, plan.frees_next);
-  if (has_given_up(call) || has_given_up(uint64_t{left_by_call_ahead(calls)} << 32)) exit_thread();
+  if constexpr (!kEarly) count_call_late(calls, state.counted, plan.frees_next);
+  if (has_given_up(call) || ahead_gave_up(left_by_call_ahead(calls))) exit_thread();
   for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
     run_target(state.waits, program.target[i], call);
   }
@@ -156,16 +133,14 @@ template <PacketFormat F>
                                                                uint32_t unit, uint32_t element,
                                                                uint64_t call) {
   const Stamp stamp = device::stamp_of(call, element);
-  const uint64_t expected = Format<F>::stamp(stamp);
-  Fault fault{WaitFor::packet, 0,       step.head.source + blockIdx.x * step.head.source_apart, 0,
-              expected,        expected};
-  for (uint32_t j = 0; j < step.head.srcs; ++j) {
-    if ((step.head.from_packets >> j & 1) == 0) continue;
-    const uint8_t* at = address_of(step.operands[j], late) + to_copy(step.operands[j], call) +
-                        uint64_t{unit} * Format<F>::kWire;
-    if (blame<F>(fault, at, expected, stamp.word)) break;
-  }
-  give_up(state, fault);
+  const uint32_t op = step.head.source + blockIdx.x * step.head.source_apart;
+  const auto unit_of = [&](uint32_t j) -> const uint8_t* {
+    if ((step.head.from_packets >> j & 1) == 0) return nullptr;
+    return address_of(step.operands[j], late) + to_copy(step.operands[j], call) +
+           uint64_t{unit} * Format<F>::kWire;
+  };
+  give_up(state,
+          missing_packet<F>(op, Format<F>::stamp(stamp), stamp.word, step.head.srcs, unit_of));
 }
 
 /// `kMax`: short_side() of the programs. `kEarly`: for launches that may begin early, where the
@@ -174,7 +149,7 @@ template <class Arithmetic, PacketFormat F, uint32_t kMax, bool kEarly>
 class ShortBlock {
   using Rows = PacketRows<F, false, false, kMax>;
   using Part = typename Rows::Part;
-  using Places = typename Rows::Places;
+  using Addresses = typename Rows::Addresses;
   /// A row of each source.
   struct Data {
     uint4 rows[kMax];
@@ -208,7 +183,7 @@ class ShortBlock {
     if (puts) load_plain(first, head, part, data);
     if constexpr (!kEarly) {
       find_bases(first.operands + kMax, to);
-      call_ = await_call(state_);
+      call_ = await_copied(state_.call);
     }
     if (has_given_up(call_)) exit_thread();
     stamp_ = device::stamp_of(call_, arithmetic_.element());
@@ -225,7 +200,8 @@ class ShortBlock {
     if constexpr (!kEarly) {
       state_.asked[threadIdx.x / 32] = asked;
       meet(state_, plan_, calls);
-      count_call(state_, calls, plan_.frees_next || (program_.puts != 0 && head.frees_next != 0));
+      count_call_late(calls, state_.counted,
+                      plan_.frees_next || (program_.puts != 0 && head.frees_next != 0));
     }
 #pragma unroll 1
     for (uint32_t s = program_.puts; s < program_.steps; ++s) run_step(program_.step[s]);
@@ -240,7 +216,7 @@ class ShortBlock {
   /// Ends the thread if the call ahead gave up, which the number of a call that began after its end
   /// has said. Comes before the first store.
   __device__ void check_call_ahead() const {
-    if (kEarly && has_given_up(uint64_t{ahead_} << 32)) exit_thread();
+    if (kEarly && ahead_gave_up(ahead_)) exit_thread();
   }
 
   /// The packets of a step have come, so all ranks that this launch depends on have begun: the next
@@ -276,15 +252,15 @@ class ShortBlock {
     }
   }
   /// Where a part lies in operands; bit j of `packets`: operand j holds packets.
-  __device__ static Places places_of(const Bases& bases, uint32_t packets, const Part& part) {
-    Places places;
-    places.packets = packets;
+  __device__ static Addresses addresses_of(const Bases& bases, uint32_t packets, const Part& part) {
+    Addresses found;
+    found.packets = packets;
 #pragma unroll
     for (uint32_t j = 0; j < kMax; ++j) {
-      places.at[j] =
-          moved_by(bases.at[j], places.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
+      found.at[j] =
+          moved_by(bases.at[j], found.holds_packets(j) ? Rows::slot_offset(part) : part.offset);
     }
-    return places;
+    return found;
   }
 
   /// Is source `j` plain data?
@@ -301,22 +277,15 @@ class ShortBlock {
       data.rows[j] = Rows::load_part(address_of(step.operands[j], late_) + part.offset, part);
     }
   }
-  /// Plain data that is moved beside sentinels loses its -0.0.
-  __device__ void drop_minus_zeros_of_plain(const ShortHead& head, Data& data) const {
-    if constexpr (Format<F>::kSentinel) {
-#pragma unroll
-      for (uint32_t j = 0; j < kMax; ++j) {
-        if (!is_plain(head, j)) continue;
-        data.rows[j] = drop_minus_zeros(data.rows[j], arithmetic_.element());
-      }
-    }
+  __device__ void make_sendable(const ShortHead& head, Data& data) const {
+    Rows::make_sendable(head.from_packets, head.srcs, arithmetic_.element(), data.rows);
   }
 
   /// Stores what the first step has loaded of a part, where it reads no packets.
   __device__ void finish_put(const ShortStep& step, const ShortHead& head, const Bases& to,
                              const Part& part, Data& data) const {
-    drop_minus_zeros_of_plain(head, data);
-    write(step, head, places_of(to, head.to_packets, part), part, data);
+    make_sendable(head, data);
+    write(step, head, addresses_of(to, head.to_packets, part), part, data);
   }
 
   __device__ void run_step(const ShortStep& step) {
@@ -336,21 +305,20 @@ class ShortBlock {
     Part part;
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; find_part(range, i, part); i += blockDim.x) {
-      const Places sources = places_of(from, head.from_packets, part);
-      const Places targets = places_of(to, head.to_packets, part);
+      const Addresses sources = addresses_of(from, head.from_packets, part);
+      const Addresses targets = addresses_of(to, head.to_packets, part);
       Data data;
-#pragma unroll
-      for (uint32_t j = 0; j < kMax; ++j) {
-        data.rows[j] = {};
-        if (is_plain(head, j)) data.rows[j] = Rows::load_part(sources.at[j], part);
-      }
-      if (head.from_packets != 0) poll(step, sources, part, data);
+      Rows::read(
+          state_.waits, stamp_, sources, head.srcs, part, data.rows, [] {},
+          [&] {
+            give_up_short<F>(state_.waits, step, late_, part.unit, arithmetic_.element(), call_);
+          });
       check_call_ahead();
       if constexpr (kEarly) free_next(head);
       if (Arithmetic::kSums && head.adds != 0) {
         if constexpr (Arithmetic::kSums) data.rows[0] = sum(head, divisor, data);
       } else {
-        drop_minus_zeros_of_plain(head, data);
+        make_sendable(head, data);
       }
       write(step, head, targets, part, data);
       if constexpr (!kEarly) free_next(head);
@@ -358,7 +326,7 @@ class ShortBlock {
     }
   }
 
-  __device__ void write(const ShortStep& step, const ShortHead& head, const Places& to,
+  __device__ void write(const ShortStep& step, const ShortHead& head, const Addresses& to,
                         const Part& part, const Data& data) const {
 #pragma unroll
     for (uint32_t j = 0; j < kMax; ++j) {
@@ -369,20 +337,10 @@ class ShortBlock {
   }
   /// Where the row of a plain destination lies, if it is plain data that is only moved.
   __device__ const uint8_t* moved_from(const ShortStep& step, const ShortHead& head,
-                                       const Places& to, uint32_t j, const Part& part) const {
+                                       const Addresses& to, uint32_t j, const Part& part) const {
     const uint32_t source = head.pairs != 0 ? j : 0;
     if (to.holds_packets(j) || head.adds != 0 || !is_plain(head, source)) return nullptr;
     return address_of(step.operands[source], late_) + part.offset;
-  }
-
-  __device__ void poll(const ShortStep& step, const Places& from, const Part& part, Data& data) {
-    Rows::poll(state_.waits, stamp_, from, part, data.rows, [&] {
-      give_up_short<F>(state_.waits, step, late_, part.unit, arithmetic_.element(), call_);
-    });
-#pragma unroll
-    for (uint32_t j = 0; j < kMax; ++j) {
-      if (from.holds_packets(j)) data.rows[j] = Rows::data_of(data.rows[j]);
-    }
   }
 
   __device__ uint4 sum(const ShortHead& head, uint32_t divisor, const Data& data) const {

@@ -29,6 +29,11 @@ struct WaitState {
   uint64_t handled;  ///< PortQueue::handled as some block saw it last; 0: not asked in this launch
 };
 
+/// Of a block of a launch. `calls`: the block's counts.
+__device__ __forceinline__ WaitState wait_state(const device::LaunchPlan& plan, uint64_t* calls) {
+  return {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+}
+
 /// The number of a block's calls once it has given up, plus the calls since: they do nothing, as
 /// peers would take their signals for those that are missing.
 inline constexpr uint64_t kGaveUp = uint64_t{1} << 63;

@@ -19,7 +19,6 @@ constexpr uint64_t kPause = 50'000'000;  // nanoseconds that pass when nothing c
 constexpr uint32_t kMaxPauses = 1000;    // in a row; then it hangs
 constexpr size_t kMaxLate = 64;          // stores of a block that are late at once
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kMaxCompared = 16;  // threads, for the one to run next
 
 std::unique_ptr<uint8_t[]> poisoned(uint64_t bytes) {
   std::unique_ptr<uint8_t[]> made(new uint8_t[bytes]);
@@ -37,18 +36,12 @@ Gpu& Gpu::get() {
 void Gpu::set_seed(uint64_t seed) {
   seed_ = seed;
   dice_ = Dice(seed);
-  by_priority_ = seed != 0 && dice_.below(2) == 0;
+  const bool by_priority = seed != 0 && dice_.below(2) == 0;
+  queue_.set_order(seed == 0     ? RunQueue::Order::in_turn
+                   : by_priority ? RunQueue::Order::by_priority
+                                 : RunQueue::Order::random);
   most_at_once_ = 0;
   lazy_services_ = seed != 0 && dice_.below(2) == 0;
-}
-
-uint32_t Gpu::add_service(Service service) {
-  services_.emplace_back(next_service_, std::move(service));
-  return next_service_++;
-}
-
-void Gpu::remove_service(uint32_t id) {
-  std::erase_if(services_, [&](const auto& service) { return service.first == id; });
 }
 
 // Launches.
@@ -80,7 +73,7 @@ bool Gpu::begin_launches() {
   for (Stream* stream : streams_) {
     for (const std::shared_ptr<Launch>& launch : *stream) {
       if (!may_begin(*launch)) continue;
-      if (is_adversarial() && !ready_.empty() && dice_.below(8) != 0) {  // later
+      if (is_adversarial() && !queue_.empty() && dice_.below(8) != 0) {  // later
         look_for_launches_ = true;
         continue;
       }
@@ -118,7 +111,7 @@ void Gpu::begin(Launch& launch) {
         std::abort();
       }
       thread.fiber->start(&Gpu::main, this);
-      ready_.push_back(&thread);
+      queue_.add(thread);
     }
   }
 }
@@ -159,8 +152,8 @@ void Gpu::end() {
 void Gpu::suspend(Thread::State state) {
   Thread& self = *now_;
   self.state = state;
-  if (state == Thread::State::ready) ready_.push_back(&self);
-  if (state == Thread::State::polling) polling_.push_back(&self);
+  if (state == Thread::State::ready) queue_.add(self);
+  if (state == Thread::State::polling) queue_.add_polling(self);
   self.fiber->suspend();
 }
 
@@ -169,11 +162,6 @@ void Gpu::hand_over() { suspend(Thread::State::ready); }
 void Gpu::await_change() {
   now_->seen = changes_;
   suspend(Thread::State::polling);
-}
-
-void Gpu::make_ready(Thread& thread) {
-  thread.state = Thread::State::ready;
-  ready_.push_back(&thread);
 }
 
 void Gpu::meet_block() {
@@ -217,7 +205,7 @@ void Gpu::complete_meetings(Block& block) {
     block.arrived = 0;
     block.late.meet();
     for (Thread& thread : block.threads) {
-      if (thread.state == Thread::State::at_block) make_ready(thread);
+      if (thread.state == Thread::State::at_block) queue_.add(thread);
     }
   }
   const uint32_t first = now_->index / kWarp * kWarp;
@@ -241,7 +229,7 @@ void Gpu::complete_warp(Block& block, uint32_t first, uint32_t mask, uint32_t ba
     now_ = &met;
     if (met.access) std::exchange(met.access, {})();
     met.ballot = ballot;
-    make_ready(met);
+    queue_.add(met);
   }
   now_ = self;
   together_ = 0;
@@ -301,30 +289,9 @@ void Gpu::publish() {
 // What runs next.
 
 bool Gpu::serve() {
-  bool any = false;
-  for (const auto& [id, service] : services_) any |= service();
+  const bool any = services_.serve();
   if (any) note_change();
   return any;
-}
-
-/// True if a thread polls again. `all`: also where nothing has changed.
-bool Gpu::wake_pollers(bool all) {
-  const size_t before = ready_.size();
-  std::erase_if(polling_, [&](Thread* thread) {
-    if (!all && thread->seen == changes_) return false;
-    make_ready(*thread);
-    return true;
-  });
-  return ready_.size() != before;
-}
-
-/// Lets some thread poll again.
-void Gpu::wake_one() {
-  if (polling_.empty()) return;
-  Thread*& chosen = polling_[dice_.below(static_cast<uint32_t>(polling_.size()))];
-  make_ready(*chosen);
-  chosen = polling_.back();
-  polling_.pop_back();
 }
 
 /// True if a store that was late has been done.
@@ -341,26 +308,6 @@ bool Gpu::store_late() {
   return false;
 }
 
-Thread& Gpu::pick() {
-  size_t chosen = 0;
-  if (by_priority_ && dice_.below(64) != 0) {
-    // The first of some: there may be thousands.
-    const auto count = static_cast<uint32_t>(ready_.size());
-    const uint32_t begin = count > kMaxCompared ? dice_.below(count - kMaxCompared) : 0;
-    chosen = begin;
-    for (size_t i = begin; i < count && i < begin + kMaxCompared; ++i) {
-      if (ready_[i]->priority > ready_[chosen]->priority) chosen = i;
-    }
-    if (dice_.below(16) == 0) ready_[chosen]->priority = dice_.next();
-  } else if (is_adversarial()) {
-    chosen = dice_.below(static_cast<uint32_t>(ready_.size()));
-  }
-  std::swap(ready_[chosen], ready_.front());
-  Thread& thread = *ready_.front();
-  ready_.pop_front();
-  return thread;
-}
-
 void Gpu::resume(Thread& thread) {
   now_ = &thread;
   threadIdx.x = thread.index;
@@ -374,14 +321,14 @@ void Gpu::resume(Thread& thread) {
 
 /// Does something; false: nothing can move.
 bool Gpu::move() {
-  if (is_adversarial() && dice_.below(8) == 0) wake_one();
+  if (is_adversarial() && dice_.below(8) == 0) queue_.wake_one(dice_);
   if (is_adversarial() && !lazy_services_ && dice_.below(16) == 0 && serve()) return true;
   if (is_adversarial() && dice_.below(32) == 0 && store_late()) return true;
-  if (!ready_.empty()) {
-    resume(pick());
+  if (!queue_.empty()) {
+    resume(queue_.take(dice_));
     return true;
   }
-  return wake_pollers(false) || serve() || store_late();
+  return queue_.wake_pollers(changes_, false) || serve() || store_late();
 }
 
 /// Ends all that is left: it hangs.
@@ -395,8 +342,7 @@ void Gpu::abandon() {
       }
     }
   }
-  ready_.clear();
-  polling_.clear();
+  queue_.clear();
 }
 
 bool Gpu::run() {
@@ -409,7 +355,7 @@ bool Gpu::run() {
     changes = changes_;
     clock_ += kPause;
     if (waits_for_host_) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (++pauses > kMaxPauses || !wake_pollers(true)) break;
+    if (++pauses > kMaxPauses || !queue_.wake_pollers(changes_, true)) break;
   }
   const bool ended = live_launches_ == 0;
   if (!ended) abandon();

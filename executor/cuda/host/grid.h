@@ -13,71 +13,16 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "executor/cpu/dice.h"
 #include "executor/cpu/fiber.h"
-#include "executor/cuda/host/late_stores.h"
+#include "executor/cuda/host/launches.h"
+#include "executor/cuda/host/run_queue.h"
+#include "executor/cuda/host/services.h"
 
 namespace mscclc::cuda::host {
-
-struct Block;
-struct Launch;
-
-/// A copy to shared memory that a thread has asked for.
-struct AsyncCopy {
-  uint64_t* to;
-  const uint64_t* from;
-};
-
-struct Thread {
-  enum class State : uint8_t { ready, polling, at_block, at_warp, ended };
-  Block* block = nullptr;
-  uint32_t index = 0;
-  State state = State::ready;
-  uint32_t mask = 0, vote = 0, ballot = 0;  ///< of its meeting with others of its warp
-  uint64_t seen = 0;                        ///< Gpu::changes() when it last polled in vain
-  uint64_t priority = 0;
-  std::function<void()> access;  ///< that it makes with others of its warp
-  Fiber* fiber = nullptr;
-  std::vector<AsyncCopy> copies;
-};
-
-/// What `__shared__` names is, of one type in each kernel.
-struct SharedVariable {
-  const void* key;
-  std::unique_ptr<uint8_t[]> bytes;
-};
-
-struct Block {
-  Launch* launch = nullptr;
-  uint32_t index = 0;
-  std::deque<Thread> threads;
-  uint32_t live = 0, arrived = 0;  ///< threads that have not ended; that are at the meeting
-  bool frees_next = false;
-  std::unique_ptr<uint8_t[]> dynamic;  ///< shared memory that the launch asks for
-  std::vector<SharedVariable> variables;
-  LateStores late;
-};
-
-struct Shape {
-  uint32_t blocks = 0, threads = 0, shared_bytes = 0;
-  bool early = false;  ///< it may begin before the launch ahead has ended
-};
-
-struct Launch {
-  Shape shape;
-  std::function<void()> kernel;
-  std::shared_ptr<Launch> ahead;  ///< on its stream, while that runs
-  std::deque<Block> blocks;
-  uint32_t live_blocks = 0, freed_blocks = 0;
-  bool begun = false, ended = false;
-};
-
-using Stream = std::deque<std::shared_ptr<Launch>>;
 
 class Gpu {
  public:
@@ -91,11 +36,8 @@ class Gpu {
   /// some seconds.
   void set_waits_for_host(bool waits) { waits_for_host_ = waits; }
 
-  /// Something that others do while blocks run, such as a proxy; returns false if there was nothing
-  /// to do. Called until it is removed.
-  using Service = std::function<bool()>;
-  uint32_t add_service(Service service);
-  void remove_service(uint32_t id);
+  /// What others do while blocks run, such as a proxy.
+  Services& services() { return services_; }
 
   /// A kernel; without blocks a function of the host, which comes after the launches ahead.
   void launch(Stream& stream, const Shape& shape, std::function<void()> kernel);
@@ -144,29 +86,23 @@ class Gpu {
   void end();
   void complete_meetings(Block& block);
   void complete_warp(Block& block, uint32_t first, uint32_t mask, uint32_t ballot);
-  void make_ready(Thread& thread);
   bool begin_launches();
   bool may_begin(const Launch& launch) const;
   void begin(Launch& launch);
   void end_launch(Launch& launch);
   bool move();
   bool serve();
-  bool wake_pollers(bool all);
-  void wake_one();
   bool store_late();
-  Thread& pick();
   void resume(Thread& thread);
   void abandon();
 
   FiberPool fibers_;
   uint64_t seed_ = 0;
   Dice dice_{0};
-  bool by_priority_ = false, lazy_services_ = false;
-  std::vector<std::pair<uint32_t, Service>> services_;
-  uint32_t next_service_ = 0;
+  bool lazy_services_ = false;
+  Services services_;
   std::vector<Stream*> streams_;  ///< with launches
-  std::deque<Thread*> ready_;
-  std::vector<Thread*> polling_;
+  RunQueue queue_;
   Thread* now_ = nullptr;
   uint64_t changes_ = 1, clock_ = 1, ticks_ = 0;
   uint32_t together_ = 0;  ///< not 0: stores are of this group

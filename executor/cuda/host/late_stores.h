@@ -3,6 +3,7 @@
 // chance has it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

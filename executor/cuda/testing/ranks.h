@@ -81,7 +81,7 @@ class CudaRanks {
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
   [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
-  /// True if a specialised kernel exists for calls like the prepared one; otherwise the generic one
+  /// True if a fast kernel exists for calls like the prepared one; otherwise the generic one
   /// runs.
   bool has_fast_kernel() const;
   /// True if all ranks of the prepared call have short programs, and run them.

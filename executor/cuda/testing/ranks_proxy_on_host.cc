@@ -4,9 +4,9 @@
 namespace mscclc::cuda {
 
 void RanksProxy::begin(int) {
-  service_ = host::Gpu::get().add_service([this] { return serve_request(); });
+  service_ = host::Gpu::get().services().add([this] { return serve_request(); });
 }
 
-void RanksProxy::end() { host::Gpu::get().remove_service(service_); }
+void RanksProxy::end() { host::Gpu::get().services().remove(service_); }
 
 }  // namespace mscclc::cuda

@@ -18,7 +18,7 @@ Scheduler::~Scheduler() {
   for (Task& task : tasks_) fibers_.give(task.fiber);
 }
 
-bool Scheduler::spawn(Fiber::Entry entry, void* argument, bool service) {
+bool Scheduler::spawn(Fiber::Function entry, void* argument, bool service) {
   Fiber* fiber = fibers_.take();
   if (fiber == nullptr) return false;
   Task& task = tasks_.emplace_back();

@@ -43,7 +43,7 @@ class Scheduler {
   ~Scheduler();
 
   /// Adds a fiber. `service`: it serves others and never ends (a proxy). False: out of memory.
-  bool spawn(Fiber::Entry entry, void* argument, bool service);
+  bool spawn(Fiber::Function entry, void* argument, bool service);
   /// Runs until all but services have ended and the services have nothing to do. False: it hangs.
   bool run();
 
