@@ -16,6 +16,7 @@
 
 #include <cstdint>
 
+#include "executor/call.h"
 #include "executor/interpreter/layout.h"
 
 namespace mscclc::device {
@@ -167,7 +168,7 @@ inline constexpr uint32_t kMaxCarried = 3616;
 inline constexpr uint32_t kMaxCounts = 32;
 
 /// One launch: one call on one rank, whose blocks are those of the grid.
-struct LaunchPlan {
+struct LaunchPlan : Call {
   const RankContext* context = nullptr;
 
   /// By block of the grid, `call_counts` each: how many calls it has had, then the slots of
@@ -205,10 +206,6 @@ struct LaunchPlan {
   uint32_t ranks_here = 1;   ///< ranks of the communicator that this process runs on the device
   /// Ranks may launch it, and others that say so, in different orders: they all fit together.
   bool any_order = false;
-  Dtype dtype = Dtype::f32;
-  Dtype accumulate = Dtype::f32;
-  ReduceOp reduce = ReduceOp::sum;
-  uint32_t contributions = 1;
   uint64_t patience = 0;  ///< nanoseconds after which a wait is given up; 0: never
 };
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "executor/call.h"
 #include "executor/interpreter/layout.h"
 #include "ir/contract/contract.h"
 #include "ir/diagnostics/diagnostic.h"
@@ -63,15 +64,6 @@ struct RankProgram {
 
 struct DeviceProgram {
   std::vector<RankProgram> ranks;
-};
-
-/// What a caller asks for, once checked and completed.
-struct Call {
-  uint64_t part_bytes = 0;  ///< see Chunking
-  Dtype dtype = Dtype::f32;
-  Dtype accumulate = Dtype::f32;
-  ReduceOp reduce = ReduceOp::sum;
-  uint32_t contributions = 1;  ///< what avg divides by
 };
 
 /// True if sums of `dtype` may be taken in `accumulate`: a type of the same kind that holds all its

@@ -21,6 +21,7 @@ struct LibraryCall {
   uint32_t root = 0;                     ///< matters where the collective has a root
   int64_t shift = 1;                     ///< matters for sendrecv; any number, as ranks go round
   std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
+  ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
   LinkKind links = LinkKind::nvlink;     ///< the worst of any two ranks (Communicator::worst_link)
   /// How many nodes; each has ranks_per_node() ranks whose numbers follow one another. 0: the
   /// ranks are spread in another way.
@@ -47,9 +48,9 @@ inline LibraryCall as_jobs_ask(LibraryCall call) {
 /// rounded, as with integers, minima and maxima; and one sum of two elements, rounded once, is the
 /// same in every order, and is the exact one: f32 has more than twice the digits of the types that
 /// are added up in it.
-inline bool order_matters(const LibraryCall& call, ReduceOp op) {
-  const bool adds =
-      info(call.kind).source == Source::everyone && op != ReduceOp::min && op != ReduceOp::max;
+inline bool order_matters(const LibraryCall& call) {
+  const bool adds = info(call.kind).source == Source::everyone && call.op != ReduceOp::min &&
+                    call.op != ReduceOp::max;
   return adds && call.ranks > 2 && info(call.dtype).kind == DtypeKind::kFloat &&
          call.order != SumOrder::any;
 }

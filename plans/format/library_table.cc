@@ -115,7 +115,7 @@ Mismatch LibraryRow::mismatch(const LibraryCall& call) const {
   if (!adds_up_in(accumulate, call)) return Mismatch::accumulate;
   if (call.in_place && !in_place) return Mismatch::placement;
   if (call.captured && !captured) return Mismatch::capture;
-  if (order_matters(call, ReduceOp::sum) && !serves(order, call.order)) return Mismatch::order;
+  if (order_matters(call) && !serves(order, call.order)) return Mismatch::order;
   const bool same_links = !links || (*links == LinkKind::pcie) == (call.links == LinkKind::pcie);
   return same_links ? Mismatch::none : Mismatch::links;
 }

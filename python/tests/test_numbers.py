@@ -44,6 +44,8 @@ class Numbers(unittest.TestCase):
         table = {name: sides for name, *sides in rows if name not in ("none", "custom")}
         shapes = {name: [kind.input, kind.output] for name, kind in _numbers.KINDS.items()}
         self.assertEqual(shapes, table)
+        numbers = {name: number for number, (name, *_) in enumerate(rows) if name in table}
+        self.assertEqual(enum("kind"), numbers)
 
     def test_widths(self):
         for name, (_, width) in _numbers.DTYPES.items():

@@ -34,6 +34,7 @@
 #include "ir/contract/order.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
+#include "runtime/api/call.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/plan_provider.h"
 #include "runtime/api/stream.h"
@@ -41,37 +42,6 @@
 namespace mscclc {
 
 class StreamChain;
-
-/// One call of a collective, as one rank makes it. Counts are in elements, as NCCL counts them.
-struct CollectiveCall {
-  CollectiveKind kind = CollectiveKind::none;
-  /// Of the part of one rank: the input of allgather and gather, the output of reducescatter and
-  /// scatter, one of the rows of alltoall; the whole message of allreduce, reduce, broadcast and
-  /// sendrecv. 0: a call that does nothing. Ignored by alltoallv and barrier.
-  uint64_t count = 0;
-  Dtype dtype = Dtype::f32;
-  ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
-  std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
-  /// What the bits of its sums must keep to (docs/bits.md); default: CollectivesOptions::order.
-  std::optional<SumOrder> order = {};
-  uint32_t root = 0;  ///< ignored by collectives without a root
-  int64_t shift =
-      1;  ///< sendrecv: to the rank so many places on; 0 and multiples of the ranks: to itself
-  /// Memory that the device can address; any alignment. nullptr where this rank has no
-  /// such buffer. In place: one is inside the other, where NCCL says.
-  const void* input = nullptr;
-  void* output = nullptr;
-  /// A promise: both are inside buffers of Collectives::register_buffer(), at the same offsets
-  /// on all ranks. Calls then need no copies of their own. Ignored by collectives with a root. Only
-  /// MSCCLC_CHECK_CALLS looks whether it is kept: data would go elsewhere in these buffers.
-  bool registered = false;
-  /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks.
-  std::span<const uint64_t> counts = {};
-  /// alltoallv: where the row for, or of, each rank begins in this rank's buffers, in elements;
-  /// empty: rows follow one another.
-  std::span<const uint64_t> input_offsets = {}, output_offsets = {};
-  std::string_view tag = {};  ///< PlanRequest::tag
-};
 
 struct CollectivesOptions {
   /// Allreduces of up to so many bytes find their plans loaded: create() does it.

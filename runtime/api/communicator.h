@@ -57,6 +57,7 @@
 #include "ir/base/link_kind.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/dtypes.h"
+#include "runtime/api/call.h"
 #include "runtime/api/proof_policy.h"
 #include "runtime/api/stream.h"
 
@@ -103,32 +104,6 @@ struct LoadOptions {
   /// its machine that launch something else then learn of it, instead of waiting for one another.
   /// 0: it is not known.
   uint64_t calls_ahead = 0;
-};
-
-/// One call of a collective, as one rank makes it. A value.
-struct CallOptions {
-  /// Message size: bytes of the larger of input and output.
-  uint64_t bytes = 0;
-  Dtype dtype = Dtype::f32;
-  ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
-  std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
-  /// Memory that the device can address; any alignment. nullptr only where the collective has no
-  /// such buffer at this rank. In place: one is inside the other, where the contract says.
-  const void* input = nullptr;
-  void* output = nullptr;
-  /// The call is a piece of a longer one: in buffers that have a row for every rank, rows begin so
-  /// many bytes apart. 0: they follow one another. Only of plans that do takes_pieces().
-  uint64_t row_pitch = 0;
-  /// In graphs: the kernel before the call lets it begin early (let_next_call_begin.cuh). As
-  /// MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels it begins a little later.
-  bool previous_allows_early = false;
-  /// A promise: of all calls of the device that are bound so, the largest on each stream have room
-  /// beside one another. Ranks may then launch those of several communicators in different orders.
-  bool any_order = false;
-  /// Zero copy: a promise that the buffers lie in registered ones, on all ranks in the same at the
-  /// same offsets. bind() then is local, where bind_waits() does not say otherwise.
-  bool symmetric = false;
-  bool operator==(const CallOptions&) const = default;
 };
 
 /// The memory that grows with LoadOptions::max_bytes when a plan is loaded: of the rank that needs
@@ -179,14 +154,15 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  /// Fits the plan to a call. Collective if binds_together(), else local.
-  [[nodiscard]] BoundCall bind(const CallOptions& call, Diagnostics& diagnostics);
+  /// Fits the plan to a call of so many bytes. Its root, shift and order are the plan's.
+  /// Collective if binds_together(), else local.
+  [[nodiscard]] BoundCall bind(const CollectiveCall& call, Diagnostics& diagnostics);
   /// True if bind() is collective: zero copy, and the plan's ops address other ranks' buffers. Of
-  /// symmetric calls only those are for which bind_waits().
+  /// `registered` calls only those are for which bind_waits().
   bool binds_together() const;
-  /// True if bind() would wait for the other ranks, for the same calls on all of them: of symmetric
-  /// ones the first whose buffers the plan joins at a switch. Local.
-  bool bind_waits(const CallOptions& call);
+  /// True if bind() would wait for the other ranks, for the same calls on all of them: of
+  /// `registered` ones the first whose buffers the plan joins at a switch. Local.
+  bool bind_waits(const CollectiveCall& call);
   /// Starts a call on a stream of the device. Local; does not wait; may be captured in a graph.
   [[nodiscard]] bool launch(const BoundCall& binding, StreamHandle stream,
                             Diagnostics& diagnostics);

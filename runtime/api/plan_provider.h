@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "ir/ops/ops.h"
 #include "ir/program/proof.h"
 #include "plans/format/library_call.h"
 
@@ -25,8 +24,7 @@ struct Program;
 /// All that a choice may depend on. Every member REQUIRES the same value on all ranks, or they pick
 /// different plans; so nothing here belongs to one rank: no pointer, stream, device or rank.
 struct PlanRequest {
-  LibraryCall call;             ///< collective, ranks, nodes, bytes, type, placement, root …
-  ReduceOp op = ReduceOp::sum;  ///< ignored by collectives that reduce nothing
+  LibraryCall call;  ///< collective, ranks, nodes, bytes, type, reduction, placement, root …
   /// What all ranks' buffers are aligned to, in bytes; 0: they were not compared. Plans take any
   /// alignment, so this is for selectors, as the next two are.
   uint32_t alignment = 0;

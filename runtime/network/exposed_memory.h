@@ -80,7 +80,7 @@ class ExposedMemory {
   Piece find(ExposedId id, uint64_t offset, uint64_t bytes);
 
  private:
-  struct Entry {
+  struct Exposure {
     std::weak_ptr<const void> owner;
     uint8_t* data;
     uint64_t bytes;
@@ -89,7 +89,7 @@ class ExposedMemory {
   };
   std::mutex mutex_;
   ExposedId next_ = 1;
-  std::map<ExposedId, Entry> entries_;
+  std::map<ExposedId, Exposure> entries_;
 };
 
 }  // namespace mscclc

@@ -46,7 +46,7 @@ std::string measure(Communicator& communicator, const CompiledWorld& world, Time
   bool right = true;
   const auto bind = [&](int size, uint64_t shift) {
     uint8_t* in = memory->data() + 16 * shift;
-    CallOptions call{.bytes = sizes[size], .dtype = dtype, .input = in, .output = in + 2 * kMax};
+    CollectiveCall call{.bytes = sizes[size], .dtype = dtype, .input = in, .output = in + 2 * kMax};
     if (!world.reductions().empty()) call.op = world.reductions().front();
     if (in_place) call.output = in;
     right &= static_cast<bool>(executable->bind(call, diagnostics));
@@ -56,7 +56,7 @@ std::string measure(Communicator& communicator, const CompiledWorld& world, Time
     times.other = testing::least_microseconds([&](int i) { bind(i % 2, ++shift % 8192); });
     times.same = testing::least_microseconds([&](int) { bind(0, ++shift % 8192); });
     times.again = testing::least_microseconds([&](int i) { bind(i % 2, 0); });
-    const CallOptions options{
+    const CollectiveCall options{
         .bytes = sizes[0],
         .dtype = dtype,
         .op = world.reductions().empty() ? ReduceOp::sum : world.reductions().front(),

@@ -74,7 +74,7 @@ const std::vector<Kind> kUsedKinds = {Kind::allreduce, Kind::allgather, Kind::re
 
 /// A call of about so many bytes. Pointers are never followed.
 CollectiveCall call_of(Kind kind, Dtype dtype, uint64_t bytes, uint32_t ranks, bool in_place) {
-  const bool rows = info(kind).has_rows(Side::input) || info(kind).has_rows(Side::output);
+  const bool rows = has_rows(kind);
   auto* const base = reinterpret_cast<uint8_t*>(uint64_t{1} << 40);
   return {.kind = kind,
           .count = bytes / (rows ? ranks : 1) / info(dtype).bytes,

@@ -175,8 +175,8 @@ TEST_CASE("a registered plan is picked only for the contracts that it keeps") {
                                        .ranks = 3,
                                        .bytes = 4096,
                                        .dtype = dtype,
-                                       .order = order},
-                              .op = op};
+                                       .op = op,
+                                       .order = order}};
     const auto picked = registry->pick(request, &over, diagnostics);
     return picked != nullptr ? picked->name : over.empty() ? "" : over[0].why;
   };

@@ -100,16 +100,16 @@ class WithVariable {
 // A choice can depend on nothing but what a request holds. A new member stops this from compiling:
 // all ranks must have the same in it.
 TEST_CASE("a request holds nothing of one rank alone") {
-  const auto& [call, op, alignment, registered, architecture, multiprocessors, most_blocks,
-               multicast, tag] = PlanRequest{};
-  const auto& [kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes, order,
-               either_place, captured] = LibraryCall{};
+  const auto& [call, alignment, registered, architecture, multiprocessors, most_blocks, multicast,
+               tag] = PlanRequest{};
+  const auto& [kind, ranks, bytes, dtype, in_place, root, shift, accumulate, op, links, nodes,
+               order, either_place, captured] = LibraryCall{};
   const auto no_pointers = [](const auto&... members) {
     return (!std::is_pointer_v<std::remove_cvref_t<decltype(members)>> && ...);
   };
-  CHECK(no_pointers(op, alignment, registered, architecture, multiprocessors, most_blocks,
-                    multicast, tag));
-  CHECK(no_pointers(kind, ranks, bytes, dtype, in_place, root, shift, accumulate, links, nodes,
+  CHECK(no_pointers(alignment, registered, architecture, multiprocessors, most_blocks, multicast,
+                    tag));
+  CHECK(no_pointers(kind, ranks, bytes, dtype, in_place, root, shift, accumulate, op, links, nodes,
                     order, either_place, captured));
   CHECK(call.nodes == 1);
 }

@@ -113,6 +113,63 @@ TEST_CASE("a call whose order no plan keeps goes to NCCL under 'replicated' only
   CHECK(add_three(ranks, kFloat) == ncclSuccess);
 }
 
+ncclResult_t add_far_apart(Ranks& ranks, float& sum) {
+  float value[3] = {1e8F, 1, -1e8F};
+  const ncclResult_t result = ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&value[r], &value[r], 1, kFloat, kSum, comm, nullptr);
+  });
+  sum = value[2];
+  return result;
+}
+
+ncclResult_t ask_all(Ranks& ranks, const char* order) {
+  return ranks.together([&](int, ncclComm_t comm) { return mscclc_nccl_order(comm, order); });
+}
+
+TEST_CASE("mscclc_nccl_order() says what the sums of later calls keep to") {
+  const ServedBy served(nullptr, true);
+  Ranks ranks(3);
+  float sum = 0;
+  for (int round = 0; round < 2; ++round) {
+    CHECK(ask_all(ranks, "exact") == ncclSuccess);
+    CHECK(add_far_apart(ranks, sum) == ncclSuccess);
+    CHECK(sum == 1);
+    CHECK(ask_all(ranks, "ranks") == ncclSuccess);
+    CHECK(add_far_apart(ranks, sum) == ncclSuccess);
+    CHECK(sum == 0);  // 1e8 + 1 is 1e8
+  }
+  CHECK(ask_all(ranks, "sorted") == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr),
+             Catch::Contains("there is no order 'sorted'; there are any, replicated, "));
+  CHECK(mscclc_nccl_order(nullptr, "ranks") == ncclInvalidArgument);
+  CHECK(ask_all(ranks, nullptr) == ncclSuccess);
+  CHECK(add_far_apart(ranks, sum) == ncclSuccess);
+}
+
+TEST_CASE("ranks that ask mscclc_nccl_order() for different orders get an error") {
+  const ServedBy served(nullptr, true);
+  Ranks ranks(3);
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return mscclc_nccl_order(comm, r == 1 ? "exact" : "ranks");
+  }) == ncclSuccess);
+  float sum = 0;
+  CHECK(add_far_apart(ranks, sum) != ncclSuccess);
+  CHECK_THAT(ncclGetLastError(nullptr),
+             Catch::Contains("order ranks") && Catch::Contains("order exact"));
+}
+
+TEST_CASE("a call that keeps to mscclc_nccl_order() does not go to NCCL") {
+  const Setting all_to_nccl("NCCL_ALGO", "Ring");
+  const ServedBy served(kFakeNccl, true);
+  Ranks ranks(3);
+  float sum = 0;
+  CHECK(ask_all(ranks, "ranks") == ncclSuccess);
+  CHECK(add_far_apart(ranks, sum) == ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("which mscclc_nccl_order() asks for"));
+  CHECK(ask_all(ranks, nullptr) == ncclSuccess);
+  CHECK(add_far_apart(ranks, sum) == ncclSuccess);
+}
+
 TEST_CASE("NCCL_CHECK_MODE=DEBUG_GLOBAL compares the ranks' calls") {
   const ServedBy served(nullptr, true);
   const Setting set("NCCL_CHECK_MODE", "DEBUG_GLOBAL");

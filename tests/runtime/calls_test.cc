@@ -30,7 +30,7 @@ struct Buffers {
   Buffers(Communicator& communicator, Diagnostics& diagnostics)
       : memory(communicator.device().allocate(kAll, "buffers", diagnostics)),
         registered(communicator.register_buffer(memory->data(), kAll, diagnostics)) {}
-  CallOptions call(uint64_t bytes) const {
+  CollectiveCall call(uint64_t bytes) const {
     return {.bytes = bytes, .input = memory->data(), .output = memory->data() + kMax};
   }
   bool is_untouched(uint64_t from) const {
@@ -44,14 +44,14 @@ struct Buffers {
 /// What ranks of a zero-copy plan report when rank 1 makes another call than rank 0. After it
 /// both make the same call: the communicator goes on.
 std::string refused(const std::shared_ptr<const Program>& plan,
-                    const std::function<void(CallOptions&)>& other) {
+                    const std::function<void(CollectiveCall&)>& other) {
   const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics, again;
     const auto loaded =
         communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
     const Buffers buffers(communicator, diagnostics);
-    CallOptions call = buffers.call(kMax / 4);
+    CollectiveCall call = buffers.call(kMax / 4);
     if (communicator.rank() == 1) other(call);
     const BoundCall bound = loaded->bind(call, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
@@ -81,23 +81,24 @@ TEST_CASE("calls that differ between ranks are refused before anything is writte
   const auto gather = plan_of("allgather_direct"), reduce = plan_of("allreduce_2shot");
   const std::string gathered = "'allgather_direct' (load 1), ",
                     reduced = "'allreduce_2shot' (load 1), ";
-  CHECK(refused(gather, [](CallOptions& call) { call.bytes = kMax; }) ==
+  CHECK(refused(gather, [](CollectiveCall& call) { call.bytes = kMax; }) ==
         differ("the message size", gathered + "262144 bytes of f32, out of place",
                gathered + "1048576 bytes of f32, out of place"));
-  CHECK(refused(reduce, [](CallOptions& call) { call.dtype = Dtype::i32; }) ==
+  CHECK(refused(reduce, [](CollectiveCall& call) { call.dtype = Dtype::i32; }) ==
         differ("the type", reduced + "262144 bytes of f32, sum in f32, out of place",
                reduced + "262144 bytes of i32, sum in i32, out of place"));
-  CHECK(refused(reduce, [](CallOptions& call) { call.op = ReduceOp::max; }) ==
+  CHECK(refused(reduce, [](CollectiveCall& call) { call.op = ReduceOp::max; }) ==
         differ("the reduction", reduced + "262144 bytes of f32, sum in f32, out of place",
                reduced + "262144 bytes of f32, max in f32, out of place"));
-  CHECK(refused(reduce, [](CallOptions& call) { call.accumulate = Dtype::f64; }) ==
+  CHECK(refused(reduce, [](CollectiveCall& call) { call.accumulate = Dtype::f64; }) ==
         differ("the type to add up in", reduced + "262144 bytes of f32, sum in f32, out of place",
                reduced + "262144 bytes of f32, sum in f64, out of place"));
-  CHECK(refused(reduce, [](CallOptions& call) { call.output = const_cast<void*>(call.input); }) ==
-        differ("whether it is in place", reduced + "262144 bytes of f32, sum in f32, out of place",
-               reduced + "262144 bytes of f32, sum in f32, in place"));
+  CHECK(
+      refused(reduce, [](CollectiveCall& call) { call.output = const_cast<void*>(call.input); }) ==
+      differ("whether it is in place", reduced + "262144 bytes of f32, sum in f32, out of place",
+             reduced + "262144 bytes of f32, sum in f32, in place"));
   // What a collective ignores may differ.
-  CHECK(refused(gather, [](CallOptions& call) { call.op = ReduceOp::max; }) == "");
+  CHECK(refused(gather, [](CollectiveCall& call) { call.op = ReduceOp::max; }) == "");
 }
 
 TEST_CASE("ranks that bind different plans get an error") {
@@ -175,8 +176,8 @@ TEST_CASE("a symmetric call outside of registered buffers is refused") {
               communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
           if (loaded == nullptr) return testing::text(diagnostics);
           const Buffers buffers(communicator, diagnostics);
-          CallOptions call = buffers.call(1024);
-          call.symmetric = true;
+          CollectiveCall call = buffers.call(1024);
+          call.registered = true;
           call.output = buffers.memory->data() + Buffers::kAll - 1023;
           if (loaded->bind_waits(call) || loaded->bind(call, outside)) return "it is bound";
           const std::string said = testing::text(outside);
@@ -311,8 +312,8 @@ TEST_CASE("MSCCLC_CHECK_CALLS names symmetric calls that are not") {
         communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
     const Buffers buffers(communicator, diagnostics);
-    CallOptions call = buffers.call(1024);
-    call.symmetric = true;
+    CollectiveCall call = buffers.call(1024);
+    call.registered = true;
     call.output = buffers.memory->data() + kMax + 16 * communicator.rank();
     const BoundCall bound = loaded->bind(call, diagnostics);
     if (!bound || loaded->launch(bound, nullptr, diagnostics)) return "it is launched";

@@ -110,12 +110,12 @@ std::string bind_alone(World& world, Communicator& communicator,
   for (uint32_t turn = 0; good && turn < plan->ranks.size(); ++turn) {
     for (const uint64_t offset : {0, 64, 2048, 64}) {
       if (turn != communicator.rank()) break;
-      const CallOptions options{
+      const CollectiveCall options{
           .bytes = 1024,
           .dtype = Dtype::f32,
           .input = static_cast<const uint8_t*>(memory->device(kInput)) + offset,
           .output = static_cast<uint8_t*>(memory->device(kOutput)) + offset,
-          .symmetric = true};
+          .registered = true};
       if (loaded->bind_waits(options)) return "it waits";
       world.fake.begin_capture(cuda::abi::kCaptureModeGlobal);
       const BoundCall call = loaded->bind(options, d);
@@ -187,11 +187,11 @@ std::string use_switch(World& world, Communicator& communicator,
   const std::vector<uint8_t> bytes(3072, static_cast<uint8_t>(communicator.rank() + 1));
   bool good = device.write(memory->device(kOutput), bytes.data(), bytes.size(), d);
   for (const uint64_t size : {3072, 1536}) {
-    const CallOptions options{.bytes = size,
-                              .dtype = Dtype::f32,
-                              .input = memory->device(kInput),
-                              .output = memory->device(kOutput),
-                              .symmetric = symmetric};
+    const CollectiveCall options{.bytes = size,
+                                 .dtype = Dtype::f32,
+                                 .input = memory->device(kInput),
+                                 .output = memory->device(kOutput),
+                                 .registered = symmetric};
     // The first call joins the buffer, for which ranks wait in any case.
     if (loaded->bind_waits(options) != (!symmetric || size == 3072)) return "it waits, or not";
     const BoundCall call = loaded->bind(options, d);
@@ -253,7 +253,7 @@ TEST_CASE("registered buffers are joined at a switch, once") {
 /// whose input is at the begin of `memory`.
 void with_no_room_for_odd_calls(
     bool zero_copy, const std::function<std::string(uint32_t rank, Executable& loaded,
-                                                    CallOptions call, Diagnostics& d)>& bind) {
+                                                    CollectiveCall call, Diagnostics& d)>& bind) {
   World world({.devices = 2});
   world.most_uneven_blocks = 0;
   {
@@ -281,7 +281,7 @@ void with_no_room_for_odd_calls(
   world.check_clean();
 }
 
-CallOptions odd(CallOptions call) {
+CollectiveCall odd(CollectiveCall call) {
   call.input = static_cast<const uint8_t*>(call.input) + 4;
   return call;
 }
@@ -377,7 +377,7 @@ TEST_CASE("ranks of a communicator that share a GPU are counted") {
 
 TEST_CASE("a call whose kernel does not hold all blocks is refused") {
   with_no_room_for_odd_calls(
-      false, [](uint32_t, Executable& loaded, const CallOptions& call, Diagnostics& d) {
+      false, [](uint32_t, Executable& loaded, const CollectiveCall& call, Diagnostics& d) {
         if (!loaded.bind(call, d)) return testing::text(d);
         if (loaded.bind(odd(call), d)) return std::string("an odd address was taken");
         return cuda::has_code(d, "too-many-blocks") ? "" : testing::text(d);
@@ -386,7 +386,7 @@ TEST_CASE("a call whose kernel does not hold all blocks is refused") {
 
 TEST_CASE("ranks that bind together all learn that one cannot") {
   with_no_room_for_odd_calls(
-      true, [](uint32_t rank, Executable& loaded, const CallOptions& call, Diagnostics& d) {
+      true, [](uint32_t rank, Executable& loaded, const CollectiveCall& call, Diagnostics& d) {
         if (loaded.bind(rank == 1 ? odd(call) : call, d)) {
           return std::string("a call that a rank cannot make was bound");
         }
@@ -413,10 +413,10 @@ TEST_CASE("registered memory that was freed and allocated again is noticed at bi
                   plan, {.max_bytes = 4096, .zero_copy = true, .proof = kProof}, d);
               const auto memory = communicator.device().allocate(16384, "buffers", d);
               if (loaded == nullptr || memory == nullptr) return testing::text(d);
-              const CallOptions call = {.bytes = 4096,
-                                        .dtype = Dtype::f32,
-                                        .input = memory->data(),
-                                        .output = memory->data() + 8192};
+              const CollectiveCall call = {.bytes = 4096,
+                                           .dtype = Dtype::f32,
+                                           .input = memory->data(),
+                                           .output = memory->data() + 8192};
               const auto old = communicator.register_buffer(memory->data(), 16384, d);
               if (old == nullptr || !loaded->bind(call, d)) return testing::text(d);
               if (communicator.rank() == 1) world.fake.allocate_again(begin_of(*memory));

@@ -46,7 +46,7 @@ struct Sum {
     }
     return true;
   }
-  CallOptions call(uint64_t bytes) const {
+  CollectiveCall call(uint64_t bytes) const {
     return {.bytes = bytes, .dtype = Dtype::u32, .input = in, .output = out};
   }
 };
@@ -253,7 +253,7 @@ TEST_CASE("calls that the plan cannot do") {
     const auto loaded = communicator.load(plan, {.max_bytes = 4096}, diagnostics);
     if (loaded == nullptr) return testing::text(diagnostics);
     Sum sum(communicator.device(), diagnostics);
-    CallOptions call = sum.call(8192);
+    CollectiveCall call = sum.call(8192);
     (void)loaded->bind(call, diagnostics);
     call = sum.call(6);
     (void)loaded->bind(call, diagnostics);

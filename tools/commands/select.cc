@@ -145,10 +145,9 @@ int run_select(const SelectOptions& options) {
   }
   const LibraryChoice* choice = library->table.choose(call);
   if (choice == nullptr) {
-    return refuse(fmt::format(
-        "the library has no row for {}{}{}", options.collective,
-        options.nodes == 1 ? "" : " over several nodes",
-        order_matters(call, ReduceOp::sum) ? fmt::format(" under '{}'", name(order)) : ""));
+    return refuse(fmt::format("the library has no row for {}{}{}", options.collective,
+                              options.nodes == 1 ? "" : " over several nodes",
+                              order_matters(call) ? fmt::format(" under '{}'", name(order)) : ""));
   }
   if (!bytes) return show_all(*library, call);
   put(command_of(*library, *choice, call) + "\n");

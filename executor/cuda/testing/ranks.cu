@@ -314,10 +314,7 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
   launch.context = context.data<RankContext>();
   launch.blocks = blocks;
   launch.threads = std::min({program.launch.threads, options.threads, kThreads});
-  launch.dtype = call.dtype;
-  launch.reduce = call.reduce;
-  launch.accumulate = call.accumulate;
-  launch.contributions = call.contributions;
+  static_cast<Call&>(launch) = call;
   launch.patience = patience;
   launch.early = options.early;
   launch.frees_next = (options.frees_next >> in_call & 1) != 0;

@@ -29,12 +29,12 @@ class OwnHubs {
   }
 
  private:
-  struct Entry {
+  struct OwnHub {
     std::weak_ptr<Hub> joined;
     std::shared_ptr<Hub> waiting;  ///< until the first has joined
   };
   std::mutex mutex_;
-  std::map<std::string, Entry> hubs_;
+  std::map<std::string, OwnHub> hubs_;
 };
 
 /// The thread of a hub stays in the process that made it: a child leaves the inherited hubs as they

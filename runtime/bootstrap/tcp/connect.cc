@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 constexpr int kRefusalsBelieved = 3;
 
 /// A place where the hub may be, and how attempts there have gone.
-struct Place {
+struct TriedAddress {
   Address address;
   std::unique_ptr<Attempt> attempt = {};
   SteadyTime again = {};  ///< when to try next
@@ -62,7 +62,7 @@ class Search {
       resolve_again();
       begin_attempts();
       wait();
-      for (Place& place : places_) {
+      for (TriedAddress& place : places_) {
         if (auto connected = settle(place)) return connected;
         if (out_of_descriptors_) return report_descriptors();
       }
@@ -95,14 +95,15 @@ class Search {
   }
   void add_place(Address address, uint16_t port, bool announces) {
     address.set_port(port);
-    const bool known = std::any_of(places_.begin(), places_.end(),
-                                   [&](const Place& place) { return place.address == address; });
+    const bool known = std::any_of(places_.begin(), places_.end(), [&](const TriedAddress& place) {
+      return place.address == address;
+    });
     if (!known) places_.push_back({.address = address, .announces = announces});
   }
 
   void begin_attempts() {
     const SteadyTime now = Clock::now();
-    for (Place& place : places_) {
+    for (TriedAddress& place : places_) {
       if (place.attempt != nullptr || place.last || (!gives_up_ && now < place.again)) continue;
       if (place.other && where_.looks) continue;
       place.last = gives_up_.has_value();
@@ -121,8 +122,9 @@ class Search {
         std::min<SteadyTime>(deadline_, where_.announced_elsewhere ? now : now + kAnnounceTime);
   }
   bool has_tried_all() const {
-    return std::all_of(places_.begin(), places_.end(),
-                       [](const Place& place) { return place.last && place.attempt == nullptr; });
+    return std::all_of(places_.begin(), places_.end(), [](const TriedAddress& place) {
+      return place.last && place.attempt == nullptr;
+    });
   }
 
   /// Until something has come, or something is due.
@@ -130,7 +132,7 @@ class Search {
     std::vector<pollfd> polled;
     SteadyTime next = std::min(deadline_, where_.host.empty() ? deadline_ : resolve_at_);
     if (where_.gives_up && !gives_up_) next = std::min(next, Clock::now() + kAskAgain);
-    for (const Place& place : places_) {
+    for (const TriedAddress& place : places_) {
       const bool waits = place.attempt != nullptr && !place.attempt->ended();
       next = std::min(next, waits                      ? place.attempt->deadline()
                             : place.attempt != nullptr ? Clock::now()
@@ -140,13 +142,13 @@ class Search {
     }
     ::poll(polled.data(), polled.size(), left_ms(next));
     size_t i = 0;
-    for (Place& place : places_) {
+    for (TriedAddress& place : places_) {
       if (place.attempt == nullptr || place.attempt->ended()) continue;
       place.attempt->go_on(polled[i++].revents != 0);
     }
   }
 
-  std::optional<Connected> settle(Place& place) {
+  std::optional<Connected> settle(TriedAddress& place) {
     if (place.attempt == nullptr || !place.attempt->ended()) return std::nullopt;
     const std::unique_ptr<Attempt> attempt = std::move(place.attempt);
     if (attempt->state() == Attempt::State::proved) {
@@ -172,13 +174,14 @@ class Search {
     return welcome;
   }
 
-  void trace(const Place& place, const std::string& met) const {
+  void trace(const TriedAddress& place, const std::string& met) const {
     log(LogLevel::trace, LogArea::bootstrap, hello_.rank,
         fmt::format("at {}: {}", place.address.text(), met));
   }
 
   bool gone() const {
-    return unresolved_.empty() && std::all_of(places_.begin(), places_.end(), [&](const Place& p) {
+    return unresolved_.empty() &&
+           std::all_of(places_.begin(), places_.end(), [&](const TriedAddress& p) {
              return p.announces || p.refusals >= kRefusalsBelieved || (p.late && !p.met.empty()) ||
                     (p.other && where_.looks);
            });
@@ -202,7 +205,7 @@ class Search {
   std::vector<Note> met() const {
     std::vector<Note> notes;
     if (!unresolved_.empty()) notes.push_back({unresolved_});
-    for (const Place& place : places_) {
+    for (const TriedAddress& place : places_) {
       if (place.announces || (place.address.is_local() && place.refusals > 0)) continue;
       if (place.met.empty() && place.attempt == nullptr) continue;
       notes.push_back({fmt::format("at {}: {}", place.address.text(),
@@ -269,7 +272,7 @@ class Search {
   SteadyTime deadline_;
   std::optional<Diagnostics> gives_up_;  ///< why this rank gives up; nullopt: it does not
   Diagnostics& diagnostics_;
-  std::vector<Place> places_;
+  std::vector<TriedAddress> places_;
   SteadyTime resolve_at_{};
   std::string unresolved_;
   bool out_of_descriptors_ = false;

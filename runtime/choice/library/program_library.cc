@@ -67,32 +67,32 @@ std::shared_ptr<const CheckedPlan> ProgramLibrary::plan_of(const LibraryRow& row
   for (const uint32_t bound : {request.multiprocessors, request.most_blocks}) {
     if (bound != 0) order.most_blocks = std::min(order.most_blocks, bound);
   }
-  const auto entry =
-      entry_of(fmt::format("{};{};{}", order.name(), order.most_blocks, order.architecture));
+  const auto made =
+      made_plan(fmt::format("{};{};{}", order.name(), order.most_blocks, order.architecture));
   bool fresh = false;
-  std::call_once(entry->once, [&] { make(*entry, order), fresh = true; });
-  if (fresh || entry->diagnostics.has_errors()) {  // warnings once, errors each time
-    for (const Diagnostic& d : entry->diagnostics.all()) diagnostics.add(d);
+  std::call_once(made->once, [&] { make(*made, order), fresh = true; });
+  if (fresh || made->diagnostics.has_errors()) {  // warnings once, errors each time
+    for (const Diagnostic& d : made->diagnostics.all()) diagnostics.add(d);
   }
-  unfit = entry->unfit;
-  return entry->plan;
+  unfit = made->unfit;
+  return made->plan;
 }
 
-std::shared_ptr<ProgramLibrary::Entry> ProgramLibrary::entry_of(const std::string& name) {
+std::shared_ptr<ProgramLibrary::MadePlan> ProgramLibrary::made_plan(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Entry>& entry = entries_[name];
-  if (entry == nullptr) entry = std::make_shared<Entry>();
-  return entry;
+  std::shared_ptr<MadePlan>& made = made_[name];
+  if (made == nullptr) made = std::make_shared<MadePlan>();
+  return made;
 }
 
-void ProgramLibrary::make(Entry& entry, const Order& wanted) const {
+void ProgramLibrary::make(MadePlan& made, const Order& wanted) const {
   const FirstUse first;
   Order order = wanted;
   try {
-    const auto plan = compile_fitting(order, entry);
-    if (plan == nullptr || !finish(entry, plan, order)) return;
+    const auto plan = compile_fitting(order, made);
+    if (plan == nullptr || !finish(made, plan, order)) return;
   } catch (const std::bad_alloc&) {
-    entry.diagnostics.error(
+    made.diagnostics.error(
         "memory", {}, fmt::format("'{}' takes more memory to compile than there is", order.name()));
     return;
   }
@@ -101,17 +101,17 @@ void ProgramLibrary::make(Entry& entry, const Order& wanted) const {
 }
 
 /// With fewer blocks, if it has more than there is room for.
-std::shared_ptr<const Program> ProgramLibrary::compile_fitting(Order& order, Entry& entry) const {
+std::shared_ptr<const Program> ProgramLibrary::compile_fitting(Order& order, MadePlan& made) const {
   for (;;) {
-    auto program = compile_once(order, entry.diagnostics);
+    auto program = compile_once(order, made.diagnostics);
     if (!program) return nullptr;
     const uint32_t blocks = mscclc::most_blocks(*program);
     if (order.choice.lower_blocks(blocks, order.most_blocks)) continue;
     if (order.most_blocks == 0 || blocks <= order.most_blocks) {
-      return share_plan(*std::move(program), entry.diagnostics);
+      return share_plan(*std::move(program), made.diagnostics);
     }
-    entry.unfit = fmt::format("it needs {} thread blocks at once; the GPU has room for {}", blocks,
-                              order.most_blocks);
+    made.unfit = fmt::format("it needs {} thread blocks at once; the GPU has room for {}", blocks,
+                             order.most_blocks);
     return nullptr;
   }
 }
@@ -140,10 +140,10 @@ std::optional<Program> ProgramLibrary::compile_once(const Order& order,
   return program;
 }
 
-bool ProgramLibrary::finish(Entry& entry, std::shared_ptr<const Program> plan,
+bool ProgramLibrary::finish(MadePlan& into, std::shared_ptr<const Program> plan,
                             const Order& order) const {
-  auto made = std::make_shared<CheckedPlan>();
-  PickedPlan& picked = made->picked;
+  auto checked = std::make_shared<CheckedPlan>();
+  PickedPlan& picked = checked->picked;
   picked.name = place() + order.name();
   picked.max_bytes = order.max_bytes;
   if (order.architecture != 0) {
@@ -152,16 +152,16 @@ bool ProgramLibrary::finish(Entry& entry, std::shared_ptr<const Program> plan,
   }
   picked.why = "the first row of the library that fits";
   if (policy_ == ProofPolicy::skip) {
-    warn_of_skipped(fmt::format("'{}'", picked.name), std::nullopt, entry.diagnostics);
+    warn_of_skipped(fmt::format("'{}'", picked.name), std::nullopt, into.diagnostics);
   } else {
-    const auto digest = plan_digest(plan, entry.diagnostics);
+    const auto digest = plan_digest(plan, into.diagnostics);
     if (!digest) return false;
-    picked.proof = check_proof(*plan, *digest, Environment::of_process(), entry.diagnostics);
+    picked.proof = check_proof(*plan, *digest, Environment::of_process(), into.diagnostics);
     if (!picked.proof) return false;
   }
-  made->facts = PlanFacts(*plan, picked.proof);
+  checked->facts = PlanFacts(*plan, picked.proof);
   picked.plan = std::move(plan);
-  entry.plan = std::move(made);
+  into.plan = std::move(checked);
   return true;
 }
 

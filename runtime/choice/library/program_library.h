@@ -27,7 +27,7 @@ class ProgramLibrary : public TableProvider {
 
  private:
   /// A plan, or why there is none. Made once, by the first call that picks it.
-  struct Entry {
+  struct MadePlan {
     std::once_flag once;
     std::shared_ptr<const CheckedPlan> plan;
     std::string unfit;  ///< it is right, but not for this machine
@@ -39,18 +39,18 @@ class ProgramLibrary : public TableProvider {
   std::shared_ptr<const CheckedPlan> plan_of(const LibraryRow& row, const PlanRequest& request,
                                              std::string& unfit, Diagnostics& diagnostics) override;
   std::string name_of(const LibraryRow& row, const LibraryCall& call) const override;
-  std::shared_ptr<Entry> entry_of(const std::string& name);
-  void make(Entry& entry, const Order& order) const;
-  std::shared_ptr<const Program> compile_fitting(Order& order, Entry& entry) const;
+  std::shared_ptr<MadePlan> made_plan(const std::string& name);
+  void make(MadePlan& made, const Order& order) const;
+  std::shared_ptr<const Program> compile_fitting(Order& order, MadePlan& made) const;
   std::optional<Program> compile_once(const Order& order, Diagnostics& diagnostics) const;
-  bool finish(Entry& entry, std::shared_ptr<const Program> plan, const Order& order) const;
+  bool finish(MadePlan& made, std::shared_ptr<const Program> plan, const Order& order) const;
 
   const ReadLibraryFile read_;
   const std::string kernels_;
   const ProofPolicy policy_;
   const Target target_;
-  std::mutex mutex_;  ///< of entries_, not of what they hold
-  std::map<std::string, std::shared_ptr<Entry>> entries_;
+  std::mutex mutex_;  ///< of made_, not of what they hold
+  std::map<std::string, std::shared_ptr<MadePlan>> made_;
 };
 
 }  // namespace mscclc

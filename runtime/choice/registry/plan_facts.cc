@@ -88,7 +88,7 @@ std::string PlanFacts::of_contract(const Contract& contract, const LibraryCall& 
 /// Of a plan that is not proved nothing is known, and its word is taken, as in all else.
 std::string PlanFacts::of_order(const Program& plan, const PlanRequest& request) const {
   const SumOrder wanted = request.call.order;
-  if (!proof_ || !plan.contract.reduces() || !order_matters(request.call, request.op)) return "";
+  if (!proof_ || !plan.contract.reduces() || !order_matters(request.call)) return "";
   const Dtype type = request.call.dtype;
   const bool rounds = info(type).accumulate != type;
   if (!proof_->orders.keep(wanted)) {
@@ -138,7 +138,7 @@ std::string PlanFacts::why_not(const Program& plan, const PlanRequest& request) 
   if (parts > 0) call.part_bytes = request.call.bytes / parts / element * element;
   call.dtype = request.call.dtype;
   call.accumulate = request.call.accumulate.value_or(info(call.dtype).accumulate);
-  call.reduce = request.op;
+  call.reduce = request.call.op;
   Diagnostics diagnostics;
   if (!check_call(plan, use_, call, diagnostics)) return reason(diagnostics);
   if (std::string why = of_order(plan, request); !why.empty()) return why;
@@ -157,7 +157,8 @@ std::string why_not_selected(const Select& select, const PlanRequest& request) {
   if (!lists(select.dtypes, call.dtype)) {
     return fmt::format("it is not for {}", info(call.dtype).name);
   }
-  if (!lists(select.ops, request.op)) return fmt::format("it is not for {}", name(request.op));
+  if (!lists(select.ops, request.call.op))
+    return fmt::format("it is not for {}", name(request.call.op));
   return lists(select.tags, request.tag) ? "" : "the call has none of its tags";
 }
 

@@ -14,7 +14,7 @@ struct RequestHash {
     const LibraryCall& call = request.call;
     const uint64_t small =
         static_cast<uint64_t>(call.order) << 48 | static_cast<uint64_t>(call.kind) << 40 |
-        static_cast<uint64_t>(call.dtype) << 32 | static_cast<uint64_t>(request.op) << 24 |
+        static_cast<uint64_t>(call.dtype) << 32 | static_cast<uint64_t>(call.op) << 24 |
         static_cast<uint64_t>(call.either_place) << 17 |
         static_cast<uint64_t>(call.in_place) << 16 |
         static_cast<uint64_t>(request.registered) << 8 |

@@ -48,6 +48,13 @@ class Checker {
     if (call_.order && *call_.order > SumOrder::exact) {
       return refuse(fmt::format("{}: there is no such order", name(call_.kind)));
     }
+    if (call_.bytes != 0 || call_.row_pitch != 0 || call_.previous_allows_early ||
+        call_.any_order) {
+      return refuse(
+          fmt::format("{}: bytes, row_pitch, previous_allows_early and any_order are for "
+                      "calls of a plan; a call by name has a count",
+                      name(call_.kind)));
+    }
     const bool reduces = info(call_.kind).source == Source::everyone;
     if (reduces && (call_.op == ReduceOp::call || call_.op > ReduceOp::avg)) {
       return refuse(fmt::format("{}: there is no such reduction", name(call_.kind)));
@@ -212,10 +219,6 @@ std::string text_of(const CollectiveCall& call, uint32_t rank, bool capturing) {
   if (!call.tag.empty()) text += fmt::format(", tag {}", quoted(call.tag));
   if (capturing) text += ", captured";
   return text;
-}
-
-bool has_rows(CollectiveKind kind) {
-  return info(kind).has_rows(Side::input) || info(kind).has_rows(Side::output);
 }
 
 uint64_t message_bytes(const CollectiveCall& call, uint32_t ranks) {

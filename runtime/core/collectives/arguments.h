@@ -39,9 +39,6 @@ struct PlannedCall : CollectiveCall {
 /// elsewhere. The buffers are those of `call`. REQUIRES: check_arguments().
 std::optional<PlannedCall> planned_call(const CollectiveCall& call, uint32_t rank, uint32_t ranks);
 
-/// Whether input or output have a row for each rank.
-bool has_rows(CollectiveKind kind);
-
 /// Bytes of the larger of input and output. REQUIRES: check_arguments().
 uint64_t message_bytes(const CollectiveCall& call, uint32_t ranks);
 

@@ -100,7 +100,7 @@ PlanRequest Collectives::State::request(const PlannedCall& planned, bool capturi
   request.call.order = planned.order.value_or(order);
   request.call.links = communicator.worst_link();
   request.call.nodes = where.nodes;
-  request.op = planned.op;
+  request.call.op = planned.op;
   request.registered = planned.registered;
   request.call.captured = capturing;
   request.architecture = where.architecture;
@@ -144,7 +144,7 @@ PlanChoice Collectives::State::choose(const PlannedCall& planned, bool capturing
 void Collectives::State::report_no_plan(const PlannedCall& planned, bool capturing,
                                         Diagnostics& diagnostics) {
   PlanRequest asked = request(planned, capturing);
-  const bool ordered = order_matters(asked.call, asked.op);
+  const bool ordered = order_matters(asked.call);
   // Where any plan of another library will do, it may be asked instead.
   const bool strict = ordered && asked.call.order > SumOrder::replicated;
   Diagnostic& error = diagnostics.error(
@@ -200,10 +200,9 @@ bool Collectives::State::waits_for_ranks(const CollectiveCall& planned, const Pl
   if (!executable->binds_together()) return false;
   const std::vector<CallRange> ranges = ranges_of(planned, choice);
   return std::any_of(ranges.begin(), ranges.end(), [&](const CallRange& range) {
-    uint64_t row_pitch = 0;
-    const CollectiveCall piece = piece_of(planned, range, row_pitch);
-    const auto key = key_of(piece, row_pitch, *executable, ignored);
-    return !key || (!registered.call(*key) && executable->bind_waits(options_of(piece, row_pitch)));
+    const CollectiveCall piece = piece_of(planned, range);
+    const auto key = key_of(piece, *executable, ignored);
+    return !key || (!registered.call(*key) && executable->bind_waits(piece));
   });
 }
 

@@ -19,8 +19,8 @@ std::vector<CallRange> Collectives::State::ranges_of(const CollectiveCall& plann
   return ranges;
 }
 
-CollectiveCall Collectives::State::piece_of(const CollectiveCall& planned, const CallRange& range,
-                                            uint64_t& row_pitch) const {
+CollectiveCall Collectives::State::piece_of(const CollectiveCall& planned,
+                                            const CallRange& range) const {
   const uint64_t width = info(planned.dtype).bytes;
   CollectiveCall piece = planned;
   piece.count = range.count;
@@ -30,7 +30,10 @@ CollectiveCall Collectives::State::piece_of(const CollectiveCall& planned, const
   if (piece.output != nullptr) {
     piece.output = static_cast<uint8_t*>(piece.output) + range.first * width;
   }
-  row_pitch = has_rows(planned.kind) && range.count < planned.count ? planned.count * width : 0;
+  piece.bytes = message_bytes(piece, communicator.size());
+  const bool apart = has_rows(planned.kind) && range.count < planned.count;
+  piece.row_pitch = apart ? planned.count * width : 0;
+  piece.any_order = any_order;
   return piece;
 }
 
@@ -89,52 +92,31 @@ bool Collectives::State::place(const CollectiveCall& call, const CallRange& rang
   return true;
 }
 
-std::optional<RegisteredCalls::Key> Collectives::State::key_of(const CollectiveCall& planned,
-                                                               uint64_t row_pitch,
+std::optional<RegisteredCalls::Key> Collectives::State::key_of(const CollectiveCall& piece,
                                                                const Executable& executable,
                                                                Diagnostics& diagnostics) const {
-  const auto input = registered.find(planned.input), output = registered.find(planned.output);
+  const auto input = registered.find(piece.input), output = registered.find(piece.output);
   if (input && output) {
-    return RegisteredCalls::Key{&executable,
-                                message_bytes(planned, communicator.size()),
-                                planned.dtype,
-                                planned.op,
-                                planned.accumulate,
-                                row_pitch,
-                                *input,
-                                *output};
+    return RegisteredCalls::Key{&executable,      piece.bytes,     piece.dtype, piece.op,
+                                piece.accumulate, piece.row_pitch, *input,      *output};
   }
   diagnostics.error("bad-call", {},
                     fmt::format("{}: the call says that its buffers are registered; the {} is not",
-                                name(planned.kind), input ? "output" : "input"));
+                                name(piece.kind), input ? "output" : "input"));
   return std::nullopt;
 }
 
-CallOptions Collectives::State::options_of(const CollectiveCall& planned,
-                                           uint64_t row_pitch) const {
-  return {.bytes = message_bytes(planned, communicator.size()),
-          .dtype = planned.dtype,
-          .op = planned.op,
-          .accumulate = planned.accumulate,
-          .input = planned.input,
-          .output = planned.output,
-          .row_pitch = row_pitch,
-          .any_order = any_order,
-          .symmetric = planned.registered};
-}
-
-BoundCall Collectives::State::bind(const CollectiveCall& planned, uint64_t row_pitch,
-                                   Executable& executable, Diagnostics& diagnostics) {
-  const CallOptions options = options_of(planned, row_pitch);
-  if (!executable.binds_together()) return executable.bind(options, diagnostics);
-  const auto key = key_of(planned, row_pitch, executable, diagnostics);
+BoundCall Collectives::State::bind(const CollectiveCall& piece, Executable& executable,
+                                   Diagnostics& diagnostics) {
+  if (!executable.binds_together()) return executable.bind(piece, diagnostics);
+  const auto key = key_of(piece, executable, diagnostics);
   if (!key) {
     communicator.abort(diagnostics);  // the others may wait in bind()
     return {};
   }
   BoundCall bound = registered.call(*key);
   if (bound) return bound;
-  bound = executable.bind(options, diagnostics);
+  bound = executable.bind(piece, diagnostics);
   if (bound) registered.keep(*key, bound);
   return bound;
 }
@@ -142,12 +124,11 @@ BoundCall Collectives::State::bind(const CollectiveCall& planned, uint64_t row_p
 bool Collectives::State::prepare_piece(const CollectiveCall& call, const CollectiveCall& planned,
                                        const CallRange& range, ReadyCall::State& ready,
                                        Diagnostics& diagnostics) {
-  uint64_t row_pitch = 0;
-  CollectiveCall piece = piece_of(planned, range, row_pitch);
-  if (call.kind == CollectiveKind::alltoallv) row_pitch = 0;  // rows of our own
+  CollectiveCall piece = piece_of(planned, range);
+  if (call.kind == CollectiveKind::alltoallv) piece.row_pitch = 0;  // rows of our own
   ReadyPiece& made = ready.pieces.emplace_back();
   if (!place(call, range, piece, made, diagnostics)) return false;
-  made.bound = bind(piece, row_pitch, *ready.executable, diagnostics);
+  made.bound = bind(piece, *ready.executable, diagnostics);
   ready.unlaunched.add();
   return static_cast<bool>(made.bound);
 }

@@ -27,11 +27,11 @@ bool RegisteredCalls::remove(uint64_t number) {
   return true;
 }
 
-std::optional<RegisteredCalls::Place> RegisteredCalls::find(const void* at) const {
+std::optional<RegisteredCalls::BufferSpot> RegisteredCalls::find(const void* at) const {
   const auto* byte = static_cast<const uint8_t*>(at);
   for (const auto& [number, buffer] : std::views::reverse(buffers_)) {
     if (byte < buffer.address || byte >= buffer.address + buffer.bytes) continue;
-    return Place{number, static_cast<uint64_t>(byte - buffer.address)};
+    return BufferSpot{number, static_cast<uint64_t>(byte - buffer.address)};
   }
   return std::nullopt;
 }

@@ -18,9 +18,9 @@ namespace mscclc {
 class RegisteredCalls {
  public:
   /// Where a buffer lies, as all ranks name it.
-  struct Place {
+  struct BufferSpot {
     uint64_t buffer = 0, offset = 0;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const BufferSpot&) const = default;
   };
   /// A call, as all ranks know it.
   struct Key {
@@ -30,7 +30,7 @@ class RegisteredCalls {
     ReduceOp op;
     std::optional<Dtype> accumulate;
     uint64_t row_pitch;
-    Place input, output;
+    BufferSpot input, output;
     auto operator<=>(const Key&) const = default;
   };
 
@@ -41,7 +41,7 @@ class RegisteredCalls {
   /// Forgets a buffer and its calls. False: there is none.
   bool remove(uint64_t number);
   /// In the buffer that was registered last. nullopt: no memory is registered there.
-  std::optional<Place> find(const void* at) const;
+  std::optional<BufferSpot> find(const void* at) const;
 
   /// Empty: none is kept.
   BoundCall call(const Key& key) const;

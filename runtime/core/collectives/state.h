@@ -86,10 +86,9 @@ struct Collectives::State {
                                 Diagnostics& diagnostics);
   /// The calls that a call is made of.
   std::vector<CallRange> ranges_of(const CollectiveCall& planned, const PlanChoice& choice) const;
-  /// One of them: its elements, with the pointers of the whole call moved on. `row_pitch`: where
-  /// its rows begin, as CallOptions has it.
-  CollectiveCall piece_of(const CollectiveCall& planned, const CallRange& range,
-                          uint64_t& row_pitch) const;
+  /// One of them, as Executable::bind() takes it: its elements, with the pointers of the whole call
+  /// moved on.
+  CollectiveCall piece_of(const CollectiveCall& planned, const CallRange& range) const;
   LoadedPlans::Need need(const CollectiveCall& planned) const;
   /// `chosen`: nullptr: the plan is still to be picked.
   [[nodiscard]] bool prepare(const CollectiveCall& call, const PlanChoice* chosen,
@@ -107,7 +106,7 @@ struct Collectives::State {
   WhereRanksRun where;
   SumOrder order = kDefaultOrder;  ///< of calls that do not say it
   uint32_t most_blocks = 0;        ///< PlanRequest::most_blocks
-  bool any_order = false;          ///< CallOptions::any_order
+  bool any_order = false;          ///< CollectiveCall::any_order
   bool compares_calls = false;     ///< MSCCLC_CHECK_CALLS: each launch waits for all ranks
   LoadedPlans loaded;
   const std::shared_ptr<std::atomic<uint64_t>> unlaunched =
@@ -126,10 +125,9 @@ struct Collectives::State {
                            CollectiveCall& planned, ReadyPiece& ready, Diagnostics& diagnostics);
   void place_rows(const CollectiveCall& call, const CallRange& range, uint8_t* sent,
                   uint8_t* received, ReadyPiece& ready) const;
-  CallOptions options_of(const CollectiveCall& planned, uint64_t row_pitch) const;
-  [[nodiscard]] BoundCall bind(const CollectiveCall& planned, uint64_t row_pitch,
-                               Executable& executable, Diagnostics& diagnostics);
-  std::optional<RegisteredCalls::Key> key_of(const CollectiveCall& planned, uint64_t row_pitch,
+  [[nodiscard]] BoundCall bind(const CollectiveCall& piece, Executable& executable,
+                               Diagnostics& diagnostics);
+  std::optional<RegisteredCalls::Key> key_of(const CollectiveCall& piece,
                                              const Executable& executable,
                                              Diagnostics& diagnostics) const;
   [[nodiscard]] bool enqueue(const ReadyPiece& piece, const ReadyCall::State& ready,

@@ -1,25 +1,21 @@
-// Calls of several ranks that one thread drives: steps in which ranks wait for one another run on a
-// thread for each rank.
+// Calls of several ranks that one thread drives.
 #include <algorithm>
-#include <functional>
-#include <thread>
+#include <utility>
 
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
-#include "runtime/support/process/quiet_thread.h"
+#include "runtime/support/process/rank_steps.h"
 
 namespace mscclc {
 namespace {
 
-/// The calls of one rank, by their place among all.
-struct Turn {
+/// The calls of one rank, by their numbers among all.
+struct CallsOfRank {
   Collectives* rank;
   std::vector<size_t> calls;
+  Diagnostics said = {};
 };
-
-/// One thing to do for a rank. False: reported.
-using Step = std::function<bool(const Turn&, Diagnostics&)>;
 
 class Together {
  public:
@@ -29,19 +25,37 @@ class Together {
   bool run() { return sort() && prepare() && launch(); }
 
  private:
+  /// One thing to do for a rank. False: reported.
+  struct Step {
+    static constexpr const char *kThread = "mscclc-rank", *kWhat = "a rank of this thread";
+    Together& together;
+    bool (Together::*work)(CallsOfRank&);
+
+    bool run(CallsOfRank& of) { return (together.*work)(of); }
+    void without_memory(CallsOfRank& of) {
+      of.rank->communicator().abort("this rank does not have enough memory for a call");
+      of.said.error("out-of-memory", {}, "there is not enough memory for a call");
+    }
+    void without_thread(CallsOfRank& of, Diagnostics& why) {
+      of.rank->communicator().abort(why);
+      of.said = std::move(why);
+    }
+  };
+
   bool sort();
   bool prepare();
   bool launch();
   bool launch_in_rounds();
-  bool on_threads(const Step& step);
-  bool prepare_of(const Turn& turn, Diagnostics& diagnostics);
-  bool anyone_waits();
+  bool for_ranks(bool wait, bool (Together::*work)(CallsOfRank&));
+  bool prepare_of(CallsOfRank& of);
+  bool launch_of(CallsOfRank& of);
+  bool some_wait();
 
   const std::span<const RankCall> calls_;
   Diagnostics& diagnostics_;
   std::vector<PlanChoice> choices_;  ///< empty: still to be chosen, or there is none
   std::vector<ReadyCall> ready_;
-  std::vector<Turn> turns_;
+  std::vector<CallsOfRank> ranks_;
 };
 
 bool Together::sort() {
@@ -52,26 +66,30 @@ bool Together::sort() {
       return false;
     }
     if (!rank->check(calls_[i].call, diagnostics_)) return false;
-    auto turn = std::find_if(turns_.begin(), turns_.end(),
-                             [rank](const Turn& t) { return t.rank == rank; });
-    if (turn == turns_.end()) turn = turns_.insert(turns_.end(), {rank, {}});
-    turn->calls.push_back(i);
+    auto of = std::find_if(ranks_.begin(), ranks_.end(),
+                           [rank](const CallsOfRank& one) { return one.rank == rank; });
+    if (of == ranks_.end()) of = ranks_.insert(ranks_.end(), {rank, {}});
+    of->calls.push_back(i);
   }
   return true;
 }
 
-bool Together::prepare_of(const Turn& turn, Diagnostics& diagnostics) {
-  for (const size_t i : turn.calls) {
+bool Together::prepare_of(CallsOfRank& of) {
+  for (const size_t i : of.calls) {
     const auto& [rank, call, stream] = calls_[i];
-    ready_[i] = choices_[i].picked != nullptr
-                    ? rank->prepare(call, choices_[i], stream, diagnostics)
-                    : rank->prepare(call, stream, diagnostics);
+    ready_[i] = choices_[i].picked != nullptr ? rank->prepare(call, choices_[i], stream, of.said)
+                                              : rank->prepare(call, stream, of.said);
     if (!ready_[i]) return false;
   }
   return true;
 }
 
-bool Together::anyone_waits() {
+bool Together::launch_of(CallsOfRank& of) {
+  return std::all_of(of.calls.begin(), of.calls.end(),
+                     [&](size_t i) { return of.rank->launch(ready_[i], of.said); });
+}
+
+bool Together::some_wait() {
   Diagnostics ignored;  // prepare() reports it
   bool waits = false;
   for (size_t i = 0; i < calls_.size(); ++i) {
@@ -83,50 +101,27 @@ bool Together::anyone_waits() {
   return waits;
 }
 
-bool Together::on_threads(const Step& step) {
-  std::vector<Diagnostics> said(turns_.size());
-  std::vector<uint8_t> done(turns_.size());  // not vector<bool>: threads write beside each other
-  std::vector<std::thread> threads;
-  bool started = true;
-  for (size_t t = 0; t < turns_.size() && started; ++t) {
-    threads.push_back(quiet_thread(
-        "mscclc-rank", [&, t] { done[t] = step(turns_[t], said[t]) ? 1 : 0; },
-        [&, t] {  // the others wait for it
-          turns_[t].rank->communicator().abort("this rank does not have enough memory for a call");
-          said[t].error("out-of-memory", {}, "there is not enough memory for a call");
-        }));
-    started = has_started(threads.back(), "a rank of this thread", diagnostics_);
-    if (!started) threads.pop_back();
+bool Together::for_ranks(bool wait, bool (Together::*work)(CallsOfRank&)) {
+  const bool done = do_for_ranks(ranks_, wait, Step{*this, work});
+  for (CallsOfRank& of : ranks_) {
+    const Diagnostics said = std::exchange(of.said, {});
+    for (const Diagnostic& one : said.all()) diagnostics_.add(one);
   }
-  if (!started) {  // the others wait for the ranks that have none
-    for (const Turn& turn : turns_) turn.rank->communicator().abort(diagnostics_);
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const Diagnostics& d : said) {
-    for (const Diagnostic& one : d.all()) diagnostics_.add(one);
-  }
-  return started && std::count(done.begin(), done.end(), 0) == 0;
+  return done;
 }
 
 bool Together::prepare() {
-  if (turns_.size() > 1 && anyone_waits()) {
-    return on_threads([this](const Turn& turn, Diagnostics& d) { return prepare_of(turn, d); });
-  }
-  for (const Turn& turn : turns_) {
-    if (!prepare_of(turn, diagnostics_)) return false;
-  }
-  return true;
+  return for_ranks(ranks_.size() > 1 && some_wait(), &Together::prepare_of);
 }
 
 // The first call of every rank, then the second of every rank: a launch may wait for the calls
 // before it (StreamChain), and these for the other ranks.
 bool Together::launch_in_rounds() {
   size_t most = 0;
-  for (const Turn& turn : turns_) most = std::max(most, turn.calls.size());
+  for (const CallsOfRank& of : ranks_) most = std::max(most, of.calls.size());
   for (size_t round = 0; round < most; ++round) {
-    for (const Turn& turn : turns_) {
-      if (round < turn.calls.size() &&
-          !turn.rank->launch(ready_[turn.calls[round]], diagnostics_)) {
+    for (const CallsOfRank& of : ranks_) {
+      if (round < of.calls.size() && !of.rank->launch(ready_[of.calls[round]], diagnostics_)) {
         return false;
       }
     }
@@ -135,12 +130,8 @@ bool Together::launch_in_rounds() {
 }
 
 bool Together::launch() {
-  const bool wait = turns_.size() > 1 && turns_.front().rank->launches_wait();
-  if (!wait) return launch_in_rounds();
-  return on_threads([this](const Turn& turn, Diagnostics& diagnostics) {
-    return std::all_of(turn.calls.begin(), turn.calls.end(),
-                       [&](size_t i) { return turn.rank->launch(ready_[i], diagnostics); });
-  });
+  const bool wait = ranks_.size() > 1 && ranks_.front().rank->launches_wait();
+  return wait ? for_ranks(true, &Together::launch_of) : launch_in_rounds();
 }
 
 }  // namespace

@@ -16,31 +16,40 @@ constexpr uint64_t kMaxEarlyBytes = uint64_t{16} << 20;
 }  // namespace
 
 bool Binder::check_size() {
-  const DtypeInfo& type = info(options_.dtype);
-  if (x_.parts > 0) call_.part_bytes = options_.bytes / x_.parts / type.bytes * type.bytes;
-  call_.dtype = options_.dtype;
-  call_.accumulate = options_.accumulate.value_or(type.accumulate);
-  call_.reduce = options_.op;
+  if (asked_.kind != CollectiveKind::none && asked_.kind != contract_.kind) {
+    return refuse(diagnostics_, "bad-call",
+                  fmt::format("a call of {}; the plan is one of {}", name(asked_.kind),
+                              name(contract_.kind)));
+  }
+  if (asked_.bytes == 0 && asked_.count != 0) {
+    return refuse(diagnostics_, "bad-call",
+                  "a call of a plan says how many bytes its message has, not a count");
+  }
+  const DtypeInfo& type = info(asked_.dtype);
+  if (x_.parts > 0) call_.part_bytes = asked_.bytes / x_.parts / type.bytes * type.bytes;
+  call_.dtype = asked_.dtype;
+  call_.accumulate = asked_.accumulate.value_or(type.accumulate);
+  call_.reduce = asked_.op;
   chunking_.emplace(contract_, call_.part_bytes, x_.plan->launch.align);
-  if (call_.part_bytes * x_.parts != options_.bytes) {
+  if (call_.part_bytes * x_.parts != asked_.bytes) {
     return refuse(
         diagnostics_, "message-size",
         fmt::format("{} bytes are not a message of {} elements for {} ranks; the next "
                     "smaller one has {}",
-                    options_.bytes, type.name, contract_.ranks, call_.part_bytes * x_.parts));
+                    asked_.bytes, type.name, contract_.ranks, call_.part_bytes * x_.parts));
   }
-  if (options_.bytes > x_.options.max_bytes) {
+  if (asked_.bytes > x_.options.max_bytes) {
     return refuse(diagnostics_, "over-capacity",
                   fmt::format("a message of {} bytes; the plan was loaded for {} at most: load it "
                               "with a larger max_bytes",
-                              options_.bytes, x_.options.max_bytes));
+                              asked_.bytes, x_.options.max_bytes));
   }
   return set_pitch();
 }
 
 // Rows of staging follow one another, whatever the pitch of the caller's.
 bool Binder::set_pitch() {
-  const uint64_t pitch = options_.row_pitch, part = call_.part_bytes;
+  const uint64_t pitch = asked_.row_pitch, part = call_.part_bytes;
   if (pitch == 0) return true;
   if (pitch < part || !x_.takes_pieces) {
     return refuse(
@@ -57,7 +66,7 @@ bool Binder::set_pitch() {
 // Nothing to move, nothing to launch, as in NCCL. It must not count as a call either: ranks would
 // not wait for one another's packets in it, and go further ahead than the plan's scratch allows.
 bool Binder::empty() const {
-  return options_.bytes == 0 && contract_.kind != CollectiveKind::barrier;
+  return asked_.bytes == 0 && contract_.kind != CollectiveKind::barrier;
 }
 
 bool Binder::check_pointers() {
@@ -68,7 +77,10 @@ bool Binder::check_pointers() {
                               callers_bytes(side)));
   }
   const uint64_t in_bytes = callers_bytes(kInput), out_bytes = callers_bytes(kOutput);
-  facts_.placement = CallFacts::Placement::free;
+  const auto lie = [this](CallFacts::Placement how) {
+    facts_.record.placement = static_cast<uint8_t>(how);
+  };
+  lie(CallFacts::Placement::free);
   if (in_bytes == 0 || out_bytes == 0) return true;
   const auto in = reinterpret_cast<uintptr_t>(pointers_[kInput]);
   const auto out = reinterpret_cast<uintptr_t>(pointers_[kOutput]);
@@ -78,7 +90,7 @@ bool Binder::check_pointers() {
   const bool coincide =
       callers.shared && (callers.outer == kInput ? out - in : in - out) == callers.inner_offset;
   if (callers.shared) {
-    facts_.placement = apart ? CallFacts::Placement::apart : CallFacts::Placement::in_place;
+    lie(apart ? CallFacts::Placement::apart : CallFacts::Placement::in_place);
   }
   if (apart && contract_.in_place == InPlace::yes && callers.shared) {
     return refuse(diagnostics_, "out-of-place", "the plan is right in place only");
@@ -95,14 +107,15 @@ bool Binder::check_pointers() {
 }
 
 void Binder::describe() {
-  facts_.executable = x_.number;
   facts_.plan = x_.plan->name;
-  facts_.bytes = options_.bytes;
-  facts_.row_pitch = options_.row_pitch;
-  facts_.dtype = facts_.accumulate = options_.dtype;
+  CallRecord& record = facts_.record;
+  record.executable = x_.number;
+  record.bytes = asked_.bytes;
+  record.row_pitch = asked_.row_pitch;
+  record.dtype = record.accumulate = static_cast<uint8_t>(asked_.dtype);
   if (!contract_.reduces()) return;
-  facts_.reduce = call_.reduce;
-  facts_.accumulate = call_.accumulate;
+  record.reduce = static_cast<uint8_t>(call_.reduce);
+  record.accumulate = static_cast<uint8_t>(call_.accumulate);
 }
 
 bool Binder::prepare() {
@@ -110,11 +123,11 @@ bool Binder::prepare() {
   if (!check_size() || !check_call(*x_.plan, x_.use, call_, diagnostics_) || !check_pointers()) {
     return false;
   }
-  if (x_.use.sentinel && info(options_.dtype).bytes != x_.element) {
+  if (x_.use.sentinel && info(asked_.dtype).bytes != x_.element) {
     return refuse(diagnostics_, "sentinel-width",
                   fmt::format("the plan's sentinel packets were set up for elements of {} bytes, "
                               "'{}' has {}: load the plan once more with this dtype",
-                              x_.element, info(options_.dtype).name, info(options_.dtype).bytes));
+                              x_.element, info(asked_.dtype).name, info(asked_.dtype).bytes));
   }
   describe();
   return patch();
@@ -122,7 +135,7 @@ bool Binder::prepare() {
 
 // A program that is patched for this size already stays as it is.
 bool Binder::patch() {
-  const std::pair size{call_.part_bytes, options_.row_pitch};
+  const std::pair size{call_.part_bytes, asked_.row_pitch};
   if (x_.patched_size == size) return true;
   x_.patched_size.reset();
   if (!patch_rank(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_, pitch_)) {
@@ -207,7 +220,7 @@ void Binder::shorten(BoundCall::State& made) const {
 void Binder::copy_parts(uint32_t side, uint64_t begin, uint64_t end,
                         std::vector<StagingCopy>& to) const {
   const uint64_t part = call_.part_bytes;
-  const uint64_t pitch = options_.row_pitch == 0 ? part : options_.row_pitch;
+  const uint64_t pitch = asked_.row_pitch == 0 ? part : asked_.row_pitch;
   uint8_t* const staging = place_address(x_.rank, side);
   for (uint64_t at = begin, next = 0; at < end; at = next) {
     next = pitch == part ? end : std::min(end, (at / part + 1) * part);
@@ -241,8 +254,8 @@ bool Binder::check_fit(BoundCall::State& made) {
   device::LaunchPlan& launch = made.launch;
   if (launch.blocks == 0 || made.own.kernel != nullptr) return true;
   const uint32_t in_short = launch.in_short != nullptr ? launch.in_short->operands : 0;
-  const KernelKey key{launch.uses,       launch.program_bytes, launch.dtype,
-                      launch.accumulate, launch.reduce,        in_short};
+  const KernelKey key{launch.uses,      launch.program_bytes, call_.dtype,
+                      call_.accumulate, call_.reduce,         in_short};
   auto known = x_.fitting.find(key);
   if (known == x_.fitting.end()) {
     const std::optional<uint32_t> most = x_.group->device->fits(launch, diagnostics_);
@@ -259,7 +272,6 @@ std::shared_ptr<BoundCall::State> Binder::blank() {
   if (made == nullptr) made = std::make_shared<BoundCall::State>();
   made->executable = &x_;
   made->facts = facts_;
-  made->record = record_of(facts_);
   made->launch = {};
   made->before.clear();
   made->after.clear();
@@ -270,17 +282,13 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   std::shared_ptr<BoundCall::State> made = blank();
   if (!write_programs(*made)) return nullptr;
   plan_copies(*made);
-  made->bytes = options_.bytes;
   made->is_call = !empty();
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
-  made->launch.early = options_.bytes <= kMaxEarlyBytes && x_.group->device->launches_early();
-  made->launch.previous_allows_early = options_.previous_allows_early;
-  made->launch.any_order = options_.any_order;
-  made->launch.dtype = call_.dtype;
-  made->launch.accumulate = call_.accumulate;
-  made->launch.reduce = call_.reduce;
-  made->launch.contributions = call_.contributions;
+  made->launch.early = asked_.bytes <= kMaxEarlyBytes && x_.group->device->launches_early();
+  made->launch.previous_allows_early = asked_.previous_allows_early;
+  made->launch.any_order = asked_.any_order;
+  static_cast<Call&>(made->launch) = call_;
   made->launch.ranks_here = x_.group->ranks_here;
   made->launch.patience =
       x_.group->timeout >= kForever
@@ -297,14 +305,14 @@ std::shared_ptr<BoundCall::State> Binder::make() {
 }
 
 std::shared_ptr<BoundCall::State> Binder::run() {
-  if (x_.collective_bind()) return options_.symmetric ? run_symmetric() : run_together();
+  if (x_.collective_bind()) return asked_.registered ? run_symmetric() : run_together();
   if (!prepare()) return nullptr;
   for (const uint32_t r : x_.addressed) places_[r] = staged_places(r);
   return make();
 }
 
 bool Binder::waits() {
-  if (!x_.collective_bind() || !options_.symmetric) return x_.collective_bind();
+  if (!x_.collective_bind() || !asked_.registered) return x_.collective_bind();
   if (x_.switches.teams().empty()) return false;
   return prepare() && place_symmetric() && !buffers_to_join().empty();
 }
@@ -318,8 +326,8 @@ std::shared_ptr<BoundCall::State> Binder::run_symmetric() {
 
 // Staging that not all ranks have taken is offered again by the next call that needs it.
 std::shared_ptr<BoundCall::State> Binder::run_together() {
-  facts_.number = ++x_.binds;
-  if (!options_.symmetric) facts_.bind = facts_.number;
+  facts_.record.call = ++x_.binds;
+  if (!asked_.registered) facts_.record.bind = static_cast<uint32_t>(x_.binds);
   auto made = try_together();
   for (const uint32_t side : {kInput, kOutput}) {
     if (made == nullptr && offered_[side]) x_.staging[side].reset();
@@ -343,7 +351,7 @@ std::shared_ptr<BoundCall::State> Binder::try_together() {
 
 bool BoundCall::has_compiled_kernel() const { return state_->own.kernel != nullptr; }
 
-std::shared_ptr<BoundCall::State> Executable::State::bind(const CallOptions& call,
+std::shared_ptr<BoundCall::State> Executable::State::bind(const CollectiveCall& call,
                                                           Diagnostics& diagnostics) {
   if (collective_bind()) return Binder(*this, call, diagnostics).run();
   if (!group->failure->happened()) {
@@ -354,7 +362,7 @@ std::shared_ptr<BoundCall::State> Executable::State::bind(const CallOptions& cal
   return made;
 }
 
-bool Executable::State::bind_waits(const CallOptions& call) {
+bool Executable::State::bind_waits(const CollectiveCall& call) {
   Diagnostics ignored;  // bind() reports it
   return Binder(*this, call, ignored).waits();
 }

@@ -59,7 +59,7 @@ bool Binder::choose_places(std::vector<uint8_t>& message) {
   for (const uint32_t side : {kInput, kOutput}) {
     if (x_.stages(x_.rank, side) && !place_registered(side, registered)) return false;
   }
-  if (!registered && options_.row_pitch != 0) {
+  if (!registered && asked_.row_pitch != 0) {
     return refuse(diagnostics_, "message-size",
                   "rows that lie apart, of a plan that was loaded for zero copy, must lie in "
                   "registered buffers");
@@ -242,7 +242,7 @@ bool Binder::place_symmetric() {
                     fmt::format("the {} of rank {} does not lie in one registered buffer",
                                 name_of(side), x_.rank));
     }
-    facts_.symmetric.side[side] = own;
+    place_in(facts_.record, side_of(side), own);
     for (uint32_t r = 0; r < ranks; ++r) {
       places_[r].side[side] = x_.stages(r, side) ? own : BufferPlace{};
     }

@@ -15,13 +15,13 @@ namespace mscclc {
 /// One bind().
 class Binder {
  public:
-  Binder(Executable::State& executable, const CallOptions& options, Diagnostics& diagnostics)
+  Binder(Executable::State& executable, const CollectiveCall& asked, Diagnostics& diagnostics)
       : x_(executable),
-        options_(options),
+        asked_(asked),
         diagnostics_(diagnostics),
         contract_(executable.plan->contract),
-        pointers_{static_cast<uint8_t*>(const_cast<void*>(options.input)),
-                  static_cast<uint8_t*>(options.output)},
+        pointers_{static_cast<uint8_t*>(const_cast<void*>(asked.input)),
+                  static_cast<uint8_t*>(asked.output)},
         places_(executable.places) {}
 
   std::shared_ptr<BoundCall::State> run();
@@ -79,7 +79,7 @@ class Binder {
   void copy_parts(uint32_t side, uint64_t begin, uint64_t end, std::vector<StagingCopy>& to) const;
 
   Executable::State& x_;
-  const CallOptions& options_;
+  const CollectiveCall& asked_;
   Diagnostics& diagnostics_;
   const Contract& contract_;
   uint8_t* const pointers_[2];

@@ -57,15 +57,13 @@ struct KernelKey {
 
 struct BoundCall::State {
   const Executable::State* executable = nullptr;
-  CallFacts facts;      ///< `number` is set by each launch that all ranks compare
-  CallRecord record;    ///< the same, for CallBoard
+  CallFacts facts;      ///< each launch numbers it
   bool is_call = true;  ///< false: there is nothing to move, and nothing is launched
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
   BlockPrograms programs;         ///< launch.programs
   device::ShortProgram in_short;  ///< launch.in_short, if there is one
   CompiledCall own;
-  uint64_t bytes = 0;  ///< of the message
   std::vector<StagingCopy> before, after;
 
   /// What its launch reads on the device; empty: all travels with the launch.
@@ -79,10 +77,10 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
 
   /// Collective: all that load() does.
   [[nodiscard]] bool load(Diagnostics& diagnostics);
-  [[nodiscard]] std::shared_ptr<BoundCall::State> bind(const CallOptions& options,
+  [[nodiscard]] std::shared_ptr<BoundCall::State> bind(const CollectiveCall& call,
                                                        Diagnostics& diagnostics);
   /// Executable::bind_waits().
-  bool bind_waits(const CallOptions& options);
+  bool bind_waits(const CollectiveCall& call);
   [[nodiscard]] bool launch(const BoundCall::State& binding, StreamHandle stream,
                             Diagnostics& diagnostics);
   /// Puts copies and launch of a call on a stream.
@@ -99,7 +97,7 @@ struct Executable::State : std::enable_shared_from_this<Executable::State> {
   const uint32_t rank;
   const uint32_t element;  ///< bytes of an element of sentinel packets
   const PeerAccess access;
-  const bool takes_pieces;    ///< calls may have CallOptions::row_pitch
+  const bool takes_pieces;    ///< calls may have CollectiveCall::row_pitch
   const bool staged_rows[2];  ///< by side: where it has rows, calls go through staging
   const Chunking capacity;
   const PlanUse use;

@@ -11,7 +11,7 @@ namespace mscclc {
 // Collective: all ranks learn of a call that is another one on some rank, and none launches it.
 bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnostics) const {
   CallFacts own = facts;
-  own.number = ++group->checked_launches;
+  own.record.call = ++group->checked_launches;
   std::vector<uint8_t> message;
   encode(own, message);
   std::vector<std::vector<uint8_t>> messages;
@@ -32,7 +32,7 @@ void Executable::State::note_launch(const BoundCall::State& binding, StreamHandl
                         .call = ++launches,
                         .dtype = binding.launch.dtype,
                         .op = binding.launch.reduce,
-                        .bytes = binding.bytes,
+                        .bytes = binding.facts.record.bytes,
                         .stream = reinterpret_cast<uint64_t>(stream)};
   group->recorder.add(call);
   if (!logs(LogLevel::info, LogArea::call)) return;
@@ -66,10 +66,11 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
   if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
   CallBoard* const board = options.in_turn ? group->board.get() : own_board.get();
   if (board != nullptr && binding.is_call &&
-      !same_beside(*group, *board, binding.record, diagnostics)) {
+      !same_beside(*group, *board, binding.facts.record, diagnostics)) {
     return false;
   }
-  if (far_calls != nullptr && binding.is_call && !same_calls_far(binding.record, diagnostics)) {
+  if (far_calls != nullptr && binding.is_call &&
+      !same_calls_far(binding.facts.record, diagnostics)) {
     return false;
   }
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
@@ -111,7 +112,7 @@ Executable::~Executable() {
   if (state_->launches > 0) state_->group->retire(state_);
 }
 
-BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
+BoundCall Executable::bind(const CollectiveCall& call, Diagnostics& diagnostics) {
   const OneThread::Visit visit(state_->group->one_thread, diagnostics);
   if (!visit) return {};
   if (logs(LogLevel::trace, LogArea::bind)) {
@@ -122,7 +123,7 @@ BoundCall Executable::bind(const CallOptions& call, Diagnostics& diagnostics) {
   return BoundCall(state_->bind(call, diagnostics));
 }
 bool Executable::binds_together() const { return state_->collective_bind(); }
-bool Executable::bind_waits(const CallOptions& call) { return state_->bind_waits(call); }
+bool Executable::bind_waits(const CollectiveCall& call) { return state_->bind_waits(call); }
 bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(state_->group->one_thread, diagnostics);
   if (!visit) return false;

@@ -77,7 +77,7 @@ void SlotPool::collect() {
     spare_marks_.push_back(std::move(marks_.front().mark));
     marks_.pop_front();
   }
-  std::erase_if(given_back_, [this](const Entry& slot) {
+  std::erase_if(given_back_, [this](const UsedSlot& slot) {
     if (slot.launch > ended_) return false;
     free_.push_back(slot.data);
     return true;
@@ -97,7 +97,7 @@ void SlotPool::collect_from_graphs() {
 void SlotPool::release_if_unused(AllCaptured::iterator captured) {
   const auto& [data, of] = *captured;
   if (of.stays || of.graphs > 0 || of.owners > 0) return;
-  const Entry slot{.data = data, .launch = of.launch};
+  const UsedSlot slot{.data = data, .launch = of.launch};
   const auto known = by_content_.find(of.content);
   if (known != by_content_.end() && known->second == data) by_content_.erase(known);
   captured_.erase(captured);
@@ -105,7 +105,7 @@ void SlotPool::release_if_unused(AllCaptured::iterator captured) {
 }
 
 /// The last owner of a Slot has gone.
-void SlotPool::give(const Entry& slot) {
+void SlotPool::give(const UsedSlot& slot) {
   const std::lock_guard lock(mutex_);
   if (!slot.captured) return give_back(slot);
   const auto captured = captured_.find(slot.data);
@@ -119,7 +119,7 @@ void SlotPool::give(const Entry& slot) {
 }
 
 /// It is not launched any more.
-void SlotPool::give_back(const Entry& slot) {
+void SlotPool::give_back(const UsedSlot& slot) {
   if (slot.launch <= ended_) {
     free_.push_back(slot.data);
   } else {
@@ -135,8 +135,8 @@ uint8_t* SlotPool::take_free(Diagnostics& diagnostics) {
   return data;
 }
 
-SlotPool::Slot SlotPool::owned(const Entry& slot) {
-  return {new Entry(slot), [pool = shared_from_this()](Entry* given) {
+SlotPool::Slot SlotPool::owned(const UsedSlot& slot) {
+  return {new UsedSlot(slot), [pool = shared_from_this()](UsedSlot* given) {
             pool->give(*given);
             delete given;
           }};
@@ -162,7 +162,7 @@ SlotPool::Slot SlotPool::take(std::span<const uint8_t> content, Diagnostics& dia
 }
 
 /// Counted before the graph has it: that may be gone at once.
-void SlotPool::capture(Entry& slot, std::span<const uint8_t> content, StreamHandle stream) {
+void SlotPool::capture(UsedSlot& slot, std::span<const uint8_t> content, StreamHandle stream) {
   {
     const std::lock_guard lock(mutex_);
     Captured& captured = captured_[slot.data];
@@ -188,7 +188,7 @@ void SlotPool::capture(Entry& slot, std::span<const uint8_t> content, StreamHand
 
 // A mark that cannot be made costs memory: slots wait for the next one. Marks are few however many
 // launches are under way: once the most are kept, the newest moves on to this launch.
-void SlotPool::launched(Entry& slot, std::span<const uint8_t> content, StreamHandle stream) {
+void SlotPool::launched(UsedSlot& slot, std::span<const uint8_t> content, StreamHandle stream) {
   if (device_->is_capturing(stream)) return capture(slot, content, stream);
   const std::lock_guard lock(mutex_);
   slot.launch = ++launches_;

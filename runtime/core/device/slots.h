@@ -39,13 +39,13 @@ enum class GraphsEnd : uint8_t {
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
  public:
   /// A slot in use.
-  struct Entry {
+  struct UsedSlot {
     uint8_t* data = nullptr;
     uint64_t launch = 0;    ///< number of its last launch outside of graphs; 0: none
     bool captured = false;  ///< by a graph: what it holds stays until that is gone
   };
   /// Given back when its last owner has gone.
-  using Slot = std::shared_ptr<Entry>;
+  using Slot = std::shared_ptr<UsedSlot>;
 
   /// Where slots lie: gives so many bytes of device memory; nullptr: reported.
   using Source = std::function<std::shared_ptr<Memory>(uint64_t bytes, Diagnostics&)>;
@@ -56,7 +56,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   /// or one that no launch reads any more, to which it is written. nullptr: reported.
   [[nodiscard]] Slot take(std::span<const uint8_t> content, Diagnostics& diagnostics);
   /// A launch of `content`, which lies in the slot, has just been put on a stream.
-  void launched(Entry& slot, std::span<const uint8_t> content, StreamHandle stream);
+  void launched(UsedSlot& slot, std::span<const uint8_t> content, StreamHandle stream);
   uint64_t slot_bytes() const { return slot_bytes_; }
 
   /// Launches from one mark to the next.
@@ -76,17 +76,17 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     std::string content;
     uint32_t owners = 0;  ///< of Slots
     uint32_t graphs = 0;  ///< launches in graphs that are there
-    uint64_t launch = 0;  ///< Entry's, of owners that have gone
+    uint64_t launch = 0;  ///< UsedSlot's, of owners that have gone
     bool stays = false;   ///< a graph has it whose end is unknown
   };
   using AllCaptured = std::map<uint8_t*, Captured>;
 
   [[nodiscard]] bool grow(Diagnostics& diagnostics);
   [[nodiscard]] uint8_t* take_free(Diagnostics& diagnostics);
-  Slot owned(const Entry& slot);
-  void give(const Entry& slot);
-  void give_back(const Entry& slot);
-  void capture(Entry& slot, std::span<const uint8_t> content, StreamHandle stream);
+  Slot owned(const UsedSlot& slot);
+  void give(const UsedSlot& slot);
+  void give_back(const UsedSlot& slot);
+  void capture(UsedSlot& slot, std::span<const uint8_t> content, StreamHandle stream);
   void collect();
   void collect_from_graphs();
   void release_if_unused(AllCaptured::iterator captured);
@@ -98,7 +98,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   std::mutex mutex_;
   std::vector<std::shared_ptr<Memory>> slabs_;
   std::vector<uint8_t*> free_;
-  std::vector<Entry> given_back_;  ///< whose launches may not have ended
+  std::vector<UsedSlot> given_back_;  ///< whose launches may not have ended
   AllCaptured captured_;
   std::unordered_map<std::string_view, uint8_t*> by_content_;  ///< of captured_
   uint64_t launches_ = 0;     ///< so many have been put on streams ...

@@ -207,19 +207,19 @@ Proxy::Step Proxy::pass_on_notes() {
 }
 
 /// Without memory for its turn it does nothing more: an order may be half given.
-ProxyThread::Turn Proxy::serve() {
+ProxyThread::Progress Proxy::serve() {
   try {
     return serve_turn();
   } catch (const std::bad_alloc&) {
   }
   insist([this] { fail_("the proxy cannot continue: there is not enough memory"); });
   ended_ = true;
-  return ProxyThread::Turn::over;
+  return ProxyThread::Progress::over;
 }
 
 /// Copies are awaited only where no block runs, or where none has asked for anything for long: then
 /// so that a copy that has failed is found.
-ProxyThread::Turn Proxy::serve_turn() {
+ProxyThread::Progress Proxy::serve_turn() {
   const bool stopping = stop_;  // asked first: what was asked for before it is done
   if (!bind()) return give_up();
   bool moved = false;
@@ -230,13 +230,13 @@ ProxyThread::Turn Proxy::serve_turn() {
   if (moved) {
     quiet_since_.reset();
     flushing_ = false;
-    return ProxyThread::Turn::moved;
+    return ProxyThread::Progress::moved;
   }
-  if (step == Step::no_room) return ProxyThread::Turn::idle;
+  if (step == Step::no_room) return ProxyThread::Progress::idle;
   if (settled_ != number_) {
-    return stopping || waiting_ > 0 || is_quiet() ? flush_some() : ProxyThread::Turn::idle;
+    return stopping || waiting_ > 0 || is_quiet() ? flush_some() : ProxyThread::Progress::idle;
   }
-  return stopping ? ProxyThread::Turn::over : ProxyThread::Turn::idle;
+  return stopping ? ProxyThread::Progress::over : ProxyThread::Progress::idle;
 }
 
 bool Proxy::bind() {
@@ -263,7 +263,7 @@ bool Proxy::is_quiet() {
   return now - *quiet_since_ >= awake_;
 }
 
-ProxyThread::Turn Proxy::flush_some() {
+ProxyThread::Progress Proxy::flush_some() {
   const bool begins = !std::exchange(flushing_, true);
   if (begins) flushed_lanes_ = 0;
   for (; flushed_lanes_ < ports_.lanes.size(); ++flushed_lanes_) {
@@ -271,18 +271,18 @@ ProxyThread::Turn Proxy::flush_some() {
     const FlushState state = lane == nullptr ? FlushState::done : lane->try_flush(problems_);
     if (state == FlushState::failed) return give_up();
     if (state == FlushState::under_way) {
-      return begins ? ProxyThread::Turn::moved : ProxyThread::Turn::idle;
+      return begins ? ProxyThread::Progress::moved : ProxyThread::Progress::idle;
     }
   }
   flushing_ = false;
   settled_ = number_;
-  return ProxyThread::Turn::moved;
+  return ProxyThread::Progress::moved;
 }
 
-ProxyThread::Turn Proxy::give_up() {
+ProxyThread::Progress Proxy::give_up() {
   fail_("the proxy cannot continue: " + problems_.all().front().message);
   ended_ = true;
-  return ProxyThread::Turn::over;
+  return ProxyThread::Progress::over;
 }
 
 void Proxy::settle() {

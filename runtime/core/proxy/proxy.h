@@ -90,8 +90,8 @@ class Proxy final : public ProxyThread::Served {
 
   Proxy(std::chrono::microseconds awake, std::chrono::microseconds soon)
       : awake_(awake), soon_(soon) {}
-  ProxyThread::Turn serve() override;
-  ProxyThread::Turn serve_turn();
+  ProxyThread::Progress serve() override;
+  ProxyThread::Progress serve_turn();
   [[nodiscard]] bool bind();
   [[nodiscard]] bool give_credits();
   Step serve_some(bool& moved);
@@ -106,8 +106,8 @@ class Proxy final : public ProxyThread::Served {
   [[nodiscard]] std::optional<RemotePlace> find(uint32_t peer, const void* address, uint64_t bytes,
                                                 Diagnostics& problems) const;
   bool is_quiet();
-  ProxyThread::Turn flush_some();
-  ProxyThread::Turn give_up();
+  ProxyThread::Progress flush_some();
+  ProxyThread::Progress give_up();
 
   const std::chrono::microseconds awake_, soon_;
   std::shared_ptr<Device> device_;

@@ -65,9 +65,9 @@ bool ProxyThread::serve_all() {
   bool moved = false;
   for (size_t i = 0; i < served_.size();) {
     Served& served = *served_[i];
-    const Turn turn = served.serve();
-    moved |= turn == Turn::moved;
-    if (turn != Turn::over) {
+    const Progress turn = served.serve();
+    moved |= turn == Progress::moved;
+    if (turn != Progress::over) {
       ++i;
       continue;
     }

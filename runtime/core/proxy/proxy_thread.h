@@ -21,7 +21,7 @@ class ProxyThread {
   /// posts its own.
   static constexpr std::chrono::milliseconds kAwake{10};
 
-  enum class Turn : uint8_t {
+  enum class Progress : uint8_t {
     moved,  ///< something was done
     idle,   ///< there was nothing to do, or no room to do it
     over    ///< there is to be no other turn
@@ -31,7 +31,7 @@ class ProxyThread {
    public:
     virtual ~Served() = default;
     /// Does some of its work, and waits for nothing; throws nothing. Called only by the thread.
-    virtual Turn serve() = 0;
+    virtual Progress serve() = 0;
     /// The thread has let it go: it may be destroyed.
     bool is_over() const { return over_.load(std::memory_order_acquire); }
 

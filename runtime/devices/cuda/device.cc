@@ -314,7 +314,7 @@ bool CudaDevice::launch(const CompiledKernel& own, const device::LaunchPlan& pla
   const CurrentContext current(*context_);
   if (!current.is_set(diagnostics)) return false;
   device::LaunchPlan placed = plan;
-  LaunchOrder::Turn turn;
+  LaunchOrder::OrderedLaunch turn;
   const KnownStream known = std::exchange(*known_, {});
   if (known.handle == stream_of(stream)) turn.stream_id = known.id;
   if (!order_->take_turn(stream_of(stream), early_, placed, turn, diagnostics)) return false;

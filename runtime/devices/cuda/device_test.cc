@@ -277,8 +277,7 @@ bool use_outside_captures(World& world, int ordinal, Diagnostics& d) {
   const bool good = mapped != nullptr && device->write(memory->data(), &number, 8, d) &&
                     peer->read(&number, mapped->data(), 8, d) &&
                     lane->put({memory.get(), 0}, memory->data() + 8, 8, d) && lane->flush(d) &&
-                    device->fits({.blocks = 8, .threads = 128}, d) &&
-                    device->synchronize(stream, d);
+                    device->fits(launch_of(8, 128), d) && device->synchronize(stream, d);
   device->destroy_stream(stream);
   return good;
 }
@@ -373,7 +372,7 @@ TEST_CASE("cuda: which kernel runs a short program") {
       program.operands = operands;
       bool seen = false;
       world.on_launch = [&](const device::LaunchPlan& plan) { seen = plan.in_short == &program; };
-      device::LaunchPlan call{.blocks = 3, .threads = 128};
+      device::LaunchPlan call = launch_of(3, 128);
       call.early = early;
       call.in_short = &program;
       CHECK(device->launch(call, stream, diagnostics));
@@ -393,7 +392,7 @@ TEST_CASE("cuda: which kernel runs a short program") {
     for (const uint32_t operands : {2u, 4u}) {
       device::ShortProgram program{};
       program.operands = operands;
-      device::LaunchPlan call{.blocks = 3, .threads = 128};
+      device::LaunchPlan call = launch_of(3, 128);
       call.in_short = &program;
       CHECK(device->fits(call, diagnostics).has_value());
     }
@@ -410,16 +409,16 @@ TEST_CASE("cuda: all blocks must be resident") {
   {
     const auto device = world.open(0, 0);
     Diagnostics diagnostics;
-    CHECK(device->fits({.blocks = 264, .threads = 512}, diagnostics) == 264u);
+    CHECK(device->fits(launch_of(264, 512), diagnostics) == 264u);
     CHECK(text_of(diagnostics) == "");
-    CHECK(!device->fits({.blocks = 265, .threads = 512}, diagnostics).has_value());
+    CHECK(!device->fits(launch_of(265, 512), diagnostics).has_value());
     CHECK(text_of(diagnostics) ==
           "too-many-blocks: the plan has 265 thread blocks of 512 threads for cuda:0 (Fake GPU), "
           "which holds 264 at once; thread blocks wait for one another, so all must be there\n"
           "  compile the plan with fewer blocks, instances or threads\n"
           "  for all of the library: 'mscclc library --max-thread-blocks 264'\n");
     Diagnostics threads;
-    CHECK(!device->fits({.blocks = 1, .threads = 1024}, threads).has_value());
+    CHECK(!device->fits(launch_of(1, 1024), threads).has_value());
     CHECK(has_code(threads, "too-many-blocks"));
   }
   world.check_clean();
@@ -484,8 +483,8 @@ TEST_CASE("cuda: ranks that share a GPU share its room") {
     CHECK(device->room() != world.open(1, 0)->room());
     FakeDriver::enter(0);
     Diagnostics diagnostics;
-    CHECK(device->fits({.blocks = 88, .threads = 512, .ranks_here = 3}, diagnostics) == 264u);
-    CHECK(!device->fits({.blocks = 89, .threads = 512, .ranks_here = 3}, diagnostics));
+    CHECK(device->fits(launch_of(88, 512, 0, 3), diagnostics) == 264u);
+    CHECK(!device->fits(launch_of(89, 512, 0, 3), diagnostics));
     CHECK(text_of(diagnostics) ==
           "too-many-blocks: the plan has 89 thread blocks of 512 threads for cuda:0 (Fake GPU), "
           "which holds 264 at once for 3 ranks; thread blocks wait for one another, so all must be "

@@ -23,7 +23,7 @@ bool importer_life(World& world, int process, const MemoryHandle& handle, Diagno
               lane->put({mapped.get(), 0}, input->data(), 64, d) &&
               lane->signal({mapped.get(), 0}, 7, d) && lane->flush(d) &&
               device->launch({}, stream, d) && device->mark(stream, mark, d) &&
-              device->synchronize(stream, d) && device->fits({.blocks = 8, .threads = 128}, d);
+              device->synchronize(stream, d) && device->fits(launch_of(8, 128), d);
   device->destroy_stream(stream);
   const bool bound = good && device->bind_thread(d);
   uint64_t seen = 0;

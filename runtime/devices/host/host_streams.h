@@ -71,12 +71,12 @@ class HostStreams {
   }
 
  private:
-  struct Entry {
+  struct LivingStream {
     std::shared_ptr<HostStream> stream;
     const Device* device;
   };
   mutable std::mutex mutex_;
-  std::map<StreamHandle, Entry> streams_;
+  std::map<StreamHandle, LivingStream> streams_;
 };
 
 }  // namespace mscclc

@@ -33,13 +33,13 @@ struct Noted {
 };
 
 /// The calls of a thread between start and end.
-struct Group {
+struct OpenGroup {
   uint32_t depth = 0;
   std::vector<Noted> calls;
   mscclc_result_t refused = MSCCLC_SUCCESS;  ///< of a call
   std::string why;
 };
-thread_local Group group;
+thread_local OpenGroup group;
 
 /// The number of an enum of ours, or one that stands for none.
 template <class Enum>
@@ -160,7 +160,7 @@ mscclc_result_t collective(mscclc_comm* comm, const mscclc_call_t* call, StreamH
 }
 
 mscclc_result_t end_group() {
-  Group ended;
+  OpenGroup ended;
   std::swap(ended, group);
   if (ended.refused != MSCCLC_SUCCESS) {
     return fail(ended.refused,

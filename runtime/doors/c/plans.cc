@@ -60,7 +60,7 @@ mscclc_request_t request_of(const PlanRequest& request) {
   made.size = sizeof made;
   made.kind = static_cast<int32_t>(request.call.kind);
   made.dtype = static_cast<int32_t>(request.call.dtype);
-  made.op = static_cast<int32_t>(request.op);
+  made.op = static_cast<int32_t>(request.call.op);
   made.accumulate = request.call.accumulate ? static_cast<int32_t>(*request.call.accumulate)
                                             : MSCCLC_DTYPE_DEFAULT;
   made.ranks = request.call.ranks;
@@ -313,11 +313,11 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
     if (const char* why = why_no_stream(plan->device, stream)) {
       return refuse("mscclc_plan_launch", why);
     }
-    CallOptions options{.bytes = bytes,
-                        .dtype = static_cast<Dtype>(own.dtype),
-                        .op = static_cast<ReduceOp>(own.op),
-                        .input = own.input,
-                        .output = own.output};
+    CollectiveCall options{.bytes = bytes,
+                           .dtype = static_cast<Dtype>(own.dtype),
+                           .op = static_cast<ReduceOp>(own.op),
+                           .input = own.input,
+                           .output = own.output};
     if (own.accumulate != MSCCLC_DTYPE_DEFAULT) {
       options.accumulate = static_cast<Dtype>(own.accumulate);
     }

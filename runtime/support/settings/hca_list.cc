@@ -16,10 +16,10 @@ bool take(std::string_view& text, char sign) {
   return there;
 }
 
-std::optional<HcaList::Entry> parse_entry(std::string_view text, std::string& why) {
+std::optional<HcaList::HcaPort> parse_entry(std::string_view text, std::string& why) {
   const size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
-  HcaList::Entry entry{std::string(name)};
+  HcaList::HcaPort entry{std::string(name)};
   if (name.empty()) {
     why = "a device has no name";
     return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<HcaList::Entry> parse_entry(std::string_view text, std::string& wh
 
 }  // namespace
 
-bool HcaList::fits(const Entry& entry, std::string_view device, uint8_t port) const {
+bool HcaList::fits(const HcaPort& entry, std::string_view device, uint8_t port) const {
   return (exact ? device == entry.name : device.starts_with(entry.name)) &&
          (entry.port == 0 || entry.port == port);
 }
@@ -50,7 +50,7 @@ bool HcaList::fits(const Entry& entry, std::string_view device, uint8_t port) co
 bool HcaList::has(std::string_view device, uint8_t port) const {
   if (entries.empty()) return true;
   const bool named =
-      std::ranges::any_of(entries, [&](const Entry& entry) { return fits(entry, device, port); });
+      std::ranges::any_of(entries, [&](const HcaPort& entry) { return fits(entry, device, port); });
   return named != others;
 }
 

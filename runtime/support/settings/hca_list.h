@@ -14,17 +14,17 @@
 namespace mscclc {
 
 struct HcaList {
-  struct Entry {
+  struct HcaPort {
     std::string name;
     uint8_t port = 0;  ///< 0: any
   };
   bool lenient = false;  ///< entries that are not usable, or not there, are passed over
   bool others = false;   ///< all but the entries
   bool exact = false;    ///< whole names, not what names begin with
-  std::vector<Entry> entries = {};
+  std::vector<HcaPort> entries = {};
 
   /// Does an entry mean this port?
-  bool fits(const Entry& entry, std::string_view device, uint8_t port) const;
+  bool fits(const HcaPort& entry, std::string_view device, uint8_t port) const;
   /// An empty list means every device.
   bool has(std::string_view device, uint8_t port) const;
   /// Does it name what it wants? Otherwise whatever is usable will do.

@@ -16,11 +16,23 @@
 #include <string>
 #include <vector>
 
+#include "executor/launch.h"
 #include "runtime/devices/cuda/device.h"
 #include "tests/fakes/cuda/fake_driver.h"
 #include "tests/fakes/cuda/fake_fds.h"
 
 namespace mscclc::cuda {
+
+/// A launch of so many blocks, which do nothing.
+inline device::LaunchPlan launch_of(uint32_t blocks, uint32_t threads, uint32_t most_blocks = 0,
+                                    uint32_t ranks_here = 1) {
+  device::LaunchPlan plan;
+  plan.blocks = blocks;
+  plan.threads = threads;
+  plan.most_blocks = most_blocks;
+  plan.ranks_here = ranks_here;
+  return plan;
+}
 
 struct World {
   explicit World(FakeOptions options = {}) : fake(options) {}

@@ -38,7 +38,7 @@ class PlanContender : public Contender {
   bool prepare(const Workload& w, Diagnostics& diagnostics) override {
     if (!every_size_ && !selected(w)) return false;
     if (in_place_ == (w.in_place ? InPlace::no : InPlace::yes)) return false;
-    CallOptions call{
+    CollectiveCall call{
         .bytes = w.bytes, .dtype = w.dtype, .op = w.op, .input = w.input, .output = w.output};
     binding_ = executable_->bind(call, diagnostics);
     if (!binding_ || (!kernels_beside_.empty() && !binding_.has_compiled_kernel())) return false;

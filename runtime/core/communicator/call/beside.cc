@@ -29,7 +29,7 @@ class Wait {
 
 CallFacts facts_in(const Group& group, CallRecord record, uint64_t number) {
   record.call = number;
-  return facts_of(record, group.plan_names.find(record.executable));
+  return {record, group.plan_names.find(record.executable)};
 }
 
 /// Reports why a call is not launched, and ends the communicator; false.

@@ -15,31 +15,41 @@ namespace mscclc {
 /// Thread safety: one thread at a time, as the executable's.
 class CallCache {
  public:
-  /// The call that was kept for these options; nullptr: none.
-  std::shared_ptr<BoundCall::State> find(const CallOptions& options) const {
-    for (const Entry& entry : entries_) {
-      if (entry.options == options && entry.call != nullptr) return entry.call;
+  /// What was kept for a call that binds alike; nullptr: nothing.
+  std::shared_ptr<BoundCall::State> find(const CollectiveCall& call) const {
+    for (const KeptCall& kept : kept_) {
+      if (bind_alike(kept.call, call) && kept.bound != nullptr) return kept.bound;
     }
     return nullptr;
   }
   /// Puts out the oldest call: it may be filled anew. nullptr: it is held, or there is none.
   std::shared_ptr<BoundCall::State> take() {
-    std::shared_ptr<BoundCall::State> oldest = std::move(entries_[next_].call);
+    std::shared_ptr<BoundCall::State> oldest = std::move(kept_[next_].bound);
     return oldest.use_count() == 1 ? oldest : nullptr;
   }
-  /// REQUIRES: none is kept for these options.
-  void keep(const CallOptions& options, const std::shared_ptr<BoundCall::State>& call) {
-    entries_[next_] = {options, call};
-    next_ = (next_ + 1) % entries_.size();
+  /// REQUIRES: nothing is kept for it.
+  void keep(const CollectiveCall& call, const std::shared_ptr<BoundCall::State>& bound) {
+    KeptCall& kept = kept_[next_];
+    kept = {call, bound};
+    kept.call.counts = kept.call.input_offsets = kept.call.output_offsets = {};  // the caller's
+    kept.call.tag = {};
+    next_ = (next_ + 1) % kept_.size();
   }
 
  private:
-  struct Entry {
-    CallOptions options;
-    std::shared_ptr<BoundCall::State> call;
+  struct KeptCall {
+    CollectiveCall call;
+    std::shared_ptr<BoundCall::State> bound;
   };
+  /// What bind() goes by.
+  static bool bind_alike(const CollectiveCall& a, const CollectiveCall& b) {
+    return a.bytes == b.bytes && a.input == b.input && a.output == b.output && a.dtype == b.dtype &&
+           a.op == b.op && a.accumulate == b.accumulate && a.kind == b.kind &&
+           a.row_pitch == b.row_pitch && a.registered == b.registered &&
+           a.previous_allows_early == b.previous_allows_early && a.any_order == b.any_order;
+  }
 
-  std::array<Entry, 32> entries_;
+  std::array<KeptCall, 32> kept_;
   size_t next_ = 0;  ///< the oldest
 };
 

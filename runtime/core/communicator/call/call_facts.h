@@ -14,36 +14,26 @@
 
 namespace mscclc {
 
+/// A call, and the name of its plan, for messages.
 struct CallFacts {
-  /// Where a rank's buffers lie; `free`: they cannot lie in each other, so any rank agrees.
+  /// CallRecord::placement, where a rank's buffers lie; `free`: they cannot lie in each other, so
+  /// any rank agrees.
   enum class Placement : uint8_t { free, apart, in_place };
 
-  uint64_t number = 0;      ///< of the bind or launch
-  uint64_t executable = 0;  ///< number of the load() that made it, the same on all ranks
-  std::string plan;         ///< its name
-  uint64_t bytes = 0;
-  uint64_t row_pitch = 0;  ///< CallOptions::row_pitch
-  Dtype dtype = Dtype::f32;
-  /// Of collectives that reduce: `call` where they do not.
-  ReduceOp reduce = ReduceOp::call;
-  Dtype accumulate = Dtype::f32;
-  Placement placement = Placement::free;
-  bool is_load = false;  ///< only which load it is for is known
-  uint64_t bind = 0;  ///< of calls that ranks have bound together, not symmetric ones: its number
-  /// Of symmetric calls: where buffers lie that any rank's ops address at others.
-  RankPlaces symmetric;
+  CallRecord record;
+  std::string plan;
 };
+
+/// Notes in the record of a symmetric call where a buffer lies that any rank's ops address at
+/// others. REQUIRES: it is registered.
+void place_in(CallRecord& record, Side side, const BufferPlace& place);
 
 void encode(const CallFacts& facts, std::vector<uint8_t>& to);
 /// Takes facts from the front; false if they are not such.
 [[nodiscard]] bool decode(std::span<const uint8_t>& from, CallFacts& facts);
 
-/// What a CallBoard compares. A launch numbers it.
-CallRecord record_of(const CallFacts& facts);
 /// False: its numbers name no types, reduction or placement.
 bool is_possible(const CallRecord& record);
-/// `plan`: the name of the record's. REQUIRES: is_possible().
-CallFacts facts_of(const CallRecord& record, const std::string& plan);
 
 /// Reports (call-differs) two calls that differ, with what they differ in.
 void report_differing_calls(uint32_t rank, const CallFacts& call, uint32_t other_rank,

@@ -4,7 +4,7 @@
 
 namespace mscclc::cuda {
 
-LaunchEpochs::Place LaunchEpochs::add(const Launch& launch) {
+LaunchEpochs::InEpochs LaunchEpochs::add(const Launch& launch) {
   in_a_row_ =
       launch.stream == last_stream_ || streams_.empty() ? std::min(in_a_row_ + 1, kAlone) : 0;
   last_stream_ = launch.stream;

@@ -41,13 +41,13 @@ class LaunchEpochs {
     bool would_free;         ///< small, and early: it would let the next one begin at once
     bool any_order = false;  ///< LaunchPlan::any_order
   };
-  struct Place {
+  struct InEpochs {
     bool frees = false;  ///< it may let the next one begin at once
     bool opens = false;  ///< it is the first of a new epoch
     bool waits = false;  ///< it must begin after all of earlier epochs: its stream does not say so
   };
   /// Takes the next launch.
-  Place add(const Launch& launch);
+  InEpochs add(const Launch& launch);
   /// A stream could not be ordered after the earlier epochs: its next launch must be.
   void forget(uint64_t stream);
 

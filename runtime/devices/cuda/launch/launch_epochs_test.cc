@@ -11,7 +11,7 @@ namespace mscclc::cuda {
 namespace {
 
 using Launch = LaunchEpochs::Launch;
-using Place = LaunchEpochs::Place;
+using InEpochs = LaunchEpochs::InEpochs;
 
 constexpr uint32_t kRoom = 132;
 
@@ -34,7 +34,7 @@ struct Launches {
     return add({stream, blocks, kRoom, true, true});
   }
   Seen add(const Launch& launch) {
-    const Place place = epochs.add(launch);
+    const InEpochs place = epochs.add(launch);
     return {place.frees, place.opens, place.waits};
   }
   LaunchEpochs epochs;
@@ -128,17 +128,17 @@ class Machine {
  public:
   static constexpr uint32_t kGpus = 2, kMax = 8;
 
-  struct Call {
+  struct MachineCall {
     Launch launch;
     bool user;  ///< a user's kernel follows
     struct {
-      Place place;
+      InEpochs place;
       uint32_t blocks_before = 0;  ///< begun before, if place.waits
       int ahead = -1;              ///< the call before it on its stream
     } on[kGpus];
   };
 
-  Machine(std::vector<Call> calls, bool ordered, uint32_t seed)
+  Machine(std::vector<MachineCall> calls, bool ordered, uint32_t seed)
       : calls_(std::move(calls)), ordered_(ordered), random_(seed) {
     for (auto& gpu : gpus_) gpu.at.resize(calls_.size());
   }
@@ -227,15 +227,15 @@ class Machine {
     }
   }
 
-  const std::vector<Call> calls_;
+  const std::vector<MachineCall> calls_;
   const bool ordered_;
   std::mt19937 random_;
   Gpu gpus_[kGpus];
 };
 
 /// Launches the calls on a GPU in an order.
-void launch(std::vector<Machine::Call>& calls, uint32_t gpu, const std::vector<uint32_t>& order,
-            uint32_t warm) {
+void launch(std::vector<Machine::MachineCall>& calls, uint32_t gpu,
+            const std::vector<uint32_t>& order, uint32_t warm) {
   LaunchEpochs epochs;
   std::map<uint64_t, int> last;
   uint32_t launched = 0, epoch_begins = 0;
@@ -243,7 +243,7 @@ void launch(std::vector<Machine::Call>& calls, uint32_t gpu, const std::vector<u
   for (uint32_t i = 0; i < warm; ++i) epochs.add({1, 1, Machine::kMax, true});
   for (const uint32_t c : order) {
     const Launch& made = calls[c].launch;
-    const Place place = epochs.add(made);
+    const InEpochs place = epochs.add(made);
     if (place.opens) epoch_begins = launched;
     const auto ahead = last.find(made.stream);
     calls[c].on[gpu] = {place, epoch_begins, ahead == last.end() ? -1 : ahead->second};
@@ -253,7 +253,8 @@ void launch(std::vector<Machine::Call>& calls, uint32_t gpu, const std::vector<u
 }
 
 /// Another order of the calls that may come in any: those of one stream keep theirs.
-std::vector<uint32_t> another_order(const std::vector<Machine::Call>& calls, std::mt19937& random) {
+std::vector<uint32_t> another_order(const std::vector<Machine::MachineCall>& calls,
+                                    std::mt19937& random) {
   std::vector<uint32_t> order;
   for (uint32_t c = 0; c < calls.size();) {
     std::vector<uint32_t> run = {c++};
@@ -272,8 +273,8 @@ std::vector<uint32_t> another_order(const std::vector<Machine::Call>& calls, std
 }
 
 /// Calls of streams from 4 on come in any order.
-std::vector<Machine::Call> random_calls(std::mt19937& random) {
-  std::vector<Machine::Call> calls;
+std::vector<Machine::MachineCall> random_calls(std::mt19937& random) {
+  std::vector<Machine::MachineCall> calls;
   uint64_t stream = 0;
   const uint32_t stays = random() % 100;  // per cent of calls on the stream of the one before
   const uint32_t warm = random() % 80;
@@ -297,7 +298,7 @@ TEST_CASE("every call ends, whichever begins first on which GPU") {
   std::mt19937 random(5);
   uint32_t stuck = 0;
   for (uint32_t i = 0; i < 20000; ++i) {
-    const std::vector<Machine::Call> calls = random_calls(random);
+    const std::vector<Machine::MachineCall> calls = random_calls(random);
     INFO("trial " << i);
     REQUIRE(Machine(calls, true, i).run());
     stuck += !Machine(calls, false, i).run();

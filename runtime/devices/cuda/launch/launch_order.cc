@@ -39,7 +39,7 @@ std::shared_ptr<LaunchOrder> LaunchOrder::of(const SharedContext& context, OwnSt
 
 // Streams of green contexts have some of the GPU's multiprocessors. Default streams (handles up to
 // 2) have all.
-bool LaunchOrder::find_room(Turn& turn, Diagnostics& diagnostics) {
+bool LaunchOrder::find_room(OrderedLaunch& turn, Diagnostics& diagnostics) {
   const Driver& driver = context_->driver();
   if (!driver.has_green_contexts() || reinterpret_cast<uintptr_t>(turn.stream) <= 2) return true;
   {
@@ -69,7 +69,7 @@ bool LaunchOrder::find_room(Turn& turn, Diagnostics& diagnostics) {
 }
 
 // What the whole GPU holds is known since the call was bound.
-bool LaunchOrder::fits(const device::LaunchPlan& plan, const Turn& turn,
+bool LaunchOrder::fits(const device::LaunchPlan& plan, const OrderedLaunch& turn,
                        Diagnostics& diagnostics) const {
   const uint64_t most = uint64_t{plan.most_blocks} / plan.ranks_here * turn.room / room_;
   if (turn.room == room_ || plan.blocks <= most) return true;
@@ -102,7 +102,7 @@ bool LaunchOrder::find_ahead(abi::Stream stream, Nodes& ahead, Diagnostics& diag
 
 // A stream is known by its id, as handles come again. One that is captured must not be asked for
 // it: that would end the capture. But it is there as long as that, and its handle will do.
-bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics) {
+bool LaunchOrder::find(abi::Stream stream, OrderedLaunch& turn, Diagnostics& diagnostics) {
   const Driver& driver = context_->driver();
   turn.stream = stream;
   turn.room = room_;
@@ -128,20 +128,20 @@ bool LaunchOrder::find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics)
 }
 
 // Does the launch come after the last one of its stream, and nothing else?
-bool LaunchOrder::follows_own(const Capture& capture, const Turn& turn) {
+bool LaunchOrder::follows_own(const Capture& capture, const OrderedLaunch& turn) {
   const auto last = capture.last.find(turn.stream_id);
   return last != capture.last.end() && !turn.ahead.empty() && last->second == turn.ahead;
 }
 
 // After others a launch does not begin early: what it waits for then comes before it.
 bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::LaunchPlan& plan,
-                            Turn& turn, Diagnostics& diagnostics) {
+                            OrderedLaunch& turn, Diagnostics& diagnostics) {
   if (!find(stream, turn, diagnostics) || !fits(plan, turn, diagnostics)) return false;
   turn.blocks = plan.blocks;
   const bool captured = turn.capture != 0;
   // Ranks that share the GPU depend on one another's room.
   const bool would_free = early.works && plan.early && is_small(plan) && plan.ranks_here == 1;
-  LaunchEpochs::Place place;
+  LaunchEpochs::InEpochs place;
   uint32_t count = 0;
   Nodes before;
   bool allowed = early.works;
@@ -179,7 +179,8 @@ bool LaunchOrder::take_turn(abi::Stream stream, EarlyLaunch early, device::Launc
   return false;
 }
 
-bool LaunchOrder::await_begun(const Turn& turn, uint32_t count, Diagnostics& diagnostics) const {
+bool LaunchOrder::await_begun(const OrderedLaunch& turn, uint32_t count,
+                              Diagnostics& diagnostics) const {
   return context_->ok(
       context_->driver().StreamWaitValue32(turn.stream, address_of(begun_->data()), count,
                                            abi::kWaitValueAtLeast),
@@ -187,7 +188,8 @@ bool LaunchOrder::await_begun(const Turn& turn, uint32_t count, Diagnostics& dia
 }
 
 // Kernels that the stream already comes after need no second edge.
-bool LaunchOrder::add_edges(const Turn& turn, Nodes before, Diagnostics& diagnostics) const {
+bool LaunchOrder::add_edges(const OrderedLaunch& turn, Nodes before,
+                            Diagnostics& diagnostics) const {
   std::erase_if(before, [&](abi::GraphNode node) {
     return std::find(turn.ahead.begin(), turn.ahead.end(), node) != turn.ahead.end();
   });
@@ -198,7 +200,7 @@ bool LaunchOrder::add_edges(const Turn& turn, Nodes before, Diagnostics& diagnos
              [] { return "order a captured call after those of other streams"; }, diagnostics);
 }
 
-bool LaunchOrder::launched(const Turn& turn, Diagnostics& diagnostics) {
+bool LaunchOrder::launched(const OrderedLaunch& turn, Diagnostics& diagnostics) {
   if (turn.capture == 0) {
     const std::lock_guard lock(mutex_);
     launched_ += turn.blocks;

@@ -47,7 +47,7 @@ class LaunchOrder {
                                          Diagnostics& diagnostics);
 
   /// A launch that has its place.
-  struct Turn {
+  struct OrderedLaunch {
     abi::Stream stream = nullptr;
     uint64_t stream_id = 0;             ///< 0: still to be asked for
     uint64_t capture = 0;               ///< id; 0: none
@@ -58,10 +58,10 @@ class LaunchOrder {
   /// Lets a stream wait for what `plan` must begin after, and sets `early`, `frees_next` and
   /// `begun` of it. `turn` may bring the id of a stream that is not captured. False: reported.
   /// REQUIRES: the context is current.
-  bool take_turn(abi::Stream stream, EarlyLaunch early, device::LaunchPlan& plan, Turn& turn,
-                 Diagnostics& diagnostics);
+  bool take_turn(abi::Stream stream, EarlyLaunch early, device::LaunchPlan& plan,
+                 OrderedLaunch& turn, Diagnostics& diagnostics);
   /// The launch has been made. False: reported.
-  bool launched(const Turn& turn, Diagnostics& diagnostics);
+  bool launched(const OrderedLaunch& turn, Diagnostics& diagnostics);
 
  private:
   using Nodes = std::vector<abi::GraphNode>;
@@ -74,14 +74,15 @@ class LaunchOrder {
   static constexpr size_t kMaxCaptures = 1024;
 
   LaunchOrder(SharedContext context, std::unique_ptr<Memory> begun);
-  bool find(abi::Stream stream, Turn& turn, Diagnostics& diagnostics);
-  bool find_room(Turn& turn, Diagnostics& diagnostics);
+  bool find(abi::Stream stream, OrderedLaunch& turn, Diagnostics& diagnostics);
+  bool find_room(OrderedLaunch& turn, Diagnostics& diagnostics);
   bool find_ahead(abi::Stream stream, Nodes& ahead, Diagnostics& diagnostics) const;
-  bool fits(const device::LaunchPlan& plan, const Turn& turn, Diagnostics& diagnostics) const;
-  bool await_begun(const Turn& turn, uint32_t count, Diagnostics& diagnostics) const;
-  bool add_edges(const Turn& turn, Nodes before, Diagnostics& diagnostics) const;
+  bool fits(const device::LaunchPlan& plan, const OrderedLaunch& turn,
+            Diagnostics& diagnostics) const;
+  bool await_begun(const OrderedLaunch& turn, uint32_t count, Diagnostics& diagnostics) const;
+  bool add_edges(const OrderedLaunch& turn, Nodes before, Diagnostics& diagnostics) const;
   Capture& capture(uint64_t id);
-  static bool follows_own(const Capture& capture, const Turn& turn);
+  static bool follows_own(const Capture& capture, const OrderedLaunch& turn);
 
   const SharedContext context_;
   const std::unique_ptr<Memory> begun_;  ///< the count, which wraps around

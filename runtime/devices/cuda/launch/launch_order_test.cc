@@ -62,7 +62,7 @@ TEST_CASE("communicators of a process share a GPU's order, and other GPUs have t
     Diagnostics diagnostics;
     const StreamHandle theirs = again->create_stream(diagnostics);
     const StreamHandle elsewhere = other->create_stream(diagnostics);
-    const device::LaunchPlan plan{.blocks = 128, .threads = 128, .most_blocks = 264};
+    const device::LaunchPlan plan = launch_of(128, 128, 264);
     gpu.launch(0, 128);
     CHECK(again->launch(plan, theirs, diagnostics));
     CHECK(other->launch(plan, elsewhere, diagnostics));
@@ -260,8 +260,7 @@ TEST_CASE("a stream of a green context has room for fewer blocks") {
     const auto current = std::make_unique<CurrentContext>(*gpu.device->context());
     const StreamHandle green = world.fake.create_green_stream(33);
     const auto launch = [&](uint32_t blocks) {
-      return gpu.device->launch({.blocks = blocks, .threads = 128, .most_blocks = 264}, green,
-                                diagnostics);
+      return gpu.device->launch(launch_of(blocks, 128, 264), green, diagnostics);
     };
     CHECK(launch(66));
     CHECK(!launch(67));
@@ -285,8 +284,7 @@ TEST_CASE("a launch that could not be put after others is not made") {
     gpu.launch(0, 128);
     Diagnostics diagnostics;
     world.fake.fail_call(6, abi::kUnknown);  // context (two), capture, id, room, wait
-    CHECK(!gpu.device->launch({.blocks = 128, .threads = 128, .most_blocks = 264}, gpu.streams[1],
-                              diagnostics));
+    CHECK(!gpu.device->launch(launch_of(128, 128, 264), gpu.streams[1], diagnostics));
     CHECK(text_of(diagnostics) ==
           "cuda: cannot make a stream wait for calls of other streams to begin: it went wrong "
           "(CUDA_ERROR_UNKNOWN)\n");

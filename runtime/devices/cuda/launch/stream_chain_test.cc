@@ -22,8 +22,7 @@ struct ChainedGpu {
   }
   void call(int stream) {
     REQUIRE(chain->follow(streams[stream], diagnostics));
-    REQUIRE(device->launch({.blocks = 1, .threads = 128, .most_blocks = 132, .ranks_here = 1},
-                           streams[stream], diagnostics));
+    REQUIRE(device->launch(launch_of(1, 128, 132), streams[stream], diagnostics));
     REQUIRE(chain->put_last(streams[stream], diagnostics));
   }
   void begin_capture(int stream) {
@@ -243,8 +242,7 @@ TEST_CASE("a launch believes nothing that a chain has found out for another") {
     ChainedGpu gpu(world, Replays::ordered);
     const auto launch = [&](int stream) {
       const uint64_t before = world.fake.calls("StreamGetId");
-      REQUIRE(gpu.device->launch({.blocks = 1, .threads = 128, .most_blocks = 132, .ranks_here = 1},
-                                 gpu.streams[stream], gpu.diagnostics));
+      REQUIRE(gpu.device->launch(launch_of(1, 128, 132), gpu.streams[stream], gpu.diagnostics));
       return world.fake.calls("StreamGetId") - before;
     };
     REQUIRE(gpu.chain->follow(gpu.streams[0], gpu.diagnostics));

@@ -20,22 +20,22 @@ struct OwnRegion {
 };
 
 /// A region's place in the object, the same for all members. span 0: it has none.
-struct Place {
+struct RegionInObject {
   uint64_t offset = 0, span = 0, phase = 0;
 };
 
 class MulticastTeam final : public SwitchTeam {
  public:
-  MulticastTeam(std::unique_ptr<MulticastObject> object, std::vector<Place> places)
+  MulticastTeam(std::unique_ptr<MulticastObject> object, std::vector<RegionInObject> places)
       : object_(std::move(object)), places_(std::move(places)) {}
   uint8_t* address(size_t region) const override {
-    const Place& place = places_[region];
+    const RegionInObject& place = places_[region];
     return place.span == 0 ? nullptr : pointer_to(object_->address() + place.offset + place.phase);
   }
 
  private:
   std::unique_ptr<MulticastObject> object_;
-  std::vector<Place> places_;
+  std::vector<RegionInObject> places_;
 };
 
 class Join {
@@ -72,7 +72,7 @@ class Join {
   uint64_t granule_ = 0;
   uint64_t object_bytes_ = 0;
   std::vector<OwnRegion> own_;
-  std::vector<Place> places_;
+  std::vector<RegionInObject> places_;
   KeptOffers kept_;
   MemoryHandle handle_;
   std::unique_ptr<MulticastObject> object_;
@@ -154,7 +154,7 @@ bool Join::look() {
 }
 
 bool Join::find_place(const std::vector<ByteReader>& readers, size_t region) {
-  Place& place = places_[region];
+  RegionInObject& place = places_[region];
   for (size_t m = 0; m < readers.size(); ++m) {
     ByteReader reader = readers[m];
     reader.bytes(region * 16);

@@ -1,4 +1,5 @@
-/* The functions of libnccl.so.2, each as nccl* and as pncclX, declared from api.def. C11 and C++.
+/* The functions of libnccl.so.2, each as nccl* and as pncclX, declared from api.def; and one of our
+ * own. C11 and C++.
  */
 #ifndef MSCCLC_RUNTIME_NCCL_API_H_
 #define MSCCLC_RUNTIME_NCCL_API_H_
@@ -14,6 +15,11 @@ extern "C" {
   result pnccl##name parameters;
 #include "runtime/doors/nccl/abi/api.def"
 #undef API
+
+/* What the sums of a communicator's calls that are asked for from now on keep to (docs/bits.md):
+ * "ranks", say; NULL: what MSCCLC_ORDER says. The same on all ranks, between the same calls. Local;
+ * from any thread. ncclInvalidArgument: there is no such order, or no such communicator. */
+ncclResult_t mscclc_nccl_order(ncclComm_t comm, const char* order);
 
 #ifdef __cplusplus
 }

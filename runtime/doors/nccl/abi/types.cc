@@ -1,5 +1,8 @@
 #include "runtime/doors/nccl/abi/types.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace mscclc::nccl {
 namespace {
 
@@ -29,6 +32,11 @@ constexpr ReductionRow kReductionRows[] = {
 };
 static_assert(std::size(kTypeRows) == kTypes);
 
+const TypeRow& row_of(Dtype dtype) {
+  return *std::find_if(std::begin(kTypeRows), std::end(kTypeRows),
+                       [dtype](const TypeRow& row) { return row.ours == dtype; });
+}
+
 }  // namespace
 
 std::optional<Dtype> dtype_of(ncclDataType_t type) {
@@ -38,18 +46,21 @@ std::optional<Dtype> dtype_of(ncclDataType_t type) {
   return std::nullopt;
 }
 
-const char* nccl_name_of(ncclDataType_t type) {
-  for (const TypeRow& row : kTypeRows) {
-    if (row.value == type) return row.name;
-  }
-  return "";
-}
+ncclDataType_t nccl_type_of(Dtype dtype) { return row_of(dtype).value; }
+
+const char* nccl_name_of(Dtype dtype) { return row_of(dtype).name; }
 
 std::optional<ReduceOp> reduce_op_of(ncclRedOp_t op) {
   for (const ReductionRow& row : kReductionRows) {
     if (row.value == op) return row.ours;
   }
   return std::nullopt;
+}
+
+ncclRedOp_t nccl_op_of(ReduceOp op) {
+  return std::find_if(std::begin(kReductionRows), std::end(kReductionRows),
+                      [op](const ReductionRow& row) { return row.ours == op; })
+      ->value;
 }
 
 }  // namespace mscclc::nccl

@@ -7,24 +7,14 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/api/call.h"
 #include "runtime/doors/nccl/backends/real.h"
 #include "runtime/doors/nccl/comm/comm.h"
 
 namespace mscclc::nccl {
 
-enum class CallKind : uint8_t {
-  allreduce,
-  broadcast,
-  reduce,
-  allgather,
-  reducescatter,
-  alltoall,
-  gather,
-  scatter,
-  send,
-  recv,
-  other  ///< that only the real NCCL knows: Call::make
-};
+/// What a rank does of a message, which two ranks make.
+enum class MessageSide : uint8_t { none, sends, receives };
 
 /// A symmetric window that a call registers.
 struct WindowCall {
@@ -33,30 +23,31 @@ struct WindowCall {
   ncclWindow_t* window = nullptr;  ///< the caller's: set when the call is made
 };
 
-struct Call {
+/// A call of a collective, or a message: its `root` is the peer, and its `kind` none. With neither
+/// it is one that only the real NCCL knows: `make`.
+struct NcclCall : CollectiveCall {
   CommPointer comm;
-  CallKind kind = CallKind::other;
-  const void* send = nullptr;
-  void* receive = nullptr;
-  size_t count = 0;
-  ncclDataType_t type = 0;
-  ncclRedOp_t op = 0;
-  int root = 0;  ///< or the peer
   cudaStream_t stream = nullptr;
-  /// What `op` means if it was made at run time: copied, so that the caller may destroy it.
+  MessageSide side = MessageSide::none;
+  /// What reduces if it was made at run time, in the place of `op`: copied, so that the caller may
+  /// destroy it.
   std::shared_ptr<const Reduction> reduction = nullptr;
   /// A copy of the caller's; nullptr: there is none.
   std::shared_ptr<const std::vector<uint8_t>> config = nullptr;
-  /// Of kind other.
   std::function<ncclResult_t(const RealNccl&, ncclComm_t)> make = {};
-  std::optional<WindowCall> window = {};  ///< of kind other
+  std::optional<WindowCall> window = {};  ///< with `make`
 };
 
-/// "allreduce".
-const char* name(CallKind kind);
+inline bool is_collective(const NcclCall& call) { return call.kind != CollectiveKind::none; }
+inline bool is_message(const NcclCall& call) { return call.side != MessageSide::none; }
+inline bool sends(const NcclCall& call) { return call.side == MessageSide::sends; }
+/// As NCCL has it.
+inline int root_of(const NcclCall& call) { return static_cast<int>(call.root); }
+/// "AllReduce".
+const char* name(const NcclCall& call);
 
 /// Makes the calls of a group: first all are prepared, then all launched, each communicator's in
 /// the order given. A call that cannot be prepared leaves nothing launched.
-ncclResult_t make_calls(std::vector<Call>& calls);
+ncclResult_t make_calls(std::vector<NcclCall>& calls);
 
 }  // namespace mscclc::nccl

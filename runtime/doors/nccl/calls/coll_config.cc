@@ -2,6 +2,9 @@
 
 #include <cstring>
 
+#include "runtime/doors/nccl/abi/types.h"
+#include "runtime/doors/nccl/calls/functions.h"
+
 namespace mscclc::nccl {
 namespace {
 
@@ -19,7 +22,7 @@ constexpr size_t kMaxBytes = 4096;
 
 }  // namespace
 
-bool copy_config(const ncclCollConfig_t* config, Call& call) {
+bool copy_config(const ncclCollConfig_t* config, NcclCall& call) {
   if (config == nullptr) return true;
   size_t size = 0;
   std::memcpy(&size, config, sizeof size);
@@ -32,43 +35,19 @@ bool copy_config(const ncclCollConfig_t* config, Call& call) {
   return true;
 }
 
-bool asks_for_algorithm(const Call& call) {
+bool asks_for_algorithm(const NcclCall& call) {
   if (call.config == nullptr) return false;
   CollConfig read;
   std::memcpy(&read, call.config->data(), sizeof read);
   return read.algorithms != nullptr && *read.algorithms != '\0';
 }
 
-std::optional<ncclResult_t> call_with_config(const RealNccl& real, ncclComm_t comm, const Call& c) {
-  // One version brought them all.
-  if (real.AllReduceConfig == nullptr || c.reduction != nullptr) return std::nullopt;
-  const auto* const config = reinterpret_cast<const ncclCollConfig_t*>(c.config->data());
-  switch (c.kind) {
-    case CallKind::allreduce:
-      return real.AllReduceConfig(c.send, c.receive, c.count, c.type, c.op, comm, c.stream, config);
-    case CallKind::broadcast:
-      return real.BroadcastConfig(c.send, c.receive, c.count, c.type, c.root, comm, c.stream,
-                                  config);
-    case CallKind::reduce:
-      return real.ReduceConfig(c.send, c.receive, c.count, c.type, c.op, c.root, comm, c.stream,
-                               config);
-    case CallKind::allgather:
-      return real.AllGatherConfig(c.send, c.receive, c.count, c.type, comm, c.stream, config);
-    case CallKind::reducescatter:
-      return real.ReduceScatterConfig(c.send, c.receive, c.count, c.type, c.op, comm, c.stream,
-                                      config);
-    case CallKind::alltoall:
-      return real.AlltoAllConfig(c.send, c.receive, c.count, c.type, comm, c.stream, config);
-    case CallKind::gather:
-      return real.GatherConfig(c.send, c.receive, c.count, c.type, c.root, comm, c.stream, config);
-    case CallKind::scatter:
-      return real.ScatterConfig(c.send, c.receive, c.count, c.type, c.root, comm, c.stream, config);
-    case CallKind::send:
-    case CallKind::recv:
-    case CallKind::other:
-      return std::nullopt;
-  }
-  return std::nullopt;
+std::optional<ncclResult_t> call_with_config(const RealNccl& real, ncclComm_t comm,
+                                             const NcclCall& call) {
+  const CollectiveFunction* const function = function_of(call.kind);
+  if (function == nullptr || call.reduction != nullptr) return std::nullopt;
+  const auto* const config = reinterpret_cast<const ncclCollConfig_t*>(call.config->data());
+  return function->call_with_config(real, comm, call, nccl_op_of(call.op), config);
 }
 
 }  // namespace mscclc::nccl

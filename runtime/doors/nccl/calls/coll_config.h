@@ -11,12 +11,12 @@ namespace mscclc::nccl {
 
 /// Copies it into a call; nullptr: the call has none. False: it was not made with NCCL's
 /// initializer.
-[[nodiscard]] bool copy_config(const ncclCollConfig_t* config, Call& call);
+[[nodiscard]] bool copy_config(const ncclCollConfig_t* config, NcclCall& call);
 /// True if it names algorithms of NCCL's: no plan serves such a call.
-bool asks_for_algorithm(const Call& call);
+bool asks_for_algorithm(const NcclCall& call);
 /// Makes the call with its configuration. nullopt: this NCCL takes none, or not with such a call.
 /// REQUIRES: the call has one.
 std::optional<ncclResult_t> call_with_config(const RealNccl& real, ncclComm_t comm,
-                                             const Call& call);
+                                             const NcclCall& call);
 
 }  // namespace mscclc::nccl

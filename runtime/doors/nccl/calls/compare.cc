@@ -7,28 +7,27 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/api/bootstrap.h"
+#include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/window_calls.h"
 
 namespace mscclc::nccl {
 namespace {
 
-bool is_collective(const Call& call) {
-  return call.kind != CallKind::send && call.kind != CallKind::recv && call.kind != CallKind::other;
-}
-
 /// What all ranks must say alike. A pre-multiplied sum has another handle, and may have another
 /// scalar, on each rank.
-std::string text_of(const Comm& comm, const Call& call) {
-  const std::string op = call.reduction == nullptr ? std::to_string(call.op) : "of PreMulSum";
-  return fmt::format("{} count {} datatype {} op {} root {}{}", name(call.kind), call.count,
-                     call.type, op, call.root,
+std::string text_of(const Comm& comm, const NcclCall& call) {
+  const std::string op =
+      call.reduction == nullptr ? std::to_string(nccl_op_of(call.op)) : "of PreMulSum";
+  return fmt::format("{} count {} datatype {} op {} root {}{}{}", name(call), call.count,
+                     nccl_type_of(call.dtype), op, call.root,
+                     call.order ? fmt::format(" order {}", mscclc::name(*call.order)) : "",
                      lies_in_windows(comm, call) ? ", in symmetric windows" : "");
 }
 
-std::vector<uint8_t> describe(const Comm& comm, const std::vector<const Call*>& calls) {
+std::vector<uint8_t> describe(const Comm& comm, const std::vector<const NcclCall*>& calls) {
   std::string text;
-  for (const Call* call : calls) {
+  for (const NcclCall* call : calls) {
     if (is_collective(*call)) text += text_of(comm, *call) + '\n';
   }
   return {text.begin(), text.end()};
@@ -45,7 +44,7 @@ std::string first_difference(const std::vector<uint8_t>& text, const std::vector
 
 }  // namespace
 
-ncclResult_t compare_calls(Comm& comm, const std::vector<const Call*>& calls) {
+ncclResult_t compare_calls(Comm& comm, const std::vector<const NcclCall*>& calls) {
   const std::vector<uint8_t> own = describe(comm, calls);
   if (own.empty() || comm.ranks == 1) return ncclSuccess;
   std::vector<std::vector<uint8_t>> all;

@@ -12,6 +12,6 @@ namespace mscclc::nccl {
 /// Collective over the ranks whose calls have collectives: these must be the same, in the same
 /// order. Sends, receives and one-sided calls are those of some ranks only, and not compared.
 /// REQUIRES: the communicator's mutex is held.
-[[nodiscard]] ncclResult_t compare_calls(Comm& comm, const std::vector<const Call*>& calls);
+[[nodiscard]] ncclResult_t compare_calls(Comm& comm, const std::vector<const NcclCall*>& calls);
 
 }  // namespace mscclc::nccl

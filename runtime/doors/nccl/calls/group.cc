@@ -8,32 +8,32 @@
 
 namespace mscclc::nccl {
 
-Group& Group::of_thread() {
-  static thread_local Group group;
+ThreadGroup& ThreadGroup::of_thread() {
+  static thread_local ThreadGroup group;
   return group;
 }
 
-ncclResult_t Group::fail_with(ncclResult_t code) {
+ncclResult_t ThreadGroup::fail_with(ncclResult_t code) {
   if (depth_ > 0 && code != ncclSuccess) error_ = code;
   return code;
 }
 
-ncclResult_t Group::add(Job job) {
+ncclResult_t ThreadGroup::add(Job job) {
   jobs_.push_back(std::move(job));
   return depth_ > 0 ? ncclSuccess : finish();
 }
 
-ncclResult_t Group::add(Call call) {
+ncclResult_t ThreadGroup::add(NcclCall call) {
   calls_.push_back(std::move(call));
   return depth_ > 0 ? ncclSuccess : finish();
 }
 
-ncclResult_t Group::end() {
+ncclResult_t ThreadGroup::end() {
   if (depth_ == 0) return fail(ncclInvalidUsage, "ncclGroupEnd: there was no ncclGroupStart()");
   return --depth_ > 0 ? ncclSuccess : finish();
 }
 
-ncclResult_t Group::drop(std::vector<Call>& calls) {
+ncclResult_t ThreadGroup::drop(std::vector<NcclCall>& calls) {
   if (depth_ == 0) {
     return fail(ncclInvalidUsage, "ncclGroupSimulateEnd: there was no ncclGroupStart()");
   }
@@ -43,9 +43,9 @@ ncclResult_t Group::drop(std::vector<Call>& calls) {
   return std::exchange(error_, ncclSuccess);
 }
 
-ncclResult_t Group::finish() {
+ncclResult_t ThreadGroup::finish() {
   std::vector<Job> jobs = std::exchange(jobs_, {});
-  std::vector<Call> calls = std::exchange(calls_, {});
+  std::vector<NcclCall> calls = std::exchange(calls_, {});
   const ncclResult_t error = std::exchange(error_, ncclSuccess);
   if (error != ncclSuccess) {
     for (Job& job : jobs) job.cancel();

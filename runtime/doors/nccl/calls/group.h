@@ -20,9 +20,9 @@ struct Job {
 };
 
 /// The group of the calling thread.
-class Group {
+class ThreadGroup {
  public:
-  static Group& of_thread();
+  static ThreadGroup& of_thread();
 
   void start() { ++depth_; }
   /// Ends the group: at the outermost one, does all that was asked for. If anything has failed in
@@ -30,14 +30,14 @@ class Group {
   ncclResult_t end();
   /// Ends it without doing anything: ncclGroupSimulateEnd(). `calls`: at the outermost end, those
   /// that were asked for.
-  ncclResult_t drop(std::vector<Call>& calls);
+  ncclResult_t drop(std::vector<NcclCall>& calls);
   bool is_open() const { return depth_ > 0; }
 
   /// Makes the group fail. Returns the code.
   ncclResult_t fail_with(ncclResult_t code);
   /// Asks for it; begins it if no group is open.
   ncclResult_t add(Job job);
-  ncclResult_t add(Call call);
+  ncclResult_t add(NcclCall call);
 
  private:
   ncclResult_t finish();
@@ -45,7 +45,7 @@ class Group {
   int depth_ = 0;
   ncclResult_t error_ = ncclSuccess;
   std::vector<Job> jobs_;
-  std::vector<Call> calls_;
+  std::vector<NcclCall> calls_;
 };
 
 /// Does all jobs, each on a thread of its own, and waits for those that are to be waited for. The

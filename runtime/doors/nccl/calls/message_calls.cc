@@ -6,43 +6,37 @@
 #include <deque>
 #include <optional>
 
-#include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/support/process/quiet_thread.h"
 
 namespace mscclc::nccl {
 namespace {
 
-uint64_t bytes_of_message(const Call& call) {
-  return call.count * info(*dtype_of(call.type)).bytes;
-}
+uint64_t bytes_of_message(const NcclCall& call) { return call.count * info(call.dtype).bytes; }
 
-bool is_to_itself(const Comm& comm, const Call& call) {
-  return is_message(call) && call.root == static_cast<int>(comm.rank);
+bool is_to_itself(const Comm& comm, const NcclCall& call) {
+  return is_message(call) && call.root == comm.rank;
 }
 
 /// The message as its two ranks' broadcast. The sender's buffer is the plan's output, too, which in
 /// place is not written.
-CollectiveCall as_broadcast(const Call& call) {
-  const bool sends = call.kind == CallKind::send;
-  return {.kind = CollectiveKind::broadcast,
-          .count = call.count,
-          .dtype = *dtype_of(call.type),
-          .root = 0,
-          .input = call.send,
-          .output = sends ? const_cast<void*>(call.send) : call.receive};
+CollectiveCall as_broadcast(const NcclCall& call) {
+  CollectiveCall made = call;
+  made.kind = CollectiveKind::broadcast;
+  made.root = 0;
+  if (sends(call)) made.output = const_cast<void*>(call.input);
+  return made;
 }
 
-/// The lane's messages by their routes.
-std::vector<RouteCalls> by_route(Lane& lane) {
-  Comm& comm = *lane.comm;
+/// The communicator's messages by their routes.
+std::vector<RouteCalls> by_route(CallsOfComm& one) {
+  Comm& comm = *one.comm;
   std::vector<RouteCalls> routes;
-  for (Prepared& prepared : lane.calls) {
-    const Call& call = *prepared.call;
+  for (Prepared& prepared : one.calls) {
+    const NcclCall& call = *prepared.call;
     if (!is_message(call) || prepared.plan != nullptr || call.count == 0) continue;
-    const auto peer = static_cast<uint32_t>(call.root);
-    const bool sends = call.kind == CallKind::send;
-    const uint32_t from = sends ? comm.rank : peer, to = sends ? peer : comm.rank;
+    const uint32_t from = sends(call) ? comm.rank : call.root;
+    const uint32_t to = sends(call) ? call.root : comm.rank;
     auto route = std::find_if(routes.begin(), routes.end(),
                               [&](const RouteCalls& w) { return w.from == from && w.to == to; });
     if (route == routes.end()) {
@@ -63,7 +57,7 @@ bool leaves_to_real(const Comm& comm, const RouteCalls& route) {
 /// False: no plan serves the message.
 bool find_plan(const Comm& comm, const RouteCalls& calls, PeerRoute& route, Prepared& prepared) {
   if (prepared.found != nullptr) return true;
-  const Call& call = *prepared.call;
+  const NcclCall& call = *prepared.call;
   prepared.server = "there are no plans";
   if (route.plans == nullptr) return false;
   const bool logged = informs(Subsystem::coll) || comm.requires_plans;
@@ -75,10 +69,10 @@ bool find_plan(const Comm& comm, const RouteCalls& calls, PeerRoute& route, Prep
 
 ncclResult_t prepare_message(Comm& comm, const RouteCalls& calls, PeerRoute& route,
                              Prepared& prepared) {
-  const Call& call = *prepared.call;
+  const NcclCall& call = *prepared.call;
   if (!find_plan(comm, calls, route, prepared)) return prepare_real(comm, call, prepared.server);
   Diagnostics diagnostics;
-  if (!prepared.found->prepare(diagnostics)) return fail(name(call.kind), diagnostics);
+  if (!prepared.found->prepare(diagnostics)) return fail(name(call), diagnostics);
   prepared.plan = std::move(prepared.found);
   if (!calls.capturing) prepared.route = &route;
   if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
@@ -92,7 +86,7 @@ ncclResult_t prepare_route(Comm& comm, const RouteCalls& calls) {
     Diagnostics diagnostics;
     route = comm.messages->make(calls.from, calls.to, diagnostics);
     if (route == nullptr) {
-      return fail(fmt::format("nccl{}: no peer", name(calls.calls[0]->call->kind)), diagnostics);
+      return fail(fmt::format("nccl{}: no peer", name(*calls.calls[0]->call)), diagnostics);
     }
   }
   for (Prepared* prepared : calls.calls) {
@@ -115,10 +109,10 @@ bool waits(const Comm& comm, const RouteCalls& calls) {
 
 /// The chain of streams meets those of new routes before anything of the group is launched: the
 /// first time it may wait for what was launched by then.
-ncclResult_t order_new_routes(Lane& lane) {
-  Comm& comm = *lane.comm;
+ncclResult_t order_new_routes(CallsOfComm& one) {
+  Comm& comm = *one.comm;
   Diagnostics diagnostics;
-  for (const Prepared& prepared : lane.calls) {
+  for (const Prepared& prepared : one.calls) {
     if (prepared.route == nullptr || std::exchange(prepared.route->is_ordered, true)) continue;
     const StreamHandle stream = stream_of(comm, *prepared.call);
     if (!comm.order->follow(stream, diagnostics) || !comm.order->put_last(stream, diagnostics) ||
@@ -131,63 +125,59 @@ ncclResult_t order_new_routes(Lane& lane) {
 
 }  // namespace
 
-bool is_message(const Call& call) {
-  return call.kind == CallKind::send || call.kind == CallKind::recv;
-}
-
 bool serves_messages(const Comm& comm) { return comm.ranks == 1 || comm.messages != nullptr; }
 
 // The nth send has the nth receive; the later of the two is where the copy stands.
-ncclResult_t settle_own_messages(Lane& lane) {
-  Comm& comm = *lane.comm;
+ncclResult_t settle_own_messages(CallsOfComm& one) {
+  Comm& comm = *one.comm;
   if (!serves_messages(comm)) return ncclSuccess;
-  std::erase_if(lane.calls, [](const Prepared& prepared) {
+  std::erase_if(one.calls, [](const Prepared& prepared) {
     return is_message(*prepared.call) && prepared.call->count == 0;
   });
   std::deque<Prepared*> open;  // halves without the other, all of one kind
-  for (Prepared& prepared : lane.calls) {
+  for (Prepared& prepared : one.calls) {
     if (!is_to_itself(comm, *prepared.call)) continue;
-    if (open.empty() || open.front()->call->kind == prepared.call->kind) {
+    if (open.empty() || open.front()->call->side == prepared.call->side) {
       open.push_back(&prepared);
       continue;
     }
     Prepared& other = *open.front();
     open.pop_front();
-    const bool sends = prepared.call->kind == CallKind::send;
-    const Call &send = sends ? *prepared.call : *other.call,
-               &receive = sends ? *other.call : *prepared.call;
+    const bool sends_now = sends(*prepared.call);
+    const NcclCall& send = sends_now ? *prepared.call : *other.call;
+    const NcclCall& receive = sends_now ? *other.call : *prepared.call;
     const uint64_t bytes = bytes_of_message(send);
     if (bytes != bytes_of_message(receive)) {
       return fail(ncclInvalidUsage, fmt::format("rank {} sends {} bytes to itself, and receives {}",
                                                 comm.rank, bytes, bytes_of_message(receive)));
     }
-    prepared.plan = std::make_unique<Copy>(comm, stream_of(comm, *prepared.call), send.send,
-                                           receive.receive, bytes);
+    prepared.plan = std::make_unique<Copy>(comm, stream_of(comm, *prepared.call), send.input,
+                                           receive.output, bytes);
     say_server(comm, *prepared.call, "a copy");
     other.call = nullptr;
   }
   if (!open.empty()) {
     return fail(ncclInvalidUsage,
                 fmt::format("{}: rank {} has no matching call to itself in the same group",
-                            name(open.front()->call->kind), comm.rank));
+                            name(*open.front()->call), comm.rank));
   }
-  std::erase_if(lane.calls, [](const Prepared& prepared) { return prepared.call == nullptr; });
+  std::erase_if(one.calls, [](const Prepared& prepared) { return prepared.call == nullptr; });
   return ncclSuccess;
 }
 
-bool messages_may_wait(Lane& lane) {
-  if (lane.comm->messages == nullptr) return false;
-  const std::vector<RouteCalls> routes = by_route(lane);
+bool messages_may_wait(CallsOfComm& one) {
+  if (one.comm->messages == nullptr) return false;
+  const std::vector<RouteCalls> routes = by_route(one);
   return std::any_of(routes.begin(), routes.end(), [&](const RouteCalls& route) {
     const bool to_itself = route.from == route.to;
-    return !to_itself && waits(*lane.comm, route);
+    return !to_itself && waits(*one.comm, route);
   });
 }
 
-MessagePreparation::MessagePreparation(Lane& lane) : lane_(lane) {
-  Comm& comm = *lane.comm;
+MessagePreparation::MessagePreparation(CallsOfComm& one) : own_(one) {
+  Comm& comm = *one.comm;
   if (comm.messages == nullptr) return;
-  routes_ = by_route(lane);
+  routes_ = by_route(one);
   const bool on_threads = std::any_of(routes_.begin(), routes_.end(),
                                       [&](const RouteCalls& route) { return waits(comm, route); });
   for (RouteCalls& route : routes_) {
@@ -223,10 +213,10 @@ ncclResult_t MessagePreparation::finish() {
   for (const RouteCalls& route : routes_) {
     if (route.result != ncclSuccess) return route.result;
   }
-  return routes_.empty() ? ncclSuccess : order_new_routes(lane_);
+  return routes_.empty() ? ncclSuccess : order_new_routes(own_);
 }
 
-void sort_messages(Lane& lane) {
+void sort_messages(CallsOfComm& one) {
   const auto message = [](const Prepared& prepared) { return is_message(*prepared.call); };
   const auto place = [](const Prepared& prepared) {
     return prepared.plan == nullptr ? 2 : prepared.route != nullptr ? 1 : 0;
@@ -235,9 +225,9 @@ void sort_messages(Lane& lane) {
     return prepared.route == nullptr ? std::pair(0u, 0u)
                                      : std::pair(prepared.route->from, prepared.route->to);
   };
-  for (auto first = lane.calls.begin(); first != lane.calls.end();) {
-    first = std::find_if(first, lane.calls.end(), message);
-    const auto last = std::find_if_not(first, lane.calls.end(), message);
+  for (auto first = one.calls.begin(); first != one.calls.end();) {
+    first = std::find_if(first, one.calls.end(), message);
+    const auto last = std::find_if_not(first, one.calls.end(), message);
     std::stable_sort(first, last, [&](const Prepared& a, const Prepared& b) {
       return std::pair(place(a), ends(a)) < std::pair(place(b), ends(b));
     });
@@ -245,27 +235,27 @@ void sort_messages(Lane& lane) {
   }
 }
 
-ncclResult_t launch_message(Lane& lane, const Prepared& message) {
-  Comm& comm = *lane.comm;
+ncclResult_t launch_message(CallsOfComm& one, const Prepared& message) {
+  Comm& comm = *one.comm;
   const StreamHandle stream = stream_of(comm, *message.call);
   Diagnostics diagnostics;
   if (comm.order->follow(stream, diagnostics) && comm.order->put_last(stream, diagnostics) &&
       comm.order->follow(message.route->stream, diagnostics) && message.plan->launch(diagnostics)) {
-    lane.under_way.push_back(&message);
+    one.under_way.push_back(&message);
     return ncclSuccess;
   }
-  return fail(name(message.call->kind), diagnostics);
+  return fail(name(*message.call), diagnostics);
 }
 
-ncclResult_t join_messages(Lane& lane) {
-  Comm& comm = *lane.comm;
+ncclResult_t join_messages(CallsOfComm& one) {
+  Comm& comm = *one.comm;
   Diagnostics diagnostics;
   bool joined = true;
   const auto put_last = [&](StreamHandle stream) {
     joined = joined && comm.order->follow(stream, diagnostics) &&
              comm.order->put_last(stream, diagnostics);
   };
-  const auto under_way = std::exchange(lane.under_way, {});
+  const auto under_way = std::exchange(one.under_way, {});
   for (const Prepared* message : under_way) put_last(message->route->stream);
   for (const Prepared* message : under_way) put_last(stream_of(comm, *message->call));
   return joined ? ncclSuccess

@@ -6,31 +6,16 @@
 #include <optional>
 
 #include "runtime/api/bootstrap.h"
-#include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
 
 namespace mscclc::nccl {
 namespace {
 
-/// How many times Call::count elements the buffers have.
-struct Extents {
-  uint64_t send, receive;
-};
-
-/// nullopt: not all ranks have both buffers.
-std::optional<Extents> extents_of(CallKind kind, uint64_t ranks) {
-  switch (kind) {
-    case CallKind::allreduce:
-      return Extents{1, 1};
-    case CallKind::allgather:
-      return Extents{1, ranks};
-    case CallKind::reducescatter:
-      return Extents{ranks, 1};
-    case CallKind::alltoall:
-      return Extents{ranks, ranks};
-    default:
-      return std::nullopt;
-  }
+/// How many times CollectiveCall::count elements a buffer has. nullopt: not all ranks have one.
+std::optional<uint64_t> parts_of(const SideInfo& side, uint64_t ranks) {
+  if (side.only_at_root) return std::nullopt;
+  if (side.form == SideForm::whole) return 1;
+  return side.form == SideForm::rows ? std::optional(ranks) : std::nullopt;
 }
 
 /// All ranks learn whether all have the window.
@@ -59,24 +44,26 @@ void share(Comm& comm, const WindowCall& call, bool made) {
 
 }  // namespace
 
-bool lies_in_windows(const Comm& comm, const Call& call) {
+bool lies_in_windows(const Comm& comm, const NcclCall& call) {
   if (comm.windows.empty()) return false;
-  const auto extents = extents_of(call.kind, comm.ranks);
-  const uint64_t width = info(*dtype_of(call.type)).bytes;
+  const auto sent = parts_of(info(call.kind).input, comm.ranks);
+  const auto received = parts_of(info(call.kind).output, comm.ranks);
+  const uint64_t width = info(call.dtype).bytes;
   const uint64_t most = UINT64_MAX / width / comm.ranks;
-  return extents && call.count <= most &&
-         comm.windows.hold(call.send, extents->send * call.count * width) &&
-         comm.windows.hold(call.receive, extents->receive * call.count * width);
+  return sent && received && call.count <= most &&
+         comm.windows.hold(call.input, *sent * call.count * width) &&
+         comm.windows.hold(call.output, *received * call.count * width);
 }
 
-void share_windows(Lane& lane) {
-  Comm& comm = *lane.comm;
-  const bool made = lane.result == ncclSuccess;
+ncclResult_t share_windows(CallsOfComm& one) {
+  Comm& comm = *one.comm;
+  const bool made = one.result == ncclSuccess;
   const std::lock_guard lock(comm.mutex);
-  if (comm.plans == nullptr || comm.ranks == 1) return;
-  for (const Prepared& prepared : lane.calls) {
+  if (comm.plans == nullptr || comm.ranks == 1) return one.result;
+  for (const Prepared& prepared : one.calls) {
     if (prepared.call->window) share(comm, *prepared.call->window, made);
   }
+  return one.result;
 }
 
 }  // namespace mscclc::nccl

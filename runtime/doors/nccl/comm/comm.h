@@ -27,6 +27,7 @@ enum class Stage : uint8_t { making, ready, failed, finalized, revoked, aborted,
 
 /// A reduction that was made at run time. Calls hold it, so it may be destroyed at any time.
 struct Reduction {
+  ncclRedOp_t handle = 0;
   ncclDataType_t type = 0;
   ncclScalarResidence_t residence = kNcclScalarDevice;
   void* address = nullptr;  ///< of a scalar on the device
@@ -71,6 +72,8 @@ struct Comm {
   std::string why_no_real;  ///< why calls cannot fall back
   std::string why_real;     ///< facts.wants_real: whose variable says so; else empty
 
+  /// Of calls that are asked for from now on; nullopt: order_of_sums.
+  std::atomic<std::optional<SumOrder>> asked_order{};
   std::atomic<Stage> stage{Stage::making};
   std::atomic<ncclResult_t> async_error{ncclSuccess};
   std::atomic<ncclComm_t> real{nullptr};  ///< the real NCCL's; nullptr: not made yet

@@ -59,14 +59,14 @@ std::optional<LaunchedRank> launched(uint32_t rank, uint32_t ranks, Diagnostics&
 }
 
 /// "host:port"; an IPv6 address as host stands in brackets.
-struct Place {
+struct HostAndPort {
   std::string_view host;
   uint16_t port = 0;
 };
 
-std::optional<Place> read_place(std::string_view text, Diagnostics& diagnostics) {
+std::optional<HostAndPort> read_place(std::string_view text, Diagnostics& diagnostics) {
   const size_t colon = text.rfind(':');
-  Place place{text.substr(0, colon)};
+  HostAndPort place{text.substr(0, colon)};
   const std::string_view digits = colon == text.npos ? "" : text.substr(colon + 1);
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), place.port);

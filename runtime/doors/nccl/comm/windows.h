@@ -21,15 +21,15 @@ class Windows {
   /// True if so many bytes lie in one window, on every rank. They are looked for in the one that
   /// was registered last.
   bool hold(const void* at, uint64_t bytes) const;
-  bool empty() const { return entries_.empty(); }
+  bool empty() const { return known_.empty(); }
 
  private:
-  struct Entry {
+  struct KnownWindow {
     ncclWindow_t window;
     const uint8_t* begin;
     SharedMemory memory;
   };
-  std::vector<Entry> entries_;
+  std::vector<KnownWindow> known_;
 };
 
 }  // namespace mscclc::nccl

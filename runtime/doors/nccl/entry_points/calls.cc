@@ -6,11 +6,12 @@
 #include <cstring>
 #include <utility>
 
+#include "ir/diagnostics/printable.h"
 #include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/coll_config.h"
+#include "runtime/doors/nccl/calls/comm_calls.h"
 #include "runtime/doors/nccl/calls/group.h"
-#include "runtime/doors/nccl/calls/lane.h"
 #include "runtime/doors/nccl/calls/real_calls.h"
 #include "runtime/doors/nccl/entry_points/entry_points.h"
 #include "runtime/doors/nccl/entry_points/ranges.h"
@@ -19,92 +20,62 @@
 namespace mscclc::nccl {
 namespace {
 
-/// Of a message, as NCCL reports it to profilers.
-uint64_t bytes_of(const Call& call) {
-  const auto dtype = dtype_of(call.type);
-  return dtype ? call.count * info(*dtype).bytes : 0;
-}
-
-bool has_root(CallKind kind) {
-  switch (kind) {
-    case CallKind::broadcast:
-    case CallKind::reduce:
-    case CallKind::gather:
-    case CallKind::scatter:
-    case CallKind::send:
-    case CallKind::recv:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool reduces(CallKind kind) {
-  return kind == CallKind::allreduce || kind == CallKind::reduce || kind == CallKind::reducescatter;
-}
-
-/// True if one of the buffers has `count` elements for every rank.
-bool has_rows(CallKind kind) {
-  switch (kind) {
-    case CallKind::allgather:
-    case CallKind::reducescatter:
-    case CallKind::alltoall:
-    case CallKind::gather:
-    case CallKind::scatter:
-      return true;
-    default:
-      return false;
-  }
-}
+bool reduces(const NcclCall& call) { return info(call.kind).source == Source::everyone; }
 
 /// No GPU addresses more: such a count is a mistake, and its bytes may not even be a number.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 44;
 
-bool is_too_large(const Call& call, Dtype dtype) {
+bool is_too_large(const NcclCall& call) {
   const uint64_t rows = has_rows(call.kind) ? call.comm->ranks : 1;
-  return call.count > kMaxBytes / rows / info(dtype).bytes;
+  return call.count > kMaxBytes / rows / info(call.dtype).bytes;
 }
 
 /// What plans refuse, of a call that is a copy on its rank.
-bool overlaps(const Call& call, uint64_t bytes) {
-  const auto from = reinterpret_cast<uintptr_t>(call.send),
-             to = reinterpret_cast<uintptr_t>(call.receive);
+bool overlaps(const NcclCall& call, uint64_t bytes) {
+  const auto from = reinterpret_cast<uintptr_t>(call.input),
+             to = reinterpret_cast<uintptr_t>(call.output);
   return from != to && from < to + bytes && to < from + bytes;
 }
 
-bool is_point_to_point(CallKind kind) { return kind == CallKind::send || kind == CallKind::recv; }
-
-/// What `op` means on this communicator.
-ncclResult_t find_reduction(const char* function, Call& call) {
-  if (reduce_op_of(call.op)) return ncclSuccess;
+/// What `op` means on this communicator, for elements of `type`.
+ncclResult_t find_reduction(const char* function, ncclDataType_t type, ncclRedOp_t op,
+                            NcclCall& call) {
+  if (const auto known = reduce_op_of(op)) {
+    call.op = *known;
+    return ncclSuccess;
+  }
   const std::lock_guard lock(call.comm->tables);
-  const auto found = call.comm->reductions.find(call.op);
+  const auto found = call.comm->reductions.find(op);
   if (found == call.comm->reductions.end()) {
     return fail(ncclInvalidArgument,
-                fmt::format("{}: {} is not a reduction of this communicator", function, call.op));
+                fmt::format("{}: {} is not a reduction of this communicator", function, op));
   }
-  if (found->second->type != call.type) {
+  if (found->second->type != type) {
     return fail(ncclInvalidArgument,
                 fmt::format("{}: the reduction was made for type {}, the call has type {}",
-                            function, found->second->type, call.type));
+                            function, found->second->type, type));
   }
   call.reduction = found->second;
   return ncclSuccess;
 }
 
-ncclResult_t check(const char* function, ncclComm_t comm, Call& call) {
+/// Completes a call by what its caller says in NCCL's terms.
+ncclResult_t check(const char* function, ncclComm_t comm, ncclDataType_t type, ncclRedOp_t op,
+                   NcclCall& call) {
   ncclResult_t result = ncclSuccess;
   call.comm = usable_comm(comm, function, result);
   if (call.comm == nullptr) return result;
   const auto refuse = [&](const std::string& why) {
     return fail(ncclInvalidArgument, fmt::format("{}: {}", function, why));
   };
-  if (has_root(call.kind) && (call.root < 0 || call.root >= static_cast<int>(call.comm->ranks))) {
-    return refuse(fmt::format("there is no rank {} among {}", call.root, call.comm->ranks));
+  if ((has_root(call.kind) || is_message(call)) && call.root >= call.comm->ranks) {
+    return refuse(fmt::format("there is no rank {} among {}", root_of(call), call.comm->ranks));
   }
-  const auto dtype = dtype_of(call.type);
-  if (!dtype) return refuse(fmt::format("there is no type {}", call.type));
-  if (is_too_large(call, *dtype)) {
+  const auto dtype = dtype_of(type);
+  if (!dtype) return refuse(fmt::format("there is no type {}", type));
+  call.dtype = *dtype;
+  call.order = call.comm->asked_order.load();
+  if (is_too_large(call)) {
     return refuse(fmt::format("{} elements are more than any memory holds", call.count));
   }
   if (call.comm->ranks == 1 && overlaps(call, call.count * info(*dtype).bytes)) {
@@ -112,27 +83,45 @@ ncclResult_t check(const char* function, ncclComm_t comm, Call& call) {
   }
   result = check_stream(*call.comm, function, call.stream);
   if (result != ncclSuccess) return result;
-  if (reduces(call.kind)) return find_reduction(function, call);
-  return ncclSuccess;
+  return reduces(call) ? find_reduction(function, type, op, call) : ncclSuccess;
 }
 
-ncclResult_t enqueue(const char* function, ncclComm_t comm, Call call) {
-  const NvtxRange range = entry_points::range_of(function, bytes_of(call));
-  Group& group = Group::of_thread();
-  const ncclResult_t result = check(function, comm, call);
+/// `config` nullptr: the call has none.
+ncclResult_t enqueue(const char* function, ncclComm_t comm, ncclDataType_t type, ncclRedOp_t op,
+                     NcclCall call, const ncclCollConfig_t* config = nullptr) {
+  ThreadGroup& group = ThreadGroup::of_thread();
+  if (!copy_config(config, call)) {
+    return group.fail_with(
+        fail(ncclInvalidArgument,
+             fmt::format("{}: config was not made with NCCL_COLLCONFIG_INITIALIZER", function)));
+  }
+  const auto dtype = dtype_of(type);
+  const NvtxRange range =
+      entry_points::range_of(function, dtype ? call.count * info(*dtype).bytes : 0);
+  const ncclResult_t result = check(function, comm, type, op, call);
   if (result != ncclSuccess) return group.fail_with(result);
   // A send of nothing has a receive that waits for it; for a collective of nothing no rank waits.
-  if (call.count == 0 && !is_point_to_point(call.kind)) return ncclSuccess;
+  if (call.count == 0 && !is_message(call)) return ncclSuccess;
   return group.add(std::move(call));
 }
 
-/// The same with a configuration of the call.
-ncclResult_t enqueue(const char* function, ncclComm_t comm, Call call,
-                     const ncclCollConfig_t* config) {
-  if (copy_config(config, call)) return enqueue(function, comm, std::move(call));
-  return Group::of_thread().fail_with(
-      fail(ncclInvalidArgument,
-           fmt::format("{}: config was not made with NCCL_COLLCONFIG_INITIALIZER", function)));
+NcclCall collective_of(CollectiveKind kind, const void* send, void* receive, size_t count, int root,
+                       cudaStream_t stream) {
+  NcclCall call;
+  call.kind = kind;
+  call.count = count;
+  call.root = static_cast<uint32_t>(root);
+  call.input = send;
+  call.output = receive;
+  call.stream = stream;
+  return call;
+}
+
+NcclCall message_of(MessageSide side, const void* send, void* receive, size_t count, int peer,
+                    cudaStream_t stream) {
+  NcclCall call = collective_of(CollectiveKind::none, send, receive, count, peer, stream);
+  call.side = side;
+  return call;
 }
 
 /// A handle that no other communicator has.
@@ -146,65 +135,77 @@ ncclRedOp_t next_reduction() {
 namespace entry_points {
 
 // The plain function, and the one that takes a configuration.
-#define COLLECTIVE(name, kind, parameters, ...)                                                    \
-  ncclResult_t name(const void* send, void* receive, size_t count, ncclDataType_t type parameters, \
-                    ncclComm_t comm, cudaStream_t stream) {                                        \
-    return enqueue("nccl" #name, comm, __VA_ARGS__);                                               \
+#define PARAMETERS_NONE
+#define PARAMETERS_OP , ncclRedOp_t op
+#define PARAMETERS_ROOT , int root
+#define PARAMETERS_OP_ROOT , ncclRedOp_t op, int root
+#define OP_WITH_NONE 0
+#define OP_WITH_OP op
+#define OP_WITH_ROOT 0
+#define OP_WITH_OP_ROOT op
+#define ROOT_WITH_NONE 0
+#define ROOT_WITH_OP 0
+#define ROOT_WITH_ROOT root
+#define ROOT_WITH_OP_ROOT root
+#define NCCL_COLLECTIVE(name, kind, arguments)                                                     \
+  ncclResult_t name(const void* send, void* receive, size_t count,                                 \
+                    ncclDataType_t type PARAMETERS_##arguments, ncclComm_t comm,                   \
+                    cudaStream_t stream) {                                                         \
+    return enqueue(                                                                                \
+        "nccl" #name, comm, type, OP_WITH_##arguments,                                             \
+        collective_of(CollectiveKind::kind, send, receive, count, ROOT_WITH_##arguments, stream)); \
   }                                                                                                \
   ncclResult_t name##Config(const void* send, void* receive, size_t count,                         \
-                            ncclDataType_t type parameters, ncclComm_t comm, cudaStream_t stream,  \
-                            const ncclCollConfig_t* config) {                                      \
-    return enqueue("nccl" #name "Config", comm, __VA_ARGS__, config);                              \
+                            ncclDataType_t type PARAMETERS_##arguments, ncclComm_t comm,           \
+                            cudaStream_t stream, const ncclCollConfig_t* config) {                 \
+    return enqueue(                                                                                \
+        "nccl" #name "Config", comm, type, OP_WITH_##arguments,                                    \
+        collective_of(CollectiveKind::kind, send, receive, count, ROOT_WITH_##arguments, stream),  \
+        config);                                                                                   \
   }
-#define NOTHING
-#define OP , ncclRedOp_t op
-#define ROOT , int root
-#define OP_AND_ROOT , ncclRedOp_t op, int root
-#define CALL(kind, op, root)                                                                    \
-  Call {                                                                                        \
-    nullptr, CallKind::kind, send, receive, count, type, op, root, stream, nullptr, nullptr, {} \
-  }
-// clang-format off
-COLLECTIVE(AllReduce, allreduce, OP, CALL(allreduce, op, 0))
-COLLECTIVE(Broadcast, broadcast, ROOT, CALL(broadcast, 0, root))
-COLLECTIVE(Reduce, reduce, OP_AND_ROOT, CALL(reduce, op, root))
-COLLECTIVE(AllGather, allgather, NOTHING, CALL(allgather, 0, 0))
-COLLECTIVE(ReduceScatter, reducescatter, OP, CALL(reducescatter, op, 0))
-COLLECTIVE(AlltoAll, alltoall, NOTHING, CALL(alltoall, 0, 0))
-COLLECTIVE(Gather, gather, ROOT, CALL(gather, 0, root))
-COLLECTIVE(Scatter, scatter, ROOT, CALL(scatter, 0, root))
-// clang-format on
-#undef COLLECTIVE
+#include "runtime/doors/nccl/calls/functions.def"
+#undef NCCL_COLLECTIVE
+#undef PARAMETERS_NONE
+#undef PARAMETERS_OP
+#undef PARAMETERS_ROOT
+#undef PARAMETERS_OP_ROOT
+#undef OP_WITH_NONE
+#undef OP_WITH_OP
+#undef OP_WITH_ROOT
+#undef OP_WITH_OP_ROOT
+#undef ROOT_WITH_NONE
+#undef ROOT_WITH_OP
+#undef ROOT_WITH_ROOT
+#undef ROOT_WITH_OP_ROOT
 
 ncclResult_t Bcast(void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                    cudaStream_t stream) {
-  const void* const send = buffer;
-  void* const receive = buffer;
-  return enqueue("ncclBcast", comm, CALL(broadcast, 0, root));
+  return enqueue("ncclBcast", comm, type, 0,
+                 collective_of(CollectiveKind::broadcast, buffer, buffer, count, root, stream));
 }
 
 ncclResult_t Send(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                   cudaStream_t stream) {
-  void* const receive = nullptr;
-  return enqueue("ncclSend", comm, CALL(send, 0, peer));
+  return enqueue("ncclSend", comm, type, 0,
+                 message_of(MessageSide::sends, send, nullptr, count, peer, stream));
 }
 
 ncclResult_t Recv(void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                   cudaStream_t stream) {
-  const void* const send = nullptr;
-  return enqueue("ncclRecv", comm, CALL(recv, 0, peer));
+  return enqueue("ncclRecv", comm, type, 0,
+                 message_of(MessageSide::receives, nullptr, receive, count, peer, stream));
 }
 
 ncclResult_t RedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type,
                                   ncclScalarResidence_t residence, ncclComm_t comm) {
   ncclResult_t result = ncclSuccess;
   const CommPointer found = usable_comm(comm, "ncclRedOpCreatePreMulSum", result);
-  if (found == nullptr) return Group::of_thread().fail_with(result);
+  if (found == nullptr) return ThreadGroup::of_thread().fail_with(result);
   const auto dtype = dtype_of(type);
   const bool residence_known =
       residence == kNcclScalarDevice || residence == kNcclScalarHostImmediate;
   if (op == nullptr || scalar == nullptr || !dtype || !residence_known) {
-    return Group::of_thread().fail_with(fail(
+    return ThreadGroup::of_thread().fail_with(fail(
         ncclInvalidArgument, "ncclRedOpCreatePreMulSum: op, scalar, type or residence is wrong"));
   }
   auto made = std::make_shared<Reduction>();
@@ -213,7 +214,7 @@ ncclResult_t RedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t 
   made->address = scalar;
   if (residence == kNcclScalarHostImmediate) std::memcpy(&made->value, scalar, info(*dtype).bytes);
   const std::lock_guard lock(found->tables);
-  *op = next_reduction();
+  *op = made->handle = next_reduction();
   found->reductions.emplace(*op, std::move(made));
   return ncclSuccess;
 }
@@ -224,27 +225,41 @@ ncclResult_t RedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
     const std::lock_guard lock(found->tables);
     if (found->reductions.erase(op) == 1) return ncclSuccess;
   }
-  return Group::of_thread().fail_with(
+  return ThreadGroup::of_thread().fail_with(
       fail(ncclInvalidArgument,
            fmt::format("ncclRedOpDestroy: {} was not made on this communicator", op)));
 }
 
+ncclResult_t order(ncclComm_t comm, const char* order) {
+  ncclResult_t result = ncclSuccess;
+  const CommPointer found = usable_comm(comm, "mscclc_nccl_order", result);
+  if (found == nullptr) return ThreadGroup::of_thread().fail_with(result);
+  const auto asked = order == nullptr ? std::nullopt : find_sum_order(order);
+  if (order != nullptr && !asked) {
+    return ThreadGroup::of_thread().fail_with(fail(
+        ncclInvalidArgument, fmt::format("mscclc_nccl_order: there is no order {}; there are {}",
+                                         quoted(order), sum_order_names())));
+  }
+  found->asked_order.store(asked);
+  return ncclSuccess;
+}
+
 ncclResult_t GroupStart() {
   const NvtxRange range = range_of("ncclGroupStart");
-  Group::of_thread().start();
+  ThreadGroup::of_thread().start();
   return ncclSuccess;
 }
 
 ncclResult_t GroupEnd() {
   const NvtxRange range = range_of("ncclGroupEnd");
-  return Group::of_thread().end();
+  return ThreadGroup::of_thread().end();
 }
 
 ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
   const bool wrong = info != nullptr && (info->size < sizeof(size_t) + 2 * sizeof(int) ||
                                          info->magic != MSCCLC_NCCL_SIM_INFO_MAGIC);
-  std::vector<Call> calls;
-  const ncclResult_t result = Group::of_thread().drop(calls);
+  std::vector<NcclCall> calls;
+  const ncclResult_t result = ThreadGroup::of_thread().drop(calls);
   if (result != ncclSuccess) return result;
   if (wrong) {
     return fail(ncclInvalidArgument,
@@ -263,9 +278,3 @@ ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
 
 }  // namespace entry_points
 }  // namespace mscclc::nccl
-
-#undef NOTHING
-#undef OP
-#undef ROOT
-#undef OP_AND_ROOT
-#undef CALL

@@ -13,7 +13,7 @@ namespace mscclc::nccl {
 namespace {
 
 ncclResult_t no_such(const char* function) {
-  return Group::of_thread().fail_with(
+  return ThreadGroup::of_thread().fail_with(
       fail(ncclInvalidArgument, fmt::format("{}: there is no such communicator", function)));
 }
 
@@ -107,16 +107,16 @@ ncclResult_t CommFinalize(ncclComm_t handle) {
   if (handle == nullptr) return ncclSuccess;
   ncclResult_t result = ncclSuccess;
   const CommPointer comm = usable_comm(handle, "ncclCommFinalize", result);
-  if (comm == nullptr) return Group::of_thread().fail_with(result);
+  if (comm == nullptr) return ThreadGroup::of_thread().fail_with(result);
   comm->stage = Stage::finalized;
   if (!comm->blocking) comm->async_error = ncclInProgress;
-  return Group::of_thread().add(Job{.run = [comm] { return finalize(comm); },
-                                    .cancel =
-                                        [comm] {
-                                          comm->stage = Stage::ready;
-                                          comm->async_error = ncclSuccess;
-                                        },
-                                    .blocking = comm->blocking});
+  return ThreadGroup::of_thread().add(Job{.run = [comm] { return finalize(comm); },
+                                          .cancel =
+                                              [comm] {
+                                                comm->stage = Stage::ready;
+                                                comm->async_error = ncclSuccess;
+                                              },
+                                          .blocking = comm->blocking});
 }
 
 ncclResult_t CommDestroy(ncclComm_t handle) {
@@ -137,7 +137,7 @@ ncclResult_t CommDestroy(ncclComm_t handle) {
     comm->stage = Stage::destroyed;  // calls of the same group find it so
     return result;
   };
-  return Group::of_thread().add(
+  return ThreadGroup::of_thread().add(
       Job{.run = run, .cancel = [comm] { put_back_comm(comm); }, .blocking = true});
 }
 
@@ -158,7 +158,7 @@ ncclResult_t CommRevoke(ncclComm_t handle, int flags) {
   if (comm == nullptr) return no_such("ncclCommRevoke");
   Stage expected = Stage::ready;
   if (flags != 0 || !comm->stage.compare_exchange_strong(expected, Stage::revoked)) {
-    return Group::of_thread().fail_with(fail(
+    return ThreadGroup::of_thread().fail_with(fail(
         ncclInvalidArgument,
         "ncclCommRevoke: flags are not 0, or the communicator is not ready, or revoked already"));
   }

@@ -1,4 +1,4 @@
-// The functions of api.def that we answer ourselves.
+// The functions of api.def that we answer ourselves, and that of our own.
 #pragma once
 
 #include "runtime/doors/nccl/abi/abi.h"
@@ -17,5 +17,8 @@ namespace mscclc::nccl::entry_points {
 #undef NCCL_FUNCTION_comm
 #undef NCCL_FUNCTION_queue
 #undef NCCL_FUNCTION_pass
+
+/// mscclc_nccl_order().
+ncclResult_t order(ncclComm_t comm, const char* order);
 
 }  // namespace mscclc::nccl::entry_points

@@ -9,8 +9,8 @@
 #include "runtime/doors/nccl/backends/real.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/call.h"
+#include "runtime/doors/nccl/calls/comm_calls.h"
 #include "runtime/doors/nccl/calls/group.h"
-#include "runtime/doors/nccl/calls/lane.h"
 #include "runtime/doors/nccl/comm/comm.h"
 #include "runtime/doors/nccl/entry_points/entry_points.h"
 
@@ -75,16 +75,16 @@ template <typename Function, typename MakeCall>
 ncclResult_t queue(ncclComm_t handle, cudaStream_t stream, Function* RealNccl::*member,
                    const char* name, MakeCall make) {
   ncclResult_t result = ncclSuccess;
-  Call call;
+  NcclCall call;
   call.comm = usable_comm(handle, name, result);
   if (call.comm != nullptr) result = check_stream(*call.comm, name, stream);
-  if (result != ncclSuccess) return Group::of_thread().fail_with(result);
+  if (result != ncclSuccess) return ThreadGroup::of_thread().fail_with(result);
   call.stream = stream;
   call.make = [member, name, make](const RealNccl&, ncclComm_t comm) {
     return pass<ncclResult_t>(member, name,
                               [&](Function* function) { return make(function, comm); });
   };
-  return Group::of_thread().add(std::move(call));
+  return ThreadGroup::of_thread().add(std::move(call));
 }
 
 }  // namespace
@@ -123,6 +123,12 @@ using namespace mscclc::nccl;
   result nccl##name parameters;
 #include "runtime/doors/nccl/abi/api.def"
 #undef API
+
+extern "C" __attribute__((visibility("default"))) ncclResult_t mscclc_nccl_order(
+    ncclComm_t comm, const char* order) {
+  return guarded<ncclResult_t>("mscclc_nccl_order",
+                               [&] { return entry_points::order(comm, order); });
+}
 
 #undef ANSWER_own
 #undef ANSWER_pass

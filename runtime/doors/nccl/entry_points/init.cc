@@ -24,7 +24,7 @@ namespace mscclc::nccl {
 namespace {
 
 ncclResult_t invalid(const std::string& why) {
-  return Group::of_thread().fail_with(fail(ncclInvalidArgument, why));
+  return ThreadGroup::of_thread().fail_with(fail(ncclInvalidArgument, why));
 }
 
 /// NCCL_COMM_BLOCKING comes before the configuration.
@@ -63,7 +63,7 @@ void forget(ncclComm_t* handle) {
 /// asks the communicator.
 ncclResult_t begin_making(CommPointer comm, Meet meet, ncclComm_t* handle) {
   const bool blocking = comm->blocking;
-  return Group::of_thread().add(Job{
+  return ThreadGroup::of_thread().add(Job{
       .run =
           [comm, meet = std::move(meet), handle, blocking] {
             const ncclResult_t result = make_comm(*comm, meet);
@@ -81,13 +81,13 @@ ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const 
   if (comm == nullptr) return invalid(fmt::format("{}: comm is NULL", function));
   *comm = nullptr;
   const auto settings = Config::read(config);
-  if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);
+  if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
   if (ranks < 1 || rank < 0 || rank >= ranks) {
     return invalid(fmt::format("{}: there is no rank {} among {}", function, rank, ranks));
   }
   Diagnostics diagnostics;
   if (!check_id(id, diagnostics)) {
-    return Group::of_thread().fail_with(fail(function, diagnostics));
+    return ThreadGroup::of_thread().fail_with(fail(function, diagnostics));
   }
   const auto r = static_cast<uint32_t>(rank), n = static_cast<uint32_t>(ranks);
   CommPointer made = new_comm(r, n, current_ordinal(), *settings, comm);
@@ -153,7 +153,7 @@ ncclResult_t begin_child(Descent descent, const Config& config, ncclComm_t* made
   const auto cancel = [handle] {
     if (handle != nullptr) forget(handle);
   };
-  return Group::of_thread().add(Job{.run = run, .cancel = cancel, .blocking = blocking});
+  return ThreadGroup::of_thread().add(Job{.run = run, .cancel = cancel, .blocking = blocking});
 }
 
 void take_place(Comm& child, const Family& family) {
@@ -235,7 +235,7 @@ ncclResult_t CommInitAll(ncclComm_t* comms, int count, const int* list) {
   const std::set<int> distinct =
       list != nullptr ? std::set<int>(list, list + count) : std::set<int>();
   if (list != nullptr && distinct.size() != static_cast<size_t>(count)) {
-    return Group::of_thread().fail_with(
+    return ThreadGroup::of_thread().fail_with(
         fail(ncclInvalidUsage, "ncclCommInitAll: a device is listed twice"));
   }
   Diagnostics diagnostics;
@@ -243,7 +243,7 @@ ncclResult_t CommInitAll(ncclComm_t* comms, int count, const int* list) {
   if (!options) return fail(ncclInvalidUsage, "ncclCommInitAll", diagnostics);
   const auto ranks = static_cast<uint32_t>(count);
   auto bootstraps = make_in_process_bootstraps(ranks, options->timeout);
-  Group& group = Group::of_thread();
+  ThreadGroup& group = ThreadGroup::of_thread();
   group.start();
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     CommPointer made = new_comm(rank, ranks, devices[rank], Config(), &comms[rank]);
@@ -263,7 +263,7 @@ ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
   const NvtxRange range = range_of("ncclCommSplit");
   ncclResult_t result = ncclSuccess;
   const CommPointer parent = parent_of(comm, "ncclCommSplit", result);
-  if (parent == nullptr) return Group::of_thread().fail_with(result);
+  if (parent == nullptr) return ThreadGroup::of_thread().fail_with(result);
   if (made == nullptr) return invalid("ncclCommSplit: newcomm is NULL");
   *made = nullptr;
   if (color < 0 && color != kNcclSplitNoColor) {
@@ -271,7 +271,7 @@ ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
         fmt::format("ncclCommSplit: color {} is neither 0 or more nor NCCL_SPLIT_NOCOLOR", color));
   }
   const auto settings = child_config(*parent, config);
-  if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);
+  if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
   const auto meet = [color, key](Comm& old, Comm& child, Diagnostics& diagnostics) {
     std::unique_ptr<Bootstrap> again;
     Bootstrap* all = &old.communicator->bootstrap();
@@ -294,7 +294,7 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   const NvtxRange range = range_of("ncclCommShrink");
   ncclResult_t result = ncclSuccess;
   const CommPointer parent = parent_of(comm, "ncclCommShrink", result);
-  if (parent == nullptr) return Group::of_thread().fail_with(result);
+  if (parent == nullptr) return ThreadGroup::of_thread().fail_with(result);
   if (made == nullptr || excluded == nullptr || count <= 0) {
     return invalid("ncclCommShrink: newcomm or the list is NULL, or the list is empty");
   }
@@ -312,7 +312,7 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
     return invalid("ncclCommShrink: the list has this rank, or one that does not exist");
   }
   const auto settings = child_config(*parent, config);
-  if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);
+  if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
   if ((flags & kNcclShrinkAbort) != 0) parent->communicator->abort("ncclCommShrink()");
   const Family family = survivors(*parent, excluded, count);
   const auto meet = [family](Comm& old, Comm& child, Diagnostics& diagnostics) {
@@ -341,7 +341,7 @@ ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int ra
   const NvtxRange range = range_of("ncclCommGrow");
   ncclResult_t result = ncclSuccess;
   const CommPointer parent = usable_comm(comm, "ncclCommGrow", result);
-  if (parent == nullptr) return Group::of_thread().fail_with(result);
+  if (parent == nullptr) return ThreadGroup::of_thread().fail_with(result);
   if (rank != -1 || ranks <= static_cast<int>(parent->ranks)) {
     return invalid(fmt::format(
         "ncclCommGrow: from {} ranks to {}, as rank {}: there must be more than before, "
@@ -349,7 +349,7 @@ ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int ra
         parent->ranks, ranks, rank));
   }
   const auto settings = child_config(*parent, config);
-  if (!settings) return Group::of_thread().fail_with(ncclInvalidArgument);
+  if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
   const auto meet = [given, n = static_cast<uint32_t>(ranks)](Comm& old, Comm& child,
                                                               Diagnostics& diagnostics) {
     const auto shared =

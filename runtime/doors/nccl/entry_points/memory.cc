@@ -17,12 +17,12 @@ namespace {
 /// What ncclMemAlloc() has given out where there is no NCCL to do it. Never destroyed: memory may
 /// be freed while the process ends.
 struct Allocations {
-  struct Entry {
+  struct Allocation {
     std::shared_ptr<Device> device;
     std::unique_ptr<Memory> memory;
   };
   std::mutex mutex;
-  std::map<void*, Entry> by_address;
+  std::map<void*, Allocation> by_address;
 };
 Allocations& allocations() {
   static Allocations* const allocations = new Allocations;
@@ -31,7 +31,7 @@ Allocations& allocations() {
 
 ncclResult_t allocate(void** address, size_t bytes) {
   Diagnostics diagnostics;
-  Allocations::Entry entry;
+  Allocations::Allocation entry;
   entry.device = open_device(current_ordinal(), diagnostics);
   if (entry.device != nullptr) {
     entry.memory = entry.device->allocate(bytes, "ncclMemAlloc()", diagnostics);
@@ -45,7 +45,7 @@ ncclResult_t allocate(void** address, size_t bytes) {
 
 /// True if it was ours.
 bool free_own(void* address) {
-  Allocations::Entry entry;  // freed without the lock
+  Allocations::Allocation entry;  // freed without the lock
   const std::lock_guard lock(allocations().mutex);
   const auto found = allocations().by_address.find(address);
   if (found == allocations().by_address.end()) return false;
@@ -71,7 +71,7 @@ bool has_local_registration() {
 }
 
 ncclResult_t invalid_memory(ncclResult_t code, const char* why) {
-  return Group::of_thread().fail_with(fail(code, why));
+  return ThreadGroup::of_thread().fail_with(fail(code, why));
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ ncclResult_t CommRegister(const ncclComm_t comm, void* buffer, size_t bytes, voi
   }
   ncclResult_t result = ncclSuccess;
   const CommPointer found = usable_comm(comm, "ncclCommRegister", result);
-  if (found == nullptr) return Group::of_thread().fail_with(result);
+  if (found == nullptr) return ThreadGroup::of_thread().fail_with(result);
   if (handle == nullptr || buffer == nullptr || bytes == 0) {
     return invalid_memory(ncclInvalidArgument,
                           "ncclCommRegister: buff or handle is NULL, or size is 0");
@@ -155,9 +155,9 @@ ncclResult_t CommDeregister(const ncclComm_t comm, void* handle) {
 ncclResult_t CommWindowRegister(ncclComm_t comm, void* buffer, size_t bytes, ncclWindow_t* window,
                                 int flags) {
   ncclResult_t result = ncclSuccess;
-  Call call;
+  NcclCall call;
   call.comm = usable_comm(comm, "ncclCommWindowRegister", result);
-  if (call.comm == nullptr) return Group::of_thread().fail_with(result);
+  if (call.comm == nullptr) return ThreadGroup::of_thread().fail_with(result);
   if (window == nullptr || buffer == nullptr || bytes == 0) {
     return invalid_memory(ncclInvalidArgument,
                           "ncclCommWindowRegister: buff or win is NULL, or size is 0");
@@ -170,7 +170,7 @@ ncclResult_t CommWindowRegister(ncclComm_t comm, void* buffer, size_t bytes, ncc
     return real.CommWindowRegister(made, buffer, bytes, window, flags);
   };
   if ((flags & kNcclWinCollSymmetric) != 0) call.window = WindowCall{buffer, bytes, window};
-  return Group::of_thread().add(std::move(call));
+  return ThreadGroup::of_thread().add(std::move(call));
 }
 
 ncclResult_t CommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
@@ -189,15 +189,15 @@ ncclResult_t CommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
 ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* requirements,
                            ncclDevComm_t* made) {
   ncclResult_t result = ncclSuccess;
-  Call call;
+  NcclCall call;
   call.comm = usable_comm(comm, "ncclDevCommCreate", result);
-  if (call.comm == nullptr) return Group::of_thread().fail_with(result);
+  if (call.comm == nullptr) return ThreadGroup::of_thread().fail_with(result);
   call.make = [requirements, made](const RealNccl& real, ncclComm_t real_comm) {
     if (real.DevCommCreate != nullptr) return real.DevCommCreate(real_comm, requirements, made);
     return fail(ncclInvalidUsage, fmt::format("ncclDevCommCreate: NCCL {} has no such function",
                                               version_text(real.version)));
   };
-  return Group::of_thread().add(std::move(call));
+  return ThreadGroup::of_thread().add(std::move(call));
 }
 
 }  // namespace entry_points

@@ -68,11 +68,11 @@ std::string_view name(PciDistance::Reach reach) {
 }
 
 /// Where a link leads: "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0".
-std::optional<PciTree::Place> PciTree::place(const std::string& link) const {
+std::optional<PciTree::PciLocation> PciTree::place(const std::string& link) const {
   std::error_code error;
   const fs::path path = fs::canonical(sysfs_ + "/" + link, error);
   if (error) return std::nullopt;
-  Place place;
+  PciLocation place;
   for (const fs::path& part : path) {
     const std::string text = part.string();
     if (!place.path.empty() || text.starts_with("pci")) place.path.push_back(text);

@@ -52,11 +52,11 @@ class PciTree {
   std::vector<NetworkPort> network_ports() const;
 
  private:
-  struct Place {
+  struct PciLocation {
     std::vector<std::string> path;  ///< from the root of the tree
     int numa_node = -1;             ///< -1: the system does not say
   };
-  std::optional<Place> place(const std::string& link) const;
+  std::optional<PciLocation> place(const std::string& link) const;
   std::string read(const std::string& file) const;
   std::vector<std::string> list(const std::string& folder) const;
 

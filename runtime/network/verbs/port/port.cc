@@ -149,7 +149,7 @@ struct Found {
   std::vector<std::string> not_asked_for;
   std::vector<std::pair<std::string, uint8_t>> all;  ///< devices and their ports
 
-  bool has(const HcaList& list, const HcaList::Entry& entry) const {
+  bool has(const HcaList& list, const HcaList::HcaPort& entry) const {
     return std::ranges::any_of(
         all, [&](const auto& port) { return list.fits(entry, port.first, port.second); });
   }
@@ -158,7 +158,7 @@ struct Found {
 /// Of what a list names, what there is not; "": all is there.
 std::string missing(const HcaList& list, const Found& found) {
   std::string names;
-  for (const HcaList::Entry& entry : list.entries) {
+  for (const HcaList::HcaPort& entry : list.entries) {
     if (!list.names() || found.has(list, entry)) continue;
     names += (names.empty() ? "" : ", ") +
              (entry.port == 0 ? entry.name : fmt::format("{}:{}", entry.name, entry.port));

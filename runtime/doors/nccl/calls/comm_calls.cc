@@ -1,8 +1,9 @@
-#include "runtime/doors/nccl/calls/lane.h"
+#include "runtime/doors/nccl/calls/comm_calls.h"
 
 #include <fmt/format.h>
 
 #include "runtime/api/host_device.h"
+#include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/support/process/quiet_thread.h"
 
@@ -35,30 +36,30 @@ ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t s
                           static_cast<const void*>(stream)));
 }
 
-StreamHandle stream_of(const Comm& comm, const Call& call) {
+StreamHandle stream_of(const Comm& comm, const NcclCall& call) {
   return call.stream == nullptr && comm.on_host ? comm.null_stream : call.stream;
 }
 
-void say_server(const Comm& comm, const Call& call, const std::string& server) {
+void say_server(const Comm& comm, const NcclCall& call, const std::string& server) {
   if (!informs(Subsystem::coll)) return;
+  const ncclRedOp_t op = call.reduction != nullptr ? call.reduction->handle : nccl_op_of(call.op);
   inform(Subsystem::coll, comm.ordinal,
          fmt::format("{}: count {} datatype {} op {} root {} comm {} nranks {} stream {}: {}",
-                     name(call.kind), call.count, call.type, call.op, call.root,
+                     name(call), call.count, nccl_type_of(call.dtype), op, call.root,
                      static_cast<const void*>(comm.handle), comm.ranks,
                      static_cast<const void*>(call.stream), server));
 }
 
-ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why) {
+ncclResult_t prepare_real(Comm& comm, const NcclCall& call, const std::string& why) {
   if (comm.requires_plans) {
     return fail(ncclInvalidUsage,
-                fmt::format("{}: {}, and MSCCLC_REQUIRE_PLAN is set", name(call.kind), why));
+                fmt::format("{}: {}, and MSCCLC_REQUIRE_PLAN is set", name(call), why));
   }
-  const bool of_two = call.kind == CallKind::send || call.kind == CallKind::recv;
-  if (comm.real == nullptr && of_two && comm.facts.has_real) {
+  if (comm.real == nullptr && is_message(call) && comm.facts.has_real) {
     return fail(ncclInvalidUsage,
                 fmt::format("{}: NCCL's communicator is not made yet, and not all ranks may come "
                             "to this call: leave MSCCLC_NCCL_COMM at init",
-                            name(call.kind)));
+                            name(call)));
   }
   say_server(comm, call, fmt::format("NCCL, as {}", why));
   return comm.real == nullptr ? make_real_on_its_device(comm) : ncclSuccess;

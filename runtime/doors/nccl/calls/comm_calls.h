@@ -12,7 +12,7 @@
 namespace mscclc::nccl {
 
 struct Prepared {
-  Call* call = nullptr;
+  NcclCall* call = nullptr;
   std::unique_ptr<ServedCall> plan;  ///< nullptr: the real NCCL makes it
   std::string server = {};           ///< what serves it and why, for the log; "": not asked for
   std::string plan_name = {};        ///< set where there is a profiler
@@ -22,7 +22,7 @@ struct Prepared {
   PeerRoute* route = nullptr;
 };
 
-struct Lane {
+struct CallsOfComm {
   CommPointer comm;
   std::vector<Prepared> calls;
   size_t next = 0;                     ///< the first that is not launched
@@ -60,14 +60,14 @@ class Copy final : public ServedCall {
 ncclResult_t check_stream(const Comm& comm, const char* function, cudaStream_t stream);
 
 /// The caller's; on the host device what stands for stream 0.
-StreamHandle stream_of(const Comm& comm, const Call& call);
+StreamHandle stream_of(const Comm& comm, const NcclCall& call);
 
 /// A line of the debug log.
-void say_server(const Comm& comm, const Call& call, const std::string& server);
+void say_server(const Comm& comm, const NcclCall& call, const std::string& server);
 
 /// Makes the real NCCL ready for a call that no plan serves, as `why` says. Collective if it has no
 /// communicator yet.
-[[nodiscard]] ncclResult_t prepare_real(Comm& comm, const Call& call, const std::string& why);
+[[nodiscard]] ncclResult_t prepare_real(Comm& comm, const NcclCall& call, const std::string& why);
 
 /// Puts a call of the real NCCL after those that plans serve; what it serves itself it keeps in
 /// order. REQUIRES, as end_real_call(): the communicator's mutex is held.

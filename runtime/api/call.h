@@ -1,0 +1,70 @@
+// One call of a collective, as a rank asks for it: from whichever door it comes, for the choice of
+// a plan, and for the binder that fits the plan to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "ir/contract/collectives.h"
+#include "ir/contract/order.h"
+#include "ir/ops/ops.h"
+
+namespace mscclc {
+
+/// One call of a collective, as one rank makes it: by name (Collectives), or of a plan
+/// (Executable::bind()). Counts are in elements, as NCCL counts them.
+struct CollectiveCall {
+  CollectiveKind kind = CollectiveKind::none;  ///< of a plan: none, or the plan's
+  /// By name: of the part of one rank: the input of allgather and gather, the output of
+  /// reducescatter and scatter, one of the rows of alltoall; the whole message of allreduce,
+  /// reduce, broadcast and sendrecv. 0: a call that does nothing. Ignored by alltoallv and barrier.
+  uint64_t count = 0;
+  /// Of a plan: message size: bytes of the larger of input and output.
+  uint64_t bytes = 0;
+  Dtype dtype = Dtype::f32;
+  ReduceOp op = ReduceOp::sum;           ///< ignored by collectives that reduce nothing
+  std::optional<Dtype> accumulate = {};  ///< type to add up in; default: the data type's own
+  /// By name: what the bits of its sums must keep to (docs/bits.md); default:
+  /// CollectivesOptions::order.
+  std::optional<SumOrder> order = {};
+  uint32_t root = 0;  ///< ignored by collectives without a root, and where a plan has its own
+  /// sendrecv: to the rank so many places on; 0 and multiples of the ranks: to itself.
+  int64_t shift = 1;
+  /// Memory that the device can address; any alignment. nullptr where this rank has no such
+  /// buffer. In place: one is inside the other, where NCCL, or the contract, says.
+  const void* input = nullptr;
+  void* output = nullptr;
+  /// Of a plan: the call is a piece of a longer one: in buffers that have a row for every rank,
+  /// rows begin so many bytes apart. 0: they follow one another. Only of plans that do
+  /// takes_pieces().
+  uint64_t row_pitch = 0;
+  /// Of a plan, in graphs: the kernel before the call lets it begin early
+  /// (let_next_call_begin.cuh). As MSCCLC_EARLY_LAUNCH=2, for this call only; after other kernels
+  /// it begins a little later.
+  bool previous_allows_early = false;
+  /// Of a plan: a promise: of all calls of the device that are bound so, the largest on each stream
+  /// have room beside one another. Ranks may then launch those of several communicators in
+  /// different orders.
+  bool any_order = false;
+  /// A promise: on all ranks both buffers are inside the same registered ones, at the same offsets.
+  /// By name those are of Collectives::register_buffer(), and calls need no copies of their own;
+  /// collectives with a root ignore it. Of a plan that is loaded for zero copy bind() then is
+  /// local, where bind_waits() does not say otherwise. Only MSCCLC_CHECK_CALLS looks whether it is
+  /// kept: data would go elsewhere in these buffers.
+  bool registered = false;
+  /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks.
+  std::span<const uint64_t> counts = {};
+  /// alltoallv: where the row for, or of, each rank begins in this rank's buffers, in elements;
+  /// empty: rows follow one another.
+  std::span<const uint64_t> input_offsets = {}, output_offsets = {};
+  std::string_view tag = {};  ///< PlanRequest::tag
+};
+
+/// True if the input or the output has a row for every rank.
+inline bool has_rows(CollectiveKind kind) {
+  return info(kind).has_rows(Side::input) || info(kind).has_rows(Side::output);
+}
+
+}  // namespace mscclc
