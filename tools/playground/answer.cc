@@ -119,7 +119,8 @@ class Answer {
     if (!machine) return put_text("timeline", message_of(why), "message");
     const Call call = cost::call_of(program, request_.bytes, Dtype::f32);
     const auto explained = cost::explain(program, call, *machine, why);
-    const auto predicted = explained ? timeline::predict(program, call, *machine, why) : std::nullopt;
+    const auto predicted =
+        explained ? timeline::predict(program, call, *machine, why) : std::nullopt;
     if (!predicted) return put_text("timeline", message_of(why), "message");
     const timeline::CallFacts facts{program, timeline::title_of(program, call)};
     const std::string html =
