@@ -75,8 +75,11 @@ def check_right(page):
     fine = check("the compiler answers", wait_for(page, "answered"))
     fine &= check("a right program is proved: " + verdict(page), verdict(page).startswith("proved: "))
     fine &= check("nothing is underlined", underlined(page) == [])
-    fine &= check("its picture is drawn", wait_for(page, "frames.picture.drawn > 10"))
+    fine &= check("its picture is drawn", wait_for(page, "frames.picture.drawn > 2"))
+    # A browser draws no frame that is not to be seen.
+    page.value("at('tab_timeline').click()")
     fine &= check("its timeline is drawn", wait_for(page, "frames.timeline.drawn > 50"))
+    page.value("at('tab_picture').click()")
     fine &= check("both without errors", page.value("frames.picture.error + frames.timeline.error") == "")
     fine &= check("the explanation has a critical path",
                   "critical path" in page.value("at('explained').textContent"))

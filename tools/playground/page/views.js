@@ -62,6 +62,10 @@ at('tabs').addEventListener('keydown', (event) => {
 });
 addEventListener('message', (event) => {
   const view = Object.keys(frames).find((each) => frameOf(each).contentWindow === event.source);
-  if (view) Object.assign(frames[view], event.data);
+  if (!view) return;
+  if (event.data?.drawn !== undefined) frames[view].drawn = Number(event.data.drawn);
+  if (event.data?.error === undefined) return;
+  frames[view].error = String(event.data.error);
+  say('Something went wrong in the ' + view + ': ' + frames[view].error);
 });
 showTab('picture');
