@@ -121,14 +121,16 @@ def check_refused(page):
     fine = check("a missing signal is refused",
                  wait_for(page, "answered && at('verdict').className === 'refused'"))
     return fine & check("the page says why there is no timeline",
-                        page.value("!at('timeline').querySelector('.why').hidden"))
+                        page.value("at('timeline').innerText === 'A timeline needs a program that is proved.'"))
 
 
 def check_fields(page):
-    page.value("open('allgather_direct')")
+    page.value("open('allgather_direct'), showTab('timeline')")
+    fine = check("after a program that is refused, one that is proved is drawn",
+                 wait_for(page, "answered && frames.timeline.drawn > 10"))
     page.value("at('parameters').value = 'R=2', at('bytes').value = '64K',"
                " at('machine').value = '8xH200', at('bytes').dispatchEvent(new Event('input'))")
-    fine = check("parameters, message and machine count", wait_for(
+    fine &= check("parameters, message and machine count", wait_for(
         page, "answered && at('explained').textContent.startsWith("
         "'allgather_direct: allgather of 64 KiB (f32) over 2 ranks, on 8xH200')"))
     page.value("at('parameters').value = 'R', at('parameters').dispatchEvent(new Event('input'))")

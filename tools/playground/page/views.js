@@ -13,6 +13,7 @@ const kReport = '<script>' +
     '</' + 'script>';
 
 const frameOf = (view) => at(view).querySelector('iframe');
+const kTitles = {picture: 'Picture of the plan', timeline: 'Timeline of a call'};
 
 function showTab(view) {
   for (const each of kViews) {
@@ -28,21 +29,23 @@ function age(views) {
   for (const view of views) at(view).classList.add('old');
 }
 
+/// A new frame each time: one that gets another page adds to the history of this one.
 function showPage(view, html) {
-  const why = at(view).querySelector('.why');
-  why.hidden = true;
+  const frame = document.createElement('iframe');
+  frame.title = kTitles[view];
+  frame.sandbox = 'allow-scripts';
+  frame.srcdoc = html.replace('<head>', () => '<head>' + kReport);
   frames[view] = {drawn: 0, error: ''};
-  frameOf(view).hidden = false;
-  frameOf(view).srcdoc = html.replace('<head>', () => '<head>' + kReport);
+  at(view).replaceChildren(frame);
   at(view).classList.remove('old');
 }
 
 /// Why there is nothing to show.
 function showWhy(view, message) {
-  const why = at(view).querySelector('.why');
+  const why = document.createElement('p');
+  why.className = 'why';
   why.textContent = message;
-  why.hidden = false;
-  frameOf(view).hidden = true;
+  at(view).replaceChildren(why);
   at(view).classList.remove('old');
 }
 
@@ -61,7 +64,7 @@ at('tabs').addEventListener('keydown', (event) => {
   at('tab_' + next).focus();
 });
 addEventListener('message', (event) => {
-  const view = Object.keys(frames).find((each) => frameOf(each).contentWindow === event.source);
+  const view = Object.keys(frames).find((each) => frameOf(each)?.contentWindow === event.source);
   if (!view) return;
   if (event.data?.drawn !== undefined) frames[view].drawn = Number(event.data.drawn);
   if (event.data?.error === undefined) return;
