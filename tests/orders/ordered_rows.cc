@@ -134,7 +134,7 @@ std::string broken_by_schedules(const Program& program, const OrderedRow& row, u
                                 ScheduleCounts& counts) {
   counts.kept.resize(static_cast<size_t>(SumOrder::exact) + 1);
   const std::vector<OrderedCall> calls = calls_of(row);
-  for (size_t i = 0; i < calls.size(); ++i) {
+  for (size_t i = 0; i < std::min(calls.size(), schedules); ++i) {
     RowCall call(program, row, calls[i]);
     for (uint64_t schedule = i; schedule < schedules; schedule += calls.size()) {
       std::string fault = call.run(schedule, counts);

@@ -50,7 +50,9 @@ Program changed_program(const std::string& name, const std::string& from, const 
   Sources sources;
   const FileId file = sources.add("changed.mscl", text);
   Diagnostics diagnostics;
-  auto program = compile(sources, file, {{"R", "4"}}, {}, diagnostics);
+  FrontEndOptions options;
+  options.defines = {{"R", "4"}};
+  auto program = compile(sources, file, options, {}, diagnostics);
   INFO(render_text(diagnostics, sources));
   REQUIRE(program);
   return *std::move(program);
