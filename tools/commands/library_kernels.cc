@@ -109,11 +109,9 @@ class KernelCompiler {
       const auto image = read_regular_file(file);
       if (!image) return refused(image.error());
       const auto begin = Clock::now();
-      std::string why;
-      if (device->load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()},
-                               why) == nullptr) {
-        return refused({why});
-      }
+      const auto loaded =
+          device->load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()});
+      if (!loaded) return refused(loaded.error());
       const double took = seconds_since(begin);
       all += took;
       most = std::max(most, took);
