@@ -313,7 +313,7 @@ _ROWS = {
     ],
 
     # Lanes between machines.
-    "runtime/network/verbs/resources": ["runtime/support", "runtime/support/process"],
+    "runtime/network/verbs/resources": ["ir/base", "runtime/support", "runtime/support/process"],
     "runtime/network/verbs/port": [
         "ir",
         "runtime/network/verbs/resources",
@@ -359,6 +359,7 @@ _ROWS = {
         "runtime/support",
     ],
     "runtime/network/verbs/loop": [
+        "ir/base",
         "runtime/network/verbs",
         "runtime/network/verbs/port",
         "runtime/network/verbs/resources",
@@ -402,7 +403,12 @@ _ROWS = {
         "runtime/devices/cuda/memory",
         "runtime/support/process",
     ],
-    "runtime/devices/cuda/gdrcopy": ["executor", "runtime/support", "runtime/support/process"],
+    "runtime/devices/cuda/gdrcopy": [
+        "ir/base",
+        "executor",
+        "runtime/support",
+        "runtime/support/process",
+    ],
     "runtime/devices/cuda/internode": [
         "ir",
         "executor",
@@ -625,7 +631,7 @@ _ROWS = {
         "tools/report",
         "tools/timeline",
     ],
-    "tools/cubin": ["executor/compiled", "tools/base"],
+    "tools/cubin": ["ir/base", "executor/compiled", "tools/base"],
     "tools/lsp/base": ["ir"],
     "tools/lsp/language": [
         "ir",

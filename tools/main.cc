@@ -64,17 +64,18 @@ std::string text_of(const CLI::ParseError& e, int argc, char** argv) {
   return at == std::string::npos ? text : text.substr(0, at) + " needs a value";
 }
 
-// "unknown command 'complie'; did you mean 'compile'?", or "" if the first word is a command.
-std::string unknown_command(const mscclc::CommandLine& line, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return "";
+/// "unknown command 'complie'; did you mean 'compile'?", where the first word is no command.
+std::optional<mscclc::Error> unknown_command(const mscclc::CommandLine& line, int argc,
+                                             char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
   std::vector<std::string_view> names;
   for (const mscclc::Command& command : line.commands) {
-    if (command.app->get_name() == argv[1]) return "";
+    if (command.app->get_name() == argv[1]) return std::nullopt;
     names.push_back(command.app->get_name());
   }
   const std::string near = mscclc::nearest(argv[1], names);
-  return fmt::format("unknown command '{}'", argv[1]) +
-         (near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  return mscclc::Error{fmt::format("unknown command '{}'", argv[1]),
+                       near.empty() ? "" : fmt::format("did you mean '{}'?", near)};
 }
 
 /// Commands that read programs have warned of variables that nothing reads among their diagnostics.
@@ -97,8 +98,8 @@ std::vector<char*> without_help_word(int argc, char** argv, std::vector<std::str
 }
 
 int run(mscclc::CommandLine& line, int argc, char** argv) {
-  if (const std::string error = unknown_command(line, argc, argv); !error.empty()) {
-    return usage_error(line.app, error);
+  if (const auto error = unknown_command(line, argc, argv)) {
+    return usage_error(line.app, error->text());
   }
   try {
     line.app.parse(argc, argv);

@@ -109,8 +109,8 @@ bool is_of(const Packed& block, const Step& step, const CompiledStep& code) {
   return true;
 }
 
-/// "" if a compiled kernel can do such a step.
-std::string refusal(const Step& step) {
+/// Why no compiled kernel can do such a step.
+std::optional<Error> refusal(const Step& step) {
   const std::string_view name = info(step.kind).name;
   switch (info(step.kind).family) {
     case StepFamily::plain:
@@ -121,12 +121,12 @@ std::string refusal(const Step& step) {
     case StepFamily::loop:
       break;
     case StepFamily::switched:
-      return fmt::format("it has ops of switch channels ('{}')", name);
+      return Error{fmt::format("it has ops of switch channels ('{}')", name)};
   }
   if (info(step.kind).adds && step.reduce != ReduceOp::call && step.reduce != ReduceOp::sum) {
-    return fmt::format("it has a reduction that is always {}", mscclc::name(step.reduce));
+    return Error{fmt::format("it has a reduction that is always {}", mscclc::name(step.reduce))};
   }
-  return "";
+  return std::nullopt;
 }
 
 /// Does a wait take signals that its block counts itself?
@@ -178,16 +178,15 @@ bool pack_sample(const Program& program, uint32_t rank, BlockPrograms& programs,
 
 }  // namespace
 
-bool CompiledShape::add_blocks(const BlockPrograms& programs, std::string& why) {
+Result<void> CompiledShape::add_blocks(const BlockPrograms& programs) {
   for (uint32_t b = 0; b < code_of_.size(); ++b) {
     const Packed block(programs, b);
     CompiledCode code;
     for (const Step& step : block.steps()) {
-      if (why = refusal(step); !why.empty()) return false;
+      if (auto why = refusal(step)) return *std::move(why);
       if (step.format != PacketFormat::none && format_ != PacketFormat::none &&
           step.format != format_) {
-        why = "it has packets of two formats";
-        return false;
+        return Error{"it has packets of two formats"};
       }
       if (step.format != PacketFormat::none) format_ = step.format;
       adds_ |= info(step.kind).adds;
@@ -200,7 +199,7 @@ bool CompiledShape::add_blocks(const BlockPrograms& programs, std::string& why) 
     if (found == codes_.end()) codes_.push_back(std::move(code));
   }
   posts_ = (programs.uses() & device::kUsesProxy) != 0;
-  return true;
+  return {};
 }
 
 /// Gives lines to the arguments of the blocks of each code. An operand that the blocks have in
@@ -249,21 +248,21 @@ std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t 
   if (!pack_sample(program, rank, programs, diagnostics)) return std::nullopt;
   CompiledShape shape;
   shape.code_of_.resize(program.ranks[rank].blocks);
-  std::string why;
-  if (shape.add_blocks(programs, why)) {
+  auto added = shape.add_blocks(programs);
+  if (added) {
     shape.place_operands(programs);
     const uint32_t each = shape.shared_lines() + shape.own_lines();
     if (shape.in_memory() && each > device::kMaxSharedLines) {
-      why =
+      added = Error{
           fmt::format("a block has {} bytes of sizes and addresses, and {} fit in shared memory",
-                      each * sizeof(CompiledLine), device::kMaxSharedLines * sizeof(CompiledLine));
+                      each * sizeof(CompiledLine), device::kMaxSharedLines * sizeof(CompiledLine))};
     }
   }
-  if (!why.empty()) {
+  if (!added) {
     diagnostics
         .error("no-compiled-kernel", {},
                fmt::format("rank {} of '{}' cannot be a kernel of its own: {}", rank, program.name,
-                           why))
+                           added.error().text()))
         .notes.push_back({.text = "the interpreter runs the plan as it is"});
     return std::nullopt;
   }

@@ -14,6 +14,7 @@
 
 #include "executor/block_programs.h"
 #include "executor/compiled_arguments.h"
+#include "ir/base/result.h"
 
 namespace mscclc {
 
@@ -80,7 +81,7 @@ class CompiledShape {
   bool in_memory() const { return lines() > device::kMaxCompiledLines; }
 
  private:
-  bool add_blocks(const BlockPrograms& programs, std::string& why);
+  Result<void> add_blocks(const BlockPrograms& programs);
   void place_operands(const BlockPrograms& programs);
 
   PacketFormat format_ = PacketFormat::none;

@@ -18,20 +18,20 @@ std::string remedy(const SummationInfo& row) {
 
 }  // namespace
 
-std::string summation_fault(const OpInfo& op, Summation summation, ReduceOp reduce,
-                            size_t sources) {
+std::optional<Error> summation_fault(const OpInfo& op, Summation summation, ReduceOp reduce,
+                                     size_t sources) {
   const SummationInfo& row = info(summation);
-  if (summation == Summation::in_turn) return "";
+  if (summation == Summation::in_turn) return std::nullopt;
   if (op.channels == kSwitch) {
-    return fmt::format("'{}' cannot be {}: {}; 'read_reduce' reads the chunks of its ranks",
-                       op.name, as_noun(summation), row.at_switches);
+    return Error{fmt::format("'{}' cannot be {}: {}", op.name, as_noun(summation), row.at_switches),
+                 "'read_reduce' reads the chunks of its ranks"};
   }
   if (summation == Summation::exact && reduce == ReduceOp::prod) {
-    return "no product is 'exact': leave the option out, or multiply two at a time";
+    return Error{"no product is 'exact': leave the option out, or multiply two at a time"};
   }
-  if (sources <= row.most_sources) return "";
-  return fmt::format("{} of {} sources, where an op takes {}: {}", as_noun(summation), sources,
-                     row.most_sources, remedy(row));
+  if (sources <= row.most_sources) return std::nullopt;
+  return Error{fmt::format("{} of {} sources, where an op takes {}: {}", as_noun(summation),
+                           sources, row.most_sources, remedy(row))};
 }
 
 }  // namespace mscclc

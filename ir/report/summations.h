@@ -1,15 +1,17 @@
 // How ops add up their sources (Op::summation): which cannot, in words.
 #pragma once
 
-#include <string>
+#include <optional>
 
+#include "ir/base/result.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/summations.h"
 
 namespace mscclc {
 
-/// Why an op that adds up so many sources cannot do so in this way, and what to write instead; ""
-/// if it can. `reduce`: the reduction that the op fixes, if it does.
-std::string summation_fault(const OpInfo& op, Summation summation, ReduceOp reduce, size_t sources);
+/// Why an op that adds up so many sources cannot do so in this way, and what to write instead.
+/// `reduce`: the reduction that the op fixes, if it does.
+std::optional<Error> summation_fault(const OpInfo& op, Summation summation, ReduceOp reduce,
+                                     size_t sources);
 
 }  // namespace mscclc

@@ -412,8 +412,8 @@ class OpCheck {
 
   void check_summation() {
     if (!row_->has(kReduces)) return flag_error(name(op_->summation));
-    const std::string fault = summation_fault(*row_, op_->summation, op_->reduce, op_->srcs);
-    if (!fault.empty()) error("op-flag", fault);
+    const auto fault = summation_fault(*row_, op_->summation, op_->reduce, op_->srcs);
+    if (fault) error("op-flag", fault->text());
   }
 
   void flag_error(std::string_view flag) {

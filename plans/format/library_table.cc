@@ -120,39 +120,40 @@ Mismatch LibraryRow::mismatch(const LibraryCall& call) const {
   return same_links ? Mismatch::none : Mismatch::links;
 }
 
-std::string LibraryRow::why_not(const LibraryCall& call) const {
+std::optional<Error> LibraryRow::why_not(const LibraryCall& call) const {
   switch (mismatch(call)) {
     case Mismatch::none:
-      return "";
+      return std::nullopt;
     case Mismatch::collective:
-      return fmt::format("it is for {}", name(kind));
+      return Error{fmt::format("it is for {}", name(kind))};
     case Mismatch::ranks:
-      return "it is for " + count_text(min_ranks, max_ranks, "rank");
+      return Error{"it is for " + count_text(min_ranks, max_ranks, "rank")};
     case Mismatch::nodes:
-      if (max_nodes == 0) return "it is for ranks that are spread unevenly over nodes";
-      return "it is for " + count_text(min_nodes, max_nodes, "node");
+      if (max_nodes == 0) return Error{"it is for ranks that are spread unevenly over nodes"};
+      return Error{"it is for " + count_text(min_nodes, max_nodes, "node")};
     case Mismatch::root:
-      return fmt::format("it is for root {}", *root);
+      return Error{fmt::format("it is for root {}", *root)};
     case Mismatch::shift:
-      return fmt::format("it is for shift {}", *shift);
+      return Error{fmt::format("it is for shift {}", *shift)};
     case Mismatch::bytes:
-      return fmt::format("it is for {} bytes at most", bytes);
+      return Error{fmt::format("it is for {} bytes at most", bytes)};
     case Mismatch::dtype:
-      return fmt::format("it is not for {}", info(call.dtype).name);
+      return Error{fmt::format("it is not for {}", info(call.dtype).name)};
     case Mismatch::accumulate:
-      return fmt::format("it is not for sums in {}",
-                         info(call.accumulate.value_or(info(call.dtype).accumulate)).name);
+      return Error{fmt::format("it is not for sums in {}",
+                               info(call.accumulate.value_or(info(call.dtype).accumulate)).name)};
     case Mismatch::placement:
-      return "it is not for calls in place";
+      return Error{"it is not for calls in place"};
     case Mismatch::capture:
-      return "it is not for captured calls: a graph's launch may wait for room in the driver, and "
-             "then no copy engine gets an order";
+      return Error{
+          "it is not for captured calls: a graph's launch may wait for room in the driver, and "
+          "then no copy engine gets an order"};
     case Mismatch::order:
-      return fmt::format("its sums keep '{}', not '{}'", name(order), name(call.order));
+      return Error{fmt::format("its sums keep '{}', not '{}'", name(order), name(call.order))};
     case Mismatch::links:
-      return fmt::format("it is for {}", name(*links));
+      return Error{fmt::format("it is for {}", name(*links))};
   }
-  return "";
+  return std::nullopt;
 }
 
 bool LibraryRow::covers(const LibraryRow& other) const {

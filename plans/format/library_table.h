@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/base/link_kind.h"
+#include "ir/base/result.h"
 #include "ir/contract/contract.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
@@ -80,8 +81,8 @@ struct LibraryRow {
   bool for_nodes(uint32_t nodes) const { return min_nodes <= nodes && nodes <= max_nodes; }
   bool fits(const LibraryCall& call) const { return mismatch(call) == Mismatch::none; }
   Mismatch mismatch(const LibraryCall& call) const;
-  /// The same in words: "it is for 2 ranks"; "" if it fits.
-  std::string why_not(const LibraryCall& call) const;
+  /// The same in words, if it does not fit: "it is for 2 ranks".
+  std::optional<Error> why_not(const LibraryCall& call) const;
   /// True if every call that `other` fits is one that this fits.
   bool covers(const LibraryRow& other) const;
 };

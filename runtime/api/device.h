@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/dtypes.h"
 #include "runtime/api/lane.h"
@@ -200,11 +201,10 @@ class Device {
   virtual std::string architecture() const { return ""; }
   /// How many thread blocks of a kernel that fills one each run at once; 0: as many as there are.
   virtual uint32_t multiprocessors() const { return 0; }
-  /// Loads kernels of a plan. nullptr: `why` says why not.
-  [[nodiscard]] virtual std::unique_ptr<CompiledKernels> load_kernels(
-      std::span<const uint8_t> /*image*/, std::string& why) {
-    why = "it runs no kernels of plans";
-    return nullptr;
+  /// Loads kernels of a plan.
+  virtual Result<std::unique_ptr<CompiledKernels>> load_kernels(
+      std::span<const uint8_t> /*image*/) {
+    return Error{"it runs no kernels of plans"};
   }
   /// Starts one call on a stream. Does not wait.
   [[nodiscard]] virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,

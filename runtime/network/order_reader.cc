@@ -198,8 +198,8 @@ OrderReader::State OrderReader::fence() {
   }
   all[connection_].fence = order_;
   if (!held_by(connection_)) return finish();
-  std::string why = never_reached();
-  return why.empty() ? State::waits : bad(std::move(why));
+  const auto why = never_reached();
+  return why ? bad(why->text()) : State::waits;
 }
 
 std::optional<uint32_t> OrderReader::held_by(uint32_t connection) const {
@@ -208,18 +208,18 @@ std::optional<uint32_t> OrderReader::held_by(uint32_t connection) const {
   return held ? std::optional(fence->connection) : std::nullopt;
 }
 
-/// Why the orders that the fence waits for cannot come any more; "": they can. A sender's fences
-/// are for what it has sent before them, so it has none of these.
-std::string OrderReader::never_reached() const {
+/// Why the orders that the fence waits for cannot come any more. A sender's fences are for what it
+/// has sent before them, so it has none of these.
+std::optional<Error> OrderReader::never_reached() const {
   const auto& awaited = lane_.connections[order_.connection];
   if (!awaited.open) {
-    return fmt::format("a fence for order {} of connection {}, which brings {}", order_.value,
-                       order_.connection, awaited.done);
+    return Error{fmt::format("a fence for order {} of connection {}, which brings {}", order_.value,
+                             order_.connection, awaited.done)};
   }
   for (auto at = held_by(connection_); at; at = held_by(*at)) {
-    if (*at == connection_) return "fences that wait for one another";
+    if (*at == connection_) return Error{"fences that wait for one another"};
   }
-  return "";
+  return std::nullopt;
 }
 
 OrderReader::State OrderReader::bye() {

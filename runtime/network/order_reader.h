@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "runtime/api/lane.h"
 #include "runtime/network/exposed_memory.h"
 #include "runtime/network/landing.h"
@@ -89,7 +90,7 @@ class OrderReader {
   State note();
   /// The connection whose orders a connection still waits for.
   std::optional<uint32_t> held_by(uint32_t connection) const;
-  std::string never_reached() const;
+  std::optional<Error> never_reached() const;
   State bye();
   void take_into_room();
   void take_in_words();

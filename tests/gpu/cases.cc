@@ -19,10 +19,9 @@ bool passes(const StageOptions& options, const std::string& name) {
   return name.find(options.filter) != std::string::npos;
 }
 
-std::optional<Case> compiled(std::string_view name, const Defines& defines, std::string& error) {
+Result<Case> compiled(std::string_view name, const Defines& defines) {
   const CompiledWorld world(name, defines);
-  error = world.errors();
-  if (!error.empty()) return std::nullopt;
+  if (!world.errors().empty()) return Error{world.errors()};
   return Case{fmt::format("{} {}", name, mscclc::text(defines)),
               std::make_shared<const Program>(world.program()), world.dtypes(), world.reductions(),
               world.in_place()};
@@ -130,8 +129,7 @@ std::vector<Case> library_cases(const StageOptions& options) {
       if (!fits || !passes(options, fmt::format("{} {}", entry.name, mscclc::text(defines)))) {
         continue;
       }
-      std::string error;
-      auto made = compiled(entry.name, defines, error);
+      auto made = compiled(entry.name, defines);
       if (made && made->plan->ranks.size() == options.ranks) cases.push_back(std::move(*made));
     }
   }
@@ -156,13 +154,12 @@ Tally run_cases(const StageOptions& options, const std::vector<Case>& cases,
       });
 }
 
-std::optional<Case> library_case(std::string_view name, uint32_t ranks, std::string& error) {
-  return compiled(name, {{"R", std::to_string(ranks)}}, error);
+Result<Case> library_case(std::string_view name, uint32_t ranks) {
+  return compiled(name, {{"R", std::to_string(ranks)}});
 }
 
-std::optional<Case> library_case(std::string_view name, const Defines& defines,
-                                 std::string& error) {
-  return compiled(name, defines, error);
+Result<Case> library_case(std::string_view name, const Defines& defines) {
+  return compiled(name, defines);
 }
 
 std::unique_ptr<LoadedCase> LoadedCase::load(Communicator& communicator, const Case& of,

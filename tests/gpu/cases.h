@@ -2,11 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "ir/program/program.h"
 #include "runtime/core/runner/checked_call.h"
 #include "tests/gpu/stage/stage.h"
@@ -41,10 +41,8 @@ std::vector<Case> library_cases(const StageOptions& options);
 Tally run_cases(const StageOptions& options, const std::vector<Case>& cases,
                 const std::function<std::string(Communicator&, const Case&)>& run);
 /// plans/<name>.mscl for so many ranks. Errors: what the compiler says.
-[[nodiscard]] std::optional<Case> library_case(std::string_view name, uint32_t ranks,
-                                               std::string& error);
-[[nodiscard]] std::optional<Case> library_case(std::string_view name, const Defines& defines,
-                                               std::string& error);
+Result<Case> library_case(std::string_view name, uint32_t ranks);
+Result<Case> library_case(std::string_view name, const Defines& defines);
 
 /// A plan that a rank has loaded, and memory for calls of it.
 class LoadedCase {

@@ -47,15 +47,14 @@ bool take_away(Program& plan, OpKind kind) {
 
 }  // namespace
 
-std::vector<PlantedHang> planted_hangs(uint32_t ranks, std::string& error) {
+Result<std::vector<PlantedHang>> planted_hangs(uint32_t ranks) {
   std::vector<PlantedHang> planted;
   for (const Row& row : kRows) {
-    auto c = library_case(row.program, ranks, error);
-    if (!c) return {};
+    auto c = library_case(row.program, ranks);
+    if (!c) return c.error();
     Program plan = *c->plan;
     if (!take_away(plan, row.taken)) {
-      error = fmt::format("{} has no such op", row.program);
-      return {};
+      return Error{fmt::format("{} has no such op", row.program)};
     }
     c->plan = std::make_shared<const Program>(std::move(plan));
     c->name = fmt::format("{} without its {}", row.program, info(row.taken).name);

@@ -2,10 +2,10 @@
 // wait for.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "tests/gpu/cases.h"
 
 namespace mscclc::testing {
@@ -18,7 +18,7 @@ struct PlantedHang {
 
 /// A signal, packets with flags, sentinel packets, and a port's put are taken from thread block 0
 /// of rank 0. Errors: what the compiler says.
-[[nodiscard]] std::vector<PlantedHang> planted_hangs(uint32_t ranks, std::string& error);
+Result<std::vector<PlantedHang>> planted_hangs(uint32_t ranks);
 
 /// Calls after which all ranks wait, as one of them cannot end its first one.
 inline uint64_t calls_until_all_wait(uint32_t ranks) { return ranks + 1; }

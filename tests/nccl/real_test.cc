@@ -53,18 +53,19 @@ TEST_CASE("the real NCCL is looked for beside us, and beside frameworks") {
 }
 
 TEST_CASE("what is no NCCL is refused with a reason [case-6]") {
-  std::string why;
-  CHECK(load_real("/nowhere/libnccl.so.2", why) == nullptr);
-  CHECK_THAT(why, Catch::Contains("'/nowhere/libnccl.so.2' cannot be the NCCL to fall back to"));
-  CHECK(load_real("/lib/x86_64-linux-gnu/libc.so.6", why) == nullptr);
-  CHECK_THAT(why, Catch::Contains("it has no nccl"));
+  const auto refusal = [](const std::string& path) {
+    const auto real = load_real(path);
+    return real ? "it is loaded" : real.error().text();
+  };
+  CHECK_THAT(refusal("/nowhere/libnccl.so.2"),
+             Catch::Contains("'/nowhere/libnccl.so.2' cannot be the NCCL to fall back to"));
+  CHECK_THAT(refusal("/lib/x86_64-linux-gnu/libc.so.6"), Catch::Contains("it has no nccl"));
   const NamedPipe pipe("nccl");
-  CHECK(load_real(pipe.name, why) == nullptr);
-  CHECK_THAT(why, Catch::EndsWith("cannot be the NCCL to fall back to: it is not a file"));
+  CHECK_THAT(refusal(pipe.name),
+             Catch::EndsWith("cannot be the NCCL to fall back to: it is not a file"));
   Dl_info own;  // the program, or the library of it that has this function
   REQUIRE(::dladdr(reinterpret_cast<const void*>(&load_real), &own) != 0);
-  CHECK(load_real(own.dli_fname, why) == nullptr);
-  CHECK_THAT(why, Catch::Contains("it is mscclc's own; set MSCCLC_NCCL"));
+  CHECK_THAT(refusal(own.dli_fname), Catch::Contains("it is mscclc's own; set MSCCLC_NCCL"));
 }
 
 TEST_CASE("every version loads, and says what it lacks [case-3] [case-99]") {

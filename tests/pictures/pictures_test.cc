@@ -84,8 +84,7 @@ TEST_CASE("pictures: every program of the library over eight ranks fits a screen
     INFO(program.name);
     const CompiledWorld world(program.name, eight_ranks(program));
     REQUIRE(world.errors().empty());
-    std::string error;
-    const auto picture = lay_out(world.program(), {}, error);
+    const auto picture = lay_out(world.program(), {});
     REQUIRE(picture);
     CHECK(picture->width <= 1920);
     // A row a step, and steps of alltoalls between nodes are many.
@@ -99,8 +98,7 @@ TEST_CASE("pictures: every program of the library over eight ranks fits a screen
 
 TEST_CASE("pictures: a ring of 64 ranks is one rank and its neighbours") {
   const CompiledWorld world("allreduce_ring", {{"R", "64"}});
-  std::string error;
-  const auto picture = lay_out(world.program(), {}, error);
+  const auto picture = lay_out(world.program(), {});
   REQUIRE(picture);
   CHECK(picture->facts[0] == "all ranks do the same, and rank 0 is drawn: rank r writes to r + 1");
   check_places(*picture);
@@ -109,8 +107,7 @@ TEST_CASE("pictures: a ring of 64 ranks is one rank and its neighbours") {
 
 TEST_CASE("pictures: Graphviz gets the double tree with ranks in order") {
   const CompiledWorld world("broadcast_tree", {{"R", "8"}});
-  std::string error;
-  const auto picture = lay_out(world.program(), {}, error);
+  const auto picture = lay_out(world.program(), {});
   REQUIRE(picture);
   const std::string dot = dot_of(*picture);
   size_t at = 0;

@@ -50,11 +50,11 @@ Tried tried(const Sought& sought) {
   if (const SetFamily* family = find_set_family(sought.family))
     return try_set(family->make(1, sought.piece), sought.piece, kOptions);
   const RandomProgram random = random_program(1, sought.piece, find_family(sought.family));
-  Tried tried;
-  const auto program = load(random, tried.why);
+  const auto program = load(random);
+  if (!program) return {.why = program.error().text()};
   TrialOptions options = kOptions;
   options.whole_granules = random.sketch.repeats;
-  return program ? try_program(*program, sought.piece, options) : tried;
+  return try_program(*program, sought.piece, options);
 }
 
 TEST_CASE("families find holes again when what closes them is taken away") {

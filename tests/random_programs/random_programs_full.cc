@@ -92,8 +92,10 @@ void try_program_piece(const Options& options, uint64_t piece, const Family* fam
   const std::string kind = random.sketch.family + (random.by_json ? ", by JSON" : "");
   if (options.text) return print(options, piece, {}, kind, text);
   Tried tried;
-  const auto program = load(random, tried.why);
-  if (program) {
+  const auto program = load(random);
+  if (!program) {
+    tried.why = program.error().text();
+  } else {
     TrialOptions trial = options.trial;
     trial.whole_granules = random.sketch.repeats;
 #ifndef MSCCLC_PROVER_MUTANTS

@@ -22,8 +22,7 @@ TEST_CASE("no random program is proved and wrong") {
   std::map<Outcome, int> with_credits;  // that channels begin with
   for (uint64_t piece = 0; piece < kPrograms; ++piece) {
     const RandomProgram random = random_program(1, piece);
-    std::string error;
-    const auto program = load(random, error);
+    const auto program = load(random);
     if (!program) continue;
     TrialOptions options{.runs = 12, .whole_granules = random.sketch.repeats};
     if (piece % 8 != 0) options.explorations = 0;
@@ -69,8 +68,7 @@ TEST_CASE("programs of the family 'symmetry' are their own image, except at edge
   for (uint64_t piece = 0; piece < kPrograms; ++piece) {
     const RandomProgram random = random_program(2, piece);
     if (random.sketch.family != "symmetry" || !random.sketch.edges.empty()) continue;
-    std::string error;
-    const auto program = load(random, error);
+    const auto program = load(random);
     if (!program) continue;
     INFO(piece << ": " << random.text());
     CHECK(!proof::Symmetry::find(*program).trivial());

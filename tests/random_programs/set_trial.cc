@@ -43,26 +43,26 @@ std::optional<std::string> fault_of_run(Simulator& runner, const RunSpec& spec) 
 /// Plans that have been read, and which ranks of the world they are on.
 class LoadedSet {
  public:
-  /// False if one is malformed, or refused alone: `why` says so.
-  bool load(const RandomSet& set, std::string& why) {
+  /// Fails if one is malformed, or refused alone.
+  Result<void> load(const RandomSet& set) {
     for (const SetMember& member : set.members) {
-      auto program = random_programs::load(member.random, why);
-      if (!program || !add(*std::move(program), member.ranks, why)) return false;
+      auto program = random_programs::load(member.random);
+      if (!program) return program.error();
+      if (const auto added = add(*std::move(program), member.ranks); !added) return added;
     }
-    return true;
+    return {};
   }
 
-  bool add(Program program, const std::vector<uint32_t>& ranks, std::string& why) {
+  Result<void> add(Program program, const std::vector<uint32_t>& ranks) {
     Diagnostics diagnostics;
     if (!prove(program, diagnostics).proved) {
-      why = "alone: " + diagnostics.all()[0].message;
-      return false;
+      return Error{"alone: " + diagnostics.all()[0].message};
     }
     programs_.push_back(std::move(program));
     const std::string name = fmt::format("p{}", plans_.size());
     plans_.push_back({&programs_.back(), name, ranks});
     placed_.push_back({&programs_.back(), name, ranks});
-    return true;
+    return {};
   }
 
   std::span<const SharedPlan> plans() const { return plans_; }
@@ -215,19 +215,17 @@ Tried judge(const LoadedSet& loaded, CallOrder order, uint64_t number,
 }  // namespace
 
 Tried try_set(const RandomSet& set, uint64_t number, const TrialOptions& options) {
-  Tried tried;
   LoadedSet loaded;
-  if (!loaded.load(set, tried.why)) return tried;
+  if (const auto done = loaded.load(set); !done) return {.why = done.error().text()};
   return judge(loaded, set.order, number, options);
 }
 
 Tried try_together(std::span<const Program> plans, uint64_t number, const TrialOptions& options) {
-  Tried tried;
   LoadedSet loaded;
   for (const Program& plan : plans) {
     std::vector<uint32_t> ranks(plan.ranks.size());
     std::iota(ranks.begin(), ranks.end(), 0);
-    if (!loaded.add(plan, ranks, tried.why)) return tried;
+    if (const auto added = loaded.add(plan, ranks); !added) return {.why = added.error().text()};
   }
   return judge(loaded, CallOrder::one, number, options);
 }

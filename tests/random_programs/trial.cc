@@ -82,7 +82,7 @@ std::string_view name(Outcome outcome) {
   return kNames[static_cast<size_t>(outcome)];
 }
 
-std::optional<Program> load(const RandomProgram& random, std::string& error) {
+Result<Program> load(const RandomProgram& random) {
   Sources sources;
   Diagnostics diagnostics;
   const FileId file = sources.add("random.mscl", random.text());
@@ -91,9 +91,8 @@ std::optional<Program> load(const RandomProgram& random, std::string& error) {
     const auto json = write_plan(*program, builtin_targets().front(), diagnostics);
     program = json ? read_plan(*json, "random.json", diagnostics) : std::nullopt;
   }
-  if (program && !verify_structure(*program, diagnostics)) program.reset();
-  if (!program) error = render_text(diagnostics, sources);
-  return program;
+  if (program && verify_structure(*program, diagnostics)) return *std::move(program);
+  return Error{render_text(diagnostics, sources)};
 }
 
 std::optional<std::string> fault_on_host(const Program& program, uint64_t number, uint32_t runs) {

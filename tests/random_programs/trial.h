@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/base/result.h"
 #include "ir/program/program.h"
 #include "tests/random_programs/families/families.h"
 
@@ -51,8 +52,8 @@ struct Tried {
   bool explored = false;  ///< to the end
 };
 
-/// The program as text gives it, or nothing: `error` says why.
-[[nodiscard]] std::optional<Program> load(const RandomProgram& random, std::string& error);
+/// The program as text gives it.
+Result<Program> load(const RandomProgram& random);
 /// `number` chooses sizes and schedules.
 Tried try_program(const Program& program, uint64_t number, const TrialOptions& options);
 

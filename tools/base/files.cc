@@ -85,27 +85,24 @@ std::string real_path(const std::string& path) {
 
 }  // namespace
 
-std::optional<std::string> read_input(const std::string& path, std::string& error) {
+Result<std::string> read_input(const std::string& path) {
   const bool standard = path == "-";
   std::optional<std::string> text = standard ? read_to_end(STDIN_FILENO) : read_file(path);
-  if (!text) {
-    error = fmt::format("cannot read {}: {}", standard ? "standard input" : in_quotes(path),
-                        file_error(errno));
-  }
-  return text;
+  if (text) return *std::move(text);
+  return Error{fmt::format("cannot read {}: {}", standard ? "standard input" : in_quotes(path),
+                           file_error(errno))};
 }
 
-std::optional<std::string> read_regular_file(const std::string& path, std::string& error) {
+Result<std::string> read_regular_file(const std::string& path) {
   std::optional<std::string> text = read_file(path, std::nullopt);
-  if (!text) error = fmt::format("cannot read {}: {}", in_quotes(path), file_error(errno));
-  return text;
+  if (text) return *std::move(text);
+  return Error{fmt::format("cannot read {}: {}", in_quotes(path), file_error(errno))};
 }
 
-bool write_file(const std::string& path, std::string_view text, std::string& error) {
+Result<void> write_file(const std::string& path, std::string_view text) {
   FileWriter file(path);
-  const bool fine = file.write(text) && file.finish();
-  error = file.error();
-  return fine;
+  if (file.write(text) && file.finish()) return {};
+  return Error{file.error()};
 }
 
 FileWriter::~FileWriter() {

@@ -3,23 +3,21 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "ir/base/read_file.h"
+#include "ir/base/result.h"
 
 namespace mscclc {
 
-/// Reads a file. On failure returns nothing and says why: "cannot read 'x.mscl': No such file or
-/// directory".
-[[nodiscard]] std::optional<std::string> read_input(const std::string& path, std::string& error);
+/// Reads a file. An error: "cannot read 'x.mscl': No such file or directory".
+Result<std::string> read_input(const std::string& path);
 /// The same of what must be a file: a pipe or a device in its place is an error.
-[[nodiscard]] std::optional<std::string> read_regular_file(const std::string& path,
-                                                           std::string& error);
+Result<std::string> read_regular_file(const std::string& path);
 /// Replaces the contents of a file, as FileWriter does.
-[[nodiscard]] bool write_file(const std::string& path, std::string_view text, std::string& error);
+Result<void> write_file(const std::string& path, std::string_view text);
 /// How long a named pipe that is written may have no reader: as long as one that is read may have
 /// no writer (ir/base/read_file.h).
 inline constexpr std::chrono::milliseconds kReaderPatience = kWriterPatience;

@@ -31,8 +31,8 @@ std::string scratch(const std::string& name) {
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 std::string contents(const std::string& path) {
-  std::string error;
-  return read_input(path, error).value_or(error);
+  const auto text = read_input(path);
+  return text ? *text : text.error().text();
 }
 
 const std::string kMebibyte(size_t{1} << 20, 'x');
@@ -83,27 +83,25 @@ mode_t mode_of(const std::string& path) {
 
 TEST_CASE("a file that could not be replaced is what it was, and nothing lies beside it") {
   const std::string folder = empty_folder("full"), path = folder + "/file";
-  std::string error;
-  REQUIRE(write_file(path, "the old text", error));
+  REQUIRE(write_file(path, "the old text"));
   survive_large_writes();
   struct rlimit before;
   REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
   const struct rlimit small = {1024, before.rlim_max};
   REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
-  const bool written = write_file(path, kMebibyte, error);
+  const auto written = write_file(path, kMebibyte);
   setrlimit(RLIMIT_FSIZE, &before);
   CHECK(!written);
-  CHECK(error == "cannot write '" + path + "': File too large; the limit is 'ulimit -f'");
+  CHECK(written.error() == "cannot write '" + path + "': File too large; the limit is 'ulimit -f'");
   CHECK(contents(path) == "the old text");
   CHECK(names(folder) == std::set<std::string>{"file"});
 }
 
 TEST_CASE("a reader that has a file open while it is replaced reads the old one to its end") {
   const std::string path = scratch("replaced");
-  std::string error;
-  REQUIRE(write_file(path, "old", error));
+  REQUIRE(write_file(path, "old"));
   const int reader = open(path.c_str(), O_RDONLY);
-  REQUIRE(write_file(path, "new", error));
+  REQUIRE(write_file(path, "new"));
   char text[4] = {};
   CHECK(read(reader, text, 3) == 3);
   CHECK(std::string(text) == "old");
@@ -113,21 +111,20 @@ TEST_CASE("a reader that has a file open while it is replaced reads the old one 
 
 TEST_CASE("a file that is replaced keeps its mode, its links and its other names") {
   const std::string folder = empty_folder("links"), path = folder + "/file";
-  std::string error;
-  REQUIRE(write_file(path, "old", error));
+  REQUIRE(write_file(path, "old"));
   REQUIRE(chmod(path.c_str(), 0640) == 0);
   REQUIRE(symlink("file", (folder + "/link").c_str()) == 0);
-  REQUIRE(write_file(folder + "/link", "new", error));
+  REQUIRE(write_file(folder + "/link", "new"));
   CHECK(contents(path) == "new");
   CHECK(mode_of(path) == 0640);
   CHECK(std::filesystem::is_symlink(folder + "/link"));
 
   REQUIRE(link(path.c_str(), (folder + "/other").c_str()) == 0);
-  REQUIRE(write_file(path, "newer", error));
+  REQUIRE(write_file(path, "newer"));
   CHECK(contents(folder + "/other") == "newer");
 
   REQUIRE(symlink("nothing", (folder + "/loose").c_str()) == 0);
-  REQUIRE(write_file(folder + "/loose", "text", error));
+  REQUIRE(write_file(folder + "/loose", "text"));
   CHECK(contents(folder + "/nothing") == "text");
   CHECK(names(folder) == std::set<std::string>{"file", "link", "loose", "nothing", "other"});
 }
@@ -225,14 +222,18 @@ TEST_CASE("where a file must be, nothing else is read, and nothing is waited for
   REQUIRE(writer >= 0);
   std::string error;
   for (const std::string& name : {path, std::string("/dev/zero")}) {
-    CHECK_FALSE(read_regular_file(name, error).has_value());
-    CHECK(error == "cannot read '" + name + "': it is a pipe or a device, not a file");
+    const auto text = read_regular_file(name);
+    REQUIRE(!text);
+    CHECK(text.error() == "cannot read '" + name + "': it is a pipe or a device, not a file");
   }
-  CHECK_FALSE(read_regular_file("/", error).has_value());
-  CHECK(error == "cannot read '/': Is a directory");
+  const auto of_folder = read_regular_file("/");
+  REQUIRE(!of_folder);
+  CHECK(of_folder.error() == "cannot read '/': Is a directory");
   const std::string file = scratch("a_file");
-  REQUIRE(write_file(file, "text", error));
-  CHECK(read_regular_file(file, error) == "text");
+  REQUIRE(write_file(file, "text"));
+  const auto text = read_regular_file(file);
+  REQUIRE(text);
+  CHECK(*text == "text");
   close(writer);
 }
 

@@ -20,8 +20,8 @@ bool looks_like_json(std::string_view text) {
 }
 
 std::optional<std::string> read_import(const std::string& path) {
-  std::string error;
-  return read_input(path, error);
+  if (auto text = read_input(path)) return *std::move(text);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -142,32 +142,29 @@ FixResult Input::find_fix() const {
   return mscclc::find_fix(source.name, source.text, front_, passes_);
 }
 
-bool Input::split_defines(FrontEndOptions& front, std::string& error) const {
+Result<void> Input::split_defines(FrontEndOptions& front) const {
   for (const std::string& define : options_.defines) {
     const size_t at = define.find('=');
     if (at == std::string::npos || at == 0) {
-      error = fmt::format("-D '{}' is not of the form NAME=VALUE", define);
-      return false;
+      return Error{fmt::format("-D '{}' is not of the form NAME=VALUE", define)};
     }
     const std::string name = define.substr(0, at);
     const auto same = [&](const auto& given) { return given.first == name; };
     if (std::ranges::any_of(front.defines, same)) {
-      error = fmt::format("-D sets '{}' twice", name);
-      return false;
+      return Error{fmt::format("-D sets '{}' twice", name)};
     }
     front.defines.emplace_back(name, define.substr(at + 1));
   }
-  return true;
+  return {};
 }
 
 int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate) {
   FrontEndOptions front;
   front.read_file = read_import;
   front.relative_names = relative_names;
-  std::string error;
-  if (!split_defines(front, error)) return unusable(error);
-  auto input = read_program(options_.file, error);
-  if (!input) return unusable(error);
+  if (const auto split = split_defines(front); !split) return unusable(split.error().text());
+  auto input = read_program(options_.file);
+  if (!input) return unusable(input.error().text());
   if (looks_like_json(input->text)) {
     kind = InputKind::plan;
     if (!front.defines.empty()) return unusable("-D sets parameters of programs; this is a plan");

@@ -7,6 +7,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/fix/fix.h"
+#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
 #include "tools/base/command_line.h"
@@ -60,6 +61,9 @@ class Input {
   void report_into(std::string& text) { report_into_ = &text; }
   /// Prints "mscclc: <message>" and returns kUsage.
   static int usage(const std::string& message);
+  static int usage(const Error& error) { return usage(error.text()); }
+  /// kFine; or, if that was not done, what usage() does.
+  static int code_of(const Result<void>& done) { return done ? kFine : usage(done.error()); }
 
   Program program;
   InputKind kind = InputKind::program;
@@ -68,7 +72,7 @@ class Input {
 
  private:
   [[nodiscard]] int load(const PassOptions& passes, bool relative_names, ProofGate* gate);
-  [[nodiscard]] bool split_defines(FrontEndOptions& front, std::string& error) const;
+  Result<void> split_defines(FrontEndOptions& front) const;
   int unusable(const std::string& message);
   int load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,
                 ProofGate* gate);

@@ -62,20 +62,21 @@ std::string Library::path_of(const LibraryChoice& choice) const {
   return folder.empty() ? choice.program : fmt::format("{}{}{}", folder, choice.program, kEnding);
 }
 
-std::optional<std::string> Library::read(const std::string& file, std::string& error) const {
-  return folder.empty() ? compiled_in(file) : read_input(folder + file, error);
+Result<std::string> Library::read(const std::string& file) const {
+  if (!folder.empty()) return read_input(folder + file);
+  if (auto text = compiled_in(file)) return *std::move(text);
+  return Error{fmt::format("no '{}' is compiled in", file)};
 }
 
-std::optional<NamedText> read_program(const std::string& path, std::string& error) {
+Result<NamedText> read_program(const std::string& path) {
   const bool may_be_name = path.find_first_of("/.") == std::string::npos;
   if (may_be_name) {
     const std::string file = fmt::format("{}{}", path, kEnding);
     if (auto text = compiled_in(file)) return NamedText{file, *std::move(text)};
   }
-  auto text = read_input(path, error);
+  auto text = read_input(path);
   if (text) return NamedText{path, *std::move(text)};
-  if (may_be_name) error += similar(path);
-  return std::nullopt;
+  return Error{text.error().text() + (may_be_name ? similar(path) : "")};
 }
 
 std::optional<Library> open_library(const std::string& folder, Diagnostics& diagnostics) {
@@ -83,8 +84,11 @@ std::optional<Library> open_library(const std::string& folder, Diagnostics& diag
   for (std::string place : folders(folder, diagnostics)) {
     if (!place.empty() && !place.ends_with('/')) place += '/';
     Library library{.folder = std::move(place), .table = {}};
-    const auto text = library.read(kTable, error);
-    if (!text) continue;
+    const auto text = library.read(kTable);
+    if (!text) {
+      error = text.error().text();
+      continue;
+    }
     auto table = LibraryTable::parse(*text, library.folder + kTable, diagnostics);
     if (!table) return std::nullopt;
     library.table = *std::move(table);

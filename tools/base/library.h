@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "plans/format/library_table.h"
 
@@ -17,7 +18,7 @@ struct Library {
   /// What a program or plan is read by: its file, or the name of a program that is compiled in.
   std::string path_of(const LibraryChoice& choice) const;
   /// The text of one of its files, "library.json", as read_input() gives it.
-  std::optional<std::string> read(const std::string& file, std::string& error) const;
+  Result<std::string> read(const std::string& file) const;
 };
 
 /// The text of a program or plan, and the name that messages have for it.
@@ -25,8 +26,8 @@ struct NamedText {
   std::string name, text;
 };
 /// Reads a file; but a name without '/' and '.' is that of a program that is compiled in, if there
-/// is such a one. On failure says why, as read_input() does.
-[[nodiscard]] std::optional<NamedText> read_program(const std::string& path, std::string& error);
+/// is such a one.
+Result<NamedText> read_program(const std::string& path);
 
 /// Reads the library in `folder`; "": in the one that MSCCLC_LIBRARY names, or plans/ beside this
 /// process's executable, or share/mscclc/plans where that is installed, or plans/ in the working

@@ -40,12 +40,9 @@ struct Range {
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-std::optional<Range> parse_range(std::string_view text, std::string& error) {
+Result<Range> parse_range(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, ':');
-  if (parts.size() > 3) {
-    error = quoted(text) + " has more than three parts";
-    return std::nullopt;
-  }
+  if (parts.size() > 3) return Error{quoted(text) + " has more than three parts"};
   Range range{0, 0, 2, false};
   uint64_t* const fields[] = {&range.min, &range.max, &range.by};
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -56,9 +53,8 @@ std::optional<Range> parse_range(std::string_view text, std::string& error) {
     }
     const auto value = i == 2 && !range.adds ? parse_number(part) : parse_bytes(part);
     if (!value) {
-      error = quoted(parts[i]) + (i == 2 ? " is neither a factor nor a step such as '+1K'"
-                                         : " is not a size such as 512, 64K or 1M");
-      return std::nullopt;
+      return Error{quoted(parts[i]) + (i == 2 ? " is neither a factor nor a step such as '+1K'"
+                                              : " is not a size such as 512, 64K or 1M")};
     }
     *fields[i] = *value;
   }
@@ -66,31 +62,27 @@ std::optional<Range> parse_range(std::string_view text, std::string& error) {
   return range;
 }
 
-bool append(std::string_view text, std::vector<uint64_t>& sizes, std::string& error) {
-  const auto range = parse_range(text, error);
-  if (!range) return false;
+Result<void> append(std::string_view text, std::vector<uint64_t>& sizes) {
+  const auto range = parse_range(text);
+  if (!range) return range.error();
   if (range->min > range->max) {
-    error = "the range " + quoted(text) + " ends before it begins";
-    return false;
+    return Error{"the range " + quoted(text) + " ends before it begins"};
   }
   if (range->by < (range->adds ? 1u : 2u)) {  // of no use, even where there is one size only
-    error = "the range " + quoted(text) + " does not grow";
-    return false;
+    return Error{"the range " + quoted(text) + " does not grow"};
   }
   if (range->min == 0 && range->max != 0 && !range->adds) {
-    error = "the range " + quoted(text) + " begins at 0, which no factor can leave";
-    return false;
+    return Error{"the range " + quoted(text) + " begins at 0, which no factor can leave"};
   }
   for (uint64_t size = range->min;;) {
     sizes.push_back(size);
     if (sizes.size() > kMaxSizes) {
-      error = "more than " + std::to_string(kMaxSizes) + " sizes";
-      return false;
+      return Error{"more than " + std::to_string(kMaxSizes) + " sizes"};
     }
     uint64_t next = 0;
     const bool overflow = range->adds ? __builtin_add_overflow(size, range->by, &next)
                                       : __builtin_mul_overflow(size, range->by, &next);
-    if (overflow || next > range->max || next == size) return true;
+    if (overflow || next > range->max || next == size) return {};
     size = next;
   }
 }
@@ -105,10 +97,10 @@ std::optional<uint64_t> parse_bytes(std::string_view text) {
   return *value << shift;
 }
 
-std::optional<std::vector<uint64_t>> parse_sizes(std::string_view text, std::string& error) {
+Result<std::vector<uint64_t>> parse_sizes(std::string_view text) {
   std::vector<uint64_t> sizes;
   for (const std::string_view part : split(text, ',')) {
-    if (!append(part, sizes, error)) return std::nullopt;
+    if (const auto appended = append(part, sizes); !appended) return appended.error();
   }
   return sizes;
 }

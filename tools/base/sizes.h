@@ -8,17 +8,17 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "ir/base/result.h"
 
 namespace mscclc {
 
 /// "4", "4K", "4KiB", "2G" in bytes; nothing if it is no size or does not fit in 64 bits.
 std::optional<uint64_t> parse_bytes(std::string_view text);
 
-/// Parses a list of sizes and ranges. On failure returns nothing and says why.
-[[nodiscard]] std::optional<std::vector<uint64_t>> parse_sizes(std::string_view text,
-                                                               std::string& error);
+/// Parses a list of sizes and ranges.
+Result<std::vector<uint64_t>> parse_sizes(std::string_view text);
 
 }  // namespace mscclc

@@ -9,17 +9,15 @@ namespace {
 using List = std::vector<uint64_t>;
 
 List sizes(std::string_view text) {
-  std::string error;
-  const auto list = parse_sizes(text, error);
-  INFO(error);
-  REQUIRE(list.has_value());
+  const auto list = parse_sizes(text);
+  INFO((list ? "" : list.error().text()));
+  REQUIRE(list);
   return *list;
 }
 
 std::string error_of(std::string_view text) {
-  std::string error;
-  CHECK_FALSE(parse_sizes(text, error).has_value());
-  return error;
+  const auto list = parse_sizes(text);
+  return list ? "a list" : list.error().text();
 }
 
 TEST_CASE("a size has a 1024-based suffix") {

@@ -35,13 +35,12 @@ int failed(const std::string& why) {
   return kUsage;
 }
 
-bool read(const std::string& path, Record& record, std::string& error) {
-  const auto text = read_input(path, error);
-  if (!text) return false;
+mscclc::Result<void> read(const std::string& path, Record& record) {
+  const auto text = read_input(path);
+  if (!text) return text.error();
   Diagnostics diagnostics;
-  if (read_record(*text, path, record, diagnostics)) return true;
-  error = diagnostics.all().front().message;
-  return false;
+  if (read_record(*text, path, record, diagnostics)) return {};
+  return Error{diagnostics.all().front().message};
 }
 
 int end(const Record& record, const Options& options) {
@@ -53,8 +52,8 @@ int end(const Record& record, const Options& options) {
 
 int from_file(const Options& options) {
   Record record;
-  std::string error;
-  if (!read(options.from_json, record, error)) return failed(error);
+  const auto done = read(options.from_json, record);
+  if (!done) return failed(done.error().text());
   put(tables_text(record, options.best));
   return end(record, options);
 }
@@ -88,16 +87,13 @@ class RecordFile {
 };
 
 /// Without plans on the command line: those that the library picks for what is measured.
-bool add_library(const Options& options, PlanSource& plans, std::string& error) {
-  if (!options.plans.empty() || options.no_library) return true;
+mscclc::Result<void> add_library(const Options& options, PlanSource& plans) {
+  if (!options.plans.empty() || options.no_library) return {};
   Diagnostics diagnostics;
   const auto library = open_library(options.library, diagnostics);
-  if (!library) {
-    error = render_text(diagnostics, Sources(), 1);
-    return false;
-  }
+  if (!library) return Error{render_text(diagnostics, Sources(), 1)};
   plans.add(*library, {options.collectives, options.sizes, options.dtypes});
-  return true;
+  return {};
 }
 
 /// What processes share.
@@ -113,17 +109,15 @@ int measure(const Options& options) {
   const uint32_t each = options.ranks_per_node;
   PlanSource plans(options.gpus, options.root, each == 0 ? 1 : options.gpus / each);
   for (const std::string& argument : options.plans) plans.add(argument);
-  std::string no_library;
-  if (!add_library(options, plans, no_library)) return failed(no_library);
+  if (const auto added = add_library(options, plans); !added) return failed(added.error().text());
   for (const LeftOut& l : plans.left_out()) {
     put_error(fmt::format("{}# left out: {}\n", l.why, l.who));
     if (!file.append(left_out_line(l))) return failed("cannot write the results");
   }
   Record before;
-  std::string error;
   if (options.has_contender("torch")) before = run_torch(options);
   for (const std::string& path : options.recorded) {
-    if (!read(path, before, error)) return failed(error);
+    if (const auto done = read(path, before); !done) return failed(done.error().text());
   }
   for (const LeftOut& l : before.left_out) {
     put(fmt::format("# left out: {}: {}\n", l.who, l.why));
@@ -138,7 +132,7 @@ int measure(const Options& options) {
       options.gpus, watch, patience,
       [&](std::unique_ptr<Bootstrap> bootstrap) { return run_session(run, std::move(bootstrap)); });
   Record record;
-  if (!read(file.path(), record, error)) return failed(error);
+  if (const auto done = read(file.path(), record); !done) return failed(done.error().text());
   const int ended = end(record, options);
   return code != 0 ? code : ended;
 }

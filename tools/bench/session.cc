@@ -80,12 +80,11 @@ bool Session::open() {
     registered_ = communicator_.register_buffer(memory_->data(), 2 * side_, diagnostics);
   }
   bench_.stream = static_cast<cudaStream_t>(communicator_.device().create_stream(diagnostics));
-  std::string why;
   if (options_.clocks) bench_.clocks = ClockRows::open(communicator_.device(), diagnostics);
   const bool able = registered_ != nullptr && bench_.stream != nullptr &&
                     (bench_.clocks != nullptr || !options_.clocks);
-  if (!all_able(communicator_, able, diagnostics, why)) {
-    if (communicator_.rank() == 0) fmt::print(stderr, "mscclc-bench: {}\n", why);
+  if (const auto unable = any_unable(communicator_, able, diagnostics)) {
+    if (communicator_.rank() == 0) fmt::print(stderr, "mscclc-bench: {}\n", unable->text());
     return false;
   }
   bench_.checker = std::make_unique<Checker>(communicator_, bench_.stream, options_.check);
@@ -143,9 +142,8 @@ void Session::open_contender(const std::string& name) {
   Diagnostics diagnostics;
   const auto begin = Clock::now();
   auto made = make_contender(name, diagnostics);
-  std::string why;
-  if (!all_able(communicator_, made != nullptr, diagnostics, why)) {
-    log_.leave_out(name, "", why);
+  if (const auto unable = any_unable(communicator_, made != nullptr, diagnostics)) {
+    log_.leave_out(name, "", unable->text());
     return;
   }
   log_.start_up("setting up " + name, milliseconds_since(begin));
@@ -176,9 +174,8 @@ void Session::load_plan(const BenchPlan& plan, Dtype dtype, bool own_kernels,
   const auto begin = Clock::now();
   auto made = make_plan_contender(communicator_, plan, *std::ranges::max_element(options_.sizes),
                                   dtype, options_.every_size, own_kernels, diagnostics);
-  std::string why;
-  if (!all_able(communicator_, made != nullptr, diagnostics, why)) {
-    log_.leave_out(plan.program->name, collective_, why);
+  if (const auto unable = any_unable(communicator_, made != nullptr, diagnostics)) {
+    log_.leave_out(plan.program->name, collective_, unable->text());
     return;
   }
   log_.start_up("loading " + plan.program->name, milliseconds_since(begin),
@@ -279,10 +276,9 @@ bool Session::run_size(const Table& table, uint64_t bytes, std::vector<Result>& 
   const Workload out = workload_of(table, bytes, false);
   if (options_.check > 0) {
     Diagnostics diagnostics;
-    std::string why;
     const bool prepared = bench_.checker->prepare(out, diagnostics);
-    if (!all_able(communicator_, prepared, diagnostics, why)) {
-      log_.leave_out("all", collective_, why, &out);
+    if (const auto unable = any_unable(communicator_, prepared, diagnostics)) {
+      log_.leave_out("all", collective_, unable->text(), &out);
       return !bench_.broke_off();
     }
   }
@@ -339,9 +335,9 @@ std::optional<bool> has_mps() {
 /// Can the ranks share GPUs as the command line says? False: reported.
 bool can_share(const Options& options, Diagnostics& diagnostics) {
   if (options.ranks_per_gpu == 1) return true;
-  const std::string fault = share_fault(options.ranks_per_gpu, has_mps(), ::getenv(kMpsPercentage));
-  if (fault.empty()) return true;
-  diagnostics.error("gpu-share", {}, fault);
+  const auto fault = share_fault(options.ranks_per_gpu, has_mps(), ::getenv(kMpsPercentage));
+  if (!fault) return true;
+  diagnostics.error("gpu-share", {}, fault->text());
   return false;
 }
 

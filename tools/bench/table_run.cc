@@ -83,15 +83,17 @@ void TableRun::first_call(Contender& contender) {
 bool TableRun::prepare(Contender& contender, const Workload& w, bool& takes_part) {
   takes_part = false;
   Diagnostics diagnostics;
-  std::string why;
   uint64_t ranks = contender.prepare(w, diagnostics) ? 1 : 0;
-  if (all_able(bench_.communicator, ranks != 0 || !diagnostics.has_errors(), diagnostics, why)) {
+  auto unable =
+      any_unable(bench_.communicator, ranks != 0 || !diagnostics.has_errors(), diagnostics);
+  if (!unable) {
     if (!sum_over_ranks(bench_.communicator, ranks, diagnostics)) return bench_.end(diagnostics);
     takes_part = ranks == bench_.communicator.size();
     if (takes_part || ranks == 0) return true;
-    why = fmt::format("{} of {} ranks would take part", ranks, bench_.communicator.size());
+    unable =
+        Error{fmt::format("{} of {} ranks would take part", ranks, bench_.communicator.size())};
   }
-  leave_out(contender, why, w);
+  leave_out(contender, unable->text(), w);
   return !bench_.broke_off();
 }
 
@@ -112,10 +114,10 @@ bool TableRun::check(Contender& contender, const Workload& w, const Checker::Lau
   right = true;
   if (options_.check == 0 || !contender.has_results()) return true;
   Diagnostics diagnostics;
-  std::string why;
   uint64_t wrong = 0;
   const bool ran = bench_.checker->check(launch, w, wrong, diagnostics);
-  right = all_able(bench_.communicator, ran && wrong == 0, diagnostics, why);
+  const auto unable = any_unable(bench_.communicator, ran && wrong == 0, diagnostics);
+  right = !unable;
   if (bench_.broke_off()) return false;
   if (!sum_over_ranks(bench_.communicator, wrong, diagnostics)) return bench_.end(diagnostics);
   Result& row = row_of(w, contender, rows);
@@ -125,8 +127,9 @@ bool TableRun::check(Contender& contender, const Workload& w, const Checker::Lau
   times->wrong = wrong;
   if (right) return true;
   times->time = 0;
-  if (wrong > 0) why = fmt::format("{} wrong elements{}: {}", wrong, when, why);
-  leave_out(contender, why, w);
+  const std::string why = unable->text();
+  leave_out(contender, wrong > 0 ? fmt::format("{} wrong elements{}: {}", wrong, when, why) : why,
+            w);
   return true;
 }
 
@@ -135,8 +138,7 @@ bool TableRun::surround(const Workload& w, std::optional<Surroundings>& surround
   if (options_.between == 0) return true;
   Diagnostics diagnostics;
   surroundings = Surroundings::of(w, bench_.communicator.rank(), options_, diagnostics);
-  std::string why;
-  if (all_able(bench_.communicator, surroundings.has_value(), diagnostics, why)) return true;
+  if (!any_unable(bench_.communicator, surroundings.has_value(), diagnostics)) return true;
   return bench_.end(diagnostics);
 }
 
@@ -164,9 +166,9 @@ bool TableRun::start_all(const Workload& w, const std::optional<Surroundings>& s
 /// Has all gone well so far, on all ranks? A contender in trouble is left out. False: the run must
 /// end.
 bool TableRun::stays_in(const Taking& t, const Workload& w, bool& stays) {
-  std::string why;
-  stays = all_able(bench_.communicator, t.good, t.trouble, why);
-  if (!stays) leave_out(*t.contender, why, w);
+  const auto unable = any_unable(bench_.communicator, t.good, t.trouble);
+  stays = !unable;
+  if (unable) leave_out(*t.contender, unable->text(), w);
   return stays || !bench_.broke_off();
 }
 

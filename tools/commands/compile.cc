@@ -46,27 +46,27 @@ void print_after(const PassInfo& pass, const Program& program, void* context) {
   put_error(fmt::format("# after {}\n{}", pass.name, print_ir(program)));
 }
 
-// "unknown pass 'fuze'; did you mean 'fuse'?", or "" if `name` is a pass.
-std::string unknown_pass(const std::string& name) {
-  if (find_pass(name) != nullptr) return "";
+/// "unknown pass 'fuze'; did you mean 'fuse'?", if `name` is none.
+std::optional<Error> unknown_pass(const std::string& name) {
+  if (find_pass(name) != nullptr) return std::nullopt;
   std::vector<std::string_view> known;
   for (const PassInfo& pass : passes()) known.push_back(pass.name);
   const std::string near = nearest(name, known);
-  return fmt::format(
-      "unknown pass '{}'{}", name,
-      near.empty() ? "; 'mscclc passes' lists them" : fmt::format("; did you mean '{}'?", near));
+  return Error{
+      fmt::format("unknown pass '{}'", name),
+      near.empty() ? "'mscclc passes' lists them" : fmt::format("did you mean '{}'?", near)};
 }
 
-std::string check_passes(const CompileOptions& options) {
+std::optional<Error> unknown_pass(const CompileOptions& options) {
   for (const std::string& name : options.passes) {
     if (name == "none" && options.passes.size() == 1) continue;
-    if (std::string error = unknown_pass(name); !error.empty()) return error;
+    if (auto error = unknown_pass(name)) return error;
   }
   for (const std::string* name : {&options.print_before, &options.print_after}) {
     if (name->empty() || *name == "all") continue;
-    if (std::string error = unknown_pass(*name); !error.empty()) return error;
+    if (auto error = unknown_pass(*name)) return error;
   }
-  return "";
+  return std::nullopt;
 }
 
 PassOptions pipeline_of(CompileOptions& options) {
@@ -141,18 +141,18 @@ int compile_kernels(const CompileOptions& options, Input& input) {
   const auto source = kernel_source(input.program, dtypes, input.diagnostics);
   input.report();
   if (!source) return kWrongProgram;
-  std::string error;
   if (options.emit == "cuda") {
-    return write_kernel_source(*source, options.output, error) ? kFine : Input::usage(error);
+    return Input::code_of(write_kernel_source(*source, options.output));
   }
   const auto compiler = find_cubin_compiler();
   if (compiler == nullptr) return Input::usage(kNoCubinCompiler);
-  const auto cubin = compiler->compile(*source, options.architecture, error);
-  return cubin && write_file(options.output, *cubin, error) ? kFine : Input::usage(error);
+  const auto cubin = compiler->compile(*source, options.architecture);
+  if (!cubin) return Input::usage(cubin.error());
+  return Input::code_of(write_file(options.output, *cubin));
 }
 
 int run_compile(CompileOptions& options) {
-  if (const std::string error = check_passes(options); !error.empty()) return Input::usage(error);
+  if (const auto error = unknown_pass(options)) return Input::usage(*error);
   if (options.picture.picks() && !is_picture(options.emit)) {
     return Input::usage("--rank, --tb and --chunk pick what a picture shows: --emit=svg");
   }
@@ -191,9 +191,8 @@ int run_compile(CompileOptions& options) {
   const auto text = emitted(options, *target, proof, input);
   input.report();
   if (!text) return kWrongProgram;
-  std::string error;
   const std::string& shown = options.output == "-" ? printable(*text) : *text;
-  return write_file(options.output, shown, error) ? kFine : Input::usage(error);
+  return Input::code_of(write_file(options.output, shown));
 }
 
 std::vector<std::string> pass_names(const char* also) {

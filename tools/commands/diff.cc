@@ -48,8 +48,7 @@ std::string proof_of(const Program& program) {
 
 /// Reads one side; -D is for those that are programs.
 int load_side(InputOptions& side, std::optional<Input>& input) {
-  std::string error;
-  const auto text = read_input(side.file, error);
+  const auto text = read_input(side.file);
   if (text && text->starts_with('{')) side.defines.clear();
   input.emplace(side);
   // One that does not compile is trouble, not a difference.

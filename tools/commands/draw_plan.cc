@@ -78,12 +78,11 @@ int draw_plan(const std::string& emit, const PictureOptions& options, const std:
               Input& input) {
   draw::DrawOptions draw{options.ranks, options.blocks, options.chunk, "", ""};
   add_proof(input.program, draw);
-  std::string error;
-  const auto picture = draw::lay_out(input.program, draw, error);
-  if (!picture) return Input::usage(error);
+  const auto picture = draw::lay_out(input.program, draw);
+  if (!picture) return Input::usage(picture.error());
   const auto writer =
       std::ranges::find_if(kWriters, [&](const Writer& each) { return each.emit == emit; });
-  return write_file(output, writer->write(*picture), error) ? kFine : Input::usage(error);
+  return Input::code_of(write_file(output, writer->write(*picture)));
 }
 
 }  // namespace mscclc

@@ -33,8 +33,7 @@ constexpr uint32_t kMaxCompared = 32;
 
 /// "R", or "world" where a program names its ranks so.
 std::string rank_parameter(const std::string& file) {
-  std::string error;
-  const auto text = read_input(file, error);
+  const auto text = read_input(file);
   const bool world = text && text->find("\nparam") != std::string::npos &&
                      (text->find(" world =") != std::string::npos);
   return world ? "world" : "R";
@@ -64,9 +63,8 @@ int write_timeline(const ExplainOptions& options, const Call& call, Input& input
   input.report();
   if (!predicted) return kWrongProgram;
   const timeline::CallFacts facts{input.program, timeline::title_of(input.program, call)};
-  const std::string error = timeline::write_timeline(
-      options.timeline, facts, {timeline::predicted_trace(*predicted, machine)});
-  return error.empty() ? kFine : Input::usage(error);
+  return Input::code_of(timeline::write_timeline(options.timeline, facts,
+                                                 {timeline::predicted_trace(*predicted, machine)}));
 }
 
 int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& sizes, Dtype dtype,
@@ -94,9 +92,8 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
 }
 
 int run_explain(ExplainOptions& options) {
-  std::string error;
-  const auto sizes = parse_sizes(options.bytes, error);
-  if (!sizes) return refuse("--bytes: " + error);
+  const auto sizes = parse_sizes(options.bytes);
+  if (!sizes) return refuse("--bytes: " + sizes.error().text());
   if (options.timeline.asked() && sizes->size() > 1) {
     return refuse("--trace and --html show one call; --bytes gives several");
   }

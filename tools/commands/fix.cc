@@ -46,8 +46,11 @@ int run_fix(const FixOptions& options) {
   }
   put(fix::unified_diff(file, input.sources.file(0).text, found.text));
   const bool writes = !options.dry_run && file != "-";
-  std::string error;
-  if (writes && !write_file(file, found.text, error)) return Input::usage(error);
+  if (writes) {
+    if (const auto written = write_file(file, found.text); !written) {
+      return Input::usage(written.error());
+    }
+  }
   put(fmt::format("{}: {}: {}\n", file, writes ? "fixed and proved" : "can be fixed, proved",
                   found.title));
   return kFine;

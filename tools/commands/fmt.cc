@@ -24,9 +24,8 @@ int complain(const std::string& message) {
 }
 
 int format_file(const std::string& name, const FmtOptions& options) {
-  std::string error;
-  auto text = read_input(name, error);
-  if (!text) return complain(error);
+  const auto text = read_input(name);
+  if (!text) return complain(text.error().text());
   Sources sources;
   Diagnostics diagnostics;
   const FileId file = sources.add(name, *text);
@@ -40,8 +39,8 @@ int format_file(const std::string& name, const FmtOptions& options) {
   }
   const bool rewrites = options.in_place && name != "-";
   if (rewrites && *formatted == *text) return kFine;
-  if (!write_file(rewrites ? name : "-", *formatted, error)) return complain(error);
-  return kFine;
+  const auto written = write_file(rewrites ? name : "-", *formatted);
+  return written ? kFine : complain(written.error().text());
 }
 
 int run_fmt(const FmtOptions& options) {

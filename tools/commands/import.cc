@@ -55,9 +55,8 @@ void make(const msccl::Schedule& schedule, const msccl::Order& order, const Impo
 }
 
 int run_import(const ImportOptions& options) {
-  std::string error;
-  auto text = read_input(options.file, error);
-  if (!text) return Input::usage(error);
+  auto text = read_input(options.file);
+  if (!text) return Input::usage(text.error());
   Sources sources;
   Diagnostics diagnostics;
   const FileId file = sources.add(options.file, *std::move(text));
@@ -67,7 +66,9 @@ int run_import(const ImportOptions& options) {
   if (!order) return kWrongProgram;
   Candidate made;
   make(*schedule, *order, options, made);
-  if (!write_file(options.output, made.text, error)) return Input::usage(error);
+  if (const auto written = write_file(options.output, made.text); !written) {
+    return Input::usage(written.error());
+  }
   print_diagnostics(made.diagnostics, made.sources, options.diagnostics);
   const std::string verdict =
       made.proved() ? "proved: " + summarize(*made.proof) : std::string("refused");

@@ -17,13 +17,14 @@ std::optional<std::string> kernel_source(const Program& program, std::span<const
   return write_kernels(program, hex(*digest), dtypes, diagnostics);
 }
 
-bool write_kernel_source(const std::string& source, const std::string& output, std::string& error) {
+Result<void> write_kernel_source(const std::string& source, const std::string& output) {
   if (output != "-") {
     const size_t slash = output.rfind('/');
     const std::string folder = slash == std::string::npos ? "" : output.substr(0, slash + 1);
-    if (!write_file(folder + kKernelHeader, kernel_header(), error)) return false;
+    const auto written = write_file(folder + kKernelHeader, kernel_header());
+    if (!written) return written;
   }
-  return write_file(output, source, error);
+  return write_file(output, source);
 }
 
 std::string check_architecture(const std::string& architecture) {

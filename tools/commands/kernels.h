@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
 #include "tools/base/command_line.h"
@@ -18,10 +19,10 @@ namespace mscclc {
                                                        Diagnostics& diagnostics);
 
 /// Writes CUDA source to a file, and the header that it includes beside it. "-": the source alone.
-[[nodiscard]] bool write_kernel_source(const std::string& source, const std::string& output,
-                                       std::string& error);
+Result<void> write_kernel_source(const std::string& source, const std::string& output);
 
-/// "" for the name of an architecture that nvcc may know ("sm_90"), else what is wrong.
+/// As CLI11 asks for it: "" for the name of an architecture that nvcc may know ("sm_90"), else what
+/// is wrong.
 std::string check_architecture(const std::string& architecture);
 
 /// `mscclc library` with its option --kernels, which compiles kernels of the plans that it writes.

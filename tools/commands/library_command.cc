@@ -73,10 +73,8 @@ class LibraryWriter {
     }
     if (options_.programs) return copy_library();
     // Last: a folder with a table has all that the table names.
-    std::string error;
-    if (!write_file(path_of("library.json"), library_table_text(rows_), error)) {
-      return Input::usage(error);
-    }
+    const auto written = write_file(path_of("library.json"), library_table_text(rows_));
+    if (!written) return Input::usage(written.error());
     put(fmt::format("{} plans, {} bytes, for {} rows of {}\n", written_.size(), bytes_,
                     rows_.size(), path_of("library.json")));
     return kFine;
@@ -91,21 +89,23 @@ class LibraryWriter {
   int copy_library() {
     std::set<std::string> files;
     for (const LibraryRow& row : library_.table.rows()) files.insert(row.choice.program + ".mscl");
-    std::string error;
+    Result<void> copied;
     for (const std::string& file : files) {
-      if (!copy_file(file, error)) return Input::usage(error);
+      if (copied) copied = copy_file(file);
     }
-    if (!copy_file("library.json", error)) return Input::usage(error);
+    if (copied) copied = copy_file("library.json");
+    if (!copied) return Input::usage(copied.error());
     put(fmt::format("{} plans are proved; {} programs, {} bytes, with {}\n", written_.size(),
                     files.size(), bytes_, path_of("library.json")));
     return kFine;
   }
 
-  bool copy_file(const std::string& name, std::string& error) {
-    const auto text = library_.read(name, error);
-    if (!text || !write_file(path_of(name), *text, error)) return false;
-    bytes_ += text->size();
-    return true;
+  Result<void> copy_file(const std::string& name) {
+    const auto text = library_.read(name);
+    if (!text) return text.error();
+    auto written = write_file(path_of(name), *text);
+    if (written) bytes_ += text->size();
+    return written;
   }
 
   int write_all(CollectiveKind kind, uint32_t ranks, uint32_t nodes) {

@@ -32,7 +32,7 @@ class KernelCompiler {
       : folder_(std::move(folder)), architecture_(std::move(architecture)), compiler_(compiler) {}
 
   int run() {
-    if (!find_plans()) return Input::usage(error_);
+    if (const auto found = find_plans(); !found) return Input::usage(found.error());
     const auto begin = Clock::now();
     std::vector<std::thread> threads;
     const unsigned most = std::max(1u, std::thread::hardware_concurrency());
@@ -42,7 +42,7 @@ class KernelCompiler {
     }
     work();
     for (std::thread& thread : threads) thread.join();
-    if (!error_.empty()) return Input::usage(error_);
+    if (!made_) return Input::usage(made_.error());
     put(fmt::format(
         "{} files of kernels for {}, {} bytes, made in {:.1f} s; {} plans are left to the "
         "interpreter\n{}\n",
@@ -52,51 +52,46 @@ class KernelCompiler {
   }
 
  private:
-  bool find_plans() {
+  Result<void> find_plans() {
     const std::string path = folder_ + "library.json";
-    const auto text = read_regular_file(path, error_);
-    if (!text) return false;
+    const auto text = read_regular_file(path);
+    if (!text) return text.error();
     Diagnostics diagnostics;
     const auto table = LibraryTable::parse(*text, path, diagnostics);
-    if (!table) {
-      error_ = render_text(diagnostics, Sources(), 1);
-      return false;
-    }
+    if (!table) return Error{render_text(diagnostics, Sources(), 1)};
     std::set<std::string> names;
     for (const LibraryRow& row : table->rows()) names.insert(row.choice.plan);
     plans_.assign(names.begin(), names.end());
-    return true;
+    return {};
   }
 
   void work() {
     for (size_t i = next_++; i < plans_.size(); i = next_++) {
-      std::string error;
-      if (compile(folder_ + plans_[i], error)) continue;
+      auto compiled = compile(folder_ + plans_[i]);
+      if (compiled) continue;
       const std::lock_guard lock(mutex_);
-      if (error_.empty()) error_ = error;
+      if (made_) made_ = std::move(compiled);
       next_ = plans_.size();
     }
   }
 
-  /// False: `error` says why. A plan that is left to the interpreter is none.
-  bool compile(const std::string& path, std::string& error) {
-    const auto text = read_regular_file(path, error);
-    if (!text) return false;
+  /// It is no error that a plan is left to the interpreter.
+  Result<void> compile(const std::string& path) {
+    const auto text = read_regular_file(path);
+    if (!text) return text.error();
     Diagnostics diagnostics;
     const auto plan = read_plan(*text, path, diagnostics);
-    if (!plan) {
-      error = render_text(diagnostics, Sources(), 1);
-      return false;
-    }
+    if (!plan) return Error{render_text(diagnostics, Sources(), 1)};
     const auto source = kernel_source(*plan, usual_kernel_dtypes(), diagnostics);
-    if (!source) return true;
+    if (!source) return {};
     const std::string output = kernel_file(path, architecture_);
-    const auto cubin = compiler_.compile(*source, architecture_, error);
-    if (!cubin || !write_file(output, *cubin, error)) return false;
+    const auto cubin = compiler_.compile(*source, architecture_);
+    if (!cubin) return cubin.error();
+    if (auto written = write_file(output, *cubin); !written) return written;
     const std::lock_guard lock(mutex_);
     bytes_ += cubin->size();
     files_.push_back(output);
-    return true;
+    return {};
   }
 
   /// How long a job takes to load the files, where this machine has a GPU for them.
@@ -108,14 +103,15 @@ class KernelCompiler {
     }
     double all = 0, most = 0;
     for (const std::string& file : files_) {
-      std::string why;
-      const auto image = read_regular_file(file, why);
+      const auto refused = [&](const Error& error) {
+        return fmt::format("{} does not take '{}': {}", device->name(), file, error.text());
+      };
+      const auto image = read_regular_file(file);
+      if (!image) return refused(image.error());
       const auto begin = Clock::now();
-      if (!image ||
-          device->load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()},
-                               why) == nullptr) {
-        return fmt::format("{} does not take '{}': {}", device->name(), file, why);
-      }
+      const auto loaded =
+          device->load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()});
+      if (!loaded) return refused(loaded.error());
       const double took = seconds_since(begin);
       all += took;
       most = std::max(most, took);
@@ -136,7 +132,7 @@ class KernelCompiler {
   std::mutex mutex_;
   uint64_t bytes_ = 0;
   std::vector<std::string> files_;
-  std::string error_;
+  Result<void> made_;  ///< the first error of all threads
 };
 
 }  // namespace

@@ -81,10 +81,9 @@ bool add_table(Surveyed& all, const Library& library, Diagnostics& diagnostics) 
     if (row.bytes != ~uint64_t{0}) covered.begins.push_back(row.bytes + 1);
     all.plans.push_back(std::move(covered));
     if (all.programs.contains(path)) continue;
-    std::string error;
-    const auto text = read_input(path, error);
+    const auto text = read_input(path);
     if (!text) {
-      diagnostics.error("cannot-read", {}, error);
+      diagnostics.error("cannot-read", {}, text.error().text());
       return false;
     }
     auto plan = load_plan(*text, path, diagnostics);
@@ -160,10 +159,12 @@ int run_check(const RegistryCommand& options) {
   const bool kept = options.order.empty() || show_orders(*all, order);
   const bool proved = prove_sets(*all, diagnostics) && kept;
   put_error(render_text(diagnostics, Sources()));
-  std::string error;
-  if (!options.drawing.empty() &&
-      !write_file(options.drawing, coverage_drawing(coverage, options.folder), error)) {
-    put_error(error + "\n");
+  Result<void> drawn;
+  if (!options.drawing.empty()) {
+    drawn = write_file(options.drawing, coverage_drawing(coverage, options.folder));
+  }
+  if (!drawn) {
+    put_error(drawn.error().text() + "\n");
     return kUsage;
   }
   return proved && !diagnostics.has_errors() ? kFine : kWrongProgram;

@@ -24,10 +24,8 @@ int report_traces(const ReportOptions& options, const std::vector<RankCalls>& ca
   print_diagnostics(diagnostics, Sources{}, "text");
   if (!report) return kWrongProgram;
   put(*report);
-  std::string error;
-  const bool written =
-      options.trace.empty() || write_file(options.trace, chrome_calls(calls), error);
-  return written ? kFine : Input::usage(error);
+  if (options.trace.empty()) return kFine;
+  return Input::code_of(write_file(options.trace, chrome_calls(calls)));
 }
 
 int run_report(const ReportOptions& options) {
@@ -36,10 +34,9 @@ int run_report(const ReportOptions& options) {
   std::vector<RankCalls> calls;
   int code = kFine;
   for (const std::string& file : options.files) {
-    std::string error;
-    const auto text = read_regular_file(file, error);
+    const auto text = read_regular_file(file);
     if (!text) {
-      code = Input::usage(error);
+      code = Input::usage(text.error());
     } else if (is_call_trace(*text)) {
       if (auto rank = read_calls(*text, file, diagnostics)) calls.push_back(std::move(*rank));
     } else if (auto flight = read_flight(*text, file, diagnostics)) {

@@ -50,15 +50,13 @@ bool run_one(Simulator& runner, Input& input, const RunSpec& spec, Totals& total
 int run_schedule(const RunOptions& options) {
   Input input(options.input);
   if (const int code = load_to_run(options, input); code != kFine) return code;
-  std::string error;
-  const auto text = read_input(options.schedule, error);
-  if (!text) return Input::usage(error);
+  const auto text = read_input(options.schedule);
+  if (!text) return Input::usage(text.error());
   const auto schedule = read_schedule(*text, options.schedule, input.program, input.diagnostics);
   input.report();
   if (!schedule) return kWrongProgram;
   const RunSpec& spec = schedule->spec;
-  error = check_memory(input.program, {spec.bytes});
-  if (!error.empty()) return Input::usage(error);
+  if (const auto lack = lack_of_memory(input.program, {spec.bytes})) return Input::usage(*lack);
   print_simulator_heading(options, input.program, *spec.in_place, spec.iterations);
   Simulator runner(input.program);
   Totals totals;
@@ -72,8 +70,7 @@ int write_timeline(const RunOptions& options, Input& input, const RunSpec& spec)
   const auto timeline = RunTimeline::make(options, input.program, spec, input.diagnostics);
   input.report();
   if (!timeline) return kWrongProgram;
-  const std::string error = timeline->write({}, "");
-  return error.empty() ? kFine : Input::usage(error);
+  return Input::code_of(timeline->write({}, ""));
 }
 
 int run_run(RunOptions& options) {
@@ -101,21 +98,16 @@ int run_run(RunOptions& options) {
     return Input::usage("--trace and --html: a schedule has no times");
   }
   if (!options.schedule.empty()) return several ? run_set_schedule(options) : run_schedule(options);
-  Work work;
-  if (const std::string error = parse_work(options, work); !error.empty()) {
-    return Input::usage(error);
-  }
+  const auto parsed = parse_work(options);
+  if (!parsed) return Input::usage(parsed.error());
+  const Work& work = *parsed;
   Input input(options.input);
   if (const int code = load_to_run(options, input); code != kFine) return code;
   const Program& program = input.program;
-  for (const std::string& error :
-       {check_placement(options, program.contract), check_memory(program, work.sizes)}) {
-    if (!error.empty()) return Input::usage(error);
-  }
+  if (const auto why = why_not_in_place(options, program.contract)) return Input::usage(*why);
+  if (const auto lack = lack_of_memory(program, work.sizes)) return Input::usage(*lack);
   const std::vector<RunSpec> specs = specs_of(options, work, program.contract);
-  if (const std::string error = check_timeline(options, specs); !error.empty()) {
-    return Input::usage(error);
-  }
+  if (const auto why = why_no_timeline(options, specs)) return Input::usage(*why);
   if (options.device != "host") return run_ranks(options, input, specs);
   const bool in_place = options.in_place || program.contract.in_place == InPlace::yes;
   print_simulator_heading(options, program, in_place, options.iterations);

@@ -185,11 +185,11 @@ int verify_alone(VerifyOptions options, const Target* target, std::deque<PlacedI
   options.witness.clear();
   for (const std::string& name : options.files) {
     PlacedInput& one = inputs.emplace_back(options.input, name);
-    if (const std::string error = one.split_name(); !error.empty()) return Input::usage(error);
+    if (const auto split = one.split_name(); !split) return Input::usage(split.error());
     const int code = verify_file(options, target, name, one.input);
     worst = std::max(worst, code);
     if (code != kFine) continue;
-    if (const std::string error = one.choose_ranks(); !error.empty()) return Input::usage(error);
+    if (const auto chosen = one.choose_ranks(); !chosen) return Input::usage(chosen.error());
   }
   return worst;
 }

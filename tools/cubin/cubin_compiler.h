@@ -3,8 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
+
+#include "ir/base/result.h"
 
 namespace mscclc {
 
@@ -12,10 +13,9 @@ class CubinCompiler {
  public:
   virtual ~CubinCompiler() = default;
   /// Compiles the source of kernels (executor/compiled/emit.h) for `architecture` ("sm_90").
-  /// nullopt: `error` says why, with what the compiler says. Thread safety: any thread.
-  [[nodiscard]] virtual std::optional<std::string> compile(const std::string& source,
-                                                           const std::string& architecture,
-                                                           std::string& error) const = 0;
+  /// The error has what the compiler says. Thread safety: any thread.
+  virtual Result<std::string> compile(const std::string& source,
+                                      const std::string& architecture) const = 0;
 };
 
 inline constexpr const char* kNoCubinCompiler =
@@ -32,7 +32,7 @@ std::unique_ptr<CubinCompiler> find_nvcc();
 /// or this program is linked statically and loads no libraries.
 std::unique_ptr<CubinCompiler> find_nvrtc();
 
-/// libnvrtc in a file. nullptr: `why` says why not.
-std::unique_ptr<CubinCompiler> open_nvrtc(const std::string& file, std::string& why);
+/// libnvrtc in a file.
+Result<std::unique_ptr<CubinCompiler>> open_nvrtc(const std::string& file);
 
 }  // namespace mscclc

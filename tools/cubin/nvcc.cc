@@ -45,9 +45,8 @@ class TemporaryFolder {
 
 bool is_program(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
 
-/// Runs a program with its output in a file; false: it could not be run, or failed.
-bool run_program(const std::vector<std::string>& words, const std::string& said,
-                 std::string& error) {
+/// Runs a program with its output in a file.
+Result<void> run_program(const std::vector<std::string>& words, const std::string& said) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -62,38 +61,36 @@ bool run_program(const std::vector<std::string>& words, const std::string& said,
       posix_spawn(&child, words[0].c_str(), &files, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0) {
-    error = fmt::format("cannot run '{}': {}", words[0], std::strerror(failed));
-    return false;
+    return Error{fmt::format("cannot run '{}': {}", words[0], std::strerror(failed))};
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-  std::string unread;
-  const std::string text = read_regular_file(said, unread).value_or(unread);
-  error = fmt::format("'{}' failed: {}", words[0], text.empty() ? "it says nothing" : text);
-  return false;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  const auto read = read_regular_file(said);
+  const std::string text = read ? *read : read.error().text();
+  return Error{fmt::format("'{}' failed: {}", words[0], text.empty() ? "it says nothing" : text)};
 }
 
 class Nvcc final : public CubinCompiler {
  public:
   explicit Nvcc(std::string path) : path_(std::move(path)) {}
-  std::optional<std::string> compile(const std::string& source, const std::string& architecture,
-                                     std::string& error) const override {
+  Result<std::string> compile(const std::string& source,
+                              const std::string& architecture) const override {
     const TemporaryFolder folder;
     const std::string input = folder.file("kernels.cu"), made = folder.file("kernels.cubin");
     if (input.empty()) {
-      error = fmt::format("cannot make a temporary folder: {}", std::strerror(errno));
-      return std::nullopt;
+      return Error{fmt::format("cannot make a temporary folder: {}", std::strerror(errno))};
     }
-    if (!write_file(input, source, error) ||
-        !write_file(folder.file(kKernelHeader), kernel_header(), error) ||
-        !run_program({path_, "-std=c++20", "-O3", "--expt-relaxed-constexpr",
-                      "-arch=" + architecture, "-cubin", "-o", made, input},
-                     folder.file("said"), error)) {
-      return std::nullopt;
+    auto done = write_file(input, source);
+    if (done) done = write_file(folder.file(kKernelHeader), kernel_header());
+    if (done) {
+      done = run_program({path_, "-std=c++20", "-O3", "--expt-relaxed-constexpr",
+                          "-arch=" + architecture, "-cubin", "-o", made, input},
+                         folder.file("said"));
     }
-    return read_regular_file(made, error);
+    if (!done) return done.error();
+    return read_regular_file(made);
   }
 
  private:

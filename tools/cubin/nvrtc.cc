@@ -55,12 +55,10 @@ class Nvrtc final : public CubinCompiler {
  public:
   explicit Nvrtc(const std::string& file) : library_(file) {}
 
-  /// False: `why` says what is wrong with the library.
-  bool find_functions(std::string& why) {
+  Result<void> find_functions() {
     if (!library_) {
       const char* const said = dlerror();
-      why = said == nullptr ? "it cannot be loaded" : said;
-      return false;
+      return Error{said == nullptr ? "it cannot be loaded" : said};
     }
     const bool found = library_.find(f_.create, "nvrtcCreateProgram") &&
                        library_.find(f_.compile, "nvrtcCompileProgram") &&
@@ -70,12 +68,12 @@ class Nvrtc final : public CubinCompiler {
                        library_.find(f_.cubin, "nvrtcGetCUBIN") &&
                        library_.find(f_.destroy, "nvrtcDestroyProgram") &&
                        library_.find(f_.error_text, "nvrtcGetErrorString");
-    if (!found) why = "it lacks functions of NVRTC 11.1 and later";
-    return found;
+    if (!found) return Error{"it lacks functions of NVRTC 11.1 and later"};
+    return {};
   }
 
-  std::optional<std::string> compile(const std::string& source, const std::string& architecture,
-                                     std::string& error) const override {
+  Result<std::string> compile(const std::string& source,
+                              const std::string& architecture) const override {
     const std::string machine(kernel_header()), standard(standard_header());
     const std::string include = fmt::format("#include \"{}\"\n", kStandardHeader);
     std::vector<const char*> names{kKernelHeader, kStandardHeader};
@@ -95,15 +93,17 @@ class Nvrtc final : public CubinCompiler {
       result = f_.compile(program, std::size(options), options);
     }
     if (result == kSuccess) cubin = text(program, f_.cubin_size, f_.cubin, result);
+    Error error;
     if (!cubin) {
-      error = fmt::format("libnvrtc failed: {}", f_.error_text(result));
+      error.message = fmt::format("libnvrtc failed: {}", f_.error_text(result));
       RtcResult ignored = kSuccess;
       const auto said =
           result == kCompilation ? text(program, f_.log_size, f_.log, ignored) : std::nullopt;
-      if (said) error += "\n" + said->substr(0, said->find('\0'));
+      if (said) error.message += "\n" + said->substr(0, said->find('\0'));
     }
     if (program != nullptr) (void)f_.destroy(&program);
-    return cubin;
+    if (!cubin) return error;
+    return *std::move(cubin);
   }
 
  private:
@@ -125,9 +125,10 @@ class Nvrtc final : public CubinCompiler {
 
 }  // namespace
 
-std::unique_ptr<CubinCompiler> open_nvrtc(const std::string& file, std::string& why) {
+Result<std::unique_ptr<CubinCompiler>> open_nvrtc(const std::string& file) {
   auto made = std::make_unique<Nvrtc>(file);
-  return made->find_functions(why) ? std::move(made) : nullptr;
+  if (const auto found = made->find_functions(); !found) return found.error();
+  return made;
 }
 
 std::unique_ptr<CubinCompiler> find_nvrtc() {
@@ -139,9 +140,8 @@ std::unique_ptr<CubinCompiler> find_nvrtc() {
        {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"}) {
     files.emplace_back(name);
   }
-  std::string why;
   for (const std::string& file : files) {
-    if (auto found = open_nvrtc(file, why); found != nullptr) return found;
+    if (auto found = open_nvrtc(file)) return *std::move(found);
   }
   return nullptr;
 }

@@ -15,11 +15,9 @@ using namespace testing;
 constexpr const char* kFake = "tools/cubin/libnvrtc_fake.so";
 
 TEST_CASE("NVRTC gets source, headers and architecture") {
-  std::string why, error;
-  const auto compiler = open_nvrtc(kFake, why);
-  REQUIRE(why == "");
-  REQUIRE(compiler != nullptr);
-  const auto cubin = compiler->compile("int x;\n", "sm_90", error);
+  const auto compiler = open_nvrtc(kFake);
+  REQUIRE(compiler);
+  const auto cubin = (*compiler)->compile("int x;\n", "sm_90");
   REQUIRE(cubin);
   CHECK(*cubin ==
         "kernels.cu:\nint x;\nheader mscclc_kernels.cuh\nheader mscclc_standard.cuh\n"
@@ -27,23 +25,23 @@ TEST_CASE("NVRTC gets source, headers and architecture") {
         "header optional\nheader span\nheader string_view\nheader type_traits\n"
         "header cuda_runtime.h\n--std=c++20\n--device-as-default-execution-space\n"
         "--gpu-architecture=sm_90\n");
-  CHECK(error == "");
 }
 
 TEST_CASE("what NVRTC says of an error is passed on") {
-  std::string why, error;
-  const auto compiler = open_nvrtc(kFake, why);
-  REQUIRE(compiler != nullptr);
-  CHECK(!compiler->compile("broken\n", "sm_90", error));
-  CHECK(error == "libnvrtc failed: NVRTC_ERROR_COMPILATION\nkernels.cu(1): error: broken");
+  const auto compiler = open_nvrtc(kFake);
+  REQUIRE(compiler);
+  const auto cubin = (*compiler)->compile("broken\n", "sm_90");
+  REQUIRE(!cubin);
+  CHECK(cubin.error() == "libnvrtc failed: NVRTC_ERROR_COMPILATION\nkernels.cu(1): error: broken");
 }
 
 TEST_CASE("a file that is no libnvrtc is refused with a reason") {
-  std::string why;
-  CHECK(open_nvrtc("tools/none.so", why) == nullptr);
-  CHECK(why.find("tools/none.so") != std::string::npos);
-  CHECK(open_nvrtc("libdl.so.2", why) == nullptr);
-  CHECK(why == "it lacks functions of NVRTC 11.1 and later");
+  const auto none = open_nvrtc("tools/none.so");
+  REQUIRE(!none);
+  CHECK_THAT(none.error().text(), Catch::Contains("tools/none.so"));
+  const auto other = open_nvrtc("libdl.so.2");
+  REQUIRE(!other);
+  CHECK(other.error() == "it lacks functions of NVRTC 11.1 and later");
 }
 
 TEST_CASE("kernels are compiled by the real library, where it is") {
@@ -58,9 +56,8 @@ TEST_CASE("kernels are compiled by the real library, where it is") {
     const auto source = write_kernels(one_shot(2, 2, format.format).program, std::string(64, 'd'),
                                       usual_kernel_dtypes(), diagnostics);
     REQUIRE(source);
-    std::string error;
-    const auto cubin = compiler->compile(*source, "sm_90", error);
-    CHECK(error == "");
+    const auto cubin = compiler->compile(*source, "sm_90");
+    INFO((cubin ? "" : cubin.error().text()));
     REQUIRE(cubin);
     CHECK(
         cubin->starts_with("\x7f"

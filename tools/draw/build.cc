@@ -47,14 +47,14 @@ class Builder {
           const DrawOptions& options)
       : program_(program), steps_(steps), choice_(choice), options_(options), payload_(program) {}
 
-  std::optional<Picture> run(const std::vector<Flow>& flows, std::string& error) {
+  Result<Picture> run(const std::vector<Flow>& flows) {
     box_of_.assign(steps_.steps.size(), kNowhere);
     const bool others = choice_.lanes.size() < program_.ranks.size();
     if (others) add_others();
     for (uint32_t l = 0; l < choice_.lanes.size(); ++l) add_lane(choice_.lanes[l]);
     if (others) add_others();
     add_payload_of_others();
-    if (error = what_is_wrong(); !error.empty()) return std::nullopt;
+    if (auto wrong = what_is_wrong()) return *std::move(wrong);
     payload_.attach_loose(flows, steps_);
     for (const Flow& flow : flows) add_flow(flow);
     for (const LooseCargo& loose : payload_.loose()) add_loose(loose);
@@ -66,18 +66,15 @@ class Builder {
   }
 
  private:
-  std::string what_is_wrong() const {
+  std::optional<Error> what_is_wrong() const {
     if (out_.boxes.size() > kMaxBoxes) {
-      return fmt::format(
-          "the picture would have {} boxes, and {} are the most; pick some with --rank, --tb or "
-          "--chunk",
-          out_.boxes.size(), kMaxBoxes);
+      return Error{fmt::format("the picture would have {} boxes, and {} are the most",
+                               out_.boxes.size(), kMaxBoxes),
+                   "pick some with --rank, --tb or --chunk"};
     }
-    if (!out_.boxes.empty() || options_.chunk.empty()) return "";
-    return fmt::format(
-        "--chunk {}: no op that is drawn touches it; chunks are called as in "
-        "'input[0]'",
-        options_.chunk);
+    if (!out_.boxes.empty() || options_.chunk.empty()) return std::nullopt;
+    return Error{fmt::format("--chunk {}: no op that is drawn touches it", options_.chunk),
+                 "chunks are called as in 'input[0]'"};
   }
 
   /// The lane of all ranks that are not drawn.
@@ -442,10 +439,10 @@ class Builder {
 
 }  // namespace
 
-std::optional<Picture> build_picture(const Program& program, const Steps& steps,
-                                     const std::vector<Flow>& flows, const Choice& choice,
-                                     const DrawOptions& options, std::string& error) {
-  return Builder(program, steps, choice, options).run(flows, error);
+Result<Picture> build_picture(const Program& program, const Steps& steps,
+                              const std::vector<Flow>& flows, const Choice& choice,
+                              const DrawOptions& options) {
+  return Builder(program, steps, choice, options).run(flows);
 }
 
 }  // namespace mscclc::draw

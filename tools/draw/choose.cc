@@ -17,8 +17,8 @@ class Chooser {
   Chooser(const Program& program, const Steps& steps, const DrawOptions& options)
       : program_(program), steps_(steps), options_(options) {}
 
-  std::optional<Choice> run(std::string& error) {
-    if (error = what_is_missing(); !error.empty()) return std::nullopt;
+  Result<Choice> run() {
+    if (auto missing = what_is_missing()) return *std::move(missing);
     Choice choice;
     choice.names.ranks = static_cast<uint32_t>(program_.ranks.size());
     if (!options_.ranks.empty()) {
@@ -33,18 +33,18 @@ class Chooser {
   }
 
  private:
-  std::string what_is_missing() const {
+  std::optional<Error> what_is_missing() const {
     for (const uint32_t rank : options_.ranks) {
       if (rank < program_.ranks.size()) continue;
-      return fmt::format("--rank {}: the program's ranks are 0 to {}", rank,
-                         program_.ranks.size() - 1);
+      return Error{fmt::format("--rank {}: the program's ranks are 0 to {}", rank,
+                               program_.ranks.size() - 1)};
     }
     for (const uint32_t tb : options_.blocks) {
       const bool known =
           std::ranges::any_of(steps_.blocks, [&](const Block& block) { return block.place == tb; });
-      if (!known) return fmt::format("--tb {}: no rank has ops in this thread block", tb);
+      if (!known) return Error{fmt::format("--tb {}: no rank has ops in this thread block", tb)};
     }
-    return "";
+    return std::nullopt;
   }
 
   static std::vector<uint32_t> sorted(std::vector<uint32_t> ranks) {
@@ -127,9 +127,8 @@ class Chooser {
 
 }  // namespace
 
-std::optional<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options,
-                             std::string& error) {
-  return Chooser(program, steps, options).run(error);
+Result<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options) {
+  return Chooser(program, steps, options).run();
 }
 
 std::string traffic(const Program& program, const PeerNames& names, uint32_t rank) {

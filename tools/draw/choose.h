@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "tools/draw/layout.h"
 #include "tools/draw/symmetry.h"
 
@@ -34,9 +35,8 @@ inline constexpr size_t kMaxFoldedColumns = 13;
 /// More ranks are folded.
 inline constexpr size_t kMaxLanes = 8;
 
-/// Nothing, with the reason in `error`, if the options name what is not there.
-std::optional<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options,
-                             std::string& error);
+/// Fails if the options name what is not there.
+Result<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options);
 
 /// "rank r writes to r + 1": how data goes between ranks that all do the same.
 std::string traffic(const Program& program, const PeerNames& names, uint32_t rank);

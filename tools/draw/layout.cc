@@ -50,14 +50,13 @@ void add_facts(const Program& program, const Choice& choice, const DrawOptions& 
 
 }  // namespace
 
-std::optional<Picture> lay_out(const Program& program, const DrawOptions& options,
-                               std::string& error) {
+Result<Picture> lay_out(const Program& program, const DrawOptions& options) {
   const std::vector<Flow> flows = flows_of(program);
   const Steps steps = make_steps(program, flows);
-  const auto choice = choose(program, steps, options, error);
-  if (!choice) return std::nullopt;
-  auto picture = build_picture(program, steps, flows, *choice, options, error);
-  if (!picture) return std::nullopt;
+  const auto choice = choose(program, steps, options);
+  if (!choice) return choice.error();
+  auto picture = build_picture(program, steps, flows, *choice, options);
+  if (!picture) return picture;
   picture->name = program.name;
   picture->title = title_of(program);
   add_facts(program, *choice, options, *picture);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "ir/program/program.h"
 #include "tools/draw/picture.h"
 
@@ -22,8 +23,7 @@ struct DrawOptions {
 /// More boxes are no picture: the options must pick fewer.
 inline constexpr size_t kMaxBoxes = 6000;
 
-/// Nothing, with the reason and the remedy in `error`, if the options pick nothing, or too much.
-std::optional<Picture> lay_out(const Program& program, const DrawOptions& options,
-                               std::string& error);
+/// Fails if the options pick nothing, or too much.
+Result<Picture> lay_out(const Program& program, const DrawOptions& options);
 
 }  // namespace mscclc::draw

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/base/result.h"
 #include "tools/draw/choose.h"
 #include "tools/draw/layout.h"
 #include "tools/draw/picture.h"
@@ -12,9 +13,9 @@
 namespace mscclc::draw {
 
 /// Lanes, boxes, arrows and frames, without places.
-std::optional<Picture> build_picture(const Program& program, const Steps& steps,
-                                     const std::vector<Flow>& flows, const Choice& choice,
-                                     const DrawOptions& options, std::string& error);
+Result<Picture> build_picture(const Program& program, const Steps& steps,
+                              const std::vector<Flow>& flows, const Choice& choice,
+                              const DrawOptions& options);
 
 /// Gives everything its place.
 void place(Picture& picture);

@@ -32,17 +32,15 @@ TestProgram ring(uint32_t ranks, uint32_t blocks = 1) {
 }
 
 Picture drawn(const Program& program, const DrawOptions& options = {}) {
-  std::string error;
-  auto picture = lay_out(program, options, error);
-  INFO(error);
+  auto picture = lay_out(program, options);
+  INFO((picture ? "" : picture.error().text()));
   REQUIRE(picture);
   return std::move(*picture);
 }
 
 std::string error_of(const Program& program, const DrawOptions& options) {
-  std::string error;
-  CHECK_FALSE(lay_out(program, options, error));
-  return error;
+  const auto picture = lay_out(program, options);
+  return picture ? "a picture" : picture.error().text();
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ Picture hostile() {
     t.op_in(r, 0, OpKind::signal, {end_of(0)});
     t.op_in(r, 0, OpKind::wait, {end_of(0)});
   }
-  std::string error;
-  return lay_out(t.program, {}, error).value();
+  return *lay_out(t.program, {});
 }
 
 size_t count(const std::string& text, const std::string& word) {

@@ -11,9 +11,10 @@
 namespace mscclc {
 namespace {
 
+/// nullopt: the compiler reports what cannot be read.
 std::optional<std::string> read_import_of_editor(const std::string& path) {
-  std::string unused;  // the compiler reports what cannot be read
-  return read_regular_file(path, unused);
+  auto text = read_regular_file(path);
+  return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "ir/base/result.h"
+
 namespace mscclc {
 namespace {
 
@@ -30,12 +32,13 @@ std::vector<Alike> group(const Coverage& coverage) {
   return groups;
 }
 
-/// Why no line can be for such calls; "": one can.
-std::string why_none(CollectiveKind kind) {
-  if (has_root(kind)) return "a plan serves one root, and lines name none";
+/// Why no line can be for such calls.
+std::optional<Error> why_none(CollectiveKind kind) {
+  if (has_root(kind)) return Error{"a plan serves one root, and lines name none"};
   const bool known = kind == CollectiveKind::allreduce || kind == CollectiveKind::allgather ||
                      kind == CollectiveKind::reducescatter;
-  return known ? "" : "NCCL's tuner files do not know it";
+  if (known) return std::nullopt;
+  return Error{"NCCL's tuner files do not know it"};
 }
 
 const std::string& plan_at(const CoveredCalls& calls, uint64_t bytes) {
@@ -64,11 +67,10 @@ class Writer {
  public:
   TunerChoices run(const Coverage& coverage) {
     for (const Alike& calls : group(coverage)) {
-      const std::string why = why_none(calls[0]->call.kind);
-      if (why.empty()) {
-        add(calls);
+      if (const auto why = why_none(calls[0]->call.kind)) {
+        leave_out(calls, 0, ~uint64_t{0}, why->text());
       } else {
-        leave_out(calls, 0, ~uint64_t{0}, why);
+        add(calls);
       }
     }
     return std::move(made_);

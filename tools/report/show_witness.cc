@@ -41,9 +41,8 @@ bool show_found(const std::optional<Witness>& witness, const ShowWitness& show) 
   const std::string message =
       fmt::format("witness: '{} --schedule {}' {}", show.replay, show.path,
                   witness->status == RunStatus::hung ? "hangs" : "gives wrong data");
-  std::string error;
-  if (!write_file(show.path, schedule, error)) {
-    Input::usage(error);
+  if (const auto written = write_file(show.path, schedule); !written) {
+    Input::usage(written.error());
     return false;
   }
   show.json ? put_object(message, schedule) : put(message + "\n");

@@ -8,22 +8,22 @@
 
 namespace mscclc {
 
-std::string PlacedInput::split_name() {
-  FileOfRanks named;
-  std::string error;
-  if (!split_ranks(name, named, error)) return error;
-  options.file = named.file;
-  ranks = named.ranks;
-  return "";
+Result<void> PlacedInput::split_name() {
+  const auto named = split_ranks(name);
+  if (!named) return named.error();
+  options.file = named->file;
+  ranks = named->ranks;
+  return {};
 }
 
-std::string PlacedInput::choose_ranks() {
+Result<void> PlacedInput::choose_ranks() {
   const uint32_t count = input.program.contract.ranks;
   if (ranks.empty()) {
     ranks.resize(count);
     std::iota(ranks.begin(), ranks.end(), 0u);
   }
-  return ranks.size() == count ? "" : fmt::format("{}: the plan has {} ranks", name, count);
+  if (ranks.size() == count) return {};
+  return Error{fmt::format("{}: the plan has {} ranks", name, count)};
 }
 
 std::vector<PlacedPlan> placed(const std::deque<PlacedInput>& inputs) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/simulator/cluster_set.h"
+#include "ir/base/result.h"
 #include "tools/base/input.h"
 
 namespace mscclc {
@@ -17,11 +18,9 @@ struct PlacedInput {
   PlacedInput(const PlacedInput&) = delete;
 
   /// What --together and messages call it: FILE or FILE@RANKS. Before load(): takes it apart.
-  /// Returns what is wrong with it, or "".
-  std::string split_name();
-  /// Once the program is there: the ranks after '@', or as many as it has, from 0. Returns what is
-  /// wrong, or "".
-  std::string choose_ranks();
+  Result<void> split_name();
+  /// Once the program is there: the ranks after '@', or as many as it has, from 0.
+  Result<void> choose_ranks();
   PlacedPlan placed() const { return {&input.program, name, ranks}; }
 
   const std::string name;

@@ -118,8 +118,8 @@ void RankJob::write_timeline(const std::vector<RankReport>& reports, Totals& tot
     if (report.result.run.status == RunStatus::refused) return;
     ranks.push_back({report.result.stamps, report.result.stamp_words});
   }
-  const std::string error = timeline_->write(ranks, how_);
-  if (!error.empty()) totals.code = Input::usage(error);
+  const auto written = timeline_->write(ranks, how_);
+  if (!written) totals.code = Input::usage(written.error());
 }
 
 bool RankJob::run(Totals& totals) {

@@ -30,29 +30,27 @@ bool append(std::string_view item, std::vector<uint32_t>& ranks) {
 
 }  // namespace
 
-bool split_ranks(std::string_view text, FileOfRanks& out, std::string& error) {
-  out = {std::string(text), {}};
+Result<FileOfRanks> split_ranks(std::string_view text) {
+  FileOfRanks out{std::string(text), {}};
   const size_t at = text.rfind('@');
-  if (at == std::string_view::npos || at == 0 || at + 1 == text.size()) return true;
+  if (at == std::string_view::npos || at == 0 || at + 1 == text.size()) return out;
   std::string_view list = text.substr(at + 1);
-  if (list.find_first_not_of("0123456789,.") != std::string_view::npos) return true;
-  error = "'" + std::string(text) + "': expected ranks after '@', as in 0,1 or 0..4";
+  if (list.find_first_not_of("0123456789,.") != std::string_view::npos) return out;
+  const Error no_list{"'" + std::string(text) + "': expected ranks after '@', as in 0,1 or 0..4"};
   while (!list.empty()) {
     const size_t comma = list.find(',');
-    if (!append(list.substr(0, comma), out.ranks)) return false;
+    if (!append(list.substr(0, comma), out.ranks)) return no_list;
     if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
-    if (list.empty()) return false;
+    if (list.empty()) return no_list;
   }
   out.file = text.substr(0, at);
   std::vector<uint32_t> sorted = out.ranks;
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end()) {
-    error = "'" + std::string(text) + "' names a rank twice";
-    return false;
+    return Error{"'" + std::string(text) + "' names a rank twice"};
   }
-  error.clear();
-  return true;
+  return out;
 }
 
 }  // namespace mscclc

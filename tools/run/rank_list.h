@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/base/result.h"
+
 namespace mscclc {
 
 struct FileOfRanks {
@@ -15,8 +17,7 @@ struct FileOfRanks {
 };
 
 /// Splits at the last '@' if digits, commas and dots follow it; all else is the file's name.
-/// Ranks are numbers and ranges without their end (0..4), separated by commas. On failure false,
-/// and says why.
-[[nodiscard]] bool split_ranks(std::string_view text, FileOfRanks& out, std::string& error);
+/// Ranks are numbers and ranges without their end (0..4), separated by commas.
+Result<FileOfRanks> split_ranks(std::string_view text);
 
 }  // namespace mscclc

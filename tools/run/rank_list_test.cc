@@ -8,17 +8,14 @@ namespace {
 using Ranks = std::vector<uint32_t>;
 
 std::string error_of(std::string_view text) {
-  FileOfRanks out;
-  std::string error;
-  return split_ranks(text, out, error) ? "fine" : error;
+  const auto split = split_ranks(text);
+  return split ? "fine" : split.error().text();
 }
 
 FileOfRanks split(std::string_view text) {
-  FileOfRanks out;
-  std::string error;
-  CHECK(split_ranks(text, out, error));
-  CHECK(error.empty());
-  return out;
+  const auto named = split_ranks(text);
+  REQUIRE(named);
+  return *named;
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ constexpr size_t kMaxRanks = 16;  // whose calls are reported
 int load_all(const RunOptions& options, std::deque<PlacedInput>& inputs) {
   for (const std::string& name : options.files) {
     PlacedInput& one = inputs.emplace_back(options.input, name);
-    if (const std::string error = one.split_name(); !error.empty()) return Input::usage(error);
+    if (const auto split = one.split_name(); !split) return Input::usage(split.error());
     if (const int code = load_to_run(options, one.input); code != kFine) return code;
-    if (const std::string error = one.choose_ranks(); !error.empty()) return Input::usage(error);
+    if (const auto chosen = one.choose_ranks(); !chosen) return Input::usage(chosen.error());
   }
   return kFine;
 }
@@ -65,9 +65,8 @@ void print_table(const std::deque<PlacedInput>& inputs, const RunSpec& spec,
 int run_set_schedule(const RunOptions& options) {
   std::deque<PlacedInput> inputs;
   if (const int code = load_all(options, inputs); code != kFine) return code;
-  std::string error;
-  const auto text = read_input(options.schedule, error);
-  if (!text) return Input::usage(error);
+  const auto text = read_input(options.schedule);
+  if (!text) return Input::usage(text.error());
   const std::vector<PlacedPlan> plans = placed(inputs);
   Diagnostics diagnostics;
   const auto schedule = read_schedule(*text, options.schedule, plans, diagnostics);
@@ -77,8 +76,7 @@ int run_set_schedule(const RunOptions& options) {
     return kWrongProgram;
   }
   const RunSpec& spec = schedule->spec;
-  error = check_memory(plans, spec.plan_bytes);
-  if (!error.empty()) return Input::usage(error);
+  if (const auto lack = lack_of_memory(plans, spec.plan_bytes)) return Input::usage(*lack);
   put(fmt::format("# mscclc run: {} plans over {} ranks, schedule '{}'\n", plans.size(),
                   spec.order.size(), options.schedule));
   print_calls(inputs, spec.order);

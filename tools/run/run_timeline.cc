@@ -25,27 +25,27 @@ std::optional<RunTimeline> RunTimeline::make(const RunOptions& options, const Pr
   return made;
 }
 
-std::string RunTimeline::write(const std::vector<timeline::RankStamps>& ranks,
-                               const std::string& how) const {
+Result<void> RunTimeline::write(const std::vector<timeline::RankStamps>& ranks,
+                                const std::string& how) const {
   std::vector<timeline::Trace> traces;
   if (!ranks.empty()) {
-    std::string why;
-    auto measured = timeline::measured_trace(plan_, ranks, "measured " + how, why);
-    if (!measured) return "no timeline: " + why;
+    auto measured = timeline::measured_trace(plan_, ranks, "measured " + how);
+    if (!measured) return Error{"no timeline: " + measured.error().text()};
     traces.push_back(*std::move(measured));
   }
   traces.push_back(timeline::predicted_trace(plan_, machine_));
   return timeline::write_timeline(options_->timeline, {*program_, title_}, traces);
 }
 
-std::string check_timeline(const RunOptions& options, const std::vector<RunSpec>& specs) {
+std::optional<Error> why_no_timeline(const RunOptions& options, const std::vector<RunSpec>& specs) {
   if (!options.timeline.asked()) {
-    return options.machine.empty() ? "" : "--machine is for --trace and --html";
+    if (options.machine.empty()) return std::nullopt;
+    return Error{"--machine is for --trace and --html"};
   }
-  if (specs.size() == 1) return "";
-  return fmt::format(
-      "--trace and --html show one call; {} sizes, types and reductions were asked for",
-      specs.size());
+  if (specs.size() == 1) return std::nullopt;
+  return Error{
+      fmt::format("--trace and --html show one call; {} sizes, types and reductions were asked for",
+                  specs.size())};
 }
 
 }  // namespace mscclc

@@ -8,6 +8,7 @@
 
 #include "executor/cost/timeline.h"
 #include "executor/simulator/run_spec.h"
+#include "ir/base/result.h"
 #include "plans/format/machines/machine.h"
 #include "tools/run/run_work.h"
 #include "tools/timeline/measured.h"
@@ -22,10 +23,9 @@ class RunTimeline {
                                                        Diagnostics& diagnostics);
   /// Of a row of stamps.
   uint32_t stamp_words() const { return timeline::stamp_words(plan_); }
-  /// Writes the files that were asked for; returns why that failed, or "". `ranks`: what each has
-  /// stamped; none: it was not run on a device. `how`: on what it ran.
-  [[nodiscard]] std::string write(const std::vector<timeline::RankStamps>& ranks,
-                                  const std::string& how) const;
+  /// Writes the files that were asked for. `ranks`: what each has stamped; none: it was not run on
+  /// a device. `how`: on what it ran.
+  Result<void> write(const std::vector<timeline::RankStamps>& ranks, const std::string& how) const;
 
  private:
   RunTimeline(const RunOptions& options, const Program& program)
@@ -38,7 +38,7 @@ class RunTimeline {
   cost::Timeline plan_;
 };
 
-/// Why there can be no timeline of these runs; "" if there can.
-std::string check_timeline(const RunOptions& options, const std::vector<RunSpec>& specs);
+/// Why there can be no timeline of these runs.
+std::optional<Error> why_no_timeline(const RunOptions& options, const std::vector<RunSpec>& specs);
 
 }  // namespace mscclc

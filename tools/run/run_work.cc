@@ -38,20 +38,22 @@ std::vector<std::string_view> op_names() {
 
 namespace {
 
-std::string parse_dtypes(const std::vector<std::string>& names, std::vector<Dtype>& dtypes) {
+Result<std::vector<Dtype>> parse_dtypes(const std::vector<std::string>& names) {
+  std::vector<Dtype> dtypes;
   for (const std::string& name : names) {
     if (name == "all") {
       for (const DtypeInfo& d : dtype_table()) dtypes.push_back(d.dtype);
     } else if (const auto dtype = find_dtype(name)) {
       dtypes.push_back(*dtype);
     } else {
-      return unknown("data type", name, dtype_names());
+      return Error{unknown("data type", name, dtype_names())};
     }
   }
-  return "";
+  return dtypes;
 }
 
-std::string parse_ops(const std::vector<std::string>& names, std::vector<ReduceOp>& ops) {
+Result<std::vector<ReduceOp>> parse_ops(const std::vector<std::string>& names) {
+  std::vector<ReduceOp> ops;
   for (const std::string& text : names) {
     const auto op = find_reduce_op(text);
     if (text == "all") {
@@ -59,10 +61,10 @@ std::string parse_ops(const std::vector<std::string>& names, std::vector<ReduceO
     } else if (op && *op != ReduceOp::call) {
       ops.push_back(*op);
     } else {
-      return unknown("reduction", text, op_names());
+      return Error{unknown("reduction", text, op_names())};
     }
   }
-  return "";
+  return ops;
 }
 
 }  // namespace
@@ -75,16 +77,21 @@ std::string sizes_text(const RunOptions& options) {
   return options.first_bytes + ":" + options.last_bytes + ":" + factor;
 }
 
-std::string parse_work(const RunOptions& options, Work& work) {
-  std::string error;
-  const auto sizes = parse_sizes(sizes_text(options), error);
-  if (!sizes) return (options.first_bytes.empty() ? "--bytes: " : "-b, -e, -f: ") + error;
-  work.sizes = *sizes;
-  if (error = parse_dtypes(options.dtypes, work.dtypes); !error.empty()) return error;
-  if (error = parse_ops(options.ops, work.ops); !error.empty()) return error;
-  if (options.accumulate.empty()) return "";
+Result<Work> parse_work(const RunOptions& options) {
+  const auto sizes = parse_sizes(sizes_text(options));
+  if (!sizes) {
+    return Error{(options.first_bytes.empty() ? "--bytes: " : "-b, -e, -f: ") +
+                 sizes.error().text()};
+  }
+  const auto dtypes = parse_dtypes(options.dtypes);
+  if (!dtypes) return dtypes.error();
+  const auto ops = parse_ops(options.ops);
+  if (!ops) return ops.error();
+  Work work{*sizes, *dtypes, *ops, {}};
+  if (options.accumulate.empty()) return work;
   work.accumulate = find_dtype(options.accumulate);
-  return work.accumulate ? "" : unknown("data type", options.accumulate, dtype_names());
+  if (work.accumulate) return work;
+  return Error{unknown("data type", options.accumulate, dtype_names())};
 }
 
 std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
@@ -119,20 +126,22 @@ constexpr double kGiB = double{1 << 30};
 }  // namespace
 
 // What the run would need against what the machine has, before it is killed for it.
-std::string check_memory(const Program& program, const std::vector<uint64_t>& sizes) {
+std::optional<Error> lack_of_memory(const Program& program, const std::vector<uint64_t>& sizes) {
   const uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
   const double needed = memory_needed(program, largest);
-  if (needed <= machine_memory()) return "";
-  return fmt::format("a message of {} bytes needs {:.0f} GiB on {} ranks; this machine has {:.0f}",
-                     largest, needed / kGiB, program.contract.ranks, machine_memory() / kGiB);
+  if (needed <= machine_memory()) return std::nullopt;
+  return Error{
+      fmt::format("a message of {} bytes needs {:.0f} GiB on {} ranks; this machine has {:.0f}",
+                  largest, needed / kGiB, program.contract.ranks, machine_memory() / kGiB)};
 }
 
-std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<uint64_t>& sizes) {
+std::optional<Error> lack_of_memory(std::span<const PlacedPlan> plans,
+                                    const std::vector<uint64_t>& sizes) {
   double needed = 0;
   for (size_t p = 0; p < plans.size(); ++p) needed += memory_needed(*plans[p].program, sizes[p]);
-  if (needed <= machine_memory()) return "";
-  return fmt::format("messages of {} bytes need {:.0f} GiB together; this machine has {:.0f}",
-                     fmt::join(sizes, ", "), needed / kGiB, machine_memory() / kGiB);
+  if (needed <= machine_memory()) return std::nullopt;
+  return Error{fmt::format("messages of {} bytes need {:.0f} GiB together; this machine has {:.0f}",
+                           fmt::join(sizes, ", "), needed / kGiB, machine_memory() / kGiB)};
 }
 
 int load_to_run(const RunOptions& options, Input& input) {
@@ -153,10 +162,10 @@ int load_to_run(const RunOptions& options, Input& input) {
   return kFine;
 }
 
-std::string check_placement(const RunOptions& options, const Contract& contract) {
-  if (!options.in_place) return "";
-  if (contract.in_place != InPlace::no && contract.can_alias()) return "";
-  return "--in-place: the program promises nothing where input and output coincide";
+std::optional<Error> why_not_in_place(const RunOptions& options, const Contract& contract) {
+  if (!options.in_place) return std::nullopt;
+  if (contract.in_place != InPlace::no && contract.can_alias()) return std::nullopt;
+  return Error{"--in-place: the program promises nothing where input and output coincide"};
 }
 
 std::string spec_text(const RunSpec& spec) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/simulator/run.h"
+#include "ir/base/result.h"
 #include "tools/base/input.h"
 #include "tools/base/result_table.h"
 #include "tools/timeline/files.h"
@@ -63,20 +64,22 @@ struct Totals {
 std::vector<std::string_view> dtype_names();
 std::vector<std::string_view> op_names();
 
-/// Parses --bytes, --dtype, --op and --accumulate; returns what is wrong, or "".
-std::string parse_work(const RunOptions& options, Work& work);
+/// Parses --bytes, --dtype, --op and --accumulate.
+Result<Work> parse_work(const RunOptions& options);
 /// The runs of `work` in the order of the table's rows.
 std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
                               const Contract& contract);
-/// What a run would need against what the machine has, before it is killed for it; "" if it fits.
-std::string check_memory(const Program& program, const std::vector<uint64_t>& sizes);
+/// What a run would need against what the machine has, before it is killed for it: where that is
+/// too little.
+std::optional<Error> lack_of_memory(const Program& program, const std::vector<uint64_t>& sizes);
 /// The same of several plans in one run, with a size each.
-std::string check_memory(std::span<const PlacedPlan> plans, const std::vector<uint64_t>& sizes);
+std::optional<Error> lack_of_memory(std::span<const PlacedPlan> plans,
+                                    const std::vector<uint64_t>& sizes);
 /// Loads the input and brings it to a program that can be run. Returns kFine, or prints why not and
 /// returns the exit code.
 int load_to_run(const RunOptions& options, Input& input);
-/// "" if the program can be run in place, if that was asked for.
-std::string check_placement(const RunOptions& options, const Contract& contract);
+/// Why the program cannot be run in place, if that was asked for.
+std::optional<Error> why_not_in_place(const RunOptions& options, const Contract& contract);
 
 /// "64 KiB of f32, sum", for Progress.
 std::string spec_text(const RunSpec& spec);

@@ -20,17 +20,16 @@ void add_machine_option(CLI::App& app, std::string& machine) {
       ->type_name("MACHINE");
 }
 
-std::string write_timeline(const TimelineOptions& options, const CallFacts& facts,
-                           const std::vector<Trace>& traces) {
-  std::string error;
-  if (!options.trace.empty() &&
-      !write_file(options.trace, chrome_trace(facts, traces.front()), error)) {
-    return error;
+Result<void> write_timeline(const TimelineOptions& options, const CallFacts& facts,
+                            const std::vector<Trace>& traces) {
+  Result<void> written;
+  if (!options.trace.empty()) {
+    written = write_file(options.trace, chrome_trace(facts, traces.front()));
   }
-  if (!options.html.empty() && !write_file(options.html, timeline_page(facts, traces), error)) {
-    return error;
+  if (written && !options.html.empty()) {
+    written = write_file(options.html, timeline_page(facts, traces));
   }
-  return "";
+  return written;
 }
 
 }  // namespace mscclc::timeline

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "tools/base/command_line.h"
 #include "tools/timeline/trace.h"
 
@@ -21,8 +22,7 @@ void add_timeline_options(CLI::App& app, TimelineOptions& options, const std::st
 void add_machine_option(CLI::App& app, std::string& machine);
 
 /// Writes what was asked for: the page shows all traces side by side, the file of events the first.
-/// Returns why that failed, or "".
-[[nodiscard]] std::string write_timeline(const TimelineOptions& options, const CallFacts& facts,
-                                         const std::vector<Trace>& traces);
+Result<void> write_timeline(const TimelineOptions& options, const CallFacts& facts,
+                            const std::vector<Trace>& traces);
 
 }  // namespace mscclc::timeline

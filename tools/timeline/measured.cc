@@ -25,12 +25,12 @@ class Measured {
   Measured(const cost::Timeline& plan, const std::vector<RankStamps>& ranks)
       : plan_(plan), ranks_(ranks), slice_of_(plan.records.size(), kNone) {}
 
-  bool read(std::string& why) {
+  Result<void> read() {
     for (uint32_t r = 0; r < plan_.records.size(); ++r) {
       const cost::StepRecord& record = plan_.records[r];
       records_[{record.rank, record.block}].push_back(r);
     }
-    return find_begin(why);
+    return find_begin();
   }
 
   Trace trace(const std::string& how) {
@@ -54,23 +54,22 @@ class Measured {
   }
 
   /// The call begins with its first block.
-  bool find_begin(std::string& why) {
+  Result<void> find_begin() {
     bool first = true;
     for (const auto& [block, records] : records_) {
       const auto [rank, number] = block;
       const bool there = rank < ranks_.size() && ranks_[rank].words > device::kStampHead &&
                          ranks_[rank].rows.size() >= (size_t{number} + 1) * ranks_[rank].words;
       if (!there || words_of(block)[device::kStampsEnded] == 0) {
-        why = fmt::format("there are no stamps of thread block {} of rank {}", number, rank);
-        return false;
+        return Error{
+            fmt::format("there are no stamps of thread block {} of rank {}", number, rank)};
       }
       const uint64_t* words = words_of(block);
       if (words[device::kStampsDue] > ranks_[rank].words - device::kStampHead) {
-        why = fmt::format(
-            "thread block {} of rank {} has {} stamps, of which {} fit; a smaller "
-            "message has fewer steps",
-            number, rank, words[device::kStampsDue], ranks_[rank].words - device::kStampHead);
-        return false;
+        return Error{
+            fmt::format("thread block {} of rank {} has {} stamps, of which {} fit", number, rank,
+                        words[device::kStampsDue], ranks_[rank].words - device::kStampHead),
+            "a smaller message has fewer steps"};
       }
       const int64_t begin = on_clock_0(rank, words[device::kStampsBegan]);
       begin_ = first ? begin : std::min(begin_, begin);
@@ -235,11 +234,10 @@ uint32_t stamp_words(const cost::Timeline& plan) {
   return static_cast<uint32_t>(std::min(device::kStampHead + 64 + 4 * most, kMaxWords / blocks));
 }
 
-std::optional<Trace> measured_trace(const cost::Timeline& plan,
-                                    const std::vector<RankStamps>& ranks, const std::string& how,
-                                    std::string& why) {
+Result<Trace> measured_trace(const cost::Timeline& plan, const std::vector<RankStamps>& ranks,
+                             const std::string& how) {
   Measured measured(plan, ranks);
-  if (!measured.read(why)) return std::nullopt;
+  if (const auto read = measured.read(); !read) return read.error();
   return measured.trace(how);
 }
 

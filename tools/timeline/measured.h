@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "executor/cost/timeline.h"
+#include "ir/base/result.h"
 #include "tools/timeline/trace.h"
 
 namespace mscclc::timeline {
@@ -23,9 +23,8 @@ struct RankStamps {
 uint32_t stamp_words(const cost::Timeline& plan);
 
 /// `plan`: the call with its arrows, predicted for whatever machine. `how` stands above the
-/// timeline. nullopt: `why` says which stamps are missing.
-[[nodiscard]] std::optional<Trace> measured_trace(const cost::Timeline& plan,
-                                                  const std::vector<RankStamps>& ranks,
-                                                  const std::string& how, std::string& why);
+/// timeline. Fails where stamps are missing.
+Result<Trace> measured_trace(const cost::Timeline& plan, const std::vector<RankStamps>& ranks,
+                             const std::string& how);
 
 }  // namespace mscclc::timeline

@@ -77,8 +77,7 @@ TEST_CASE("stamps become slices, and who waited for whom follows from the plan")
   const std::vector<RankStamps> ranks = {
       exchange_stamps(1000, {0, 100, 620, 630, 900, 910, 1000}, 1500),
       exchange_stamps(1500, {0, 100, 110, 120, 400, 410, 900}, 1000)};
-  std::string why;
-  const auto trace = measured_trace(plan, ranks, "measured", why);
+  const auto trace = measured_trace(plan, ranks, "measured");
   REQUIRE(trace);
   CHECK(trace->slices.size() == plan.records.size());
   CHECK(trace->end == Approx(1500));
@@ -108,8 +107,7 @@ TEST_CASE("a rank's clock may be ahead") {
   std::vector<RankStamps> ranks = {exchange_stamps(1000, at, 1000),
                                    exchange_stamps(9'000'000, at, 1000)};
   ranks[1].ahead_ns = 9'000'000 - 1000;
-  std::string why;
-  const auto trace = measured_trace(plan, ranks, "measured", why);
+  const auto trace = measured_trace(plan, ranks, "measured");
   REQUIRE(trace);
   CHECK(trace->end == Approx(1000));
 }
@@ -125,8 +123,7 @@ TEST_CASE("an op without data has no step in a block's program, and no slice") {
                                   {step(StepKind::signal, 5), 40},
                                   {step(StepKind::wait, 6), 50}},
                                  60);
-  std::string why;
-  const auto trace = measured_trace(plan, {without, without}, "measured", why);
+  const auto trace = measured_trace(plan, {without, without}, "measured");
   REQUIRE(trace);
   CHECK(trace->slices.size() == plan.records.size() - 2);
 }
@@ -135,16 +132,16 @@ TEST_CASE("missing stamps are named") {
   const TestProgram t = testing::exchange();
   const cost::Timeline plan = plan_of(t.program);
   const RankStamps full = exchange_stamps(0, {0, 1, 2, 3, 4, 5, 6}, 10);
-  std::string why;
-  CHECK_FALSE(measured_trace(plan, {full}, "", why));
-  CHECK(why == "there are no stamps of thread block 0 of rank 1");
-  CHECK_FALSE(measured_trace(plan, {full, {}}, "", why));
-  CHECK(why == "there are no stamps of thread block 0 of rank 1");
+  const auto missing = [&](const std::vector<RankStamps>& ranks) {
+    const auto trace = measured_trace(plan, ranks, "");
+    return trace ? "nothing" : trace.error().text();
+  };
+  CHECK(missing({full}) == "there are no stamps of thread block 0 of rank 1");
+  CHECK(missing({full, {}}) == "there are no stamps of thread block 0 of rank 1");
   const RankStamps cut =
       stamps_of(0, {{step(StepKind::signal, 0), 0}, {step(StepKind::wait, 1), 1}}, 10,
                 device::kStampHead + 1);
-  CHECK_FALSE(measured_trace(plan, {full, cut}, "", why));
-  CHECK(why ==
+  CHECK(missing({full, cut}) ==
         "thread block 0 of rank 1 has 2 stamps, of which 1 fit; a smaller message has fewer steps");
 }
 

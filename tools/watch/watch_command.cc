@@ -54,14 +54,12 @@ bool wait_for_change(FileChanges& changes) {
 }
 
 int run_watch(const WatchOptions& options) {
-  std::string error;
-  const auto sizes = parse_sizes(options.bytes, error);
-  if (!sizes || sizes->size() != 1) {
-    return Input::usage("--bytes: " + (error.empty() ? "one size, as in 64K" : error));
-  }
+  const auto sizes = parse_sizes(options.bytes);
+  if (!sizes) return Input::usage("--bytes: " + sizes.error().text());
+  if (sizes->size() != 1) return Input::usage("--bytes: one size, as in 64K");
   const std::string& file = options.input.file;
   if (file == "-") return Input::usage("standard input cannot be watched; name a file");
-  if (const auto text = read_regular_file(file, error); !text) return Input::usage(error);
+  if (const auto text = read_regular_file(file); !text) return Input::usage(text.error());
   end_on_signals();
   FileChanges changes;
   changes.watch({file});

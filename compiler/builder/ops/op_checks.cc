@@ -91,9 +91,9 @@ Fit OpChecks::fit(const OpInfo& info, std::span<const Ref> dsts, std::span<const
 }
 
 bool OpChecks::check_summation(const OpInfo& info, const OpOptions& options, size_t sources) {
-  const std::string fault = summation_fault(info, options.summation, options.reduce, sources);
-  if (!fault.empty()) reports_.fail("option", options.summation_mark, fault);
-  return fault.empty();
+  const auto fault = summation_fault(info, options.summation, options.reduce, sources);
+  if (fault) reports_.fail("option", options.summation_mark, fault->text());
+  return !fault;
 }
 
 bool OpChecks::check_options(const OpInfo& info, const OpOptions& options, size_t sources) {

@@ -28,7 +28,8 @@ std::shared_ptr<const PickedPlan> TableProvider::pick(const PlanRequest& asked,
   std::shared_ptr<const PickedPlan> picked;
   for (const LibraryRow& row : table_.rows()) {
     if (row.kind != request.call.kind) continue;
-    std::string why = row.why_not(request.call);
+    const auto unfit = row.why_not(request.call);
+    std::string why = unfit ? unfit->text() : "";
     if (why.empty() && picked != nullptr) why = fmt::format("'{}' goes first", picked->name);
     if (why.empty()) {
       Diagnostics found;

@@ -55,15 +55,14 @@ void write_trace(const Group& group) {
                         .calls = group.recorder.calls(),
                         .plans = group.recorder.plans(),
                         .marks = group.marks.all()};
-  std::string why;
-  const std::string name = write_call_trace(trace, group.trace_file, why);
-  if (!name.empty()) {
-    log(LogLevel::info, LogArea::init, group.rank(), "its calls are in " + name);
+  const auto name = write_call_trace(trace, group.trace_file);
+  if (name) {
+    log(LogLevel::info, LogArea::init, group.rank(), "its calls are in " + *name);
     return;
   }
   log_always(LogArea::init, group.rank(),
              fmt::format("its calls are not written down ({}): {}",
-                         info(Variable::MSCCLC_TRACE).name, why));
+                         info(Variable::MSCCLC_TRACE).name, name.error().text()));
 }
 
 }  // namespace
@@ -111,8 +110,8 @@ bool read_settings(Group& group, Diagnostics& diagnostics) {
   Diagnostics warnings;
   warn_of_unknown_once(environment, warnings);
   for (const Diagnostic& d : warnings.all()) log_always(LogArea::env, group.rank(), d.message);
-  if (const std::string problem = nvtx_problem(); !problem.empty()) {
-    log(LogLevel::warn, LogArea::env, group.rank(), problem);
+  if (const auto problem = nvtx_problem()) {
+    log(LogLevel::warn, LogArea::env, group.rank(), problem->text());
   }
   return read_files(environment, group, diagnostics);
 }

@@ -27,7 +27,7 @@ class KeepingDevice : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
   std::string architecture() const override { return "sm_90"; }
-  std::unique_ptr<CompiledKernels> load_kernels(std::span<const uint8_t>, std::string&) override {
+  Result<std::unique_ptr<CompiledKernels>> load_kernels(std::span<const uint8_t>) override {
     return std::make_unique<Kernels>(*this);
   }
   bool launch(const device::LaunchPlan& plan, StreamHandle, Diagnostics&) override {

@@ -142,13 +142,11 @@ void Executable::State::prepare_binds() {
 // A plan without compiled kernels works as well, so nothing here is an error.
 void Executable::State::load_compiled_kernels() {
   if (options.plan_file.empty() || blocks() == 0) return;
-  std::string why;
-  compiled_kernels = KernelChoice::load(*plan, rank, hash_, options.plan_file, *group->device, why);
+  auto found = KernelChoice::load(*plan, rank, hash_, options.plan_file, *group->device);
   log(LogLevel::info, LogArea::load, rank,
-      compiled_kernels != nullptr
-          ? fmt::format("executable {} has compiled kernels: '{}'", number,
-                        compiled_kernels->file())
-          : fmt::format("the interpreter runs executable {}: {}", number, why));
+      found ? fmt::format("executable {} has compiled kernels: '{}'", number, (*found)->file())
+            : fmt::format("the interpreter runs executable {}: {}", number, found.error().text()));
+  if (found) compiled_kernels = *std::move(found);
 }
 
 bool Executable::State::prepare(Diagnostics& diagnostics) {

@@ -172,17 +172,16 @@ std::string Monitor::write_flight_file(const Diagnostic& error, const Waits& wai
                    .waits = {},
                    .awaited = waits.ranks};
   for (const Note& note : waits.notes) flight.waits.push_back(line_of(note));
-  std::string why;
-  const std::string name = write_flight_log(flight, group_->flight_file, why);
-  written = !name.empty();
+  const auto name = write_flight_log(flight, group_->flight_file);
+  written = static_cast<bool>(name);
   if (!written) {
     return fmt::format("the last calls of rank {} are not written down (MSCCLC_FLIGHT_FILE): {}",
-                       rank, why);
+                       rank, name.error().text());
   }
   return fmt::format(
       "the last calls are in {}.txt and .json; 'mscclc report' with the .json files of all ranks "
       "says where the ranks differ",
-      name);
+      *name);
 }
 
 }  // namespace mscclc

@@ -18,23 +18,17 @@ std::string architecture_of(const PrimaryContext& context) {
                      context.attribute(abi::kComputeCapabilityMinor));
 }
 
-std::unique_ptr<CudaCompiledKernels> CudaCompiledKernels::load(CudaDevice& device,
-                                                               std::span<const uint8_t> image,
-                                                               std::string& why) {
-  why = fault_of_cubin(image);
-  if (!why.empty()) return nullptr;
+Result<std::unique_ptr<CudaCompiledKernels>> CudaCompiledKernels::load(
+    CudaDevice& device, std::span<const uint8_t> image) {
+  if (auto fault = fault_of_cubin(image)) return *std::move(fault);
   const Driver& driver = device.context()->driver();
   const CurrentContext current(*device.context());
   const OutsideCapture outside(driver);
-  if (!current.is_set()) {
-    why = "the GPU's context cannot be made current";
-    return nullptr;
-  }
+  if (!current.is_set()) return Error{"the GPU's context cannot be made current"};
   abi::Module module = nullptr;
   if (const abi::Result result = driver.ModuleLoadData(&module, image.data());
       result != abi::kSuccess) {
-    why = text_of(driver, result);
-    return nullptr;
+    return Error{text_of(driver, result)};
   }
   return std::unique_ptr<CudaCompiledKernels>(new CudaCompiledKernels(device, module));
 }
@@ -67,8 +61,8 @@ bool CudaCompiledKernels::launch(Kernel kernel, const device::LaunchPlan& plan,
   return device_.launch({function_of(kernel), arguments}, plan, stream, diagnostics);
 }
 
-std::string start_kernel(const PrimaryContext& context, const CompiledKernel& own,
-                         const device::LaunchPlan& plan, abi::Stream stream) {
+Result<void> start_kernel(const PrimaryContext& context, const CompiledKernel& own,
+                          const device::LaunchPlan& plan, abi::Stream stream) {
   abi::LaunchAttribute early = {};
   early.id = abi::kProgrammaticStreamSerialization;
   early.value[0] = 1;
@@ -82,19 +76,18 @@ std::string start_kernel(const PrimaryContext& context, const CompiledKernel& ow
   void* parameters[] = {const_cast<device::LaunchPlan*>(&plan), const_cast<void*>(own.arguments)};
   const abi::Result result =
       context.driver().LaunchKernelEx(&config, own.function, parameters, nullptr);
-  return result == abi::kSuccess ? "" : text_of(context.driver(), result);
+  if (result != abi::kSuccess) return Error{text_of(context.driver(), result)};
+  return {};
 }
 
-uint32_t most_resident_blocks(const PrimaryContext& context, const CompiledKernel& own,
-                              const device::LaunchPlan& plan, std::string& error) {
+Result<uint32_t> most_resident_blocks(const PrimaryContext& context, const CompiledKernel& own,
+                                      const device::LaunchPlan& plan) {
   int blocks = 0;
   const abi::Result result = context.driver().OccupancyMaxActiveBlocksPerMultiprocessor(
       &blocks, own.function, static_cast<int>(plan.threads), 0);
-  if (result != abi::kSuccess) error = text_of(context.driver(), result);
-  return result != abi::kSuccess
-             ? 0
-             : static_cast<uint32_t>(blocks) *
-                   static_cast<uint32_t>(context.attribute(abi::kMultiprocessorCount));
+  if (result != abi::kSuccess) return Error{text_of(context.driver(), result)};
+  return static_cast<uint32_t>(blocks) *
+         static_cast<uint32_t>(context.attribute(abi::kMultiprocessorCount));
 }
 
 }  // namespace mscclc::cuda

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "ir/base/result.h"
 #include "runtime/devices/cuda/device.h"
 
 namespace mscclc::cuda {
@@ -14,10 +15,8 @@ std::string architecture_of(const PrimaryContext& context);
 
 class CudaCompiledKernels final : public CompiledKernels {
  public:
-  /// nullptr: `why` says what the driver says.
-  [[nodiscard]] static std::unique_ptr<CudaCompiledKernels> load(CudaDevice& device,
-                                                                 std::span<const uint8_t> image,
-                                                                 std::string& why);
+  static Result<std::unique_ptr<CudaCompiledKernels>> load(CudaDevice& device,
+                                                           std::span<const uint8_t> image);
   ~CudaCompiledKernels() override;
   Kernel find(const std::string& name) const override;
   std::optional<uint32_t> fits(Kernel kernel, const device::LaunchPlan& plan,
@@ -32,12 +31,12 @@ class CudaCompiledKernels final : public CompiledKernels {
   const abi::Module module_;
 };
 
-/// Starts a compiled kernel; "": done. REQUIRES: the context is current.
-std::string start_kernel(const PrimaryContext& context, const CompiledKernel& own,
-                         const device::LaunchPlan& plan, abi::Stream stream);
+/// Starts a compiled kernel. REQUIRES: the context is current.
+Result<void> start_kernel(const PrimaryContext& context, const CompiledKernel& own,
+                          const device::LaunchPlan& plan, abi::Stream stream);
 
 /// Blocks of such a kernel that the GPU holds at once. REQUIRES: the context is current.
-uint32_t most_resident_blocks(const PrimaryContext& context, const CompiledKernel& own,
-                              const device::LaunchPlan& plan, std::string& error);
+Result<uint32_t> most_resident_blocks(const PrimaryContext& context, const CompiledKernel& own,
+                                      const device::LaunchPlan& plan);
 
 }  // namespace mscclc::cuda

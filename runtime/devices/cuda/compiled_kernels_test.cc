@@ -6,10 +6,9 @@
 namespace mscclc::cuda {
 namespace {
 
-std::unique_ptr<CompiledKernels> load(CudaDevice& device, const std::string& image,
-                                      std::string& why) {
+Result<std::unique_ptr<CompiledKernels>> load(CudaDevice& device, const std::string& image) {
   const std::string cubin = fake_cubin(image);
-  return device.load_kernels({reinterpret_cast<const uint8_t*>(cubin.c_str()), cubin.size()}, why);
+  return device.load_kernels({reinterpret_cast<const uint8_t*>(cubin.c_str()), cubin.size()});
 }
 
 device::LaunchPlan plan_of(uint32_t blocks, uint32_t threads) {
@@ -31,11 +30,11 @@ TEST_CASE("cuda: a plan's kernels are found by name, and launched") {
   {
     const auto device = world.open(0, 0);
     CHECK(device->architecture() == "sm_90");
-    std::string why;
     Diagnostics diagnostics;
     {
-      const auto kernels = load(*device, "sm_90\none\ntwo\n", why);
-      REQUIRE(kernels != nullptr);
+      const auto loaded = load(*device, "sm_90\none\ntwo\n");
+      REQUIRE(loaded);
+      CompiledKernels* const kernels = loaded->get();
       const CompiledKernels::Kernel one = kernels->find("one"), two = kernels->find("two");
       CHECK(one != nullptr);
       CHECK(two != nullptr);
@@ -67,10 +66,10 @@ TEST_CASE("cuda: a plan's kernel in a capture is a node after those of other str
   world.fake.set_begun_of(begun_of);
   {
     const auto device = world.open(0, 0);
-    std::string why;
     Diagnostics diagnostics;
-    const auto kernels = load(*device, "sm_90\none\n", why);
-    REQUIRE(kernels != nullptr);
+    const auto loaded = load(*device, "sm_90\none\n");
+    REQUIRE(loaded);
+    CompiledKernels* const kernels = loaded->get();
     const StreamHandle stream = device->create_stream(diagnostics);
     world.fake.begin_capture(abi::kCaptureModeGlobal, stream);
     CHECK(kernels->launch(kernels->find("one"), plan_of(8, 512), nullptr, stream, diagnostics));
@@ -86,14 +85,14 @@ TEST_CASE("cuda: images that this GPU does not take") {
   World world;
   {
     const auto device = world.open(0, 0);
-    std::string why;
-    CHECK(load(*device, "sm_100\none\n", why) == nullptr);
-    CHECK(why == "it went wrong (CUDA_ERROR_NO_BINARY_FOR_GPU)");
-    CHECK(load(*device, "", why) == nullptr);
-    CHECK(why == "it went wrong (CUDA_ERROR_INVALID_IMAGE)");
+    const auto refusal = [](const Result<std::unique_ptr<CompiledKernels>>& loaded) {
+      return loaded ? "it is loaded" : loaded.error().text();
+    };
+    CHECK(refusal(load(*device, "sm_100\none\n")) ==
+          "it went wrong (CUDA_ERROR_NO_BINARY_FOR_GPU)");
+    CHECK(refusal(load(*device, "")) == "it went wrong (CUDA_ERROR_INVALID_IMAGE)");
     // What would have the driver read beyond its end never gets there.
-    CHECK(device->load_kernels({}, why) == nullptr);
-    CHECK(why == "it is not a cubin");
+    CHECK(refusal(device->load_kernels({})) == "it is not a cubin");
     CHECK(world.fake.calls("ModuleLoadData") == 2);
   }
   world.check_clean();
@@ -103,10 +102,10 @@ TEST_CASE("cuda: a plan's kernel that does not fit, or cannot be launched") {
   World world;
   {
     const auto device = world.open(0, 0);
-    std::string why;
     Diagnostics diagnostics;
-    const auto kernels = load(*device, "sm_90\none\n", why);
-    REQUIRE(kernels != nullptr);
+    const auto loaded = load(*device, "sm_90\none\n");
+    REQUIRE(loaded);
+    CompiledKernels* const kernels = loaded->get();
     const CompiledKernels::Kernel one = kernels->find("one");
     CHECK_FALSE(kernels->fits(one, plan_of(600, 512), diagnostics));
     CHECK(has_code(diagnostics, "too-many-blocks"));

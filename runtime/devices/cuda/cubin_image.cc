@@ -61,13 +61,13 @@ bool holds_all(std::span<const uint8_t> image, const Table& table) {
 
 }  // namespace
 
-std::string fault_of_cubin(std::span<const uint8_t> image) {
+std::optional<Error> fault_of_cubin(std::span<const uint8_t> image) {
   if (image.size() < kHeaderBytes || !std::equal(kMagic.begin(), kMagic.end(), image.begin()) ||
       number_at<uint16_t>(image, kMachine) != kMachineCuda) {
-    return "it is not a cubin";
+    return Error{"it is not a cubin"};
   }
-  if (!holds_all(image, kSegments) || !holds_all(image, kSections)) return "it is cut off";
-  return "";
+  if (!holds_all(image, kSegments) || !holds_all(image, kSections)) return Error{"it is cut off"};
+  return std::nullopt;
 }
 
 }  // namespace mscclc::cuda

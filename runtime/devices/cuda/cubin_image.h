@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string>
+
+#include "ir/base/result.h"
 
 namespace mscclc::cuda {
 
-/// "" if it is; else what is wrong with it. Does not look at the machine code.
-std::string fault_of_cubin(std::span<const uint8_t> image);
+/// What is wrong with it. Does not look at the machine code.
+std::optional<Error> fault_of_cubin(std::span<const uint8_t> image);
 
 }  // namespace mscclc::cuda

@@ -245,29 +245,31 @@ uint32_t CudaDevice::multiprocessors() const {
   return static_cast<uint32_t>(context_->attribute(abi::kMultiprocessorCount));
 }
 
-std::unique_ptr<CompiledKernels> CudaDevice::load_kernels(std::span<const uint8_t> image,
-                                                          std::string& why) {
-  return CudaCompiledKernels::load(*this, image, why);
+Result<std::unique_ptr<CompiledKernels>> CudaDevice::load_kernels(std::span<const uint8_t> image) {
+  auto loaded = CudaCompiledKernels::load(*this, image);
+  if (!loaded) return loaded.error();
+  return *std::move(loaded);
 }
 
-uint32_t CudaDevice::most_resident_blocks(const CompiledKernel& own, const device::LaunchPlan& plan,
-                                          std::string& error) const {
-  if (own.function != nullptr) return cuda::most_resident_blocks(*context_, own, plan, error);
+Result<uint32_t> CudaDevice::most_resident_blocks(const CompiledKernel& own,
+                                                  const device::LaunchPlan& plan) const {
+  if (own.function != nullptr) return cuda::most_resident_blocks(*context_, own, plan);
   int number = 0;
   uint32_t most = launcher_.most_resident_blocks(plan, &number);
   if (number == 0 && is_large_after_own(plan)) {  // either kernel may run it
     most = std::min(most, launcher_.most_resident_blocks(in_large(plan), &number));
   }
-  if (number != 0) error = launcher_.error_text(number);
+  if (number != 0) return Error{launcher_.error_text(number)};
   return most;
 }
 
-std::string CudaDevice::start(const CompiledKernel& own, const device::LaunchPlan& placed,
-                              StreamHandle stream) {
+Result<void> CudaDevice::start(const CompiledKernel& own, const device::LaunchPlan& placed,
+                               StreamHandle stream) {
   if (own.function != nullptr) return start_kernel(*context_, own, placed, stream_of(stream));
   const bool large = placed.early && is_large_after_own(placed);
   const int error = launcher_.launch(large ? in_large(placed) : placed, stream);
-  return error == 0 ? "" : launcher_.error_text(error);
+  if (error != 0) return Error{launcher_.error_text(error)};
+  return {};
 }
 
 std::optional<uint32_t> CudaDevice::fits(const device::LaunchPlan& plan, Diagnostics& diagnostics) {
@@ -284,14 +286,14 @@ std::optional<uint32_t> CudaDevice::fits(const CompiledKernel& own, const device
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
   if (!current.is_set(diagnostics)) return std::nullopt;
-  std::string error;
-  const uint32_t most = most_resident_blocks(own, plan, error);
-  if (!error.empty()) {
+  const auto asked = most_resident_blocks(own, plan);
+  if (!asked) {
     diagnostics.error("cuda", {},
                       fmt::format("cannot ask {} how many blocks of {} threads it holds: {}",
-                                  name(), plan.threads, error));
+                                  name(), plan.threads, asked.error().text()));
     return std::nullopt;
   }
+  const uint32_t most = *asked;
   const uint32_t each = most / plan.ranks_here;
   if (plan.blocks <= each) return most;
   const std::string sharing =
@@ -318,12 +320,12 @@ bool CudaDevice::launch(const CompiledKernel& own, const device::LaunchPlan& pla
   const KnownStream known = std::exchange(*known_, {});
   if (known.handle == stream_of(stream)) turn.stream_id = known.id;
   if (!order_->take_turn(stream_of(stream), early_, placed, turn, diagnostics)) return false;
-  const std::string error = start(own, placed, stream);
-  if (error.empty()) return order_->launched(turn, diagnostics);
+  const auto started = start(own, placed, stream);
+  if (started) return order_->launched(turn, diagnostics);
   diagnostics.error("cuda", {},
                     fmt::format("cannot launch {} on {} ({} blocks of {} threads): {}",
                                 own.function != nullptr ? "the plan's kernel" : "the interpreter",
-                                name(), plan.blocks, plan.threads, error));
+                                name(), plan.blocks, plan.threads, started.error().text()));
   return false;
 }
 

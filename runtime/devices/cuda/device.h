@@ -11,6 +11,7 @@
 #include <string>
 
 #include "executor/launch.h"
+#include "ir/base/result.h"
 #include "runtime/api/device.h"
 #include "runtime/devices/cuda/internode/far_nodes.h"
 #include "runtime/devices/cuda/internode/own_allocations.h"
@@ -105,8 +106,7 @@ class CudaDevice final : public Device {
   std::vector<uint8_t> room() const override;
   std::string architecture() const override;
   uint32_t multiprocessors() const override;
-  std::unique_ptr<CompiledKernels> load_kernels(std::span<const uint8_t> image,
-                                                std::string& why) override;
+  Result<std::unique_ptr<CompiledKernels>> load_kernels(std::span<const uint8_t> image) override;
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -138,12 +138,12 @@ class CudaDevice final : public Device {
   const Exchange& exchange() const { return exchange_; }
 
  private:
-  /// Starts a launch that has its place; "": it has begun, or will.
-  std::string start(const CompiledKernel& own, const device::LaunchPlan& placed,
-                    StreamHandle stream);
-  /// Blocks like the plan's that the GPU holds at once; `error`: why that is not known.
-  uint32_t most_resident_blocks(const CompiledKernel& own, const device::LaunchPlan& plan,
-                                std::string& error) const;
+  /// Starts a launch that has its place: it has begun, or will.
+  Result<void> start(const CompiledKernel& own, const device::LaunchPlan& placed,
+                     StreamHandle stream);
+  /// Blocks like the plan's that the GPU holds at once.
+  Result<uint32_t> most_resident_blocks(const CompiledKernel& own,
+                                        const device::LaunchPlan& plan) const;
   CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
              std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
              const CudaOptions& options, const HostPlace& place, KernelLauncher launcher,

@@ -164,9 +164,9 @@ class HostDevice final : public Device {
     return true;
   }
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override {
-    std::string why;
-    if (static_cast<HostStream*>(stream)->synchronize(why)) return true;
-    diagnostics.error("out-of-memory", {}, "a launch has not run: " + why);
+    const auto run = static_cast<HostStream*>(stream)->synchronize();
+    if (run) return true;
+    diagnostics.error("out-of-memory", {}, "a launch has not run: " + run.error().text());
     return false;
   }
   bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark, Diagnostics&) override {
@@ -229,10 +229,10 @@ class HostDevice final : public Device {
                             Diagnostics& diagnostics);
   /// Can lanes need what this rank exports, rather than a mapping of it?
   bool exposes() const { return lanes_ == HostLanes::messages || has_far_peers_; }
-  std::unique_ptr<Memory> import_same_process(const MemoryHandle& handle, const Offer& offer,
-                                              std::string& why);
-  std::unique_ptr<Memory> import_file(const MemoryHandle& handle, const Offer& offer,
-                                      std::string& code, std::string& why);
+  Result<std::unique_ptr<Memory>> import_offer(const MemoryHandle& handle, const Offer& offer);
+  Result<std::unique_ptr<Memory>> import_same_process(const MemoryHandle& handle,
+                                                      const Offer& offer);
+  Result<std::unique_ptr<Memory>> import_file(const MemoryHandle& handle, const Offer& offer);
 
   static constexpr std::chrono::milliseconds kLongest{std::numeric_limits<int>::max()};
 
@@ -339,31 +339,42 @@ std::optional<MemoryHandle> HostDevice::export_memory(const void* address, uint6
   return handle;
 }
 
-std::unique_ptr<Memory> HostDevice::import_same_process(const MemoryHandle& handle,
-                                                        const Offer& offer, std::string& why) {
-  const auto known = find_ticket(offer.bytes, handle.range(), why);
-  if (!known) return nullptr;
+Result<std::unique_ptr<Memory>> HostDevice::import_same_process(const MemoryHandle& handle,
+                                                                const Offer& offer) {
+  const auto known = find_ticket(offer.bytes, handle.range());
+  if (!known) return known.error();
   auto* data = reinterpret_cast<uint8_t*>(known->base + handle.offset);
   return std::make_unique<HostMemory>(SharedMappings::of_process().find(data, handle.bytes), data,
                                       handle.bytes, exposed_id(handle));
 }
 
-/// `code`: of the error, where it is more than that this offer is of no use.
-std::unique_ptr<Memory> HostDevice::import_file(const MemoryHandle& handle, const Offer& offer,
-                                                std::string& code, std::string& why) {
+/// The error has a code where it is more than that this offer is of no use.
+Result<std::unique_ptr<Memory>> HostDevice::import_file(const MemoryHandle& handle,
+                                                        const Offer& offer) {
   Diagnostics problems;
   Fd file = fetch_fd(offer.bytes, handle.range(), wait_, problems);
   std::shared_ptr<SharedMapping> mapping;
   if (file.valid()) mapping = SharedMapping::open(std::move(file), handle.allocation, problems);
   if (mapping == nullptr) {
-    if (problems.has_errors() && problems.all().front().code == kNoDescriptors) {
-      code = kNoDescriptors;
-    }
-    why = problems.all().empty() ? "no descriptor came" : problems.all().front().message;
-    return nullptr;
+    if (problems.all().empty()) return Error{"no descriptor came"};
+    const Diagnostic& first = problems.all().front();
+    const bool has_none = problems.has_errors() && first.code == kNoDescriptors;
+    return Error{.message = first.message, .code = has_none ? kNoDescriptors : ""};
   }
   return std::make_unique<HostMemory>(mapping, mapping->data() + handle.offset, handle.bytes,
                                       exposed_id(handle));
+}
+
+Result<std::unique_ptr<Memory>> HostDevice::import_offer(const MemoryHandle& handle,
+                                                         const Offer& offer) {
+  switch (offer.kind) {
+    case HandleKind::same_process:
+      return import_same_process(handle, offer);
+    case HandleKind::host_fd:
+      return import_file(handle, offer);
+    default:
+      return Error{"not of this device"};
+  }
 }
 
 std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
@@ -378,12 +389,11 @@ std::unique_ptr<Memory> HostDevice::import_memory(const MemoryHandle& handle,
   }
   for (const Offer& offer : handle.offers) {
     if (offer.kind == HandleKind::host_lane) continue;  // maps nothing
-    std::string why = "not of this device";
-    std::unique_ptr<Memory> memory;
-    if (offer.kind == HandleKind::same_process) memory = import_same_process(handle, offer, why);
-    if (offer.kind == HandleKind::host_fd) memory = import_file(handle, offer, code, why);
-    if (memory != nullptr) return memory;
-    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", mscclc::name(offer.kind), why);
+    auto memory = import_offer(handle, offer);
+    if (memory) return *std::move(memory);
+    if (!memory.error().code.empty()) code = memory.error().code;
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", mscclc::name(offer.kind),
+                         memory.error().text());
   }
   diagnostics.error(
       code, {},

@@ -125,12 +125,12 @@ void HostStream::wait_for(std::shared_ptr<std::atomic<bool>> flag) {
   push({[flag = std::move(flag)] { flag->wait(false, std::memory_order_acquire); }});
 }
 
-bool HostStream::synchronize(std::string& why) {
+Result<void> HostStream::synchronize() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return tasks_.empty() && !busy_; });
   gave_up_ = false;
-  why = std::exchange(failure_, {});
-  return why.empty();
+  if (failure_.empty()) return {};
+  return Error{std::exchange(failure_, {})};
 }
 
 void HostStream::drain() {

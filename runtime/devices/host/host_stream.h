@@ -13,6 +13,7 @@
 
 #include "executor/cpu/fiber.h"
 #include "executor/launch.h"
+#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/api/device.h"
 #include "runtime/support/idle.h"
@@ -48,12 +49,12 @@ class HostStream {
   void mark(std::shared_ptr<std::atomic<bool>> flag);
   /// What is queued from now on begins when the flag is set, which another stream's mark() does.
   void wait_for(std::shared_ptr<std::atomic<bool>> flag);
-  /// Waits until all that was queued has been done. False: a launch has failed since the last
-  /// question; `why` says how.
+  /// Waits until all that was queued has been done. Fails where a launch has failed since the last
+  /// question.
   ///
   /// What is queued after a launch that was given up is left out, until here: its results would be
   /// garbage, and copies would touch staging buffers that peers still write.
-  [[nodiscard]] bool synchronize(std::string& why);
+  Result<void> synchronize();
   /// Waits, and leaves all that synchronize() would say.
   void drain();
 

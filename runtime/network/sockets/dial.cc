@@ -17,63 +17,58 @@ namespace {
 
 class Dialling {
  public:
-  Dialling(const LaneOffer& offer, const DialOptions& options, std::string& why)
+  Dialling(const LaneOffer& offer, const DialOptions& options)
       : offer_(offer),
         options_(options),
-        deadline_(std::chrono::steady_clock::now() + options.timeout),
-        why_(why) {}
+        deadline_(std::chrono::steady_clock::now() + options.timeout) {}
 
-  /// The connection number `index`. Invalid: why_ says why. A far end closes connections that say
-  /// nothing: this rank may have been stopped, and tries again.
-  Fd open(uint32_t index) {
+  /// The connection number `index`. A far end closes connections that say nothing: this rank may
+  /// have been stopped, and tries again.
+  Result<Fd> open(uint32_t index) {
     for (;;) {
       const SteadyTime begun = std::chrono::steady_clock::now();
       closed_ = false;
-      Fd socket = open_once(index);
+      Result<Fd> socket = open_once(index);
       const SteadyTime now = std::chrono::steady_clock::now();
       const bool again = closed_ && now - begun >= kMayHaveBeenSlow && now < deadline_;
-      if (socket.valid() || !again || (options_.over && options_.over())) return socket;
+      if (socket || !again || (options_.over && options_.over())) return socket;
     }
   }
 
  private:
-  Fd open_once(uint32_t index) {
+  Result<Fd> open_once(uint32_t index) {
     Fd socket = begin_connect(offer_.address);
-    if (!socket.valid()) return fail(error_text(errno));
+    if (!socket.valid()) return Error{error_text(errno)};
     set_options(socket, options_.dead);
-    if (!wait(socket, POLLOUT)) return {};
-    if (const int error = connect_error(socket); error != 0) {
-      return fail(
-          (error == ETIMEDOUT ? connection_error_text(error, options_.dead) : error_text(error)) +
-          hint(error));
-    }
-    return greet(socket, index) ? std::move(socket) : Fd();
+    if (const auto connected = wait(socket, POLLOUT); !connected) return connected.error();
+    if (const int error = connect_error(socket); error != 0) return cannot_connect(error);
+    if (const auto greeted = greet(socket, index); !greeted) return greeted.error();
+    return socket;
+  }
+
+  Error cannot_connect(int error) const {
+    return {error == ETIMEDOUT ? connection_error_text(error, options_.dead) : error_text(error),
+            remedy(error)};
   }
 
   /// A rank offers loopback if it has no other address, or if its variable says so.
-  std::string hint(int error) const {
+  std::string remedy(int error) const {
     if (error != ECONNREFUSED || !offer_.address.is_loopback()) return "";
-    return "; if that rank is on another machine, its MSCCLC_SOCKET_IFNAME must name an interface "
+    return "if that rank is on another machine, its MSCCLC_SOCKET_IFNAME must name an interface "
            "that others reach";
   }
 
-  Fd fail(const std::string& why) {
-    why_ = why;
-    return {};
-  }
-
   /// The far end has closed, or the connection broke.
-  bool ended(int error) {
+  Error ended(int error) {
     closed_ = true;
-    fail(connection_error_text(error, options_.dead));
-    return false;
+    return {connection_error_text(error, options_.dead)};
   }
 
-  bool greet(const Fd& socket, uint32_t index) {
+  Result<void> greet(const Fd& socket, uint32_t index) {
     Bytes bytes(Challenge::kBytes);
-    if (!receive(socket, bytes)) return false;
+    if (const auto received = receive(socket, bytes); !received) return received;
     const auto challenge = decode_challenge(bytes);
-    if (!challenge) return fail("what listens there is not a rank of this job"), false;
+    if (!challenge) return Error{"what listens there is not a rank of this job"};
     Hello hello{.lane = offer_.lane, .connection = index, .connections = options_.connections};
     fill_random(hello.nonce);
     hello.proof = sender_proof(offer_.key, *challenge, hello);
@@ -84,35 +79,33 @@ class Dialling {
       return ended(errno);
     }
     bytes.resize(Welcome::kBytes);
-    if (!receive(socket, bytes)) return false;
+    if (const auto received = receive(socket, bytes); !received) return received;
     const auto welcome = decode_welcome(bytes);
     if (welcome && same_digest(receiver_proof(offer_.key, *challenge, hello), welcome->proof)) {
-      return true;
+      return {};
     }
-    return fail("what listens there does not know the key of the lane"), false;
+    return Error{"what listens there does not know the key of the lane"};
   }
 
-  bool receive(const Fd& socket, Bytes& bytes) {
+  Result<void> receive(const Fd& socket, Bytes& bytes) {
     for (size_t got = 0; got < bytes.size();) {
-      if (!wait(socket, POLLIN)) return false;
+      if (const auto come = wait(socket, POLLIN); !come) return come;
       const ssize_t n = ::recv(socket.get(), bytes.data() + got, bytes.size() - got, 0);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (n <= 0) return ended(n == 0 ? 0 : errno);
       got += static_cast<size_t>(n);
     }
-    return true;
+    return {};
   }
 
-  bool wait(const Fd& socket, short events) {
+  Result<void> wait(const Fd& socket, short events) {
     for (;;) {
       const SteadyTime now = std::chrono::steady_clock::now();
-      if (await(socket.get(), events, std::min<SteadyTime>(deadline_, now + kAskAgain)))
-        return true;
-      if (options_.over && options_.over()) return fail("the communicator has failed"), false;
+      if (await(socket.get(), events, std::min<SteadyTime>(deadline_, now + kAskAgain))) return {};
+      if (options_.over && options_.over()) return Error{"the communicator has failed"};
       if (now >= deadline_) {
-        return fail(fmt::format("no answer within {:g} s",
-                                std::chrono::duration<double>(options_.timeout).count())),
-               false;
+        return Error{fmt::format("no answer within {:g} s",
+                                 std::chrono::duration<double>(options_.timeout).count())};
       }
     }
   }
@@ -120,18 +113,18 @@ class Dialling {
   const LaneOffer& offer_;
   const DialOptions& options_;
   const SteadyTime deadline_;
-  std::string& why_;
   bool closed_ = false;  ///< the far end has closed the latest connection
 };
 
 }  // namespace
 
-std::vector<Fd> dial(const LaneOffer& offer, const DialOptions& options, std::string& why) {
-  Dialling dialling(offer, options, why);
+Result<std::vector<Fd>> dial(const LaneOffer& offer, const DialOptions& options) {
+  Dialling dialling(offer, options);
   std::vector<Fd> sockets;
   for (uint32_t i = 0; i < options.connections; ++i) {
-    sockets.push_back(dialling.open(i));
-    if (!sockets.back().valid()) return {};
+    auto socket = dialling.open(i);
+    if (!socket) return socket.error();
+    sockets.push_back(*std::move(socket));
   }
   return sockets;
 }

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "runtime/network/lane_wire.h"
 #include "runtime/support/fd.h"
 
@@ -19,8 +19,7 @@ struct DialOptions {
   std::function<bool()> over = {};            ///< asked now and then; true ends it
 };
 
-/// Connections whose other end has proved that it knows the offer's key. Empty: `why` says why.
-[[nodiscard]] std::vector<Fd> dial(const LaneOffer& offer, const DialOptions& options,
-                                   std::string& why);
+/// Connections whose other end has proved that it knows the offer's key.
+Result<std::vector<Fd>> dial(const LaneOffer& offer, const DialOptions& options);
 
 }  // namespace mscclc::net

@@ -454,19 +454,20 @@ class SocketLane final : public Lane {
 std::unique_ptr<Lane> open_socket_lane(const LanePeer& peer, std::shared_ptr<SocketNet> net,
                                        std::chrono::milliseconds timeout,
                                        Diagnostics& diagnostics) {
-  const auto offer = decode_offer(peer.offer);
-  std::string why = "its offer is not a lane over sockets: MSCCLC_LANE differs between ranks";
-  std::vector<Fd> sockets;
-  if (offer) {
-    const SocketOptions& options = net->options();
-    sockets = dial(*offer, {options.connections, timeout, options.dead, peer.over}, why);
-    why = fmt::format("at {}: {}", offer->address.text(), why);
-  }
-  if (sockets.empty()) {
+  const auto fail = [&](const std::string& why) {
     refuse_lane(diagnostics, fmt::format("no lane to rank {}: {}", peer.rank, why));
     return nullptr;
+  };
+  const auto offer = decode_offer(peer.offer);
+  if (!offer) {
+    return fail("its offer is not a lane over sockets: MSCCLC_LANE differs between ranks");
   }
-  auto lane = std::make_unique<SocketLane>(std::move(sockets), peer, std::move(net));
+  const SocketOptions& options = net->options();
+  auto sockets = dial(*offer, {options.connections, timeout, options.dead, peer.over});
+  if (!sockets) {
+    return fail(fmt::format("at {}: {}", offer->address.text(), sockets.error().text()));
+  }
+  auto lane = std::make_unique<SocketLane>(*std::move(sockets), peer, std::move(net));
   return lane->watch(diagnostics) ? std::move(lane) : nullptr;
 }
 

@@ -409,8 +409,7 @@ TEST_CASE("a rank that was too slow for the far end tries again") {
     if (!hello) return;
     (void)testing::say(second, encode(Welcome{receiver_proof(offer.key, challenge, *hello)}));
   });
-  std::string why;
-  CHECK(dial(offer, {.connections = 1}, why).size() == 1);
+  CHECK(dial(offer, {.connections = 1}));
   far.join();
 }
 
@@ -441,10 +440,10 @@ TEST_CASE("strangers are turned away, and hold nothing up") {
   }
   world.open();
   // A process that knows the key has a rank's rights, but no connection comes twice.
-  std::string why;
-  CHECK(dial(*offer, {.connections = 3}, why).empty());
-  CHECK(dial(*offer, {.connections = 2}, why).empty());
-  CHECK_THAT(why, Catch::Contains("has closed the connection"));
+  CHECK(!dial(*offer, {.connections = 3}));
+  const auto twice = dial(*offer, {.connections = 2});
+  REQUIRE(!twice);
+  CHECK_THAT(twice.error().text(), Catch::Contains("has closed the connection"));
   check_counts(world);
   CHECK(world.far_reports.text() == "");
 }
@@ -561,15 +560,14 @@ TEST_CASE("strangers give their descriptors to a rank that comes") {
     silent.push_back(knock(world));
     CHECK(decode_challenge(hear(silent.back(), Challenge::kBytes)));  // it has been let in
   }
-  std::string why;
-  std::vector<Fd> sockets;
-  {
+  const auto dial_with_one = [&] {
     const Fd next(::dup(STDIN_FILENO));
     const DescriptorLimit limit(room_for_one(next));  // for this end
-    sockets = dial(*offer, {.connections = 1}, why);
-  }
-  INFO(why);
-  CHECK(sockets.size() == 1);
+    return dial(*offer, {.connections = 1});
+  };
+  const auto sockets = dial_with_one();
+  INFO((sockets ? "" : sockets.error().text()));
+  CHECK(sockets);
   CHECK(world.far_reports.text() == "");
 }
 

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
 
+#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/network/exposed_memory.h"
 #include "runtime/network/sockets/socket_net.h"
@@ -30,17 +29,15 @@ class Adapter {
   const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
   const std::shared_ptr<net::SocketNet>& net() const { return net_; }
 
-  /// By which it reaches GPUs; nullopt: none was looked for, or no_data_direct() says why not.
-  const std::optional<DataDirect>& data_direct() const { return data_direct_; }
-  const std::string& no_data_direct() const { return no_data_direct_; }
+  /// By which it reaches GPUs. An error without a text: none was looked for.
+  const Result<DataDirect>& data_direct() const { return data_direct_; }
 
   /// Lets peers write memory as long as the region lives. nullptr: reported (lane-failed).
   [[nodiscard]] std::shared_ptr<const MemoryRegion> expose(void* data, uint64_t bytes,
                                                            Diagnostics& diagnostics) const;
-  /// Lets the device read memory. nullptr: `why` says why.
-  [[nodiscard]] std::shared_ptr<const MemoryRegion> read_from(void* data, uint64_t bytes,
-                                                              std::string& why) const {
-    return MemoryRegion::make(domain_, data, bytes, 0, why);
+  /// Lets the device read memory.
+  Result<std::shared_ptr<const MemoryRegion>> read_from(void* data, uint64_t bytes) const {
+    return MemoryRegion::make(domain_, data, bytes, 0);
   }
 
  private:
@@ -49,17 +46,15 @@ class Adapter {
       : options_(options),
         net_(std::move(net)),
         port_(std::move(port)),
-        domain_(std::move(domain)) {
-    if (!options.data_direct) return;
-    data_direct_ = find_data_direct(*port_.context, options.mlx5_library, no_data_direct_);
-  }
+        domain_(std::move(domain)),
+        data_direct_(options.data_direct ? find_data_direct(*port_.context, options.mlx5_library)
+                                         : Error{}) {}
 
   const VerbsOptions options_;
   const std::shared_ptr<net::SocketNet> net_;
   const Port port_;
   const std::shared_ptr<ProtectionDomain> domain_;
-  std::optional<DataDirect> data_direct_;
-  std::string no_data_direct_;
+  const Result<DataDirect> data_direct_;
 };
 
 }  // namespace mscclc::verbs

@@ -1,8 +1,7 @@
 // How what comes over a lane reaches memory of a GPU, where the processor cannot write it.
 #pragma once
 
-#include <string>
-
+#include "ir/base/result.h"
 #include "runtime/network/exposed_memory.h"
 
 namespace mscclc::verbs {
@@ -12,14 +11,12 @@ class Arrivals {
  public:
   /// Waits for all that was begun.
   virtual ~Arrivals() = default;
-  /// Begins to copy what has come to a piece's staging memory on to the piece. False: `why`.
-  [[nodiscard]] virtual bool land(const ExposedMemory::Piece& piece, uint64_t bytes,
-                                  std::string& why) = 0;
-  /// Sets a count after all that has come before, by whichever way. False: `why`.
-  [[nodiscard]] virtual bool signal(const ExposedMemory::Piece& count, uint64_t value,
-                                    std::string& why) = 0;
-  /// Waits for all that was begun. False: `why`.
-  [[nodiscard]] virtual bool settle(std::string& why) = 0;
+  /// Begins to copy what has come to a piece's staging memory on to the piece.
+  virtual Result<void> land(const ExposedMemory::Piece& piece, uint64_t bytes) = 0;
+  /// Sets a count after all that has come before, by whichever way.
+  virtual Result<void> signal(const ExposedMemory::Piece& count, uint64_t value) = 0;
+  /// Waits for all that was begun.
+  virtual Result<void> settle() = 0;
 };
 
 }  // namespace mscclc::verbs

@@ -49,8 +49,12 @@ class RdmaOverVerbs final : public net::Rdma {
   static Source source_in(const Adapter& adapter, const net::Allocation& allocation) {
     Source source;
     const void* const domain = adapter.domain().get();
-    const auto made = allocation.attached->get(domain, 0, allocation.bytes, [&] {
-      return adapter.read_from(allocation.data, allocation.bytes, source.error);
+    using Region = std::shared_ptr<const MemoryRegion>;
+    const auto made = allocation.attached->get(domain, 0, allocation.bytes, [&]() -> Region {
+      auto region = adapter.read_from(allocation.data, allocation.bytes);
+      if (region) return *std::move(region);
+      source.error = region.error().text();
+      return nullptr;
     });
     if (made != nullptr) source.key = static_cast<const MemoryRegion*>(made.get())->local_key();
     return source;

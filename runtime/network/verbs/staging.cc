@@ -2,10 +2,12 @@
 
 namespace mscclc::verbs {
 
-std::unique_ptr<Staging> Staging::make(const Adapter& adapter, std::string& why) {
+Result<std::unique_ptr<Staging>> Staging::make(const Adapter& adapter) {
   auto staging = std::make_unique<Staging>();
-  staging->region_ = adapter.read_from(staging->memory_.get(), kBytes, why);
-  return staging->region_ != nullptr ? std::move(staging) : nullptr;
+  auto region = adapter.read_from(staging->memory_.get(), kBytes);
+  if (!region) return region.error();
+  staging->region_ = *std::move(region);
+  return staging;
 }
 
 uint8_t* Staging::take(uint64_t bytes, uint64_t number) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 
+#include "ir/base/result.h"
 #include "runtime/network/verbs/adapter.h"
 
 namespace mscclc::verbs {
@@ -16,8 +17,7 @@ class Staging {
   /// Most that one order takes.
   static constexpr uint64_t kMax = 256 << 10;
 
-  /// nullptr: `why` says why.
-  [[nodiscard]] static std::unique_ptr<Staging> make(const Adapter& adapter, std::string& why);
+  static Result<std::unique_ptr<Staging>> make(const Adapter& adapter);
 
   uint32_t key() const { return region_->local_key(); }
   /// Room for order `number`. nullptr: there is none until others are done. REQUIRES: bytes <=

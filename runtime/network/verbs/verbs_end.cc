@@ -121,8 +121,8 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   /// What waits until so many signals have been carried out.
   void answer() {
     if (flush_at_ && *flush_at_ <= carried_out_) {
-      std::string why;
-      if (arrivals_ != nullptr && !arrivals_->settle(why)) return end(cannot_arrive(why));
+      const auto settled = arrivals_ != nullptr ? arrivals_->settle() : Result<void>();
+      if (!settled) return end(cannot_arrive(settled.error()));
       if (!line_->send(ControlMessage::flushed, *flush_at_)) {
         return end(fmt::format("the lane of rank {} brings flushes whose answers it does not read",
                                peer_));
@@ -134,83 +134,91 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
 
   void meet(const ControlMessage& message) {
     const auto theirs = decode_meeting(message.body);
-    std::string why = theirs ? mismatch(path_end(adapter_->port()), theirs->path)
-                             : "what it says of itself is cut off";
-    Meeting ours;
-    if (why.empty() && theirs->mode == SignalMode::host && !adapter_->port().atomics) {
-      why = fmt::format(
-          "{} has no atomics, which MSCCLC_IBV_MODE=host needs; host-no-atomic does without them",
-          adapter_->port().context->name());
-    }
-    if (why.empty() && theirs->mode == SignalMode::host && !has_atomics()) {
-      why =
-          "memory here is a GPU's, where a count that a device adds to may be seen before what it "
-          "has written; MSCCLC_IBV_MODE=host-no-atomic is for GPUs";
-    }
-    if (why.empty() && make_pairs(*theirs, ours, why)) {
-      if (!line_->send(ControlMessage::ready, encode(ours))) end_break(EPIPE);
-      return;
-    }
-    end(fmt::format("the lane of rank {} cannot be made: {}", peer_, why));
+    const auto refuse = [this](const Error& error) {
+      end(fmt::format("the lane of rank {} cannot be made: {}", peer_, error.text()));
+    };
+    if (!theirs) return refuse({"what it says of itself is cut off"});
+    if (const auto differs = why_not(*theirs)) return refuse(*differs);
+    const auto ours = make_pairs(*theirs);
+    if (!ours) return refuse(ours.error());
+    if (!line_->send(ControlMessage::ready, encode(*ours))) end_break(EPIPE);
   }
 
-  bool make_pairs(const Meeting& theirs, Meeting& ours, std::string& why) {
+  /// Why the peer's end and this one do not fit.
+  std::optional<Error> why_not(const Meeting& theirs) const {
+    if (auto differs = mismatch(path_end(adapter_->port()), theirs.path)) return differs;
+    if (theirs.mode != SignalMode::host) return std::nullopt;
+    if (!adapter_->port().atomics) {
+      return Error{fmt::format("{} has no atomics, which MSCCLC_IBV_MODE=host needs",
+                               adapter_->port().context->name()),
+                   "host-no-atomic does without them"};
+    }
+    if (has_atomics()) return std::nullopt;
+    return Error{
+        "memory here is a GPU's, where a count that a device adds to may be seen before what it "
+        "has written",
+        "MSCCLC_IBV_MODE=host-no-atomic is for GPUs"};
+  }
+
+  Result<Meeting> make_pairs(const Meeting& theirs) {
+    Meeting ours;
     const auto queues = static_cast<uint32_t>(theirs.queues.size());
     const bool messages = theirs.mode == SignalMode::host_no_atomic;
     const uint32_t receives = messages ? kRecords : 1;
     const Port& port = adapter_->port();
-    events_ = CompletionQueue::make(port.context, queues * (receives + 1), why);
-    if (events_ == nullptr) return false;
-    if (messages && !make_records(queues, ours, why)) return false;
+    auto events = CompletionQueue::make(port.context, queues * (receives + 1));
+    if (!events) return events.error();
+    events_ = *std::move(events);
+    const auto recorded = messages ? make_records(queues, ours) : Result<void>();
+    if (!recorded) return recorded.error();
     const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                        (messages || !has_atomics() ? 0 : IBV_ACCESS_REMOTE_ATOMIC);
     ours.mode = theirs.mode;
     ours.path = path_end(port);
     for (uint32_t i = 0; i < queues; ++i) {
-      auto pair = QueuePair::make(adapter_->domain(), events_, {1, receives, 0}, why);
-      if (pair == nullptr || !prepare(*pair, port, adapter_->options(), access, why)) return false;
+      auto pair = QueuePair::make(adapter_->domain(), events_, {1, receives, 0});
+      if (!pair) return pair.error();
+      const auto prepared = prepare(**pair, port, adapter_->options(), access);
+      if (!prepared) return prepared.error();
       const uint32_t first = random_packet_number();
-      ours.queues.push_back({pair->number(), first});
-      pairs_.push_back(std::move(pair));
+      ours.queues.push_back({(*pair)->number(), first});
+      pairs_.push_back(*std::move(pair));
       for (uint32_t r = 0; messages && r < kRecords; ++r) {
-        if (!await_message(i, why)) return false;
+        if (const auto awaited = await_message(i); !awaited) return awaited.error();
       }
-      if (!connect(*pairs_.back(), port, adapter_->options(), first, theirs.path, theirs.queues[i],
-                   why)) {
-        return false;
-      }
+      const auto connected =
+          connect(*pairs_.back(), port, adapter_->options(), first, theirs.path, theirs.queues[i]);
+      if (!connected) return connected.error();
     }
-    return !messages || watch(why);
+    const auto watched = messages ? watch() : Result<void>();
+    if (!watched) return watched.error();
+    return ours;
   }
 
-  bool make_records(uint32_t queues, Meeting& ours, std::string& why) {
+  Result<void> make_records(uint32_t queues, Meeting& ours) {
     records_.resize(size_t{queues} * kRecords);
     Diagnostics problems;
     region_ = adapter_->expose(records_.data(), records_.size() * sizeof(Record), problems);
-    if (region_ == nullptr) {
-      why = problems.all().front().message;
-      return false;
-    }
+    if (region_ == nullptr) return Error{problems.all().front().message};
     ours.records = reinterpret_cast<uintptr_t>(records_.data());
     ours.records_key = region_->remote_key();
-    return true;
+    return {};
   }
 
-  bool await_message(uint32_t queue, std::string& why) {
+  Result<void> await_message(uint32_t queue) {
     ibv_recv_wr order{};
     order.wr_id = queue;
     const int error = pairs_[queue]->receive(&order);
-    if (error != 0) why = "no message can be awaited: " + error_text(error);
-    return error == 0;
+    if (error != 0) return Error{"no message can be awaited: " + error_text(error)};
+    return {};
   }
 
-  bool watch(std::string& why) {
+  Result<void> watch() {
     messages_ = net().reactor().add(
         events_->events(), EPOLLIN, [this](uint32_t) { take_messages(); },
         [this] { end_without_memory(); });
-    if (messages_ != 0 && events_->arm()) return true;
-    why = "messages cannot be waited for: " + error_text(errno);
-    return false;
+    if (messages_ != 0 && events_->arm()) return {};
+    return Error{"messages cannot be waited for: " + error_text(errno)};
   }
 
   void take_messages() {
@@ -239,17 +247,18 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     const auto queue = static_cast<uint32_t>(come.wr_id);
     const uint32_t place = be32toh(come.imm_data);
     const bool known = (come.wc_flags & IBV_WC_WITH_IMM) != 0 && place < kRecords;
-    std::string why = "a message that has no place there";
-    if (known && take_record(records_[size_t{queue} * kRecords + place], why) &&
-        await_message(queue, why)) {
+    Result<void> taken = Error{"a message that has no place there"};
+    if (known) taken = take_record(records_[size_t{queue} * kRecords + place]);
+    if (taken) taken = await_message(queue);
+    if (taken) {
       ++carried_out_;
       return true;
     }
-    end(fmt::format("the lane of rank {} brings {}", peer_, why));
+    end(fmt::format("the lane of rank {} brings {}", peer_, taken.error().text()));
     return false;
   }
 
-  bool take_record(const Record& record, std::string& why) {
+  Result<void> take_record(const Record& record) {
     const Record said = record;  // the peer can write it at any time
     const bool signal = said.bytes == 0;
     const uint64_t bytes = signal ? sizeof said.value : said.bytes;
@@ -258,26 +267,20 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     const bool fits = signal ? reinterpret_cast<uintptr_t>(piece.data) % sizeof said.value == 0
                              : !here || (piece.staging != nullptr && arrivals_ != nullptr);
     if (piece.state == ExposedMemory::Piece::State::unknown || !fits) {
-      why = fmt::format("{} bytes at byte {} of memory {}, which it may not write", bytes,
-                        said.offset, said.memory);
-      return false;
+      return Error{fmt::format("{} bytes at byte {} of memory {}, which it may not write", bytes,
+                               said.offset, said.memory)};
     }
-    if (!here) return true;
-    bool done = true;
-    if (!signal) {
-      done = arrivals_->land(piece, bytes, why);
-    } else if (arrivals_ != nullptr) {
-      done = arrivals_->signal(piece, said.value, why);
-    } else {
-      store_release(piece.data, said.value);
-    }
-    if (!done) why = "orders that cannot be carried out: " + why;
-    return done;
+    if (!here) return {};
+    if (signal && arrivals_ == nullptr)
+      return store_release(piece.data, said.value), Result<void>();
+    const auto done = signal ? arrivals_->signal(piece, said.value) : arrivals_->land(piece, bytes);
+    if (!done) return Error{"orders that cannot be carried out: " + done.error().text()};
+    return {};
   }
 
-  std::string cannot_arrive(const std::string& why) const {
+  std::string cannot_arrive(const Error& error) const {
     return fmt::format("the lane of rank {} brings orders that cannot be carried out: {}", peer_,
-                       why);
+                       error.text());
   }
 
   void end_break(int error) {

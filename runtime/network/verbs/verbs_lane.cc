@@ -48,12 +48,12 @@ class VerbsLane final : public Lane {
         find_source_(std::move(find_source)),
         stall_(adapter_->net()->options().dead) {}
 
-  /// Meets the peer on a socket that it has proved to be its own. False: `why` says why.
-  bool meet(Fd socket, SteadyTime deadline, std::string& why) {
+  /// Meets the peer on a socket that it has proved to be its own.
+  Result<void> meet(Fd socket, SteadyTime deadline) {
     line_ = std::make_unique<ControlLine>(std::move(socket));
-    if (try_to_meet(deadline, why)) return true;
-    break_with(why);
-    return false;
+    auto met = try_to_meet(deadline);
+    if (!met) break_with(met.error().text());
+    return met;
   }
 
   ~VerbsLane() override {
@@ -179,77 +179,87 @@ class VerbsLane final : public Lane {
 
   net::SocketNet& net() const { return *adapter_->net(); }
 
-  bool try_to_meet(SteadyTime deadline, std::string& why) {
-    Meeting ours;
-    if (!make_queues(ours, why)) return false;
-    if (!line_->send(ControlMessage::connect, encode(ours))) {
-      why = net::connection_error_text(errno, net().options().dead);
-      return false;
+  Result<void> try_to_meet(SteadyTime deadline) {
+    const auto ours = make_queues();
+    if (!ours) return ours.error();
+    if (!line_->send(ControlMessage::connect, encode(*ours))) {
+      return Error{net::connection_error_text(errno, net().options().dead)};
     }
-    const auto theirs = hear_meeting(deadline, why);
-    return theirs && connect_all(*theirs, why) && watch(why);
+    const auto theirs = hear_meeting(deadline);
+    if (!theirs) return theirs.error();
+    const auto connected = connect_all(*theirs);
+    return connected ? watch() : connected;
   }
 
-  bool make_queues(Meeting& ours, std::string& why) {
+  Result<Meeting> make_queues() {
+    Meeting ours;
     const Port& port = adapter_->port();
     const uint32_t queues = adapter_->options().queues;
     const uint32_t depth = std::min(kDepth, port.most_orders);
-    old_values_key_ = MemoryRegion::make(adapter_->domain(), old_values_.get(), sizeof *old_values_,
-                                         IBV_ACCESS_LOCAL_WRITE, why);
-    if (old_values_key_ == nullptr) return false;
-    events_ = CompletionQueue::make(port.context, queues * (depth + 1), why);
-    if (events_ == nullptr) return false;
+    auto region = MemoryRegion::make(adapter_->domain(), old_values_.get(), sizeof *old_values_,
+                                     IBV_ACCESS_LOCAL_WRITE);
+    if (!region) return region.error();
+    old_values_key_ = *std::move(region);
+    auto events = CompletionQueue::make(port.context, queues * (depth + 1));
+    if (!events) return events.error();
+    events_ = *std::move(events);
     ours.mode = mode_;
     ours.path = path_end(port);
     for (uint32_t i = 0; i < queues; ++i) {
-      auto pair = QueuePair::make(adapter_->domain(), events_, {depth, 1, kInline}, why);
-      if (pair == nullptr || !prepare(*pair, port, adapter_->options(), 0, why)) return false;
-      ours.queues.push_back({pair->number(), random_packet_number()});
-      queues_.emplace_back(std::move(pair), depth, old_values_.get(), old_values_key_->local_key());
+      auto pair = QueuePair::make(adapter_->domain(), events_, {depth, 1, kInline});
+      if (!pair) return pair.error();
+      const auto prepared = prepare(**pair, port, adapter_->options(), 0);
+      if (!prepared) return prepared.error();
+      ours.queues.push_back({(*pair)->number(), random_packet_number()});
+      queues_.emplace_back(*std::move(pair), depth, old_values_.get(),
+                           old_values_key_->local_key());
     }
     own_ = ours.queues;
-    return true;
+    return ours;
   }
 
-  std::optional<Meeting> hear_meeting(SteadyTime deadline, std::string& why) {
+  Result<Meeting> hear_meeting(SteadyTime deadline) {
     for (;;) {
       const auto message = line_->next();
       if (message && message->what == ControlMessage::failed) {
-        why = "it says: " + text_of(*message);
-        return std::nullopt;
+        return Error{"it says: " + text_of(*message)};
       }
-      if (message || line_->ended()) {
-        why = message ? "its answer is cut off"
-                      : net::connection_error_text(line_->error(), net().options().dead);
-        return message && message->what == ControlMessage::ready ? decode_meeting(message->body)
-                                                                 : std::nullopt;
+      if (message) {
+        auto theirs =
+            message->what == ControlMessage::ready ? decode_meeting(message->body) : std::nullopt;
+        if (theirs) return *std::move(theirs);
+        return Error{"its answer is cut off"};
+      }
+      if (line_->ended()) {
+        return Error{net::connection_error_text(line_->error(), net().options().dead)};
       }
       const SteadyTime now = std::chrono::steady_clock::now();
       if (await(line_->socket().get(), POLLIN, std::min<SteadyTime>(deadline, now + kAskAgain))) {
         continue;
       }
-      if (state_.is_over()) why = "the communicator has failed";
-      if (now >= deadline) why = "it does not answer";
-      if (!why.empty()) return std::nullopt;
+      if (now >= deadline) return Error{"it does not answer"};
+      if (state_.is_over()) return Error{"the communicator has failed"};
     }
   }
 
-  bool connect_all(const Meeting& theirs, std::string& why) {
-    why = mismatch(path_end(adapter_->port()), theirs.path);
-    if (theirs.queues.size() != queues_.size()) why = "it has another number of queue pairs";
-    if (!why.empty()) return false;
+  Result<void> connect_all(const Meeting& theirs) {
+    if (theirs.queues.size() != queues_.size()) {
+      return Error{"it has another number of queue pairs"};
+    }
+    if (auto differs = mismatch(path_end(adapter_->port()), theirs.path)) {
+      return *std::move(differs);
+    }
     records_ = {theirs.records, theirs.records_key};
     next_record_.resize(queues_.size());
     for (size_t i = 0; i < queues_.size(); ++i) {
-      if (!connect(queues_[i].pair(), adapter_->port(), adapter_->options(), own_[i].first,
-                   theirs.path, theirs.queues[i], why)) {
-        return false;
-      }
+      const auto connected = connect(queues_[i].pair(), adapter_->port(), adapter_->options(),
+                                     own_[i].first, theirs.path, theirs.queues[i]);
+      if (!connected) return connected;
     }
-    return true;
+    return {};
   }
 
-  bool watch(std::string& why) {
+  Result<void> watch() {
     net::Reactor& reactor = net().reactor();
     const auto held = reactor.hold();
     const auto end = [this] { end_without_memory(); };
@@ -258,9 +268,8 @@ class VerbsLane final : public Lane {
     done_ = reactor.add(
         events_->events(), EPOLLIN, [this](uint32_t) { attend(true); }, end);
     const bool watched = stall_.open(reactor, [this] { look_for_stall(); });
-    if (watched && heard_ != 0 && done_ != 0 && events_->arm()) return true;
-    why = "cannot wait for it: " + error_text(errno);
-    return false;
+    if (watched && heard_ != 0 && done_ != 0 && events_->arm()) return {};
+    return Error{"cannot wait for it: " + error_text(errno)};
   }
 
   const NamedMemory* find(const RemotePlace& place, uint64_t bytes,
@@ -292,9 +301,11 @@ class VerbsLane final : public Lane {
 
   bool stage(Work& work, const uint8_t* from, std::unique_lock<std::mutex>& lock,
              Diagnostics& diagnostics) {
-    std::string why;
-    if (staging_ == nullptr) staging_ = Staging::make(*adapter_, why);
-    if (staging_ == nullptr) return refuse_lane(diagnostics, why);
+    if (staging_ == nullptr) {
+      auto made = Staging::make(*adapter_);
+      if (!made) return refuse_lane(diagnostics, made.error().text());
+      staging_ = *std::move(made);
+    }
     while (go_on(diagnostics)) {
       if (state_.gone()) return true;
       staging_->done_before(first_pending());
@@ -402,10 +413,10 @@ class VerbsLane final : public Lane {
     if (come.status == IBV_WC_SUCCESS) return queue->done(come.wr_id);
     listen();  // it may have gone in good order, or have said why
     if (!state_.is_open()) return;
-    const std::string port = adapter_->port().problem();
+    const auto problem = adapter_->port().problem();
     break_with(fmt::format("the lane to rank {} has ended: {}: {}{}", state_.peer(),
                            queue->text(come.wr_id), status_text(come.status, come.vendor_err),
-                           port.empty() ? "" : "; " + adapter_->port().text() + " " + port));
+                           problem ? "; " + adapter_->port().text() + " " + problem->text() : ""));
   }
 
   bool is_empty() const { return first_pending() == orders_ + 1; }
@@ -574,16 +585,14 @@ std::unique_ptr<Lane> open_verbs_lane(const LanePeer& peer, std::shared_ptr<Adap
   const auto offer = decode_verbs_offer(peer.offer);
   if (!offer) return fail("its offer is not a lane over verbs: MSCCLC_LANE differs between ranks");
   const SteadyTime deadline = std::chrono::steady_clock::now() + timeout;
-  std::string why;
-  auto sockets =
-      net::dial(offer->socket, {1, timeout, adapter->net()->options().dead, peer.over}, why);
+  auto sockets = net::dial(offer->socket, {1, timeout, adapter->net()->options().dead, peer.over});
   const std::string at = "at " + offer->socket.address.text() + ": ";
-  if (sockets.empty()) return fail(at + why);
+  if (!sockets) return fail(at + sockets.error().text());
   const SignalMode mode = adapter->options().mode.value_or(
       offer->atomics ? SignalMode::host : SignalMode::host_no_atomic);
   auto lane = std::make_unique<VerbsLane>(peer, std::move(adapter), std::move(find_source), mode);
-  why.clear();
-  if (!lane->meet(std::move(sockets.front()), deadline, why)) return fail(at + why);
+  const auto met = lane->meet(std::move(sockets->front()), deadline);
+  if (!met) return fail(at + met.error().text());
   return lane;
 }
 

@@ -52,9 +52,9 @@ Meeting meeting_at(const Adapter& adapter, SignalMode mode) {
 /// The far end, whose peer has proved itself, and is this test.
 struct DeceivedEnd : World {
   DeceivedEnd() : World(base_options()) {
-    auto sockets = net::dial(decode_verbs_offer(end->offer())->socket, {.connections = 1}, why);
-    REQUIRE(why == "");
-    peer = std::move(sockets.front());
+    auto sockets = net::dial(decode_verbs_offer(end->offer())->socket, {.connections = 1});
+    REQUIRE(sockets);
+    peer = std::move(sockets->front());
   }
   Bytes connect(SignalMode mode = SignalMode::host_no_atomic) const {
     return message(ControlMessage::connect, encode(meeting_at(*near, mode)));
@@ -168,8 +168,7 @@ TEST_CASE("a connection may end after its bye, before the device has brought all
   (void)say(far.peer, message(ControlMessage::bye, 1));
   far.peer.reset();
   // The next to come is turned away after that was heard.
-  CHECK(
-      net::dial(decode_verbs_offer(far.end->offer())->socket, {.connections = 1}, far.why).empty());
+  CHECK(!net::dial(decode_verbs_offer(far.end->offer())->socket, {.connections = 1}));
   CHECK(far.far_reports.text() == "");
 }
 

@@ -7,6 +7,7 @@
 
 #include <cassert>
 
+#include "ir/base/result.h"
 #include "runtime/support/bytes.h"
 
 namespace mscclc {
@@ -19,19 +20,20 @@ std::optional<MemoryHandle> bad(Diagnostics& diagnostics, const std::string& why
   return std::nullopt;
 }
 
-/// Reads one offer; text: why it is bad.
-std::string read_offer(ByteReader& reader, MemoryHandle& handle) {
+/// Reads one offer.
+Result<void> read_offer(ByteReader& reader, MemoryHandle& handle) {
   const auto kind = reader.number<uint8_t>();
   const auto length = reader.number<uint16_t>();
-  if (!reader.good()) return "an offer is cut off";
+  if (!reader.good()) return Error{"an offer is cut off"};
   if (kind > static_cast<uint8_t>(HandleKind::host_lane)) {
-    return fmt::format("it offers kind {}, which is not known here", kind);
+    return Error{fmt::format("it offers kind {}, which is not known here", kind)};
   }
   if (length > Offer::kMaxBytes) {
-    return fmt::format("an offer has {} bytes, at most {} are allowed", length, Offer::kMaxBytes);
+    return Error{
+        fmt::format("an offer has {} bytes, at most {} are allowed", length, Offer::kMaxBytes)};
   }
   const std::span<const uint8_t> bytes = reader.bytes(length);
-  if (!reader.good()) return "an offer is cut off";
+  if (!reader.good()) return Error{"an offer is cut off"};
   handle.offers.push_back({static_cast<HandleKind>(kind), {bytes.begin(), bytes.end()}});
   return {};
 }
@@ -89,8 +91,8 @@ std::optional<MemoryHandle> decode_handle(std::span<const uint8_t>& from,
                                         MemoryHandle::kMaxOffers));
   }
   for (uint8_t i = 0; i < offers; ++i) {
-    const std::string why = read_offer(reader, handle);
-    if (!why.empty()) return bad(diagnostics, why);
+    const auto read = read_offer(reader, handle);
+    if (!read) return bad(diagnostics, read.error().text());
   }
   from = reader.rest();
   return handle;

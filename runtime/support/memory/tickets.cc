@@ -50,24 +50,20 @@ void withdraw_ticket(std::span<const uint8_t> ticket) {
   offers.by_ticket.erase({ticket.begin(), ticket.end()});
 }
 
-std::optional<OfferedMemory> find_ticket(std::span<const uint8_t> ticket, const MemoryRange& wanted,
-                                         std::string& why) {
+Result<OfferedMemory> find_ticket(std::span<const uint8_t> ticket, const MemoryRange& wanted) {
   const std::string identity = process_identity();
   const std::string_view text(reinterpret_cast<const char*>(ticket.data()), ticket.size());
   if (ticket.size() != identity.size() + kSecretBytes || !text.starts_with(identity)) {
-    why = "it is memory of another process";
-    return std::nullopt;
+    return Error{"it is memory of another process"};
   }
   Offers& offers = offers_of_process.get();
   const std::lock_guard lock(offers.mutex);
   const auto found = offers.by_ticket.find({ticket.begin(), ticket.end()});
   if (found == offers.by_ticket.end()) {
-    why = "this process does not offer it (any more)";
-    return std::nullopt;
+    return Error{"this process does not offer it (any more)"};
   }
   if (!found->second.range.holds(wanted)) {
-    why = found->second.range.refusal(wanted);
-    return std::nullopt;
+    return Error{found->second.range.refusal(wanted)};
   }
   return found->second;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "runtime/support/memory/range.h"
 
 namespace mscclc {
@@ -23,9 +24,8 @@ struct OfferedMemory {
 /// Makes memory known to this process until withdraw_ticket(): random bytes that cannot be guessed.
 std::vector<uint8_t> offer_ticket(const OfferedMemory& memory);
 void withdraw_ticket(std::span<const uint8_t> ticket);
-/// nullopt, and why: this process has not offered that, or not all of `wanted`.
-[[nodiscard]] std::optional<OfferedMemory> find_ticket(std::span<const uint8_t> ticket,
-                                                       const MemoryRange& wanted, std::string& why);
+/// Fails where this process has not offered that, or not all of `wanted`.
+Result<OfferedMemory> find_ticket(std::span<const uint8_t> ticket, const MemoryRange& wanted);
 
 /// Distinguishes this process from every other, of any machine and time: 24 bytes. A forked child
 /// has another one.

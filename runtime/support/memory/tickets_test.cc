@@ -11,15 +11,14 @@ namespace {
 const OfferedMemory kMemory{.base = 0x1000, .range = {64, 100}, .device = 3, .kind = 2};
 
 std::string refusal(const std::vector<uint8_t>& ticket, const MemoryRange& wanted) {
-  std::string why;
-  return find_ticket(ticket, wanted, why) ? "" : why;
+  const auto found = find_ticket(ticket, wanted);
+  return found ? "" : found.error().text();
 }
 
 TEST_CASE("a ticket stands for what was offered, until it is withdrawn") {
   const auto ticket = offer_ticket(kMemory), other = offer_ticket(kMemory);
   CHECK(ticket != other);
-  std::string why;
-  const auto found = find_ticket(ticket, {64, 100}, why);
+  const auto found = find_ticket(ticket, {64, 100});
   REQUIRE(found);
   CHECK(found->base == 0x1000);
   CHECK(found->device == 3);

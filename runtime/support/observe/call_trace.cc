@@ -55,12 +55,11 @@ std::string call_trace_json(const CallTrace& trace) {
   return all.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-std::string write_call_trace(const CallTrace& trace, std::string_view pattern, std::string& why) {
+Result<std::string> write_call_trace(const CallTrace& trace, std::string_view pattern) {
   constexpr int kMaxNames = 100;
   const std::string base = expand_file_name(pattern, trace.rank);
   if (base.empty()) {
-    why = fmt::format("'{}' is not a file name with %h, %p, %r and %%", pattern);
-    return "";
+    return Error{fmt::format("'{}' is not a file name with %h, %p, %r and %%", pattern)};
   }
   const std::string text = call_trace_json(trace);
   for (int i = 1; i <= kMaxNames; ++i) {
@@ -68,8 +67,7 @@ std::string write_call_trace(const CallTrace& trace, std::string_view pattern, s
     if (write_new_file(name, text)) return name;
     if (errno != EEXIST) break;
   }
-  why = fmt::format("{}: {}", base, error_text(errno));
-  return "";
+  return Error{fmt::format("{}: {}", base, error_text(errno))};
 }
 
 }  // namespace mscclc

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "runtime/support/observe/clock_marks.h"
 #include "runtime/support/observe/flight_recorder.h"
 
@@ -33,8 +34,7 @@ uint64_t digest_of(std::span<const std::vector<uint8_t>> messages);
 std::string call_trace_json(const CallTrace& trace);
 
 /// Writes it to a new file: the pattern (expand_file_name(), with the rank) and .json, or -2.json,
-/// … where that exists. Returns its name; "": nothing was written, and `why` says why.
-[[nodiscard]] std::string write_call_trace(const CallTrace& trace, std::string_view pattern,
-                                           std::string& why);
+/// … where that exists. Returns its name.
+Result<std::string> write_call_trace(const CallTrace& trace, std::string_view pattern);
 
 }  // namespace mscclc

@@ -116,16 +116,14 @@ std::string flight_json(const FlightLog& log) {
   return all.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-std::string write_flight_log(const FlightLog& log, std::string_view pattern, std::string& why) {
+Result<std::string> write_flight_log(const FlightLog& log, std::string_view pattern) {
   static std::atomic<int> written{0};
   const std::string base = expand_file_name(pattern, log.rank);
   if (base.empty()) {
-    why = fmt::format("'{}' is not a file name with %h, %p, %r and %%", pattern);
-    return "";
+    return Error{fmt::format("'{}' is not a file name with %h, %p, %r and %%", pattern)};
   }
   if (written.fetch_add(1) >= kMaxLogs) {
-    why = fmt::format("this process has written {} already", kMaxLogs);
-    return "";
+    return Error{fmt::format("this process has written {} already", kMaxLogs)};
   }
   for (int i = 1; i <= kMaxNames; ++i) {
     const std::string name = i == 1 ? base : fmt::format("{}-{}", base, i);
@@ -136,8 +134,7 @@ std::string write_flight_log(const FlightLog& log, std::string_view pattern, std
     }
     if (errno != EEXIST) break;
   }
-  why = fmt::format("{}: {}", base, error_text(errno));
-  return "";
+  return Error{fmt::format("{}: {}", base, error_text(errno))};
 }
 
 }  // namespace mscclc

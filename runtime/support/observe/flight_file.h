@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "runtime/support/observe/flight_recorder.h"
 
 namespace mscclc {
@@ -32,11 +33,9 @@ std::string flight_text(const FlightLog& log);
 std::string flight_json(const FlightLog& log);
 
 /// Writes both to new files: the pattern (expand_file_name(), with the rank) and .txt, .json; where
-/// they exist, -2, -3, … and these. Returns the names without the end; "": nothing was written, and
-/// `why` says why. A process writes kMaxLogs at most; of those at the variable's default place,
-/// the newest are kept.
-[[nodiscard]] std::string write_flight_log(const FlightLog& log, std::string_view pattern,
-                                           std::string& why);
+/// they exist, -2, -3, … and these. Returns the names without the end. A process writes kMaxLogs at
+/// most; of those at the variable's default place, the newest are kept.
+Result<std::string> write_flight_log(const FlightLog& log, std::string_view pattern);
 inline constexpr int kMaxLogs = 16;
 
 }  // namespace mscclc

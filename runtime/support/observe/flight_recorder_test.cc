@@ -122,23 +122,24 @@ TEST_CASE("what a rank quotes commands no terminal that shows its text") {
 TEST_CASE("no file is written over, and not more than so many") {
   const char* folder = std::getenv("TEST_TMPDIR");
   const std::string base = std::string(folder == nullptr ? "/tmp" : folder) + "/flight";
-  std::string why;
-  CHECK(write_flight_log(some_log(), base + "-%r", why) == base + "-1");
-  CHECK(write_flight_log(some_log(), base + "-%r", why) == base + "-1-2");
-  CHECK(write_flight_log(some_log(), base + "-%x", why).empty());
-  CHECK_THAT(why, Catch::Contains("is not a file name"));
-  CHECK(write_flight_log(some_log(), "/dev/null/x", why).empty());
-  CHECK(why == "/dev/null/x: Not a directory (20)");
+  const auto write = [](const std::string& pattern) {
+    const auto written = write_flight_log(some_log(), pattern);
+    return written ? *written : "not written: " + written.error().text();
+  };
+  CHECK(write(base + "-%r") == base + "-1");
+  CHECK(write(base + "-%r") == base + "-1-2");
+  CHECK_THAT(write(base + "-%x"), Catch::Contains("is not a file name"));
+  CHECK(write("/dev/null/x") == "not written: /dev/null/x: Not a directory (20)");
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const rlimit small{100, before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
-  CHECK(write_flight_log(some_log(), base + "-cut", why).empty());  // and no SIGXFSZ
+  const std::string cut_off = write(base + "-cut");  // and no SIGXFSZ
   ::setrlimit(RLIMIT_FSIZE, &before);
-  CHECK(why == base + "-cut: File too large (27); the limit is 'ulimit -f'");
+  CHECK(cut_off == "not written: " + base + "-cut: File too large (27); the limit is 'ulimit -f'");
   CHECK(::access((base + "-cut.json").c_str(), F_OK) != 0);
-  for (int i = 0; i < kMaxLogs; ++i) (void)write_flight_log(some_log(), base, why);
-  CHECK_THAT(why, Catch::Contains("has written 16 already"));
+  for (int i = 0; i < kMaxLogs; ++i) (void)write(base);
+  CHECK_THAT(write(base), Catch::Contains("has written 16 already"));
 }
 
 }  // namespace

@@ -72,10 +72,10 @@ const void* export_table(uint32_t table) {
 
 /// Never destroyed: threads log until the process ends. nullptr: nothing has looked, or all is
 /// well.
-std::atomic<const std::string*> problem{nullptr};
+std::atomic<const Error*> problem{nullptr};
 
 bool has_problem(std::string why) {
-  problem = new std::string("NVTX_INJECTION64_PATH: no profiler is loaded: " + std::move(why));
+  problem = new Error{"NVTX_INJECTION64_PATH: no profiler is loaded: " + std::move(why)};
   return false;
 }
 
@@ -111,9 +111,9 @@ NvtxDomain::NvtxDomain(const char* name) {
   }
 }
 
-std::string nvtx_problem() {
-  const std::string* const found = problem;
-  return found == nullptr ? "" : *found;
+std::optional<Error> nvtx_problem() {
+  const Error* const found = problem;
+  return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 void NvtxRange::push(const char* name, std::optional<uint64_t> bytes) const {

@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "ir/base/result.h"
+
 namespace mscclc {
 
 /// A profiler's group of ranges. Never destroyed before the ranges in it. Thread safety: an
@@ -27,8 +29,8 @@ class NvtxDomain {
 };
 
 /// Why nothing is reported to the profiler that NVTX_INJECTION64_PATH names, where a domain has
-/// looked for it; "": there is none, or it works. NVTX itself says nothing.
-std::string nvtx_problem();
+/// looked for it. NVTX itself says nothing.
+std::optional<Error> nvtx_problem();
 
 /// A range of this thread while it lives. Costs a load where there is no profiler.
 class NvtxRange {

@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "ir/base/result.h"
+
 namespace mscclc {
 
 /// Linked statically, so without a loader. What it opens gets a C library of its own, in which no
@@ -21,32 +23,28 @@ inline bool is_no_file(const std::string& path) {
          !S_ISREG(status.st_mode);
 }
 
-/// nullptr, and why. A static program opens no library of C++, as these begin threads.
-[[nodiscard]] inline void* open_library(const std::string& file, std::string& why) {
-  if (is_no_file(file)) {
-    why = file + ": it is not a file";
-    return nullptr;
-  }
+/// A static program opens no library of C++, as these begin threads.
+inline Result<void*> open_library(const std::string& file) {
+  if (is_no_file(file)) return Error{file + ": it is not a file"};
   void* const opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) {
     const char* const error = ::dlerror();
-    why = error != nullptr ? error : "it cannot be opened";
-    return nullptr;
+    return Error{error != nullptr ? error : "it cannot be opened"};
   }
   if (!is_static_program() || ::dlsym(opened, "__gxx_personality_v0") == nullptr) return opened;
-  why = file +
-        ": it is a library of C++, which a program that is linked statically cannot use; one with "
-        "the GPU part is not, nor is one that links libmscclc";
-  return nullptr;
+  return Error{
+      file +
+      ": it is a library of C++, which a program that is linked statically cannot use; one "
+      "with the GPU part is not, nor is one that links libmscclc"};
 }
 
-/// False, and why.
+/// Where it fails, `function` becomes nullptr.
 template <class Function>
-[[nodiscard]] bool find_function(void* library, const std::string& name, Function& function,
-                                 std::string& why) {
+Result<void> find_function(void* library, const std::string& name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name.c_str()));
-  if (function == nullptr) why = "it has no " + name + ": it is too old, or another library";
-  return function != nullptr;
+  if (function == nullptr)
+    return Error{"it has no " + name + ": it is too old, or another library"};
+  return {};
 }
 
 }  // namespace mscclc

@@ -10,22 +10,22 @@ namespace {
 
 TEST_CASE("a static program opens libraries of C, and refuses those of C++") {
   REQUIRE(is_static_program());
-  std::string why;
-  CHECK(open_library("libm.so.6", why) != nullptr);
-  CHECK(why.empty());
-  CHECK(open_library("libstdc++.so.6", why) == nullptr);
-  CHECK_THAT(why, Catch::StartsWith("libstdc++.so.6: it is a library of C++"));
-  CHECK(open_library("libno_such.so", why) == nullptr);
-  CHECK_THAT(why, Catch::Contains("libno_such.so"));
+  CHECK(open_library("libm.so.6"));
+  const auto of_cpp = open_library("libstdc++.so.6");
+  REQUIRE(!of_cpp);
+  CHECK_THAT(of_cpp.error().text(), Catch::StartsWith("libstdc++.so.6: it is a library of C++"));
+  const auto none = open_library("libno_such.so");
+  REQUIRE(!none);
+  CHECK_THAT(none.error().text(), Catch::Contains("libno_such.so"));
 }
 
 TEST_CASE("what is not a file is not a library: nothing waits for the writer of a pipe") {
   const std::string pipe = "./pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  std::string why;
   for (const std::string& path : {pipe, std::string("/dev/null"), std::string("/")}) {
-    CHECK(open_library(path, why) == nullptr);
-    CHECK(why == path + ": it is not a file");
+    const auto opened = open_library(path);
+    REQUIRE(!opened);
+    CHECK(opened.error() == path + ": it is not a file");
   }
   ::unlink(pipe.c_str());
 }

@@ -16,28 +16,22 @@ bool take(std::string_view& text, char sign) {
   return there;
 }
 
-std::optional<HcaList::HcaPort> parse_entry(std::string_view text, std::string& why) {
+Result<HcaList::HcaPort> parse_entry(std::string_view text) {
   const size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
   HcaList::HcaPort entry{std::string(name)};
-  if (name.empty()) {
-    why = "a device has no name";
-    return std::nullopt;
-  }
+  if (name.empty()) return Error{"a device has no name"};
   if (name.front() == '^' || name.front() == '=' || name.front() == '?') {
-    why = "'?', '^' and '=' stand once, before the whole list, in this order";
-    return std::nullopt;
+    return Error{"'?', '^' and '=' stand once, before the whole list, in this order"};
   }
   if (name.find(' ') != std::string_view::npos) {
-    why = "no device has a name with spaces";
-    return std::nullopt;
+    return Error{"no device has a name with spaces"};
   }
   if (colon == std::string_view::npos) return entry;
   const std::string_view port = text.substr(colon + 1);
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), entry.port);
   if (error == std::errc() && end == port.data() + port.size() && entry.port != 0) return entry;
-  why = fmt::format("'{}' is not a port: ports are numbered from 1 to 255", port);
-  return std::nullopt;
+  return Error{fmt::format("'{}' is not a port: ports are numbered from 1 to 255", port)};
 }
 
 }  // namespace
@@ -54,7 +48,7 @@ bool HcaList::has(std::string_view device, uint8_t port) const {
   return named != others;
 }
 
-std::optional<HcaList> parse_hca_list(std::string_view text, std::string& why) {
+Result<HcaList> parse_hca_list(std::string_view text) {
   HcaList list;
   if (text.empty()) return list;
   list.lenient = take(text, '?');
@@ -62,8 +56,8 @@ std::optional<HcaList> parse_hca_list(std::string_view text, std::string& why) {
   list.exact = take(text, '=');
   for (;;) {
     const size_t comma = text.find(',');
-    const auto entry = parse_entry(text.substr(0, comma), why);
-    if (!entry) return std::nullopt;
+    const auto entry = parse_entry(text.substr(0, comma));
+    if (!entry) return entry.error();
     list.entries.push_back(*entry);
     if (comma == std::string_view::npos) return list;
     text.remove_prefix(comma + 1);
@@ -71,14 +65,12 @@ std::optional<HcaList> parse_hca_list(std::string_view text, std::string& why) {
 }
 
 std::optional<HcaList> read_hca_list(const std::string& text, Diagnostics& diagnostics) {
-  std::string why;
-  auto list = parse_hca_list(text, why);
-  if (!list) {
-    diagnostics.error(
-        "bad-variable", {},
-        fmt::format("{} is {}; {}", info(Variable::MSCCLC_IB_HCA).name, quoted(text), why));
-  }
-  return list;
+  auto list = parse_hca_list(text);
+  if (list) return *std::move(list);
+  diagnostics.error("bad-variable", {},
+                    fmt::format("{} is {}; {}", info(Variable::MSCCLC_IB_HCA).name, quoted(text),
+                                list.error().text()));
+  return std::nullopt;
 }
 
 }  // namespace mscclc

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
@@ -31,8 +32,7 @@ struct HcaList {
   bool names() const { return !others && !lenient && !entries.empty(); }
 };
 
-/// nullopt: `why` says what is wrong.
-[[nodiscard]] std::optional<HcaList> parse_hca_list(std::string_view text, std::string& why);
+Result<HcaList> parse_hca_list(std::string_view text);
 
 /// What MSCCLC_IB_HCA says. nullopt: reported (bad-variable).
 [[nodiscard]] std::optional<HcaList> read_hca_list(const std::string& text,

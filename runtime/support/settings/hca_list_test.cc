@@ -7,9 +7,8 @@ namespace mscclc {
 namespace {
 
 HcaList parse(std::string_view text) {
-  std::string why;
-  const auto list = parse_hca_list(text, why);
-  INFO(why);
+  const auto list = parse_hca_list(text);
+  INFO((list ? "" : list.error().text()));
   REQUIRE(list);
   return *list;
 }
@@ -53,9 +52,8 @@ TEST_CASE("those of these that are usable") {
 
 TEST_CASE("what is not a list") {
   const auto why = [](std::string_view text) {
-    std::string said;
-    CHECK(!parse_hca_list(text, said));
-    return said;
+    const auto list = parse_hca_list(text);
+    return list ? "a list" : list.error().text();
   };
   CHECK(why("^") == "a device has no name");
   CHECK(why("=") == "a device has no name");

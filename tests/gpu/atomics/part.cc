@@ -111,14 +111,13 @@ Tried try_gpu(int ordinal) {
   Tried tried;
   const auto adapter = open_adapter(gpu->pci_number(), tried);
   if (adapter == nullptr) return tried;
-  std::string why;
   const cuda::VerbsMemory memory(gpu->context(), adapter, true);
-  const auto direct = memory.make_direct(gpu->data(), kBytes, kAccess, why);
-  if (direct.region == nullptr) {
-    return {"",
-            fmt::format("{} does not reach its memory: {}", adapter->port().context->name(), why)};
+  const auto direct = memory.make_direct(gpu->data(), kBytes, kAccess);
+  if (!direct) {
+    return {"", fmt::format("{} does not reach its memory: {}", adapter->port().context->name(),
+                            direct.error().text())};
   }
-  const AddWords words{direct.address, direct.region->remote_key(),
+  const AddWords words{direct->address, direct->region->remote_key(),
                        [&](uint64_t index) { return gpu->read(index); }};
   return {check_adds(*adapter, words, kAdds, kPairs), ""};
 }

@@ -16,19 +16,18 @@ constexpr uint64_t kWord = sizeof(uint64_t);
 constexpr uint64_t kAlone = 1, kShared = 3;  ///< words that are added to; their neighbours are not
 constexpr uint64_t kCarries = 0xffff'fff7;   ///< nearly every sum carries
 
-/// One addition at byte `offset`. False: `why`.
-bool add(verbs::LoopPair& pair, const AddWords& words, uint64_t offset, uint64_t value,
-         std::string& why) {
+/// One addition at byte `offset`.
+Result<void> add(verbs::LoopPair& pair, const AddWords& words, uint64_t offset, uint64_t value) {
   ibv_send_wr order{};
   order.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
   order.wr.atomic.remote_addr = words.address + offset;
   order.wr.atomic.rkey = words.key;
   order.wr.atomic.compare_add = value;
-  return pair.carry_out(order, kWord, "an addition", why);
+  return pair.carry_out(order, kWord, "an addition");
 }
 
-std::unique_ptr<verbs::LoopPair> make_pair(const verbs::Adapter& adapter, std::string& why) {
-  return verbs::LoopPair::make(adapter, IBV_ACCESS_REMOTE_ATOMIC, why);
+Result<std::unique_ptr<verbs::LoopPair>> make_pair(const verbs::Adapter& adapter) {
+  return verbs::LoopPair::make(adapter, IBV_ACCESS_REMOTE_ATOMIC);
 }
 
 /// "": that is what the word holds.
@@ -40,13 +39,14 @@ std::string compare(const AddWords& words, uint64_t index, uint64_t expected) {
 }
 
 std::string add_alone(const verbs::Adapter& adapter, const AddWords& words, uint64_t adds) {
-  std::string why;
-  const auto pair = make_pair(adapter, why);
-  if (pair == nullptr) return why;
+  const auto made = make_pair(adapter);
+  if (!made) return made.error().text();
+  verbs::LoopPair& pair = **made;
   uint64_t sum = 0;
   for (uint64_t i = 0; i < adds; ++i, sum += kCarries) {
-    if (!add(*pair, words, kAlone * kWord, kCarries, why)) return why;
-    if (pair->word() != sum) return fmt::format("add {} brings {}, not {}", i, pair->word(), sum);
+    const auto added = add(pair, words, kAlone * kWord, kCarries);
+    if (!added) return added.error().text();
+    if (pair.word() != sum) return fmt::format("add {} brings {}, not {}", i, pair.word(), sum);
   }
   return compare(words, kAlone, sum);
 }
@@ -55,11 +55,12 @@ std::string add_alone(const verbs::Adapter& adapter, const AddWords& words, uint
 struct Adder {
   std::unique_ptr<verbs::LoopPair> pair;
   std::vector<uint64_t> seen = {};
-  std::string why = {};
+  Result<void> added = {};
 
   void run(const AddWords& words, uint64_t adds) {
-    for (uint64_t i = 0; i < adds && why.empty(); ++i) {
-      if (add(*pair, words, kShared * kWord, 1, why)) seen.push_back(pair->word());
+    for (uint64_t i = 0; i < adds && added; ++i) {
+      added = add(*pair, words, kShared * kWord, 1);
+      if (added) seen.push_back(pair->word());
     }
   }
 };
@@ -67,10 +68,10 @@ struct Adder {
 std::string add_together(const verbs::Adapter& adapter, const AddWords& words, uint64_t adds,
                          uint32_t pairs) {
   std::vector<Adder> adders;
-  std::string why;
   for (uint32_t i = 0; i < pairs; ++i) {
-    adders.push_back({make_pair(adapter, why)});
-    if (adders.back().pair == nullptr) return why;
+    auto pair = make_pair(adapter);
+    if (!pair) return pair.error().text();
+    adders.push_back({*std::move(pair)});
   }
   {
     std::vector<std::jthread> threads;
@@ -78,7 +79,7 @@ std::string add_together(const verbs::Adapter& adapter, const AddWords& words, u
   }
   std::vector<uint64_t> seen;
   for (const Adder& adder : adders) {
-    if (!adder.why.empty()) return adder.why;
+    if (!adder.added) return adder.added.error().text();
     seen.insert(seen.end(), adder.seen.begin(), adder.seen.end());
   }
   std::ranges::sort(seen);
@@ -90,10 +91,9 @@ std::string add_together(const verbs::Adapter& adapter, const AddWords& words, u
 
 /// An error ends a queue pair, so that each has one of its own.
 std::string refuse(const verbs::Adapter& adapter, const AddWords& words, uint64_t offset) {
-  std::string why;
-  const auto pair = make_pair(adapter, why);
-  if (pair == nullptr) return why;
-  if (!add(*pair, words, offset, 1, why)) return "";
+  const auto pair = make_pair(adapter);
+  if (!pair) return pair.error().text();
+  if (!add(**pair, words, offset, 1)) return "";
   return fmt::format("an add at byte {} is not refused", offset);
 }
 

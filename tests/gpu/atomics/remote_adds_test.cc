@@ -111,12 +111,11 @@ TEST_CASE("remote adds: to a fake GPU's memory") {
       REQUIRE((memory != nullptr && adapter != nullptr));
       cuda::VerbsMemory known(cuda::PrimaryContext::open(world.fake.driver(), 0, diagnostics),
                               adapter, true);
-      std::string why;
-      const auto direct = known.make_direct(memory->data(), kBytes, kAccess, why);
-      INFO(why);
-      REQUIRE(direct.region != nullptr);
-      CHECK(direct.data_direct == data_direct);
-      const AddWords words{direct.address, direct.region->remote_key(),
+      const auto direct = known.make_direct(memory->data(), kBytes, kAccess);
+      INFO((direct ? "" : direct.error().text()));
+      REQUIRE(direct);
+      CHECK(direct->data_direct == data_direct);
+      const AddWords words{direct->address, direct->region->remote_key(),
                            [&](uint64_t index) -> std::optional<uint64_t> {
                              uint64_t value = 0;
                              const auto bytes = world.fake.bytes_at(

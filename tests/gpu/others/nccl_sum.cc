@@ -19,47 +19,46 @@ struct NcclSum::Library {
   int (*comm_abort)(void*);
   int (*all_reduce)(const void*, void*, size_t, int, int, void*, void*);
 
-  /// "" or what is missing.
-  std::string load() {
+  /// What is missing.
+  std::optional<Error> load() {
     const char* named = std::getenv("MSCCLC_NCCL");
     void* handle = dlopen(named != nullptr ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return dlerror();
+    if (handle == nullptr) return Error{dlerror()};
     const auto find = [&](auto& function, const char* name) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
       return function != nullptr;
     };
-    return find(get_unique_id, "ncclGetUniqueId") && find(comm_init_rank, "ncclCommInitRank") &&
-                   find(comm_abort, "ncclCommAbort") && find(all_reduce, "ncclAllReduce")
-               ? ""
-               : "it lacks a function";
+    if (find(get_unique_id, "ncclGetUniqueId") && find(comm_init_rank, "ncclCommInitRank") &&
+        find(comm_abort, "ncclCommAbort") && find(all_reduce, "ncclAllReduce")) {
+      return std::nullopt;
+    }
+    return Error{"it lacks a function"};
   }
 };
 
-std::unique_ptr<NcclSum> NcclSum::make(Communicator& communicator, std::string& why) {
+Result<std::unique_ptr<NcclSum>> NcclSum::make(Communicator& communicator) {
   std::unique_ptr<NcclSum> made(new NcclSum);
   made->library_ = std::make_unique<Library>();
-  why = made->library_->load();
+  std::optional<Error> why = made->library_->load();
   NcclUniqueId id = {};
-  if (why.empty() && communicator.rank() == 0 && made->library_->get_unique_id(&id) != 0) {
-    why = "it makes no id";
+  if (!why && communicator.rank() == 0 && made->library_->get_unique_id(&id) != 0) {
+    why = Error{"it makes no id"};
   }
   const auto* bytes = reinterpret_cast<const uint8_t*>(&id);
   std::vector<std::vector<uint8_t>> all;
   Diagnostics diagnostics;
-  const size_t given = why.empty() ? sizeof id : 0;
+  const size_t given = why ? 0 : sizeof id;
   if (!communicator.bootstrap().all_gather({bytes, given}, "NCCL's id", all, diagnostics)) {
-    why = "the ranks could not talk";
-    return nullptr;
+    return Error{"the ranks could not talk"};
   }
   for (const std::vector<uint8_t>& message : all) {
-    if (message.size() != sizeof id && why.empty()) why = "another rank has none";
+    if (message.size() != sizeof id && !why) why = Error{"another rank has none"};
   }
-  if (!why.empty()) return nullptr;
+  if (why) return *std::move(why);
   std::memcpy(&id, all[0].data(), sizeof id);
   if (made->library_->comm_init_rank(&made->comm_, static_cast<int>(communicator.size()), id,
                                      static_cast<int>(communicator.rank())) != 0) {
-    why = "it makes no communicator";
-    return nullptr;
+    return Error{"it makes no communicator"};
   }
   return made;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
+#include "ir/base/result.h"
 #include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
@@ -13,8 +13,8 @@ namespace mscclc::testing {
 
 class NcclSum {
  public:
-  /// Collective, of the communicator's ranks. nullptr: `why` says what is missing.
-  static std::unique_ptr<NcclSum> make(Communicator& communicator, std::string& why);
+  /// Collective, of the communicator's ranks. Fails where something is missing.
+  static Result<std::unique_ptr<NcclSum>> make(Communicator& communicator);
   ~NcclSum();
   NcclSum(const NcclSum&) = delete;
   NcclSum& operator=(const NcclSum&) = delete;

@@ -199,15 +199,13 @@ std::string run_rank(const StageOptions& options, Communicator& communicator, co
 }  // namespace
 
 bool check_cycles(const StageOptions& options) {
-  std::string error;
   // Signals, scratch and buffers of peers: it maps all kinds of memory.
-  const auto plan = library_case("allreduce_allpairs", options.ranks, error);
-  std::string fault = error;
-  if (plan) {
-    fault = run_ranks(options, [&](Communicator& communicator) {
-      return run_rank(options, communicator, *plan);
-    });
-  }
+  const auto plan = library_case("allreduce_allpairs", options.ranks);
+  const std::string fault = plan ? run_ranks(options,
+                                             [&](Communicator& communicator) {
+                                               return run_rank(options, communicator, *plan);
+                                             })
+                                 : plan.error().text();
   fmt::print("cycles at {}: {}\n", text(options), fault.empty() ? "right" : "FAILED\n" + fault);
   return fault.empty();
 }

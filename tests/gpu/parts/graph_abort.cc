@@ -85,11 +85,13 @@ std::string run_rank(const StageOptions& options, Communicator& communicator, co
 }  // namespace
 
 bool check_abort(const StageOptions& options) {
-  std::string error;
-  const std::vector<PlantedHang> hangs = planted_hangs(options.ranks, error);
-  bool right = error.empty();
-  if (!right) fmt::print("{}\n", error);
-  for (const PlantedHang& hang : hangs) {
+  const auto hangs = planted_hangs(options.ranks);
+  if (!hangs) {
+    fmt::print("{}\n", hangs.error().text());
+    return false;
+  }
+  bool right = true;
+  for (const PlantedHang& hang : *hangs) {
     const std::string fault = run_ranks(
         options,
         [&](Communicator& communicator) { return run_rank(options, communicator, hang.plan); },

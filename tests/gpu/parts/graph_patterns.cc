@@ -240,10 +240,9 @@ std::string run_item(const StageOptions& options, Communicator& communicator, co
 bool check_graphs(const StageOptions& options) {
   std::vector<Case> families;
   for (const char* name : kFamilies) {
-    std::string error;
-    auto c = library_case(name, options.ranks, error);
+    auto c = library_case(name, options.ranks);
     if (!c) {
-      fmt::print("{}: FAILED\n{}\n", name, error);
+      fmt::print("{}: FAILED\n{}\n", name, c.error().text());
       return false;
     }
     families.push_back(std::move(*c));

@@ -69,14 +69,13 @@ bool check_planted(const StageOptions& options, const PlantedHang& hang) {
 }  // namespace
 
 bool check_hangs(const StageOptions& options) {
-  std::string error;
-  const std::vector<PlantedHang> hangs = planted_hangs(options.ranks, error);
-  if (!error.empty()) {
-    fmt::print("{}\n", error);
+  const auto hangs = planted_hangs(options.ranks);
+  if (!hangs) {
+    fmt::print("{}\n", hangs.error().text());
     return false;
   }
   uint32_t right = 0, wrong = 0;
-  for (const PlantedHang& hang : hangs) {
+  for (const PlantedHang& hang : *hangs) {
     if (hang.plan.name.find(options.filter) == std::string::npos) continue;
     ++(check_planted(options, hang) ? right : wrong);
   }

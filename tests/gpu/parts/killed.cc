@@ -63,11 +63,10 @@ std::string run_rank(Communicator& communicator, const Case& c, uint32_t victim,
 }  // namespace
 
 bool check_killed(const StageOptions& options, uint32_t victim) {
-  std::string error;
-  const auto c = library_case("allreduce_2shot_packets", options.ranks, error);
+  const auto c = library_case("allreduce_2shot_packets", options.ranks);
   TimeOfDeath death;
   if (!c || !death.mapped()) {
-    fmt::print("killed rank {}: FAILED\n{}\n", victim, error);
+    fmt::print("killed rank {}: FAILED\n{}\n", victim, c ? "" : c.error().text());
     return false;
   }
   const std::string fault = run_ranks(

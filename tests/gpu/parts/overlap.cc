@@ -181,12 +181,14 @@ bool deep_queue_of_graphs(Bench& b) {
 /// NCCL's all-reduce instead of the second call: it must fit beside the first one.
 bool beside_nccl(Bench& b) {
   if (b.options.host) return true;
-  std::string why;
-  const auto sum = NcclSum::make(b.communicator, why);
-  if (sum == nullptr) {
-    if (b.communicator.rank() == 0) fmt::print("overlap, NCCL is left out: {}\n", why);
+  const auto made = NcclSum::make(b.communicator);
+  if (!made) {
+    if (b.communicator.rank() == 0) {
+      fmt::print("overlap, NCCL is left out: {}\n", made.error().text());
+    }
     return true;
   }
+  NcclSum* const sum = made->get();
   constexpr size_t kFloats = 1 << 18;
   const auto data = b.communicator.device().allocate(kFloats * 4, "floats", b.diagnostics);
   if (data == nullptr) return false;
@@ -221,10 +223,10 @@ const Pattern kPatterns[] = {
     {"NCCL beside a call of half a GPU", beside_nccl, kHalf, kSmall},
 };
 
-std::optional<Case> case_of(const Plan& plan, uint32_t ranks, std::string& error) {
+Result<Case> case_of(const Plan& plan, uint32_t ranks) {
   Defines defines = plan.defines;
   defines.push_back({"R", std::to_string(ranks)});
-  return library_case(plan.program, defines, error);
+  return library_case(plan.program, defines);
 }
 
 struct Item {
@@ -294,11 +296,10 @@ std::string run_item(const StageOptions& options, Communicator& communicator, co
 /// Ranks that launch in different orders calls that do not fit beside one another break the
 /// contract: all ranks report it.
 bool check_different_orders(const StageOptions& options) {
-  std::string error;
-  const auto sum = case_of(kSum, options.ranks, error);
-  const auto scatter = case_of(kScatter, options.ranks, error);
+  const auto sum = case_of(kSum, options.ranks);
+  const auto scatter = case_of(kScatter, options.ranks);
   if (!sum || !scatter) {
-    fmt::print("overlap: FAILED\n{}\n", error);
+    fmt::print("overlap: FAILED\n{}\n", (sum ? scatter : sum).error().text());
     return false;
   }
   const auto body = [&](Communicator& communicator) -> std::string {
@@ -355,11 +356,11 @@ bool check_overlap(const StageOptions& options) {
   std::vector<Item> items;
   for (const Pattern& pattern : kPatterns) {
     if (std::string_view(pattern.name).find(options.filter) == std::string_view::npos) continue;
-    std::string error;
-    auto first = case_of(pattern.first, options.ranks, error);
-    auto second = case_of(pattern.second, options.ranks, error);
+    auto first = case_of(pattern.first, options.ranks);
+    auto second = case_of(pattern.second, options.ranks);
     if (!first || !second) {
-      fmt::print("overlap, {}: FAILED\n{}\n", pattern.name, error);
+      fmt::print("overlap, {}: FAILED\n{}\n", pattern.name,
+                 (first ? second : first).error().text());
       return false;
     }
     items.push_back({pattern, std::move(*first), std::move(*second)});

@@ -60,8 +60,9 @@ World::World(const VerbsOptions& options, std::chrono::seconds dead) : LaneMemor
   INFO(text());
   REQUIRE((far != nullptr && near != nullptr));
   region = far->expose(data(), kWorldBytes, diagnostics);
-  source = near->read_from(sources.data(), sources.size(), why);
-  REQUIRE((region != nullptr && source != nullptr));
+  const auto readable = near->read_from(sources.data(), sources.size());
+  REQUIRE((region != nullptr && readable));
+  source = *readable;
   window = std::make_unique<Window>(id, kWorldBytes, key());
   end = await_verbs_lane(kNear, far, exposed, far_reports.callback(), {}, take_notes());
 }

@@ -138,7 +138,7 @@ void add_own_options(CLI::App& app, Options& o, Words& w) {
                  "picks for each call)");
 }
 
-std::string parse_dtypes(const Words& w, Options& o) {
+mscclc::Result<void> parse_dtypes(const Words& w, Options& o) {
   for (const std::string& text : split_commas(w.dtypes)) {
     if (text == "all") {
       for (const DtypeInfo& d : dtype_table()) o.dtypes.push_back(d.dtype);
@@ -146,13 +146,13 @@ std::string parse_dtypes(const Words& w, Options& o) {
                    find_dtype(text.starts_with("f8") ? "fp8_" + text.substr(2) : text)) {
       o.dtypes.push_back(*dtype);
     } else {
-      return fmt::format("unknown data type '{}'", text);
+      return Error{fmt::format("unknown data type '{}'", text)};
     }
   }
-  return "";
+  return {};
 }
 
-std::string parse_ops(const Words& w, Options& o) {
+mscclc::Result<void> parse_ops(const Words& w, Options& o) {
   for (const std::string& text : split_commas(w.ops)) {
     const auto op = find_reduce_op(text);
     if (text == "all") {
@@ -163,42 +163,42 @@ std::string parse_ops(const Words& w, Options& o) {
     } else if (op && *op != ReduceOp::call) {
       o.ops.push_back(*op);
     } else {
-      return fmt::format("unknown reduction '{}'", text);
+      return Error{fmt::format("unknown reduction '{}'", text)};
     }
   }
-  return "";
+  return {};
 }
 
-std::string parse_collectives(const Words& w, Options& o) {
+mscclc::Result<void> parse_collectives(const Words& w, Options& o) {
   for (const std::string& text : split_commas(w.collectives)) {
     if (text == "all") {
       o.collectives.clear();
-      return "";
+      return {};
     }
     const auto kind = find_collective(text);
-    if (!kind) return fmt::format("unknown collective '{}'", text);
+    if (!kind) return Error{fmt::format("unknown collective '{}'", text)};
     o.collectives.push_back(*kind);
   }
-  return "";
+  return {};
 }
 
-std::string parse_contenders(const Words& w, Options& o) {
+mscclc::Result<void> parse_contenders(const Words& w, Options& o) {
   static const std::vector<std::string> kKnown = {"nccl", "nccl-symmetric", "torch", "copy",
                                                   "handwritten"};
   for (const std::string& text : split_commas(w.contenders)) {
     if (std::ranges::find(kKnown, text) == kKnown.end()) {
-      return fmt::format("unknown contender '{}'; there are {}", text, fmt::join(kKnown, ", "));
+      return Error{
+          fmt::format("unknown contender '{}'; there are {}", text, fmt::join(kKnown, ", "))};
     }
     if (!o.has_contender(text)) o.contenders.push_back(text);
   }
-  return "";
+  return {};
 }
 
-std::string parse_sizes_and_modes(const Words& w, Options& o) {
-  std::string error;
+mscclc::Result<void> parse_sizes_and_modes(const Words& w, Options& o) {
   const std::string by = w.step.empty() ? w.factor : "+" + w.step;
-  const auto sizes = parse_sizes(fmt::format("{}:{}:{}", w.begin, w.end, by), error);
-  if (!sizes) return error;
+  const auto sizes = parse_sizes(fmt::format("{}:{}:{}", w.begin, w.end, by));
+  if (!sizes) return sizes.error();
   o.sizes = *sizes;
   o.graph = w.graph || w.both || w.graphs > 0;
   o.eager = w.both || !o.graph;
@@ -208,29 +208,30 @@ std::string parse_sizes_and_modes(const Words& w, Options& o) {
   o.out_of_place = w.placement != "in-place";
   o.in_place = w.placement != "out-of-place";
   if (o.root >= o.gpus)
-    return fmt::format("the root {} is not one of the {} ranks", o.root, o.gpus);
+    return Error{fmt::format("the root {} is not one of the {} ranks", o.root, o.gpus)};
   if (o.ranks_per_node > 0 && o.gpus % o.ranks_per_node != 0) {
-    return fmt::format("--ranks-per-node {}: {} ranks do not fill whole nodes", o.ranks_per_node,
-                       o.gpus);
+    return Error{fmt::format("--ranks-per-node {}: {} ranks do not fill whole nodes",
+                             o.ranks_per_node, o.gpus)};
   }
   if (o.ranks_per_gpu > 1 && o.ranks_per_node > 0) {
-    return "--ranks-per-gpu is for ranks of one node; nodes share GPUs where there are too few";
+    return Error{
+        "--ranks-per-gpu is for ranks of one node; nodes share GPUs where there are too few"};
   }
   if (o.gpus % o.ranks_per_gpu != 0) {
-    return fmt::format("--ranks-per-gpu {}: {} ranks do not fill whole GPUs", o.ranks_per_gpu,
-                       o.gpus);
+    return Error{fmt::format("--ranks-per-gpu {}: {} ranks do not fill whole GPUs", o.ranks_per_gpu,
+                             o.gpus)};
   }
-  if (o.no_library && !o.plans.empty()) return "--no-library is for runs without plans";
+  if (o.no_library && !o.plans.empty()) return Error{"--no-library is for runs without plans"};
   if (o.no_library && o.from_json.empty() && (o.contenders.empty() || o.collectives.empty())) {
-    return "nothing to measure: --no-library needs contenders and collectives";
+    return Error{"nothing to measure: --no-library needs contenders and collectives"};
   }
-  if (o.between_early && o.between == 0) return "--between-early needs --between";
+  if (o.between_early && o.between == 0) return Error{"--between-early needs --between"};
   for (const Dtype dtype : o.dtypes) {
     if (o.offset % info(dtype).bytes == 0) continue;
-    return fmt::format("--offset {} is not a multiple of an element of {}", o.offset,
-                       info(dtype).name);
+    return Error{fmt::format("--offset {} is not a multiple of an element of {}", o.offset,
+                             info(dtype).name)};
   }
-  return "";
+  return {};
 }
 
 }  // namespace
@@ -261,8 +262,9 @@ std::optional<Options> parse_options(const std::vector<std::string>& arguments,
   }
   for (const auto parse :
        {parse_dtypes, parse_ops, parse_collectives, parse_contenders, parse_sizes_and_modes}) {
-    message = parse(words, options);
-    if (message.empty()) continue;
+    const auto parsed = parse(words, options);
+    if (parsed) continue;
+    message = parsed.error().text();
     wrong = true;
     return std::nullopt;
   }

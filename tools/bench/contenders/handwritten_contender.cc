@@ -8,9 +8,8 @@ bool HandwrittenScratch::open(Communicator& communicator, uint64_t bytes, uint32
   bytes_ = (bytes + 255) / 256 * 256;
   const uint64_t all = bytes_ + blocks * sizeof(uint32_t);
   memory_ = communicator.device().allocate(all, "scratch of a kernel by hand", diagnostics);
-  std::string why;
-  if (!all_able(communicator, memory_ != nullptr, diagnostics, why)) {
-    if (!diagnostics.has_errors()) diagnostics.error("peer-failed", {}, why);
+  if (const auto unable = any_unable(communicator, memory_ != nullptr, diagnostics)) {
+    if (!diagnostics.has_errors()) diagnostics.error("peer-failed", {}, unable->text());
     return false;
   }
   peers_ = PeerMemory::share(communicator, memory_->data(), all, diagnostics);

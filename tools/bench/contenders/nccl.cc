@@ -128,9 +128,8 @@ class NcclContender : public Contender {
   }
 
   bool open(const Memory& memory, std::string& file, Diagnostics& diagnostics) {
-    std::string why;
     const bool loaded = load_library(library_, file, diagnostics);
-    if (!all_able(communicator_, loaded, diagnostics, why)) return false;
+    if (any_unable(communicator_, loaded, diagnostics)) return false;
     int version = 0;
     if (!succeeded(library_.GetVersion(&version), "say its version", diagnostics) ||
         !make_communicator(comm_, diagnostics)) {

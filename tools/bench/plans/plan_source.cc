@@ -44,9 +44,8 @@ class Maker {
       : argument_(argument), ranks_(ranks), root_(root) {}
 
   std::optional<BenchPlan> run() {
-    std::string error;
-    const auto input = read_program(argument_.path, error);
-    if (!input) return refuse(error);
+    const auto input = read_program(argument_.path);
+    if (!input) return refuse(input.error().text());
     std::optional<Program> program =
         argument_.path.ends_with(".json") ? read(input->text) : compile_for_root(input->text);
     if (!program) return std::nullopt;
@@ -92,9 +91,9 @@ class Maker {
   std::optional<Program> compile_with(const std::string& text, Defines defines) {
     FrontEndOptions front;
     front.defines = std::move(defines);
-    front.read_file = [](const std::string& path) {
-      std::string error;
-      return read_input(path, error);
+    front.read_file = [](const std::string& path) -> std::optional<std::string> {
+      if (auto imported = read_input(path)) return *std::move(imported);
+      return std::nullopt;
     };
     const FileId file = sources_.add(argument_.path, text);
     return compile(sources_, file, front, {}, diagnostics_, &gate_);

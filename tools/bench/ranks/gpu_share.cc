@@ -26,20 +26,21 @@ std::optional<uint32_t> socket_threads(const Options& options, int gpus, uint32_
 
 uint32_t share_in_percent(uint32_t ranks_per_gpu) { return 100 / ranks_per_gpu; }
 
-std::string share_fault(uint32_t ranks_per_gpu, std::optional<bool> mps,
-                        const std::string& percentage) {
+std::optional<Error> share_fault(uint32_t ranks_per_gpu, std::optional<bool> mps,
+                                 const std::string& percentage) {
   if (mps == false) {
-    return "ranks that share a GPU need NVIDIA's MPS ('nvidia-cuda-mps-control -d' starts it): "
-           "without it their processes take turns on the GPU";
+    return Error{
+        "ranks that share a GPU need NVIDIA's MPS ('nvidia-cuda-mps-control -d' starts it): "
+        "without it their processes take turns on the GPU"};
   }
   char* end = nullptr;
   const double percent = std::strtod(percentage.c_str(), &end);
   const bool number = end != percentage.c_str() && *end == 0;
-  if (number && percent > 0 && percent * ranks_per_gpu <= 100) return "";
-  return fmt::format(
-      "{} is '{}': each of {} ranks that share a GPU gets {} at most, or their "
-      "thread blocks, which wait for one another, might not find room at once",
-      kMpsPercentage, percentage, ranks_per_gpu, share_in_percent(ranks_per_gpu));
+  if (number && percent > 0 && percent * ranks_per_gpu <= 100) return std::nullopt;
+  return Error{
+      fmt::format("{} is '{}': each of {} ranks that share a GPU gets {} at most, or their "
+                  "thread blocks, which wait for one another, might not find room at once",
+                  kMpsPercentage, percentage, ranks_per_gpu, share_in_percent(ranks_per_gpu))};
 }
 
 std::string machine_text(uint32_t ranks, uint32_t gpus, const std::string& model,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/base/result.h"
 #include "tools/bench/base/options.h"
 
 namespace mscclc::bench {
@@ -31,10 +32,10 @@ std::optional<uint32_t> socket_threads(const Options& options, int gpus, uint32_
 /// What of a GPU each of the ranks that share it may use, so that the blocks of all find room.
 uint32_t share_in_percent(uint32_t ranks_per_gpu);
 
-/// Why ranks cannot share a GPU; empty: they can. `mps`: whether the process is a client of MPS,
+/// Why ranks cannot share a GPU. `mps`: whether the process is a client of MPS,
 /// where the driver says so. `percentage`: what the environment says of kMpsPercentage.
-[[nodiscard]] std::string share_fault(uint32_t ranks_per_gpu, std::optional<bool> mps,
-                                      const std::string& percentage);
+std::optional<Error> share_fault(uint32_t ranks_per_gpu, std::optional<bool> mps,
+                                 const std::string& percentage);
 
 /// "2 x NVIDIA H200", or "2 ranks on 1 x NVIDIA H200, 66 multiprocessors each".
 std::string machine_text(uint32_t ranks, uint32_t gpus, const std::string& model,

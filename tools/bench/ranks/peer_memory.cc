@@ -18,21 +18,19 @@ std::string first_error(const Diagnostics& diagnostics) {
 
 }  // namespace
 
-bool all_able(Communicator& communicator, bool able, const Diagnostics& own, std::string& why) {
+std::optional<Error> any_unable(Communicator& communicator, bool able, const Diagnostics& own) {
   const std::string text = able ? "" : "!" + first_error(own);
   std::vector<uint8_t> message(text.begin(), text.end());
   std::vector<std::vector<uint8_t>> all;
   Diagnostics diagnostics;
   if (!communicator.bootstrap().all_gather(message, "able", all, diagnostics)) {
-    why = first_error(diagnostics);
-    return false;
+    return Error{first_error(diagnostics)};
   }
   for (uint32_t r = 0; r < all.size(); ++r) {
     if (all[r].empty()) continue;
-    why = fmt::format("rank {}: {}", r, std::string(all[r].begin() + 1, all[r].end()));
-    return false;
+    return Error{fmt::format("rank {}: {}", r, std::string(all[r].begin() + 1, all[r].end()))};
   }
-  return true;
+  return std::nullopt;
 }
 
 std::unique_ptr<PeerMemory> PeerMemory::share(Communicator& communicator, uint8_t* address,
@@ -64,9 +62,9 @@ std::unique_ptr<PeerMemory> PeerMemory::share(Communicator& communicator, uint8_
     if (able) made->pointers_.of[r] = made->mapped_[r]->data();
   }
   // Handles are good while `own` lives: until all have mapped them.
-  std::string why;
-  if (all_able(communicator, able, diagnostics, why)) return made;
-  if (!diagnostics.has_errors()) diagnostics.error("peer-failed", {}, why);
+  const auto unable = any_unable(communicator, able, diagnostics);
+  if (!unable) return made;
+  if (!diagnostics.has_errors()) diagnostics.error("peer-failed", {}, unable->text());
   return nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
@@ -36,6 +37,6 @@ class PeerMemory {
 };
 
 /// Collective: true if all ranks are able. Else `why` is what the first that is not has reported.
-bool all_able(Communicator& communicator, bool able, const Diagnostics& own, std::string& why);
+std::optional<Error> any_unable(Communicator& communicator, bool able, const Diagnostics& own);
 
 }  // namespace mscclc::bench

@@ -17,9 +17,9 @@ bool write_plots(const Record& record, const std::string& folder, std::string& t
   std::filesystem::create_directories(folder, code);
   const auto plots = plots_of(record.results, record.machine);
   for (const auto& [name, document] : plots) {
-    std::string error;
-    if (write_file((std::filesystem::path(folder) / name).string(), document, error)) continue;
-    text += fmt::format("# {}\n", error);
+    const auto written = write_file((std::filesystem::path(folder) / name).string(), document);
+    if (written) continue;
+    text += fmt::format("# {}\n", written.error().text());
     return false;
   }
   text += fmt::format("# {} plots in {}\n", plots.size(), folder);

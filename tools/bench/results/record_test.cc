@@ -59,8 +59,7 @@ TEST_CASE("costs between other kernels are written where there are any") {
 }
 
 TEST_CASE("MSCCL++'s recorded figures can be read") {
-  std::string error;
-  const auto text = read_input("tools/bench/results/mscclpp_4xh200.jsonl", error);
+  const auto text = read_input("tools/bench/results/mscclpp_4xh200.jsonl");
   REQUIRE(text);
   Record record;
   Diagnostics diagnostics;

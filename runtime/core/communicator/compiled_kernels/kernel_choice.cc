@@ -12,36 +12,34 @@
 
 namespace mscclc {
 
-std::unique_ptr<KernelChoice> KernelChoice::load(const Program& plan, uint32_t rank,
-                                                 const std::string& digest,
-                                                 const std::string& plan_file, Device& device,
-                                                 std::string& why) {
+Result<std::unique_ptr<KernelChoice>> KernelChoice::load(const Program& plan, uint32_t rank,
+                                                         const std::string& digest,
+                                                         const std::string& plan_file,
+                                                         Device& device) {
   const std::string architecture = device.architecture();
   if (architecture.empty()) {
-    why = fmt::format("{} runs no kernels of plans", device.name());
-    return nullptr;
+    return Error{fmt::format("{} runs no kernels of plans", device.name())};
   }
   const std::string path = kernel_file(plan_file, architecture);
   const std::string name = quoted(path, path.size());
   const auto image = read_file(path, std::nullopt);
   if (!image) {
-    why = fmt::format("cannot read {}: {}", name, file_error(errno));
-    return nullptr;
+    return Error{fmt::format("cannot read {}: {}", name, file_error(errno))};
   }
   Diagnostics problems;
   auto shape = CompiledShape::of(plan, rank, problems);
   if (!shape) {
-    why = problems.all().empty() ? "its blocks cannot be packed" : problems.all().front().message;
-    return nullptr;
+    return Error{problems.all().empty() ? "its blocks cannot be packed"
+                                        : problems.all().front().message};
   }
   std::unique_ptr<KernelChoice> made(new KernelChoice(*std::move(shape), rank, path));
-  std::string said;
-  made->loaded_ =
-      device.load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()}, said);
-  if (made->loaded_ == nullptr) {
-    why = fmt::format("{} does not take {}: {}", device.name(), name, said);
-    return nullptr;
+  auto loaded =
+      device.load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()});
+  if (!loaded) {
+    return Error{
+        fmt::format("{} does not take {}: {}", device.name(), name, loaded.error().text())};
   }
+  made->loaded_ = *std::move(loaded);
   for (const DtypeInfo& type : dtype_table()) {
     const std::string arithmetic = made->shape_.arithmetic(type.dtype);
     if (made->kernels_.count(arithmetic) != 0) continue;
@@ -50,11 +48,10 @@ std::unique_ptr<KernelChoice> KernelChoice::load(const Program& plan, uint32_t r
     if (kernel != nullptr) made->kernels_.emplace(arithmetic, kernel);
   }
   if (!made->kernels_.empty()) return made;
-  why = fmt::format(
-      "{} holds no kernel of this plan: it was made of another, or by another version "
-      "of mscclc",
-      name);
-  return nullptr;
+  return Error{
+      fmt::format("{} holds no kernel of this plan: it was made of another, or by another version "
+                  "of mscclc",
+                  name)};
 }
 
 // A kernel of a plan may take more registers than the interpreter's, so that fewer of its blocks

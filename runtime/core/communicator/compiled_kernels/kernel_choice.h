@@ -10,6 +10,7 @@
 #include "executor/block_programs.h"
 #include "executor/compiled/shape.h"
 #include "executor/launch.h"
+#include "ir/base/result.h"
 #include "ir/program/program.h"
 #include "runtime/api/device.h"
 
@@ -30,10 +31,10 @@ struct CompiledCall {
 class KernelChoice {
  public:
   /// Loads PLAN.<architecture>.cubin beside `plan_file`, PLAN.json. `digest`: the plan's, in hex.
-  /// nullptr: the interpreter runs the plan, as `why` says.
-  static std::unique_ptr<KernelChoice> load(const Program& plan, uint32_t rank,
-                                            const std::string& digest, const std::string& plan_file,
-                                            Device& device, std::string& why);
+  /// Without it the interpreter runs the plan.
+  static Result<std::unique_ptr<KernelChoice>> load(const Program& plan, uint32_t rank,
+                                                    const std::string& digest,
+                                                    const std::string& plan_file, Device& device);
 
   /// Lets a call be run by its kernel, if there is one that does what its programs do, and the
   /// device holds all its blocks at once; sets `launch.threads` and `launch.most_blocks` then.

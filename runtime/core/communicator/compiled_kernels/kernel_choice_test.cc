@@ -25,13 +25,9 @@ class NamingDevice : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
   std::string architecture() const override { return "sm_90"; }
-  std::unique_ptr<CompiledKernels> load_kernels(std::span<const uint8_t> image,
-                                                std::string& why) override {
+  Result<std::unique_ptr<CompiledKernels>> load_kernels(std::span<const uint8_t> image) override {
     const std::string names(image.begin(), image.end());
-    if (names.empty()) {
-      why = "it is not an image";
-      return nullptr;
-    }
+    if (names.empty()) return Error{"it is not an image"};
     return std::make_unique<Names>(names);
   }
 
@@ -83,8 +79,12 @@ TestProgram plan_of(OpKind kind = OpKind::reduce) {
 
 struct Loading {
   explicit Loading(const TestProgram& t) : program(t.program) {}
+  /// nullptr: `why` says why.
   std::unique_ptr<KernelChoice> run(const Folder& folder, Device& device) {
-    return KernelChoice::load(program, 0, digest, folder.plan(), device, why);
+    auto loaded = KernelChoice::load(program, 0, digest, folder.plan(), device);
+    if (loaded) return *std::move(loaded);
+    why = loaded.error().text();
+    return nullptr;
   }
   std::string names(const std::set<Dtype>& dtypes) const {
     Diagnostics diagnostics;

@@ -27,14 +27,17 @@ OfProcess& of_process() {
   return made.get();
 }
 
-bool load(const std::string& file, gdr::Functions& functions, std::string& why) {
-  void* const opened = open_library(file, why);
-  if (opened == nullptr) return false;
+Result<gdr::Functions> load(const std::string& file) {
+  const auto opened = open_library(file);
+  if (!opened) return opened.error();
+  gdr::Functions functions;
+  Result<void> found;
 #define FIND(name, result, parameters) \
-  if (!find_function(opened, "gdr_" #name, functions.name, why)) return false;
+  if (found) found = find_function(*opened, "gdr_" #name, functions.name);
   MSCCLC_GDR_FUNCTIONS(FIND)
 #undef FIND
-  return true;
+  if (!found) return found.error();
+  return functions;
 }
 
 /// What a store has left in buffers of the processor leaves them now: the mapping combines writes.
@@ -48,26 +51,25 @@ void send_stores() {
 
 }  // namespace
 
-std::shared_ptr<const GdrCopy> GdrCopy::open(const std::string& library, std::string& why) {
+Result<std::shared_ptr<const GdrCopy>> GdrCopy::open(const std::string& library) {
   OfProcess& here = of_process();
   const std::lock_guard lock(here.mutex);
   if (auto there = here.open[library].lock()) return there;
-  gdr::Functions functions;
-  if (!load(library, functions, why)) return nullptr;
+  const auto functions = load(library);
+  if (!functions) return functions.error();
   int major = 0, minor = 0;
-  functions.runtime_get_version(&major, &minor);
+  functions->runtime_get_version(&major, &minor);
   if (major != kVersion) {
-    why = fmt::format("{} is version {}.{} of GDRCopy, not {}", library, major, minor, kVersion);
-    return nullptr;
+    return Error{
+        fmt::format("{} is version {}.{} of GDRCopy, not {}", library, major, minor, kVersion)};
   }
   // It compares the driver's version with its own.
-  const gdr::Connection connection = functions.open();
+  const gdr::Connection connection = functions->open();
   if (connection == nullptr) {
-    why = "GDRCopy's driver (gdrdrv) is not loaded, is too old, or may not be used";
-    return nullptr;
+    return Error{"GDRCopy's driver (gdrdrv) is not loaded, is too old, or may not be used"};
   }
   std::shared_ptr<const GdrCopy> made(
-      new GdrCopy(functions, connection, fmt::format("{}.{}", major, minor)));
+      new GdrCopy(*functions, connection, fmt::format("{}.{}", major, minor)));
   here.open[library] = made;
   return made;
 }
@@ -77,40 +79,39 @@ GdrCopy::~GdrCopy() {
   functions_.close(connection_);
 }
 
-std::unique_ptr<const GdrMapping> GdrMapping::make(std::shared_ptr<const GdrCopy> gdr,
-                                                   uint64_t address, uint64_t bytes,
-                                                   std::string& why) {
+Result<std::unique_ptr<const GdrMapping>> GdrMapping::make(std::shared_ptr<const GdrCopy> gdr,
+                                                           uint64_t address, uint64_t bytes) {
   std::unique_ptr<GdrMapping> made(new GdrMapping(std::move(gdr), address, bytes));
-  return made->pin(why) && made->map(why) ? std::move(made) : nullptr;
+  auto mapped = made->pin();
+  if (mapped) mapped = made->map();
+  if (!mapped) return mapped.error();
+  return made;
 }
 
-bool GdrMapping::pin(std::string& why) {
+Result<void> GdrMapping::pin() {
   const std::lock_guard lock(of_process().mutex);
   const int error =
       gdr_->functions_.pin_buffer(gdr_->connection_, address_, bytes_, 0, 0, &handle_);
   pinned_ = error == 0;
-  if (!pinned_) why = fmt::format("GDRCopy cannot pin {} bytes: {}", bytes_, error_text(error));
-  return pinned_;
+  if (pinned_) return {};
+  return Error{fmt::format("GDRCopy cannot pin {} bytes: {}", bytes_, error_text(error))};
 }
 
-bool GdrMapping::map(std::string& why) {
+Result<void> GdrMapping::map() {
   const std::lock_guard lock(of_process().mutex);
   const gdr::Functions& functions = gdr_->functions_;
   void* mapped = nullptr;
   if (const int error = functions.map(gdr_->connection_, handle_, &mapped, bytes_); error != 0) {
-    why = fmt::format("GDRCopy cannot map {} bytes: {}", bytes_, error_text(error));
-    return false;
+    return Error{fmt::format("GDRCopy cannot map {} bytes: {}", bytes_, error_text(error))};
   }
   mapped_ = static_cast<uint8_t*>(mapped);
   gdr::Info info{};
   if (const int error = functions.get_info_v2(gdr_->connection_, handle_, &info); error != 0) {
-    why = "GDRCopy does not say what it has mapped: " + error_text(error);
-    return false;
+    return Error{"GDRCopy does not say what it has mapped: " + error_text(error)};
   }
-  if (info.address == address_ && info.mapped_bytes >= bytes_) return true;
-  why = fmt::format("GDRCopy has mapped {} bytes at {:#x}, not {} at {:#x}", info.mapped_bytes,
-                    info.address, bytes_, address_);
-  return false;
+  if (info.address == address_ && info.mapped_bytes >= bytes_) return {};
+  return Error{fmt::format("GDRCopy has mapped {} bytes at {:#x}, not {} at {:#x}",
+                           info.mapped_bytes, info.address, bytes_, address_)};
 }
 
 GdrMapping::~GdrMapping() {

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "ir/base/result.h"
+
 namespace mscclc::cuda {
 
 namespace gdr {
@@ -54,10 +56,8 @@ struct Functions {
 /// thread.
 class GdrCopy {
  public:
-  /// nullptr: the library or a driver is not there, or not of version 2; `why` says why. The
-  /// library stays open.
-  [[nodiscard]] static std::shared_ptr<const GdrCopy> open(const std::string& library,
-                                                           std::string& why);
+  /// Fails where the library or a driver is not there, or not of version 2. The library stays open.
+  static Result<std::shared_ptr<const GdrCopy>> open(const std::string& library);
   ~GdrCopy();
   GdrCopy(const GdrCopy&) = delete;
   GdrCopy& operator=(const GdrCopy&) = delete;
@@ -82,11 +82,9 @@ class GdrMapping {
   /// What is pinned begins and ends at a multiple of this.
   static constexpr uint64_t kPage = 65536;
 
-  /// REQUIRES: the GPU's context is current; `address` and `bytes` are multiples of kPage. nullptr:
-  /// `why` says why.
-  [[nodiscard]] static std::unique_ptr<const GdrMapping> make(std::shared_ptr<const GdrCopy> gdr,
-                                                              uint64_t address, uint64_t bytes,
-                                                              std::string& why);
+  /// REQUIRES: the GPU's context is current; `address` and `bytes` are multiples of kPage.
+  static Result<std::unique_ptr<const GdrMapping>> make(std::shared_ptr<const GdrCopy> gdr,
+                                                        uint64_t address, uint64_t bytes);
   ~GdrMapping();
   GdrMapping(const GdrMapping&) = delete;
   GdrMapping& operator=(const GdrMapping&) = delete;
@@ -98,8 +96,8 @@ class GdrMapping {
  private:
   GdrMapping(std::shared_ptr<const GdrCopy> gdr, uint64_t address, uint64_t bytes)
       : gdr_(std::move(gdr)), address_(address), bytes_(bytes) {}
-  [[nodiscard]] bool pin(std::string& why);
-  [[nodiscard]] bool map(std::string& why);
+  Result<void> pin();
+  Result<void> map();
 
   const std::shared_ptr<const GdrCopy> gdr_;
   const uint64_t address_, bytes_;

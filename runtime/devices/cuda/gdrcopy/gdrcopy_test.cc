@@ -47,20 +47,20 @@ struct GdrWorld {
 
   gdr::FakeGdr* const fake = gdr::reset_fake();
   int file = -1;
-  std::string why;
 };
 
 TEST_CASE("gdrcopy: what is stored is in the GPU's memory, and no more than it") {
   GdrWorld w;
   {
-    auto gdr = GdrCopy::open(gdr::fake_library(), w.why);
-    REQUIRE(gdr != nullptr);
-    CHECK(gdr->version() == "2.5");
+    auto gdr = GdrCopy::open(gdr::fake_library());
+    REQUIRE(gdr);
+    CHECK((*gdr)->version() == "2.5");
     const size_t before = testing::open_descriptors();
     {
-      const auto mapping = GdrMapping::make(gdr, kGpu + kPage, 2 * kPage, w.why);
-      REQUIRE(mapping != nullptr);
-      gdr.reset();  // it keeps what it needs
+      const auto made = GdrMapping::make(*gdr, kGpu + kPage, 2 * kPage);
+      REQUIRE(made);
+      const GdrMapping* const mapping = made->get();
+      gdr->reset();  // it keeps what it needs
       mapping->store(kGpu + kPage, 1);
       mapping->store(kGpu + kPage + 4096 + 8, 0x1122334455667788);
       mapping->store(kGpu + 3 * kPage - 8, 3);
@@ -80,8 +80,8 @@ TEST_CASE("gdrcopy: what is stored is in the GPU's memory, and no more than it")
 TEST_CASE("gdrcopy: a process has one connection, as long as it is needed") {
   GdrWorld w;
   for (int i = 0; i < 2; ++i) {
-    auto first = GdrCopy::open(gdr::fake_library(), w.why);
-    const auto second = GdrCopy::open(gdr::fake_library(), w.why);
+    auto first = *GdrCopy::open(gdr::fake_library());
+    const auto second = *GdrCopy::open(gdr::fake_library());
     CHECK(first == second);
     CHECK(w.fake->connections == 1);
     first.reset();
@@ -98,12 +98,11 @@ TEST_CASE("gdrcopy: several threads map memory at once") {
     for (uint64_t t = 0; t < 4; ++t) {
       threads.emplace_back([t] {
         for (uint64_t i = 1; i <= 50; ++i) {
-          std::string why;
-          const auto gdr = GdrCopy::open(gdr::fake_library(), why);
-          const auto mapping =
-              gdr == nullptr ? nullptr : GdrMapping::make(gdr, kGpu + t * kPage, kPage, why);
-          if (mapping == nullptr) return;  // the last word shows it
-          mapping->store(kGpu + t * kPage, i);
+          const auto gdr = GdrCopy::open(gdr::fake_library());
+          if (!gdr) return;  // the last word shows it
+          const auto mapping = GdrMapping::make(*gdr, kGpu + t * kPage, kPage);
+          if (!mapping) return;
+          (*mapping)->store(kGpu + t * kPage, i);
         }
       });
     }
@@ -114,10 +113,9 @@ TEST_CASE("gdrcopy: several threads map memory at once") {
 
 TEST_CASE("gdrcopy: a library that cannot be used, and why") {
   GdrWorld w;
-  const auto refusal = [&](const std::string& library) {
-    w.why.clear();
-    CHECK(GdrCopy::open(library, w.why) == nullptr);
-    return w.why;
+  const auto refusal = [](const std::string& library) {
+    const auto gdr = GdrCopy::open(library);
+    return gdr ? "it is open" : gdr.error().text();
   };
   CHECK(refusal("libno_such.so") ==
         "libno_such.so: cannot open shared object file: No such file or directory");
@@ -133,16 +131,16 @@ TEST_CASE("gdrcopy: a library that cannot be used, and why") {
 TEST_CASE("gdrcopy: memory that cannot be mapped, and why") {
   GdrWorld w;
   {
-    const auto gdr = GdrCopy::open(gdr::fake_library(), w.why);
-    REQUIRE(gdr != nullptr);
+    const auto gdr = GdrCopy::open(gdr::fake_library());
+    REQUIRE(gdr);
     const size_t before = testing::open_descriptors();
     const auto refusal = [&](uint64_t address) {
-      w.why.clear();
-      CHECK(GdrMapping::make(gdr, address, kPage, w.why) == nullptr);
+      const auto mapping = GdrMapping::make(*gdr, address, kPage);
+      REQUIRE(!mapping);
       CHECK(w.fake->pins == 0);
       CHECK(w.fake->mappings == 0);
       CHECK(testing::open_descriptors() == before);
-      return w.why;
+      return mapping.error().text();
     };
     CHECK(refusal(kGpu + 4 * kPage) == "GDRCopy cannot pin 65536 bytes: Invalid argument (22)");
     w.fake->failing_call = "pin_buffer";

@@ -44,13 +44,14 @@ std::optional<bool> takes_verbs(Diagnostics& diagnostics) {
 
 /// By which counts of a GPU are set; said once. nullptr: there is none.
 std::shared_ptr<const GdrCopy> open_gdrcopy(const std::string& library, bool disabled, int gpu) {
-  std::string why = "MSCCLC_FORCE_DISABLE_GDR is set";
-  auto gdr = disabled ? nullptr : GdrCopy::open(library, why);
+  using Opened = Result<std::shared_ptr<const GdrCopy>>;
+  const Opened gdr =
+      disabled ? Opened(Error{"MSCCLC_FORCE_DISABLE_GDR is set"}) : GdrCopy::open(library);
   log(LogLevel::info, LogArea::init, std::nullopt,
       fmt::format("counts of cuda:{} are set {}", gpu,
-                  gdr != nullptr ? "through GDRCopy " + gdr->version()
-                                 : "by its streams (no GDRCopy: " + why + ")"));
-  return gdr;
+                  gdr ? "through GDRCopy " + (*gdr)->version()
+                      : "by its streams (no GDRCopy: " + gdr.error().text() + ")"));
+  return gdr ? *gdr : nullptr;
 }
 
 /// "0000:3b:00.0"; "": the driver does not say.

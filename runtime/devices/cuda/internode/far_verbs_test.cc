@@ -177,8 +177,7 @@ TEST_CASE("gpu over verbs: lanes use the port that is nearest to the GPU") {
     verbs::VerbsOptions options = verbs::testing::base_options();
     options.gpu = gpu;
     options.sysfs = machine.sysfs();
-    std::string why;
-    options.devices = *parse_hca_list(allowed, why);
+    options.devices = *parse_hca_list(allowed);
     const auto adapter = verbs::Adapter::start(options, net, diagnostics);
     return adapter == nullptr ? "" : adapter->port().text();
   };

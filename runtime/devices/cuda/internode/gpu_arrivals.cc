@@ -15,30 +15,31 @@ class GpuArrivals final : public verbs::Arrivals {
               std::unique_ptr<CopyQueue> queue)
       : memory_(std::move(memory)), counts_(std::move(counts)), queue_(std::move(queue)) {}
 
-  bool land(const ExposedMemory::Piece& piece, uint64_t bytes, std::string& why) override {
+  Result<void> land(const ExposedMemory::Piece& piece, uint64_t bytes) override {
     Diagnostics problems;
     if (!queue_->copy(piece.data, piece.staging, bytes, problems) || !queue_->mark(problems)) {
-      return fail(problems, why);
+      return first_of(problems);
     }
     keep(piece.owner);
-    return true;
+    return {};
   }
 
-  bool signal(const ExposedMemory::Piece& count, uint64_t value, std::string& why) override {
-    if (!flush(why)) return false;
+  Result<void> signal(const ExposedMemory::Piece& count, uint64_t value) override {
+    if (const auto flushed = flush(); !flushed) return flushed;
     if (queue_->is_done(queue_->begun())) {
-      if (count.place == MemoryPlace::host) return store_release(count.data, value), true;
-      if (counts_->store(count.data, value)) return true;
+      if (count.place == MemoryPlace::host) return store_release(count.data, value), Result<void>();
+      if (counts_->store(count.data, value)) return {};
     }
     Diagnostics problems;
-    if (!queue_->set(count.data, value, problems)) return fail(problems, why);
+    if (!queue_->set(count.data, value, problems)) return first_of(problems);
     keep(count.owner);
-    return true;
+    return {};
   }
 
-  bool settle(std::string& why) override {
+  Result<void> settle() override {
     Diagnostics problems;
-    return queue_->wait(queue_->begun(), problems) || fail(problems, why);
+    if (!queue_->wait(queue_->begun(), problems)) return first_of(problems);
+    return {};
   }
 
  private:
@@ -48,15 +49,18 @@ class GpuArrivals final : public verbs::Arrivals {
   };
 
   /// What the network device has written to the GPU so far is there, whichever way it went.
-  bool flush(std::string& why) {
+  Result<void> flush() {
     for (const VerbsMemory::Direct& direct : memory_->one_of_each_path()) {
       if (direct.region == nullptr) continue;
-      if (flush_ == nullptr) flush_ = verbs::FlushRead::make(*memory_->adapter(), why);
-      if (flush_ == nullptr || !flush_->run(direct.address, direct.region->remote_key(), why)) {
-        return false;
+      if (flush_ == nullptr) {
+        auto made = verbs::FlushRead::make(*memory_->adapter());
+        if (!made) return made.error();
+        flush_ = *std::move(made);
       }
+      const auto read = flush_->run(direct.address, direct.region->remote_key());
+      if (!read) return read;
     }
-    return true;
+    return {};
   }
 
   /// What was begun last needs it.
@@ -65,9 +69,8 @@ class GpuArrivals final : public verbs::Arrivals {
     kept_.push_back({std::move(owner), queue_->begun()});
   }
 
-  static bool fail(const Diagnostics& problems, std::string& why) {
-    why = problems.all().empty() ? "a copy has failed" : problems.all().front().message;
-    return false;
+  static Error first_of(const Diagnostics& problems) {
+    return {problems.all().empty() ? "a copy has failed" : problems.all().front().message};
   }
 
   const std::shared_ptr<VerbsMemory> memory_;

@@ -34,15 +34,13 @@ bool GpuCounts::store(const uint8_t* count, uint64_t value) const {
 std::shared_ptr<const GdrMapping> GpuCounts::map(uint64_t page) const {
   const CurrentContext current(*context_);
   const OutsideCapture outside(context_->driver());
-  std::string why = "the GPU's context cannot be used";
-  std::shared_ptr<const GdrMapping> mapping;
-  if (current.is_set()) mapping = GdrMapping::make(gdr_, page, GdrMapping::kPage, why);
-  if (mapping == nullptr) {
-    log(LogLevel::info, LogArea::init, std::nullopt,
-        fmt::format("counts of cuda:{} at {:#x} are set by a stream ({})", context_->ordinal(),
-                    page, why));
-  }
-  return mapping;
+  Result<std::unique_ptr<const GdrMapping>> mapping = Error{"the GPU's context cannot be used"};
+  if (current.is_set()) mapping = GdrMapping::make(gdr_, page, GdrMapping::kPage);
+  if (mapping) return *std::move(mapping);
+  log(LogLevel::info, LogArea::init, std::nullopt,
+      fmt::format("counts of cuda:{} at {:#x} are set by a stream ({})", context_->ordinal(), page,
+                  mapping.error().text()));
+  return nullptr;
 }
 
 }  // namespace mscclc::cuda

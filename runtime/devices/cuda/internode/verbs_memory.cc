@@ -27,21 +27,17 @@ uint64_t page_bytes() {
   return bytes;
 }
 
-/// Of one allocation; the region is nullptr where the network device cannot read it.
-struct Readable {
-  Region region;
-  std::string why;
-};
+/// Of one allocation that the network device reads.
+using Readable = Result<Region>;
 
 }  // namespace
 
-Fd VerbsMemory::dma_buf(const uint8_t* data, uint64_t bytes, unsigned long long flags,
-                        std::string& why) const {
+Result<Fd> VerbsMemory::dma_buf(const uint8_t* data, uint64_t bytes,
+                                unsigned long long flags) const {
   const Driver& driver = context_->driver();
   if (driver.MemGetHandleForAddressRange == nullptr ||
       context_->attribute(abi::kDmaBufSupported) == 0) {
-    why = "the driver has no dma-bufs here";
-    return {};
+    return Error{"the driver has no dma-bufs here"};
   }
   const abi::Address address = address_of(data), first = address / page_bytes() * page_bytes();
   const abi::Address end = (address + bytes + page_bytes() - 1) / page_bytes() * page_bytes();
@@ -53,65 +49,52 @@ Fd VerbsMemory::dma_buf(const uint8_t* data, uint64_t bytes, unsigned long long 
                                        &descriptor, first, end - first, abi::kDmaBufFd, flags)
                                  : abi::kInvalidContext;
   if (result == abi::kSuccess) return Fd(descriptor);
-  why = "no dma-buf: " + text_of(driver, result);
-  return {};
+  return Error{"no dma-buf: " + text_of(driver, result)};
 }
 
 /// What a peer may write ends where the memory does, so that pages are not filled up: memory that
 /// begins inside one goes by another way.
-Region VerbsMemory::by_data_direct(uint8_t* data, uint64_t bytes, int access,
-                                   std::string& why) const {
+Result<Region> VerbsMemory::by_data_direct(uint8_t* data, uint64_t bytes, int access) const {
   const auto& function = adapter_->data_direct();
-  if (!function) {
-    why = adapter_->no_data_direct();
-    return nullptr;
-  }
-  if (address_of(data) % page_bytes() != 0) {
-    why = "it begins inside a page";
-    return nullptr;
-  }
+  if (!function) return function.error();
+  if (address_of(data) % page_bytes() != 0) return Error{"it begins inside a page"};
   // Only on systems with another way than PCI between processor and GPU the driver knows the flag.
-  Fd file = dma_buf(data, bytes, abi::kDmaBufByPci, why);
-  if (!file.valid()) file = dma_buf(data, bytes, 0, why);
-  if (!file.valid()) return nullptr;
-  return verbs::make_data_direct_region(*function, adapter_->domain(), file, data, bytes, access,
-                                        why);
+  auto file = dma_buf(data, bytes, abi::kDmaBufByPci);
+  if (!file) file = dma_buf(data, bytes, 0);
+  if (!file) return file.error();
+  return verbs::make_data_direct_region(*function, adapter_->domain(), *file, data, bytes, access);
 }
 
-Region VerbsMemory::by_dma_buf(uint8_t* data, uint64_t bytes, int access, std::string& why) const {
-  const Fd file = dma_buf(data, bytes, 0, why);
-  if (!file.valid()) return nullptr;
-  return MemoryRegion::make_of_dma_buf(adapter_->domain(), file, address_of(data) % page_bytes(),
-                                       data, bytes, access, why);
+Result<Region> VerbsMemory::by_dma_buf(uint8_t* data, uint64_t bytes, int access) const {
+  const auto file = dma_buf(data, bytes, 0);
+  if (!file) return file.error();
+  return MemoryRegion::make_of_dma_buf(adapter_->domain(), *file, address_of(data) % page_bytes(),
+                                       data, bytes, access);
 }
 
 /// Looked for only now, as a machine with dma-bufs needs no such module.
-Region VerbsMemory::by_address(uint8_t* data, uint64_t bytes, int access, std::string& why) const {
+Result<Region> VerbsMemory::by_address(uint8_t* data, uint64_t bytes, int access) const {
   const std::string& sysfs = adapter_->options().sysfs;
   std::error_code ignored;
   const bool loaded = std::ranges::any_of(kPeermem, [&](const char* folder) {
     return std::filesystem::exists(sysfs + folder, ignored);
   });
-  if (loaded) return MemoryRegion::make(adapter_->domain(), data, bytes, access, why);
-  why = "nvidia-peermem is not loaded";
-  return nullptr;
+  if (!loaded) return Error{"nvidia-peermem is not loaded"};
+  return MemoryRegion::make(adapter_->domain(), data, bytes, access);
 }
 
-VerbsMemory::Direct VerbsMemory::make_direct(uint8_t* data, uint64_t bytes, int access,
-                                             std::string& why) const {
-  Direct direct{.address = address_of(data)};
-  if (!direct_) {
-    why = "MSCCLC_FORCE_DISABLE_GDR is set";
-    return direct;
+Result<VerbsMemory::Direct> VerbsMemory::make_direct(uint8_t* data, uint64_t bytes,
+                                                     int access) const {
+  if (!direct_) return Error{"MSCCLC_FORCE_DISABLE_GDR is set"};
+  const auto best = by_data_direct(data, bytes, access);
+  if (best) return Direct{*best, address_of(data), true};
+  auto region = by_dma_buf(data, bytes, access);
+  if (!region) {
+    const std::string no_dma_buf = region.error().text();
+    region = by_address(data, bytes, access);
+    if (!region) return Error{no_dma_buf + "; " + region.error().text()};
   }
-  direct.region = by_data_direct(data, bytes, access, why);
-  direct.data_direct = direct.region != nullptr;
-  if (direct.data_direct) return direct;
-  std::string no_dma_buf, no_address;
-  direct.region = by_dma_buf(data, bytes, access, no_dma_buf);
-  if (direct.region == nullptr) direct.region = by_address(data, bytes, access, no_address);
-  if (direct.region == nullptr) why = no_dma_buf + "; " + no_address;
-  return direct;
+  return Direct{*region, address_of(data), false, best.error().text()};
 }
 
 std::shared_ptr<const VerbsMemory::Exposed> VerbsMemory::expose(uint8_t* data, uint64_t bytes,
@@ -122,11 +105,10 @@ std::shared_ptr<const VerbsMemory::Exposed> VerbsMemory::expose(uint8_t* data, u
   if (place == MemoryPlace::host) {
     exposed->region = adapter_->expose(data, bytes, diagnostics);
   } else {
-    std::string why;
-    const Direct direct = make_direct(data, bytes, kExposed, why);
-    if (direct.region == nullptr) return stage(bytes, why, diagnostics);
-    add(direct, why);
-    exposed->region = direct.region;
+    const auto direct = make_direct(data, bytes, kExposed);
+    if (!direct) return stage(bytes, direct.error().text(), diagnostics);
+    add(*direct);
+    exposed->region = direct->region;
   }
   if (exposed->region == nullptr) return nullptr;
   exposed->key = {address_of(data), exposed->region->remote_key(), false};
@@ -158,20 +140,20 @@ std::shared_ptr<const VerbsMemory::Exposed> VerbsMemory::stage(uint64_t bytes,
 
 verbs::Source VerbsMemory::source(OwnAllocation& allocation, MemoryPlace place) {
   const auto made = allocation.attached().get(adapter_->domain().get(), 0, 0, [&] {
-    const auto readable = std::make_shared<Readable>();
     uint8_t* const data = allocation.memory().data();
     const uint64_t bytes = std::max<uint64_t>(allocation.memory().bytes(), 1);
-    readable->region = place == MemoryPlace::host
-                           ? adapter_->read_from(data, bytes, readable->why)
-                           : make_direct(data, bytes, 0, readable->why).region;
-    return readable;
+    if (place == MemoryPlace::host) {
+      return std::make_shared<Readable>(adapter_->read_from(data, bytes));
+    }
+    const auto direct = make_direct(data, bytes, 0);
+    return std::make_shared<Readable>(direct ? Readable(direct->region) : direct.error());
   });
   const auto& readable = *static_cast<const Readable*>(made.get());
-  if (readable.region != nullptr) return {.key = readable.region->local_key()};
-  return {.error = readable.why};
+  if (readable) return {.key = (*readable)->local_key()};
+  return {.error = readable.error().text()};
 }
 
-void VerbsMemory::add(const Direct& direct, const std::string& why) {
+void VerbsMemory::add(const Direct& direct) {
   const std::lock_guard lock(mutex_);
   std::erase_if(directs_, [](const Known& known) { return known.region.expired(); });
   directs_.push_back({direct.region, direct.address, direct.data_direct});
@@ -180,7 +162,7 @@ void VerbsMemory::add(const Direct& direct, const std::string& why) {
       fmt::format("{} writes the memory of cuda:{} by {}; a read of it comes before each signal",
                   adapter_->port().context->name(), context_->ordinal(),
                   direct.data_direct ? "its data-direct function " + adapter_->data_direct()->path
-                                     : "its own function (" + why + ")"));
+                                     : "its own function (" + direct.why + ")"));
 }
 
 std::array<VerbsMemory::Direct, 2> VerbsMemory::one_of_each_path() {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "runtime/devices/cuda/internode/own_allocations.h"
 #include "runtime/devices/cuda/memory/memory.h"
 #include "runtime/network/exposed_memory.h"
@@ -49,27 +50,23 @@ class VerbsMemory {
     std::shared_ptr<const verbs::MemoryRegion> region = nullptr;  ///< nullptr: it does not
     uint64_t address = 0;
     bool data_direct = false;  ///< by its data-direct function
+    std::string why = {};      ///< otherwise: why not by that
   };
   /// Memory that peers write, for each path of the network device to the GPU: its own function's,
   /// and its data-direct function's. What is written on one is not ordered by what is read on the
   /// other. No region: no memory is written so.
   std::array<Direct, 2> one_of_each_path();
-  /// `access`: flags of ibv_access_flags. No region: `why` says why.
-  [[nodiscard]] Direct make_direct(uint8_t* data, uint64_t bytes, int access,
-                                   std::string& why) const;
+  /// `access`: flags of ibv_access_flags.
+  Result<Direct> make_direct(uint8_t* data, uint64_t bytes, int access) const;
 
  private:
   using Region = std::shared_ptr<const verbs::MemoryRegion>;
-  [[nodiscard]] Region by_data_direct(uint8_t* data, uint64_t bytes, int access,
-                                      std::string& why) const;
-  [[nodiscard]] Region by_dma_buf(uint8_t* data, uint64_t bytes, int access,
-                                  std::string& why) const;
-  [[nodiscard]] Region by_address(uint8_t* data, uint64_t bytes, int access,
-                                  std::string& why) const;
-  /// All pages in which these bytes lie. Invalid: `why` says why.
-  [[nodiscard]] Fd dma_buf(const uint8_t* data, uint64_t bytes, unsigned long long flags,
-                           std::string& why) const;
-  void add(const Direct& direct, const std::string& why);
+  Result<Region> by_data_direct(uint8_t* data, uint64_t bytes, int access) const;
+  Result<Region> by_dma_buf(uint8_t* data, uint64_t bytes, int access) const;
+  Result<Region> by_address(uint8_t* data, uint64_t bytes, int access) const;
+  /// All pages in which these bytes lie.
+  Result<Fd> dma_buf(const uint8_t* data, uint64_t bytes, unsigned long long flags) const;
+  void add(const Direct& direct);
   [[nodiscard]] std::shared_ptr<const Exposed> stage(uint64_t bytes, const std::string& why,
                                                      Diagnostics& diagnostics);
 

@@ -100,14 +100,13 @@ std::unique_ptr<Memory> Importer::take(const Offer& offer, Diagnostics& diagnost
 std::optional<InProcess> Importer::look_up(const Offer& offer, Diagnostics& diagnostics) const {
   const std::span<const uint8_t> bytes = offer.bytes;
   const auto& process = exchange_.process;
-  std::string why = "the exporter is another process";
-  std::optional<OfferedMemory> known;
+  Result<OfferedMemory> known = Error{"the exporter is another process"};
   if (bytes.size() > process.size() && std::equal(process.begin(), process.end(), bytes.begin())) {
-    known = find_ticket(bytes.subspan(process.size()), handle_.range(), why);
+    known = find_ticket(bytes.subspan(process.size()), handle_.range());
   }
   if (known)
     return InProcess{known->base, known->device, static_cast<InProcess::Kind>(known->kind)};
-  diagnostics.error("cannot-map", {}, why);
+  diagnostics.error("cannot-map", {}, known.error().text());
   return std::nullopt;
 }
 

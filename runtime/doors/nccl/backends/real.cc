@@ -99,14 +99,14 @@ Found find_real() {
   if (named.empty() && runs_on_host()) {
     return {nullptr, "there is no NCCL on the host device unless MSCCLC_NCCL names one"};
   }
-  std::string why, maps;
+  std::string maps;
   if (const auto text = read_file("/proc/self/maps")) maps = *text;
   Found found;
   for (const std::string& path : candidates(named, own_file(), maps)) {
     if (named.empty() && !std::filesystem::exists(path)) continue;
-    found.real = load_real(path, why);
-    if (found.real != nullptr) return found;
-    found.why += (found.why.empty() ? "" : "; ") + why;
+    auto real = load_real(path);
+    if (real) return {*std::move(real), ""};
+    found.why += (found.why.empty() ? "" : "; ") + real.error().text();
   }
   if (!named.empty()) warn_of_setting("MSCCLC_NCCL: " + found.why);
   if (found.why.empty()) {
@@ -149,10 +149,9 @@ std::vector<std::string> candidates(std::string_view named, std::string_view sel
   return paths;
 }
 
-std::unique_ptr<const RealNccl> load_real(const std::string& path, std::string& why) {
-  const auto refuse = [&](std::string reason) {
-    why = fmt::format("'{}' cannot be the NCCL to fall back to: {}", path, std::move(reason));
-    return nullptr;
+Result<std::unique_ptr<const RealNccl>> load_real(const std::string& path) {
+  const auto refuse = [&](const std::string& reason) {
+    return Error{fmt::format("'{}' cannot be the NCCL to fall back to: {}", path, reason)};
   };
   const std::string remedy = "it is mscclc's own; set MSCCLC_NCCL to NVIDIA's libnccl.so.2";
   if (same_file(path, own_file())) return refuse(remedy);

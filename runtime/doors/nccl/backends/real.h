@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "runtime/doors/nccl/abi/abi.h"
 
 namespace mscclc::nccl {
@@ -29,9 +30,9 @@ struct RealNccl {
 std::vector<std::string> candidates(std::string_view named, std::string_view self,
                                     std::string_view maps);
 
-/// Loads an NCCL so that its calls of its own functions stay inside it. nullptr: `why` says why:
-/// there is none, it is this library, or it lacks what every NCCL has.
-[[nodiscard]] std::unique_ptr<const RealNccl> load_real(const std::string& path, std::string& why);
+/// Loads an NCCL so that its calls of its own functions stay inside it. Fails where there is none,
+/// it is this library, or it lacks what every NCCL has.
+Result<std::unique_ptr<const RealNccl>> load_real(const std::string& path);
 
 /// The real NCCL of this process, found and loaded at the first call; stays loaded. nullptr: there
 /// is none; why_no_real() says what was tried.

@@ -268,8 +268,8 @@ ncclResult_t make_comm(Comm& comm, const Meet& meet) {
   }
   if (result != ncclSuccess) return result;
   if (const RealNccl* real = real_nccl()) announce_version(real->version);
-  if (const std::string problem = nvtx_problem(); !problem.empty()) {
-    inform(Subsystem::init, comm.ordinal, problem);
+  if (const auto problem = nvtx_problem()) {
+    inform(Subsystem::init, comm.ordinal, problem->text());
   }
   inform(Subsystem::init, comm.ordinal,
          fmt::format("communicator '{}' of {} ranks, rank {} on {}: {}", comm.config.name(),

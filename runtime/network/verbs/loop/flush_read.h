@@ -15,8 +15,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
+#include "ir/base/result.h"
 #include "runtime/network/verbs/loop/loop_pair.h"
 
 namespace mscclc::verbs {
@@ -24,11 +24,9 @@ namespace mscclc::verbs {
 /// Thread safety: one thread at a time.
 class FlushRead {
  public:
-  /// nullptr: `why` says why.
-  [[nodiscard]] static std::unique_ptr<FlushRead> make(const Adapter& adapter, std::string& why);
-  /// Reads the byte at `address`, which is registered for remote reading, and waits for it. False:
-  /// `why`.
-  [[nodiscard]] bool run(uint64_t address, uint32_t key, std::string& why);
+  static Result<std::unique_ptr<FlushRead>> make(const Adapter& adapter);
+  /// Reads the byte at `address`, which is registered for remote reading, and waits for it.
+  Result<void> run(uint64_t address, uint32_t key);
 
  private:
   explicit FlushRead(std::unique_ptr<LoopPair> pair) : pair_(std::move(pair)) {}

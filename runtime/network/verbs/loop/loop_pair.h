@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <string>
 
+#include "ir/base/result.h"
 #include "runtime/network/verbs/adapter.h"
 
 namespace mscclc::verbs {
@@ -13,13 +13,11 @@ namespace mscclc::verbs {
 /// Thread safety: one thread at a time.
 class LoopPair {
  public:
-  /// `access`: what orders may do (ibv_access_flags). nullptr: `why` says why.
-  [[nodiscard]] static std::unique_ptr<LoopPair> make(const Adapter& adapter, int access,
-                                                      std::string& why);
-  /// Carries out one order, and waits for it. What it brings back, up to 8 bytes, is in word().
-  /// False: `why`, which begins with `what`.
-  [[nodiscard]] bool carry_out(ibv_send_wr order, uint32_t bytes, const char* what,
-                               std::string& why);
+  /// `access`: what orders may do (ibv_access_flags).
+  static Result<std::unique_ptr<LoopPair>> make(const Adapter& adapter, int access);
+  /// Carries out one order, and waits for it. What it brings back, up to 8 bytes, is in word(). An
+  /// error begins with `what`.
+  Result<void> carry_out(ibv_send_wr order, uint32_t bytes, const char* what);
   uint64_t word() const { return *word_; }
 
  private:

@@ -46,24 +46,25 @@ PathEnd path_end(const Port& port) {
   return end;
 }
 
-std::string mismatch(const PathEnd& here, const PathEnd& there) {
+std::optional<Error> mismatch(const PathEnd& here, const PathEnd& there) {
   if (here.link_layer != there.link_layer) {
-    return fmt::format("its port is {}, the port here {}", layer(there), layer(here));
+    return Error{fmt::format("its port is {}, the port here {}", layer(there), layer(here))};
   }
   if (here.gid_type != there.gid_type) {
-    return "its GID and the GID here are of different versions of RoCE: set MSCCLC_IB_GID_INDEX";
+    return Error{
+        "its GID and the GID here are of different versions of RoCE: set MSCCLC_IB_GID_INDEX"};
   }
   const bool ipv4 = is_ipv4(here.gid.data());
   if (here.gid_type == IBV_GID_TYPE_ROCE_V2 && ipv4 != is_ipv4(there.gid.data())) {
-    return fmt::format(
+    return Error{fmt::format(
         "its GID is an address of {}, the GID here of {}: set MSCCLC_IB_GID_INDEX on all ranks so "
         "that they are of one kind",
-        ipv4 ? "IPv6" : "IPv4", ipv4 ? "IPv4" : "IPv6");
+        ipv4 ? "IPv6" : "IPv4", ipv4 ? "IPv4" : "IPv6")};
   }
   if (there.mtu < IBV_MTU_256 || there.mtu > IBV_MTU_4096) {
-    return fmt::format("its port has MTU number {}, which does not exist", there.mtu);
+    return Error{fmt::format("its port has MTU number {}, which does not exist", there.mtu)};
   }
-  return "";
+  return std::nullopt;
 }
 
 uint32_t random_packet_number() {
@@ -72,19 +73,18 @@ uint32_t random_packet_number() {
   return static_cast<uint32_t>(bytes[0] | bytes[1] << 8 | bytes[2] << 16);
 }
 
-bool prepare(QueuePair& pair, const Port& port, const VerbsOptions& options, int access,
-             std::string& why) {
+Result<void> prepare(QueuePair& pair, const Port& port, const VerbsOptions& options, int access) {
   ibv_qp_attr to{};
   to.qp_state = IBV_QPS_INIT;
   to.port_num = port.number;
   to.pkey_index = options.partition;
   to.qp_access_flags = static_cast<unsigned>(access);
   return pair.change(to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                     "ready", why);
+                     "ready");
 }
 
-bool connect(QueuePair& pair, const Port& port, const VerbsOptions& options, uint32_t own_first,
-             const PathEnd& peer, const QueueEnd& peer_queue, std::string& why) {
+Result<void> connect(QueuePair& pair, const Port& port, const VerbsOptions& options,
+                     uint32_t own_first, const PathEnd& peer, const QueueEnd& peer_queue) {
   ibv_qp_attr to{};
   to.qp_state = IBV_QPS_RTR;
   to.path_mtu =
@@ -94,12 +94,12 @@ bool connect(QueuePair& pair, const Port& port, const VerbsOptions& options, uin
   to.max_dest_rd_atomic = std::min(port.most_atomics, peer.most_atomics);
   to.min_rnr_timer = kWaitForReceives;
   to.ah_attr = address_of(port, options, peer);
-  if (!pair.change(to,
-                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                   "ready to receive", why)) {
-    return false;
-  }
+  const auto receives =
+      pair.change(to,
+                  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+                  "ready to receive");
+  if (!receives) return receives;
   to = {};
   to.qp_state = IBV_QPS_RTS;
   to.timeout = options.timeout;
@@ -110,7 +110,7 @@ bool connect(QueuePair& pair, const Port& port, const VerbsOptions& options, uin
   return pair.change(to,
                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-                     "ready to send", why);
+                     "ready to send");
 }
 
 }  // namespace mscclc::verbs

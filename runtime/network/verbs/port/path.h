@@ -3,8 +3,9 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
+#include <optional>
 
+#include "ir/base/result.h"
 #include "runtime/network/verbs/port/port.h"
 
 namespace mscclc::verbs {
@@ -18,8 +19,8 @@ struct PathEnd {
   std::array<uint8_t, 16> gid = {};
 };
 PathEnd path_end(const Port& port);
-/// Why no path joins them; "": one may.
-std::string mismatch(const PathEnd& here, const PathEnd& there);
+/// Why no path joins them.
+std::optional<Error> mismatch(const PathEnd& here, const PathEnd& there);
 
 /// A queue pair, as the other end needs to know it.
 struct QueueEnd {
@@ -31,11 +32,9 @@ struct QueueEnd {
 uint32_t random_packet_number();
 
 /// Makes a new queue pair ready to be connected. `access`: what its peer may do (ibv_access_flags).
-[[nodiscard]] bool prepare(QueuePair& pair, const Port& port, const VerbsOptions& options,
-                           int access, std::string& why);
-/// Connects it: first so that it receives, then so that it sends. False: `why` says why.
-[[nodiscard]] bool connect(QueuePair& pair, const Port& port, const VerbsOptions& options,
-                           uint32_t own_first, const PathEnd& peer, const QueueEnd& peer_queue,
-                           std::string& why);
+Result<void> prepare(QueuePair& pair, const Port& port, const VerbsOptions& options, int access);
+/// Connects it: first so that it receives, then so that it sends.
+Result<void> connect(QueuePair& pair, const Port& port, const VerbsOptions& options,
+                     uint32_t own_first, const PathEnd& peer, const QueueEnd& peer_queue);
 
 }  // namespace mscclc::verbs

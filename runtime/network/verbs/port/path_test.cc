@@ -25,14 +25,15 @@ PathEnd infiniband() {
 }
 
 TEST_CASE("paths: ports that one joins") {
-  CHECK(mismatch(roce(kIpv4), roce(kIpv4)) == "");
-  CHECK(mismatch(roce(kLinkLocal), roce(kLinkLocal)) == "");
-  CHECK(mismatch(infiniband(), infiniband()) == "");
+  CHECK(mismatch(roce(kIpv4), roce(kIpv4)) == std::nullopt);
+  CHECK(mismatch(roce(kLinkLocal), roce(kLinkLocal)) == std::nullopt);
+  CHECK(mismatch(infiniband(), infiniband()) == std::nullopt);
   PathEnd small = roce(kIpv4);
   small.mtu = IBV_MTU_256;
-  CHECK(mismatch(roce(kIpv4), small) == "");
+  CHECK(mismatch(roce(kIpv4), small) == std::nullopt);
   // RoCE v1 has no addresses of IP, whatever its GIDs look like.
-  CHECK(mismatch(roce(kIpv4, IBV_GID_TYPE_ROCE_V1), roce(kLinkLocal, IBV_GID_TYPE_ROCE_V1)) == "");
+  CHECK(mismatch(roce(kIpv4, IBV_GID_TYPE_ROCE_V1), roce(kLinkLocal, IBV_GID_TYPE_ROCE_V1)) ==
+        std::nullopt);
 }
 
 TEST_CASE("paths: ports that none joins") {

@@ -38,19 +38,19 @@ std::string port_text(const Context& context, uint8_t port) {
 }
 
 /// Why a port in this state takes nothing.
-std::string state_problem(const ibv_port_attr& attributes) {
+std::optional<Error> state_problem(const ibv_port_attr& attributes) {
   const bool roce = attributes.link_layer == IBV_LINK_LAYER_ETHERNET;
   switch (attributes.state) {
     case IBV_PORT_ACTIVE:
-      return "";
+      return std::nullopt;
     case IBV_PORT_DOWN:
-      return roce ? "is down: its cable, or the network interface below it (ip link)"
-                  : "is down: its cable, or the switch";
+      return Error{roce ? "is down: its cable, or the network interface below it (ip link)"
+                        : "is down: its cable, or the switch"};
     case IBV_PORT_INIT:
     case IBV_PORT_ARMED:
-      return "is not active: no subnet manager has set it up";
+      return Error{"is not active: no subnet manager has set it up"};
     default:
-      return fmt::format("is in state {}, not active", static_cast<int>(attributes.state));
+      return Error{fmt::format("is in state {}, not active", static_cast<int>(attributes.state))};
   }
 }
 
@@ -88,54 +88,48 @@ std::vector<ibv_gid_entry> read_gids(const Context& context, uint8_t port,
   return gids;
 }
 
-bool choose_gid(Port& port, const VerbsOptions& options, std::string& why) {
+Result<ibv_gid_entry> choose_gid(const Port& port, const VerbsOptions& options) {
   const auto gids = read_gids(*port.context, port.number, port.attributes);
   std::string all;
   for (const ibv_gid_entry& entry : gids) all += (all.empty() ? "" : ", ") + gid_text(entry);
   if (all.empty()) all = "nothing";
-  auto chosen = gids.end();
   if (options.gid_index) {
-    chosen = std::ranges::find(gids, *options.gid_index, &ibv_gid_entry::gid_index);
-    why = fmt::format("has no GID {}: its table has {}", *options.gid_index, all);
-  } else if (port.is_roce()) {
-    chosen = std::ranges::max_element(gids, {}, rank_of);
-    if (chosen != gids.end() && rank_of(*chosen) == 0) chosen = gids.end();
-    why = fmt::format(
-        "has no address of RoCE v2 (its table has {}): give its network interface an address, or "
-        "set MSCCLC_IB_GID_INDEX",
-        all);
-  } else {
-    chosen = gids.begin();
-    why = "has no GID";
+    const auto named = std::ranges::find(gids, *options.gid_index, &ibv_gid_entry::gid_index);
+    if (named != gids.end()) return *named;
+    return Error{fmt::format("has no GID {}: its table has {}", *options.gid_index, all)};
   }
-  if (chosen == gids.end()) return false;
-  port.gid = *chosen;
-  return true;
+  if (!port.is_roce()) {
+    if (!gids.empty()) return gids.front();
+    return Error{"has no GID"};
+  }
+  const auto best = std::ranges::max_element(gids, {}, rank_of);
+  if (best != gids.end() && rank_of(*best) != 0) return *best;
+  return Error{fmt::format(
+      "has no address of RoCE v2 (its table has {}): give its network interface an address, or "
+      "set MSCCLC_IB_GID_INDEX",
+      all)};
 }
 
-/// nullopt: `why` says why the port is of no use.
-std::optional<Port> examine(const std::shared_ptr<Context>& context, uint8_t number,
-                            const ibv_device_attr& device, const VerbsOptions& options,
-                            std::string& why) {
+/// Fails where the port is of no use.
+Result<Port> examine(const std::shared_ptr<Context>& context, uint8_t number,
+                     const ibv_device_attr& device, const VerbsOptions& options) {
   Port port{.context = context, .number = number};
   if (const int error =
           context->library().query_port_attributes(context->get(), number, port.attributes);
       error != 0) {
-    why = "cannot be asked: " + error_text(error);
-    return std::nullopt;
+    return Error{"cannot be asked: " + error_text(error)};
   }
-  why = state_problem(port.attributes);
-  if (!why.empty()) return std::nullopt;
+  if (auto problem = state_problem(port.attributes)) return *std::move(problem);
   if (port.attributes.link_layer != IBV_LINK_LAYER_INFINIBAND && !port.is_roce()) {
-    why = fmt::format("has link layer {}, which is neither InfiniBand nor Ethernet",
-                      port.attributes.link_layer);
-    return std::nullopt;
+    return Error{fmt::format("has link layer {}, which is neither InfiniBand nor Ethernet",
+                             port.attributes.link_layer)};
   }
   if (!port.is_roce() && port.attributes.lid == 0) {
-    why = "has no LID: no subnet manager has given it one";
-    return std::nullopt;
+    return Error{"has no LID: no subnet manager has given it one"};
   }
-  if (!choose_gid(port, options, why)) return std::nullopt;
+  const auto gid = choose_gid(port, options);
+  if (!gid) return gid.error();
+  port.gid = *gid;
   port.atomics = device.atomic_cap != IBV_ATOMIC_NONE && device.max_qp_rd_atom > 0;
   port.most_orders = static_cast<uint32_t>(std::max(device.max_qp_wr, 1));
   port.most_atomics = static_cast<uint8_t>(std::clamp(device.max_qp_rd_atom, 0, 16));
@@ -168,17 +162,16 @@ std::string missing(const HcaList& list, const Found& found) {
 
 void examine_device(const Library& library, ibv_device* device, const VerbsOptions& options,
                     Found& found) {
-  std::string why;
-  const auto context = Context::open(library, device, why);
-  ibv_device_attr attributes{};
-  if (context != nullptr) {
-    const int error = library.query_device(context->get(), &attributes);
-    if (error != 0) why = fmt::format("{} cannot be asked: {}", context->name(), error_text(error));
-  }
-  if (!why.empty()) {
+  const auto leave_out = [&](const std::string& why) {
     found.all.emplace_back(library.get_device_name(device), 1);
     if (options.devices.has(library.get_device_name(device), 1)) found.not_usable.push_back(why);
-    return;
+  };
+  const auto opened = Context::open(library, device);
+  if (!opened) return leave_out(opened.error().text());
+  const std::shared_ptr<Context>& context = *opened;
+  ibv_device_attr attributes{};
+  if (const int error = library.query_device(context->get(), &attributes); error != 0) {
+    return leave_out(fmt::format("{} cannot be asked: {}", context->name(), error_text(error)));
   }
   for (uint8_t number = 1; number <= attributes.phys_port_cnt; ++number) {
     found.all.emplace_back(context->name(), number);
@@ -186,11 +179,11 @@ void examine_device(const Library& library, ibv_device* device, const VerbsOptio
       found.not_asked_for.push_back(port_text(*context, number));
       continue;
     }
-    auto port = examine(context, number, attributes, options, why);
+    auto port = examine(context, number, attributes, options);
     if (port) {
       found.usable.push_back(*std::move(port));
     } else {
-      found.not_usable.push_back(port_text(*context, number) + " " + why);
+      found.not_usable.push_back(port_text(*context, number) + " " + port.error().text());
     }
   }
 }
@@ -212,14 +205,14 @@ bool is_ipv4(const uint8_t* gid) {
 
 std::string Port::text() const { return port_text(*context, number); }
 
-std::string Port::problem() const {
+std::optional<Error> Port::problem() const {
   ibv_port_attr now{};
   const int error = context->library().query_port_attributes(context->get(), number, now);
-  return error != 0 ? "cannot be asked: " + error_text(error) : state_problem(now);
+  if (error != 0) return Error{"cannot be asked: " + error_text(error)};
+  return state_problem(now);
 }
 
-std::optional<Port> choose_port(const Library& library, const VerbsOptions& options,
-                                std::string& why) {
+Result<Port> choose_port(const Library& library, const VerbsOptions& options) {
   const DeviceList devices(library);
   Found found;
   for (ibv_device* device : devices.all()) examine_device(library, device, options, found);
@@ -230,15 +223,17 @@ std::optional<Port> choose_port(const Library& library, const VerbsOptions& opti
     return choose(found.usable, options);
   }
   if (devices.all().empty()) {
-    why = "this machine has no InfiniBand or RoCE device (ibv_devices lists them)";
-  } else if (!found.not_usable.empty()) {
-    why = fmt::format("{}", fmt::join(found.not_usable, "; "));
-  } else if (!found.usable.empty()) {
-    why = fmt::format("MSCCLC_IB_HCA names {}, which this machine does not have", not_there);
-  } else {
-    why = fmt::format("MSCCLC_IB_HCA leaves none of {}", fmt::join(found.not_asked_for, ", "));
+    return Error{"this machine has no InfiniBand or RoCE device (ibv_devices lists them)"};
   }
-  return std::nullopt;
+  if (!found.not_usable.empty()) {
+    return Error{fmt::format("{}", fmt::join(found.not_usable, "; "))};
+  }
+  if (!found.usable.empty()) {
+    return Error{
+        fmt::format("MSCCLC_IB_HCA names {}, which this machine does not have", not_there)};
+  }
+  return Error{
+      fmt::format("MSCCLC_IB_HCA leaves none of {}", fmt::join(found.not_asked_for, ", "))};
 }
 
 }  // namespace mscclc::verbs

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/base/result.h"
 #include "runtime/network/verbs/port/options.h"
 #include "runtime/network/verbs/resources/resources.h"
 
@@ -22,16 +23,15 @@ struct Port {
   bool is_roce() const { return attributes.link_layer == IBV_LINK_LAYER_ETHERNET; }
   /// "port 1 of mlx5_0"
   std::string text() const;
-  /// Why nothing can be sent there now; "": something can. Asks the device.
-  std::string problem() const;
+  /// Why nothing can be sent there now. Asks the device.
+  std::optional<Error> problem() const;
 };
 
 /// Is a GID, 16 bytes, an address of IPv4? Others of RoCE v2 are of IPv6.
 bool is_ipv4(const uint8_t* gid);
 
 /// The one that the options ask for: what they name must be usable, as must the one that is found.
-/// nullopt: `why` says why, for each port that there is.
-[[nodiscard]] std::optional<Port> choose_port(const Library& library, const VerbsOptions& options,
-                                              std::string& why);
+/// The error says of each port that there is why it is of no use.
+Result<Port> choose_port(const Library& library, const VerbsOptions& options);
 
 }  // namespace mscclc::verbs

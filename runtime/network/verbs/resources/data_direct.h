@@ -3,9 +3,9 @@
 // by libmlx5, which is opened at run time as libibverbs is; headers of Debian 12 do not know of it.
 #pragma once
 
-#include <optional>
 #include <string>
 
+#include "ir/base/result.h"
 #include "runtime/network/verbs/resources/resources.h"
 #include "runtime/support/fd.h"
 
@@ -19,16 +19,14 @@ struct DataDirect {
   std::string path;  ///< of the function, below the system's folder: "/devices/pci0000:00/..."
 };
 
-/// nullopt: the device has none, or the library knows of none; `why` says why. What was opened
-/// stays open, as libibverbs does.
-[[nodiscard]] std::optional<DataDirect> find_data_direct(const Context& context,
-                                                         const std::string& library,
-                                                         std::string& why);
+/// Fails where the device has none, or the library knows of none. What was opened stays open, as
+/// libibverbs does.
+Result<DataDirect> find_data_direct(const Context& context, const std::string& library);
 
 /// As MemoryRegion::make_of_dma_buf(), written and read by the data-direct function: all of a
-/// dma-buf's pages from `data` on, which begins a page. nullptr: `why` says why.
-[[nodiscard]] std::shared_ptr<const MemoryRegion> make_data_direct_region(
+/// dma-buf's pages from `data` on, which begins a page.
+Result<std::shared_ptr<const MemoryRegion>> make_data_direct_region(
     const DataDirect& function, std::shared_ptr<ProtectionDomain> domain, const Fd& file,
-    void* data, uint64_t bytes, int access, std::string& why);
+    void* data, uint64_t bytes, int access);
 
 }  // namespace mscclc::verbs

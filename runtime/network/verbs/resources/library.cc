@@ -7,17 +7,20 @@
 #include "runtime/support/process/open_library.h"
 
 namespace mscclc::verbs {
-std::optional<Library> load_library(const std::string& file, std::string& why) {
-  void* const opened = open_library(file, why);
-  if (opened == nullptr) return std::nullopt;
+
+Result<Library> load_library(const std::string& file) {
+  const auto opened = open_library(file);
+  if (!opened) return opened.error();
   Library library;
+  Result<void> found;
 #define FIND(name) \
-  if (!find_function(opened, "ibv_" #name, library.name, why)) return std::nullopt;
+  if (found) found = find_function(*opened, "ibv_" #name, library.name);
   MSCCLC_VERBS_FUNCTIONS(FIND)
 #undef FIND
-  if (!find_function(opened, "_ibv_query_gid_ex", library.query_gid_ex, why)) return std::nullopt;
+  if (found) found = find_function(*opened, "_ibv_query_gid_ex", library.query_gid_ex);
+  if (!found) return found.error();
   library.reg_dmabuf_mr =
-      reinterpret_cast<decltype(library.reg_dmabuf_mr)>(::dlsym(opened, "ibv_reg_dmabuf_mr"));
+      reinterpret_cast<decltype(library.reg_dmabuf_mr)>(::dlsym(*opened, "ibv_reg_dmabuf_mr"));
   return library;
 }
 

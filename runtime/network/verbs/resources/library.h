@@ -4,8 +4,9 @@
 
 #include <infiniband/verbs.h>
 
-#include <optional>
 #include <string>
+
+#include "ir/base/result.h"
 
 namespace mscclc::verbs {
 
@@ -43,7 +44,7 @@ struct Library {
   int query_port_attributes(ibv_context* context, uint8_t port, ibv_port_attr& to) const;
 };
 
-/// nullopt: `why` says why. What was opened stays open, as drivers that it loads do.
-[[nodiscard]] std::optional<Library> load_library(const std::string& file, std::string& why);
+/// What was opened stays open, as drivers that it loads do.
+Result<Library> load_library(const std::string& file);
 
 }  // namespace mscclc::verbs

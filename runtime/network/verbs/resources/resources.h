@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "ir/base/result.h"
 #include "runtime/network/verbs/resources/library.h"
 #include "runtime/support/fd.h"
 
@@ -15,9 +16,7 @@ namespace mscclc::verbs {
 /// A device that was opened.
 class Context {
  public:
-  /// nullptr: `why` says why; so in all that follows.
-  [[nodiscard]] static std::shared_ptr<Context> open(const Library& library, ibv_device* device,
-                                                     std::string& why);
+  static Result<std::shared_ptr<Context>> open(const Library& library, ibv_device* device);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -38,8 +37,7 @@ class Context {
 
 class ProtectionDomain {
  public:
-  [[nodiscard]] static std::shared_ptr<ProtectionDomain> make(std::shared_ptr<Context> context,
-                                                              std::string& why);
+  static Result<std::shared_ptr<ProtectionDomain>> make(std::shared_ptr<Context> context);
   ~ProtectionDomain();
   ProtectionDomain(const ProtectionDomain&) = delete;
   ProtectionDomain& operator=(const ProtectionDomain&) = delete;
@@ -60,14 +58,13 @@ class ProtectionDomain {
 class MemoryRegion {
  public:
   /// `access`: flags of ibv_access_flags; 0: the device only reads.
-  [[nodiscard]] static std::shared_ptr<const MemoryRegion> make(
-      std::shared_ptr<ProtectionDomain> domain, void* data, uint64_t bytes, int access,
-      std::string& why);
+  static Result<std::shared_ptr<const MemoryRegion>> make(std::shared_ptr<ProtectionDomain> domain,
+                                                          void* data, uint64_t bytes, int access);
   /// A dma-buf, such as a GPU's memory: `bytes` bytes from `offset` on, which keys' holders find at
   /// `data`. The descriptor is not needed any more then.
-  [[nodiscard]] static std::shared_ptr<const MemoryRegion> make_of_dma_buf(
+  static Result<std::shared_ptr<const MemoryRegion>> make_of_dma_buf(
       std::shared_ptr<ProtectionDomain> domain, const Fd& file, uint64_t offset, void* data,
-      uint64_t bytes, int access, std::string& why);
+      uint64_t bytes, int access);
   /// One that was made otherwise.
   [[nodiscard]] static std::shared_ptr<const MemoryRegion> own(
       std::shared_ptr<ProtectionDomain> domain, ibv_mr* region) {
@@ -91,8 +88,8 @@ class MemoryRegion {
 /// A completion queue, and the descriptor that says when something has come.
 class CompletionQueue {
  public:
-  [[nodiscard]] static std::shared_ptr<CompletionQueue> make(std::shared_ptr<Context> context,
-                                                             uint32_t entries, std::string& why);
+  static Result<std::shared_ptr<CompletionQueue>> make(std::shared_ptr<Context> context,
+                                                       uint32_t entries);
   ~CompletionQueue();
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
@@ -126,16 +123,15 @@ struct QueueSizes {
 /// A reliable connection's end.
 class QueuePair {
  public:
-  [[nodiscard]] static std::unique_ptr<QueuePair> make(std::shared_ptr<ProtectionDomain> domain,
-                                                       std::shared_ptr<CompletionQueue> queue,
-                                                       const QueueSizes& sizes, std::string& why);
+  static Result<std::unique_ptr<QueuePair>> make(std::shared_ptr<ProtectionDomain> domain,
+                                                 std::shared_ptr<CompletionQueue> queue,
+                                                 const QueueSizes& sizes);
   ~QueuePair();
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
   uint32_t number() const { return pair_->qp_num; }
-  /// False: `why` says why.
-  [[nodiscard]] bool change(ibv_qp_attr attributes, int which, const char* to, std::string& why);
+  Result<void> change(ibv_qp_attr attributes, int which, const char* to);
   /// 0, or an error of the system.
   [[nodiscard]] int send(ibv_send_wr* orders);
   [[nodiscard]] int receive(ibv_recv_wr* orders);
