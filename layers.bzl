@@ -809,6 +809,7 @@ _ROWS = {
     "tests/compiled/on_host": _ALL,
     "tests/structure": _ALL,
     "tests/timeline": _ALL,
+    "tests/tune": _ALL,
     "tests/watch": _ALL,
 }
 

@@ -8,9 +8,9 @@ namespace {
 
 using Vector = std::vector<double>;
 
-constexpr double kProbe = 0.15;     ///< the change of a figure's logarithm that shows a slope
+constexpr double kProbe = 0.15;      ///< the change of a figure's logarithm that shows a slope
 constexpr double kMostChange = 0.7;  ///< of a figure's logarithm in a step: a factor of two
-constexpr double kSeen = 0.05;      ///< a weight below it is nothing that the points show
+constexpr double kSeen = 0.05;       ///< a weight below it is nothing that the points show
 constexpr double kDamping[] = {0.0003, 0.003, 0.03, 0.3};
 constexpr double kEnough = 0.002;  ///< a step that gains less, as a share of the error, is the last
 

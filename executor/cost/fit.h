@@ -41,8 +41,8 @@ struct FitStep {
 };
 inline constexpr uint32_t kFitSteps = 40;
 
-/// Changes the figures of `fields` in `start`. A figure that no point depends on stays as it is; two
-/// that the points show only together share the change. Calls `each` after each step.
+/// Changes the figures of `fields` in `start`. A figure that no point depends on stays as it is;
+/// two that the points show only together share the change. Calls `each` after each step.
 Fit fit_figures(const Machine& start, std::span<const MachineField* const> fields,
                 std::span<const FitPoint> points, const std::function<void(const FitStep&)>& each);
 

@@ -53,12 +53,11 @@ TEST_CASE("a fit finds figures that are a hundred times those it begins with") {
   truth.nvlink_mb_per_s = 3000;
   truth.block_remote_mb_per_s = 200;
   const std::vector<const MachineField*> fields = {
-      field("nvlink", "latency_ns"), field("nvlink", "mb_per_s"),
-      field("block", "remote_mb_per_s"), field("proxy", "post_ns")};
+      field("nvlink", "latency_ns"), field("nvlink", "mb_per_s"), field("block", "remote_mb_per_s"),
+      field("proxy", "post_ns")};
   uint32_t steps = 0;
-  const Fit fit = fit_figures(start, fields, points_of(truth), [&](const FitStep& step) {
-    CHECK(step.number == ++steps);
-  });
+  const Fit fit = fit_figures(start, fields, points_of(truth),
+                              [&](const FitStep& step) { CHECK(step.number == ++steps); });
   CHECK(steps <= kFitSteps);
   CHECK(near(fit.machine.nvlink_latency_ns, truth.nvlink_latency_ns, 0.03));
   CHECK(near(fit.machine.nvlink_mb_per_s, truth.nvlink_mb_per_s, 0.03));
@@ -71,7 +70,8 @@ TEST_CASE("a fit finds figures that are a hundred times those it begins with") {
   CHECK(fit.machine.step_flag_ns == start.step_flag_ns);
   REQUIRE(fit.predicted.size() == std::size(kSizes));
   for (size_t p = 0; p < fit.predicted.size(); ++p) {
-    CHECK(fit.predicted[p] == Approx(time_of(truth, kSizes[p].bytes, kSizes[p].blocks)).epsilon(0.03));
+    CHECK(fit.predicted[p] ==
+          Approx(time_of(truth, kSizes[p].bytes, kSizes[p].blocks)).epsilon(0.03));
   }
 }
 

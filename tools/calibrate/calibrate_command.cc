@@ -4,6 +4,7 @@
 
 #include <CLI/App.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -33,8 +34,10 @@ int refuse(const Diagnostics& diagnostics, ExitCode code) {
 /// What the file says of itself.
 void describe(Machine& machine, const CalibrateOptions& options, const RankTeam& team,
               const calibrate::Calibration& calibration) {
-  machine.name = options.name.empty() ? std::filesystem::path(options.output).stem().string()
-                                      : options.name;
+  machine.name = options.name;
+  if (machine.name.empty() && options.output != "-") {
+    machine.name = std::filesystem::path(options.output).stem().string();
+  }
   if (machine.name.empty()) machine.name = "this machine";
   machine.measured = true;
   machine.description = fmt::format("{} x {}{}", team.ranks(), team.device(),
@@ -49,7 +52,8 @@ void describe(Machine& machine, const CalibrateOptions& options, const RankTeam&
     const auto& found = calibration.fit.figures;
     const bool seen = std::ranges::any_of(
         found, [&](const cost::FittedFigure& f) { return f.field == &field && f.seen; });
-    if (!seen) unseen += fmt::format("{}{}.{}", unseen.empty() ? "" : ", ", field.group, field.name);
+    if (!seen)
+      unseen += fmt::format("{}{}.{}", unseen.empty() ? "" : ", ", field.group, field.name);
   }
   if (!unseen.empty()) {
     machine.sources.push_back(fmt::format("not measured, as in '{}': {}", options.base, unseen));
@@ -114,15 +118,14 @@ void add_calibrate(CommandLine& line) {
       ->required();
   add_team_options(line, app, options->team, false);
   line.takes_text(app.add_option("--name", options->name,
-                                 "what the machine is called (the file's name without .json)")
+                                 "what the machine is called (the file's name, without .json)")
                       ->type_name("NAME"));
   app.add_option("--base", options->base,
                  "a machine, built in or a file, whose figures stay where nothing here shows them "
                  "(4xH200)")
       ->type_name("MACHINE");
-  line.takes_text(
-      app.add_option("--max-bytes", options->max_bytes, "the largest message (64M)")
-          ->type_name("SIZE"));
+  line.takes_text(app.add_option("--max-bytes", options->max_bytes, "the largest message (64M)")
+                      ->type_name("SIZE"));
   line.takes_text(app.add_option("--tolerance", options->tolerance,
                                  "percent by which a second measurement may differ; if more, the "
                                  "exit code is 3 (10)")

@@ -61,8 +61,8 @@ class Calibrator {
     for (ProbeTimes& times : out.probes) {
       const std::string name = times.probe.name();
       progress_(fmt::format("{}, {} bytes", name, times.probe.bytes));
-      const auto taken = timer_.time({.plan = by_name_[name].plan, .bytes = times.probe.bytes},
-                                     diagnostics_);
+      const auto taken =
+          timer_.time({.plan = by_name_[name].plan, .bytes = times.probe.bytes}, diagnostics_);
       if (!taken) return false;
       if (taken->wrong > 0) {
         diagnostics_.error("wrong-data", {},
@@ -80,15 +80,15 @@ class Calibrator {
     for (const ProbeTimes& times : out.probes) {
       points.push_back({times.first, [this, probe = times.probe](const Machine& machine) {
                           Diagnostics none;  // it was predicted before
-                          const auto timeline = by_name_[probe.name()].model->predict(
-                              call_of(probe), machine, none);
+                          const auto timeline =
+                              by_name_[probe.name()].model->predict(call_of(probe), machine, none);
                           return std::max(timeline->back_to_back_ns, 1.0);
                         }});
     }
-    out.fit = cost::fit_figures(options_.base, options_.fields, points,
-                                [&](const cost::FitStep& step) {
-                                  progress_(fmt::format("step {} of the fit", step.number));
-                                });
+    out.fit =
+        cost::fit_figures(options_.base, options_.fields, points, [&](const cost::FitStep& step) {
+          progress_(fmt::format("step {} of the fit", step.number));
+        });
     for (size_t p = 0; p < out.probes.size(); ++p) out.probes[p].predicted = out.fit.predicted[p];
   }
 

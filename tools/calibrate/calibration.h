@@ -1,7 +1,8 @@
 // Measures a machine: times probes, finds the figures with which the cost model predicts them, and
 // times them again.
 //
-//   Calibration c = calibrate(timer, probes, {.base = machine, .fields = fields}, progress, problems);
+//   Calibration c = calibrate(timer, probes, {.base = machine, .fields = fields}, progress,
+//   problems);
 #pragma once
 
 #include <functional>

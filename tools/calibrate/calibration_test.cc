@@ -18,8 +18,8 @@ class ModelTimer : public CallTimer {
   std::optional<CallTime> time(const TimedCall& call, Diagnostics& diagnostics) override {
     ++calls;
     cost::Model model(*call.plan);
-    const auto timeline = model.predict(cost::call_of(*call.plan, call.bytes, call.dtype), machine_,
-                                        diagnostics);
+    const auto timeline =
+        model.predict(cost::call_of(*call.plan, call.bytes, call.dtype), machine_, diagnostics);
     if (!timeline) return std::nullopt;
     return CallTime{.ns = timeline->back_to_back_ns * (calls > slower_after ? 1.5 : 1),
                     .wrong = calls == wrong_at ? 7u : 0u};
@@ -56,11 +56,12 @@ Machine other_machine() {
 std::optional<Calibration> run(CallTimer& timer, Diagnostics& diagnostics,
                                std::vector<std::string>* pieces = nullptr) {
   const std::vector<Probe> probes = probes_for({.max_bytes = 16 << 20, .max_blocks = 33});
-  return calibrate(timer, probes, {pair_of("4xH200"), fields_to_find(false)},
-                   [&](const std::string& piece) {
-                     if (pieces != nullptr) pieces->push_back(piece);
-                   },
-                   diagnostics);
+  return calibrate(
+      timer, probes, {pair_of("4xH200"), fields_to_find(false)},
+      [&](const std::string& piece) {
+        if (pieces != nullptr) pieces->push_back(piece);
+      },
+      diagnostics);
 }
 
 bool near(uint64_t value, uint64_t wanted) {

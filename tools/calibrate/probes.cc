@@ -116,7 +116,8 @@ std::string Probe::name() const {
 std::vector<Probe> probes_for(const ProbeLimits& limits) {
   List list(limits);
   // After so many hops the data has left its rank, whatever the number of ranks.
-  const std::string many_hops = std::to_string(1 + (8 + limits.ranks - 1) / limits.ranks * limits.ranks);
+  const std::string many_hops =
+      std::to_string(1 + (8 + limits.ranks - 1) / limits.ranks * limits.ranks);
   add_local(list);
   if (!limits.network) add_links(list, many_hops);
   add_ports(list, many_hops);

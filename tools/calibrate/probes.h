@@ -1,5 +1,5 @@
-// The calls that show a machine's figures: small programs (programs/*.mscl), each of which takes its
-// time by a few of them, and programs of the library.
+// The calls that show a machine's figures: small programs (programs/*.mscl), each of which takes
+// its time by a few of them, and programs of the library.
 #pragma once
 
 #include <cstdint>

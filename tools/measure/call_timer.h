@@ -1,4 +1,5 @@
-// What times calls of plans for `mscclc calibrate` and `mscclc tune`. Tests have timers of their own.
+// What times calls of plans for `mscclc calibrate` and `mscclc tune`. Tests have timers of their
+// own.
 #pragma once
 
 #include <cstdint>

@@ -104,8 +104,8 @@ class TeamRank {
 
   bool check(Job& job) {
     Diagnostics& diagnostics = problems(job);
-    const bool done = call_->fill(0, diagnostics) && batch(1, diagnostics) &&
-                      call_->compare(0, diagnostics);
+    const bool done =
+        call_->fill(0, diagnostics) && batch(1, diagnostics) && call_->compare(0, diagnostics);
     job.wrong[communicator_.rank()] = call_->wrong();
     return all_well(job, done) &&
            std::ranges::all_of(job.wrong, [](uint64_t wrong) { return wrong == 0; });

@@ -1,5 +1,5 @@
-// Ranks that time calls, on the host device: what they do with calls that are right and wrong. Times
-// themselves are not looked at.
+// Ranks that time calls, on the host device: what they do with calls that are right and wrong.
+// Times themselves are not looked at.
 #include "tools/measure/rank_team.h"
 
 #include <catch2/catch.hpp>
@@ -39,7 +39,8 @@ rank r in 0..2 {
 
 TEST_CASE("a team times plans one after the other") {
   Diagnostics diagnostics;
-  const auto team = RankTeam::start({.batches = 2, .batch = std::chrono::microseconds(1)}, diagnostics);
+  const auto team =
+      RankTeam::start({.batches = 2, .batch = std::chrono::microseconds(1)}, diagnostics);
   INFO(render_text(diagnostics, Sources{}));
   REQUIRE(team != nullptr);
   CHECK(team->ranks() == 2);
@@ -59,7 +60,8 @@ TEST_CASE("a team times plans one after the other") {
 
 TEST_CASE("a call that cannot be made is reported, and others go on") {
   Diagnostics diagnostics;
-  const auto team = RankTeam::start({.batches = 1, .batch = std::chrono::microseconds(1)}, diagnostics);
+  const auto team =
+      RankTeam::start({.batches = 1, .batch = std::chrono::microseconds(1)}, diagnostics);
   REQUIRE(team != nullptr);
   const auto three = compiled(R"(program three
 collective custom(ranks: 3, input: 1, output: 1)

@@ -59,7 +59,8 @@ std::vector<uint32_t> ranks_of(const TeamChoice& choice, Diagnostics& diagnostic
       choice.ranks.empty() ? std::vector<uint32_t>{there} : choice.ranks;
   for (const uint32_t n : ranks) {
     if (n >= 2 && n <= there) continue;
-    error = fmt::format("--ranks {}: this machine has {} GPUs, and two at least are needed", n, there);
+    error =
+        fmt::format("--ranks {}: this machine has {} GPUs, and two at least are needed", n, there);
     return {};
   }
   return ranks;

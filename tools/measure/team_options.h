@@ -12,8 +12,8 @@
 namespace mscclc {
 
 struct TeamChoice {
-  std::string device;             ///< threads or cuda; "": cuda where this build has it
-  std::vector<uint32_t> ranks;    ///< numbers of them; none: as many as there are GPUs, or 2 threads
+  std::string device;           ///< threads or cuda; "": cuda where this build has it
+  std::vector<uint32_t> ranks;  ///< numbers of them; none: as many as there are GPUs, or 2 threads
   uint32_t batches = 5;
   bool gpus() const;
 };

@@ -33,9 +33,9 @@ int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint
                   const std::string& how, Speaker who = Speaker::rank_0) {
   std::shared_ptr<Device> device;
   if (bootstrap != nullptr) {
-    device = open_rank_device({start.options.device == "cuda", start.options.ranks_per_node,
-                               start.options.lane},
-                              bootstrap->rank(), local, start.input.diagnostics);
+    device = open_rank_device(
+        {start.options.device == "cuda", start.options.ranks_per_node, start.options.lane},
+        bootstrap->rank(), local, start.input.diagnostics);
   }
   if (bootstrap == nullptr) {
     start.input.report();

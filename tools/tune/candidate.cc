@@ -15,10 +15,9 @@ struct Knob {
   std::string_view name;
   uint32_t least, most, step;
 };
-constexpr Knob kKnobs[] = {
-    {"B", 1, 256, 1},   {"T", 32, 1024, 32}, {"threads", 32, 1024, 32}, {"I", 1, 64, 1},
-    {"S", 1, 64, 1},    {"U", 1, 1024, 1},   {"own", 1, 256, 1},        {"C", 1, 4, 1},
-    {"depth", 1, 16, 1}};
+constexpr Knob kKnobs[] = {{"B", 1, 256, 1},   {"T", 32, 1024, 32}, {"threads", 32, 1024, 32},
+                           {"I", 1, 64, 1},    {"S", 1, 64, 1},     {"U", 1, 1024, 1},
+                           {"own", 1, 256, 1}, {"C", 1, 4, 1},      {"depth", 1, 16, 1}};
 constexpr std::string_view kFormats[] = {"LL8", "LL16", "LL128", "sentinel"};
 
 std::optional<uint32_t> number_of(const std::string& text) {
@@ -121,8 +120,8 @@ std::optional<double> Plans::predict(const LibraryChoice& choice, const LibraryC
   const Plan& plan = of(choice, call);
   if (plan.program == nullptr) return std::nullopt;
   Diagnostics diagnostics;
-  const auto timeline = plan.model->predict(
-      cost::call_of(*plan.program, call.bytes, call.dtype), prior_, diagnostics);
+  const auto timeline = plan.model->predict(cost::call_of(*plan.program, call.bytes, call.dtype),
+                                            prior_, diagnostics);
   if (!timeline) return std::nullopt;
   return timeline->back_to_back_ns;
 }

@@ -10,7 +10,8 @@ namespace mscclc::tune {
 namespace {
 
 LibraryRow row_with(std::vector<std::pair<std::string, std::string>> params) {
-  LibraryRow row{.kind = CollectiveKind::allreduce};
+  LibraryRow row;
+  row.kind = CollectiveKind::allreduce;
   row.dtypes = all_dtypes(false);
   row.choice.program = "allreduce_1shot_ordered";
   row.choice.params = std::move(params);

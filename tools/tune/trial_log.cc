@@ -63,7 +63,8 @@ bool read_line(const std::string& text, std::string& key, Trial& trial) {
 
 bool append(const std::string& path, const std::string& text, std::string& error) {
   std::FILE* file = std::fopen(path.c_str(), "ae");
-  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool written =
+      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int why = errno;
   const bool closed = file == nullptr || std::fclose(file) == 0;
   if (written && closed) return true;
@@ -95,9 +96,10 @@ std::optional<TrialLog> TrialLog::open(const std::string& path, const std::strin
     const std::string first = text->substr(0, text->find('\n'));
     const Json other = Json::parse(first, nullptr, false);
     const bool ours = other.is_object() && other.contains("mscclc_tune");
-    error = ours ? fmt::format("'{}' is of another run ({}, here {}); give another folder, or remove "
-                               "the file",
-                               path, other["mscclc_tune"].dump(), Json(about).dump())
+    error = ours ? fmt::format(
+                       "'{}' is of another run ({}, here {}); give another folder, or remove "
+                       "the file",
+                       path, other["mscclc_tune"].dump(), Json(about).dump())
                  : fmt::format("'{}' is no file of 'mscclc tune'; give another folder", path);
     return std::nullopt;
   }

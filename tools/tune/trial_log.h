@@ -13,9 +13,9 @@ namespace mscclc::tune {
 
 /// A plan for a call, timed once.
 struct Trial {
-  double ns = 0;       ///< of a call; 0: it could not be made, or was wrong
-  uint64_t wrong = 0;  ///< elements
-  std::string why;     ///< it could not be made: the first error
+  double ns = 0;         ///< of a call; 0: it could not be made, or was wrong
+  uint64_t wrong = 0;    ///< elements
+  std::string why = {};  ///< it could not be made: the first error
   bool good() const { return ns > 0 && wrong == 0; }
 };
 

@@ -88,8 +88,8 @@ TEST_CASE("a line that was cut off is dropped") {
 TEST_CASE("files of other runs, and other files, are refused and stay") {
   const TemporaryPath path;
   REQUIRE(opened(path.text()).add(two_ranks(64), "a", 0, {.ns = 1}));
-  CHECK(refusal(path.text(), "four ranks").find("is of another run (\"two ranks\", here \"four ranks\")") !=
-        std::string::npos);
+  CHECK(refusal(path.text(), "four ranks")
+            .find("is of another run (\"two ranks\", here \"four ranks\")") != std::string::npos);
   const std::string whole = read_file(path.text()).value();
   for (const char* line : {"{}", "[1]", "nonsense", R"({"call":"x","plan":"y","pass":-1,"ns":1})",
                            R"({"call":"x","plan":"y","pass":0,"ns":-1})",

@@ -99,12 +99,14 @@ class TuneRun {
     auto log = tune::TrialLog::open(
         file, fmt::format("mscclc {}, {} ranks on {}", kVersion, ranks, team->device()), error);
     if (!log) return Input::usage(error);
-    if (log->size() > 0) put_error(fmt::format("going on after {} trials of '{}'\n", log->size(), file));
+    if (log->size() > 0)
+      put_error(fmt::format("going on after {} trials of '{}'\n", log->size(), file));
     Machine prior = machine_;
     cost::resize(prior, ranks);
     const tune::Limits limits{.max_blocks = team->multiprocessors(),
                               .lines = team->links() != LinkKind::pcie};
-    tune::Plans plans([this](const std::string& program) { return text_of(program); }, prior, limits);
+    tune::Plans plans([this](const std::string& program) { return text_of(program); }, prior,
+                      limits);
     tune::Tuner tuner(*team, library_.table, plans, limits, *log, options_.search);
     Progress progress("tune", work_.kinds.size() * work_.sizes.size());
     for (const CollectiveKind kind : work_.kinds) {
@@ -194,9 +196,10 @@ void add_tune(CommandLine& line) {
       "  MSCCLC_PLAN_PATH=/opt/tuned python train.py\n");
   auto options = std::make_shared<TuneCommand>();
   CLI::App& app = *command.app;
-  app.add_option("-o,--output", options->output,
-                 "folder for the plans and library.json; what was measured is kept there, and a run "
-                 "that was ended goes on from it")
+  app.add_option(
+         "-o,--output", options->output,
+         "folder for the plans and library.json; what was measured is kept there, and a run "
+         "that was ended goes on from it")
       ->type_name("FOLDER")
       ->required();
   add_team_options(line, app, options->team, true);

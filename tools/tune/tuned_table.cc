@@ -71,13 +71,14 @@ std::vector<Jump> jumps(const std::vector<SizeResult>& results) {
 std::string results_text(const std::vector<SizeResult>& results) {
   if (results.empty()) return "";
   const LibraryCall& call = results.front().call;
-  std::string text = fmt::format("{} over {} ranks, {}\n{:>10} {:>12} {:>12} {:>7}  plan\n",
-                                 name(call.kind), call.ranks, info(call.dtype).name, "size",
-                                 "library, us", "tuned, us", "gain");
+  std::string text =
+      fmt::format("{} over {} ranks, {}\n{:>10} {:>12} {:>12} {:>7}  plan\n", name(call.kind),
+                  call.ranks, info(call.dtype).name, "size", "library, us", "tuned, us", "gain");
   for (const SizeResult& r : results) {
     const std::string size = cost::size_text(r.call.bytes);
     if (r.best.ns == 0) {
-      text += fmt::format("{:>10} {:>12} {:>12} {:>7}  none that could be timed\n", size, "-", "-", "-");
+      text += fmt::format("{:>10} {:>12} {:>12} {:>7}  none that could be timed\n", size, "-", "-",
+                          "-");
       continue;
     }
     const bool both = r.library.ns > 0;

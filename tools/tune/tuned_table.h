@@ -19,15 +19,15 @@ std::vector<LibraryRow> tuned_rows(const std::vector<std::vector<SizeResult>>& r
 
 /// A size at which a call takes much more time than at the size before.
 struct Jump {
-  uint64_t from = 0, to = 0;       ///< bytes
+  uint64_t from = 0, to = 0;  ///< bytes
   double from_ns = 0, to_ns = 0;
-  std::string plan;                ///< of the larger size
+  std::string plan;  ///< of the larger size
 };
 /// Where time grows 1.5 times as much as the size does, or more, and by half at least.
 std::vector<Jump> jumps(const std::vector<SizeResult>& results);
 
-/// The table that a run ends with, of one collective: each size, what the library's pick takes, what
-/// the fastest takes, and jumps.
+/// The table that a run ends with, of one collective: each size, what the library's pick takes,
+/// what the fastest takes, and jumps.
 std::string results_text(const std::vector<SizeResult>& results);
 
 }  // namespace mscclc::tune

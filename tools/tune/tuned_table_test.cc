@@ -1,13 +1,17 @@
 // The table that a run ends with: which calls get what was found, and which what the library picks.
 #include "tools/tune/tuned_table.h"
 
+#include <algorithm>
+
 #include "tools/tune/small_library_test.h"
 
 namespace mscclc::tune {
 namespace {
 
 LibraryRow found(const std::string& format, const std::string& blocks) {
-  LibraryRow row{.kind = CollectiveKind::allreduce, .order = SumOrder::ranks};
+  LibraryRow row;
+  row.kind = CollectiveKind::allreduce;
+  row.order = SumOrder::ranks;
   row.dtypes = all_dtypes(false);
   row.choice.program = "allreduce_1shot_ordered";
   row.choice.params = {{"F", format}, {"B", blocks}};
@@ -37,9 +41,9 @@ LibraryTable table_of(const std::vector<std::vector<SizeResult>>& results) {
 }  // namespace
 
 TEST_CASE("calls get what was found up to the largest size, and then what the library picks") {
-  const LibraryTable table = table_of({{result(1024, found("LL16", "3"), 1000),
-                                        result(2048, found("LL16", "5"), 1500),
-                                        result(4096, found("LL16", "5"), 2000)}});
+  const LibraryTable table =
+      table_of({{result(1024, found("LL16", "3"), 1000), result(2048, found("LL16", "5"), 1500),
+                 result(4096, found("LL16", "5"), 2000)}});
   const auto pick = [&](LibraryCall call) { return text_of(*table.choose(call)); };
   CHECK(pick(two_ranks(16)) == "allreduce_1shot_ordered:F=LL16,B=3");
   CHECK(pick(two_ranks(1024)) == "allreduce_1shot_ordered:F=LL16,B=3");
@@ -65,8 +69,8 @@ TEST_CASE("calls get what was found up to the largest size, and then what the li
 }
 
 TEST_CASE("plans that are not for all types and links leave the others to the library") {
-  const LibraryTable table =
-      table_of({{result(1024, found("sentinel", "3"), 1000), result(2048, found("LL128", "5"), 1500)}});
+  const LibraryTable table = table_of(
+      {{result(1024, found("sentinel", "3"), 1000), result(2048, found("LL128", "5"), 1500)}});
   LibraryCall integers = two_ranks(1024);
   integers.dtype = Dtype::i32;
   CHECK(text_of(*table.choose(two_ranks(1024))) == "allreduce_1shot_ordered:F=sentinel,B=3");
@@ -101,7 +105,8 @@ TEST_CASE("time that jumps is named with its plan") {
   const std::string text = results_text(results);
   CHECK(text.find("time jumps from 2 KiB to 4 KiB: 1.90 to 6.00 us, by "
                   "allreduce_1shot_ordered:F=LL16,B=4\n") != std::string::npos);
-  CHECK(text.find("     1 KiB         4.00         1.00    75 %  allreduce_1shot_ordered:F=LL16,B=1\n") !=
+  CHECK(text.find(
+            "     1 KiB         4.00         1.00    75 %  allreduce_1shot_ordered:F=LL16,B=1\n") !=
         std::string::npos);
   CHECK(text.find("none that could be timed") != std::string::npos);
 }

@@ -16,10 +16,10 @@
 namespace mscclc::tune {
 
 struct TuneOptions {
-  uint32_t trials = 24;     ///< of a size, at most; the library's own pick is one of them
+  uint32_t trials = 24;      ///< of a size, at most; the library's own pick is one of them
   uint32_t comparisons = 3;  ///< of the fastest with the library's own pick, in turn, at the end
-  double prune = 2;         ///< what is predicted to take so many times the best is not tried
-  double gain = 0.02;       ///< what is faster by less is not
+  double prune = 2;          ///< what is predicted to take so many times the best is not tried
+  double gain = 0.02;        ///< what is faster by less is not
 };
 
 /// A plan that was measured for a size.
@@ -41,11 +41,16 @@ class Tuner {
  public:
   Tuner(CallTimer& timer, const LibraryTable& table, Plans& plans, const Limits& limits,
         TrialLog& log, const TuneOptions& options)
-      : timer_(timer), table_(table), plans_(plans), limits_(limits), log_(log), options_(options) {}
+      : timer_(timer),
+        table_(table),
+        plans_(plans),
+        limits_(limits),
+        log_(log),
+        options_(options) {}
 
   /// The sizes of a collective, smallest first; `each` is called before each of them. nullopt: a
-  /// rank hangs or was lost, or the library has nothing for the call: reported; or the log cannot be
-  /// written: it says so.
+  /// rank hangs or was lost, or the library has nothing for the call: reported; or the log cannot
+  /// be written: it says so.
   [[nodiscard]] std::optional<std::vector<SizeResult>> tune(
       LibraryCall call, const std::vector<uint64_t>& sizes,
       const std::function<void(const LibraryCall&)>& each, Diagnostics& diagnostics);

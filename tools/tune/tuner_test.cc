@@ -68,8 +68,8 @@ class Fixture {
     Plans plans(program_of_library, find_machine("2xH200", diagnostics).value(), limits_);
     Tuner tuner(timer, whole_library(), plans, limits_, *log, options);
     seen.clear();
-    return tuner.tune(call, sizes, [&](const LibraryCall& now) { seen.push_back(now.bytes); },
-                      diagnostics);
+    return tuner.tune(
+        call, sizes, [&](const LibraryCall& now) { seen.push_back(now.bytes); }, diagnostics);
   }
 
   Diagnostics diagnostics;
@@ -148,7 +148,8 @@ TEST_CASE("plans with wrong results, and plans that cannot be loaded, are not pi
   timer.refused_blocks = 27;
   const auto results = f.tune(timer, two_ranks(0), {4096}, kPatient);
   REQUIRE(results);
-  for (const std::string& plan : results->front().wrong) CHECK(plan.find("B=24") != std::string::npos);
+  for (const std::string& plan : results->front().wrong)
+    CHECK(plan.find("B=24") != std::string::npos);
   const std::string best = text_of(results->front().best.row.choice);
   CHECK(best.find("B=24,") == std::string::npos);
   CHECK(best.find("B=27,") == std::string::npos);
