@@ -57,6 +57,9 @@ void add_local(List& list) {
     list.add("local_copies", {{"B", blocks}}, 4 * kKiB);
   }
   for (const char* hops : {"4", "32"}) list.add("local_copies", {{"K", hops}}, 4 * kKiB);
+  for (const char* pieces : {"4", "32"}) {
+    list.add("local_spread", {{"K", pieces}}, 4 * kKiB * std::stoul(pieces));
+  }
   list.add("local_copies", {{"T", "64"}}, 64 * kKiB);
   for (const uint64_t bytes : {256 * kKiB, 4 * kMiB}) list.add("local_copies", {}, bytes);
   list.add("local_copies", {{"B", "60"}}, 64 * kMiB);
@@ -93,13 +96,14 @@ void add_links(List& list, const std::string& many_hops) {
 
 /// Proxies, and what they hand requests to: copy engines, or the network.
 void add_ports(List& list, const std::string& many_hops) {
-  for (const uint64_t bytes : {uint64_t{64}, 16 * kKiB, 256 * kKiB}) {
+  for (const uint64_t bytes : {uint64_t{64}, 16 * kKiB, 128 * kKiB}) {
     list.add("hops_by_ports", {{"K", "1"}}, bytes);
     list.add("hops_by_ports", {{"K", many_hops}}, bytes);
   }
-  for (const uint64_t bytes : {kMiB, 16 * kMiB, 64 * kMiB}) {
-    list.add("hops_by_ports", {{"K", "1"}}, bytes);
-    list.add("hops_by_ports", {{"K", "1"}, {"B", "4"}}, bytes);
+  // Into the output: no block copies what has come.
+  for (const uint64_t bytes : {64 * kKiB, kMiB, 16 * kMiB, 64 * kMiB}) {
+    list.add("sendrecv_port", {{"B", "1"}}, bytes);
+    list.add("sendrecv_port", {{"B", "4"}}, bytes);
   }
 }
 

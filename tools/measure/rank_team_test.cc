@@ -80,7 +80,9 @@ rank r in 0..3 { tb 0 { copy output <- input } }
 
 TEST_CASE("a team without devices says why") {
   Diagnostics diagnostics;
-  const auto team = RankTeam::start({.devices = {.gpus = true}}, diagnostics);
+  TeamOptions options;
+  options.devices.gpus = true;
+  const auto team = RankTeam::start(options, diagnostics);
   CHECK((team == nullptr) == diagnostics.has_errors());
 }
 
