@@ -12,7 +12,33 @@
 namespace mscclc::calibrate {
 namespace {
 
-constexpr double kNear = 0.15;  ///< what predictions aim at
+constexpr double kNear = 0.15;             ///< what predictions aim at
+constexpr uint64_t kLargeProbe = 1 << 18;  ///< bytes from which on a probe shows a rate
+
+/// Where a rate is to be seen: what its largest probe moves, over the time.
+struct FirstGuess {
+  std::string_view program, blocks;  ///< blocks: the parameter B; "": the probe has none
+  uint64_t times;                    ///< how often the message is moved
+  uint64_t Machine::*rate;
+};
+/// A copy from input to output by way of scratch reads and writes twice each. Of links, both that
+/// of the machine's kind and the other.
+constexpr FirstGuess kFirstGuesses[] = {
+    {"local_copies", "", 4, &Machine::block_local_mb_per_s},
+    {"local_copies", "60", 4, &Machine::memory_mb_per_s},
+    {"hops_of_puts", "", 1, &Machine::block_remote_mb_per_s},
+    {"hops_of_puts", "60", 1, &Machine::nvlink_mb_per_s},
+    {"hops_of_puts", "60", 1, &Machine::pcie_mb_per_s},
+    {"sendrecv_port", "1", 1, &Machine::copy_engine_mb_per_s},
+    {"sendrecv_port", "1", 1, &Machine::nic_mb_per_s},
+};
+
+std::string_view blocks_of(const Probe& probe) {
+  for (const auto& [name, value] : probe.params) {
+    if (name == "B") return value;
+  }
+  return {};
+}
 
 /// A probe's plan, and what predicts it.
 struct Prepared {
@@ -90,6 +116,26 @@ class Calibrator {
           progress_(fmt::format("step {} of the fit", step.number));
         });
     for (size_t p = 0; p < out.probes.size(); ++p) out.probes[p].predicted = out.fit.predicted[p];
+  }
+
+  /// Of several rates the least decides, and none of the others shows: the fit would put what is
+  /// one rate's into another. So each begins where its own probe has it.
+  Machine with_first_guesses(const Calibration& measured) const {
+    Machine machine = options_.base;
+    for (const FirstGuess& guess : kFirstGuesses) {
+      const auto is_rate = [&](const MachineField* f) { return f->value == guess.rate; };
+      if (std::ranges::none_of(options_.fields, is_rate)) continue;
+      uint64_t most = kLargeProbe;
+      for (const ProbeTimes& times : measured.probes) {
+        const Probe& probe = times.probe;
+        if (probe.program != guess.program || blocks_of(probe) != guess.blocks) continue;
+        if (probe.bytes < most) continue;
+        most = probe.bytes;
+        const double moved = static_cast<double>(probe.bytes * guess.times);
+        machine.*guess.rate = std::max<uint64_t>(1, std::llround(moved * 1e3 / times.first));
+      }
+    }
+    return machine;
   }
 
   CallTimer& timer_;

@@ -56,7 +56,7 @@ Machine other_machine() {
 /// `most`: of the probes, so many are measured.
 std::optional<Calibration> run(CallTimer& timer, size_t most, Diagnostics& diagnostics,
                                std::vector<std::string>* pieces = nullptr) {
-  std::vector<Probe> probes = probes_for({.max_bytes = 16 << 20, .max_blocks = 17});
+  std::vector<Probe> probes = probes_for({.max_bytes = 64 << 20, .max_blocks = 64});
   if (probes.size() > most) probes.resize(most);
   return calibrate(
       timer, probes, {pair_of("4xH200"), fields_to_find(false)},
@@ -120,7 +120,7 @@ TEST_CASE("a probe with a wrong result ends the calibration") {
   CHECK(diagnostics.all().front().message.find("7 wrong elements") != std::string::npos);
 }
 
-TEST_CASE("figures of the network are found between nodes alone") {
+TEST_CASE("figures of the network are found only between nodes") {
   const auto has = [](bool network, std::string_view group) {
     for (const MachineField* field : fields_to_find(network)) {
       if (field->group == group) return true;

@@ -89,6 +89,11 @@ void add_links(List& list, const std::string& many_hops) {
     list.add("hops_of_packets", {{"K", "1"}, {"F", format}, {"B", "16"}}, kMiB);
     list.add("hops_of_packets", {{"K", many_hops}, {"F", format}, {"B", "16"}}, 256 * kKiB);
   }
+  // Few threads: their rounds take longer than the block's share of the link.
+  for (const std::string& hops : {std::string("1"), many_hops}) {
+    list.add("hops_of_puts", {{"K", hops}, {"T", "64"}}, 4 * kKiB);
+    list.add("hops_of_packets", {{"K", hops}, {"F", "LL16"}, {"T", "64"}}, 4 * kKiB);
+  }
   list.add("allreduce_1shot_ordered", {{"F", "LL16"}, {"B", "4"}, {"T", "256"}}, 8 * kKiB);
   list.add("allreduce_2shot_packets", {{"F", "LL128"}, {"B", "48"}, {"T", "256"}}, kMiB);
   list.add("allgather_direct", {{"B", "32"}, {"T", "512"}}, 4 * kMiB);

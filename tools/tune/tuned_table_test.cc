@@ -56,9 +56,6 @@ TEST_CASE("calls get what was found up to the largest size, and then what the li
   LibraryCall four = two_ranks(1024);
   four.ranks = 4;
   as_before(four);
-  LibraryCall exact = two_ranks(1024);
-  exact.order = SumOrder::exact;
-  as_before(exact);
   // Sizes with the same plan are one row.
   size_t tuned = 0;
   for (const LibraryRow& row : table.rows()) {
@@ -66,6 +63,16 @@ TEST_CASE("calls get what was found up to the largest size, and then what the li
   }
   CHECK(tuned == 2);
   CHECK(table.collectives() == std::vector<CollectiveKind>{CollectiveKind::allreduce});
+}
+
+TEST_CASE("calls under another contract about sums get what the library picks") {
+  SizeResult four = result(1024, found("LL16", "3"), 1000);
+  four.call.ranks = 4;
+  const LibraryTable table = table_of({{four}});
+  LibraryCall call = four.call;
+  CHECK(text_of(*table.choose(call)) == "allreduce_1shot_ordered:F=LL16,B=3");
+  call.order = SumOrder::exact;
+  CHECK(text_of(*table.choose(call)) == text_of(*whole_library().choose(call)));
 }
 
 TEST_CASE("plans that are not for all types and links leave the others to the library") {

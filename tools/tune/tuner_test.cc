@@ -6,7 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
-#include <set>
+#include <map>
 
 #include "tools/tune/small_library_test.h"
 
@@ -56,7 +56,11 @@ class FakeTimer : public CallTimer {
 /// A run with a file of trials of its own.
 class Fixture {
  public:
-  Fixture() { std::filesystem::remove(path_); }
+  explicit Fixture(const std::string& name = "tuner")
+      : path_(std::filesystem::temp_directory_path() /
+              ("mscclc_" + name + "_" + std::to_string(::getpid()) + ".jsonl")) {
+    std::filesystem::remove(path_);
+  }
   ~Fixture() { std::filesystem::remove(path_); }
 
   std::optional<std::vector<SizeResult>> tune(FakeTimer& timer, LibraryCall call,
@@ -65,7 +69,7 @@ class Fixture {
     std::string error;
     auto log = TrialLog::open(path_, "test", error);
     REQUIRE(log);
-    Plans plans(program_of_library, find_machine("2xH200", diagnostics).value(), limits_);
+    Plans plans(program_of_library, find_machine("4xH200", diagnostics).value(), limits_);
     Tuner tuner(timer, whole_library(), plans, limits_, *log, options);
     seen.clear();
     return tuner.tune(
@@ -76,8 +80,7 @@ class Fixture {
   std::vector<uint64_t> seen;
 
  private:
-  const std::string path_ = std::filesystem::temp_directory_path() /
-                            ("mscclc_tuner_" + std::to_string(::getpid()) + ".jsonl");
+  const std::string path_;
   const Limits limits_{.max_blocks = 132};
 };
 
@@ -125,11 +128,11 @@ TEST_CASE("a rank that hangs ends the run, and what was measured is kept") {
   CHECK_FALSE(f.tune(hangs, two_ranks(0), kSizes));
   REQUIRE(f.diagnostics.has_errors());
   CHECK(f.diagnostics.all().front().code == "hang");
-  FakeTimer rest;
-  Fixture fresh;  // has no file: as many calls as a whole run has
-  FakeTimer all;
+  Fixture fresh("fresh");
+  FakeTimer rest, all;
   REQUIRE(f.tune(rest, two_ranks(0), kSizes));
   REQUIRE(fresh.tune(all, two_ranks(0), kSizes));
+  CHECK(rest.calls + hangs.calls - 1 == all.calls);
 }
 
 TEST_CASE("no more plans are timed than asked for, and the library's own is the first") {
@@ -168,6 +171,7 @@ TEST_CASE("under a contract about sums only plans that keep it are timed") {
   Fixture f;
   FakeTimer timer;
   LibraryCall call = two_ranks(0);
+  call.ranks = 4;  // of two, every sum is exact
   call.order = SumOrder::exact;
   const auto results = f.tune(timer, call, {4096});
   REQUIRE(results);
