@@ -140,6 +140,8 @@ int main(int argc, char** argv) {
   mscclc::add_watch(line);
   mscclc::add_diff(line);
   mscclc::add_explain(line);
+  mscclc::add_calibrate(line);
+  mscclc::add_tune(line);
   mscclc::add_select(line);
   mscclc::add_library_with_kernels(line);
   mscclc::add_registry(line);

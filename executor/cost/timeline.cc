@@ -212,17 +212,6 @@ void Run::end_of_block(uint32_t block) {
 
 // ---- shared rates ----
 
-uint32_t Run::new_part(uint32_t owner, bool is_block) {
-  if (free_parts_.empty()) {
-    parts_.push_back({owner, is_block});
-    return static_cast<uint32_t>(parts_.size() - 1);
-  }
-  const uint32_t part = free_parts_.back();
-  free_parts_.pop_back();
-  parts_[part] = {owner, is_block};
-  return part;
-}
-
 void Run::add_load(uint32_t shared, double bytes, uint32_t part) {
   shared_[shared].add(part, bytes, now_);
   watch(shared);
@@ -249,8 +238,7 @@ void Run::rate_event(uint32_t shared, uint32_t version) {
 }
 
 void Run::part_over(uint32_t part, Cause cause) {
-  const Part p = parts_[part];
-  free_parts_.push_back(part);
+  const Part p = parts_.take(part);
   if (!p.is_block) {
     if (--transfers_[p.owner].open == 0) transfer_over(p.owner);
     return;

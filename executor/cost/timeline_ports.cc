@@ -23,7 +23,7 @@ void Run::post(Block& b, const Request* put, uint32_t channel) {
     if (put->packets) m.slots.push_back(put->slot);
     ++state.ports[channel].puts;
   }
-  const uint32_t message = new_message(std::move(m));
+  const uint32_t message = messages_.put(std::move(m));
   const double seen = now_ + ns(machine_.proxy_post_ns);
   const bool far = put != nullptr && !same_node(b.rank, end.peer);
   state.proxy_free = std::max(state.proxy_free, seen) +
@@ -59,7 +59,7 @@ void Run::begin_transfer(uint32_t transfer) {
     const uint32_t shared = shared_index(rank, kind);
     if (m.record != kNoRecord) out_.loads[shared] += m.bytes;
     ++t.open;
-    add_load(shared, bytes, new_part(transfer, false));
+    add_load(shared, bytes, parts_.put({transfer, false}));
   };
   t.open = 0;
   double own = 0;
@@ -81,7 +81,7 @@ void Run::begin_transfer(uint32_t transfer) {
   // Where the port alone takes as long, that is seen to.
   if (own * ns(machine_.nic_mb_per_s) <= bytes * 1e3) return;
   ++t.open;
-  push(now_ + own, EventKind::part_over, new_part(transfer, false));
+  push(now_ + own, EventKind::part_over, parts_.put({transfer, false}));
 }
 
 void Run::transfer_over(uint32_t transfer) {
@@ -121,7 +121,7 @@ void Run::port_moves(uint32_t rank, uint32_t channel) {
     if (end.partner == kNone) continue;
     m.rank = end.peer;
     m.channel = end.partner;
-    push(now_ + latency(rank, end.peer), EventKind::come, new_message(std::move(m)));
+    push(now_ + latency(rank, end.peer), EventKind::come, messages_.put(std::move(m)));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "executor/cost/arrivals.h"
 #include "executor/cost/packet_arrows.h"
 #include "executor/cost/shared_rate.h"
+#include "executor/cost/slots.h"
 #include "executor/cost/timeline.h"
 #include "executor/cost/work.h"
 
@@ -115,6 +116,12 @@ struct Transfer {
   uint32_t engine_of;  ///< the rank whose copy engine does it, or kNone
 };
 
+/// One of the things that a block's step, or a transfer, waits for.
+struct Part {
+  uint32_t owner;  ///< a block or a transfer
+  bool is_block;
+};
+
 class Run {
  public:
   Run(const Program& program, const DeviceProgram& device, const Machine& machine, uint32_t calls,
@@ -163,28 +170,15 @@ class Run {
   void step_takes(uint32_t block, uint64_t cost) { push(now_ + ns(cost), EventKind::go_on, block); }
 
   // Shared rates.
-  uint32_t new_part(uint32_t block_or_transfer, bool is_block);
   void add_load(uint32_t shared, double bytes, uint32_t part);
   void watch(uint32_t shared);
   void rate_event(uint32_t shared, uint32_t version);
   void part_over(uint32_t part, Cause cause);
 
   // Messages.
-  uint32_t new_message(Message m) {
-    if (free_messages_.empty()) {
-      messages_.push_back(std::move(m));
-      return static_cast<uint32_t>(messages_.size() - 1);
-    }
-    const uint32_t message = free_messages_.back();
-    free_messages_.pop_back();
-    messages_[message] = std::move(m);
-    return message;
-  }
   /// What has come is forgotten, except for requests, which proxies look at again.
   Message take_message(uint32_t message) {
-    if (messages_[message].request) return messages_[message];
-    free_messages_.push_back(message);
-    return std::move(messages_[message]);
+    return messages_[message].request ? messages_[message] : messages_.take(message);
   }
   double latency(uint32_t from, uint32_t to) const;
   bool same_node(uint32_t a, uint32_t b) const { return a / machine_.gpus == b / machine_.gpus; }
@@ -216,14 +210,8 @@ class Run {
   std::vector<SharedRate> shared_;
   std::vector<uint32_t> versions_;
   std::vector<double> watched_;  ///< when the event comes that looks at it
-  struct Part {
-    uint32_t owner;
-    bool is_block;
-  };
-  std::vector<Part> parts_;
-  std::vector<uint32_t> free_parts_;
-  std::deque<Message> messages_;
-  std::vector<uint32_t> free_messages_;
+  Slots<Part> parts_;
+  Slots<Message> messages_;
   std::vector<Transfer> transfers_;
   std::vector<double> ends_;  ///< by call: when the last rank ended it
   std::vector<uint32_t> woken_;

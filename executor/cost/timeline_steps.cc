@@ -52,7 +52,7 @@ void Run::send_signal(Block& b, uint32_t channel, double when) {
   m.rank = end.peer;
   m.channel = end.partner;
   m.signal = true;
-  push(when + latency(b.rank, end.peer), EventKind::come, new_message(std::move(m)));
+  push(when + latency(b.rank, end.peer), EventKind::come, messages_.put(std::move(m)));
 }
 
 void Run::do_targets(uint32_t block) {
@@ -175,7 +175,7 @@ void Run::do_work(uint32_t block) {
   for (const Load& load : b.work.loads) {
     if (b.call == 0) out_.loads[load.shared] += load.bytes;
     ++b.open;
-    add_load(load.shared, static_cast<double>(load.bytes), new_part(block, true));
+    add_load(load.shared, static_cast<double>(load.bytes), parts_.put({block, true}));
   }
   b.stored |= b.work.remote;
   // The first packets leave before the last.
@@ -188,9 +188,9 @@ void Run::do_work(uint32_t block) {
     const double leave = now_ + step + b.work.first_ns;
     m.sent = leave;
     const double begun = leave + latency(b.rank, b.work.writes.front().rank);
-    push(begun, EventKind::begun, new_message(std::move(m)));
+    push(begun, EventKind::begun, messages_.put(std::move(m)));
   }
-  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over, new_part(block, true));
+  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over, parts_.put({block, true}));
 }
 
 void Run::work_over(uint32_t block) {
@@ -219,7 +219,7 @@ void Run::do_last_polls(uint32_t block) {
     m.rank = b.rank;
     m.slots = b.work.writes;
     const double come = end + latency(b.rank, m.slots.front().rank);
-    push(come, EventKind::come, new_message(std::move(m)));
+    push(come, EventKind::come, messages_.put(std::move(m)));
   }
   for (const Request& request : b.work.requests) post(b, &request, request.channel);
 }

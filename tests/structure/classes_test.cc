@@ -28,7 +28,7 @@ const std::vector<Exception> kExceptions = {
     {"mscclc::proof::System", 70, 1},
     {"mscclc::torch_comms::CommsBackend", 69, 2},
     {"mscclc::verbs::VerbsLane", 69, 0},
-    {"mscclc::cost::Run", 62, 3},
+    {"mscclc::cost::Run", 58, 3},
     {"mscclc::cuda::CudaRanks::State", 53, 0, true},
     {"mscclc::Collectives::State", 38, 2, true},
     {"mscclc::cuda::RanksProxy", 19, 3},

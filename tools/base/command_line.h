@@ -82,6 +82,8 @@ void add_topology(CommandLine& line);
 void add_doctor(CommandLine& line);
 void add_report(CommandLine& line);
 void add_explain(CommandLine& line);
+void add_calibrate(CommandLine& line);
+void add_tune(CommandLine& line);
 void add_completion(CommandLine& line);
 
 /// What an option's value is called in help: "FILE".

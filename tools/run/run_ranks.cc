@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "runtime/api/gpu.h"
-#include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
 #include "runtime/api/launcher.h"
 #include "runtime/support/environment/environment.h"
@@ -14,6 +13,7 @@
 #include "runtime/support/settings/settings.h"
 #include "tools/base/files.h"
 #include "tools/run/distinct_texts.h"
+#include "tools/run/rank_device.h"
 #include "tools/run/rank_job.h"
 #include "tools/run/rank_processes.h"
 
@@ -29,33 +29,14 @@ struct Start {
   uint32_t ranks() const { return static_cast<uint32_t>(input.program.ranks.size()); }
 };
 
-/// nullopt: as the environment says.
-std::optional<FarLanes> far_lanes(const RunOptions& options) {
-  if (options.lane.empty()) return std::nullopt;
-  return options.lane == "verbs" ? FarLanes::verbs : FarLanes::sockets;
-}
-
-/// The device of a rank that is number `local` of those on this machine. With fewer GPUs than ranks
-/// several share one.
-std::shared_ptr<Device> open_device(const Start& start, uint32_t rank, uint32_t local) {
-  Diagnostics& diagnostics = start.input.diagnostics;
-  std::optional<uint32_t> node;
-  if (start.options.ranks_per_node) node = rank / *start.options.ranks_per_node;
-  if (start.options.device != "cuda") {
-    return make_host_device(diagnostics, {}, HostLanes::copies, node, far_lanes(start.options));
-  }
-  const int gpus = cuda::count_gpus(diagnostics);
-  if (gpus == 0) return nullptr;
-  std::shared_ptr<Device> device =
-      cuda::open_gpu(static_cast<int>(local) % gpus, diagnostics, node);
-  if (device != nullptr && !device->bind_thread(diagnostics)) device = nullptr;
-  return device;
-}
-
 int run_on_device(const Start& start, std::unique_ptr<Bootstrap> bootstrap, uint32_t local,
                   const std::string& how, Speaker who = Speaker::rank_0) {
   std::shared_ptr<Device> device;
-  if (bootstrap != nullptr) device = open_device(start, bootstrap->rank(), local);
+  if (bootstrap != nullptr) {
+    device = open_rank_device(
+        {start.options.device == "cuda", start.options.ranks_per_node, start.options.lane},
+        bootstrap->rank(), local, start.input.diagnostics);
+  }
   if (bootstrap == nullptr) {
     start.input.report();
     return kWrongResult;

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# mscclc tune on the host device: a folder of plans that jobs take, and a run that goes on.
+#   tune.sh MSCCLC
+set -euo pipefail
+mscclc=$(realpath "$1")
+MSCCLC_LIBRARY=$(realpath plans)
+export MSCCLC_LIBRARY
+cd "$(mktemp -d "${TEST_TMPDIR:-/tmp}/tune.XXXXXX")"
+
+fail() {
+  echo "tune.sh: $1"
+  exit 1
+}
+expect_code() {
+  local wanted=$1 code=0
+  shift
+  "$@" >out 2>err || code=$?
+  ((code == wanted)) || { cat out err; fail "exit code $code, not $wanted: $*"; }
+}
+# Few trials of what is small, and no more than one plan but the library's.
+tune=("$mscclc" tune --device threads --repeats 1 --trials 3 --bytes '1K,16K')
+
+expect_code 0 "${tune[@]}" --collective allreduce -o tuned
+grep -q '^allreduce over 2 ranks, f32$' out || fail "no table"
+grep -q '^ *16 KiB .*allreduce' out || fail "no row of a size"
+grep -q '^NCCL was not timed' out || fail "nothing about NCCL"
+plan=$("$mscclc" select --library tuned --collective allreduce --ranks 2 --bytes 16K)
+[[ -s $plan ]] || fail "no plan for 16 KiB: '$plan'"
+"$mscclc" select --library tuned --collective allreduce --ranks 2 --bytes 1G >/dev/null ||
+  fail "no plan for what was not measured"
+"$mscclc" registry check tuned >out || { cat out; fail "the folder is no registry"; }
+grep -q 'gaps: 0' out || { cat out; fail "the folder has gaps"; }
+"$mscclc" run "$plan" --bytes 16K >/dev/null || fail "a plan is wrong"
+
+# The same again measures nothing.
+cp tuned/tune-R2.jsonl before
+expect_code 0 "${tune[@]}" --collective allreduce -o tuned
+cmp before tuned/tune-R2.jsonl || fail "what was measured is measured again"
+grep -q 'going on after' err || fail "it does not say that it goes on"
+
+# A run that was killed while it wrote a line goes on from the line before.
+mkdir cut
+head -c -5 before >cut/tune-R2.jsonl
+expect_code 0 "${tune[@]}" --collective allreduce -o cut
+[[ $(wc -l <cut/tune-R2.jsonl) -ge $(wc -l <before) ]] || fail "the last trial is missing"
+
+# Under a contract about sums, what the folder picks keeps it.
+expect_code 0 "${tune[@]}" --collective allreduce --order exact -o exact
+"$mscclc" select --library exact --collective allreduce --ranks 2 --bytes 1K --order exact >/dev/null ||
+  fail "no exact plan"
+
+expect_code 2 "${tune[@]}" --collective allred -o x
+expect_code 2 "${tune[@]}" --dtype f33 -o x
+expect_code 2 "${tune[@]}" --ranks 1 -o x
+expect_code 2 "${tune[@]}" --machine nothing -o x
+expect_code 2 "$mscclc" tune --device threads --bytes 0 -o x
+[[ ! -e x ]] || fail "a folder in spite of an error"
+mkdir other
+echo letters >other/tune-R2.jsonl
+expect_code 2 "${tune[@]}" -o other
+grep -q "is no file of 'mscclc tune'" err || fail "a file of something else is taken"
+echo fine

@@ -1,0 +1,140 @@
+// mscclc calibrate: measures this machine and writes a machine file, from which `mscclc explain`
+// predicts times.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+#include "tools/base/progress.h"
+#include "tools/base/sizes.h"
+#include "tools/calibrate/calibration.h"
+#include "tools/measure/team_options.h"
+
+namespace mscclc {
+namespace {
+
+struct CalibrateOptions {
+  TeamChoice team;
+  std::string output, name, base = "4xH200", max_bytes = "64M";
+  double tolerance = 10;  ///< percent
+  bool network = false;
+};
+
+int refuse(const Diagnostics& diagnostics, ExitCode code) {
+  put_error(render_text(diagnostics, Sources()));
+  return code;
+}
+
+/// What the file says of itself.
+void describe(Machine& machine, const CalibrateOptions& options, const RankTeam& team,
+              const calibrate::Calibration& calibration) {
+  machine.name = options.name;
+  if (machine.name.empty() && options.output != "-") {
+    machine.name = std::filesystem::path(options.output).stem().string();
+  }
+  if (machine.name.empty()) machine.name = "this machine";
+  machine.measured = true;
+  machine.description = fmt::format("{} x {}{}", team.ranks(), team.device(),
+                                    options.network ? ", each a node of its own" : "");
+  const size_t apart = calibrate::count_apart(calibration, options.tolerance / 100);
+  machine.sources = {fmt::format(
+      "mscclc calibrate: {} probes, calls launched one by one; of {} the second time differed by "
+      "more than {:g} %",
+      calibration.probes.size(), apart, options.tolerance)};
+  std::string unseen;
+  for (const MachineField& field : machine_fields()) {
+    const auto& found = calibration.fit.figures;
+    const bool seen = std::ranges::any_of(
+        found, [&](const cost::FittedFigure& f) { return f.field == &field && f.seen; });
+    if (!seen)
+      unseen += fmt::format("{}{}.{}", unseen.empty() ? "" : ", ", field.group, field.name);
+  }
+  if (!unseen.empty()) {
+    machine.sources.push_back(fmt::format("not measured, as in '{}': {}", options.base, unseen));
+  }
+}
+
+int run_calibrate(const CalibrateOptions& options) {
+  std::string error;
+  const auto max_bytes = parse_bytes(options.max_bytes);
+  if (!max_bytes) {
+    return Input::usage(fmt::format("--max-bytes: '{}' is no size", options.max_bytes));
+  }
+  Diagnostics diagnostics;
+  auto base = find_machine(options.base, diagnostics);
+  if (!base) return refuse(diagnostics, kUsage);
+  const std::vector<uint32_t> ranks = ranks_of(options.team, diagnostics, error);
+  if (!error.empty()) return Input::usage(error);
+  if (ranks.empty()) return refuse(diagnostics, kUsage);
+  const auto team = start_team(options.team, ranks.front(), options.network ? 1 : 0, diagnostics);
+  if (team == nullptr) return refuse(diagnostics, kWrongResult);
+  base->nodes = options.network ? team->ranks() : 1;
+  base->gpus = options.network ? 1 : team->ranks();
+  base->links = team->links() == LinkKind::pcie ? LinkKind::pcie : LinkKind::nvlink;
+  calibrate::ProbeLimits limits{.ranks = team->ranks(), .max_bytes = *max_bytes};
+  limits.lines = base->links == LinkKind::nvlink;
+  limits.network = options.network;
+  if (team->multiprocessors() != 0) {
+    limits.max_blocks = std::min(limits.max_blocks, team->multiprocessors());
+  }
+  const std::vector<calibrate::Probe> probes = calibrate::probes_for(limits);
+  std::optional<calibrate::Calibration> calibration;
+  {
+    Progress progress("calibrate", calibrate::pieces(probes.size()));
+    calibration = calibrate::calibrate(
+        *team, probes, {*base, calibrate::fields_to_find(options.network)},
+        [&](const std::string& piece) { progress.next(piece); }, diagnostics);
+  }
+  if (!calibration) return refuse(diagnostics, kWrongResult);
+  Machine& machine = calibration->fit.machine;
+  describe(machine, options, *team, *calibration);
+  const double tolerance = options.tolerance / 100;
+  if (!write_file(options.output, machine_text(machine), error)) return Input::usage(error);
+  // A table and a machine file do not go into the same stream.
+  const std::string text = calibrate::calibration_text(*calibration, tolerance);
+  options.output == "-" ? put_error(text) : put(text);
+  return calibrate::count_apart(*calibration, tolerance) == 0 ? kFine : kWrongResult;
+}
+
+}  // namespace
+
+void add_calibrate(CommandLine& line) {
+  Command& command =
+      line.add("calibrate", "measure this machine: a machine file for 'mscclc explain'",
+               "  mscclc calibrate -o mine.json\n"
+               "  mscclc calibrate --device threads --ranks 2 --max-bytes 1M -o host.json\n"
+               "  mscclc calibrate --network --base mine.json -o nodes.json\n"
+               "  mscclc explain ring.mscl --bytes 1K:64M:4 --machine mine.json\n");
+  auto options = std::make_shared<CalibrateOptions>();
+  CLI::App& app = *command.app;
+  app.add_option("-o,--output", options->output, "the machine file; '-' is standard output")
+      ->type_name("FILE")
+      ->required();
+  add_team_options(line, app, options->team, false);
+  line.takes_text(app.add_option("--name", options->name,
+                                 "what the machine is called (the file's name, without .json)")
+                      ->type_name("NAME"));
+  app.add_option("--base", options->base,
+                 "a machine, built in or a file, whose figures stay where nothing here shows them "
+                 "(4xH200)")
+      ->type_name("MACHINE");
+  line.takes_text(app.add_option("--max-bytes", options->max_bytes, "the largest message (64M)")
+                      ->type_name("SIZE"));
+  line.takes_text(app.add_option("--tolerance", options->tolerance,
+                                 "percent by which a second measurement may differ; if more, the "
+                                 "exit code is 3 (10)")
+                      ->type_name("PERCENT")
+                      ->check(CLI::PositiveNumber));
+  app.add_flag("--network", options->network,
+               "each rank is a node of its own: the figures of the network (nic) in the place of "
+               "those of links within a node");
+  command.run = [options] { return run_calibrate(*options); };
+}
+
+}  // namespace mscclc

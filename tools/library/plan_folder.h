@@ -1,0 +1,30 @@
+// Writes a folder of compiled plans with their table, from which jobs pick plans at run time
+// (runtime/api/plan_registry.h): what `mscclc library` and `mscclc tune` end with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/contract/collectives.h"
+#include "plans/format/target.h"
+#include "tools/base/library.h"
+
+namespace mscclc {
+
+/// What is written, and where.
+struct PlanFolder {
+  std::vector<uint32_t> ranks, roots, nodes = {1};  ///< no roots: all
+  std::vector<int64_t> shifts;                      ///< none: all
+  std::string output;                               ///< the folder; it need not be there
+  std::string diagnostics = "text";                 ///< as of --diagnostics
+  bool programs = false;  ///< the library itself, once all its plans are proved
+};
+
+/// Compiles and proves all plans that the library's table picks for these collectives and ranks,
+/// and writes them with their table. Returns the exit code, after saying what is wrong. REQUIRES:
+/// the table's rows name programs.
+[[nodiscard]] int write_plan_folder(const PlanFolder& folder, const Library& library,
+                                    const Target& target, const std::vector<CollectiveKind>& kinds);
+
+}  // namespace mscclc

@@ -1,0 +1,34 @@
+// The options of commands that measure on this machine: which device, how many ranks, how long.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostics/diagnostic.h"
+#include "tools/base/command_line.h"
+#include "tools/measure/rank_team.h"
+
+namespace mscclc {
+
+struct TeamChoice {
+  std::string device;           ///< threads or cuda; "": cuda where this build has it
+  std::vector<uint32_t> ranks;  ///< numbers of them; none: as many as there are GPUs, or 2 threads
+  uint32_t batches = 5;
+  bool gpus() const;
+};
+
+/// Declares --device, --ranks (one number, or `several`) and --repeats.
+void add_team_options(CommandLine& line, CLI::App& app, TeamChoice& choice, bool several);
+/// The numbers of ranks that are asked for, with none what --ranks is without a value. Checks the
+/// environment and the options. Empty: `error` says what is wrong with the options, or else it is
+/// reported.
+[[nodiscard]] std::vector<uint32_t> ranks_of(const TeamChoice& choice, Diagnostics& diagnostics,
+                                             std::string& error);
+/// Starts the ranks. `ranks_per_node` 0: they are on one node. nullptr: reported. REQUIRES:
+/// ranks_of() has `ranks`.
+[[nodiscard]] std::unique_ptr<RankTeam> start_team(const TeamChoice& choice, uint32_t ranks,
+                                                   uint32_t ranks_per_node,
+                                                   Diagnostics& diagnostics);
+
+}  // namespace mscclc

@@ -1,0 +1,107 @@
+#include "tools/topology/banned_plans.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "compiler/compile.h"
+#include "passes/prove/prove.h"
+#include "plans/format/embedded_library.h"
+#include "plans/format/plan_json.h"
+#include "plans/format/target.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+
+namespace mscclc::topology {
+namespace {
+
+/// "0 1 3 2": which rank of the program each number is.
+std::string numbers_text(const std::vector<uint32_t>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, " "));
+}
+
+class Lister {
+ public:
+  Lister(const BanOptions& options, const Target& target) : options_(options), target_(target) {}
+
+  int run() {
+    for (const LibraryFile& file : embedded_library()) {
+      if (!file.name.ends_with(".mscl")) continue;
+      if (const int code = look_at(file); code != kFine) return code;
+    }
+    if (plans_ > 0) return kFine;
+    put_error(fmt::format("mscclc topology: no program of {} for {} ranks does without {}\n",
+                          name(options_.kind), options_.ranks, bans_text(options_.bans)));
+    return kWrongProgram;
+  }
+
+ private:
+  int look_at(const LibraryFile& file) {
+    Sources sources;
+    Diagnostics diagnostics;  // programs for other collectives and numbers of ranks
+    FrontEndOptions options;
+    options.defines = {{"R", std::to_string(options_.ranks)}};
+    PassOptions passes;
+    passes.limits = target_.op_limits();
+    const FileId id = sources.add(std::string(file.name), std::string(file.text));
+    const auto program = compile(sources, id, options, passes, diagnostics);
+    if (!program || program->contract.kind != options_.kind) return kFine;
+    const std::string stem(file.name.substr(0, file.name.size() - 5));
+    const auto numbers = numbers_without(*program, options_.bans);
+    if (!numbers) {
+      put(fmt::format("{}: has channels at these links, however its ranks are numbered\n", stem));
+      return kFine;
+    }
+    const Program plan = renumbered(*program, *numbers);
+    const Proof proof = prove(plan, diagnostics);
+    if (!proof.proved) {  // its sums keep the order of the ranks, which are others now
+      put(fmt::format("{}: with ranks as {} it is not what it promises\n", stem,
+                      numbers_text(*numbers)));
+      return kFine;
+    }
+    if (const auto broken = broken_ban(plan, options_.bans)) {
+      put_error(fmt::format("mscclc topology: {}: a channel between ranks {} and {} is left\n",
+                            stem, broken->a, broken->b));
+      return kWrongResult;
+    }
+    ++plans_;
+    put(fmt::format("{}: proved, ranks as {}\n", stem, numbers_text(*numbers)));
+    return options_.output.empty() ? kFine : write(stem, plan, proof);
+  }
+
+  int write(const std::string& stem, const Program& plan, const Proof& proof) const {
+    std::error_code failed;
+    std::filesystem::create_directories(options_.output, failed);
+    if (failed) {
+      return Input::usage(fmt::format("cannot make '{}': {}", options_.output, failed.message()));
+    }
+    Diagnostics diagnostics;
+    const auto text = write_plan(plan, target_, diagnostics, &proof);
+    if (!text) {
+      put_error(render_text(diagnostics, Sources()));
+      return kWrongProgram;
+    }
+    std::string error;
+    const std::string path = fmt::format("{}/{}-R{}-without-{}.json", options_.output, stem,
+                                         options_.ranks, bans_text(options_.bans));
+    return write_file(path, *text + "\n", error) ? kFine : Input::usage(error);
+  }
+
+  const BanOptions& options_;
+  const Target& target_;
+  size_t plans_ = 0;
+};
+
+}  // namespace
+
+int list_plans_without(const BanOptions& options) {
+  Diagnostics diagnostics;
+  const auto target = find_target("sm_90", diagnostics);
+  if (!target) {
+    put_error(render_text(diagnostics, Sources()));
+    return kUsage;
+  }
+  return Lister(options, *target).run();
+}
+
+}  // namespace mscclc::topology

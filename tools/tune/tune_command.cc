@@ -1,0 +1,230 @@
+// mscclc tune: measures plans of the library on this machine, and writes a folder of the fastest,
+// which MSCCLC_PLAN_PATH takes.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "executor/cost/machines.h"
+#include "runtime/support/version.h"
+#include "tools/base/command_line.h"
+#include "tools/base/files.h"
+#include "tools/base/input.h"
+#include "tools/base/progress.h"
+#include "tools/base/sizes.h"
+#include "tools/library/plan_folder.h"
+#include "tools/measure/team_options.h"
+#include "tools/tune/tuned_table.h"
+
+namespace mscclc {
+namespace {
+
+struct TuneCommand {
+  TeamChoice team;
+  std::vector<std::string> collectives = {"allreduce", "allgather", "reducescatter", "alltoall",
+                                          "broadcast"};
+  std::string bytes = "1K:64M", dtype = "f32", order, library, machine = "4xH200", output;
+  tune::TuneOptions search;
+};
+
+int refuse_tuning(const Diagnostics& diagnostics, ExitCode code) {
+  put_error(render_text(diagnostics, Sources()));
+  return code;
+}
+
+/// What is asked for, once the options are found to be right.
+struct TuneWork {
+  std::vector<CollectiveKind> kinds;
+  std::vector<uint64_t> sizes;
+  Dtype dtype = Dtype::f32;
+  SumOrder order = kDefaultOrder;
+};
+
+/// "", or what is wrong.
+std::string parse_tuning(const TuneCommand& options, TuneWork& work) {
+  for (const std::string& word : options.collectives) {
+    const auto kind = find_collective(word);
+    if (!kind) return fmt::format("--collective: unknown collective '{}'", word);
+    work.kinds.push_back(*kind);
+  }
+  std::string error;
+  const auto sizes = parse_sizes(options.bytes, error);
+  if (!sizes) return "--bytes: " + error;
+  work.sizes = *sizes;
+  std::ranges::sort(work.sizes);
+  const auto again = std::ranges::unique(work.sizes);
+  work.sizes.erase(again.begin(), again.end());
+  if (work.sizes.front() == 0) return "--bytes: a call of nothing takes no time";
+  const auto dtype = find_dtype(options.dtype);
+  if (!dtype) return fmt::format("--dtype: unknown type '{}'", options.dtype);
+  work.dtype = *dtype;
+  if (!options.order.empty()) work.order = find_sum_order(options.order).value();
+  return "";
+}
+
+class TuneRun {
+ public:
+  TuneRun(const TuneCommand& options, const TuneWork& work, const Library& library, Machine machine)
+      : options_(options), work_(work), library_(library), machine_(std::move(machine)) {}
+
+  /// Returns the exit code.
+  int run(const std::vector<uint32_t>& ranks) {
+    std::error_code failed;
+    std::filesystem::create_directories(options_.output, failed);
+    if (failed) {
+      return Input::usage(fmt::format("cannot make '{}': {}", options_.output, failed.message()));
+    }
+    for (const uint32_t n : ranks) {
+      if (const int code = measure(n); code != kFine) return code;
+    }
+    for (const auto& sizes : results_) put(tune::results_text(sizes) + "\n");
+    put("NCCL was not timed: there is none on this device; mscclc-bench times plans beside it\n");
+    if (const int code = write(ranks); code != kFine) return code;
+    const bool wrong = std::ranges::any_of(results_, [](const auto& sizes) {
+      return std::ranges::any_of(sizes, [](const auto& r) { return !r.wrong.empty(); });
+    });
+    return wrong ? kWrongResult : kFine;
+  }
+
+ private:
+  int measure(uint32_t ranks) {
+    Diagnostics diagnostics;
+    const auto team = start_team(options_.team, ranks, 0, diagnostics);
+    if (team == nullptr) return refuse_tuning(diagnostics, kWrongResult);
+    std::string error;
+    const std::string file = fmt::format("{}/tune-R{}.jsonl", options_.output, ranks);
+    auto log = tune::TrialLog::open(
+        file, fmt::format("mscclc {}, {} ranks on {}", kVersion, ranks, team->device()), error);
+    if (!log) return Input::usage(error);
+    if (log->size() > 0)
+      put_error(fmt::format("going on after {} trials of '{}'\n", log->size(), file));
+    Machine prior = machine_;
+    cost::resize(prior, ranks);
+    const tune::Limits limits{.max_blocks = team->multiprocessors(),
+                              .lines = team->links() != LinkKind::pcie};
+    tune::Plans plans([this](const std::string& program) { return text_of(program); }, prior,
+                      limits);
+    tune::Tuner tuner(*team, library_.table, plans, limits, *log, options_.search);
+    Progress progress("tune", work_.kinds.size() * work_.sizes.size());
+    for (const CollectiveKind kind : work_.kinds) {
+      const LibraryCall call{
+          .kind = kind,
+          .ranks = ranks,
+          .dtype = work_.dtype,
+          .links = team->links() == LinkKind::pcie ? LinkKind::pcie : LinkKind::nvlink,
+          .order = work_.order};
+      auto results = tuner.tune(
+          call, work_.sizes,
+          [&](const LibraryCall& now) {
+            progress.next(fmt::format("{} over {} ranks, {} bytes", name(kind), ranks, now.bytes));
+          },
+          diagnostics);
+      if (!log->error().empty()) return Input::usage(log->error());
+      if (!results) return refuse_tuning(diagnostics, kWrongResult);
+      results_.push_back(*std::move(results));
+    }
+    return kFine;
+  }
+
+  std::optional<std::string> text_of(const std::string& program) const {
+    std::string error;
+    return library_.read(program + ".mscl", error);
+  }
+
+  /// The plans of the new table, compiled and proved.
+  int write(const std::vector<uint32_t>& ranks) const {
+    Diagnostics diagnostics;
+    const std::string text = library_table_text(tune::tuned_rows(results_, library_.table));
+    auto table = LibraryTable::parse(text, "the tuned table", diagnostics);
+    const auto target = find_target("sm_90", diagnostics);
+    if (!table || !target) return refuse_tuning(diagnostics, kWrongProgram);
+    const Library tuned{library_.folder, *std::move(table)};
+    PlanFolder folder;
+    folder.ranks = ranks;
+    folder.output = options_.output;
+    return write_plan_folder(folder, tuned, *target, work_.kinds);
+  }
+
+  const TuneCommand& options_;
+  const TuneWork& work_;
+  const Library& library_;
+  const Machine machine_;
+  std::vector<std::vector<tune::SizeResult>> results_;
+};
+
+int run_tune(const TuneCommand& options) {
+  TuneWork work;
+  std::string error = parse_tuning(options, work);
+  if (!error.empty()) return Input::usage(error);
+  Diagnostics diagnostics;
+  const auto library = open_library(options.library, diagnostics);
+  auto machine = library ? find_machine(options.machine, diagnostics) : std::nullopt;
+  if (!machine) return refuse_tuning(diagnostics, kUsage);
+  for (const LibraryRow& row : library->table.rows()) {
+    if (!row.choice.plan.empty()) {
+      return Input::usage("--library: it holds plans, not programs");
+    }
+  }
+  const std::vector<uint32_t> ranks = ranks_of(options.team, diagnostics, error);
+  if (!error.empty()) return Input::usage(error);
+  if (ranks.empty()) return refuse_tuning(diagnostics, kUsage);
+  return TuneRun(options, work, *library, *std::move(machine)).run(ranks);
+}
+
+void add_search_options(CommandLine& line, CLI::App& app, tune::TuneOptions& search) {
+  line.takes_number<uint32_t>(
+      app.add_option("--trials", search.trials, "plans to time for a size, at most (24)")
+          ->type_name("N"));
+  line.takes_text(app.add_option("--prune", search.prune,
+                                 "plans that are predicted to take so many times the best are not "
+                                 "timed (2)")
+                      ->type_name("TIMES")
+                      ->check(CLI::Range(1.0, 1e6)));
+}
+
+}  // namespace
+
+void add_tune(CommandLine& line) {
+  Command& command = line.add(
+      "tune", "measure plans on this machine: a folder of the fastest, for jobs to load",
+      "  mscclc tune -o /opt/tuned\n"
+      "  mscclc tune --ranks 2,4 --collective allreduce --bytes 1K:1M --order ranks -o tuned\n"
+      "  mscclc tune --device threads --collective allreduce --bytes 1K,64K -o tuned\n"
+      "  MSCCLC_PLAN_PATH=/opt/tuned python train.py\n");
+  auto options = std::make_shared<TuneCommand>();
+  CLI::App& app = *command.app;
+  app.add_option(
+         "-o,--output", options->output,
+         "folder for the plans and library.json; what was measured is kept there, and a run "
+         "that was ended goes on from it")
+      ->type_name("FOLDER")
+      ->required();
+  add_team_options(line, app, options->team, true);
+  line.takes_text(
+      app.add_option("--collective", options->collectives,
+                     "separated by commas (allreduce,allgather,reducescatter,alltoall,broadcast)")
+          ->type_name("LIST")
+          ->delimiter(',')
+          ->allow_extra_args(false));
+  line.takes_text(app.add_option("--bytes", options->bytes,
+                                 "message sizes, as of 'mscclc run'; calls in between get the plan "
+                                 "of the next larger one (1K:64M)")
+                      ->type_name("SIZES"));
+  line.takes_text(
+      app.add_option("--dtype", options->dtype, "data type of the calls (f32)")->type_name("TYPE"));
+  add_order_option(line, app, options->order, "what the bits of sums must keep to (replicated)");
+  app.add_option("--library", options->library,
+                 "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
+      ->type_name("FOLDER");
+  app.add_option("--machine", options->machine,
+                 "a machine, built in or of 'mscclc calibrate', whose predictions say what to try "
+                 "first (4xH200)")
+      ->type_name("MACHINE");
+  add_search_options(line, app, options->search);
+  command.run = [options] { return run_tune(*options); };
+}
+
+}  // namespace mscclc

@@ -1,0 +1,121 @@
+// The table that a run ends with: which calls get what was found, and which what the library picks.
+#include "tools/tune/tuned_table.h"
+
+#include <algorithm>
+
+#include "tools/tune/small_library_test.h"
+
+namespace mscclc::tune {
+namespace {
+
+LibraryRow found(const std::string& format, const std::string& blocks) {
+  LibraryRow row;
+  row.kind = CollectiveKind::allreduce;
+  row.order = SumOrder::ranks;
+  row.dtypes = all_dtypes(false);
+  row.choice.program = "allreduce_1shot_ordered";
+  row.choice.params = {{"F", format}, {"B", blocks}};
+  return row;
+}
+
+SizeResult result(uint64_t bytes, const LibraryRow& best, double ns, double library_ns = 4000) {
+  SizeResult r;
+  r.call = two_ranks(bytes);
+  r.best = {best, ns};
+  r.library = {*std::ranges::find_if(whole_library().rows(),
+                                     [&](const LibraryRow& row) { return row.fits(r.call); }),
+               library_ns};
+  return r;
+}
+
+LibraryTable table_of(const std::vector<std::vector<SizeResult>>& results) {
+  Diagnostics diagnostics;
+  const std::string text = library_table_text(tuned_rows(results, whole_library()));
+  auto table = LibraryTable::parse(text, "tuned", diagnostics);
+  INFO(render_text(diagnostics, Sources{}));
+  INFO(text);
+  REQUIRE(table);
+  return *std::move(table);
+}
+
+}  // namespace
+
+TEST_CASE("calls get what was found up to the largest size, and then what the library picks") {
+  const LibraryTable table =
+      table_of({{result(1024, found("LL16", "3"), 1000), result(2048, found("LL16", "5"), 1500),
+                 result(4096, found("LL16", "5"), 2000)}});
+  const auto pick = [&](LibraryCall call) { return text_of(*table.choose(call)); };
+  CHECK(pick(two_ranks(16)) == "allreduce_1shot_ordered:F=LL16,B=3");
+  CHECK(pick(two_ranks(1024)) == "allreduce_1shot_ordered:F=LL16,B=3");
+  CHECK(pick(two_ranks(1025)) == "allreduce_1shot_ordered:F=LL16,B=5");
+  CHECK(pick(two_ranks(4096)) == "allreduce_1shot_ordered:F=LL16,B=5");
+  const auto as_before = [&](LibraryCall call) {
+    CHECK(pick(call) == text_of(*whole_library().choose(call)));
+  };
+  as_before(two_ranks(4097));
+  LibraryCall four = two_ranks(1024);
+  four.ranks = 4;
+  as_before(four);
+  // Sizes with the same plan are one row.
+  size_t tuned = 0;
+  for (const LibraryRow& row : table.rows()) {
+    tuned += row.choice == found("LL16", "5").choice || row.choice == found("LL16", "3").choice;
+  }
+  CHECK(tuned == 2);
+  CHECK(table.collectives() == std::vector<CollectiveKind>{CollectiveKind::allreduce});
+}
+
+TEST_CASE("calls under another contract about sums get what the library picks") {
+  SizeResult four = result(1024, found("LL16", "3"), 1000);
+  four.call.ranks = 4;
+  const LibraryTable table = table_of({{four}});
+  LibraryCall call = four.call;
+  CHECK(text_of(*table.choose(call)) == "allreduce_1shot_ordered:F=LL16,B=3");
+  call.order = SumOrder::exact;
+  CHECK(text_of(*table.choose(call)) == text_of(*whole_library().choose(call)));
+}
+
+TEST_CASE("plans that are not for all types and links leave the others to the library") {
+  const LibraryTable table = table_of(
+      {{result(1024, found("sentinel", "3"), 1000), result(2048, found("LL128", "5"), 1500)}});
+  LibraryCall integers = two_ranks(1024);
+  integers.dtype = Dtype::i32;
+  CHECK(text_of(*table.choose(two_ranks(1024))) == "allreduce_1shot_ordered:F=sentinel,B=3");
+  // The next row takes integers too.
+  CHECK(text_of(*table.choose(integers)) == "allreduce_1shot_ordered:F=LL128,B=5");
+  LibraryCall pcie = two_ranks(2048);
+  pcie.links = LinkKind::pcie;
+  CHECK(text_of(*table.choose(pcie)) == text_of(*whole_library().choose(pcie)));
+}
+
+TEST_CASE("a table of what the library picks anyway is one that can be read") {
+  std::vector<SizeResult> results;
+  for (uint64_t bytes = 1024; bytes <= uint64_t{1} << 30; bytes *= 2) {
+    SizeResult r = result(bytes, found("LL16", "1"), 1000);
+    r.best = r.library;
+    results.push_back(r);
+  }
+  const LibraryTable table = table_of({results});
+  for (const SizeResult& r : results) {
+    CHECK(text_of(*table.choose(r.call)) == text_of(*whole_library().choose(r.call)));
+  }
+}
+
+TEST_CASE("time that jumps is named with its plan") {
+  const std::vector<SizeResult> results = {
+      result(1024, found("LL16", "1"), 1000), result(2048, found("LL16", "2"), 1900),
+      result(4096, found("LL16", "4"), 6000), result(8192, found("LL16", "8"), 0)};
+  const std::vector<Jump> all = jumps(results);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].from == 2048);
+  CHECK(all[0].plan == "allreduce_1shot_ordered:F=LL16,B=4");
+  const std::string text = results_text(results);
+  CHECK(text.find("time jumps from 2 KiB to 4 KiB: 1.90 to 6.00 us, by "
+                  "allreduce_1shot_ordered:F=LL16,B=4\n") != std::string::npos);
+  CHECK(text.find(
+            "     1 KiB         4.00         1.00    75 %  allreduce_1shot_ordered:F=LL16,B=1\n") !=
+        std::string::npos);
+  CHECK(text.find("none that could be timed") != std::string::npos);
+}
+
+}  // namespace mscclc::tune

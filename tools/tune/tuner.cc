@@ -1,0 +1,176 @@
+#include "tools/tune/tuner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace mscclc::tune {
+namespace {
+
+constexpr size_t kStarts = 4;  ///< rows of the table that are tried besides the library's own pick
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+/// A size that is being looked at.
+struct Tuner::Search {
+  LibraryCall call;
+  SizeResult result;
+  std::set<std::string> tried;
+  double least_predicted = std::numeric_limits<double>::infinity();
+};
+
+std::optional<Trial> Tuner::try_out(const LibraryCall& call, const LibraryRow& row, uint32_t pass,
+                                    Diagnostics& diagnostics) {
+  const std::string plan = text_of(row.choice);
+  if (const Trial* known = log_.find(call, plan, pass)) return *known;
+  Diagnostics why;
+  const auto taken = timer_.time(
+      {.plan = plans_.of(row.choice, call).program, .bytes = call.bytes, .dtype = call.dtype}, why);
+  if (timer_.broken()) {
+    for (const Diagnostic& d : why.all()) diagnostics.add(d);
+    return std::nullopt;
+  }
+  Trial trial;
+  if (taken) {
+    trial.ns = taken->wrong == 0 ? taken->ns : 0;
+    trial.wrong = taken->wrong;
+  } else {
+    trial.why = why.all().empty() ? "it could not be timed" : why.all().front().message;
+  }
+  if (!log_.add(call, plan, pass, trial)) return std::nullopt;
+  return trial;
+}
+
+const LibraryRow* Tuner::picked(const LibraryCall& call) const {
+  for (const LibraryRow& row : table_.rows()) {
+    if (row.fits(call)) return &row;
+  }
+  return nullptr;
+}
+
+/// Rows that would serve the call if it had another size, and what was best for the size before.
+std::vector<LibraryRow> Tuner::starts(const LibraryCall& call, const LibraryRow* last) {
+  struct Start {
+    double predicted;
+    LibraryRow row;
+  };
+  std::vector<Start> all;
+  std::set<std::string> seen;
+  const auto add = [&](const LibraryRow& row) {
+    if (!seen.insert(text_of(row.choice)).second) return;
+    const auto predicted = plans_.predict(row.choice, call);
+    if (predicted) all.push_back({*predicted, row});
+  };
+  for (const LibraryRow& row : table_.rows()) {
+    const Mismatch why = row.mismatch(call);
+    if (why == Mismatch::none || why == Mismatch::bytes) add(row);
+  }
+  std::ranges::stable_sort(all, {}, &Start::predicted);
+  if (all.size() > kStarts) all.resize(kStarts);
+  std::vector<LibraryRow> rows;
+  if (last != nullptr) rows.push_back(*last);
+  for (Start& start : all) rows.push_back(std::move(start.row));
+  return rows;
+}
+
+/// Measures what has not been, what the model thinks best of first, as long as there are trials.
+bool Tuner::try_all(Search& search, const std::vector<LibraryRow>& rows, Diagnostics& diagnostics) {
+  std::vector<std::pair<double, const LibraryRow*>> order;
+  for (const LibraryRow& row : rows) {
+    if (search.tried.contains(text_of(row.choice))) continue;
+    const auto predicted = plans_.predict(row.choice, search.call);
+    if (!predicted) continue;
+    search.least_predicted = std::min(search.least_predicted, *predicted);
+    order.emplace_back(*predicted, &row);
+  }
+  std::ranges::stable_sort(order, {}, [](const auto& entry) { return entry.first; });
+  SizeResult& result = search.result;
+  for (const auto& [predicted, row] : order) {
+    if (predicted > options_.prune * search.least_predicted) break;
+    if (result.trials >= options_.trials) break;
+    if (!search.tried.insert(text_of(row->choice)).second) continue;
+    const auto trial = try_out(search.call, *row, 0, diagnostics);
+    if (!trial) return false;
+    ++result.trials;
+    if (trial->wrong > 0) result.wrong.push_back(text_of(row->choice));
+    if (!trial->good()) continue;
+    if (result.best.ns == 0 || trial->ns < result.best.ns) result.best = {*row, trial->ns};
+  }
+  return true;
+}
+
+/// Times what is best and what the library picks in turn: of many, the fastest was also lucky.
+bool Tuner::compare(Search& search, Diagnostics& diagnostics) {
+  SizeResult& result = search.result;
+  if (result.library.ns == 0 || result.best.row.choice == result.library.row.choice) return true;
+  std::vector<double> best, library;
+  for (uint32_t pass = 1; pass <= options_.comparisons; ++pass) {
+    for (const bool ours : {true, false}) {
+      const auto trial =
+          try_out(search.call, ours ? result.best.row : result.library.row, pass, diagnostics);
+      if (!trial) return false;
+      if (trial->wrong > 0) {
+        result.wrong.push_back(text_of((ours ? result.best : result.library).row.choice));
+      }
+      if (trial->good()) (ours ? best : library).push_back(trial->ns);
+    }
+  }
+  if (best.size() != options_.comparisons) {
+    result.best = result.library;  // it is not to be relied on
+  } else if (!library.empty()) {
+    result.best.ns = median(best);
+    result.library.ns = median(library);
+    if (result.best.ns > result.library.ns * (1 - options_.gain)) result.best = result.library;
+  }
+  return true;
+}
+
+std::optional<SizeResult> Tuner::tune_size(const LibraryCall& call, const LibraryRow* last,
+                                           Diagnostics& diagnostics) {
+  const LibraryRow* pick = picked(call);
+  if (pick == nullptr) {
+    diagnostics.error("no-plan", {},
+                      fmt::format("the library has no row for {} over {} ranks that keeps '{}'",
+                                  name(call.kind), call.ranks, name(call.order)));
+    return std::nullopt;
+  }
+  Search search;
+  search.call = search.result.call = call;
+  SizeResult& result = search.result;
+  result.library.row = *pick;
+  if (!try_all(search, {*pick}, diagnostics)) return std::nullopt;
+  result.library.ns = result.best.ns;
+  if (!try_all(search, starts(call, last), diagnostics)) return std::nullopt;
+  for (double before = 0; result.best.ns > 0 && before != result.best.ns;) {
+    before = result.best.ns;
+    const LibraryRow at = result.best.row;
+    if (!try_all(search, neighbours(at, call, limits_), diagnostics)) return std::nullopt;
+  }
+  if (result.best.ns == 0) result.best.row = *pick;
+  if (!compare(search, diagnostics)) return std::nullopt;
+  return std::move(search.result);
+}
+
+std::optional<std::vector<SizeResult>> Tuner::tune(
+    LibraryCall call, const std::vector<uint64_t>& sizes,
+    const std::function<void(const LibraryCall&)>& each, Diagnostics& diagnostics) {
+  std::vector<SizeResult> results;
+  for (const uint64_t bytes : sizes) {
+    call.bytes = bytes;
+    each(call);
+    const LibraryRow* last = results.empty() ? nullptr : &results.back().best.row;
+    auto result = tune_size(call, last, diagnostics);
+    if (!result) return std::nullopt;
+    results.push_back(*std::move(result));
+  }
+  return results;
+}
+
+}  // namespace mscclc::tune
