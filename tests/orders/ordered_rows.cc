@@ -132,7 +132,6 @@ std::vector<OrderedRow> ordered_rows(const LibraryTable& table, const OrderedWor
 
 std::string broken_by_schedules(const Program& program, const OrderedRow& row, uint64_t schedules,
                                 ScheduleCounts& counts) {
-  counts.kept.resize(static_cast<size_t>(SumOrder::exact) + 1);
   const std::vector<OrderedCall> calls = calls_of(row);
   for (size_t i = 0; i < std::min(calls.size(), schedules); ++i) {
     RowCall call(program, row, calls[i]);

@@ -2,6 +2,7 @@
 // (docs/bits.md), and whether one keeps them under many schedules of the simulator.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -39,7 +40,8 @@ std::vector<OrderedRow> ordered_rows(const LibraryTable& table, const OrderedWor
 /// What has been tried of a row.
 struct ScheduleCounts {
   uint64_t schedules = 0;
-  std::vector<uint64_t> kept;  ///< by contract, in the order of SumOrder: schedules that kept it
+  /// By SumOrder: schedules that kept it.
+  std::array<uint64_t, static_cast<size_t>(SumOrder::exact) + 1> kept = {};
 };
 
 /// Runs small messages of the row's types, sizes and placements in turn, each schedule another; of

@@ -21,13 +21,11 @@ namespace {
 using namespace mscclc;
 using testing::OrderedRow;
 
-enum Count : size_t { kSchedules, kRows, kBroken, kFirstOrder };
+enum Count : size_t { kSchedules, kRows, kWrong, kFirstOrder };
 
 std::vector<std::string> count_names() {
-  std::vector<std::string> names = {"schedules", "rows", "broken"};
-  for (size_t i = 0; i <= static_cast<size_t>(SumOrder::exact); ++i) {
-    names.emplace_back(name(static_cast<SumOrder>(i)));
-  }
+  std::vector<std::string> names = {"schedules", "rows", "wrong"};
+  for (const ProvedOrder& proved : kProvedOrders) names.emplace_back(name(proved.order));
   return names;
 }
 
@@ -50,9 +48,11 @@ void try_row(const OrderedRow& row, uint64_t schedules, Counts counts) {
   }
   ++counts[kRows];
   counts[kSchedules] += done.schedules;
-  for (size_t i = 0; i < done.kept.size(); ++i) counts[kFirstOrder + i] += done.kept[i];
+  for (size_t i = 0; i < kProvedOrders.size(); ++i) {
+    counts[kFirstOrder + i] += done.kept[static_cast<size_t>(kProvedOrders[i].order)];
+  }
   if (fault.empty()) return;
-  ++counts[kBroken];
+  ++counts[kWrong];
   fmt::print("{}\n", fault);
 }
 
@@ -81,5 +81,5 @@ int main(int argc, char** argv) {
     return [&](uint64_t piece, Counts counts) { try_row(rows[piece], schedules, counts); };
   });
   fmt::print("{}", summary(result, rows.size(), names));
-  return result.counts[kBroken] == 0 && result.whole() ? 0 : 1;
+  return result.counts[kWrong] == 0 && result.whole() ? 0 : 1;
 }
