@@ -322,7 +322,7 @@ std::shared_ptr<BoundCall::State> Binder::run_together() {
   if (!options_.symmetric) facts_.bind = facts_.number;
   auto made = try_together();
   for (const uint32_t side : {kInput, kOutput}) {
-    if (made == nullptr && offered_[side]) x_.staging[side].reset();
+    if (made == nullptr && offered_[side]) x_.memory.drop_staging(side);
   }
   return made;
 }
