@@ -16,6 +16,7 @@
 #include "passes/prove/model/premise.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/report/report.h"
+#include "passes/prove/run/explained.h"
 #include "passes/prove/run/run.h"
 
 namespace mscclc {

@@ -15,6 +15,7 @@
 #include "passes/prove/model/premise.h"
 #include "passes/prove/prove.h"
 #include "passes/prove/report/report.h"
+#include "passes/prove/run/explained.h"
 #include "passes/prove/run/run.h"
 #include "passes/prove/sharing.h"
 

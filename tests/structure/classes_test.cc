@@ -20,8 +20,6 @@ struct Exception {
 };
 
 const std::vector<Exception> kExceptions = {
-    {"mscclc::proof::Run", 196, 8},
-    {"mscclc::Executable::State", 104, 5},
     {"mscclc::cuda::FakeDriver", 83, 7},
     {"mscclc::random_programs::Soup", 81, 6},
     {"mscclc::EpollHub", 74, 2},

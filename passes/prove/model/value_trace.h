@@ -34,12 +34,13 @@ class ValueTrace {
   };
   /// What a symbol is made of.
   struct Content {
-    std::map<Contribution, uint64_t> inputs;  ///< how often each; a count may stop at its largest
-    bool unwritten = false;                   ///< what was in memory before
-    std::optional<FirstRead> read;            ///< what has read that, if it was read
-    bool unknown = false;                     ///< what several pieces hold that differ, for one
-    bool divided = false;                     ///< all of it, once it was added up
-    bool parts_divided = false;               ///< some of what was added up
+    std::map<Contribution, uint64_t> inputs =
+        {};                              ///< how often each; a count may stop at its largest
+    bool unwritten = false;              ///< what was in memory before
+    std::optional<FirstRead> read = {};  ///< what has read that, if it was read
+    bool unknown = false;                ///< what several pieces hold that differ, for one
+    bool divided = false;                ///< all of it, once it was added up
+    bool parts_divided = false;          ///< some of what was added up
   };
 
   void add_input(const Symbol& symbol, const Contribution& input);

@@ -330,7 +330,7 @@ std::shared_ptr<BoundCall::State> Binder::run_together() {
   if (!asked_.registered) facts_.record.bind = static_cast<uint32_t>(x_.binds);
   auto made = try_together();
   for (const uint32_t side : {kInput, kOutput}) {
-    if (made == nullptr && offered_[side]) x_.staging[side].reset();
+    if (made == nullptr && offered_[side]) x_.memory.drop_staging(side);
   }
   return made;
 }

@@ -68,10 +68,11 @@ bool Binder::choose_places(std::vector<uint8_t>& message) {
   encode(facts_, message);
   encode(places_[x_.rank], message);
   for (const uint32_t side : {kInput, kOutput}) {
-    const bool wanted = !registered && x_.stages(x_.rank, side) && x_.staging[side] == nullptr;
+    const bool wanted =
+        !registered && x_.stages(x_.rank, side) && x_.memory.staging(x_.rank, side) == nullptr;
     message.push_back(wanted ? 1 : 0);
     offered_[side] = wanted;
-    if (wanted && !x_.offer_staging(side, message, diagnostics_)) return false;
+    if (wanted && !x_.memory.offer_staging(side, message, diagnostics_)) return false;
   }
   return true;
 }
@@ -100,7 +101,7 @@ bool Binder::take_places(const std::vector<std::vector<uint8_t>>& messages) {
       if (rest.empty()) return refuse(diagnostics_, "bad-message", "a peer's message is cut off");
       const bool comes = rest[0] != 0;
       rest = rest.subspan(1);
-      if (comes && !x_.map_staging(r, side, rest, diagnostics_)) return false;
+      if (comes && !x_.memory.map_staging(r, side, rest, diagnostics_)) return false;
     }
   }
   return true;
@@ -169,7 +170,7 @@ const Memory* Binder::place_memory(uint32_t rank, uint32_t side) const {
     return found == x_.group->buffers.end() ? nullptr : mapped(found->second->peers);
   }
   if (place.kind != Kind::staging || place.buffer > kOutput) return nullptr;
-  return rank == x_.rank ? x_.staging[place.buffer].get() : mapped(x_.peer_staging[place.buffer]);
+  return x_.memory.staging(rank, static_cast<uint32_t>(place.buffer));
 }
 
 /// Where a buffer lies as this rank's ops address it. nullptr: it is not mapped here, or is not all
@@ -202,14 +203,14 @@ bool Binder::refuse_place(uint32_t rank, uint32_t side) {
 }
 
 uint8_t* Binder::address(uint32_t rank, uint32_t buffer) {
-  if (buffer >= kFirstScratch) return x_.connections[rank].scratch(buffer);
+  if (buffer >= kFirstScratch) return x_.memory.regions()[rank].scratch(buffer);
   return place_address(rank, buffer);
 }
 
-// The regions of Executable::State::join_switches(), and registered buffers.
+// The regions of PlanLoader::join_switches(), and registered buffers.
 std::optional<Switches::Spot> Binder::spot(uint32_t rank, uint32_t buffer) const {
   if (buffer >= kFirstScratch) {
-    const PeerMemory& memory = x_.connections[rank];
+    const PeerMemory& memory = x_.memory.regions()[rank];
     const auto* begin = reinterpret_cast<const uint8_t*>(memory.arrived(0));
     return Switches::Spot{0, static_cast<uint64_t>(memory.scratch(buffer) - begin)};
   }

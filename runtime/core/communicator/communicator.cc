@@ -206,7 +206,7 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
     return nullptr;
   }
   auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);
-  if (!made->load(diagnostics)) return nullptr;
+  if (!mscclc::load(*made, diagnostics)) return nullptr;
   state_->monitor.add(made);
   return std::make_unique<Executable>(std::move(made));
 }
@@ -265,7 +265,7 @@ bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
   if (!visit) return false;
   const bool done = group.device->synchronize(stream, diagnostics);
   for (const auto& executable : state_->monitor.executables()) {
-    if (executable->proxy != nullptr) executable->proxy->settle();
+    if (Proxy* const proxy = executable->lanes.proxy()) proxy->settle();
   }
   if (done) group.recorder.ended(reinterpret_cast<uint64_t>(stream));
   const bool fine = state_->monitor.check(diagnostics);

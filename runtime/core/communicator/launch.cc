@@ -29,7 +29,7 @@ bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnos
 void Executable::State::note_launch(const BoundCall::State& binding, StreamHandle stream) {
   group->launched(stream);
   const FlightCall call{.executable = number,
-                        .call = ++launches,
+                        .call = ++launches_,
                         .dtype = binding.launch.dtype,
                         .op = binding.launch.reduce,
                         .bytes = binding.facts.record.bytes,
@@ -45,18 +45,18 @@ void Executable::State::note_launch(const BoundCall::State& binding, StreamHandl
 // A call without ports of this rank is noted on the lanes that calls before it have used.
 bool Executable::State::same_calls_far(const CallRecord& record, Diagnostics& diagnostics) {
   std::optional<LaneNote> note;
-  if (!same_far(*group, *far_calls, record, note, diagnostics)) return false;
-  if (proxy == nullptr) {
+  if (!same_far(*group, *lanes.far_calls(), record, note, diagnostics)) return false;
+  if (lanes.proxy() == nullptr) {
     if (note && options.in_turn && group->note_far) group->note_far(*note);
     return true;
   }
   if (options.in_turn && group->notes_far != number) {
     group->notes_far = number;
     group->note_far = [weak = weak_from_this()](const LaneNote& of_other) {
-      if (const auto held = weak.lock()) held->proxy->note(of_other);
+      if (const auto held = weak.lock()) held->lanes.proxy()->note(of_other);
     };
   }
-  if (note) proxy->note(*note);
+  if (note) lanes.proxy()->note(*note);
   return true;
 }
 
@@ -69,7 +69,7 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
       !same_beside(*group, *board, binding.facts.record, diagnostics)) {
     return false;
   }
-  if (far_calls != nullptr && binding.is_call &&
+  if (lanes.far_calls() != nullptr && binding.is_call &&
       !same_calls_far(binding.facts.record, diagnostics)) {
     return false;
   }
@@ -82,10 +82,10 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
 bool Executable::State::start(const BoundCall::State& binding, StreamHandle stream,
                               Diagnostics& diagnostics) {
   const CompiledCall& own = binding.own;
-  if (stamps != nullptr && own.kernel == nullptr) {
+  if (stamps_ != nullptr && own.kernel == nullptr) {
     device::LaunchPlan stamped = binding.launch;
-    stamped.stamps = stamps;
-    stamped.stamp_words = stamp_words;
+    stamped.stamps = stamps_;
+    stamped.stamp_words = stamp_words_;
     return group->device->launch(stamped, stream, diagnostics);
   }
   if (own.kernel == nullptr) return group->device->launch(binding.launch, stream, diagnostics);
@@ -109,7 +109,7 @@ bool Executable::State::enqueue(const BoundCall::State& binding, StreamHandle st
 
 // Calls may still use its memory: that goes when they have ended.
 Executable::~Executable() {
-  if (state_->launches > 0) state_->group->retire(state_);
+  if (state_->launched()) state_->group->retire(state_);
 }
 
 BoundCall Executable::bind(const CollectiveCall& call, Diagnostics& diagnostics) {
@@ -133,8 +133,7 @@ bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnosti
   return state_->launch(binding.state(), stream, diagnostics);
 }
 void Executable::stamp_launches(uint64_t* rows, uint32_t words) {
-  state_->stamps = rows;
-  state_->stamp_words = words;
+  state_->stamp_launches(rows, words);
 }
 const Program& Executable::plan() const { return *state_->plan; }
 

@@ -64,10 +64,10 @@ Monitor::Waits Monitor::waits() {
   Waits waits;
   const uint32_t rank = group_->rank();
   for (const auto& executable : executables()) {
-    const auto* faults = reinterpret_cast<const device::Fault*>(executable->faults->data());
+    const device::Fault* faults = executable->memory.faults();
     const uint32_t blocks = executable->plan->ranks[rank].blocks;
     waits.count += describe_faults(*executable->plan, rank, faults, blocks,
-                                   executable->connections[rank], waits.notes, waits.ranks);
+                                   executable->memory.regions()[rank], waits.notes, waits.ranks);
   }
   const std::lock_guard lock(mutex_);
   if (waits.count >= last_waits_.count) last_waits_ = std::move(waits);

@@ -228,4 +228,15 @@ class History {
   std::vector<uint32_t> free_packets_;
 };
 
+/// The op that wrote these bytes of a chunk last, of those that stand; none: the caller has, or
+/// what is there was never written.
+inline Event last_store(const History& history, uint64_t chunk, const Extent& extent) {
+  for (uint32_t i = history.stores(chunk); i != kNone; i = history.record(i).next) {
+    const Record& record = history.record(i);
+    if (record.event.op == kNone) continue;
+    if (record.extent.may_touch(extent)) return record.event;
+  }
+  return {};
+}
+
 }  // namespace mscclc::proof

@@ -1,0 +1,160 @@
+#include "passes/prove/run/results.h"
+
+#include <algorithm>
+
+#include "passes/prove/model/premise.h"
+#include "passes/prove/run/difference.h"
+
+namespace mscclc::proof {
+
+Results::Results(const System& system, const Symbols& symbols, const RunOptions& options,
+                 const CallOrder& calls, const History& history, const ChunkContents& contents,
+                 FindingList& findings)
+    : system_(system),
+      symbols_(symbols),
+      options_(options),
+      calls_(calls),
+      history_(history),
+      contents_(contents),
+      findings_(findings),
+      sums_(system, symbols, calls, history, contents, findings) {}
+
+void Results::check(uint32_t rank, uint32_t call) {
+  check_outputs(rank, call);
+  check_inputs(rank, call);
+}
+
+/// What an output chunk must hold. Ranks that share their promises ask for the same again and
+/// again.
+const Results::Promised& Results::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
+  const bool shared = calls_.part(rank, call).contract().uniform() && !system_.joint();
+  if (!shared) return unshared_ = promise(rank, chunk, call);
+  const uint64_t key = uint64_t{call} << 32 | chunk;
+  const auto known = promised_.find(key);
+  if (known != promised_.end()) return known->second;
+  return promised_.emplace(key, promise(rank, chunk, call)).first->second;
+}
+
+Results::Promised Results::promise(uint32_t rank, uint32_t chunk, uint32_t call) const {
+  const Part& part = calls_.part(rank, call);
+  Promised promised;
+  Promise promise;
+  if (!part.contract().promise(part.local[rank], chunk, promise)) return promised;
+  promised.made = true;
+  promised.symbol.terms = 0;
+  const bool sum = promise.inputs.size() > 1;
+  const uint64_t number = calls_.instance(rank, call);
+  for (const Place& p : promise.inputs) {
+    const Symbol term = symbols_.contribution(part.world[p.rank], p.chunk, number);
+    promised.symbol.low += term.low;
+    promised.symbol.high += term.high + (promised.symbol.low < term.low ? 1 : 0);
+    promised.symbol.terms = added_terms(promised.symbol.terms, term.terms);
+    if (sum) promised.added.push_back(part.world[p.rank]);
+  }
+  std::ranges::sort(promised.added);
+  if (promise.reduced && sum && calls_.divides(rank, call)) {
+    promised.symbol = symbols_.rounded(promised.symbol, true);
+  }
+  return promised;
+}
+
+void Results::check_outputs(uint32_t rank, uint32_t call) {
+  const uint32_t output = calls_.part(rank, call).input + kOutput;
+  const uint32_t chunks = system_.program().ranks[rank].buffers[output].chunks;
+  for (uint32_t c = 0; c < chunks; ++c) {
+    const Promised& wanted = promised(rank, c, call);
+    if (!wanted.made) continue;
+    const Symbol found = contents_.read(system_.chunk(rank, output, c, call), {});
+    if (!premise(Premise::results_are_promised, found.same_contributions(wanted.symbol))) {
+      report_wrong({rank, output, c}, call, wanted.symbol);
+      continue;
+    }
+    if (call == 0 && !wanted.added.empty()) sums_.check({rank, output, c}, wanted.added, found);
+  }
+}
+
+void Results::check_inputs(uint32_t rank, uint32_t call) {
+  if (system_.in_place()) return;  // not needed where input and output are in one place
+  const uint32_t input = calls_.part(rank, call).input + kInput;
+  const uint32_t chunks = system_.program().ranks[rank].buffers[input].chunks;
+  for (uint32_t c = 0; c < chunks; ++c) {
+    const uint64_t chunk = system_.chunk(rank, input, c, call);
+    const uint32_t newest = history_.stores(chunk);
+    if (newest != kNone && history_.record(newest).event.op == kNone) continue;  // the caller's
+    const Symbol given = symbols_.contribution(rank, c, calls_.instance(rank, call));
+    const bool kept = contents_.read(chunk, {}).same_contributions(given);
+    if (!premise(Premise::inputs_are_kept, kept)) keep_input_ = false;
+  }
+}
+
+/// Of results that are wrong in one way one is a finding; the others are named with it.
+void Results::report_wrong(const ChunkName& name, uint32_t call, const Symbol& wanted) {
+  const uint64_t key = uint64_t{name.rank} << 32 | name.chunk;
+  if (findings_.reported(key)) return;  // in an earlier call
+  // What a call leaves shows as such in the next one; in the first it is memory as it was.
+  const bool traced = contents_.trace() != nullptr;
+  if (traced && !system_.joint() && call + 1 < calls_.count(name.rank)) return;
+  const uint64_t chunk = system_.chunk(name.rank, name.buffer, name.chunk, call);
+  // Pieces that hold the contributions, but in chunks of different lengths, say, are not a result.
+  if (options_.suspects != nullptr && contents_.any_raced(chunk)) return;
+  add_alike(key, wrong(name, call, chunk, wanted));
+}
+
+Finding Results::wrong(const ChunkName& name, uint32_t call, uint64_t chunk,
+                       const Symbol& wanted) const {
+  const ChunkValue::Piece piece = contents_.piece_without(chunk, wanted);
+  const Event writer = last_store(history_, chunk, piece.extent);
+  Difference found;
+  if (const ValueTrace* const trace = contents_.trace()) {
+    found =
+        difference(system_, calls_, name, call, trace->content(piece.symbol), writer.op != kNone);
+  }
+  Finding finding{};
+  finding.kind = Finding::Kind::wrong_value;
+  finding.in_place = system_.in_place();
+  finding.chunk = name;
+  finding.first = writer;
+  finding.first.call = call;
+  finding.notes = std::move(found.texts);
+  finding.only_often = found.kinds == Difference::kOften;
+  finding.differences = found.kinds;
+  if (found.read) {
+    finding.unwritten = found.read->chunk;
+    finding.reader = found.read->reader;
+    finding.reader_pair = found.read->pair;
+    finding.added = found.kinds != Difference::kUnwritten;
+  }
+  return finding;
+}
+
+/// `key`: of the result.
+void Results::add_alike(uint64_t key, Finding finding) {
+  const std::pair way(place_in_text(finding.first), finding.differences);
+  const auto alike = wrong_ways_.find(way);
+  if (alike == wrong_ways_.end()) {
+    if (!findings_.may_report(key)) return;
+    wrong_ways_.emplace(way, findings_.size());
+    findings_.add(finding.kind) = std::move(finding);
+    return;
+  }
+  findings_.note_reported(key);
+  Finding& first = findings_[alike->second];  // of the first rank, whichever has ended first
+  const ChunkName &name = finding.chunk, &known = first.chunk;
+  if (std::pair(name.rank, name.chunk) < std::pair(known.rank, known.chunk)) {
+    finding.alike = std::move(first.alike);
+    std::swap(first, finding);
+  }
+  first.alike.push_back(finding.chunk);
+}
+
+/// A number for the place in the program's text that an op comes from: ops of one loop have one.
+uint64_t Results::place_in_text(const Event& event) const {
+  if (event.op == kNone) return 0;
+  const uint32_t rank = system_.processes()[event.process].rank;
+  const Part& part = system_.part_of_op(rank, event.op);
+  const Op& op = part.rank(rank).ops[event.op - part.first_op[rank]];
+  return op.locations.count == 0 ? uint64_t{rank} << 32 | event.op
+                                 : ~uint64_t{part.program->locations[op.locations.first].site};
+}
+
+}  // namespace mscclc::proof

@@ -1,0 +1,70 @@
+// What calls leave in their buffers: is it what the contract promises? Else who wrote it last, what
+// it holds instead, and which other results are wrong alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "passes/prove/memory/chunk_contents.h"
+#include "passes/prove/memory/history.h"
+#include "passes/prove/model/finding.h"
+#include "passes/prove/model/system.h"
+#include "passes/prove/model/values.h"
+#include "passes/prove/processes/call_order.h"
+#include "passes/prove/processes/finding_list.h"
+#include "passes/prove/processes/run_options.h"
+#include "passes/prove/run/sum_contracts.h"
+
+namespace mscclc::proof {
+
+class Results {
+ public:
+  /// All of them must outlive it.
+  Results(const System& system, const Symbols& symbols, const RunOptions& options,
+          const CallOrder& calls, const History& history, const ChunkContents& contents,
+          FindingList& findings);
+
+  /// The call of a rank is over. REQUIRES: the caller has not yet touched its buffers.
+  void check(uint32_t rank, uint32_t call);
+  /// Which contracts about their bits all sums keep.
+  const SumOrders& orders() const { return sums_.kept(); }
+  /// Do all inputs hold what the caller gave?
+  bool keep_input() const { return keep_input_; }
+
+ private:
+  /// What is promised of an output chunk.
+  struct Promised {
+    Symbol symbol = {};
+    bool made = false;
+    std::vector<uint32_t> added = {};  ///< the ranks of a sum, ascending; none: no sum
+  };
+
+  const Promised& promised(uint32_t rank, uint32_t chunk, uint32_t call);
+  Promised promise(uint32_t rank, uint32_t chunk, uint32_t call) const;
+  void check_outputs(uint32_t rank, uint32_t call);
+  void check_inputs(uint32_t rank, uint32_t call);
+  void report_wrong(const ChunkName& name, uint32_t call, const Symbol& wanted);
+  Finding wrong(const ChunkName& name, uint32_t call, uint64_t chunk, const Symbol& wanted) const;
+  void add_alike(uint64_t key, Finding finding);
+  uint64_t place_in_text(const Event& event) const;
+
+  const System& system_;
+  const Symbols& symbols_;
+  const RunOptions& options_;
+  const CallOrder& calls_;
+  const History& history_;
+  const ChunkContents& contents_;
+  FindingList& findings_;
+  SumContracts sums_;
+  bool keep_input_ = true;
+  std::unordered_map<uint64_t, Promised> promised_;  ///< by call and output chunk
+  Promised unshared_;                                ///< the last that was not shared
+  /// Of wrong results: what wrote them last, and what is wrong -> position in findings_.
+  std::map<std::pair<uint64_t, uint32_t>, size_t> wrong_ways_;
+};
+
+}  // namespace mscclc::proof

@@ -1,0 +1,301 @@
+// Loading a plan: all that is made once. load/ has its parts.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/early_launch.h"
+#include "ir/verify/verify.h"
+#include "runtime/choice/proofs/check_proof.h"
+#include "runtime/choice/proofs/policy.h"
+#include "runtime/core/communicator/executable.h"
+#include "runtime/core/communicator/load/load_message.h"
+#include "runtime/core/communicator/refuse.h"
+#include "runtime/core/device/links.h"
+#include "runtime/support/bytes.h"
+#include "runtime/support/environment/environment.h"
+#include "runtime/support/memory/handle.h"
+#include "runtime/support/observe/log.h"
+
+namespace mscclc {
+namespace {
+
+/// One load() of an executable, which it fills.
+class PlanLoader {
+ public:
+  PlanLoader(Executable::State& executable, Diagnostics& diagnostics)
+      : x_(executable), group_(*executable.group), diagnostics_(diagnostics) {}
+
+  bool run();
+
+ private:
+  bool prepare();
+  bool check_plan();
+  bool check_fit() const;
+  void load_compiled_kernels();
+  void prepare_binds();
+  bool allocate();
+  GraphsEnd graphs_end() const;
+  bool describe(std::vector<uint8_t>& message);
+  bool connect_peer(uint32_t peer, std::span<const uint8_t> message);
+  bool connect(const std::vector<std::vector<uint8_t>>& messages);
+  bool open_board(SharedBoard& board, const std::vector<std::vector<uint8_t>>& messages);
+  bool write_program();
+  bool join_switches();
+  uint64_t program_bytes() const;
+  /// Counts that all blocks keep from call to call.
+  uint64_t counts() const { return uint64_t{x_.blocks()} * x_.wait_slots->per_block(); }
+
+  Executable::State& x_;
+  Group& group_;
+  Diagnostics& diagnostics_;
+  std::string hash_;                   ///< plan_digest()
+  std::vector<uint8_t> board_ticket_;  ///< of own_board, if this rank makes it
+  bool scratch_in_call_ = false;       ///< known to be so
+};
+
+bool PlanLoader::check_plan() {
+  const Program& plan = *x_.plan;
+  if (plan.contract.kind == CollectiveKind::none) {
+    return refuse(diagnostics_, "no-contract", "the plan does not say which collective it is");
+  }
+  if (!plan.split) {
+    return refuse(diagnostics_, "not-split",
+                  "the program is not a plan yet: compile it with the pass 'split'");
+  }
+  const Environment environment = Environment::of_process();
+  const auto policy = proof_policy(x_.options.proof, environment, diagnostics_);
+  const auto digest = policy ? plan_digest(x_.plan, diagnostics_) : std::nullopt;
+  if (!digest) return false;
+  hash_ = hex(*digest);
+  if (*policy == ProofPolicy::require) {
+    if (!check_proof(plan, *digest, environment, diagnostics_)) return false;
+    scratch_in_call_ = x_.options.in_turn && keeps_scratch_in_call(plan, *digest);
+    return true;
+  }
+  warn_of_skipped(mscclc::quoted(plan.name), x_.rank, diagnostics_);
+  return true;
+}
+
+// Asks about the kernels that may run, with the memory that programs take: of all types, as they
+// add up by default. Other calls ask when they are bound.
+bool PlanLoader::check_fit() const {
+  device::LaunchPlan like;
+  like.blocks = x_.blocks();
+  like.threads = x_.plan->launch.threads;
+  if (like.blocks == 0) return true;
+  BlockPrograms programs;
+  const std::vector<device::BaseAddress> bases(x_.program.bases.size());
+  std::vector<device::ChannelEnd> ends(x_.channels().size());
+  for (uint32_t c = 0; c < ends.size(); ++c) ends[c].port = x_.goes_by_proxy(c) ? 1 : 0;
+  if (!programs.pack(x_.program, {bases, ends}, *x_.wait_slots)) return too_large(diagnostics_);
+  like.programs = programs.data();
+  like.program_bytes = static_cast<uint32_t>(BlockPrograms::most_bytes(x_.program) / like.blocks);
+  like.uses = programs.uses();
+  like.ranks_here = group_.ranks_here;
+  return std::all_of(dtype_table().begin(), dtype_table().end(), [&](const DtypeInfo& type) {
+    like.dtype = type.dtype;
+    like.accumulate = type.accumulate;
+    return group_.device->fits(like, diagnostics_).has_value();
+  });
+}
+
+// What bind() would find out each time.
+void PlanLoader::prepare_binds() {
+  const Contract& contract = x_.plan->contract;
+  const uint32_t chunks = contract.chunk_count(Side::output, x_.rank);
+  Promise promise;
+  for (uint32_t c = 0; c < chunks; ++c) {
+    if (!contract.promise(x_.rank, c, promise)) continue;
+    if (x_.promised.empty() || x_.promised.back().end != c) x_.promised.push_back({c, c});
+    x_.promised.back().end = c + 1;
+  }
+  std::vector<uint32_t>& addressed = x_.addressed;
+  addressed = {x_.rank};
+  for (const device::Base& base : x_.program.bases) {
+    if (base.buffer < kFirstScratch) addressed.push_back(base.rank);
+  }
+  std::sort(addressed.begin(), addressed.end());
+  addressed.erase(std::unique(addressed.begin(), addressed.end()), addressed.end());
+  x_.places.resize(group_.size());
+}
+
+// A plan without compiled kernels works as well, so nothing here is an error.
+void PlanLoader::load_compiled_kernels() {
+  if (x_.options.plan_file.empty() || x_.blocks() == 0) return;
+  auto found = KernelChoice::load(*x_.plan, x_.rank, hash_, x_.options.plan_file, *group_.device);
+  log(LogLevel::info, LogArea::load, x_.rank,
+      found
+          ? fmt::format("executable {} has compiled kernels: '{}'", x_.number, (*found)->file())
+          : fmt::format("the interpreter runs executable {}: {}", x_.number, found.error().text()));
+  if (found) x_.compiled_kernels = *std::move(found);
+}
+
+bool PlanLoader::prepare() {
+  if (!check_plan() || !lower_rank(*x_.plan, x_.rank, x_.program, diagnostics_)) return false;
+  if (!check_links(*x_.plan, x_.rank, group_.links, diagnostics_)) return false;
+  if (group_.device->launches_early()) mark_early_launch(*x_.plan, x_.rank, x_.program);
+  x_.wait_slots.emplace(x_.program);
+  if (!check_fit()) return false;
+  load_compiled_kernels();
+  prepare_binds();
+  return x_.memory.lay_out(x_.program, diagnostics_) && allocate();
+}
+
+uint64_t PlanLoader::program_bytes() const {
+  const Rank& own = x_.plan->ranks[x_.rank];
+  return DeviceStructs::bytes_of<device::RankContext>(1) +
+         DeviceStructs::bytes_of<device::ChannelEnd>(own.channels.size()) +
+         DeviceStructs::bytes_of<uint64_t>(own.semaphores.size()) +
+         DeviceStructs::bytes_of<device::Barrier>(x_.program.barriers.size()) +
+         DeviceStructs::bytes_of<uint64_t>(1) + DeviceStructs::bytes_of<uint64_t>(counts());
+}
+
+// With an object of a graph's own the driver may hold up what its kernels wait for: calls of
+// another rank on this GPU, copies of the proxy (docs/records/rejected.md).
+GraphsEnd PlanLoader::graphs_end() const {
+  bool alone = group_.ranks_here == 1;
+  for (uint32_t c = 0; c < x_.channels().size(); ++c) alone &= !x_.goes_by_proxy(c);
+  return alone ? GraphsEnd::known : GraphsEnd::unknown;
+}
+
+bool PlanLoader::allocate() {
+  if (!x_.memory.allocate(program_bytes(), scratch_in_call_, diagnostics_)) return false;
+  const auto source = [pool = group_.own_memory, of = group_.device](uint64_t bytes,
+                                                                     Diagnostics& problems) {
+    const PoolPiece piece = pool->take(*of, bytes, "programs of calls", problems);
+    return piece ? piece.memory() : nullptr;
+  };
+  const uint64_t lines =
+      x_.compiled_kernels == nullptr ? 0 : x_.compiled_kernels->bytes_in_memory();
+  x_.slots = std::make_shared<SlotPool>(
+      group_.device, std::max(BlockPrograms::most_bytes(x_.program), lines), source, graphs_end());
+  return true;
+}
+
+// What ranks must agree on, then what they need of each other.
+bool PlanLoader::describe(std::vector<uint8_t>& message) {
+  const LoadMessage own{.call = x_.options.call,
+                        .hash = hash_,
+                        .max_bytes = x_.options.max_bytes,
+                        .element = x_.element,
+                        .zero_copy = x_.options.zero_copy,
+                        .in_turn = x_.options.in_turn,
+                        .board = board_ticket_};
+  own.encode(message);
+  if (!x_.lanes.await(message, diagnostics_)) return false;
+  if (!x_.memory.offer_region(message, diagnostics_)) return false;
+  if (x_.options.zero_copy) return true;
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (!x_.stages(x_.rank, side)) continue;
+    if (!x_.memory.offer_staging(side, message, diagnostics_)) return false;
+  }
+  return true;
+}
+
+bool PlanLoader::connect_peer(uint32_t peer, std::span<const uint8_t> message) {
+  ByteReader reader(message);
+  LoadMessage loaded;
+  if (!decode(reader, hash_.size(), loaded, diagnostics_)) return false;
+  if (!x_.lanes.take_offer(peer, reader, diagnostics_)) return false;
+  const bool apart = reader.number<uint8_t>() != 0;
+  if (!reader.good()) return refuse(diagnostics_, "bad-message", "a peer's message is cut off");
+  std::span<const uint8_t> rest = reader.rest();
+  if (!x_.memory.map_region(peer, apart, rest, diagnostics_)) return false;
+  if (x_.options.zero_copy) return true;
+  for (const uint32_t side : {kInput, kOutput}) {
+    if (!x_.stages(peer, side)) continue;
+    if (!x_.memory.map_staging(peer, side, rest, diagnostics_)) return false;
+  }
+  return true;
+}
+
+bool PlanLoader::connect(const std::vector<std::vector<uint8_t>>& messages) {
+  for (uint32_t r = 0; r < messages.size(); ++r) {
+    if (r != x_.rank && !connect_peer(r, messages[r])) return false;
+  }
+  return true;
+}
+
+bool PlanLoader::write_program() {
+  DeviceStructs image(x_.memory.program(), program_bytes());
+  std::vector<uint64_t> semaphores;
+  for (const Semaphore& s : x_.plan->ranks[x_.rank].semaphores) semaphores.push_back(s.initial);
+  std::vector<device::Barrier> barriers;
+  for (const BarrierMembers& b : x_.program.barriers) barriers.push_back({0, b.blocks.size()});
+  const std::vector<uint64_t> zero(1, 0);
+  device::RankContext& context = x_.context;
+  x_.contexts = image.add(std::span<const device::RankContext>(&context, 1));
+  x_.ends = x_.memory.channel_ends();
+  context.channels = image.add(x_.ends);
+  x_.where.semaphores = image.add(semaphores);
+  x_.where.barriers = image.add(barriers);
+  x_.calls_ended = image.add(std::vector<uint64_t>(counts()));
+  context.queue.claimed = image.add(zero);
+  context.queue.seen = image.add(zero);
+  context.faults = x_.memory.faults();
+  context.abort = group_.failure->word();
+  return image.write(*group_.device, diagnostics_);
+}
+
+bool PlanLoader::open_board(SharedBoard& board, const std::vector<std::vector<uint8_t>>& messages) {
+  if (x_.options.in_turn) return true;
+  LoadMessage maker;
+  ByteReader reader(messages[group_.beside.front()]);
+  return decode(reader, hash_.size(), maker, diagnostics_) &&
+         board.open(group_, maker.board, x_.own_board, diagnostics_);
+}
+
+// Regions: 0 the plan's, 1 and 2 staging by side.
+bool PlanLoader::join_switches() {
+  std::vector<SwitchRegion> regions = {
+      {x_.memory.regions()[x_.rank].arrived(0), x_.memory.region_bytes()}};
+  for (const uint32_t side : {kInput, kOutput}) {
+    const Memory* const staging = x_.memory.staging(x_.rank, side);
+    regions.push_back(staging == nullptr ? SwitchRegion{nullptr, 0}
+                                         : SwitchRegion{staging->data(), staging->bytes()});
+  }
+  return x_.switches.join(
+      *x_.plan, x_.rank, x_.program,
+      [&](const std::vector<uint32_t>& members, std::unique_ptr<SwitchTeam>& team) {
+        return group_.device->join_switch(*group_.bootstrap, members, regions, team, diagnostics_);
+      });
+}
+
+bool PlanLoader::run() {
+  std::vector<uint8_t> message;
+  SharedBoard board;  // until all have opened it
+  const bool able = prepare() &&
+                    (x_.options.in_turn || board.make(group_, board_ticket_, diagnostics_)) &&
+                    describe(message);
+  std::vector<std::vector<uint8_t>> messages;
+  if (!group_.exchange(able, message, "load a plan", messages, diagnostics_) ||
+      !same_loads(messages, hash_.size(), diagnostics_)) {
+    return false;
+  }
+  const bool connected =
+      connect(messages) && open_board(board, messages) && write_program() &&
+      x_.lanes.start(x_.ends, x_.context.queue, diagnostics_) &&
+      group_.device->write(x_.contexts, &x_.context, sizeof x_.context, diagnostics_);
+  if (!group_.agree(connected, "map the memory of the other ranks", diagnostics_)) return false;
+  // Lanes know memory by its handle: it stays the same.
+  if (group_.far_calls == nullptr) group_.shared_memory->close_descriptors();
+  group_.recorder.loaded(x_.number, {x_.plan->name, hash_, x_.plan->contract.kind});
+  group_.plan_names.add(x_.number, x_.plan->name);
+  log(LogLevel::info, LogArea::load, x_.rank,
+      fmt::format("executable {} is '{}', for {} bytes at most{}; its hash is {}", x_.number,
+                  x_.plan->name, x_.options.max_bytes, x_.options.zero_copy ? ", zero copy" : "",
+                  hash_));
+  return join_switches();
+}
+
+}  // namespace
+
+bool too_large(Diagnostics& diagnostics) {
+  return refuse(diagnostics, "too-large", "the program of a thread block would have 2 GiB");
+}
+
+bool load(Executable::State& executable, Diagnostics& diagnostics) {
+  return PlanLoader(executable, diagnostics).run();
+}
+
+}  // namespace mscclc
