@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".mscl";
 /// More take longer, and more memory, than a page should.
-constexpr uint64_t kMostOps = 4'000'000;
+constexpr uint64_t kMostOps = 1'000'000;
 
 std::optional<std::string> read_library_file(const std::string& path) {
   const auto files = embedded_library();

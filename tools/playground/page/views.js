@@ -4,13 +4,17 @@
 const kViews = ['picture', 'timeline', 'explained', 'ir'];
 const frames = {picture: {drawn: 0, error: ''}, timeline: {drawn: 0, error: ''}};
 
-/// Says to this page what a frame has drawn, or what went wrong in it.
-const kReport = '<script>' +
-    'addEventListener("error", (e) => parent.postMessage({error: e.message}, "*"));' +
-    'addEventListener("load", () => requestAnimationFrame(() => parent.postMessage({drawn:' +
-    ' document.querySelectorAll(".box").length ||' +
-    ' Number(document.querySelector("canvas")?.dataset.drawn ?? 0)}, "*")));' +
-    '</' + 'script>';
+/// Says to this page what a frame has drawn, or what went wrong in it. A frame that is not to be seen
+/// may have no size while it is loaded; what has drawn by it then draws again.
+const kReport = `<script>
+addEventListener('error', (event) => parent.postMessage({error: event.message}, '*'));
+addEventListener('load', () => new ResizeObserver(() => {
+  dispatchEvent(new Event('resize'));
+  requestAnimationFrame(() => requestAnimationFrame(() => parent.postMessage({
+    drawn: document.querySelectorAll('.box').length || Number(document.querySelector('canvas')?.dataset.drawn ?? 0)
+  }, '*')));
+}).observe(document.documentElement));
+</${'script'}>`;
 
 const frameOf = (view) => at(view).querySelector('iframe');
 const kTitles = {picture: 'Picture of the plan', timeline: 'Timeline of a call'};

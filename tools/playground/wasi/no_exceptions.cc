@@ -6,6 +6,17 @@
 #include <new>
 #include <typeinfo>
 
+namespace {
+
+[[noreturn]] void end_for_memory() {
+  fputs("it takes more memory than a page has", stderr);
+  abort();
+}
+
+[[maybe_unused]] const auto kOtherHandler = std::set_new_handler(end_for_memory);
+
+}  // namespace
+
 extern "C" {
 
 void* __cxa_allocate_exception(size_t size) noexcept {
@@ -17,11 +28,8 @@ void* __cxa_allocate_exception(size_t size) noexcept {
 void __cxa_free_exception(void* thrown) noexcept { free(thrown); }
 
 [[noreturn]] void __cxa_throw(void*, std::type_info* type, void (*)(void*)) {
-  if (*type == typeid(std::bad_alloc)) {
-    fputs("it takes more memory than a page has; fewer ranks or instances take less\n", stderr);
-  } else {
-    fprintf(stderr, "it threw '%s'\n", type->name());
-  }
+  if (*type == typeid(std::bad_alloc)) end_for_memory();
+  fprintf(stderr, "it threw '%s'", type->name());
   abort();
 }
 
