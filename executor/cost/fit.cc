@@ -8,16 +8,16 @@ namespace {
 
 using Vector = std::vector<double>;
 
-constexpr double kProbe = 0.15;      ///< the change of a figure's logarithm that shows a slope
-constexpr double kMostChange = 0.7;  ///< of a figure's logarithm in a step: a factor of two
-constexpr double kSeen = 0.05;       ///< a weight below it is nothing that the points show
+constexpr double kProbe = 0.15;     ///< the change of a figure's logarithm that shows a slope
+constexpr double kMaxChange = 0.7;  ///< of a figure's logarithm in a step: a factor of two
+constexpr double kSeen = 0.05;      ///< a weight below it is nothing that the points show
 constexpr double kDamping[] = {0.0003, 0.003, 0.03, 0.3};
 constexpr double kEnough = 0.002;  ///< a step that gains less, as a share of the error, is the last
 
 /// Figures may be 0, and are whole numbers: so is the change, and at least 1.
 uint64_t changed(uint64_t value, double change, const MachineField& field) {
   const double wanted = static_cast<double>(std::max<uint64_t>(value, 1)) *
-                        std::exp(std::clamp(change, -kMostChange, kMostChange));
+                        std::exp(std::clamp(change, -kMaxChange, kMaxChange));
   const auto rounded = static_cast<uint64_t>(std::llround(std::max(wanted, 0.0)));
   return std::clamp(rounded, std::max<uint64_t>(field.least, 1), field.most);
 }

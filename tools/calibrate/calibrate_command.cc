@@ -61,7 +61,6 @@ void describe(Machine& machine, const CalibrateOptions& options, const RankTeam&
 }
 
 int run_calibrate(const CalibrateOptions& options) {
-  std::string error;
   const auto max_bytes = parse_bytes(options.max_bytes);
   if (!max_bytes) {
     return Input::usage(fmt::format("--max-bytes: '{}' is no size", options.max_bytes));
@@ -69,8 +68,9 @@ int run_calibrate(const CalibrateOptions& options) {
   Diagnostics diagnostics;
   auto base = find_machine(options.base, diagnostics);
   if (!base) return refuse(diagnostics, kUsage);
-  const std::vector<uint32_t> ranks = ranks_of(options.team, diagnostics, error);
-  if (!error.empty()) return Input::usage(error);
+  const auto found = ranks_of(options.team, diagnostics);
+  if (!found) return Input::usage(found.error());
+  const std::vector<uint32_t>& ranks = *found;
   if (ranks.empty()) return refuse(diagnostics, kUsage);
   const auto team = start_team(options.team, ranks.front(), options.network ? 1 : 0, diagnostics);
   if (team == nullptr) return refuse(diagnostics, kWrongResult);
@@ -95,7 +95,8 @@ int run_calibrate(const CalibrateOptions& options) {
   Machine& machine = calibration->fit.machine;
   describe(machine, options, *team, *calibration);
   const double tolerance = options.tolerance / 100;
-  if (!write_file(options.output, machine_text(machine), error)) return Input::usage(error);
+  const auto written = write_file(options.output, machine_text(machine));
+  if (!written) return Input::usage(written.error());
   // A table and a machine file do not go into the same stream.
   const std::string text = calibrate::calibration_text(*calibration, tolerance);
   options.output == "-" ? put_error(text) : put(text);

@@ -21,8 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kFewCalls = 3;      ///< that show how many fill a batch
-constexpr uint32_t kMostCalls = 1000;  ///< of a batch
+constexpr uint32_t kFewCalls = 3;     ///< that show how many fill a batch
+constexpr uint32_t kMaxCalls = 1000;  ///< of a batch
 
 double ns_of(Clock::duration taken) {
   return std::chrono::duration<double, std::nano>(taken).count();
@@ -136,7 +136,7 @@ class TeamRank {
     const auto few = timed_batch(job, kFewCalls);
     if (!few) return;
     const double wanted = ns_of(job.options.batch) / std::max(*few, 1.0);
-    const auto calls = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMostCalls}));
+    const auto calls = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMaxCalls}));
     for (uint32_t i = 0; i < job.options.batches; ++i) {
       const auto taken = timed_batch(job, calls);
       if (!taken) return;

@@ -12,7 +12,7 @@
 namespace mscclc {
 namespace {
 
-constexpr uint32_t kMostRanks = 64;  ///< threads that wait for one another on one machine
+constexpr uint32_t kMaxRanks = 64;  ///< threads that wait for one another on one machine
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void add_team_options(CommandLine& line, CLI::App& app, TeamChoice& choice, bool
                                                "GPUs, or 2 threads)"
                                              : "how many (the GPUs, or 2 threads)")
                           ->type_name(several ? "LIST" : "N")
-                          ->check(CLI::Range(uint32_t{2}, kMostRanks)));
+                          ->check(CLI::Range(uint32_t{2}, kMaxRanks)));
   if (several) {
     ranks->delimiter(',')->allow_extra_args(false);
   } else {
@@ -43,25 +43,23 @@ void add_team_options(CommandLine& line, CLI::App& app, TeamChoice& choice, bool
           ->check(CLI::Range(1u, 1000u)));
 }
 
-std::vector<uint32_t> ranks_of(const TeamChoice& choice, Diagnostics& diagnostics,
-                               std::string& error) {
-  if (!check_settings(Environment::of_process(), diagnostics)) return {};
+Result<std::vector<uint32_t>> ranks_of(const TeamChoice& choice, Diagnostics& diagnostics) {
+  const std::vector<uint32_t> none;
+  if (!check_settings(Environment::of_process(), diagnostics)) return none;
   if (choice.gpus() && !cuda::has_gpu_part()) {
-    error =
+    return Error{
         "--device cuda: this mscclc was built without its GPU part; with CUDA's nvcc: "
-        "bazel build --config=cuda //tools:mscclc";
-    return {};
+        "bazel build --config=cuda //tools:mscclc"};
   }
   if (!choice.gpus()) return choice.ranks.empty() ? std::vector<uint32_t>{2} : choice.ranks;
   const auto there = static_cast<uint32_t>(cuda::count_gpus(diagnostics));
-  if (there == 0) return {};
+  if (there == 0) return none;
   const std::vector<uint32_t> ranks =
       choice.ranks.empty() ? std::vector<uint32_t>{there} : choice.ranks;
   for (const uint32_t n : ranks) {
     if (n >= 2 && n <= there) continue;
-    error =
-        fmt::format("--ranks {}: this machine has {} GPUs, and two at least are needed", n, there);
-    return {};
+    return Error{
+        fmt::format("--ranks {}: this machine has {} GPUs, and two at least are needed", n, there)};
   }
   return ranks;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "tools/base/command_line.h"
 #include "tools/measure/rank_team.h"
@@ -21,10 +22,8 @@ struct TeamChoice {
 /// Declares --device, --ranks (one number, or `several`) and --repeats.
 void add_team_options(CommandLine& line, CLI::App& app, TeamChoice& choice, bool several);
 /// The numbers of ranks that are asked for, with none what --ranks is without a value. Checks the
-/// environment and the options. Empty: `error` says what is wrong with the options, or else it is
-/// reported.
-[[nodiscard]] std::vector<uint32_t> ranks_of(const TeamChoice& choice, Diagnostics& diagnostics,
-                                             std::string& error);
+/// environment. An error: of the options. Empty: what is wrong is reported.
+Result<std::vector<uint32_t>> ranks_of(const TeamChoice& choice, Diagnostics& diagnostics);
 /// Starts the ranks. `ranks_per_node` 0: they are on one node. nullptr: reported. REQUIRES:
 /// ranks_of() has `ranks`.
 [[nodiscard]] std::unique_ptr<RankTeam> start_team(const TeamChoice& choice, uint32_t ranks,

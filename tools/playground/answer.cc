@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".mscl";
 /// More take longer, and more memory, than a page should.
-constexpr uint64_t kMostOps = 1'000'000;
+constexpr uint64_t kMaxOps = 1'000'000;
 
 std::optional<std::string> read_library_file(const std::string& path) {
   const auto files = embedded_library();
@@ -61,7 +61,7 @@ class Answer {
   Answer(const Request& request, const Sink& sink) : request_(request), sink_(sink) {
     front_.read_file = read_library_file;
     front_.defines = request.parameters;
-    front_.max_ops = kMostOps;
+    front_.max_ops = kMaxOps;
   }
 
   void put() {
@@ -104,12 +104,11 @@ class Answer {
   void put_picture(const Program& program, const std::optional<Proof>& proof) {
     draw::DrawOptions options;
     options.proved = proof ? "proved: " + summarize(*proof) : "NOT PROVED";
-    std::string error;
-    const auto picture = draw::lay_out(program, options, error);
+    const auto picture = draw::lay_out(program, options);
     if (picture) {
       put_text("picture", draw::html_of(*picture), "html");
     } else {
-      put_text("picture", error, "message");
+      put_text("picture", picture.error().text(), "message");
     }
   }
 
@@ -146,9 +145,11 @@ class Answer {
 }  // namespace
 
 void answer(std::string_view request, const Sink& sink) {
-  std::string error;
-  const auto read = read_request(request, error);
-  if (!read) return sink(fmt::format(R"({{"part":"error","message":{}}})", json_quoted(error)));
+  const auto read = read_request(request);
+  if (!read) {
+    return sink(
+        fmt::format(R"({{"part":"error","message":{}}})", json_quoted(read.error().text())));
+  }
   if (read->ask == Ask::library) {
     put_library(sink);
   } else {

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "ir/base/result.h"
 
 namespace mscclc::playground {
 
@@ -29,8 +30,7 @@ struct Request {
 ///   {"ask": "program", "text": "program ring …", "name": "ring.mscl", "parameters": "R=8 I=2",
 ///    "bytes": "1M", "machine": "8xH100"}
 ///
-/// All but "ask" may be left out. On failure returns nothing and says why in `error`: a sentence
-/// for the person at the page.
-[[nodiscard]] std::optional<Request> read_request(std::string_view json, std::string& error);
+/// All but "ask" may be left out. An error is a sentence for the person at the page.
+Result<Request> read_request(std::string_view json);
 
 }  // namespace mscclc::playground

@@ -8,17 +8,15 @@ namespace {
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 std::string refusal(const std::string& json) {
-  std::string error;
-  CHECK_FALSE(read_request(json, error));
-  return error;
+  const auto read = read_request(json);
+  REQUIRE_FALSE(read);
+  return read.error().text();
 }
 
 TEST_CASE("playground: a request is read") {
-  std::string error;
   const auto read = read_request(
       R"({"ask":"program","name":"a.mscl","text":"program a","parameters":" R=4  C=1,2\nI=R*2 ",)"
-      R"("bytes":"64K","machine":"8xH100"})",
-      error);
+      R"("bytes":"64K","machine":"8xH100"})");
   REQUIRE(read);
   CHECK(read->ask == Ask::program);
   CHECK(read->name == "a.mscl");
@@ -26,7 +24,7 @@ TEST_CASE("playground: a request is read") {
   CHECK(read->parameters == Parameters{{"R", "4"}, {"C", "1,2"}, {"I", "R*2"}});
   CHECK(read->bytes == 65536);
   CHECK(read->machine == "8xH100");
-  CHECK(read_request(R"({"ask":"library"})", error)->ask == Ask::library);
+  CHECK(read_request(R"({"ask":"library"})")->ask == Ask::library);
 }
 
 TEST_CASE("playground: what is no request is refused, and says why") {

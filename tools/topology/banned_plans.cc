@@ -81,10 +81,10 @@ class Lister {
       put_error(render_text(diagnostics, Sources()));
       return kWrongProgram;
     }
-    std::string error;
     const std::string path = fmt::format("{}/{}-R{}-without-{}.json", options_.output, stem,
                                          options_.ranks, bans_text(options_.bans));
-    return write_file(path, *text + "\n", error) ? kFine : Input::usage(error);
+    const auto written = write_file(path, *text + "\n");
+    return written ? kFine : Input::usage(written.error());
   }
 
   const BanOptions& options_;

@@ -8,7 +8,7 @@
 namespace mscclc::topology {
 namespace {
 
-constexpr uint64_t kMostSteps = 1'000'000;
+constexpr uint64_t kMaxSteps = 1'000'000;
 
 std::optional<uint32_t> rank_of(std::string_view text) {
   uint32_t rank = 0;
@@ -60,7 +60,7 @@ class Numbering {
     const auto rank = static_cast<uint32_t>(numbers_.size());
     if (rank == used_.size()) return true;
     for (uint32_t number = 0; number < used_.size(); ++number) {
-      if (++steps_ > kMostSteps) return false;
+      if (++steps_ > kMaxSteps) return false;
       if (used_[number] || !may_have(rank, number)) continue;
       used_[number] = true;
       numbers_.push_back(number);
@@ -89,8 +89,7 @@ class Numbering {
 
 }  // namespace
 
-std::optional<std::vector<Ban>> parse_bans(std::string_view text, uint32_t ranks,
-                                           std::string& error) {
+Result<std::vector<Ban>> parse_bans(std::string_view text, uint32_t ranks) {
   std::vector<Ban> bans;
   while (true) {
     const size_t comma = text.find(',');
@@ -99,12 +98,10 @@ std::optional<std::vector<Ban>> parse_bans(std::string_view text, uint32_t ranks
     const auto a = rank_of(word.substr(0, dash));
     const auto b = dash == word.npos ? std::nullopt : rank_of(word.substr(dash + 1));
     if (!a || !b || *a == *b) {
-      error = fmt::format("'{}' is no link; 0-3 is the one between ranks 0 and 3", word);
-      return std::nullopt;
+      return Error{fmt::format("'{}' is no link; 0-3 is the one between ranks 0 and 3", word)};
     }
     if (std::max(*a, *b) >= ranks) {
-      error = fmt::format("'{}': there are {} ranks, from 0 on", word, ranks);
-      return std::nullopt;
+      return Error{fmt::format("'{}': there are {} ranks, from 0 on", word, ranks)};
     }
     const Ban ban{std::min(*a, *b), std::max(*a, *b)};
     if (std::ranges::count(bans, ban) == 0) bans.push_back(ban);

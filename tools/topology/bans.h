@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "ir/program/program.h"
 
 namespace mscclc::topology {
@@ -18,9 +19,8 @@ struct Ban {
   bool operator==(const Ban&) const = default;
 };
 
-/// Reads "0-3,1-2". On failure returns nothing and says why.
-[[nodiscard]] std::optional<std::vector<Ban>> parse_bans(std::string_view text, uint32_t ranks,
-                                                         std::string& error);
+/// Reads "0-3,1-2".
+Result<std::vector<Ban>> parse_bans(std::string_view text, uint32_t ranks);
 /// "0-3,1-2"
 std::string bans_text(const std::vector<Ban>& bans);
 

@@ -28,9 +28,7 @@ Program program_of(const std::string& name, const std::string& ranks) {
 }
 
 std::vector<Ban> bans_of(std::string_view text, uint32_t ranks) {
-  std::string error;
-  const auto bans = parse_bans(text, ranks, error);
-  INFO(error);
+  const auto bans = parse_bans(text, ranks);
   REQUIRE(bans);
   return *bans;
 }
@@ -41,9 +39,9 @@ bool is_proved(const Program& program) {
 }
 
 std::string refusal(std::string_view text) {
-  std::string error;
-  CHECK_FALSE(parse_bans(text, 4, error));
-  return error;
+  const auto bans = parse_bans(text, 4);
+  REQUIRE_FALSE(bans);
+  return bans.error().text();
 }
 
 }  // namespace

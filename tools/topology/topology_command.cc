@@ -55,9 +55,8 @@ int list_without(const TopologyOptions& options) {
         fmt::format("--collective {}: ranks have chunks of their own, so programs go round no link",
                     options.collective));
   }
-  std::string error;
-  auto bans = topology::parse_bans(options.bans, options.ranks, error);
-  if (!bans) return Input::usage("--ban: " + error);
+  auto bans = topology::parse_bans(options.bans, options.ranks);
+  if (!bans) return Input::usage("--ban: " + bans.error().text());
   wanted.bans = *std::move(bans);
   return topology::list_plans_without(wanted);
 }

@@ -61,15 +61,14 @@ bool read_line(const std::string& text, std::string& key, Trial& trial) {
   return true;
 }
 
-bool append(const std::string& path, const std::string& text, std::string& error) {
+Result<void> append(const std::string& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "ae");
   const bool written =
       file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int why = errno;
   const bool closed = file == nullptr || std::fclose(file) == 0;
-  if (written && closed) return true;
-  error = fmt::format("cannot write '{}': {}", path, file_error(written ? errno : why));
-  return false;
+  if (written && closed) return {};
+  return Error{fmt::format("cannot write '{}': {}", path, file_error(written ? errno : why))};
 }
 
 std::string heading_of(const std::string& about) {
@@ -78,30 +77,27 @@ std::string heading_of(const std::string& about) {
 
 }  // namespace
 
-std::optional<TrialLog> TrialLog::open(const std::string& path, const std::string& about,
-                                       std::string& error) {
+Result<TrialLog> TrialLog::open(const std::string& path, const std::string& about) {
   TrialLog log;
   log.path_ = path;
   const std::string heading = heading_of(about);
   std::optional<std::string> text = read_file(path);
   if (!text && errno != ENOENT) {
-    error = fmt::format("cannot read '{}': {}", path, file_error(errno));
-    return std::nullopt;
+    return Error{fmt::format("cannot read '{}': {}", path, file_error(errno))};
   }
   if (!text || text->empty()) {
-    if (!write_file(path, heading, error)) return std::nullopt;
+    if (const auto written = write_file(path, heading); !written) return written.error();
     return log;
   }
   if (!text->starts_with(heading)) {
     const std::string first = text->substr(0, text->find('\n'));
     const Json other = Json::parse(first, nullptr, false);
     const bool ours = other.is_object() && other.contains("mscclc_tune");
-    error = ours ? fmt::format(
-                       "'{}' is of another run ({}, here {}); give another folder, or remove "
-                       "the file",
-                       path, other["mscclc_tune"].dump(), Json(about).dump())
-                 : fmt::format("'{}' is no file of 'mscclc tune'; give another folder", path);
-    return std::nullopt;
+    return Error{
+        ours ? fmt::format("'{}' is of another run ({}, here {}); give another folder, or remove "
+                           "the file",
+                           path, other["mscclc_tune"].dump(), Json(about).dump())
+             : fmt::format("'{}' is no file of 'mscclc tune'; give another folder", path)};
   }
   const size_t end = text->rfind('\n') + 1;
   for (size_t at = heading.size(), number = 2; at < end; ++number) {
@@ -109,14 +105,18 @@ std::optional<TrialLog> TrialLog::open(const std::string& path, const std::strin
     std::string key;
     Trial trial;
     if (!read_line(text->substr(at, next - at), key, trial)) {
-      error = fmt::format("'{}', line {}: not a line of 'mscclc tune'; remove it", path, number);
-      return std::nullopt;
+      return Error{
+          fmt::format("'{}', line {}: not a line of 'mscclc tune'; remove it", path, number)};
     }
     log.trials_[key] = std::move(trial);
     at = next + 1;
   }
   // The run was ended while it wrote a line.
-  if (end < text->size() && !write_file(path, text->substr(0, end), error)) return std::nullopt;
+  if (end < text->size()) {
+    if (const auto written = write_file(path, text->substr(0, end)); !written) {
+      return written.error();
+    }
+  }
   return log;
 }
 
@@ -128,7 +128,9 @@ const Trial* TrialLog::find(const LibraryCall& call, const std::string& plan, ui
 bool TrialLog::add(const LibraryCall& call, const std::string& plan, uint32_t pass,
                    const Trial& trial) {
   trials_[key_of(call_text(call), plan, pass)] = trial;
-  return append(path_, line_of(call_text(call), plan, pass, trial).dump() + "\n", error_);
+  const auto written = append(path_, line_of(call_text(call), plan, pass, trial).dump() + "\n");
+  if (!written) error_ = written.error();
+  return static_cast<bool>(written);
 }
 
 }  // namespace mscclc::tune

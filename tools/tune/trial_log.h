@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/base/result.h"
 #include "plans/format/library_call.h"
 
 namespace mscclc::tune {
@@ -23,21 +24,21 @@ class TrialLog {
  public:
   /// Opens a file, or begins it. `about`: what trials depend on besides the call, such as the
   /// machine and the version; a file that is about something else is refused, and so is one that
-  /// holds something else. A last line that was cut off is dropped. On failure `error` says why.
-  [[nodiscard]] static std::optional<TrialLog> open(const std::string& path,
-                                                    const std::string& about, std::string& error);
+  /// holds something else. A last line that was cut off is dropped.
+  static Result<TrialLog> open(const std::string& path, const std::string& about);
 
   /// `pass`: 0 while looking for the fastest, then the number of a comparison.
   const Trial* find(const LibraryCall& call, const std::string& plan, uint32_t pass) const;
   /// Adds a line. False: it could not be written.
   [[nodiscard]] bool add(const LibraryCall& call, const std::string& plan, uint32_t pass,
                          const Trial& trial);
-  /// Why a line could not be written; "": all were.
-  const std::string& error() const { return error_; }
+  /// Why a line could not be written; nullopt: all were.
+  const std::optional<Error>& error() const { return error_; }
   size_t size() const { return trials_.size(); }
 
  private:
-  std::string path_, error_;
+  std::string path_;
+  std::optional<Error> error_;
   std::map<std::string, Trial> trials_;
 };
 

@@ -29,23 +29,18 @@ class TemporaryPath {
 };
 
 TrialLog opened(const std::string& path) {
-  std::string error;
-  auto log = TrialLog::open(path, "two ranks", error);
-  INFO(error);
+  auto log = TrialLog::open(path, "two ranks");
   REQUIRE(log);
   return *std::move(log);
 }
 
 std::string refusal(const std::string& path, const std::string& about) {
-  std::string error;
-  CHECK_FALSE(TrialLog::open(path, about, error));
-  return error;
+  const auto log = TrialLog::open(path, about);
+  REQUIRE_FALSE(log);
+  return log.error().text();
 }
 
-void write(const std::string& path, const std::string& text) {
-  std::string error;
-  REQUIRE(write_file(path, text, error));
-}
+void write(const std::string& path, const std::string& text) { REQUIRE(write_file(path, text)); }
 
 }  // namespace
 
@@ -104,9 +99,9 @@ TEST_CASE("files of other runs, and other files, are refused and stay") {
 }
 
 TEST_CASE("what cannot be written says why") {
-  std::string error;
-  CHECK_FALSE(TrialLog::open("/proc/no/such/folder/x", "two ranks", error));
-  CHECK(error.find("/proc/no/such/folder/x") != std::string::npos);
+  const auto log = TrialLog::open("/proc/no/such/folder/x", "two ranks");
+  REQUIRE_FALSE(log);
+  CHECK(log.error().message.find("/proc/no/such/folder/x") != std::string::npos);
 }
 
 }  // namespace mscclc::tune

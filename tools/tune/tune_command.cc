@@ -43,26 +43,24 @@ struct TuneWork {
   SumOrder order = kDefaultOrder;
 };
 
-/// "", or what is wrong.
-std::string parse_tuning(const TuneCommand& options, TuneWork& work) {
+Result<void> parse_tuning(const TuneCommand& options, TuneWork& work) {
   for (const std::string& word : options.collectives) {
     const auto kind = find_collective(word);
-    if (!kind) return fmt::format("--collective: unknown collective '{}'", word);
+    if (!kind) return Error{fmt::format("--collective: unknown collective '{}'", word)};
     work.kinds.push_back(*kind);
   }
-  std::string error;
-  const auto sizes = parse_sizes(options.bytes, error);
-  if (!sizes) return "--bytes: " + error;
+  const auto sizes = parse_sizes(options.bytes);
+  if (!sizes) return Error{"--bytes: " + sizes.error().text()};
   work.sizes = *sizes;
   std::ranges::sort(work.sizes);
   const auto again = std::ranges::unique(work.sizes);
   work.sizes.erase(again.begin(), again.end());
-  if (work.sizes.front() == 0) return "--bytes: a call of nothing takes no time";
+  if (work.sizes.front() == 0) return Error{"--bytes: a call of nothing takes no time"};
   const auto dtype = find_dtype(options.dtype);
-  if (!dtype) return fmt::format("--dtype: unknown type '{}'", options.dtype);
+  if (!dtype) return Error{fmt::format("--dtype: unknown type '{}'", options.dtype)};
   work.dtype = *dtype;
   if (!options.order.empty()) work.order = find_sum_order(options.order).value();
-  return "";
+  return {};
 }
 
 class TuneRun {
@@ -94,11 +92,10 @@ class TuneRun {
     Diagnostics diagnostics;
     const auto team = start_team(options_.team, ranks, 0, diagnostics);
     if (team == nullptr) return refuse_tuning(diagnostics, kWrongResult);
-    std::string error;
     const std::string file = fmt::format("{}/tune-R{}.jsonl", options_.output, ranks);
     auto log = tune::TrialLog::open(
-        file, fmt::format("mscclc {}, {} ranks on {}", kVersion, ranks, team->device()), error);
-    if (!log) return Input::usage(error);
+        file, fmt::format("mscclc {}, {} ranks on {}", kVersion, ranks, team->device()));
+    if (!log) return Input::usage(log.error());
     if (log->size() > 0)
       put_error(fmt::format("going on after {} trials of '{}'\n", log->size(), file));
     Machine prior = machine_;
@@ -122,7 +119,7 @@ class TuneRun {
             progress.next(fmt::format("{} over {} ranks, {} bytes", name(kind), ranks, now.bytes));
           },
           diagnostics);
-      if (!log->error().empty()) return Input::usage(log->error());
+      if (log->error()) return Input::usage(*log->error());
       if (!results) return refuse_tuning(diagnostics, kWrongResult);
       results_.push_back(*std::move(results));
     }
@@ -130,8 +127,8 @@ class TuneRun {
   }
 
   std::optional<std::string> text_of(const std::string& program) const {
-    std::string error;
-    return library_.read(program + ".mscl", error);
+    auto text = library_.read(program + ".mscl");
+    return text ? std::optional(*std::move(text)) : std::nullopt;
   }
 
   /// The plans of the new table, compiled and proved.
@@ -157,8 +154,7 @@ class TuneRun {
 
 int run_tune(const TuneCommand& options) {
   TuneWork work;
-  std::string error = parse_tuning(options, work);
-  if (!error.empty()) return Input::usage(error);
+  if (const auto fine = parse_tuning(options, work); !fine) return Input::usage(fine.error());
   Diagnostics diagnostics;
   const auto library = open_library(options.library, diagnostics);
   auto machine = library ? find_machine(options.machine, diagnostics) : std::nullopt;
@@ -168,8 +164,9 @@ int run_tune(const TuneCommand& options) {
       return Input::usage("--library: it holds plans, not programs");
     }
   }
-  const std::vector<uint32_t> ranks = ranks_of(options.team, diagnostics, error);
-  if (!error.empty()) return Input::usage(error);
+  const auto found = ranks_of(options.team, diagnostics);
+  if (!found) return Input::usage(found.error());
+  const std::vector<uint32_t>& ranks = *found;
   if (ranks.empty()) return refuse_tuning(diagnostics, kUsage);
   return TuneRun(options, work, *library, *std::move(machine)).run(ranks);
 }

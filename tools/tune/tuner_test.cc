@@ -66,8 +66,7 @@ class Fixture {
   std::optional<std::vector<SizeResult>> tune(FakeTimer& timer, LibraryCall call,
                                               const std::vector<uint64_t>& sizes,
                                               TuneOptions options = {}) {
-    std::string error;
-    auto log = TrialLog::open(path_, "test", error);
+    auto log = TrialLog::open(path_, "test");
     REQUIRE(log);
     Plans plans(program_of_library, find_machine("4xH200", diagnostics).value(), limits_);
     Tuner tuner(timer, whole_library(), plans, limits_, *log, options);

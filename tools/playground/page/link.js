@@ -1,7 +1,7 @@
 // The link that holds a program: its JSON, deflated, in base64 with '-' and '_', as the fragment.
 'use strict';
 
-const kMostInLink = 1 << 20;  // characters of what a link unfolds to: a small one could name a huge text
+const kMaxInLink = 1 << 20;  // characters of what a link unfolds to: a small one could name a huge text
 
 async function pack(state) {
   const stream = new Blob([JSON.stringify(state)]).stream().pipeThrough(new CompressionStream('deflate-raw'));
@@ -19,7 +19,7 @@ async function inflate(bytes) {
     const {done, value} = await reader.read();
     if (done) return all;
     all += value;
-    if (all.length > kMostInLink) throw new Error('it holds too much');
+    if (all.length > kMaxInLink) throw new Error('it holds too much');
   }
 }
 
