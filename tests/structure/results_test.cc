@@ -2,8 +2,8 @@
 // that.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <regex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/structure/sources.h"
@@ -11,13 +11,33 @@
 namespace mscclc::structure {
 namespace {
 
+constexpr std::string_view kType = "std::string", kSpaces = " \n";
+
+/// Takes `word` from the begin of a text, and spaces before it.
+bool take(std::string_view& text, std::string_view word) {
+  const size_t begin = std::min(text.find_first_not_of(kSpaces), text.size());
+  if (!text.substr(begin).starts_with(word)) return false;
+  text.remove_prefix(begin + word.size());
+  return true;
+}
+
+/// Is `rest`, what follows a std::string, a reference of such a name, as parameters end?
+bool is_error(std::string_view rest) {
+  if (!take(rest, "&") || (!take(rest, "why") && !take(rest, "error"))) return false;
+  return take(rest, ",") || take(rest, ")");
+}
+
+bool is_const(std::string_view before) {
+  const size_t end = before.find_last_not_of(kSpaces);
+  return before.substr(0, end + 1).ends_with("const");
+}
+
 /// Lines with a parameter that a function fills with its error.
-std::vector<std::string> error_parameters(const std::string& path, const std::string& text) {
-  static const std::regex kParameter(R"((const\s+)?\bstd::string\s*&\s*(why|error)\s*[,)])");
+std::vector<std::string> error_parameters(const std::string& path, std::string_view text) {
   std::vector<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), kParameter), end; at != end; ++at) {
-    if ((*at)[1].matched) continue;
-    const auto line = std::count(text.begin(), text.begin() + at->position(), '\n') + 1;
+  for (size_t at = text.find(kType); at != text.npos; at = text.find(kType, at + 1)) {
+    if (is_const(text.substr(0, at)) || !is_error(text.substr(at + kType.size()))) continue;
+    const auto line = std::ranges::count(text.substr(0, at), '\n') + 1;
     found.push_back(path + ":" + std::to_string(line) + ": give a Result, or std::optional<Error>");
   }
   return found;

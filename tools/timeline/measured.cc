@@ -75,7 +75,7 @@ class Measured {
       begin_ = first ? begin : std::min(begin_, begin);
       first = false;
     }
-    return true;
+    return {};
   }
   int64_t on_clock_0(uint32_t rank, uint64_t ns) const {
     return static_cast<int64_t>(ns) - ranks_[rank].ahead_ns;
