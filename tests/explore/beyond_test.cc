@@ -204,5 +204,48 @@ TEST_CASE("packets without data depend on those that were polled before") {
   }
 }
 
+/// Rank 1 may send again when packets have come back that are made of its own, by way of chunk 1,
+/// which is shorter than packets are sent for.
+Program answered_by_short_chunk(const std::string& answer) {
+  return as_written(fmt::format(R"(program t
+collective custom(ranks: 2, input: 2, output: 2, inplace: false)
+ensure output[1] at 0 = input[1] at 1
+rank 0 {{
+  buffer k[1] packets: LL16
+  channel c = memory(1)
+  semaphore e = 0
+  tb 0 {{
+    unpack_packets output[1] <- k[0]
+    sync
+    release e
+  }}
+  tb 1 {{
+    acquire e
+    sync
+    put_packets c.l[0] <- {}[1]
+  }}
+}}
+rank 1 {{
+  buffer s[1]
+  buffer l[1] packets: LL16, copies: 2
+  channel c = memory(0)
+  tb 0 {{
+    put_packets c.k[0] <- input[1]
+    unpack_packets s[0] <- l[0]
+  }}
+}}
+)",
+                                answer));
+}
+
+TEST_CASE("packets beyond the end of a shorter chunk depend on those that were polled before") {
+  const Program all = answered_by_short_chunk("output"), other = answered_by_short_chunk("input");
+  CHECK(verdict(all) == "proved");
+  CHECK(verdict(other) == race("k[0] of rank 0"));
+  // Chunk 1 has nothing of 2 bytes, 1 of 33 and 24 of 72; packets are one, two and three units.
+  for (const uint64_t bytes : {2, 33, 72}) CHECK(explored(all, bytes) == Verdict::right);
+  for (const uint64_t bytes : {33, 72}) CHECK(explored(other, bytes) == Verdict::race);
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -67,7 +67,7 @@ class Explorer {
   /// What an op stores, and which reads that depends on.
   struct Stored {
     uint16_t value = 0, stamp = 0;
-    bool beyond = false;  ///< Element::beyond
+    bool hollow = false;  ///< Element::hollow
     Events from = {};
   };
   uint16_t load(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
@@ -80,9 +80,9 @@ class Explorer {
   static bool over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows);
   /// Is every store known that may have been read?
   bool read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
-  static uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows,
-                           bool beyond);
-  void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows, bool beyond);
+  bool polled_hollow(uint16_t event, uint32_t cell) const;
+  uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows) const;
+  void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
   void serve(State& s, size_t p);
   static void signal(Counter& c, const Knowledge* published, const Events& entry);
   void acquire(Counter& c, uint32_t semaphore, Knowledge& knows);

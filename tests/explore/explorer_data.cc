@@ -60,13 +60,27 @@ bool Explorer::read(State& s, uint32_t cell, uint16_t event, const Knowledge& kn
   return all;
 }
 
+/// Has the event polled the cell where it has no data to move, and nowhere else? REQUIRES: it has
+/// read the cell.
+bool Explorer::polled_hollow(uint16_t event, uint32_t cell) const {
+  const uint32_t call = event / model_.events;
+  const auto reads = [&](const Element& e) {
+    return std::ranges::any_of(e.srcs, [&](const Cell& c) { return c.at(call) == cell; });
+  };
+  return std::ranges::all_of(model_.of_event[event % model_.events]->elements,
+                             [&](const Element& e) { return e.hollow || !reads(e); });
+}
+
 /// An access of the cell that a store would be in no order with; kNoEvent if there is none.
-uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows,
-                            bool beyond) {
+uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event,
+                            const Knowledge& knows) const {
   const CellState& c = s.cells[cell];
   if (!over(s, c.writer, event, knows)) return c.writer;
   Events open = c.readers & ~(s.ended | s.served | knows.done | knows.read);
-  if (beyond) open &= ~knows.beyond;
+  const Events hollow = open & knows.hollow;
+  for (uint16_t r = 0; hollow.any() && r < kMaxEvents; ++r) {
+    if (hollow[r] && polled_hollow(r, cell)) open.reset(r);
+  }
   open |= c.also & ~(s.ended | knows.done);
   open.reset(event);
   for (uint16_t r = 0; open.any() && r < kMaxEvents; ++r) {
@@ -75,8 +89,8 @@ uint16_t Explorer::conflict(const State& s, uint32_t cell, uint16_t event, const
   return kNoEvent;
 }
 
-void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows, bool beyond) {
-  const uint16_t other = conflict(s, cell, event, knows, beyond);
+void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows) {
+  const uint16_t other = conflict(s, cell, event, knows);
   if (other != kNoEvent) fail_race(other, event, cell);
   CellState& c = s.cells[cell];
   c.writer = event;
@@ -91,7 +105,7 @@ uint16_t Explorer::load(State& s, const Element& e, uint32_t call, uint16_t even
   bool known = true;
   for (const Cell& cell : e.srcs) {
     const bool slot = cell.packets != PacketFormat::none;
-    if (e.lacking && !slot) continue;
+    if (e.hollow && !slot) continue;
     CellState& c = s.cells[cell.at(call)];
     bool sees_all = true;
     if (slot && packets != Packets::raw) {
@@ -99,24 +113,27 @@ uint16_t Explorer::load(State& s, const Element& e, uint32_t call, uint16_t even
     } else {
       sees_all = read(s, cell.at(call), event, knows);
     }
-    if (slot && packets != Packets::polled) stored.stamp = c.stamp;
+    if (slot && packets != Packets::polled) {
+      stored.stamp = c.stamp;
+      stored.hollow = c.hollow;
+    }
     if (c.value == 0 && options_.same_bits) c.value = leftover(cell.at(call), c);
     known &= c.value != 0;
     if (sees_all) stored.from |= c.from;
     sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
   }
-  if (e.beyond) {  // a longer message has data there: what it would depend on has come
-    knows.beyond |= stored.from;
-    stored.from = knows.beyond;
+  if (e.hollow) {  // no value to depend on: but what its lane, and those that it met, have polled
+    knows.hollow |= stored.from;
+    stored.from = knows.hollow;
+    return number({});
   }
-  if (e.lacking) return number({});
   return known ? number(std::move(sum)) : 0;
 }
 
 void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
                     Packets packets) {
   if (e.dsts.size() == 1 && e.srcs.size() == 1 && e.dsts[0].at(call) == e.srcs[0].at(call)) return;
-  Stored stored{.stamp = static_cast<uint16_t>(call + 1), .beyond = e.beyond};
+  Stored stored{.stamp = static_cast<uint16_t>(call + 1), .hollow = e.hollow};
   stored.from.set(event);
   stored.value = load(s, e, call, event, knows, packets, stored);
   for (const Cell& cell : e.dsts) store(s, cell, call, event, knows, stored);
@@ -131,14 +148,15 @@ void Explorer::store(State& s, const Cell& cell, uint32_t call, uint16_t event,
   const bool same =
       c.value == stored.value && (flagged ? c.stamp == stored.stamp : plain && stored.value != 0);
   if (!same || (!flagged && c.writer == kNoEvent)) {
-    write(s, cell.at(call), event, knows, stored.beyond);
+    write(s, cell.at(call), event, knows);
     c.value = stored.value;
     c.stamp = stored.stamp;
     c.from = stored.from;
+    c.hollow = stored.hollow;
     return;
   }
   const bool ordered =  // changes nothing
-      conflict(s, cell.at(call), event, knows, stored.beyond) == kNoEvent;
+      conflict(s, cell.at(call), event, knows) == kNoEvent;
   found_.same_bits |= !ordered;
   if (!plain) return;
   c.also.set(ordered ? std::exchange(c.writer, event) : event);
@@ -175,7 +193,7 @@ void Explorer::hear(State& s, const Step& step, uint32_t call, Knowledge& knows)
     for (const Cell& cell : e.srcs) {
       if (cell.packets == PacketFormat::none) continue;
       const CellState& c = s.cells[cell.at(call)];
-      (e.beyond ? knows.beyond : knows.read) |= c.from;
+      (c.hollow ? knows.hollow : knows.read) |= c.from;
       if (c.writer != kNoEvent) knows.done |= entry_of_writer(s, c.writer);
     }
   }
@@ -242,8 +260,9 @@ void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState&
   for (const uint32_t side : {kOutput, kInput}) {  // in place the input is filled last
     for (const CallerCell& own : model_.buffers[side][p.rank]) {
       const uint32_t at = own.cell.at(state.call);
-      write(s, at, e, state.knows, false);
+      write(s, at, e, state.knows);
       s.cells[at].from.reset();
+      s.cells[at].hollow = false;
       s.cells[at].value =
           side == kOutput ? 0 : number({{p.rank, own.chunk, state.call, own.offset}});
     }

@@ -15,7 +15,7 @@ void append(std::string& out, const T& value) {
 void append(std::string& out, const Knowledge& k) {
   append(out, k.done);
   append(out, k.read);
-  append(out, k.beyond);
+  append(out, k.hollow);
 }
 
 void append(std::string& out, const Published& t) {
@@ -33,7 +33,7 @@ Digest State::digest() const {
     append(out, p.knows);
   }
   for (const CellState& c : cells) {
-    append(out, std::array{c.value, c.stamp, c.writer});
+    append(out, std::array{c.value, c.stamp, c.writer, static_cast<uint16_t>(c.hollow)});
     append(out, c.also);
     append(out, c.readers);
     append(out, c.from);

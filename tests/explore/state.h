@@ -17,11 +17,11 @@ using Events = std::bitset<kMaxEvents>;
 /// packet whose data depends on them.
 struct Knowledge {
   Events done, read;
-  Events beyond;  ///< the same of reads that are known to be done beyond the data
+  Events hollow;  ///< the same of polls where no data was moved (Element::hollow)
   void join(const Knowledge& other) {
     done |= other.done;
     read |= other.read;
-    beyond |= other.beyond;
+    hollow |= other.hollow;
   }
 };
 
@@ -29,9 +29,10 @@ struct CellState {
   uint16_t value = 0;  ///< a multiset, by its number; 0: nothing that was promised
   uint16_t stamp = 0;  ///< packets: the call that wrote it, from 1; sentinel: 0 if it is empty
   uint16_t writer = kNoEvent;
-  Events also;     ///< writers since that have stored the same (ExploreOptions::same_bits)
-  Events readers;  ///< since
-  Events from;     ///< reads that the value was computed from
+  bool hollow = false;  ///< the writer had no data for it (Element::hollow)
+  Events also;          ///< writers since that have stored the same (ExploreOptions::same_bits)
+  Events readers;       ///< since
+  Events from;          ///< reads that the value was computed from
 };
 
 struct ProcessState {

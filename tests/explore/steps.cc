@@ -29,6 +29,7 @@ class Maker {
         if (accesses) {
           s.event = model_.events++;
           model_.rank_of_event.push_back(p.rank);
+          model_.of_event.push_back(&s);
         }
         for (const Element& e : s.elements) {
           for (const Cell& c : e.dsts) s.writes_packets |= c.packets != PacketFormat::none;
@@ -119,9 +120,9 @@ class Maker {
     return at_switch ? rank : program_.owner_of(rank, o);
   }
 
-  /// Element::lacking
-  bool lacks(uint32_t rank, std::span<const Operand> srcs, Spot at) const {
-    return std::ranges::any_of(srcs, [&](const Operand& o) {
+  /// Does the spot lie beyond the end of a plain chunk?
+  bool ends_before(uint32_t rank, std::span<const Operand> operands, Spot at) const {
+    return std::ranges::any_of(operands, [&](const Operand& o) {
       return program_.buffer_of(rank, o).packets == PacketFormat::none &&
              at.offset >= shape_.length(owner(rank, o), o.buffer, o.first + at.chunk);
     });
@@ -191,8 +192,8 @@ class Maker {
       Element e;
       for (const Operand& o : dsts) add_cells(rank, op, o, at, e.dsts);
       for (const Operand& o : srcs) add_cells(rank, op, o, at, e.srcs);
-      e.beyond = at.offset >= shape_.longest_data();
-      e.lacking = e.beyond || lacks(rank, srcs, at);
+      e.hollow = at.offset >= shape_.longest_data() || ends_before(rank, srcs, at) ||
+                 ends_before(rank, dsts, at);
       out.push_back(std::move(e));
     }
   }

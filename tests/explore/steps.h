@@ -24,11 +24,10 @@ struct Cell {
 /// Cells that an op moves together.
 struct Element {
   std::vector<Cell> dsts, srcs;
-  /// A plain source is too short: what is stored lacks a term, and is nothing.
-  bool lacking = false;
-  /// They lie beyond the end of every chunk of the message, where nothing is but what fills up a
-  /// granule of scratch, or a unit of packets.
-  bool beyond = false;
+  /// The op has no data there: they lie beyond the end of one of its plain chunks, or of every
+  /// chunk of the message, where nothing is but what fills up a granule of scratch, or a unit of
+  /// packets. Packets are sent and polled all the same; what is stored is nothing.
+  bool hollow = false;
 };
 
 struct Step {
@@ -88,6 +87,7 @@ struct Model {
   uint32_t cells = 0;
   uint32_t events = 0;                  ///< of one call
   std::vector<uint32_t> rank_of_event;  ///< whose process it is of
+  std::vector<const Step*> of_event;    ///< by event of call 0
   std::vector<Barrier> barriers;
   std::vector<uint32_t> first_channel, first_semaphore;  ///< by rank: global indexes
   uint32_t channels = 0, semaphores = 0;
