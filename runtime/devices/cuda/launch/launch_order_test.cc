@@ -17,11 +17,9 @@ struct Gpu {
     CHECK(text_of(diagnostics) == "");
   }
   device::LaunchPlan launch(int stream, uint32_t blocks, uint32_t ranks_here = 1) {
-    return launch(stream, {.early = true,
-                           .blocks = blocks,
-                           .threads = 128,
-                           .most_blocks = 132,
-                           .ranks_here = ranks_here});
+    device::LaunchPlan plan = launch_of(blocks, 128, 132, ranks_here);
+    plan.early = true;
+    return launch(stream, plan);
   }
   device::LaunchPlan launch(int stream, const device::LaunchPlan& plan) {
     REQUIRE(device->launch(plan, streams[stream], diagnostics));
@@ -219,13 +217,10 @@ TEST_CASE("captured launches begin early after any kernel for callers that say s
   {
     Gpu gpu(world);
     const auto launch = [&](bool previous_allows_early) {
-      return gpu
-          .launch(0, {.early = true,
-                      .previous_allows_early = previous_allows_early,
-                      .blocks = 128,
-                      .threads = 128,
-                      .most_blocks = 132})
-          .early;
+      device::LaunchPlan plan = launch_of(128, 128, 132);
+      plan.early = true;
+      plan.previous_allows_early = previous_allows_early;
+      return gpu.launch(0, plan).early;
     };
     world.fake.begin_capture(abi::kCaptureModeThreadLocal, gpu.streams[0]);
     CHECK(!launch(false));
