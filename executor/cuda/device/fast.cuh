@@ -350,17 +350,27 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
 #pragma unroll 1
     for (uint32_t i = 0; i < step.count; ++i) {
       const uint32_t line = operands_ + step.first + i * operands_of(step);
-      const uint32_t sources = line + step.dsts, end = sources + step.srcs;
+      const uint32_t sources = line + step.dsts;
       for_each_part(step, [&](const Part& part) {
         typename Arithmetic::RowSums sums;
         Addresses from, to;
-        add_up<Arithmetic, 1>(sums, sources, end, [&](uint32_t k, uint32_t n, uint4* rows) {
-          if (k != sources) Rows::empty(stamp_, from);
-          find(k, 1, n, part, from);
-          read(step, from, k, 1, n, part, rows, [&] {
-            if (!kUneven && end - k <= kAtOnce) find(line, 1, step.dsts, part, to);
+        // A loop of its own: by add_up() sums of two-byte types spill.
+#pragma unroll 1
+        for (uint32_t k = 0;;) {
+          const uint32_t left = step.srcs - k, n = left < kAtOnce ? left : kAtOnce;
+          uint4 rows[kAtOnce];
+          find(sources + k, 1, n, part, from);
+          read(step, from, sources + k, 1, n, part, rows, [&] {
+            if (!kUneven && left <= kAtOnce) find(line, 1, step.dsts, part, to);
           });
-        });
+#pragma unroll
+          for (uint32_t j = 0; j < kAtOnce; ++j) {
+            if (j < n) add_to<Arithmetic>(sums, rows[j], k + j == 0);
+          }
+          if (left <= kAtOnce) break;
+          Rows::empty(stamp_, from);
+          k += kAtOnce;
+        }
         check_call_ahead();
         if (i + 1 == step.count) free_next();
         const uint4 row = Arithmetic::finish(sums, divisor(step));
