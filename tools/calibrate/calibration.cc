@@ -111,10 +111,10 @@ class Calibrator {
                           return std::max(timeline->back_to_back_ns, 1.0);
                         }});
     }
-    out.fit =
-        cost::fit_figures(options_.base, options_.fields, points, [&](const cost::FitStep& step) {
-          progress_(fmt::format("step {} of the fit", step.number));
-        });
+    out.fit = cost::fit_figures(with_first_guesses(out), options_.fields, points,
+                                [&](const cost::FitStep& step) {
+                                  progress_(fmt::format("step {} of the fit", step.number));
+                                });
     for (size_t p = 0; p < out.probes.size(); ++p) out.probes[p].predicted = out.fit.predicted[p];
   }
 
