@@ -121,7 +121,7 @@ def check_refused(page):
     fine = check("a missing signal is refused",
                  wait_for(page, "answered && at('verdict').className === 'refused'"))
     return fine & check("the page says why there is no timeline",
-                        page.value("at('timeline').innerText === 'A timeline needs a program that is proved.'"))
+                        page.value("at('timeline').textContent === 'A timeline needs a program that is proved.'"))
 
 
 def check_fields(page):
@@ -137,7 +137,7 @@ def check_fields(page):
     fine &= check("a parameter without a value is refused", wait_for(
         page, "answered && at('verdict').textContent.includes('NAME=VALUE')"))
     page.value("at('parameters').value = 'R=2', at('parameters').dispatchEvent(new Event('input'))")
-    return fine & check("and mended", wait_for(page, "answered && at('verdict').className === 'proved'"))
+    return fine & check("and made right", wait_for(page, "answered && at('verdict').className === 'proved'"))
 
 
 def check_too_much(page):
