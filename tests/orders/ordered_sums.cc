@@ -41,9 +41,11 @@ class Callers final : public CallHooks {
  public:
   Callers(const Cluster& cluster, const OrderedCall& call, std::vector<Bytes>& outputs)
       : cluster_(cluster), call_(call), outputs_(outputs) {}
-  void before(uint32_t rank, uint64_t) override {
+  void before(uint32_t rank, uint64_t call) override {
     const uint64_t bytes = cluster_.bytes(rank, kInput);
-    const Bytes input = input_of(call_, rank, bytes);
+    OrderedCall made = call_;
+    made.first_element += (call_.calls - 1 - call) * call_.elements;
+    const Bytes input = input_of(made, rank, bytes);
     if (bytes > 0) std::memcpy(cluster_.data(rank, kInput), input.data(), bytes);
   }
   void after(uint32_t rank, uint64_t) override {
@@ -107,15 +109,27 @@ std::string differs(const Bytes& a, const Bytes& b, uint32_t element, uint32_t r
 }  // namespace
 
 Outputs run_ordered(const Program& program, const OrderedCall& call) {
+  return OrderedRuns(program, call).run(call.schedule_seed);
+}
+
+OrderedRuns::OrderedRuns(const Program& program, const OrderedCall& call)
+    : call_(call), cluster_(program) {
   Diagnostics diagnostics;
-  Cluster cluster(program);
   Call made = call_of(program, call);
-  Outputs outputs;
-  outputs.by_rank.resize(program.ranks.size());
-  Callers callers(cluster, call, outputs.by_rank);
-  if (!check_call(program, made, diagnostics) || !cluster.build(diagnostics) ||
-      !cluster.prepare(made, call.in_place, true, diagnostics) ||
-      !cluster.run(1, call.schedule_seed, callers, diagnostics)) {
+  if (!check_call(program, made, diagnostics) || !cluster_.build(diagnostics) ||
+      !cluster_.prepare(made, call.in_place, true, diagnostics)) {
+    fault_ = render_text(diagnostics, Sources{}, 10);
+  }
+}
+
+Outputs OrderedRuns::run(uint64_t schedule_seed, const Adversary* adversary) {
+  Outputs outputs{.fault = fault_, .by_rank = {}};
+  if (!fault_.empty()) return outputs;
+  Diagnostics diagnostics;
+  outputs.by_rank.resize(cluster_.program().ranks.size());
+  Callers callers(cluster_, call_, outputs.by_rank);
+  if (!cluster_.run(call_.calls, schedule_seed, callers, diagnostics, adversary) ||
+      !cluster_.check_guards(diagnostics)) {
     outputs.fault = render_text(diagnostics, Sources{}, 10);
   }
   return outputs;
@@ -146,23 +160,33 @@ std::vector<Bytes> promised(const Program& program, const OrderedCall& call, Sum
   return outputs;
 }
 
-std::string breaks(const Program& program, const OrderedCall& call, SumOrder order) {
-  const Outputs found = run_ordered(program, call);
-  if (!found.fault.empty()) return found.fault;
-  const uint32_t element = info(call.dtype).bytes;
-  if (order > SumOrder::replicated) {
-    const std::vector<Bytes> wanted = promised(program, call, order);
-    for (uint32_t r = 0; r < wanted.size(); ++r) {
-      const std::string at = differs(found.by_rank[r], wanted[r], element, r);
-      if (!at.empty()) return at + " is another sum";
-    }
+std::string not_as_promised(const std::vector<Bytes>& found, const std::vector<Bytes>& wanted,
+                            Dtype dtype) {
+  for (uint32_t r = 0; r < wanted.size(); ++r) {
+    const std::string at = differs(found[r], wanted[r], info(dtype).bytes, r);
+    if (!at.empty()) return at + " is another sum";
   }
-  if (program.contract.kind != CollectiveKind::allreduce) return "";
-  for (uint32_t r = 1; r < found.by_rank.size(); ++r) {
-    const std::string at = differs(found.by_rank[r], found.by_rank[0], element, r);
+  return "";
+}
+
+std::string not_replicated(const Contract& contract, const std::vector<Bytes>& found, Dtype dtype) {
+  if (contract.kind != CollectiveKind::allreduce) return "";
+  for (uint32_t r = 1; r < found.size(); ++r) {
+    const std::string at = differs(found[r], found[0], info(dtype).bytes, r);
     if (!at.empty()) return at + " is not that of rank 0";
   }
   return "";
+}
+
+std::string breaks(const Program& program, const OrderedCall& call, SumOrder order) {
+  const Outputs found = run_ordered(program, call);
+  if (!found.fault.empty()) return found.fault;
+  if (order > SumOrder::replicated) {
+    const std::string fault =
+        not_as_promised(found.by_rank, promised(program, call, order), call.dtype);
+    if (!fault.empty()) return fault;
+  }
+  return not_replicated(program.contract, found.by_rank, call.dtype);
 }
 
 }  // namespace mscclc::testing
