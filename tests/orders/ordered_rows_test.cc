@@ -15,7 +15,7 @@ namespace {
 using testing::OrderedRow;
 
 TEST_CASE("rows keep their contracts under many schedules") {
-  for (const testing::OrderedWorld world : {testing::OrderedWorld{3}, {3, 3}}) {
+  for (const testing::OrderedWorld world : {testing::OrderedWorld{3}, {4, 2}}) {
     const std::vector<OrderedRow> rows = testing::ordered_rows(shipped().table, world);
     REQUIRE(!rows.empty());
     for (const OrderedRow& row : rows) {
