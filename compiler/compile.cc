@@ -34,7 +34,7 @@ class Loader {
     return std::filesystem::path(path).lexically_normal().string();
   }
 
-  Diagnostic& error(std::string code, ast::Place place, std::string message) {
+  Diagnostic& error(std::string code, ast::TextRange place, std::string message) {
     return diagnostics_.error(std::move(code), ast_.span(place), std::move(message));
   }
 

@@ -15,13 +15,13 @@ File* Ast::add_file(FileId id) {
   return &file;
 }
 
-const File& Ast::file_of(Place place) const {
+const File& Ast::file_of(TextRange place) const {
   size_t i = files_.size() - 1;
   while (i > 0 && files_[i].base > place.begin) --i;
   return files_[i];
 }
 
-std::string_view Ast::text(Place place) const {
+std::string_view Ast::text(TextRange place) const {
   const File& file = file_of(place);
   return file.text.substr(place.begin - file.base, place.end - place.begin);
 }
@@ -59,7 +59,7 @@ bool mentions(const Expr& e, Symbol name) {
   return std::ranges::any_of(e.children(), [&](const Expr& kid) { return mentions(kid, name); });
 }
 
-Span Ast::span(Place place) const {
+Span Ast::span(TextRange place) const {
   const File& file = file_of(place);
   const uint32_t begin = place.begin - file.base, line = file.line_at(begin);
   return {.file = file.id,

@@ -40,7 +40,7 @@
 namespace mscclc::ast {
 
 /// Bytes [begin, end) of the texts of an Ast, which follow one another.
-struct Place {
+struct TextRange {
   uint32_t begin = 0, end = 0;
 };
 
@@ -83,7 +83,7 @@ struct Expr {
   BinaryOp op = BinaryOp::or_;
   uint16_t depth = 1;  ///< levels below and including this one, at most kMaxDepth
   uint32_t count = 0;  ///< of kids
-  Place place;
+  TextRange place;
   struct NameRef {
     Symbol id;
     mutable uint32_t slot;
@@ -106,7 +106,7 @@ struct Binder {
   Name name;
   Expr list;
   const Expr* where = nullptr;  ///< null: no condition
-  Place place;
+  TextRange place;
 };
 
 struct Comprehension {
@@ -119,7 +119,7 @@ struct Option {
   Name name;
   Expr value;             ///< not given: a bare word (`relaxed`)
   bool open_end = false;  ///< `2..`
-  Place place;
+  TextRange place;
 };
 
 /// `head[…].member[…] for p in L`; head is a buffer, a channel or a semaphore.
@@ -128,7 +128,7 @@ struct Operand {
   Array<const Expr> index;  ///< empty: no brackets (brackets are never empty)
   Array<const Expr> member_index;
   const Binder* binder = nullptr;  ///< null: no `for`
-  Place place;                     ///< without the `for`
+  TextRange place;                 ///< without the `for`
   uint32_t head_end = 0;           ///< `head[…]` is [place.begin, head_end)
 };
 
@@ -141,7 +141,7 @@ struct Location {
   std::string_view file;  ///< empty: this file (IR text: the one of its `from`)
   uint32_t line = 0, column = 0;
   Array<const LocationValue> values;
-  Place place;
+  TextRange place;
 };
 
 /// `output[c] at q`.
@@ -149,7 +149,7 @@ struct Term {
   Name buffer;
   Array<const Expr> index;
   Expr rank;
-  Place place;
+  TextRange place;
 };
 
 // ---- items and statements ------------------------------------------------------------------
@@ -165,8 +165,8 @@ enum class StmtKind : uint8_t {
 /// Base of all items and statements; `as<T>()` gives the whole.
 struct Stmt {
   StmtKind kind;
-  Place place;    ///< all of it, blocks included
-  Place keyword;  ///< the word it begins with (of a call the def's name)
+  TextRange place;    ///< all of it, blocks included
+  TextRange keyword;  ///< the word it begins with (of a call the def's name)
   template <class T>
   const T& as() const {
     return static_cast<const T&>(*this);
@@ -175,7 +175,7 @@ struct Stmt {
 
 struct Block {
   Array<const Stmt* const> statements;
-  Place place;  ///< from '{' to '}', both included
+  TextRange place;  ///< from '{' to '}', both included
 };
 
 struct Version : Stmt {  ///< language, ir
@@ -191,13 +191,13 @@ struct ProgramItem : Stmt {
 
 struct Import : Stmt {
   std::string_view path;
-  Place path_place;
+  TextRange path_place;
 };
 
 struct Require : Stmt {
   Expr condition;
   std::string_view message;
-  Place message_place;
+  TextRange message_place;
 };
 
 /// One definition of `let` or `param`.
@@ -246,7 +246,7 @@ struct BufferDecl : Stmt {
   Name name;
   /// Without a name: a number or a list. With one, later dimensions may depend on the index.
   Array<const Binder> dims;
-  Place dims_place;  ///< from '[' to ']'
+  TextRange dims_place;  ///< from '[' to ']'
   Array<const Option> options;
 };
 
@@ -258,7 +258,7 @@ struct ChannelDecl : Stmt {
   Expr peer;
   Name other;  ///< not given: no 'to'
   Array<const Expr> other_keys;
-  Place other_place;
+  TextRange other_place;
   const Expr* where = nullptr;  ///< null: no condition
   Array<const Option> options;
 };
@@ -267,7 +267,7 @@ struct SemaphoreDecl {
   Name name;
   Array<const Binder> keys;
   Expr initial;  ///< may be not given
-  Place place;
+  TextRange place;
 };
 struct Semaphores : Stmt {
   Array<const SemaphoreDecl> semaphores;
@@ -357,14 +357,14 @@ class Ast {
   const Names& names() const { return names_; }
   std::string_view text(Symbol s) const { return names_.text(s); }
   std::string_view text(const Name& n) const { return names_.text(n.id); }
-  Place place(const Name& n) const {
+  TextRange place(const Name& n) const {
     return {n.begin, n.begin + static_cast<uint32_t>(names_.text(n.id).size())};
   }
-  Span span(Place place) const;
+  Span span(TextRange place) const;
   Span span(const Name& n) const { return span(place(n)); }
   /// The source text of a place.
-  std::string_view text(Place place) const;
-  const File& file_of(Place place) const;
+  std::string_view text(TextRange place) const;
+  const File& file_of(TextRange place) const;
   const std::deque<File>& files() const { return files_; }
   /// Several threads may ask for spans from now on.
   void prepare_for_threads() const {

@@ -68,14 +68,14 @@ Names::Names() {
   *this = fixed;
 }
 
-Names::Names(FixedWords) : table_(kFirstTable, Entry{0, kNoSymbol}) {
+Names::Names(FixedWords) : table_(kFirstTable, TableCell{0, kNoSymbol}) {
   for (const std::string_view word : kWords) intern(word);
 }
 
 Symbol Names::intern(std::string_view word, uint32_t hash) {
   const size_t mask = table_.size() - 1;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
-    Entry& entry = table_[i];
+    TableCell& entry = table_[i];
     if (entry.symbol == kNoSymbol) {
       entry = {hash, static_cast<Symbol>(texts_.size())};
       texts_.push_back(word);
@@ -87,10 +87,10 @@ Symbol Names::intern(std::string_view word, uint32_t hash) {
 }
 
 void Names::grow() {
-  std::vector<Entry> old(table_.size() * 2, Entry{0, kNoSymbol});
+  std::vector<TableCell> old(table_.size() * 2, TableCell{0, kNoSymbol});
   old.swap(table_);
   const size_t mask = table_.size() - 1;
-  for (const Entry& entry : old) {
+  for (const TableCell& entry : old) {
     if (entry.symbol == kNoSymbol) continue;
     size_t i = entry.hash & mask;
     while (table_[i].symbol != kNoSymbol) i = (i + 1) & mask;

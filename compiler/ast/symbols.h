@@ -61,14 +61,14 @@ class Names {
   static uint32_t hash(std::string_view word);
 
  private:
-  struct Entry {
+  struct TableCell {
     uint32_t hash, symbol;  // symbol kNoSymbol: free
   };
   struct FixedWords {};
   explicit Names(FixedWords);
   void grow();
   std::vector<std::string_view> texts_;
-  std::vector<Entry> table_;  // open addressing, size a power of two
+  std::vector<TableCell> table_;  // open addressing, size a power of two
 };
 
 }  // namespace mscclc::ast

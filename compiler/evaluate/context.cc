@@ -82,7 +82,7 @@ void EvaluationContext::add_expansions(Diagnostic& d) const {
   }
 }
 
-Diagnostic& EvaluationContext::fail(std::string code, ast::Place place, std::string message) {
+Diagnostic& EvaluationContext::fail(std::string code, ast::TextRange place, std::string message) {
   Diagnostic& d = diagnostics_.error(std::move(code), ast_.span(place), std::move(message));
   add_to(d);
   return d;

@@ -28,12 +28,12 @@ class EvaluationContext {
   bool bindings_changed = true;
   /// Places of the calls of defs that led here, with the def's name.
   struct Expansion {
-    ast::Place place;
+    ast::TextRange place;
     ast::Symbol def;
   };
   std::vector<Expansion> expansions;
 
-  Diagnostic& fail(std::string code, ast::Place place, std::string message);
+  Diagnostic& fail(std::string code, ast::TextRange place, std::string message);
   /// The same with the values of the variables in `e`.
   Diagnostic& fail(std::string code, const ast::Expr& e, std::string message);
   /// Reports a value of another kind, unless its mistake has been reported. Always false.

@@ -49,7 +49,7 @@ TEST_CASE("a mistake comes with the variables that led there") {
 TEST_CASE("a long chain of expansions loses its middle") {
   WithContext w;
   for (int i = 0; i < 9; ++i) w.context.expansions.push_back({{}, w.a});
-  const Diagnostic& d = w.context.fail("too-deep", ast::Place{}, "too deep");
+  const Diagnostic& d = w.context.fail("too-deep", ast::TextRange{}, "too deep");
   REQUIRE(d.notes.size() == 5);
   CHECK(d.notes[0].text == "in 'a', expanded here");
   CHECK(d.notes[3].text == "5 more expansions");

@@ -66,7 +66,7 @@ class Evaluator {
   ListArena& lists() { return lists_; }
 
   // Reports; see EvaluationContext.
-  Diagnostic& fail(std::string code, ast::Place place, std::string message) {
+  Diagnostic& fail(std::string code, ast::TextRange place, std::string message) {
     return context_.fail(std::move(code), place, std::move(message));
   }
   Diagnostic& fail(std::string code, const ast::Expr& e, std::string message) {

@@ -4,7 +4,7 @@
 
 namespace mscclc {
 
-bool Steps::too_long(ast::Place place) {
+bool Steps::too_long(ast::TextRange place) {
   if (!stopped_) {
     context_.fail("too-many-steps", place,
                   fmt::format("the program has not ended after {} steps", max_steps_));
@@ -13,7 +13,7 @@ bool Steps::too_long(ast::Place place) {
   return false;
 }
 
-bool Steps::too_many(uint64_t rounds, const ast::Place& place) {
+bool Steps::too_many(uint64_t rounds, const ast::TextRange& place) {
   if (!stopped_) {
     context_.fail(
         "too-many-steps", place,

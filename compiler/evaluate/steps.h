@@ -16,16 +16,16 @@ class Steps {
   explicit Steps(EvaluationContext& context) : context_(context) {}
 
   /// Counts work; false (and an error, once) when a program does not come to an end.
-  bool take(const ast::Place& place, uint64_t n = 1) {
+  bool take(const ast::TextRange& place, uint64_t n = 1) {
     return (steps_ += n) <= max_steps_ || too_long(place);
   }
   /// False (and an error, once) if a loop of n rounds, a step each, must end like that: at once.
   /// `may_do_ops`: its rounds may earn further steps.
-  bool rounds(int64_t n, const ast::Place& place, bool may_do_ops = false) {
+  bool rounds(int64_t n, const ast::TextRange& place, bool may_do_ops = false) {
     const uint64_t allowed = may_do_ops ? most_left() : left();
     return static_cast<uint64_t>(n) <= allowed || too_many(static_cast<uint64_t>(n), place);
   }
-  bool too_many(uint64_t rounds, const ast::Place& place);
+  bool too_many(uint64_t rounds, const ast::TextRange& place);
   /// Counts n steps if there are as many left; reports nothing.
   bool take_if_left(int64_t n) {
     if (static_cast<uint64_t>(n) > left()) return false;
@@ -49,7 +49,7 @@ class Steps {
   bool stopped() const { return stopped_; }
 
  private:
-  bool too_long(ast::Place place);
+  bool too_long(ast::TextRange place);
 
   EvaluationContext& context_;
   uint64_t steps_ = 0, max_steps_ = uint64_t{1} << 30, most_steps_ = max_steps_;

@@ -232,7 +232,8 @@ class Reader {
     }
     block.steps.push_back(step);
   }
-  Place place(Attributes& a, std::string_view buffer, std::string_view first, bool may_lack) {
+  ChunkPosition place(Attributes& a, std::string_view buffer, std::string_view first,
+                      bool may_lack) {
     const std::string_view name = may_lack ? a.text(buffer).value_or("i") : a.required(buffer);
     const int64_t at = a.number(first, may_lack ? -1 : 0, kMaxChunks,
                                 may_lack ? std::optional<int64_t>(0) : std::nullopt);
@@ -263,7 +264,7 @@ uint32_t chunks_of(const Schedule& s, const Gpu& gpu, Memory memory) {
   return s.has_rows(side) ? s.chunks : s.part();
 }
 
-void check_place(const Schedule& s, uint32_t gpu, const Step& step, Place place,
+void check_place(const Schedule& s, uint32_t gpu, const Step& step, ChunkPosition place,
                  Diagnostics& diagnostics) {
   constexpr const char* kNames[] = {"input", "output", "scratch"};
   const uint32_t all = chunks_of(s, s.gpus[gpu], place.memory);

@@ -38,14 +38,14 @@ inline constexpr std::array kStepInfos = {
 enum class Memory : uint8_t { input, output, scratch };
 
 /// Chunks of a GPU's buffer, from `first` on.
-struct Place {
+struct ChunkPosition {
   Memory memory = Memory::input;
   uint32_t first = 0;
 };
 
 struct Step {
   StepType type = StepType::nop;
-  Place src, dst;
+  ChunkPosition src, dst;
   uint32_t count = 0;  ///< chunks
   uint32_t after_block =
       kNoPeer;  ///< it waits for a step of this block, by index; kNoPeer: for none

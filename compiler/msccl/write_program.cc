@@ -211,11 +211,11 @@ class Writer {
     const Side side = memory == Memory::input ? Side::input : Side::output;
     return schedule_.has_rows(side) ? schedule_.part() : 0;
   }
-  uint32_t in_row(const Place& place, uint32_t at) const {
+  uint32_t in_row(const ChunkPosition& place, uint32_t at) const {
     const uint32_t chunks = row(place.memory);
     return chunks == 0 ? ~0u : chunks - (place.first + at) % chunks;
   }
-  std::string text(const Place& place, uint32_t at, uint32_t count) const {
+  std::string text(const ChunkPosition& place, uint32_t at, uint32_t count) const {
     constexpr const char* kNames[] = {"input", "output", "scratch"};
     const std::string name = kNames[static_cast<size_t>(place.memory)];
     const uint32_t first = place.first + at, chunks = row(place.memory);

@@ -55,7 +55,7 @@ bool is_beyond(const Program& program, const Op& op, bool of_channels, size_t li
 
 /// An op's or a table's entries are too many.
 Mistake too_many(const std::string& who, uint64_t count, const std::string& what, size_t most,
-                 Place place) {
+                 PythonCall place) {
   return {fmt::format("{} has {} {}; the executor has room for {}", who, count, what, most), place};
 }
 
@@ -67,10 +67,10 @@ Checked check_tables(const Program& program, const std::string& who, const Block
   for (const Kind kind : tables.kinds) {
     const size_t count = tables.of[static_cast<size_t>(kind)].size();
     if (count <= limit) continue;
-    Place place = kNoPlace;
+    PythonCall place = kNoPythonCall;
     each_op(program, block.ops, [&](const Op& op) {
       if (op.kind == kind && is_beyond(program, op, of_channels, limit)) place = op.place;
-      return place == kNoPlace;
+      return place == kNoPythonCall;
     });
     const std::string what = fmt::format(
         fmt::runtime(of_channels ? "{} channels" : "remote buffers over {}"), text_of(kind));
@@ -102,7 +102,7 @@ Checked check_block(const Program& program, const Block& block) {
   }
   Checked found;
   size_t count = 0;
-  Place beyond = kNoPlace;
+  PythonCall beyond = kNoPythonCall;
   each_op(program, block.ops, [&](const Op& op) {
     found = check_op(op);
     if (count++ == kMaxOps) beyond = op.place;
@@ -142,7 +142,8 @@ Checked check_limits(const Program& program) {
     const Rank& one = program.ranks[rank];
     const uint64_t barriers = one.barriers.size() * program.instances;
     if (barriers > kMaxBarriers) {
-      return too_many(fmt::format("rank {}", rank), barriers, "barriers", kMaxBarriers, kNoPlace);
+      return too_many(fmt::format("rank {}", rank), barriers, "barriers", kMaxBarriers,
+                      kNoPythonCall);
     }
     for (const uint32_t block : one.blocks) {
       if (auto mistake = check_block(program, program.blocks[block])) return mistake;

@@ -16,7 +16,7 @@ class NumberMap {
   /// The value of a key, which is `value` from now on if the key is new: then true.
   std::pair<uint32_t, bool> try_emplace(uint64_t key, uint32_t value) {
     if (2 * (count_ + 1) > entries_.size()) grow();
-    Entry& entry = find(key);
+    KeyValue& entry = find(key);
     const bool is_new = entry.key != key;
     if (is_new) {
       entry = {key, value};
@@ -26,14 +26,14 @@ class NumberMap {
   }
 
  private:
-  struct Entry {
+  struct KeyValue {
     uint64_t key;
     uint32_t value;
   };
-  static constexpr Entry kEmpty = {UINT64_MAX, 0};
+  static constexpr KeyValue kEmpty = {UINT64_MAX, 0};
 
   /// The entry of a key, or the empty one where it belongs.
-  Entry& find(uint64_t key) {
+  KeyValue& find(uint64_t key) {
     const uint64_t mask = entries_.size() - 1;
     uint64_t hash = (key ^ key >> 32) * 0x9E3779B97F4A7C15;
     uint64_t at = (hash >> 32) & mask;
@@ -41,14 +41,14 @@ class NumberMap {
     return entries_[at];
   }
   void grow() {
-    std::vector<Entry> old(2 * entries_.size(), kEmpty);
+    std::vector<KeyValue> old(2 * entries_.size(), kEmpty);
     old.swap(entries_);
-    for (const Entry& entry : old) {
+    for (const KeyValue& entry : old) {
       if (entry.key != UINT64_MAX) find(entry.key) = entry;
     }
   }
 
-  std::vector<Entry> entries_;
+  std::vector<KeyValue> entries_;
   size_t count_ = 0;
 };
 

@@ -59,13 +59,13 @@ inline constexpr uint64_t kMaxBlocks = 65536;  ///< of a rank
 inline constexpr uint8_t kBefore = 1, kAfter = 2;
 
 /// The call in Python that an op comes from: a code object's number, and where in it the call is.
-using Place = uint64_t;
-inline constexpr Place kNoPlace = UINT64_MAX;  ///< the program's own
+using PythonCall = uint64_t;
+inline constexpr PythonCall kNoPythonCall = UINT64_MAX;  ///< the program's own
 
 /// What is wrong with a program.
 struct Mistake {
   std::string text;
-  Place place = kNoPlace;
+  PythonCall place = kNoPythonCall;
 };
 using Checked = std::optional<Mistake>;  ///< nullopt: nothing
 
@@ -102,7 +102,7 @@ struct Op {
   uint32_t group_at = 0, group_size = 0;  ///< the part of a group of thread blocks; size 0: none
   uint32_t detail[2] = {};  ///< barrier: its number, and blocks; pipeline: unit, and chunks
   int32_t body = -1;        ///< pipeline: its ops, in Program::bodies
-  Place place = kNoPlace;
+  PythonCall place = kNoPythonCall;
 };
 /// What the numbers of reductions in traces mean, from 1 on.
 inline constexpr ReduceOp kReductions[] = {ReduceOp::call, ReduceOp::sum, ReduceOp::min,
@@ -152,7 +152,7 @@ struct Signals {
   Kind kind;
   uint32_t source, target;
   uint64_t sent = 0, taken = 0;
-  Place last_sent = kNoPlace, last_taken = kNoPlace;
+  PythonCall last_sent = kNoPythonCall, last_taken = kNoPythonCall;
 };
 
 struct Program {

@@ -99,7 +99,7 @@ class Reader {
   uint32_t rank() { return static_cast<uint32_t>(words_.below(program_.ranks.size())); }
   uint8_t sync() { return static_cast<uint8_t>(words_.below(4)); }
   uint8_t reduction() { return static_cast<uint8_t>(words_.below(std::size(kReductions))); }
-  Place place() { return code_ << 32 | words_.number(); }
+  PythonCall place() { return code_ << 32 | words_.number(); }
   /// nullptr: there is none, and words_ have failed.
   Channel* channel(bool by_switch);
   /// The next reference, to chunks of a rank's own buffer.
@@ -112,7 +112,7 @@ class Reader {
   uint32_t position(uint32_t block, Channel& channel, uint32_t rank);
   Ref remote(uint32_t block, uint32_t peer, Ref ref, Kind access);
   Signals& signals(uint32_t& known, Kind kind, uint32_t source, uint32_t target);
-  void sent(Channel& channel, Place place);
+  void sent(Channel& channel, PythonCall place);
 
   Span source(Ref ref) { return put(program_.sources, ref); }
   Span destination(Ref ref) { return put(program_.destinations, ref); }
@@ -541,7 +541,7 @@ Signals& Reader::signals(uint32_t& known, Kind kind, uint32_t source, uint32_t t
   return program_.signals[known];
 }
 
-void Reader::sent(Channel& channel, Place place) {
+void Reader::sent(Channel& channel, PythonCall place) {
   Signals& count = signals(channel.signals, channel.kind, channel.source, channel.target);
   ++count.sent;
   count.last_sent = place;

@@ -21,7 +21,7 @@ Accesses accesses_of(Name name) {
   return kAll[static_cast<size_t>(name)];
 }
 
-Op sync_at(Place place) { return {.name = Name::nop, .place = place}; }
+Op sync_at(PythonCall place) { return {.name = Name::nop, .place = place}; }
 
 /// What has been read and written since the last sync.
 class Touched {

@@ -23,7 +23,7 @@ std::string write_gpus(const Program& program, Layout layout);
 ///
 ///   ops { place  1 + (ops of the pipeline), or 0: it is none  { place } }
 ///
-/// after the number of the rank's thread blocks. An op without a place has kNoPlace.
+/// after the number of the rank's thread blocks. An op without a place has kNoPythonCall.
 std::vector<uint64_t> write_places(const Program& program);
 
 }  // namespace mscclc::mscclpp

@@ -4,9 +4,9 @@
 
 namespace mscclc {
 
-using ast::Place;
 using ast::Stmt;
 using ast::StmtKind;
+using ast::TextRange;
 
 const Stmt* DefinitionParser::let(StmtKind kind) {
   ast::Let* s = in_.start<ast::Let>(kind);
@@ -22,7 +22,7 @@ const Stmt* DefinitionParser::let(StmtKind kind) {
 bool DefinitionParser::definition(StmtKind kind) {
   ast::Definition d;
   const Token name = in_.tok();
-  const Place place = name.place;
+  const TextRange place = name.place;
   if (!in_.declared_name(d.name)) return false;
   if (kind == StmtKind::let && in_.here(Tok::lparen)) {
     if (blocks_ > 0) {

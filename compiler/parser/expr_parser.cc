@@ -8,7 +8,7 @@ namespace mscclc {
 
 using ast::Expr;
 using ast::ExprKind;
-using ast::Place;
+using ast::TextRange;
 
 namespace {
 
@@ -43,7 +43,7 @@ bool ExprParser::expr(Expr& out) {
   return in_.here(ast::w_if) ? conditional(out) : binary(out, kOr, nullptr);
 }
 
-bool ExprParser::deeper(Place place) {
+bool ExprParser::deeper(TextRange place) {
   if (depth_ < ast::kMaxDepth) {
     ++depth_;
     return true;
@@ -55,7 +55,7 @@ bool ExprParser::deeper(Place place) {
 }
 
 /// Makes a node of `kids`, which are copied to the arena.
-bool ExprParser::node(Expr& out, ExprKind kind, std::initializer_list<Expr> kids, Place place) {
+bool ExprParser::node(Expr& out, ExprKind kind, std::initializer_list<Expr> kids, TextRange place) {
   const size_t mark = exprs_.mark();
   int depth = 0;
   for (const Expr& kid : kids) {
@@ -71,7 +71,7 @@ bool ExprParser::node(Expr& out, ExprKind kind, std::initializer_list<Expr> kids
 }
 
 /// `depth` is that of the deepest child; `place` is for the error if that is too deep.
-bool ExprParser::set_depth(Expr& out, int depth, Place place) {
+bool ExprParser::set_depth(Expr& out, int depth, TextRange place) {
   const int outer = std::exchange(depth_, depth);
   const bool fits = deeper(place);
   depth_ = outer;
@@ -80,7 +80,7 @@ bool ExprParser::set_depth(Expr& out, int depth, Place place) {
 }
 
 bool ExprParser::conditional(Expr& out) {
-  const Place begin = in_.tok().place;
+  const TextRange begin = in_.tok().place;
   Expr condition, yes, no;
   if (!deeper(begin)) return false;
   in_.advance();
@@ -274,7 +274,7 @@ bool ExprParser::string(Expr& out) {
   out.kind = ExprKind::string;
   out.string = text;
   out.place = in_.tok().place;
-  Place content;
+  TextRange content;
   return in_.string_value(*text, content);
 }
 
@@ -306,7 +306,7 @@ bool ExprParser::call_arguments(Expr& out) {
 }
 
 /// Makes a node of the expressions above `mark` on the stack.
-bool ExprParser::list_node(Expr& out, ExprKind kind, size_t mark, Place place) {
+bool ExprParser::list_node(Expr& out, ExprKind kind, size_t mark, TextRange place) {
   const ast::Array<const Expr> kids = exprs_.take(mark, ast_.arena());
   int depth = 0;
   for (const Expr& kid : kids) depth = std::max<int>(depth, kid.depth);

@@ -39,7 +39,7 @@ class ExprParser {
   void reset_depth() { depth_ = 0; }
 
  private:
-  using Place = ast::Place;
+  using TextRange = ast::TextRange;
 
   bool conditional(ast::Expr& out);
   bool binary(ast::Expr& out, int least, const Token* left);
@@ -56,12 +56,13 @@ class ExprParser {
   bool comprehension(ast::Expr& out, const ast::Expr& element, const Token& opened);
   bool call_arguments(ast::Expr& out);
   bool expr_list();
-  bool node(ast::Expr& out, ast::ExprKind kind, std::initializer_list<ast::Expr> kids, Place place);
-  bool list_node(ast::Expr& out, ast::ExprKind kind, size_t mark, Place place);
-  bool set_depth(ast::Expr& out, int depth, Place place);
+  bool node(ast::Expr& out, ast::ExprKind kind, std::initializer_list<ast::Expr> kids,
+            TextRange place);
+  bool list_node(ast::Expr& out, ast::ExprKind kind, size_t mark, TextRange place);
+  bool set_depth(ast::Expr& out, int depth, TextRange place);
   bool needs_parentheses(const Token& op, const Token& beside);
   bool open_range();
-  bool deeper(Place place);
+  bool deeper(TextRange place);
   static bool begins_expression(const Token& token);
 
   const ast::File& file_;

@@ -5,9 +5,9 @@
 
 namespace mscclc {
 
-using ast::Place;
 using ast::Stmt;
 using ast::StmtKind;
+using ast::TextRange;
 
 namespace {
 
@@ -102,7 +102,7 @@ const Stmt* ItemParser::no_item() {
 
 /// Reports an item that stands a second time.
 bool ItemParser::once(StmtKind kind) {
-  Place& seen = seen_[static_cast<size_t>(kind)];
+  TextRange& seen = seen_[static_cast<size_t>(kind)];
   if (seen.end != 0) {
     in_.error("repeated-item", in_.tok().place,
               "a second '" + std::string(ast_.text(in_.tok().place)) + "' line")
@@ -132,7 +132,7 @@ const Stmt* ItemParser::version(StmtKind kind, bool first) {
   file_.is_ir = kind == StmtKind::ir;
   if (file_.is_ir && in_.here(ast::w_from)) {
     in_.advance();
-    Place place;
+    TextRange place;
     if (!in_.string_value(s->from, place)) return nullptr;
   }
   return in_.finish(s);
@@ -145,7 +145,7 @@ const Stmt* ItemParser::program_item() {
   in_.advance();
   if (in_.here(Tok::string)) {
     std::string_view name;
-    Place place;
+    TextRange place;
     if (!in_.string_value(name, place)) return nullptr;
     s->name = {ast_.names().intern(name), place.begin + 1};
   } else if (in_.at_word()) {

@@ -25,7 +25,7 @@ class ItemParser {
   const ast::Stmt* known_item();
 
  private:
-  using Place = ast::Place;
+  using TextRange = ast::TextRange;
 
   const ast::Stmt* item();
   const ast::Stmt* no_item();
@@ -51,7 +51,7 @@ class ItemParser {
   DefinitionParser definitions_;
   StatementParser statements_;
   /// By StmtKind, of items that may stand once.
-  std::array<Place, static_cast<size_t>(ast::StmtKind::op) + 1> seen_{};
+  std::array<TextRange, static_cast<size_t>(ast::StmtKind::op) + 1> seen_{};
   Stack<const ast::Stmt*> items_;
   Stack<ast::Term> terms_;
 };

@@ -7,8 +7,8 @@
 namespace mscclc {
 namespace {
 
-using ast::Place;
 using ast::Symbol;
+using ast::TextRange;
 
 enum Class : uint8_t { kOther, kSpace, kNewline, kLetter, kDigit, kSingle, kPunctuation };
 
@@ -139,12 +139,12 @@ Lexer::Lexer(const ast::File& file, ast::Ast& ast, Diagnostics& diagnostics, boo
   if (file.text.starts_with("\xef\xbb\xbf")) at_ += 3;  // a byte order mark says nothing
 }
 
-Diagnostic& Lexer::error(std::string code, Place place, std::string message) {
+Diagnostic& Lexer::error(std::string code, TextRange place, std::string message) {
   if (++errors_ == kMaxErrors) {
     at_ = end_;
     diagnostics_.error(std::move(code), ast_.span(place), std::move(message));
     const uint32_t end = base_ + static_cast<uint32_t>(end_ - begin_);
-    return diagnostics_.error("too-many-errors", ast_.span(Place{end, end}),
+    return diagnostics_.error("too-many-errors", ast_.span(TextRange{end, end}),
                               "too many errors; the rest of the file was not read");
   }
   return diagnostics_.error(std::move(code), ast_.span(place), std::move(message));

@@ -67,7 +67,7 @@ struct Token {
   Tok kind = Tok::end;
   bool newline = false;                 ///< a newline precedes this token
   ast::Symbol symbol = ast::kNoSymbol;  ///< of words
-  ast::Place place;
+  ast::TextRange place;
   uint64_t value = 0;  ///< of integers: at most 2^63, which is valid only after a '-'
 };
 
@@ -80,13 +80,13 @@ class Lexer {
   void next(Token& out);
 
   /// Reports an error. After too many the text ends here, so that hostile text costs nothing.
-  Diagnostic& error(std::string code, ast::Place place, std::string message);
+  Diagnostic& error(std::string code, ast::TextRange place, std::string message);
   int errors() const { return errors_; }
   /// Where the last error that the lexer itself reported begins.
   uint32_t bad_token() const { return bad_token_; }
 
  private:
-  ast::Place place(const char* begin) const {
+  ast::TextRange place(const char* begin) const {
     return {base_ + static_cast<uint32_t>(begin - begin_),
             base_ + static_cast<uint32_t>(at_ - begin_)};
   }
@@ -101,7 +101,7 @@ class Lexer {
   void wrong_arrow(Token& out, const char* begin);
   void punctuation(Token& out, const char* begin);
   uint64_t unit(const char* begin);
-  Diagnostic& lexical(std::string code, ast::Place place, std::string message) {
+  Diagnostic& lexical(std::string code, ast::TextRange place, std::string message) {
     bad_token_ = place.begin;
     return error(std::move(code), place, std::move(message));
   }

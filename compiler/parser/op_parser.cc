@@ -2,9 +2,9 @@
 
 namespace mscclc {
 
-using ast::Place;
 using ast::Stmt;
 using ast::StmtKind;
+using ast::TextRange;
 
 const Stmt* OpParser::op() {
   ast::OpStmt* s = in_.start<ast::OpStmt>(StmtKind::op);
@@ -112,7 +112,7 @@ bool OpParser::location() {
   const uint32_t begin = in_.tok().place.begin;
   in_.advance();
   if (in_.here(Tok::string)) {
-    Place place;
+    TextRange place;
     if (!in_.string_value(l.file, place) || !in_.expect(Tok::colon, "':'")) return false;
   }
   if (!location_number(l.line) || !in_.expect(Tok::colon, "':'") || !location_number(l.column)) {

@@ -74,7 +74,7 @@ struct Parsed {
     for (const ast::Operand& o : operands) out += (out.empty() ? "" : ", ") + text(o);
     return out;
   }
-  std::string source(ast::Place place) const { return std::string(ast->text(place)); }
+  std::string source(ast::TextRange place) const { return std::string(ast->text(place)); }
 };
 
 std::string Parsed::text(const Expr& e) const {

@@ -6,9 +6,9 @@
 
 namespace mscclc {
 
-using ast::Place;
 using ast::Stmt;
 using ast::StmtKind;
+using ast::TextRange;
 
 namespace {
 
@@ -49,7 +49,7 @@ bool StatementParser::block(ast::Block& out) {
     if (in_.here(Tok::assign)) diagnostic.notes.push_back({"a comparison is written '=='", {}});
     return false;
   }
-  const Place open = in_.tok().place;
+  const TextRange open = in_.tok().place;
   if (definitions_.blocks() == ast::kMaxBlocks) {
     in_.error("nested-too-deep", open,
               "blocks nest deeper than " + std::to_string(ast::kMaxBlocks) + " levels");
@@ -67,7 +67,7 @@ bool StatementParser::block(ast::Block& out) {
 }
 
 /// The statements of a block and its '}'.
-bool StatementParser::statements(Place open) {
+bool StatementParser::statements(TextRange open) {
   while (true) {
     in_.set_fresh(false);
     const bool item = in_.tok().kind == Tok::keyword && in_.tok().symbol < ast::w_let;
@@ -109,7 +109,7 @@ const Stmt* StatementParser::statement() {
 }
 
 const Stmt* StatementParser::keyword_statement() {
-  const Place place = in_.tok().place;
+  const TextRange place = in_.tok().place;
   const ast::Symbol word = in_.tok().symbol;
   const bool unrolled = word == ast::w_let || word == ast::w_for || word == ast::w_if;
   if (unrolled && file_.is_ir) in_.not_in_ir(place, "'" + std::string(ast_.text(place)) + "'");

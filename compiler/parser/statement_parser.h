@@ -36,9 +36,9 @@ class StatementParser {
   void stop_unwinding() { unwinding_ = false; }
 
  private:
-  using Place = ast::Place;
+  using TextRange = ast::TextRange;
 
-  bool statements(Place open);
+  bool statements(TextRange open);
   const ast::Stmt* keyword_statement();
   const ast::Stmt* not_a_statement();
   const ast::Stmt* unknown_op();
@@ -54,8 +54,8 @@ class StatementParser {
   bool keys(ast::Array<const ast::Binder>& out);
   bool dimensions(ast::BufferDecl& out);
 
-  void missing_brace(Place open);
-  Place unclosed_brace(Place open);
+  void missing_brace(TextRange open);
+  TextRange unclosed_brace(TextRange open);
 
   const ast::File& file_;
   ast::Ast& ast_;

@@ -5,7 +5,7 @@
 
 namespace mscclc {
 
-using ast::Place;
+using ast::TextRange;
 
 /// Goes on after the present statement: at its end, or at what must be the next one. Blocks on the
 /// way are parsed, for the mistakes in them. `begin` is where the statement begins, so that it is
@@ -34,11 +34,11 @@ void StatementParser::recover(uint32_t begin) {
 }
 
 /// Reports that the '}' for `open` is missing and leaves all blocks.
-void StatementParser::missing_brace(Place open) {
+void StatementParser::missing_brace(TextRange open) {
   unwinding_ = true;
   const Span at = ast_.span(unclosed_brace(open));
   in_.set_fresh(false);
-  Place place = in_.tok().place;
+  TextRange place = in_.tok().place;
   if (in_.tok().kind == Tok::end) place = {in_.last_end() - 1, in_.last_end()};
   in_.error(
       "missing-brace", place,
@@ -47,9 +47,9 @@ void StatementParser::missing_brace(Place open) {
 
 /// The '{' that most likely lacks its '}': the first that was closed by a '}' further left than
 /// its own line begins, or else `open`, which is the one by count.
-Place StatementParser::unclosed_brace(Place open) {
+TextRange StatementParser::unclosed_brace(TextRange open) {
   struct Open {
-    Place place;
+    TextRange place;
     uint32_t indent;
   };
   std::vector<Open> stack;

@@ -6,7 +6,7 @@
 
 namespace mscclc {
 
-using ast::Place;
+using ast::TextRange;
 
 bool TokenStream::at_margin() const {
   const uint32_t at = tok_.place.begin - file_.base;
@@ -16,7 +16,7 @@ bool TokenStream::at_margin() const {
 Diagnostic& TokenStream::expected_but(std::string_view what) {
   const uint32_t bad = lexer_.bad_token();
   if (bad >= last_end_ && bad <= tok_.place.begin) return unused_;  // reported as what it is
-  Place place = tok_.place;
+  TextRange place = tok_.place;
   if (fresh_ || tok_.kind == Tok::end) {
     const uint32_t end = file_.base + static_cast<uint32_t>(file_.text.size());
     place = {last_end_, std::min(last_end_ + 1, end)};
@@ -121,7 +121,7 @@ void TokenStream::callable_name(const Token& name) {
 }
 
 /// The content of a string, escapes resolved; `place` is what stands between the quotes.
-bool TokenStream::string_value(std::string_view& out, Place& place) {
+bool TokenStream::string_value(std::string_view& out, TextRange& place) {
   if (!here(Tok::string)) return expected("a string");
   place = tok_.place;
   ++place.begin;
@@ -148,7 +148,7 @@ bool TokenStream::string_value(std::string_view& out, Place& place) {
   return true;
 }
 
-bool TokenStream::not_in_ir(Place place, const std::string& what) {
+bool TokenStream::not_in_ir(TextRange place, const std::string& what) {
   error("not-in-ir", place, "IR text has no " + what);
   return false;
 }

@@ -14,7 +14,7 @@ namespace mscclc {
 
 class TokenStream {
  public:
-  using Place = ast::Place;
+  using TextRange = ast::TextRange;
 
   TokenStream(const ast::File& file, ast::Ast& ast, Diagnostics& diagnostics)
       : file_(file), ast_(ast), lexer_(file, ast, diagnostics) {}
@@ -91,7 +91,7 @@ class TokenStream {
   bool at_margin() const;
 
   // ---- errors ----
-  Diagnostic& error(std::string code, Place place, std::string message) {
+  Diagnostic& error(std::string code, TextRange place, std::string message) {
     return lexer_.error(std::move(code), place, std::move(message));
   }
   bool expected(std::string_view what) {
@@ -108,7 +108,7 @@ class TokenStream {
   bool end_statement();
   /// Passes a block without looking at it. REQUIRES: at '{'.
   void skip_braces();
-  bool not_in_ir(Place place, const std::string& what);
+  bool not_in_ir(TextRange place, const std::string& what);
 
   // ---- names, strings, nodes ----
   bool declared_name(ast::Name& out);
@@ -118,7 +118,7 @@ class TokenStream {
     advance();
     return name;
   }
-  bool string_value(std::string_view& out, Place& place);
+  bool string_value(std::string_view& out, TextRange& place);
   template <class T>
   T* start(ast::StmtKind kind) {
     T* stmt = ast_.arena().make<T>();
@@ -131,7 +131,7 @@ class TokenStream {
     stmt->place = {stmt->keyword.begin, last_end_};
     return stmt;
   }
-  Place since(uint32_t begin) const { return {begin, last_end_}; }
+  TextRange since(uint32_t begin) const { return {begin, last_end_}; }
 
  private:
   std::string shown(const Token& token) const;

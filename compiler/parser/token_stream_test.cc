@@ -49,7 +49,7 @@ TEST_CASE("names that are declared are not words of the language") {
 TEST_CASE("escapes of strings are resolved") {
   Parsing p(R"("a\"b\n" "x\q")");
   std::string_view text;
-  ast::Place place;
+  ast::TextRange place;
   CHECK(p.in.string_value(text, place));
   CHECK(text == "a\"b\n");
   CHECK(p.message().empty());

@@ -66,7 +66,7 @@ bool is_option(OptionsOf of, std::string_view name) {
 bool check_options(const ast::Ast& ast, ast::Array<const ast::Option> options, OptionsOf of,
                    std::string_view what, Diagnostics& diagnostics) {
   bool good = true;
-  const auto error = [&](const char* code, ast::Place place, std::string text) -> Diagnostic& {
+  const auto error = [&](const char* code, ast::TextRange place, std::string text) -> Diagnostic& {
     good = false;
     return diagnostics.error(code, ast.span(place), std::move(text));
   };

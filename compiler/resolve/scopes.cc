@@ -43,7 +43,7 @@ Scopes::Scopes(const ast::Ast& ast, Resolution& resolution, Diagnostics& diagnos
   }
 }
 
-Diagnostic& Scopes::error(std::string code, ast::Place place, std::string message) {
+Diagnostic& Scopes::error(std::string code, ast::TextRange place, std::string message) {
   good_ = false;
   if (code == "redeclared" || code == "recursion" || code == "nesting") {
     resolution_.usable = false;

@@ -29,7 +29,7 @@ class Scopes {
   Scopes(const ast::Ast& ast, Resolution& resolution, Diagnostics& diagnostics);
 
   // ---- reporting ----
-  Diagnostic& error(std::string code, ast::Place place, std::string message);
+  Diagnostic& error(std::string code, ast::TextRange place, std::string message);
   void unknown(const ast::Name& name);
   void wrong_kind(const ast::Name& name, std::string_view expected);
   /// Something was reported elsewhere.

@@ -18,7 +18,7 @@ class ContractLines {
   void ensure(const ast::Ensure& s);
 
   bool has_collective() const { return has_collective_; }
-  ast::Place collective_place() const { return collective_place_; }
+  ast::TextRange collective_place() const { return collective_place_; }
   /// False after a mistake that makes all else pointless.
   bool usable() const { return usable_; }
   /// Something in another line makes all else pointless.
@@ -35,7 +35,7 @@ class ContractLines {
   Builder& builder_;
   OptionValues values_;
   bool has_collective_ = false, usable_ = true;
-  ast::Place collective_place_;
+  ast::TextRange collective_place_;
 };
 
 }  // namespace mscclc

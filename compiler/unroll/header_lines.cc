@@ -138,7 +138,7 @@ void HeaderLines::select(const ast::Options& s) {
   values_.range(s.options, ast::w_nodes, out.nodes);
   values_.range(s.options, ast::w_gpus_per_node, out.gpus_per_node);
   values_.number(s.options, ast::w_priority, out.priority);
-  values_.words(s.options, ast::w_dtypes, [&](std::string_view word, ast::Place place) {
+  values_.words(s.options, ast::w_dtypes, [&](std::string_view word, ast::TextRange place) {
     if (const auto dtype = find_dtype(word)) {
       out.dtypes.push_back(*dtype);
       return;
@@ -148,7 +148,7 @@ void HeaderLines::select(const ast::Options& s) {
     evaluator_.fail("unknown-dtype", place,
                     fmt::format("unknown data type '{}'{}", word, suggestion(word, known)));
   });
-  values_.words(s.options, ast::w_ops, [&](std::string_view word, ast::Place place) {
+  values_.words(s.options, ast::w_ops, [&](std::string_view word, ast::TextRange place) {
     if (const auto op = find_reduce_op(word)) {
       out.ops.push_back(*op);
       return;
@@ -158,7 +158,7 @@ void HeaderLines::select(const ast::Options& s) {
         fmt::format("unknown reduction '{}'{}", word, suggestion(word, reduce_names())));
   });
   values_.words(s.options, ast::w_tags,
-                [&](std::string_view word, ast::Place) { out.tags.emplace_back(word); });
+                [&](std::string_view word, ast::TextRange) { out.tags.emplace_back(word); });
 }
 
 void HeaderLines::launch(const ast::Options& s) {

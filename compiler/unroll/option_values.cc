@@ -101,7 +101,7 @@ bool OptionValues::order(const ast::Expr& e, SumOrder& out) {
 }
 
 void OptionValues::words(Array<const Option> options, Symbol name,
-                         const std::function<void(std::string_view, ast::Place)>& use) {
+                         const std::function<void(std::string_view, ast::TextRange)>& use) {
   const Option* o = find_option(options, name);
   if (o == nullptr) return;
   if (o->value.kind != ExprKind::list) {

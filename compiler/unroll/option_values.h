@@ -24,7 +24,7 @@ class OptionValues {
   void range(Options options, ast::Symbol name, Range& out);
   /// Gives the words of a list to `use`, with their places.
   void words(Options options, ast::Symbol name,
-             const std::function<void(std::string_view, ast::Place)>& use);
+             const std::function<void(std::string_view, ast::TextRange)>& use);
   /// A contract's word for the order of sums, or a choice between words.
   bool order(const ast::Expr& e, SumOrder& out);
 

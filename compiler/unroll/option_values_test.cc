@@ -31,7 +31,7 @@ TEST_CASE("options have numbers, ranges and words") {
   CHECK(sizes.max == 4);
   std::vector<std::string> words;
   w.values.words(w.list(), ast::w_tags,
-                 [&](std::string_view word, ast::Place) { words.emplace_back(word); });
+                 [&](std::string_view word, ast::TextRange) { words.emplace_back(word); });
   CHECK(words == std::vector<std::string>{"a", "b c"});
   CHECK(w.message().empty());
 }

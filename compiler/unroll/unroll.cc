@@ -39,7 +39,7 @@ bool Unroller::begin(const std::vector<Item>& items) {
   header_.unknown_defines();
   if (!contract_.usable() || scope_.halted()) return false;
   if (!contract_.has_collective()) {
-    scope_.set_place(items.empty() ? ast::Place{} : items.front().stmt->keyword);
+    scope_.set_place(items.empty() ? ast::TextRange{} : items.front().stmt->keyword);
     builder_.check();  // reports it
     return false;
   }
@@ -161,7 +161,7 @@ void Unroller::forget(const ast::Block& b) {
 
 /// A loop or call that stands in no other: false, and an error, if it is too long with all that is
 /// in it.
-bool Unroller::may_end(const ast::Stmt& s, const ast::Place& place) {
+bool Unroller::may_end(const ast::Stmt& s, const ast::TextRange& place) {
   if (in_loop_ || !evaluator_.context().expansions.empty()) return true;
   const bool ops_stay = builder_.program().contract.kind != CollectiveKind::alltoallv;
   const LeastWork work = WorkCounter(evaluator_, ops_stay, def_work_).count(s);

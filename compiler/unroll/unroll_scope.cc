@@ -24,7 +24,7 @@ UnrollScope::UnrollScope(const UnrollInput& input, Diagnostics& diagnostics_in)
 
 /// Members of a family are declared one by one, all at the same place.
 Span UnrollScope::span(Mark mark) {
-  const ast::Place place = mark.end == 0 ? place_ : ast::Place{mark.begin, mark.end};
+  const ast::TextRange place = mark.end == 0 ? place_ : ast::TextRange{mark.begin, mark.end};
   if (place.begin != last_place_.begin || place.end != last_place_.end || place.end == 0) {
     last_span_ = ast.span(place);
     last_place_ = place;
@@ -33,7 +33,7 @@ Span UnrollScope::span(Mark mark) {
 }
 
 std::string_view UnrollScope::text(Mark mark) {
-  return mark.end == 0 ? std::string_view{} : ast.text(ast::Place{mark.begin, mark.end});
+  return mark.end == 0 ? std::string_view{} : ast.text(ast::TextRange{mark.begin, mark.end});
 }
 
 void UnrollScope::add_context(Diagnostic& diagnostic) { evaluator.context().add_to(diagnostic); }

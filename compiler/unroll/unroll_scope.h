@@ -44,10 +44,10 @@ class UnrollScope : public Origin {
   std::string_view text(Mark mark) override;
   void add_context(Diagnostic& diagnostic) override;
   /// Of what is being done, for mistakes without a place of their own.
-  void set_place(ast::Place place) { place_ = place; }
-  ast::Place place() const { return place_; }
+  void set_place(ast::TextRange place) { place_ = place; }
+  ast::TextRange place() const { return place_; }
 
-  static Mark mark_of(ast::Place p) { return {p.begin, p.end}; }
+  static Mark mark_of(ast::TextRange p) { return {p.begin, p.end}; }
   Mark mark_of(const ast::Name& n) const { return mark_of(ast.place(n)); }
   static Mark mark_of(const ast::Option* o) {
     return o == nullptr ? Mark{} : mark_of(o->value.given() ? o->value.place : o->place);
@@ -72,7 +72,7 @@ class UnrollScope : public Origin {
   /// Mistakes (repetitions in loops count) after which more would show nothing new.
   static constexpr size_t kMaxMistakes = 5000;
 
-  ast::Place place_, last_place_;
+  ast::TextRange place_, last_place_;
   Span last_span_;                ///< of last_place_
   std::vector<NameId> name_ids_;  ///< by symbol
 };

@@ -35,7 +35,7 @@ class Unroller {
   void block(const ast::Block& b);
   void forget(const ast::Block& b);
   void statement(const ast::Stmt& s);
-  bool may_end(const ast::Stmt& s, const ast::Place& place);
+  bool may_end(const ast::Stmt& s, const ast::TextRange& place);
   void loop(const ast::For& f);
   void misplaced(const ast::Stmt& s, std::string_view what);
   void tb(const ast::Placed& s);

@@ -59,12 +59,12 @@ class BlockClocks {
   }
 
  private:
-  struct Entry {
+  struct LoggedRow {
     uint32_t count, row, older;
   };
   ClockRows rows_;
   std::vector<uint32_t> current_, last_;
-  std::vector<Entry> log_;
+  std::vector<LoggedRow> log_;
 };
 
 }  // namespace mscclc::order

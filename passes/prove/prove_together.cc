@@ -205,7 +205,7 @@ class TogetherProver {
   }
 
   /// From the joint program's op to that of the plan.
-  void localize(Unordered::Place& place) const {
+  void localize(Unordered::OpInCall& place) const {
     const Part& part = joint_.parts[refused_->order[place.rank][place.call]];
     place.op -= part.first_op[place.rank];
   }

@@ -277,7 +277,7 @@ TEST_CASE("what is refused is named by rank, call and op of the plan") {
   const RefusedCalls& refused = set.refused();
   CHECK(refused.order == std::vector<std::vector<uint32_t>>{{0, 1, 0}, {0, 1, 0}});
   REQUIRE(refused.unordered.size() == 2);
-  const auto text = [](const Unordered::Place& p) {
+  const auto text = [](const Unordered::OpInCall& p) {
     return "rank " + std::to_string(p.rank) + " call " + std::to_string(p.call) + " op " +
            std::to_string(p.op);
   };

@@ -14,7 +14,7 @@ bool SymbolicRun::fills(uint32_t rank, const Op& op, uint64_t slot) const {
   bool filled = false;
   for (const Operand& o : program_.dsts(op)) {
     const ChunkSlices::Range range = slices_.range(op, o.count);
-    each_member(rank, o, [&](const Place& to) {
+    each_member(rank, o, [&](const BufferCells& to) {
       if (to.slots == kNoCells) return;
       const uint64_t first = to.slots + uint64_t{o.first} * per_chunk_;
       filled |= slot >= first + range.begin && slot < first + range.end;
@@ -82,7 +82,7 @@ SymbolicRun::Pending SymbolicRun::find_reader(const Process& waiting) const {
 bool SymbolicRun::empties(uint32_t rank, const Op& op, uint64_t slot) const {
   return std::ranges::any_of(program_.srcs(op), [&](const Operand& o) {
     if (o.channel != kNone) return false;
-    const Place& from = place(rank, o.buffer);
+    const BufferCells& from = place(rank, o.buffer);
     if (from.slots == kNoCells || !from.sentinel) return false;
     const ChunkSlices::Range range = slices_.range(op, o.count);
     const uint64_t first = from.slots + uint64_t{o.first} * per_chunk_;

@@ -29,7 +29,7 @@ void SymbolicRun::lay_out() {
     semaphores += static_cast<uint32_t>(rank.semaphores.size());
     buffers += static_cast<uint32_t>(rank.buffers.size());
     for (const Buffer& buffer : rank.buffers) {
-      Place place;
+      BufferCells place;
       const uint64_t cells = uint64_t{buffer.chunks} * per_chunk_;
       place.sentinel = is_sentinel(buffer.packets);
       if (symbolic_) place.symbols = symbols;
@@ -185,7 +185,7 @@ bool SymbolicRun::has_packets(uint32_t p, const Op& op) {
   const std::span<const Operand> sources = program_.srcs(op);
   for (; process.operand < sources.size(); ++process.operand) {
     const Operand& o = sources[process.operand];  // packets that are waited for are local
-    const Place& from = place(process.rank, o.buffer);
+    const BufferCells& from = place(process.rank, o.buffer);
     if (from.slots == kNoCells) continue;
     const ChunkSlices::Range range = slices_.range(op, o.count);
     const uint64_t first = from.slots + uint64_t{o.first} * per_chunk_;
@@ -223,13 +223,13 @@ void SymbolicRun::move(uint32_t rank, const Op& op, const OpInfo& row) {
 
 void SymbolicRun::load(uint32_t rank, const OpInfo& row, const Operand& o, bool add) {
   const uint64_t begin = uint64_t{o.first} * per_chunk_ + range_.begin;
-  each_member(rank, o, [&](const Place& from) {
+  each_member(rank, o, [&](const BufferCells& from) {
     load_from(from, begin, add, row.has(kPolls));
     add = true;
   });
 }
 
-void SymbolicRun::load_from(const Place& from, uint64_t begin, bool add, bool polls) {
+void SymbolicRun::load_from(const BufferCells& from, uint64_t begin, bool add, bool polls) {
   if (symbolic_) {
     const Symbol* symbol = &symbols_[from.symbols + begin];
     for (size_t i = 0; i < value_.size(); ++i) value_[i] = symbol[i] + (add ? value_[i] : 0);
@@ -242,10 +242,10 @@ void SymbolicRun::load_from(const Place& from, uint64_t begin, bool add, bool po
 
 void SymbolicRun::store(uint32_t rank, const Operand& o) {
   const uint64_t begin = uint64_t{o.first} * per_chunk_ + range_.begin;
-  each_member(rank, o, [&](const Place& to) { store_to(to, begin); });
+  each_member(rank, o, [&](const BufferCells& to) { store_to(to, begin); });
 }
 
-void SymbolicRun::store_to(const Place& to, uint64_t begin) {
+void SymbolicRun::store_to(const BufferCells& to, uint64_t begin) {
   if (symbolic_) {
     Symbol* symbol = &symbols_[to.symbols + begin];
     for (const Symbol value : value_) *symbol++ = value;

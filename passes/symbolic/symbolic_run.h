@@ -70,7 +70,7 @@ class SymbolicRun {
     std::vector<uint32_t> arrived;  ///< processes
   };
   /// Where a buffer's symbols and packet slots lie.
-  struct Place {
+  struct BufferCells {
     uint64_t symbols = kNoCells, slots = kNoCells;
     bool sentinel = false;
   };
@@ -78,8 +78,10 @@ class SymbolicRun {
   void lay_out();
   void fill_inputs();
   void add_processes();
-  Place& place(uint32_t rank, uint32_t buffer) { return places_[first_buffer_[rank] + buffer]; }
-  const Place& place(uint32_t rank, uint32_t buffer) const {
+  BufferCells& place(uint32_t rank, uint32_t buffer) {
+    return places_[first_buffer_[rank] + buffer];
+  }
+  const BufferCells& place(uint32_t rank, uint32_t buffer) const {
     return places_[first_buffer_[rank] + buffer];
   }
 
@@ -94,9 +96,9 @@ class SymbolicRun {
   bool has_packets(uint32_t process, const Op& op);
   void move(uint32_t rank, const Op& op, const OpInfo& row);
   void load(uint32_t rank, const OpInfo& row, const Operand& o, bool add);
-  void load_from(const Place& from, uint64_t begin, bool add, bool polls);
+  void load_from(const BufferCells& from, uint64_t begin, bool add, bool polls);
   void store(uint32_t rank, const Operand& o);
-  void store_to(const Place& to, uint64_t begin);
+  void store_to(const BufferCells& to, uint64_t begin);
   void wake(uint32_t process);
   template <class Each>
   void each_member(uint32_t rank, const Operand& o, Each&& each) const;
@@ -124,7 +126,7 @@ class SymbolicRun {
   ChunkSlices slices_;
   uint32_t per_chunk_;
   std::vector<uint32_t> first_channel_, first_semaphore_, first_buffer_, first_process_;
-  std::vector<Place> places_;
+  std::vector<BufferCells> places_;
   std::vector<Symbol> symbols_;
   std::vector<Slot> slots_;
   std::vector<Counter> ends_, semaphores_;

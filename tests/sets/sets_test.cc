@@ -40,7 +40,7 @@ class Set {
   std::string shown(const RefusedCalls& refused) const {
     std::vector<Suspect> suspects;
     for (const Unordered& pair : refused.unordered) {
-      const auto place = [](const Unordered::Place& p) {
+      const auto place = [](const Unordered::OpInCall& p) {
         return Suspect::Place{p.rank, p.op, p.call};
       };
       suspects.push_back({place(pair.first), {}});

@@ -23,7 +23,6 @@ const std::vector<Exception> kExceptions = {
     {"mscclc::cuda::FakeDriver", 83, 7},
     {"mscclc::random_programs::Soup", 81, 6},
     {"mscclc::EpollHub", 74, 2},
-    {"mscclc::proof::System", 70, 1},
     {"mscclc::torch_comms::CommsBackend", 69, 2},
     {"mscclc::verbs::VerbsLane", 69, 0},
     {"mscclc::cost::Run", 58, 3},

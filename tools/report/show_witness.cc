@@ -15,7 +15,7 @@ namespace {
 std::vector<Suspect> suspects_of(const std::vector<Unordered>& unordered) {
   std::vector<Suspect> suspects;
   for (const Unordered& pair : unordered) {
-    const auto place = [](const Unordered::Place& p) {
+    const auto place = [](const Unordered::OpInCall& p) {
       return Suspect::Place{p.rank, p.op, p.call};
     };
     suspects.push_back({place(pair.first), {}});

@@ -25,11 +25,11 @@ class LoopGroups {
   /// Counts whose givers' and takers' rounds do not pair up.
   const std::vector<Finding>& findings() const { return findings_; }
 
-  struct Group {
+  struct TiedLoops {
     uint32_t loops = 0;                          ///< that are in it
     std::vector<uint32_t> upstream, downstream;  ///< groups that give to it, that it gives to
   };
-  const std::vector<Group>& groups() const { return groups_; }
+  const std::vector<TiedLoops>& groups() const { return groups_; }
   uint32_t loops() const { return static_cast<uint32_t>(group_of_.size()); }
   /// Number of the loop `loop` (of the program) of a block. REQUIRES: the block has ops in it.
   uint32_t loop(uint32_t process, uint32_t loop) const { return numbers_.at(key(process, loop)); }
@@ -42,7 +42,7 @@ class LoopGroups {
   std::vector<Finding> findings_;
   std::unordered_map<uint64_t, uint32_t> numbers_;
   std::vector<uint32_t> group_of_;
-  std::vector<Group> groups_;
+  std::vector<TiedLoops> groups_;
 };
 
 }  // namespace mscclc::proof

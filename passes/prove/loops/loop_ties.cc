@@ -97,41 +97,41 @@ class Reader {
 };
 
 /// A loop that uses a count, and how often straight code has used it before.
-struct Turn {
+struct LoopUse {
   Stretch stretch;
   uint64_t before = 0;
 };
 
-std::vector<Turn> turns_of(const Use& use) {
-  std::vector<Turn> turns;
+std::vector<LoopUse> loop_uses(const Use& use) {
+  std::vector<LoopUse> uses;
   uint64_t before = 0;
   for (const Stretch& stretch : use.stretches) {
     if (stretch.loop == kNone) {
       before += stretch.times;
     } else {
-      turns.push_back({stretch, before});
+      uses.push_back({stretch, before});
     }
   }
-  return turns;
+  return uses;
 }
 
 /// Compares the loops of one count's givers with those of its taker.
 class Pairing {
  public:
   Pairing(const System& system, const Count& count, const Use& taker)
-      : program_(system.program()), count_(count), taker_(taker), turns_(turns_of(taker)) {}
+      : program_(system.program()), count_(count), taker_(taker), uses_(loop_uses(taker)) {}
 
   std::optional<Finding> run(std::vector<Tie>& ties) {
-    given_.assign(turns_.size(), 0);
-    before_.assign(turns_.size(), count_.initial);
+    given_.assign(uses_.size(), 0);
+    before_.assign(uses_.size(), count_.initial);
     for (const Use& giver : count_.givers) {
       if (const auto finding = add(giver, ties)) return finding;
     }
-    for (size_t j = 0; j < turns_.size(); ++j) {
+    for (size_t j = 0; j < uses_.size(); ++j) {
       const Use& giver = count_.givers.front();
-      if (!premise(Premise::rounds_give_what_they_take, given_[j] == turns_[j].stretch.times))
+      if (!premise(Premise::rounds_give_what_they_take, given_[j] == uses_[j].stretch.times))
         return unpaired(giver, giver.stretches[0].op, j);
-      if (!premise(Premise::given_before_the_loop, before_[j] >= turns_[j].before))
+      if (!premise(Premise::given_before_the_loop, before_[j] >= uses_[j].before))
         return too_early(giver, j);
     }
     return std::nullopt;
@@ -139,27 +139,26 @@ class Pairing {
 
  private:
   std::optional<Finding> add(const Use& giver, std::vector<Tie>& ties) {
-    const std::vector<Turn> turns = turns_of(giver);
-    if (turns.empty()) return std::nullopt;
-    for (size_t j = 0; j < std::max(turns.size(), turns_.size()); ++j) {
-      if (j >= turns.size() || j >= turns_.size() || !same_rate(loop(turns[j]), loop(turns_[j]))) {
-        const Turn& at = turns[std::min(j, turns.size() - 1)];
-        return unpaired(giver, at.stretch.op, std::min(j, turns_.size() - 1));
+    const std::vector<LoopUse> uses = loop_uses(giver);
+    if (uses.empty()) return std::nullopt;
+    for (size_t j = 0; j < std::max(uses.size(), uses_.size()); ++j) {
+      if (j >= uses.size() || j >= uses_.size() || !same_rate(loop(uses[j]), loop(uses_[j]))) {
+        const LoopUse& at = uses[std::min(j, uses.size() - 1)];
+        return unpaired(giver, at.stretch.op, std::min(j, uses_.size() - 1));
       }
-      given_[j] += turns[j].stretch.times;
-      before_[j] += turns[j].before;
-      ties.push_back(
-          {giver.process, turns[j].stretch.loop, taker_.process, turns_[j].stretch.loop});
+      given_[j] += uses[j].stretch.times;
+      before_[j] += uses[j].before;
+      ties.push_back({giver.process, uses[j].stretch.loop, taker_.process, uses_[j].stretch.loop});
     }
     return std::nullopt;
   }
-  const Loop& loop(const Turn& turn) const { return program_.loops[turn.stretch.loop]; }
+  const Loop& loop(const LoopUse& of_loop) const { return program_.loops[of_loop.stretch.loop]; }
 
   Finding at(const Use& giver, uint32_t op, size_t j) const {
     Finding finding;
     finding.kind = Finding::Kind::unpaired;
     finding.first = {giver.process, 0, op, 0};
-    const uint32_t taken = j < turns_.size() ? turns_[j].stretch.op : taker_.stretches[0].op;
+    const uint32_t taken = j < uses_.size() ? uses_[j].stretch.op : taker_.stretches[0].op;
     finding.second = {taker_.process, 0, taken, 0};
     return finding;
   }
@@ -173,14 +172,14 @@ class Pairing {
     Finding finding = at(giver, giver.stretches[0].op, j);
     finding.text = fmt::format(
         "before its pipeline the taker takes {}, and only {} {} given before the giver's",
-        turns_[j].before, before_[j], before_[j] == 1 ? "is" : "are");
+        uses_[j].before, before_[j], before_[j] == 1 ? "is" : "are");
     return finding;
   }
 
   const Program& program_;
   const Count& count_;
   const Use& taker_;
-  const std::vector<Turn> turns_;
+  const std::vector<LoopUse> uses_;
   std::vector<uint64_t> given_;   ///< by loop of the taker: in a round, by all givers
   std::vector<uint64_t> before_;  ///< and by straight code before it
 };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "passes/prove/model/chunk_numbers.h"
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/joint.h"
@@ -113,9 +114,7 @@ class System {
   /// Number of a chunk in call `call`; chunks that coincide in place have one number.
   /// REQUIRES: rank < ranks().
   uint64_t chunk(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t call) const {
-    const Buffer& b = program_.ranks[rank].buffers[buffer];
-    const uint64_t copy = b.copies > 1 ? call % b.copies : 0;
-    return bases_[first_buffer_[rank] + buffer] + copy * b.chunks + chunk;
+    return chunks_.number(rank, buffer, chunk, call);
   }
   /// The same for any rank.
   Spot spot(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t call) const {
@@ -124,46 +123,35 @@ class System {
     return {this->chunk(rank % ranks(), buffer, symmetry_.chunk(buffer, chunk, back(turns)), call),
             turns};
   }
-  uint64_t chunks() const { return chunks_; }
+  uint64_t chunks() const { return chunks_.count(); }
   /// The least common multiple of all numbers of copies.
-  uint32_t period() const { return period_; }
+  uint32_t period() const { return chunks_.period(); }
 
  private:
   void build();
-  uint32_t page_bits() const;
-  uint32_t blocks_of(uint32_t rank) const {
-    return static_cast<uint32_t>(block_offsets(program_.ranks[rank]).size()) - 1;
-  }
-  bool blocks_meet() const;
   void number_by_rank();
   void number_by_block();
   void add_block(uint32_t rank, uint32_t block);
   void add_caller(uint32_t rank);
   void fill_page(uint32_t rank);
-  void share_ends();
   void find_overlaid();
   void add_ports();
-  void place_buffers(uint32_t rank);
-  void place_callers(uint32_t rank, const Part& part);
-  bool shares_chunks(uint32_t rank, const Part& a, const Part& b) const;
 
   const Program& program_;
   const Symmetry& symmetry_;
   bool in_place_;
   std::vector<Part> parts_;
+  ChunkNumbers chunks_;
   uint32_t width_ = 0;  ///< processes of all ranks, but those of ports
   ClockLayout clock_;
   uint32_t turn_ = 0, port_turn_ = 0;  ///< processes that one turn passes: these; those of ports
   std::vector<Process> processes_;
   std::vector<uint32_t> first_, blocks_;  ///< by rank: in numbers_, how many
   std::vector<uint32_t> numbers_;         ///< of a rank's blocks, and of its caller
-  std::vector<uint32_t> first_end_, first_semaphore_, first_buffer_;
+  std::vector<uint32_t> first_end_, first_semaphore_;
   std::vector<uint32_t> shared_ends_;  ///< several plans: the end that counts for this one
   std::vector<bool> overlaid_;         ///< several plans: by rank, part and part
   std::vector<uint32_t> ports_;        ///< by end: its reader, or kNone
-  std::vector<uint64_t> bases_;
-  uint64_t chunks_ = 0;
-  uint32_t period_ = 1;
 };
 
 }  // namespace mscclc::proof

@@ -586,7 +586,7 @@ void report(const System& system, const Finding& finding, Diagnostics& diagnosti
 }
 
 std::optional<Unordered> unordered(const System& system, const Finding& finding) {
-  std::vector<Unordered::Place> places;
+  std::vector<Unordered::OpInCall> places;
   for (const Event& e : {finding.first, finding.second}) {
     if (e.process == kNone || e.op == kNone) continue;
     places.push_back({system.processes()[e.process].rank, e.op, e.call});

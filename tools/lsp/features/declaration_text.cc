@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kLongest = 200;
 
 /// The first line of a place.
-std::string_view line_of(const Tree& tree, ast::Place place) {
+std::string_view line_of(const Tree& tree, ast::TextRange place) {
   const std::string_view text = tree.ast.text(place);
   return text.substr(0, text.find('\n'));
 }

@@ -57,7 +57,7 @@ class Hints {
     }
   }
 
-  Place place_of(ast::Place place) const {
+  Place place_of(ast::TextRange place) const {
     const Span span = tree_.ast.span(place);
     return {span.line, span.column};
   }

@@ -14,7 +14,7 @@ class Locations {
   explicit Locations(const Document& document, const Tree& tree)
       : document_(document), tree_(tree) {}
 
-  Json location(ast::Place place) {
+  Json location(ast::TextRange place) {
     const ast::File& file = tree_.ast.file_of(place);
     const bool here = &file == tree_.main;
     const auto known = lines_.find(&file);
@@ -72,8 +72,8 @@ class Symbols {
   }
 
  private:
-  void add(Json& out, const std::string& name, int kind, ast::Place whole, ast::Place name_place,
-           Json children = Json::array()) const {
+  void add(Json& out, const std::string& name, int kind, ast::TextRange whole,
+           ast::TextRange name_place, Json children = Json::array()) const {
     const auto all = tree_.bytes(whole), selected = tree_.bytes(name_place);
     if (!all || !selected || name.empty()) return;
     out.push_back(
@@ -90,7 +90,7 @@ class Symbols {
   }
   /// "rank r in 0..R": a statement with a block has no name of its own.
   void add_block(Json& out, int kind, const ast::Stmt& s, const ast::Block& block) const {
-    const ast::Place head{s.place.begin, block.place.begin};
+    const ast::TextRange head{s.place.begin, block.place.begin};
     std::string text(tree_.ast.text(head));
     text.erase(text.find_last_not_of(" \n") + 1);
     add(out, text, kind, s.place, s.keyword, within(block));

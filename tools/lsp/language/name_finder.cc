@@ -15,7 +15,7 @@ NameFinder::NameFinder(const Tree& tree, Names& out)
       things_(tree.ast.names().size(), kNothing) {}
 
 void NameFinder::run() {
-  const ast::Place everywhere{0, 0xffffffffu};
+  const ast::TextRange everywhere{0, 0xffffffffu};
   for (const ast::Symbol symbol : {ast::w_input, ast::w_output}) {
     meaning_[symbol] = things_[symbol] = static_cast<uint32_t>(out_.all_.size());
     out_.all_.push_back({.kind = Kind::callers, .symbol = symbol, .scopes = {everywhere}});

@@ -38,7 +38,7 @@ std::vector<const Declared*> Names::visible(size_t byte) const {
   const uint32_t place = tree_.place_of(byte);
   std::vector<const Declared*> found;
   for (const Declared& d : all_) {
-    const bool here = std::ranges::any_of(d.scopes, [&](const ast::Place& scope) {
+    const bool here = std::ranges::any_of(d.scopes, [&](const ast::TextRange& scope) {
       return scope.begin <= place && place <= scope.end;
     });
     if (here) found.push_back(&d);

@@ -43,14 +43,14 @@ struct Declared {
   const ast::Stmt* statement = nullptr;         ///< that declares it
   const ast::Definition* definition = nullptr;  ///< of parameters, values and functions
   const ast::Binder* binder = nullptr;          ///< of variables
-  std::vector<ast::Place> scopes = {};          ///< where it is visible
+  std::vector<ast::TextRange> scopes = {};      ///< where it is visible
   uint32_t around = kNothing;                   ///< the innermost, in Names::around()
   bool evaluable = true;  ///< no argument of a def or a function is visible there
 };
 
 /// A name where it stands.
 struct Use {
-  ast::Place place;
+  ast::TextRange place;
   uint32_t declared = 0;  ///< in Names::all()
   bool declares = false;
 };

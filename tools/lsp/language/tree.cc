@@ -104,7 +104,7 @@ bool goes_on(std::string_view line) {
          std::ranges::any_of(kWords, [&](std::string_view word) { return line.ends_with(word); });
 }
 
-std::optional<Tree::Bytes> Tree::bytes(ast::Place place) const {
+std::optional<Tree::Bytes> Tree::bytes(ast::TextRange place) const {
   const auto size = static_cast<uint32_t>(main->text.size());
   if (place.begin < main->base || place.end > main->base + size) return std::nullopt;
   return Bytes{place.begin - main->base, place.end - main->base};

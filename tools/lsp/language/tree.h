@@ -30,7 +30,7 @@ struct Tree {
   struct Bytes {
     uint32_t begin, end;
   };
-  std::optional<Bytes> bytes(ast::Place place) const;
+  std::optional<Bytes> bytes(ast::TextRange place) const;
   /// The place of a byte of the document.
   uint32_t place_of(size_t byte) const { return main->base + static_cast<uint32_t>(byte); }
 };
