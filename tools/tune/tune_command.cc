@@ -79,7 +79,7 @@ class TuneRun {
       if (const int code = measure(n); code != kFine) return code;
     }
     for (const auto& sizes : results_) put(tune::results_text(sizes) + "\n");
-    put("NCCL was not timed: there is none on this device; mscclc-bench times plans beside it\n");
+    put("NCCL was not timed; mscclc-bench times plans beside it\n");
     if (const int code = write(ranks); code != kFine) return code;
     const bool wrong = std::ranges::any_of(results_, [](const auto& sizes) {
       return std::ranges::any_of(sizes, [](const auto& r) { return !r.wrong.empty(); });
