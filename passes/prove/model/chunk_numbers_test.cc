@@ -19,6 +19,7 @@ Program gather(uint32_t chunks) {
   program.ranks.resize(2);
   for (Rank& rank : program.ranks) {
     rank.buffers.resize(kScratch + 1);
+    for (Buffer& buffer : rank.buffers) buffer.name = program.intern("b");
     rank.buffers[kInput].chunks = 1;
     rank.buffers[kOutput].chunks = 2;
     rank.buffers[kScratch].chunks = chunks;
