@@ -49,7 +49,7 @@ mscclc_result_t mscclc_plan_of_trace(const uint64_t* trace, size_t words, int32_
     }
     if (gpus != nullptr) *gpus = nullptr;
     if (places != nullptr) *places = nullptr;
-    *wrong_at = mscclpp::kNoPlace;
+    *wrong_at = mscclpp::kNoPythonCall;
     auto program = mscclpp::read_trace({trace, words});
     if (!program) return refuse("mscclc_plan_of_trace", "'trace' is not of this version");
     mscclpp::Checked mistake = mscclpp::check_signals(*program);
