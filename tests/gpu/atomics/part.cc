@@ -94,12 +94,10 @@ Tried try_host() {
   Tried tried;
   const auto adapter = open_adapter("", tried);
   if (adapter == nullptr) return tried;
-  std::string why;
   std::vector<uint64_t> data(AddWords::kCount);
-  const auto region =
-      verbs::MemoryRegion::make(adapter->domain(), data.data(), kBytes, kAccess, why);
-  if (region == nullptr) return {why, ""};
-  const AddWords words{reinterpret_cast<uint64_t>(data.data()), region->remote_key(),
+  const auto region = verbs::MemoryRegion::make(adapter->domain(), data.data(), kBytes, kAccess);
+  if (!region) return {region.error().text(), ""};
+  const AddWords words{reinterpret_cast<uint64_t>(data.data()), (*region)->remote_key(),
                        [&](uint64_t index) { return load_acquire<uint64_t>(&data[index]); }};
   return {check_adds(*adapter, words, kAdds, kPairs), ""};
 }
