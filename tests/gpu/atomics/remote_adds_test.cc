@@ -27,9 +27,9 @@ struct HostWords {
                                     diagnostics);
     INFO(verbs::testing::text(diagnostics));
     REQUIRE(adapter != nullptr);
-    region = verbs::MemoryRegion::make(adapter->domain(), data.data(), kBytes, kAccess, why);
-    INFO(why);
-    REQUIRE(region != nullptr);
+    auto made = verbs::MemoryRegion::make(adapter->domain(), data.data(), kBytes, kAccess);
+    REQUIRE(made);
+    region = *std::move(made);
     words = {reinterpret_cast<uint64_t>(data.data()), region->remote_key(),
              [this](uint64_t index) { return load_acquire<uint64_t>(&data[index]); }};
   }
@@ -37,7 +37,6 @@ struct HostWords {
 
   verbs::fake::FakeVerbs* const fake = verbs::testing::reset_fake();
   Diagnostics diagnostics;
-  std::string why;
   std::vector<uint64_t> data = std::vector<uint64_t>(AddWords::kCount);
   std::shared_ptr<verbs::Adapter> adapter;
   std::shared_ptr<const verbs::MemoryRegion> region;
