@@ -64,15 +64,14 @@ TEST_CASE("remote adds: what is wrong is seen") {
     CHECK_THAT(w.check(), Catch::EndsWith(": one was no atomic"));
   }
   SECTION("memory that other ranks may not add to") {
-    w.region = verbs::MemoryRegion::make(w.adapter->domain(), w.data.data(), kBytes,
-                                         kAccess & ~IBV_ACCESS_REMOTE_ATOMIC, w.why);
+    w.region = *verbs::MemoryRegion::make(w.adapter->domain(), w.data.data(), kBytes,
+                                          kAccess & ~IBV_ACCESS_REMOTE_ATOMIC);
     w.words.key = w.region->remote_key();
     CHECK_THAT(w.check(), Catch::StartsWith("an addition: remote access error: "));
   }
   SECTION("more memory than there should be is added to") {
     std::vector<uint64_t> more(AddWords::kCount + 1);
-    w.region =
-        verbs::MemoryRegion::make(w.adapter->domain(), more.data(), kBytes + 8, kAccess, w.why);
+    w.region = *verbs::MemoryRegion::make(w.adapter->domain(), more.data(), kBytes + 8, kAccess);
     w.words = {reinterpret_cast<uint64_t>(more.data()), w.region->remote_key(),
                [&](uint64_t index) { return load_acquire<uint64_t>(&more[index]); }};
     CHECK(w.check() == "an add at byte 4096 is not refused");
