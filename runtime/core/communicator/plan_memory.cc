@@ -46,32 +46,4 @@ std::optional<PlanMemory> memory_of(const Program& plan, const LoadOptions& opti
   return most;
 }
 
-// Rows of staging follow one another, those of the caller do not: an op that addresses a side at
-// several ranks must find them alike.
-bool takes_pieces(const Program& plan, const LoadOptions& options) {
-  const Contract& contract = plan.contract;
-  if (contract.even_only) return false;
-  switch (contract.kind) {
-    case CollectiveKind::none:
-    case CollectiveKind::custom:
-    case CollectiveKind::alltoallv:
-    case CollectiveKind::barrier:
-      return false;
-    default:
-      break;
-  }
-  if (options.zero_copy) return true;
-  const PeerAccess access(plan);
-  for (const uint32_t side : {kInput, kOutput}) {
-    if (!contract.info().has_rows(kSides[side])) continue;
-    std::optional<bool> staged;
-    for (uint32_t r = 0; r < plan.ranks.size(); ++r) {
-      if (contract.chunk_count(kSides[side], r) == 0) continue;
-      if (staged && *staged != access.stages(r, side)) return false;
-      staged = access.stages(r, side);
-    }
-  }
-  return true;
-}
-
 }  // namespace mscclc
