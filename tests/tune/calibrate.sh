@@ -4,18 +4,8 @@
 set -euo pipefail
 mscclc=$(realpath "$1")
 plans=$(realpath plans)
-cd "$(mktemp -d "${TEST_TMPDIR:-/tmp}/calibrate.XXXXXX")"
-
-fail() {
-  echo "calibrate.sh: $1"
-  exit 1
-}
-expect_code() {
-  local wanted=$1 code=0
-  shift
-  "$@" >out 2>err || code=$?
-  ((code == wanted)) || { cat out err; fail "exit code $code, not $wanted: $*"; }
-}
+# shellcheck source=tests/tune/checks.bash
+source "$(dirname "$0")/checks.bash"
 measure=("$mscclc" calibrate --device threads --repeats 1 --max-bytes 4K)
 
 # However far apart the two measurements are, it is allowed.

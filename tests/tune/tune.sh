@@ -5,18 +5,8 @@ set -euo pipefail
 mscclc=$(realpath "$1")
 MSCCLC_LIBRARY=$(realpath plans)
 export MSCCLC_LIBRARY
-cd "$(mktemp -d "${TEST_TMPDIR:-/tmp}/tune.XXXXXX")"
-
-fail() {
-  echo "tune.sh: $1"
-  exit 1
-}
-expect_code() {
-  local wanted=$1 code=0
-  shift
-  "$@" >out 2>err || code=$?
-  ((code == wanted)) || { cat out err; fail "exit code $code, not $wanted: $*"; }
-}
+# shellcheck source=tests/tune/checks.bash
+source "$(dirname "$0")/checks.bash"
 # Few trials of what is small, and no more than one plan but the library's.
 tune=("$mscclc" tune --device threads --repeats 1 --trials 3 --bytes '1K,16K')
 
