@@ -28,6 +28,7 @@ class Chromium:
         self._numbers = itertools.count(1)
         self._patience = patience
         self._unread = b""
+        self._loaded = set()  # documents, by the browser's numbers for them
         self.complaints = []
         to_read, self._to = os.pipe()
         self._from, to_write = os.pipe()
@@ -52,8 +53,11 @@ class Chromium:
             self._ask(domain + ".enable")
         self._ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=False)
-        self._ask("Page.navigate", url="file://" + os.path.abspath(page))
-        self._until(lambda message: message.get("method") == "Page.loadEventFired")
+        self._ask("Page.setLifecycleEventsEnabled", enabled=True)
+        document = self._ask("Page.navigate", url="file://" + os.path.abspath(page))["loaderId"]
+        # Not the first that is loaded: that may be the empty page that the browser began with.
+        while document not in self._loaded:
+            self._until(lambda message: message.get("method") == "Page.lifecycleEvent")
 
     def close(self):
         os.close(self._to)
@@ -120,7 +124,9 @@ class Chromium:
 
     def _note(self, message):
         method, params = message.get("method"), message.get("params", {})
-        if method == "Runtime.exceptionThrown":
+        if method == "Page.lifecycleEvent" and params["name"] == "load":
+            self._loaded.add(params["loaderId"])
+        elif method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
             self.complaints.append(details.get("exception", {}).get("description", details["text"]))
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "ir/base/read_file.h"
+
 namespace mscclc {
 
 FileChanges::State FileChanges::state_of(const std::string& path) {
@@ -23,11 +25,17 @@ FileChanges::States FileChanges::states() const {
   return now;
 }
 
-void FileChanges::watch(const std::vector<std::string>& paths) {
+FileChanges::State FileChanges::state_of_text(const ReadFile& file) {
+  const State state = state_of(file.path);
+  const auto text = read_file(file.path);
+  return text && *text == file.text ? state : State{};
+}
+
+void FileChanges::watch(const std::vector<ReadFile>& files) {
   States known;
-  for (const std::string& path : paths) {
-    const auto before = known_.find(path);
-    known[path] = before != known_.end() ? before->second : state_of(path);
+  for (const ReadFile& file : files) {
+    const auto before = known_.find(file.path);
+    known[file.path] = before != known_.end() ? before->second : state_of_text(file);
   }
   known_ = std::move(known);
   last_ = states();

@@ -9,11 +9,16 @@
 
 namespace mscclc {
 
+/// A file, and the text that was read from it.
+struct ReadFile {
+  std::string path, text;
+};
+
 class FileChanges {
  public:
-  /// From now on these files are watched. Of one that was watched before, a change since then
-  /// counts; of others their state is what it is now.
-  void watch(const std::vector<std::string>& paths);
+  /// From now on these files are watched. A change counts since a file was watched first, or, if it
+  /// was not watched before, since its text was read.
+  void watch(const std::vector<ReadFile>& files);
   /// True once after a change: when files that have changed stayed as they are since the last call,
   /// as an editor may still be writing, and none is missing.
   [[nodiscard]] bool settled();
@@ -29,6 +34,8 @@ class FileChanges {
     bool operator==(const State&) const = default;
   };
   static State state_of(const std::string& path);
+  /// That of a file while it has this text; if it no longer has it, one that no file has.
+  static State state_of_text(const ReadFile& file);
   using States = std::map<std::string, State>;  ///< by path
   States states() const;
 

@@ -28,7 +28,7 @@ struct Folder {
 TEST_CASE("changes: a file that stays is none") {
   const Folder folder;
   FileChanges changes;
-  changes.watch({folder.file("a", "1")});
+  changes.watch({{folder.file("a", "1"), "1"}});
   CHECK_FALSE(changes.settled());
   CHECK_FALSE(changes.settled());
 }
@@ -36,7 +36,7 @@ TEST_CASE("changes: a file that stays is none") {
 TEST_CASE("changes: a change counts once, when the file stays as it is") {
   const Folder folder;
   FileChanges changes;
-  changes.watch({folder.file("a", "1")});
+  changes.watch({{folder.file("a", "1"), "1"}});
   folder.file("a", "22");
   CHECK_FALSE(changes.settled());
   folder.file("a", "333");  // still being written
@@ -49,7 +49,7 @@ TEST_CASE("changes: a file that is replaced has changed, also by one of its size
   const Folder folder;
   FileChanges changes;
   const std::string path = folder.file("a", "1");
-  changes.watch({path});
+  changes.watch({{path, "1"}});
   fs::rename(folder.file("new", "2"), path);
   CHECK_FALSE(changes.settled());
   CHECK(changes.settled());
@@ -59,7 +59,7 @@ TEST_CASE("changes: a file that is gone is waited for") {
   const Folder folder;
   FileChanges changes;
   const std::string path = folder.file("a", "1");
-  changes.watch({path});
+  changes.watch({{path, "1"}});
   fs::remove(path);
   for (int i = 0; i < 3; ++i) CHECK_FALSE(changes.settled());
   CHECK(changes.missing() == path);
@@ -73,11 +73,32 @@ TEST_CASE("changes: what happens while other files are added is not lost") {
   const Folder folder;
   FileChanges changes;
   const std::string a = folder.file("a", "1"), b = folder.file("b", "1");
-  changes.watch({a});
+  changes.watch({{a, "1"}});
   folder.file("a", "22");
-  changes.watch({a, b});
+  changes.watch({{a, "1"}, {b, "1"}});
   CHECK(changes.settled());
   folder.file("b", "22");
+  CHECK_FALSE(changes.settled());
+  CHECK(changes.settled());
+}
+
+TEST_CASE(
+    "changes: a file that has changed since it was read, before it was watched, has changed") {
+  const Folder folder;
+  FileChanges changes;
+  const std::string path = folder.file("a", "22");
+  changes.watch({{path, "1"}});
+  CHECK(changes.settled());
+  CHECK_FALSE(changes.settled());
+}
+
+TEST_CASE("changes: a file that is gone since it was read is waited for") {
+  const Folder folder;
+  FileChanges changes;
+  changes.watch({{folder.path / "a", "1"}});
+  CHECK_FALSE(changes.settled());
+  CHECK(changes.missing() == folder.path / "a");
+  folder.file("a", "1");
   CHECK_FALSE(changes.settled());
   CHECK(changes.settled());
 }

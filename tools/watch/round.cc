@@ -33,12 +33,13 @@ std::string prove_and_run(Input& input, uint64_t bytes, bool& right) {
   return fmt::format("proved, {} on {} ranks", right ? "right" : "WRONG", ranks);
 }
 
-/// Texts of -D are sources without a file.
-std::vector<std::string> files_of(const Input& input, const std::string& main) {
-  std::vector<std::string> files = {main};
+/// Texts of -D are sources without a file; a plan is a file without a source.
+std::vector<ReadFile> files_of(const Input& input, const std::string& main) {
+  std::vector<ReadFile> files = {{main, ""}};
+  if (input.sources.size() > 0) files.front().text = input.sources.file(0).text;
   for (FileId id = 1; id < input.sources.size(); ++id) {
-    const std::string& name = input.sources.file(id).name;
-    if (!name.starts_with("-D ")) files.push_back(name);
+    const SourceFile& source = input.sources.file(id);
+    if (!source.name.starts_with("-D ")) files.push_back({source.name, source.text});
   }
   return files;
 }

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "tools/base/input.h"
+#include "tools/watch/file_changes.h"
 
 namespace mscclc {
 
 struct Round {
-  bool right = false;              ///< proved, and run with the right result
-  std::string verdict;             ///< "proved, right on 8 ranks; 12.3 ms"
-  std::vector<std::string> files;  ///< that were read
+  bool right = false;           ///< proved, and run with the right result
+  std::string verdict;          ///< "proved, right on 8 ranks; 12.3 ms"
+  std::vector<ReadFile> files;  ///< the program and what it imports
 };
 
 /// Runs messages of `bytes` on the simulator. Errors go to standard error.

@@ -36,7 +36,9 @@ TEST_CASE("round: a right program is proved and run") {
   CHECK(round.right);
   CHECK(round.verdict.starts_with("proved, right on 1 ranks; "));
   REQUIRE(round.files.size() == 2);
-  CHECK(round.files[1].ends_with("lib.mscl"));
+  CHECK(round.files[0].text == kCopy);
+  CHECK(round.files[1].text == "let n = 1\n");
+  CHECK(round.files[1].path.ends_with("lib.mscl"));
 }
 
 TEST_CASE("round: what is wrong is refused") {

@@ -59,10 +59,11 @@ int run_watch(const WatchOptions& options) {
   if (sizes->size() != 1) return Input::usage("--bytes: one size, as in 64K");
   const std::string& file = options.input.file;
   if (file == "-") return Input::usage("standard input cannot be watched; name a file");
-  if (const auto text = read_regular_file(file); !text) return Input::usage(text.error());
+  const auto text = read_regular_file(file);
+  if (!text) return Input::usage(text.error());
   end_on_signals();
   FileChanges changes;
-  changes.watch({file});
+  changes.watch({{file, *text}});
   do {
     const Round round = run_round(options.input, sizes->front());
     print_line(fmt::format("{}: {}", file, round.verdict));
