@@ -6,6 +6,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -24,7 +25,8 @@ class Chromium:
     """One page of a browser. Errors and exceptions of the page are in `complaints`."""
 
     def __init__(self, command, page, width=1400, height=900, patience=60):
-        self._home = tempfile.TemporaryDirectory()
+        # The browser's own processes may outlive it by a moment, and still write there.
+        self._home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._numbers = itertools.count(1)
         self._patience = patience
         self._unread = b""
@@ -42,7 +44,7 @@ class Chromium:
         self._process = subprocess.Popen(
             ["sh", "-c", f'exec "$@" 3<&{to_read} 4>&{to_write}', "sh", command, *options],
             pass_fds=(to_read, to_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, env={**os.environ, "HOME": self._home.name})
+            stderr=subprocess.DEVNULL, env={**os.environ, "HOME": self._home.name}, start_new_session=True)
         os.close(to_read)
         os.close(to_write)
         self._session = None
@@ -62,7 +64,7 @@ class Chromium:
     def close(self):
         os.close(self._to)
         os.close(self._from)
-        self._process.kill()
+        os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._home.cleanup()
 
