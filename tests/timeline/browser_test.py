@@ -52,9 +52,11 @@ def check_page(page, views):
     x, y = find_step(page, "wait")
     page.mouse("mouseMoved", x, y)
     said = page.value("tip.style.display === 'block' ? tip.innerText : ''")
+    # In a real run on a busy machine it may be that all signals had come before they were waited for.
+    waited = page.value("views[0].into.size > 0") or views == 1
     fine &= check("a tooltip names the step, its line and whom it waited for: " + repr(said),
-                  said.startswith("wait rank ") and ".mscl:" in said and "waited " in said and
-                  " for a signal of rank " in said)
+                  said.startswith("wait rank ") and ".mscl:" in said and
+                  (" for a signal of rank " in said) == waited)
     fine &= check("beside a measured time stands the predicted one", ("predicted: " in said) == (views == 2))
     # Folded ranks have narrow lanes; a click on a rank's name gives it wide ones.
     lane = page.value("lanesAt[0].lane")
