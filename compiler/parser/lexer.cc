@@ -201,9 +201,32 @@ void Lexer::integer(Token& out, const char* begin) {
   uint64_t value = 0;
   while (class_of(*p) == kDigit && p - begin < 18) value = value * 10 + (*p++ - '0');
   at_ = p;
+  if (decimal(out, begin)) return;
   if (in_word(*p)) return long_integer(out, begin);
   out.value = value;
   finish(out, Tok::integer, begin);
+}
+
+/// A number with a fraction or an exponent, of whose whole part all or the first 18 digits have been passed.
+bool Lexer::decimal(Token& out, const char* begin) {
+  const char* p = at_;
+  while (class_of(*p) == kDigit) ++p;
+  const char* const whole = p;
+  if (*p == '.' && class_of(p[1]) == kDigit) {
+    do ++p;
+    while (class_of(*p) == kDigit);
+  }
+  if (*p == 'e' || *p == 'E') {
+    const char* digits = p + (p[1] == '+' || p[1] == '-' ? 2 : 1);
+    if (class_of(*digits) == kDigit) {
+      while (class_of(*digits) == kDigit) ++digits;
+      p = digits;
+    }
+  }
+  if (p == whole || in_word(*p)) return false;
+  at_ = p;
+  finish(out, Tok::decimal, begin);
+  return true;
 }
 
 /// Any number: hexadecimal, with '_', with a unit, too large.

@@ -22,6 +22,7 @@ enum class Tok : uint8_t {
   function,  ///< min, max …
   op,        ///< put, wait …
   integer,
+  decimal,  ///< 1.5, 1e-5: in row functions; its value is in its text
   string,
   lparen,
   rparen,
@@ -97,6 +98,7 @@ class Lexer {
   void word(Token& out, const char* begin);
   void integer(Token& out, const char* begin);
   void long_integer(Token& out, const char* begin);
+  bool decimal(Token& out, const char* begin);
   void string(Token& out, const char* begin);
   void wrong_arrow(Token& out, const char* begin);
   void punctuation(Token& out, const char* begin);

@@ -1,0 +1,207 @@
+#include "compiler/rows/row_parser.h"
+
+#include "compiler/rows/row_types.h"
+
+namespace mscclc::rows {
+
+using ast::TextRange;
+
+bool RowParser::at_text(std::string_view text) const {
+  return in_.at_word() && ast_.text(in_.tok().symbol) == text;
+}
+
+std::optional<Function> RowParser::declaration() {
+  const bool good = head() ? body() : skip_body();
+  if (!good) return {};
+  warn_of_unused();
+  return std::move(function_);
+}
+
+bool RowParser::head() {
+  in_.advance();
+  ast::Name name;
+  if (!in_.declared_name(name)) return false;
+  name_place_ = ast_.place(name);
+  function_.name = ast_.text(name);
+  if (!in_.here(Tok::lparen)) return in_.expected("'('");
+  if (!parameters() || !rounding()) return false;
+  if (!in_.here(Tok::lbrace)) return in_.expected("'{'");
+  return true;
+}
+
+bool RowParser::parameters() {
+  const Token opened = in_.tok();
+  in_.open_bracket();
+  if (in_.tok().kind != Tok::rparen) {
+    do {
+      if (!parameter()) return false;
+    } while (in_.accept_comma());
+  }
+  return in_.close(Tok::rparen, opened, "',' or ')'");
+}
+
+bool RowParser::parameter() {
+  ast::Name name;
+  if (!in_.declared_name(name)) return false;
+  const TextRange place = ast_.place(name);
+  if (function_.params.size() == kMaxParams) {
+    in_.error("too-many-elements", place,
+              "a row function has at most " + std::to_string(kMaxParams) + " parameters");
+    return false;
+  }
+  Param param{.name = std::string(ast_.text(name))};
+  if (!exprs_.may_declare(name) || !stored(param, true)) return false;
+  Node node{.op = Op::param, .spread = spread_of(param.kind), .group = param.group};
+  node.index = static_cast<uint32_t>(function_.params.size());
+  param.node = nodes_.leaf(node, place);
+  if (param.node == kNoNode) return false;
+  exprs_.names()[name.id] = {.node = param.node, .place = place};
+  function_.params.push_back(std::move(param));
+  return true;
+}
+
+/// `: kind type`, as in `: groups(128) f32`.
+template <class Stored>
+bool RowParser::stored(Stored& into, bool input) {
+  if (!in_.here(Tok::colon)) return in_.expected("':' and what '" + into.name + "' is");
+  in_.advance();
+  const std::string kinds = "one of " + kind_words(input);
+  const auto kind = in_.at_word() ? find_kind(ast_.text(in_.tok().symbol)) : std::nullopt;
+  if (!kind || !(input ? can_be_input(*kind) : can_be_output(*kind))) return in_.expected(kinds);
+  into.kind = *kind;
+  in_.advance();
+  if (*kind == Kind::groups) {
+    const Token opened = in_.tok();
+    if (!in_.here(Tok::lparen)) return in_.expected("'(' and how many columns a group has");
+    in_.open_bracket();
+    into.group = exprs_.group_size();
+    if (into.group == 0 || !in_.close(Tok::rparen, opened, "')'")) return false;
+  }
+  const auto type = in_.at_word() ? find_type(ast_.text(in_.tok().symbol)) : std::nullopt;
+  if (!type) return in_.expected("one of the types " + type_words());
+  into.type = *type;
+  in_.advance();
+  return true;
+}
+
+/// Nothing, or `round: chain`, or `round: once`.
+bool RowParser::rounding() {
+  if (!at_text("round")) return true;
+  in_.advance();
+  if (!in_.expect(Tok::colon, "':'")) return false;
+  if (!at_text("chain") && !at_text("once")) return in_.expected("'chain' or 'once'");
+  function_.rounding = at_text("once") ? Rounding::once : Rounding::chain;
+  in_.advance();
+  return true;
+}
+
+/// All statements, each mistake reported; passes the '}'. REQUIRES: at '{'.
+bool RowParser::body() {
+  const Token opened = in_.tok();
+  bool good = true;
+  in_.advance();
+  while (in_.tok().kind != Tok::end && in_.tok().kind != Tok::rbrace) {
+    in_.set_fresh(false);
+    if (in_.accept(Tok::semicolon)) continue;
+    const uint32_t begin = in_.tok().place.begin;
+    if (!statement() || !in_.end_statement()) {
+      good = false;
+      skip_statement(begin);
+    }
+  }
+  if (in_.tok().kind == Tok::end) {
+    in_.error("missing-brace", opened.place, "the '{' is not closed");
+    return false;
+  }
+  in_.advance();
+  if (good && function_.outputs.empty()) {
+    in_.error("no-body", name_place_,
+              "the row function '" + function_.name +
+                  "' has no result; end it with 'out y: row T = …'");
+    return false;
+  }
+  return good;
+}
+
+bool RowParser::statement() {
+  if (in_.here(ast::w_let)) return let();
+  if (at_text("out")) return out();
+  return in_.expected("'let' or 'out'");
+}
+
+bool RowParser::let() {
+  in_.advance();
+  ast::Name name;
+  if (!in_.declared_name(name)) return false;
+  if (!exprs_.may_declare(name)) return false;
+  const TextRange place = ast_.place(name);
+  // Even after a mistake the name is known, so that each mistake is reported once.
+  uint32_t node = kNoNode;
+  const bool assigned = in_.expect(Tok::assign, "'='");
+  if (assigned) {
+    in_.set_fresh(false);
+    node = exprs_.expr();
+  }
+  exprs_.names()[name.id] = {.node = node, .place = place, .used = node == kNoNode};
+  if (node == kNoNode) return false;
+  function_.lets.push_back({std::string(ast_.text(name)), node});
+  return true;
+}
+
+bool RowParser::out() {
+  in_.advance();
+  ast::Name name;
+  if (!in_.declared_name(name)) return false;
+  const TextRange place = ast_.place(name);
+  if (function_.outputs.size() == kMaxOutputs) {
+    in_.error("too-many-elements", place,
+              "a row function has at most " + std::to_string(kMaxOutputs) + " results");
+    return false;
+  }
+  const auto [first, fresh] = outputs_.emplace(name.id, place);
+  if (!fresh) {
+    in_.error("redeclared", place, "'" + std::string(ast_.text(name)) + "' is declared twice")
+        .notes.push_back({"the first is here", ast_.span(first->second)});
+    return false;
+  }
+  Output output{.name = std::string(ast_.text(name))};
+  if (!exprs_.may_declare(name) || !stored(output, false)) return false;
+  if (!in_.expect(Tok::assign, "'='")) return false;
+  in_.set_fresh(false);
+  const uint32_t begin = in_.tok().place.begin;
+  output.node = exprs_.expr();
+  if (!nodes_.fits(output.node, output, in_.since(begin))) return false;
+  function_.outputs.push_back(std::move(output));
+  return true;
+}
+
+/// After a mistake in the statement that begins at byte `begin`: to the next line, or the end of the function.
+void RowParser::skip_statement(uint32_t begin) {
+  in_.forget_brackets();
+  while (in_.tok().kind != Tok::end && in_.tok().kind != Tok::rbrace &&
+         (!in_.tok().newline || in_.tok().place.begin == begin)) {
+    in_.tok().kind == Tok::lbrace ? in_.skip_braces() : in_.advance();
+  }
+}
+
+/// After a mistake in the head: past the body, if it begins on this line.
+bool RowParser::skip_body() {
+  in_.forget_brackets();
+  const auto next_row = [&] {
+    in_.set_fresh(false);
+    return in_.tok().newline && at_text("row");
+  };
+  while (in_.tok().kind != Tok::end && in_.tok().kind != Tok::lbrace && !next_row()) in_.advance();
+  if (in_.tok().kind == Tok::lbrace) in_.skip_braces();
+  return false;
+}
+
+void RowParser::warn_of_unused() {
+  for (const auto& [symbol, known] : exprs_.names()) {
+    if (known.used) continue;
+    diagnostics_.warning("unused", ast_.span(known.place),
+                         "'" + std::string(ast_.text(symbol)) + "' is not used");
+  }
+}
+
+}  // namespace mscclc::rows

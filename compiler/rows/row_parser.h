@@ -1,0 +1,54 @@
+// Declarations of row functions:
+//
+//   row NAME(x: row T, eps: scalar f32) round: once {
+//     let squares = mean(x * x)
+//     out y: row T = x * rsqrt(squares + eps)
+//   }
+#pragma once
+
+#include <optional>
+
+#include "compiler/rows/row_exprs.h"
+
+namespace mscclc::rows {
+
+class RowParser {
+ public:
+  RowParser(const ast::Ast& ast, TokenStream& in, Diagnostics& diagnostics)
+      : ast_(ast), in_(in), diagnostics_(diagnostics), nodes_(function_, in), exprs_(ast, in, nodes_) {}
+  RowParser(const RowParser&) = delete;
+  RowParser& operator=(const RowParser&) = delete;
+
+  /// One declaration, up to its '}'; nullopt after mistakes, which are reported, once the '}' is
+  /// passed. Once only. REQUIRES: at the word 'row'.
+  std::optional<Function> declaration();
+  /// Where the name stands.
+  ast::TextRange name_place() const { return name_place_; }
+
+ private:
+  bool head();
+  bool parameters();
+  bool parameter();
+  bool rounding();
+  bool body();
+  bool statement();
+  bool let();
+  bool out();
+  template <class Stored>
+  bool stored(Stored& into, bool input);
+  bool at_text(std::string_view text) const;
+  void skip_statement(uint32_t begin);
+  bool skip_body();
+  void warn_of_unused();
+
+  const ast::Ast& ast_;
+  TokenStream& in_;
+  Diagnostics& diagnostics_;
+  Function function_;
+  NodeMaker nodes_;
+  RowExprs exprs_;
+  ast::TextRange name_place_;
+  std::map<ast::Symbol, ast::TextRange> outputs_;
+};
+
+}  // namespace mscclc::rows

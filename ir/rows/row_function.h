@@ -1,0 +1,129 @@
+// The IR of row functions: what a program computes of each row of its data, as numbers of f32 in a
+// fixed order. docs/design/rows.md has the language, and what each bit of a result depends on.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/ops/ops.h"
+
+namespace mscclc::rows {
+
+/// How values are stored. `T` is the call's type: f32, f16 or bf16.
+enum class Type : uint8_t {
+#define ROW_TYPE(name, bytes) name,
+#include "ir/rows/row_words.def"
+#undef ROW_TYPE
+};
+
+/// What an argument or a result has a value for.
+///   row: each column of each row     columns: each column, for all rows the same
+///   groups: each group of columns of each row    token: each row    scalar: the call
+enum class Kind : uint8_t {
+#define ROW_KIND(name, ...) name,
+#include "ir/rows/row_words.def"
+#undef ROW_KIND
+};
+
+/// Where in a row a value changes: nowhere, from group to group, from column to column.
+enum class Spread : uint8_t { once, groups, columns };
+
+/// Does T(x) round? `chain`: yes, as the unfused chain of kernels does, which stores each tensor in
+/// T. `once`: no; f32 goes through, and only what is stored is rounded.
+enum class Rounding : uint8_t { chain, once };
+
+enum class Op : uint8_t {
+  param,     ///< parameter `index`
+  constant,  ///< value
+  columns,   ///< how many columns a row has
+  negate,
+  add,
+  sub,
+  mul,
+  div,
+  if_less,   ///< args[0] < args[1] ? args[2] : args[3]
+  if_most,   ///< <=
+  if_equal,  ///< ==
+  round,     ///< to `type`
+#define ROW_OP(name, ...) call_##name,
+#include "ir/rows/row_words.def"
+#undef ROW_OP
+#define ROW_REDUCTION(name, ...) reduce_##name,
+#include "ir/rows/row_words.def"
+#undef ROW_REDUCTION
+};
+
+inline constexpr uint32_t kNoNode = 0xffffffffu;
+/// What a function has at most, and what sizes it takes: hostile input costs little.
+inline constexpr uint32_t kMaxParams = 16, kMaxOutputs = 8, kMaxNodes = 1024, kMaxReductions = 32,
+                          kMaxExprDepth = 64, kMaxColumns = 1u << 20, kMaxGroup = 4096;
+
+/// A value. Arguments come before what is made of them.
+struct Node {
+  Op op = Op::constant;
+  Type type = Type::f32;          ///< of round
+  Spread spread = Spread::once;   ///< of the value
+  uint32_t group = 0;             ///< columns of a group, where the value spreads over groups
+  uint32_t over = 0;              ///< of a reduction: columns of a group; 0: the whole row
+  uint32_t index = 0;             ///< of a parameter
+  float value = 0;                ///< of a constant: finite
+  std::array<uint32_t, 4> args = {kNoNode, kNoNode, kNoNode, kNoNode};
+};
+
+struct Param {
+  std::string name;
+  Kind kind = Kind::row;
+  Type type = Type::T;
+  uint32_t group = 0;  ///< of groups
+  uint32_t node = kNoNode;
+};
+
+struct Let {
+  std::string name;
+  uint32_t node = kNoNode;
+};
+
+struct Output {
+  std::string name;
+  Kind kind = Kind::row;
+  Type type = Type::T;
+  uint32_t group = 0;  ///< of groups
+  uint32_t node = kNoNode;
+};
+
+/// A row function, checked: the parser makes no other.
+struct Function {
+  std::string name;
+  Rounding rounding = Rounding::chain;
+  std::vector<Param> params;
+  std::vector<Node> nodes;
+  std::vector<Let> lets;
+  std::vector<Output> outputs;
+};
+
+std::string_view name_of(Type type);
+std::string_view name_of(Kind kind);
+/// Of call_… and reduce_…: the word that programs write; "" of others.
+std::string_view name_of(Op op);
+/// How many arguments a value of this op is made of.
+uint32_t argument_count(Op op);
+inline bool is_reduction(Op op) { return op >= Op::reduce_sum; }
+inline bool is_call(Op op) { return op >= Op::call_abs && !is_reduction(op); }
+Spread spread_of(Kind kind);
+bool can_be_input(Kind kind);
+bool can_be_output(Kind kind);
+
+/// The types that a call may have.
+inline bool can_be_t(Dtype dtype) {
+  return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+}
+/// Bytes of a stored value in a call of type `t`.
+uint32_t bytes_of(Type type, Dtype t);
+/// Values that a row of an argument or result has.
+uint32_t values_of(Kind kind, uint32_t group, uint32_t columns);
+
+}  // namespace mscclc::rows

@@ -1,0 +1,65 @@
+// Writes the emitted source of all row functions (row_cases.h) for the host's compiler, and a table of
+// them:
+//
+//   write TABLE SOURCE...
+#include <fstream>
+
+#include "executor/rows/emit.h"
+#include "tests/rows/row_cases.h"
+
+namespace mscclc::rows {
+namespace {
+
+constexpr const char* kIncludes =
+    "#include \"executor/rows/row_tree.h\"\n"
+    "#include \"executor/rows/row_values.h\"\n"
+    "#include \"tests/rows/host_block.h\"\n"
+    "namespace mscclc::rows {\n";
+
+std::string instance(size_t i, uint32_t chunk) {
+  return RowCase::symbol(i) + "_by_" + std::to_string(chunk);
+}
+
+void write_source(std::ofstream out, const std::vector<RowCase>& cases, size_t begin, size_t end) {
+  out << kIncludes;
+  for (size_t i = begin; i < end; ++i) {
+    out << emit(cases[i].function, cases[i].t, RowCase::symbol(i));
+    for (const uint32_t chunk : cases[i].chunks) {
+      out << "void " << instance(i, chunk)
+          << "(HostBlock& block, const HostRow& row, uint32_t columns) {\n  "
+          << RowCase::symbol(i) << "<" << chunk << ">(block, row, columns);\n}\n";
+    }
+  }
+  out << "}\n";
+}
+
+void write_table(std::ofstream out, const std::vector<RowCase>& cases) {
+  out << kIncludes;
+  std::string entries;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    for (const uint32_t chunk : cases[i].chunks) {
+      out << "void " << instance(i, chunk) << "(HostBlock&, const HostRow&, uint32_t);\n";
+      entries += "    {" + std::to_string(i) + ", " + std::to_string(chunk) + ", &" +
+                 instance(i, chunk) + "},\n";
+    }
+  }
+  out << "const std::vector<KernelEntry>& row_kernels() {\n"
+         "  static const std::vector<KernelEntry> all = {\n"
+      << entries << "  };\n  return all;\n}\n}\n";
+}
+
+}  // namespace
+}  // namespace mscclc::rows
+
+int main(int argc, char** argv) {
+  using namespace mscclc::rows;
+  const std::vector<RowCase> cases = row_cases();
+  write_table(std::ofstream(argv[1]), cases);
+  const size_t sources = static_cast<size_t>(argc) - 2;
+  const size_t each = (cases.size() + sources - 1) / sources;
+  for (size_t s = 0; s < sources; ++s) {
+    write_source(std::ofstream(argv[2 + s]), cases, std::min(cases.size(), s * each),
+                 std::min(cases.size(), (s + 1) * each));
+  }
+  return 0;
+}
