@@ -55,7 +55,8 @@ TEST_CASE("the library is read without a word, and printing it gives the same fu
   std::string all;
   for (const Function& function : *rows.functions) all += print(function);
   std::string again;
-  for (const Function& function : *read(all).functions) again += print(function);
+  const ReadRows second = read(all);
+  for (const Function& function : *second.functions) again += print(function);
   CHECK(again == all);
 }
 
@@ -101,8 +102,9 @@ TEST_CASE("numbers keep their bits") {
 }
 
 TEST_CASE("mistakes in expressions") {
-  CHECK(body("out y: row T = z") ==
-        "a.mscl:2:16: error: unknown name 'z'; did you mean 'x'?\nout y: row T = z\n               ^\n");
+  CHECK(body("let weight = x\nout y: row T = wieght") ==
+        "a.mscl:3:16: error: unknown name 'wieght'; did you mean 'weight'?\n"
+        "out y: row T = wieght\n               ^~~~~~\n");
   CHECK(body("out y: row T = x * length") ==
         "a.mscl:2:20: error: unknown name 'length'; declare it as a parameter or with 'let', above\n"
         "out y: row T = x * length\n                   ^~~~~~\n");
@@ -154,10 +156,10 @@ TEST_CASE("mistakes in declarations") {
         "before 'u8'\nout y: row u8 = 1\n           ^~\n");
   CHECK(body("let x = 1\nout y: row T = x") ==
         "a.mscl:2:5: error: 'x' is declared twice\nlet x = 1\n    ^\n"
-        "a.mscl:1:7: note: the first is here\nrow f(x: row T) {\n      ^\n");
+        "a.mscl:1:7: note: the first is here\n");
   CHECK(body("out y: row T = x\nout y: row T = x") ==
         "a.mscl:3:5: error: 'y' is declared twice\nout y: row T = x\n    ^\n"
-        "a.mscl:2:5: note: the first is here\nout y: row T = x\n    ^\n");
+        "a.mscl:2:5: note: the first is here\n");
   CHECK(body("let max = 1\nout y: row T = x") ==
         "a.mscl:2:5: error: 'max' is a word of row functions; choose another name\n"
         "let max = 1\n    ^~~\n");
@@ -175,13 +177,13 @@ TEST_CASE("mistakes in declarations") {
   const std::string f = "row f(x: row T) { out y: row T = x }\n";
   CHECK(read(f + f).messages ==
         "a.mscl:2:5: error: 'f' is declared twice\nrow f(x: row T) { out y: row T = x }\n    ^\n"
-        "a.mscl:1:5: note: the first is here\nrow f(x: row T) { out y: row T = x }\n    ^\n");
+        "a.mscl:1:5: note: the first is here\n");
 }
 
 TEST_CASE("each mistake is reported once, and those after it too") {
-  CHECK(body("let a = z\nlet b = a * 2\nout y: row T = b +\nout z: row T = w") ==
-        "a.mscl:2:9: error: unknown name 'z'; did you mean 'x'?\nlet a = z\n        ^\n"
-        "a.mscl:5:1: error: expected a value before 'out'\nout z: row T = w\n^~~\n");
+  CHECK(body("let a = abs()\nlet b = a * 2\nout y: row T = b\nout z: row T = x +* x") ==
+        "a.mscl:2:13: error: expected a value before ')'\nlet a = abs()\n            ^\n"
+        "a.mscl:5:19: error: expected a value before '*'\nout z: row T = x +* x\n                  ^\n");
 }
 
 TEST_CASE("what is not used is a warning") {
@@ -208,7 +210,7 @@ TEST_CASE("hostile declarations cost little") {
   CHECK(first_line(body("out y: row T = x" + repeated(" + x", 2000))) ==
         "a.mscl:2:16: error: the row function has more than 1024 values; divide it into several");
   CHECK(first_line(body("out y: row T = x" + repeated(" + max(x)", 100))) ==
-        "a.mscl:2:307: error: the row function has more than 32 reductions; name one with 'let' to use "
+        "a.mscl:2:308: error: the row function has more than 32 reductions; name one with 'let' to use "
         "it again");
   std::string params = "x0: row T", results = "out y0: row T = x0";
   for (int i = 1; i < 20; ++i) {

@@ -75,7 +75,6 @@ Row numbers(Type type, Dtype t, const std::vector<uint8_t>& bytes) {
 
 using Pair = float (*)(float, float);
 float plus(float a, float b) { return a + b; }
-float greater_of(float a, float b) { return a < b ? b : a; }
 
 /// Over values[begin, begin + width), a power of two, as far as there are any.
 float tree(const Row& values, size_t begin, size_t width, Pair pair) {
@@ -297,11 +296,14 @@ TEST_CASE("every row function of the library has a reference") {
   CHECK(names == referenced);
 }
 
-/// f32 values as bytes.
-std::vector<uint8_t> bytes_of_row(const Row& row) {
-  std::vector<uint8_t> bytes(row.size() * 4);
-  std::memcpy(bytes.data(), row.data(), bytes.size());
-  return bytes;
+/// Arguments of f32.
+std::vector<std::vector<uint8_t>> arguments(const std::vector<Row>& rows) {
+  std::vector<std::vector<uint8_t>> all;
+  for (const Row& row : rows) {
+    all.emplace_back(row.size() * 4);
+    std::memcpy(all.back().data(), row.data(), all.back().size());
+  }
+  return all;
 }
 
 TEST_CASE("the order of a sum shows in its bits") {
@@ -313,7 +315,7 @@ TEST_CASE("the order of a sum shows in its bits") {
   for (const float x : row) in_a_row += x;
   CHECK(in_a_row == 16777216.0f);
   const Row squares = {4096, 1, 1, 1, 1, 1, 1, 1};
-  const auto got = evaluate(function, Dtype::f32, 8, std::vector{bytes_of_row(squares), bytes_of_row({0})});
+  const auto got = evaluate(function, Dtype::f32, 8, arguments({squares, {0}}));
   const float r = 1.0f / std::sqrt(16777222.0f / 8);
   CHECK(numbers(Type::f32, Dtype::f32, got[0])[0] == 4096 * r);
   CHECK(4096 * r != 4096 * (1.0f / std::sqrt(16777216.0f / 8)));
@@ -321,11 +323,11 @@ TEST_CASE("the order of a sum shows in its bits") {
 
 TEST_CASE("a row of zeros has scales that divide") {
   const Row zeros(256, 0.0f);
-  const auto mx = evaluate(library_function("quantize_mxfp8"), Dtype::f32, 256, std::vector{bytes_of_row(zeros)});
+  const auto mx = evaluate(library_function("quantize_mxfp8"), Dtype::f32, 256, arguments({zeros}));
   CHECK(mx[0] == std::vector<uint8_t>(256, 0));
   CHECK(mx[1] == std::vector<uint8_t>(8, 0));
   const auto groups =
-      evaluate(library_function("quantize_per_group"), Dtype::f32, 256, std::vector{bytes_of_row(zeros)});
+      evaluate(library_function("quantize_per_group"), Dtype::f32, 256, arguments({zeros}));
   CHECK(groups[0] == std::vector<uint8_t>(256, 0));
   CHECK(numbers(Type::f32, Dtype::f32, groups[1]) == Row(2, 1e-10f / 448));
 }
