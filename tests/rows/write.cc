@@ -1,7 +1,7 @@
 // Writes the emitted source of all row functions (row_cases.h) for the host's compiler, and a table of
-// them:
+// them; before that the library's as kernels for nvcc:
 //
-//   write TABLE SOURCE...
+//   write KERNELS TABLE SOURCE...
 #include <fstream>
 
 #include "executor/rows/emit.h"
@@ -48,17 +48,31 @@ void write_table(std::ofstream out, const std::vector<RowCase>& cases) {
       << entries << "  };\n  return all;\n}\n}\n";
 }
 
+/// The library's, with eight columns a thread.
+void write_kernels(std::ofstream out, const std::vector<RowCase>& cases) {
+  out << "#include \"tests/rows/cuda_row.cuh\"\nnamespace mscclc::rows {\n";
+  for (size_t i = 0; i < cases.size() - kRandomRows; ++i) {
+    const std::string symbol = RowCase::symbol(i);
+    out << emit(cases[i].function, cases[i].t, symbol) << "extern \"C\" __global__ void kernel_"
+        << symbol << "(CudaRow row, uint32_t columns) {\n"
+        << "  __shared__ float shared[1024];\n  CudaBlock block(shared);\n  " << symbol
+        << "<8>(block, row, columns);\n}\n";
+  }
+  out << "}\n";
+}
+
 }  // namespace
 }  // namespace mscclc::rows
 
 int main(int argc, char** argv) {
   using namespace mscclc::rows;
   const std::vector<RowCase> cases = row_cases();
-  write_table(std::ofstream(argv[1]), cases);
-  const size_t sources = static_cast<size_t>(argc) - 2;
+  write_kernels(std::ofstream(argv[1]), cases);
+  write_table(std::ofstream(argv[2]), cases);
+  const size_t sources = static_cast<size_t>(argc) - 3;
   const size_t each = (cases.size() + sources - 1) / sources;
   for (size_t s = 0; s < sources; ++s) {
-    write_source(std::ofstream(argv[2 + s]), cases, std::min(cases.size(), s * each),
+    write_source(std::ofstream(argv[3 + s]), cases, std::min(cases.size(), s * each),
                  std::min(cases.size(), (s + 1) * each));
   }
   return 0;

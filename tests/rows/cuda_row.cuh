@@ -1,0 +1,40 @@
+// What emitted row functions are given on a GPU, to see that their source compiles there: a block, and a
+// row of buffers in device memory, a block for each row.
+#pragma once
+
+#include "executor/rows/row_tree.h"
+#include "executor/rows/row_values.h"
+
+namespace mscclc::rows {
+
+class CudaBlock {
+ public:
+  __device__ explicit CudaBlock(float* shared) : shared_(shared) {}
+  __device__ uint32_t thread() const { return threadIdx.x; }
+  __device__ uint32_t threads() const { return blockDim.x; }
+  __device__ float* shared() const { return shared_; }
+  __device__ void sync() const { __syncthreads(); }
+
+ private:
+  float* shared_;
+};
+
+/// Buffers, and how many of their values belong to a row: 0 for those that all rows share.
+struct CudaRow {
+  static constexpr uint32_t kMost = 16;
+  void* buffers[2][kMost];
+  uint32_t pitches[2][kMost];
+
+  template <uint32_t k, class Element>
+  __device__ float load(uint32_t i) const {
+    const auto* all = static_cast<const typename Element::Bits*>(buffers[0][k]);
+    return load_as<Element>(all[static_cast<uint64_t>(blockIdx.x) * pitches[0][k] + i]);
+  }
+  template <uint32_t k, class Element>
+  __device__ void store(uint32_t i, typename Element::Bits bits) const {
+    auto* all = static_cast<typename Element::Bits*>(buffers[1][k]);
+    all[static_cast<uint64_t>(blockIdx.x) * pitches[1][k] + i] = bits;
+  }
+};
+
+}  // namespace mscclc::rows
