@@ -207,7 +207,8 @@ void Lexer::integer(Token& out, const char* begin) {
   finish(out, Tok::integer, begin);
 }
 
-/// A number with a fraction or an exponent, of whose whole part all or the first 18 digits have been passed.
+/// A number with a fraction or an exponent, of whose whole part all or the first 18 digits have
+/// been passed.
 bool Lexer::decimal(Token& out, const char* begin) {
   const char* p = at_;
   while (class_of(*p) == kDigit) ++p;

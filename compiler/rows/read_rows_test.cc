@@ -33,7 +33,8 @@ std::string printed(const std::string& text) {
 
 /// An expression over x, y (columns), g (groups of 16) and s, printed as it is read.
 std::string expression(const std::string& text) {
-  const std::string head = "row f(x: row T, y: columns f32, g: groups(16) f32, s: scalar f32) {\n  out a: row T = ";
+  const std::string head =
+      "row f(x: row T, y: columns f32, g: groups(16) f32, s: scalar f32) {\n  out a: row T = ";
   const std::string all = printed(head + text + "\n}");
   CHECK(printed(all) == all);
   CHECK(all.starts_with(head));
@@ -61,13 +62,14 @@ TEST_CASE("the library is read without a word, and printing it gives the same fu
 }
 
 TEST_CASE("a declaration in canonical layout") {
-  CHECK(printed("row f (\n x : row T ,\n e : scalar f32 ) round : once { let a=x*x ; let b = a\n"
-                "out y: row e4m3 = T ( b ) / ( sum(a)/columns + e ); out s: token f32 = max(b) }") ==
-        "row f(x: row T, e: scalar f32) round: once {\n"
-        "  let a = x * x\n"
-        "  out y: row e4m3 = T(a) / (mean(a) + e)\n"
-        "  out s: token f32 = max(a)\n"
-        "}\n");
+  CHECK(
+      printed("row f (\n x : row T ,\n e : scalar f32 ) round : once { let a=x*x ; let b = a\n"
+              "out y: row e4m3 = T ( b ) / ( sum(a)/columns + e ); out s: token f32 = max(b) }") ==
+      "row f(x: row T, e: scalar f32) round: once {\n"
+      "  let a = x * x\n"
+      "  out y: row e4m3 = T(a) / (mean(a) + e)\n"
+      "  out s: token f32 = max(a)\n"
+      "}\n");
   CHECK(printed("row f(x: row T) round: chain { out y: row T = x }") ==
         "row f(x: row T) {\n  out y: row T = x\n}\n");
 }
@@ -105,54 +107,63 @@ TEST_CASE("mistakes in expressions") {
   CHECK(body("let weight = x\nout y: row T = wieght") ==
         "a.mscl:3:16: error: unknown name 'wieght'; did you mean 'weight'?\n"
         "out y: row T = wieght\n               ^~~~~~\n");
-  CHECK(body("out y: row T = x * length") ==
-        "a.mscl:2:20: error: unknown name 'length'; declare it as a parameter or with 'let', above\n"
-        "out y: row T = x * length\n                   ^~~~~~\n");
+  CHECK(
+      body("out y: row T = x * length") ==
+      "a.mscl:2:20: error: unknown name 'length'; declare it as a parameter or with 'let', above\n"
+      "out y: row T = x * length\n                   ^~~~~~\n");
   CHECK(body("out y: row T = tanh(x)") ==
-        "a.mscl:2:16: error: row functions know no function 'tanh'; they know 'abs', 'sqrt', 'rsqrt', "
-        "'exp', 'pow2_up', 'pow2_down', 'min', 'max', 'fma', 'sum', 'mean' and the types, which round\n"
+        "a.mscl:2:16: error: row functions know no function 'tanh'; they know 'abs', 'sqrt', "
+        "'rsqrt', "
+        "'exp', 'pow2_up', 'pow2_down', 'min', 'max', 'fma', 'sum', 'mean' and the types, which "
+        "round\n"
         "out y: row T = tanh(x)\n               ^~~~\n");
   CHECK(body("out y: row T = abs") ==
         "a.mscl:2:16: error: 'abs' is a function; write its arguments in parentheses\n"
         "out y: row T = abs\n               ^~~\n");
   CHECK(body("out y: row T = abs(x, x)") ==
-        "a.mscl:2:16: error: 'abs' takes 1 argument, not 2\nout y: row T = abs(x, x)\n               ^~~\n");
+        "a.mscl:2:16: error: 'abs' takes 1 argument, not 2\nout y: row T = abs(x, x)\n             "
+        "  ^~~\n");
   CHECK(body("out y: row T = fma(x)") ==
-        "a.mscl:2:16: error: 'fma' takes 3 arguments, not 1\nout y: row T = fma(x)\n               ^~~\n");
+        "a.mscl:2:16: error: 'fma' takes 3 arguments, not 1\nout y: row T = fma(x)\n               "
+        "^~~\n");
   CHECK(body("out y: row T = x * sum(x, 128)") ==
         "a.mscl:2:20: error: 'sum' takes 1 argument, not 2; over groups of columns write "
         "'(value for 128)'\nout y: row T = x * sum(x, 128)\n                   ^~~\n");
   CHECK(body("out y: row T = x * sum(sum(x))") ==
-        "a.mscl:2:20: error: 'sum' goes over the columns, and its argument is one value for the row; use "
+        "a.mscl:2:20: error: 'sum' goes over the columns, and its argument is one value for the "
+        "row; use "
         "it as it is\nout y: row T = x * sum(sum(x))\n                   ^~~~~~~~~~~\n");
   CHECK(body("out y: row T = x * max(x for 100)") ==
         "a.mscl:2:30: error: a group has a power of two columns, from 2 to 4096\n"
         "out y: row T = x * max(x for 100)\n                             ^~~\n");
   CHECK(body("out y: row T = max(x for 16) + max(x for 32)") ==
-        "a.mscl:2:16: error: values of groups of 16 and of 32 columns do not go together; take groups of "
+        "a.mscl:2:16: error: values of groups of 16 and of 32 columns do not go together; take "
+        "groups of "
         "one size\nout y: row T = max(x for 16) + max(x for 32)\n               "
         "^~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n");
   CHECK(body("out y: row T = if x then 1 else 2") ==
         "a.mscl:2:21: error: expected '<', '<=', '>', '>=', '==' or '!=' before 'then'\n"
         "out y: row T = if x then 1 else 2\n                    ^~~~\n");
-  CHECK(body("out y: row T = x *") ==
-        "a.mscl:3:1: error: expected a value before '}'\n}\n^\n");
+  CHECK(body("out y: row T = x *") == "a.mscl:3:1: error: expected a value before '}'\n}\n^\n");
 }
 
 TEST_CASE("mistakes in declarations") {
-  CHECK(body("out y: token T = x") ==
-        "a.mscl:2:18: error: 'y' holds one value for the row, and this is one value for each column; "
-        "reduce it with 'max' or 'sum', or declare another kind of result\n"
-        "out y: token T = x\n                 ^\n");
+  CHECK(
+      body("out y: token T = x") ==
+      "a.mscl:2:18: error: 'y' holds one value for the row, and this is one value for each column; "
+      "reduce it with 'max' or 'sum', or declare another kind of result\n"
+      "out y: token T = x\n                 ^\n");
   CHECK(body("out y: groups(16) T = max(x for 32)") ==
-        "a.mscl:2:23: error: 'y' holds one value for each 16 columns, and this is one value for each 32 "
+        "a.mscl:2:23: error: 'y' holds one value for each 16 columns, and this is one value for "
+        "each 32 "
         "columns; reduce it with 'max' or 'sum', or declare another kind of result\n"
         "out y: groups(16) T = max(x for 32)\n                      ^~~~~~~~~~~~~\n");
   CHECK(body("out y: scalar T = 1") ==
         "a.mscl:2:8: error: expected one of 'row', 'groups', 'token' before 'scalar'\n"
         "out y: scalar T = 1\n       ^~~~~~\n");
   CHECK(body("out y: row u8 = 1") ==
-        "a.mscl:2:12: error: expected one of the types 'T', 'f32', 'f16', 'bf16', 'e4m3', 'e5m2', 'e8m0' "
+        "a.mscl:2:12: error: expected one of the types 'T', 'f32', 'f16', 'bf16', 'e4m3', 'e5m2', "
+        "'e8m0' "
         "before 'u8'\nout y: row u8 = 1\n           ^~\n");
   CHECK(body("let x = 1\nout y: row T = x") ==
         "a.mscl:2:5: error: 'x' is declared twice\nlet x = 1\n    ^\n"
@@ -170,7 +181,8 @@ TEST_CASE("mistakes in declarations") {
         "a.mscl:2:1: error: expected 'let' or 'out' before 'y'\ny = x\n^\n");
   CHECK(read("put x").messages == "a.mscl:1:1: error: expected 'row' before 'put'\nput x\n^~~\n");
   CHECK(read("row f(x: T) { out y: row T = x }").messages ==
-        "a.mscl:1:10: error: expected one of 'row', 'columns', 'groups', 'token', 'scalar' before 'T'\n"
+        "a.mscl:1:10: error: expected one of 'row', 'columns', 'groups', 'token', 'scalar' before "
+        "'T'\n"
         "row f(x: T) { out y: row T = x }\n         ^\n");
   CHECK(read("row f(x: row T) {\n  out y: row T = x\n").messages ==
         "a.mscl:1:17: error: the '{' is not closed\nrow f(x: row T) {\n                ^\n");
@@ -183,15 +195,17 @@ TEST_CASE("mistakes in declarations") {
 TEST_CASE("each mistake is reported once, and those after it too") {
   CHECK(body("let a = abs()\nlet b = a * 2\nout y: row T = b\nout z: row T = x +* x") ==
         "a.mscl:2:13: error: expected a value before ')'\nlet a = abs()\n            ^\n"
-        "a.mscl:5:19: error: expected a value before '*'\nout z: row T = x +* x\n                  ^\n");
+        "a.mscl:5:19: error: expected a value before '*'\nout z: row T = x +* x\n                  "
+        "^\n");
 }
 
 TEST_CASE("what is not used is a warning") {
   const ReadRows rows = read("row f(x: row T, w: columns T) {\n  let a = x\n  out y: row T = x\n}");
   CHECK(rows.functions);
-  CHECK(rows.messages ==
-        "a.mscl:1:17: warning: 'w' is not used\nrow f(x: row T, w: columns T) {\n                ^\n"
-        "a.mscl:2:7: warning: 'a' is not used\n  let a = x\n      ^\n");
+  CHECK(
+      rows.messages ==
+      "a.mscl:1:17: warning: 'w' is not used\nrow f(x: row T, w: columns T) {\n                ^\n"
+      "a.mscl:2:7: warning: 'a' is not used\n  let a = x\n      ^\n");
 }
 
 std::string repeated(std::string_view text, int times) {
@@ -204,13 +218,16 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 TEST_CASE("hostile declarations cost little") {
   CHECK(first_line(body("out y: row T = " + repeated("(", 100000))) ==
-        "a.mscl:2:80: error: the expression nests deeper than 64 levels; name parts of it with 'let'");
+        "a.mscl:2:80: error: the expression nests deeper than 64 levels; name parts of it with "
+        "'let'");
   CHECK(first_line(body("out y: row T = " + repeated("-", 100000) + "x")) ==
-        "a.mscl:2:79: error: the expression nests deeper than 64 levels; name parts of it with 'let'");
+        "a.mscl:2:79: error: the expression nests deeper than 64 levels; name parts of it with "
+        "'let'");
   CHECK(first_line(body("out y: row T = x" + repeated(" + x", 2000))) ==
         "a.mscl:2:16: error: the row function has more than 1024 values; divide it into several");
   CHECK(first_line(body("out y: row T = x" + repeated(" + max(x)", 100))) ==
-        "a.mscl:2:308: error: the row function has more than 32 reductions; name one with 'let' to use "
+        "a.mscl:2:308: error: the row function has more than 32 reductions; name one with 'let' to "
+        "use "
         "it again");
   std::string params = "x0: row T", results = "out y0: row T = x0";
   for (int i = 1; i < 20; ++i) {
@@ -221,7 +238,8 @@ TEST_CASE("hostile declarations cost little") {
         "a.mscl:1:189: error: a row function has at most 16 parameters");
   CHECK(first_line(read("row f(x0: row T) {\n" + results + "\n}").messages) ==
         "a.mscl:10:5: error: a row function has at most 8 results");
-  for (const char* piece : {"(", "row ", "row f(", "{", "}", "let a = ", "out ", "if x < ", "x ", "\n"}) {
+  for (const char* piece :
+       {"(", "row ", "row f(", "{", "}", "let a = ", "out ", "if x < ", "x ", "\n"}) {
     CHECK(read(repeated(piece, 20000)).functions.has_value() == (*piece == '\n'));
   }
 }

@@ -43,7 +43,8 @@ bool NodeMaker::join(Node& node, const Node& arg, TextRange place) {
   if (node.spread == Spread::groups && arg.spread == Spread::groups && node.group != arg.group) {
     in_.error("wrong-type", place,
               "values of groups of " + std::to_string(node.group) + " and of " +
-                  std::to_string(arg.group) + " columns do not go together; take groups of one size");
+                  std::to_string(arg.group) +
+                  " columns do not go together; take groups of one size");
     return false;
   }
   if (arg.spread > node.spread) {

@@ -115,9 +115,9 @@ bool RowParser::body() {
   }
   in_.advance();
   if (good && function_.outputs.empty()) {
-    in_.error("no-body", name_place_,
-              "the row function '" + function_.name +
-                  "' has no result; end it with 'out y: row T = …'");
+    in_.error(
+        "no-body", name_place_,
+        "the row function '" + function_.name + "' has no result; end it with 'out y: row T = …'");
     return false;
   }
   return good;
@@ -175,7 +175,8 @@ bool RowParser::out() {
   return true;
 }
 
-/// After a mistake in the statement that begins at byte `begin`: to the next line, or the end of the function.
+/// After a mistake in the statement that begins at byte `begin`: to the next line, or the end of
+/// the function.
 void RowParser::skip_statement(uint32_t begin) {
   in_.forget_brackets();
   while (in_.tok().kind != Tok::end && in_.tok().kind != Tok::rbrace &&

@@ -15,7 +15,11 @@ namespace mscclc::rows {
 class RowParser {
  public:
   RowParser(const ast::Ast& ast, TokenStream& in, Diagnostics& diagnostics)
-      : ast_(ast), in_(in), diagnostics_(diagnostics), nodes_(function_, in), exprs_(ast, in, nodes_) {}
+      : ast_(ast),
+        in_(in),
+        diagnostics_(diagnostics),
+        nodes_(function_, in),
+        exprs_(ast, in, nodes_) {}
   RowParser(const RowParser&) = delete;
   RowParser& operator=(const RowParser&) = delete;
 

@@ -16,11 +16,12 @@ enum class Place { straight, groups, columns };
 
 class Emitter {
  public:
-  Emitter(const Function& function, Dtype t) : function_(function), t_(t), order_(order_of(function)) {}
+  Emitter(const Function& function, Dtype t)
+      : function_(function), t_(t), order_(order_of(function)) {}
 
   std::string text(const std::string& name) {
-    out_ = "// " + function_.name + ": T is " + std::string(info(t_).name) + ", round: " +
-           (function_.rounding == Rounding::once ? "once" : "chain") +
+    out_ = "// " + function_.name + ": T is " + std::string(info(t_).name) +
+           ", round: " + (function_.rounding == Rounding::once ? "once" : "chain") +
            "\n"
            "template <uint32_t kChunk, class Block, class Row>\n"
            "MSCCLC_RUN inline void " +
@@ -47,13 +48,14 @@ class Emitter {
 
   std::string loaded(uint32_t n, const std::string& at) const {
     const Param& param = function_.params[node(n).index];
-    return "row.template load<" + number(node(n).index) + ", " + element(param.type) + ">(" + at + ")";
+    return "row.template load<" + number(node(n).index) + ", " + element(param.type) + ">(" + at +
+           ")";
   }
 
   std::string stored(uint32_t k, const std::string& at, const std::string& value) const {
     const std::string type = element(function_.outputs[k].type);
-    return "row.template store<" + number(k) + ", " + type + ">(" + at + ", store_as<" + type + ">(" +
-           value + "));\n";
+    return "row.template store<" + number(k) + ", " + type + ">(" + at + ", store_as<" + type +
+           ">(" + value + "));\n";
   }
 
   /// A parameter that is read again in each phase that needs it, as it never changes.
@@ -172,8 +174,8 @@ class Emitter {
   void group_loop(uint32_t group, const std::string& body) {
     const std::string g = number(group);
     out_ += "  for (uint32_t g = 0; g < kGroupsOf<kChunk, " + g + ">; ++g) {\n" +
-            "    const uint32_t group = begin / " + g + " + g;\n" +
-            "    if (group * " + g + " >= columns) break;\n" + body + "  }\n";
+            "    const uint32_t group = begin / " + g + " + g;\n" + "    if (group * " + g +
+            " >= columns) break;\n" + body + "  }\n";
   }
 
   void group_values(uint32_t p) {
@@ -210,7 +212,8 @@ class Emitter {
       body += "    k" + number(n) + "[i] = v" + number(n) + ";\n";
     });
     for (uint32_t n = 0; n < function_.nodes.size(); ++n) {
-      if (!order_.nodes[n].live || !is_reduction(node(n).op) || order_.nodes[n].phase != p + 1) continue;
+      if (!order_.nodes[n].live || !is_reduction(node(n).op) || order_.nodes[n].phase != p + 1)
+        continue;
       needs(node(n).args[0]);
       arrays += "  float r" + number(n) + "[kChunk] = {};\n";
       body += "    r" + number(n) + "[i] = " + use(node(n).args[0], Place::columns, p) + ";\n";
@@ -239,11 +242,11 @@ class Emitter {
       return;
     }
     const std::string g = number(node(n).over);
-    out_ += "  fold<" + how + ">(" + r + ", " + g + ", present);\n" + "  float " + v + "[kGroupsOf<kChunk, " +
-            g + ">] = {};\n" + "  if constexpr (kChunk >= " + g + ") {\n" +
+    out_ += "  fold<" + how + ">(" + r + ", " + g + ", present);\n" + "  float " + v +
+            "[kGroupsOf<kChunk, " + g + ">] = {};\n" + "  if constexpr (kChunk >= " + g + ") {\n" +
             "    for (uint32_t g = 0; g < kGroupsOf<kChunk, " + g + ">; ++g) " + v + "[g] = " + r +
-            "[g * " + g + "];\n" + "  } else {\n    " + v + "[0] = reduce_threads<" + how + ">(block, " +
-            r + "[0], " + g + " / kChunk, owners);\n  }\n";
+            "[g * " + g + "];\n" + "  } else {\n    " + v + "[0] = reduce_threads<" + how +
+            ">(block, " + r + "[0], " + g + " / kChunk, owners);\n  }\n";
   }
 
   const Function& function_;

@@ -1,4 +1,5 @@
-// Row functions as C++ that the threads of a block execute together, on a GPU or compiled for the host.
+// Row functions as C++ that the threads of a block execute together, on a GPU or compiled for the
+// host.
 #pragma once
 
 #include <string>
@@ -14,16 +15,16 @@ namespace mscclc::rows {
 ///
 /// which works on one row, for calls of type `t`. It stands in mscclc::rows after
 /// executor/rows/row_tree.h and row_values.h, and is compiled without contraction (row_math.h).
-/// kChunk, a power of two, is how many neighbouring columns a thread has; all threads of the block call
-/// it, and kChunk * block.threads() >= columns. Block: as row_tree.h says. Row:
+/// kChunk, a power of two, is how many neighbouring columns a thread has; all threads of the block
+/// call it, and kChunk * block.threads() >= columns. Block: as row_tree.h says. Row:
 ///
 ///   float load<k, Element>(uint32_t i) const        the i-th value of the k-th parameter
 ///   void store<k, Element>(uint32_t i, Bits) const  the i-th value of the k-th result
 ///
-/// where Element is how the value is stored (row_values.h). i counts columns, groups, or is 0 (token,
-/// scalar). A thread loads all its values of `row` parameters before it stores any result of the same
-/// column, and other threads have other columns: a `row` result may lie where a `row` parameter of as
-/// wide elements lies. REQUIRES: can_be_t(t).
+/// where Element is how the value is stored (row_values.h). i counts columns, groups, or is 0
+/// (token, scalar). A thread loads all its values of `row` parameters before it stores any result
+/// of the same column, and other threads have other columns: a `row` result may lie where a `row`
+/// parameter of as wide elements lies. REQUIRES: can_be_t(t).
 std::string emit(const Function& function, Dtype t, const std::string& name);
 
 }  // namespace mscclc::rows

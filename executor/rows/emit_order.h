@@ -9,9 +9,10 @@ namespace mscclc::rows {
 
 /// What the emitter knows of a node.
 struct NodeOrder {
-  bool live = false;   ///< a result depends on it
-  uint32_t phase = 0;  ///< reductions that must be over before it can be computed, one after the other
-  uint32_t last = 0;   ///< the last phase in which something is made of it
+  bool live = false;  ///< a result depends on it
+  uint32_t phase =
+      0;  ///< reductions that must be over before it can be computed, one after the other
+  uint32_t last = 0;  ///< the last phase in which something is made of it
 };
 
 /// By node; and how many phases there are.

@@ -2,10 +2,10 @@
 // kernels both call these, so both give the same bits.
 //
 // Only operations that IEEE 754 rounds correctly (sums, products, quotients, square roots, fused
-// products and sums) and operations on bits, with subnormals. No product and sum is contracted: on GPUs
-// by intrinsics that no option changes, on the host by -ffp-contract=off of what includes this. What
-// sign a NaN has differs from processor to processor; no function here depends on it, and what is stored
-// is one NaN (row_values.h).
+// products and sums) and operations on bits, with subnormals. No product and sum is contracted: on
+// GPUs by intrinsics that no option changes, on the host by -ffp-contract=off of what includes
+// this. What sign a NaN has differs from processor to processor; no function here depends on it,
+// and what is stored is one NaN (row_values.h).
 #pragma once
 
 #include <bit>
@@ -70,17 +70,17 @@ MSCCLC_HD inline float power_of_two(int32_t n) {
   return float_of(static_cast<uint32_t>(n + 127) << 23);
 }
 
-/// e to the power of x = n ln 2 + r, with n whole and abs(r) at most half of ln 2: 2^n by its bits, e^r
-/// by eight terms of its series. Beyond the clamps the result is infinity or zero anyway.
+/// e to the power of x = n ln 2 + r, with n whole and abs(r) at most half of ln 2: 2^n by its bits,
+/// e^r by eight terms of its series. Beyond the clamps the result is infinity or zero anyway.
 MSCCLC_HD inline float call_exp(float x) {
   if (is_nan(x)) return x;
   const float clamped = call_max(call_min(x, 90.0f), -110.0f);
-  // Adding and subtracting 1.5 * 2^23 rounds to a whole number. ln 2 in two pieces, of which n times
-  // the first is exact.
+  // Adding and subtracting 1.5 * 2^23 rounds to a whole number. ln 2 in two pieces, of which n
+  // times the first is exact.
   const float n = sub(call_fma(clamped, 0x1.715476p+0f, 0x1.8p+23f), 0x1.8p+23f);
   const float high = call_fma(n, -0x1.62e4p-1f, clamped);
   const float r = call_fma(n, -0x1.7f7d1cp-20f, high);
-  float sum = 0x1.a01a02p-13f;           // 1/5040
+  float sum = 0x1.a01a02p-13f;              // 1/5040
   sum = call_fma(sum, r, 0x1.6c16c2p-10f);  // 1/720
   sum = call_fma(sum, r, 0x1.111112p-7f);   // 1/120
   sum = call_fma(sum, r, 0x1.555556p-5f);   // 1/24

@@ -1,9 +1,12 @@
-// The order of row reductions, for the threads of a block: pairs of neighbouring columns, then pairs of
-// neighbouring pairs, and so on; what has no neighbour goes on alone. It depends on the number of
-// columns and on nothing else. A thread has 2^k columns in a row and does the first k levels itself;
-// threads do the rest, for any number of threads and any k.
+// The order of row reductions, for the threads of a block: pairs of neighbouring columns, then
+// pairs of neighbouring pairs, and so on; what has no neighbour goes on alone. It depends on the
+// number of columns and on nothing else. A thread has 2^k columns in a row and does the first k
+// levels itself; threads do the rest, for any number of threads and any k.
 //
-// A block has: thread(), threads(), sync(), and shared(), a float for each of its threads.
+// A block has: thread(), threads(), sync(), and shared(), a float for each of its threads. One of
+// whole warps may have, besides, for the threads of a warp together: further(x, step), the x of the
+// thread that is so much further in its warp, and at_lane(x, lane), that of one thread. Then five
+// levels need no memory, and all others together two meetings.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +19,8 @@ namespace mscclc::rows {
 template <uint32_t kChunk, uint32_t kGroup>
 inline constexpr uint32_t kGroupsOf = kChunk > kGroup ? kChunk / kGroup : 1;
 
-/// Levels inside a thread: values[0], values[width], … become the reductions of `width` columns each,
-/// a power of two. The thread has the first `present` values only.
+/// Levels inside a thread: values[0], values[width], … become the reductions of `width` columns
+/// each, a power of two. The thread has the first `present` values only.
 template <class Reduce, uint32_t kChunk>
 MSCCLC_RUN inline void fold(float (&values)[kChunk], uint32_t width, uint32_t present) {
   MSCCLC_UNROLL
@@ -30,24 +33,58 @@ MSCCLC_RUN inline void fold(float (&values)[kChunk], uint32_t width, uint32_t pr
   }
 }
 
+/// Levels between the lanes of a warp, up to `width` of them: lane i has the value of the i-th of
+/// `present`.
+template <class Reduce, class Block>
+MSCCLC_RUN inline float fold_lanes(Block& block, float mine, uint32_t i, uint32_t width,
+                                   uint32_t present) {
+  for (uint32_t step = 1; step < 32 && step < width; step *= 2) {
+    const float other = block.further(mine, step);
+    if (i % (2 * step) == 0 && i + step < present) mine = Reduce::of(mine, other);
+  }
+  return mine;
+}
+
+/// reduce_threads() of a block with warps: in each warp, then between the warps, in each of them
+/// alike.
+template <class Reduce, class Block>
+MSCCLC_RUN inline float reduce_warps(Block& block, float mine, uint32_t width, uint32_t present) {
+  const uint32_t thread = block.thread(), lane = thread % 32, warp = thread / 32;
+  mine = fold_lanes<Reduce>(block, mine, thread, width, present);
+  if (width <= 32) return block.at_lane(mine, lane / width * width);
+  float* const shared = block.shared();
+  if (lane == 0) shared[warp] = mine;
+  block.sync();
+  const uint32_t warps = (present + 31) / 32;
+  const float of_warp = lane < warps ? shared[lane] : mine;
+  const float all = fold_lanes<Reduce>(block, of_warp, lane, width / 32, warps);
+  block.sync();  // before the next reduction writes
+  return block.at_lane(all, warp / (width / 32) * (width / 32));
+}
+
 /// Levels between threads, of which the first `present` have a value each: each thread gets the
-/// reduction of its `width` neighbours, a power of two. All threads of the block call it.
+/// reduction of its `width` neighbours, a power of two. All threads of the block call it, 1024 at
+/// most.
 template <class Reduce, class Block>
 MSCCLC_RUN inline float reduce_threads(Block& block, float mine, uint32_t width, uint32_t present) {
-  float* const shared = block.shared();
-  const uint32_t thread = block.thread();
-  shared[thread] = mine;
-  block.sync();
-  for (uint32_t step = 1; step < width && step < present; step *= 2) {
-    const uint32_t other = thread + step;
-    if (thread % (2 * step) == 0 && other < present) {
-      shared[thread] = Reduce::of(shared[thread], shared[other]);
-    }
+  if constexpr (requires { block.further(mine, width); }) {
+    return reduce_warps<Reduce>(block, mine, width, present);
+  } else {
+    float* const shared = block.shared();
+    const uint32_t thread = block.thread();
+    shared[thread] = mine;
     block.sync();
+    for (uint32_t step = 1; step < width && step < present; step *= 2) {
+      const uint32_t other = thread + step;
+      if (thread % (2 * step) == 0 && other < present) {
+        shared[thread] = Reduce::of(shared[thread], shared[other]);
+      }
+      block.sync();
+    }
+    const float result = shared[thread / width * width];
+    block.sync();  // before the next reduction writes
+    return result;
   }
-  const float result = shared[thread / width * width];
-  block.sync();  // before the next reduction writes
-  return result;
 }
 
 /// The least power of two that is not below n.

@@ -1,8 +1,8 @@
 // How values of row functions are stored, and rounded: each type's elements to f32 and back.
 //
-// Conversions are those of interpreter/numbers.h: to nearest, ties to even; e4m3 and e5m2 take what is
-// beyond their largest value as that. A NaN is stored as one, the positive quiet one. e8m0 holds powers
-// of two, from 2^-127 (code 0) to 2^127; storing goes up to the next one, and 255 is NaN.
+// Conversions are those of interpreter/numbers.h: to nearest, ties to even; e4m3 and e5m2 take what
+// is beyond their largest value as that. A NaN is stored as one, the positive quiet one. e8m0 holds
+// powers of two, from 2^-127 (code 0) to 2^127; storing goes up to the next one, and 255 is NaN.
 #pragma once
 
 #include "executor/interpreter/numbers.h"

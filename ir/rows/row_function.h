@@ -65,12 +65,12 @@ inline constexpr uint32_t kMaxParams = 16, kMaxOutputs = 8, kMaxNodes = 1024, kM
 /// A value. Arguments come before what is made of them.
 struct Node {
   Op op = Op::constant;
-  Type type = Type::f32;          ///< of round
-  Spread spread = Spread::once;   ///< of the value
-  uint32_t group = 0;             ///< columns of a group, where the value spreads over groups
-  uint32_t over = 0;              ///< of a reduction: columns of a group; 0: the whole row
-  uint32_t index = 0;             ///< of a parameter
-  float value = 0;                ///< of a constant: finite
+  Type type = Type::f32;         ///< of round
+  Spread spread = Spread::once;  ///< of the value
+  uint32_t group = 0;            ///< columns of a group, where the value spreads over groups
+  uint32_t over = 0;             ///< of a reduction: columns of a group; 0: the whole row
+  uint32_t index = 0;            ///< of a parameter
+  float value = 0;               ///< of a constant: finite
   std::array<uint32_t, 4> args = {kNoNode, kNoNode, kNoNode, kNoNode};
 };
 

@@ -1,8 +1,11 @@
-// Writes the inputs that bootstrap_fuzz and lane_fuzz start from: seeds FOLDER, into
-// FOLDER/bootstrap and FOLDER/lane. They are binary, so they are made, not kept.
+// Writes the inputs that bootstrap_fuzz, lane_fuzz and rows_fuzz start from: seeds FOLDER, into
+// FOLDER/bootstrap, FOLDER/lane and FOLDER/rows. They are binary, or text that lies elsewhere, so
+// they are made, not kept.
 #include <fstream>
 #include <string>
 
+#include "compiler/rows/library.h"
+#include "ir/rows/print_row.h"
 #include "runtime/bootstrap/wire/frames.h"
 #include "runtime/support/memory/fd_socket.h"
 #include "runtime/support/memory/handle.h"
@@ -109,6 +112,13 @@ void write_lanes() {
   write("answers", 'l', answers);
 }
 
+/// The library's row functions, one by one.
+void write_rows() {
+  for (const rows::Function& function : rows::library()) {
+    std::ofstream(folder + "/" + function.name) << rows::print(function);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -119,5 +129,7 @@ int main(int argc, char** argv) {
   write_handles();
   folder = std::string(argv[1]) + "/lane";
   write_lanes();
+  folder = std::string(argv[1]) + "/rows";
+  write_rows();
   return 0;
 }

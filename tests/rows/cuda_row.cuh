@@ -1,5 +1,5 @@
-// What emitted row functions are given on a GPU, to see that their source compiles there: a block, and a
-// row of buffers in device memory, a block for each row.
+// What emitted row functions are given on a GPU, to see that their source compiles there: a block,
+// and a row of buffers in device memory, a block for each row.
 #pragma once
 
 #include "executor/rows/row_tree.h"
@@ -14,6 +14,12 @@ class CudaBlock {
   __device__ uint32_t threads() const { return blockDim.x; }
   __device__ float* shared() const { return shared_; }
   __device__ void sync() const { __syncthreads(); }
+  __device__ float further(float x, uint32_t step) const {
+    return __shfl_down_sync(0xffffffff, x, step);
+  }
+  __device__ float at_lane(float x, uint32_t lane) const {
+    return __shfl_sync(0xffffffff, x, static_cast<int>(lane));
+  }
 
  private:
   float* shared_;

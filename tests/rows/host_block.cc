@@ -21,7 +21,7 @@ struct Thread {
 
 void run_block(FiberPool& pool, uint32_t count, Dice& dice,
                const std::function<void(HostBlock&)>& body) {
-  std::vector<float> shared(count);
+  std::vector<float> shared(count), lanes(count);
   std::vector<Thread> threads;
   threads.reserve(count);
   for (uint32_t t = 0; t < count; ++t) {
@@ -30,7 +30,7 @@ void run_block(FiberPool& pool, uint32_t count, Dice& dice,
       std::fprintf(stderr, "no memory for %u fibers\n", count);
       std::abort();
     }
-    threads.push_back({HostBlock(t, count, shared.data(), fiber), &body, fiber});
+    threads.push_back({HostBlock(t, count, shared.data(), lanes.data(), fiber), &body, fiber});
     fiber->start(&Thread::main, &threads.back());
   }
   uint32_t ended = 0;

@@ -1,5 +1,5 @@
-// What emitted row functions are given on the host: a block whose threads are fibers, and a row whose
-// values are bytes in memory.
+// What emitted row functions are given on the host: a block whose threads are fibers, and a row
+// whose values are bytes in memory.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,42 @@ namespace mscclc::rows {
 
 class HostBlock {
  public:
-  HostBlock(uint32_t thread, uint32_t threads, float* shared, Fiber* fiber)
-      : thread_(thread), threads_(threads), shared_(shared), fiber_(fiber) {}
+  /// `shared`, `lanes`: a float for each thread.
+  HostBlock(uint32_t thread, uint32_t threads, float* shared, float* lanes, Fiber* fiber)
+      : thread_(thread), threads_(threads), shared_(shared), lanes_(lanes), fiber_(fiber) {}
   uint32_t thread() const { return thread_; }
   uint32_t threads() const { return threads_; }
   float* shared() const { return shared_; }
   void sync() { fiber_->suspend(); }
 
+ protected:
+  /// What thread `other` calls this with at the same time.
+  float exchanged(float x, uint32_t other) {
+    lanes_[thread_] = x;
+    sync();
+    const float result = lanes_[other];
+    sync();
+    return result;
+  }
+
  private:
   uint32_t thread_, threads_;
-  float* shared_;
+  float *shared_, *lanes_;
   Fiber* fiber_;
 };
 
-/// Runs `body` as each thread of a block. Between meetings of all, threads run one after the other from
-/// any of them on, forwards or backwards.
+/// The same with warps of 32 threads that shuffle, as CUDA's do.
+class HostWarps : public HostBlock {
+ public:
+  explicit HostWarps(const HostBlock& block) : HostBlock(block) {}
+  float further(float x, uint32_t step) {
+    return exchanged(x, thread() % 32 + step < 32 ? thread() + step : thread());
+  }
+  float at_lane(float x, uint32_t lane) { return exchanged(x, thread() / 32 * 32 + lane); }
+};
+
+/// Runs `body` as each thread of a block. Between meetings of all, threads run one after the other
+/// from any of them on, forwards or backwards.
 void run_block(FiberPool& pool, uint32_t threads, Dice& dice,
                const std::function<void(HostBlock&)>& body);
 
@@ -68,6 +89,7 @@ struct HostRow {
 using RowKernel = void (*)(HostBlock&, const HostRow&, uint32_t columns);
 struct KernelEntry {
   uint32_t row_case, chunk;
+  bool warps;  ///< takes whole warps, and shuffles
   RowKernel kernel;
 };
 /// All that were written (write.cc), by case.

@@ -87,9 +87,11 @@ class Generator {
   std::string reduction(Spread spread, uint32_t depth) {
     if (reductions_ == 6) return leaf(spread);
     ++reductions_;
-    const std::string inner = values_[0].name + pick({" + ", " - ", " * "}) + expr(Spread::columns, depth - 1);
+    const std::string inner =
+        values_[0].name + pick({" + ", " - ", " * "}) + expr(Spread::columns, depth - 1);
     if (spread != Spread::once && dice_.below(3) > 0) {
-      return std::string(pick({"sum", "max", "min"})) + "(" + inner + " for " + std::to_string(group_) + ")";
+      return std::string(pick({"sum", "max", "min"})) + "(" + inner + " for " +
+             std::to_string(group_) + ")";
     }
     return std::string(pick({"sum", "max", "min", "mean", "mean"})) + "(" + inner + ")";
   }
@@ -109,12 +111,14 @@ class Generator {
       case 4:
         return "-(" + inner() + ")";
       case 5:
-        return "(if " + leaf(spread) + pick({" < ", " <= ", " > ", " >= ", " == ", " != "}) + leaf(spread) +
-               " then " + inner() + " else " + inner() + ")";
+        return "(if " + leaf(spread) + pick({" < ", " <= ", " > ", " >= ", " == ", " != "}) +
+               leaf(spread) + " then " + inner() + " else " + inner() + ")";
       case 6:
-        return std::string(pick({"T", "T", "f16", "bf16", "e4m3", "e5m2", "e8m0"})) + "(" + inner() + ")";
+        return std::string(pick({"T", "T", "f16", "bf16", "e4m3", "e5m2", "e8m0"})) + "(" +
+               inner() + ")";
       case 7:
-        return std::string(pick({"abs", "sqrt", "rsqrt", "exp", "pow2_up", "pow2_down"})) + "(" + inner() + ")";
+        return std::string(pick({"abs", "sqrt", "rsqrt", "exp", "pow2_up", "pow2_down"})) + "(" +
+               inner() + ")";
       case 8:
         return std::string(pick({"min", "max"})) + "(" + inner() + ", " + inner() + ")";
       case 9:

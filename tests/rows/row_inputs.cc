@@ -10,12 +10,13 @@ uint32_t ordinary(Type type, Dtype t, Dice& dice) {
   struct Format {
     uint32_t mantissa, bias, sign;
   };
-  const Format format = type == Type::e4m3   ? Format{3, 7, 7}
-                        : type == Type::e5m2 ? Format{2, 15, 7}
-                        : type == Type::e8m0 ? Format{0, 127, 31}
-                        : type == Type::f16 || (type == Type::T && t == Dtype::f16)   ? Format{10, 15, 15}
-                        : type == Type::bf16 || (type == Type::T && t == Dtype::bf16) ? Format{7, 127, 15}
-                                                                                     : Format{23, 127, 31};
+  const Format format =
+      type == Type::e4m3                                            ? Format{3, 7, 7}
+      : type == Type::e5m2                                          ? Format{2, 15, 7}
+      : type == Type::e8m0                                          ? Format{0, 127, 31}
+      : type == Type::f16 || (type == Type::T && t == Dtype::f16)   ? Format{10, 15, 15}
+      : type == Type::bf16 || (type == Type::T && t == Dtype::bf16) ? Format{7, 127, 15}
+                                                                    : Format{23, 127, 31};
   const uint32_t exponent = format.bias - 4 + dice.below(7);
   const auto random = static_cast<uint32_t>(dice.next());
   const uint32_t mantissa = random & ((1u << format.mantissa) - 1);

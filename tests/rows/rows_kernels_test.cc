@@ -15,8 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::vector<uint8_t>>;
 
-constexpr uint32_t kColumns[] = {1,   2,   7,    31,   64,   100,  129,
-                                 255, 768, 1000, 2880, 4097, 5120, 8192};
+constexpr uint32_t kColumns[] = {1, 2, 7, 31, 64, 100, 129, 255, 768, 1000, 2880, 4097, 5120, 8192};
 constexpr uint32_t kMostThreads = 1024;
 
 HostRow row_over(const RowCase& c, uint32_t columns, Bytes& params, Bytes& results) {
@@ -37,26 +36,27 @@ HostRow row_over(const RowCase& c, uint32_t columns, Bytes& params, Bytes& resul
 /// The case's text and sizes, for messages.
 std::string shown(const RowCase& c, uint32_t columns, uint32_t chunk, uint32_t threads) {
   return print(c.function) + std::string(info(c.t).name) + ", " + std::to_string(columns) +
-         " columns, " + std::to_string(chunk) + " a thread, " + std::to_string(threads) + " threads";
+         " columns, " + std::to_string(chunk) + " a thread, " + std::to_string(threads) +
+         " threads";
 }
 
 /// A number of threads that is enough.
-uint32_t some_threads(uint32_t columns, uint32_t chunk, Dice& dice) {
-  const uint32_t least = (columns + chunk - 1) / chunk;
-  return std::min(kMostThreads, least + (dice.below(2) == 0 ? 0 : dice.below(40)));
+uint32_t some_threads(uint32_t columns, const KernelEntry& entry, Dice& dice) {
+  const uint32_t least = (columns + entry.chunk - 1) / entry.chunk;
+  const uint32_t some = least + (dice.below(2) == 0 ? 0 : dice.below(40));
+  return std::min(kMostThreads, entry.warps ? (some + 31) / 32 * 32 : some);
 }
 
 void check_kernel(FiberPool& pool, const KernelEntry& entry, const RowCase& c, uint32_t columns,
                   Dice& dice) {
   Bytes params = row_inputs(c.function, c.t, columns, dice.below(4) == 0, dice);
   const Bytes wanted = evaluate(c.function, c.t, columns, params);
-  const uint32_t threads = some_threads(columns, entry.chunk, dice);
+  const uint32_t threads = some_threads(columns, entry, dice);
   INFO(shown(c, columns, entry.chunk, threads));
   Bytes results;
   results.reserve(c.function.outputs.size());
   const HostRow row = row_over(c, columns, params, results);
-  run_block(pool, threads, dice,
-            [&](HostBlock& block) { entry.kernel(block, row, columns); });
+  run_block(pool, threads, dice, [&](HostBlock& block) { entry.kernel(block, row, columns); });
   CHECK_FALSE(row.outside);
   for (size_t k = 0; k < wanted.size(); ++k) {
     INFO(c.function.outputs[k].name);
@@ -136,8 +136,9 @@ TEST_CASE("results of rows may lie where parameters lie") {
   for (const KernelEntry& entry : row_kernels()) {
     const RowCase& c = cases[entry.row_case];
     if (c.function.name != "add_rmsnorm") continue;
-    const uint32_t columns = 2880, threads = (columns + entry.chunk - 1) / entry.chunk;
-    if (threads > kMostThreads) continue;
+    const uint32_t columns = 2880;
+    if (!fits(columns, entry.chunk)) continue;
+    const uint32_t threads = some_threads(columns, entry, dice);
     Bytes params = row_inputs(c.function, c.t, columns, false, dice), results;
     const Bytes wanted = evaluate(c.function, c.t, columns, params);
     HostRow row = row_over(c, columns, params, results);

@@ -1,5 +1,5 @@
-// The row functions of the library against straightforward references: bits, written down again from
-// their meaning, with roundings and sums of other code than the evaluator's.
+// The row functions of the library against straightforward references: bits, written down again
+// from their meaning, with roundings and sums of other code than the evaluator's.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -19,8 +19,8 @@ using Row = std::vector<float>;
 
 // ---- numbers ----
 
-/// A format of floats: bits of its mantissa, the least exponent of normal numbers, its largest number,
-/// and whether what is beyond becomes infinity.
+/// A format of floats: bits of its mantissa, the least exponent of normal numbers, its largest
+/// number, and whether what is beyond becomes infinity.
 struct Format {
   int mantissa, least;
   double largest;
@@ -32,7 +32,8 @@ const Format kBf16 = {7, -126, std::ldexp(255.0, 120), true};
 /// To the nearest multiple of the format's step at x, ties to even.
 float nearest_in(const Format& format, float x) {
   if (x == 0 || std::isnan(x)) return x;
-  if (std::isinf(x)) return format.infinity ? x : std::copysign(static_cast<float>(format.largest), x);
+  if (std::isinf(x))
+    return format.infinity ? x : std::copysign(static_cast<float>(format.largest), x);
   const int exponent = std::max(std::ilogb(x), format.least);
   const double step = std::ldexp(1.0, exponent - format.mantissa);
   const double rounded = std::nearbyint(x / step) * step;
@@ -61,12 +62,14 @@ Row numbers(Type type, Dtype t, const std::vector<uint8_t>& bytes) {
   for (size_t at = 0; at < bytes.size(); at += size) {
     uint32_t code = 0;
     std::memcpy(&code, &bytes[at], size);
-    const bool half = type == Type::T && t == Dtype::f16, brain = type == Type::T && t == Dtype::bf16;
-    row.push_back(static_cast<float>(type == Type::e4m3   ? decoded(code, 4, 3, 7)
-                                     : type == Type::e8m0 ? std::ldexp(1.0, static_cast<int>(code) - 127)
-                                     : half               ? decoded(code, 5, 10, 15)
-                                     : brain              ? decoded(code, 8, 7, 127)
-                                                          : decoded(code, 8, 23, 127)));
+    const bool half = type == Type::T && t == Dtype::f16,
+               brain = type == Type::T && t == Dtype::bf16;
+    row.push_back(static_cast<float>(type == Type::e4m3 ? decoded(code, 4, 3, 7)
+                                     : type == Type::e8m0
+                                         ? std::ldexp(1.0, static_cast<int>(code) - 127)
+                                     : half  ? decoded(code, 5, 10, 15)
+                                     : brain ? decoded(code, 8, 7, 127)
+                                             : decoded(code, 8, 23, 127)));
   }
   return row;
 }
@@ -108,7 +111,8 @@ float reciprocal_rms(const Row& row, float eps) {
 
 float greatest(const Row& row, size_t begin, size_t end) {
   float most = 0;
-  for (size_t i = begin; i < std::min(end, row.size()); ++i) most = std::max(most, std::fabs(row[i]));
+  for (size_t i = begin; i < std::min(end, row.size()); ++i)
+    most = std::max(most, std::fabs(row[i]));
   return most;
 }
 
@@ -256,8 +260,8 @@ std::vector<std::vector<uint8_t>> inputs_of(const Function& function, Dtype t, u
   return inputs;
 }
 
-void check(const Reference& reference, Function function, Dtype t, Rounding rounding, uint32_t columns,
-           Dice& dice) {
+void check(const Reference& reference, Function function, Dtype t, Rounding rounding,
+           uint32_t columns, Dice& dice) {
   function.rounding = rounding;
   INFO(function.name << ", " << info(t).name << ", " << columns << " columns, "
                      << (rounding == Rounding::once ? "once" : "chain"));

@@ -1,5 +1,5 @@
-// Writes the emitted source of all row functions (row_cases.h) for the host's compiler, and a table of
-// them; before that the library's as kernels for nvcc:
+// Writes the emitted source of all row functions (row_cases.h) for the host's compiler, and a table
+// of them; before that the library's as kernels for nvcc:
 //
 //   write KERNELS TABLE SOURCE...
 #include <fstream>
@@ -16,19 +16,29 @@ constexpr const char* kIncludes =
     "#include \"tests/rows/host_block.h\"\n"
     "namespace mscclc::rows {\n";
 
-std::string instance(size_t i, uint32_t chunk) {
-  return RowCase::symbol(i) + "_by_" + std::to_string(chunk);
+std::string instance(size_t i, uint32_t chunk, bool warps) {
+  return RowCase::symbol(i) + "_by_" + std::to_string(chunk) + (warps ? "_in_warps" : "");
+}
+
+/// Calls `each(chunk, warps)` for what is made of a case: with warps too, for the library.
+template <class Each>
+void each_instance(const std::vector<RowCase>& cases, size_t i, Each each) {
+  for (const uint32_t chunk : cases[i].chunks) {
+    each(chunk, false);
+    if (i + kRandomRows < cases.size()) each(chunk, true);
+  }
 }
 
 void write_source(std::ofstream out, const std::vector<RowCase>& cases, size_t begin, size_t end) {
   out << kIncludes;
   for (size_t i = begin; i < end; ++i) {
     out << emit(cases[i].function, cases[i].t, RowCase::symbol(i));
-    for (const uint32_t chunk : cases[i].chunks) {
-      out << "void " << instance(i, chunk)
-          << "(HostBlock& block, const HostRow& row, uint32_t columns) {\n  "
-          << RowCase::symbol(i) << "<" << chunk << ">(block, row, columns);\n}\n";
-    }
+    each_instance(cases, i, [&](uint32_t chunk, bool warps) {
+      out << "void " << instance(i, chunk, warps)
+          << "(HostBlock& block, const HostRow& row, uint32_t columns) {\n"
+          << (warps ? "  HostWarps warps(block);\n  " : "  ") << RowCase::symbol(i) << "<" << chunk
+          << ">(" << (warps ? "warps" : "block") << ", row, columns);\n}\n";
+    });
   }
   out << "}\n";
 }
@@ -37,11 +47,11 @@ void write_table(std::ofstream out, const std::vector<RowCase>& cases) {
   out << kIncludes;
   std::string entries;
   for (size_t i = 0; i < cases.size(); ++i) {
-    for (const uint32_t chunk : cases[i].chunks) {
-      out << "void " << instance(i, chunk) << "(HostBlock&, const HostRow&, uint32_t);\n";
-      entries += "    {" + std::to_string(i) + ", " + std::to_string(chunk) + ", &" +
-                 instance(i, chunk) + "},\n";
-    }
+    each_instance(cases, i, [&](uint32_t chunk, bool warps) {
+      out << "void " << instance(i, chunk, warps) << "(HostBlock&, const HostRow&, uint32_t);\n";
+      entries += "    {" + std::to_string(i) + ", " + std::to_string(chunk) +
+                 (warps ? ", true, &" : ", false, &") + instance(i, chunk, warps) + "},\n";
+    });
   }
   out << "const std::vector<KernelEntry>& row_kernels() {\n"
          "  static const std::vector<KernelEntry> all = {\n"
