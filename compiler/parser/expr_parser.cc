@@ -229,6 +229,10 @@ bool ExprParser::primary(Expr& out) {
   switch (in_.tok().kind) {
     case Tok::integer:
       return integer(out, false);
+    case Tok::decimal:
+      in_.error("bad-number", in_.tok().place,
+                "'" + std::string(ast_.text(in_.tok().place)) + "' is not a whole number");
+      return false;
     case Tok::name:
       return word(out);
     case Tok::keyword:

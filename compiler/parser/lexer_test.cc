@@ -51,6 +51,21 @@ uint64_t number(std::string text) {
 
 }  // namespace
 
+TEST_CASE("numbers with a fraction or an exponent") {
+  for (const char* text : {"1.5", "0.001", "1e5", "1E+5", "1.25e-05", "1234567890123456789012.5"}) {
+    const Lexed lexed = lex(text);
+    INFO(text);
+    CHECK(lexed.errors.empty());
+    REQUIRE(lexed.tokens.size() == 1);
+    CHECK(lexed.tokens[0].kind == Tok::decimal);
+    CHECK(lexed.texts[0] == text);
+  }
+  CHECK(kinds("1..5") == std::vector{Tok::integer, Tok::range, Tok::integer});
+  CHECK(kinds("1.x") == std::vector{Tok::integer, Tok::dot, Tok::name});
+  CHECK(lex("1e").errors[0].message == "unknown unit 'e'");
+  CHECK(kinds("1.5KiB") == std::vector{Tok::integer, Tok::dot, Tok::integer});
+}
+
 TEST_CASE("numbers") {
   CHECK(number("0") == 0);
   CHECK(number("42") == 42);

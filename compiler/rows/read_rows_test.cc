@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/rows/library.h"
+#include "ir/base/read_file.h"
 #include "ir/rows/print_row.h"
 
 namespace mscclc::rows {
@@ -59,6 +60,24 @@ TEST_CASE("the library is read without a word, and printing it gives the same fu
   const ReadRows second = read(all);
   for (const Function& function : *second.functions) again += print(function);
   CHECK(again == all);
+}
+
+TEST_CASE("the page has the library's function as its example, and every word") {
+  const std::string page = read_file("docs/design/rows.md").value();
+  const size_t begin = page.find("row add_rmsnorm(");
+  REQUIRE(begin != page.npos);
+  const size_t end = page.find("\n}\n", begin);
+  CHECK(page.substr(begin, end + 3 - begin) == print(library_function("add_rmsnorm")));
+#define ROW_OP(name, ...) CHECK(page.find(#name "(x") != page.npos);
+#define ROW_REDUCTION(name, ...) CHECK(page.find("`" #name "(x for") != page.npos);
+#define ROW_TYPE(name, bytes) \
+  CHECK((Type::name == Type::f32 || page.find("`" #name "(x)`") != page.npos));
+#define ROW_KIND(name, ...) CHECK(page.find("\n| `" #name) != page.npos);
+#include "ir/rows/row_words.def"
+#undef ROW_OP
+#undef ROW_REDUCTION
+#undef ROW_TYPE
+#undef ROW_KIND
 }
 
 TEST_CASE("a declaration in canonical layout") {
