@@ -1,5 +1,6 @@
-// Fuzzes declarations of row functions: any bytes are refused with a diagnostic, or are functions that
-// are printed and read again as the same, have source, and give results of the right size for any values.
+// Fuzzes declarations of row functions: any bytes are refused with a diagnostic, or are functions
+// that are printed and read again as the same, have source, and give results of the right size for
+// any values.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
