@@ -353,6 +353,14 @@ bool CudaDevice::mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
   return mark != nullptr && static_cast<OwnEvent&>(*mark).record(stream_of(stream), diagnostics);
 }
 
+bool CudaDevice::record_event(void* event, StreamHandle stream, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  return current.is_set(diagnostics) &&
+         context_->ok(
+             context_->driver().EventRecord(static_cast<abi::Event>(event), stream_of(stream)),
+             "record the caller's event", diagnostics);
+}
+
 std::unique_ptr<StreamChain> CudaDevice::chain_streams(Replays replays, Diagnostics&) {
   return std::make_unique<CudaStreamChain>(context_, replays, known_);
 }

@@ -111,6 +111,7 @@ class CudaDevice final : public Device {
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
   bool drain(Diagnostics& diagnostics) override;
+  bool record_event(void* event, StreamHandle stream, Diagnostics& diagnostics) override;
   bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
             Diagnostics& diagnostics) override;
   std::unique_ptr<StreamChain> chain_streams(Replays replays, Diagnostics& diagnostics) override;

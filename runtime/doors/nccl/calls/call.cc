@@ -193,6 +193,14 @@ bool launch_in_order(Comm& comm, const Prepared& prepared, Diagnostics& diagnost
          comm.order->follow(stream, diagnostics) && comm.order->put_last(stream, diagnostics);
 }
 
+/// NCCL lets what waits for the event begin with the last block of its kernel, at best; here it
+/// begins when the call has ended.
+bool record_launch(Comm& comm, const Prepared& prepared, Diagnostics& diagnostics) {
+  const NcclCall& call = *prepared.call;
+  return call.launch_completion == nullptr ||
+         comm.device->record_event(call.launch_completion, stream_of(comm, call), diagnostics);
+}
+
 ncclResult_t try_launch_plans(CallsOfComm& one) {
   Comm& comm = *one.comm;
   const std::lock_guard lock(comm.mutex);
@@ -207,7 +215,8 @@ ncclResult_t try_launch_plans(CallsOfComm& one) {
     const ncclResult_t joined = join_messages(one);
     if (joined != ncclSuccess) return joined;
     Diagnostics diagnostics;
-    if (!launch_in_order(comm, prepared, diagnostics)) {
+    if (!launch_in_order(comm, prepared, diagnostics) ||
+        !record_launch(comm, prepared, diagnostics)) {
       return fail(name(*prepared.call), diagnostics);
     }
   }
