@@ -17,6 +17,8 @@
 namespace mscclc::cuda {
 namespace {
 
+bool is_far(const Link& link) { return !link.access && link.lanes; }
+
 abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
 
 /// Steps with more operands than these are slower in the small kernels from their first access on,

@@ -149,7 +149,6 @@ class CudaDevice final : public Device {
              std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
              const CudaOptions& options, const HostPlace& place, KernelLauncher launcher,
              Exchange exchange);
-  static bool is_far(const Link& link) { return !link.access && link.lanes; }
   std::optional<GpuName> own_name(Diagnostics& diagnostics) const;
 
   const SharedContext context_;

@@ -126,7 +126,7 @@ TEST_CASE("cuda: copies there and back, on streams too") {
 }
 
 TEST_CASE("cuda: an event of the caller's is recorded on the stream, and errors say so") {
-  World world({});
+  World world;
   {
     const auto device = world.open(0, 0);
     Diagnostics diagnostics;

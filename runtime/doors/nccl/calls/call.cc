@@ -82,6 +82,11 @@ ncclResult_t prepare(Comm& comm, Prepared& prepared) {
                             call.order ? "mscclc_nccl_order()" : "MSCCLC_ORDER"));
   }
   if (prepared.plan == nullptr) return prepare_real(comm, call, prepared.server);
+  if (call.launch_completion != nullptr && runs_on_host()) {
+    return fail(ncclInvalidUsage,
+                fmt::format("{}: its launchCompletionEvent is CUDA's, and ranks run on processors",
+                            name(call)));
+  }
   Diagnostics diagnostics;
   if (!prepared.plan->prepare(diagnostics)) return fail(name(call), diagnostics);
   if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
