@@ -131,8 +131,9 @@ TEST_CASE("cuda: an event of the caller's is recorded on the stream, and errors 
     const auto device = world.open(0, 0);
     Diagnostics diagnostics;
     const StreamHandle stream = device->create_stream(diagnostics);
+    const CurrentContext current(*device->context());  // the caller's
     abi::Event event = nullptr;
-    REQUIRE(world.fake.driver().EventCreate(&event, 0) == abi::kSuccess);
+    REQUIRE(world.fake.driver().EventCreate(&event, abi::kEventDisableTiming) == abi::kSuccess);
     const uint64_t before = world.fake.calls("EventRecord");
     CHECK(device->record_event(event, stream, diagnostics));
     CHECK(world.fake.calls("EventRecord") == before + 1);
