@@ -60,6 +60,9 @@ struct CollectiveCall {
   /// empty: rows follow one another.
   std::span<const uint64_t> input_offsets = {}, output_offsets = {};
   std::string_view tag = {};  ///< PlanRequest::tag
+  /// By name: thread blocks that this call allows a plan, besides CollectivesOptions::most_blocks;
+  /// 0: any number. The same on all ranks.
+  uint32_t most_blocks = 0;
 };
 
 /// True if the input or the output has a row for every rank.

@@ -217,6 +217,14 @@ class Device {
   /// with a new one if it is nullptr. REQUIRES: the stream is not captured.
   [[nodiscard]] virtual bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
                                   Diagnostics& diagnostics) = 0;
+  /// Records an event that the caller made (a CUevent of this GPU) at the end of what is on a
+  /// stream by now, or in the graph that captures it. False: reported; processors have no such
+  /// events.
+  [[nodiscard]] virtual bool record_event(void* /*event*/, StreamHandle, Diagnostics& diagnostics) {
+    diagnostics.error("bad-call", {},
+                      "an event of CUDA's cannot be recorded: ranks run on processors");
+    return false;
+  }
   /// A chain without links. nullptr: reported.
   [[nodiscard]] virtual std::unique_ptr<StreamChain> chain_streams(Replays replays,
                                                                    Diagnostics& diagnostics) = 0;

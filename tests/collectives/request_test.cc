@@ -26,7 +26,8 @@ class Asked final : public PlanProvider {
 /// What the ranks on these devices ask for, by rank. Each is a process of its own, which closes its
 /// device.
 std::vector<PlanRequest> requests(std::vector<std::shared_ptr<Device>> devices,
-                                  const CollectivesOptions& options = {}) {
+                                  const CollectivesOptions& options = {},
+                                  uint32_t most_of_call = 0) {
   const auto ranks = static_cast<uint32_t>(devices.size());
   auto bootstraps = make_in_process_bootstraps(ranks, std::chrono::seconds(60));
   std::vector<PlanRequest> asked(ranks);
@@ -40,8 +41,9 @@ std::vector<PlanRequest> requests(std::vector<std::shared_ptr<Device>> devices,
     if (communicator != nullptr) {
       const auto made = Collectives::create(*communicator, provider, options, diagnostics);
       if (made != nullptr) {
-        (void)made->choose({.kind = CollectiveKind::allreduce, .count = 8}, false, nullptr,
-                           diagnostics);
+        (void)made->choose(
+            {.kind = CollectiveKind::allreduce, .count = 8, .most_blocks = most_of_call}, false,
+            nullptr, diagnostics);
       }
     }
     asked[rank] = provider->last;
@@ -96,6 +98,18 @@ TEST_CASE("calls of communicators that ranks order differently have room beside 
   CHECK(most_blocks({.most_blocks = 60, .beside = 2}) == 50);
   CHECK(most_blocks({.most_blocks = 8, .beside = 2}) == 8);
   CHECK(most_blocks({.beside = 1000}) == 4);  // what there are plans for
+}
+
+TEST_CASE("a call allows no more blocks than its communicator") {
+  const auto most_blocks = [](uint32_t communicator, uint32_t call) {
+    World world({.devices = 2});
+    return requests(gpus(world, {132, 100}, {9, 9}), {.most_blocks = communicator}, call)[0]
+        .most_blocks;
+  };
+  CHECK(most_blocks(0, 6) == 6);
+  CHECK(most_blocks(8, 6) == 6);
+  CHECK(most_blocks(8, 16) == 8);
+  CHECK(most_blocks(8, 0) == 8);
 }
 
 TEST_CASE("the host device has neither") {

@@ -511,25 +511,5 @@ TEST_CASE("one rank, every collective [case-52]") {
   check([&](auto s, auto r) { return ncclScatter(s, r, 1, kInt32, 0, c, nullptr); });
 }
 
-TEST_CASE("a call's own configuration") {
-  const ServedBy served("tests/fakes/nccl/23007/libnccl.so.2", false);
-  Ranks ranks(1);
-  struct {
-    size_t size = 72;
-    unsigned magic = MSCCLC_NCCL_MAGIC, version = 23100;
-    char rest[56] = {};
-  } config;
-  auto* const given = reinterpret_cast<const ncclCollConfig_t*>(&config);
-  int in = 5, out = 0;
-  CHECK(ncclAllReduceConfig(&in, &out, 1, kInt32, kSum, ranks.comms[0], nullptr, given) ==
-        ncclSuccess);
-  CHECK(out == 5);
-  config.magic = 0;
-  CHECK(ncclAllReduceConfig(&in, &out, 1, kInt32, kSum, ranks.comms[0], nullptr, given) ==
-        ncclInvalidArgument);
-  CHECK(ncclAllReduceConfig(&in, &out, 1, kInt32, kSum, ranks.comms[0], nullptr, nullptr) ==
-        ncclSuccess);
-}
-
 }  // namespace
 }  // namespace mscclc::nccl

@@ -40,9 +40,9 @@ std::set<int> tagged() {
 
 }  // namespace
 
-TEST_CASE("cases are numbered from 1 to 99") {
-  REQUIRE(std::size(kCases) == 99);
-  for (int i = 0; i < 99; ++i) CHECK(kCases[i].number == i + 1);
+TEST_CASE("cases are numbered from 1") {
+  REQUIRE(std::size(kCases) >= 101);
+  for (size_t i = 0; i < std::size(kCases); ++i) CHECK(kCases[i].number == static_cast<int>(i) + 1);
 }
 
 TEST_CASE("every case that needs no GPU has a test, and no other") {

@@ -11,9 +11,9 @@ struct Version {
   size_t bytes;
   unsigned version;
 };
-constexpr Version kVersions[] = {{24, 21400}, {40, 21700},  {48, 21805}, {48, 22600},
-                                 {72, 22703}, {80, 22809},  {88, 22902}, {96, 23003},
-                                 {96, 23007}, {112, 23100}, {128, 23200}};
+constexpr Version kVersions[] = {{24, 21400}, {40, 21700},  {48, 21805},  {48, 22600},
+                                 {72, 22703}, {80, 22809},  {88, 22902},  {96, 23003},
+                                 {96, 23007}, {112, 23100}, {120, 23203}, {128, 23300}};
 
 TEST_CASE("configurations of every version are read [case-18]") {
   for (const Version& version : kVersions) {
@@ -64,8 +64,9 @@ TEST_CASE("each field has its range [case-20]") {
                              {84, 0},
                              {88, 0},
                              {92, 2},
-                             {96, 7}}) {
-    CallersConfig config(112, 23100);
+                             {96, 7},
+                             {112, -1}}) {
+    CallersConfig config(120, 23203);
     config.at(wrong.offset) = wrong.value;
     INFO(wrong.offset);
     CHECK_FALSE(Config::read(config.get()).has_value());

@@ -69,7 +69,7 @@ TEST_CASE("what is no NCCL is refused with a reason [case-6]") {
 }
 
 TEST_CASE("every version loads, and says what it lacks [case-3] [case-99]") {
-  for (const int version : {21805, 22105, 22703, 22809, 23007}) {
+  for (const int version : {21805, 22105, 22703, 22809, 23007, 23203}) {
     const std::string path = "tests/fakes/nccl/" + std::to_string(version) + "/libnccl.so.2";
     const ServedBy served(path.c_str(), false);
     int reported = 0;

@@ -64,9 +64,9 @@ class ServedBy {
   }
 };
 
-/// How often the fake NCCL's function was called in this process.
-inline long calls_of_fake(const char* name) {
-  void* const handle = ::dlopen(ServedBy::absolute(kFakeNccl).c_str(), RTLD_NOW | RTLD_NOLOAD);
+/// How often the function of a fake NCCL was called in this process.
+inline long calls_of_fake(const char* name, const char* library = kFakeNccl) {
+  void* const handle = ::dlopen(ServedBy::absolute(library).c_str(), RTLD_NOW | RTLD_NOLOAD);
   REQUIRE(handle != nullptr);
   const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "fakeNcclCalls"));
   REQUIRE(count != nullptr);

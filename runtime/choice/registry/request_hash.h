@@ -20,7 +20,8 @@ struct RequestHash {
         static_cast<uint64_t>(request.registered) << 8 |
         static_cast<uint64_t>(request.call.captured);
     const uint64_t place = static_cast<uint64_t>(call.root) << 32 ^
-                           static_cast<uint64_t>(call.shift) ^ request.alignment;
+                           static_cast<uint64_t>(call.shift) ^ request.alignment ^
+                           static_cast<uint64_t>(request.most_blocks) << 16;
     return mix(mix(mix(call.bytes) ^ small) ^ place) ^
            (request.tag.empty() ? 0 : std::hash<std::string>()(request.tag));
   }

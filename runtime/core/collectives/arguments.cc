@@ -216,6 +216,7 @@ std::string text_of(const CollectiveCall& call, uint32_t rank, bool capturing) {
   if (call.registered) text += ", registered";
   const bool placed = call.kind != CollectiveKind::barrier;
   if (placed && place_of(call, rank) == CallPlace::in_place) text += ", in place";
+  if (call.most_blocks != 0) text += fmt::format(", at most {} blocks", call.most_blocks);
   if (!call.tag.empty()) text += fmt::format(", tag {}", quoted(call.tag));
   if (capturing) text += ", captured";
   return text;

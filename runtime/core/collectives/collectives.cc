@@ -33,6 +33,11 @@ uint32_t most_blocks_of(const CollectivesOptions& options, uint32_t multiprocess
       options.most_blocks == 0 ? share : std::min<uint64_t>(share, options.most_blocks));
 }
 
+/// Of two limits. 0: any number.
+uint32_t fewer_blocks(uint32_t a, uint32_t b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
 bool refuse(Diagnostics& diagnostics, const std::string& text) {
   diagnostics.error("bad-call", {}, text);
   return false;
@@ -105,7 +110,7 @@ PlanRequest Collectives::State::request(const PlannedCall& planned, bool capturi
   request.call.captured = capturing;
   request.architecture = where.architecture;
   request.multiprocessors = where.multiprocessors;
-  request.most_blocks = most_blocks;
+  request.most_blocks = fewer_blocks(most_blocks, planned.most_blocks);
   request.tag = planned.tag;
   return request;
 }

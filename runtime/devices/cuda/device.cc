@@ -17,6 +17,8 @@
 namespace mscclc::cuda {
 namespace {
 
+bool is_far(const Link& link) { return !link.access && link.lanes; }
+
 abi::Stream stream_of(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
 
 /// Steps with more operands than these are slower in the small kernels from their first access on,
@@ -351,6 +353,14 @@ bool CudaDevice::mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
                       Diagnostics& diagnostics) {
   if (mark == nullptr) mark = OwnEvent::create(context_, diagnostics);
   return mark != nullptr && static_cast<OwnEvent&>(*mark).record(stream_of(stream), diagnostics);
+}
+
+bool CudaDevice::record_event(void* event, StreamHandle stream, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  return current.is_set(diagnostics) &&
+         context_->ok(
+             context_->driver().EventRecord(static_cast<abi::Event>(event), stream_of(stream)),
+             "record the caller's event", diagnostics);
 }
 
 std::unique_ptr<StreamChain> CudaDevice::chain_streams(Replays replays, Diagnostics&) {

@@ -111,6 +111,7 @@ class CudaDevice final : public Device {
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
   bool drain(Diagnostics& diagnostics) override;
+  bool record_event(void* event, StreamHandle stream, Diagnostics& diagnostics) override;
   bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,
             Diagnostics& diagnostics) override;
   std::unique_ptr<StreamChain> chain_streams(Replays replays, Diagnostics& diagnostics) override;
@@ -148,7 +149,6 @@ class CudaDevice final : public Device {
              std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
              const CudaOptions& options, const HostPlace& place, KernelLauncher launcher,
              Exchange exchange);
-  static bool is_far(const Link& link) { return !link.access && link.lanes; }
   std::optional<GpuName> own_name(Diagnostics& diagnostics) const;
 
   const SharedContext context_;

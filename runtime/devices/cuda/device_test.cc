@@ -125,6 +125,28 @@ TEST_CASE("cuda: copies there and back, on streams too") {
   }
 }
 
+TEST_CASE("cuda: an event of the caller's is recorded on the stream, and errors say so") {
+  World world;
+  {
+    const auto device = world.open(0, 0);
+    Diagnostics diagnostics;
+    const StreamHandle stream = device->create_stream(diagnostics);
+    const CurrentContext current(*device->context());  // the caller's
+    abi::Event event = nullptr;
+    REQUIRE(world.fake.driver().EventCreate(&event, abi::kEventDisableTiming) == abi::kSuccess);
+    const uint64_t before = world.fake.calls("EventRecord");
+    CHECK(device->record_event(event, stream, diagnostics));
+    CHECK(world.fake.calls("EventRecord") == before + 1);
+    CHECK(text_of(diagnostics) == "");
+    world.fake.fail_function("EventRecord");
+    CHECK_FALSE(device->record_event(event, stream, diagnostics));
+    CHECK_THAT(text_of(diagnostics), Catch::Contains("cannot record the caller's event"));
+    world.fake.driver().EventDestroy(event);
+    device->destroy_stream(stream);
+  }
+  world.check_clean();
+}
+
 TEST_CASE("cuda: scaling is a launch on the stream, and errors say so") {
   World world({.granule = 65536});
   {

@@ -55,10 +55,20 @@ typedef struct {
   float estimatedTime;
 } ncclSimInfo_t;
 
+/* ncclSetEncryption() (2.32); callers of later versions may pass a longer one. */
+typedef struct ncclEncryptionConfig {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  int mode;
+  const char* psk;
+} ncclEncryptionConfig_t;
+
 typedef struct ncclComm* ncclComm_t;
 typedef struct ncclWindow_vidmem* ncclWindow_t;
 typedef struct ncclParamHandle* ncclParamHandle_t;
 typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
 
 /* Their sizes depend on the caller's version: config.h reads the first, NCCL all others. */
 typedef struct ncclConfig ncclConfig_t;

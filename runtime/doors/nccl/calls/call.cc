@@ -82,6 +82,11 @@ ncclResult_t prepare(Comm& comm, Prepared& prepared) {
                             call.order ? "mscclc_nccl_order()" : "MSCCLC_ORDER"));
   }
   if (prepared.plan == nullptr) return prepare_real(comm, call, prepared.server);
+  if (call.launch_completion != nullptr && runs_on_host()) {
+    return fail(ncclInvalidUsage,
+                fmt::format("{}: its launchCompletionEvent is CUDA's, and ranks run on processors",
+                            name(call)));
+  }
   Diagnostics diagnostics;
   if (!prepared.plan->prepare(diagnostics)) return fail(name(call), diagnostics);
   if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
@@ -193,6 +198,14 @@ bool launch_in_order(Comm& comm, const Prepared& prepared, Diagnostics& diagnost
          comm.order->follow(stream, diagnostics) && comm.order->put_last(stream, diagnostics);
 }
 
+/// NCCL lets what waits for the event begin with the last block of its kernel, at best; here it
+/// begins when the call has ended.
+bool record_launch(Comm& comm, const Prepared& prepared, Diagnostics& diagnostics) {
+  const NcclCall& call = *prepared.call;
+  return call.launch_completion == nullptr ||
+         comm.device->record_event(call.launch_completion, stream_of(comm, call), diagnostics);
+}
+
 ncclResult_t try_launch_plans(CallsOfComm& one) {
   Comm& comm = *one.comm;
   const std::lock_guard lock(comm.mutex);
@@ -207,7 +220,8 @@ ncclResult_t try_launch_plans(CallsOfComm& one) {
     const ncclResult_t joined = join_messages(one);
     if (joined != ncclSuccess) return joined;
     Diagnostics diagnostics;
-    if (!launch_in_order(comm, prepared, diagnostics)) {
+    if (!launch_in_order(comm, prepared, diagnostics) ||
+        !record_launch(comm, prepared, diagnostics)) {
       return fail(name(*prepared.call), diagnostics);
     }
   }

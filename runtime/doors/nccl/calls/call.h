@@ -34,6 +34,8 @@ struct NcclCall : CollectiveCall {
   std::shared_ptr<const Reduction> reduction = nullptr;
   /// A copy of the caller's; nullptr: there is none.
   std::shared_ptr<const std::vector<uint8_t>> config = nullptr;
+  /// Of its configuration: recorded when the call's kernel is launched; nullptr: there is none.
+  cudaEvent_t launch_completion = nullptr;
   std::function<ncclResult_t(const RealNccl&, ncclComm_t)> make = {};
   std::optional<WindowCall> window = {};  ///< with `make`
 };

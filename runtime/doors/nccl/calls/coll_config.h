@@ -1,4 +1,4 @@
-// ncclCollConfig_t, the configuration of one call (2.31).
+// ncclCollConfig_t, the configuration of one call (2.31, and 2.32 with an event).
 #pragma once
 
 #include <optional>
@@ -9,12 +9,13 @@
 
 namespace mscclc::nccl {
 
-/// Copies it into a call; nullptr: the call has none. False: it was not made with NCCL's
-/// initializer.
+/// Copies it into a call, with what plans do of it; nullptr: the call has none. False: it was not
+/// made with NCCL's initializer.
 [[nodiscard]] bool copy_config(const ncclCollConfig_t* config, NcclCall& call);
 /// True if it names algorithms of NCCL's: no plan serves such a call.
 bool asks_for_algorithm(const NcclCall& call);
-/// Makes the call with its configuration. nullopt: this NCCL takes none, or not with such a call.
+/// Makes the call with its configuration. nullopt: this NCCL takes none, or not with such a call,
+/// and the configuration asks for nothing that would be missed.
 /// REQUIRES: the call has one.
 std::optional<ncclResult_t> call_with_config(const RealNccl& real, ncclComm_t comm,
                                              const NcclCall& call);

@@ -11,8 +11,8 @@
 
 namespace mscclc::nccl {
 
-/// The largest that we know, of 2.31.
-inline constexpr size_t kMaxConfigBytes = 112;
+/// The largest that we know, of 2.32.
+inline constexpr size_t kMaxConfigBytes = 120;
 
 /// What a caller has set, copied: the caller's struct and its texts may go. An immutable value.
 class Config {
