@@ -1,24 +1,31 @@
-// What lies where in a soup, and where the next op may take it from or put it.
+#include "tests/random_programs/families/soup_places.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "tests/random_programs/families/soup.h"
+namespace mscclc::random_programs::soup {
 
-namespace mscclc::random_programs {
+void Places::begin() {
+  for (uint32_t r = 0; r < shape_.ranks; ++r) {
+    for (uint32_t i = 0; i < shape_.positions; ++i) {
+      values_[{r, fmt::format("input[{}]", i)}] = {i, {r}};
+    }
+  }
+}
 
-std::string Soup::scratch() {
+std::string Places::scratch() {
   static constexpr const char* kNames[] = {"s[0]", "t[0]", "u[0]"};
   return kNames[any(3)];
 }
 
-Soup::Value Soup::value_at(const Place& place) const {
+Value Places::value_at(const Place& place) const {
   const auto found = values_.find(place);
   return found == values_.end() ? Value{} : found->second;
 }
 
-std::optional<Soup::Place> Soup::source(uint32_t rank, std::optional<uint32_t> position,
-                                        const std::vector<uint32_t>& without) {
+std::optional<Place> Places::source(uint32_t rank, std::optional<uint32_t> position,
+                                    const std::vector<uint32_t>& without) {
   std::vector<Place> all;
   for (const auto& [place, value] : values_) {
     if (place.rank != rank || !value.known()) continue;
@@ -33,30 +40,35 @@ std::optional<Soup::Place> Soup::source(uint32_t rank, std::optional<uint32_t> p
   return all[any(static_cast<uint32_t>(all.size()))];
 }
 
-Soup::Place Soup::target(uint32_t rank, uint32_t position) {
+std::optional<Place> Places::holder(const Value& wanted, const Place& but) {
+  std::vector<Place> all;
+  for (const auto& [place, value] : values_) {
+    if (value == wanted && !(place == but)) all.push_back(place);
+  }
+  if (all.empty()) return std::nullopt;
+  return all[any(static_cast<uint32_t>(all.size()))];
+}
+
+Place Places::target(uint32_t rank, uint32_t position) {
   if (!one_in(dice_, 3)) return {rank, scratch()};
-  const uint32_t row = gathers_ ? any(ranks_) : 0;
-  return {rank, fmt::format("output[{}]", row * positions_ + position)};
+  const uint32_t row = shape_.gathers ? any(shape_.ranks) : 0;
+  return {rank, fmt::format("output[{}]", row * shape_.positions + position)};
 }
 
-Soup::Operand Soup::far(uint32_t p, const Place& place, bool port) {
-  return {channel(p, process(place.rank, block_of(p)), port) + "." + place.name, place};
-}
-
-void Soup::set(const Place& place, const Value& value) {
+void Places::set(const Place& place, const Value& value) {
   values_[place] = value;
-  if (!either_ || !place.name.starts_with("output")) return;
-  for (uint32_t i = 0; i < positions_; ++i) {
+  if (!shape_.either || !place.name.starts_with("output")) return;
+  for (uint32_t i = 0; i < shape_.positions; ++i) {
     const Place input = {place.rank, fmt::format("input[{}]", i)};
-    if (origin(input) == place && !(value == Value{i, {place.rank}})) values_.erase(input);
+    if (shape_.origin(input) == place && !(value == Value{i, {place.rank}})) values_.erase(input);
   }
 }
 
-Soup::Value Soup::added(const Value& a, const Value& b) const {
+Value Places::added(const Value& a, const Value& b) {
   Value sum = a;
   sum.ranks.insert(sum.ranks.end(), b.ranks.begin(), b.ranks.end());
   std::ranges::sort(sum.ranks);
   return sum;
 }
 
-}  // namespace mscclc::random_programs
+}  // namespace mscclc::random_programs::soup
