@@ -266,6 +266,7 @@ _ROWS = {
         "runtime/support/observe",
     ],
     "runtime/core/proxy": [
+        "ir",
         "executor",
         "runtime/api",
         "runtime/core/device",

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/api/device.h"
+
 namespace mscclc {
 namespace {
 
