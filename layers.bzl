@@ -557,6 +557,7 @@ _ROWS = {
         "executor",
         "runtime/api",
         "runtime/network",
+        "runtime/network/sockets",
         "runtime/support",
         "runtime/support/address",
         "tests/helpers/runtime",
@@ -802,6 +803,7 @@ _ROWS = {
         "tools/bench/results",
     ],
     "tools/bench": [
+        "ir",
         "executor",
         "runtime/api",
         "tools/base",
@@ -851,6 +853,7 @@ _ROWS = {
     "tests/prover_mutants": _ALL,
     "tests/random_programs": _ALL,
     "tests/random_programs/families": _ALL,
+    "tests/random_programs/families/soup": _ALL,
     "tests/runtime": _ALL,
     "tests/sets": _ALL,
     "tests/softroce": _ALL,

@@ -14,11 +14,11 @@
 
 #include "runtime/network/lane_wire.h"
 #include "runtime/network/sockets/dial.h"
-#include "runtime/network/sockets/socket_world.h"
 #include "runtime/support/address/sockets.h"
 #include "runtime/support/deadline.h"
 #include "runtime/support/fixed_times.h"
 #include "tests/helpers/network/raw_lane.h"
+#include "tests/helpers/network/socket_world.h"
 #include "tests/helpers/runtime/descriptors.h"
 
 namespace mscclc::net {

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/network/sockets/socket_world.h"
+#include "tests/helpers/network/socket_world.h"
 #include "tests/helpers/runtime/descriptors.h"
 
 namespace mscclc::net {

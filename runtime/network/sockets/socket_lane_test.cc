@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "executor/shared_atomics.h"
-#include "runtime/network/sockets/socket_world.h"
+#include "tests/helpers/network/socket_world.h"
 
 namespace mscclc::net {
 namespace {

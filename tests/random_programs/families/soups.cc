@@ -3,13 +3,13 @@
 // by signals, barriers and semaphores, or because the data comes in packets. What outputs hold in
 // the end is promised. All of it may be the body of a pipeline.
 #include "tests/random_programs/families/families.h"
-#include "tests/random_programs/families/soup_order.h"
-#include "tests/random_programs/families/soup_outputs.h"
-#include "tests/random_programs/families/soup_packets.h"
-#include "tests/random_programs/families/soup_places.h"
-#include "tests/random_programs/families/soup_shape.h"
-#include "tests/random_programs/families/soup_steps.h"
-#include "tests/random_programs/families/soup_text.h"
+#include "tests/random_programs/families/soup/order.h"
+#include "tests/random_programs/families/soup/outputs.h"
+#include "tests/random_programs/families/soup/packets.h"
+#include "tests/random_programs/families/soup/places.h"
+#include "tests/random_programs/families/soup/shape.h"
+#include "tests/random_programs/families/soup/steps.h"
+#include "tests/random_programs/families/soup/text.h"
 
 namespace mscclc::random_programs {
 namespace {

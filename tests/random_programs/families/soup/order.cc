@@ -1,4 +1,4 @@
-#include "tests/random_programs/families/soup_order.h"
+#include "tests/random_programs/families/soup/order.h"
 
 #include <fmt/format.h>
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/random_programs/families/soup_order.h"
-#include "tests/random_programs/families/soup_places.h"
-#include "tests/random_programs/families/soup_shape.h"
-#include "tests/random_programs/families/soup_text.h"
+#include "tests/random_programs/families/soup/order.h"
+#include "tests/random_programs/families/soup/places.h"
+#include "tests/random_programs/families/soup/shape.h"
+#include "tests/random_programs/families/soup/text.h"
 
 namespace mscclc::random_programs::soup {
 

@@ -1,4 +1,4 @@
-#include "tests/random_programs/families/soup_steps.h"
+#include "tests/random_programs/families/soup/steps.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "tests/random_programs/families/soup_shape.h"
+#include "tests/random_programs/families/soup/shape.h"
 
 #include <fmt/format.h>
 

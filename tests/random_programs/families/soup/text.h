@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/random_programs/families/soup_shape.h"
+#include "tests/random_programs/families/soup/shape.h"
 
 namespace mscclc::random_programs::soup {
 

@@ -1,4 +1,4 @@
-#include "tests/random_programs/families/soup_packets.h"
+#include "tests/random_programs/families/soup/packets.h"
 
 #include <fmt/format.h>
 

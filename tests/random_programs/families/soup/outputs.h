@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/random_programs/families/soup_places.h"
-#include "tests/random_programs/families/soup_shape.h"
-#include "tests/random_programs/families/soup_steps.h"
-#include "tests/random_programs/families/soup_text.h"
+#include "tests/random_programs/families/soup/places.h"
+#include "tests/random_programs/families/soup/shape.h"
+#include "tests/random_programs/families/soup/steps.h"
+#include "tests/random_programs/families/soup/text.h"
 
 namespace mscclc::random_programs::soup {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "tests/random_programs/families/soup_shape.h"
-#include "tests/random_programs/families/soup_text.h"
+#include "tests/random_programs/families/soup/shape.h"
+#include "tests/random_programs/families/soup/text.h"
 
 namespace mscclc::random_programs::soup {
 

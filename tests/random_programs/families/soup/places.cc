@@ -1,4 +1,4 @@
-#include "tests/random_programs/families/soup_places.h"
+#include "tests/random_programs/families/soup/places.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tests/random_programs/families/soup_outputs.h"
+#include "tests/random_programs/families/soup/outputs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

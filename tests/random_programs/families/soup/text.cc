@@ -1,4 +1,4 @@
-#include "tests/random_programs/families/soup_text.h"
+#include "tests/random_programs/families/soup/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
