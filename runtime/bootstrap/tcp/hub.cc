@@ -6,13 +6,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <memory>
+#include <mutex>
 
 #include "runtime/bootstrap/tcp/epoll_hub.h"
 #include "runtime/support/failed_call.h"
 #include "runtime/support/observe/log.h"
 #include "runtime/support/process/per_process.h"
-#include "runtime/support/process_end.h"
 
 namespace mscclc {
 namespace {
