@@ -269,6 +269,7 @@ _ROWS = {
         "runtime/support/observe",
     ],
     "runtime/core/proxy": [
+        "ir",
         "executor",
         "runtime/api",
         "runtime/core/device",
@@ -559,6 +560,7 @@ _ROWS = {
         "executor",
         "runtime/api",
         "runtime/network",
+        "runtime/network/sockets",
         "runtime/support",
         "runtime/support/address",
         "tests/helpers/runtime",
@@ -804,6 +806,7 @@ _ROWS = {
         "tools/bench/results",
     ],
     "tools/bench": [
+        "ir",
         "executor",
         "runtime/api",
         "tools/base",
@@ -853,7 +856,11 @@ _ROWS = {
     "tests/prover_mutants": _ALL,
     "tests/random_programs": _ALL,
     "tests/random_programs/families": _ALL,
+<<<<<<< HEAD
     "tests/rows": _ALL,
+=======
+    "tests/random_programs/families/soup": _ALL,
+>>>>>>> hclasses
     "tests/runtime": _ALL,
     "tests/sets": _ALL,
     "tests/softroce": _ALL,

@@ -224,7 +224,7 @@ bool CallRun::spawn_lanes(const Seat& seat, uint32_t block, const SimMachine& ma
     const uint32_t process = add_process();
     world_->plans[seat.plan][seat.rank].processes.push_back(process);
     LaneMachine& lane = lanes_.emplace_back(
-        machine, *world_, LaneMachine::Lane{seat.plan, world_rank(seat), block, i, process});
+        machine, *world_, LaneMachine::LaneId{seat.plan, world_rank(seat), block, i, process});
     if (!spawn_task(lane, &lane, seat, block)) return false;
   }
   return true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/simulator/run.h"
+#include "ir/diagnostics/first_message.h"
 #include "ir/verify/verify.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"
@@ -68,7 +69,7 @@ bool right_on_host(const Program& program, uint32_t seeds, std::string& reason) 
         if (result.status == RunStatus::right) continue;
         reason = fmt::format("simulator, {} bytes, {}, seed {}: {}", spec.bytes,
                              in_place ? "in place" : "out of place", seed,
-                             diagnostics.all().empty() ? "wrong" : diagnostics.all()[0].message);
+                             first_message(diagnostics, "wrong"));
         return false;
       }
     }

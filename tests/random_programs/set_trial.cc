@@ -9,6 +9,7 @@
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
+#include "ir/diagnostics/first_message.h"
 #include "tests/random_programs/draws.h"
 #include "tests/random_programs/sets.h"
 
@@ -36,8 +37,7 @@ std::optional<std::string> fault_of_run(Simulator& runner, const RunSpec& spec) 
   if (result.status == RunStatus::refused && !lies_askew(spec, diagnostics)) return {};
   return fmt::format("{} bytes of {}, scratch for {}, calls [{}]: {}",
                      fmt::join(spec.plan_bytes, ", "), describe_schedule(spec), spec.capacity,
-                     fmt::join(spec.order, "; "),
-                     diagnostics.all().empty() ? "wrong" : diagnostics.all()[0].message);
+                     fmt::join(spec.order, "; "), first_message(diagnostics, "wrong"));
 }
 
 /// Plans that have been read, and which ranks of the world they are on.
@@ -56,7 +56,7 @@ class LoadedSet {
   Result<void> add(Program program, const std::vector<uint32_t>& ranks) {
     Diagnostics diagnostics;
     if (!prove(program, diagnostics).proved) {
-      return Error{"alone: " + diagnostics.all()[0].message};
+      return Error{"alone: " + first_message(diagnostics)};
     }
     programs_.push_back(std::move(program));
     const std::string name = fmt::format("p{}", plans_.size());
@@ -190,7 +190,7 @@ std::optional<std::string> refused_beside_another(std::span<const SharedPlan> pl
     if (std::ranges::count(calls, plans.size()) > 0) return std::nullopt;
   }
   return fmt::format("proved, but not for calls [{}]: {}", fmt::join(refused.order, "; "),
-                     diagnostics.all()[0].message);
+                     first_message(diagnostics));
 }
 
 /// What comes of plans that are proved alone.
@@ -203,7 +203,7 @@ Tried judge(const LoadedSet& loaded, CallOrder order, uint64_t number,
     const bool wrong = loaded.fault(order, number, options.refused_runs).has_value();
     tried.outcome = wrong ? Outcome::refused_wrong : Outcome::refused;
     if (undecided) tried.outcome = Outcome::undecided;
-    tried.why = diagnostics.all()[0].message;
+    tried.why = first_message(diagnostics);
     return tried;
   }
   auto fault = loaded.fault(order, number, options.runs);

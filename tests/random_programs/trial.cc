@@ -8,6 +8,7 @@
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
+#include "ir/diagnostics/first_message.h"
 #include "ir/verify/verify.h"
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
@@ -104,8 +105,7 @@ std::optional<std::string> fault_on_host(const Program& program, uint64_t number
     if (one_in(dice, 3)) runner.restart();
     const RunResult result = runner.run(spec, diagnostics);
     if (result.status == RunStatus::right || result.status == RunStatus::refused) continue;
-    return fmt::format("{}: {}", describe(spec),
-                       diagnostics.all().empty() ? "wrong" : diagnostics.all()[0].message);
+    return fmt::format("{}: {}", describe(spec), first_message(diagnostics, "wrong"));
   }
   return std::nullopt;
 }
@@ -139,7 +139,7 @@ Tried try_program(const Program& program, uint64_t number, const TrialOptions& o
     if (!fault) fault = fault_of_sizes(program, number, options.refused_runs);
     const Outcome refused = fault ? Outcome::refused_wrong : Outcome::refused;
     Tried tried{undecided ? Outcome::undecided : refused, {}};
-    if (!diagnostics.all().empty()) tried.why = diagnostics.all()[0].message;
+    if (!diagnostics.all().empty()) tried.why = first_message(diagnostics);
     return tried;
   }
   if (const auto fault = fault_on_host(program, number, options.runs)) {

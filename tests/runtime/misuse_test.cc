@@ -54,6 +54,34 @@ TEST_CASE("no plan") {
   CHECK(said[1] == "error: rank 0 cannot take the plan: there is no plan; it is nullptr\n");
 }
 
+TEST_CASE("a call of another kind than its plan's, or of a count instead of bytes") {
+  const auto plan = ring();
+  const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {
+    Diagnostics loading, other_kind, count_only, right;
+    const auto loaded = communicator.load(plan, {.max_bytes = 64}, loading);
+    if (loaded == nullptr) return testing::text(loading);
+    const auto memory = communicator.device().allocate(128, "buffers", loading);
+    CollectiveCall call = {.bytes = 64, .input = memory->data(), .output = memory->data() + 64};
+    call.kind = CollectiveKind::broadcast;
+    if (loaded->bind(call, other_kind)) return "a broadcast is bound to an allreduce";
+    call.kind = CollectiveKind::allreduce;
+    call.bytes = 0;
+    call.count = 16;
+    if (loaded->bind(call, count_only)) return "a count is bound";
+    call.bytes = 64;
+    if (!loaded->bind(call, right)) return testing::text(right);
+    for (const Diagnostics* refused : {&other_kind, &count_only}) {
+      if (refused->all().at(0).code != "bad-call") return "refused by another code";
+    }
+    return testing::text(other_kind) + testing::text(count_only);
+  });
+  for (const std::string& of_rank : said) {
+    CHECK(of_rank ==
+          "error: a call of broadcast; the plan is one of allreduce\n"
+          "error: a call of a plan says how many bytes its message has, not a count\n");
+  }
+}
+
 // Rank 0 is inside load() until rank 1 comes; rank 1 comes when a second thread of rank 0 has got
 // its error.
 TEST_CASE("two threads inside one communicator get an error") {

@@ -41,7 +41,7 @@ class Set {
     std::vector<Suspect> suspects;
     for (const Unordered& pair : refused.unordered) {
       const auto place = [](const Unordered::OpInCall& p) {
-        return Suspect::Place{p.rank, p.op, p.call};
+        return Suspect::OpOfCall{p.rank, p.op, p.call};
       };
       suspects.push_back({place(pair.first), {}});
       if (pair.second) suspects.back().second = place(*pair.second);

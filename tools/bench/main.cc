@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "ir/diagnostics/first_message.h"
 #include "tools/base/files.h"
 #include "tools/bench/base/options.h"
 #include "tools/bench/contenders/torch.h"
@@ -40,7 +41,7 @@ mscclc::Result<void> read(const std::string& path, Record& record) {
   if (!text) return text.error();
   Diagnostics diagnostics;
   if (read_record(*text, path, record, diagnostics)) return {};
-  return Error{diagnostics.all().front().message};
+  return Error{first_message(diagnostics)};
 }
 
 int end(const Record& record, const Options& options) {

@@ -16,7 +16,7 @@ std::vector<Suspect> suspects_of(const std::vector<Unordered>& unordered) {
   std::vector<Suspect> suspects;
   for (const Unordered& pair : unordered) {
     const auto place = [](const Unordered::OpInCall& p) {
-      return Suspect::Place{p.rank, p.op, p.call};
+      return Suspect::OpOfCall{p.rank, p.op, p.call};
     };
     suspects.push_back({place(pair.first), {}});
     if (pair.second) suspects.back().second = place(*pair.second);

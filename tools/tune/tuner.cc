@@ -6,6 +6,8 @@
 #include <limits>
 #include <set>
 
+#include "ir/diagnostics/first_message.h"
+
 namespace mscclc::tune {
 namespace {
 
@@ -42,7 +44,7 @@ std::optional<Trial> Tuner::try_out(const LibraryCall& call, const LibraryRow& r
     trial.ns = taken->wrong == 0 ? taken->ns : 0;
     trial.wrong = taken->wrong;
   } else {
-    trial.why = why.all().empty() ? "it could not be timed" : why.all().front().message;
+    trial.why = first_message(why, "it could not be timed");
   }
   if (!log_.add(call, plan, pass, trial)) return std::nullopt;
   return trial;

@@ -118,7 +118,7 @@ class CudaRanks {
                           uint32_t call = 0) const;
 
  private:
-  struct State;
+  class State;
   std::unique_ptr<State> state_;
 };
 

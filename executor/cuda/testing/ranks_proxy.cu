@@ -16,11 +16,13 @@ RanksProxy::RanksProxy(Queue queue) : queue_(std::move(queue)) {
   if (result == cudaSuccess) result = cudaHostAlloc(&staging, sizeof(uint64_t), 0);
   staging_ = static_cast<uint64_t*>(staging);
   error_ = result;
-  if (result == cudaSuccess) begin(device);
+  if (result != cudaSuccess) return;
+  service_ = start_service(
+      device, [this] { return serve_request(); }, [this](cudaError_t why) { error_ = why; });
 }
 
 RanksProxy::~RanksProxy() {
-  end();
+  service_.reset();
   cudaFreeHost(staging_);
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
@@ -53,11 +55,11 @@ cudaError_t RanksProxy::handle(const PortRequest& request, uint64_t number) {
   return result == cudaSuccess ? write_count(count, *staging_ + 1) : result;
 }
 
-/// True if there was a request.
-bool RanksProxy::serve_request() {
+Served RanksProxy::serve_request() {
+  if (error_ != cudaSuccess) return Served::failed;
   const uint64_t number = *queue_.handled;
   PortRequest request;
-  if (!read_request(queue_.ranks, number, request)) return false;
+  if (!read_request(queue_.ranks, number, request)) return Served::none;
   const auto began = std::chrono::steady_clock::now();
   cudaError_t result = handle(request, number);
   if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);
@@ -68,10 +70,10 @@ bool RanksProxy::serve_request() {
   }
   if (result != cudaSuccess) {
     error_ = result;
-    return false;
+    return Served::failed;
   }
   std::atomic_ref(*queue_.handled).store(number + 1, std::memory_order_release);
-  return true;
+  return Served::one;
 }
 
 }  // namespace mscclc::cuda

@@ -1,16 +1,15 @@
 // The proxy of all ranks of one process: does what blocks post to ports (executor/launch.h:
-// PortQueue) while a launch runs. A host thread; where threads of blocks are fibers, one more that
-// takes turns with them (ranks_proxy_on_host.cc).
+// PortQueue) while a launch runs.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <atomic>
 #include <cstdint>
-#include <string>
-#include <thread>
+#include <memory>
 #include <vector>
 
+#include "executor/cuda/testing/ranks_service.h"
 #include "executor/launch.h"
 
 namespace mscclc::cuda {
@@ -27,12 +26,12 @@ class RanksProxy {
   /// Takes all that it needs of the device before any block runs: to allocate or to make a stream
   /// may wait for a kernel, which would be one that waits for the proxy.
   explicit RanksProxy(Queue queue);
-  /// Serves what is still queued, then ends the thread.
+  /// Serves what is still queued.
   ~RanksProxy();
   RanksProxy(const RanksProxy&) = delete;
   RanksProxy& operator=(const RanksProxy&) = delete;
 
-  /// cudaSuccess, or why a copy failed; the thread has then ended.
+  /// cudaSuccess, or why a copy failed; nothing is served after that.
   cudaError_t error() const { return error_.load(); }
   /// The request that took longest so far, for reports of waits that were given up.
   struct Slowest {
@@ -43,10 +42,7 @@ class RanksProxy {
   Slowest slowest() const;
 
  private:
-  void begin(int device);
-  void end();
-  void serve(int device);
-  bool serve_request();
+  Served serve_request();
   cudaError_t handle(const device::PortRequest& request, uint64_t number);
   cudaError_t write_count(uint64_t* count, uint64_t value);
 
@@ -54,10 +50,8 @@ class RanksProxy {
   cudaStream_t stream_ = nullptr;
   uint64_t* staging_ = nullptr;
   std::atomic<uint64_t> slowest_bytes_ = 0, slowest_time_ = 0;
-  std::atomic<bool> stopping_ = false;
   std::atomic<cudaError_t> error_ = cudaSuccess;
-  std::thread thread_;    ///< or ...
-  uint32_t service_ = 0;  ///< ... among those of the device
+  std::unique_ptr<RanksService> service_;
 };
 
 }  // namespace mscclc::cuda

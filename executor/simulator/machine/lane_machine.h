@@ -19,11 +19,11 @@ namespace mscclc {
 
 class LaneMachine : public SimMachine {
  public:
-  struct Lane {
+  struct LaneId {
     uint32_t plan, world_rank;  ///< which plan's block it is, and on which rank of the world
     uint32_t block, lane, process;
   };
-  LaneMachine(const SimMachine& machine, LaneWorld& world, const Lane& lane)
+  LaneMachine(const SimMachine& machine, LaneWorld& world, const LaneId& lane)
       : SimMachine(machine), world_(&world), lane_(lane) {}
 
   /// Begins call `call` of the run, call `number` of the plan's memory.
@@ -111,7 +111,7 @@ class LaneMachine : public SimMachine {
   void note_posted(uint32_t channel, bool relaxed);
 
   LaneWorld* world_;
-  Lane lane_;
+  LaneId lane_;
   uint64_t run_call_ = 0;
   bool performs_ = false;  ///< does a late access: nothing may make it wait
   bool captures_ = false;  ///< keeps what the op writes instead of writing it

@@ -52,7 +52,7 @@ class Search {
   bool try_all(const Holds& holds);
   bool try_suspects(std::span<const Suspect> suspects);
   bool try_seeds();
-  std::vector<Hold> ways(const Suspect::Place& place) const;
+  std::vector<Hold> ways(const Suspect::OpOfCall& place) const;
   void minimise();
   bool without_call(RunSpec& spec, uint32_t plan, size_t index) const;
   Witness make() const;
@@ -236,7 +236,7 @@ bool Search::try_all(const Holds& holds) {
 }
 
 /// Ways to put one op off, the most likely first.
-std::vector<Hold> Search::ways(const Suspect::Place& place) const {
+std::vector<Hold> Search::ways(const Suspect::OpOfCall& place) const {
   const PlacedPlan& plan = plans_[orders_.front()[place.rank][place.call]];
   const Op& op = plan.program->ranks[plan.rank_at(place.rank)].ops[place.op];
   Hold hold{.what = Hold::What::op, .rank = place.rank, .op = place.op, .call = place.call};

@@ -13,13 +13,13 @@ namespace mscclc {
 /// in Program::ranks[rank].ops. Of several plans: `rank` is of the world, `call` counts the rank's
 /// calls, and `op` those of the plan that the call is of.
 struct Suspect {
-  struct Place {
+  struct OpOfCall {
     uint32_t rank, op;
     uint64_t call = 0;
-    bool operator==(const Place&) const = default;
+    bool operator==(const OpOfCall&) const = default;
   };
-  Place first;
-  std::optional<Place> second;
+  OpOfCall first;
+  std::optional<OpOfCall> second;
 };
 
 struct WitnessSearch {

@@ -10,7 +10,7 @@ namespace mscclc {
 namespace {
 
 using namespace testing;
-using Place = Suspect::Place;
+using OpOfCall = Suspect::OpOfCall;
 
 /// Finds a witness, replays it from its text, and returns its holds as text.
 std::string holds_of(const Program& program, const Suspect& suspect, RunStatus expected) {
@@ -38,7 +38,7 @@ TEST_CASE("a right plan has no witness") {
     if (kind == ChannelKind::port) {  // or else the caller changes what has not been read
       for (uint32_t r = 0; r < 2; ++r) add_op(t, r, 0, OpKind::flush, {end_of(0)});
     }
-    const Suspect suspects[] = {{{0, 3, 0}, Place{1, 6, 0}}, {{1, 3, 1}, Place{0, 3, 0}}};
+    const Suspect suspects[] = {{{0, 3, 0}, OpOfCall{1, 6, 0}}, {{1, 3, 1}, OpOfCall{0, 3, 0}}};
     CHECK(!find_witness(t.program, suspects, {.seeds = 20}));
   }
 }
@@ -48,20 +48,21 @@ TEST_CASE("no opening handshake") {
   for (uint32_t r = 0; r < 2; ++r) {
     for (int i = 0; i < 3; ++i) erase(t.program, r, 0);
   }
-  CHECK(holds_of(t.program, {{0, 0, 1}, Place{1, 0, 0}}, RunStatus::wrong) == "1 calls, 1 lanes");
+  CHECK(holds_of(t.program, {{0, 0, 1}, OpOfCall{1, 0, 0}}, RunStatus::wrong) ==
+        "1 calls, 1 lanes");
 }
 
 TEST_CASE("a closing handshake that is relaxed") {
   TestProgram t = exchange();
   t.program.ranks[0].ops[5].relaxed = true;
-  CHECK(holds_of(t.program, {{0, 3, 0}, Place{1, 6, 0}}, RunStatus::wrong) ==
+  CHECK(holds_of(t.program, {{0, 3, 0}, OpOfCall{1, 6, 0}}, RunStatus::wrong) ==
         "access put ch[1].output[0] <- input[0] (rank 0, tb 0)\n1 calls, 1 lanes");
 }
 
 TEST_CASE("no sync between a put and its signal") {
   TestProgram t = exchange();
   erase(t.program, 0, 4);
-  CHECK(holds_of(t.program, {{0, 3, 0}, Place{1, 6, 0}}, RunStatus::wrong) ==
+  CHECK(holds_of(t.program, {{0, 3, 0}, OpOfCall{1, 6, 0}}, RunStatus::wrong) ==
         "access put ch[1].output[0] <- input[0] (rank 0, tb 0)\n1 calls, 2 lanes");
 }
 
@@ -82,7 +83,7 @@ TEST_CASE("a hang needs no hold") {
 
 TEST_CASE("packets in one copy of their slots: a rank that is ahead overwrites them") {
   const TestProgram t = one_shot(2, 1, PacketFormat::LL16, 1);
-  const std::string found = holds_of(t.program, {{0, 1, 0}, Place{1, 0, 1}}, RunStatus::hung);
+  const std::string found = holds_of(t.program, {{0, 1, 0}, OpOfCall{1, 0, 1}}, RunStatus::hung);
   CHECK(found ==
         "op reduce_packets output[0] <- input[0], inbox[0] complete (rank 0, tb 0)\n"
         "2 calls, 1 lanes");

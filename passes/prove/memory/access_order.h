@@ -6,34 +6,22 @@
 #include <cstdint>
 #include <vector>
 
-#include "passes/prove/memory/history.h"
-#include "passes/prove/memory/op_at_hand.h"
-#include "passes/prove/memory/op_bytes.h"
-#include "passes/prove/memory/races.h"
+#include "passes/prove/memory/access_parts.h"
 #include "passes/prove/memory/shared_scratch.h"
-#include "passes/prove/model/extent.h"
-#include "passes/prove/model/finding.h"
-#include "passes/prove/model/system.h"
-#include "passes/prove/model/value_chains.h"
-#include "passes/prove/processes/call_order.h"
-#include "passes/prove/processes/knowledge.h"
-#include "passes/prove/processes/thread_blocks.h"
 
 namespace mscclc::proof {
 
 class AccessOrder {
  public:
-  /// `chained`: there are packets, which show what their values come from. All of them must outlive
-  /// it.
-  AccessOrder(const System& system, const CallOrder& calls, const Knowledge& knowledge,
-              ThreadBlocks& blocks, const Cuts& cuts, const OpBytes& bytes, OpAtHand& at_hand,
-              History& history, const ValueChains& chains, Races& races, bool chained);
+  /// `chained`: there are packets, which show what their values come from.
+  AccessOrder(const AccessParts& parts, bool chained);
 
   /// Reports the earlier accesses that conflict with this one and are in no order with it.
   void check(const Actor& actor, const Spot& spot, const ChunkName& name, const Record& access);
   /// What an access to scratch means for other plans whose scratch lies there, too.
   void check_overlaid(const Actor& actor, const ChunkName& name) {
-    if (system_.joint() && !system_.is_callers(name.buffer)) check_other_parts(actor, name);
+    if (!parts_.system.joint() || parts_.system.is_callers(name.buffer)) return;
+    check_other_parts(actor, name);
   }
   /// Packets that came to a sentinel slot before, in this call, have been taken: by an op that
   /// comes before this one, which empties the slot, too, whatever this one's own packets publish.
@@ -44,7 +32,7 @@ class AccessOrder {
   void keep(const Spot& spot, const Record& access);
   /// The call of a rank is over, in which its blocks have read these packets.
   void end_call(uint32_t rank, std::vector<ReadValue> reads) {
-    nodes_read_[rank].add_call(chains_, cuts_, std::move(reads));
+    nodes_read_[rank].add_call(parts_.chains, parts_.cuts, std::move(reads));
   }
   bool chained() const { return chained_; }
 
@@ -55,13 +43,13 @@ class AccessOrder {
   };
 
   bool is_block(const Event& event) const {
-    return system_.processes()[event.process].kind == ProcessKind::block;
+    return parts_.system.processes()[event.process].kind == ProcessKind::block;
   }
   uint32_t rank_of(const Actor& actor) const {
-    return system_.processes()[actor.event.process].rank;
+    return parts_.system.processes()[actor.event.process].rank;
   }
   bool known(const Actor& actor, const Event& event) const {
-    return knowledge_.known(*actor.known, actor.knower, actor.settled, event);
+    return parts_.knowledge.known(*actor.known, actor.knower, actor.settled, event);
   }
   void check_against(uint32_t i, const Actor& actor, const Spot& spot, const ChunkName& name,
                      const Record& access);
@@ -79,16 +67,7 @@ class AccessOrder {
   bool load_known(const Actor& actor, const Loads& loads, const Record& store,
                   const Record& access);
 
-  const System& system_;
-  const CallOrder& calls_;
-  const Knowledge& knowledge_;
-  ThreadBlocks& blocks_;
-  const Cuts& cuts_;
-  const OpBytes& bytes_;
-  OpAtHand& at_hand_;
-  History& history_;
-  const ValueChains& chains_;
-  Races& races_;
+  const AccessParts parts_;
   const bool chained_;
   std::vector<Provenance> nodes_read_;  ///< by rank: packets read in earlier calls
   SharedScratch shared_scratch_;

@@ -35,33 +35,23 @@ News shown_by_both(const News& earlier, const News& later) {
 
 }  // namespace
 
-PacketSlots::PacketSlots(const System& system, const CallOrder& calls, ThreadBlocks& blocks,
-                         const Cuts& cuts, const OpBytes& bytes, OpAtHand& at_hand,
-                         History& history, const ValueChains& chains, const ChunkContents& contents,
-                         AccessOrder& order, Races& races, FindingList& findings)
-    : system_(system),
-      program_(system.program()),
-      calls_(calls),
-      blocks_(blocks),
-      cuts_(cuts),
-      bytes_(bytes),
-      at_hand_(at_hand),
-      history_(history),
-      chains_(chains),
+PacketSlots::PacketSlots(const AccessParts& parts, const ChunkContents& contents,
+                         AccessOrder& order, FindingList& findings)
+    : parts_(parts),
+      program_(parts.system.program()),
       contents_(contents),
       order_(order),
-      races_(races),
       findings_(findings),
       polled_(polled_buffers(program_)),
-      pieces_read_(system.ranks()) {}
+      pieces_read_(parts.system.ranks()) {}
 
 /// Have packets of this call come for every byte of the extent? What a reader has emptied (lemma
 /// O8) is not there, whatever had come before.
 bool PacketSlots::arrived(uint64_t chunk, const Extent& extent, uint32_t call,
                           bool sentinel) const {
-  Covering covering(cuts_, extent);
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
-    const Record& record = history_.record(i);
+  Covering covering(parts_.cuts, extent);
+  for (uint32_t i = parts_.history.stores(chunk); i != kNone; i = parts_.history.record(i).next) {
+    const Record& record = parts_.history.record(i);
     if (record.packets == kNone) {
       if (!premise(Premise::plain_is_no_packet, !record.extent.may_touch(extent))) return false;
     } else if (premise(Premise::packets_of_this_call, sentinel || record.event.call == call)) {
@@ -72,14 +62,15 @@ bool PacketSlots::arrived(uint64_t chunk, const Extent& extent, uint32_t call,
 }
 
 bool PacketSlots::await(uint32_t process, const Op& op) {
-  ThreadBlock& block = blocks_[process];
-  const uint32_t call = calls_.now(block.rank);
+  ThreadBlock& block = parts_.blocks[process];
+  const uint32_t call = parts_.calls.now(block.rank);
   for (const Operand& o : program_.srcs(op)) {
     const Buffer& buffer = program_.ranks[block.rank].buffers[o.buffer];
     if (o.channel != kNone || buffer.packets == PacketFormat::none) continue;
     for (uint32_t k = 0; k < o.count; ++k) {
-      const uint64_t chunk = system_.chunk(block.rank, o.buffer, o.first + k, call);
-      const Extent extent = bytes_.extent_of(block, op, o, k, {block.rank, o.buffer, o.first + k});
+      const uint64_t chunk = parts_.system.chunk(block.rank, o.buffer, o.first + k, call);
+      const Extent extent =
+          parts_.bytes.extent_of(block, op, o, k, {block.rank, o.buffer, o.first + k});
       if (arrived(chunk, extent, call, is_sentinel(buffer.packets))) continue;
       awaited_[chunk].push_back(process);
       return false;
@@ -91,34 +82,35 @@ bool PacketSlots::await(uint32_t process, const Op& op) {
 void PacketSlots::wake_readers(uint64_t chunk) {
   const auto waiting = awaited_.find(chunk);
   if (waiting == awaited_.end()) return;
-  for (const uint32_t process : waiting->second) blocks_.wake(process);
+  for (const uint32_t process : waiting->second) parts_.blocks.wake(process);
   awaited_.erase(waiting);
 }
 
 void PacketSlots::take(ThreadBlock& block, const Spot& spot, const Extent& extent, bool sentinel) {
-  const uint32_t call = calls_.now(block.rank);
-  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
-    const Record& record = history_.record(i);
+  const uint32_t call = parts_.calls.now(block.rank);
+  for (uint32_t i = parts_.history.stores(spot.chunk); i != kNone;
+       i = parts_.history.record(i).next) {
+    const Record& record = parts_.history.record(i);
     if (record.packets == kNone || !record.extent.may_touch(extent)) continue;
     if (!sentinel && record.event.call != call) continue;  // not what it waits for
-    Packets& packets = history_.packets(record);
+    Packets& packets = parts_.history.packets(record);
     packets.observed = premise(Premise::several_show_nothing, !packets.several);
     if (record.node != kNone) {
-      const uint32_t turns = chains_.add_turns(record.node_turns, spot.turns);
-      at_hand_.nodes.add(chains_, record.node, turns, extent);
-      block.nodes.add(chains_, record.node, turns, extent);
+      const uint32_t turns = parts_.chains.add_turns(record.node_turns, spot.turns);
+      parts_.at_hand.nodes.add(parts_.chains, record.node, turns, extent);
+      block.nodes.add(parts_.chains, record.node, turns, extent);
     }
     News turned;
-    if (spot.turns != 0) turned = system_.turned(packets.news, spot.turns);
+    if (spot.turns != 0) turned = parts_.system.turned(packets.news, spot.turns);
     const News& news = spot.turns != 0 ? turned : packets.news;
     if (record.extent.covers(extent)) {
-      at_hand_.learned.push_back({news, extent});
+      parts_.at_hand.learned.push_back({news, extent});
     } else if (extent.covers(record.extent)) {
-      at_hand_.learned.push_back({news, record.extent});
+      parts_.at_hand.learned.push_back({news, record.extent});
     } else {
       continue;
     }
-    if (premise(Premise::parts_that_have_bytes, at_hand_.learned.back().extent.sure)) {
+    if (premise(Premise::parts_that_have_bytes, parts_.at_hand.learned.back().extent.sure)) {
       block.hear(news);
     } else if (record.extent.sure && record.event.call == call && record.extent.covers(extent)) {
       note_piece(block.rank, spot, record, extent, news);
@@ -131,11 +123,11 @@ void PacketSlots::take(ThreadBlock& block, const Spot& spot, const Extent& exten
 /// publish (lemma O2). Not where ranks stand for others, whose stores would be mixed up.
 void PacketSlots::note_piece(uint32_t rank, const Spot& spot, const Record& record,
                              const Extent& piece, const News& news) {
-  if (system_.ranks() != program_.ranks.size()) return;
+  if (parts_.system.ranks() != program_.ranks.size()) return;
   Pieces& pieces = pieces_read_[rank];
   const std::tuple store(spot.chunk, record.event.process, record.event.time, record.extent.way,
                          record.extent.piece);
-  Covering& covering = pieces.of_store.try_emplace(store, cuts_, record.extent).first->second;
+  Covering& covering = pieces.of_store.try_emplace(store, parts_.cuts, record.extent).first->second;
   if (!covering.add(piece)) return;
   if (pieces.news.empty() || !same(pieces.news.back(), news)) pieces.news.push_back(news);
 }
@@ -143,8 +135,8 @@ void PacketSlots::note_piece(uint32_t rank, const Spot& spot, const Record& reco
 void PacketSlots::end_call(uint32_t rank) {
   Pieces pieces = std::exchange(pieces_read_[rank], {});
   if (pieces.news.empty()) return;
-  const uint32_t first = system_.block_process(rank, calls_.first_block(rank));
-  std::ranges::move(pieces.news, std::back_inserter(blocks_[first].gains));
+  const uint32_t first = parts_.system.block_process(rank, parts_.calls.first_block(rank));
+  std::ranges::move(pieces.news, std::back_inserter(parts_.blocks[first].gains));
 }
 
 void PacketSlots::empty(const Actor& actor, const Spot& spot, const ChunkName& name,
@@ -158,9 +150,10 @@ void PacketSlots::empty(const Actor& actor, const Spot& spot, const ChunkName& n
 
 void PacketSlots::check_slot(const Event& event, const Spot& spot, const ChunkName& name,
                              const Extent& extent, bool sentinel, const Symbol& stored) {
-  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
-    Record old = history_.record(i);
-    old.event.process = system_.turned(old.event.process, spot.turns);
+  for (uint32_t i = parts_.history.stores(spot.chunk); i != kNone;
+       i = parts_.history.record(i).next) {
+    Record old = parts_.history.record(i);
+    old.event.process = parts_.system.turned(old.event.process, spot.turns);
     if (old.packets == kNone || !old.extent.may_touch(extent)) continue;
     if (!sentinel && old.event.call != event.call) continue;
     // What a port sends as it lies is not looked at where it lay.
@@ -169,7 +162,7 @@ void PacketSlots::check_slot(const Event& event, const Spot& spot, const ChunkNa
       continue;
     if (premise(Premise::one_slot_one_store, !sentinel && same_again(spot.chunk, extent, stored)))
       continue;
-    races_.report_slot_twice(name, old, {.event = event, .write = true});
+    parts_.races.report_slot_twice(name, old, {.event = event, .write = true});
   }
 }
 
@@ -184,14 +177,14 @@ bool PacketSlots::same_again(uint64_t chunk, const Extent& extent, const Symbol&
 /// Then its readers know no less than those of the packets.
 bool PacketSlots::is_echo(const Spot& spot, const std::vector<uint32_t>& before,
                           const Extent& extent) const {
-  const Record& first = history_.record(before[0]);
+  const Record& first = parts_.history.record(before[0]);
   const auto same_value = [&](uint32_t i) {
-    const Record& record = history_.record(i);
+    const Record& record = parts_.history.record(i);
     return record.node == first.node && record.node_turns == first.node_turns;
   };
   if (first.node == kNone || !std::ranges::all_of(before, same_value)) return false;
-  const uint32_t turns = chains_.add_turns(first.node_turns, spot.turns);
-  return std::ranges::any_of(at_hand_.nodes.values(), [&](const ReadValue& read) {
+  const uint32_t turns = parts_.chains.add_turns(first.node_turns, spot.turns);
+  return std::ranges::any_of(parts_.at_hand.nodes.values(), [&](const ReadValue& read) {
     return read.value == first.node && read.turns == turns && !read.parents_only &&
            (read.piece.whole() || read.piece == extent);
   });
@@ -200,31 +193,32 @@ bool PacketSlots::is_echo(const Spot& spot, const std::vector<uint32_t>& before,
 void PacketSlots::mark_several(const Spot& spot, Record& access, const Symbol& stored) {
   if (!same_again(spot.chunk, access.extent, stored)) return;  // others are an error: check_slot()
   std::vector<uint32_t> before;
-  for (uint32_t i = history_.stores(spot.chunk); i != kNone; i = history_.record(i).next) {
-    const Record& old = history_.record(i);
+  for (uint32_t i = parts_.history.stores(spot.chunk); i != kNone;
+       i = parts_.history.record(i).next) {
+    const Record& old = parts_.history.record(i);
     if (old.packets == kNone || old.event.call != access.event.call) continue;
     if (old.extent.may_touch(access.extent)) before.push_back(i);
   }
   if (before.empty()) return;
   const bool echo = premise(Premise::echoes_of_the_first, is_echo(spot, before, access.extent));
-  const Record& first = history_.record(before[0]);
+  const Record& first = parts_.history.record(before[0]);
   access.node = echo ? first.node : kNone;
   access.node_turns = first.node_turns;
-  Packets& added = history_.packets(access);
+  Packets& added = parts_.history.packets(access);
   added.several = true;
   for (const uint32_t i : before) {
-    Packets& old = history_.packets(history_.record(i));
+    Packets& old = parts_.history.packets(parts_.history.record(i));
     const News both = echo ? old.news : shown_by_both(old.news, added.news);
     old.news = added.news = both;
     old.several = true;
     old.observed = false;
-    if (!echo) history_.forget_node(i);
+    if (!echo) parts_.history.forget_node(i);
   }
 }
 
 void PacketSlots::check_source(const Event& event, uint64_t chunk, const ChunkName& name,
                                const Extent& extent) {
-  const PacketFormat format = bytes_.buffer(name).packets;
+  const PacketFormat format = parts_.bytes.buffer(name).packets;
   if (format == PacketFormat::none) return;
   if (premise(Premise::ports_send_what_has_come,
               arrived(chunk, extent, event.call, is_sentinel(format))) ||
@@ -237,27 +231,27 @@ void PacketSlots::check_source(const Event& event, uint64_t chunk, const ChunkNa
 
 bool PacketSlots::report_overtaken(const Event& reader, uint64_t chunk, const ChunkName& name,
                                    const Extent& extent) {
-  for (uint32_t i = history_.stores(chunk); i != kNone; i = history_.record(i).next) {
-    const Record& later = history_.record(i);
+  for (uint32_t i = parts_.history.stores(chunk); i != kNone; i = parts_.history.record(i).next) {
+    const Record& later = parts_.history.record(i);
     if (later.packets == kNone ||
         premise(Premise::packets_are_not_overtaken, later.event.call <= reader.call))
       continue;
     if (!later.extent.may_touch(extent)) continue;
-    races_.report_overtaken(name, reader, later);
+    parts_.races.report_overtaken(name, reader, later);
     return true;
   }
   return false;
 }
 
 bool PacketSlots::report_lost(uint32_t process) {
-  const ThreadBlock& block = blocks_[process];
+  const ThreadBlock& block = parts_.blocks[process];
   if (block.op == block.end) return false;
-  const Op& op = blocks_.op_of(block);
+  const Op& op = parts_.blocks.op_of(block);
   if (!info(op.kind).has(kPolls)) return false;
-  const uint32_t call = calls_.now(block.rank);
+  const uint32_t call = parts_.calls.now(block.rank);
   for (const Operand& o : program_.srcs(op)) {
     for (uint32_t k = 0; o.channel == kNone && k < o.count; ++k) {
-      const uint64_t chunk = system_.chunk(block.rank, o.buffer, o.first + k, call);
+      const uint64_t chunk = parts_.system.chunk(block.rank, o.buffer, o.first + k, call);
       const Event reader{process, block.now + 1, block.op, call};
       if (report_overtaken(reader, chunk, {block.rank, o.buffer, o.first + k}, {})) return true;
     }

@@ -9,27 +9,16 @@
 #include <vector>
 
 #include "passes/prove/memory/access_order.h"
+#include "passes/prove/memory/access_parts.h"
 #include "passes/prove/memory/chunk_contents.h"
-#include "passes/prove/memory/history.h"
-#include "passes/prove/memory/op_at_hand.h"
-#include "passes/prove/memory/op_bytes.h"
-#include "passes/prove/memory/races.h"
-#include "passes/prove/model/extent.h"
-#include "passes/prove/model/finding.h"
-#include "passes/prove/model/system.h"
-#include "passes/prove/model/value_chains.h"
-#include "passes/prove/processes/call_order.h"
 #include "passes/prove/processes/finding_list.h"
-#include "passes/prove/processes/thread_blocks.h"
 
 namespace mscclc::proof {
 
 class PacketSlots {
  public:
   /// All of them must outlive it.
-  PacketSlots(const System& system, const CallOrder& calls, ThreadBlocks& blocks, const Cuts& cuts,
-              const OpBytes& bytes, OpAtHand& at_hand, History& history, const ValueChains& chains,
-              const ChunkContents& contents, AccessOrder& order, Races& races,
+  PacketSlots(const AccessParts& parts, const ChunkContents& contents, AccessOrder& order,
               FindingList& findings);
 
   /// Have all packets come that the op reads? Else the block waits for them.
@@ -78,18 +67,10 @@ class PacketSlots {
   bool same_again(uint64_t chunk, const Extent& extent, const Symbol& stored) const;
   bool is_echo(const Spot& spot, const std::vector<uint32_t>& before, const Extent& extent) const;
 
-  const System& system_;
+  const AccessParts parts_;
   const Program& program_;
-  const CallOrder& calls_;
-  ThreadBlocks& blocks_;
-  const Cuts& cuts_;
-  const OpBytes& bytes_;
-  OpAtHand& at_hand_;
-  History& history_;
-  const ValueChains& chains_;
   const ChunkContents& contents_;
   AccessOrder& order_;
-  Races& races_;
   FindingList& findings_;
   std::vector<std::vector<bool>> polled_;  ///< by rank and buffer: some process waits there
   std::vector<Pieces> pieces_read_;        ///< by rank

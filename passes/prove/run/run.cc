@@ -36,10 +36,8 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       contents_(system, symbols, options_, calls_, at_hand_),
       value_(system, symbols, calls_, bytes_, contents_),
       races_(system, options_, calls_, history_, findings_),
-      order_(system, calls_, knowledge_, blocks_, cuts_, bytes_, at_hand_, history_, chains_,
-             races_, has_packets(program_)),
-      slots_(system, calls_, blocks_, cuts_, bytes_, at_hand_, history_, chains_, contents_, order_,
-             races_, findings_),
+      order_(access_parts(), has_packets(program_)),
+      slots_(access_parts(), contents_, order_, findings_),
       moves_(system, options_, calls_, blocks_, knowledge_, counters_,
              {.cuts = cuts_,
               .bytes = bytes_,
@@ -51,6 +49,19 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
               .order = order_,
               .slots = slots_}),
       results_(system, symbols, options_, calls_, history_, contents_, findings_) {}
+
+AccessParts Run::access_parts() {
+  return {.system = system_,
+          .calls = calls_,
+          .knowledge = knowledge_,
+          .blocks = blocks_,
+          .cuts = cuts_,
+          .bytes = bytes_,
+          .at_hand = at_hand_,
+          .history = history_,
+          .chains = chains_,
+          .races = races_};
+}
 
 RunFacts Run::facts() const {
   return {.orders = results_.orders(), .meets = meets_, .keeps_input = results_.keep_input()};

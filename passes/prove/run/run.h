@@ -15,6 +15,7 @@
 #include "ir/program/program.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/memory/access_order.h"
+#include "passes/prove/memory/access_parts.h"
 #include "passes/prove/memory/chunk_contents.h"
 #include "passes/prove/memory/data_moves.h"
 #include "passes/prove/memory/history.h"
@@ -56,6 +57,8 @@ class Run {
   const Suspects& suspects() const { return races_.suspects(); }
 
  private:
+  /// REQUIRES: the parts have been made.
+  AccessParts access_parts();
   void enter_call(uint32_t rank);
   void leave_call(uint32_t rank);
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "ir/diagnostics/first_message.h"
 #include "runtime/bootstrap/tcp/attempt.h"
 #include "runtime/bootstrap/tcp/times.h"
 #include "runtime/bootstrap/wire/handshake.h"
@@ -87,7 +88,7 @@ class Search {
     resolve_at_ = Clock::now() + kResolveAgain;
     Diagnostics unknown;
     const std::vector<Address> addresses = resolve(where_.host, 0, unknown);
-    unresolved_ = addresses.empty() ? unknown.all().front().message : "";
+    unresolved_ = addresses.empty() ? first_message(unknown) : "";
     for (Address address : addresses) {
       for (const uint16_t port : where_.ports) add_place(address, port, false);
       if (where_.announced_at != 0) add_place(address, where_.announced_at, true);

@@ -6,28 +6,18 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <memory>
+#include <mutex>
 
 #include "runtime/bootstrap/tcp/epoll_hub.h"
 #include "runtime/support/failed_call.h"
 #include "runtime/support/observe/log.h"
 #include "runtime/support/process/per_process.h"
-#include "runtime/support/process_end.h"
 
 namespace mscclc {
 namespace {
 
 using wire::FrameKind;
-
-/// "a unix socket of this machine, port 30500 of all addresses".
-std::string places(const std::vector<Listener>& listeners) {
-  std::string text;
-  for (const Listener& listener : listeners) {
-    if (!text.empty()) text += ", ";
-    text += place(listener);
-  }
-  return text;
-}
 
 /// Wakes all hubs of this process, each of which looks whether it is meant: that is rare, and one
 /// for each would take a descriptor. Never read: hubs wait for its changes.
@@ -51,64 +41,47 @@ std::shared_ptr<const Fd> waker_of_hubs() {
 }  // namespace
 
 EpollHub::EpollHub(const HubOptions& options, std::vector<Listener> listeners, Fd epoll,
-                   std::shared_ptr<const Fd> waker)
+                   const std::shared_ptr<const Fd>& waker)
     : options_(options),
       address_(listeners.front().address),
-      epoll_(std::move(epoll)),
-      waker_(std::move(waker)),
       silence_(options.silence),
+      requests_(waker),
+      epoll_(std::move(epoll)),
       stops_(options.silence),
-      listeners_(std::move(listeners)),
+      listeners_(epoll_, std::move(listeners)),
       meeting_({.size = options.size,
                 .hub_rank = options.rank,
                 .hub_process = options.process,
-                .timeout = options.timeout}) {
+                .timeout = options.timeout}),
+      // Not if these descriptors could take the room of ranks that still come.
+      processes_(epoll_, has_descriptors(2 * uint64_t{options.size} + kOtherDescriptors)) {
   if (options.two_jobs) {
     meeting_.refuse_both(options.failed);
   } else if (!options.failed.empty()) {
     meeting_.refuse_all(options.failed);
   }
-  say("ranks meet at " + places(listeners_));
-  listen_again(EPOLL_CTL_ADD);
+  say("ranks meet at " + listeners_.text());
   spare_ = make_waker();
-  watch(waker_->get(), kWakerKey, EPOLLIN | EPOLLET, EPOLL_CTL_ADD);
+  epoll_.add(waker->get(), kWakerKey, EPOLLIN | EPOLLET);
   // Ranks see their connections end.
   thread_ = quiet_thread(
       "mscclc-hub", [this] { serve(); }, [this] { stop_serving(); });
 }
 
 EpollHub::~EpollHub() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake(*waker_);
+  requests_.stop();
   if (thread_.joinable()) thread_.join();
 }
 
 void EpollHub::announce_in_this_thread() {
-  stop_ = true;
+  requests_.stop();
   serve();
-}
-
-void EpollHub::fail(const std::string& why, bool announced_elsewhere) {
-  {
-    const std::lock_guard lock(mutex_);
-    fail_ = why;
-    announced_elsewhere_ = announced_elsewhere;
-  }
-  wake(*waker_);
-}
-
-void EpollHub::watch(int fd, uint64_t key, uint32_t events, int how) {
-  epoll_event event{.events = events, .data = {.u64 = key}};
-  ::epoll_ctl(epoll_.get(), how, fd, &event);
 }
 
 void EpollHub::serve() {
   while (!done()) {
     epoll_event events[256];
-    const int count = ::epoll_wait(epoll_.get(), events, 256, tick_ms());
+    const int count = epoll_.wait(events, tick_ms());
     look();
     for (int i = 0; i < count; ++i) handle(events[i]);
     if (now_ - last_tick_ >= std::chrono::milliseconds(tick_ms())) tick();
@@ -119,69 +92,63 @@ void EpollHub::serve() {
 
 void EpollHub::stop_serving() {
   clients_.clear();
-  stop_listening();
+  listeners_.stop();
 }
 
 void EpollHub::look() {
   now_ = std::chrono::steady_clock::now();
   if (!stops_.look(now_)) return;
   bool silent = false;
-  for (auto& [key, client] : clients_) {
+  for (auto& [key, client] : clients_.all()) {
     client.heard = now_;
-    silent |= client.rank != wire::kNoRank && now_ - client.spoke >= silence_;
+    silent |= client.joined() && now_ - client.spoke >= silence_;
   }
   if (silent) meeting_.give_up_hub(asleep_text(*stops_.just_stopped()));
 }
 
 int EpollHub::tick_ms() const {
   const bool busy =
-      strangers_ > 0 || meeting_.waiting() || closing_ || (!listens_ && !listeners_.empty());
+      clients_.strangers() > 0 || meeting_.waiting() || closing_ || listeners_.looks_away();
   return busy ? static_cast<int>(kBusyTick.count()) : idle_tick_ms(silence_);
 }
 
 bool EpollHub::done() {
   if (!closing_) {
-    const std::lock_guard lock(mutex_);
-    if (!fail_.empty()) {
-      meeting_.refuse_all(fail_);
+    const HubRequests::Asked asked = requests_.asked();
+    if (!asked.fail.empty()) {
+      meeting_.refuse_all(asked.fail);
       deliver();
     }
-    if (stop_) close_all();
+    if (asked.stop) close_all(asked.announced_elsewhere);
   }
   if (!closing_) return false;
   const bool all_informed = clients_.empty() && listeners_.empty();
   return all_informed || now_ >= close_deadline_;
 }
 
-void EpollHub::close_all() {
+void EpollHub::close_all(bool announced_elsewhere) {
   closing_ = true;
   now_ = std::chrono::steady_clock::now();
   // Ranks that have not come yet would wait for a hub that is gone.
   const SteadyTime end = end_of_announcing();
   const bool announces =
-      meeting_.failure() && !all_informed() && !announced_elsewhere_ && now_ < end;
+      meeting_.failure() && !all_informed() && !announced_elsewhere && now_ < end;
   close_deadline_ = now_ + kGoodbyeTime;
-  if (announces || about_to_join()) close_deadline_ = std::max(close_deadline_, end);
-  if (!announces) stop_listening();
-  for (auto i = clients_.begin(); i != clients_.end();) {
+  if (announces || clients_.any_about_to_join()) close_deadline_ = std::max(close_deadline_, end);
+  if (!announces) listeners_.stop();
+  for (auto i = clients_.all().begin(); i != clients_.all().end();) {
     const uint64_t key = i->first;
     HubClient& client = (i++)->second;
-    if (client.rank != wire::kNoRank) {
+    if (client.joined()) {
       say_closing(key, client);
     } else if (!announces && !client.hello) {
-      drop(key);
+      clients_.drop(key);
     }
   }
 }
 
-bool EpollHub::about_to_join() const {
-  return std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) {
-    return entry.second.hello && entry.second.rank == wire::kNoRank && !entry.second.leaving;
-  });
-}
-
 SteadyTime EpollHub::end_of_announcing() const {
-  if (!others_.empty()) return now_ + options_.timeout;
+  if (!others_.all_heard()) return now_ + options_.timeout;
   const auto end = now_ + std::min<std::chrono::milliseconds>(kAnnounceTime, options_.timeout);
   return std::min(end, meeting_.deadline().value_or(end));
 }
@@ -203,24 +170,24 @@ void EpollHub::handle(const epoll_event& event) {
 }
 
 void EpollHub::read(uint64_t key) {
-  const auto found = clients_.find(key);
-  if (found == clients_.end()) return;
-  HubClient& client = found->second;
+  HubClient* const found = clients_.find(key);
+  if (found == nullptr) return;
+  HubClient& client = *found;
   const bool alive = client.connection.read_some();
-  const bool joined = client.rank != wire::kNoRank && !client.leaving;
+  const bool joined = client.joined() && !client.leaving;
   if (joined && !client.connection.tampered()) client.heard = now_;
   while (!client.leaving) {
     const wire::FrameReader::Next next = client.connection.in().next();
     if (next == wire::FrameReader::Next::more) break;
     if (next == wire::FrameReader::Next::bad || !take(key, client)) {
-      if (client.rank != wire::kNoRank) meeting_.misbehave(client.rank);
-      return drop(key);
+      if (client.joined()) meeting_.misbehave(client.rank);
+      return clients_.drop(key);
     }
   }
   if (client.leaving) client.connection.in().clear();
   if (alive) return;
   look();  // it may have been stopped since this turn began
-  if (client.rank != wire::kNoRank && !client.leaving) {
+  if (client.joined() && !client.leaving) {
     if (client.connection.tampered()) {
       meeting_.distrust(client.rank, client.connection.why());
     } else if (const auto asleep = stops_.just_stopped()) {
@@ -229,7 +196,7 @@ void EpollHub::read(uint64_t key) {
       meeting_.lose(client.rank, client.connection.why());
     }
   }
-  drop(key);
+  clients_.drop(key);
 }
 
 bool EpollHub::take(uint64_t key, HubClient& client) {
@@ -237,7 +204,7 @@ bool EpollHub::take(uint64_t key, HubClient& client) {
   if (!client.hello) {
     return in.kind() == FrameKind::hello && welcome(key, client, in.payload());
   }
-  if (client.rank == wire::kNoRank) {
+  if (!client.joined()) {
     if (in.kind() != FrameKind::joined) return false;
     admit(key, client);
     return true;
@@ -289,19 +256,18 @@ void EpollHub::deliver() {
   for (auto messages = meeting_.take_messages(); !messages.empty();
        messages = meeting_.take_messages()) {
     for (RankMeeting::Message& message : messages) {
-      const auto key = by_rank_.find(message.rank);
-      if (key == by_rank_.end()) continue;
-      HubClient& client = clients_.at(key->second);
-      client.connection.send(std::move(message.frame));
-      flush(key->second);
+      const auto key = clients_.key_of(message.rank);
+      if (!key) continue;
+      clients_.find(*key)->connection.send(std::move(message.frame));
+      flush(*key);
     }
   }
 }
 
 void EpollHub::flush(uint64_t key) {
-  const auto found = clients_.find(key);
-  if (found == clients_.end()) return;
-  HubClient& client = found->second;
+  HubClient* const found = clients_.find(key);
+  if (found == nullptr) return;
+  HubClient& client = *found;
   // Its end is read, too, and handled there: what it has said before comes first.
   if (!client.connection.write_some()) return;
   client.spoke = now_;
@@ -309,46 +275,31 @@ void EpollHub::flush(uint64_t key) {
   const bool write = client.connection.wants_write();
   if (write != client.polls_write) {
     client.polls_write = write;
-    watch(client.connection.fd(), key, write ? EPOLLIN | EPOLLOUT : EPOLLIN, EPOLL_CTL_MOD);
+    epoll_.change(client.connection.fd(), key, write ? EPOLLIN | EPOLLOUT : EPOLLIN);
   }
 }
 
 void EpollHub::process_ended(int32_t process) {
-  const auto found = processes_.find(process);
-  if (found == processes_.end()) return;
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second->get(), nullptr);
-  processes_.erase(found);
-  std::vector<uint64_t> keys;
-  for (const auto& [key, client] : clients_) {
-    if (client.process == process) keys.push_back(key);
-  }
-  for (const uint64_t key : keys) {
+  if (!processes_.forget(process)) return;
+  for (const uint64_t key : clients_.of_process(process)) {
     read(key);  // what it has said before
-    const auto client = clients_.find(key);
-    if (client == clients_.end()) continue;
-    if (client->second.rank != wire::kNoRank && !client->second.leaving) {
-      meeting_.lose(client->second.rank, "its process has ended");
+    HubClient* const client = clients_.find(key);
+    if (client == nullptr) continue;
+    if (client->joined() && !client->leaving) {
+      meeting_.lose(client->rank, "its process has ended");
     }
-    drop(key);
+    clients_.drop(key);
   }
-}
-
-void EpollHub::drop(uint64_t key) {
-  const auto found = clients_.find(key);
-  if (found == clients_.end()) return;
-  if (!found->second.hello) --strangers_;
-  if (found->second.rank != wire::kNoRank) by_rank_.erase(found->second.rank);
-  clients_.erase(found);
 }
 
 void EpollHub::tick() {
   last_tick_ = now_;
-  if (!listens_) listen_again(EPOLL_CTL_MOD);
-  if (closing_ && !others_.empty()) {
-    forget_others_that_ended();
-    if (others_.empty()) stop_listening();
+  listeners_.look_again();
+  if (closing_ && !others_.all_heard()) {
+    others_.forget_ended();
+    if (others_.all_heard()) listeners_.stop();
   }
-  for (auto i = clients_.begin(); i != clients_.end();) {
+  for (auto i = clients_.all().begin(); i != clients_.all().end();) {
     const uint64_t key = i->first;
     check((i++)->second, key);
   }
@@ -357,19 +308,19 @@ void EpollHub::tick() {
 
 void EpollHub::check(HubClient& client, uint64_t key) {
   if (!client.hello) {
-    if (now_ - client.since >= options_.hello_time) drop(key);
+    if (now_ - client.since >= options_.hello_time) clients_.drop(key);
     return;
   }
   const auto silence = now_ - client.heard;
   if (silence >= silence_) {
-    if (!client.leaving && client.rank != wire::kNoRank) {
+    if (!client.leaving && client.joined()) {
       meeting_.lose(
           client.rank,
           fmt::format(
               "it has been silent for {}: it is stopped, or its machine is",
               seconds_text(std::chrono::duration_cast<std::chrono::milliseconds>(silence))));
     }
-    return drop(key);
+    return clients_.drop(key);
   }
   if (now_ - client.spoke >= heartbeat(silence_) && !client.leaving &&
       !client.connection.wants_write()) {

@@ -58,10 +58,8 @@ std::string ProgramLibrary::name_of(const LibraryRow& row, const LibraryCall& ca
   return place() + Order{row.choice, call}.name();
 }
 
-std::shared_ptr<const CheckedPlan> ProgramLibrary::plan_of(const LibraryRow& row,
-                                                           const PlanRequest& request,
-                                                           std::string& unfit,
-                                                           Diagnostics& diagnostics) {
+TableProvider::RowPlan ProgramLibrary::plan_of(const LibraryRow& row, const PlanRequest& request,
+                                               Diagnostics& diagnostics) {
   Order order{row.choice, request.call, target_.max_blocks, max_bytes(row.choice, request.call),
               kernels_.empty() ? 0 : request.architecture};
   for (const uint32_t bound : {request.multiprocessors, request.most_blocks}) {
@@ -74,8 +72,7 @@ std::shared_ptr<const CheckedPlan> ProgramLibrary::plan_of(const LibraryRow& row
   if (fresh || made->diagnostics.has_errors()) {  // warnings once, errors each time
     for (const Diagnostic& d : made->diagnostics.all()) diagnostics.add(d);
   }
-  unfit = made->unfit;
-  return made->plan;
+  return made->of_row;
 }
 
 std::shared_ptr<ProgramLibrary::MadePlan> ProgramLibrary::made_plan(const std::string& name) {
@@ -110,8 +107,8 @@ std::shared_ptr<const Program> ProgramLibrary::compile_fitting(Order& order, Mad
     if (order.most_blocks == 0 || blocks <= order.most_blocks) {
       return share_plan(*std::move(program), made.diagnostics);
     }
-    made.unfit = fmt::format("it needs {} thread blocks at once; the GPU has room for {}", blocks,
-                             order.most_blocks);
+    made.of_row.problem = Error{fmt::format(
+        "it needs {} thread blocks at once; the GPU has room for {}", blocks, order.most_blocks)};
     return nullptr;
   }
 }
@@ -161,7 +158,7 @@ bool ProgramLibrary::finish(MadePlan& into, std::shared_ptr<const Program> plan,
   }
   checked->facts = PlanFacts(*plan, picked.proof);
   picked.plan = std::move(plan);
-  into.plan = std::move(checked);
+  into.of_row.plan = std::move(checked);
   return true;
 }
 

@@ -29,15 +29,14 @@ class ProgramLibrary : public TableProvider {
   /// A plan, or why there is none. Made once, by the first call that picks it.
   struct MadePlan {
     std::once_flag once;
-    std::shared_ptr<const CheckedPlan> plan;
-    std::string unfit;  ///< it is right, but not for this machine
+    RowPlan of_row;
     Diagnostics diagnostics;
   };
   /// What makes one plan: program, parameters, and what they are for.
   struct Order;
 
-  std::shared_ptr<const CheckedPlan> plan_of(const LibraryRow& row, const PlanRequest& request,
-                                             std::string& unfit, Diagnostics& diagnostics) override;
+  RowPlan plan_of(const LibraryRow& row, const PlanRequest& request,
+                  Diagnostics& diagnostics) override;
   std::string name_of(const LibraryRow& row, const LibraryCall& call) const override;
   std::shared_ptr<MadePlan> made_plan(const std::string& name);
   void make(MadePlan& made, const Order& order) const;

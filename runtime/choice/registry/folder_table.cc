@@ -86,9 +86,8 @@ std::string FolderTable::name_of(const LibraryRow& row, const LibraryCall&) cons
   return place() + row.choice.plan;
 }
 
-std::shared_ptr<const CheckedPlan> FolderTable::plan_of(const LibraryRow& row,
-                                                        const PlanRequest& request, std::string&,
-                                                        Diagnostics& diagnostics) {
+TableProvider::RowPlan FolderTable::plan_of(const LibraryRow& row, const PlanRequest& request,
+                                            Diagnostics& diagnostics) {
   const std::lock_guard lock(mutex_);
   auto found = plans_.find(row.choice.plan);
   if (found == plans_.end()) {
@@ -96,14 +95,15 @@ std::shared_ptr<const CheckedPlan> FolderTable::plan_of(const LibraryRow& row,
     const auto text =
         read_named(path, "cannot-read", "the folder must be copied whole", diagnostics);
     auto made = text ? read_checked_plan(*text, path, policy_, diagnostics) : nullptr;
-    if (made == nullptr) return nullptr;
+    if (made == nullptr) return {};
     made->picked.file = path;
     made->picked.max_bytes = max_bytes(row.choice, request.call);
     made->picked.why = fmt::format("the first row of '{}{}' that fits", place(), kTable);
     found = plans_.emplace(row.choice.plan, std::move(made)).first;
   }
   // Each time: other rows may name the same file.
-  return check_plan(*found->second, request, diagnostics) ? found->second : nullptr;
+  if (!check_plan(*found->second, request, diagnostics)) return {};
+  return {found->second};
 }
 
 bool FolderTable::check_plan(const CheckedPlan& checked, const PlanRequest& request,

@@ -27,8 +27,8 @@ class FolderTable : public TableProvider {
   FolderTable(LibraryTable table, std::string place, ProofPolicy policy)
       : TableProvider(std::move(table), std::move(place)), policy_(policy) {}
 
-  std::shared_ptr<const CheckedPlan> plan_of(const LibraryRow& row, const PlanRequest& request,
-                                             std::string& unfit, Diagnostics& diagnostics) override;
+  RowPlan plan_of(const LibraryRow& row, const PlanRequest& request,
+                  Diagnostics& diagnostics) override;
   std::string name_of(const LibraryRow& row, const LibraryCall& call) const override;
   [[nodiscard]] bool check_files(Diagnostics& diagnostics) const;
   [[nodiscard]] bool check_plan(const CheckedPlan& plan, const PlanRequest& request,

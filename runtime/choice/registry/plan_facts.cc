@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/diagnostics/first_message.h"
 #include "plans/format/plan_json.h"
 
 namespace mscclc {
@@ -48,14 +49,6 @@ bool lists(const std::vector<T>& list, const T& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
-/// The first error, as the reason.
-std::string reason(const Diagnostics& diagnostics) {
-  for (const Diagnostic& d : diagnostics.all()) {
-    if (d.severity == Severity::error) return d.message;
-  }
-  return "";
-}
-
 }  // namespace
 
 PlanFacts::PlanFacts(const Program& plan, const std::optional<Proof>& proof)
@@ -67,71 +60,73 @@ PlanFacts::PlanFacts(const Program& plan, const std::optional<Proof>& proof)
   }
 }
 
-std::string PlanFacts::of_contract(const Contract& contract, const LibraryCall& call) const {
-  if (contract.kind != call.kind) return fmt::format("it is for {}", name(contract.kind));
+std::optional<Error> PlanFacts::of_contract(const Contract& contract,
+                                            const LibraryCall& call) const {
+  if (contract.kind != call.kind) return Error{fmt::format("it is for {}", name(contract.kind))};
   if (contract.ranks != call.ranks) {
-    return fmt::format("it is for {} rank{}", contract.ranks, contract.ranks == 1 ? "" : "s");
+    return Error{
+        fmt::format("it is for {} rank{}", contract.ranks, contract.ranks == 1 ? "" : "s")};
   }
   if (has_root(call.kind) && contract.root != call.root) {
-    return fmt::format("it is for root {}", contract.root);
+    return Error{fmt::format("it is for root {}", contract.root)};
   }
   if (call.kind == CollectiveKind::sendrecv && (contract.shift - call.shift) % call.ranks != 0) {
-    return fmt::format("it is for shift {}", contract.shift);
+    return Error{fmt::format("it is for shift {}", contract.shift)};
   }
   // A request does not say the counts, or what a custom collective promises.
   if (contract.kind == CollectiveKind::alltoallv || contract.kind == CollectiveKind::custom) {
-    return "requests cannot distinguish such plans: load it by hand";
+    return Error{"requests cannot distinguish such plans: load it by hand"};
   }
   return of_placement(contract, call);
 }
 
 /// Of a plan that is not proved nothing is known, and its word is taken, as in all else.
-std::string PlanFacts::of_order(const Program& plan, const PlanRequest& request) const {
+std::optional<Error> PlanFacts::of_order(const Program& plan, const PlanRequest& request) const {
   const SumOrder wanted = request.call.order;
-  if (!proof_ || !plan.contract.reduces() || !order_matters(request.call)) return "";
+  if (!proof_ || !plan.contract.reduces() || !order_matters(request.call)) return std::nullopt;
   const Dtype type = request.call.dtype;
   const bool rounds = info(type).accumulate != type;
   if (!proof_->orders.keep(wanted)) {
-    return fmt::format("its sums do not keep '{}': {}", name(wanted), summary(wanted));
+    return Error{fmt::format("its sums do not keep '{}': {}", name(wanted), summary(wanted))};
   }
   const bool on_the_way = rounds && proof_->rounding == Rounding::each_op;
-  if (wanted == SumOrder::replicated || !on_the_way) return "";
-  return fmt::format("its sums do not keep '{}' of {}, which it rounds on the way", name(wanted),
-                     info(type).name);
+  if (wanted == SumOrder::replicated || !on_the_way) return std::nullopt;
+  return Error{fmt::format("its sums do not keep '{}' of {}, which it rounds on the way",
+                           name(wanted), info(type).name)};
 }
 
-std::string PlanFacts::of_placement(const Contract& contract, const LibraryCall& call) {
-  if (!contract.can_alias() || contract.in_place == InPlace::either) return "";
+std::optional<Error> PlanFacts::of_placement(const Contract& contract, const LibraryCall& call) {
+  if (!contract.can_alias() || contract.in_place == InPlace::either) return std::nullopt;
   const bool in_place_only = contract.in_place == InPlace::yes;
   if (call.either_place) {
-    return fmt::format("it is {}, and ranks without the root's buffers do not know whether it is",
-                       in_place_only ? "for calls in place only" : "not for calls in place");
+    return Error{
+        fmt::format("it is {}, and ranks without the root's buffers do not know whether it is",
+                    in_place_only ? "for calls in place only" : "not for calls in place")};
   }
-  if (in_place_only == call.in_place) return "";
-  return call.in_place ? "it is not for calls in place" : "it is for calls in place only";
+  if (in_place_only == call.in_place) return std::nullopt;
+  return Error{call.in_place ? "it is not for calls in place" : "it is for calls in place only"};
 }
 
-std::string PlanFacts::of_machine(const Program& plan, const PlanRequest& request) const {
+std::optional<Error> PlanFacts::of_machine(const Program& plan, const PlanRequest& request) const {
   if (request.multiprocessors != 0 && blocks_ > request.multiprocessors) {
-    return fmt::format("its {} thread blocks do not fit on {} multiprocessors at once", blocks_,
-                       request.multiprocessors);
+    return Error{fmt::format("its {} thread blocks do not fit on {} multiprocessors at once",
+                             blocks_, request.multiprocessors)};
   }
   if (request.most_blocks != 0 && blocks_ > request.most_blocks) {
-    return fmt::format("it has {} thread blocks, and the caller allows {}", blocks_,
-                       request.most_blocks);
+    return Error{fmt::format("it has {} thread blocks, and the caller allows {}", blocks_,
+                             request.most_blocks)};
   }
-  if (switches_ && !request.multicast) return "it needs multicast of the NVLink switch";
-  if (lines_ && request.call.links == LinkKind::pcie) return "packets in LL128 need NVLink";
-  if (request.call.captured && !replayable_) return "its captured calls may not be replayed";
-  if (request.call.nodes == 1) return "";
-  if (switches_) return "its switch channels join ranks of several nodes";
-  return crosses_nodes(plan, request.call.ranks_per_node())
-             ? "its memory channels join ranks of several nodes"
-             : "";
+  if (switches_ && !request.multicast) return Error{"it needs multicast of the NVLink switch"};
+  if (lines_ && request.call.links == LinkKind::pcie) return Error{"packets in LL128 need NVLink"};
+  if (request.call.captured && !replayable_) return Error{"its captured calls may not be replayed"};
+  if (request.call.nodes == 1) return std::nullopt;
+  if (switches_) return Error{"its switch channels join ranks of several nodes"};
+  if (!crosses_nodes(plan, request.call.ranks_per_node())) return std::nullopt;
+  return Error{"its memory channels join ranks of several nodes"};
 }
 
-std::string PlanFacts::why_not(const Program& plan, const PlanRequest& request) const {
-  if (std::string why = of_contract(plan.contract, request.call); !why.empty()) return why;
+std::optional<Error> PlanFacts::why_not(const Program& plan, const PlanRequest& request) const {
+  if (auto why = of_contract(plan.contract, request.call)) return why;
   Call call;
   const uint64_t parts = Chunking::parts_of_message(plan.contract);
   const uint32_t element = info(request.call.dtype).bytes;
@@ -140,26 +135,30 @@ std::string PlanFacts::why_not(const Program& plan, const PlanRequest& request) 
   call.accumulate = request.call.accumulate.value_or(info(call.dtype).accumulate);
   call.reduce = request.call.op;
   Diagnostics diagnostics;
-  if (!check_call(plan, use_, call, diagnostics)) return reason(diagnostics);
-  if (std::string why = of_order(plan, request); !why.empty()) return why;
+  if (!check_call(plan, use_, call, diagnostics)) return Error{first_message(diagnostics)};
+  if (auto why = of_order(plan, request)) return why;
   return of_machine(plan, request);
 }
 
-std::string why_not_selected(const Select& select, const PlanRequest& request) {
+std::optional<Error> why_not_selected(const Select& select, const PlanRequest& request) {
   const LibraryCall& call = request.call;
   if (!contains(select.sizes, call.bytes)) {
-    return "it is for " + range_text(select.sizes, "bytes");
+    return Error{"it is for " + range_text(select.sizes, "bytes")};
   }
-  if (!contains(select.nodes, call.nodes)) return "it is for " + range_text(select.nodes, "nodes");
+  if (!contains(select.nodes, call.nodes)) {
+    return Error{"it is for " + range_text(select.nodes, "nodes")};
+  }
   if (!contains(select.gpus_per_node, call.ranks_per_node())) {
-    return "it is for " + range_text(select.gpus_per_node, "ranks a node");
+    return Error{"it is for " + range_text(select.gpus_per_node, "ranks a node")};
   }
   if (!lists(select.dtypes, call.dtype)) {
-    return fmt::format("it is not for {}", info(call.dtype).name);
+    return Error{fmt::format("it is not for {}", info(call.dtype).name)};
   }
-  if (!lists(select.ops, request.call.op))
-    return fmt::format("it is not for {}", name(request.call.op));
-  return lists(select.tags, request.tag) ? "" : "the call has none of its tags";
+  if (!lists(select.ops, request.call.op)) {
+    return Error{fmt::format("it is not for {}", name(request.call.op))};
+  }
+  if (lists(select.tags, request.tag)) return std::nullopt;
+  return Error{"the call has none of its tags"};
 }
 
 std::string call_text(const LibraryCall& call) {

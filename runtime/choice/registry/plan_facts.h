@@ -6,6 +6,7 @@
 #include <string>
 
 #include "executor/lower.h"
+#include "ir/base/result.h"
 #include "ir/program/program.h"
 #include "runtime/api/plan_provider.h"
 
@@ -18,15 +19,14 @@ class PlanFacts {
   /// `proof`: what is known to be proved of it; nullopt: nothing.
   PlanFacts(const Program& plan, const std::optional<Proof>& proof);
 
-  /// Why this plan cannot serve such calls, however it is picked: "it is for 8 ranks"; "" if it
-  /// can.
-  std::string why_not(const Program& plan, const PlanRequest& request) const;
+  /// Why this plan cannot serve such calls, however it is picked: "it is for 8 ranks".
+  std::optional<Error> why_not(const Program& plan, const PlanRequest& request) const;
 
  private:
-  std::string of_order(const Program& plan, const PlanRequest& request) const;
-  std::string of_contract(const Contract& contract, const LibraryCall& call) const;
-  static std::string of_placement(const Contract& contract, const LibraryCall& call);
-  std::string of_machine(const Program& plan, const PlanRequest& request) const;
+  std::optional<Error> of_order(const Program& plan, const PlanRequest& request) const;
+  std::optional<Error> of_contract(const Contract& contract, const LibraryCall& call) const;
+  static std::optional<Error> of_placement(const Contract& contract, const LibraryCall& call);
+  std::optional<Error> of_machine(const Program& plan, const PlanRequest& request) const;
 
   PlanUse use_;
   std::optional<Proof> proof_;
@@ -42,8 +42,8 @@ struct CheckedPlan {
   PlanFacts facts;
 };
 
-/// Why a plan's own `select` options leave the request to others; "" if they do not.
-std::string why_not_selected(const Select& select, const PlanRequest& request);
+/// Why a plan's own `select` options leave the request to others.
+std::optional<Error> why_not_selected(const Select& select, const PlanRequest& request);
 
 /// "allreduce over 4 ranks", "broadcast over 4 ranks with root 2", "allreduce over 16 ranks on 2
 /// nodes"

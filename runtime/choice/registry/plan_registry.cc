@@ -121,23 +121,23 @@ class Picker {
     return picked;
   }
 
-  std::string why_not(const CheckedPlan& plan) const {
+  std::optional<Error> why_not(const CheckedPlan& plan) const {
     const Program& program = *plan.picked.plan;
-    std::string why = plan.facts.why_not(program, request_);
-    return why.empty() ? why_not_selected(program.select, request_) : why;
+    auto why = plan.facts.why_not(program, request_);
+    return why ? why : why_not_selected(program.select, request_);
   }
 
   std::shared_ptr<const PickedPlan> registered() {
     std::shared_ptr<const PickedPlan> picked;
     for (const Registered& r : plans_.registered) {
       if (r.plan->picked.plan->contract.kind != request_.call.kind) continue;
-      std::string why = why_not(*r.plan);
-      if (why.empty() && picked == nullptr) {
+      const auto why = why_not(*r.plan);
+      if (!why && picked == nullptr) {
         picked = of(r.plan);
         continue;
       }
-      if (why.empty()) why = fmt::format("'{}' goes first", picked->name);
-      passed_over_.push_back({r.plan->picked.name, std::move(why)});
+      passed_over_.push_back(
+          {r.plan->picked.name, why ? why->text() : fmt::format("'{}' goes first", picked->name)});
     }
     return picked;
   }
@@ -147,13 +147,13 @@ class Picker {
       return r.id == plan || r.plan->picked.name == plan;
     };
     const auto found = std::ranges::find_if(plans_.registered, is_it);
-    const std::string why = found == plans_.registered.end()
-                                ? "no such plan is registered"
-                                : found->plan->facts.why_not(*found->plan->picked.plan, request_);
-    if (why.empty()) return of(found->plan);
+    const auto why = found == plans_.registered.end()
+                         ? Error{"no such plan is registered"}
+                         : found->plan->facts.why_not(*found->plan->picked.plan, request_);
+    if (!why) return of(found->plan);
     diagnostics_.error("bad-selection", {},
                        fmt::format("the selector wants {} for {}: {}", mscclc::quoted(plan),
-                                   request_text(request_), why));
+                                   request_text(request_), why->text()));
     return nullptr;
   }
 

@@ -28,19 +28,18 @@ std::shared_ptr<const PickedPlan> TableProvider::pick(const PlanRequest& asked,
   std::shared_ptr<const PickedPlan> picked;
   for (const LibraryRow& row : table_.rows()) {
     if (row.kind != request.call.kind) continue;
-    const auto unfit = row.why_not(request.call);
-    std::string why = unfit ? unfit->text() : "";
-    if (why.empty() && picked != nullptr) why = fmt::format("'{}' goes first", picked->name);
-    if (why.empty()) {
+    auto why = row.why_not(request.call);
+    if (!why && picked != nullptr) why = Error{fmt::format("'{}' goes first", picked->name)};
+    if (!why) {
       Diagnostics found;
-      const auto plan = plan_of(row, request, why, found);
+      auto [plan, problem] = plan_of(row, request, found);
       for (const Diagnostic& d : found.all()) diagnostics.add(d);
       if (found.has_errors()) return nullptr;
-      if (plan != nullptr) why = plan->facts.why_not(*plan->picked.plan, request);
-      if (plan != nullptr && why.empty()) picked = {plan, &plan->picked};
+      why = plan == nullptr ? problem : plan->facts.why_not(*plan->picked.plan, request);
+      if (plan != nullptr && !why) picked = {plan, &plan->picked};
     }
-    if (passed_over != nullptr && !why.empty()) {
-      passed_over->push_back({name_of(row, request.call), std::move(why)});
+    if (passed_over != nullptr && why) {
+      passed_over->push_back({name_of(row, request.call), why->text()});
     } else if (passed_over == nullptr && picked != nullptr) {
       break;
     }

@@ -19,17 +19,21 @@ class TableProvider : public PlanProvider {
                                          Diagnostics& diagnostics) final;
 
  protected:
+  /// A row's plan, or why this machine cannot have it; neither: errors were reported.
+  struct RowPlan {
+    std::shared_ptr<const CheckedPlan> plan;
+    std::optional<Error> problem = {};
+  };
+
   const LibraryTable& table() const { return table_; }
   const std::string& place() const { return place_; }
   /// The largest message for which the table makes this choice, whatever type and placement.
   uint64_t max_bytes(const LibraryChoice& choice, const LibraryCall& call) const;
 
  private:
-  /// The plan of a row that fits. nullptr with errors, or, without, with `unfit`: why this plan
-  /// cannot be had here. From any threads at once.
-  virtual std::shared_ptr<const CheckedPlan> plan_of(const LibraryRow& row,
-                                                     const PlanRequest& request, std::string& unfit,
-                                                     Diagnostics& diagnostics) = 0;
+  /// The plan of a row that fits. From any threads at once.
+  virtual RowPlan plan_of(const LibraryRow& row, const PlanRequest& request,
+                          Diagnostics& diagnostics) = 0;
   /// What messages call a row's plan.
   virtual std::string name_of(const LibraryRow& row, const LibraryCall& call) const = 0;
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "ir/base/result.h"
 #include "ir/diagnostics/printable.h"
 
 namespace mscclc {
@@ -59,38 +60,40 @@ std::vector<std::string_view> split(std::string_view line) {
   }
 }
 
-/// What is wrong with a line; "": nothing.
-std::string read_line(std::string_view text, TunerLine& line) {
+Result<TunerLine> read_line(std::string_view text) {
+  TunerLine line;
   const std::vector<std::string_view> fields = split(text);
   if (fields.size() < kLeastFields || fields.size() > kMaxFields) {
-    return fmt::format("expected {} to {} fields, got {}", kLeastFields, kMaxFields, fields.size());
+    return Error{
+        fmt::format("expected {} to {} fields, got {}", kLeastFields, kMaxFields, fields.size())};
   }
   const auto kind = find_collective(fields[0]);
   if (!kind || !has(kKinds, *kind)) {
-    return fmt::format(
-        "unknown collective {}; allowed are broadcast, reduce, allgather, "
-        "reducescatter and allreduce",
-        mscclc::quoted(fields[0]));
+    return Error{
+        fmt::format("unknown collective {}; allowed are broadcast, reduce, allgather, "
+                    "reducescatter and allreduce",
+                    mscclc::quoted(fields[0]))};
   }
   line.kind = *kind;
   if (!read_number(fields[1], line.min) || !read_number(fields[2], line.max) ||
       line.min > line.max) {
-    return fmt::format("expected two sizes in bytes, the smaller first, up to {}", kTunerNoEnd);
+    return Error{
+        fmt::format("expected two sizes in bytes, the smaller first, up to {}", kTunerNoEnd)};
   }
-  if (!is_writable(fields[3])) return "expected an algorithm or a plan";
+  if (!is_writable(fields[3])) return Error{"expected an algorithm or a plan"};
   line.algorithm = fields[3];
   if (!has(kProtocols, fields[4])) {
-    return fmt::format("unknown protocol {}; allowed are ll, ll128, simple and -1",
-                       mscclc::quoted(fields[4]));
+    return Error{fmt::format("unknown protocol {}; allowed are ll, ll128, simple and -1",
+                             mscclc::quoted(fields[4]))};
   }
   line.protocol = fields[4];
   std::optional<uint32_t>* const numbers[] = {&line.channels, &line.nodes, &line.ranks,
                                               &line.pipe_ops, &line.registered};
   for (size_t i = 5; i < fields.size(); ++i) {
     if (read_optional(fields[i], *numbers[i - 5])) continue;
-    return fmt::format("field {}: expected a number, or -1 for any", i + 1);
+    return Error{fmt::format("field {}: expected a number, or -1 for any", i + 1)};
   }
-  return "";
+  return line;
 }
 
 /// Whether it has a size of 4 GiB or more.
@@ -128,10 +131,13 @@ std::optional<std::vector<TunerLine>> read_tuner_csv(std::string_view text, cons
     if (line.ends_with('\r')) line.remove_suffix(1);
     line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) continue;
-    const std::string wrong = read_line(line, lines.emplace_back());
-    if (wrong.empty()) continue;
-    diagnostics.error("tuner-line", {}, fmt::format("{}:{}: {}", name, number, wrong));
-    return std::nullopt;
+    auto read = read_line(line);
+    if (!read) {
+      diagnostics.error("tuner-line", {},
+                        fmt::format("{}:{}: {}", name, number, read.error().text()));
+      return std::nullopt;
+    }
+    lines.push_back(*std::move(read));
   }
   if (std::ranges::any_of(lines, is_large)) return lines;
   for (TunerLine& line : lines) {

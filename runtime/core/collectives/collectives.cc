@@ -12,16 +12,6 @@
 namespace mscclc {
 namespace {
 
-/// Elements, as CollectiveCall::count, of a message of at most so many bytes; at least one. Pieces
-/// begin at whole lines, if the call does.
-uint64_t count_within(const CollectiveCall& call, uint64_t bytes, uint32_t ranks) {
-  constexpr uint64_t kLine = 128;
-  const uint64_t width = info(call.dtype).bytes;
-  const uint64_t row = bytes / (has_rows(call.kind) ? ranks : 1);
-  const uint64_t whole = row < kLine ? row : row / kLine * kLine;
-  return std::max<uint64_t>(1, whole / width);
-}
-
 /// Of thread blocks, where very many share a GPU: with fewer there may be no plan.
 constexpr uint64_t kLeastShare = 4;
 
@@ -48,24 +38,25 @@ bool refuse(Diagnostics& diagnostics, const std::string& text) {
 // What plans use, the communicator keeps until their calls have ended.
 Collectives::State::~State() {
   Diagnostics ignored;  // nothing runs on a device that cannot even say so
-  if (own.bytes() > 0) (void)communicator.device().drain(ignored);
+  if (own_.bytes() > 0) (void)communicator_.device().drain(ignored);
 }
 
 // Sizes double: no plan that the table gives for a stretch of them is missed for long.
 bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
-  if (communicator.size() == 1) return true;
+  if (communicator_.size() == 1) return true;
   for (uint64_t bytes = sizeof(float); bytes <= most; bytes *= 2) {
     const PlannedCall call{{.kind = CollectiveKind::allreduce, .count = bytes / sizeof(float)},
                            CallPlace::either};
     Diagnostics problems;
     CollectiveCall at_once = call;
-    const PlanChoice choice = choose(call, false, nullptr, problems);
+    const PlanChoice choice = chooser_.choose(call, false, nullptr, problems);
     for (const Diagnostic& d : problems.all()) diagnostics.add(d);
     if (problems.has_errors()) return false;
     at_once.count = choice.count;
-    if (choice.picked == nullptr || loaded.find(*choice.picked, need(at_once)) != nullptr) continue;
-    if (loaded.load(*choice.picked, need(at_once), text_of(call, communicator.rank(), false), 0,
-                    diagnostics) == nullptr) {
+    const LoadedPlans::Need need = chooser_.need(at_once);
+    if (choice.picked == nullptr || loaded_.find(*choice.picked, need) != nullptr) continue;
+    if (loaded_.load(*choice.picked, need, text_of(call, communicator_.rank(), false), 0,
+                     diagnostics) == nullptr) {
       return false;
     }
   }
@@ -74,22 +65,27 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
 
 bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& diagnostics) {
   const auto check = Environment::of_process().number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
-  compares_calls = check.value_or(0) == 1;
+  compares_calls_ = check.value_or(0) == 1;
   const auto word = Environment::of_process().text(Variable::MSCCLC_ORDER, diagnostics);
-  order = options.order.value_or(find_sum_order(word.value_or("")).value_or(kDefaultOrder));
-  chain = options.chain;
-  if (chain == nullptr) chain = communicator.device().chain_streams(options.replays, diagnostics);
-  const auto found = find_where_ranks_run(communicator, diagnostics);
-  where = found.value_or(WhereRanksRun());
-  most_blocks = most_blocks_of(options, where.multiprocessors);
-  any_order = options.beside > 1;
-  if (check && word && chain != nullptr && found && make_ready(options.ready_bytes, diagnostics)) {
+  chain_ = options.chain;
+  if (chain_ == nullptr) {
+    chain_ = communicator_.device().chain_streams(options.replays, diagnostics);
+  }
+  const auto found = find_where_ranks_run(communicator_, diagnostics);
+  const WhereRanksRun where = found.value_or(WhereRanksRun());
+  chooser_.set_job(
+      {.where = where,
+       .order = options.order.value_or(find_sum_order(word.value_or("")).value_or(kDefaultOrder)),
+       .most_blocks = most_blocks_of(options, where.multiprocessors)});
+  any_order_ = options.beside > 1;
+  if (check && word && chain_ != nullptr && found && make_ready(options.ready_bytes, diagnostics)) {
     return true;
   }
-  communicator.abort(diagnostics);  // the others may wait in the next step
+  communicator_.abort(diagnostics);  // the others may wait in the next step
   return false;
 }
 
+<<<<<<< HEAD
 // Only what all ranks know alike.
 PlanRequest Collectives::State::request(const PlannedCall& planned, bool capturing) const {
   PlanRequest request;
@@ -194,26 +190,30 @@ PlanChoice Collectives::State::pick(const PlannedCall& planned, StreamHandle str
     report_no_plan(planned, capturing, diagnostics);
   }
   return choice;
+=======
+std::optional<PlannedCall> Collectives::State::planned(const CollectiveCall& call) const {
+  return planned_call(call, communicator_.rank(), communicator_.size());
+>>>>>>> hclasses
 }
 
 bool Collectives::State::waits_for_ranks(const CollectiveCall& planned, const PlanChoice& choice) {
   Diagnostics ignored;  // prepare() reports it
   CollectiveCall at_once = planned;
   at_once.count = choice.count;
-  Executable* const executable = loaded.find(*choice.picked, need(at_once));
+  Executable* const executable = loaded_.find(*choice.picked, chooser_.need(at_once));
   if (executable == nullptr) return true;
   if (!executable->binds_together()) return false;
-  const std::vector<CallRange> ranges = ranges_of(planned, choice);
+  const std::vector<CallRange> ranges = ranges_of(planned, choice.count);
   return std::any_of(ranges.begin(), ranges.end(), [&](const CallRange& range) {
     const CollectiveCall piece = piece_of(planned, range);
     const auto key = key_of(piece, *executable, ignored);
-    return !key || (!registered.call(*key) && executable->bind_waits(piece));
+    return !key || (!registered_.call(*key) && executable->bind_waits(piece));
   });
 }
 
 bool Collectives::State::enqueue(const ReadyPiece& piece, const ReadyCall::State& ready,
                                  Diagnostics& diagnostics) {
-  Device& device = communicator.device();
+  Device& device = communicator_.device();
   const auto copy = [&](const CallCopy& c) {
     return device.copy(c.to, c.from, c.bytes, ready.stream, diagnostics);
   };
@@ -226,13 +226,20 @@ bool Collectives::State::launch(const ReadyCall::State& ready, Diagnostics& diag
   if (ready.pieces.empty()) return true;
   ready.unlaunched.launched();
   const auto add = [&](const ReadyPiece& piece) { return enqueue(piece, ready, diagnostics); };
-  if (chain->follow(ready.stream, diagnostics) &&
+  if (chain_->follow(ready.stream, diagnostics) &&
       std::all_of(ready.pieces.begin(), ready.pieces.end(), add) &&
-      chain->put_last(ready.stream, diagnostics)) {
+      chain_->put_last(ready.stream, diagnostics)) {
     return true;
   }
-  communicator.abort(diagnostics);  // the others wait for this call
+  communicator_.abort(diagnostics);  // the others wait for this call
   return false;
+}
+
+bool Collectives::State::call(const CollectiveCall& call, StreamHandle stream,
+                              Diagnostics& diagnostics) {
+  const OneThread::Visit visit(*one_thread_, diagnostics);
+  ReadyCall::State ready(unlaunched_);
+  return visit && prepare(call, nullptr, stream, ready, diagnostics) && launch(ready, diagnostics);
 }
 
 Collectives::Collectives(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -258,12 +265,12 @@ std::unique_ptr<Collectives> Collectives::create(Communicator& communicator,
 }
 
 bool Collectives::check(const CollectiveCall& call, Diagnostics& diagnostics) const {
-  const Communicator& c = state_->communicator;
+  const Communicator& c = state_->communicator();
   return check_arguments(call, c.rank(), c.size(), diagnostics);
 }
 
 bool Collectives::needs_plan(const CollectiveCall& call) const {
-  return planned_call(call, state_->communicator.rank(), state_->communicator.size()).has_value();
+  return state_->planned(call).has_value();
 }
 
 std::shared_ptr<const PickedPlan> Collectives::choose(const CollectiveCall& call, bool capturing,
@@ -275,36 +282,33 @@ std::shared_ptr<const PickedPlan> Collectives::choose(const CollectiveCall& call
 PlanChoice Collectives::choose_once(const CollectiveCall& call, bool capturing,
                                     std::vector<PassedOver>* passed_over,
                                     Diagnostics& diagnostics) {
-  const OneThread::Visit visit(*state_->one_thread, diagnostics);
-  const auto planned = planned_call(call, state_->communicator.rank(), state_->communicator.size());
-  return visit && planned ? state_->choose(*planned, capturing, passed_over, diagnostics)
+  const OneThread::Visit visit(state_->one_thread(), diagnostics);
+  const auto planned = state_->planned(call);
+  return visit && planned ? state_->chooser().choose(*planned, capturing, passed_over, diagnostics)
                           : PlanChoice();
 }
 
 bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle stream) {
   Diagnostics ignored;  // prepare() reports it
   State& s = *state_;
-  const OneThread::Visit visit(*s.one_thread, ignored);
+  const OneThread::Visit visit(s.one_thread(), ignored);
   if (!visit) return true;
-  const auto planned = planned_call(call, s.communicator.rank(), s.communicator.size());
+  const auto planned = s.planned(call);
   if (!planned) return false;
-  const PlanChoice choice = s.pick(*planned, stream, ignored);
+  const PlanChoice choice = s.chooser().pick(*planned, stream, ignored);
   return choice.picked != nullptr && s.waits_for_ranks(*planned, choice);
 }
 
 bool Collectives::waits_for_ranks(const CollectiveCall& call, const PlanChoice& choice) {
   Diagnostics ignored;  // prepare() reports it
-  const OneThread::Visit visit(*state_->one_thread, ignored);
+  const OneThread::Visit visit(state_->one_thread(), ignored);
   if (!visit) return true;
-  const auto planned = planned_call(call, state_->communicator.rank(), state_->communicator.size());
+  const auto planned = state_->planned(call);
   return planned && choice.picked != nullptr && state_->waits_for_ranks(*planned, choice);
 }
 
 bool Collectives::call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) {
-  const OneThread::Visit visit(*state_->one_thread, diagnostics);
-  ReadyCall::State ready(state_->unlaunched);
-  return visit && state_->prepare(call, nullptr, stream, ready, diagnostics) &&
-         state_->launch(ready, diagnostics);
+  return state_->call(call, stream, diagnostics);
 }
 
 ReadyCall Collectives::prepare(const CollectiveCall& call, StreamHandle stream,
@@ -318,7 +322,7 @@ ReadyCall Collectives::prepare(const CollectiveCall& call, const PlanChoice& cho
 }
 
 bool Collectives::launch(const ReadyCall& call, Diagnostics& diagnostics) {
-  const OneThread::Visit visit(*state_->one_thread, diagnostics);
+  const OneThread::Visit visit(state_->one_thread(), diagnostics);
   if (!visit) return false;
   if (!call || call.state().owner != state_.get()) {
     return refuse(diagnostics, "the call was not prepared by these collectives");
@@ -328,18 +332,18 @@ bool Collectives::launch(const ReadyCall& call, Diagnostics& diagnostics) {
 
 std::optional<uint64_t> Collectives::register_buffer(void* address, uint64_t bytes,
                                                      Diagnostics& diagnostics) {
-  const OneThread::Visit visit(*state_->one_thread, diagnostics);
+  const OneThread::Visit visit(state_->one_thread(), diagnostics);
   if (!visit) return std::nullopt;
-  auto buffer = state_->communicator.register_buffer(address, bytes, diagnostics);
+  auto buffer = state_->communicator().register_buffer(address, bytes, diagnostics);
   if (buffer == nullptr) return std::nullopt;
-  return state_->registered.add(address, bytes, std::move(buffer));
+  return state_->registered().add(address, bytes, std::move(buffer));
 }
 
 std::optional<RankMemory> Collectives::registered(uint64_t number, uint32_t rank,
                                                   Diagnostics& diagnostics) {
-  const OneThread::Visit visit(*state_->one_thread, diagnostics);
+  const OneThread::Visit visit(state_->one_thread(), diagnostics);
   if (!visit) return std::nullopt;
-  const RegisteredBuffer* buffer = state_->registered.buffer(number);
+  const RegisteredBuffer* buffer = state_->registered().buffer(number);
   if (buffer != nullptr && rank < communicator().size()) return buffer->of_rank(rank);
   refuse(diagnostics, buffer == nullptr ? "there is no such registration"
                                         : fmt::format("there is no rank {} among {}", rank,
@@ -348,17 +352,16 @@ std::optional<RankMemory> Collectives::registered(uint64_t number, uint32_t rank
 }
 
 bool Collectives::deregister_buffer(uint64_t number, Diagnostics& diagnostics) {
-  const OneThread::Visit visit(*state_->one_thread, diagnostics);
+  const OneThread::Visit visit(state_->one_thread(), diagnostics);
   if (!visit) return false;
-  return state_->registered.remove(number) || refuse(diagnostics, "there is no such registration");
+  return state_->registered().remove(number) ||
+         refuse(diagnostics, "there is no such registration");
 }
 
-Communicator& Collectives::communicator() const { return state_->communicator; }
+Communicator& Collectives::communicator() const { return state_->communicator(); }
 
-CollectivesUse Collectives::use() const {
-  return {state_->loaded.count(), state_->own.bytes(), state_->registered.count()};
-}
+CollectivesUse Collectives::use() const { return state_->use(); }
 
-bool Collectives::launches_wait() const { return state_->compares_calls; }
+bool Collectives::launches_wait() const { return state_->compares_calls(); }
 
 }  // namespace mscclc

@@ -8,6 +8,7 @@
 
 #include "executor/port_slots.h"
 #include "executor/shared_atomics.h"
+#include "ir/diagnostics/first_message.h"
 #include "runtime/support/idle.h"
 #include "runtime/support/process/insist.h"
 
@@ -280,7 +281,7 @@ ProxyThread::Progress Proxy::flush_some() {
 }
 
 ProxyThread::Progress Proxy::give_up() {
-  fail_("the proxy cannot continue: " + problems_.all().front().message);
+  fail_("the proxy cannot continue: " + first_message(problems_));
   ended_ = true;
   return ProxyThread::Progress::over;
 }

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "executor/shared_atomics.h"
+#include "ir/diagnostics/first_message.h"
 #include "runtime/support/deadline.h"
 #include "runtime/support/fd.h"
 #include "runtime/support/fixed_times.h"
@@ -308,9 +309,8 @@ std::unique_ptr<Lane> open_messages(const LanePeer& peer, const FetchWait& wait,
   Diagnostics problems;
   Fd socket = fetch_fd({peer.offer.begin(), peer.offer.end()}, {}, wait, problems);
   if (socket.valid()) return std::make_unique<MessageLane>(std::move(socket), peer);
-  refuse(diagnostics,
-         fmt::format("no lane to rank {}: {}", peer.rank,
-                     problems.all().empty() ? "no socket came" : problems.all().front().message));
+  refuse(diagnostics, fmt::format("no lane to rank {}: {}", peer.rank,
+                                  first_message(problems, "no socket came")));
   return nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/shared_atomics.h"
+#include "ir/diagnostics/first_message.h"
 #include "runtime/network/sockets/socket_errors.h"
 #include "runtime/network/verbs/control.h"
 #include "runtime/network/verbs/resources/completion_text.h"
@@ -199,7 +200,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     records_.resize(size_t{queues} * kRecords);
     Diagnostics problems;
     region_ = adapter_->expose(records_.data(), records_.size() * sizeof(Record), problems);
-    if (region_ == nullptr) return Error{problems.all().front().message};
+    if (region_ == nullptr) return Error{first_message(problems)};
     ours.records = reinterpret_cast<uintptr_t>(records_.data());
     ours.records_key = region_->remote_key();
     return {};

@@ -7,17 +7,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <deque>
-#include <map>
 #include <mutex>
 
-#include "executor/shared_atomics.h"
 #include "runtime/network/lane_state.h"
 #include "runtime/network/sockets/dial.h"
 #include "runtime/network/sockets/socket_errors.h"
 #include "runtime/network/verbs/control.h"
+#include "runtime/network/verbs/device_queues.h"
+#include "runtime/network/verbs/lane_orders.h"
+#include "runtime/network/verbs/order_maker.h"
+#include "runtime/network/verbs/peer_answers.h"
 #include "runtime/network/verbs/resources/completion_text.h"
-#include "runtime/network/verbs/send_queue.h"
 #include "runtime/network/verbs/staging.h"
 #include "runtime/network/verbs/stall_watch.h"
 #include "runtime/support/deadline.h"
@@ -26,14 +26,6 @@
 namespace mscclc::verbs {
 namespace {
 
-/// Memory of the peer is divided into blocks of so many bytes; each has its queue pair.
-constexpr uint64_t kBlock = Staging::kMax;
-/// With so many orders that the device has not taken a lane takes no more.
-constexpr size_t kMaxWaiting = 1024;
-/// It takes so many at once.
-constexpr size_t kMaxBlocks = 16;
-/// Orders that a queue pair holds. As many as records: a record is free when its message is done.
-constexpr uint32_t kDepth = kRecords;
 constexpr size_t kPolled = 32;
 
 using net::refuse_lane;
@@ -43,9 +35,9 @@ class VerbsLane final : public Lane {
   VerbsLane(const LanePeer& peer, std::shared_ptr<Adapter> adapter, FindSource find_source,
             SignalMode mode)
       : state_(peer),
-        mode_(mode),
         adapter_(std::move(adapter)),
         find_source_(std::move(find_source)),
+        maker_(mode),
         stall_(adapter_->net()->options().dead) {}
 
   /// Meets the peer on a socket that it has proved to be its own.
@@ -63,7 +55,9 @@ class VerbsLane final : public Lane {
     if (line_ == nullptr) return;
     poll_all();
     // Otherwise the far end sees that it was cut off.
-    if (state_.is_open() && is_empty()) (void)line_->send(ControlMessage::bye, messages_);
+    if (state_.is_open() && orders_.is_empty()) {
+      (void)line_->send(ControlMessage::bye, maker_.messages());
+    }
     queues_.clear();
     net().close_later(line_->release());
   }
@@ -77,10 +71,9 @@ class VerbsLane final : public Lane {
     poll_all();
     complete_some();
     if (!state_.is_open()) return kAnyRoom;
-    if (answered_notes_ < notes_) return 0;
-    if (waiting_.size() + kMaxBlocks >= kMaxWaiting) return 0;
-    if (staging_ == nullptr) return kMaxBlocks * kBlock;
-    staging_->done_before(first_pending());
+    if (answers_.awaits_note() || orders_.is_nearly_full()) return 0;
+    if (staging_ == nullptr) return LaneOrders::kMaxBlocks * kBlock;
+    staging_->done_before(orders_.first_pending());
     return staging_->has_room_for_a_block() ? kBlock : 0;
   }
 
@@ -95,20 +88,14 @@ class VerbsLane final : public Lane {
     std::unique_lock lock(mutex_);
     const auto* source = static_cast<const uint8_t*>(from);
     for (uint64_t at = to.offset, end = to.offset + bytes; at < end;) {
-      const uint64_t count = std::min(end, (at / kBlock + 1) * kBlock) - at;
-      latest_ = (*memory->exposed() + at / kBlock) % queues_.size();
-      Work work{.key = memory->device_key()->key,
-                .bytes = static_cast<uint32_t>(count),
-                .to = memory->device_key()->address + at};
+      Work work = maker_.put(*memory, at, end);
       if (!await_room(lock, diagnostics)) return false;
       if (!take_source(work, source, how.key, lock, diagnostics)) return false;
       if (state_.gone()) return true;
-      order(work);
-      if (memory->device_key()->staged) {
-        order(message(Work::What::landing, {*memory->exposed(), at, 0, count}));
-      }
-      source += count;
-      at += count;
+      order(work, how.key.has_value());
+      if (memory->device_key()->staged) order(maker_.landing(*memory, at, work.bytes));
+      source += work.bytes;
+      at += work.bytes;
     }
     return go_on(diagnostics);
   }
@@ -119,16 +106,14 @@ class VerbsLane final : public Lane {
     std::unique_lock lock(mutex_);
     if (!await_room(lock, diagnostics)) return false;
     if (state_.gone()) return true;
-    order(mode_ == SignalMode::host
-              ? add(*memory, count, value)
-              : message(Work::What::message, {*memory->exposed(), count.offset, value}));
+    order(maker_.signal(*memory, count.offset, value));
     return go_on(diagnostics);
   }
 
   bool complete(uint64_t* count, uint64_t value, Diagnostics& diagnostics) override {
     const std::lock_guard lock(mutex_);
     if (!state_.is_whole(diagnostics)) return false;
-    completions_.push_back({count, value, latest_read_});
+    orders_.complete(count, value);
     return go_on(diagnostics);
   }
 
@@ -150,7 +135,7 @@ class VerbsLane final : public Lane {
     if (state_.gone()) return true;
     Bytes body(sizeof note);
     std::memcpy(body.data(), note.data(), sizeof note);
-    ++notes_;
+    answers_.ask_note();
     if (!line_->send(ControlMessage::note, body)) end_break(errno);
     return state_.is_whole(diagnostics);
   }
@@ -158,64 +143,30 @@ class VerbsLane final : public Lane {
   FlushState try_flush(Diagnostics& diagnostics) override {
     const std::lock_guard lock(mutex_);
     if (!go_on(diagnostics)) return FlushState::failed;
-    if (state_.is_open() && is_empty() && asked_ < messages_) {
-      asked_ = messages_;
-      if (!line_->send(ControlMessage::flush, messages_)) end_break(errno);
+    const uint64_t messages = maker_.messages();
+    if (state_.is_open() && orders_.is_empty() && answers_.ask_flush(messages) &&
+        !line_->send(ControlMessage::flush, messages)) {
+      end_break(errno);
     }
-    return state_.state_of_flush(!is_empty() || flushed_ < messages_, diagnostics);
+    return state_.state_of_flush(!orders_.is_empty() || !answers_.has_carried_out(messages),
+                                 diagnostics);
   }
 
  private:
-  struct Waiting {
-    Work work;
-    size_t queue;
-  };
-  /// A count of this rank to be set when the orders up to this one are done.
-  struct Completion {
-    uint64_t* count;
-    uint64_t value;
-    uint64_t number;
-  };
-
   net::SocketNet& net() const { return *adapter_->net(); }
 
   Result<void> try_to_meet(SteadyTime deadline) {
-    const auto ours = make_queues();
+    const auto ours = queues_.make(*adapter_, maker_.mode());
     if (!ours) return ours.error();
     if (!line_->send(ControlMessage::connect, encode(*ours))) {
       return Error{net::connection_error_text(errno, net().options().dead)};
     }
     const auto theirs = hear_meeting(deadline);
     if (!theirs) return theirs.error();
-    const auto connected = connect_all(*theirs);
-    return connected ? watch() : connected;
-  }
-
-  Result<Meeting> make_queues() {
-    Meeting ours;
-    const Port& port = adapter_->port();
-    const uint32_t queues = adapter_->options().queues;
-    const uint32_t depth = std::min(kDepth, port.most_orders);
-    auto region = MemoryRegion::make(adapter_->domain(), old_values_.get(), sizeof *old_values_,
-                                     IBV_ACCESS_LOCAL_WRITE);
-    if (!region) return region.error();
-    old_values_key_ = *std::move(region);
-    auto events = CompletionQueue::make(port.context, queues * (depth + 1));
-    if (!events) return events.error();
-    events_ = *std::move(events);
-    ours.mode = mode_;
-    ours.path = path_end(port);
-    for (uint32_t i = 0; i < queues; ++i) {
-      auto pair = QueuePair::make(adapter_->domain(), events_, {depth, 1, kInline});
-      if (!pair) return pair.error();
-      const auto prepared = prepare(**pair, port, adapter_->options(), 0);
-      if (!prepared) return prepared.error();
-      ours.queues.push_back({(*pair)->number(), random_packet_number()});
-      queues_.emplace_back(*std::move(pair), depth, old_values_.get(),
-                           old_values_key_->local_key());
-    }
-    own_ = ours.queues;
-    return ours;
+    const auto connected = queues_.connect(*adapter_, *theirs);
+    if (!connected) return connected;
+    maker_.open(queues_.all().size(), {theirs->records, theirs->records_key});
+    return watch();
   }
 
   Result<Meeting> hear_meeting(SteadyTime deadline) {
@@ -242,23 +193,6 @@ class VerbsLane final : public Lane {
     }
   }
 
-  Result<void> connect_all(const Meeting& theirs) {
-    if (theirs.queues.size() != queues_.size()) {
-      return Error{"it has another number of queue pairs"};
-    }
-    if (auto differs = mismatch(path_end(adapter_->port()), theirs.path)) {
-      return *std::move(differs);
-    }
-    records_ = {theirs.records, theirs.records_key};
-    next_record_.resize(queues_.size());
-    for (size_t i = 0; i < queues_.size(); ++i) {
-      const auto connected = connect(queues_[i].pair(), adapter_->port(), adapter_->options(),
-                                     own_[i].first, theirs.path, theirs.queues[i]);
-      if (!connected) return connected;
-    }
-    return {};
-  }
-
   Result<void> watch() {
     net::Reactor& reactor = net().reactor();
     const auto held = reactor.hold();
@@ -266,9 +200,9 @@ class VerbsLane final : public Lane {
     heard_ = reactor.add(
         line_->socket(), EPOLLIN, [this](uint32_t) { attend(false); }, end);
     done_ = reactor.add(
-        events_->events(), EPOLLIN, [this](uint32_t) { attend(true); }, end);
+        queues_.events()->events(), EPOLLIN, [this](uint32_t) { attend(true); }, end);
     const bool watched = stall_.open(reactor, [this] { look_for_stall(); });
-    if (watched && heard_ != 0 && done_ != 0 && events_->arm()) return {};
+    if (watched && heard_ != 0 && done_ != 0 && queues_.events()->arm()) return {};
     return Error{"cannot wait for it: " + error_text(errno)};
   }
 
@@ -292,7 +226,6 @@ class VerbsLane final : public Lane {
     } else if (key) {
       work.from = from;
       work.source_key = *key;
-      latest_read_ = orders_ + 1;
     } else {
       return stage(work, from, lock, diagnostics);
     }
@@ -308,8 +241,8 @@ class VerbsLane final : public Lane {
     }
     while (go_on(diagnostics)) {
       if (state_.gone()) return true;
-      staging_->done_before(first_pending());
-      if (uint8_t* const place = staging_->take(work.bytes, orders_ + 1)) {
+      staging_->done_before(orders_.first_pending());
+      if (uint8_t* const place = staging_->take(work.bytes, orders_.next())) {
         std::memcpy(place, from, work.bytes);
         work.from = place;
         work.source_key = staging_->key();
@@ -321,34 +254,9 @@ class VerbsLane final : public Lane {
     return false;
   }
 
-  Work add(const NamedMemory& memory, const RemotePlace& count, uint64_t value) {
-    const uint64_t address = memory.device_key()->address + count.offset;
-    const uint64_t before = std::exchange(counts_[address], value);
-    return {.what = Work::What::add,
-            .key = memory.device_key()->key,
-            .bytes = sizeof value,
-            .to = address,
-            .value = value - before};
-  }
-
-  Work message(Work::What what, const Record& record) {
-    const auto place = static_cast<uint32_t>(next_record_[latest_]++ % kRecords);
-    ++messages_;
-    Work work{.what = what,
-              .carried = true,
-              .key = records_.key,
-              .bytes = sizeof record,
-              .place = place,
-              .to = records_.address + (latest_ * kRecords + place) * sizeof record};
-    static_assert(sizeof record <= kInline);
-    std::memcpy(work.data.data(), &record, sizeof record);
-    return work;
-  }
-
-  void order(Work work) {
-    work.number = ++orders_;
+  void order(const Work& work, bool in_place = false) {
     stall_.start();
-    waiting_.push_back({work, latest_});
+    orders_.add(work, maker_.queue(), in_place);
   }
 
   /// Gives the device what it has room for, and takes what it has done. False: reported.
@@ -359,32 +267,14 @@ class VerbsLane final : public Lane {
     return state_.is_whole(diagnostics);
   }
 
-  /// A signal follows what the other queue pairs have been given.
-  bool may_push(const Waiting& next) const {
-    if (!queues_[next.queue].has_room()) return false;
-    if (next.work.what == Work::What::write || next.work.what == Work::What::landing) return true;
-    for (size_t i = 0; i < queues_.size(); ++i) {
-      if (i != next.queue && !queues_[i].is_empty()) return false;
-    }
-    return true;
-  }
-
   /// While the lane is corked a few orders wait, so that the device gets them, and rings, at once.
   void push_some() {
-    if (!corked_ || waiting_.size() >= kMaxBlocks) push_all();
+    if (!corked_ || !orders_.are_few()) push_all();
   }
 
   void push_all() {
-    int error = 0;
-    while (state_.broken().empty() && !waiting_.empty() && may_push(waiting_.front()) &&
-           error == 0) {
-      error = queues_[waiting_.front().queue].add(waiting_.front().work);
-      waiting_.pop_front();
-    }
-    for (SendQueue& queue : queues_) {
-      if (error == 0 && state_.broken().empty()) error = queue.ring();
-    }
-    if (error != 0) {
+    if (!state_.broken().empty()) return;
+    if (const int error = orders_.push(); error != 0) {
       break_with(fmt::format("the lane to rank {} has ended: {} takes no orders: {}", state_.peer(),
                              adapter_->port().context->name(), error_text(error)));
     }
@@ -394,7 +284,7 @@ class VerbsLane final : public Lane {
   void poll_all() {
     std::array<ibv_wc, kPolled> come;
     for (int count = 1; count > 0 && state_.is_open();) {
-      count = events_->poll(come);
+      count = queues_.events()->poll(come);
       for (int i = 0; i < count; ++i) take_done(come[static_cast<size_t>(i)]);
       if (count > 0) push_all();
       if (count < 0) {
@@ -405,10 +295,7 @@ class VerbsLane final : public Lane {
   }
 
   void take_done(const ibv_wc& come) {
-    SendQueue* queue = nullptr;
-    for (SendQueue& each : queues_) {
-      if (each.pair().number() == come.qp_num) queue = &each;
-    }
+    SendQueue* const queue = queues_.find(come.qp_num);
     if (queue == nullptr || !state_.is_open()) return;
     if (come.status == IBV_WC_SUCCESS) return queue->done(come.wr_id);
     listen();  // it may have gone in good order, or have said why
@@ -419,58 +306,32 @@ class VerbsLane final : public Lane {
                            problem ? "; " + adapter_->port().text() + " " + problem->text() : ""));
   }
 
-  bool is_empty() const { return first_pending() == orders_ + 1; }
-
-  /// The first order that is not done.
-  uint64_t first_pending() const {
-    uint64_t first = orders_ + 1;
-    if (!waiting_.empty()) first = waiting_.front().work.number;
-    for (const SendQueue& queue : queues_) {
-      if (!queue.is_empty()) first = std::min(first, queue.first());
-    }
-    return first;
-  }
-
   void complete_some() {
-    const uint64_t first = first_pending();
-    while (state_.broken().empty() && !completions_.empty() &&
-           (state_.gone() || completions_.front().number < first)) {
-      store_release(completions_.front().count, completions_.front().value);
-      completions_.pop_front();
-    }
+    if (state_.broken().empty()) orders_.set_counts(state_.gone());
   }
 
   /// Waits while too much waits for the device. False: reported.
   bool await_room(std::unique_lock<std::mutex>& lock, Diagnostics& diagnostics) {
     return state_.await_while(
-        lock, [&] { return waiting_.size() >= kMaxWaiting; }, diagnostics);
+        lock, [&] { return orders_.is_full(); }, diagnostics);
   }
 
   void listen() {
     while (const auto message = line_->next()) {
-      const auto number = number_of(*message);
       if (message->what == ControlMessage::gone) {
         state_.leave();
-        waiting_.clear();
+        orders_.drop_waiting();
         return;
       }
       if (message->what == ControlMessage::failed) {
         return break_with(
             fmt::format("rank {} ends its lane: {}", state_.peer(), text_of(*message)));
       }
-      if (message->what == ControlMessage::noted && number && *number == answered_notes_ + 1 &&
-          answered_notes_ < notes_) {
-        ++answered_notes_;
-        continue;
-      }
-      // Messages are counted up: so each question has an answer, and no answer comes twice.
-      const bool asked = number && *number > flushed_ && *number <= asked_;
-      if (message->what != ControlMessage::flushed || !asked) {
-        return break_with(fmt::format("rank {} sends message {}{}, which has no place there",
-                                      state_.peer(), static_cast<int>(message->what),
-                                      number ? fmt::format(" of {}", *number) : ""));
-      }
-      flushed_ = *number;
+      if (answers_.take(*message)) continue;
+      const auto number = number_of(*message);
+      return break_with(fmt::format("rank {} sends message {}{}, which has no place there",
+                                    state_.peer(), static_cast<int>(message->what),
+                                    number ? fmt::format(" of {}", *number) : ""));
     }
     if (line_->ended() && state_.broken().empty()) end_break(line_->error());
   }
@@ -483,7 +344,7 @@ class VerbsLane final : public Lane {
   /// The first reason counts, and the far end learns it.
   void break_with(const std::string& why) {
     if (!state_.break_with(why)) return;
-    waiting_.clear();
+    orders_.drop_waiting();
     line_->send_failure(why);
   }
 
@@ -505,8 +366,8 @@ class VerbsLane final : public Lane {
     {
       const std::lock_guard lock(mutex_);
       if (done) {
-        events_->take_events();
-        if (!events_->arm()) break_with("the device's events cannot be waited for");
+        queues_.events()->take_events();
+        if (!queues_.events()->arm()) break_with("the device's events cannot be waited for");
       } else if (state_.is_open()) {
         listen();
       }
@@ -525,7 +386,7 @@ class VerbsLane final : public Lane {
       const std::lock_guard lock(mutex_);
       if (state_.is_open()) poll_all();
       complete_some();
-      if (stall_.is_dead(!is_empty(), first_pending())) {
+      if (stall_.is_dead(!orders_.is_empty(), orders_.first_pending())) {
         break_with(fmt::format(
             "the lane to rank {} has ended: {} has done nothing for {} s, and reports no error; "
             "check that the process of rank {} is not stopped, and the log of this system",
@@ -541,35 +402,22 @@ class VerbsLane final : public Lane {
   void forget_all() {
     stall_.close(net().reactor());
     if (heard_ != 0) net().reactor().remove(line_->socket(), heard_);
-    if (done_ != 0) net().reactor().remove(events_->events(), done_);
+    if (done_ != 0) net().reactor().remove(queues_.events()->events(), done_);
     heard_ = done_ = 0;
   }
 
   net::LaneState state_;
-  const SignalMode mode_;
   const std::shared_ptr<Adapter> adapter_;
   const FindSource find_source_;
   std::mutex mutex_;  ///< for state_ and all below; taken after the reactor's
   std::unique_ptr<ControlLine> line_;
   net::Reactor::Token heard_ = 0, done_ = 0;
+  OrderMaker maker_;
+  DeviceQueues queues_;
+  LaneOrders orders_{queues_};
+  PeerAnswers answers_;
   StallWatch stall_;
-  const std::unique_ptr<uint64_t> old_values_ = std::make_unique<uint64_t>();
-  std::shared_ptr<const MemoryRegion> old_values_key_;
   std::unique_ptr<Staging> staging_;  ///< nullptr: not needed so far
-  std::shared_ptr<CompletionQueue> events_;
-  std::vector<QueueEnd> own_;
-  std::deque<SendQueue> queues_;
-  DeviceKey records_;                  ///< of the peer, for messages
-  std::vector<uint64_t> next_record_;  ///< by queue
-  size_t latest_ = 0;                  ///< the queue of the latest put
-  uint64_t orders_ = 0;                ///< so many were given
-  uint64_t latest_read_ = 0;           ///< the latest whose bytes the device reads where they lie
-  std::deque<Waiting> waiting_;        ///< the device has no room for them, or they wait for others
-  std::deque<Completion> completions_;
-  std::map<uint64_t, uint64_t> counts_;  ///< what was signalled last, by address
-  /// Signals sent as messages; those that the peer was asked about; known to be carried out.
-  uint64_t messages_ = 0, asked_ = 0, flushed_ = 0;
-  uint64_t notes_ = 0, answered_notes_ = 0;
   bool corked_ = false;
 };
 

@@ -1,26 +1,40 @@
-// The fake driver's graphs: captures make them, and the runtime adds nodes for events.
-#include <algorithm>
-#include <utility>
+#include "tests/fakes/cuda/fake_graphs.h"
 
-#include "tests/fakes/cuda/fake_model.h"
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
 
 namespace mscclc::cuda {
 
-FakeDriver::Capture* FakeDriver::capture_of(abi::Graph graph) {
+void FakeGraphs::begin_capture(int mode, void* stream) {
+  const std::lock_guard lock(mutex());
+  process().captures[std::this_thread::get_id()] = {
+      mode, new_number(), {{static_cast<abi::Stream>(stream), {}}}};
+}
+
+abi::Graph FakeGraphs::end_capture() {
+  const std::lock_guard lock(mutex());
+  const auto ended = process().captures.extract(std::this_thread::get_id());
+  return reinterpret_cast<abi::Graph>(static_cast<uintptr_t>(ended.mapped().id));
+}
+
+fake::Capture* FakeGraphs::capture_of(abi::Graph graph) {
   for (auto& [thread, capture] : process().captures) {
-    if (graph_of(capture) == graph) return &capture;
+    if (fake::graph_of(capture) == graph) return &capture;
   }
   return nullptr;
 }
 
-abi::GraphNode FakeDriver::add_node(abi::Graph graph, NodeEntry entry) {
-  const auto node = reinterpret_cast<abi::GraphNode>(static_cast<uintptr_t>(next_number_++));
+abi::GraphNode FakeGraphs::add_node(abi::Graph graph, NodeEntry entry) {
+  const auto node = reinterpret_cast<abi::GraphNode>(static_cast<uintptr_t>(new_number()));
   entry.graph = graph;
   nodes_[node] = std::move(entry);
   return node;
 }
 
-abi::Result FakeDriver::add_event_node(abi::GraphNode* node, abi::Graph graph, NodeEntry entry) {
+abi::Result FakeGraphs::add_event_node(abi::GraphNode* node, abi::Graph graph, NodeEntry entry) {
   if (capture_of(graph) == nullptr) return misuse("adds to no capture's graph", abi::kInvalidValue);
   if (process().events.count(entry.event) == 0) {
     return misuse("adds a node for an event that there is not", abi::kInvalidHandle);
@@ -29,21 +43,21 @@ abi::Result FakeDriver::add_event_node(abi::GraphNode* node, abi::Graph graph, N
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::GraphAddEventRecordNode(abi::GraphNode* node, abi::Graph graph,
+abi::Result FakeGraphs::GraphAddEventRecordNode(abi::GraphNode* node, abi::Graph graph,
                                                 const abi::GraphNode* after, size_t count,
                                                 abi::Event event) {
   return add_event_node(
       node, graph, {.kind = NodeEntry::record, .after = {after, after + count}, .event = event});
 }
 
-abi::Result FakeDriver::GraphAddEventWaitNode(abi::GraphNode* node, abi::Graph graph,
+abi::Result FakeGraphs::GraphAddEventWaitNode(abi::GraphNode* node, abi::Graph graph,
                                               const abi::GraphNode* after, size_t count,
                                               abi::Event event) {
   return add_event_node(node, graph,
                         {.kind = NodeEntry::wait, .after = {after, after + count}, .event = event});
 }
 
-abi::Result FakeDriver::GraphAddDependencies(abi::Graph, const abi::GraphNode* from,
+abi::Result FakeGraphs::GraphAddDependencies(abi::Graph, const abi::GraphNode* from,
                                              const abi::GraphNode* to, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     std::vector<abi::GraphNode>& after = nodes_.at(to[i]).after;
@@ -55,9 +69,9 @@ abi::Result FakeDriver::GraphAddDependencies(abi::Graph, const abi::GraphNode* f
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::GraphRemoveDependencies(abi::Graph, const abi::GraphNode* from,
+abi::Result FakeGraphs::GraphRemoveDependencies(abi::Graph, const abi::GraphNode* from,
                                                 const abi::GraphNode* to, size_t count) {
-  if (options_.keeps_edges) return abi::kNotSupported;
+  if (options().keeps_edges) return abi::kNotSupported;
   for (size_t i = 0; i < count; ++i) {
     if (std::erase(nodes_.at(to[i]).after, from[i]) == 0) {
       return misuse("removes an edge that is not there", abi::kInvalidValue);
@@ -66,7 +80,7 @@ abi::Result FakeDriver::GraphRemoveDependencies(abi::Graph, const abi::GraphNode
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::EventRecordWithFlags(abi::Event event, abi::Stream stream, unsigned flags) {
+abi::Result FakeGraphs::EventRecordWithFlags(abi::Event event, abi::Stream stream, unsigned flags) {
   Capture* const capture = capture_of(stream);
   if (capture == nullptr || flags != abi::kRecordExternal) {
     return misuse("records outside of a capture what only a replay may", abi::kInvalidValue);
@@ -74,23 +88,23 @@ abi::Result FakeDriver::EventRecordWithFlags(abi::Event event, abi::Stream strea
   std::vector<abi::GraphNode>& ahead = capture->ahead.at(stream);
   abi::GraphNode node = nullptr;
   const abi::Result added = add_event_node(
-      &node, graph_of(*capture), {.kind = NodeEntry::record, .after = ahead, .event = event});
+      &node, fake::graph_of(*capture), {.kind = NodeEntry::record, .after = ahead, .event = event});
   if (added == abi::kSuccess) ahead = {node};
   return added;
 }
 
-abi::Result FakeDriver::UserObjectCreate(abi::UserObject* object, void* pointer,
+abi::Result FakeGraphs::UserObjectCreate(abi::UserObject* object, void* pointer,
                                          abi::HostFunction destroy, unsigned references,
                                          unsigned flags) {
   if (references != 1 || flags != abi::kNoDestructorSync) {
     return misuse("makes a user object in another way", abi::kInvalidValue);
   }
-  *object = reinterpret_cast<abi::UserObject>(static_cast<uintptr_t>(next_number_++));
+  *object = reinterpret_cast<abi::UserObject>(static_cast<uintptr_t>(new_number()));
   user_objects_[*object] = {pointer, destroy};
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::UserObjectRelease(abi::UserObject object, unsigned count) {
+abi::Result FakeGraphs::UserObjectRelease(abi::UserObject object, unsigned count) {
   const auto found = user_objects_.find(object);
   if (count != 1 || found == user_objects_.end() || found->second.graph != nullptr) {
     return misuse("releases a user object that is not its own", abi::kInvalidValue);
@@ -101,7 +115,7 @@ abi::Result FakeDriver::UserObjectRelease(abi::UserObject object, unsigned count
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::GraphRetainUserObject(abi::Graph graph, abi::UserObject object,
+abi::Result FakeGraphs::GraphRetainUserObject(abi::Graph graph, abi::UserObject object,
                                               unsigned count, unsigned flags) {
   const auto found = user_objects_.find(object);
   if (capture_of(graph) == nullptr || found == user_objects_.end() || count != 1 ||
@@ -112,10 +126,10 @@ abi::Result FakeDriver::GraphRetainUserObject(abi::Graph graph, abi::UserObject 
   return abi::kSuccess;
 }
 
-void FakeDriver::destroy_graph(abi::Graph graph) {
+void FakeGraphs::destroy_graph(abi::Graph graph) {
   std::vector<UserObjectEntry> gone;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex());
     std::erase_if(nodes_, [&](const auto& node) { return node.second.graph == graph; });
     std::erase_if(user_objects_, [&](const auto& object) {
       if (object.second.graph != graph) return false;
@@ -126,8 +140,8 @@ void FakeDriver::destroy_graph(abi::Graph graph) {
   for (const UserObjectEntry& entry : gone) entry.destroy(entry.pointer);
 }
 
-std::vector<abi::GraphNode> FakeDriver::event_nodes(abi::Graph graph) const {
-  const std::lock_guard lock(mutex_);
+std::vector<abi::GraphNode> FakeGraphs::event_nodes(abi::Graph graph) const {
+  const std::lock_guard lock(mutex());
   std::vector<abi::GraphNode> found;
   for (const auto& [node, entry] : nodes_) {
     if (entry.graph == graph && entry.event != nullptr) found.push_back(node);
@@ -135,26 +149,64 @@ std::vector<abi::GraphNode> FakeDriver::event_nodes(abi::Graph graph) const {
   return found;
 }
 
-void FakeDriver::replay_node(abi::GraphNode node, abi::Stream stream,
-                             std::set<abi::GraphNode>& done) {
-  if (!done.insert(node).second) return;
-  const NodeEntry& entry = nodes_.at(node);
-  for (const abi::GraphNode ahead : entry.after) replay_node(ahead, stream, done);
-  if (entry.kind == NodeEntry::launch) count_launch(stream, entry.begun, entry.blocks);
-  if (entry.kind == NodeEntry::record) EventRecord(entry.event, stream);
-  if (entry.kind == NodeEntry::wait) StreamWaitEvent(stream, entry.event, 0);
+fake::Capture* FakeGraphs::capture_of(abi::Stream stream) {
+  for (auto& [thread, capture] : process().captures) {
+    if (capture.ahead.count(stream) != 0) return &capture;
+  }
+  return nullptr;
 }
 
-void FakeDriver::replay(abi::Graph graph, void* stream) {
-  const std::lock_guard lock(mutex_);
-  const auto on = static_cast<abi::Stream>(stream);
-  CtxPushCurrent(process().context(process().streams.at(on).device));
-  std::set<abi::GraphNode> done;
-  for (const auto& [node, entry] : nodes_) {
-    if (entry.graph == graph) replay_node(node, on, done);
+abi::Result FakeGraphs::StreamIsCapturing(abi::Stream stream, int* status) {
+  *status = abi::kCaptureStatusNone + (capture_of(stream) == nullptr ? 0 : 1);
+  return abi::kSuccess;
+}
+
+abi::Result FakeGraphs::StreamGetCaptureInfo(abi::Stream stream, int* status, uint64_t* id,
+                                             abi::Graph* graph, const abi::GraphNode** nodes,
+                                             size_t* count) {
+  const Capture* const capture = capture_of(stream);
+  *status = abi::kCaptureStatusNone + (capture == nullptr ? 0 : 1);
+  if (graph != nullptr) *graph = nullptr;
+  if (capture == nullptr) return abi::kSuccess;
+  if (graph != nullptr) *graph = fake::graph_of(*capture);
+  *id = capture->id;
+  const std::vector<abi::GraphNode>& ahead = capture->ahead.at(stream);
+  const bool plain = ahead.size() == 1 && nodes_.at(ahead[0]).kind == NodeEntry::record;
+  if (options().lossy && !plain && nodes != nullptr) return abi::kLossyQuery;
+  if (nodes != nullptr) *nodes = ahead.data();
+  if (count != nullptr) *count = ahead.size();
+  return abi::kSuccess;
+}
+
+abi::Result FakeGraphs::StreamUpdateCaptureDependencies(abi::Stream stream, abi::GraphNode* nodes,
+                                                        size_t count, unsigned flags) {
+  Capture* const capture = capture_of(stream);
+  if (capture == nullptr) return misuse("adds edges outside of a capture", abi::kIllegalState);
+  if (flags != abi::kAddDependencies) return misuse("drops edges", abi::kInvalidValue);
+  std::vector<abi::GraphNode>& ahead = capture->ahead.at(stream);
+  for (size_t i = 0; i < count; ++i) {
+    if (nodes_.count(nodes[i]) == 0 ||
+        std::find(ahead.begin(), ahead.end(), nodes[i]) != ahead.end()) {
+      return misuse("adds an edge that is there, or leads from nowhere", abi::kInvalidValue);
+    }
+    ahead.push_back(nodes[i]);
   }
-  abi::Context context = nullptr;
-  CtxPopCurrent(&context);
+  return abi::kSuccess;
+}
+
+void FakeGraphs::fork_capture(void* from, void* to) {
+  const std::lock_guard lock(mutex());
+  Capture& capture = *capture_of(static_cast<abi::Stream>(from));
+  capture.ahead[static_cast<abi::Stream>(to)] = capture.ahead.at(static_cast<abi::Stream>(from));
+}
+
+std::vector<abi::GraphNode> FakeGraphs::edges(abi::GraphNode node) const {
+  const std::lock_guard lock(mutex());
+  return nodes_.at(node).after;
+}
+
+void FakeGraphs::destroy_user_objects() {
+  for (const auto& [object, entry] : user_objects_) entry.destroy(entry.pointer);
 }
 
 }  // namespace mscclc::cuda

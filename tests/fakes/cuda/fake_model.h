@@ -1,17 +1,26 @@
-// What the fake driver knows: memory, handles, mappings, contexts and streams. Private to it.
+// What the fake driver knows: memory, handles, mappings, contexts and streams.
 #pragma once
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
-#include "tests/fakes/cuda/fake_driver.h"
+#include "runtime/devices/cuda/driver/driver.h"
 
-namespace mscclc::cuda {
+namespace mscclc::cuda::fake {
+
+struct Physical;
 
 /// A multicast object's members and what each has bound.
-struct FakeDriver::Team {
+struct Team {
   struct Binding {
     uint64_t bytes;
     std::shared_ptr<Physical> memory;
@@ -24,7 +33,7 @@ struct FakeDriver::Team {
 
 /// An allocation, which lives while a handle, a mapping or a descriptor refers to it; or a
 /// multicast object (`team`).
-struct FakeDriver::Physical {
+struct Physical {
   int device = -1;
   uint64_t bytes = 0;
   int handle_types = 0;
@@ -48,13 +57,13 @@ struct FakeDriver::Physical {
   int share();
 };
 
-struct FakeDriver::HandleEntry {
+struct HandleEntry {
   std::shared_ptr<Physical> memory;
   int references;
   bool made_here = false;  ///< not imported: it belongs to the process's context of its GPU
 };
 
-struct FakeDriver::MappingEntry {
+struct MappingEntry {
   uint64_t bytes;
   abi::Handle handle;
   std::shared_ptr<Physical> memory;
@@ -62,19 +71,19 @@ struct FakeDriver::MappingEntry {
 };
 
 /// As of cudaMalloc, of a pool, managed.
-struct FakeDriver::PlainEntry {
+struct PlainEntry {
   std::shared_ptr<Physical> memory;
   uintptr_t pool = 0;
   bool managed = false;
 };
 
-struct FakeDriver::IpcEntry {
+struct IpcEntry {
   std::shared_ptr<Physical> memory;
   int opened;
   abi::Address source;
 };
 
-struct FakeDriver::StreamEntry {
+struct StreamEntry {
   int device;
   uint64_t id;
   int priority;
@@ -84,13 +93,13 @@ struct FakeDriver::StreamEntry {
   uint32_t multiprocessors = 0;            ///< of its green context; 0: it has none
 };
 
-struct FakeDriver::EventEntry {
+struct EventEntry {
   int device;
   std::shared_ptr<bool> reached = std::make_shared<bool>(true);  ///< of the last record
 };
 
 /// A capture that is under way.
-struct FakeDriver::Capture {
+struct Capture {
   int mode;
   uint64_t id;
   std::map<abi::Stream, std::vector<abi::GraphNode>> ahead;  ///< by stream that is in it
@@ -102,7 +111,7 @@ inline abi::Graph graph_of(const auto& capture) {
 }
 
 /// A node of a graph: a launch, or a record of an event, or a wait for one.
-struct FakeDriver::NodeEntry {
+struct NodeEntry {
   enum Kind { launch, record, wait } kind;
   std::vector<abi::GraphNode> after;
   abi::Event event = nullptr;
@@ -112,18 +121,18 @@ struct FakeDriver::NodeEntry {
 };
 
 /// What a graph keeps, or its maker.
-struct FakeDriver::UserObjectEntry {
+struct UserObjectEntry {
   void* pointer;
   abi::HostFunction destroy;
   abi::Graph graph = nullptr;  ///< that has the only reference; nullptr: its maker has
 };
 
 /// What addresses resolve to: `at` is valid while the memory lives.
-struct FakeDriver::Span {
+struct Span {
   uint8_t* at;
 };
 
-struct FakeDriver::ModuleEntry {
+struct ModuleEntry {
   int device = 0;
   std::map<std::string, abi::Function> kernels;
 };
@@ -134,7 +143,7 @@ struct FreeBytes {
 };
 using PinnedBytes = std::unique_ptr<uint8_t, FreeBytes>;
 
-struct FakeDriver::Process {
+struct Process {
   int id = 0;
   std::map<abi::Handle, HandleEntry> handles;
   std::map<abi::Address, uint64_t> reservations;
@@ -166,4 +175,4 @@ typename Map::iterator find_range(Map& map, abi::Address address, uint64_t bytes
   return offset < size && bytes <= size - offset ? entry : map.end();
 }
 
-}  // namespace mscclc::cuda
+}  // namespace mscclc::cuda::fake

@@ -1,14 +1,9 @@
-// The fake driver's modules: what a cubin holds is a text that says for which GPUs it is, and names
-// its kernels, one a line:
-//
-//   sm_90
-//   mscclc_..._f32
+#include "tests/fakes/cuda/fake_modules.h"
+
 #include <fmt/format.h>
 
+#include <mutex>
 #include <sstream>
-#include <string_view>
-
-#include "tests/fakes/cuda/fake_model.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -24,30 +19,30 @@ std::string fake_cubin(std::string_view text) {
   return cubin.append(text);
 }
 
-abi::Result FakeDriver::ModuleLoadData(abi::Module* module, const void* image) {
+abi::Result FakeModules::ModuleLoadData(abi::Module* module, const void* image) {
   const int device = current_device();
   if (device < 0) return misuse("loads a module without a context", abi::kInvalidContext);
   std::istringstream text(static_cast<const char*>(image) + kHeaderBytes);
   std::string word;
   text >> word;
   if (word.rfind("sm_", 0) != 0) return abi::kInvalidImage;
-  if (word != fmt::format("sm_{}0", options_.capability)) return abi::kNoBinaryForGpu;
+  if (word != fmt::format("sm_{}0", options().capability)) return abi::kNoBinaryForGpu;
   ModuleEntry entry = {.device = device, .kernels = {}};
   while (text >> word) {
-    entry.kernels[word] = reinterpret_cast<abi::Function>(static_cast<uintptr_t>(next_number_++));
+    entry.kernels[word] = reinterpret_cast<abi::Function>(static_cast<uintptr_t>(new_number()));
   }
-  *module = reinterpret_cast<abi::Module>(static_cast<uintptr_t>(next_number_++));
+  *module = reinterpret_cast<abi::Module>(static_cast<uintptr_t>(new_number()));
   process().modules[*module] = std::move(entry);
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::ModuleUnload(abi::Module module) {
+abi::Result FakeModules::ModuleUnload(abi::Module module) {
   if (process().modules.erase(module) == 1) return abi::kSuccess;
   return misuse("unloads a module that there is not", abi::kInvalidHandle);
 }
 
-abi::Result FakeDriver::ModuleGetFunction(abi::Function* function, abi::Module module,
-                                          const char* name) {
+abi::Result FakeModules::ModuleGetFunction(abi::Function* function, abi::Module module,
+                                           const char* name) {
   const auto found = process().modules.find(module);
   if (found == process().modules.end()) {
     return misuse("looks in a module that there is not", abi::kInvalidHandle);
@@ -58,7 +53,7 @@ abi::Result FakeDriver::ModuleGetFunction(abi::Function* function, abi::Module m
   return abi::kSuccess;
 }
 
-bool FakeDriver::is_function(abi::Function function) {
+bool FakeModules::is_function(abi::Function function) {
   for (const auto& [module, entry] : process().modules) {
     for (const auto& [name, kernel] : entry.kernels) {
       if (kernel == function) return true;
@@ -67,16 +62,16 @@ bool FakeDriver::is_function(abi::Function function) {
   return false;
 }
 
-abi::Result FakeDriver::OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
-                                                                  abi::Function function,
-                                                                  int threads, size_t) {
+abi::Result FakeModules::OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
+                                                                   abi::Function function,
+                                                                   int threads, size_t) {
   if (!is_function(function)) return misuse("asks of no kernel", abi::kInvalidHandle);
   *blocks = 2048 / threads;
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::LaunchKernelEx(const abi::LaunchConfig* config, abi::Function function,
-                                       void** parameters, void**) {
+abi::Result FakeModules::LaunchKernelEx(const abi::LaunchConfig* config, abi::Function function,
+                                        void** parameters, void**) {
   if (!is_function(function)) return misuse("launches no kernel", abi::kInvalidHandle);
   if (process().streams.count(config->stream) == 0) {
     return misuse("launches on a stream that there is not", abi::kInvalidHandle);
@@ -87,13 +82,13 @@ abi::Result FakeDriver::LaunchKernelEx(const abi::LaunchConfig* config, abi::Fun
   return abi::kSuccess;
 }
 
-void FakeDriver::set_begun_of(std::function<abi::Address(const void* plan)> begun_of) {
-  const std::lock_guard lock(mutex_);
+void FakeModules::set_begun_of(std::function<abi::Address(const void* plan)> begun_of) {
+  const std::lock_guard lock(mutex());
   begun_of_ = std::move(begun_of);
 }
 
-std::vector<FakeDriver::KernelLaunch> FakeDriver::kernel_launches() const {
-  const std::lock_guard lock(mutex_);
+std::vector<FakeModules::KernelLaunch> FakeModules::kernel_launches() const {
+  const std::lock_guard lock(mutex());
   return kernel_launches_;
 }
 

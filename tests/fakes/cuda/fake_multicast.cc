@@ -1,36 +1,36 @@
-// The fake driver's multicast objects. What would block or be undefined is a misuse.
-#include <fmt/format.h>
+#include "tests/fakes/cuda/fake_multicast.h"
 
-#include "tests/fakes/cuda/fake_model.h"
+#include <fmt/format.h>
 
 namespace mscclc::cuda {
 
-abi::Result FakeDriver::MulticastGetGranularity(size_t* bytes, const abi::MulticastProperties*,
-                                                int) {
-  *bytes = options_.multicast_granule;
+abi::Result FakeMulticast::MulticastGetGranularity(size_t* bytes, const abi::MulticastProperties*,
+                                                   int) {
+  *bytes = options().multicast_granule;
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::MulticastCreate(abi::Handle* object,
-                                        const abi::MulticastProperties* properties) {
-  if (!options_.multicast) return misuse("creates multicast that there is not", abi::kNotSupported);
+abi::Result FakeMulticast::MulticastCreate(abi::Handle* object,
+                                           const abi::MulticastProperties* properties) {
+  if (!options().multicast)
+    return misuse("creates multicast that there is not", abi::kNotSupported);
   if (properties->flags != 0 || properties->devices < 2 || properties->size == 0 ||
-      properties->size % options_.multicast_granule != 0) {
+      properties->size % options().multicast_granule != 0) {
     return misuse("creates a multicast object of wrong size", abi::kInvalidValue);
   }
-  if ((properties->handle_types & abi::kFabric) != 0 && !(options_.fabric && options_.imex)) {
+  if ((properties->handle_types & abi::kFabric) != 0 && !(options().fabric && options().imex)) {
     return abi::kNotPermitted;
   }
   auto memory = std::make_shared<Physical>();
   memory->bytes = properties->size;
   memory->handle_types = static_cast<int>(properties->handle_types);
   memory->team.reset(new Team{.size = properties->devices, .devices = {}, .bindings = {}});
-  *object = next_number_++;
+  *object = new_number();
   process().handles[*object] = {std::move(memory), 1};
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::MulticastAddDevice(abi::Handle object, abi::Ordinal device) {
+abi::Result FakeMulticast::MulticastAddDevice(abi::Handle object, abi::Ordinal device) {
   const auto found = process().handles.find(object);
   if (found == process().handles.end() || found->second.memory->team == nullptr) {
     return misuse("adds a device to no multicast object", abi::kInvalidValue);
@@ -42,9 +42,9 @@ abi::Result FakeDriver::MulticastAddDevice(abi::Handle object, abi::Ordinal devi
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::MulticastBindMem(abi::Handle object, size_t offset, abi::Handle memory,
-                                         size_t memory_offset, size_t bytes,
-                                         unsigned long long flags) {
+abi::Result FakeMulticast::MulticastBindMem(abi::Handle object, size_t offset, abi::Handle memory,
+                                            size_t memory_offset, size_t bytes,
+                                            unsigned long long flags) {
   const auto to = process().handles.find(object), from = process().handles.find(memory);
   if (to == process().handles.end() || to->second.memory->team == nullptr ||
       from == process().handles.end() || from->second.references == 0 || flags != 0) {
@@ -53,7 +53,7 @@ abi::Result FakeDriver::MulticastBindMem(abi::Handle object, size_t offset, abi:
   const Physical& multicast = *to->second.memory;
   Team& team = *multicast.team;
   const Physical& bound = *from->second.memory;
-  const uint64_t granule = options_.multicast_granule;
+  const uint64_t granule = options().multicast_granule;
   if (team.devices.size() < team.size) {
     return misuse("binds memory before all devices are there (this would block)",
                   abi::kIllegalState);
@@ -80,8 +80,8 @@ abi::Result FakeDriver::MulticastBindMem(abi::Handle object, size_t offset, abi:
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::MulticastUnbind(abi::Handle object, abi::Ordinal device, size_t offset,
-                                        size_t bytes) {
+abi::Result FakeMulticast::MulticastUnbind(abi::Handle object, abi::Ordinal device, size_t offset,
+                                           size_t bytes) {
   const auto found = process().handles.find(object);
   if (found == process().handles.end() || found->second.memory->team == nullptr) {
     return misuse("unbinds from no multicast object", abi::kInvalidValue);
@@ -95,10 +95,10 @@ abi::Result FakeDriver::MulticastUnbind(abi::Handle object, abi::Ordinal device,
   return abi::kSuccess;
 }
 
-std::vector<int> FakeDriver::multicast_bytes(abi::Address address) {
-  const std::lock_guard lock(mutex_);
-  const auto mapping = find_range(process().mappings, address, 1,
-                                  [](const MappingEntry& entry) { return entry.bytes; });
+std::vector<int> FakeMulticast::multicast_bytes(abi::Address address) {
+  const std::lock_guard lock(mutex());
+  const auto mapping = fake::find_range(process().mappings, address, 1,
+                                        [](const MappingEntry& entry) { return entry.bytes; });
   std::vector<int> bytes;
   if (mapping == process().mappings.end() || mapping->second.memory->team == nullptr) return bytes;
   const uint64_t offset = address - mapping->first;

@@ -1,8 +1,8 @@
-// The fake driver's other memory: as of cudaMalloc, of pools, pinned, legacy handles; and what it
-// says of an address.
+#include "tests/fakes/cuda/fake_plain.h"
+
 #include <fmt/format.h>
 
-#include "tests/fakes/cuda/fake_model.h"
+#include <cstring>
 
 namespace mscclc::cuda {
 namespace {
@@ -13,7 +13,7 @@ abi::Address address_of(const void* pointer) {
 
 }  // namespace
 
-abi::Result FakeDriver::MemAlloc(abi::Address* address, size_t bytes) {
+abi::Result FakePlain::MemAlloc(abi::Address* address, size_t bytes) {
   const int device = current_device();
   if (device < 0) return misuse("allocates without a context", abi::kInvalidContext);
   if (bytes == 0) return abi::kInvalidValue;
@@ -25,16 +25,16 @@ abi::Result FakeDriver::MemAlloc(abi::Address* address, size_t bytes) {
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::MemGetInfo(size_t* free, size_t* total) {
+abi::Result FakePlain::MemGetInfo(size_t* free, size_t* total) {
   const int device = current_device();
   if (device < 0) return misuse("asks for free memory without a context", abi::kInvalidContext);
-  *total = options_.memory;
-  *free = options_.memory - used(device);
+  *total = options().memory;
+  *free = options().memory - used(device);
   return abi::kSuccess;
 }
 
-abi::Address FakeDriver::allocate_pooled(int device, uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+abi::Address FakePlain::allocate_pooled(int device, uint64_t bytes) {
+  const std::lock_guard lock(mutex());
   abi::Result result = abi::kSuccess;
   const abi::Address address = new_addresses(bytes);
   process().plain[address] = {.memory = allocate_physical(device, bytes, 0, result),
@@ -42,8 +42,8 @@ abi::Address FakeDriver::allocate_pooled(int device, uint64_t bytes) {
   return address;
 }
 
-abi::Address FakeDriver::allocate_managed(int device, uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+abi::Address FakePlain::allocate_managed(int device, uint64_t bytes) {
+  const std::lock_guard lock(mutex());
   abi::Result result = abi::kSuccess;
   const abi::Address address = new_addresses(bytes);
   process().plain[address] = {.memory = allocate_physical(device, bytes, 0, result),
@@ -51,8 +51,8 @@ abi::Address FakeDriver::allocate_managed(int device, uint64_t bytes) {
   return address;
 }
 
-void FakeDriver::allocate_again(abi::Address address) {
-  const std::lock_guard lock(mutex_);
+void FakePlain::allocate_again(abi::Address address) {
+  const std::lock_guard lock(mutex());
   abi::Result result = abi::kSuccess;
   const auto another = [&](const Physical& old) {
     return allocate_physical(old.device, old.bytes, old.handle_types, result);
@@ -66,14 +66,14 @@ void FakeDriver::allocate_again(abi::Address address) {
     misuse("a test allocates again where nothing is", abi::kIllegalAddress);
     return;
   }
-  const abi::Handle old = mapping->second.handle, handle = next_number_++;
+  const abi::Handle old = mapping->second.handle, handle = new_number();
   mapping->second.memory = another(*mapping->second.memory);
   mapping->second.handle = handle;
   process().handles[handle] = {mapping->second.memory, 0, true};
   forget_unused_handle(process(), old);
 }
 
-abi::Result FakeDriver::MemFree(abi::Address address) {
+abi::Result FakePlain::MemFree(abi::Address address) {
   if (current_device() < 0) return misuse("frees without a context", abi::kInvalidContext);
   if (process().plain.erase(address) == 0) {
     return misuse(fmt::format("frees {:#x}, which is not allocated", address), abi::kInvalidValue);
@@ -81,20 +81,20 @@ abi::Result FakeDriver::MemFree(abi::Address address) {
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::MemHostAlloc(void** address, size_t bytes, unsigned flags) {
+abi::Result FakePlain::MemHostAlloc(void** address, size_t bytes, unsigned flags) {
   if (current_device() < 0) return misuse("allocates without a context", abi::kInvalidContext);
   if (flags != (abi::kHostPortable | abi::kHostDeviceMap)) {
     return misuse("pins host memory that other GPUs do not see", abi::kInvalidValue);
   }
   constexpr size_t kAlignment = 256;  // as cudaMalloc's
   if (::posix_memalign(address, kAlignment, bytes) != 0) return abi::kOutOfMemory;
-  PinnedBytes pinned(static_cast<uint8_t*>(*address));
+  fake::PinnedBytes pinned(static_cast<uint8_t*>(*address));
   std::memset(*address, 0xa5, bytes);
   process().host[*address] = {bytes, std::move(pinned)};
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::MemFreeHost(void* address) {
+abi::Result FakePlain::MemFreeHost(void* address) {
   if (current_device() < 0) return misuse("frees without a context", abi::kInvalidContext);
   if (process().host.erase(address) == 0) {
     return misuse("frees host memory that is not allocated", abi::kInvalidValue);
@@ -102,32 +102,31 @@ abi::Result FakeDriver::MemFreeHost(void* address) {
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::MemGetAddressRange(abi::Address* base, size_t* bytes,
-                                           abi::Address address) {
-  const auto plain = find_range(process().plain, address, 1,
-                                [](const PlainEntry& entry) { return entry.memory->bytes; });
+abi::Result FakePlain::MemGetAddressRange(abi::Address* base, size_t* bytes, abi::Address address) {
+  const auto plain = fake::find_range(process().plain, address, 1,
+                                      [](const PlainEntry& entry) { return entry.memory->bytes; });
   if (plain != process().plain.end()) {
     *base = plain->first;
     *bytes = plain->second.memory->bytes;
     return abi::kSuccess;
   }
-  const auto opened =
-      find_range(process().ipc, address, 1, [](const auto& entry) { return entry.memory->bytes; });
+  const auto opened = fake::find_range(process().ipc, address, 1,
+                                       [](const auto& entry) { return entry.memory->bytes; });
   if (opened != process().ipc.end()) {
     *base = opened->first;
     *bytes = opened->second.memory->bytes;
     return abi::kSuccess;
   }
   const auto reserved =
-      find_range(process().reservations, address, 1, [](uint64_t size) { return size; });
+      fake::find_range(process().reservations, address, 1, [](uint64_t size) { return size; });
   if (reserved == process().reservations.end()) return abi::kNotFound;
   *base = reserved->first;
   *bytes = reserved->second;
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::PointerGetAttribute(void* value, abi::PointerAttribute attribute,
-                                            abi::Address address) {
+abi::Result FakePlain::PointerGetAttribute(void* value, abi::PointerAttribute attribute,
+                                           abi::Address address) {
   const auto put = [value](auto what) {
     std::memcpy(value, &what, sizeof what);
     return abi::kSuccess;
@@ -138,10 +137,10 @@ abi::Result FakeDriver::PointerGetAttribute(void* value, abi::PointerAttribute a
     if (attribute == abi::kBufferId) return put(static_cast<uint64_t>(address_of(at)));
     return attribute == abi::kIsManaged ? put(0u) : abi::kInvalidValue;
   }
-  const auto plain = find_range(process().plain, address, 1,
-                                [](const PlainEntry& entry) { return entry.memory->bytes; });
-  const auto mapping = find_range(process().mappings, address, 1,
-                                  [](const MappingEntry& entry) { return entry.bytes; });
+  const auto plain = fake::find_range(process().plain, address, 1,
+                                      [](const PlainEntry& entry) { return entry.memory->bytes; });
+  const auto mapping = fake::find_range(process().mappings, address, 1,
+                                        [](const MappingEntry& entry) { return entry.bytes; });
   const bool is_plain = plain != process().plain.end();
   if (!is_plain && mapping == process().mappings.end()) return abi::kInvalidValue;
   switch (attribute) {
@@ -165,7 +164,7 @@ abi::Result FakeDriver::PointerGetAttribute(void* value, abi::PointerAttribute a
   return abi::kInvalidValue;
 }
 
-abi::Result FakeDriver::MemPoolSetAccess(abi::Pool pool, const abi::Access* access, size_t count) {
+abi::Result FakePlain::MemPoolSetAccess(abi::Pool pool, const abi::Access* access, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     process().pools.insert({reinterpret_cast<uintptr_t>(pool), access[i].location.id});
   }
@@ -173,7 +172,7 @@ abi::Result FakeDriver::MemPoolSetAccess(abi::Pool pool, const abi::Access* acce
 }
 
 // A legacy handle names the process and the address.
-abi::Result FakeDriver::IpcGetMemHandle(abi::IpcHandle* handle, abi::Address address) {
+abi::Result FakePlain::IpcGetMemHandle(abi::IpcHandle* handle, abi::Address address) {
   if (current_device() < 0) return misuse("exports without a context", abi::kInvalidContext);
   const auto found = process().plain.find(address);
   if (found == process().plain.end() || found->second.pool != 0) return abi::kInvalidValue;
@@ -183,16 +182,17 @@ abi::Result FakeDriver::IpcGetMemHandle(abi::IpcHandle* handle, abi::Address add
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::IpcOpenMemHandle(abi::Address* address, abi::IpcHandle handle, unsigned) {
+abi::Result FakePlain::IpcOpenMemHandle(abi::Address* address, abi::IpcHandle handle, unsigned) {
   if (current_device() < 0) return misuse("imports without a context", abi::kInvalidContext);
   int owner = 0;
   abi::Address source = 0;
   std::memcpy(&owner, handle.data, sizeof owner);
   std::memcpy(&source, handle.data + 8, sizeof source);
-  if (owner == process().id || processes_.count(owner) == 0) return abi::kInvalidContext;
-  const auto found = processes_[owner]->plain.find(source);
-  if (found == processes_[owner]->plain.end()) return abi::kInvalidValue;
-  if (!options_.peers) return abi::kNotSupported;
+  if (owner == process().id || processes().count(owner) == 0) return abi::kInvalidContext;
+  const auto& plain = processes().at(owner)->plain;
+  const auto found = plain.find(source);
+  if (found == plain.end()) return abi::kInvalidValue;
+  if (!options().peers) return abi::kNotSupported;
   for (auto& [at, entry] : process().ipc) {
     if (entry.source != source) continue;
     ++entry.opened;
@@ -204,7 +204,7 @@ abi::Result FakeDriver::IpcOpenMemHandle(abi::Address* address, abi::IpcHandle h
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::IpcCloseMemHandle(abi::Address address) {
+abi::Result FakePlain::IpcCloseMemHandle(abi::Address address) {
   if (current_device() < 0) return misuse("closes without a context", abi::kInvalidContext);
   const auto found = process().ipc.find(address);
   if (found == process().ipc.end()) {
@@ -212,70 +212,6 @@ abi::Result FakeDriver::IpcCloseMemHandle(abi::Address address) {
   }
   if (--found->second.opened == 0) process().ipc.erase(found);
   return abi::kSuccess;
-}
-
-bool FakeDriver::resolve(Process& p, abi::Address address, uint64_t bytes, int device, Span& span) {
-  const auto fail = [&](const char* why) {
-    misuse(fmt::format("cuda:{} touches {} bytes at {:#x}: {}", device, bytes, address, why),
-           abi::kIllegalAddress);
-    return false;
-  };
-  if (address < kFirstAddress || address >= next_address_) {
-    span.at = reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(address));
-    return true;
-  }
-  const auto plain = find_range(p.plain, address, bytes,
-                                [](const PlainEntry& entry) { return entry.memory->bytes; });
-  if (plain != p.plain.end()) {
-    const PlainEntry& entry = plain->second;
-    const int owner = entry.memory->device;
-    const bool may =
-        owner == device || (entry.pool == 0 ? p.peers.count({device, owner}) != 0
-                                            : p.pools.count({entry.pool, device}) != 0);
-    if (!may) return fail("no access to that GPU");
-    span.at = entry.memory->at(address - plain->first);
-    return true;
-  }
-  const auto ipc =
-      find_range(p.ipc, address, bytes, [](const IpcEntry& entry) { return entry.memory->bytes; });
-  if (ipc != p.ipc.end()) {
-    span.at = ipc->second.memory->at(address - ipc->first);
-    return true;
-  }
-  const auto mapping =
-      find_range(p.mappings, address, bytes, [](const MappingEntry& entry) { return entry.bytes; });
-  if (mapping == p.mappings.end()) return fail("nothing is there");
-  if (mapping->second.devices.count(device) == 0) return fail("no access to the mapping");
-  if (mapping->second.memory->team != nullptr) return fail("not a multimem access");
-  span.at = mapping->second.memory->at(address - mapping->first);
-  return true;
-}
-
-std::vector<uint8_t> FakeDriver::bytes_at(abi::Address address, uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  const auto mapping = find_range(process().mappings, address, bytes,
-                                  [](const MappingEntry& entry) { return entry.bytes; });
-  const int device = mapping == process().mappings.end() || mapping->second.devices.empty()
-                         ? process().contexts.begin()->first
-                         : *mapping->second.devices.begin();
-  Span span = {};
-  if (!resolve(process(), address, bytes, device, span)) return {};
-  return {span.at, span.at + bytes};
-}
-
-void FakeDriver::set_bytes(abi::Address address, const std::vector<uint8_t>& bytes) {
-  const std::lock_guard lock(mutex_);
-  const auto mapping = find_range(process().mappings, address, bytes.size(),
-                                  [](const MappingEntry& entry) { return entry.bytes; });
-  const auto plain = find_range(process().plain, address, bytes.size(),
-                                [](const PlainEntry& entry) { return entry.memory->bytes; });
-  if (mapping != process().mappings.end()) {
-    std::memcpy(mapping->second.memory->at(address - mapping->first), bytes.data(), bytes.size());
-  } else if (plain != process().plain.end()) {
-    std::memcpy(plain->second.memory->at(address - plain->first), bytes.data(), bytes.size());
-  } else {
-    misuse("a test writes where nothing is", abi::kIllegalAddress);
-  }
 }
 
 }  // namespace mscclc::cuda

@@ -1,49 +1,53 @@
-// The fake driver's streams: work is done at once, or when it is waited for.
+#include "tests/fakes/cuda/fake_streams.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <mutex>
 #include <utility>
 
-#include "tests/fakes/cuda/fake_model.h"
-
 namespace mscclc::cuda {
+namespace {
 
 constexpr int kLeastPriority = 0, kGreatestPriority = -5;
 
-abi::Result FakeDriver::CtxGetStreamPriorityRange(int* least, int* greatest) {
+}  // namespace
+
+abi::Result FakeStreams::CtxGetStreamPriorityRange(int* least, int* greatest) {
   if (current_device() < 0) return misuse("asks without a context", abi::kInvalidContext);
   *least = kLeastPriority;
   *greatest = kGreatestPriority;
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::StreamCreateWithPriority(abi::Stream* stream, unsigned flags,
-                                                 int priority) {
+abi::Result FakeStreams::StreamCreateWithPriority(abi::Stream* stream, unsigned flags,
+                                                  int priority) {
   const int device = current_device();
   if (device < 0) return misuse("creates a stream without a context", abi::kInvalidContext);
   if (flags != abi::kStreamNonBlocking) {
     return misuse("creates a stream that waits for stream 0", abi::kInvalidValue);
   }
   // Not 1 or 2, which are names of default streams.
-  const uint64_t id = next_number_++;
+  const uint64_t id = new_number();
   *stream = reinterpret_cast<abi::Stream>(static_cast<uintptr_t>(0x1000 + id));
   process().streams[*stream] = {.device = device, .id = id, .priority = priority, .work = {}};
   return abi::kSuccess;
 }
 
-int FakeDriver::priority(void* stream) {
-  const std::lock_guard lock(mutex_);
+int FakeStreams::priority(void* stream) {
+  const std::lock_guard lock(mutex());
   return process().streams.at(static_cast<abi::Stream>(stream)).priority;
 }
 
-void FakeDriver::rename_stream(void* stream) {
-  const std::lock_guard lock(mutex_);
-  process().streams.at(static_cast<abi::Stream>(stream)).id = next_number_++;
+void FakeStreams::rename_stream(void* stream) {
+  const std::lock_guard lock(mutex());
+  process().streams.at(static_cast<abi::Stream>(stream)).id = new_number();
 }
 
-void* FakeDriver::create_green_stream(uint32_t multiprocessors) {
-  const std::lock_guard lock(mutex_);
+void* FakeStreams::create_green_stream(uint32_t multiprocessors) {
+  const std::lock_guard lock(mutex());
   abi::Stream stream = nullptr;
   StreamCreateWithPriority(&stream, abi::kStreamNonBlocking, kLeastPriority);
   process().streams.at(stream).multiprocessors = multiprocessors;
@@ -51,7 +55,7 @@ void* FakeDriver::create_green_stream(uint32_t multiprocessors) {
 }
 
 // A green context is its stream here.
-abi::Result FakeDriver::StreamGetGreenCtx(abi::Stream stream, abi::GreenContext* context) {
+abi::Result FakeStreams::StreamGetGreenCtx(abi::Stream stream, abi::GreenContext* context) {
   const auto found = process().streams.find(stream);
   if (found == process().streams.end()) {
     return misuse("asks for the context of a stream that there is not", abi::kInvalidHandle);
@@ -64,8 +68,8 @@ abi::Result FakeDriver::StreamGetGreenCtx(abi::Stream stream, abi::GreenContext*
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::GreenCtxGetDevResource(abi::GreenContext context,
-                                               abi::DeviceResource* resource, int type) {
+abi::Result FakeStreams::GreenCtxGetDevResource(abi::GreenContext context,
+                                                abi::DeviceResource* resource, int type) {
   if (type != abi::kMultiprocessors) return misuse("asks for another resource", abi::kInvalidValue);
   resource->type = type;
   resource->multiprocessors =
@@ -73,22 +77,22 @@ abi::Result FakeDriver::GreenCtxGetDevResource(abi::GreenContext context,
   return abi::kSuccess;
 }
 
-int FakeDriver::urgent_streams() {
-  const std::lock_guard lock(mutex_);
+int FakeStreams::urgent_streams() {
+  const std::lock_guard lock(mutex());
   const auto& streams = process().streams;
   return static_cast<int>(std::count_if(streams.begin(), streams.end(), [](const auto& entry) {
     return entry.second.priority == kGreatestPriority;
   }));
 }
 
-bool FakeDriver::run(StreamEntry& stream) {
-  const size_t before = misuses_.size();
+bool FakeStreams::run(StreamEntry& stream) {
+  const size_t before = misuse_count();
   while (!stream.work.empty() && stream.work.front()()) stream.work.pop_front();
-  stream.failed |= misuses_.size() != before;
+  stream.failed |= misuse_count() != before;
   return !stream.failed;
 }
 
-abi::Result FakeDriver::StreamDestroy(abi::Stream stream) {
+abi::Result FakeStreams::StreamDestroy(abi::Stream stream) {
   const auto found = process().streams.find(stream);
   if (found == process().streams.end()) {
     return misuse("destroys a stream that there is not", abi::kInvalidHandle);
@@ -98,7 +102,7 @@ abi::Result FakeDriver::StreamDestroy(abi::Stream stream) {
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::StreamQuery(abi::Stream stream) {
+abi::Result FakeStreams::StreamQuery(abi::Stream stream) {
   const auto found = process().streams.find(stream);
   if (found == process().streams.end()) {
     return misuse("asks about a stream that there is not", abi::kInvalidHandle);
@@ -110,7 +114,7 @@ abi::Result FakeDriver::StreamQuery(abi::Stream stream) {
   return found->second.work.empty() ? abi::kSuccess : abi::kNotReady;
 }
 
-abi::Result FakeDriver::StreamSynchronize(abi::Stream stream) {
+abi::Result FakeStreams::StreamSynchronize(abi::Stream stream) {
   const auto found = process().streams.find(stream);
   if (found == process().streams.end()) {
     return misuse("waits for a stream that there is not", abi::kInvalidHandle);
@@ -124,7 +128,7 @@ abi::Result FakeDriver::StreamSynchronize(abi::Stream stream) {
              : misuse("waits for a stream that waits forever", abi::kUnknown);
 }
 
-abi::Result FakeDriver::CtxSynchronize() {
+abi::Result FakeStreams::CtxSynchronize() {
   if (current_device() < 0) return misuse("waits without a context", abi::kInvalidContext);
   bool well = true;
   for (auto& [handle, stream] : process().streams) {
@@ -133,14 +137,14 @@ abi::Result FakeDriver::CtxSynchronize() {
   return well ? abi::kSuccess : abi::kIllegalAddress;
 }
 
-abi::Result FakeDriver::submit(abi::Stream stream, std::function<void()> work) {
+abi::Result FakeStreams::submit(abi::Stream stream, std::function<void()> work) {
   return submit_wait(stream, [work = std::move(work)] {
     work();
     return true;
   });
 }
 
-abi::Result FakeDriver::submit_wait(abi::Stream stream, std::function<bool()> work) {
+abi::Result FakeStreams::submit_wait(abi::Stream stream, std::function<bool()> work) {
   const auto found = process().streams.find(stream);
   if (found == process().streams.end()) {
     return misuse("uses a stream that there is not", abi::kInvalidHandle);
@@ -149,23 +153,11 @@ abi::Result FakeDriver::submit_wait(abi::Stream stream, std::function<bool()> wo
     return misuse("uses a stream of another context", abi::kInvalidHandle);
   }
   found->second.work.push_back(std::move(work));
-  if (!options_.deferred) run(found->second);
+  if (!options().deferred) run(found->second);
   return abi::kSuccess;
 }
 
-FakeDriver::Capture* FakeDriver::capture_of(abi::Stream stream) {
-  for (auto& [thread, capture] : process().captures) {
-    if (capture.ahead.count(stream) != 0) return &capture;
-  }
-  return nullptr;
-}
-
-abi::Result FakeDriver::StreamIsCapturing(abi::Stream stream, int* status) {
-  *status = abi::kCaptureStatusNone + (capture_of(stream) == nullptr ? 0 : 1);
-  return abi::kSuccess;
-}
-
-abi::Result FakeDriver::StreamGetId(abi::Stream stream, unsigned long long* id) {
+abi::Result FakeStreams::StreamGetId(abi::Stream stream, unsigned long long* id) {
   const auto found = process().streams.find(stream);
   if (found == process().streams.end()) {
     return misuse("identifies a stream that there is not", abi::kInvalidHandle);
@@ -177,51 +169,12 @@ abi::Result FakeDriver::StreamGetId(abi::Stream stream, unsigned long long* id) 
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::StreamGetCaptureInfo(abi::Stream stream, int* status, uint64_t* id,
-                                             abi::Graph* graph, const abi::GraphNode** nodes,
-                                             size_t* count) {
-  const Capture* const capture = capture_of(stream);
-  *status = abi::kCaptureStatusNone + (capture == nullptr ? 0 : 1);
-  if (graph != nullptr) *graph = nullptr;
-  if (capture == nullptr) return abi::kSuccess;
-  if (graph != nullptr) *graph = graph_of(*capture);
-  *id = capture->id;
-  const std::vector<abi::GraphNode>& ahead = capture->ahead.at(stream);
-  const bool plain = ahead.size() == 1 && nodes_.at(ahead[0]).kind == NodeEntry::record;
-  if (options_.lossy && !plain && nodes != nullptr) return abi::kLossyQuery;
-  if (nodes != nullptr) *nodes = ahead.data();
-  if (count != nullptr) *count = ahead.size();
-  return abi::kSuccess;
-}
-
-abi::Result FakeDriver::StreamUpdateCaptureDependencies(abi::Stream stream, abi::GraphNode* nodes,
-                                                        size_t count, unsigned flags) {
-  Capture* const capture = capture_of(stream);
-  if (capture == nullptr) return misuse("adds edges outside of a capture", abi::kIllegalState);
-  if (flags != abi::kAddDependencies) return misuse("drops edges", abi::kInvalidValue);
-  std::vector<abi::GraphNode>& ahead = capture->ahead.at(stream);
-  for (size_t i = 0; i < count; ++i) {
-    if (nodes_.count(nodes[i]) == 0 ||
-        std::find(ahead.begin(), ahead.end(), nodes[i]) != ahead.end()) {
-      return misuse("adds an edge that is there, or leads from nowhere", abi::kInvalidValue);
-    }
-    ahead.push_back(nodes[i]);
-  }
-  return abi::kSuccess;
-}
-
-void FakeDriver::fork_capture(void* from, void* to) {
-  const std::lock_guard lock(mutex_);
-  Capture& capture = *capture_of(static_cast<abi::Stream>(from));
-  capture.ahead[static_cast<abi::Stream>(to)] = capture.ahead.at(static_cast<abi::Stream>(from));
-}
-
-abi::GraphNode FakeDriver::launch(void* stream, abi::Address begun, uint32_t blocks) {
-  const std::lock_guard lock(mutex_);
+abi::GraphNode FakeStreams::launch(void* stream, abi::Address begun, uint32_t blocks) {
+  const std::lock_guard lock(mutex());
   return enqueue_launch(static_cast<abi::Stream>(stream), begun, blocks);
 }
 
-void FakeDriver::count_launch(abi::Stream handle, abi::Address begun, uint32_t blocks) {
+void FakeStreams::count_launch(abi::Stream handle, abi::Address begun, uint32_t blocks) {
   Process& p = process();
   submit(handle, [this, &p, handle, begun, blocks, device = current_device()] {
     Span count = {};
@@ -234,11 +187,12 @@ void FakeDriver::count_launch(abi::Stream handle, abi::Address begun, uint32_t b
   });
 }
 
-abi::GraphNode FakeDriver::enqueue_launch(abi::Stream handle, abi::Address begun, uint32_t blocks) {
+abi::GraphNode FakeStreams::enqueue_launch(abi::Stream handle, abi::Address begun,
+                                           uint32_t blocks) {
   if (Capture* const capture = capture_of(handle); capture != nullptr) {
     std::vector<abi::GraphNode>& ahead = capture->ahead.at(handle);
     const abi::GraphNode node =
-        add_node(graph_of(*capture),
+        add_node(fake::graph_of(*capture),
                  {.kind = NodeEntry::launch, .after = ahead, .begun = begun, .blocks = blocks});
     ahead = {node};
     return node;
@@ -247,33 +201,28 @@ abi::GraphNode FakeDriver::enqueue_launch(abi::Stream handle, abi::Address begun
   return nullptr;
 }
 
-std::vector<abi::GraphNode> FakeDriver::edges(abi::GraphNode node) const {
-  const std::lock_guard lock(mutex_);
-  return nodes_.at(node).after;
-}
-
-uint32_t FakeDriver::run_launches(void* stream) {
-  const std::lock_guard lock(mutex_);
+uint32_t FakeStreams::run_launches(void* stream) {
+  const std::lock_guard lock(mutex());
   StreamEntry& entry = process().streams.at(static_cast<abi::Stream>(stream));
   run(entry);
   return entry.launches;
 }
 
-abi::Result FakeDriver::EventCreate(abi::Event* event, unsigned flags) {
+abi::Result FakeStreams::EventCreate(abi::Event* event, unsigned flags) {
   const int device = current_device();
   if (device < 0) return misuse("creates an event without a context", abi::kInvalidContext);
   if (flags != abi::kEventDisableTiming) return misuse("times by an event", abi::kInvalidValue);
-  *event = reinterpret_cast<abi::Event>(static_cast<uintptr_t>(next_number_++));
+  *event = reinterpret_cast<abi::Event>(static_cast<uintptr_t>(new_number()));
   process().events[*event] = {.device = device};
   return abi::kSuccess;
 }
 
-abi::Result FakeDriver::EventDestroy(abi::Event event) {
+abi::Result FakeStreams::EventDestroy(abi::Event event) {
   if (process().events.erase(event) > 0) return abi::kSuccess;
   return misuse("destroys an event that there is not", abi::kInvalidHandle);
 }
 
-abi::Result FakeDriver::EventRecord(abi::Event event, abi::Stream stream) {
+abi::Result FakeStreams::EventRecord(abi::Event event, abi::Stream stream) {
   const auto found = process().events.find(event);
   if (found == process().events.end() || found->second.device != current_device()) {
     return misuse("records an event of another context", abi::kInvalidHandle);
@@ -286,7 +235,7 @@ abi::Result FakeDriver::EventRecord(abi::Event event, abi::Stream stream) {
   return submit(stream, [reached] { *reached = true; });
 }
 
-abi::Result FakeDriver::StreamWaitEvent(abi::Stream stream, abi::Event event, unsigned) {
+abi::Result FakeStreams::StreamWaitEvent(abi::Stream stream, abi::Event event, unsigned) {
   const auto found = process().events.find(event);
   if (found == process().events.end()) {
     return misuse("waits for an event that there is not", abi::kInvalidHandle);
@@ -297,7 +246,7 @@ abi::Result FakeDriver::StreamWaitEvent(abi::Stream stream, abi::Event event, un
   return submit_wait(stream, [reached = found->second.reached] { return *reached; });
 }
 
-abi::Result FakeDriver::EventQuery(abi::Event event) {
+abi::Result FakeStreams::EventQuery(abi::Event event) {
   const auto found = process().events.find(event);
   if (found == process().events.end()) {
     return misuse("asks about an event that there is not", abi::kInvalidHandle);
@@ -305,8 +254,8 @@ abi::Result FakeDriver::EventQuery(abi::Event event) {
   return *found->second.reached ? abi::kSuccess : abi::kNotReady;
 }
 
-abi::Result FakeDriver::MemcpyAsync(abi::Address to, abi::Address from, size_t bytes,
-                                    abi::Stream stream) {
+abi::Result FakeStreams::MemcpyAsync(abi::Address to, abi::Address from, size_t bytes,
+                                     abi::Stream stream) {
   Process& p = process();
   return submit(stream, [this, &p, to, from, bytes, device = current_device()] {
     Span target = {}, source = {};
@@ -316,8 +265,8 @@ abi::Result FakeDriver::MemcpyAsync(abi::Address to, abi::Address from, size_t b
   });
 }
 
-abi::Result FakeDriver::MemsetD8Async(abi::Address to, unsigned char byte, size_t bytes,
-                                      abi::Stream stream) {
+abi::Result FakeStreams::MemsetD8Async(abi::Address to, unsigned char byte, size_t bytes,
+                                       abi::Stream stream) {
   Process& p = process();
   return submit(stream, [this, &p, to, byte, bytes, device = current_device()] {
     Span target = {};
@@ -325,8 +274,8 @@ abi::Result FakeDriver::MemsetD8Async(abi::Address to, unsigned char byte, size_
   });
 }
 
-abi::Result FakeDriver::StreamWaitValue32(abi::Stream stream, abi::Address address, uint32_t value,
-                                          unsigned flags) {
+abi::Result FakeStreams::StreamWaitValue32(abi::Stream stream, abi::Address address, uint32_t value,
+                                           unsigned flags) {
   if (flags != abi::kWaitValueAtLeast) return misuse("waits otherwise", abi::kInvalidValue);
   if (address % 4 != 0) return misuse("waits for a value across words", abi::kInvalidValue);
   if (capture_of(stream) != nullptr) return misuse("captures a wait", abi::kInvalidValue);
@@ -340,12 +289,12 @@ abi::Result FakeDriver::StreamWaitValue32(abi::Stream stream, abi::Address addre
   });
 }
 
-abi::Result FakeDriver::StreamWriteValue64(abi::Stream stream, abi::Address address, uint64_t value,
-                                           unsigned flags) {
+abi::Result FakeStreams::StreamWriteValue64(abi::Stream stream, abi::Address address,
+                                            uint64_t value, unsigned flags) {
   if (flags != abi::kWriteValueDefault) {
     return misuse("writes a value that does not wait for what is before it", abi::kInvalidValue);
   }
-  if (!options_.writes) return abi::kNotSupported;
+  if (!options().writes) return abi::kNotSupported;
   if (address % 8 != 0) return misuse("writes a value across words", abi::kInvalidValue);
   Process& p = process();
   return submit(stream, [this, &p, address, value, device = current_device()] {
@@ -355,6 +304,28 @@ abi::Result FakeDriver::StreamWriteValue64(abi::Stream stream, abi::Address addr
     auto& word = *reinterpret_cast<uint64_t*>(target.at);
     std::atomic_ref<uint64_t>(word).store(value, std::memory_order_release);
   });
+}
+
+void FakeStreams::replay_node(abi::GraphNode node, abi::Stream stream,
+                              std::set<abi::GraphNode>& done) {
+  if (!done.insert(node).second) return;
+  const NodeEntry& entry = nodes().at(node);
+  for (const abi::GraphNode ahead : entry.after) replay_node(ahead, stream, done);
+  if (entry.kind == NodeEntry::launch) count_launch(stream, entry.begun, entry.blocks);
+  if (entry.kind == NodeEntry::record) EventRecord(entry.event, stream);
+  if (entry.kind == NodeEntry::wait) StreamWaitEvent(stream, entry.event, 0);
+}
+
+void FakeStreams::replay(abi::Graph graph, void* stream) {
+  const std::lock_guard lock(mutex());
+  const auto on = static_cast<abi::Stream>(stream);
+  CtxPushCurrent(process().context(process().streams.at(on).device));
+  std::set<abi::GraphNode> done;
+  for (const auto& [node, entry] : nodes()) {
+    if (entry.graph == graph) replay_node(node, on, done);
+  }
+  abi::Context context = nullptr;
+  CtxPopCurrent(&context);
 }
 
 }  // namespace mscclc::cuda

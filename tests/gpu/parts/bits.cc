@@ -12,26 +12,22 @@
 #include "tests/gpu/cases.h"
 #include "tests/gpu/parts.h"
 #include "tests/gpu/stage/graphs.h"
+#include "tests/orders/row_batches.h"
 
 namespace mscclc::testing {
 namespace {
 
 constexpr uint64_t kMaxBytes = 1 << 16;
 
-/// Elements whose exponents lie close together, so that sums are rounded, among arbitrary bits.
+/// Floats whose sums are rounded, among arbitrary bits: some overflow, or are no numbers.
 std::vector<uint8_t> random_input(uint64_t bytes, uint32_t element, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<uint8_t> data(bytes);
-  for (uint64_t i = 0; i + element <= bytes; i += element) {
-    uint64_t bits = random();
-    const bool any = random() % 16 == 0;
-    // Floats: sign and some bits of the exponent stay, the middle of the exponent is set.
-    if (!any) {
-      const uint64_t top = uint64_t{0x7} << (8 * element - 4);
-      bits = (bits & ~top) | (uint64_t{0x3} << (8 * element - 4));
-    }
-    std::memcpy(data.data() + i, &bits, element);
+  std::vector<uint8_t> data = random_floats(bytes / element, element, seed);
+  std::mt19937_64 random(~seed);
+  for (uint64_t i = 0; i < data.size(); i += element) {
+    const uint64_t bits = random();
+    if (random() % 16 == 0) std::memcpy(data.data() + i, &bits, element);
   }
+  data.resize(bytes);
   return data;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "ir/diagnostics/first_message.h"
 #include "tools/bench/base/batch.h"
 #include "tools/bench/results/record.h"
 
@@ -105,7 +106,7 @@ Record run_torch(const Options& options) {
   Record record;
   Diagnostics diagnostics;
   if (!read_record(text, "PyTorch's results", record, diagnostics)) {
-    return left_out(diagnostics.all().front().message);
+    return left_out(first_message(diagnostics));
   }
   if (code != 0) {
     record.left_out.push_back(

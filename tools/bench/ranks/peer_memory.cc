@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/diagnostics/first_message.h"
 #include "runtime/support/memory/handle.h"
 
 namespace mscclc::bench {
@@ -9,22 +10,19 @@ namespace {
 
 constexpr size_t kMaxText = 2000;
 
-std::string first_error(const Diagnostics& diagnostics) {
-  for (const Diagnostic& d : diagnostics.all()) {
-    if (d.severity == Severity::error) return d.message.substr(0, kMaxText);
-  }
-  return "it does not say why";
+std::string reason(const Diagnostics& diagnostics) {
+  return first_message(diagnostics, "it does not say why").substr(0, kMaxText);
 }
 
 }  // namespace
 
 std::optional<Error> any_unable(Communicator& communicator, bool able, const Diagnostics& own) {
-  const std::string text = able ? "" : "!" + first_error(own);
+  const std::string text = able ? "" : "!" + reason(own);
   std::vector<uint8_t> message(text.begin(), text.end());
   std::vector<std::vector<uint8_t>> all;
   Diagnostics diagnostics;
   if (!communicator.bootstrap().all_gather(message, "able", all, diagnostics)) {
-    return Error{first_error(diagnostics)};
+    return Error{reason(diagnostics)};
   }
   for (uint32_t r = 0; r < all.size(); ++r) {
     if (all[r].empty()) continue;

@@ -57,13 +57,13 @@ class Hints {
     }
   }
 
-  Place place_of(ast::TextRange place) const {
+  LineColumn place_of(ast::TextRange place) const {
     const Span span = tree_.ast.span(place);
     return {span.line, span.column};
   }
 
   void op(const ast::OpStmt& s, bool placed) {
-    const Place place = place_of(s.keyword);
+    const LineColumn place = place_of(s.keyword);
     if (const auto gone = placements_.removed.find(place); gone != placements_.removed.end()) {
       after(s, "left out", fmt::format("Nothing needs it: pass '{}' left it out.", gone->second));
     }

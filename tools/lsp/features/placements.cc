@@ -18,8 +18,8 @@ class Gatherer {
   }
 
  private:
-  std::vector<Place> places_of(const Op& op) const {
-    std::vector<Place> places;
+  std::vector<LineColumn> places_of(const Op& op) const {
+    std::vector<LineColumn> places;
     for (const Location& at : program_.locations.of(op.locations)) {
       const Site& site = program_.sites[at.site];
       if (site.file == 0) places.emplace_back(site.line, site.column);
@@ -30,7 +30,7 @@ class Gatherer {
   /// Ops without a place are those that passes have added.
   void rank(uint32_t r) {
     std::vector<OpKind> added;
-    std::vector<Place> last;
+    std::vector<LineColumn> last;
     uint32_t block = kNone;
     for (const Op& op : program_.ranks[r].ops) {
       if (op.block != block) {
@@ -47,7 +47,7 @@ class Gatherer {
         continue;
       }
       last = places_of(op);
-      for (const Place& place : last) {
+      for (const LineColumn& place : last) {
         out_.ops[place].blocks.insert(op.block);
         out_.ops[place].became.insert(op.kind);
       }
@@ -73,7 +73,7 @@ class Gatherer {
 
   void removed(const Rank& rank) {
     for (const RemovedOp& gone : rank.removed) {
-      for (const Place& place : places_of(gone.op)) {
+      for (const LineColumn& place : places_of(gone.op)) {
         if (!out_.ops.contains(place)) out_.removed[place] = gone.pass;
       }
     }

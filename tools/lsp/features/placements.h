@@ -12,7 +12,7 @@
 namespace mscclc::lsp {
 
 /// Line and column, both from 1.
-using Place = std::pair<uint32_t, uint32_t>;
+using LineColumn = std::pair<uint32_t, uint32_t>;
 
 /// Numbers of thread blocks, or of ranks.
 using Numbers = std::set<uint32_t>;
@@ -28,9 +28,9 @@ struct ChannelUse {
 };
 
 struct Placements {
-  std::map<Place, Placement> ops;
-  std::map<Place, std::string> removed;  ///< and by which pass
-  std::map<Place, ChannelUse> channels;  ///< by where they are declared
+  std::map<LineColumn, Placement> ops;
+  std::map<LineColumn, std::string> removed;  ///< and by which pass
+  std::map<LineColumn, ChannelUse> channels;  ///< by where they are declared
 };
 
 /// Of the ops that stand in the program's first file. REQUIRES: program.split.

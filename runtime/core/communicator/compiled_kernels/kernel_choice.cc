@@ -7,6 +7,7 @@
 
 #include "executor/compiled/name.h"
 #include "ir/base/read_file.h"
+#include "ir/diagnostics/first_message.h"
 #include "ir/diagnostics/printable.h"
 #include "runtime/support/observe/log.h"
 
@@ -29,8 +30,7 @@ Result<std::unique_ptr<KernelChoice>> KernelChoice::load(const Program& plan, ui
   Diagnostics problems;
   auto shape = CompiledShape::of(plan, rank, problems);
   if (!shape) {
-    return Error{problems.all().empty() ? "its blocks cannot be packed"
-                                        : problems.all().front().message};
+    return Error{first_message(problems, "its blocks cannot be packed")};
   }
   std::unique_ptr<KernelChoice> made(new KernelChoice(*std::move(shape), rank, path));
   auto loaded =
@@ -65,8 +65,7 @@ uint32_t KernelChoice::most_blocks(CompiledKernels::Kernel kernel,
   if (known->second == 0) {
     log(LogLevel::info, LogArea::load, rank_,
         fmt::format("the interpreter runs calls that a kernel of {} could: {}",
-                    quoted(file_, file_.size()),
-                    why.all().empty() ? "the device has no room" : why.all().front().message));
+                    quoted(file_, file_.size()), first_message(why, "the device has no room")));
   }
   return known->second;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "ir/diagnostics/first_message.h"
 #include "runtime/devices/cuda/internode/far_lane.h"
 #include "runtime/devices/cuda/internode/gpu_arrivals.h"
 #include "runtime/devices/cuda/internode/gpu_landing.h"
@@ -189,7 +190,7 @@ std::unique_ptr<Lane> FarNodes::open_lane(const LanePeer& peer, std::chrono::mil
       const auto allocation = own->find(from, bytes);
       if (allocation == nullptr) return {};  // of another allocator, which may free it at any time
       const auto place = place_of(*context, from, problems);
-      if (!place) return {.error = problems.all().front().message};
+      if (!place) return {.error = first_message(problems)};
       return verbs->source(*allocation, *place);
     };
     lane = verbs::open_verbs_lane(peer, verbs_->adapter(), find, timeout, diagnostics);

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "executor/shared_atomics.h"
+#include "ir/diagnostics/first_message.h"
 #include "runtime/devices/cuda/internode/copy_queue.h"
 #include "runtime/network/verbs/loop/flush_read.h"
 
@@ -18,7 +19,7 @@ class GpuArrivals final : public verbs::Arrivals {
   Result<void> land(const ExposedMemory::Piece& piece, uint64_t bytes) override {
     Diagnostics problems;
     if (!queue_->copy(piece.data, piece.staging, bytes, problems) || !queue_->mark(problems)) {
-      return first_of(problems);
+      return copy_error(problems);
     }
     keep(piece.owner);
     return {};
@@ -31,14 +32,14 @@ class GpuArrivals final : public verbs::Arrivals {
       if (counts_->store(count.data, value)) return {};
     }
     Diagnostics problems;
-    if (!queue_->set(count.data, value, problems)) return first_of(problems);
+    if (!queue_->set(count.data, value, problems)) return copy_error(problems);
     keep(count.owner);
     return {};
   }
 
   Result<void> settle() override {
     Diagnostics problems;
-    if (!queue_->wait(queue_->begun(), problems)) return first_of(problems);
+    if (!queue_->wait(queue_->begun(), problems)) return copy_error(problems);
     return {};
   }
 
@@ -69,8 +70,8 @@ class GpuArrivals final : public verbs::Arrivals {
     kept_.push_back({std::move(owner), queue_->begun()});
   }
 
-  static Error first_of(const Diagnostics& problems) {
-    return {problems.all().empty() ? "a copy has failed" : problems.all().front().message};
+  static Error copy_error(const Diagnostics& problems) {
+    return {first_message(problems, "a copy has failed")};
   }
 
   const std::shared_ptr<VerbsMemory> memory_;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "ir/diagnostics/first_message.h"
 #include "runtime/devices/cuda/internode/copy_queue.h"
 #include "runtime/network/order_reader.h"
 
@@ -92,7 +93,7 @@ class GpuLanding final : public net::Landing {
   }
 
   bool fail(const Diagnostics& problems) {
-    why_ = problems.all().empty() ? "a put is too long" : problems.all().front().message;
+    why_ = first_message(problems, "a put is too long");
     return false;
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/diagnostics/first_message.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/doors/nccl/backends/report.h"
 
@@ -35,8 +36,7 @@ void share(Comm& comm, const WindowCall& call, bool made) {
   }
   if (memory) comm.windows.add(*call.window, call.buffer, *memory);
   if (!informs(Subsystem::reg)) return;
-  const std::string why =
-      diagnostics.has_errors() ? diagnostics.all().front().message : "a rank has no window";
+  const std::string why = first_message(diagnostics, "a rank has no window");
   inform(Subsystem::reg, comm.ordinal,
          fmt::format("window of {} bytes at {}: {}", call.bytes, call.buffer,
                      memory ? "plans reach it" : "plans do not reach it: " + why));

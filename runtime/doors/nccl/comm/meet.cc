@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "ir/diagnostics/first_message.h"
 #include "ir/diagnostics/printable.h"
 #include "runtime/api/job.h"
 #include "runtime/api/launcher.h"
@@ -221,7 +222,7 @@ std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
   if (!check_id(id, problems)) {
     diagnostics.error("bad-message", {},
                       fmt::format("the id of rank {} of the parent: {}", family.ranks[0],
-                                  problems.all().front().message));
+                                  first_message(problems)));
     return nullptr;
   }
   return meet_by_id(id, child, diagnostics);

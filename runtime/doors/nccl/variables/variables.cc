@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/diagnostics/first_message.h"
 #include "ir/diagnostics/printable.h"
 #include "runtime/doors/nccl/variables/config_files.h"
 #include "runtime/doors/nccl/variables/translate.h"
@@ -58,7 +59,7 @@ std::string refusal(const VariableInfo& ours, const std::string& value) {
   } else {
     (void)environment.text(ours.variable, found);
   }
-  return found.has_errors() ? found.all().front().message : "";
+  return found.has_errors() ? first_message(found) : "";
 }
 
 struct Mapping {

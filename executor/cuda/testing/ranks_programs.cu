@@ -1,0 +1,62 @@
+#include <algorithm>
+
+#include "executor/cuda/testing/ranks_programs.h"
+
+namespace mscclc::cuda {
+
+using device::ChannelEnd;
+using device::LaunchPlan;
+
+void RanksPrograms::clear(uint32_t calls) {
+  counted_ = false;
+  programs_.clear();
+  packed_.clear();
+  programs_.resize(calls);
+  packed_.resize(calls);
+}
+
+bool RanksPrograms::pack_ranks(uint32_t in_call, const DeviceProgram& device,
+                               const std::vector<Rank>& ranks, const std::vector<ChannelEnd>& ends,
+                               bool keep, LaunchPlan& launch, Diagnostics& d) {
+  std::vector<uint8_t>& bytes = packed_[in_call];
+  of_ranks_.assign(ranks.size(), {});
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    const WaitSlots slots(device.ranks[r]);
+    BlockPrograms& own = of_ranks_[r];
+    if (!own.pack(device.ranks[r], {ranks[r].bases, ends, ranks[r].semaphores, ranks[r].barriers},
+                  slots, launch.program_bytes)) {
+      d.error("too-large", {}, "the program of a block would have 2 GiB or more");
+      return false;
+    }
+    launch.program_bytes = std::max(launch.program_bytes, own.stride());
+    launch.call_counts = std::max(launch.call_counts, slots.per_block());
+    launch.uses |= own.uses();
+    if (keep) bytes.insert(bytes.end(), own.data(), own.data() + own.bytes());
+  }
+  return true;
+}
+
+// The programs of all ranks have one length, and as many counts a block: the first time shows
+// which.
+bool RanksPrograms::pack(uint32_t in_call, const DeviceProgram& device,
+                         const std::vector<Rank>& ranks, const std::vector<ChannelEnd>& ends,
+                         bool carried, LaunchPlan& launch, Diagnostics& d) {
+  launch.uses = 0;
+  if (!pack_ranks(in_call, device, ranks, ends, false, launch, d) ||
+      !pack_ranks(in_call, device, ranks, ends, true, launch, d)) {
+    return false;
+  }
+  const uint64_t counts = uint64_t{launch.blocks} * launch.call_counts;
+  if (!counted_ && !counts_.allocate(counts * sizeof(uint64_t), d)) return false;
+  counted_ = true;
+  const std::vector<uint8_t>& bytes = packed_[in_call];
+  launch.calls = counts_.data<uint64_t>();
+  launch.carried = carried && bytes.size() <= device::kMaxCarried;
+  launch.programs = bytes.data();
+  if (launch.carried) return true;
+  if (!programs_[in_call].upload(bytes, d)) return false;
+  launch.programs = programs_[in_call].data();
+  return true;
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,129 @@
+#include "runtime/core/collectives/plan_chooser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/api/device.h"
+
+namespace mscclc {
+namespace {
+
+/// Elements, as CollectiveCall::count, of a message of at most so many bytes; at least one. Pieces
+/// begin at whole lines, if the call does.
+uint64_t count_within(const CollectiveCall& call, uint64_t bytes, uint32_t ranks) {
+  constexpr uint64_t kLine = 128;
+  const uint64_t width = info(call.dtype).bytes;
+  const uint64_t row = bytes / (has_rows(call.kind) ? ranks : 1);
+  const uint64_t whole = row < kLine ? row : row / kLine * kLine;
+  return std::max<uint64_t>(1, whole / width);
+}
+
+}  // namespace
+
+// Only what all ranks know alike.
+PlanRequest PlanChooser::request(const PlannedCall& planned, bool capturing) const {
+  PlanRequest request;
+  request.call.kind = planned.kind;
+  request.call.ranks = communicator_.size();
+  request.call.bytes = message_bytes(planned, communicator_.size());
+  request.call.dtype = planned.dtype;
+  request.call.in_place = planned.place != CallPlace::apart;
+  request.call.either_place = planned.place == CallPlace::either;
+  request.call.root = planned.root;
+  request.call.shift = planned.shift;
+  request.call.accumulate = planned.accumulate;
+  request.call.order = planned.order.value_or(job_.order);
+  request.call.links = communicator_.worst_link();
+  request.call.nodes = job_.where.nodes;
+  request.call.op = planned.op;
+  request.registered = planned.registered;
+  request.call.captured = capturing;
+  request.architecture = job_.where.architecture;
+  request.multiprocessors = job_.where.multiprocessors;
+  request.most_blocks = job_.most_blocks;
+  request.tag = planned.tag;
+  return request;
+}
+
+LoadedPlans::Need PlanChooser::need(const CollectiveCall& planned) const {
+  return {message_bytes(planned, communicator_.size()), planned.dtype,
+          planned.registered && !has_root(planned.kind)};
+}
+
+// A message that is too large for its plan is made of calls that fit one: so what is picked for a
+// piece serves it. If nothing is, the plan does it piece by piece.
+PlanChoice PlanChooser::choose(const PlannedCall& planned, bool capturing,
+                               std::vector<PassedOver>* passed_over, Diagnostics& diagnostics) {
+  PlanChoice choice{provider_->pick(request(planned, capturing), passed_over, diagnostics),
+                    planned.count};
+  if (choice.picked == nullptr) return choice;
+  const uint64_t bytes = message_bytes(planned, communicator_.size());
+  uint64_t most = loaded_.most_at_once(*choice.picked, need(planned));
+  if (bytes <= most) return choice;
+  PlannedCall piece = planned;
+  piece.count = std::min(planned.count, count_within(planned, piece_bytes_, communicator_.size()));
+  Diagnostics problems;
+  auto picked = provider_->pick(request(piece, capturing), passed_over, problems);
+  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+  if (problems.has_errors()) return {};
+  if (picked != nullptr) {
+    choice.picked = std::move(picked);
+    most = std::min(piece_bytes_, loaded_.most_at_once(*choice.picked, need(piece)));
+  }
+  choice.count = std::min(planned.count, count_within(planned, most, communicator_.size()));
+  return choice;
+}
+
+/// Names what the call asks for, and the plan that would serve it under a weaker contract.
+void PlanChooser::report_no_plan(const PlannedCall& planned, bool capturing,
+                                 Diagnostics& diagnostics) {
+  PlanRequest asked = request(planned, capturing);
+  const bool ordered = order_matters(asked.call);
+  // Where any plan of another library will do, it may be asked instead.
+  const bool strict = ordered && asked.call.order > SumOrder::replicated;
+  Diagnostic& error = diagnostics.error(
+      strict ? "no-plan-in-order" : "no-plan", {},
+      fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks{}{}", name(planned.kind),
+                  asked.call.bytes, info(planned.dtype).name, communicator_.size(),
+                  job_.where.nodes == 1 ? "" : " of several nodes",
+                  ordered ? fmt::format(", under '{}'", name(asked.call.order)) : ""));
+  if (ordered) {
+    const SumOrder wanted = asked.call.order;
+    asked.call.order = wanted == SumOrder::replicated ? SumOrder::any : SumOrder::replicated;
+    Diagnostics ignored;
+    if (const auto near = provider_->pick(asked, nullptr, ignored); near != nullptr) {
+      error.notes.push_back({fmt::format("'{}' means: {}", name(wanted), summary(wanted))});
+      error.notes.push_back(
+          {fmt::format("under '{}' the plan '{}' would serve it (MSCCLC_ORDER, or "
+                       "the call's own order)",
+                       name(asked.call.order), near->name)});
+      return;
+    }
+  }
+  if (job_.where.nodes == 0) {
+    error.notes.push_back(
+        {fmt::format("the nodes' ranks are {}: with as many ranks on each node, numbered node "
+                     "by node, there are more plans",
+                     nodes_text(communicator_.nodes()))});
+  }
+  if (job_.where.nodes != 1) {
+    error.notes.push_back(
+        {"what would serve it: a plan of your own whose channels between "
+         "nodes are ports, registered or in MSCCLC_PLAN_PATH"});
+  }
+}
+
+PlanChoice PlanChooser::pick(const PlannedCall& planned, StreamHandle stream,
+                             Diagnostics& diagnostics) {
+  Diagnostics problems;
+  const bool capturing = communicator_.device().is_capturing(stream);
+  PlanChoice choice = choose(planned, capturing, nullptr, problems);
+  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+  if (choice.picked == nullptr && !problems.has_errors()) {
+    report_no_plan(planned, capturing, diagnostics);
+  }
+  return choice;
+}
+
+}  // namespace mscclc
