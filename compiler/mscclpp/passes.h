@@ -20,10 +20,10 @@ inline constexpr size_t kMaxBarriers = 16;     ///< of a rank
 Ops fuse(Program& program, const Ops& ops);
 
 /// Each sync that an op asks for becomes a nop.
-Ops write_out_syncs(Program& program, const Ops& ops);
+Ops write_out_syncs(const Ops& ops);
 
 /// A nop before every op that touches what an op since the last nop has touched, one writing.
-Ops add_syncs(Program& program, const Ops& ops);
+Ops add_syncs(const Program& program, const Ops& ops);
 
 /// All passes that the program wants, on all blocks.
 void run_passes(Program& program);

@@ -92,23 +92,19 @@ class Json {
   JsonOut out_;
 };
 
-/// Whether an op through channels names them: puts and reductions by memory name remote buffers
-/// only.
+/// Whether an op through channels names them: puts and sums by memory name remote buffers only.
 bool names_channels(const Op& op) {
-  if (op.kind != Kind::memory) return op.kind == Kind::port;
-  switch (op.name) {
-    case Name::put:
-    case Name::ppkt:
-    case Name::rppkt:
-    case Name::rre:
-    case Name::res:
-    case Name::rres:
-    case Name::respkt:
-    case Name::recspkt:
-      return false;
-    default:
-      return true;
-  }
+  if (op.channels == ChannelKind::switch_) return false;
+  return op.channels == ChannelKind::port || op.kind == OpKind::get || !info(op.kind).moves_data();
+}
+
+std::string_view name_of(const Op& op) {
+  return op.relaxed ? info(op.kind).relaxed : info(op.kind).wire;
+}
+
+/// What a plan calls a buffer.
+std::string_view letter_of(int32_t buffer) {
+  return std::string_view("ios").substr(static_cast<size_t>(buffer - kInput), 1);
 }
 
 /// About how many bytes a plan in one line has.
@@ -144,12 +140,11 @@ class Writer {
   void write_tables(const Tables& tables, std::string_view kind, std::string_view ids,
                     bool of_each_instance);
   void write_op(const Op& op, uint32_t rank);
-  void write_details(const Op& op);
   void write_move(const Op& op, uint32_t rank);
-  void write_references(const std::vector<Ref>& all, Span span, bool by_switch,
+  void write_references(const std::vector<Ref>& all, Slice slice, bool by_switch,
                         std::optional<uint32_t> rank);
   template <class Number>
-  void write_ids(std::string_view name, Span ids, const Number& number);
+  void write_ids(std::string_view name, Slice ids, const Number& number);
   /// A number that each instance has its own of.
   uint64_t own(uint64_t number) const { return number * program_.instances + instance_; }
 
@@ -200,11 +195,11 @@ void Writer::write_blocks(const Rank& rank) {
 /// Those over switches come last.
 void Writer::write_channels(const Rank& rank) {
   json_.open('[');
-  for (const Kind kind : rank.channel_kinds) {
-    if (kind == Kind::by_switch) continue;
+  for (const ChannelKind kind : rank.channel_kinds) {
+    if (kind == ChannelKind::switch_) continue;
     json_.element();
     json_.open('{');
-    json_.member("channel_type", text_of(kind));
+    json_.member("channel_type", name(kind));
     json_.key("connected_to");
     json_.open('[');
     for (const ChannelEnd& end : rank.channels[static_cast<size_t>(kind)]) {
@@ -216,7 +211,7 @@ void Writer::write_channels(const Rank& rank) {
     json_.close(']');
     json_.close('}');
   }
-  for (const ChannelEnd& end : rank.channels[static_cast<size_t>(Kind::by_switch)]) {
+  for (const ChannelEnd& end : rank.channels[static_cast<size_t>(ChannelKind::switch_)]) {
     write_switch(end);
   }
   json_.close(']');
@@ -224,12 +219,11 @@ void Writer::write_channels(const Rank& rank) {
 
 void Writer::write_switch(const ChannelEnd& end) {
   const auto& ranks = program_.switches[end.peer];
-  const char letter = letter_of(end.buffer);
   for (uint32_t i = 0; i < program_.instances; ++i) {
     json_.element();
     json_.open('{');
-    json_.member("channel_type", text_of(Kind::by_switch));
-    json_.member("buffer_type", std::string_view(&letter, 1));
+    json_.member("channel_type", name(ChannelKind::switch_));
+    json_.member("buffer_type", letter_of(end.buffer));
     json_.key("rank_groups");
     json_.open('[');
     json_.element();
@@ -245,12 +239,11 @@ void Writer::write_switch(const ChannelEnd& end) {
 
 void Writer::write_remotes(const Rank& rank) {
   json_.list(rank.remotes, [&](const RemoteBuffer& remote) {
-    const char letter = letter_of(remote.buffer);
     json_.open('{');
     json_.member("rank", remote.rank);
-    json_.member("type", std::string_view(&letter, 1));
+    json_.member("type", letter_of(remote.buffer));
     json_.key("access_channel_types");
-    json_.list(remote.access, [&](Kind kind) { json_.string(text_of(kind)); });
+    json_.list(remote.access, [&](ChannelKind kind) { json_.string(name(kind)); });
     json_.close('}');
   });
 }
@@ -284,9 +277,9 @@ void Writer::write_block(uint64_t number, const Block* block) {
 
 void Writer::write_tables(const Tables& tables, std::string_view kind, std::string_view ids,
                           bool of_each_instance) {
-  json_.list(tables.kinds, [&](Kind one) {
+  json_.list(tables.kinds, [&](ChannelKind one) {
     json_.open('{');
-    json_.member(kind, text_of(one));
+    json_.member(kind, name(one));
     json_.key(ids);
     json_.list(tables.of[static_cast<size_t>(one)],
                [&](uint32_t id) { json_.number(of_each_instance ? own(id) : id); });
@@ -296,15 +289,21 @@ void Writer::write_tables(const Tables& tables, std::string_view kind, std::stri
 
 void Writer::write_op(const Op& op, uint32_t rank) {
   json_.open('{');
-  json_.member("name", text_of(op.name));
-  if (op.name == Name::pipeline) {
-    write_details(op);
+  json_.member("name", name_of(op));
+  const OpInfo& row = info(op.kind);
+  if (op.body >= 0) {
+    json_.key("iter_context");
+    json_.open('{');
+    json_.member("unit_size", op.detail[0]);
+    json_.member("num_chunks", op.detail[1]);
+    json_.close('}');
     json_.key("ops");
     json_.list(program_.bodies[static_cast<size_t>(op.body)],
                [&](const Op& inner) { write_op(inner, rank); });
-  } else if (op.name == Name::barrier) {
-    write_details(op);
-  } else if (op.name == Name::sem_acquire || op.name == Name::sem_release) {
+  } else if (row.has(kMeets)) {
+    json_.member("barrier_id", own(op.detail[0]));
+    json_.member("num_threadblocks", op.detail[1]);
+  } else if (row.has(kReleases) || row.has(kAcquires)) {
     write_ids("semaphore_ids", op.ids, [&](uint32_t id) { return own(id); });
   } else {
     write_move(op, rank);
@@ -312,33 +311,21 @@ void Writer::write_op(const Op& op, uint32_t rank) {
   json_.close('}');
 }
 
-void Writer::write_details(const Op& op) {
-  if (op.name == Name::barrier) {
-    json_.member("barrier_id", own(op.detail[0]));
-    json_.member("num_threadblocks", op.detail[1]);
-    return;
-  }
-  json_.key("iter_context");
-  json_.open('{');
-  json_.member("unit_size", op.detail[0]);
-  json_.member("num_chunks", op.detail[1]);
-  json_.close('}');
-}
-
 /// What moves data, and what synchronizes through channels; of a nop there is nothing to write.
 void Writer::write_move(const Op& op, uint32_t rank) {
   if (op.sources.count > 0) {
-    const bool by_switch = op.kind == Kind::by_switch;
-    const bool stores = op.name == Name::gstore || op.name == Name::gstorepkt;
+    const bool by_switch = op.channels == ChannelKind::switch_;
+    const bool stores = by_switch && info(op.kind).srcs.slot[0].kind == SlotKind::local;
     json_.key("src_buff");
     write_references(program_.sources, op.sources, by_switch,
                      stores ? std::optional(rank) : std::nullopt);
     json_.key("dst_buff");
     write_references(program_.destinations, op.destinations, by_switch, std::nullopt);
   }
-  if (op.kind != Kind::none) json_.member("channel_type", text_of(op.kind));
-  if (names_channels(op)) write_ids("channel_ids", op.ids, [](uint32_t id) { return id; });
-  if (op.reduce != 0) json_.member("reduce_op", reduction_of(op.reduce));
+  if (has_channels(op)) json_.member("channel_type", name(op.channels));
+  if (has_channels(op) && names_channels(op))
+    write_ids("channel_ids", op.ids, [](uint32_t id) { return id; });
+  if (op.reduce != ReduceOp::call) json_.member("reduce_op", name(op.reduce));
   if (op.group_size > 0) {
     json_.key("tbg_info");
     json_.open('{');
@@ -348,16 +335,15 @@ void Writer::write_move(const Op& op, uint32_t rank) {
   }
 }
 
-void Writer::write_references(const std::vector<Ref>& all, Span span, bool by_switch,
+void Writer::write_references(const std::vector<Ref>& all, Slice slice, bool by_switch,
                               std::optional<uint32_t> rank) {
   json_.open('[');
-  for (uint32_t i = 0; i < span.count; ++i) {
-    const Ref& ref = all[span.first + i];
+  for (uint32_t i = 0; i < slice.count; ++i) {
+    const Ref& ref = all[slice.first + i];
     json_.element();
     json_.open('{');
     if (is_local(ref)) {
-      const char letter = letter_of(ref.where);
-      json_.member("type", std::string_view(&letter, 1));
+      json_.member("type", letter_of(ref.where));
     } else {
       json_.member(by_switch ? "switch_channel_id" : "buffer_id", static_cast<uint64_t>(ref.where));
     }
@@ -371,7 +357,7 @@ void Writer::write_references(const std::vector<Ref>& all, Span span, bool by_sw
 }
 
 template <class Number>
-void Writer::write_ids(std::string_view name, Span ids, const Number& number) {
+void Writer::write_ids(std::string_view name, Slice ids, const Number& number) {
   json_.key(name);
   json_.open('[');
   for (uint32_t i = 0; i < ids.count; ++i) {
