@@ -3,8 +3,7 @@
 #include "compiler/mscclpp/read_trace.h"
 
 #include <algorithm>
-
-#include "compiler/mscclpp/number_map.h"
+#include <unordered_map>
 
 namespace mscclc::mscclpp {
 namespace {
@@ -64,6 +63,8 @@ uint64_t key_of(uint64_t a, uint64_t b) { return a << 32 | b; }
 
 static_assert(static_cast<uint64_t>(OpKind::pipeline) < kCode, "the last op");
 
+using Numbers = std::unordered_map<uint64_t, uint32_t>;
+
 class Reader {
  public:
   explicit Reader(std::span<const uint64_t> words) : words_(words) {}
@@ -120,13 +121,13 @@ class Reader {
   Words words_;
   Program program_;
   std::vector<Channel> channels_;
-  NumberMap blocks_;            ///< by rank and number
-  NumberMap positions_;         ///< of channels in tables, by channel and block
-  NumberMap remotes_;           ///< by rank, peer and buffer
-  NumberMap remote_positions_;  ///< by block, access and remote buffer
-  NumberMap pairs_[kKinds];     ///< in Program::signals, by ranks
-  uint64_t sources_ = 0;        ///< further ones of a sum
-  std::vector<Ref> from_;       ///< all of an op
+  Numbers blocks_;            ///< by rank and number
+  Numbers positions_;         ///< of channels in tables, by channel and block
+  Numbers remotes_;           ///< by rank, peer and buffer
+  Numbers remote_positions_;  ///< by block, access and remote buffer
+  Numbers pairs_[kKinds];     ///< in Program::signals, by ranks
+  uint64_t sources_ = 0;      ///< further ones of a sum
+  std::vector<Ref> from_;     ///< all of an op
   std::vector<Member> members_;
   bool of_group_ = false;
   uint64_t code_ = 0;
@@ -401,9 +402,9 @@ uint32_t Reader::block_of(uint32_t rank, uint64_t number) {
     Block& made = program_.blocks.emplace_back();
     made.rank = rank;
     made.number = static_cast<uint32_t>(number);
-    program_.ranks[rank].blocks.push_back(found);
+    program_.ranks[rank].blocks.push_back(found->second);
   }
-  return found;
+  return found->second;
 }
 
 const std::vector<Member>& Reader::members(uint32_t rank) {
@@ -441,7 +442,7 @@ uint32_t Reader::position(uint32_t block, Channel& channel, uint32_t rank) {
     table.push_back(channel.kind == ChannelKind::switch_ ? channel.ids.at(rank) : channel.id);
   }
   channel.last_block = block;
-  return channel.last_position = found;
+  return channel.last_position = found->second;
 }
 
 /// The reference of a block to chunks of another rank.
@@ -449,7 +450,7 @@ Ref Reader::remote(uint32_t block, uint32_t peer, Ref ref, ChannelKind access) {
   const uint32_t of = program_.blocks[block].rank;
   auto& known = program_.ranks[of].remotes;
   const uint64_t far = key_of(of, uint64_t{peer} << 2 | static_cast<uint32_t>(ref.where - kInput));
-  const uint32_t id = remotes_.try_emplace(far, static_cast<uint32_t>(known.size())).first;
+  const uint32_t id = remotes_.try_emplace(far, static_cast<uint32_t>(known.size())).first->second;
   if (id == known.size()) known.push_back({peer, ref.where, {}});
   auto& kinds = known[id].access;
   if (std::find(kinds.begin(), kinds.end(), access) == kinds.end()) kinds.push_back(access);
@@ -462,7 +463,7 @@ Ref Reader::remote(uint32_t block, uint32_t peer, Ref ref, ChannelKind access) {
     if (table.empty()) tables.kinds.push_back(access);
     table.push_back(id);
   }
-  ref.where = static_cast<int32_t>(found);
+  ref.where = static_cast<int32_t>(found->second);
   return ref;
 }
 
@@ -472,7 +473,7 @@ Signals& Reader::signals(uint32_t& known, ChannelKind kind, uint32_t source, uin
     const auto [found, is_new] = pairs_[static_cast<size_t>(kind)].try_emplace(
         key_of(source, target), static_cast<uint32_t>(program_.signals.size()));
     if (is_new) program_.signals.push_back({kind, source, target});
-    known = found;
+    known = found->second;
   }
   return program_.signals[known];
 }
