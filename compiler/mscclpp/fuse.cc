@@ -1,5 +1,5 @@
 // Fusion of neighbours in a thread block. Which ops become which one is what the rules of our own
-// pass say (passes/fuse), but for these that MSCCL++ has otherwise:
+// pass say (passes/fuse), except for these that MSCCL++ has otherwise:
 //
 //   put_with_signal_and_flush + put_with_signal_and_flush     one op for several peers
 //   unpack_packets + unpack_packets, copy + a sum,            stay two ops
@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "compiler/mscclpp/passes.h"
-#include "passes/fuse/fuse_rules.h"
 
 namespace mscclc::mscclpp {
 namespace {
@@ -71,24 +70,6 @@ class Fusion {
 
   Program& program_;
 };
-
-/// What a rule of ours makes of two ops, if MSCCL++ has it as well.
-const fusion::Rule* rule_of(OpKind left, OpKind right) {
-  using fusion::Form;
-  using enum OpKind;
-  static constexpr fusion::Rule kTheirs = {put_with_signal_and_flush, put_with_signal_and_flush,
-                                           Form::join, put_with_signal_and_flush};
-  if (left == kTheirs.left && right == kTheirs.right) return &kTheirs;
-  if (right == unpack_packets || (left == reduce_send_packets && right == copy_packets)) {
-    return nullptr;
-  }
-  for (const fusion::Rule& rule : fusion::rules(left, right)) {
-    const bool is_known =
-        !info(rule.result).wire.empty() && (rule.form < Form::queue || rule.form == Form::exchange);
-    if (is_known && (rule.form != Form::sum || left == right)) return &rule;
-  }
-  return nullptr;
-}
 
 /// REQUIRES: the syncs of bodies are written out.
 bool Fusion::absorb(Op& left, const Op& right) {
@@ -191,6 +172,23 @@ bool Fusion::store_switch_sum(Op& left, const Op& right) {
 }
 
 }  // namespace
+
+const fusion::Rule* rule_of(OpKind left, OpKind right) {
+  using fusion::Form;
+  using enum OpKind;
+  static constexpr fusion::Rule kTheirs = {put_with_signal_and_flush, put_with_signal_and_flush,
+                                           Form::join, put_with_signal_and_flush};
+  if (left == kTheirs.left && right == kTheirs.right) return &kTheirs;
+  if (right == unpack_packets || (left == reduce_send_packets && right == copy_packets)) {
+    return nullptr;
+  }
+  for (const fusion::Rule& rule : fusion::rules(left, right)) {
+    const bool is_known =
+        !info(rule.result).wire.empty() && (rule.form < Form::queue || rule.form == Form::exchange);
+    if (is_known && (rule.form != Form::sum || left == right)) return &rule;
+  }
+  return nullptr;
+}
 
 Ops fuse(Program& program, const Ops& ops) {
   Fusion fusion(program);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/mscclpp/program.h"
+#include "passes/fuse/fuse_rules.h"
 
 namespace mscclc::mscclpp {
 
@@ -18,6 +19,9 @@ inline constexpr size_t kMaxBarriers = 16;     ///< of a rank
 /// rules would change what a program computes, these do not: a stored sum goes to the chunk that
 /// the broadcast names, and fusion ends where the executor's arrays do.
 Ops fuse(Program& program, const Ops& ops);
+
+/// What makes two ops of traces one; nullptr: nothing does.
+const fusion::Rule* rule_of(OpKind left, OpKind right);
 
 /// Each sync that an op asks for becomes a nop.
 Ops write_out_syncs(const Ops& ops);

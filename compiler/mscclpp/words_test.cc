@@ -1,5 +1,5 @@
-// One table of words: Python knows ops, kinds of channels and reductions by the numbers of ir/ops;
-// and which pairs of ops fuse.
+// What is ours: Python knows ops and kinds of channels by the numbers of ir/ops, and rules of
+// passes/fuse say which ops fuse.
 #include <catch2/catch.hpp>
 #include <cctype>
 #include <map>
@@ -66,4 +66,42 @@ TEST_CASE("Python's numbers of records are the reader's") {
     expected[in_capitals(name(kind)) + "_CHANNEL"] = static_cast<uint64_t>(kind);
   }
   CHECK(numbers == expected);
+}
+
+TEST_CASE("pairs of ops that MSCCL++ fuses") {
+  std::string all;
+  for (const OpInfo& left : op_table()) {
+    for (const OpInfo& right : op_table()) {
+      const fusion::Rule* const rule = rule_of(left.kind, right.kind);
+      const bool is_fused = right.has(kReduces) && !right.made_of.empty();  // no call is
+      if (rule != nullptr && !is_fused) all += fusion::print_rule(*rule) + "\n";
+    }
+  }
+  CHECK(all == R"(put + put -> put
+get + get -> get
+put_with_signal + put_with_signal -> put_with_signal
+put_with_signal_and_flush + put_with_signal_and_flush -> put_with_signal_and_flush
+reduce + put -> reduce_send
+reduce + reduce -> reduce
+read_reduce + put -> read_reduce_send
+read_reduce + read_reduce -> read_reduce
+reduce_send + put -> reduce_send
+read_reduce_send + put -> read_reduce_send
+put_packets + put_packets -> put_packets
+read_put_packets + read_put_packets -> read_put_packets
+reduce_packets + copy_packets -> reduce_copy_packets
+reduce_packets + put_packets -> reduce_send_packets
+reduce_packets + reduce_packets -> reduce_packets
+reduce_send_packets + put_packets -> reduce_send_packets
+reduce_copy_packets + put_packets -> reduce_copy_send_packets
+reduce_copy_packets + read_put_packets -> reduce_copy_send_packets
+reduce_copy_send_packets + put_packets -> reduce_copy_send_packets
+reduce_copy_send_packets + read_put_packets -> reduce_copy_send_packets
+switch_reduce + switch_broadcast -> switch_reduce_broadcast
+signal + signal -> signal
+wait + wait -> wait
+flush + flush -> flush
+release + release -> release
+acquire + acquire -> acquire
+)");
 }
