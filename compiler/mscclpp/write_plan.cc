@@ -2,116 +2,12 @@
 #include "compiler/mscclpp/write_plan.h"
 
 #include <span>
-#include <type_traits>
 #include <utility>
 
-#include "plans/format/json/json_out.h"
+#include "plans/format/json/json_writer.h"
 
 namespace mscclc::mscclpp {
 namespace {
-
-/// JSON text, laid out.
-class Json {
- public:
-  /// `bytes`: about how many it will be.
-  Json(Layout layout, uint32_t level, size_t bytes)
-      : layout_(layout), level_(level), out_([this](std::string_view block) {
-          text_ += block;
-          return true;
-        }) {
-    text_.reserve(bytes);
-  }
-
-  std::string take() {
-    out_.flush();
-    return std::move(text_);
-  }
-
-  /// One value: a number, a word, or what a function writes.
-  template <class Value>
-  void value(const Value& value) {
-    if constexpr (std::is_invocable_v<Value>) {
-      value();
-    } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
-      out_.string(value);
-    } else {
-      out_.need(kDigits);
-      out_.number64(value);
-    }
-  }
-  /// Members of an object: names and values, in turn.
-  template <size_t N, class Value, class... More>
-  void members(const char (&name)[N], const Value& one, const More&... more) {
-    element();
-    out_.need(N + 4);
-    out_.character('"');
-    out_.literal(name);
-    out_.literal("\": ");
-    if (layout_.compact) out_.take_back();
-    value(one);
-    if constexpr (sizeof...(more) > 0) members(more...);
-  }
-  template <class... Members>
-  void object(const Members&... all) {
-    open('{');
-    members(all...);
-    close('}');
-  }
-  /// What `write` gives, or writes, of each.
-  template <class List, class Write>
-  void list(const List& list, const Write& write) {
-    open('[');
-    for (const auto& one : list) element(one, write);
-    close(']');
-  }
-  template <class One, class Write>
-  void element(const One& one, const Write& write) {
-    element();
-    if constexpr (std::is_void_v<std::invoke_result_t<Write, One>>) {
-      write(one);
-    } else {
-      value(write(one));
-    }
-  }
-  void open(char bracket) {
-    character(bracket);
-    ++level_;
-    empty_ = true;
-  }
-  void close(char bracket) {
-    --level_;
-    if (!empty_) new_line();
-    character(bracket);
-    empty_ = false;
-  }
-
- private:
-  static constexpr size_t kDigits = 32;  ///< of a number, with room to spare
-
-  /// Comes before each element.
-  void element() {
-    if (!empty_) out_.text(layout_.compact || layout_.indent >= 0 ? "," : ", ");
-    new_line();
-    empty_ = false;
-  }
-  void character(char c) {
-    out_.need(1);
-    out_.character(c);
-  }
-  void new_line() {
-    if (layout_.indent < 0) return;
-    character('\n');
-    for (uint64_t left = static_cast<uint64_t>(layout_.indent) * level_; left > 0; --left) {
-      character(' ');
-    }
-  }
-
-  Layout layout_;
-  uint32_t level_;
-  bool empty_ = true;
-  std::string text_;
-  JsonOut out_;
-};
 
 /// Whether an op through channels names them: puts and sums by memory name remote buffers only.
 bool names_channels(const Op& op) {
@@ -124,9 +20,7 @@ std::string_view name_of(const Op& op) {
 }
 
 /// What a plan calls a buffer.
-std::string_view letter_of(int32_t buffer) {
-  return std::string_view("ios").substr(static_cast<size_t>(buffer - kInput), 1);
-}
+char letter_of(int32_t buffer) { return "ios"[buffer - kInput]; }
 
 /// About how many bytes a plan in one line has.
 size_t estimate(const Program& program) {
@@ -144,17 +38,23 @@ std::vector<const Block*> in_order(const Program& program, const Rank& rank) {
   return all;
 }
 
-uint32_t same(uint32_t number) { return number; }
-
 class Writer {
  public:
-  Writer(const Program& program, Layout layout)
-      : program_(program), json_(layout, 1, estimate(program)) {}
+  Writer(const Program& program, JsonLayout layout)
+      : program_(program),
+        out_([this](std::string_view block) {
+          text_ += block;
+          return true;
+        }),
+        json_(out_, layout, 1) {
+    text_.reserve(estimate(program));
+  }
 
   std::string write() {
     uint32_t number = 0;
     json_.list(program_.ranks, [&](const Rank& rank) { write_rank(number++, rank); });
-    return json_.take();
+    out_.flush();
+    return std::move(text_);
   }
 
  private:
@@ -185,7 +85,9 @@ class Writer {
   }
 
   const Program& program_;
-  Json json_;
+  std::string text_;
+  JsonOut out_;
+  JsonWriter json_;
   uint32_t instance_ = 0;
 };
 
@@ -240,7 +142,7 @@ void Writer::write_switch(const ChannelEnd& end) {
   const std::vector<uint32_t>* const ranks = &program_.switches[end.peer];
   const auto groups = [&] {
     json_.list(std::span(ranks, 1), [&](const auto& group) {
-      json_.object("size", group.size(), "ranks", [&] { json_.list(group, same); });
+      json_.object("size", group.size(), "ranks", [&] { json_.list(group); });
     });
   };
   json_.object("channel_type", name(ChannelKind::switch_), "buffer_type", letter_of(end.buffer),
@@ -306,7 +208,7 @@ void Writer::write_move(const Op& op, uint32_t rank) {
   }
   if (has_channels(op)) json_.members("channel_type", name(op.channels));
   if (names_channels(op)) {
-    json_.members("channel_ids", [&] { json_.list(ids_of(op), same); });
+    json_.members("channel_ids", [&] { json_.list(ids_of(op)); });
   }
   if (op.reduce != ReduceOp::call) json_.members("reduce_op", name(op.reduce));
   if (op.group_size > 0) {
@@ -336,7 +238,7 @@ void Writer::write_references(const std::vector<Ref>& all, Slice slice, bool by_
 
 }  // namespace
 
-std::string write_gpus(const Program& program, Layout layout) {
+std::string write_gpus(const Program& program, JsonLayout layout) {
   return Writer(program, layout).write();
 }
 

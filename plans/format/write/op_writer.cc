@@ -43,7 +43,7 @@ void OpWriter::write_blocks(uint32_t rank) {
   notes_.clear();
   meetings_.clear();
   const Rank& r = program_.ranks[rank];
-  out_.text("\"threadblocks\":[");
+  out_.text("[");
   auto op = r.ops.begin();
   for (uint32_t block = 0; block < r.blocks; ++block) {
     const auto first = op;
