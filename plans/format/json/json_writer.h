@@ -43,6 +43,8 @@ class JsonWriter {
       out_.need(kDigits);
       if constexpr (std::is_signed_v<Value>) {
         out_.integer(value);
+      } else if constexpr (sizeof(Value) <= sizeof(uint32_t)) {
+        out_.number(value);
       } else {
         out_.number64(value);
       }
@@ -119,7 +121,11 @@ class JsonWriter {
 
   /// Comes before each element.
   void element() {
-    if (!empty_) out_.text(layout_.compact || layout_.indent >= 0 ? "," : ", ");
+    if (!empty_) {
+      out_.need(2);
+      out_.character(',');
+      if (!layout_.compact && layout_.indent < 0) out_.character(' ');
+    }
     new_line();
     empty_ = false;
   }
