@@ -93,7 +93,7 @@ _ROWS = {
     "tests/helpers/plans": ["ir", "plans/format", "tests/helpers/programs"],
 
     # Programs of MSCCL++'s Python language, as Python has traced them, to plans of that language.
-    "compiler/mscclpp": ["ir", "plans/format"],
+    "compiler/mscclpp": ["ir", "passes/fuse", "plans/format"],
 
     # Schedules of MSCCL to programs.
     "compiler/msccl": ["ir"],

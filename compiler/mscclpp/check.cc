@@ -35,9 +35,9 @@ bool each_op(const Program& program, const Ops& ops, const Use& use) {
   return true;
 }
 
-bool any_beyond(const std::vector<Ref>& all, Span span, size_t limit) {
-  for (uint32_t i = 0; i < span.count; ++i) {
-    const Ref& ref = all[span.first + i];
+bool any_beyond(const std::vector<Ref>& all, Slice slice, size_t limit) {
+  for (uint32_t i = 0; i < slice.count; ++i) {
+    const Ref& ref = all[slice.first + i];
     if (!is_local(ref) && static_cast<size_t>(ref.where) >= limit) return true;
   }
   return false;
@@ -64,16 +64,17 @@ Checked check_tables(const Program& program, const std::string& who, const Block
                      bool of_channels) {
   const Tables& tables = of_channels ? block.channels : block.remotes;
   const size_t limit = of_channels ? kMaxChannels : kMaxRemotes;
-  for (const Kind kind : tables.kinds) {
+  for (const ChannelKind kind : tables.kinds) {
     const size_t count = tables.of[static_cast<size_t>(kind)].size();
     if (count <= limit) continue;
     PythonCall place = kNoPythonCall;
     each_op(program, block.ops, [&](const Op& op) {
-      if (op.kind == kind && is_beyond(program, op, of_channels, limit)) place = op.place;
+      if (has_channels(op) && op.channels == kind && is_beyond(program, op, of_channels, limit))
+        place = op.place;
       return place == kNoPythonCall;
     });
     const std::string what = fmt::format(
-        fmt::runtime(of_channels ? "{} channels" : "remote buffers over {}"), text_of(kind));
+        fmt::runtime(of_channels ? "{} channels" : "remote buffers over {}"), name(kind));
     return too_many(who, count, what, limit, place);
   }
   return std::nullopt;
@@ -84,11 +85,11 @@ Checked check_op(const Op& op) {
   if (chunks > kMaxReferences) {
     return too_many("this op", chunks, "chunks on a side", kMaxReferences, op.place);
   }
-  const bool semaphores = op.name == Name::sem_acquire || op.name == Name::sem_release;
+  const bool semaphores = info(op.kind).has(kAcquires) || info(op.kind).has(kReleases);
   if (semaphores && op.ids.count > kMaxSemaphores) {
     return too_many("this op", op.ids.count, "semaphores", kMaxSemaphores, op.place);
   }
-  const bool through_ports = op.kind == Kind::port && op.destinations.count > 0;
+  const bool through_ports = op.channels == ChannelKind::port && op.destinations.count > 0;
   if (through_ports && op.ids.count > kMaxDataChannels) {
     return too_many("this op", op.ids.count, "port channels", kMaxDataChannels, op.place);
   }
@@ -119,7 +120,7 @@ Checked check_signals(const Program& program) {
     if (count.sent == count.taken) continue;
     return Mistake{
         fmt::format("rank {} signals rank {} {} over {} channels, which waits {}", count.source,
-                    count.target, times(count.sent), text_of(count.kind), times(count.taken)),
+                    count.target, times(count.sent), name(count.kind), times(count.taken)),
         count.sent > count.taken ? count.last_sent : count.last_taken};
   }
   return std::nullopt;
@@ -161,7 +162,7 @@ Checked check_sums(const Program& program) {
     for (const uint32_t block : blocks) {
       Checked found;
       each_op(program, program.blocks[block].ops, [&](const Op& op) {
-        if (op.name == Name::glre) {
+        if (op.kind == OpKind::switch_reduce) {
           found = Mistake{
               "a 'reduce' over a switch must be followed by a 'broadcast' of its result over the "
               "same channel: the executor has no op for it alone",

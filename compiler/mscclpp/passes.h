@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/mscclpp/program.h"
+#include "passes/fuse/fuse_rules.h"
 
 namespace mscclc::mscclpp {
 
@@ -19,11 +20,14 @@ inline constexpr size_t kMaxBarriers = 16;     ///< of a rank
 /// the broadcast names, and fusion ends where the executor's arrays do.
 Ops fuse(Program& program, const Ops& ops);
 
+/// What makes two ops of traces one; nullptr: nothing does.
+const fusion::Rule* rule_of(OpKind left, OpKind right);
+
 /// Each sync that an op asks for becomes a nop.
-Ops write_out_syncs(Program& program, const Ops& ops);
+Ops write_out_syncs(const Ops& ops);
 
 /// A nop before every op that touches what an op since the last nop has touched, one writing.
-Ops add_syncs(Program& program, const Ops& ops);
+Ops add_syncs(const Program& program, const Ops& ops);
 
 /// All passes that the program wants, on all blocks.
 void run_passes(Program& program);

@@ -3,14 +3,14 @@
 #include "compiler/mscclpp/read_trace.h"
 
 #include <algorithm>
-
-#include "compiler/mscclpp/number_map.h"
+#include <unordered_map>
 
 namespace mscclc::mscclpp {
 namespace {
 
 constexpr uint64_t kMaxRanks = 65536;
 constexpr uint64_t kMaxChunks = (uint64_t{1} << 31) - 1;
+constexpr uint64_t kEndOfReductions = static_cast<uint64_t>(ReduceOp::max) + 1;
 
 /// Words one after another; after one that is out of range all are 0, and failed().
 class Words {
@@ -43,7 +43,7 @@ class Words {
 };
 
 struct Channel {
-  Kind kind;
+  ChannelKind kind;
   uint32_t source, target;
   uint32_t id = 0;                        ///< among those of its kind of the source
   uint32_t group = 0;                     ///< a switch: in Program::switches
@@ -59,11 +59,11 @@ struct Member {
   uint32_t at = 0, size = 0;
 };
 
-uint64_t number_of(Name name) { return static_cast<uint64_t>(name); }
-
-bool is_sum(Name name) { return name == Name::re || name == Name::repkt || name == Name::rre; }
-
 uint64_t key_of(uint64_t a, uint64_t b) { return a << 32 | b; }
+
+static_assert(static_cast<uint64_t>(OpKind::pipeline) < kCode, "the last op");
+
+using Numbers = std::unordered_map<uint64_t, uint32_t>;
 
 class Reader {
  public:
@@ -79,7 +79,7 @@ class Reader {
  private:
   void read_head();
   void read_record();
-  void read_op(Name name);
+  void read_op(OpKind kind, bool relaxed);
   void read_channel();
   void read_switch();
   void read_semaphore();
@@ -87,21 +87,19 @@ class Reader {
   void begin_loop();
   void end_loop();
 
-  void nop();
-  void barrier();
-  void semaphore_op(Name name);
-  void synchronize(Name name);
-  void move(Name name);
-  void within_rank(Name name);
-  void read_reduce();
-  void use_switch(Name name);
+  void sync(Op op);
+  void barrier(Op op);
+  void semaphore_op(Op op);
+  void synchronize(Op op);
+  void move(Op op);
+  void use_switch(Op op);
 
   uint32_t rank() { return static_cast<uint32_t>(words_.below(program_.ranks.size())); }
-  uint8_t sync() { return static_cast<uint8_t>(words_.below(4)); }
-  uint8_t reduction() { return static_cast<uint8_t>(words_.below(std::size(kReductions))); }
+  uint8_t syncs() { return static_cast<uint8_t>(words_.below(4)); }
+  ReduceOp reduction() { return static_cast<ReduceOp>(words_.below(kEndOfReductions)); }
   PythonCall place() { return code_ << 32 | words_.number(); }
-  /// nullptr: there is none, and words_ have failed.
-  Channel* channel(bool by_switch);
+  /// One of these kinds. nullptr: there is none, and words_ have failed.
+  Channel* channel(uint8_t kinds);
   /// The next reference, to chunks of a rank's own buffer.
   Ref chunks();
 
@@ -110,14 +108,12 @@ class Reader {
   const std::vector<Member>& members(uint32_t rank);
   void add(const Member& member, Op op);
   uint32_t position(uint32_t block, Channel& channel, uint32_t rank);
-  Ref remote(uint32_t block, uint32_t peer, Ref ref, Kind access);
-  Signals& signals(uint32_t& known, Kind kind, uint32_t source, uint32_t target);
-  void sent(Channel& channel, PythonCall place);
+  Ref remote(uint32_t block, uint32_t peer, Ref ref, ChannelKind access);
+  Signals& signals(uint32_t& known, ChannelKind kind, uint32_t source, uint32_t target);
+  void sent(const Op& op, Channel& channel);
 
-  Span source(Ref ref) { return put(program_.sources, ref); }
-  Span destination(Ref ref) { return put(program_.destinations, ref); }
   template <class T>
-  static Span put(std::vector<T>& all, const T& one) {
+  static Slice put(std::vector<T>& all, const T& one) {
     all.push_back(one);
     return {static_cast<uint32_t>(all.size() - 1), 1};
   }
@@ -125,12 +121,13 @@ class Reader {
   Words words_;
   Program program_;
   std::vector<Channel> channels_;
-  NumberMap blocks_;            ///< by rank and number
-  NumberMap positions_;         ///< of channels in tables, by channel and block
-  NumberMap remotes_;           ///< by rank, peer and buffer
-  NumberMap remote_positions_;  ///< by block, access and remote buffer
-  NumberMap pairs_[kKinds];     ///< in Program::signals, by ranks
-  uint64_t sources_ = 0;        ///< further ones of a sum
+  Numbers blocks_;            ///< by rank and number
+  Numbers positions_;         ///< of channels in tables, by channel and block
+  Numbers remotes_;           ///< by rank, peer and buffer
+  Numbers remote_positions_;  ///< by block, access and remote buffer
+  Numbers pairs_[kKinds];     ///< in Program::signals, by ranks
+  uint64_t sources_ = 0;      ///< further ones of a sum
+  std::vector<Ref> from_;     ///< all of an op
   std::vector<Member> members_;
   bool of_group_ = false;
   uint64_t code_ = 0;
@@ -161,7 +158,13 @@ void Reader::read_record() {
   const uint64_t word = words_.below(words_.left() << 8);
   const uint64_t record = word & 255;
   sources_ = word >> 8;
-  if (sources_ > 0 && !is_sum(static_cast<Name>(record))) return words_.fail();
+  const uint64_t row = record & ~kRelaxed;
+  if (row < op_table().size()) {
+    read_op(static_cast<OpKind>(row), row != record);
+    of_group_ = false;
+    return;
+  }
+  if (sources_ > 0) words_.fail();
   switch (record) {
     case kCode:
       code_ = words_.number();
@@ -179,55 +182,29 @@ void Reader::read_record() {
     case kEndOfLoop:
       return end_loop();
     default:
-      if (record > number_of(Name::gstorepkt)) return words_.fail();
-      read_op(static_cast<Name>(record));
-      of_group_ = false;
-  }
-}
-
-void Reader::read_op(Name name) {
-  switch (name) {
-    case Name::nop:
-      return nop();
-    case Name::barrier:
-      return barrier();
-    case Name::sem_acquire:
-    case Name::sem_release:
-      return semaphore_op(name);
-    case Name::signal:
-    case Name::rlxsignal:
-    case Name::wait:
-    case Name::rlxwait:
-    case Name::flush:
-      return synchronize(name);
-    case Name::copy:
-    case Name::cpkt:
-    case Name::upkt:
-    case Name::re:
-    case Name::repkt:
-      return within_rank(name);
-    case Name::put:
-    case Name::pws:
-    case Name::pwsf:
-    case Name::ppkt:
-    case Name::rppkt:
-    case Name::get:
-      return move(name);
-    case Name::rre:
-      return read_reduce();
-    case Name::glre:
-    case Name::gstore:
-    case Name::gstorepkt:
-      return use_switch(name);
-    default:
       return words_.fail();
   }
 }
 
+/// Calls are basic ops, or what a port does in one request; sums that do more, fusion makes.
+void Reader::read_op(OpKind kind, bool relaxed) {
+  const OpInfo& row = info(kind);
+  const bool is_call = row.made_of.empty() ? kind != OpKind::pipeline : !row.has(kReduces);
+  const bool by_switch = row.channels == mscclc::kSwitch;
+  const bool is_right =
+      (!relaxed || !row.relaxed.empty()) && (sources_ == 0 || (row.has(kReduces) && !by_switch));
+  if (!is_call || !is_right) return words_.fail();
+  const Op op{.kind = kind, .relaxed = relaxed};
+  if (by_switch) return use_switch(op);
+  if (row.moves_data()) return move(op);
+  if (row.has(kMeets)) return barrier(op);
+  if (row.has(kSyncs)) return sync(op);
+  return row.channels == kNoChannel ? semaphore_op(op) : synchronize(op);
+}
+
 void Reader::read_channel() {
-  const Kind kind = static_cast<Kind>(words_.below(static_cast<uint64_t>(Kind::by_switch)));
+  const auto kind = static_cast<ChannelKind>(words_.below(kKinds - 1));  // a switch has its own
   Channel made{.kind = kind, .source = rank(), .target = rank()};
-  if (kind == Kind::none) words_.fail();
   if (words_.failed()) return;
   Rank& source = program_.ranks[made.source];
   auto& ends = source.channels[static_cast<size_t>(kind)];
@@ -239,15 +216,15 @@ void Reader::read_channel() {
 
 void Reader::read_switch() {
   const int32_t buffer = buffer_of(words_.below(kBuffers));
-  Channel made{.kind = Kind::by_switch, .source = 0, .target = 0};
+  Channel made{.kind = ChannelKind::switch_, .source = 0, .target = 0};
   made.group = static_cast<uint32_t>(program_.switches.size());
   std::vector<uint32_t> joined(words_.count());
   for (uint32_t& member : joined) member = rank();
   if (words_.failed()) return;
   for (const uint32_t member : joined) {
     Rank& one = program_.ranks[member];
-    auto& ends = one.channels[static_cast<size_t>(Kind::by_switch)];
-    if (ends.empty()) one.channel_kinds.push_back(Kind::by_switch);
+    auto& ends = one.channels[static_cast<size_t>(ChannelKind::switch_)];
+    if (ends.empty()) one.channel_kinds.push_back(ChannelKind::switch_);
     made.ids[member] = static_cast<uint32_t>(ends.size());
     ends.push_back({made.group, buffer});
   }
@@ -273,7 +250,7 @@ void Reader::read_group() {
 
 void Reader::begin_loop() {
   if (loop_) words_.fail();
-  pipeline_ = {.name = Name::pipeline};
+  pipeline_ = {.kind = OpKind::pipeline};
   pipeline_.detail[0] = words_.number();
   pipeline_.detail[1] = words_.number();
   pipeline_.place = place();
@@ -292,17 +269,15 @@ void Reader::end_loop() {
   loop_ = false;
 }
 
-void Reader::nop() {
+void Reader::sync(Op op) {
   const uint32_t of = rank();
   const auto& blocks = members(of);
-  Op op{.name = Name::nop};
   op.place = place();
   for (const Member& member : blocks) add(member, op);
 }
 
-void Reader::barrier() {
+void Reader::barrier(Op op) {
   const uint32_t of = rank();
-  Op op{.name = Name::barrier};
   op.place = place();
   std::vector<uint32_t> numbers(words_.count());
   for (uint32_t& number : numbers) number = static_cast<uint32_t>(words_.below(kMaxBlocks));
@@ -314,116 +289,77 @@ void Reader::barrier() {
   for (const uint32_t number : numbers) add({block_of(of, number)}, op);
 }
 
-void Reader::semaphore_op(Name name) {
+void Reader::semaphore_op(Op op) {
   const uint32_t of = rank();
   const auto number = static_cast<uint32_t>(
       words_.below(words_.failed() ? 0 : program_.ranks[of].semaphores.size()));
   const auto& blocks = members(of);
-  Op op{.name = name};
-  op.sync = sync();
+  op.sync = syncs();
   op.place = place();
   if (words_.failed()) return;
   op.ids = put(program_.ids, number);
   for (const Member& member : blocks) add(member, op);
 }
 
-void Reader::synchronize(Name name) {
-  Channel* const used = channel(false);
+void Reader::synchronize(Op op) {
+  Channel* const used = channel(kMemory | kPort);
   if (used == nullptr) return;
   Channel& through = *used;
   const auto& blocks = members(through.source);
-  Op op{.name = name, .kind = through.kind};
-  op.sync = sync();
+  op.channels = through.kind;
+  op.sync = syncs();
   op.place = place();
   if (words_.failed()) return;
-  if (name == Name::signal || name == Name::rlxsignal) sent(through, op.place);
-  if (name == Name::wait || name == Name::rlxwait) {
+  if (info(op.kind).has(kWaits)) {
     Signals& count = signals(through.waits, through.kind, through.target, through.source);
     ++count.taken;
     count.last_taken = op.place;
   }
+  sent(op, through);
   for (const Member& member : blocks) {
     op.ids = put(program_.ids, position(member.block, through, through.source));
     add(member, op);
   }
 }
 
-void Reader::move(Name name) {
-  Channel* const used = channel(false);
-  if (used == nullptr) return;
-  Channel& through = *used;
-  const auto& blocks = members(through.source);
-  Ref to = chunks(), from = chunks();
-  to.count = from.count = words_.number();
-  Op op{.name = name, .kind = through.kind};
-  op.place = place();
-  if (words_.failed()) return;
-  if (name == Name::pws || name == Name::pwsf) sent(through, op.place);
-  for (const Member& member : blocks) {
-    op.ids = put(program_.ids, position(member.block, through, through.source));
-    Ref& far = name == Name::get ? from : to;
-    const Ref near = far;
-    far = remote(member.block, through.target, far, through.kind);
-    op.sources = source(from);
-    op.destinations = destination(to);
-    far = near;
-    add(member, op);
-  }
-}
-
-/// An op within a rank: it moves chunks, or adds others to them.
-void Reader::within_rank(Name name) {
-  const uint32_t of = rank();
+/// An op that moves chunks or adds them up, within a rank or through a channel to another.
+void Reader::move(Op op) {
+  const OpInfo& row = info(op.kind);
+  Channel* const through = row.channels == kNoChannel ? nullptr : channel(kMemory | kPort);
+  if (through != nullptr) op.channels = through->kind;
+  const uint32_t of = through == nullptr ? rank() : through->source;
   const auto& blocks = members(of);
-  Ref to = chunks(), from = chunks();
-  to.count = from.count = words_.number();
-  Op op{.name = name};
+  Ref to = chunks();
+  from_.assign(1, chunks());
+  to.count = from_[0].count = words_.number();
   op.place = place();
-  op.sources = source(from);
-  op.destinations = destination(to);
-  for (uint64_t left = sources_; left > 0; --left) {
-    Ref other = chunks();
-    other.count = from.count;
-    source(other);
-    ++op.sources.count;
+  for (uint64_t left = sources_; left > 0 && !words_.failed(); --left) {
+    from_.push_back(chunks());
+    from_.back().count = to.count;
   }
-  if (is_sum(name)) op.reduce = reduction();
-  for (const Member& member : blocks) add(member, op);
-}
-
-void Reader::read_reduce() {
-  Channel* const used = channel(false);
-  if (used == nullptr) return;
-  Channel& through = *used;
-  const auto& blocks = members(through.source);
-  Ref to = chunks(), from = chunks();
-  to.count = from.count = words_.number();
-  Op op{.name = Name::rre, .kind = through.kind};
-  op.place = place();
-  op.destinations = destination(to);
-  std::vector<Ref> others(sources_);
-  for (Ref& other : others) {
-    other = chunks();
-    other.count = from.count;
-  }
-  op.reduce = reduction();
+  if (row.has(kReduces)) op.reduce = reduction();
   if (words_.failed()) return;
+  if (through != nullptr) sent(op, *through);
   for (const Member& member : blocks) {
-    const uint32_t at = position(member.block, through, through.source);
-    op.sources = source(from);
-    op.ids = {static_cast<uint32_t>(program_.ids.size()), 0};
-    for (const Ref& other : others) {
-      source(remote(member.block, through.target, other, through.kind));
-      program_.ids.push_back(at);
-      ++op.sources.count;
+    const auto near_or_far = [&](const Slots& slots, size_t i, Ref ref) {
+      if (slots.of(i, true).kind == SlotKind::local) return ref;
+      program_.ids.push_back(position(member.block, *through, of));
       ++op.ids.count;
+      return remote(member.block, through->target, ref, through->kind);
+    };
+    op.ids = {static_cast<uint32_t>(program_.ids.size()), 0};
+    op.sources = {static_cast<uint32_t>(program_.sources.size()),
+                  static_cast<uint32_t>(from_.size())};
+    for (size_t i = 0; i < from_.size(); ++i) {
+      program_.sources.push_back(near_or_far(row.srcs, i, from_[i]));
     }
+    op.destinations = put(program_.destinations, near_or_far(row.dsts, 0, to));
     add(member, op);
   }
 }
 
-void Reader::use_switch(Name name) {
-  Channel* const used = channel(true);
+void Reader::use_switch(Op op) {
+  Channel* const used = channel(mscclc::kSwitch);
   if (used == nullptr) return;
   Channel& through = *used;
   const uint32_t of = rank();
@@ -431,24 +367,25 @@ void Reader::use_switch(Name name) {
   Ref joined{0, words_.number(), words_.number()};
   Ref local = chunks();
   local.count = joined.count;
-  Op op{.name = name, .kind = Kind::by_switch};
+  op.channels = through.kind;
   op.place = place();
   op.reduce = reduction();
   if (!words_.failed() && !through.ids.contains(of)) words_.fail();
   if (words_.failed()) return;
+  const bool reads = info(op.kind).has(kReduces);
   for (const Member& member : blocks) {
     const uint32_t at = position(member.block, through, of);
     joined.where = static_cast<int32_t>(at);
     op.ids = put(program_.ids, at);
-    op.sources = source(name == Name::glre ? joined : local);
-    op.destinations = destination(name == Name::glre ? local : joined);
+    op.sources = put(program_.sources, reads ? joined : local);
+    op.destinations = put(program_.destinations, reads ? local : joined);
     add(member, op);
   }
 }
 
-Channel* Reader::channel(bool by_switch) {
+Channel* Reader::channel(uint8_t kinds) {
   const uint64_t number = words_.below(channels_.size());
-  if (!words_.failed() && (channels_[number].kind == Kind::by_switch) != by_switch) words_.fail();
+  if (!words_.failed() && (kinds & bit(channels_[number].kind)) == 0) words_.fail();
   return words_.failed() ? nullptr : &channels_[number];
 }
 
@@ -465,9 +402,9 @@ uint32_t Reader::block_of(uint32_t rank, uint64_t number) {
     Block& made = program_.blocks.emplace_back();
     made.rank = rank;
     made.number = static_cast<uint32_t>(number);
-    program_.ranks[rank].blocks.push_back(found);
+    program_.ranks[rank].blocks.push_back(found->second);
   }
-  return found;
+  return found->second;
 }
 
 const std::vector<Member>& Reader::members(uint32_t rank) {
@@ -502,18 +439,18 @@ uint32_t Reader::position(uint32_t block, Channel& channel, uint32_t rank) {
       positions_.try_emplace(key_of(number, block), static_cast<uint32_t>(table.size()));
   if (is_new) {
     if (table.empty()) tables.kinds.push_back(channel.kind);
-    table.push_back(channel.kind == Kind::by_switch ? channel.ids.at(rank) : channel.id);
+    table.push_back(channel.kind == ChannelKind::switch_ ? channel.ids.at(rank) : channel.id);
   }
   channel.last_block = block;
-  return channel.last_position = found;
+  return channel.last_position = found->second;
 }
 
 /// The reference of a block to chunks of another rank.
-Ref Reader::remote(uint32_t block, uint32_t peer, Ref ref, Kind access) {
+Ref Reader::remote(uint32_t block, uint32_t peer, Ref ref, ChannelKind access) {
   const uint32_t of = program_.blocks[block].rank;
   auto& known = program_.ranks[of].remotes;
   const uint64_t far = key_of(of, uint64_t{peer} << 2 | static_cast<uint32_t>(ref.where - kInput));
-  const uint32_t id = remotes_.try_emplace(far, static_cast<uint32_t>(known.size())).first;
+  const uint32_t id = remotes_.try_emplace(far, static_cast<uint32_t>(known.size())).first->second;
   if (id == known.size()) known.push_back({peer, ref.where, {}});
   auto& kinds = known[id].access;
   if (std::find(kinds.begin(), kinds.end(), access) == kinds.end()) kinds.push_back(access);
@@ -526,25 +463,27 @@ Ref Reader::remote(uint32_t block, uint32_t peer, Ref ref, Kind access) {
     if (table.empty()) tables.kinds.push_back(access);
     table.push_back(id);
   }
-  ref.where = static_cast<int32_t>(found);
+  ref.where = static_cast<int32_t>(found->second);
   return ref;
 }
 
 /// The counts for two ranks; `known`: a channel remembers where they are.
-Signals& Reader::signals(uint32_t& known, Kind kind, uint32_t source, uint32_t target) {
+Signals& Reader::signals(uint32_t& known, ChannelKind kind, uint32_t source, uint32_t target) {
   if (known == UINT32_MAX) {
     const auto [found, is_new] = pairs_[static_cast<size_t>(kind)].try_emplace(
         key_of(source, target), static_cast<uint32_t>(program_.signals.size()));
     if (is_new) program_.signals.push_back({kind, source, target});
-    known = found;
+    known = found->second;
   }
   return program_.signals[known];
 }
 
-void Reader::sent(Channel& channel, PythonCall place) {
+/// Counts the signal that an op may be.
+void Reader::sent(const Op& op, Channel& channel) {
+  if (!info(op.kind).has(kSignals)) return;
   Signals& count = signals(channel.signals, channel.kind, channel.source, channel.target);
   ++count.sent;
-  count.last_sent = place;
+  count.last_sent = op.place;
 }
 
 }  // namespace

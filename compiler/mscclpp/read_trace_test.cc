@@ -10,7 +10,7 @@
 namespace mscclc::mscclpp {
 namespace {
 
-uint64_t row_of(Name name) { return static_cast<uint64_t>(name); }
+uint64_t row_of(OpKind kind) { return static_cast<uint64_t>(kind); }
 
 using Trace = std::vector<uint64_t>;
 
@@ -19,25 +19,25 @@ Trace sample() {
   Trace words = {kTraceFormat, 1, kFusion | kAutoSync | kLimits, 2, 2, 2, 4, 2, 2, 4, kCode, 1};
   auto add = [&](std::initializer_list<uint64_t> record) { words.insert(words.end(), record); };
   for (uint64_t rank : {0, 1}) {
-    add({kChannel, 1, rank, 1 - rank});
+    add({kChannel, 0, rank, 1 - rank});
     add({kSemaphore, rank, 1});
   }
   add({kSwitch, 0, 2, 0, 1});
   for (uint64_t rank : {0, 1}) {
-    add({row_of(Name::signal), rank, 0, 3, 10});
-    add({row_of(Name::wait), rank, 0, 3, 12});
-    add({row_of(Name::put), rank, 0, 4 * rank + 1, 4 * rank + 1, 1, 14});
+    add({row_of(OpKind::signal), rank, 0, 3, 10});
+    add({row_of(OpKind::wait), rank, 0, 3, 12});
+    add({row_of(OpKind::put), rank, 0, 4 * rank + 1, 4 * rank + 1, 1, 14});
     add({kGroup, 2, 2, 0, 0, 1, 1});
-    add({row_of(Name::copy), rank, 0, 2, 0, 1, 16});
+    add({row_of(OpKind::copy), rank, 0, 2, 0, 1, 16});
     add({kLoop, 1024, 1, 18});
-    add({row_of(Name::rre) | 1 << 8, rank, 0, 0, 0, 1, 20, 4, 1});
-    add({row_of(Name::sem_acquire), rank, 0, 0, 0, 22});
+    add({row_of(OpKind::read_reduce) | 1 << 8, rank, 0, 0, 0, 1, 20, 4, 1});
+    add({row_of(OpKind::acquire), rank, 0, 0, 0, 22});
     add({kEndOfLoop});
-    add({row_of(Name::re) | 1 << 8, rank, 0, 0, 0, 1, 24, 2, 1});
-    add({row_of(Name::barrier), rank, 26, 2, 0, 1});
-    add({row_of(Name::glre), 2, rank, 1, 0, 1, 1, 28, 1});
-    add({row_of(Name::gstore), 2, rank, 1, 0, 1, 1, 30, 0});
-    add({row_of(Name::nop), rank, 0, 32});
+    add({row_of(OpKind::reduce) | 1 << 8, rank, 0, 0, 0, 1, 24, 2, 1});
+    add({row_of(OpKind::barrier), rank, 26, 2, 0, 1});
+    add({row_of(OpKind::switch_reduce), 2, rank, 1, 0, 1, 1, 28, 1});
+    add({row_of(OpKind::switch_broadcast), 2, rank, 1, 0, 1, 1, 30, 0});
+    add({row_of(OpKind::sync), rank, 0, 32});
   }
   return words;
 }

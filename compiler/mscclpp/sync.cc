@@ -5,23 +5,7 @@
 namespace mscclc::mscclpp {
 namespace {
 
-/// How many of an op's references count, from the first on.
-enum Counted : uint32_t { none = 0, first = 1, all = UINT32_MAX };
-
-struct Accesses {
-  Counted reads, writes;
-};
-
-Accesses accesses_of(Name name) {
-  static constexpr Accesses kAll[] = {
-#define MSCCLPP_OP(name, op, form, reads, writes) {Counted::reads, Counted::writes},
-#include "compiler/mscclpp/op_names.def"
-#undef MSCCLPP_OP
-  };
-  return kAll[static_cast<size_t>(name)];
-}
-
-Op sync_at(PythonCall place) { return {.name = Name::nop, .place = place}; }
+Op sync_at(PythonCall place) { return {.kind = OpKind::sync, .place = place}; }
 
 /// What has been read and written since the last sync.
 class Touched {
@@ -59,16 +43,20 @@ class Touched {
       for (const Op& inner : program_.bodies[static_cast<size_t>(op.body)]) each(inner, use);
       return;
     }
-    const Accesses counted = accesses_of(op.name);
-    each_of(program_.sources, op.sources, counted.reads, [&](const Ref& ref) { use(false, ref); });
-    each_of(program_.destinations, op.destinations, counted.writes,
+    const OpInfo& row = info(op.kind);
+    each_of(row.srcs, program_.sources, op.sources, row.has(kReduces),
+            [&](const Ref& ref) { use(false, ref); });
+    each_of(row.dsts, program_.destinations, op.destinations, false,
             [&](const Ref& ref) { use(true, ref); });
   }
+  /// Packets order themselves, but count as what a sum reads (`packets`). What lies on other ranks
+  /// is ordered by signals.
   template <class Use>
-  static void each_of(const std::vector<Ref>& all, Span span, uint32_t most, const Use& use) {
-    for (uint32_t i = 0; i < std::min(span.count, most); ++i) {
-      const Ref& ref = all[span.first + i];
-      if (is_local(ref)) use(ref);
+  static void each_of(const Slots& slots, const std::vector<Ref>& all, Slice slice, bool packets,
+                      const Use& use) {
+    for (uint32_t i = 0; i < slice.count; ++i) {
+      const Ref& ref = all[slice.first + i];
+      if (is_local(ref) && (packets || !slots.of(i, false).packets)) use(ref);
     }
   }
 
@@ -80,35 +68,26 @@ class Touched {
 
 }  // namespace
 
-Ops write_out_syncs(Program& program, const Ops& ops) {
+Ops write_out_syncs(const Ops& ops) {
   Ops out;
   out.reserve(2 * ops.size());
-  for (Op op : ops) {
+  for (const Op& op : ops) {
     if ((op.sync & kBefore) != 0) out.push_back(sync_at(op.place));
-    if (op.body >= 0) {
-      program.bodies.push_back(
-          write_out_syncs(program, program.bodies[static_cast<size_t>(op.body)]));
-      op.body = static_cast<int32_t>(program.bodies.size() - 1);
-    }
     out.push_back(op);
     if ((op.sync & kAfter) != 0) out.push_back(sync_at(op.place));
   }
   return out;
 }
 
-Ops add_syncs(Program& program, const Ops& ops) {
+Ops add_syncs(const Program& program, const Ops& ops) {
   Ops out;
   out.reserve(ops.size() + ops.size() / 2);
   Touched seen(program);
-  for (Op op : ops) {
-    if (op.name == Name::nop || op.name == Name::barrier) {
+  for (const Op& op : ops) {
+    if (info(op.kind).has(kSyncs)) {
       seen.clear();
       out.push_back(op);
       continue;
-    }
-    if (op.body >= 0) {
-      program.bodies.push_back(add_syncs(program, program.bodies[static_cast<size_t>(op.body)]));
-      op.body = static_cast<int32_t>(program.bodies.size() - 1);
     }
     if (seen.conflicts_with(op)) {
       out.push_back(sync_at(op.place));
@@ -121,11 +100,13 @@ Ops add_syncs(Program& program, const Ops& ops) {
 }
 
 void run_passes(Program& program) {
-  for (Block& block : program.blocks) {
-    if (program.fusion) block.ops = fuse(program, block.ops);
-    block.ops = write_out_syncs(program, block.ops);
-    if (program.auto_sync) block.ops = add_syncs(program, block.ops);
-  }
+  const auto run = [&](Ops& ops) {
+    if (program.fusion) ops = fuse(program, ops);
+    ops = write_out_syncs(ops);
+    if (program.auto_sync) ops = add_syncs(program, ops);
+  };
+  for (Ops& body : program.bodies) run(body);  // before the ops whose bodies they are
+  for (Block& block : program.blocks) run(block.ops);
 }
 
 }  // namespace mscclc::mscclpp

@@ -1,10 +1,11 @@
-// One table of words: ops of traces are ops of ours, and Python knows them by the same numbers.
+// What is ours: Python knows ops and kinds of channels by the numbers of ir/ops, and rules of
+// passes/fuse say which ops fuse.
 #include <catch2/catch.hpp>
 #include <cctype>
 #include <map>
 #include <string>
-#include <vector>
 
+#include "compiler/mscclpp/passes.h"
 #include "compiler/mscclpp/read_trace.h"
 #include "ir/base/read_file.h"
 
@@ -12,12 +13,6 @@ using namespace mscclc;
 using namespace mscclc::mscclpp;
 
 namespace {
-
-const std::vector<std::pair<std::string, Name>> kNames = {
-#define MSCCLPP_OP(name, op, form, reads, writes) {#name, Name::name},
-#include "compiler/mscclpp/op_names.def"
-#undef MSCCLPP_OP
-};
 
 /// The names on the left of each assignment, with the numbers that `range` gives them.
 std::map<std::string, uint64_t> numbers_of_python() {
@@ -47,43 +42,66 @@ std::map<std::string, uint64_t> numbers_of_python() {
   }
 }
 
-std::string python_name(Name name) {
-  std::string out = is_relaxed(name) ? "RELAXED_" : "";
-  for (const char c : info(op_of(name)).name) {
-    out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name == Name::pipeline ? "_" + out : out;  // which no call of Python's is
+std::string in_capitals(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
 }
 
 }  // namespace
 
-TEST_CASE("the table of ops has the words that plans call ops by") {
-  for (const auto& [word, name] : kNames) {
-    INFO(word);
-    CHECK(text_of(name) == (name == Name::glre ? "" : word));  // which must become part of another
-    bool relaxed = false;
-    if (name != Name::glre) CHECK(find_wire_op(word, relaxed) == op_of(name));
-    CHECK(relaxed == is_relaxed(name));
-  }
-  CHECK(text_of(Kind::by_switch) == "switch");
-  CHECK(reduction_of(1) == "sum");
-  CHECK(reduction_of(3) == "max");
-}
-
 TEST_CASE("Python's numbers of records are the reader's") {
   const std::map<std::string, uint64_t> numbers = numbers_of_python();
-  for (uint64_t i = 0; i <= static_cast<uint64_t>(Name::gstorepkt); ++i) {
-    const std::string word = python_name(kNames[i].second);
-    INFO(word);
-    REQUIRE(numbers.count(word) == 1);
-    CHECK(numbers.at(word) == i);
+  std::map<std::string, uint64_t> expected = {{"CODE", kCode},
+                                              {"GROUP", kGroup},
+                                              {"CHANNEL", kChannel},
+                                              {"SWITCH", mscclpp::kSwitch},
+                                              {"SEMAPHORE", kSemaphore},
+                                              {"LOOP", kLoop},
+                                              {"END_OF_LOOP", kEndOfLoop}};
+  for (const OpInfo& row : op_table()) {
+    expected[in_capitals(row.name)] = static_cast<uint64_t>(row.kind);
   }
-  CHECK(numbers.at("CODE") == kCode);
-  CHECK(numbers.at("GROUP") == kGroup);
-  CHECK(numbers.at("CHANNEL") == kChannel);
-  CHECK(numbers.at("SWITCH") == mscclpp::kSwitch);
-  CHECK(numbers.at("SEMAPHORE") == kSemaphore);
-  CHECK(numbers.at("LOOP") == kLoop);
-  CHECK(numbers.at("END_OF_LOOP") == kEndOfLoop);
-  CHECK(numbers.size() == static_cast<size_t>(Name::gstorepkt) + 1 + 7);
+  for (const ChannelKind kind : {ChannelKind::memory, ChannelKind::port, ChannelKind::switch_}) {
+    expected[in_capitals(name(kind)) + "_CHANNEL"] = static_cast<uint64_t>(kind);
+  }
+  CHECK(numbers == expected);
+}
+
+TEST_CASE("pairs of ops that MSCCL++ fuses") {
+  std::string all;
+  for (const OpInfo& left : op_table()) {
+    for (const OpInfo& right : op_table()) {
+      const fusion::Rule* const rule = rule_of(left.kind, right.kind);
+      const bool is_fused = right.has(kReduces) && !right.made_of.empty();  // no call is
+      if (rule != nullptr && !is_fused) all += fusion::print_rule(*rule) + "\n";
+    }
+  }
+  CHECK(all == R"(put + put -> put
+get + get -> get
+put_with_signal + put_with_signal -> put_with_signal
+put_with_signal_and_flush + put_with_signal_and_flush -> put_with_signal_and_flush
+reduce + put -> reduce_send
+reduce + reduce -> reduce
+read_reduce + put -> read_reduce_send
+read_reduce + read_reduce -> read_reduce
+reduce_send + put -> reduce_send
+read_reduce_send + put -> read_reduce_send
+put_packets + put_packets -> put_packets
+read_put_packets + read_put_packets -> read_put_packets
+reduce_packets + copy_packets -> reduce_copy_packets
+reduce_packets + put_packets -> reduce_send_packets
+reduce_packets + reduce_packets -> reduce_packets
+reduce_send_packets + put_packets -> reduce_send_packets
+reduce_copy_packets + put_packets -> reduce_copy_send_packets
+reduce_copy_packets + read_put_packets -> reduce_copy_send_packets
+reduce_copy_send_packets + put_packets -> reduce_copy_send_packets
+reduce_copy_send_packets + read_put_packets -> reduce_copy_send_packets
+switch_reduce + switch_broadcast -> switch_reduce_broadcast
+signal + signal -> signal
+wait + wait -> wait
+flush + flush -> flush
+release + release -> release
+acquire + acquire -> acquire
+)");
 }

@@ -1,179 +1,32 @@
 // Writes plans for MSCCL++, and the places of their ops.
 #include "compiler/mscclpp/write_plan.h"
 
+#include <span>
 #include <utility>
 
-#include "plans/format/json/json_out.h"
+#include "plans/format/json/json_writer.h"
 
 namespace mscclc::mscclpp {
 namespace {
 
-/// JSON text, laid out.
-class Json {
- public:
-  /// `bytes`: about how many it will be.
-  Json(Layout layout, uint32_t level, size_t bytes)
-      : layout_(layout), level_(level), out_([this](std::string_view block) {
-          text_ += block;
-          return true;
-        }) {
-    text_.reserve(bytes);
-  }
-
-  std::string take() {
-    out_.flush();
-    return std::move(text_);
-  }
-
-  void open(char bracket) {
-    character(bracket);
-    ++level_;
-    empty_ = true;
-  }
-  void close(char bracket) {
-    --level_;
-    if (!empty_) new_line();
-    character(bracket);
-    empty_ = false;
-  }
-  /// Comes before each element of a list.
-  void element() {
-    if (!empty_) out_.text(layout_.compact || layout_.indent >= 0 ? "," : ", ");
-    new_line();
-    empty_ = false;
-  }
-  void key(std::string_view name) {
-    element();
-    string(name);
-    out_.text(layout_.compact ? ":" : ": ");
-  }
-  void string(std::string_view text) { out_.string(text); }
-  void number(uint64_t value) {
-    out_.need(kDigits);
-    out_.number64(value);
-  }
-  void member(std::string_view name, uint64_t value) {
-    key(name);
-    number(value);
-  }
-  void member(std::string_view name, std::string_view value) {
-    key(name);
-    string(value);
-  }
-  template <class List, class Write>
-  void list(const List& list, const Write& write) {
-    open('[');
-    for (const auto& one : list) {
-      element();
-      write(one);
-    }
-    close(']');
-  }
-
- private:
-  static constexpr size_t kDigits = 32;  ///< of a number, with room to spare
-
-  void character(char c) {
-    out_.need(1);
-    out_.character(c);
-  }
-  void new_line() {
-    if (layout_.indent < 0) return;
-    character('\n');
-    for (uint64_t left = static_cast<uint64_t>(layout_.indent) * level_; left > 0; --left) {
-      character(' ');
-    }
-  }
-
-  Layout layout_;
-  uint32_t level_;
-  bool empty_ = true;
-  std::string text_;
-  JsonOut out_;
-};
-
-/// Whether an op through channels names them: puts and reductions by memory name remote buffers
-/// only.
+/// Whether an op through channels names them: puts and sums by memory name remote buffers only.
 bool names_channels(const Op& op) {
-  if (op.kind != Kind::memory) return op.kind == Kind::port;
-  switch (op.name) {
-    case Name::put:
-    case Name::ppkt:
-    case Name::rppkt:
-    case Name::rre:
-    case Name::res:
-    case Name::rres:
-    case Name::respkt:
-    case Name::recspkt:
-      return false;
-    default:
-      return true;
-  }
+  if (!has_channels(op) || op.channels == ChannelKind::switch_) return false;
+  return op.channels == ChannelKind::port || op.kind == OpKind::get || !info(op.kind).moves_data();
 }
+
+std::string_view name_of(const Op& op) {
+  return op.relaxed ? info(op.kind).relaxed : info(op.kind).wire;
+}
+
+/// What a plan calls a buffer.
+char letter_of(int32_t buffer) { return "ios"[buffer - kInput]; }
 
 /// About how many bytes a plan in one line has.
 size_t estimate(const Program& program) {
   size_t ops = program.destinations.size();
   for (const Block& block : program.blocks) ops += block.ops.size() + 2;
   return (60 * ops + 200 * program.ranks.size()) * program.instances;
-}
-
-class Writer {
- public:
-  Writer(const Program& program, Layout layout)
-      : program_(program), json_(layout, 1, estimate(program)) {}
-
-  std::string write() {
-    json_.open('[');
-    for (size_t rank = 0; rank < program_.ranks.size(); ++rank) {
-      json_.element();
-      write_rank(static_cast<uint32_t>(rank));
-    }
-    json_.close(']');
-    return json_.take();
-  }
-
- private:
-  void write_rank(uint32_t number);
-  void write_blocks(const Rank& rank);
-  void write_channels(const Rank& rank);
-  void write_switch(const ChannelEnd& end);
-  void write_remotes(const Rank& rank);
-  void write_semaphores(const Rank& rank);
-  void write_block(uint64_t number, const Block* block);
-  void write_tables(const Tables& tables, std::string_view kind, std::string_view ids,
-                    bool of_each_instance);
-  void write_op(const Op& op, uint32_t rank);
-  void write_details(const Op& op);
-  void write_move(const Op& op, uint32_t rank);
-  void write_references(const std::vector<Ref>& all, Span span, bool by_switch,
-                        std::optional<uint32_t> rank);
-  template <class Number>
-  void write_ids(std::string_view name, Span ids, const Number& number);
-  /// A number that each instance has its own of.
-  uint64_t own(uint64_t number) const { return number * program_.instances + instance_; }
-
-  const Program& program_;
-  Json json_;
-  uint32_t instance_ = 0;
-};
-
-void Writer::write_rank(uint32_t number) {
-  const Rank& rank = program_.ranks[number];
-  json_.open('{');
-  json_.member("id", number);
-  json_.member("input_chunks", rank.input * program_.instances);
-  json_.member("output_chunks", rank.output * program_.instances);
-  json_.member("scratch_chunks", rank.scratch * program_.instances);
-  json_.key("threadblocks");
-  write_blocks(rank);
-  json_.key("channels");
-  write_channels(rank);
-  json_.key("remote_buffers");
-  write_remotes(rank);
-  json_.key("semaphores");
-  write_semaphores(rank);
-  json_.close('}');
 }
 
 /// The blocks of a rank by their numbers; nullptr: one that the program does not have.
@@ -185,205 +38,207 @@ std::vector<const Block*> in_order(const Program& program, const Rank& rank) {
   return all;
 }
 
-void Writer::write_blocks(const Rank& rank) {
-  uint64_t number = 0;
-  json_.open('[');
-  for (const Block* block : in_order(program_, rank)) {
-    for (instance_ = 0; instance_ < program_.instances; ++instance_) {
-      json_.element();
-      write_block(number++, block);
-    }
+class Writer {
+ public:
+  Writer(const Program& program, JsonLayout layout)
+      : program_(program),
+        out_([this](std::string_view block) {
+          text_ += block;
+          return true;
+        }),
+        json_(out_, layout, 1) {
+    text_.reserve(estimate(program));
   }
-  json_.close(']');
+
+  std::string write() {
+    uint32_t number = 0;
+    json_.list(program_.ranks, [&](const Rank& rank) { write_rank(number++, rank); });
+    out_.flush();
+    return std::move(text_);
+  }
+
+ private:
+  void write_rank(uint32_t number, const Rank& rank);
+  void write_channels(const Rank& rank);
+  void write_switch(const ChannelEnd& end);
+  void write_block(uint64_t number, const Block& block);
+  void write_op(const Op& op, uint32_t rank);
+  void write_move(const Op& op, uint32_t rank);
+  void write_references(const std::vector<Ref>& all, Slice slice, bool by_switch,
+                        std::optional<uint32_t> rank);
+
+  std::span<const uint32_t> ids_of(const Op& op) const {
+    return std::span(program_.ids).subspan(op.ids.first, op.ids.count);
+  }
+  /// A number that each instance has its own of.
+  uint64_t own(uint64_t number) const { return number * program_.instances + instance_; }
+  /// A list with what `write` gives, or writes, of each in each instance.
+  template <class List, class Write>
+  void write_copies(const List& list, const Write& write) {
+    json_.open('[');
+    for (const auto& one : list) add_copies(one, write);
+    json_.close(']');
+  }
+  template <class One, class Write>
+  void add_copies(const One& one, const Write& write) {
+    for (instance_ = 0; instance_ < program_.instances; ++instance_) json_.element(one, write);
+  }
+
+  const Program& program_;
+  std::string text_;
+  JsonOut out_;
+  JsonWriter json_;
+  uint32_t instance_ = 0;
+};
+
+void Writer::write_rank(uint32_t number, const Rank& rank) {
+  static const Block kEmpty;
+  const uint64_t instances = program_.instances;
+  uint64_t block_number = 0;
+  const auto blocks = [&] {
+    write_copies(in_order(program_, rank), [&](const Block* block) {
+      write_block(block_number++, block == nullptr ? kEmpty : *block);
+    });
+  };
+  const auto remotes = [&] {
+    json_.list(rank.remotes, [&](const RemoteBuffer& remote) {
+      const auto access = [&] {
+        json_.list(remote.access, [](ChannelKind kind) { return name(kind); });
+      };
+      json_.object("rank", remote.rank, "type", letter_of(remote.buffer), "access_channel_types",
+                   access);
+    });
+  };
+  const auto semaphores = [&] {
+    write_copies(rank.semaphores, [&](uint32_t value) { json_.object("init_value", value); });
+  };
+  json_.object(
+      "id", number, "input_chunks", rank.input * instances, "output_chunks",
+      rank.output * instances, "scratch_chunks", rank.scratch * instances, "threadblocks", blocks,
+      "channels", [&] { write_channels(rank); }, "remote_buffers", remotes, "semaphores",
+      semaphores);
 }
 
 /// Those over switches come last.
 void Writer::write_channels(const Rank& rank) {
   json_.open('[');
-  for (const Kind kind : rank.channel_kinds) {
-    if (kind == Kind::by_switch) continue;
-    json_.element();
-    json_.open('{');
-    json_.member("channel_type", text_of(kind));
-    json_.key("connected_to");
-    json_.open('[');
-    for (const ChannelEnd& end : rank.channels[static_cast<size_t>(kind)]) {
-      for (uint32_t i = 0; i < program_.instances; ++i) {
-        json_.element();
-        json_.number(end.peer);
-      }
-    }
-    json_.close(']');
-    json_.close('}');
+  for (const ChannelKind kind : rank.channel_kinds) {
+    if (kind == ChannelKind::switch_) continue;
+    const auto peers = [&] {
+      write_copies(rank.channels[static_cast<size_t>(kind)],
+                   [](const ChannelEnd& end) { return end.peer; });
+    };
+    json_.element(kind, [&](ChannelKind) {
+      json_.object("channel_type", name(kind), "connected_to", peers);
+    });
   }
-  for (const ChannelEnd& end : rank.channels[static_cast<size_t>(Kind::by_switch)]) {
-    write_switch(end);
+  for (const ChannelEnd& end : rank.channels[static_cast<size_t>(ChannelKind::switch_)]) {
+    add_copies(end, [&](const ChannelEnd&) { write_switch(end); });
   }
   json_.close(']');
 }
 
 void Writer::write_switch(const ChannelEnd& end) {
-  const auto& ranks = program_.switches[end.peer];
-  const char letter = letter_of(end.buffer);
-  for (uint32_t i = 0; i < program_.instances; ++i) {
-    json_.element();
-    json_.open('{');
-    json_.member("channel_type", text_of(Kind::by_switch));
-    json_.member("buffer_type", std::string_view(&letter, 1));
-    json_.key("rank_groups");
-    json_.open('[');
-    json_.element();
-    json_.open('{');
-    json_.member("size", ranks.size());
-    json_.key("ranks");
-    json_.list(ranks, [&](uint32_t rank) { json_.number(rank); });
-    json_.close('}');
-    json_.close(']');
-    json_.close('}');
-  }
+  const std::vector<uint32_t>* const ranks = &program_.switches[end.peer];
+  const auto groups = [&] {
+    json_.list(std::span(ranks, 1), [&](const auto& group) {
+      json_.object("size", group.size(), "ranks", [&] { json_.list(group); });
+    });
+  };
+  json_.object("channel_type", name(ChannelKind::switch_), "buffer_type", letter_of(end.buffer),
+               "rank_groups", groups);
 }
 
-void Writer::write_remotes(const Rank& rank) {
-  json_.list(rank.remotes, [&](const RemoteBuffer& remote) {
-    const char letter = letter_of(remote.buffer);
-    json_.open('{');
-    json_.member("rank", remote.rank);
-    json_.member("type", std::string_view(&letter, 1));
-    json_.key("access_channel_types");
-    json_.list(remote.access, [&](Kind kind) { json_.string(text_of(kind)); });
-    json_.close('}');
-  });
-}
-
-void Writer::write_semaphores(const Rank& rank) {
-  json_.open('[');
-  for (const uint32_t value : rank.semaphores) {
-    for (uint32_t i = 0; i < program_.instances; ++i) {
-      json_.element();
-      json_.open('{');
-      json_.member("init_value", value);
-      json_.close('}');
-    }
-  }
-  json_.close(']');
-}
-
-void Writer::write_block(uint64_t number, const Block* block) {
-  static const Block kEmpty;
-  if (block == nullptr) block = &kEmpty;
-  json_.open('{');
-  json_.member("id", number);
-  json_.key("ops");
-  json_.list(block->ops, [&](const Op& op) { write_op(op, block->rank); });
-  json_.key("channels");
-  write_tables(block->channels, "channel_type", "channel_ids", true);
-  json_.key("remote_buffer_refs");
-  write_tables(block->remotes, "access_channel_type", "remote_buffer_ids", false);
-  json_.close('}');
-}
-
-void Writer::write_tables(const Tables& tables, std::string_view kind, std::string_view ids,
-                          bool of_each_instance) {
-  json_.list(tables.kinds, [&](Kind one) {
-    json_.open('{');
-    json_.member(kind, text_of(one));
-    json_.key(ids);
-    json_.list(tables.of[static_cast<size_t>(one)],
-               [&](uint32_t id) { json_.number(of_each_instance ? own(id) : id); });
-    json_.close('}');
-  });
+void Writer::write_block(uint64_t number, const Block& block) {
+  const auto table = [&](const Tables& tables, const auto& kind_name, const auto& ids_name,
+                         uint32_t instances) {
+    return [=, this, &tables] {
+      json_.list(tables.kinds, [&](ChannelKind kind) {
+        json_.object(kind_name, name(kind), ids_name, [&] {
+          json_.list(tables.of[static_cast<size_t>(kind)], [&](uint32_t id) {
+            return uint64_t{id} * instances + (instances > 1 ? instance_ : 0);
+          });
+        });
+      });
+    };
+  };
+  const auto ops = [&] { json_.list(block.ops, [&](const Op& op) { write_op(op, block.rank); }); };
+  json_.object("id", number, "ops", ops, "channels",
+               table(block.channels, "channel_type", "channel_ids", program_.instances),
+               "remote_buffer_refs",
+               table(block.remotes, "access_channel_type", "remote_buffer_ids", 1));
 }
 
 void Writer::write_op(const Op& op, uint32_t rank) {
+  const OpInfo& row = info(op.kind);
   json_.open('{');
-  json_.member("name", text_of(op.name));
-  if (op.name == Name::pipeline) {
-    write_details(op);
-    json_.key("ops");
-    json_.list(program_.bodies[static_cast<size_t>(op.body)],
-               [&](const Op& inner) { write_op(inner, rank); });
-  } else if (op.name == Name::barrier) {
-    write_details(op);
-  } else if (op.name == Name::sem_acquire || op.name == Name::sem_release) {
-    write_ids("semaphore_ids", op.ids, [&](uint32_t id) { return own(id); });
+  json_.members("name", name_of(op));
+  if (op.body >= 0) {
+    json_.members(
+        "iter_context",
+        [&] { json_.object("unit_size", op.detail[0], "num_chunks", op.detail[1]); }, "ops",
+        [&] {
+          json_.list(program_.bodies[static_cast<size_t>(op.body)],
+                     [&](const Op& inner) { write_op(inner, rank); });
+        });
+  } else if (row.has(kMeets)) {
+    json_.members("barrier_id", own(op.detail[0]), "num_threadblocks", op.detail[1]);
+  } else if (row.has(kReleases) || row.has(kAcquires)) {
+    json_.members("semaphore_ids",
+                  [&] { json_.list(ids_of(op), [&](uint32_t id) { return own(id); }); });
   } else {
     write_move(op, rank);
   }
   json_.close('}');
 }
 
-void Writer::write_details(const Op& op) {
-  if (op.name == Name::barrier) {
-    json_.member("barrier_id", own(op.detail[0]));
-    json_.member("num_threadblocks", op.detail[1]);
-    return;
-  }
-  json_.key("iter_context");
-  json_.open('{');
-  json_.member("unit_size", op.detail[0]);
-  json_.member("num_chunks", op.detail[1]);
-  json_.close('}');
-}
-
 /// What moves data, and what synchronizes through channels; of a nop there is nothing to write.
 void Writer::write_move(const Op& op, uint32_t rank) {
   if (op.sources.count > 0) {
-    const bool by_switch = op.kind == Kind::by_switch;
-    const bool stores = op.name == Name::gstore || op.name == Name::gstorepkt;
-    json_.key("src_buff");
-    write_references(program_.sources, op.sources, by_switch,
-                     stores ? std::optional(rank) : std::nullopt);
-    json_.key("dst_buff");
-    write_references(program_.destinations, op.destinations, by_switch, std::nullopt);
+    const bool by_switch = op.channels == ChannelKind::switch_;
+    const bool stores = by_switch && info(op.kind).srcs.slot[0].kind == SlotKind::local;
+    const auto from = [&] {
+      write_references(program_.sources, op.sources, by_switch,
+                       stores ? std::optional(rank) : std::nullopt);
+    };
+    const auto to = [&] {
+      write_references(program_.destinations, op.destinations, by_switch, std::nullopt);
+    };
+    json_.members("src_buff", from, "dst_buff", to);
   }
-  if (op.kind != Kind::none) json_.member("channel_type", text_of(op.kind));
-  if (names_channels(op)) write_ids("channel_ids", op.ids, [](uint32_t id) { return id; });
-  if (op.reduce != 0) json_.member("reduce_op", reduction_of(op.reduce));
+  if (has_channels(op)) json_.members("channel_type", name(op.channels));
+  if (names_channels(op)) {
+    json_.members("channel_ids", [&] { json_.list(ids_of(op)); });
+  }
+  if (op.reduce != ReduceOp::call) json_.members("reduce_op", name(op.reduce));
   if (op.group_size > 0) {
-    json_.key("tbg_info");
-    json_.open('{');
-    json_.member("tb_id", op.group_at);
-    json_.member("tbg_size", op.group_size);
-    json_.close('}');
+    json_.members("tbg_info",
+                  [&] { json_.object("tb_id", op.group_at, "tbg_size", op.group_size); });
   }
 }
 
-void Writer::write_references(const std::vector<Ref>& all, Span span, bool by_switch,
+void Writer::write_references(const std::vector<Ref>& all, Slice slice, bool by_switch,
                               std::optional<uint32_t> rank) {
-  json_.open('[');
-  for (uint32_t i = 0; i < span.count; ++i) {
-    const Ref& ref = all[span.first + i];
-    json_.element();
+  json_.list(std::span(all).subspan(slice.first, slice.count), [&](const Ref& ref) {
     json_.open('{');
     if (is_local(ref)) {
-      const char letter = letter_of(ref.where);
-      json_.member("type", std::string_view(&letter, 1));
+      json_.members("type", letter_of(ref.where));
+    } else if (by_switch) {
+      json_.members("switch_channel_id", static_cast<uint64_t>(ref.where));
     } else {
-      json_.member(by_switch ? "switch_channel_id" : "buffer_id", static_cast<uint64_t>(ref.where));
+      json_.members("buffer_id", static_cast<uint64_t>(ref.where));
     }
-    json_.member("index",
-                 uint64_t{ref.first} * program_.instances + uint64_t{instance_} * ref.count);
-    json_.member("size", ref.count);
-    if (rank) json_.member("rank", *rank);
+    json_.members("index",
+                  uint64_t{ref.first} * program_.instances + uint64_t{instance_} * ref.count,
+                  "size", ref.count);
+    if (rank) json_.members("rank", *rank);
     json_.close('}');
-  }
-  json_.close(']');
-}
-
-template <class Number>
-void Writer::write_ids(std::string_view name, Span ids, const Number& number) {
-  json_.key(name);
-  json_.open('[');
-  for (uint32_t i = 0; i < ids.count; ++i) {
-    json_.element();
-    json_.number(number(program_.ids[ids.first + i]));
-  }
-  json_.close(']');
+  });
 }
 
 }  // namespace
 
-std::string write_gpus(const Program& program, Layout layout) {
+std::string write_gpus(const Program& program, JsonLayout layout) {
   return Writer(program, layout).write();
 }
 

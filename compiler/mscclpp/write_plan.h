@@ -4,19 +4,13 @@
 #include <string>
 
 #include "compiler/mscclpp/program.h"
+#include "plans/format/json/json_writer.h"
 
 namespace mscclc::mscclpp {
 
-/// How JSON is laid out, as Python's json.dumps() does: `indent` spaces for each level, and none
-/// but `compact` decides on spaces after commas and colons.
-struct Layout {
-  int32_t indent = -1;   ///< -1: one line
-  bool compact = false;  ///< no spaces at all in a line
-};
-
 /// The list "gpus" of the plan, as it stands one level deep. REQUIRES: run_passes() and checks were
 /// fine.
-std::string write_gpus(const Program& program, Layout layout);
+std::string write_gpus(const Program& program, JsonLayout layout);
 
 /// Where the ops of the plan come from, for each rank, and each of its thread blocks in one
 /// instance:

@@ -3,6 +3,9 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
+
+#include "ir/base/utf8.h"
 
 namespace mscclc {
 namespace {
@@ -76,23 +79,6 @@ int hex_digit(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
-}
-
-/// Length of the UTF-8 character at `p` that ends before `end`; 0 if it is not one (overlong,
-/// surrogate, beyond U+10FFFF, cut off).
-size_t utf8_length(const char* p, const char* end) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(p[i]); };
-  const uint8_t lead = byte(0);
-  const size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  if (length == 0 || lead > 0xf4 || length > static_cast<size_t>(end - p)) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  if (lead == 0xe0 && byte(1) < 0xa0) return 0;
-  if (lead == 0xed && byte(1) > 0x9f) return 0;
-  if (lead == 0xf0 && byte(1) < 0x90) return 0;
-  if (lead == 0xf4 && byte(1) > 0x8f) return 0;
-  return length;
 }
 
 std::string hex_byte(char c) {
@@ -295,7 +281,7 @@ void Lexer::skip_text(char stop) {
 
 /// Passes a character that is not ASCII, or a byte that is not UTF-8: then reports it, once a file.
 bool Lexer::utf8_character() {
-  const size_t length = utf8_length(at_, end_);
+  const size_t length = utf8_length({at_, end_});
   const char* begin = at_;
   at_ += length == 0 ? 1 : length;
   if (length == 0 && !bad_encoding_) {

@@ -1,29 +1,13 @@
 // Diagnostics as JSON for editors: one object per line.
 #include <algorithm>
 
+#include "ir/base/utf8.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/diagnostics/excerpt.h"
 #include "ir/diagnostics/printable.h"
 
 namespace mscclc {
 namespace {
-
-/// Bytes of the UTF-8 character at the start of `text`, 0 if it is not one.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const size_t n = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  if (n == 1) return 1;
-  if (first < 0xc2 || first > 0xf4 || text.size() < n) return 0;
-  for (size_t i = 1; i < n; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates and what lies beyond Unicode: decided by the second byte.
-  const unsigned char second = byte(1);
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
-  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
-  return n;
-}
 
 void append_string(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";

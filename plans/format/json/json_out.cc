@@ -3,28 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/base/utf8.h"
+
 namespace mscclc {
 namespace {
-
-/// Bytes of the UTF-8 sequence that begins `text`; 0 if it is none.
-size_t sequence_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto tail = [&](size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
-    return i < text.size() && byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return tail(1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    const bool second = tail(1, lead == 0xe0 ? 0xa0 : 0x80, lead == 0xed ? 0x9f : 0xbf);
-    return second && tail(2) ? 3 : 0;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    const bool second = tail(1, lead == 0xf0 ? 0x90 : 0x80, lead == 0xf4 ? 0x8f : 0xbf);
-    return second && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 bool is_plain(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
@@ -32,7 +14,7 @@ bool is_plain(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const size_t length = sequence_length(text);
+    const size_t length = utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }

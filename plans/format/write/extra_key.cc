@@ -10,316 +10,196 @@
 namespace mscclc {
 namespace {
 
-/// Opens a list; close_list() replaces the comma after its last element.
-void open_list(JsonOut& out, std::string_view key) {
-  out.text(key);
-  out.text("[");
+void write_promise(JsonWriter& json, const Promise& p) {
+  json.open('[');
+  json.elements(p.output.rank, p.output.chunk, uint32_t{p.reduced});
+  for (const Place& input : p.inputs) json.elements(input.rank, input.chunk);
+  json.close(']');
 }
 
-void close_list(JsonOut& out, bool empty) {
-  if (!empty) out.take_back();
-  out.need(4);
-  out.literal("],");
-}
-
-/// A list of numbers and the comma after it.
-template <class Numbers>
-void write_numbers(JsonOut& out, std::string_view key, const Numbers& numbers) {
-  open_list(out, key);
-  for (const auto n : numbers) {
-    out.need(24);
-    out.integer(static_cast<int64_t>(n));
-    out.character(',');
-  }
-  close_list(out, std::empty(numbers));
-}
-
-/// A list of strings and the comma after it.
-template <class Items, class Text>
-void write_strings(JsonOut& out, std::string_view key, const Items& items, Text text) {
-  open_list(out, key);
-  for (const auto& item : items) {
-    out.string(text(item));
-    out.text(",");
-  }
-  close_list(out, items.empty());
-}
-
-void write_string_member(JsonOut& out, std::string_view key, std::string_view value) {
-  out.text(key);
-  out.string(value);
-  out.text(",");
-}
-
-void write_number_member(JsonOut& out, std::string_view key, int64_t value) {
-  out.text(key);
-  out.need(24);
-  out.integer(value);
-  out.character(',');
-}
-
-void write_range(JsonOut& out, std::string_view key, const Range& range) {
-  out.text(key);
-  out.need(48);
-  out.character('[');
-  out.number64(range.min);
-  out.character(',');
-  out.number64(range.max);
-  out.literal("],");
-}
-
-void write_flag(JsonOut& out, std::string_view key, bool value) {
-  out.text(key);
-  out.text(value ? "true," : "false,");
-}
-
-void write_promises(JsonOut& out, const Contract& contract) {
-  open_list(out, "\"promises\":");
-  for (const Promise& p : contract.promises) {
-    out.need(48);
-    out.character('[');
-    out.number(p.output.rank);
-    out.character(',');
-    out.number(p.output.chunk);
-    out.character(',');
-    out.number(p.reduced ? 1 : 0);
-    for (const Place& input : p.inputs) {
-      out.need(32);
-      out.character(',');
-      out.number(input.rank);
-      out.character(',');
-      out.number(input.chunk);
-    }
-    out.need(4);
-    out.literal("],");
-  }
-  close_list(out, contract.promises.empty());
-}
-
-/// Ends an object whose last member has a comma after it, and puts a comma after the object.
-void close_object(JsonOut& out) {
-  out.take_back();
-  out.need(4);
-  out.literal("},");
-}
-
-void write_contract(JsonOut& out, const Contract& c) {
+void write_contract(JsonWriter& json, const Contract& c) {
   constexpr std::string_view kInPlace[] = {"either", "yes", "no"};
-  out.text("\"contract\":{");
-  write_string_member(out, "\"kind\":", name(c.kind));
-  write_number_member(out, "\"ranks\":", c.ranks);
-  write_numbers(out, "\"chunks\":", c.chunks);
-  write_string_member(out, "\"in_place\":", kInPlace[static_cast<size_t>(c.in_place)]);
-  write_flag(out, "\"even_only\":", c.even_only);
-  if (c.order != SumOrder::any) write_string_member(out, "\"order\":", name(c.order));
-  if (c.root != 0) write_number_member(out, "\"root\":", c.root);
-  if (c.shift != 0) write_number_member(out, "\"shift\":", c.shift);
-  if (!c.counts.empty()) write_numbers(out, "\"counts\":", c.counts);
-  if (!c.input.empty()) write_numbers(out, "\"input\":", c.input);
-  if (!c.output.empty()) write_numbers(out, "\"output\":", c.output);
-  if (!c.promises.empty()) write_promises(out, c);
-  close_object(out);
+  const auto list = [&](const auto& numbers) { return [&] { json.list(numbers); }; };
+  json.open('{');
+  json.members("kind", name(c.kind), "ranks", c.ranks, "chunks", list(c.chunks), "in_place",
+               kInPlace[static_cast<size_t>(c.in_place)], "even_only", c.even_only);
+  if (c.order != SumOrder::any) json.members("order", name(c.order));
+  if (c.root != 0) json.members("root", c.root);
+  if (c.shift != 0) json.members("shift", c.shift);
+  if (!c.counts.empty()) json.members("counts", list(c.counts));
+  if (!c.input.empty()) json.members("input", list(c.input));
+  if (!c.output.empty()) json.members("output", list(c.output));
+  if (!c.promises.empty()) {
+    json.members("promises",
+                 [&] { json.list(c.promises, [&](const Promise& p) { write_promise(json, p); }); });
+  }
+  json.close('}');
 }
 
-void write_select(JsonOut& out, const Select& s) {
-  out.text("\"select\":{");
-  write_range(out, "\"sizes\":", s.sizes);
-  write_range(out, "\"nodes\":", s.nodes);
-  write_range(out, "\"gpus_per_node\":", s.gpus_per_node);
-  write_strings(out, "\"dtypes\":", s.dtypes, [](Dtype t) { return info(t).name; });
-  write_strings(out, "\"ops\":", s.ops, [](ReduceOp op) { return name(op); });
-  write_strings(out, "\"tags\":", s.tags, [](const std::string& t) { return std::string_view(t); });
-  write_number_member(out, "\"priority\":", s.priority);
-  close_object(out);
+void write_select(JsonWriter& json, const Select& s) {
+  const auto range = [&](const Range& r) { return [&] { json.list(std::array{r.min, r.max}); }; };
+  const auto dtypes = [&] { json.list(s.dtypes, [](Dtype t) { return info(t).name; }); };
+  const auto ops = [&] { json.list(s.ops, [](ReduceOp op) { return name(op); }); };
+  json.object(
+      "sizes", range(s.sizes), "nodes", range(s.nodes), "gpus_per_node", range(s.gpus_per_node),
+      "dtypes", dtypes, "ops", ops, "tags", [&] { json.list(s.tags); }, "priority", s.priority);
 }
 
-void write_launch(JsonOut& out, const Launch& l) {
-  out.text("\"launch\":{");
-  write_number_member(out, "\"instances\":", l.instances);
-  write_string_member(out, "\"policy\":", l.policy == Policy::blocked ? "blocked" : "interleaved");
-  write_flag(out, "\"fuse\":", l.fuse);
-  write_flag(out, "\"auto_sync\":", l.auto_sync);
-  close_object(out);
-}
-
-/// Files, the names of loop variables, and sites with the positions of theirs among them.
-void write_buffers(JsonOut& out, const Program& program, const WireLayout& layout, uint32_t rank) {
+void write_buffers(JsonWriter& json, const Program& program, const WireLayout& layout,
+                   uint32_t rank) {
   const std::vector<Buffer>& buffers = program.ranks[rank].buffers;
   if (buffers.size() <= kFirstScratch) return;
-  open_list(out, "\"buffers\":");
-  for (uint32_t b = kFirstScratch; b < buffers.size(); ++b) {
-    const Buffer& buffer = buffers[b];
-    write_string_member(out, "{\"name\":", program.name_of(buffer.name));
-    write_number_member(out, "\"at\":", layout.buffer(rank, b).offset);
-    write_number_member(out, "\"chunks\":", buffer.chunks);
-    if (buffer.dims.count > 1) write_numbers(out, "\"dims\":", program.values(buffer.dims));
-    if (buffer.packets != PacketFormat::none) {
-      write_string_member(out, "\"packets\":", name(buffer.packets));
+  uint32_t b = kFirstScratch;
+  const auto write = [&](const Buffer& buffer) {
+    json.open('{');
+    json.members("name", program.name_of(buffer.name), "at", layout.buffer(rank, b++).offset,
+                 "chunks", buffer.chunks);
+    if (buffer.dims.count > 1) {
+      json.members("dims", [&] { json.list(program.values(buffer.dims)); });
     }
-    if (buffer.copies != 1) write_number_member(out, "\"copies\":", buffer.copies);
-    if (buffer.units != 0) write_number_member(out, "\"units\":", buffer.units);
-    if (buffer.unit != 0) write_number_member(out, "\"unit\":", buffer.unit);
-    close_object(out);
-  }
-  close_list(out, false);
-}
-
-/// Keys of a family, one after the other, or "peer" if each member's one key is its peer.
-void write_keys(JsonOut& out, const Program& program, std::span<const Channel> family) {
-  const bool by_peer = std::ranges::all_of(family, [&](const Channel& c) {
-    return c.kind != ChannelKind::switch_ && c.label.keys.count == 1 &&
-           program.values(c.label.keys)[0] == int64_t{c.peer};
-  });
-  if (by_peer) return out.text("\"peer\",");
-  open_list(out, "");
-  for (const Channel& c : family) {
-    for (const int64_t key : program.values(c.label.keys)) {
-      out.need(24);
-      out.integer(key);
-      out.character(',');
-    }
-  }
-  close_list(out, false);
-}
-
-/// Calls `write(family)` for each run of things whose labels differ in their keys only.
-template <class Things, class Same, class Write>
-void for_each_family(const Things& things, Same same, Write write) {
-  for (size_t first = 0; first < things.size();) {
-    size_t last = first + 1;
-    while (last < things.size() && same(things[first], things[last])) ++last;
-    write(std::span(things).subspan(first, last - first));
-    first = last;
-  }
+    if (buffer.packets != PacketFormat::none) json.members("packets", name(buffer.packets));
+    if (buffer.copies != 1) json.members("copies", buffer.copies);
+    if (buffer.units != 0) json.members("units", buffer.units);
+    if (buffer.unit != 0) json.members("unit", buffer.unit);
+    json.close('}');
+  };
+  json.members("buffers", [&] { json.list(std::span(buffers).subspan(kFirstScratch), write); });
 }
 
 bool same_family(const Label& a, const Label& b) {
   return a.name == b.name && a.keys.count == b.keys.count;
 }
+bool same_family(const Semaphore& a, const Semaphore& b) { return same_family(a.label, b.label); }
+bool same_family(const Channel& a, const Channel& b) {
+  return a.kind == b.kind && same_family(a.label, b.label);
+}
 
-void write_channels(JsonOut& out, const Program& program, uint32_t rank) {
-  const std::vector<Channel>& channels = program.ranks[rank].channels;
-  if (channels.empty()) return;
-  open_list(out, "\"channels\":");
-  const auto same = [](const Channel& a, const Channel& b) {
-    return a.kind == b.kind && same_family(a.label, b.label);
-  };
-  for_each_family(channels, same, [&](std::span<const Channel> family) {
-    write_string_member(out, "[", program.name_of(family[0].label.name));
-    write_string_member(out, "", name(family[0].kind));
-    write_number_member(out, "", static_cast<int64_t>(family.size()));
-    if (family[0].label.keys.count > 0) write_keys(out, program, family);
-    close_list(out, false);
+/// True if each has one key, its peer.
+bool by_peer(const Program& program, std::span<const Channel> family) {
+  return std::ranges::all_of(family, [&](const Channel& c) {
+    return c.kind != ChannelKind::switch_ && c.label.keys.count == 1 &&
+           program.values(c.label.keys)[0] == int64_t{c.peer};
   });
-  close_list(out, false);
+}
+bool by_peer(const Program&, std::span<const Semaphore>) { return false; }
+
+/// A row for each run of things whose labels differ in their keys only: the name, what `write_kind`
+/// writes, how many they are, and their keys, one after the other, or "peer".
+template <class Thing, class Write>
+void write_families(JsonWriter& json, const Program& program, const std::vector<Thing>& things,
+                    Write write_kind) {
+  json.open('[');
+  for (size_t first = 0, last = 0; first < things.size(); first = last) {
+    while (last < things.size() && same_family(things[first], things[last])) ++last;
+    const std::span family = std::span(things).subspan(first, last - first);
+    json.elements([&] {
+      json.open('[');
+      json.elements(program.name_of(family[0].label.name));
+      write_kind(family[0]);
+      json.elements(family.size());
+      if (by_peer(program, family)) {
+        json.elements("peer");
+      } else if (family[0].label.keys.count > 0) {
+        json.elements([&] {
+          json.open('[');
+          for (const Thing& one : family) {
+            for (const int64_t key : program.values(one.label.keys)) json.elements(key);
+          }
+          json.close(']');
+        });
+      }
+      json.close(']');
+    });
+  }
+  json.close(']');
 }
 
 /// Where the wire's order is not that of the IR, which ends are without partner, and which switch
 /// each entry belongs to.
-void write_channel_order(JsonOut& out, const Program& program, const WireLayout& layout,
+void write_channel_order(JsonWriter& json, const Program& program, const WireLayout& layout,
                          uint32_t rank) {
-  std::vector<uint32_t> alone;
+  std::vector<uint32_t> alone, ids;
   uint32_t next[3] = {};
   bool natural = true;
   const std::vector<Channel>& channels = program.ranks[rank].channels;
   for (uint32_t c = 0; c < channels.size(); ++c) {
-    natural &= layout.channel_id(rank, c) == next[static_cast<size_t>(channels[c].kind)]++;
-    if (channels[c].kind != ChannelKind::switch_ && channels[c].partner == kNone) {
-      alone.push_back(c);
-    }
+    const uint32_t id = layout.channel_id(rank, c);
+    natural &= id == next[static_cast<size_t>(channels[c].kind)]++;
+    if (channels[c].kind == ChannelKind::switch_) continue;
+    ids.push_back(id);
+    if (channels[c].partner == kNone) alone.push_back(c);
   }
-  if (!natural) {
-    std::vector<uint32_t> ids;
-    for (uint32_t c = 0; c < channels.size(); ++c) {
-      if (channels[c].kind != ChannelKind::switch_) ids.push_back(layout.channel_id(rank, c));
-    }
-    write_numbers(out, "\"channel_ids\":", ids);
-  }
-  if (!alone.empty()) write_numbers(out, "\"alone\":", alone);
+  if (!natural) json.members("channel_ids", [&] { json.list(ids); });
+  if (!alone.empty()) json.members("alone", [&] { json.list(alone); });
 }
 
 /// Rows of those that have some.
-void write_credits(JsonOut& out, const std::vector<Channel>& channels) {
+void write_credits(JsonWriter& json, const std::vector<Channel>& channels) {
   if (std::ranges::none_of(channels, [](const Channel& c) { return c.credits != 0; })) return;
-  open_list(out, "\"credits\":");
-  for (size_t c = 0; c < channels.size(); ++c) {
-    if (channels[c].credits == 0) continue;
-    write_numbers(out, "", std::array{static_cast<uint32_t>(c), channels[c].credits});
-  }
-  close_list(out, false);
+  json.members("credits", [&] {
+    json.open('[');
+    for (size_t c = 0; c < channels.size(); ++c) {
+      if (channels[c].credits == 0) continue;
+      json.elements([&] { json.list(std::array<size_t, 2>{c, channels[c].credits}); });
+    }
+    json.close(']');
+  });
 }
 
-void write_switches(JsonOut& out, const Program& program, const WireLayout& layout, uint32_t rank) {
-  const uint32_t count = static_cast<uint32_t>(layout.switch_matched[rank].size());
-  if (count == 0) return;
-  std::vector<bool> used(count);
-  open_list(out, "\"switches\":");
-  for (const WireSwitch& entry : layout.switches[rank]) {
+void write_switches(JsonWriter& json, const Program& program, const WireLayout& layout,
+                    uint32_t rank) {
+  std::vector<bool> used(layout.switch_matched[rank].size());
+  if (used.empty()) return;
+  const auto position_of = [&](const WireSwitch& entry) {
     const uint32_t position = layout.channel_id(rank, entry.channel);
     used[position] = true;
-    out.need(16);
-    out.number(position);
-    out.character(',');
-  }
-  close_list(out, layout.switches[rank].empty());
-  if (std::ranges::find(used, false) == used.end()) return;
-  open_list(out, "\"unused_switches\":");
-  for (const Channel& c : program.ranks[rank].channels) {
-    if (c.kind != ChannelKind::switch_) continue;
-    const uint32_t position =
-        layout.channel_id(rank, static_cast<uint32_t>(&c - program.ranks[rank].channels.data()));
-    if (used[position]) continue;
-    write_number_member(out, "[", position);
-    for (const int64_t member : program.values(c.group)) write_number_member(out, "", member);
-    close_list(out, false);
-  }
-  close_list(out, false);
-}
-
-void write_semaphores(JsonOut& out, const Program& program, uint32_t rank) {
-  const std::vector<Semaphore>& semaphores = program.ranks[rank].semaphores;
-  if (semaphores.empty()) return;
-  open_list(out, "\"semaphores\":");
-  const auto same = [](const Semaphore& a, const Semaphore& b) {
-    return same_family(a.label, b.label);
+    return position;
   };
-  for_each_family(semaphores, same, [&](std::span<const Semaphore> family) {
-    write_string_member(out, "[", program.name_of(family[0].label.name));
-    write_number_member(out, "", static_cast<int64_t>(family.size()));
-    if (family[0].label.keys.count > 0) {
-      open_list(out, "");
-      for (const Semaphore& s : family) {
-        for (const int64_t key : program.values(s.label.keys)) write_number_member(out, "", key);
-      }
-      close_list(out, false);
+  json.members("switches", [&] { json.list(layout.switches[rank], position_of); });
+  if (std::ranges::find(used, false) == used.end()) return;
+  json.members("unused_switches", [&] {
+    const std::vector<Channel>& channels = program.ranks[rank].channels;
+    json.open('[');
+    for (uint32_t c = 0; c < channels.size(); ++c) {
+      if (channels[c].kind != ChannelKind::switch_) continue;
+      const uint32_t position = layout.channel_id(rank, c);
+      if (used[position]) continue;
+      json.elements([&] {
+        json.open('[');
+        json.elements(position);
+        for (const int64_t member : program.values(channels[c].group)) json.elements(member);
+        json.close(']');
+      });
     }
-    close_list(out, false);
+    json.close(']');
   });
-  close_list(out, false);
 }
 
 }  // namespace
 
-void write_version(JsonOut& out, const std::string& target) {
-  write_number_member(out, "\"schema\":", kPlanSchema);
-  write_string_member(out, "\"target\":", target);
+void write_version(JsonWriter& json, const std::string& target) {
+  json.members("schema", kPlanSchema, "target", target);
 }
 
-void write_description(JsonOut& out, const Program& program) {
-  if (program.description.empty()) return;
-  write_string_member(out, "\"description\":", program.description);
+void write_description(JsonWriter& json, const Program& program) {
+  if (!program.description.empty()) json.members("description", program.description);
 }
 
-void write_terms(JsonOut& out, const Program& program) {
-  if (program.foreign) write_flag(out, "\"foreign\":", true);
-  write_contract(out, program.contract);
-  write_select(out, program.select);
-  write_launch(out, program.launch);
+void write_terms(JsonWriter& json, const Program& program) {
+  if (program.foreign) json.members("foreign", true);
+  const Launch& l = program.launch;
+  const auto launch = [&] {
+    json.object("instances", l.instances, "policy",
+                l.policy == Policy::blocked ? "blocked" : "interleaved", "fuse", l.fuse,
+                "auto_sync", l.auto_sync);
+  };
+  json.members(
+      "contract", [&] { write_contract(json, program.contract); }, "select",
+      [&] { write_select(json, program.select); }, "launch", launch);
 }
 
-void write_sites(JsonOut& out, const Program& program) {
-  write_strings(out, "\"files\":", program.files,
-                [](const std::string& f) { return std::string_view(f); });
+/// Files, the names of loop variables, and sites with the positions of theirs among them.
+void write_sites(JsonWriter& json, const Program& program) {
   std::vector<uint32_t> position(program.names().size(), kNone);
   std::vector<NameId> variables;
   for (const Site& site : program.sites) {
@@ -329,24 +209,35 @@ void write_sites(JsonOut& out, const Program& program) {
       variables.push_back(v);
     }
   }
-  write_strings(out, "\"variables\":", variables, [&](NameId v) { return program.name_of(v); });
-  open_list(out, "\"sites\":");
-  for (const Site& site : program.sites) {
-    std::vector<uint32_t> row = {site.file, site.line, site.column};
-    for (const NameId v : site.variables) row.push_back(position[v]);
-    write_numbers(out, "", row);
-  }
-  close_list(out, program.sites.empty());
+  const auto write_site = [&](const Site& site) {
+    json.open('[');
+    json.elements(site.file, site.line, site.column);
+    for (const NameId v : site.variables) json.elements(position[v]);
+    json.close(']');
+  };
+  const auto names = [&] { json.list(variables, [&](NameId v) { return program.name_of(v); }); };
+  json.members(
+      "files", [&] { json.list(program.files); }, "variables", names, "sites",
+      [&] { json.list(program.sites, write_site); });
 }
 
-void write_declarations(JsonOut& out, const Program& program, const WireLayout& layout,
+void write_declarations(JsonWriter& json, const Program& program, const WireLayout& layout,
                         uint32_t rank) {
-  write_buffers(out, program, layout, rank);
-  write_channels(out, program, rank);
-  write_channel_order(out, program, layout, rank);
-  write_credits(out, program.ranks[rank].channels);
-  write_switches(out, program, layout, rank);
-  write_semaphores(out, program, rank);
+  const Rank& r = program.ranks[rank];
+  write_buffers(json, program, layout, rank);
+  if (!r.channels.empty()) {
+    json.members("channels", [&] {
+      write_families(json, program, r.channels,
+                     [&](const Channel& c) { json.elements(name(c.kind)); });
+    });
+  }
+  write_channel_order(json, program, layout, rank);
+  write_credits(json, r.channels);
+  write_switches(json, program, layout, rank);
+  if (!r.semaphores.empty()) {
+    json.members("semaphores",
+                 [&] { write_families(json, program, r.semaphores, [](const Semaphore&) {}); });
+  }
 }
 
 }  // namespace mscclc

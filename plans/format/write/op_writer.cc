@@ -22,7 +22,7 @@ OpWriter::OpWriter(const Program& program, const WireLayout& layout, const Targe
     : program_(program),
       layout_(layout),
       report_(report),
-      out_(out),
+      json_(out),
       rules_(program, layout),
       limits_(program, target, report),
       tables_(program, layout),
@@ -43,17 +43,16 @@ void OpWriter::write_blocks(uint32_t rank) {
   notes_.clear();
   meetings_.clear();
   const Rank& r = program_.ranks[rank];
-  out_.text("\"threadblocks\":[");
+  json_.open('[');
   auto op = r.ops.begin();
   for (uint32_t block = 0; block < r.blocks; ++block) {
     const auto first = op;
     while (op != r.ops.end() && op->block == block) ++op;
-    if (block > 0) out_.text(",");
-    write_block(block, {first, op});
+    json_.elements([&] { write_block(block, {first, op}); });
     if (report_.enough()) break;
   }
   note_barriers();
-  out_.text("]");
+  json_.close(']');
 }
 
 void OpWriter::write_block(uint32_t block, std::span<const Op> ops) {
@@ -61,10 +60,8 @@ void OpWriter::write_block(uint32_t block, std::span<const Op> ops) {
   first_to_peer_.clear();
   data_to_peer_.clear();
   data_row_.assign(1, block);
-  out_.need(64);
-  out_.literal("{\"id\":");
-  out_.number(block);
-  out_.literal(",\"ops\":[");
+  json_.open('{');
+  json_.members("id", block, "ops", [&] { json_.open('['); });
   uint32_t loop = kNone;
   uint64_t pipelines = 0;
   for (const Op& op : ops) {
@@ -74,14 +71,13 @@ void OpWriter::write_block(uint32_t block, std::span<const Op> ops) {
       if (loop != kNone) open_pipeline(loop);
       pipelines += loop != kNone;
     }
-    write_op(op);
+    json_.elements([&] { write_op(op); });
     ++index_;
   }
   if (loop != kNone) close_pipeline();
-  if (!ops.empty()) out_.take_back();
-  out_.need(16);
-  out_.character(']');
+  json_.close(']');
   write_tables();
+  json_.close('}');
   if (data_row_.size() > 1) notes_.data_channels.push_back(data_row_);
   if (ops.empty()) return;
   size_t channels = 0, remotes = 0;
@@ -96,63 +92,41 @@ void OpWriter::write_block(uint32_t block, std::span<const Op> ops) {
 
 void OpWriter::open_pipeline(uint32_t loop) {
   used_loops_[loop] = true;
-  out_.need(128);
-  out_.literal("{\"name\":\"pipeline\",\"iter_context\":{\"unit_size\":");
-  out_.number64(program_.loops[loop].unit);
-  out_.literal(",\"num_chunks\":");
-  out_.number(program_.loops[loop].chunks);
-  out_.literal("},\"ops\":[");
+  const Loop& l = program_.loops[loop];
+  json_.elements([&] { json_.open('{'); });
+  json_.members(
+      "name", "pipeline", "iter_context",
+      [&] { json_.object("unit_size", l.unit, "num_chunks", l.chunks); }, "ops",
+      [&] { json_.open('['); });
 }
 
 void OpWriter::close_pipeline() {
-  out_.take_back();  // the comma of the last op: a pipeline has one at least
-  out_.need(8);
-  out_.literal("]},");
+  json_.close(']');
+  json_.close('}');
 }
 
 void OpWriter::write_tables() {
-  out_.text(",\"channels\":[");
-  constexpr std::string_view kKeys[] = {"{\"channel_type\":\"memory\",\"channel_ids\":[",
-                                        "{\"channel_type\":\"port\",\"channel_ids\":[",
-                                        "{\"channel_type\":\"switch\",\"channel_ids\":["};
-  for (const ChannelKind kind : tables_.channel_kinds()) {
-    write_table(kKeys[static_cast<size_t>(kind)], tables_.channels(kind));
-  }
-  if (!tables_.channel_kinds().empty()) out_.take_back();
-  out_.text("],\"remote_buffer_refs\":[");
-  constexpr std::string_view kRefKeys[] = {
-      "{\"access_channel_type\":\"memory\",\"remote_buffer_ids\":[",
-      "{\"access_channel_type\":\"port\",\"remote_buffer_ids\":["};
-  for (const ChannelKind kind : tables_.remote_kinds()) {
-    write_table(kRefKeys[static_cast<size_t>(kind)], tables_.remotes(kind));
-  }
-  if (!tables_.remote_kinds().empty()) out_.take_back();
-  out_.text("]}");
-}
-
-void OpWriter::write_table(std::string_view opening, const std::vector<uint32_t>& ids) {
-  out_.text(opening);
-  write_numbers(ids);
-  out_.need(4);
-  out_.literal("]},");
-}
-
-/// Numbers with commas between them; there is one at least.
-void OpWriter::write_numbers(std::span<const uint32_t> numbers) {
-  for (const uint32_t n : numbers) {
-    out_.need(16);
-    out_.number(n);
-    out_.character(',');
-  }
-  out_.take_back();
+  const auto channels = [&](ChannelKind kind) {
+    json_.object("channel_type", name(kind), "channel_ids",
+                 [&] { json_.list(tables_.channels(kind)); });
+  };
+  const auto remotes = [&](ChannelKind kind) {
+    json_.object("access_channel_type", name(kind), "remote_buffer_ids",
+                 [&] { json_.list(tables_.remotes(kind)); });
+  };
+  json_.members(
+      "channels", [&] { json_.list(tables_.channel_kinds(), channels); }, "remote_buffer_refs",
+      [&] { json_.list(tables_.remote_kinds(), remotes); });
 }
 
 void OpWriter::write_op(const Op& op) {
+  json_.open('{');
   if (info(op.kind).moves_data()) {
     write_move(op);
   } else {
     write_control(op);
   }
+  json_.close('}');
 }
 
 /// Writes the op's name, after judging it, and checks it against the target.
@@ -161,15 +135,10 @@ bool OpWriter::begin_op(const Op& op, const OpFacts& facts) {
   const bool is_long = fault != PeerFault::none;
   if (is_long) limits_.check_name(rank_, op, fault);
   limits_.check_op(rank_, op, facts);
-  out_.need(64);
-  out_.literal("{\"name\":\"");
-  if (is_long) {
-    out_.word(long_name(op.kind, op.relaxed));
-  } else {
-    const OpInfo& row = info(op.kind);
-    out_.word(op.relaxed ? row.relaxed : row.wire);
-  }
-  out_.character('"');
+  const OpInfo& row = info(op.kind);
+  json_.members("name", is_long      ? std::string_view(long_name(op.kind, op.relaxed))
+                        : op.relaxed ? row.relaxed
+                                     : row.wire);
   return is_long;
 }
 
@@ -181,9 +150,9 @@ void OpWriter::write_move(const Op& op) {
   const std::span<const Ref> dsts(refs_.data(), op.dsts), srcs(refs_.data() + op.dsts, op.srcs);
   const bool plain_first = !is_long && is_floating_sum(info(op.kind));
   ranked_ = op.kind == OpKind::switch_broadcast || op.kind == OpKind::switch_broadcast_packets;
-  write_refs(",\"src_buff\":[", srcs, plain_first ? plain_ : 0);
+  json_.members("src_buff", [&] { write_refs(srcs, plain_first ? plain_ : 0); });
   ranked_ = false;
-  write_refs(",\"dst_buff\":[", dsts, 0);
+  json_.members("dst_buff", [&] { write_refs(dsts, 0); });
   write_move_tail(op, facts, is_long);
 }
 
@@ -323,93 +292,46 @@ void OpWriter::note_move(const Op& op, bool is_long) {
 }
 
 /// Writes refs with the one at `first` in front of the others.
-void OpWriter::write_refs(std::string_view key, std::span<const Ref> refs, uint32_t first) {
-  out_.need(128);
-  out_.word(key);
+void OpWriter::write_refs(std::span<const Ref> refs, uint32_t first) {
+  json_.open('[');
   if (first != 0) write_ref(refs[first]);
   for (size_t i = 0; i < refs.size(); ++i) {
-    if (first != 0 && i == first) continue;
-    write_ref(refs[i]);
+    if (first == 0 || i != first) write_ref(refs[i]);
   }
-  out_.take_back();
-  out_.need(4);
-  out_.character(']');
+  json_.close(']');
 }
 
 void OpWriter::write_ref(const Ref& ref) {
-  out_.need(96);
-  if (ranked_) return write_ranked_ref(ref);
-  switch (ref.form) {
-    case Form::input:
-      out_.literal("{\"type\":\"i\",\"index\":");
-      break;
-    case Form::output:
-      out_.literal("{\"type\":\"o\",\"index\":");
-      break;
-    case Form::scratch:
-      out_.literal("{\"type\":\"s\",\"index\":");
-      break;
-    case Form::remote:
-      out_.literal("{\"buffer_id\":");
-      out_.number(ref.id);
-      out_.literal(",\"index\":");
-      break;
-    case Form::switched:
-      out_.literal("{\"switch_channel_id\":");
-      out_.number(ref.id);
-      out_.literal(",\"index\":");
-      break;
-  }
-  out_.number(ref.index);
-  out_.literal(",\"size\":");
-  out_.number(ref.size);
-  out_.literal("},");
-}
-
-/// A local ref with its rank, which MSCCL++'s DSL writes in two ops and nothing reads.
-void OpWriter::write_ranked_ref(const Ref& ref) {
-  out_.literal("{\"rank\":");
-  out_.number(rank_);
-  out_.literal(",\"type\":\"");
-  out_.character("ios"[static_cast<size_t>(ref.form)]);
-  out_.literal("\",\"index\":");
-  out_.number(ref.index);
-  out_.literal(",\"size\":");
-  out_.number(ref.size);
-  out_.literal("},");
+  json_.elements([&] {
+    json_.open('{');
+    // MSCCL++'s DSL writes the rank in two ops, and nothing reads it.
+    if (ranked_) json_.members("rank", rank_);
+    if (ref.form == Form::remote) {
+      json_.members("buffer_id", ref.id);
+    } else if (ref.form == Form::switched) {
+      json_.members("switch_channel_id", ref.id);
+    } else {
+      json_.members("type", letter(static_cast<WireType>(ref.form)));
+    }
+    json_.members("index", ref.index, "size", ref.size);
+    json_.close('}');
+  });
 }
 
 void OpWriter::write_move_tail(const Op& op, const OpFacts& facts, bool is_long) {
   if (facts.remote != 0) write_channels(facts.channel);
-  out_.need(128);
   if (info(op.kind).has(kReduces)) {
-    out_.literal(",\"reduce_op\":\"");
-    out_.word(is_long ? name(op.reduce) : name(ReduceOp::sum));
-    out_.character('"');
+    json_.members("reduce_op", name(is_long ? op.reduce : ReduceOp::sum));
   }
   if (op.parts != 0) {
-    out_.literal(",\"tbg_info\":{\"tb_id\":");
-    out_.number(op.part);
-    out_.literal(",\"tbg_size\":");
-    out_.number(op.parts);
-    out_.character('}');
+    json_.members("tbg_info", [&] { json_.object("tb_id", op.part, "tbg_size", op.parts); });
   }
-  out_.literal("},");
 }
 
 /// `channel_ids`, if there are any, and `channel_type`.
 void OpWriter::write_channels(ChannelKind kind) {
-  if (!ids_.empty()) {
-    out_.need(32);
-    out_.literal(",\"channel_ids\":[");
-    write_numbers(ids_);
-    out_.need(1);
-    out_.character(']');
-  }
-  constexpr std::string_view kTypes[] = {
-      ",\"channel_type\":\"memory\"", ",\"channel_type\":\"port\"", ",\"channel_type\":\"switch\""};
-  out_.need(32);
-  out_.word(kTypes[static_cast<size_t>(kind)]);
+  if (!ids_.empty()) json_.members("channel_ids", [&] { json_.list(ids_); });
+  json_.members("channel_type", name(kind));
 }
 
 }  // namespace mscclc

@@ -9,7 +9,7 @@
 
 #include "ir/program/program.h"
 #include "ir/report/program_report.h"
-#include "plans/format/json/json_out.h"
+#include "plans/format/json/json_writer.h"
 #include "plans/format/wire/block_tables.h"
 #include "plans/format/wire/peer_rules.h"
 #include "plans/format/wire/wire_layout.h"
@@ -42,8 +42,6 @@ class OpWriter {
   void open_pipeline(uint32_t loop);
   void close_pipeline();
   void write_tables();
-  void write_table(std::string_view opening, const std::vector<uint32_t>& ids);
-  void write_numbers(std::span<const uint32_t> numbers);
   void write_op(const Op& op);
   bool begin_op(const Op& op, const OpFacts& facts);
   void write_channels(ChannelKind kind);
@@ -58,9 +56,8 @@ class OpWriter {
   void compare_places(const Op& op, OpFacts& facts) const;
   void find_plain_source(const Op& op, OpFacts& facts);
   void note_move(const Op& op, bool is_long);
-  void write_refs(std::string_view key, std::span<const Ref> refs, uint32_t first);
+  void write_refs(std::span<const Ref> refs, uint32_t first);
   void write_ref(const Ref& ref);
-  void write_ranked_ref(const Ref& ref);
   void write_move_tail(const Op& op, const OpFacts& facts, bool is_long);
 
   void write_control(const Op& op);
@@ -73,7 +70,7 @@ class OpWriter {
   const Program& program_;
   const WireLayout& layout_;
   ProgramReport& report_;
-  JsonOut& out_;
+  JsonWriter json_;
   PeerRules rules_;
   TargetLimits limits_;
   BlockTables tables_;

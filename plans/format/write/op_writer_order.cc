@@ -23,28 +23,17 @@ void OpWriter::write_control(const Op& op) {
   facts.ids = static_cast<uint32_t>(ids_.size());
   begin_op(op, facts);
   if (semaphores) {
-    out_.need(32);
-    out_.literal(",\"semaphore_ids\":[");
-    write_numbers(ids_);
-    out_.need(1);
-    out_.character(']');
+    json_.members("semaphore_ids", [&] { json_.list(ids_); });
   } else if (!ids_.empty()) {
     write_channels(facts.channel);
   }
-  out_.need(4);
-  out_.literal("},");
 }
 
 void OpWriter::write_barrier(const Op& op) {
   OpFacts facts;
   facts.barrier = barrier_id(op);
   begin_op(op, facts);
-  out_.need(96);
-  out_.literal(",\"barrier_id\":");
-  out_.number(facts.barrier);
-  out_.literal(",\"num_threadblocks\":");
-  out_.number(op.dsts);
-  out_.literal("},");
+  json_.members("barrier_id", facts.barrier, "num_threadblocks", op.dsts);
 }
 
 /// One id per set of blocks; in the order of first use.

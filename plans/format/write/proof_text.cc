@@ -1,8 +1,6 @@
-#include <fmt/format.h>
-
 #include <array>
 
-#include "plans/format/json/json_out.h"
+#include "plans/format/json/json_writer.h"
 #include "plans/format/proof_record.h"
 
 namespace mscclc {
@@ -17,33 +15,25 @@ std::string_view name(BetweenCalls between_calls) {
   return kNames[static_cast<size_t>(between_calls)];
 }
 
-namespace {
-
-/// `["replicated","ranks"]`
-std::string text_of(const SumOrders& orders) {
-  std::string text;
-  for (const auto& [order, kept] : kProvedOrders) {
-    if (orders.*kept) text += fmt::format("{}\"{}\"", text.empty() ? "" : ",", name(order));
-  }
-  return "[" + text + "]";
-}
-
-}  // namespace
-
 std::string proof_text(const ProofRecord& record) {
   std::string text;
   JsonOut out([&](std::string_view block) {
     text += block;
     return true;
   });
+  JsonWriter json(out);
   const Proof& proof = record.proof;
-  out.text(fmt::format("{{\"prover\":{},\"target\":", record.prover));
-  out.string(record.target);
-  out.text(
-      fmt::format(",\"out_of_place\":{},\"in_place\":{},\"orders\":{},\"keeps_input\":{},"
-                  "\"graph_replay\":{},\"rounding\":\"{}\",\"between_calls\":\"{}\"}}",
-                  proof.out_of_place, proof.in_place, text_of(proof.orders), proof.keeps_input,
-                  record.graph_replay, name(proof.rounding), name(proof.between_calls)));
+  const auto orders = [&] {
+    json.open('[');
+    for (const auto& [order, kept] : kProvedOrders) {
+      if (proof.orders.*kept) json.elements(name(order));
+    }
+    json.close(']');
+  };
+  json.object("prover", record.prover, "target", record.target, "out_of_place", proof.out_of_place,
+              "in_place", proof.in_place, "orders", orders, "keeps_input", proof.keeps_input,
+              "graph_replay", record.graph_replay, "rounding", name(proof.rounding),
+              "between_calls", name(proof.between_calls));
   out.flush();
   return text;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/ops/summations.h"
-#include "plans/format/json/json_out.h"
+#include "plans/format/json/json_writer.h"
 
 namespace mscclc {
 
@@ -28,8 +28,8 @@ struct RankNotes {
   std::vector<Row> barriers;  ///< {op, blocks …}: where the order is not ascending
 
   void clear();
-  /// Writes the members that are not empty, each followed by a comma. `foreign` as in Program.
-  void write(JsonOut& out, bool foreign) const;
+  /// Writes the members that are not empty. `foreign` as in Program.
+  void write(JsonWriter& json, bool foreign) const;
 };
 
 }  // namespace mscclc

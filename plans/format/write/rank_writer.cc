@@ -1,23 +1,12 @@
 #include "plans/format/write/rank_writer.h"
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "plans/format/write/extra_key.h"
 
 namespace mscclc {
-namespace {
-
-void write_string(JsonOut& out, std::string_view key, std::string_view value) {
-  out.text(key);
-  out.string(value);
-}
-void write_number(JsonOut& out, std::string_view key, uint64_t value) {
-  out.text(key);
-  out.need(24);
-  out.number64(value);
-}
-
-}  // namespace
 
 RankWriter::RankWriter(const Program& program, const WireLayout& layout, const Target& target,
                        ProgramReport& report, JsonOut& out, JsonOut& extra)
@@ -31,40 +20,39 @@ RankWriter::RankWriter(const Program& program, const WireLayout& layout, const T
 void RankWriter::write(uint32_t rank) {
   const uint64_t before = out_.written();
   const Rank& r = program_.ranks[rank];
-  write_number(out_, "{\"id\":", rank);
-  write_number(out_, ",\"input_chunks\":", r.buffers[kInput].chunks);
-  write_number(out_, ",\"output_chunks\":", r.buffers[kOutput].chunks);
-  write_number(out_, ",\"scratch_chunks\":", layout_.scratch_chunks[rank]);
-  out_.text(",");
-  ops_.write_blocks(rank);
-  write_channels(rank);
-  write_remote_buffers();
-  write_semaphores(r);
+  JsonWriter json(out_);
+  const auto semaphores = [&] {
+    json.list(r.semaphores, [&](const Semaphore& s) { json.object("init_value", s.initial); });
+  };
+  json.object(
+      "id", rank, "input_chunks", r.buffers[kInput].chunks, "output_chunks",
+      r.buffers[kOutput].chunks, "scratch_chunks", layout_.scratch_chunks[rank], "threadblocks",
+      [&] { ops_.write_blocks(rank); }, "channels", [&] { write_channels(json, rank); },
+      "remote_buffers", [&] { write_remote_buffers(json); }, "semaphores", semaphores);
   const bool last = rank + 1 == program_.ranks.size();
-  out_.text(last ? "}" : "},");
+  if (!last) out_.text(",");
   write_extra(rank, out_.written() - before);
-  extra_.text(last ? "}" : "},");
+  if (!last) extra_.text(",");
 }
 
 /// Kinds stand in the order in which the rank declares them.
-void RankWriter::write_channels(uint32_t rank) {
-  out_.text(",\"channels\":[");
+void RankWriter::write_channels(JsonWriter& json, uint32_t rank) {
+  json.open('[');
   bool written[3] = {};
   for (const Channel& c : program_.ranks[rank].channels) {
     bool& done = written[static_cast<size_t>(c.kind)];
     if (done) continue;
     done = true;
     if (c.kind == ChannelKind::switch_) {
-      write_switches(rank);
+      write_switches(json, rank);
     } else {
-      write_connections(rank, c.kind);
+      write_connections(json, rank, c.kind);
     }
   }
-  if (out_.last() == ',') out_.take_back();
-  out_.text("]");
+  json.close(']');
 }
 
-void RankWriter::write_connections(uint32_t rank, ChannelKind kind) {
+void RankWriter::write_connections(JsonWriter& json, uint32_t rank, ChannelKind kind) {
   peers_.clear();
   const std::vector<Channel>& channels = program_.ranks[rank].channels;
   for (uint32_t c = 0; c < channels.size(); ++c) {
@@ -73,83 +61,58 @@ void RankWriter::write_connections(uint32_t rank, ChannelKind kind) {
     if (peers_.size() <= id) peers_.resize(id + 1);
     peers_[id] = channels[c].peer;
   }
-  write_string(out_, "{\"channel_type\":", name(kind));
-  write_list(",\"connected_to\":[", peers_);
-  out_.text("},");
+  json.elements(
+      [&] { json.object("channel_type", name(kind), "connected_to", [&] { json.list(peers_); }); });
 }
 
-void RankWriter::write_switches(uint32_t rank) {
+void RankWriter::write_switches(JsonWriter& json, uint32_t rank) {
   for (const WireSwitch& entry : layout_.switches[rank]) {
     const std::span<const int64_t> group =
         program_.values(program_.ranks[rank].channels[entry.channel].group);
-    out_.text("{\"channel_type\":\"switch\",\"buffer_type\":\"");
-    out_.need(4);
-    out_.character(letter(entry.type));
-    write_number(out_, "\",\"rank_groups\":[{\"size\":", group.size());
-    write_list(",\"ranks\":[", group);
-    out_.text("}]},");
+    const auto write_group = [&] {
+      json.open('[');
+      json.elements([&] { json.object("size", group.size(), "ranks", [&] { json.list(group); }); });
+      json.close(']');
+    };
+    json.elements([&] {
+      json.object("channel_type", "switch", "buffer_type", letter(entry.type), "rank_groups",
+                  write_group);
+    });
   }
 }
 
-template <class Numbers>
-void RankWriter::write_list(std::string_view opening, const Numbers& numbers) {
-  out_.text(opening);
-  for (const auto n : numbers) {
-    out_.need(24);
-    out_.integer(static_cast<int64_t>(n));
-    out_.character(',');
-  }
-  if (!std::empty(numbers)) out_.take_back();
-  out_.text("]");
-}
-
-void RankWriter::write_remote_buffers() {
-  constexpr std::string_view kAccess[] = {"", "\"memory\"", "\"port\"", "\"memory\",\"port\""};
-  out_.text(",\"remote_buffers\":[");
-  for (const RemoteBuffer& buffer : ops_.remote_buffers()) {
-    out_.need(128);
-    out_.literal("{\"rank\":");
-    out_.number(buffer.rank);
-    out_.literal(",\"type\":\"");
-    out_.character(letter(buffer.type));
-    out_.literal("\",\"access_channel_types\":[");
-    out_.word(kAccess[buffer.access]);
-    out_.literal("]},");
-  }
-  if (!ops_.remote_buffers().empty()) out_.take_back();
-  out_.text("]");
-}
-
-void RankWriter::write_semaphores(const Rank& rank) {
-  out_.text(",\"semaphores\":[");
-  for (const Semaphore& s : rank.semaphores) {
-    out_.need(32);
-    out_.literal("{\"init_value\":");
-    out_.number(s.initial);
-    out_.literal("},");
-  }
-  if (!rank.semaphores.empty()) out_.take_back();
-  out_.text("]");
+void RankWriter::write_remote_buffers(JsonWriter& json) {
+  constexpr ChannelKind kAccess[] = {ChannelKind::memory, ChannelKind::port};
+  json.list(ops_.remote_buffers(), [&](const RemoteBuffer& buffer) {
+    const auto access = [&] {
+      json.open('[');
+      for (const ChannelKind kind : kAccess) {
+        if ((buffer.access & bit(kind)) != 0) json.elements(name(kind));
+      }
+      json.close(']');
+    };
+    json.object("rank", buffer.rank, "type", letter(buffer.type), "access_channel_types", access);
+  });
 }
 
 void RankWriter::write_extra(uint32_t rank, uint64_t rank_bytes) {
-  const uint64_t before = extra_.written();
-  extra_.text("{");
-  write_declarations(extra_, program_, layout_, rank);
-  ops_.notes().write(extra_, program_.foreign);
-  write_locations(rank, rank_bytes);
-  if (extra_.written() > before + 1) extra_.take_back();
+  JsonWriter json(extra_);
+  json.open('{');
+  write_declarations(json, program_, layout_, rank);
+  ops_.notes().write(json, program_.foreign);
+  const auto located = [](const Op& op) { return op.locations.count > 0; };
+  if (std::ranges::any_of(program_.ranks[rank].ops, located)) {
+    json.members("loc", [&] { write_locations(rank, rank_bytes); });
+  }
+  json.close('}');
 }
 
 void RankWriter::write_locations(uint32_t rank, uint64_t rank_bytes) {
-  const std::vector<Op>& ops = program_.ranks[rank].ops;
-  const auto located = [](const Op& op) { return op.locations.count > 0; };
-  if (std::none_of(ops.begin(), ops.end(), located)) return;
-  extra_.text("\"loc\":[");
+  extra_.text("[");
   locations_.begin_rank(rank_bytes);
-  for (const Op& op : ops) locations_.op(op);
+  for (const Op& op : program_.ranks[rank].ops) locations_.op(op);
   extra_.take_back();
-  extra_.text("],");
+  extra_.text("]");
 }
 
 }  // namespace mscclc

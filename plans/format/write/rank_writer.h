@@ -4,13 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "ir/program/program.h"
 #include "ir/report/program_report.h"
-#include "plans/format/json/json_out.h"
+#include "plans/format/json/json_writer.h"
 #include "plans/format/target.h"
 #include "plans/format/wire/location_codec.h"
 #include "plans/format/wire/wire_layout.h"
@@ -29,13 +27,10 @@ class RankWriter {
   const std::vector<bool>& used_loops() const { return ops_.used_loops(); }
 
  private:
-  void write_channels(uint32_t rank);
-  void write_connections(uint32_t rank, ChannelKind kind);
-  void write_switches(uint32_t rank);
-  template <class Numbers>
-  void write_list(std::string_view opening, const Numbers& numbers);
-  void write_remote_buffers();
-  void write_semaphores(const Rank& rank);
+  void write_channels(JsonWriter& json, uint32_t rank);
+  void write_connections(JsonWriter& json, uint32_t rank, ChannelKind kind);
+  void write_switches(JsonWriter& json, uint32_t rank);
+  void write_remote_buffers(JsonWriter& json);
   void write_extra(uint32_t rank, uint64_t rank_bytes);
   void write_locations(uint32_t rank, uint64_t rank_bytes);
 

@@ -125,27 +125,12 @@ class PlanWriter {
     return true;
   }
 
-  void write_string(std::string_view key, std::string_view value) {
-    out_.text(key);
-    out_.string(value);
-  }
-  void write_number(std::string_view key, uint64_t value) {
-    out_.text(key);
-    out_.need(24);
-    out_.number64(value);
-  }
-  void write_flag(std::string_view key, bool value) {
-    out_.text(key);
-    out_.text(value ? "true" : "false");
-  }
-
   void write_header() {
-    write_string("{\"name\":", program_.name);
-    write_string(",\"collective\":", name(program_.contract.kind));
-    write_string(",\"protocol\":", layout_.packets ? "LL" : "Simple");
-    write_flag(",\"inplace\":", program_.contract.in_place == InPlace::yes);
-    write_flag(",\"reuse_resources\":", program_.launch.reuse_scratch);
-    out_.text(",\"gpus\":[");
+    json_.open('{');
+    json_.members("name", program_.name, "collective", name(program_.contract.kind), "protocol",
+                  layout_.packets ? "LL" : "Simple", "inplace",
+                  program_.contract.in_place == InPlace::yes, "reuse_resources",
+                  program_.launch.reuse_scratch, "gpus", [&] { json_.open('['); });
   }
 
   void write_ranks() {
@@ -250,26 +235,26 @@ class PlanWriter {
 
   void write_bounds() {
     const Range sizes = wire_sizes(program_, layout_, used_loops_);
-    write_number("],\"num_threads_per_block\":", program_.launch.threads);
-    write_flag(",\"use_double_scratch_buffer\":", layout_.double_scratch);
-    write_number(",\"buffer_alignment\":", program_.launch.align);
-    write_number(",\"min_message_size\":", sizes.min);
-    write_number(",\"max_message_size\":", sizes.max);
+    json_.close(']');
+    json_.members("num_threads_per_block", program_.launch.threads, "use_double_scratch_buffer",
+                  layout_.double_scratch, "buffer_alignment", program_.launch.align,
+                  "min_message_size", sizes.min, "max_message_size", sizes.max);
   }
 
   void write_extra() {
-    out_.text(",\"mscclc\":{");
-    write_version(out_, target_.name);
-    write_origin([&] { write_description(out_, program_); });
-    write_terms(out_, program_);
-    write_origin([&] { write_sites(out_, program_); });
-    out_.text("\"ranks\":[");
-    out_.flush();
-    for (const std::string& text : extra_) sink_.write_ranks(text);
-    out_.text("]");
+    json_.members("mscclc", [&] { json_.open('{'); });
+    write_version(json_, target_.name);
+    write_origin([&] { write_description(json_, program_); });
+    write_terms(json_, program_);
+    write_origin([&] { write_sites(json_, program_); });
+    json_.members("ranks", [&] {
+      json_.open('[');
+      out_.flush();
+      for (const std::string& text : extra_) sink_.write_ranks(text);
+      json_.close(']');
+    });
     if (proof_ != nullptr) {
-      out_.text(",\"proof\":");
-      out_.text(proof_text(record_of(layout_, target_, *proof_)));
+      json_.members("proof", [&] { out_.text(proof_text(record_of(layout_, target_, *proof_))); });
     }
     out_.flush();
   }
@@ -291,6 +276,7 @@ class PlanWriter {
   ProgramReport report_;
   const WireLayout layout_;
   JsonOut out_;
+  JsonWriter json_{out_};
   std::vector<std::string> extra_;  ///< what the extra key says of ranks, in their order
   std::vector<bool> used_loops_;
   bool bad_text_ = false;

@@ -28,7 +28,7 @@ uint64_t* copy_words(const std::vector<uint64_t>& words) {
   return copy;
 }
 
-mscclpp::Layout layout_of(int32_t indent) {
+JsonLayout layout_of(int32_t indent) {
   return {.indent = indent < 0 ? -1 : indent, .compact = indent == MSCCLC_JSON_COMPACT};
 }
 

@@ -20,16 +20,16 @@ from .internal.types import (
     number_of_reduction,
 )
 from .internal.words import (
-    BY_SWITCH, CHANNEL, COUNT, FLUSH, GET, MEMORY, PORT, PUT, PUT_PACKETS, PUT_WITH_SIGNAL,
-    PUT_WITH_SIGNAL_AND_FLUSH, READ_PUT_PACKETS, READ_REDUCE, RELAXED_SIGNAL, RELAXED_WAIT, SIGNAL,
-    SWITCH, SWITCH_BROADCAST, SWITCH_BROADCAST_PACKETS, SWITCH_REDUCE, WAIT,
+    CHANNEL, COUNT, FLUSH, GET, MEMORY_CHANNEL, PORT_CHANNEL, PUT, PUT_PACKETS, PUT_WITH_SIGNAL,
+    PUT_WITH_SIGNAL_AND_FLUSH, READ_PUT_PACKETS, READ_REDUCE, RELAXED, SIGNAL, SWITCH,
+    SWITCH_BROADCAST, SWITCH_BROADCAST_PACKETS, SWITCH_CHANNEL, SWITCH_REDUCE, WAIT,
 )  # fmt: skip
 from .thread_block_group import ThreadBlockGroup
 
 __all__ = ["MemoryChannel", "PortChannel", "SwitchChannel", *_COMMON]
 
-_SIGNAL = {False: SIGNAL, True: RELAXED_SIGNAL}  # relaxed
-_WAIT = {False: WAIT, True: RELAXED_WAIT}
+_SIGNAL = {False: SIGNAL, True: SIGNAL | RELAXED}  # relaxed
+_WAIT = {False: WAIT, True: WAIT | RELAXED}
 _SUM = ReduceOperationType.sum
 
 
@@ -94,7 +94,7 @@ class MemoryChannel(_Channel):
 
     __slots__ = ()
     channel_type = ChannelType.memory
-    _kind = MEMORY
+    _kind = MEMORY_CHANNEL
 
     def signal(
         self, tb: int, data_sync: SyncType = SyncType.both, relaxed: bool = False
@@ -195,7 +195,7 @@ class PortChannel(_Channel):
 
     __slots__ = ()
     channel_type = ChannelType.port
-    _kind = PORT
+    _kind = PORT_CHANNEL
 
     def signal(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Adds one at the partner of this channel, after the puts before it."""
@@ -263,7 +263,7 @@ class SwitchChannel:
         trace = self._program.trace
         trace.take_room(len(self.rank_group))
         self.buffer_type = buffer_type
-        ids = trace.ids[BY_SWITCH]
+        ids = trace.ids[SWITCH_CHANNEL]
         self.channel_ids = {rank: ids[rank] for rank in self.rank_group}
         for rank in self.rank_group:
             ids[rank] += 1

@@ -40,7 +40,7 @@ class Trace:
         self._numbers = {}  # of code objects, by id()
         self._places = {}
         ranks = program.num_ranks
-        self.ids = [[0] * ranks for _ in range(4)]  # of the next channel of a kind of each rank
+        self.ids = [[0] * ranks for _ in range(3)]  # of the next channel of a kind of each rank
         self.channels = 0  # all of them
         self.scratch = [0] * ranks  # chunks
         self.semaphores = [0] * ranks
