@@ -856,11 +856,8 @@ _ROWS = {
     "tests/prover_mutants": _ALL,
     "tests/random_programs": _ALL,
     "tests/random_programs/families": _ALL,
-<<<<<<< HEAD
-    "tests/rows": _ALL,
-=======
     "tests/random_programs/families/soup": _ALL,
->>>>>>> hclasses
+    "tests/rows": _ALL,
     "tests/runtime": _ALL,
     "tests/sets": _ALL,
     "tests/softroce": _ALL,

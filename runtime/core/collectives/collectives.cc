@@ -23,11 +23,6 @@ uint32_t most_blocks_of(const CollectivesOptions& options, uint32_t multiprocess
       options.most_blocks == 0 ? share : std::min<uint64_t>(share, options.most_blocks));
 }
 
-/// Of two limits. 0: any number.
-uint32_t fewer_blocks(uint32_t a, uint32_t b) {
-  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
-}
-
 bool refuse(Diagnostics& diagnostics, const std::string& text) {
   diagnostics.error("bad-call", {}, text);
   return false;
@@ -85,115 +80,8 @@ bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& d
   return false;
 }
 
-<<<<<<< HEAD
-// Only what all ranks know alike.
-PlanRequest Collectives::State::request(const PlannedCall& planned, bool capturing) const {
-  PlanRequest request;
-  request.call.kind = planned.kind;
-  request.call.ranks = communicator.size();
-  request.call.bytes = message_bytes(planned, communicator.size());
-  request.call.dtype = planned.dtype;
-  request.call.in_place = planned.place != CallPlace::apart;
-  request.call.either_place = planned.place == CallPlace::either;
-  request.call.root = planned.root;
-  request.call.shift = planned.shift;
-  request.call.accumulate = planned.accumulate;
-  request.call.order = planned.order.value_or(order);
-  request.call.links = communicator.worst_link();
-  request.call.nodes = where.nodes;
-  request.call.op = planned.op;
-  request.registered = planned.registered;
-  request.call.captured = capturing;
-  request.architecture = where.architecture;
-  request.multiprocessors = where.multiprocessors;
-  request.most_blocks = fewer_blocks(most_blocks, planned.most_blocks);
-  request.tag = planned.tag;
-  return request;
-}
-
-LoadedPlans::Need Collectives::State::need(const CollectiveCall& planned) const {
-  return {message_bytes(planned, communicator.size()), planned.dtype,
-          planned.registered && !has_root(planned.kind)};
-}
-
-// A message that is too large for its plan is made of calls that fit one: so what is picked for a
-// piece serves it. If nothing is, the plan does it piece by piece.
-PlanChoice Collectives::State::choose(const PlannedCall& planned, bool capturing,
-                                      std::vector<PassedOver>* passed_over,
-                                      Diagnostics& diagnostics) {
-  PlanChoice choice{provider->pick(request(planned, capturing), passed_over, diagnostics),
-                    planned.count};
-  if (choice.picked == nullptr) return choice;
-  const uint64_t bytes = message_bytes(planned, communicator.size());
-  uint64_t most = loaded.most_at_once(*choice.picked, need(planned));
-  if (bytes <= most) return choice;
-  PlannedCall piece = planned;
-  piece.count = std::min(planned.count, count_within(planned, piece_bytes, communicator.size()));
-  Diagnostics problems;
-  auto picked = provider->pick(request(piece, capturing), passed_over, problems);
-  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
-  if (problems.has_errors()) return {};
-  if (picked != nullptr) {
-    choice.picked = std::move(picked);
-    most = std::min(piece_bytes, loaded.most_at_once(*choice.picked, need(piece)));
-  }
-  choice.count = std::min(planned.count, count_within(planned, most, communicator.size()));
-  return choice;
-}
-
-/// Names what the call asks for, and the plan that would serve it under a weaker contract.
-void Collectives::State::report_no_plan(const PlannedCall& planned, bool capturing,
-                                        Diagnostics& diagnostics) {
-  PlanRequest asked = request(planned, capturing);
-  const bool ordered = order_matters(asked.call);
-  // Where any plan of another library will do, it may be asked instead.
-  const bool strict = ordered && asked.call.order > SumOrder::replicated;
-  Diagnostic& error = diagnostics.error(
-      strict ? "no-plan-in-order" : "no-plan", {},
-      fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks{}{}", name(planned.kind),
-                  asked.call.bytes, info(planned.dtype).name, communicator.size(),
-                  where.nodes == 1 ? "" : " of several nodes",
-                  ordered ? fmt::format(", under '{}'", name(asked.call.order)) : ""));
-  if (ordered) {
-    const SumOrder wanted = asked.call.order;
-    asked.call.order = wanted == SumOrder::replicated ? SumOrder::any : SumOrder::replicated;
-    Diagnostics ignored;
-    if (const auto near = provider->pick(asked, nullptr, ignored); near != nullptr) {
-      error.notes.push_back({fmt::format("'{}' means: {}", name(wanted), summary(wanted))});
-      error.notes.push_back(
-          {fmt::format("under '{}' the plan '{}' would serve it (MSCCLC_ORDER, or "
-                       "the call's own order)",
-                       name(asked.call.order), near->name)});
-      return;
-    }
-  }
-  if (where.nodes == 0) {
-    error.notes.push_back(
-        {fmt::format("the nodes' ranks are {}: with as many ranks on each node, numbered node "
-                     "by node, there are more plans",
-                     nodes_text(communicator.nodes()))});
-  }
-  if (where.nodes != 1) {
-    error.notes.push_back(
-        {"what would serve it: a plan of your own whose channels between "
-         "nodes are ports, registered or in MSCCLC_PLAN_PATH"});
-  }
-}
-
-PlanChoice Collectives::State::pick(const PlannedCall& planned, StreamHandle stream,
-                                    Diagnostics& diagnostics) {
-  Diagnostics problems;
-  const bool capturing = communicator.device().is_capturing(stream);
-  PlanChoice choice = choose(planned, capturing, nullptr, problems);
-  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
-  if (choice.picked == nullptr && !problems.has_errors()) {
-    report_no_plan(planned, capturing, diagnostics);
-  }
-  return choice;
-=======
 std::optional<PlannedCall> Collectives::State::planned(const CollectiveCall& call) const {
   return planned_call(call, communicator_.rank(), communicator_.size());
->>>>>>> hclasses
 }
 
 bool Collectives::State::waits_for_ranks(const CollectiveCall& planned, const PlanChoice& choice) {

@@ -9,6 +9,11 @@
 namespace mscclc {
 namespace {
 
+/// Of two limits. 0: any number.
+uint32_t fewer_blocks(uint32_t a, uint32_t b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
 /// Elements, as CollectiveCall::count, of a message of at most so many bytes; at least one. Pieces
 /// begin at whole lines, if the call does.
 uint64_t count_within(const CollectiveCall& call, uint64_t bytes, uint32_t ranks) {
@@ -41,7 +46,7 @@ PlanRequest PlanChooser::request(const PlannedCall& planned, bool capturing) con
   request.call.captured = capturing;
   request.architecture = job_.where.architecture;
   request.multiprocessors = job_.where.multiprocessors;
-  request.most_blocks = job_.most_blocks;
+  request.most_blocks = fewer_blocks(job_.most_blocks, planned.most_blocks);
   request.tag = planned.tag;
   return request;
 }
