@@ -28,6 +28,9 @@ void Run::build() {
         return link;
       case Shared::memory:
         return ns(machine_.memory_mb_per_s) / 1e3;
+      case Shared::host_out:
+      case Shared::host_in:
+        return ns(machine_.pcie_mb_per_s) / 1e3;
       case Shared::nic_out:
       case Shared::nic_in:
         return ns(machine_.nic_mb_per_s) / 1e3;
@@ -240,6 +243,7 @@ void Run::rate_event(uint32_t shared, uint32_t version) {
 void Run::part_over(uint32_t part, Cause cause) {
   const Part p = parts_.take(part);
   if (!p.is_block) {
+    if (p.on_link && --transfers_[p.owner].on_links == 0) left_links(p.owner);
     if (--transfers_[p.owner].open == 0) transfer_over(p.owner);
     return;
   }

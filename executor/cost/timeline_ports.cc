@@ -25,10 +25,17 @@ void Run::post(Block& b, const Request* put, uint32_t channel) {
   }
   const uint32_t message = messages_.put(std::move(m));
   const double seen = now_ + ns(machine_.proxy_post_ns);
-  const bool far = put != nullptr && !same_node(b.rank, end.peer);
-  state.proxy_free = std::max(state.proxy_free, seen) +
-                     ns(far ? machine_.nic_request_ns : machine_.proxy_request_ns);
+  state.proxy_free = std::max(state.proxy_free, seen) + proxy_takes(b.rank, put, end.peer);
   push(state.proxy_free, EventKind::served, message);
+}
+
+/// Nanoseconds that the proxy is busy with a request. Where it sends by itself (sockets), that is
+/// for the message's bytes, too; others send what is long.
+double Run::proxy_takes(uint32_t rank, const Request* put, uint32_t peer) const {
+  if (put == nullptr || same_node(rank, peer)) return ns(machine_.proxy_request_ns);
+  const double request = ns(machine_.nic_request_ns);
+  if (put->bytes >= machine_.nic_long_bytes) return request;
+  return request + ns(put->bytes) * 1e3 / ns(machine_.nic_proxy_mb_per_s);
 }
 
 void Run::served(uint32_t message) {
@@ -38,8 +45,13 @@ void Run::served(uint32_t message) {
   if (m.signal) return port_moves(m.rank, m.channel);
   const auto transfer = static_cast<uint32_t>(transfers_.size());
   const bool near = same_node(m.rank, m.peer);
-  transfers_.push_back({message, 0, near ? m.rank : kNone});
-  if (!near) return begin_transfer(transfer);
+  transfers_.push_back({message, 0, 0, near ? m.rank : kNone});
+  if (!near) {
+    Lane& lane = lane_of(transfers_.back());
+    lane.push_back(transfer);
+    if (lane.size() == 1) begin_transfer(transfer);
+    return;
+  }
   state.copies.push_back(transfer);
   start_copy(m.rank);
 }
@@ -59,9 +71,9 @@ void Run::begin_transfer(uint32_t transfer) {
     const uint32_t shared = shared_index(rank, kind);
     if (m.record != kNoRecord) out_.loads[shared] += m.bytes;
     ++t.open;
-    add_load(shared, bytes, parts_.put({transfer, false}));
+    ++t.on_links;
+    add_load(shared, bytes, parts_.put({transfer, false, true}));
   };
-  t.open = 0;
   double own = 0;
   if (t.engine_of != kNone) {
     load(m.rank, Shared::engine);
@@ -81,7 +93,20 @@ void Run::begin_transfer(uint32_t transfer) {
   // Where the port alone takes as long, that is seen to.
   if (own * ns(machine_.nic_mb_per_s) <= bytes * 1e3) return;
   ++t.open;
-  push(now_ + own, EventKind::part_over, parts_.put({transfer, false}));
+  push(now_ + own, EventKind::part_over, parts_.put({transfer, false, false}));
+}
+
+Lane& Run::lane_of(const Transfer& transfer) {
+  const Message& m = messages_[transfer.message];
+  return lanes_[{m.rank, m.peer}];
+}
+
+/// All bytes of a transfer have gone: the next one of its lane begins.
+void Run::left_links(uint32_t transfer) {
+  if (transfers_[transfer].engine_of != kNone) return;
+  Lane& lane = lane_of(transfers_[transfer]);
+  lane.pop_front();
+  if (!lane.empty()) begin_transfer(lane.front());
 }
 
 void Run::transfer_over(uint32_t transfer) {

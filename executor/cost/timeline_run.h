@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <limits>
+#include <map>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -112,14 +113,19 @@ struct Block {
 /// A copy, or a message between nodes.
 struct Transfer {
   uint32_t message;
-  uint32_t open;
+  uint32_t open;       ///< parts of it that are not over
+  uint32_t on_links;   ///< of these what it waits for at links and memories
   uint32_t engine_of;  ///< the rank whose copy engine does it, or kNone
 };
+
+/// What a rank sends to another node goes out in order: the first is on its way.
+using Lane = std::deque<uint32_t>;  ///< transfers
 
 /// One of the things that a block's step, or a transfer, waits for.
 struct Part {
   uint32_t owner;  ///< a block or a transfer
   bool is_block;
+  bool on_link;  ///< of a transfer: at something shared
 };
 
 class Run {
@@ -189,7 +195,10 @@ class Run {
   void post(Block& b, const Request* put, uint32_t channel);
   void served(uint32_t message);
   void start_copy(uint32_t rank);
+  double proxy_takes(uint32_t rank, const Request* put, uint32_t peer) const;
+  Lane& lane_of(const Transfer& transfer);
   void begin_transfer(uint32_t transfer);
+  void left_links(uint32_t transfer);
   void transfer_over(uint32_t transfer);
   void port_moves(uint32_t rank, uint32_t channel);
 
@@ -213,6 +222,7 @@ class Run {
   Slots<Part> parts_;
   Slots<Message> messages_;
   std::vector<Transfer> transfers_;
+  std::map<std::pair<uint32_t, uint32_t>, Lane> lanes_;  ///< by sender and receiver
   std::vector<double> ends_;  ///< by call: when the last rank ended it
   std::vector<uint32_t> woken_;
   PacketArrows packets_;

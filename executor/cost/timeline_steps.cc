@@ -171,11 +171,12 @@ void Run::do_work(uint32_t block) {
   }
   const double step = ns(machine_.step_step_ns);
   double fetched = b.work.fetches ? 2 * ns(machine_.link_latency_ns()) : 0;
+  if (b.work.from_host) fetched += ns(machine_.pcie_latency_ns);
   if (b.work.at_switch) fetched += ns(machine_.switch_latency_ns);
   for (const Load& load : b.work.loads) {
     if (b.call == 0) out_.loads[load.shared] += load.bytes;
     ++b.open;
-    add_load(load.shared, static_cast<double>(load.bytes), parts_.put({block, true}));
+    add_load(load.shared, static_cast<double>(load.bytes), parts_.put({block, true, false}));
   }
   b.stored |= b.work.remote;
   // The first packets leave before the last.
@@ -190,7 +191,7 @@ void Run::do_work(uint32_t block) {
     const double begun = leave + latency(b.rank, b.work.writes.front().rank);
     push(begun, EventKind::begun, messages_.put(std::move(m)));
   }
-  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over, parts_.put({block, true}));
+  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over, parts_.put({block, true, false}));
 }
 
 void Run::work_over(uint32_t block) {

@@ -28,7 +28,7 @@ double time_at(uint64_t bytes, uint64_t mb_per_s) {
 void Work::clear() {
   block_ns = first_ns = tail_ns = 0;
   stores = 0;
-  remote = fetches = at_switch = false;
+  remote = fetches = from_host = at_switch = false;
   loads.clear();
   reads.clear();
   writes.clear();
@@ -47,7 +47,7 @@ void Work::load(uint32_t shared, uint64_t bytes) {
 
 /// What adds up over the moves of a step.
 struct WorkOut::Sums {
-  uint64_t remote = 0, local = 0;  ///< bytes
+  uint64_t remote = 0, local = 0;  ///< bytes; remote: at other GPUs, and in the host's memory
   uint64_t pieces = 0;             ///< of the moves that go together: of kAtOnce bytes
   uint32_t operands = 0;           ///< of these
 };
@@ -67,6 +67,12 @@ void WorkOut::add_access(const DeviceOperand& operand, bool write, uint64_t byte
   for (uint32_t m = 0; m < operand.members; ++m) {
     const uint32_t owner = base[m].rank;
     if (owner == rank_ && !at_switch) {
+      if (machine_.scratch_on_host() && base[m].buffer >= kFirstScratch) {
+        sums.remote += bytes;
+        out.load(shared_index(rank_, write ? Shared::host_out : Shared::host_in), bytes);
+        out.from_host |= !write;
+        continue;
+      }
       sums.local += bytes;
       out.load(shared_index(rank_, Shared::memory), bytes);
       continue;

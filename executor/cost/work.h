@@ -13,8 +13,18 @@
 namespace mscclc::cost {
 
 /// What transfers share at a rank.
-enum class Shared : uint8_t { egress, ingress, memory, nic_out, nic_in, nic_both, engine };
-inline constexpr uint32_t kSharedKinds = 7;
+enum class Shared : uint8_t {
+  egress,
+  ingress,
+  memory,
+  host_out,  ///< to the host's memory, and from there
+  host_in,
+  nic_out,
+  nic_in,
+  nic_both,
+  engine
+};
+inline constexpr uint32_t kSharedKinds = 9;
 inline uint32_t shared_index(uint32_t rank, Shared kind) {
   return rank * kSharedKinds + static_cast<uint32_t>(kind);
 }
@@ -46,6 +56,7 @@ struct Work {
   double tail_ns = 0;    ///< what follows the arrival of the last packet
   bool remote = false;   ///< it stores at, or reads from, other GPUs
   bool fetches = false;  ///< it reads from other GPUs: their answers come a latency later
+  bool from_host = false;  ///< it reads scratch that lies in the host's memory
   bool at_switch = false;
   std::vector<Load> loads;
   std::vector<PacketRange> reads, writes;
