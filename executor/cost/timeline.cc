@@ -69,6 +69,7 @@ void Run::build() {
     state.barriers.resize(lowered.barriers.size());
     state.begun.resize(lowered.buffers.size());
     state.come.resize(lowered.buffers.size());
+    state.hops.resize(lowered.buffers.size());
     state.first_block = static_cast<uint32_t>(blocks_.size());
     state.blocks = static_cast<uint32_t>(lowered.block_begin.size()) - 1;
     for (uint32_t b = 0; b < state.blocks; ++b) {

@@ -20,6 +20,7 @@ void Run::post(Block& b, const Request* put, uint32_t channel) {
   m.peer = end.peer;
   if (put != nullptr) {
     m.bytes = put->bytes;
+    m.in_gpus = put->in_gpus;
     if (put->packets) m.slots.push_back(put->slot);
     ++state.ports[channel].puts;
   }
@@ -67,12 +68,12 @@ void Run::begin_transfer(uint32_t transfer) {
   Transfer& t = transfers_[transfer];
   const Message& m = messages_[t.message];
   const auto bytes = static_cast<double>(m.bytes);
-  const auto load = [&](uint32_t rank, Shared kind) {
+  const auto load = [&](uint32_t rank, Shared kind, double times = 1) {
     const uint32_t shared = shared_index(rank, kind);
     if (m.record != kNoRecord) out_.loads[shared] += m.bytes;
     ++t.open;
     ++t.on_links;
-    add_load(shared, bytes, parts_.put({transfer, false, true}));
+    add_load(shared, times * bytes, parts_.put({transfer, false, true}));
   };
   double own = 0;
   if (t.engine_of != kNone) {
@@ -85,9 +86,12 @@ void Run::begin_transfer(uint32_t transfer) {
               : ns(machine_.nic_long_ns) + bytes * 1e3 / ns(machine_.nic_long_mb_per_s);
     load(m.rank, Shared::nic_out);
     load(m.peer, Shared::nic_in);
-    if (machine_.nic_both_mb_per_s < 2 * machine_.nic_mb_per_s) {
-      load(m.rank, Shared::nic_both);
-      load(m.peer, Shared::nic_both);
+    const bool staged = m.in_gpus && machine_.scratch_on_host();
+    const uint64_t both = staged ? machine_.nic_gpu_both_mb_per_s : machine_.nic_both_mb_per_s;
+    if (both < 2 * machine_.nic_mb_per_s) {
+      const double times = ns(machine_.nic_both_mb_per_s) / ns(both);
+      load(m.rank, Shared::nic_both, times);
+      load(m.peer, Shared::nic_both, times);
     }
   }
   // Where the port alone takes as long, that is seen to.

@@ -55,6 +55,7 @@ struct Message {
   bool signal = false, request = false;
   std::vector<PacketRange> slots;
   uint64_t bytes = 0;
+  bool in_gpus = false;  ///< Request::in_gpus
   uint32_t peer = 0;
 };
 
@@ -142,6 +143,7 @@ class Run {
     std::vector<Port> ports;
     std::vector<BarrierState> barriers;
     std::vector<Arrivals> begun, come;  ///< by buffer
+    std::vector<SlotHops> hops;         ///< the same: of the first call's packets
     uint32_t first_block = 0, blocks = 0, running = 0;
     uint64_t call = 0;
     double proxy_free = 0;

@@ -210,6 +210,11 @@ void Run::do_last_polls(uint32_t block) {
     if (!arrivals.has(read.range)) return arrivals.wait(read.range, block);
   }
   b.now.arrived = now_;
+  if (b.record != kNoRecord) {
+    for (const PacketRange& read : b.work.reads) {
+      b.hops = std::max(b.hops, ranks_[read.rank].hops[read.buffer].most(read.range));
+    }
+  }
   const double end = now_ > b.now.done ? now_ + b.work.tail_ns : now_;
   finish(block, end);
   if (!b.work.writes.empty()) {
@@ -232,12 +237,14 @@ void Run::arrive(uint32_t message, bool begun) {
     if (detail_ == Detail::arrows && m.record != kNoRecord && !begun) {
       packets_.came(m.record, slot, m.sent, now_);
     }
+    if (m.record != kNoRecord && !begun) {
+      ranks_[slot.rank].hops[slot.buffer].came(slot.range, m.hops);
+    }
     woken_.clear();
     RankState& state = ranks_[slot.rank];
     (begun ? state.begun : state.come)[slot.buffer].add(slot.range, woken_);
     for (const uint32_t block : std::vector<uint32_t>(woken_)) {
       Block& b = at(block);
-      b.hops = std::max(b.hops, m.hops);
       (begun ? b.now.waited : b.now.last) = m.record;
       (begun ? b.now.waited_sent : b.now.last_sent) = m.sent;
       push(now_, EventKind::go_on, block);

@@ -108,6 +108,17 @@ TEST_CASE("packets need no signal, and what waits for them goes on with the last
   check_path(timeline);
 }
 
+TEST_CASE("rounds count messages, whether a block had to wait for them or not") {
+  const TestProgram t = testing::one_shot(4, 1, PacketFormat::LL16);
+  Machine m = plain_machine(4);
+  CHECK(timeline_of(t.program, m, 1 << 20).rounds == 1);
+  // All has come long before a slow block looks.
+  m.nvlink_latency_ns = 0;
+  m.nvlink_mb_per_s = m.memory_mb_per_s;
+  m.block_packet_round_ns = 1000;
+  CHECK(timeline_of(t.program, m, 1 << 20).rounds == 1);
+}
+
 TEST_CASE("a port goes by the proxy and the copy engine") {
   const TestProgram t = testing::exchange(ChannelKind::port);
   Machine m = plain_machine(2);

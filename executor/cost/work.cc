@@ -52,6 +52,14 @@ struct WorkOut::Sums {
   uint32_t operands = 0;           ///< of these
 };
 
+/// Are these buffers of the caller's, from which or to which an op moves?
+bool WorkOut::of_callers(const Frame& frame, const FrameStretch& s) const {
+  for (uint32_t k = 0; k < device::operands_of(s); ++k) {
+    if (lowered_.bases[device::operand_of(frame, s, k).base].buffer < kFirstScratch) return true;
+  }
+  return false;
+}
+
 SlotRange WorkOut::slot_range(const Frame& frame, const FrameStretch& s, uint32_t k, uint64_t wire,
                               uint64_t call) const {
   const uint64_t begin = frame.rank.offsets[s.run->offsets + k] + s.skip * wire;
@@ -68,7 +76,7 @@ void WorkOut::add_access(const DeviceOperand& operand, bool write, uint64_t byte
     const uint32_t owner = base[m].rank;
     if (owner == rank_ && !at_switch) {
       if (machine_.scratch_on_host() && base[m].buffer >= kFirstScratch) {
-        sums.remote += bytes;
+        if (!write) sums.remote += bytes;
         out.load(shared_index(rank_, write ? Shared::host_out : Shared::host_in), bytes);
         out.from_host |= !write;
         continue;
@@ -127,7 +135,8 @@ void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStr
     PacketRange slot{base.rank, base.buffer, {}};
     if (packets) slot.range = slot_range(frame, s, k, unit.wire, call);
     if ((operand.flags & device::kPort) != 0) {
-      out.requests.push_back({operand.channel, base.rank, wire, packets, slot});
+      out.requests.push_back(
+          {operand.channel, base.rank, wire, packets, of_callers(frame, s), slot});
       continue;
     }
     if (!by_port) add_access(operand, write, packets ? wire : data, sums, out);

@@ -46,6 +46,7 @@ struct Request {
   uint32_t peer;
   uint64_t bytes = 0;
   bool packets = false;
+  bool in_gpus = false;  ///< caller's buffers: what they hold goes to the host and back
   PacketRange slot;  ///< packets: where they come to lie
 };
 
@@ -83,6 +84,7 @@ class WorkOut {
   void add_stretch(const device::Frame& frame, const device::DeviceOp& op,
                    const device::FrameStretch& s, uint64_t call, bool same_source, Sums& sums,
                    Work& out) const;
+  bool of_callers(const device::Frame& frame, const device::FrameStretch& s) const;
   bool same_source(const device::Move& a, const device::Move& b) const;
   void add_access(const device::DeviceOperand& operand, bool write, uint64_t bytes, Sums& sums,
                   Work& out) const;
