@@ -64,7 +64,7 @@ TEST_CASE("measured calls are predicted within 15 %") {
   }
   CHECK(shares["4xH200"].percent() >= 90);
   CHECK(shares["2xH200"].percent() >= 90);
-  CHECK(shares["2xH100"].percent() >= 75);
+  CHECK(shares["2xH100"].percent() >= 90);
 }
 
 TEST_CASE("of two plans the faster is named") {
