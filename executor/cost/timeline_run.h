@@ -225,7 +225,7 @@ class Run {
   Slots<Message> messages_;
   std::vector<Transfer> transfers_;
   std::map<std::pair<uint32_t, uint32_t>, Lane> lanes_;  ///< by sender and receiver
-  std::vector<double> ends_;  ///< by call: when the last rank ended it
+  std::vector<double> ends_;                             ///< by call: when the last rank ended it
   std::vector<uint32_t> woken_;
   PacketArrows packets_;
   Timeline out_;

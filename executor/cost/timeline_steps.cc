@@ -191,7 +191,8 @@ void Run::do_work(uint32_t block) {
     const double begun = leave + latency(b.rank, b.work.writes.front().rank);
     push(begun, EventKind::begun, messages_.put(std::move(m)));
   }
-  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over, parts_.put({block, true, false}));
+  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over,
+       parts_.put({block, true, false}));
 }
 
 void Run::work_over(uint32_t block) {

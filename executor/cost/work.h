@@ -47,16 +47,16 @@ struct Request {
   uint64_t bytes = 0;
   bool packets = false;
   bool in_gpus = false;  ///< caller's buffers: what they hold goes to the host and back
-  PacketRange slot;  ///< packets: where they come to lie
+  PacketRange slot;      ///< packets: where they come to lie
 };
 
 struct Work {
-  double block_ns = 0;   ///< of the threads
-  double first_ns = 0;   ///< of that until the first bytes are on their way
-  uint64_t stores = 0;   ///< bytes, at all destinations together
-  double tail_ns = 0;    ///< what follows the arrival of the last packet
-  bool remote = false;   ///< it stores at, or reads from, other GPUs
-  bool fetches = false;  ///< it reads from other GPUs: their answers come a latency later
+  double block_ns = 0;     ///< of the threads
+  double first_ns = 0;     ///< of that until the first bytes are on their way
+  uint64_t stores = 0;     ///< bytes, at all destinations together
+  double tail_ns = 0;      ///< what follows the arrival of the last packet
+  bool remote = false;     ///< it stores at, or reads from, other GPUs
+  bool fetches = false;    ///< it reads from other GPUs: their answers come a latency later
   bool from_host = false;  ///< it reads scratch that lies in the host's memory
   bool at_switch = false;
   std::vector<Load> loads;
