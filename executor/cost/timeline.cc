@@ -54,7 +54,7 @@ void Run::build() {
   for (uint32_t r = 0; r < ranks; ++r) {
     const RankProgram& lowered = device_.ranks[r];
     const Rank& rank = program_.ranks[r];
-    RankState state(WorkOut(program_, lowered, r, machine_));
+    RankState state(WorkOut(program_, lowered, r, machine_, call_));
     state.ends.resize(rank.channels.size());
     for (size_t c = 0; c < rank.channels.size(); ++c) {
       state.ends[c].come = rank.channels[c].credits;
@@ -312,9 +312,9 @@ std::optional<Timeline> Run::run(Diagnostics& diagnostics) {
 }
 
 std::optional<Timeline> run_timeline(const Program& program, const DeviceProgram& device,
-                                     const Machine& machine, uint32_t calls,
+                                     const Call& call, const Machine& machine, uint32_t calls,
                                      Diagnostics& diagnostics, Detail detail) {
-  return Run(program, device, machine, calls, detail).run(diagnostics);
+  return Run(program, device, call, machine, calls, detail).run(diagnostics);
 }
 
 }  // namespace mscclc::cost

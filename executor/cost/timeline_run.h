@@ -131,9 +131,14 @@ struct Part {
 
 class Run {
  public:
-  Run(const Program& program, const DeviceProgram& device, const Machine& machine, uint32_t calls,
-      Detail detail)
-      : program_(program), device_(device), machine_(machine), calls_(calls), detail_(detail) {}
+  Run(const Program& program, const DeviceProgram& device, const Call& call, const Machine& machine,
+      uint32_t calls, Detail detail)
+      : program_(program),
+        device_(device),
+        call_(call),
+        machine_(machine),
+        calls_(calls),
+        detail_(detail) {}
   std::optional<Timeline> run(Diagnostics& diagnostics);
 
  private:
@@ -209,6 +214,7 @@ class Run {
 
   const Program& program_;
   const DeviceProgram& device_;
+  const Call& call_;
   const Machine& machine_;
   const uint32_t calls_;
   const Detail detail_;

@@ -35,10 +35,11 @@ Machine two_nodes() {
   return m;
 }
 
-Timeline timeline_of(const Program& program, const Machine& machine, uint64_t bytes) {
+Timeline timeline_of(const Program& program, const Machine& machine, uint64_t bytes,
+                     Dtype dtype = Dtype::f32) {
   Diagnostics diagnostics;
   Model model(program);
-  const auto timeline = model.predict(call_of(program, bytes, Dtype::f32), machine, diagnostics);
+  const auto timeline = model.predict(call_of(program, bytes, dtype), machine, diagnostics);
   INFO(render_text(diagnostics, Sources()));
   REQUIRE(timeline);
   return *timeline;
@@ -127,6 +128,32 @@ TEST_CASE("rounds count messages, whether a block had to wait for them or not") 
   m.nvlink_mb_per_s = m.memory_mb_per_s;
   m.block_packet_round_ns = 1000;
   CHECK(timeline_of(t.program, m, 1 << 20).rounds == 1);
+}
+
+TEST_CASE("sums along the tree, and exact ones of floats, cost more for each source and round") {
+  const auto summed = [](Summation summation) {
+    TestProgram t = testing::one_shot(4, 1, PacketFormat::LL16);
+    for (Rank& rank : t.program.ranks) {
+      for (Op& op : rank.ops) {
+        if (op.kind == OpKind::reduce_packets) op.summation = summation;
+      }
+    }
+    return t;
+  };
+  Machine m = plain_machine(4);
+  const double plain = timeline_of(summed(Summation::in_turn).program, m, 64).alone_ns;
+  m.sum_tree_ns = 100000;
+  m.sum_exact_ns = 200000;
+  const auto more = [&](Summation summation, Dtype dtype) {
+    return timeline_of(summed(summation).program, m, 64, dtype).alone_ns - plain;
+  };
+  // Four sources in one round, of which the rest of the call takes nearly nothing.
+  CHECK(more(Summation::in_turn, Dtype::f32) == 0);
+  const double tree = more(Summation::tree, Dtype::f32);
+  CHECK(tree == Approx(400000).epsilon(0.01));
+  CHECK(more(Summation::tree, Dtype::i32) == tree);
+  CHECK(more(Summation::exact, Dtype::f32) == Approx(800000).epsilon(0.01));
+  CHECK(more(Summation::exact, Dtype::i32) == 0);
 }
 
 TEST_CASE("a port goes by the proxy and the copy engine") {

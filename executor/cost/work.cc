@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "executor/interpreter/exact.h"
 #include "executor/interpreter/packets.h"
+#include "ir/ops/summations.h"
 
 namespace mscclc::cost {
 
@@ -18,6 +20,19 @@ namespace {
 constexpr uint32_t kCallShift = 52;
 
 constexpr uint64_t kAtOnce = 16;  ///< bytes that a thread moves at once
+
+/// By Summation: the figure of a machine. A new row of summations.def has none yet, and does not
+/// compile.
+constexpr uint64_t Machine::*kSumFigures[] = {
+    nullptr,  // one after the other costs what its operands do
+#define SUMMATION(name, ...) &Machine::sum_##name##_ns,
+#include "ir/ops/summations.def"
+#undef SUMMATION
+};
+
+double ns_of(Summation summation, const Machine& machine) {
+  return static_cast<double>(machine.*kSumFigures[static_cast<size_t>(summation)]);
+}
 
 double time_at(uint64_t bytes, uint64_t mb_per_s) {
   return static_cast<double>(bytes) * 1e3 / static_cast<double>(mb_per_s);
@@ -50,6 +65,7 @@ struct WorkOut::Sums {
   uint64_t remote = 0, local = 0;  ///< bytes; remote: at other GPUs, and in the host's memory
   uint64_t pieces = 0;             ///< of the moves that go together: of kAtOnce bytes
   uint32_t operands = 0;           ///< of these
+  uint32_t sources = 0;            ///< of these
 };
 
 /// Are these buffers of the caller's, from which or to which an op moves?
@@ -149,6 +165,16 @@ void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStr
   }
 }
 
+/// What a source adds to a round where the sources are not added up one after the other: kernels
+/// hold parts of trees, and what a sum has beside its number, in memory, and read sources again.
+double WorkOut::source_ns(const DeviceOp& op) const {
+  if ((op.flags & device::kTree) != 0) return ns_of(Summation::tree, machine_);
+  const ReduceOp reduce = op.reduce == ReduceOp::call ? call_.reduce : op.reduce;
+  const bool is_float = info(call_.dtype).kind == DtypeKind::kFloat;
+  const bool exact = device::adds_exactly(op) && device::differs_if_exact(is_float, reduce);
+  return exact ? ns_of(Summation::exact, machine_) : 0;
+}
+
 template <PacketFormat F>
 void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, Sums& sums,
                         Work& out) const {
@@ -158,7 +184,7 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
   const auto operand = static_cast<double>(machine_.block_operand_ns);
   for (uint32_t i = 0; i < op.count;) {
     sums.pieces = 0;
-    sums.operands = 0;
+    sums.operands = sums.sources = 0;
     uint64_t first_pieces = 0;
     const uint32_t first = i;
     do {
@@ -169,12 +195,13 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
         add_stretch<F>(frame, op, s, call, same, sums, out);
       });
       sums.operands += uint32_t{move.dsts} + (same ? 0u : move.srcs);
+      sums.sources += move.srcs;
       if (i == first) first_pieces = sums.pieces;
       ++i;
     } while (i < op.count && frame.rank.moves[op.first + i].like_last);
     if (first_pieces == 0) continue;
     const auto rounds = static_cast<double>((first_pieces + threads - 1) / threads);
-    const double once = round + operand * sums.operands;
+    const double once = round + operand * sums.operands + source_ns(op) * sums.sources;
     out.block_ns += rounds * once;
     if (out.first_ns == 0) out.first_ns = once;
   }

@@ -70,8 +70,9 @@ struct Work {
 /// Works out what steps of a rank do. The rank must be patched.
 class WorkOut {
  public:
-  WorkOut(const Program& program, const RankProgram& lowered, uint32_t rank, const Machine& machine)
-      : program_(program), lowered_(lowered), rank_(rank), machine_(machine) {}
+  WorkOut(const Program& program, const RankProgram& lowered, uint32_t rank, const Machine& machine,
+          const Call& call)
+      : program_(program), lowered_(lowered), rank_(rank), machine_(machine), call_(call) {}
   /// Of one step that moves data, in call `call` of the plan, in a round of a pipeline or not.
   void of(const device::Frame& frame, const device::DeviceOp& op, uint64_t call, Work& out) const;
 
@@ -88,6 +89,7 @@ class WorkOut {
   bool same_source(const device::Move& a, const device::Move& b) const;
   void add_access(const device::DeviceOperand& operand, bool write, uint64_t bytes, Sums& sums,
                   Work& out) const;
+  double source_ns(const device::DeviceOp& op) const;
   SlotRange slot_range(const device::Frame& frame, const device::FrameStretch& s, uint32_t k,
                        uint64_t wire, uint64_t call) const;
 
@@ -95,6 +97,7 @@ class WorkOut {
   const RankProgram& lowered_;
   const uint32_t rank_;
   const Machine& machine_;
+  const Call& call_;
 };
 
 }  // namespace mscclc::cost
