@@ -110,6 +110,9 @@ int run_explain(ExplainOptions& options) {
   if (options.timeline.asked() && sizes->size() > 1) {
     return refuse("--trace and --html show one call; --bytes gives several");
   }
+  if (const auto could = timeline::could_write_timeline(options.timeline); !could) {
+    return Input::usage(could.error());
+  }
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
   if (options.ranks != 0) {
