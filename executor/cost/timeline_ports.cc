@@ -4,6 +4,19 @@
 #include "executor/cost/timeline_run.h"
 
 namespace mscclc::cost {
+namespace {
+
+/// Nanoseconds that the proxy is busy with a request: a put (`bytes` of it) or a signal, to this
+/// node or another. Where it sends by itself (sockets), that is for the message's bytes, too;
+/// others send what is long.
+double proxy_takes(const Machine& machine, bool far_put, uint64_t bytes) {
+  if (!far_put) return ns(machine.proxy_request_ns);
+  const double request = ns(machine.nic_request_ns);
+  if (bytes >= machine.nic_long_bytes) return request;
+  return request + ns(bytes) * 1e3 / ns(machine.nic_proxy_mb_per_s);
+}
+
+}  // namespace
 
 /// A put, or (nullptr) a signal.
 void Run::post(Block& b, const Request* put, uint32_t channel) {
@@ -26,17 +39,10 @@ void Run::post(Block& b, const Request* put, uint32_t channel) {
   }
   const uint32_t message = messages_.put(std::move(m));
   const double seen = now_ + ns(machine_.proxy_post_ns);
-  state.proxy_free = std::max(state.proxy_free, seen) + proxy_takes(b.rank, put, end.peer);
+  const bool far = put != nullptr && !machine_.same_node(b.rank, end.peer);
+  state.proxy_free =
+      std::max(state.proxy_free, seen) + proxy_takes(machine_, far, far ? put->bytes : 0);
   push(state.proxy_free, EventKind::served, message);
-}
-
-/// Nanoseconds that the proxy is busy with a request. Where it sends by itself (sockets), that is
-/// for the message's bytes, too; others send what is long.
-double Run::proxy_takes(uint32_t rank, const Request* put, uint32_t peer) const {
-  if (put == nullptr || same_node(rank, peer)) return ns(machine_.proxy_request_ns);
-  const double request = ns(machine_.nic_request_ns);
-  if (put->bytes >= machine_.nic_long_bytes) return request;
-  return request + ns(put->bytes) * 1e3 / ns(machine_.nic_proxy_mb_per_s);
 }
 
 void Run::served(uint32_t message) {
@@ -45,12 +51,10 @@ void Run::served(uint32_t message) {
   state.ports[m.channel].items.push_back({m.signal, false, message});
   if (m.signal) return port_moves(m.rank, m.channel);
   const auto transfer = static_cast<uint32_t>(transfers_.size());
-  const bool near = same_node(m.rank, m.peer);
+  const bool near = machine_.same_node(m.rank, m.peer);
   transfers_.push_back({message, 0, 0, near ? m.rank : kNone});
   if (!near) {
-    Lane& lane = lane_of(transfers_.back());
-    lane.push_back(transfer);
-    if (lane.size() == 1) begin_transfer(transfer);
+    if (lanes_.join(transfer, m.rank, m.peer)) begin_transfer(transfer);
     return;
   }
   state.copies.push_back(transfer);
@@ -98,19 +102,6 @@ void Run::begin_transfer(uint32_t transfer) {
   if (own * ns(machine_.nic_mb_per_s) <= bytes * 1e3) return;
   ++t.open;
   push(now_ + own, EventKind::part_over, parts_.put({transfer, false, false}));
-}
-
-Lane& Run::lane_of(const Transfer& transfer) {
-  const Message& m = messages_[transfer.message];
-  return lanes_[{m.rank, m.peer}];
-}
-
-/// All bytes of a transfer have gone: the next one of its lane begins.
-void Run::left_links(uint32_t transfer) {
-  if (transfers_[transfer].engine_of != kNone) return;
-  Lane& lane = lane_of(transfers_[transfer]);
-  lane.pop_front();
-  if (!lane.empty()) begin_transfer(lane.front());
 }
 
 void Run::transfer_over(uint32_t transfer) {

@@ -119,8 +119,26 @@ struct Transfer {
   uint32_t engine_of;  ///< the rank whose copy engine does it, or kNone
 };
 
-/// What a rank sends to another node goes out in order: the first is on its way.
-using Lane = std::deque<uint32_t>;  ///< transfers
+/// What a rank sends to another node goes out in order: of each pair of ranks one transfer is on
+/// its way.
+class Lanes {
+ public:
+  /// Is it the first, whose turn it is?
+  bool join(uint32_t transfer, uint32_t from, uint32_t to) {
+    std::deque<uint32_t>& lane = lanes_[{from, to}];
+    lane.push_back(transfer);
+    return lane.size() == 1;
+  }
+  /// The first has left. The one whose turn it is now, or kNone.
+  uint32_t next(uint32_t from, uint32_t to) {
+    std::deque<uint32_t>& lane = lanes_[{from, to}];
+    lane.pop_front();
+    return lane.empty() ? kNone : lane.front();
+  }
+
+ private:
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<uint32_t>> lanes_;  ///< by sender and receiver
+};
 
 /// One of the things that a block's step, or a transfer, waits for.
 struct Part {
@@ -131,15 +149,11 @@ struct Part {
 
 class Run {
  public:
-  Run(const Program& program, const DeviceProgram& device, const Call& call, const Machine& machine,
-      uint32_t calls, Detail detail)
-      : program_(program),
-        device_(device),
-        call_(call),
-        machine_(machine),
-        calls_(calls),
-        detail_(detail) {}
-  std::optional<Timeline> run(Diagnostics& diagnostics);
+  Run(const Program& program, const DeviceProgram& device, const Machine& machine, uint32_t calls,
+      Detail detail)
+      : program_(program), device_(device), machine_(machine), calls_(calls), detail_(detail) {}
+  /// Once. `call` is what each call does.
+  std::optional<Timeline> run(const Call& call, Diagnostics& diagnostics);
 
  private:
   struct RankState {
@@ -158,7 +172,7 @@ class Run {
     WorkOut work;
   };
 
-  void build();
+  void build(const Call& call);
   void launch(uint32_t rank);
   void push(double at, EventKind kind, uint32_t what, uint32_t version = 0) {
     events_.push({at, order_++, static_cast<uint64_t>(kind), what, version});
@@ -194,7 +208,6 @@ class Run {
     return messages_[message].request ? messages_[message] : messages_.take(message);
   }
   double latency(uint32_t from, uint32_t to) const;
-  bool same_node(uint32_t a, uint32_t b) const { return a / machine_.gpus == b / machine_.gpus; }
   void arrive(uint32_t message, bool begun);
   void give(Count& count, const From& from);
 
@@ -202,10 +215,7 @@ class Run {
   void post(Block& b, const Request* put, uint32_t channel);
   void served(uint32_t message);
   void start_copy(uint32_t rank);
-  double proxy_takes(uint32_t rank, const Request* put, uint32_t peer) const;
-  Lane& lane_of(const Transfer& transfer);
   void begin_transfer(uint32_t transfer);
-  void left_links(uint32_t transfer);
   void transfer_over(uint32_t transfer);
   void port_moves(uint32_t rank, uint32_t channel);
 
@@ -214,7 +224,6 @@ class Run {
 
   const Program& program_;
   const DeviceProgram& device_;
-  const Call& call_;
   const Machine& machine_;
   const uint32_t calls_;
   const Detail detail_;
@@ -230,8 +239,8 @@ class Run {
   Slots<Part> parts_;
   Slots<Message> messages_;
   std::vector<Transfer> transfers_;
-  std::map<std::pair<uint32_t, uint32_t>, Lane> lanes_;  ///< by sender and receiver
-  std::vector<double> ends_;                             ///< by call: when the last rank ended it
+  Lanes lanes_;
+  std::vector<double> ends_;  ///< by call: when the last rank ended it
   std::vector<uint32_t> woken_;
   PacketArrows packets_;
   Timeline out_;

@@ -255,7 +255,7 @@ void Run::arrive(uint32_t message, bool begun) {
 
 double Run::latency(uint32_t from, uint32_t to) const {
   if (from == to) return 0;
-  return ns(same_node(from, to) ? machine_.link_latency_ns() : machine_.nic_latency_ns);
+  return ns(machine_.same_node(from, to) ? machine_.link_latency_ns() : machine_.nic_latency_ns);
 }
 
 }  // namespace mscclc::cost

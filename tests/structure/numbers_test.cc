@@ -12,7 +12,7 @@ namespace mscclc::structure {
 namespace {
 
 // Today's figures, rounded up. The aims are 115,000, 230,000 and 5.
-constexpr size_t kProductLines = 153'000;  // of C++ and CUDA that is no test
+constexpr size_t kProductLines = 153'200;  // of C++ and CUDA that is no test
 constexpr size_t kAllLines = 251'000;      // of C++ and CUDA
 constexpr size_t kGlobals = 72;            // of what is no test
 
