@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "ir/program/program.h"
 #include "passes/prove/prove.h"
