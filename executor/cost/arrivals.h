@@ -1,6 +1,7 @@
-// Which bytes of a packet buffer have come, for blocks that poll them.
+// Which bytes of a packet buffer have come, for blocks that poll them, and by how many messages.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -45,6 +46,28 @@ class Arrivals {
  private:
   std::map<uint64_t, uint64_t> come_;                               ///< begin to end, no two touch
   std::multimap<uint64_t, std::pair<uint64_t, uint32_t>> waiters_;  ///< begin to end and waiter
+};
+
+/// By how many messages, one after the other, the packets in a buffer have come. A slot has one
+/// writer at a time, so no two ranges overlap, except that the next one may take the same place.
+class SlotHops {
+ public:
+  void came(const SlotRange& range, uint32_t hops) { hops_[range.begin] = {range.end, hops}; }
+  /// The most of those that lie in a range; 0: there are none.
+  uint32_t most(const SlotRange& range) const {
+    auto at = hops_.upper_bound(range.begin);
+    if (at != hops_.begin() && std::prev(at)->second.end > range.begin) --at;
+    uint32_t most = 0;
+    for (; at != hops_.end() && at->first < range.end; ++at) most = std::max(most, at->second.hops);
+    return most;
+  }
+
+ private:
+  struct Came {
+    uint64_t end;
+    uint32_t hops;
+  };
+  std::map<uint64_t, Came> hops_;  ///< by where they begin
 };
 
 }  // namespace mscclc::cost

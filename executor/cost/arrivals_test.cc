@@ -37,4 +37,19 @@ TEST_CASE("waiters are woken once, by the piece that completes their range") {
   CHECK(add_range(arrivals, 20, 30) == Woken{});
 }
 
+TEST_CASE("packets count the messages on their way, of all that a range touches") {
+  SlotHops hops;
+  CHECK(hops.most({0, 100}) == 0);
+  hops.came({0, 10}, 1);
+  hops.came({10, 30}, 4);
+  hops.came({50, 60}, 2);
+  CHECK(hops.most({0, 10}) == 1);
+  CHECK(hops.most({5, 11}) == 4);
+  CHECK(hops.most({20, 25}) == 4);
+  CHECK(hops.most({30, 50}) == 0);
+  CHECK(hops.most({30, 51}) == 2);
+  hops.came({10, 30}, 7);
+  CHECK(hops.most({0, 100}) == 7);
+}
+
 }  // namespace mscclc::cost

@@ -56,6 +56,8 @@ struct Explanation {
   uint64_t bytes = 0;
   std::string machine;
   bool measured = false;
+  /// Why the plan is not proved, the first reason; "" if it is. Nothing: it was not asked.
+  std::optional<std::string> not_proved;
   double us = 0;        ///< of a call, when calls follow one another
   double alone_us = 0;  ///< of a call before which nothing ran
   uint32_t rounds = 0;  ///< messages on the longest way
@@ -79,6 +81,8 @@ struct Explanation {
 /// "1.50 MiB", "64 KiB", "7 bytes"
 std::string size_text(uint64_t bytes);
 
+/// A line that says so; "" if the plan is proved, or was not asked about.
+std::string not_proved_text(const Explanation& e);
 std::string explanation_text(const Explanation& e);
 /// One JSON object, with a line break at its end; docs/cost_model.md has its keys.
 std::string explanation_json(const Explanation& e);

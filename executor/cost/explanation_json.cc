@@ -69,6 +69,10 @@ std::string explanation_json(const Explanation& e) {
               {"scratch_bytes", e.scratch_bytes},
               {"traffic", traffic_json(e)},
               {"path", path_json(e)}};
+  if (e.not_proved) {
+    out["proved"] = e.not_proved->empty();
+    if (!e.not_proved->empty()) out["not_proved"] = *e.not_proved;
+  }
   Json syncs = Json::array(), passes = Json::array(), choices = Json::array();
   for (const SyncLine& s : e.syncs) {
     syncs.push_back({{"op", s.op}, {"place", s.place}, {"count", s.count}, {"why", s.why}});

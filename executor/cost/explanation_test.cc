@@ -41,6 +41,22 @@ TEST_CASE("an explanation's parts agree with one another") {
   CHECK(e.traffic[0].least == 1 << 20);
 }
 
+TEST_CASE("an explanation says first why a plan is not proved") {
+  const TestProgram t = testing::exchange();
+  Explanation e = explained(t.program, 4096);
+  const auto says = [&](std::string_view text) {
+    return explanation_text(e).find(text) != std::string::npos;
+  };
+  CHECK_FALSE(nlohmann::json::parse(explanation_json(e)).contains("proved"));
+  e.not_proved = "";
+  CHECK_FALSE(says("NOT PROVED"));
+  CHECK(nlohmann::json::parse(explanation_json(e)).at("proved") == true);
+  e.not_proved = "a.mscl:3:1: error: a race";
+  CHECK(says(": a.mscl:3:1: error: a race\n\ntime "));
+  CHECK(nlohmann::json::parse(explanation_json(e)).at("proved") == false);
+  CHECK(nlohmann::json::parse(explanation_json(e)).at("not_proved") == *e.not_proved);
+}
+
 TEST_CASE("why an op synchronises is said from its neighbours") {
   const TestProgram t = testing::exchange();
   const Explanation e = explained(t.program, 4096);

@@ -117,8 +117,17 @@ std::string choices(const Explanation& e) {
 
 }  // namespace
 
+std::string not_proved_text(const Explanation& e) {
+  if (!e.not_proved || e.not_proved->empty()) return "";
+  return fmt::format(
+      "NOT PROVED, so it may go wrong whatever it takes ('mscclc verify' says all): {}\n",
+      *e.not_proved);
+}
+
 std::string explanation_text(const Explanation& e) {
-  return head(e) + figures(e) + traffic(e) + path(e) + syncs(e) + passes(e) + choices(e);
+  const std::string wrong = not_proved_text(e);
+  return head(e) + (wrong.empty() ? "" : wrong + "\n") + figures(e) + traffic(e) + path(e) +
+         syncs(e) + passes(e) + choices(e);
 }
 
 }  // namespace mscclc::cost

@@ -54,7 +54,7 @@ std::optional<Timeline> Model::predict(Call call, const Machine& machine, Diagno
   size_t size = 0;
   for (const RankProgram& rank : device_.ranks) size += rank.operands.size() + rank.targets.size();
   const uint32_t calls = size > kLarge ? kCallsOfLarge : size > kSmall ? kCalls : kCallsOfSmall;
-  return run_timeline(program_, device_, machine, calls, diagnostics, detail);
+  return run_timeline(program_, device_, call, machine, calls, diagnostics, detail);
 }
 
 Call call_of(const Program& program, uint64_t bytes, Dtype dtype, ReduceOp reduce) {

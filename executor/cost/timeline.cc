@@ -18,7 +18,7 @@ constexpr uint64_t kMaxEvents = 80'000'000;
 
 }  // namespace
 
-void Run::build() {
+void Run::build(const Call& call) {
   const auto ranks = static_cast<uint32_t>(program_.ranks.size());
   const double link = ns(machine_.link_mb_per_s()) / 1e3;
   const auto rate = [&](Shared kind) {
@@ -28,6 +28,9 @@ void Run::build() {
         return link;
       case Shared::memory:
         return ns(machine_.memory_mb_per_s) / 1e3;
+      case Shared::host_out:
+      case Shared::host_in:
+        return ns(machine_.pcie_mb_per_s) / 1e3;
       case Shared::nic_out:
       case Shared::nic_in:
         return ns(machine_.nic_mb_per_s) / 1e3;
@@ -51,7 +54,7 @@ void Run::build() {
   for (uint32_t r = 0; r < ranks; ++r) {
     const RankProgram& lowered = device_.ranks[r];
     const Rank& rank = program_.ranks[r];
-    RankState state(WorkOut(program_, lowered, r, machine_));
+    RankState state(WorkOut(program_, lowered, r, machine_, call));
     state.ends.resize(rank.channels.size());
     for (size_t c = 0; c < rank.channels.size(); ++c) {
       state.ends[c].come = rank.channels[c].credits;
@@ -66,6 +69,7 @@ void Run::build() {
     state.barriers.resize(lowered.barriers.size());
     state.begun.resize(lowered.buffers.size());
     state.come.resize(lowered.buffers.size());
+    state.hops.resize(lowered.buffers.size());
     state.first_block = static_cast<uint32_t>(blocks_.size());
     state.blocks = static_cast<uint32_t>(lowered.block_begin.size()) - 1;
     for (uint32_t b = 0; b < state.blocks; ++b) {
@@ -240,7 +244,14 @@ void Run::rate_event(uint32_t shared, uint32_t version) {
 void Run::part_over(uint32_t part, Cause cause) {
   const Part p = parts_.take(part);
   if (!p.is_block) {
-    if (--transfers_[p.owner].open == 0) transfer_over(p.owner);
+    Transfer& t = transfers_[p.owner];
+    if (p.on_link && --t.on_links == 0 && t.engine_of == kNone) {
+      // All its bytes have gone: the next one of its lane begins.
+      const Message& m = messages_[t.message];
+      const uint32_t next = lanes_.next(m.rank, m.peer);
+      if (next != kNone) begin_transfer(next);
+    }
+    if (--t.open == 0) transfer_over(p.owner);
     return;
   }
   Block& b = at(p.owner);
@@ -274,8 +285,8 @@ void Run::handle(const Event& e) {
   }
 }
 
-std::optional<Timeline> Run::run(Diagnostics& diagnostics) {
-  build();
+std::optional<Timeline> Run::run(const Call& call, Diagnostics& diagnostics) {
+  build(call);
   for (uint32_t r = 0; r < ranks_.size(); ++r) launch(r);
   while (!events_.empty()) {
     const Event e = events_.top();
@@ -307,9 +318,9 @@ std::optional<Timeline> Run::run(Diagnostics& diagnostics) {
 }
 
 std::optional<Timeline> run_timeline(const Program& program, const DeviceProgram& device,
-                                     const Machine& machine, uint32_t calls,
+                                     const Call& call, const Machine& machine, uint32_t calls,
                                      Diagnostics& diagnostics, Detail detail) {
-  return Run(program, device, machine, calls, detail).run(diagnostics);
+  return Run(program, device, machine, calls, detail).run(call, diagnostics);
 }
 
 }  // namespace mscclc::cost

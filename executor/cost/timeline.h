@@ -76,10 +76,10 @@ struct Timeline {
   std::vector<std::vector<uint32_t>> meetings;  ///< the steps that met at a barrier
 };
 
-/// Runs calls of a plan. Errors: plan-hangs. REQUIRES: `device` is lowered and patched, `machine`
-/// has as many GPUs as the plan has ranks.
+/// Runs calls of a plan. Errors: plan-hangs. REQUIRES: `device` is lowered and patched for `call`,
+/// `machine` has as many GPUs as the plan has ranks.
 [[nodiscard]] std::optional<Timeline> run_timeline(const Program& program,
-                                                   const DeviceProgram& device,
+                                                   const DeviceProgram& device, const Call& call,
                                                    const Machine& machine, uint32_t calls,
                                                    Diagnostics& diagnostics,
                                                    Detail detail = Detail::steps);

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <limits>
+#include <map>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -54,6 +55,7 @@ struct Message {
   bool signal = false, request = false;
   std::vector<PacketRange> slots;
   uint64_t bytes = 0;
+  bool in_gpus = false;  ///< Request::in_gpus
   uint32_t peer = 0;
 };
 
@@ -112,14 +114,37 @@ struct Block {
 /// A copy, or a message between nodes.
 struct Transfer {
   uint32_t message;
-  uint32_t open;
+  uint32_t open;       ///< parts of it that are not over
+  uint32_t on_links;   ///< of these what it waits for at links and memories
   uint32_t engine_of;  ///< the rank whose copy engine does it, or kNone
+};
+
+/// What a rank sends to another node goes out in order: of each pair of ranks one transfer is on
+/// its way.
+class Lanes {
+ public:
+  /// Is it the first, whose turn it is?
+  bool join(uint32_t transfer, uint32_t from, uint32_t to) {
+    std::deque<uint32_t>& lane = lanes_[{from, to}];
+    lane.push_back(transfer);
+    return lane.size() == 1;
+  }
+  /// The first has left. The one whose turn it is now, or kNone.
+  uint32_t next(uint32_t from, uint32_t to) {
+    std::deque<uint32_t>& lane = lanes_[{from, to}];
+    lane.pop_front();
+    return lane.empty() ? kNone : lane.front();
+  }
+
+ private:
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<uint32_t>> lanes_;  ///< by sender and receiver
 };
 
 /// One of the things that a block's step, or a transfer, waits for.
 struct Part {
   uint32_t owner;  ///< a block or a transfer
   bool is_block;
+  bool on_link;  ///< of a transfer: at something shared
 };
 
 class Run {
@@ -127,7 +152,8 @@ class Run {
   Run(const Program& program, const DeviceProgram& device, const Machine& machine, uint32_t calls,
       Detail detail)
       : program_(program), device_(device), machine_(machine), calls_(calls), detail_(detail) {}
-  std::optional<Timeline> run(Diagnostics& diagnostics);
+  /// Once. `call` is what each call does.
+  std::optional<Timeline> run(const Call& call, Diagnostics& diagnostics);
 
  private:
   struct RankState {
@@ -136,6 +162,7 @@ class Run {
     std::vector<Port> ports;
     std::vector<BarrierState> barriers;
     std::vector<Arrivals> begun, come;  ///< by buffer
+    std::vector<SlotHops> hops;         ///< the same: of the first call's packets
     uint32_t first_block = 0, blocks = 0, running = 0;
     uint64_t call = 0;
     double proxy_free = 0;
@@ -145,7 +172,7 @@ class Run {
     WorkOut work;
   };
 
-  void build();
+  void build(const Call& call);
   void launch(uint32_t rank);
   void push(double at, EventKind kind, uint32_t what, uint32_t version = 0) {
     events_.push({at, order_++, static_cast<uint64_t>(kind), what, version});
@@ -181,7 +208,6 @@ class Run {
     return messages_[message].request ? messages_[message] : messages_.take(message);
   }
   double latency(uint32_t from, uint32_t to) const;
-  bool same_node(uint32_t a, uint32_t b) const { return a / machine_.gpus == b / machine_.gpus; }
   void arrive(uint32_t message, bool begun);
   void give(Count& count, const From& from);
 
@@ -213,6 +239,7 @@ class Run {
   Slots<Part> parts_;
   Slots<Message> messages_;
   std::vector<Transfer> transfers_;
+  Lanes lanes_;
   std::vector<double> ends_;  ///< by call: when the last rank ended it
   std::vector<uint32_t> woken_;
   PacketArrows packets_;

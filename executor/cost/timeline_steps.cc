@@ -171,11 +171,12 @@ void Run::do_work(uint32_t block) {
   }
   const double step = ns(machine_.step_step_ns);
   double fetched = b.work.fetches ? 2 * ns(machine_.link_latency_ns()) : 0;
+  if (b.work.from_host) fetched += ns(machine_.pcie_latency_ns);
   if (b.work.at_switch) fetched += ns(machine_.switch_latency_ns);
   for (const Load& load : b.work.loads) {
     if (b.call == 0) out_.loads[load.shared] += load.bytes;
     ++b.open;
-    add_load(load.shared, static_cast<double>(load.bytes), parts_.put({block, true}));
+    add_load(load.shared, static_cast<double>(load.bytes), parts_.put({block, true, false}));
   }
   b.stored |= b.work.remote;
   // The first packets leave before the last.
@@ -190,7 +191,8 @@ void Run::do_work(uint32_t block) {
     const double begun = leave + latency(b.rank, b.work.writes.front().rank);
     push(begun, EventKind::begun, messages_.put(std::move(m)));
   }
-  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over, parts_.put({block, true}));
+  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over,
+       parts_.put({block, true, false}));
 }
 
 void Run::work_over(uint32_t block) {
@@ -209,6 +211,11 @@ void Run::do_last_polls(uint32_t block) {
     if (!arrivals.has(read.range)) return arrivals.wait(read.range, block);
   }
   b.now.arrived = now_;
+  if (b.record != kNoRecord) {
+    for (const PacketRange& read : b.work.reads) {
+      b.hops = std::max(b.hops, ranks_[read.rank].hops[read.buffer].most(read.range));
+    }
+  }
   const double end = now_ > b.now.done ? now_ + b.work.tail_ns : now_;
   finish(block, end);
   if (!b.work.writes.empty()) {
@@ -231,12 +238,14 @@ void Run::arrive(uint32_t message, bool begun) {
     if (detail_ == Detail::arrows && m.record != kNoRecord && !begun) {
       packets_.came(m.record, slot, m.sent, now_);
     }
+    if (m.record != kNoRecord && !begun) {
+      ranks_[slot.rank].hops[slot.buffer].came(slot.range, m.hops);
+    }
     woken_.clear();
     RankState& state = ranks_[slot.rank];
     (begun ? state.begun : state.come)[slot.buffer].add(slot.range, woken_);
     for (const uint32_t block : std::vector<uint32_t>(woken_)) {
       Block& b = at(block);
-      b.hops = std::max(b.hops, m.hops);
       (begun ? b.now.waited : b.now.last) = m.record;
       (begun ? b.now.waited_sent : b.now.last_sent) = m.sent;
       push(now_, EventKind::go_on, block);
@@ -246,7 +255,7 @@ void Run::arrive(uint32_t message, bool begun) {
 
 double Run::latency(uint32_t from, uint32_t to) const {
   if (from == to) return 0;
-  return ns(same_node(from, to) ? machine_.link_latency_ns() : machine_.nic_latency_ns);
+  return ns(machine_.same_node(from, to) ? machine_.link_latency_ns() : machine_.nic_latency_ns);
 }
 
 }  // namespace mscclc::cost

@@ -25,10 +25,21 @@ Machine plain_machine(uint32_t gpus) {
   return m;
 }
 
-Timeline timeline_of(const Program& program, const Machine& machine, uint64_t bytes) {
+/// Of one GPU each: 4000 ns and 2 ns a byte from one to the other.
+Machine two_nodes() {
+  Machine m = plain_machine(1);
+  m.nodes = 2;
+  m.nic_latency_ns = 4000;
+  m.nic_mb_per_s = 500;
+  m.nic_both_mb_per_s = m.nic_gpu_both_mb_per_s = 1000;
+  return m;
+}
+
+Timeline timeline_of(const Program& program, const Machine& machine, uint64_t bytes,
+                     Dtype dtype = Dtype::f32) {
   Diagnostics diagnostics;
   Model model(program);
-  const auto timeline = model.predict(call_of(program, bytes, Dtype::f32), machine, diagnostics);
+  const auto timeline = model.predict(call_of(program, bytes, dtype), machine, diagnostics);
   INFO(render_text(diagnostics, Sources()));
   REQUIRE(timeline);
   return *timeline;
@@ -108,6 +119,43 @@ TEST_CASE("packets need no signal, and what waits for them goes on with the last
   check_path(timeline);
 }
 
+TEST_CASE("rounds count messages, whether a block had to wait for them or not") {
+  const TestProgram t = testing::one_shot(4, 1, PacketFormat::LL16);
+  Machine m = plain_machine(4);
+  CHECK(timeline_of(t.program, m, 1 << 20).rounds == 1);
+  // All has come long before a slow block looks.
+  m.nvlink_latency_ns = 0;
+  m.nvlink_mb_per_s = m.memory_mb_per_s;
+  m.block_packet_round_ns = 1000;
+  CHECK(timeline_of(t.program, m, 1 << 20).rounds == 1);
+}
+
+TEST_CASE("sums along the tree, and exact ones of floats, cost more for each source and round") {
+  const auto summed = [](Summation summation) {
+    TestProgram t = testing::one_shot(4, 1, PacketFormat::LL16);
+    for (Rank& rank : t.program.ranks) {
+      for (Op& op : rank.ops) {
+        if (op.kind == OpKind::reduce_packets) op.summation = summation;
+      }
+    }
+    return t;
+  };
+  Machine m = plain_machine(4);
+  const double plain = timeline_of(summed(Summation::in_turn).program, m, 64).alone_ns;
+  m.sum_tree_ns = 100000;
+  m.sum_exact_ns = 200000;
+  const auto more = [&](Summation summation, Dtype dtype) {
+    return timeline_of(summed(summation).program, m, 64, dtype).alone_ns - plain;
+  };
+  // Four sources in one round, of which the rest of the call takes nearly nothing.
+  CHECK(more(Summation::in_turn, Dtype::f32) == 0);
+  const double tree = more(Summation::tree, Dtype::f32);
+  CHECK(tree == Approx(400000).epsilon(0.01));
+  CHECK(more(Summation::tree, Dtype::i32) == tree);
+  CHECK(more(Summation::exact, Dtype::f32) == Approx(800000).epsilon(0.01));
+  CHECK(more(Summation::exact, Dtype::i32) == 0);
+}
+
 TEST_CASE("a port goes by the proxy and the copy engine") {
   const TestProgram t = testing::exchange(ChannelKind::port);
   Machine m = plain_machine(2);
@@ -122,12 +170,66 @@ TEST_CASE("a port goes by the proxy and the copy engine") {
 
 TEST_CASE("between nodes a port goes over the network") {
   const TestProgram t = testing::exchange(ChannelKind::port);
-  Machine m = plain_machine(1);
-  m.nodes = 2;
-  m.nic_latency_ns = 4000;
-  m.nic_mb_per_s = 500;
-  CHECK(timeline_of(t.program, m, 5000).alone_ns == Approx(4000 + 10000 + 4000));
-  CHECK(timeline_of(t.program, m, 5000).loads[shared_index(0, Shared::nic_out)] == 5000);
+  const Timeline timeline = timeline_of(t.program, two_nodes(), 5000);
+  CHECK(timeline.alone_ns == Approx(4000 + 10000 + 4000));
+  CHECK(timeline.loads[shared_index(0, Shared::nic_out)] == 5000);
+}
+
+TEST_CASE("the proxy is busy with the bytes of what is not long") {
+  const TestProgram t = testing::exchange(ChannelKind::port);
+  Machine m = two_nodes();
+  const double plain = timeline_of(t.program, m, 5000).alone_ns;
+  m.nic_proxy_mb_per_s = 100;
+  CHECK(timeline_of(t.program, m, 5000).alone_ns == Approx(plain));  // from 0 bytes on all is long
+  m.nic_long_bytes = 5001;
+  CHECK(timeline_of(t.program, m, 5000).alone_ns == Approx(plain + 50000));
+}
+
+TEST_CASE("what one rank sends another goes out in order") {
+  TestProgram t = testing::exchange(ChannelKind::port);
+  for (Rank& rank : t.program.ranks) {  // twice: put, sync, signal
+    const std::vector<Op> again(rank.ops.begin() + 3, rank.ops.begin() + 6);
+    rank.ops.insert(rank.ops.begin() + 6, again.begin(), again.end());
+    rank.ops.push_back(rank.ops.back());  // and wait
+  }
+  const Timeline timeline = timeline_of(t.program, two_nodes(), 5000);
+  std::vector<double> waits;
+  for (const StepRecord& r : timeline.records) {
+    if (r.rank == 0 && r.kind == device::StepKind::wait) waits.push_back(r.end);
+  }
+  REQUIRE(waits.size() == 3);
+  CHECK(waits[1] == Approx(4000 + 10000 + 4000));
+  CHECK(waits[2] == Approx(4000 + 20000 + 4000));
+}
+
+TEST_CASE("sent and received together a GPU may get less, for what lies in its memory still less") {
+  const TestProgram t = testing::exchange(ChannelKind::port);
+  Machine m = two_nodes();
+  m.nic_both_mb_per_s = 800;  // of scratch
+  CHECK(timeline_of(t.program, m, 5000).alone_ns == Approx(8000 + 10000));
+  m.nic_gpu_both_mb_per_s = 400;
+  CHECK(timeline_of(t.program, m, 5000).alone_ns == Approx(8000 + 10000 / 0.4));
+  m.gpus = 2;  // in one node: no network
+  CHECK(timeline_of(t.program, m, 5000).alone_ns == Approx(7000));
+}
+
+TEST_CASE("scratch lies in the host's memory where only ports lead to a rank") {
+  const auto with_scratch = [](ChannelKind kind) {
+    TestProgram t = testing::exchange(kind);
+    for (uint32_t r = 0; r < 2; ++r) {
+      const uint32_t mine = t.buffer(r, "mine", 1, PacketFormat::none);
+      testing::add_op(t, r, 0, OpKind::copy, {testing::local(mine, 0)},
+                      {testing::local(kInput, 0)});
+    }
+    return t;
+  };
+  const auto slow_host_takes = [](const TestProgram& t, Machine m) {
+    const double plain = timeline_of(t.program, m, 5000).alone_ns;
+    m.pcie_mb_per_s = 100;
+    return timeline_of(t.program, m, 5000).alone_ns - plain;
+  };
+  CHECK(slow_host_takes(with_scratch(ChannelKind::port), two_nodes()) == Approx(50000));
+  CHECK(slow_host_takes(with_scratch(ChannelKind::memory), plain_machine(2)) == 0);
 }
 
 TEST_CASE("predictions are the same each time") {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "executor/interpreter/exact.h"
 #include "executor/interpreter/packets.h"
+#include "ir/ops/summations.h"
 
 namespace mscclc::cost {
 
@@ -19,6 +21,19 @@ constexpr uint32_t kCallShift = 52;
 
 constexpr uint64_t kAtOnce = 16;  ///< bytes that a thread moves at once
 
+/// By Summation: the figure of a machine. A new row of summations.def has none yet, and does not
+/// compile.
+constexpr uint64_t Machine::*kSumFigures[] = {
+    nullptr,  // one after the other costs what its operands do
+#define SUMMATION(name, ...) &Machine::sum_##name##_ns,
+#include "ir/ops/summations.def"
+#undef SUMMATION
+};
+
+double ns_of(Summation summation, const Machine& machine) {
+  return static_cast<double>(machine.*kSumFigures[static_cast<size_t>(summation)]);
+}
+
 double time_at(uint64_t bytes, uint64_t mb_per_s) {
   return static_cast<double>(bytes) * 1e3 / static_cast<double>(mb_per_s);
 }
@@ -28,7 +43,7 @@ double time_at(uint64_t bytes, uint64_t mb_per_s) {
 void Work::clear() {
   block_ns = first_ns = tail_ns = 0;
   stores = 0;
-  remote = fetches = at_switch = false;
+  remote = fetches = from_host = at_switch = false;
   loads.clear();
   reads.clear();
   writes.clear();
@@ -47,10 +62,19 @@ void Work::load(uint32_t shared, uint64_t bytes) {
 
 /// What adds up over the moves of a step.
 struct WorkOut::Sums {
-  uint64_t remote = 0, local = 0;  ///< bytes
+  uint64_t remote = 0, local = 0;  ///< bytes; remote: at other GPUs, and in the host's memory
   uint64_t pieces = 0;             ///< of the moves that go together: of kAtOnce bytes
   uint32_t operands = 0;           ///< of these
+  uint32_t sources = 0;            ///< of these
 };
+
+/// Are these buffers of the caller's, from which or to which an op moves?
+bool WorkOut::of_callers(const Frame& frame, const FrameStretch& s) const {
+  for (uint32_t k = 0; k < device::operands_of(s); ++k) {
+    if (lowered_.bases[device::operand_of(frame, s, k).base].buffer < kFirstScratch) return true;
+  }
+  return false;
+}
 
 SlotRange WorkOut::slot_range(const Frame& frame, const FrameStretch& s, uint32_t k, uint64_t wire,
                               uint64_t call) const {
@@ -67,6 +91,12 @@ void WorkOut::add_access(const DeviceOperand& operand, bool write, uint64_t byte
   for (uint32_t m = 0; m < operand.members; ++m) {
     const uint32_t owner = base[m].rank;
     if (owner == rank_ && !at_switch) {
+      if (machine_.scratch_on_host() && base[m].buffer >= kFirstScratch) {
+        if (!write) sums.remote += bytes;
+        out.load(shared_index(rank_, write ? Shared::host_out : Shared::host_in), bytes);
+        out.from_host |= !write;
+        continue;
+      }
       sums.local += bytes;
       out.load(shared_index(rank_, Shared::memory), bytes);
       continue;
@@ -121,7 +151,8 @@ void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStr
     PacketRange slot{base.rank, base.buffer, {}};
     if (packets) slot.range = slot_range(frame, s, k, unit.wire, call);
     if ((operand.flags & device::kPort) != 0) {
-      out.requests.push_back({operand.channel, base.rank, wire, packets, slot});
+      out.requests.push_back(
+          {operand.channel, base.rank, wire, packets, of_callers(frame, s), slot});
       continue;
     }
     if (!by_port) add_access(operand, write, packets ? wire : data, sums, out);
@@ -134,6 +165,16 @@ void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStr
   }
 }
 
+/// What a source adds to a round where the sources are not added up one after the other: kernels
+/// hold parts of trees, and what a sum has beside its number, in memory, and read sources again.
+double WorkOut::source_ns(const DeviceOp& op) const {
+  if ((op.flags & device::kTree) != 0) return ns_of(Summation::tree, machine_);
+  const ReduceOp reduce = op.reduce == ReduceOp::call ? call_.reduce : op.reduce;
+  const bool is_float = info(call_.dtype).kind == DtypeKind::kFloat;
+  const bool exact = device::adds_exactly(op) && device::differs_if_exact(is_float, reduce);
+  return exact ? ns_of(Summation::exact, machine_) : 0;
+}
+
 template <PacketFormat F>
 void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, Sums& sums,
                         Work& out) const {
@@ -143,7 +184,7 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
   const auto operand = static_cast<double>(machine_.block_operand_ns);
   for (uint32_t i = 0; i < op.count;) {
     sums.pieces = 0;
-    sums.operands = 0;
+    sums.operands = sums.sources = 0;
     uint64_t first_pieces = 0;
     const uint32_t first = i;
     do {
@@ -154,12 +195,13 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
         add_stretch<F>(frame, op, s, call, same, sums, out);
       });
       sums.operands += uint32_t{move.dsts} + (same ? 0u : move.srcs);
+      sums.sources += move.srcs;
       if (i == first) first_pieces = sums.pieces;
       ++i;
     } while (i < op.count && frame.rank.moves[op.first + i].like_last);
     if (first_pieces == 0) continue;
     const auto rounds = static_cast<double>((first_pieces + threads - 1) / threads);
-    const double once = round + operand * sums.operands;
+    const double once = round + operand * sums.operands + source_ns(op) * sums.sources;
     out.block_ns += rounds * once;
     if (out.first_ns == 0) out.first_ns = once;
   }

@@ -13,8 +13,18 @@
 namespace mscclc::cost {
 
 /// What transfers share at a rank.
-enum class Shared : uint8_t { egress, ingress, memory, nic_out, nic_in, nic_both, engine };
-inline constexpr uint32_t kSharedKinds = 7;
+enum class Shared : uint8_t {
+  egress,
+  ingress,
+  memory,
+  host_out,  ///< to the host's memory, and from there
+  host_in,
+  nic_out,
+  nic_in,
+  nic_both,
+  engine
+};
+inline constexpr uint32_t kSharedKinds = 9;
 inline uint32_t shared_index(uint32_t rank, Shared kind) {
   return rank * kSharedKinds + static_cast<uint32_t>(kind);
 }
@@ -36,16 +46,18 @@ struct Request {
   uint32_t peer;
   uint64_t bytes = 0;
   bool packets = false;
-  PacketRange slot;  ///< packets: where they come to lie
+  bool in_gpus = false;  ///< caller's buffers: what they hold goes to the host and back
+  PacketRange slot;      ///< packets: where they come to lie
 };
 
 struct Work {
-  double block_ns = 0;   ///< of the threads
-  double first_ns = 0;   ///< of that until the first bytes are on their way
-  uint64_t stores = 0;   ///< bytes, at all destinations together
-  double tail_ns = 0;    ///< what follows the arrival of the last packet
-  bool remote = false;   ///< it stores at, or reads from, other GPUs
-  bool fetches = false;  ///< it reads from other GPUs: their answers come a latency later
+  double block_ns = 0;     ///< of the threads
+  double first_ns = 0;     ///< of that until the first bytes are on their way
+  uint64_t stores = 0;     ///< bytes, at all destinations together
+  double tail_ns = 0;      ///< what follows the arrival of the last packet
+  bool remote = false;     ///< it stores at, or reads from, other GPUs
+  bool fetches = false;    ///< it reads from other GPUs: their answers come a latency later
+  bool from_host = false;  ///< it reads scratch that lies in the host's memory
   bool at_switch = false;
   std::vector<Load> loads;
   std::vector<PacketRange> reads, writes;
@@ -58,8 +70,9 @@ struct Work {
 /// Works out what steps of a rank do. The rank must be patched.
 class WorkOut {
  public:
-  WorkOut(const Program& program, const RankProgram& lowered, uint32_t rank, const Machine& machine)
-      : program_(program), lowered_(lowered), rank_(rank), machine_(machine) {}
+  WorkOut(const Program& program, const RankProgram& lowered, uint32_t rank, const Machine& machine,
+          const Call& call)
+      : program_(program), lowered_(lowered), rank_(rank), machine_(machine), call_(call) {}
   /// Of one step that moves data, in call `call` of the plan, in a round of a pipeline or not.
   void of(const device::Frame& frame, const device::DeviceOp& op, uint64_t call, Work& out) const;
 
@@ -72,9 +85,11 @@ class WorkOut {
   void add_stretch(const device::Frame& frame, const device::DeviceOp& op,
                    const device::FrameStretch& s, uint64_t call, bool same_source, Sums& sums,
                    Work& out) const;
+  bool of_callers(const device::Frame& frame, const device::FrameStretch& s) const;
   bool same_source(const device::Move& a, const device::Move& b) const;
   void add_access(const device::DeviceOperand& operand, bool write, uint64_t bytes, Sums& sums,
                   Work& out) const;
+  double source_ns(const device::DeviceOp& op) const;
   SlotRange slot_range(const device::Frame& frame, const device::FrameStretch& s, uint32_t k,
                        uint64_t wire, uint64_t call) const;
 
@@ -82,6 +97,7 @@ class WorkOut {
   const RankProgram& lowered_;
   const uint32_t rank_;
   const Machine& machine_;
+  const Call& call_;
 };
 
 }  // namespace mscclc::cost

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <new>
 #include <optional>
@@ -56,9 +57,18 @@ class TogetherProver {
  private:
   static constexpr uint64_t kMaxOrders = 4096;
 
-  bool refuse(std::string why) {
-    diagnostics_.error("undecided", {}, "not decided: " + std::move(why));
+  bool refuse(std::string why, std::vector<Note> notes = {}) {
+    diagnostics_.error("undecided", {}, "not decided: " + std::move(why)).notes = std::move(notes);
     return false;
+  }
+
+  bool refuse_number(uint32_t length, uint32_t copies) {
+    uint32_t most = 1;
+    while (std::pow(most + 1, length) <= kMaxOrders) ++most;
+    return refuse(
+        fmt::format("{} plans with {} copies of scratch have too many orders of calls",
+                    plans_.size(), copies),
+        {{fmt::format("of plans with so many copies {} can be proved together, no more", most)}});
   }
 
   /// All ranks call their plans in one order: every one of period + 1 calls.
@@ -68,11 +78,7 @@ class TogetherProver {
     uint64_t orders = 1;
     for (uint32_t i = 0; i < length; ++i) {
       orders *= plans_.size();
-      if (orders > kMaxOrders) {
-        return refuse(
-            fmt::format("{} plans with {} copies of scratch have too many orders of calls",
-                        plans_.size(), system.period()));
-      }
+      if (orders > kMaxOrders) return refuse_number(length, system.period());
     }
     for (uint64_t i = 0; i < orders; ++i) {
       std::vector<uint32_t> calls;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "ir/base/read_file.h"
 #include "tests/cost/measured.h"
@@ -64,7 +65,7 @@ TEST_CASE("measured calls are predicted within 15 %") {
   }
   CHECK(shares["4xH200"].percent() >= 90);
   CHECK(shares["2xH200"].percent() >= 90);
-  CHECK(shares["2xH100"].percent() >= 75);
+  CHECK(shares["2xH100"].percent() >= 90);
 }
 
 TEST_CASE("of two plans the faster is named") {
@@ -85,6 +86,38 @@ TEST_CASE("of two plans the faster is named") {
   std::printf("%d of %d pairs\n", share.good, share.all);
   CHECK(share.all >= 15);
   CHECK(share.percent() >= 89);
+}
+
+TEST_CASE("sums under contracts are predicted within a factor of two") {
+  // All-reduces of 4 ranks that share 2 x H100 (docs/bits.md): no machine file is of these, so what
+  // a contract adds is taken from a prediction.
+  struct Row {
+    const char* program;
+    uint64_t bytes;
+    double ranks, tree, exact;  ///< us
+  };
+  constexpr Row kRows[] = {
+      {"allreduce_1shot_ordered:R=4 F=LL16 B=32 T=128", 4 << 10, 2.8, 16.5, 14.8},
+      {"allreduce_2shot_packets:R=4 F=LL128 B=96 T=256", 64 << 10, 5.5, 27.3, 25.8},
+      {"allreduce_2shot_packets:R=4 F=LL128 B=96 T=256", 1 << 20, 13.5, 67.1, 65.1},
+      {"allreduce_push:R=4 B=128 T=1024", 16 << 20, 112, 214, 214},
+  };
+  const Machine machine = machine_named("4xH200");
+  for (const Row& row : kRows) {
+    const std::string program = row.program;
+    const auto predict = [&](const std::string& more) {
+      return MeasuredPlan(kPlans, program + more).predict(row.bytes, machine);
+    };
+    const double plain = predict("");
+    for (const auto& [param, measured] :
+         {std::pair{" tree=true", row.tree}, {" exact=true", row.exact}}) {
+      const double us = row.ranks + predict(param) - plain;
+      std::printf("%s%s, %llu bytes: measured %.1f, predicted %.1f\n", row.program, param,
+                  static_cast<unsigned long long>(row.bytes), measured, us);
+      CHECK(us > measured / 2);
+      CHECK(us < measured * 2);
+    }
+  }
 }
 
 TEST_CASE("a call of 1024 ranks is predicted") {

@@ -4,6 +4,7 @@
     browser_test.py MSCCLC --update      draws the timelines of docs/ anew, in the checkout
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -76,8 +77,49 @@ def check_page(page, views):
     fine &= check("what is looked for is found", 0 < page.value("views[0].slices.filter(found).length") <
                   page.value("views[0].slices.length"))
     page.value("at('arrows').click()")
+    page.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.value("at('room').style.flex = '0 0 333px'")
+    fits = page.value("""new Promise((done) => {
+      const end = performance.now() + 30000;
+      const look = () => {
+        if (canvas.height === 333 || performance.now() > end) done(canvas.height === canvas.clientHeight);
+        else requestAnimationFrame(look);
+      };
+      look();
+    })""")
+    fine &= check("what gets another size is drawn anew, though the window keeps its own", fits)
     fine &= check("the page complains of nothing: " + str(page.complaints), not page.complaints)
     return fine & check("nor says so itself", page.value("at('say').textContent") == "")
+
+
+def check_in_frame(browser, html, folder):
+    """A frame that is not shown has no size; once it has one, the timeline is drawn."""
+    with open(html, encoding="utf-8") as page:
+        text = json.dumps(page.read()).replace("</", "<\\/")
+    host = os.path.join(folder, "host.html")
+    with open(host, "w", encoding="utf-8") as out:
+        out.write("""<!DOCTYPE html><meta charset="utf-8">
+<iframe id="frame" style="display: none; width: 900px; height: 500px"></iframe>
+<script>frame.srcdoc = %s;</script>""" % text)
+    page = Chromium(browser, host)
+    drawn = "frame.contentDocument.getElementById('canvas').dataset.drawn || 0"
+    # At most 30 s: a busy machine has its frames late.
+    shown = """new Promise((done) => {
+      frame.style.display = 'block';
+      const end = performance.now() + 30000;
+      const look = () => {
+        const drawn = Number(%s);
+        if (drawn > 0 || performance.now() > end) done(drawn);
+        else requestAnimationFrame(look);
+      };
+      look();
+    })""" % drawn
+    try:
+        fine = check("without a size nothing is drawn", int(page.value(drawn)) == 0)
+        fine &= check("with one, steps are", page.value(shown) > 50)
+        return fine & check("the page complains of nothing: " + str(page.complaints), not page.complaints)
+    finally:
+        page.close()
 
 
 def tutorial(program, folder):
@@ -136,6 +178,7 @@ def main():
                 fine &= check_page(page, views)
             finally:
                 page.close()
+        fine &= check_in_frame(browser, html, folder)
     return 0 if fine else 1
 
 

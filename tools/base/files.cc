@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -103,6 +104,18 @@ Result<void> write_file(const std::string& path, std::string_view text) {
   FileWriter file(path);
   if (file.write(text) && file.finish()) return {};
   return Error{file.error()};
+}
+
+Result<void> could_write(const std::string& path) {
+  if (path == "-") return {};
+  const auto refuse = [&](int why) {
+    return Error{fmt::format("cannot write '{}': {}", path, std::strerror(why))};
+  };
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) return refuse(EISDIR);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder, none)) return {};
+  return refuse(std::filesystem::exists(folder, none) ? ENOTDIR : ENOENT);
 }
 
 FileWriter::~FileWriter() {

@@ -18,6 +18,9 @@ Result<std::string> read_input(const std::string& path);
 Result<std::string> read_regular_file(const std::string& path);
 /// Replaces the contents of a file, as FileWriter does.
 Result<void> write_file(const std::string& path, std::string_view text);
+/// Before long work whose result is to be written: an error, as of write_file(), if the path is a
+/// folder or lies in none. What else may go wrong shows when it is written.
+Result<void> could_write(const std::string& path);
 /// How long a named pipe that is written may have no reader: as long as one that is read may have
 /// no writer (ir/base/read_file.h).
 inline constexpr std::chrono::milliseconds kReaderPatience = kWriterPatience;

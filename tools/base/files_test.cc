@@ -152,6 +152,19 @@ TEST_CASE("a file that cannot be written is an error, and stays one") {
 }
 
 // The kernel holds what is written until it is read, so nothing here waits for another thread.
+TEST_CASE("what cannot be written is known before") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  CHECK(could_write("-"));
+  CHECK(could_write("here.json"));
+  CHECK(could_write(folder / "new.json"));
+  CHECK(could_write("/dev/null"));
+  CHECK(could_write(folder).error().text() ==
+        "cannot write '" + folder.string() + "': Is a directory");
+  CHECK(could_write("/no/such/folder/x").error().text() ==
+        "cannot write '/no/such/folder/x': No such file or directory");
+  CHECK(could_write("/dev/null/x").error().text() == "cannot write '/dev/null/x': Not a directory");
+}
+
 TEST_CASE("a pipe without a name is read to its end") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);

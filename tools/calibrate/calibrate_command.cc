@@ -65,6 +65,7 @@ int run_calibrate(const CalibrateOptions& options) {
   if (!max_bytes) {
     return Input::usage(fmt::format("--max-bytes: '{}' is no size", options.max_bytes));
   }
+  if (const auto could = could_write(options.output); !could) return Input::usage(could.error());
   Diagnostics diagnostics;
   auto base = find_machine(options.base, diagnostics);
   if (!base) return refuse(diagnostics, kUsage);

@@ -165,8 +165,9 @@ std::optional<Calibration> calibrate(CallTimer& timer, const std::vector<Probe>&
 std::vector<const MachineField*> fields_to_find(bool network) {
   std::vector<const MachineField*> fields;
   for (const MachineField& field : machine_fields()) {
-    // A length from which on messages are long is no figure of which times have a slope.
-    if (field.group == "switch" || field.name == "long_bytes") continue;
+    // No probe uses a switch or a contract about bits; and a length from which on messages are long
+    // is no figure of which times have a slope.
+    if (field.group == "switch" || field.group == "sum" || field.name == "long_bytes") continue;
     const bool between = field.group == "nic";
     const bool within = field.group == "nvlink" || field.group == "copy_engine";
     if (network ? !within : !between) fields.push_back(&field);

@@ -129,6 +129,7 @@ TEST_CASE("figures of the network are found only between nodes") {
   };
   CHECK(has(true, "nic"));
   CHECK_FALSE(has(false, "nic"));
+  CHECK_FALSE(has(false, "sum"));
   CHECK(has(false, "nvlink"));
   CHECK_FALSE(has(true, "nvlink"));
   CHECK(has(true, "proxy"));

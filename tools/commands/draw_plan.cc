@@ -25,18 +25,6 @@ constexpr std::array kWriters = {
     Writer{"dot", [](const draw::Picture& picture) { return draw::dot_of(picture); }},
 };
 
-const char* between_calls_text(BetweenCalls between) {
-  switch (between) {
-    case BetweenCalls::meeting:
-      return "no rank leaves a call before all are in it";
-    case BetweenCalls::copies:
-      return "it uses other copies of scratch, so a rank may be some calls ahead";
-    case BetweenCalls::signals:
-      break;
-  }
-  return "ranks that exchange data wait for one another's signals, others may be any calls apart";
-}
-
 /// What the picture says of the proof. One that is no plan yet, or wrong, is drawn all the same.
 void add_proof(const Program& program, draw::DrawOptions& options) {
   if (!program.split) return;

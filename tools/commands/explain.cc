@@ -4,9 +4,11 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "executor/cost/explanation.h"
 #include "executor/cost/machines.h"
+#include "passes/prove/prove.h"
 #include "plans/format/machines/machine.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -67,16 +69,27 @@ int write_timeline(const ExplainOptions& options, const Call& call, Input& input
                                                  {timeline::predicted_trace(*predicted, machine)}));
 }
 
+/// The first reason why a plan is not proved, with its place; "" if it is.
+std::string why_not_proved(const Input& input) {
+  Diagnostics found;
+  if (prove(input.program, found, {.try_copies = true}).proved) return "";
+  const std::string text = render_text(found, input.sources, 1);
+  return text.substr(0, text.find('\n'));
+}
+
 int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& sizes, Dtype dtype,
                   Input& input, const Machine& machine, const std::vector<cost::PassLine>& passes) {
   const bool table = sizes.size() > 1 && !options.json;
-  if (table) put(table_head());
+  const std::string not_proved = why_not_proved(input);
+  bool first = true;
   for (const uint64_t bytes : sizes) {
     const Call call = cost::call_of(input.program, bytes, dtype);
     auto explanation = cost::explain(input.program, call, machine, input.diagnostics);
     input.report();
     if (!explanation) return kWrongProgram;
+    explanation->not_proved = not_proved;
     if (table) {
+      if (std::exchange(first, false)) put(not_proved_text(*explanation) + table_head());
       put(table_row(*explanation));
       continue;
     }
@@ -96,6 +109,9 @@ int run_explain(ExplainOptions& options) {
   if (!sizes) return refuse("--bytes: " + sizes.error().text());
   if (options.timeline.asked() && sizes->size() > 1) {
     return refuse("--trace and --html show one call; --bytes gives several");
+  }
+  if (const auto could = timeline::could_write_timeline(options.timeline); !could) {
+    return Input::usage(could.error());
   }
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));

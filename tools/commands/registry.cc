@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "ir/program/program.h"
 #include "passes/prove/prove.h"
@@ -110,7 +112,33 @@ int why_not_surveyed(const Diagnostics& diagnostics) {
   return std::ranges::any_of(diagnostics.all(), is_file) ? kUsage : kWrongProgram;
 }
 
-/// Whether calls of all plans for the same number of ranks may follow one another in any order.
+constexpr std::string_view kNotDecided =
+    "  each is proved by itself, and communicators of mscclc need no more: their plans share "
+    "nothing\n"
+    "  where plans share channels, as in MSCCL++'s executor, prove those that a job calls: 'mscclc "
+    "verify --together'\n";
+
+bool is_undecided(const Diagnostics& found) {
+  return !found.all().empty() && std::ranges::all_of(found.all(), [](const Diagnostic& d) {
+    return d.code == "undecided";
+  });
+}
+
+/// Of a set on which nothing is decided: says so, and whether each of its plans is right by itself.
+bool prove_apart(std::span<const SharedPlan> plans, const Diagnostic& undecided,
+                 Diagnostics& diagnostics) {
+  put(fmt::format("{} plans over {} ranks, together: {}\n", plans.size(), plans[0].ranks.size(),
+                  undecided.message));
+  for (const Note& note : undecided.notes) put(fmt::format("  {}\n", note.text));
+  const bool proved = std::ranges::all_of(
+      plans, [&](const SharedPlan& plan) { return prove(*plan.program, diagnostics).proved; });
+  if (proved) put(kNotDecided);
+  return proved;
+}
+
+/// Whether calls of all plans for the same number of ranks may follow one another in any order,
+/// even where they share channels. What is not decided is said, and is no error, as the plans of a
+/// communicator share none.
 bool prove_sets(const Surveyed& all, Diagnostics& diagnostics) {
   std::map<uint32_t, std::vector<SharedPlan>> sets;
   for (const auto& [name, plan] : all.programs) {
@@ -120,9 +148,15 @@ bool prove_sets(const Surveyed& all, Diagnostics& diagnostics) {
   }
   bool proved = true;
   for (const auto& [ranks, plans] : sets) {
-    const bool right = prove_together(plans, CallOrder::own, diagnostics);
+    Diagnostics found;
+    const bool right = prove_together(plans, CallOrder::own, found);
+    if (!right && is_undecided(found)) {
+      proved &= prove_apart(plans, found.all()[0], diagnostics);
+      continue;
+    }
     put(fmt::format("{} plans over {} ranks, together: {}\n", plans.size(), ranks,
                     right ? "proved" : "refused"));
+    for (const Diagnostic& d : found.all()) diagnostics.add(d);
     proved &= right;
   }
   return proved;

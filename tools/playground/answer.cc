@@ -104,6 +104,7 @@ class Answer {
   void put_picture(const Program& program, const std::optional<Proof>& proof) {
     draw::DrawOptions options;
     options.proved = proof ? "proved: " + summarize(*proof) : "NOT PROVED";
+    if (proof) options.between_calls = between_calls_text(proof->between_calls);
     const auto picture = draw::lay_out(program, options);
     if (picture) {
       put_text("picture", draw::html_of(*picture), "html");

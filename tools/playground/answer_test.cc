@@ -87,6 +87,8 @@ TEST_CASE("playground: a right program is proved, drawn and timed") {
   const std::string picture = part(parts, "picture").at("html");
   CHECK(picture.find("<svg") != std::string::npos);
   CHECK(picture.find("class=\"box") != std::string::npos);
+  CHECK(picture.find(". The next one: no rank leaves a call before all are in it") !=
+        std::string::npos);
   const Json timeline = part(parts, "timeline");
   CHECK(timeline.at("html").get<std::string>().find("<canvas") != std::string::npos);
   CHECK(timeline.at("text").get<std::string>().starts_with(

@@ -161,6 +161,18 @@ std::string sums_text(const Proof& proof) {
   return text;
 }
 
+std::string between_calls_text(BetweenCalls between) {
+  switch (between) {
+    case BetweenCalls::meeting:
+      return "no rank leaves a call before all are in it";
+    case BetweenCalls::copies:
+      return "it uses other copies of scratch, so a rank may be some calls ahead";
+    case BetweenCalls::signals:
+      break;
+  }
+  return "ranks that exchange data wait for one another's signals, others may be any calls apart";
+}
+
 std::string summarize(const Proof& proof) {
   std::string text = proof.out_of_place ? "out of place" : "in place";
   if (proof.out_of_place && proof.in_place) text += " and in place";

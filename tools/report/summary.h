@@ -22,4 +22,7 @@ std::string sums_text(const Proof& proof);
 /// proof.proved.
 std::string summarize(const Proof& proof);
 
+/// What keeps two calls of a plan apart, as a sentence. REQUIRES: it is of a plan that is proved.
+std::string between_calls_text(BetweenCalls between);
+
 }  // namespace mscclc

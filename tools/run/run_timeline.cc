@@ -42,6 +42,9 @@ std::optional<Error> why_no_timeline(const RunOptions& options, const std::vecto
     if (options.machine.empty()) return std::nullopt;
     return Error{"--machine is for --trace and --html"};
   }
+  if (const auto could = timeline::could_write_timeline(options.timeline); !could) {
+    return could.error();
+  }
   if (specs.size() == 1) return std::nullopt;
   return Error{
       fmt::format("--trace and --html show one call; {} sizes, types and reductions were asked for",

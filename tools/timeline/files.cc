@@ -20,6 +20,14 @@ void add_machine_option(CLI::App& app, std::string& machine) {
       ->type_name("MACHINE");
 }
 
+Result<void> could_write_timeline(const TimelineOptions& options) {
+  for (const std::string& file : {options.trace, options.html}) {
+    if (file.empty()) continue;
+    if (auto could = could_write(file); !could) return could;
+  }
+  return {};
+}
+
 Result<void> write_timeline(const TimelineOptions& options, const CallFacts& facts,
                             const std::vector<Trace>& traces) {
   Result<void> written;

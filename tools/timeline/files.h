@@ -21,6 +21,8 @@ void add_timeline_options(CLI::App& app, TimelineOptions& options, const std::st
 /// Declares --machine.
 void add_machine_option(CLI::App& app, std::string& machine);
 
+/// An error if what was asked for cannot be written: before the work.
+Result<void> could_write_timeline(const TimelineOptions& options);
 /// Writes what was asked for: the page shows all traces side by side, the file of events the first.
 Result<void> write_timeline(const TimelineOptions& options, const CallFacts& facts,
                             const std::vector<Trace>& traces);

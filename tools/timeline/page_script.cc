@@ -278,6 +278,7 @@ function firstAfter(view, lane, ns) {
 }
 
 function draw() {
+  if (canvas.clientWidth === 0 || canvas.clientHeight === 0) return;  // not shown yet
   const scale = window.devicePixelRatio || 1;
   canvas.width = Math.round(canvas.clientWidth * scale);
   canvas.height = Math.round(canvas.clientHeight * scale);
@@ -463,7 +464,8 @@ at('find').addEventListener('input', () => {
   found = text === '' ? null : (s) => opOf(s)[1].includes(text) || opOf(s)[2].includes(text) || opOf(s)[0].includes(text);
   redraw();
 });
-window.addEventListener('resize', redraw);
+new ResizeObserver(redraw).observe(canvas);  // a frame may get its size later, or another one
+window.addEventListener('resize', redraw);   // and the screen another scale
 
 at('title').textContent = data.title;
 const used = new Set(views.flatMap((view) => view.slices.map((s) => opOf(s)[3])));

@@ -28,6 +28,10 @@ struct Machine {
 #undef FIELD
 
   uint32_t ranks() const { return nodes * gpus; }
+  /// Are two ranks in one node?
+  bool same_node(uint32_t a, uint32_t b) const { return a / gpus == b / gpus; }
+  /// Where only ports lead to a rank, its scratch lies in the host's memory, for the network.
+  bool scratch_on_host() const { return gpus == 1 && nodes > 1; }
   /// Latency and rate of what joins the GPUs of a node.
   uint64_t link_latency_ns() const {
     return links == LinkKind::pcie ? pcie_latency_ns : nvlink_latency_ns;
