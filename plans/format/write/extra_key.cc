@@ -83,7 +83,7 @@ void write_promises(JsonOut& out, const Contract& contract) {
     out.number(p.output.chunk);
     out.character(',');
     out.number(p.reduced ? 1 : 0);
-    for (const Place& input : p.inputs) {
+    for (const CallerChunk& input : p.inputs) {
       out.need(32);
       out.character(',');
       out.number(input.rank);
