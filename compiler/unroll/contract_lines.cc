@@ -85,7 +85,7 @@ bool ContractLines::collective_options(const ast::Collective& s, CollectiveSpec&
 }
 
 /// A chunk that an `ensure` line names: a number, or the indexes of the contract's shape.
-bool ContractLines::ensure_term(const ast::Term& t, Side side, Place& out) {
+bool ContractLines::ensure_term(const ast::Term& t, Side side, CallerChunk& out) {
   int64_t rank = 0;
   if (!evaluator_.integer(t.rank, rank)) return false;
   const Contract& c = builder_.program().contract;
@@ -123,7 +123,7 @@ void ContractLines::ensure_inputs(const ast::Ensure& s, Promise& promise) {
   promise.inputs.clear();
   const auto add_all = [&] {
     for (const ast::Term& t : s.terms) {
-      Place in;
+      CallerChunk in;
       if (!ensure_term(t, Side::input, in)) return false;
       promise.inputs.push_back(in);
     }

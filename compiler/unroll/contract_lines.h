@@ -26,7 +26,7 @@ class ContractLines {
 
  private:
   bool collective_options(const ast::Collective& s, CollectiveSpec& spec);
-  bool ensure_term(const ast::Term& t, Side side, Place& out);
+  bool ensure_term(const ast::Term& t, Side side, CallerChunk& out);
   void ensure_inputs(const ast::Ensure& s, Promise& promise);
 
   UnrollScope& scope_;

@@ -84,7 +84,8 @@ class Groups {
     std::vector<uint64_t> into(groups());
     for (const Promise& p : contract_.promises) {
       const uint64_t own = group(p.output.rank);
-      if (std::ranges::any_of(p.inputs, [&](const Place& i) { return group(i.rank) != own; })) {
+      if (std::ranges::any_of(p.inputs,
+                              [&](const CallerChunk& i) { return group(i.rank) != own; })) {
         into[own] += chunk;
       }
     }

@@ -44,7 +44,7 @@ bool OutputCheck::extends(const Expected& e, const Promise& promise, uint64_t fi
   }
   for (uint32_t i = 0; i < e.sources; ++i) {
     const Source& source = sources_[e.source + i];
-    const Place& input = promise.inputs[i];
+    const CallerChunk& input = promise.inputs[i];
     if (source.rank != input.rank || (source.first + e.count) * element_ !=
                                          chunking_.offset(Side::input, input.rank, input.chunk)) {
       return false;
@@ -65,7 +65,7 @@ void OutputCheck::add(const Promise& promise) {
   }
   expected_.push_back({first, count, promise.reduced, static_cast<uint32_t>(sources_.size()),
                        static_cast<uint32_t>(promise.inputs.size())});
-  for (const Place& input : promise.inputs) {
+  for (const CallerChunk& input : promise.inputs) {
     sources_.push_back(
         {input.rank, chunking_.offset(Side::input, input.rank, input.chunk) / element_});
   }

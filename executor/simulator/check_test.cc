@@ -64,7 +64,7 @@ TestProgram reading(CollectiveKind kind, uint32_t ranks, std::vector<uint32_t> c
     for (uint32_t p = 0; p + 1 < ranks; ++p) ends.push_back(end_of(p));
     add_op(t, r, 0, Kind::signal, ends);
     add_op(t, r, 0, Kind::wait, ends);
-    const auto place = [&](const Place& p) {
+    const auto place = [&](const CallerChunk& p) {
       return p.rank == r ? local(kInput, p.chunk) : far(mesh(r, p.rank), kInput, p.chunk);
     };
     for (uint32_t chunk = 0; chunk < rank.buffers[kOutput].chunks; ++chunk) {
@@ -76,7 +76,7 @@ TestProgram reading(CollectiveKind kind, uint32_t ranks, std::vector<uint32_t> c
         continue;
       }
       std::vector<Operand> sources = {place({r, promise.inputs[r].chunk})};
-      for (const Place& p : promise.inputs) {
+      for (const CallerChunk& p : promise.inputs) {
         if (p.rank != r) sources.push_back(place(p));
       }
       add_op(t, r, 0, Kind::read_reduce, {local(kOutput, chunk)}, sources).complete = true;

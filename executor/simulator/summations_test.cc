@@ -112,7 +112,7 @@ struct TreeTrial {
   ChunkBytes sum_of(uint32_t rank, const KeptCall& kept, Dtype dtype, Dtype accumulate,
                     ReduceOp reduce) const {
     std::vector<ChunkBytes> rows;
-    for (const Place& place : made.sources[rank]) {
+    for (const CallerChunk& place : made.sources[rank]) {
       const ChunkBytes& input = kept.inputs[place.rank];
       const size_t chunk = input.size() / sources;
       const auto begin = input.begin() + static_cast<std::ptrdiff_t>(place.chunk * chunk);

@@ -21,7 +21,7 @@ TestProgram custom(uint32_t ranks, uint32_t input, uint32_t output) {
   return t;
 }
 
-void promise(TestProgram& t, Place output, std::vector<Place> inputs) {
+void promise(TestProgram& t, CallerChunk output, std::vector<CallerChunk> inputs) {
   const bool reduced = inputs.size() > 1;
   t.program.contract.promises.push_back({output, reduced, std::move(inputs)});
   t.program.contract.sort_promises();

@@ -14,7 +14,7 @@ struct TreePlan {
   TestProgram plan;
   /// By rank: the input chunks that its op adds up, in written order, into its output chunk 0, and
   /// if `sends` into chunk 1 of the other rank.
-  std::vector<std::vector<Place>> sources;
+  std::vector<std::vector<CallerChunk>> sources;
   bool sends;
 };
 

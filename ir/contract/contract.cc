@@ -38,7 +38,7 @@ Shape ragged_shape(const Contract& c, Side side, uint32_t rank) {
   return shape;
 }
 
-bool before(const Promise& a, const Place& b) {
+bool before(const Promise& a, const CallerChunk& b) {
   return a.output.rank != b.rank ? a.output.rank < b.rank : a.output.chunk < b.chunk;
 }
 
@@ -149,7 +149,7 @@ std::optional<Promise> Contract::promise(uint32_t rank, uint32_t chunk) const {
   return out;
 }
 
-const Promise* Contract::find_promise(Place output) const {
+const Promise* Contract::find_promise(CallerChunk output) const {
   const auto found = std::lower_bound(promises.begin(), promises.end(), output, before);
   return found == promises.end() || found->output != output ? nullptr : &*found;
 }

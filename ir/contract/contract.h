@@ -16,17 +16,17 @@ namespace mscclc {
 enum class InPlace : uint8_t { either, yes, no };  // in text: either, true, false
 
 /// One chunk of a caller's buffer: input or output chunk `chunk` (flat index) at rank `rank`.
-struct Place {
+struct CallerChunk {
   uint32_t rank, chunk;
-  bool operator==(const Place&) const = default;
+  bool operator==(const CallerChunk&) const = default;
 };
 
 /// One line of a custom contract, unrolled: output = reduction (or, with one term and `reduced`
 /// false, copy) of input chunks.
 struct Promise {
-  Place output;
+  CallerChunk output;
   bool reduced;
-  std::vector<Place> inputs;
+  std::vector<CallerChunk> inputs;
 };
 
 /// How the chunks of a caller's buffer divide its bytes.
@@ -104,7 +104,7 @@ struct Contract {
  private:
   /// True if `rank` has this side's buffer, which may be empty all the same.
   bool is_there(Side side, uint32_t rank) const;
-  const Promise* find_promise(Place output) const;
+  const Promise* find_promise(CallerChunk output) const;
   bool promise_of_counted_row(Promise& out) const;
 };
 

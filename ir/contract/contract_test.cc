@@ -15,7 +15,7 @@ Contract make(CollectiveKind kind, uint32_t ranks, std::vector<uint32_t> chunks 
   return c;
 }
 
-using Inputs = std::vector<Place>;
+using Inputs = std::vector<CallerChunk>;
 
 std::vector<uint32_t> dims(const Contract& c, Side side, uint32_t rank) {
   return c.shape(side, rank).dims;
@@ -43,7 +43,7 @@ TEST_CASE("allreduce: every output chunk holds all inputs of that chunk") {
   const auto p = c.promise(1, 5);
   REQUIRE(p);
   CHECK(p->reduced);
-  CHECK(p->output == Place{1, 5});
+  CHECK(p->output == CallerChunk{1, 5});
   CHECK(p->inputs == Inputs{{0, 5}, {1, 5}, {2, 5}});
   CHECK(c.alias(2)->input_chunk == 0);
   CHECK(c.alias(2)->output_chunk == 0);

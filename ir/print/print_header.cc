@@ -34,13 +34,13 @@ void print_dims(TextWriter& out, const std::vector<uint32_t>& dims) {
   print_list(out, values);
 }
 
-void print_term(TextWriter& out, std::string_view buffer, const Place& place) {
+void print_term(TextWriter& out, std::string_view buffer, const CallerChunk& place) {
   out << buffer << '[';
   out.number(place.chunk) << "] at ";
   out.number(place.rank);
 }
 
-void print_reduction(TextWriter& out, const std::vector<Place>& inputs) {
+void print_reduction(TextWriter& out, const std::vector<CallerChunk>& inputs) {
   out << "reduce(";
   const bool one_chunk = !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [&](auto& p) {
     return p.chunk == inputs[0].chunk;
@@ -48,13 +48,13 @@ void print_reduction(TextWriter& out, const std::vector<Place>& inputs) {
   if (one_chunk) {
     std::vector<int64_t> ranks;
     ranks.reserve(inputs.size());
-    for (const Place& p : inputs) ranks.push_back(p.rank);
+    for (const CallerChunk& p : inputs) ranks.push_back(p.rank);
     out << "input[";
     out.number(inputs[0].chunk) << "] at p for p in ";
     print_set(out, ranks);
   } else {
     Separator terms(out);
-    for (const Place& p : inputs) print_term(terms.next(), "input", p);
+    for (const CallerChunk& p : inputs) print_term(terms.next(), "input", p);
   }
   out << ')';
 }

@@ -53,12 +53,12 @@ void verify_counts(const Contract& c, ProgramReport& report) {
   if (sum >= kMaxChunks) report.error("contract-counts", {}, "'counts' makes too many chunks");
 }
 
-std::string text(std::string_view buffer, const Place& place) {
+std::string text(std::string_view buffer, const CallerChunk& place) {
   return fmt::format("{}[{}] at {}", buffer, place.chunk, place.rank);
 }
 
 void verify_promises(const Contract& c, ProgramReport& report) {
-  const auto within = [&](Side side, const Place& p) {
+  const auto within = [&](Side side, const CallerChunk& p) {
     return p.rank < c.ranks && p.chunk < c.shape(side, p.rank).chunks();
   };
   const Promise* last = nullptr;
@@ -70,7 +70,7 @@ void verify_promises(const Contract& c, ProgramReport& report) {
     if (p.inputs.empty() || (!p.reduced && p.inputs.size() > 1)) {
       report.error("contract-ensure", {}, fmt::format("'ensure {}' needs one input", output));
     }
-    for (const Place& input : p.inputs) {
+    for (const CallerChunk& input : p.inputs) {
       if (within(Side::input, input)) continue;
       report.error(
           "contract-ensure", {},

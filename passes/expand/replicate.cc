@@ -304,7 +304,8 @@ class Replicator {
       for (uint32_t j = 0; j < n_; ++j) {
         promises.push_back(promise);
         promises.back().output.chunk = contract_chunk(promise.output.chunk, j);
-        for (Place& place : promises.back().inputs) place.chunk = contract_chunk(place.chunk, j);
+        for (CallerChunk& place : promises.back().inputs)
+          place.chunk = contract_chunk(place.chunk, j);
       }
     }
     c.promises.swap(promises);

@@ -168,7 +168,7 @@ TEST_CASE("replicate: promises of a custom contract") {
   REQUIRE(p.contract.output == std::vector<uint32_t>{8});
   REQUIRE(p.contract.promises.size() == 16);
   for (const Promise& promise : p.contract.promises) {
-    for (const Place& place : promise.inputs) REQUIRE(place.chunk == promise.output.chunk);
+    for (const CallerChunk& place : promise.inputs) REQUIRE(place.chunk == promise.output.chunk);
   }
   REQUIRE(listing(p, 0) == "\n0: copy output[1] <- input[1]\n1: copy output[3] <- input[3]\n");
 }

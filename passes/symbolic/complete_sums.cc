@@ -30,7 +30,8 @@ class PromisedSums {
       for (const Promise& promise : contract.promises) {
         if (!promise.reduced) continue;
         Symbol sum = 0;
-        for (const Place& place : promise.inputs) sum += contribution(place.rank, place.chunk);
+        for (const CallerChunk& place : promise.inputs)
+          sum += contribution(place.rank, place.chunk);
         sums_.push_back(sum);
       }
     } else {

@@ -295,7 +295,7 @@ void Explorer::check_output(const State& s, uint32_t rank, uint32_t call) {
   for (const CallerCell& own : model_.buffers[kOutput][rank]) {
     if (!program_.contract.promise(rank, own.chunk, promise)) continue;
     std::vector<Contribution> expected;
-    for (const Place& input : promise.inputs) {
+    for (const CallerChunk& input : promise.inputs) {
       expected.push_back({input.rank, input.chunk, call, own.offset});
     }
     if (s.cells[own.cell.at(call)].value == number(std::move(expected))) continue;

@@ -124,7 +124,7 @@ bool Header::collective(const CollectiveSpec& spec) {
 
 bool Header::ensure(Promise promise, Mark mark) {
   const Contract& c = draft_.program.contract;
-  const auto check = [&](const Place& p, Side side) {
+  const auto check = [&](const CallerChunk& p, Side side) {
     const std::string_view what = side == Side::input ? "input" : "output";
     if (p.rank >= c.ranks) {
       reports_.fail("contract", mark, fmt::format("rank {} is not a rank", p.rank));
@@ -137,7 +137,7 @@ bool Header::ensure(Promise promise, Mark mark) {
     return true;
   };
   if (!check(promise.output, Side::output)) return false;
-  for (const Place& p : promise.inputs) {
+  for (const CallerChunk& p : promise.inputs) {
     if (!check(p, Side::input)) return false;
     if (p.chunk != promise.output.chunk && !c.even_only) {
       note_even(

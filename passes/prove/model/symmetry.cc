@@ -167,11 +167,11 @@ class SymmetryFinder {
         if (!made) continue;
         if (a.reduced != b.reduced || a.inputs.size() != b.inputs.size()) return false;
         Symbol turned, wanted;
-        for (const Place& p : a.inputs) {
+        for (const CallerChunk& p : a.inputs) {
           const uint32_t chunk = s.chunk(kInput, p.chunk, 1);
           turned = symbols.add(turned, symbols.contribution(next(p.rank), chunk, 0));
         }
-        for (const Place& p : b.inputs) {
+        for (const CallerChunk& p : b.inputs) {
           wanted = symbols.add(wanted, symbols.contribution(p.rank, p.chunk, 0));
         }
         if (!turned.same_contributions(wanted)) return false;

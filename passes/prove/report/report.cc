@@ -466,7 +466,7 @@ class Reporter {
     const auto promise =
         part.contract().promise(part.local[finding_.chunk.rank], finding_.chunk.chunk);
     if (!promise) return "nothing is promised of it";
-    const std::vector<Place>& terms = promise->inputs;
+    const std::vector<CallerChunk>& terms = promise->inputs;
     std::string text = terms.size() > 1 ? "promised is the reduction of " : "promised is ";
     for (size_t i = 0; i < std::min(terms.size(), kShown); ++i) {
       const Buffer& input = part.program->ranks[terms[i].rank].buffers[kInput];

@@ -19,7 +19,7 @@ class Comparison {
         now_(calls.instance(name.rank, call)),
         divides_(calls.divides(name.rank, call)) {
     part_.contract().promise(part_.local[name.rank], name.chunk, promise_);
-    for (const Place& p : promise_.inputs) ++wanted_[{part_.world[p.rank], p.chunk, now_}];
+    for (const CallerChunk& p : promise_.inputs) ++wanted_[{part_.world[p.rank], p.chunk, now_}];
   }
 
   /// Adds to what is known.

@@ -44,7 +44,7 @@ Results::Promised Results::promise(uint32_t rank, uint32_t chunk, uint32_t call)
   promised.symbol.terms = 0;
   const bool sum = promise.inputs.size() > 1;
   const uint64_t number = calls_.instance(rank, call);
-  for (const Place& p : promise.inputs) {
+  for (const CallerChunk& p : promise.inputs) {
     const Symbol term = symbols_.contribution(part.world[p.rank], p.chunk, number);
     promised.symbol.low += term.low;
     promised.symbol.high += term.high + (promised.symbol.low < term.low ? 1 : 0);

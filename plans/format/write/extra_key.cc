@@ -13,7 +13,7 @@ namespace {
 void write_promise(JsonWriter& json, const Promise& p) {
   json.open('[');
   json.elements(p.output.rank, p.output.chunk, uint32_t{p.reduced});
-  for (const Place& input : p.inputs) json.elements(input.rank, input.chunk);
+  for (const CallerChunk& input : p.inputs) json.elements(input.rank, input.chunk);
   json.close(']');
 }
 
