@@ -20,19 +20,19 @@ void for_each_overlap(const Writes& writes, uint64_t longest, const SlotRange& r
 }  // namespace
 
 void PacketArrows::add_arrows(const std::vector<StepRecord>& records, std::vector<Arrow>& arrows) {
-  std::map<Place, uint64_t> longest;
-  for (auto& [place, writes] : writes_) {
+  std::map<RankBuffer, uint64_t> longest;
+  for (auto& [buffer, writes] : writes_) {
     std::ranges::stable_sort(writes, {}, [](const Write& w) { return w.range.begin; });
-    uint64_t& most = longest[place];
+    uint64_t& most = longest[buffer];
     for (const Write& w : writes) most = std::max(most, w.range.end - w.range.begin);
   }
   std::map<std::pair<uint32_t, uint32_t>, Arrow> pairs;
   for (const Read& read : reads_) {
-    const auto written = writes_.find(read.place);
+    const auto written = writes_.find(read.from);
     if (written == writes_.end()) continue;
     const double end = records[read.record].end;
     std::map<uint64_t, const Write*> last;  // by where they begin
-    for_each_overlap(written->second, longest[read.place], read.range, [&](const Write& w) {
+    for_each_overlap(written->second, longest[read.from], read.range, [&](const Write& w) {
       if (w.came > end) return;
       const Write*& known = last[w.range.begin];
       if (known == nullptr || known->came <= w.came) known = &w;

@@ -27,18 +27,18 @@ class PacketArrows {
   void add_arrows(const std::vector<StepRecord>& records, std::vector<Arrow>& arrows);
 
  private:
-  using Place = std::pair<uint32_t, uint32_t>;  ///< rank and buffer
+  using RankBuffer = std::pair<uint32_t, uint32_t>;  ///< rank and buffer
   struct Write {
     SlotRange range;
     uint32_t record;
     double sent, came;
   };
   struct Read {
-    Place place;
+    RankBuffer from;
     SlotRange range;
     uint32_t record;
   };
-  std::map<Place, std::vector<Write>> writes_;
+  std::map<RankBuffer, std::vector<Write>> writes_;
   std::vector<Read> reads_;
 };
 

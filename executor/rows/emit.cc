@@ -11,8 +11,8 @@ namespace {
 
 std::string number(uint32_t n) { return std::to_string(n); }
 
-/// Where in the source a value is used: what its name is there.
-enum class Place { straight, groups, columns };
+/// In which loop of the source a value is used: what its name is there.
+enum class Loop { straight, groups, columns };
 
 class Emitter {
  public:
@@ -69,7 +69,7 @@ class Emitter {
            order_.nodes[n].last > order_.nodes[n].phase;
   }
 
-  std::string use(uint32_t n, Place place, uint32_t p) const {
+  std::string use(uint32_t n, Loop loop, uint32_t p) const {
     const Node& of = node(n);
     char text[32];
     switch (of.op) {
@@ -83,17 +83,17 @@ class Emitter {
     }
     if (of.spread == Spread::once) return "v" + number(n);
     if (of.spread == Spread::groups) {
-      return "v" + number(n) + (place == Place::groups ? "[g]" : "[i / " + number(of.group) + "]");
+      return "v" + number(n) + (loop == Loop::groups ? "[g]" : "[i / " + number(of.group) + "]");
     }
     const bool earlier = !is_reread(n) && order_.nodes[n].phase < p;
     return earlier ? "k" + number(n) + "[i]" : "v" + number(n);
   }
 
   /// How a value is made of others, where they are at hand.
-  std::string made(uint32_t n, Place place, uint32_t p) const {
+  std::string made(uint32_t n, Loop loop, uint32_t p) const {
     const Node& of = node(n);
     std::array<std::string, 4> x;
-    for (uint32_t a = 0; a < argument_count(of.op); ++a) x[a] = use(of.args[a], place, p);
+    for (uint32_t a = 0; a < argument_count(of.op); ++a) x[a] = use(of.args[a], loop, p);
     const auto chosen = [&](const char* compare) {
       return x[0] + compare + x[1] + " ? " + x[2] + " : " + x[3];
     };
@@ -156,10 +156,10 @@ class Emitter {
   void phase(uint32_t p) {
     values(p, Spread::once, [&](uint32_t n) {
       out_ += "  const float v" + number(n) + " = " +
-              (node(n).op == Op::param ? loaded(n, "0") : made(n, Place::straight, p)) + ";\n";
+              (node(n).op == Op::param ? loaded(n, "0") : made(n, Loop::straight, p)) + ";\n";
     });
     results(p, Spread::once, [&](uint32_t k, const Output& output) {
-      out_ += "  if (begin == 0) " + stored(k, "0", use(output.node, Place::straight, p));
+      out_ += "  if (begin == 0) " + stored(k, "0", use(output.node, Loop::straight, p));
     });
     group_values(p);
     group_results(p);
@@ -183,7 +183,7 @@ class Emitter {
       const std::string v = "v" + number(n), g = number(node(n).group);
       out_ += "  float " + v + "[kGroupsOf<kChunk, " + g + ">] = {};\n";
       const std::string value =
-          node(n).op == Op::param ? loaded(n, "group") : made(n, Place::groups, p);
+          node(n).op == Op::param ? loaded(n, "group") : made(n, Loop::groups, p);
       group_loop(node(n).group, "    " + v + "[g] = " + value + ";\n");
     });
   }
@@ -192,7 +192,7 @@ class Emitter {
     results(p, Spread::groups, [&](uint32_t k, const Output& output) {
       const std::string first = "    if (begin % " + number(output.group) + " == 0 || kChunk > " +
                                 number(output.group) + ") ";
-      group_loop(output.group, first + stored(k, "group", use(output.node, Place::groups, p)));
+      group_loop(output.group, first + stored(k, "group", use(output.node, Loop::groups, p)));
     });
   }
 
@@ -206,7 +206,7 @@ class Emitter {
     values(p, Spread::columns, [&](uint32_t n) {
       for (uint32_t a = 0; a < argument_count(node(n).op); ++a) needs(node(n).args[a]);
       body += "    const float v" + number(n) + " = " +
-              (node(n).op == Op::param ? loaded(n, "column") : made(n, Place::columns, p)) + ";\n";
+              (node(n).op == Op::param ? loaded(n, "column") : made(n, Loop::columns, p)) + ";\n";
       if (!is_kept(n)) return;
       arrays += "  float k" + number(n) + "[kChunk] = {};\n";
       body += "    k" + number(n) + "[i] = v" + number(n) + ";\n";
@@ -216,11 +216,11 @@ class Emitter {
         continue;
       needs(node(n).args[0]);
       arrays += "  float r" + number(n) + "[kChunk] = {};\n";
-      body += "    r" + number(n) + "[i] = " + use(node(n).args[0], Place::columns, p) + ";\n";
+      body += "    r" + number(n) + "[i] = " + use(node(n).args[0], Loop::columns, p) + ";\n";
     }
     results(p, Spread::columns, [&](uint32_t k, const Output& output) {
       needs(output.node);
-      body += "    " + stored(k, "column", use(output.node, Place::columns, p));
+      body += "    " + stored(k, "column", use(output.node, Loop::columns, p));
     });
     for (uint32_t n = 0; n < function_.nodes.size(); ++n) {
       if (reread[n]) loads += "    const float v" + number(n) + " = " + loaded(n, "column") + ";\n";
