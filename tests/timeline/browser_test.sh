@@ -5,4 +5,4 @@ if ! command -v python3 >/dev/null; then
   echo "left out: no python3"
   exit 0
 fi
-exec python3 -B "$(dirname "$0")/browser_test.py" "$@"
+exec python3 -B tests/timeline/browser_test.py "$@"
