@@ -90,7 +90,7 @@ uint32_t NodeMaker::mean(uint32_t arg, TextRange place) {
   return make(Op::div, {sum, columns, kNoNode, kNoNode}, place);
 }
 
-bool NodeMaker::fits(uint32_t node, const Output& output, TextRange place) {
+bool NodeMaker::fits(uint32_t node, const Stored& output, TextRange place) {
   if (node == kNoNode) return false;
   const Node& value = function_.nodes[node];
   Node wanted{.spread = spread_of(output.kind), .group = output.group};

@@ -25,7 +25,7 @@ class NodeMaker {
   uint32_t mean(uint32_t arg, ast::TextRange place);
 
   /// Reports what keeps a value from being a result of this kind.
-  bool fits(uint32_t node, const Output& output, ast::TextRange place);
+  bool fits(uint32_t node, const Stored& output, ast::TextRange place);
 
  private:
   uint32_t add(const Node& node, ast::TextRange place);

@@ -49,7 +49,7 @@ bool RowParser::parameter() {
               "a row function has at most " + std::to_string(kMaxParams) + " parameters");
     return false;
   }
-  Param param{.name = std::string(ast_.text(name))};
+  Stored param{.name = std::string(ast_.text(name))};
   if (!exprs_.may_declare(name) || !stored(param, true)) return false;
   Node node{.op = Op::param, .spread = spread_of(param.kind), .group = param.group};
   node.index = static_cast<uint32_t>(function_.params.size());
@@ -61,7 +61,6 @@ bool RowParser::parameter() {
 }
 
 /// `: kind type`, as in `: groups(128) f32`.
-template <class Stored>
 bool RowParser::stored(Stored& into, bool input) {
   if (!in_.here(Tok::colon)) return in_.expected("':' and what '" + into.name + "' is");
   in_.advance();
@@ -164,7 +163,7 @@ bool RowParser::out() {
         .notes.push_back({"the first is here", ast_.span(first->second)});
     return false;
   }
-  Output output{.name = std::string(ast_.text(name))};
+  Stored output{.name = std::string(ast_.text(name))};
   if (!exprs_.may_declare(name) || !stored(output, false)) return false;
   if (!in_.expect(Tok::assign, "'='")) return false;
   in_.set_fresh(false);

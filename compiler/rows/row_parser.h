@@ -38,7 +38,6 @@ class RowParser {
   bool statement();
   bool let();
   bool out();
-  template <class Stored>
   bool stored(Stored& into, bool input);
   bool at_text(std::string_view text) const;
   void skip_statement(uint32_t begin);

@@ -47,7 +47,7 @@ class Emitter {
   }
 
   std::string loaded(uint32_t n, const std::string& at) const {
-    const Param& param = function_.params[node(n).index];
+    const Stored& param = function_.params[node(n).index];
     return "row.template load<" + number(node(n).index) + ", " + element(param.type) + ">(" + at +
            ")";
   }
@@ -148,7 +148,7 @@ class Emitter {
   template <class Each>
   void results(uint32_t p, Spread spread, Each each) {
     for (uint32_t k = 0; k < function_.outputs.size(); ++k) {
-      const Output& output = function_.outputs[k];
+      const Stored& output = function_.outputs[k];
       if (spread_of(output.kind) == spread && order_.nodes[output.node].phase == p) each(k, output);
     }
   }
@@ -158,7 +158,7 @@ class Emitter {
       out_ += "  const float v" + number(n) + " = " +
               (node(n).op == Op::param ? loaded(n, "0") : made(n, Loop::straight, p)) + ";\n";
     });
-    results(p, Spread::once, [&](uint32_t k, const Output& output) {
+    results(p, Spread::once, [&](uint32_t k, const Stored& output) {
       out_ += "  if (begin == 0) " + stored(k, "0", use(output.node, Loop::straight, p));
     });
     group_values(p);
@@ -189,7 +189,7 @@ class Emitter {
   }
 
   void group_results(uint32_t p) {
-    results(p, Spread::groups, [&](uint32_t k, const Output& output) {
+    results(p, Spread::groups, [&](uint32_t k, const Stored& output) {
       const std::string first = "    if (begin % " + number(output.group) + " == 0 || kChunk > " +
                                 number(output.group) + ") ";
       group_loop(output.group, first + stored(k, "group", use(output.node, Loop::groups, p)));
@@ -218,7 +218,7 @@ class Emitter {
       arrays += "  float r" + number(n) + "[kChunk] = {};\n";
       body += "    r" + number(n) + "[i] = " + use(node(n).args[0], Loop::columns, p) + ";\n";
     }
-    results(p, Spread::columns, [&](uint32_t k, const Output& output) {
+    results(p, Spread::columns, [&](uint32_t k, const Stored& output) {
       needs(output.node);
       body += "    " + stored(k, "column", use(output.node, Loop::columns, p));
     });

@@ -7,7 +7,7 @@ namespace mscclc::rows {
 PhaseOrder order_of(const Function& function) {
   PhaseOrder order;
   order.nodes.resize(function.nodes.size());
-  for (const Output& output : function.outputs) order.nodes[output.node].live = true;
+  for (const Stored& output : function.outputs) order.nodes[output.node].live = true;
   for (uint32_t n = static_cast<uint32_t>(function.nodes.size()); n-- > 0;) {
     if (!order.nodes[n].live) continue;
     const Node& node = function.nodes[n];

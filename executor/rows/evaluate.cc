@@ -67,7 +67,7 @@ class Evaluation {
     }
   }
 
-  std::vector<uint8_t> stored(const Output& output) const {
+  std::vector<uint8_t> stored(const Stored& output) const {
     std::vector<uint8_t> bytes;
     const uint32_t count = values_of(output.kind, output.group, columns_);
     with_element(output.type, t_, [&](auto element) {
@@ -88,7 +88,7 @@ class Evaluation {
                                       : columns_;
   }
 
-  std::vector<float> loaded(const Param& param, const std::vector<uint8_t>& bytes) const {
+  std::vector<float> loaded(const Stored& param, const std::vector<uint8_t>& bytes) const {
     const uint32_t count = values_of(param.kind, param.group, columns_);
     precondition(bytes.size() == size_t{count} * bytes_of(param.type, t_));
     std::vector<float> values(count);
@@ -199,7 +199,7 @@ std::vector<std::vector<uint8_t>> evaluate(const Function& function, Dtype t, ui
   Evaluation evaluation(function, t, columns);
   evaluation.run(arguments);
   std::vector<std::vector<uint8_t>> results;
-  for (const Output& output : function.outputs) results.push_back(evaluation.stored(output));
+  for (const Stored& output : function.outputs) results.push_back(evaluation.stored(output));
   return results;
 }
 

@@ -20,7 +20,7 @@ class Printer {
  public:
   explicit Printer(const Function& function) : function_(function) {
     names_.resize(function.nodes.size());
-    for (const Param& param : function.params) names_[param.node] = param.name;
+    for (const Stored& param : function.params) names_[param.node] = param.name;
     for (const Let& let : function.lets) {
       if (names_[let.node].empty()) names_[let.node] = let.name;
     }
@@ -28,9 +28,9 @@ class Printer {
 
   std::string text() const {
     std::string out = "row " + function_.name + "(";
-    for (const Param& param : function_.params) {
+    for (const Stored& param : function_.params) {
       if (&param != &function_.params.front()) out += ", ";
-      out += param.name + ": " + stored(param.kind, param.group, param.type);
+      out += declared(param);
     }
     out += ")";
     if (function_.rounding == Rounding::once) out += " round: once";
@@ -39,16 +39,16 @@ class Printer {
       if (names_[let.node] != let.name) continue;  // a second name
       out += "  let " + let.name + " = " + expression(let.node, kConditional) + "\n";
     }
-    for (const Output& output : function_.outputs) {
-      out += "  out " + output.name + ": " + stored(output.kind, output.group, output.type) +
-             " = " + use(output.node, kConditional) + "\n";
+    for (const Stored& output : function_.outputs) {
+      out += "  out " + declared(output) + " = " + use(output.node, kConditional) + "\n";
     }
     return out + "}\n";
   }
 
  private:
-  static std::string stored(Kind kind, uint32_t group, Type type) {
-    return type_text(name_of(kind), group, kind) + " " + std::string(name_of(type));
+  static std::string declared(const Stored& one) {
+    return one.name + ": " + type_text(name_of(one.kind), one.group, one.kind) + " " +
+           std::string(name_of(one.type));
   }
 
   /// The value by its name, if it has one.

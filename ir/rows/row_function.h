@@ -74,7 +74,8 @@ struct Node {
   std::array<uint32_t, 4> args = {kNoNode, kNoNode, kNoNode, kNoNode};
 };
 
-struct Param {
+/// What lies in memory: a parameter or a result.
+struct Stored {
   std::string name;
   Kind kind = Kind::row;
   Type type = Type::T;
@@ -87,22 +88,14 @@ struct Let {
   uint32_t node = kNoNode;
 };
 
-struct Output {
-  std::string name;
-  Kind kind = Kind::row;
-  Type type = Type::T;
-  uint32_t group = 0;  ///< of groups
-  uint32_t node = kNoNode;
-};
-
 /// A row function, checked: the parser makes no other.
 struct Function {
   std::string name;
   Rounding rounding = Rounding::chain;
-  std::vector<Param> params;
+  std::vector<Stored> params;
   std::vector<Node> nodes;
   std::vector<Let> lets;
-  std::vector<Output> outputs;
+  std::vector<Stored> outputs;
 };
 
 std::string_view name_of(Type type);

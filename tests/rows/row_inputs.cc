@@ -28,7 +28,7 @@ uint32_t ordinary(Type type, Dtype t, Dice& dice) {
 std::vector<std::vector<uint8_t>> row_inputs(const Function& function, Dtype t, uint32_t columns,
                                              bool any, Dice& dice) {
   std::vector<std::vector<uint8_t>> inputs;
-  for (const Param& param : function.params) {
+  for (const Stored& param : function.params) {
     const uint32_t bytes = bytes_of(param.type, t);
     std::vector<uint8_t>& row = inputs.emplace_back();
     row.resize(size_t{values_of(param.kind, param.group, columns)} * bytes);

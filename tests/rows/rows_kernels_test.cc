@@ -21,10 +21,10 @@ constexpr uint32_t kMostThreads = 1024;
 HostRow row_over(const RowCase& c, uint32_t columns, Bytes& params, Bytes& results) {
   HostRow row;
   for (size_t k = 0; k < params.size(); ++k) {
-    const Param& param = c.function.params[k];
+    const Stored& param = c.function.params[k];
     row.params.push_back({params[k].data(), values_of(param.kind, param.group, columns)});
   }
-  for (const Output& output : c.function.outputs) {
+  for (const Stored& output : c.function.outputs) {
     const uint32_t count = values_of(output.kind, output.group, columns);
     results.emplace_back(size_t{count} * bytes_of(output.type, c.t), 0xab);
     row.results.push_back({results.back().data(), count});
