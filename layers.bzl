@@ -978,7 +978,7 @@ _TESTS_MAY_INCLUDE = {
     "tools/cubin": ["executor/testing"],
     "tools/diff": ["tests/helpers/programs"],
     "tools/draw": ["tests/helpers/programs"],
-    "tools/measure": ["compiler"],
+    "tools/measure": ["compiler", "tests/fakes/nccl"],
     "tools/report": ["tests/helpers/programs"],
     "tools/timeline": ["executor/testing"],
 }
