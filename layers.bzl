@@ -514,6 +514,7 @@ _ROWS = {
         "runtime/doors/nccl/comm",
         "runtime/support/environment",
         "runtime/support/observe",
+        "runtime/support/process",
     ],
     "runtime/doors/nccl": [
         "ir",

@@ -201,7 +201,7 @@ std::string text_of(const PickedPlan* picked, const std::vector<PassedOver>& pas
 }
 
 bool check_all_but_buffers(const mscclc_comm& comm, CollectiveCall call, Diagnostics& diagnostics) {
-  static uint64_t anywhere = 0;
+  uint64_t anywhere = 0;
   if (call.input == nullptr) call.input = &anywhere;
   if (call.output == nullptr) call.output = &anywhere;
   return comm.collectives->check(call, diagnostics);
