@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "executor/cost/slots.h"
 #include "executor/cost/timeline.h"
-#include "executor/cost/timeline_events.h"
+#include "executor/cost/virtual_time/events.h"
+#include "executor/cost/virtual_time/slots.h"
 #include "executor/cost/work.h"
 
 namespace mscclc::cost {

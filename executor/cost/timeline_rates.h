@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "executor/cost/shared_rate.h"
-#include "executor/cost/timeline_events.h"
+#include "executor/cost/virtual_time/events.h"
+#include "executor/cost/virtual_time/shared_rate.h"
 #include "executor/cost/work.h"
 
 namespace mscclc::cost {

@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "executor/cost/arrivals.h"
 #include "executor/cost/packet_arrows.h"
 #include "executor/cost/timeline.h"
 #include "executor/cost/timeline_messages.h"
 #include "executor/cost/timeline_ports.h"
 #include "executor/cost/timeline_rates.h"
+#include "executor/cost/virtual_time/arrivals.h"
 #include "executor/cost/work.h"
 
 namespace mscclc::cost {
