@@ -20,6 +20,7 @@ sys.path[:0] = [os.path.join(HERE, "fake"), os.path.join(HERE, "..")]
 import make_wheel  # noqa: E402
 import vllm.distributed.parallel_state  # noqa: E402
 import vllm.envs  # noqa: E402
+import vllm.logger  # noqa: E402
 import vllm.platforms  # noqa: E402
 
 
@@ -65,6 +66,10 @@ def collectives(ranks):
     comm = _communicator(ranks)
     me, size = ranks.rank, ranks.size
     assert (comm.world_size, comm.rank_in_group, comm.unique_name) == (size, me, "tp:0")
+    assert comm.set_up == ["nccl"]
+    assert vllm.logger.lines.pop() == (
+        "vllm.mscclc", "mscclc serves all-reduces, all-gathers and reduce-scatters of group 'tp:0'"
+    )  # fmt: skip
     row = torch.arange(6.0).reshape(2, 3)
     for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int32):
         one = (row + me).to(dtype)
@@ -111,7 +116,9 @@ def left_to_vllm(ranks):
     for other in ("pp:0", "world:0", "dp:0"):
         assert _communicator(ranks, other).all_reduce(mine) == "all_reduce"
     with unittest.mock.patch.object(vllm.distributed.parallel_state, "NODES", 2):
-        assert _communicator(ranks).all_reduce(mine) == "all_reduce"
+        apart = _communicator(ranks)
+    assert apart.all_reduce(mine) == "all_reduce"
+    assert apart.set_up == ["nccl", "own"]  # as vLLM has it
     dist.barrier(ranks.gloo)
 
 

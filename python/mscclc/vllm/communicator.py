@@ -8,8 +8,12 @@ import torch
 import vllm.envs as envs
 from vllm.distributed.device_communicators.cuda_communicator import CudaCommunicator
 from vllm.distributed.parallel_state import in_the_same_node_as
+from vllm.logger import init_logger
 
 from .tensors import TensorCalls
+
+logger = init_logger("vllm.mscclc")  # below vLLM's own, which prints what is below it
+_NAME = "mscclc"
 
 
 class MscclcCommunicator(CudaCommunicator):
@@ -19,12 +23,18 @@ class MscclcCommunicator(CudaCommunicator):
         self, cpu_group: Any, device: Optional[torch.device] = None, device_group: Any = None,
         unique_name: str = "", *more: Any, **named: Any,
     ):  # fmt: skip
-        super().__init__(cpu_group, device, device_group, unique_name, *more, **named)
+        served = _is_served(cpu_group, unique_name)
+        # For groups that are not called "tp" vLLM sets up NCCL only, not what takes calls before it:
+        # buffers for its own all-reduce, PyTorch's symmetric memory with multicast, FlashInfer's.
+        name = _NAME if served else unique_name
+        super().__init__(cpu_group, device, device_group, name, *more, **named)
+        self.unique_name = unique_name
         self.plans: Optional[TensorCalls] = None  # None: all calls are vLLM's
-        tensor_parallel = unique_name.partition(":")[0] == "tp" and self.world_size > 1
-        if tensor_parallel and isinstance(cpu_group, torch.distributed.ProcessGroup):
-            if all(in_the_same_node_as(cpu_group, source_rank=0)):
-                self.plans = TensorCalls(cpu_group, self.device, _order())
+        if served:
+            self.plans = TensorCalls(cpu_group, self.device, _order())
+            logger.info_once(
+                "mscclc serves all-reduces, all-gathers and reduce-scatters of group '%s'", unique_name
+            )
 
     def all_reduce(self, input_: torch.Tensor) -> torch.Tensor:
         """The sum of all inputs."""
@@ -72,6 +82,15 @@ class MscclcCommunicator(CudaCommunicator):
 
     def _serves(self, tensor):
         return self.plans is not None and self.plans.takes(tensor)
+
+
+def _is_served(group, name):
+    """Whether it is a tensor-parallel group on one node. Collective where it is one."""
+    if name.partition(":")[0] != "tp" or not isinstance(group, torch.distributed.ProcessGroup):
+        return False
+    return torch.distributed.get_world_size(group) > 1 and all(
+        in_the_same_node_as(group, source_rank=0)
+    )
 
 
 def _equal(sizes):

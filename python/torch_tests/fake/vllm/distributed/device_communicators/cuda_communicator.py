@@ -15,6 +15,7 @@ class CudaCommunicator:
         self.world_size = dist.get_world_size(cpu_group)
         self.ranks = dist.get_process_group_ranks(cpu_group)
         self.rank_in_group = dist.get_rank(cpu_group)
+        self.set_up = ["nccl", "own"] if "tp" in unique_name else ["nccl"]
         self.destroyed = False
 
     def all_reduce(self, input_):
