@@ -122,6 +122,14 @@ def left_to_vllm(ranks):
     dist.barrier(ranks.gloo)
 
 
+def no_such_gpu(ranks):
+    """The error says how vLLM starts without the plug-in."""
+    from mscclc.vllm.tensors import TensorCalls
+
+    refused(lambda: TensorCalls(ranks.gloo, "cuda:77"), "VLLM_PLUGINS= ")
+    dist.barrier(ranks.gloo)
+
+
 def batch_invariant(ranks):
     """Sums then keep to one order in all batches, unless the job asks for another one."""
     for given, variable, wanted in (
@@ -154,4 +162,4 @@ def compiled(ranks):
     dist.barrier(ranks.gloo)
 
 
-CHECKS = [entry_point, defaults, collectives, left_to_vllm, batch_invariant, compiled]
+CHECKS = [entry_point, defaults, collectives, left_to_vllm, no_such_gpu, batch_invariant, compiled]
