@@ -1,5 +1,7 @@
 // Packets say themselves that they have come: what that publishes, and when a slot may be filled
 // again.
+#include <fmt/format.h>
+
 #include "passes/prove/prove_test_text.h"
 
 namespace mscclc {
@@ -280,6 +282,61 @@ TEST_CASE("packets depend on those bytes that they were made of") {
   CHECK(verdict(sent("u[0] <- t[1]", "")) == race("s[0] of rank 1"));
   CHECK(verdict(sent("u[0] <- t[0]", "")) == race("s[0] of rank 1"));
   CHECK(verdict(sent("u[0], u[1] <- t[0], t[1] part: [0, 2]", "")) == race("s[0] of rank 1"));
+}
+
+/// Rank 0 reads the input of rank 1 and answers with packets of a chunk in which it had stored a
+/// sum of that, and other ops something else since; rank 1 then stores in its input.
+std::string stored_over(const std::string& since) {
+  return fmt::format(R"(program t
+collective custom(ranks: 2, input: 1, output: 1, inplace: true)
+ensure output[0] at 1 = input[0] at 0
+rank 0 {{
+  buffer t[1]
+  buffer u[1]
+  channel c = memory(1)
+  tb 0 {{
+    wait c
+    sync
+    get t[0] <- c.input[0]
+    sync
+    reduce u[0] <- input[0], t[0] op: sum
+    sync
+    {}
+    sync
+    put_packets c.k[0] <- u[0]
+    put_packets c.m[0] <- input[0]
+  }}
+}}
+rank 1 {{
+  buffer k[1] packets: LL16, copies: 2
+  buffer m[1] packets: LL16, copies: 2
+  buffer s[1]
+  channel c = memory(0)
+  tb 0 {{
+    signal c
+    unpack_packets s[0] <- k[0]
+    sync
+    unpack_packets output[0] <- m[0]
+  }}
+}}
+)",
+                     since);
+}
+
+// No packet comes later than the load: the packets are of what was stored over the sum.
+TEST_CASE("of a chunk that was stored over in parts nothing is left") {
+  const auto parts = [](int first, int count) {
+    std::string ops;
+    for (int i = first; i < count; ++i) {
+      ops += fmt::format("copy u[0] <- input[0] part: [{}, {}]\n", i, count);
+    }
+    return ops;
+  };
+  CHECK(verdict(stored_over("")) == "proved");
+  CHECK(verdict(stored_over("copy u[0] <- input[0]")) == race("output[0] of rank 1 in place"));
+  CHECK(verdict(stored_over(parts(0, 2))) == race("output[0] of rank 1 in place"));
+  CHECK(verdict(stored_over(parts(0, 3))) == race("output[0] of rank 1 in place"));
+  CHECK(verdict(stored_over(parts(1, 2))) == race("output[0] of rank 1 in place"));  // half is left
 }
 
 TEST_CASE("a second reader of a sentinel slot waits forever") {

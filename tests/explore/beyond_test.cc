@@ -247,5 +247,57 @@ TEST_CASE("packets beyond the end of a shorter chunk depend on those that were p
   for (const uint64_t bytes : {33, 72}) CHECK(explored(other, bytes) == Verdict::race);
 }
 
+/// Rank 0 reads the input of rank 1 and answers with packets of a chunk that it made of that, and
+/// has stored over since; rank 1 then stores in its input.
+Program stored_over(const std::string& since) {
+  return as_written(fmt::format(R"(program t
+collective custom(ranks: 2, input: 1, output: 1, inplace: true)
+ensure output[0] at 1 = input[0] at 0
+rank 0 {{
+  buffer t[1]
+  channel c = memory(1)
+  tb 0 {{
+    wait c relaxed
+    sync
+    get t[0] <- c.input[0]
+    sync
+    {}
+    sync
+    put_packets c.k[0] <- t[0]
+    put_packets c.m[0] <- input[0]
+  }}
+}}
+rank 1 {{
+  buffer k[1] packets: LL16, copies: 2
+  buffer m[1] packets: LL16, copies: 2
+  buffer s[1]
+  channel c = memory(0)
+  tb 0 {{
+    signal c relaxed
+    unpack_packets s[0] <- k[0]
+    sync
+    unpack_packets output[0] <- m[0]
+  }}
+}}
+)",
+                                since));
+}
+
+TEST_CASE("what was stored over, if by several ops, is not what packets are made of") {
+  const auto both = [](const std::string& since) {
+    const Program program = stored_over(since);
+    return std::pair{
+        verdict(program),
+        explore(program,
+                {.calls = 2, .in_place = true, .bytes = 32, .same_bits = true, .reduced = true})
+            .verdict};
+  };
+  CHECK(both("") == std::pair{std::string("proved"), Verdict::right});
+  const std::pair raced{race("output[0] of rank 1 in place"), Verdict::race};
+  CHECK(both("copy t[0] <- input[0]") == raced);
+  CHECK(both("copy t[0] <- input[0] part: [0, 2]\ncopy t[0] <- input[0] part: [1, 2]") == raced);
+  CHECK(both("copy t[0] <- input[0] part: [1, 2]") == raced);
+}
+
 }  // namespace
 }  // namespace mscclc

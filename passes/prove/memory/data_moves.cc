@@ -132,21 +132,33 @@ void DataMoves::load(const Actor& actor, const Op& op, const Operand& o, uint32_
 void DataMoves::take_values(const Event& event, const Spot& spot, const Record& access) {
   if (!memory_.order.chained()) return;
   const History& history = memory_.history;
-  const uint32_t rank = rank_of(event);
+  StoresSince since(memory_.cuts, history);
   for (uint32_t i = history.stores(spot.chunk); i != kNone; i = history.record(i).next) {
     const Record& record = history.record(i);
-    if (record.node == kNone || !record.extent.may_touch(access.extent)) continue;
-    const uint32_t process = system_.turned(record.event.process, spot.turns);
-    const uint32_t owner = system_.processes()[process].rank;
-    if (calls_.instance(owner, record.event.call) != calls_.instance(rank, event.call)) continue;
-    const uint32_t turns = memory_.chains.add_turns(record.node_turns, spot.turns);
-    memory_.at_hand.nodes.add(memory_.chains, record.node, turns, access.extent);
-    if (!premise(Premise::the_same_thread_has_waited,
-                 process == event.process && memory_.bytes.same_threads(rank, record, access))) {
-      continue;
-    }
-    memory_.at_hand.nodes.add_parents(record.node, turns);
+    if (!record.extent.may_touch(access.extent)) continue;
+    take_value(event, spot, access, i, since);
+    since.add(i);
   }
+}
+
+/// The same of one store of the chunk: of what others since then have left of it.
+void DataMoves::take_value(const Event& event, const Spot& spot, const Record& access,
+                           uint32_t store, const StoresSince& since) {
+  const Record& record = memory_.history.record(store);
+  if (record.node == kNone) return;
+  const uint32_t rank = rank_of(event);
+  const uint32_t process = system_.turned(record.event.process, spot.turns);
+  const uint32_t owner = system_.processes()[process].rank;
+  if (calls_.instance(owner, record.event.call) != calls_.instance(rank, event.call)) return;
+  const uint32_t turns = memory_.chains.add_turns(record.node_turns, spot.turns);
+  for (const Extent& piece : since.left(store, access.extent)) {
+    memory_.at_hand.nodes.add(memory_.chains, record.node, turns, piece);
+  }
+  if (!premise(Premise::the_same_thread_has_waited,
+               process == event.process && memory_.bytes.same_threads(rank, record, access))) {
+    return;
+  }
+  memory_.at_hand.nodes.add_parents(record.node, turns);
 }
 
 void DataMoves::store(const Actor& actor, const Op& op, const Operand& o, uint32_t k) {

@@ -13,6 +13,7 @@
 #include "passes/prove/memory/op_bytes.h"
 #include "passes/prove/memory/op_value.h"
 #include "passes/prove/memory/packet_slots.h"
+#include "passes/prove/memory/stores_since.h"
 #include "passes/prove/model/extent.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/model/value_chains.h"
@@ -72,6 +73,8 @@ class DataMoves {
   void describe_value(const Actor& actor, const ChunkName& name, const Symbol& stored,
                       uint32_t back, Record& access);
   void take_values(const Event& event, const Spot& spot, const Record& access);
+  void take_value(const Event& event, const Spot& spot, const Record& access, uint32_t store,
+                  const StoresSince& since);
   Actor actor_of(uint32_t process) const;
   uint32_t rank_of(const Event& event) const { return system_.processes()[event.process].rank; }
 

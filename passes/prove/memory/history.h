@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -91,6 +92,11 @@ class History {
     cover(records_[added], chunks_[chunk].stores);
     cover(records_[added], chunks_[chunk].loads);
     push(chunks_[chunk].stores, added);
+    each_of(records_[added].next, [&](uint32_t i) { note_if_unordered(i, added); });
+  }
+  /// Are two stores of a chunk in no order? REQUIRES: the second was added later.
+  bool in_no_order(uint32_t first, uint32_t second) const {
+    return unordered_.contains({records_[first].at, records_[second].at});
   }
 
   /// If nothing but a store by this process at this time is left of what was done to a chunk, that
@@ -154,6 +160,13 @@ class History {
     Record& record = records_[added];
     record.at = made_++;
     record.next = std::exchange(list, added);
+  }
+
+  /// A store whose check has left `i` pinned is in no order with it.
+  void note_if_unordered(uint32_t i, uint32_t added) {
+    const Record &old = records_[i], &store = records_[added];
+    if (!old.pinned || old.bits != store.bits || !old.extent.may_touch(store.extent)) return;
+    unordered_.emplace(old.at, store.at);
   }
 
   /// Takes what a store covers out of a list. Loads of one extent go together.
@@ -226,6 +239,7 @@ class History {
   uint32_t free_ = kNone, made_ = 0;
   Growing<Packets> packets_;
   std::vector<uint32_t> free_packets_;
+  std::set<std::pair<uint32_t, uint32_t>> unordered_;  ///< stores of the same bits, by Record::at
 };
 
 /// The op that wrote these bytes of a chunk last, of those that stand; none: the caller has, or
