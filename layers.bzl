@@ -196,7 +196,12 @@ _ROWS = {
     ],
     "runtime/support/memory": ["ir", "runtime/support", "runtime/support/process"],
     "runtime/support/address": ["ir", "runtime/support", "runtime/support/environment"],
-    "runtime/support/settings": ["ir", "runtime/support/address", "runtime/support/environment"],
+    "runtime/support/settings": [
+        "ir",
+        "runtime/support",
+        "runtime/support/address",
+        "runtime/support/environment",
+    ],
 
     # What applications include.
     "runtime/api": ["ir", "plans/format", "runtime/support/address"],
@@ -236,6 +241,7 @@ _ROWS = {
         "runtime/support/environment",
         "runtime/support/observe",
         "runtime/support/process",
+        "runtime/support/settings",
     ],
     "runtime/choice/registry": [
         "ir",
@@ -451,6 +457,17 @@ _ROWS = {
         "runtime/support/memory",
         "runtime/support/observe",
     ],
+    # Compiles kernels of plans; a device may have it.
+    "runtime/devices/kernels": [
+        "ir",
+        "executor/compiled",
+        "runtime/api",
+        "runtime/support",
+        "runtime/support/environment",
+        "runtime/support/observe",
+        "runtime/support/process",
+        "runtime/support/settings",
+    ],
     "runtime/devices/cuda": [
         "ir",
         "executor",
@@ -460,6 +477,7 @@ _ROWS = {
         "runtime/devices/cuda/launch",
         "runtime/devices/cuda/links",
         "runtime/devices/cuda/memory",
+        "runtime/devices/kernels",
         "runtime/support",
         "runtime/support/environment",
         "runtime/support/memory",
@@ -657,7 +675,6 @@ _ROWS = {
         "tools/report",
         "tools/timeline",
     ],
-    "tools/cubin": ["ir/base", "executor/compiled", "tools/base"],
     "tools/measure": [
         "ir",
         "executor/simulator",
@@ -748,10 +765,10 @@ _ROWS = {
         "plans/format/machines",
         "runtime/api",
         "runtime/choice/proofs",
+        "runtime/devices/kernels",
         "runtime/support/environment",
         "runtime/support/process",
         "tools/base",
-        "tools/cubin",
         "tools/diff",
         "tools/draw",
         "tools/library",
@@ -913,6 +930,7 @@ _TESTS_MAY_INCLUDE = {
         "runtime/support/environment",
         "tests/helpers/runtime",
     ],
+    "runtime/devices/kernels": ["executor/testing", "tests/helpers/runtime"],
     "runtime/devices/cuda": ["tests/fakes/cuda", "tests/helpers/runtime"],
     "runtime/devices/cuda/examples": ["executor/cuda/testing"],
     "runtime/devices/cuda/internode": [
@@ -945,7 +963,6 @@ _TESTS_MAY_INCLUDE = {
     "runtime/core/proxy": ["tests/helpers/proxy", "tests/helpers/runtime"],
     "tools/bench/results": ["tools/base"],
     "tools/calibrate": ["passes/prove"],
-    "tools/cubin": ["executor/testing"],
     "tools/diff": ["tests/helpers/programs"],
     "tools/draw": ["tests/helpers/programs"],
     "tools/measure": ["compiler"],
