@@ -80,8 +80,9 @@ void Executable::State::take_over_kernels() {
 // they take over where all ranks load a plan.
 void Executable::State::take_over_in_pause() {
   if (kernels_to_come == nullptr || kernels_to_come->result() == nullptr) return;
-  if (!options.in_turn || group->ranks_here > 1) return;
-  if (group->pause.has_come()) {
+  const bool there_are = static_cast<bool>(*kernels_to_come->result());
+  if (there_are && (!options.in_turn || group->ranks_here > 1)) return;
+  if (!there_are || group->pause.has_come()) {
     take_over_kernels();
   } else {
     group->pause.want();
