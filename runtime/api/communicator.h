@@ -96,6 +96,8 @@ struct LoadOptions {
   /// background (MSCCLC_KERNELS), and taken over when a plan is loaded, or, with in_turn, between
   /// two calls.
   std::string plan_file = {};
+  /// False: the interpreter runs all calls.
+  bool compiled_kernels = true;
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};

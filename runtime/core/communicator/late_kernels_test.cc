@@ -251,6 +251,15 @@ TEST_CASE("MSCCLC_KERNELS: off orders nothing, now waits or is an error") {
     CHECK(job.device->maker.orders.empty());
     CHECK(job.run(*executable, job.bind(*executable)) == "i");
   }
+  {
+    const auto plan = std::make_shared<const Program>(job.load()->plan());
+    job.device->maker.orders.clear();
+    Diagnostics ignored;
+    CHECK(job.communicator->load(
+              plan, {.max_bytes = 256, .compiled_kernels = false, .proof = ProofPolicy::skip},
+              ignored) != nullptr);
+    CHECK(job.device->maker.orders.empty());
+  }
   const KernelsMode now("now");
   job.device->maker.given->made = Error{"no compiler"};
   Diagnostics problems;

@@ -149,7 +149,7 @@ Result<void> PlanLoader::order_kernels(bool wait) {
 
 // A plan without compiled kernels works as well: it is an error only where the user wants it so.
 bool PlanLoader::find_kernels() {
-  if (x_.blocks() == 0) return true;
+  if (x_.blocks() == 0 || !x_.options.compiled_kernels) return true;
   if (x_.options.plan_file.empty() && group_.device->architecture().empty()) return true;
   const auto mode = Environment::of_process().text(Variable::MSCCLC_KERNELS, diagnostics_);
   if (!mode) return false;
