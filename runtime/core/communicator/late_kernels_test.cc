@@ -108,9 +108,9 @@ struct LateJob {
     for (uint32_t b = 0; b < blocks; ++b) {
       add_op(t, 0, b, OpKind::copy, {local(kOutput, b)}, {local(kInput, b)});
     }
-    return communicator->load(
-        std::make_shared<const Program>(std::move(t.program)),
-        {.max_bytes = kMost, .in_turn = in_turn, .proof = ProofPolicy::skip}, problems);
+    return communicator->load(std::make_shared<const Program>(std::move(t.program)),
+                              {.max_bytes = kMost, .in_turn = in_turn, .proof = ProofPolicy::skip},
+                              problems);
   }
   std::unique_ptr<Executable> load(bool in_turn = true) {
     auto loaded = load(diagnostics, in_turn);
@@ -267,8 +267,8 @@ TEST_CASE("MSCCLC_KERNELS: off orders nothing, now waits or is an error") {
   REQUIRE(!problems.all().empty());
   const Diagnostic& last = problems.all().back();
   CHECK(last.code == "no-compiled-kernel");
-  CHECK_THAT(last.message, Catch::Contains("MSCCLC_KERNELS is now") &&
-                                            Catch::Contains("no compiler"));
+  CHECK_THAT(last.message,
+             Catch::Contains("MSCCLC_KERNELS is now") && Catch::Contains("no compiler"));
   REQUIRE(job.device->maker.orders.size() == 1);
   CHECK(job.device->maker.orders[0].wait);
   job.kernels_come();

@@ -70,10 +70,10 @@ void Executable::State::take_over_kernels() {
   const auto loaded = made ? compiled_kernels->load(made->image, made->from, *group->device)
                            : Result<void>(made.error());
   log(made && !loaded ? LogLevel::warn : LogLevel::info, LogArea::load, rank,
-      loaded ? fmt::format("executable {} has compiled kernels after {} calls: {}", number,
-                           launches_, made->from)
-             : fmt::format("the interpreter runs executable {}: {}", number,
-                           loaded.error().text()));
+      loaded
+          ? fmt::format("executable {} has compiled kernels after {} calls: {}", number, launches_,
+                        made->from)
+          : fmt::format("the interpreter runs executable {}: {}", number, loaded.error().text()));
 }
 
 // Ranks that share a GPU may launch while this one waits in the driver, which they then wait for:

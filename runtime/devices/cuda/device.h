@@ -108,7 +108,7 @@ class CudaDevice final : public Device {
   std::string architecture() const override;
   uint32_t multiprocessors() const override;
   Result<std::unique_ptr<CompiledKernels>> load_kernels(std::span<const uint8_t> image) override;
-  KernelMaker* kernel_maker() override { return kernels_; }
+  KernelMaker* kernel_maker() override { return options_.kernels; }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -159,9 +159,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<KnownStream> known_ = std::make_shared<KnownStream>();
   const bool multicast_;
   const EarlyLaunch early_;
-  const AskNvml nvml_;
-  const uint32_t node_;
-  KernelMaker* const kernels_;
+  const CudaOptions options_;
   bool fabric_ = false;  ///< what link_name() has found
   Allocator allocator_;
   const std::shared_ptr<OwnAllocations> own_ = std::make_shared<OwnAllocations>();

@@ -4,35 +4,27 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <utility>
 
-#include "runtime/support/process/forks.h"
+#include "runtime/support/fixed_times.h"
 #include "runtime/support/process/per_process.h"
 #include "runtime/support/process/quiet_thread.h"
 
 namespace mscclc {
 namespace {
 
-/// Of a process's end, for the compilation that is under way: none takes so long.
-constexpr std::chrono::seconds kLongest{60};
 constexpr int kNice = 10;
 
 PerProcess<BackgroundThread> of_process;
-/// forks() of the process, or its ancestor, that has begun to compile first.
-std::atomic<int64_t> first_started{-1};
 
 }  // namespace
 
 BackgroundThread& background_thread() { return of_process.get(); }
 
 std::optional<Error> BackgroundThread::why_not() const {
-  int64_t none = -1;
-  const int64_t own = forks();
-  if (first_started.compare_exchange_strong(none, own) || none == own) return std::nullopt;
+  if (!of_process.is_inherited()) return std::nullopt;
   return Error{"this process is a child of one that had begun to compile kernels"};
 }
 
@@ -79,7 +71,7 @@ void BackgroundThread::stop() {
   ending_ = true;
   jobs_.clear();
   changed_.notify_all();
-  (void)changed_.wait_for(lock, kLongest, [this] { return !busy_; });
+  (void)changed_.wait_for(lock, kLastCompilation, [this] { return !busy_; });
 }
 
 }  // namespace mscclc

@@ -32,9 +32,7 @@ std::vector<std::string> loaded_libraries() {
   return paths;
 }
 
-std::string_view file_name_of(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
+std::string_view file_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 void add_once(std::vector<std::string>& places, std::string place) {
   if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));

@@ -15,6 +15,7 @@
 
 #include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
+#include "runtime/support/fixed_times.h"
 #include "runtime/support/sha256.h"
 #include "runtime/support/version.h"
 
@@ -24,7 +25,6 @@ namespace {
 constexpr std::string_view kSuffix = ".kernels";
 /// What crashed processes leave: drafts and locks, whose names begin with a dot.
 constexpr time_t kOldDraft = 24 * 60 * 60;
-constexpr std::chrono::milliseconds kNextLook{20};
 
 std::string hex_digest(std::string_view text) {
   const Digest digest = sha256({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
@@ -78,8 +78,8 @@ std::vector<CachedFile> files_of(const Fd& folder) {
 
 std::string kernel_key(const std::string& source, const std::string& architecture,
                        const std::string& compiler) {
-  return hex_digest(fmt::format("{}\n{}\n{}\n{}\n{}", kVersion, architecture, compiler,
-                                source.size(), source));
+  return hex_digest(
+      fmt::format("{}\n{}\n{}\n{}\n{}", kVersion, architecture, compiler, source.size(), source));
 }
 
 std::optional<std::string> KernelCache::find(const std::string& key) const {
@@ -106,8 +106,8 @@ Result<void> KernelCache::keep(const std::string& key, const std::string& image)
   const std::string draft = fmt::format(".{}.{}", key, ::getpid());
   const int at = folder->get();
   (void)::unlinkat(at, draft.c_str(), 0);  // of a process that had this number before
-  const Fd file(::openat(at, draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                         0600));
+  const Fd file(
+      ::openat(at, draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return Error{error_text(errno)};
   if (write_durably(file, head_of(key, image) + image) &&
       ::renameat(at, draft.c_str(), at, name.c_str()) == 0) {
@@ -135,7 +135,8 @@ void KernelCache::make_room(const Fd& folder) const {
   }
 }
 
-// Not before it is unlocked: whichever process has waited for it looks whether the kernels are here.
+// Not before it is unlocked: whichever process has waited for it looks whether the kernels are
+// here.
 KernelCache::Turn::~Turn() {
   if (file_.valid()) (void)::unlinkat(folder_.get(), name_.c_str(), 0);
 }
@@ -150,7 +151,7 @@ KernelCache::Turn KernelCache::take_turn(const std::string& key, std::chrono::mi
   const auto end = std::chrono::steady_clock::now() + patience;
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK || over() || std::chrono::steady_clock::now() > end) return {};
-    std::this_thread::sleep_for(kNextLook);
+    std::this_thread::sleep_for(kAskAgain);
   }
   return Turn(*std::move(folder), std::move(file), std::move(name));
 }

@@ -1,8 +1,9 @@
 // The user's cache of compiled kernels: a folder with a file for each source, architecture and
 // compiler, named by a digest of these and of our version. A file holds a head that its content is
-// checked against, and is renamed into place when it is whole, so that processes that read and write
-// at once, a full disk or a crash leave no file that is taken for another. It is machine code: the
-// folder and its files count only if they are this user's and no other user may write there.
+// checked against, and is renamed into place when it is whole, so that processes that read and
+// write at once, a full disk or a crash leave no file that is taken for another. It is machine
+// code: the folder and its files count only if they are this user's and no other user may write
+// there.
 #pragma once
 
 #include <chrono>

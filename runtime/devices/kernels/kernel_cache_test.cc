@@ -88,8 +88,8 @@ TEST_CASE("kernel cache: a file that is torn, changed or another key's is not fo
   const std::string key = kernel_key("a", "sm_90", "c"), other = kernel_key("b", "sm_90", "c");
   REQUIRE(cache.keep(key, kImage));
   const std::string whole = text_of(home.file(key));
-  for (const size_t bytes : {size_t{0}, size_t{10}, whole.find('\n'), whole.find('\n') + 1,
-                             whole.size() - 1}) {
+  for (const size_t bytes :
+       {size_t{0}, size_t{10}, whole.find('\n'), whole.find('\n') + 1, whole.size() - 1}) {
     CAPTURE(bytes);
     replace(home.file(key), whole.substr(0, bytes));
     CHECK(!cache.find(key));

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -14,29 +13,12 @@
 #include "ir/diagnostics/printable.h"
 #include "runtime/devices/kernels/background_thread.h"
 #include "runtime/support/environment/environment.h"
+#include "runtime/support/fixed_times.h"
 #include "runtime/support/observe/log.h"
 #include "runtime/support/process/per_process.h"
 
 namespace mscclc {
 namespace {
-
-/// How long another process may take for the same kernels.
-constexpr std::chrono::seconds kPatience{60};
-
-/// One line for each thing that is wrong, in a process.
-void warn_once_of(const std::string& text) {
-  struct Said {
-    std::mutex mutex;
-    std::set<std::string> lines;
-  };
-  static PerProcess<Said> of_process;
-  Said& said = of_process.get();
-  {
-    const std::lock_guard lock(said.mutex);
-    if (!said.lines.insert(text).second) return;
-  }
-  log_always(LogArea::load, std::nullopt, text);
-}
 
 /// What a compiler says, as one line.
 std::string one_line(const std::string& text) {
@@ -134,10 +116,10 @@ std::shared_ptr<const OrderedKernels> CachingKernelMaker::order(const KernelOrde
     return made;
   }
   if (!is_new || made->result() != nullptr) return made;
-  const auto taken = background_thread().add([this, key, source = *source, made, jobs = jobs_,
-                                              architecture = order.architecture] {
-    make(key, source, architecture, made);
-  });
+  const auto taken = background_thread().add(
+      [this, key, source = *source, made, jobs = jobs_, architecture = order.architecture] {
+        make(key, source, architecture, made);
+      });
   if (!taken) made->try_once([&] { return taken.error(); });
   return made;
 }
@@ -155,7 +137,7 @@ void CachingKernelMaker::make(const std::string& key, const std::string& source,
   bool kept = true;
   made->try_once([&]() -> std::optional<Result<KernelImage>> {
     std::optional<Result<KernelImage>> found;
-    const KernelCache::Turn turn = cache_.take_turn(key, kPatience, [&] {
+    const KernelCache::Turn turn = cache_.take_turn(key, kOtherCompilation, [&] {
       found = find(key);
       return found.has_value();
     });
@@ -165,6 +147,15 @@ void CachingKernelMaker::make(const std::string& key, const std::string& source,
   if (!kept) hold(made);
 }
 
+/// One line for each thing that is wrong, in a process.
+void CachingKernelMaker::warn_once(const std::string& text) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!warned_.insert(text).second) return;
+  }
+  log_always(LogArea::load, std::nullopt, text);
+}
+
 Result<KernelImage> CachingKernelMaker::compile(const std::string& key, const std::string& source,
                                                 const std::string& architecture, bool& kept) {
   kept = false;
@@ -172,10 +163,10 @@ Result<KernelImage> CachingKernelMaker::compile(const std::string& key, const st
   const auto begin = std::chrono::steady_clock::now();
   auto compiled = compiler_->compile(source, architecture);
   if (!compiled) {
-    warn_once_of(fmt::format("kernels of plans are not compiled, and the interpreter runs them: "
-                             "{} for {}: {}",
-                             compiler_->version(), architecture,
-                             one_line(compiled.error().text())));
+    warn_once(
+        fmt::format("kernels of plans are not compiled, and the interpreter runs them: "
+                    "{} for {}: {}",
+                    compiler_->version(), architecture, one_line(compiled.error().text())));
     return compiled.error();
   }
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "runtime/api/kernel_maker.h"
@@ -44,6 +45,8 @@ class CachingKernelMaker final : public KernelMaker {
   Result<KernelImage> compile(const std::string& key, const std::string& source,
                               const std::string& architecture, bool& kept);
 
+  void warn_once(const std::string& text);
+
   static constexpr size_t kMostHeld = 64;
 
   const FindCompiler find_;
@@ -56,6 +59,7 @@ class CachingKernelMaker final : public KernelMaker {
   std::mutex mutex_;  ///< of what follows
   std::map<std::string, std::weak_ptr<Ordered>> orders_;
   std::deque<std::shared_ptr<Ordered>> held_;
+  std::set<std::string> warned_;
 };
 
 /// NVRTC as MSCCLC_NVRTC says, or nvcc; the cache is that of MSCCLC_KERNEL_CACHE, or the user's.

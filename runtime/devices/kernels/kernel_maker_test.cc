@@ -1,5 +1,5 @@
-// Kernels are made once, in the background, whoever asks; what they are kept in, and what is said
-// where they cannot be made.
+// Kernels are made once, in the background, for all that ask; what they are kept in, and what is
+// said where they cannot be made.
 #include "runtime/devices/kernels/kernel_maker.h"
 
 #include <atomic>
@@ -23,7 +23,7 @@ using namespace testing;
 /// What a test's compiler does, and how often it was asked.
 struct Work {
   std::atomic<int> compiled{0};
-  std::string error;                     ///< "": none
+  std::string error;  ///< "": none
   std::string version = "compiler 1";
   std::shared_ptr<std::latch> may_begin;  ///< nullptr: at once
 };
@@ -109,8 +109,8 @@ TEST_CASE("kernel maker: in the background, once for all that order the same") {
   CHECK(made->image != (*other->result())->image);
   CHECK(home.work.compiled == 2);
   CHECK(home.found == 1);
-  CHECK(maker->about() == "compiled by compiler 1 (/opt/compiler), kept in '" +
-                              home.folder.string() + "'");
+  CHECK(maker->about() ==
+        "compiled by compiler 1 (/opt/compiler), kept in '" + home.folder.string() + "'");
 }
 
 TEST_CASE("kernel maker: a later one finds what was kept, at once") {

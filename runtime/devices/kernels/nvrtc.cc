@@ -1,5 +1,5 @@
-// libnvrtc, loaded when it is asked for, and never closed. It has no headers of the standard library: what kernels
-// use of it comes with their source (executor/compiled/emit.h).
+// libnvrtc, loaded when it is asked for, and never closed. It has no headers of the standard
+// library: what kernels use of it comes with their source (executor/compiled/emit.h).
 #include <dlfcn.h>
 #include <fmt/format.h>
 

@@ -29,6 +29,11 @@ class PerProcess {
     }
     return found->value;
   }
+  /// Had an ancestor of this process one, too, when it forked?
+  bool is_inherited() {
+    (void)get();
+    return made_.load(std::memory_order_acquire)->inherited != nullptr;
+  }
 
  private:
   struct Made {

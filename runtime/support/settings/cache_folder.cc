@@ -58,8 +58,8 @@ Result<Fd> make_own_folder(const CacheFolder& folder) {
 Fd open_own_file(const Fd& folder, const std::string& name) {
   Fd file(openat(folder.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
-  const bool good = file.valid() && fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-                    is_own(status);
+  const bool good =
+      file.valid() && fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && is_own(status);
   return good ? std::move(file) : Fd();
 }
 

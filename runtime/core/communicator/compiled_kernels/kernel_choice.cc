@@ -65,7 +65,8 @@ uint32_t KernelChoice::most_blocks(CompiledKernels::Kernel kernel,
   known->second = loaded_->fits(kernel, launch, why).value_or(0);
   if (known->second == 0) {
     log(LogLevel::info, LogArea::load, rank_,
-        fmt::format("the interpreter runs calls that a kernel of {} could: {}", from_, first_message(why, "the device has no room")));
+        fmt::format("the interpreter runs calls that a kernel of {} could: {}", from_,
+                    first_message(why, "the device has no room")));
   }
   return known->second;
 }

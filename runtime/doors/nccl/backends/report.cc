@@ -116,7 +116,8 @@ bool is_said_first(const std::string& text) {
 }
 
 void warn_once(const std::string& text) {
-  if (is_said_first(text)) write_line("WARN", -1, text);  // may wait for the reader of standard output
+  if (is_said_first(text))
+    write_line("WARN", -1, text);  // may wait for the reader of standard output
 }
 
 /// NCCL_DEBUG_FILE.

@@ -244,11 +244,10 @@ void inform_of_kernels(const Comm& comm) {
   const std::string mode =
       Environment::of_process().text(Variable::MSCCLC_KERNELS, ignored).value_or("");
   inform_once(Subsystem::init, comm.ordinal,
-              mode == "off"   ? "kernels of plans: MSCCLC_KERNELS is off: the interpreter runs all"
-              : mode == "now" ? fmt::format("kernels of plans, before their first calls: {}",
-                                            maker->about())
-                              : fmt::format("kernels of plans, in the background: {}",
-                                            maker->about()));
+              mode == "off" ? "kernels of plans: MSCCLC_KERNELS is off: the interpreter runs all"
+              : mode == "now"
+                  ? fmt::format("kernels of plans, before their first calls: {}", maker->about())
+                  : fmt::format("kernels of plans, in the background: {}", maker->about()));
 }
 
 }  // namespace
