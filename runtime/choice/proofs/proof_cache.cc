@@ -23,7 +23,7 @@ constexpr size_t kClaimDigits = 4, kEntryBytes = kHead.size() + kClaimDigits + 1
 Fd open_folder(const std::string& folder, Diagnostics& diagnostics) {
   auto opened = open_own_folder(folder);
   if (opened) return *std::move(opened);
-  if (opened.error().code == kNotOwn) {
+  if (opened.error() == kNotOwn) {
     diagnostics.warning("proof-cache", {},
                         fmt::format("the cache of proofs {} is not used: {}",
                                     mscclc::quoted(folder), opened.error().message));

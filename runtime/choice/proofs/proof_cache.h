@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "ir/program/proof.h"
@@ -23,6 +24,7 @@ class ProofCache {
                                                       Diagnostics& diagnostics);
   /// Without a path it finds and keeps nothing. The folder is made when something is kept.
   explicit ProofCache(CacheFolder folder) : folder_(std::move(folder)) {}
+  explicit ProofCache(std::string path) : folder_{std::move(path)} {}
 
   /// nullopt: this plan was not proved before.
   [[nodiscard]] std::optional<Proof> find(const PlanDigest& digest, Diagnostics& diagnostics) const;

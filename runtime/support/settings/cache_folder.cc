@@ -39,7 +39,7 @@ Result<Fd> open_own_folder(const std::string& path) {
   struct stat status {};
   if (!opened.valid() || fstat(opened.get(), &status) != 0) return Error{error_text(errno)};
   if (is_own(status)) return opened;
-  return Error{.message = "it is another user's, or others may write there", .code = kNotOwn};
+  return Error{kNotOwn};
 }
 
 // Of the last folder the mode is said: the process's mask may let others write.

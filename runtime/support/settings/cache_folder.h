@@ -24,8 +24,8 @@ struct CacheFolder {
                                                       Variable variable, const std::string& name,
                                                       Diagnostics& diagnostics);
 
-/// Error::code where a folder is there, but is not this user's own.
-inline constexpr const char* kNotOwn = "not-own";
+/// The error where a folder is there, but is not this user's own.
+inline constexpr const char* kNotOwn = "it is another user's, or others may write there";
 /// Opens a folder that is this user's, and that no other user may write to.
 Result<Fd> open_own_folder(const std::string& path);
 /// The same, of a folder that is made if it is not there.
