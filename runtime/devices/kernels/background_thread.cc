@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/support/fixed_times.h"
+#include "runtime/support/process/forks.h"
 #include "runtime/support/process/per_process.h"
 #include "runtime/support/process/quiet_thread.h"
 
@@ -17,14 +18,14 @@ namespace {
 
 constexpr int kNice = 10;
 
-PerProcess<BackgroundThread> of_process;
-
 }  // namespace
 
-BackgroundThread& background_thread() { return of_process.get(); }
+BackgroundThread& background_thread() { return kept_over_forks<BackgroundThread>(); }
 
 std::optional<Error> BackgroundThread::why_not() const {
-  if (!of_process.is_inherited()) return std::nullopt;
+  int64_t none = -1;
+  const int64_t own = forks();
+  if (owner_.compare_exchange_strong(none, own) || none == own) return std::nullopt;
   return Error{"this process is a child of one that had begun to compile kernels"};
 }
 
@@ -67,6 +68,7 @@ void BackgroundThread::run() {
 }
 
 void BackgroundThread::stop() {
+  if (why_not()) return;  // a child: its parent's mutex may be held forever
   std::unique_lock lock(mutex_);
   ending_ = true;
   jobs_.clear();

@@ -3,7 +3,9 @@
 // be taken down under it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -13,7 +15,7 @@
 
 namespace mscclc {
 
-/// Thread safety: any thread. For PerProcess: it is never destroyed.
+/// Thread safety: any thread. A child of fork() inherits it, and does nothing with it.
 class BackgroundThread {
  public:
   static constexpr size_t kMostJobs = 256;
@@ -32,6 +34,7 @@ class BackgroundThread {
   /// Ends it, before libraries that were loaded earlier go.
   void stop();
 
+  mutable std::atomic<int64_t> owner_{-1};  ///< forks() of the process that has asked first
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;

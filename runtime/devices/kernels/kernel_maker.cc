@@ -199,10 +199,9 @@ CacheFolder process_kernel_folder() {
 struct ProcessMaker {
   CachingKernelMaker maker{find_process_compiler, KernelCache(process_kernel_folder())};
 };
-PerProcess<ProcessMaker> maker_of_process;
 
 }  // namespace
 
-KernelMaker& process_kernel_maker() { return maker_of_process.get().maker; }
+KernelMaker& process_kernel_maker() { return process_wide<ProcessMaker>().maker; }
 
 }  // namespace mscclc
