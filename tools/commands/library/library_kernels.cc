@@ -16,11 +16,10 @@
 #include "plans/format/library_table.h"
 #include "plans/format/plan_json.h"
 #include "runtime/api/gpu.h"
-#include "runtime/devices/kernels/cubin_compiler.h"
 #include "runtime/support/process/quiet_thread.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
-#include "tools/commands/kernels.h"
+#include "tools/commands/programs/kernels.h"
 
 namespace mscclc {
 namespace {

@@ -14,8 +14,8 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
-#include "tools/commands/draw_plan.h"
-#include "tools/commands/kernels.h"
+#include "tools/commands/programs/draw_plan.h"
+#include "tools/commands/programs/kernels.h"
 #include "tools/report/pass_report.h"
 #include "tools/report/summary.h"
 
