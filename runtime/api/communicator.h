@@ -92,8 +92,12 @@ struct LoadOptions {
   /// The file that the plan was read from; it need not be there. Beside PLAN.json may lie
   /// PLAN.sm_90.cubin, with kernels that were compiled for this plan and architecture: they run
   /// what calls they can, in less time and with the same bits (docs/compiled_kernels.md). Whether
-  /// there are any is each rank's affair. "": the interpreter runs all calls.
+  /// there are any is each rank's affair. Without them, or "": a GPU's are compiled in the
+  /// background (MSCCLC_KERNELS), and taken over when a plan is loaded, or, with in_turn, between
+  /// two calls.
   std::string plan_file = {};
+  /// False: the interpreter runs all calls.
+  bool compiled_kernels = true;
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};
@@ -119,7 +123,8 @@ bool takes_pieces(const Program& plan, const LoadOptions& options);
 
 /// A call that is ready to be launched: the plan, fitted to a message size and to buffers. It may
 /// be destroyed as soon as it is launched, or captured in a graph: what launches still read is kept
-/// for them. Thread safety: an immutable value that copies share; any thread may destroy it.
+/// for them. Thread safety: a value that copies share, and only launches change; any thread may
+/// destroy it.
 class BoundCall {
  public:
   struct State;
@@ -127,11 +132,12 @@ class BoundCall {
   explicit BoundCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
   explicit operator bool() const { return state_ != nullptr; }
   /// True if a kernel that was compiled for the plan runs the call on this rank, not the
-  /// interpreter. REQUIRES: not empty.
+  /// interpreter; as of its last launch, for kernels that come later. REQUIRES: not empty.
   bool has_compiled_kernel() const;
   const State& state() const { return *state_; }
 
  private:
+  friend class Executable;
   std::shared_ptr<State> state_;
 };
 

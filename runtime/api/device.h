@@ -24,6 +24,7 @@
 namespace mscclc {
 
 class Bootstrap;
+class KernelMaker;
 struct MemoryHandle;
 namespace device {
 struct LaunchPlan;
@@ -206,6 +207,9 @@ class Device {
       std::span<const uint8_t> /*image*/) {
     return Error{"it runs no kernels of plans"};
   }
+  /// Who compiles such kernels while the job runs (kernel_maker.h); nullptr: nothing does. It
+  /// outlives the device.
+  virtual KernelMaker* kernel_maker() { return nullptr; }
   /// Starts one call on a stream. Does not wait.
   [[nodiscard]] virtual bool launch(const device::LaunchPlan& plan, StreamHandle stream,
                                     Diagnostics& diagnostics) = 0;

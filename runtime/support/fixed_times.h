@@ -39,6 +39,9 @@ constexpr std::chrono::milliseconds kLeastTimeToProve{200};
 /// A rank whose connection ended before it was answered tries again if it had been open for so
 /// long: what is refused is refused at once.
 constexpr std::chrono::milliseconds kMayHaveBeenSlow{1000};
+/// Kernels of a plan that another process compiles may take it so long; then they are compiled
+/// here, too.
+constexpr std::chrono::milliseconds kOtherCompilation{60'000};
 
 // What follows an end that has been decided already.
 
@@ -61,5 +64,8 @@ constexpr std::chrono::milliseconds kLastLines{1000};
 /// Rank 0 looks so long for a hub where its job's ranks look for one, if that is another machine.
 /// Without it ranks that meet in two places end later, after MSCCLC_TIMEOUT.
 constexpr std::chrono::milliseconds kTwinPatience{1000};
+/// A process that ends waits for the kernels that it is compiling, most of which take a second. An
+/// end before that may crash in the compiler.
+constexpr std::chrono::milliseconds kLastCompilation{60'000};
 
 }  // namespace mscclc

@@ -168,6 +168,7 @@ std::unique_ptr<LoadedCase> LoadedCase::load(Communicator& communicator, const C
   // Results are what is looked at here; the prover refuses some of the peer's plans.
   LoadOptions unproved = options;
   unproved.proof = ProofPolicy::skip;
+  unproved.compiled_kernels = false;  // the kernels part has these
   loaded->executable_ = communicator.load(of.plan, unproved, diagnostics);
   return loaded->executable_ == nullptr ? nullptr : std::move(loaded);
 }

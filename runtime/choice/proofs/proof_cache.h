@@ -7,10 +7,12 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "ir/program/proof.h"
 #include "runtime/choice/proofs/plan_digest.h"
 #include "runtime/support/environment/environment.h"
+#include "runtime/support/settings/cache_folder.h"
 
 namespace mscclc {
 
@@ -20,10 +22,9 @@ class ProofCache {
   /// Errors (bad-variable). Warns (proof-cache) of a folder that others may write to.
   [[nodiscard]] static std::optional<ProofCache> open(const Environment& environment,
                                                       Diagnostics& diagnostics);
-  /// "": finds and keeps nothing. The folder is made when something is kept, but not below a `root`
-  /// that is not there: the user's home is not for us to make.
-  explicit ProofCache(std::string folder, std::string root = "")
-      : folder_(std::move(folder)), root_(std::move(root)) {}
+  /// Without a path it finds and keeps nothing. The folder is made when something is kept.
+  explicit ProofCache(CacheFolder folder) : folder_(std::move(folder)) {}
+  explicit ProofCache(std::string path) : folder_{std::move(path)} {}
 
   /// nullopt: this plan was not proved before.
   [[nodiscard]] std::optional<Proof> find(const PlanDigest& digest, Diagnostics& diagnostics) const;
@@ -31,7 +32,7 @@ class ProofCache {
   void keep(const PlanDigest& digest, const Proof& proof) const;
 
  private:
-  std::string folder_, root_;
+  CacheFolder folder_;
 };
 
 }  // namespace mscclc

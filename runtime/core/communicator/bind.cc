@@ -193,18 +193,24 @@ std::span<const uint8_t> BoundCall::State::in_slot() const {
   return {programs.data(), programs.bytes()};
 }
 
-bool Binder::place(BoundCall::State& made) {
-  made.slot = nullptr;  // an old call's: its launch may not have run yet
-  const std::span<const uint8_t> content = made.in_slot();
+bool BoundCall::State::place(SlotPool& slots, Diagnostics& diagnostics) {
+  slot = nullptr;  // an old call's: its launch may not have run yet
+  const std::span<const uint8_t> content = in_slot();
   if (content.empty()) return true;
-  made.slot = x_.slots->take(content, diagnostics_);
-  if (made.slot == nullptr) return false;
-  if (made.own.kernel == nullptr) {
-    made.launch.programs = made.slot->data;
+  slot = slots.take(content, diagnostics);
+  if (slot == nullptr) return false;
+  if (own.kernel == nullptr) {
+    launch.programs = slot->data;
   } else {
-    made.own.lines_at = made.slot->data;
+    own.lines_at = slot->data;
   }
   return true;
+}
+
+void BoundCall::State::choose_kernel(KernelChoice* kernels) {
+  own.kernel = nullptr;
+  is_chosen = kernels != nullptr && kernels->is_loaded();
+  if (is_chosen) kernels->choose(programs, launch, own);
 }
 
 // By the programs as they are here: those in a slot lie on the device.
@@ -295,10 +301,8 @@ std::shared_ptr<BoundCall::State> Binder::make() {
           ? 0
           : static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
-  if (x_.compiled_kernels != nullptr) {
-    x_.compiled_kernels->choose(made->programs, made->launch, made->own);
-  }
-  if (!place(*made)) return nullptr;
+  made->choose_kernel(x_.compiled_kernels.get());
+  if (!made->place(*x_.slots, diagnostics_)) return nullptr;
   if (made->own.kernel == nullptr) shorten(*made);
   if (!check_fit(*made)) return nullptr;
   return made;

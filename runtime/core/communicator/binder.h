@@ -63,7 +63,6 @@ class Binder {
   bool refuse_place(uint32_t rank, uint32_t side);
   bool write_programs(BoundCall::State& made);
   bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
-  bool place(BoundCall::State& made);
   bool check_fit(BoundCall::State& made);
   void shorten(BoundCall::State& made) const;
   void plan_copies(BoundCall::State& made) const;

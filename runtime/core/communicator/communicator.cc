@@ -205,6 +205,8 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
     (void)group.agree(true, "leave the plan", ignored);
     return nullptr;
   }
+  // All ranks are here, so all calls have been launched that this rank's wait for.
+  for (const auto& executable : state_->monitor.executables()) executable->take_over_kernels();
   auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);
   if (!mscclc::load(*made, diagnostics)) return nullptr;
   state_->monitor.add(made);

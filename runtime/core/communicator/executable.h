@@ -19,6 +19,7 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/api/kernel_maker.h"
 #include "runtime/core/communicator/call/call_cache.h"
 #include "runtime/core/communicator/call/call_facts.h"
 #include "runtime/core/communicator/call/placement.h"
@@ -66,8 +67,13 @@ struct BoundCall::State {
   BlockPrograms programs;         ///< launch.programs
   device::ShortProgram in_short;  ///< launch.in_short, if there is one
   CompiledCall own;
+  bool is_chosen = false;  ///< whether a kernel of the plan's own runs it: the kernels were there
   std::vector<StagingCopy> before, after;
 
+  /// Lets a kernel of the plan's own run it, if there is one that can.
+  void choose_kernel(KernelChoice* kernels);
+  /// Gives it a slot, if it needs one. False: reported.
+  [[nodiscard]] bool place(SlotPool& slots, Diagnostics& diagnostics);
   /// What its launch reads on the device; empty: all travels with the launch.
   std::span<const uint8_t> in_slot() const;
 };
@@ -82,8 +88,11 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
                                                        Diagnostics& diagnostics);
   /// Executable::bind_waits().
   bool bind_waits(const CollectiveCall& call);
-  [[nodiscard]] bool launch(const BoundCall::State& binding, StreamHandle stream,
+  /// The call becomes one of the plan's kernels, where these have come since it was bound.
+  [[nodiscard]] bool launch(BoundCall::State& binding, StreamHandle stream,
                             Diagnostics& diagnostics);
+  /// Loads kernels_to_come, if they have come. REQUIRES: as load() of the communicator.
+  void take_over_kernels();
   /// Has there been one?
   bool launched() const { return launches_ > 0; }
   /// Executable::stamp_launches().
@@ -105,6 +114,8 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
   std::vector<device::ChannelEnd> ends;            ///< by channel
   BlockPrograms::Places where;                     ///< semaphores and barriers
   std::unique_ptr<KernelChoice> compiled_kernels;  ///< nullptr: the interpreter runs all calls
+  /// Kernels that are being compiled for it; nullptr: none are.
+  std::shared_ptr<const OrderedKernels> kernels_to_come;
   /// Of an executable whose calls are in no order with those of others; nullptr: they are, or no
   /// rank is beside this one.
   std::unique_ptr<CallBoard> own_board;
@@ -129,6 +140,10 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
 
  private:
+  /// The same between two calls, if none runs.
+  void take_over_in_pause();
+  /// A call that was bound before the kernels came.
+  void renew(BoundCall::State& binding);
   /// Puts copies and launch of a call on a stream.
   [[nodiscard]] bool enqueue(const BoundCall::State& binding, StreamHandle stream,
                              Diagnostics& diagnostics);

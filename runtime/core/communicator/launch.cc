@@ -1,6 +1,8 @@
 // Calls of a plan that is loaded.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "runtime/core/communicator/call/beside.h"
 #include "runtime/core/communicator/executable.h"
 #include "runtime/core/communicator/refuse.h"
@@ -60,7 +62,49 @@ bool Executable::State::same_calls_far(const CallRecord& record, Diagnostics& di
   return true;
 }
 
-bool Executable::State::launch(const BoundCall::State& binding, StreamHandle stream,
+void Executable::State::take_over_kernels() {
+  if (kernels_to_come == nullptr || kernels_to_come->result() == nullptr) return;
+  const auto ordered = std::exchange(kernels_to_come, nullptr);
+  group->pause.end();
+  const Result<KernelImage>& made = *ordered->result();
+  const auto loaded = made ? compiled_kernels->load(made->image, made->from, *group->device)
+                           : Result<void>(made.error());
+  log(made && !loaded ? LogLevel::warn : LogLevel::info, LogArea::load, rank,
+      loaded
+          ? fmt::format("executable {} has compiled kernels after {} calls: {}", number, launches_,
+                        made->from)
+          : fmt::format("the interpreter runs executable {}: {}", number, loaded.error().text()));
+}
+
+// Ranks that share a GPU may launch while this one waits in the driver, which they then wait for:
+// they take over where all ranks load a plan.
+void Executable::State::take_over_in_pause() {
+  if (kernels_to_come == nullptr || kernels_to_come->result() == nullptr) return;
+  const bool there_are = static_cast<bool>(*kernels_to_come->result());
+  if (there_are && (!options.in_turn || group->ranks_here > 1)) return;
+  if (!there_are || group->pause.has_come()) {
+    take_over_kernels();
+  } else {
+    group->pause.want();
+  }
+}
+
+// Without memory for what the kernel reads, the interpreter goes on.
+void Executable::State::renew(BoundCall::State& binding) {
+  if (binding.is_chosen || compiled_kernels == nullptr || !compiled_kernels->is_loaded()) return;
+  const device::LaunchPlan before = binding.launch;
+  const SlotPool::Slot slot = binding.slot;
+  binding.choose_kernel(compiled_kernels.get());
+  if (binding.own.kernel == nullptr) return;
+  binding.launch.in_short = nullptr;
+  Diagnostics ignored;
+  if (binding.place(*slots, ignored)) return;
+  binding.own.kernel = nullptr;
+  binding.launch = before;
+  binding.slot = slot;
+}
+
+bool Executable::State::launch(BoundCall::State& binding, StreamHandle stream,
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
   if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
@@ -73,8 +117,13 @@ bool Executable::State::launch(const BoundCall::State& binding, StreamHandle str
       !same_calls_far(binding.facts.record, diagnostics)) {
     return false;
   }
+  take_over_in_pause();
+  renew(binding);
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
-  if (enqueue(binding, stream, diagnostics)) return true;
+  if (enqueue(binding, stream, diagnostics)) {
+    if (group->pause.is_wanted() && options.in_turn) group->pause.launched(*group->device, stream);
+    return true;
+  }
   group->fail(diagnostics);  // the others wait for this call
   return false;
 }
@@ -130,7 +179,7 @@ bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnosti
   if (!binding || binding.state().executable != state_.get()) {
     return refuse(diagnostics, "wrong-binding", "the call was not bound by this executable");
   }
-  return state_->launch(binding.state(), stream, diagnostics);
+  return state_->launch(*binding.state_, stream, diagnostics);
 }
 void Executable::stamp_launches(uint64_t* rows, uint32_t words) {
   state_->stamp_launches(rows, words);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "executor/early_launch.h"
 #include "ir/verify/verify.h"
@@ -31,7 +32,8 @@ class PlanLoader {
   bool prepare();
   bool check_plan();
   bool check_fit() const;
-  void load_compiled_kernels();
+  bool find_kernels();
+  Result<void> order_kernels(bool wait);
   void prepare_binds();
   bool allocate();
   GraphsEnd graphs_end() const;
@@ -119,15 +121,54 @@ void PlanLoader::prepare_binds() {
   x_.places.resize(group_.size());
 }
 
-// A plan without compiled kernels works as well, so nothing here is an error.
-void PlanLoader::load_compiled_kernels() {
-  if (x_.options.plan_file.empty() || x_.blocks() == 0) return;
-  auto found = KernelChoice::load(*x_.plan, x_.rank, hash_, x_.options.plan_file, *group_.device);
+// Those beside the plan's file, or from the device's maker. An error: there are none, and will be
+// none.
+Result<void> PlanLoader::order_kernels(bool wait) {
+  Device& device = *group_.device;
+  if (device.architecture().empty()) {
+    return Error{fmt::format("{} runs no kernels of plans", device.name())};
+  }
+  auto kernels = KernelChoice::of(*x_.plan, x_.rank, hash_);
+  if (!kernels) return kernels.error();
+  x_.compiled_kernels = *std::move(kernels);
+  Error none{"there is no file of kernels"};
+  if (!x_.options.plan_file.empty()) {
+    const auto loaded = x_.compiled_kernels->load_file(x_.options.plan_file, device);
+    if (loaded) return {};
+    none = loaded.error();
+  }
+  KernelMaker* const maker = device.kernel_maker();
+  if (maker == nullptr) return none;
+  x_.kernels_to_come = maker->order({x_.plan, hash_, device.architecture(), wait});
+  const auto* const made = x_.kernels_to_come->result();
+  if (made == nullptr) return {};
+  const auto ordered = std::exchange(x_.kernels_to_come, nullptr);
+  if (!*made) return made->error();
+  return x_.compiled_kernels->load((*made)->image, (*made)->from, device);
+}
+
+// A plan without compiled kernels works as well: it is an error only where the user wants it so.
+bool PlanLoader::find_kernels() {
+  if (x_.blocks() == 0 || !x_.options.compiled_kernels) return true;
+  if (x_.options.plan_file.empty() && group_.device->architecture().empty()) return true;
+  const auto mode = Environment::of_process().text(Variable::MSCCLC_KERNELS, diagnostics_);
+  if (!mode) return false;
+  const bool now = *mode == "now";
+  const Result<void> found =
+      *mode == "off" ? Result<void>(Error{"MSCCLC_KERNELS is off"}) : order_kernels(now);
+  if (found && x_.kernels_to_come == nullptr) {
+    log(LogLevel::info, LogArea::load, x_.rank,
+        fmt::format("executable {} has compiled kernels: {}", x_.number,
+                    x_.compiled_kernels->from()));
+  }
+  if (found) return true;
+  x_.compiled_kernels = nullptr;
   log(LogLevel::info, LogArea::load, x_.rank,
-      found
-          ? fmt::format("executable {} has compiled kernels: '{}'", x_.number, (*found)->file())
-          : fmt::format("the interpreter runs executable {}: {}", x_.number, found.error().text()));
-  if (found) x_.compiled_kernels = *std::move(found);
+      fmt::format("the interpreter runs executable {}: {}", x_.number, found.error().text()));
+  if (!now || group_.device->architecture().empty()) return true;
+  return refuse(diagnostics_, "no-compiled-kernel",
+                fmt::format("MSCCLC_KERNELS is now, and there are no kernels of '{}': {}",
+                            x_.plan->name, found.error().text()));
 }
 
 bool PlanLoader::prepare() {
@@ -136,7 +177,7 @@ bool PlanLoader::prepare() {
   if (group_.device->launches_early()) mark_early_launch(*x_.plan, x_.rank, x_.program);
   x_.wait_slots.emplace(x_.program);
   if (!check_fit()) return false;
-  load_compiled_kernels();
+  if (!find_kernels()) return false;
   prepare_binds();
   return x_.memory.lay_out(x_.program, diagnostics_) && allocate();
 }

@@ -22,6 +22,7 @@
 #include "runtime/core/group/failure.h"
 #include "runtime/core/group/far_calls.h"
 #include "runtime/core/group/memory_pool.h"
+#include "runtime/core/group/pause.h"
 #include "runtime/support/memory/handle.h"
 #include "runtime/support/observe/clock_marks.h"
 #include "runtime/support/observe/flight_recorder.h"
@@ -120,6 +121,8 @@ struct Group {
   uint64_t next_buffer = 0;
   /// Buffers and members that all ranks have tried to join: the same on all of them.
   std::set<std::pair<uint64_t, std::vector<uint32_t>>> joined;
+
+  Pause pause;  ///< of calls of executables that are loaded in turn
 
   OneThread one_thread;
   FlightRecorder recorder;

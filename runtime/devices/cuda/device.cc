@@ -76,8 +76,7 @@ CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
       order_(std::move(order)),
       multicast_(multicast),
       early_(early),
-      nvml_(options.nvml),
-      node_(options.node),
+      options_(options),
       allocator_(context_, *stream_, multicast),
       far_(context_,
            text_of(place,
@@ -127,7 +126,7 @@ std::optional<std::vector<uint8_t>> CudaDevice::link_name(Diagnostics& diagnosti
 std::optional<GpuName> CudaDevice::own_name(Diagnostics& diagnostics) const {
   std::optional<GpuName> name = name_of(*context_, diagnostics);
   if (!name) return std::nullopt;
-  name->node = node_;
+  name->node = options_.node;
   name->fabric = fabric_;
   return name;
 }
@@ -141,7 +140,7 @@ std::optional<Link> CudaDevice::link_to(std::span<const uint8_t> peer, Diagnosti
   const std::optional<GpuName> own = own_name(diagnostics);
   if (!own) return std::nullopt;
   if (are_far(*own, *name)) far_.join();
-  return find_link(*context_, *own, *name, nvml_, diagnostics);
+  return find_link(*context_, *own, *name, options_.nvml, diagnostics);
 }
 
 std::unique_ptr<Memory> CudaDevice::allocate(uint64_t bytes, const std::string& what,

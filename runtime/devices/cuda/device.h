@@ -53,6 +53,7 @@ struct CudaOptions {
   uint32_t node = GpuName::kWhole;
   /// Answers for GPUs that CUDA_VISIBLE_DEVICES hides from this process.
   AskNvml nvml = ask_nvml;
+  KernelMaker* kernels = nullptr;  ///< Device::kernel_maker()
 };
 
 /// What the user asks for by MSCCLC_MULTICAST and MSCCLC_EARLY_LAUNCH. Errors (bad-variable).
@@ -107,6 +108,7 @@ class CudaDevice final : public Device {
   std::string architecture() const override;
   uint32_t multiprocessors() const override;
   Result<std::unique_ptr<CompiledKernels>> load_kernels(std::span<const uint8_t> image) override;
+  KernelMaker* kernel_maker() override { return options_.kernels; }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
@@ -157,8 +159,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<KnownStream> known_ = std::make_shared<KnownStream>();
   const bool multicast_;
   const EarlyLaunch early_;
-  const AskNvml nvml_;
-  const uint32_t node_;
+  const CudaOptions options_;
   bool fabric_ = false;  ///< what link_name() has found
   Allocator allocator_;
   const std::shared_ptr<OwnAllocations> own_ = std::make_shared<OwnAllocations>();

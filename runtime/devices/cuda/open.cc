@@ -3,6 +3,7 @@
 #include "executor/cuda/kernel.h"
 #include "runtime/api/gpu.h"
 #include "runtime/devices/cuda/device.h"
+#include "runtime/devices/kernels/kernel_maker.h"
 #include "runtime/support/process/per_process.h"
 
 namespace mscclc::cuda {
@@ -45,7 +46,7 @@ int count_gpus(Diagnostics& diagnostics) {
 std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics,
                                  std::optional<uint32_t> node) {
   const Driver* driver = load_driver(diagnostics);
-  CudaOptions options{.ordinal = ordinal};
+  CudaOptions options{.ordinal = ordinal, .kernels = &process_kernel_maker()};
   if (node) options.node = *node;
   if (driver == nullptr ||
       !options_from_environment(Environment::of_process(), options, diagnostics)) {

@@ -28,6 +28,7 @@ constexpr Words kWords[] = {
     {Variable::MSCCLC_SOCKET_FAMILY, {"ipv4", "ipv6"}},
     {Variable::MSCCLC_LANE, {"sockets", "verbs"}},
     {Variable::MSCCLC_IBV_MODE, {"host", "host-no-atomic"}},
+    {Variable::MSCCLC_KERNELS, {"cache", "now", "off"}},
     {Variable::MSCCLC_PROOF, {"require", "skip"}},
     {Variable::MSCCLC_ORDER,
      {

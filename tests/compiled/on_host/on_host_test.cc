@@ -45,8 +45,16 @@ class PlanKernels {
   }
   /// Calls of ranks that they have run.
   uint64_t taken() const { return taken_; }
-  CudaRanks::ChooseKernel choose() {
-    return [this](uint32_t rank, const BlockPrograms& programs, LaunchPlan& plan) {
+  /// Those that were left to the interpreter.
+  uint64_t left() const { return left_; }
+  /// `mixed`: every other launch is left to the interpreter, of ranks and calls as they come.
+  CudaRanks::ChooseKernel choose(bool mixed) {
+    return [this, mixed](uint32_t rank, const BlockPrograms& programs, LaunchPlan& plan) {
+      const uint64_t asked = asked_++;
+      if (mixed && (asked + asked / 3) % 2 == 0) {
+        ++left_;
+        return CudaRanks::Start();
+      }
       CudaRanks::Start start = kernel_of(rank, programs, plan);
       taken_ += start ? 1 : 0;
       return start;
@@ -78,7 +86,7 @@ class PlanKernels {
 
   const std::string digest_;
   std::vector<std::optional<CompiledShape>> shapes_;
-  uint64_t taken_ = 0;
+  uint64_t taken_ = 0, asked_ = 0, left_ = 0;
 };
 
 std::vector<ReduceOp> reductions_of(const Program& program) {
@@ -92,6 +100,7 @@ struct Tries {
   std::vector<uint64_t> seeds = {0};
   uint32_t rounds = 3;
   bool all_types = false, all_sizes = false;
+  bool mixed = false;  ///< some ranks' calls by the interpreter
 };
 
 class Trial {
@@ -134,7 +143,7 @@ class Trial {
     Options options = tries.options;
     options.apart = true;
     options.threads = seed % 2 == 0 ? 64 : 32;
-    options.own_kernel = kernels_.choose();
+    options.own_kernel = kernels_.choose(tries.mixed);
     INFO(plan_.name << ' ' << info(call.dtype).name << ' ' << name(call.reduce) << ' '
                     << call.part_bytes << " bytes, seed " << seed);
     cuda::host::Gpu::get().set_seed(seed);
@@ -156,6 +165,7 @@ void run_all(const Tries& tries) {
     trial.run(tries);
     CAPTURE(plans[p].name);
     CHECK(trial.kernels().taken() > 0);
+    CHECK((trial.kernels().left() > 0) == tries.mixed);
     ++done;
   }
   CHECK(done > 150);
@@ -167,6 +177,10 @@ TEST_CASE("kernels of plans give the simulator's bits") {
 
 TEST_CASE("kernels of plans give the simulator's bits whatever runs first") {
   run_all({.seeds = if_sanitized<std::vector<uint64_t>>({1}, {1, 2, 3})});
+}
+
+TEST_CASE("ranks with kernels and ranks with the interpreter serve one call with the same bits") {
+  run_all({.seeds = if_sanitized<std::vector<uint64_t>>({1}, {1, 2}), .rounds = 4, .mixed = true});
 }
 
 TEST_CASE("kernels of plans that begin early") {

@@ -86,7 +86,8 @@ struct World {
                              .early = early,
                              .early_after_any = early_after_any,
                              .node = node,
-                             .nvml = nvml},
+                             .nvml = nvml,
+                             .kernels = kernels},
                             launcher, std::move(exchange), diagnostics);
   }
   std::unique_ptr<CudaDevice> open(int process, int ordinal) {
@@ -119,6 +120,7 @@ struct World {
   bool early_after_any = false;
   uint32_t node = GpuName::kWhole;  ///< of devices that are opened
   AskNvml nvml = [](const abi::Uuid&, const abi::Uuid&) { return std::nullopt; };
+  KernelMaker* kernels = nullptr;
   uint32_t most_uneven_blocks = 264;  ///< of launches that use device::kUsesUneven
 };
 

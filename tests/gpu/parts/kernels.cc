@@ -62,7 +62,8 @@ class Pair {
                                              {.max_bytes = most,
                                               .dtype = dtype,
                                               .zero_copy = true,
-                                              .plan_file = own ? file_.path : "",
+                                              .plan_file = file_.path,
+                                              .compiled_kernels = own,
                                               .proof = ProofPolicy::skip},
                                              diagnostics);
       if (executables_[own] == nullptr) {

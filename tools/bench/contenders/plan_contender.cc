@@ -22,10 +22,13 @@ class PlanContender : public Contender {
 
   bool load(uint64_t max_bytes, Dtype dtype, Diagnostics& diagnostics) {
     const uint64_t most = every_size_ ? max_bytes : std::min(max_bytes, last_size());
-    executable_ = communicator_.load(
-        as_read_,
-        {.max_bytes = most, .dtype = dtype, .zero_copy = true, .plan_file = kernels_beside_},
-        diagnostics);
+    executable_ = communicator_.load(as_read_,
+                                     {.max_bytes = most,
+                                      .dtype = dtype,
+                                      .zero_copy = true,
+                                      .plan_file = kernels_beside_,
+                                      .compiled_kernels = !kernels_beside_.empty()},
+                                     diagnostics);
     return executable_ != nullptr;
   }
   std::string name() const override {

@@ -20,7 +20,6 @@
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/commands/programs/kernels.h"
-#include "tools/cubin/cubin_compiler.h"
 
 namespace mscclc {
 namespace {

@@ -16,7 +16,6 @@
 #include "tools/base/input.h"
 #include "tools/commands/programs/draw_plan.h"
 #include "tools/commands/programs/kernels.h"
-#include "tools/cubin/cubin_compiler.h"
 #include "tools/report/pass_report.h"
 #include "tools/report/summary.h"
 

@@ -27,6 +27,12 @@ Result<void> write_kernel_source(const std::string& source, const std::string& o
   return write_file(output, source);
 }
 
+std::unique_ptr<CubinCompiler> find_cubin_compiler() {
+  if (auto nvcc = find_nvcc()) return nvcc;
+  auto nvrtc = find_nvrtc(Environment::of_process());
+  return nvrtc ? *std::move(nvrtc) : nullptr;
+}
+
 std::string check_architecture(const std::string& architecture) {
   const bool good = architecture.size() >= 5 && architecture.starts_with("sm_") &&
                     std::all_of(architecture.begin() + 3, architecture.end(), [](char c) {

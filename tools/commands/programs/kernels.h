@@ -2,6 +2,7 @@
 // 'mscclc library --kernels' have in common.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
+#include "runtime/devices/kernels/cubin_compiler.h"
 #include "tools/base/command_line.h"
 
 namespace mscclc {
@@ -20,6 +22,12 @@ namespace mscclc {
 
 /// Writes CUDA source to a file, and the header that it includes beside it. "-": the source alone.
 Result<void> write_kernel_source(const std::string& source, const std::string& output);
+
+/// nvcc, or else libnvrtc. nullptr: neither is there.
+std::unique_ptr<CubinCompiler> find_cubin_compiler();
+inline constexpr const char* kNoCubinCompiler =
+    "there is no nvcc in CUDA_HOME, PATH or /usr/local/cuda, and no libnvrtc that can be loaded; "
+    "'--emit=cuda' writes the source for a machine that has one of them";
 
 /// As CLI11 asks for it: "" for the name of an architecture that nvcc may know ("sm_90"), else what
 /// is wrong.

@@ -13,45 +13,46 @@
 
 namespace mscclc {
 
-Result<std::unique_ptr<KernelChoice>> KernelChoice::load(const Program& plan, uint32_t rank,
-                                                         const std::string& digest,
-                                                         const std::string& plan_file,
-                                                         Device& device) {
-  const std::string architecture = device.architecture();
-  if (architecture.empty()) {
-    return Error{fmt::format("{} runs no kernels of plans", device.name())};
-  }
-  const std::string path = kernel_file(plan_file, architecture);
-  const std::string name = quoted(path, path.size());
-  const auto image = read_file(path, std::nullopt);
-  if (!image) {
-    return Error{fmt::format("cannot read {}: {}", name, file_error(errno))};
-  }
+Result<std::unique_ptr<KernelChoice>> KernelChoice::of(const Program& plan, uint32_t rank,
+                                                       std::string digest) {
   Diagnostics problems;
   auto shape = CompiledShape::of(plan, rank, problems);
-  if (!shape) {
-    return Error{first_message(problems, "its blocks cannot be packed")};
-  }
-  std::unique_ptr<KernelChoice> made(new KernelChoice(*std::move(shape), rank, path));
-  auto loaded =
-      device.load_kernels({reinterpret_cast<const uint8_t*>(image->data()), image->size()});
+  if (!shape) return Error{first_message(problems, "its blocks cannot be packed")};
+  return std::unique_ptr<KernelChoice>(
+      new KernelChoice(*std::move(shape), rank, std::move(digest)));
+}
+
+Result<void> KernelChoice::load_file(const std::string& plan_file, Device& device) {
+  const std::string path = kernel_file(plan_file, device.architecture());
+  const std::string name = quoted(path, path.size());
+  const auto image = read_file(path, std::nullopt);
+  if (!image) return Error{fmt::format("cannot read {}: {}", name, file_error(errno))};
+  return load(*image, name, device);
+}
+
+Result<void> KernelChoice::load(std::string_view image, const std::string& from, Device& device) {
+  auto loaded = device.load_kernels({reinterpret_cast<const uint8_t*>(image.data()), image.size()});
   if (!loaded) {
     return Error{
-        fmt::format("{} does not take {}: {}", device.name(), name, loaded.error().text())};
+        fmt::format("{} does not take {}: {}", device.name(), from, loaded.error().text())};
   }
-  made->loaded_ = *std::move(loaded);
+  std::map<std::string, CompiledKernels::Kernel> kernels;
   for (const DtypeInfo& type : dtype_table()) {
-    const std::string arithmetic = made->shape_.arithmetic(type.dtype);
-    if (made->kernels_.count(arithmetic) != 0) continue;
+    const std::string arithmetic = shape_.arithmetic(type.dtype);
+    if (kernels.count(arithmetic) != 0) continue;
     const CompiledKernels::Kernel kernel =
-        made->loaded_->find(kernel_name(digest, made->shape_, type.dtype));
-    if (kernel != nullptr) made->kernels_.emplace(arithmetic, kernel);
+        (*loaded)->find(kernel_name(digest_, shape_, type.dtype));
+    if (kernel != nullptr) kernels.emplace(arithmetic, kernel);
   }
-  if (!made->kernels_.empty()) return made;
-  return Error{
-      fmt::format("{} holds no kernel of this plan: it was made of another, or by another version "
-                  "of mscclc",
-                  name)};
+  if (kernels.empty()) {
+    return Error{fmt::format(
+        "{} holds no kernel of this plan: it was made of another, or by another version of mscclc",
+        from)};
+  }
+  kernels_ = std::move(kernels);
+  loaded_ = *std::move(loaded);
+  from_ = from;
+  return {};
 }
 
 // A kernel of a plan may take more registers than the interpreter's, so that fewer of its blocks
@@ -64,8 +65,8 @@ uint32_t KernelChoice::most_blocks(CompiledKernels::Kernel kernel,
   known->second = loaded_->fits(kernel, launch, why).value_or(0);
   if (known->second == 0) {
     log(LogLevel::info, LogArea::load, rank_,
-        fmt::format("the interpreter runs calls that a kernel of {} could: {}",
-                    quoted(file_, file_.size()), first_message(why, "the device has no room")));
+        fmt::format("the interpreter runs calls that a kernel of {} could: {}", from_,
+                    first_message(why, "the device has no room")));
   }
   return known->second;
 }

@@ -42,7 +42,7 @@ struct Reporting {
   std::string host;
   PerProcess<std::mutex> mutex;  ///< of what follows
   std::string last_error;
-  std::set<std::string> warnings;
+  std::set<std::string> said;
 };
 Reporting& reporting() { return kept_over_forks<Reporting>(); }
 
@@ -105,14 +105,16 @@ void write_line(std::string_view level, int device, std::string_view text) {
                          ::syscall(SYS_gettid), device, level, text));
 }
 
-void warn_once(const std::string& text) {
+/// In this process.
+bool is_said_first(const std::string& text) {
   Reporting& p = reporting();
-  bool is_new = false;
-  {
-    const std::lock_guard lock(p.mutex.get());
-    is_new = p.warnings.insert(text).second;
-  }
-  if (is_new) write_line("WARN", -1, text);  // may wait for the reader of standard output
+  const std::lock_guard lock(p.mutex.get());
+  return p.said.insert(text).second;
+}
+
+void warn_once(const std::string& text) {
+  if (is_said_first(text))
+    write_line("WARN", -1, text);  // may wait for the reader of standard output
 }
 
 /// NCCL_DEBUG_FILE.
@@ -173,6 +175,10 @@ bool informs(Subsystem subsystem) {
 
 void inform(Subsystem subsystem, int device, std::string_view text) {
   if (informs(subsystem)) write_line("INFO", device, text);
+}
+
+void inform_once(Subsystem subsystem, int device, const std::string& text) {
+  if (informs(subsystem) && is_said_first(text)) write_line("INFO", device, text);
 }
 
 void announce_version(int version) {

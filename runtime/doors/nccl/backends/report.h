@@ -26,6 +26,8 @@ void read_debug_settings();
 bool informs(Subsystem subsystem);
 /// Writes an INFO line, if informs(). `device`: -1 where there is none.
 void inform(Subsystem subsystem, int device, std::string_view text);
+/// The same, once a process for each text.
+void inform_once(Subsystem subsystem, int device, const std::string& text);
 /// "NCCL version ..." once a process, from level VERSION on.
 void announce_version(int version);
 

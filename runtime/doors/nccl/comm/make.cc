@@ -10,6 +10,7 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/api/bootstrap.h"
+#include "runtime/api/kernel_maker.h"
 #include "runtime/doors/nccl/backends/device.h"
 #include "runtime/doors/nccl/backends/real.h"
 #include "runtime/doors/nccl/backends/report.h"
@@ -236,6 +237,20 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   return comm.facts.has_real && !comm.facts.lazy ? make_real(comm) : ncclSuccess;
 }
 
+/// What becomes of kernels of a plan's own: one line a process.
+void inform_of_kernels(const Comm& comm) {
+  KernelMaker* const maker = comm.device->kernel_maker();
+  if (comm.plans == nullptr || maker == nullptr || !informs(Subsystem::init)) return;
+  Diagnostics ignored;  // the communicator has reported it
+  const std::string mode =
+      Environment::of_process().text(Variable::MSCCLC_KERNELS, ignored).value_or("");
+  inform_once(Subsystem::init, comm.ordinal,
+              mode == "off" ? "kernels of plans: MSCCLC_KERNELS is off: the interpreter runs all"
+              : mode == "now"
+                  ? fmt::format("kernels of plans, before their first calls: {}", maker->about())
+                  : fmt::format("kernels of plans, in the background: {}", maker->about()));
+}
+
 }  // namespace
 
 void set_plan_calls(MakePlanCalls make) {
@@ -278,6 +293,7 @@ ncclResult_t make_comm(Comm& comm, const Meet& meet) {
          fmt::format("communicator '{}' of {} ranks, rank {} on {}: {}", comm.config.name(),
                      comm.ranks, comm.rank, comm.device->name(),
                      comm.plans == nullptr ? "no plans" : "plans of mscclc"));
+  inform_of_kernels(comm);
   return ncclSuccess;
 }
 

@@ -2,25 +2,27 @@
 // kernels of all common arithmetics are compiled by it.
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "executor/compiled/emit.h"
 #include "executor/testing/test_plans.h"
-#include "tools/cubin/cubin_compiler.h"
+#include "runtime/devices/kernels/cubin_compiler.h"
 
 namespace mscclc {
 namespace {
 
 using namespace testing;
 
-constexpr const char* kFake = "tools/cubin/libnvrtc_fake.so";
+constexpr const char* kFake = "runtime/devices/kernels/libnvrtc_fake.so";
 
 TEST_CASE("NVRTC gets source, headers and architecture") {
   const auto compiler = open_nvrtc(kFake);
   REQUIRE(compiler);
   const auto cubin = (*compiler)->compile("int x;\n", "sm_90");
   REQUIRE(cubin);
-  CHECK(*cubin ==
-        "kernels.cu:\nint x;\nheader mscclc_kernels.cuh\nheader mscclc_standard.cuh\n"
+  CHECK(cubin->substr(64) ==
+        "sm_90\nkernels.cu:\nint x;\nheader mscclc_kernels.cuh\nheader mscclc_standard.cuh\n"
         "header array\nheader bit\nheader cstddef\nheader cstdint\nheader cstring\n"
         "header optional\nheader span\nheader string_view\nheader type_traits\n"
         "header cuda_runtime.h\n--std=c++20\n--device-as-default-execution-space\n"
@@ -44,12 +46,49 @@ TEST_CASE("a file that is no libnvrtc is refused with a reason") {
   CHECK(other.error() == "it lacks functions of NVRTC 11.1 and later");
 }
 
+TEST_CASE("MSCCLC_NVRTC names the library, or none") {
+  const auto find = [](const char* value) {
+    return find_nvrtc(Environment(Environment::Values{{"MSCCLC_NVRTC", value}}));
+  };
+  const auto fake = find(kFake);
+  REQUIRE(fake);
+  CHECK((*fake)->version() == "NVRTC 12.99");
+  CHECK((*fake)->file() == kFake);
+  const auto none = find("none");
+  REQUIRE(!none);
+  CHECK(none.error() == "MSCCLC_NVRTC is none");
+  const auto wrong = find("/nowhere/libnvrtc.so");
+  REQUIRE(!wrong);
+  CHECK_THAT(wrong.error().text(), Catch::StartsWith("MSCCLC_NVRTC is '/nowhere/libnvrtc.so': "));
+}
+
+TEST_CASE("libnvrtc is looked for in what is loaded, in wheels, and in the toolkit") {
+  const auto places = [](const std::vector<std::string>& loaded, const char* home = "") {
+    return nvrtc_places(loaded, home);
+  };
+  const std::vector<std::string> usual = {"libnvrtc.so.13", "libnvrtc.so.12",
+                                          "/usr/local/cuda/lib64/libnvrtc.so"};
+  const auto with = [&](std::vector<std::string> first) {
+    first.insert(first.end(), usual.begin(), usual.end());
+    return first;
+  };
+  CHECK(places({}) == usual);
+  CHECK(places({"/lib/libc.so.6", "libcudart.so.12"}) == usual);
+  CHECK(places({"/a/libnvrtc-builtins.so.12.8", "/b/libnvrtc.so.12"}) ==
+        with({"/b/libnvrtc.so.12", "/a/libnvrtc.so.13", "/a/libnvrtc.so.12"}));
+  CHECK(places({"/x/site-packages/torch/lib/libtorch.so", "/x/site-packages/mscclc/libmscclc.so.0"},
+               "/opt/cuda") == with({"/x/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
+                                     "/x/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
+                                     "/opt/cuda/lib64/libnvrtc.so"}));
+}
+
 TEST_CASE("kernels are compiled by the real library, where it is") {
-  const auto compiler = find_nvrtc();
-  if (compiler == nullptr) {
+  const auto found = find_nvrtc(Environment::of_process());
+  if (!found) {
     std::puts("no libnvrtc here: nothing is compiled");
     return;
   }
+  const CubinCompiler* const compiler = found->get();
   for (const PacketFormatInfo& format : packet_formats()) {
     CAPTURE(format.name);
     Diagnostics diagnostics;

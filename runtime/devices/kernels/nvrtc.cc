@@ -1,13 +1,15 @@
-// libnvrtc, loaded when it is asked for. It has no headers of the standard library: what kernels
-// use of it comes with their source (executor/compiled/emit.h).
+// libnvrtc, loaded when it is asked for, and never closed. It has no headers of the standard
+// library: what kernels use of it comes with their source (executor/compiled/emit.h).
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <iterator>
+#include <optional>
 #include <vector>
 
 #include "executor/compiled/emit.h"
-#include "tools/cubin/cubin_compiler.h"
+#include "runtime/devices/kernels/cubin_compiler.h"
+#include "runtime/support/process/open_library.h"
 
 namespace mscclc {
 namespace {
@@ -27,50 +29,28 @@ struct RtcFunctions {
   RtcResult (*cubin)(ProgramHandle, char*) = nullptr;
   RtcResult (*destroy)(ProgramHandle*) = nullptr;
   const char* (*error_text)(RtcResult) = nullptr;
-};
-
-/// A library, closed at the end.
-class RtcLibrary {
- public:
-  explicit RtcLibrary(const std::string& file)
-      : handle_(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
-  ~RtcLibrary() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
-  RtcLibrary(const RtcLibrary&) = delete;
-  RtcLibrary& operator=(const RtcLibrary&) = delete;
-  explicit operator bool() const { return handle_ != nullptr; }
-  /// False: there is no such function.
-  template <class Function>
-  bool find(Function& function, const char* name) const {
-    function = reinterpret_cast<Function>(dlsym(handle_, name));
-    return function != nullptr;
-  }
-
- private:
-  void* const handle_;
+  RtcResult (*version)(int* major, int* minor) = nullptr;
 };
 
 class Nvrtc final : public CubinCompiler {
  public:
-  explicit Nvrtc(const std::string& file) : library_(file) {}
-
-  Result<void> find_functions() {
-    if (!library_) {
-      const char* const said = dlerror();
-      return Error{said == nullptr ? "it cannot be loaded" : said};
-    }
-    const bool found = library_.find(f_.create, "nvrtcCreateProgram") &&
-                       library_.find(f_.compile, "nvrtcCompileProgram") &&
-                       library_.find(f_.log_size, "nvrtcGetProgramLogSize") &&
-                       library_.find(f_.log, "nvrtcGetProgramLog") &&
-                       library_.find(f_.cubin_size, "nvrtcGetCUBINSize") &&
-                       library_.find(f_.cubin, "nvrtcGetCUBIN") &&
-                       library_.find(f_.destroy, "nvrtcDestroyProgram") &&
-                       library_.find(f_.error_text, "nvrtcGetErrorString");
-    if (!found) return Error{"it lacks functions of NVRTC 11.1 and later"};
-    return {};
+  Nvrtc(const std::string& file, void* library) : file_(real_path(file, library)) {
+    found_ = find_function(library, "nvrtcCreateProgram", f_.create) &&
+             find_function(library, "nvrtcCompileProgram", f_.compile) &&
+             find_function(library, "nvrtcGetProgramLogSize", f_.log_size) &&
+             find_function(library, "nvrtcGetProgramLog", f_.log) &&
+             find_function(library, "nvrtcGetCUBINSize", f_.cubin_size) &&
+             find_function(library, "nvrtcGetCUBIN", f_.cubin) &&
+             find_function(library, "nvrtcDestroyProgram", f_.destroy) &&
+             find_function(library, "nvrtcGetErrorString", f_.error_text) &&
+             find_function(library, "nvrtcVersion", f_.version);
+    int major = 0, minor = 0;
+    found_ = found_ && f_.version(&major, &minor) == kSuccess;
+    version_ = fmt::format("NVRTC {}.{}", major, minor);
   }
+  bool has_functions() const { return found_; }
+  const std::string& version() const override { return version_; }
+  const std::string& file() const override { return file_; }
 
   Result<std::string> compile(const std::string& source,
                               const std::string& architecture) const override {
@@ -119,31 +99,29 @@ class Nvrtc final : public CubinCompiler {
     return text;
   }
 
-  const RtcLibrary library_;
+  /// Of a name without a folder: what the loader has found.
+  static std::string real_path(const std::string& file, void* library) {
+    Dl_info info = {};
+    void* const function = ::dlsym(library, "nvrtcVersion");
+    const bool known = file.find('/') == std::string::npos && function != nullptr &&
+                       ::dladdr(function, &info) != 0 && info.dli_fname != nullptr;
+    return known ? info.dli_fname : file;
+  }
+
+  const std::string file_;
+  std::string version_;
+  bool found_ = false;
   RtcFunctions f_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<CubinCompiler>> open_nvrtc(const std::string& file) {
-  auto made = std::make_unique<Nvrtc>(file);
-  if (const auto found = made->find_functions(); !found) return found.error();
+  const auto library = open_library(file);
+  if (!library) return library.error();
+  auto made = std::make_unique<Nvrtc>(file, *library);
+  if (!made->has_functions()) return Error{"it lacks functions of NVRTC 11.1 and later"};
   return made;
-}
-
-std::unique_ptr<CubinCompiler> find_nvrtc() {
-  std::vector<std::string> files;
-  if (const char* home = std::getenv("CUDA_HOME"); home != nullptr && *home != '\0') {
-    files.push_back(std::string(home) + "/lib64/libnvrtc.so");
-  }
-  for (const char* name :
-       {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"}) {
-    files.emplace_back(name);
-  }
-  for (const std::string& file : files) {
-    if (auto found = open_nvrtc(file)) return *std::move(found);
-  }
-  return nullptr;
 }
 
 }  // namespace mscclc

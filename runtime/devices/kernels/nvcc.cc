@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "executor/compiled/emit.h"
-#include "tools/base/files.h"
-#include "tools/cubin/cubin_compiler.h"
+#include "ir/base/read_file.h"
+#include "runtime/devices/kernels/cubin_compiler.h"
+#include "runtime/support/observe/new_file.h"
 
 extern char** environ;
 
@@ -45,6 +46,17 @@ class TemporaryFolder {
 
 bool is_program(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
 
+Result<void> put_file(const std::string& name, std::string_view text) {
+  if (write_new_file(name, text)) return {};
+  return Error{fmt::format("cannot write '{}': {}", name, std::strerror(errno))};
+}
+
+Result<std::string> take_file(const std::string& name) {
+  auto text = read_file(name, std::nullopt);
+  if (!text) return Error{fmt::format("cannot read '{}': {}", name, file_error(errno))};
+  return *std::move(text);
+}
+
 /// Runs a program with its output in a file.
 Result<void> run_program(const std::vector<std::string>& words, const std::string& said) {
   std::vector<char*> arguments;
@@ -67,14 +79,17 @@ Result<void> run_program(const std::vector<std::string>& words, const std::strin
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  const auto read = read_regular_file(said);
+  const auto read = take_file(said);
   const std::string text = read ? *read : read.error().text();
   return Error{fmt::format("'{}' failed: {}", words[0], text.empty() ? "it says nothing" : text)};
 }
 
 class Nvcc final : public CubinCompiler {
  public:
-  explicit Nvcc(std::string path) : path_(std::move(path)) {}
+  Nvcc(std::string path, std::string version)
+      : path_(std::move(path)), version_(std::move(version)) {}
+  const std::string& version() const override { return version_; }
+  const std::string& file() const override { return path_; }
   Result<std::string> compile(const std::string& source,
                               const std::string& architecture) const override {
     const TemporaryFolder folder;
@@ -82,20 +97,37 @@ class Nvcc final : public CubinCompiler {
     if (input.empty()) {
       return Error{fmt::format("cannot make a temporary folder: {}", std::strerror(errno))};
     }
-    auto done = write_file(input, source);
-    if (done) done = write_file(folder.file(kKernelHeader), kernel_header());
+    auto done = put_file(input, source);
+    if (done) done = put_file(folder.file(kKernelHeader), kernel_header());
     if (done) {
       done = run_program({path_, "-std=c++20", "-O3", "--expt-relaxed-constexpr",
                           "-arch=" + architecture, "-cubin", "-o", made, input},
                          folder.file("said"));
     }
     if (!done) return done.error();
-    return read_regular_file(made);
+    return take_file(made);
   }
 
  private:
-  const std::string path_;
+  const std::string path_, version_;
 };
+
+/// The last line that says something: "Build cuda_12.8.r12.8/compiler.35583870_0".
+std::string last_line(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+/// What it says of its version, and nothing where it says none.
+std::unique_ptr<CubinCompiler> open_nvcc(const std::string& path) {
+  const TemporaryFolder folder;
+  const std::string said = folder.file("said");
+  std::string version = "nvcc";
+  if (!said.empty() && run_program({path, "--version"}, said)) {
+    if (const auto text = take_file(said)) version += " " + last_line(*text);
+  }
+  return std::make_unique<Nvcc>(path, std::move(version));
+}
 
 }  // namespace
 
@@ -112,7 +144,7 @@ std::unique_ptr<CubinCompiler> find_nvcc() {
   }
   folders.emplace_back("/usr/local/cuda/bin");
   for (const std::string& folder : folders) {
-    if (is_program(folder + "/nvcc")) return std::make_unique<Nvcc>(folder + "/nvcc");
+    if (is_program(folder + "/nvcc")) return open_nvcc(folder + "/nvcc");
   }
   return nullptr;
 }

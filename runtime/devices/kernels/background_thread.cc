@@ -1,0 +1,79 @@
+#include "runtime/devices/kernels/background_thread.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "runtime/support/fixed_times.h"
+#include "runtime/support/process/forks.h"
+#include "runtime/support/process/per_process.h"
+#include "runtime/support/process/quiet_thread.h"
+
+namespace mscclc {
+namespace {
+
+constexpr int kNice = 10;
+
+}  // namespace
+
+BackgroundThread& background_thread() { return kept_over_forks<BackgroundThread>(); }
+
+std::optional<Error> BackgroundThread::why_not() const {
+  int64_t none = -1;
+  const int64_t own = forks();
+  if (owner_.compare_exchange_strong(none, own) || none == own) return std::nullopt;
+  return Error{"this process is a child of one that had begun to compile kernels"};
+}
+
+Result<void> BackgroundThread::add(std::function<void()> job) {
+  if (auto why = why_not()) return *std::move(why);
+  const std::lock_guard lock(mutex_);
+  if (ending_) return Error{"the process ends"};
+  if (jobs_.size() >= kMostJobs) return Error{"too many kernels wait to be compiled"};
+  if (!started_ && !start()) return Error{"the system gives no thread that compiles them"};
+  jobs_.push_back(std::move(job));
+  changed_.notify_all();
+  return {};
+}
+
+bool BackgroundThread::start() {
+  std::thread thread = quiet_thread("mscclc-kernels", [this] { run(); });
+  if (!thread.joinable()) return false;
+  thread.detach();
+  started_ = true;
+  // What is registered last is called first: before the compiler's library goes.
+  (void)std::atexit([] { background_thread().stop(); });
+  return true;
+}
+
+void BackgroundThread::run() {
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return !jobs_.empty() || ending_; });
+    if (ending_) return;
+    const std::function<void()> job = std::exchange(jobs_.front(), {});
+    jobs_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    job();
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+void BackgroundThread::stop() {
+  if (why_not()) return;  // a child: its parent's mutex may be held forever
+  std::unique_lock lock(mutex_);
+  ending_ = true;
+  jobs_.clear();
+  changed_.notify_all();
+  (void)changed_.wait_for(lock, kLastCompilation, [this] { return !busy_; });
+}
+
+}  // namespace mscclc
