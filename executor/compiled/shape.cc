@@ -122,6 +122,8 @@ std::optional<Error> refusal(const Step& step) {
       break;
     case StepFamily::switched:
       return Error{fmt::format("it has ops of switch channels ('{}')", name)};
+    case StepFamily::rows:
+      return Error{fmt::format("it has row functions ('{}')", name)};
   }
   if (info(step.kind).adds && step.reduce != ReduceOp::call && step.reduce != ReduceOp::sum) {
     return Error{fmt::format("it has a reduction that is always {}", mscclc::name(step.reduce))};

@@ -7,7 +7,7 @@ const OPS = [
   "reduce_send", "read_reduce_send", "copy_packets", "unpack_packets", "put_packets",
   "read_put_packets", "reduce_packets", "reduce_send_packets", "reduce_packets_put",
   "reduce_copy_packets", "reduce_copy_send_packets", "switch_broadcast",
-  "switch_broadcast_packets", "switch_reduce", "switch_reduce_broadcast", "signal", "wait",
+  "switch_broadcast_packets", "switch_reduce", "switch_reduce_broadcast", "apply", "signal", "wait",
   "flush", "release", "acquire", "barrier", "sync", "pipeline",
 ];
 
