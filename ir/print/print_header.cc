@@ -103,7 +103,7 @@ void print_contract(TextWriter& out, const Program& program) {
 }
 
 void print_external(TextWriter& out, const rows::External& external) {
-  out << "external " << external.name << ": " << rows::name_of(external.kind);
+  line(out, "external") << external.name << ": " << rows::name_of(external.kind);
   if (external.kind == rows::Kind::groups) (out << '(').number(external.group) << ')';
   out << ' ' << rows::name_of(external.type);
   if (external.use != rows::Use::in) out << ' ' << rows::name_of(external.use);

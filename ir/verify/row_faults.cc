@@ -257,31 +257,38 @@ std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, con
 }
 
 std::optional<RowFault> external_writes_fault(const Program& program, uint32_t rank) {
-  struct Writer {
-    const Op* op;
-    std::set<uint32_t> parts;
+  struct User {
+    uint32_t first, count;  ///< chunks of the op
+    uint16_t parts;
+    std::set<uint32_t> seen;  ///< which parts
   };
-  std::map<std::pair<uint32_t, uint32_t>, Writer> writers;  // by external and chunk
+  std::map<std::pair<uint32_t, uint32_t>, User> users;  // by external and chunk
   for (const Op& op : program.ranks[rank].ops) {
     if (!info(op.kind).has(kApplies)) continue;
     const Applied what = applied(program, op);
-    for (size_t i = 0; i < what.results.size(); ++i) {
-      const RowValue value = what.result(i);
-      if (!value.external) continue;
+    std::set<uint32_t> touched;  // externals that are written, here or elsewhere
+    for (const std::span<const int64_t> side : {what.results, what.params}) {
+      for (const int64_t v : side) {
+        const RowValue value = Applied::value(v);
+        const bool written = value.external && program.externals[value.index].is_written();
+        if (written) touched.insert(value.index);
+      }
+    }
+    for (const uint32_t e : touched) {
       for (uint32_t k = 0; k < program.dsts(op)[0].count; ++k) {
+        const uint32_t count = program.dsts(op)[0].count;
         const auto [at, fresh] =
-            writers.try_emplace({value.index, what.first + k}, Writer{&op, {op.part}});
+            users.try_emplace({e, what.first + k}, User{what.first, count, op.parts, {op.part}});
         if (fresh) continue;
-        // The parts of one op of a group write one chunk together.
-        const Op& other = *at->second.op;
-        const bool parts =
-            op.parts > 1 && op.parts == other.parts && op.operands == other.operands &&
-            op.applied.first == other.applied.first && at->second.parts.insert(op.part).second;
+        // Parts of the same chunks have different rows.
+        User& other = at->second;
+        const bool parts = op.parts > 1 && op.parts == other.parts && what.first == other.first &&
+                           count == other.count && other.seen.insert(op.part).second;
         if (parts) continue;
         return RowFault{"op-rows",
-                        fmt::format("chunk {} of the external '{}' is written twice; write it by "
-                                    "one op",
-                                    what.first + k, program.externals[value.index].name),
+                        fmt::format("a second op has chunk {} of the external '{}', which is "
+                                    "written; one op must do all with it",
+                                    what.first + k, program.externals[e].name),
                         &op};
       }
     }

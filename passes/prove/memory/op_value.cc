@@ -82,7 +82,9 @@ void OpValue::set_result(uint32_t function, uint32_t k, std::span<const Symbol> 
   }
   value_ = one_length ? contents_.symbols().applied(function, k, arguments)
                       : contents_.mixed_with(arguments[0]);
-  if (premise(Premise::results_of_complete_rows, false)) value_ = arguments[0];
+  for (const Symbol& a : arguments) {
+    if (contents_.raced(a)) value_ = contents_.of_race();
+  }
   has_value_ = true;
 }
 

@@ -68,6 +68,7 @@ void Results::apply_then(uint32_t rank, uint32_t chunk, Promised& promised) cons
   for (const uint32_t e : then_->params) {
     promised.arguments.push_back(e == kNone ? promised.symbol : externals_.given(e, rank, chunk));
   }
+  if (premise(Premise::results_are_of_the_function, false)) return;
   promised.symbol = symbols_.applied(then_->function, then_->output, promised.arguments);
 }
 
@@ -95,6 +96,8 @@ void Results::check_external(uint32_t rank, uint32_t call, uint32_t result, uint
                        return s.same_contributions(symbol);
                      });
   if (premise(Premise::externals_hold_what_is_promised, right)) return;
+  const auto raced = [&](const Symbol& s) { return contents_.raced(s); };
+  if (written != nullptr && std::ranges::any_of(written->symbols, raced)) return;
   add_external({rank, e, chunk}, result, call, wanted);
 }
 
