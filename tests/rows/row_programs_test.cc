@@ -132,7 +132,7 @@ TEST_CASE("a function of a part of the sum is refused, and run with wrong result
       read_file(kFolder + "allreduce_owner.mscl").value(),
       "reduce sum[0] <- partial[p] for p in 0..r, input[r], partial[p] for p in r + 1 .. R",
       "copy sum[0] <- input[r]");
-  CHECK(verdict(wrong).find("'add_rmsnorm' is applied to a sum that lacks input[0] of rank 1") !=
+  CHECK(verdict(wrong).find("'add_rmsnorm' is applied to a sum that lacks input[1] of rank 0") !=
         std::string::npos);
   Diagnostics diagnostics;
   CHECK(simulate(compiled(wrong, {}), {.bytes = 1 << 12}, diagnostics).status == RunStatus::wrong);
