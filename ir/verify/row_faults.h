@@ -18,8 +18,8 @@ struct RowFault {
 std::optional<RowFault> rows_fault(const Program& program);
 /// Of an `apply` at a rank. REQUIRES: no rows_fault(); applied_fits(); operands that are right.
 std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const Op& op);
-/// Of a rank: a chunk of an external that is written has one op, which reads it before it writes. So
-/// nothing has to order ops for the sake of externals. REQUIRES: no applied_fault().
+/// Of a rank: a chunk of an external that is written has one op, which reads it before it writes.
+/// So nothing has to order ops for the sake of externals. REQUIRES: no applied_fault().
 std::optional<RowFault> external_writes_fault(const Program& program, uint32_t rank);
 
 }  // namespace mscclc

@@ -33,6 +33,7 @@ class Ops {
              const OpOptions& options);
 
  private:
+  bool refuse_external(std::span<const Ref> dsts, std::span<const Ref> srcs);
   bool check_applied(const rows::Function& function, std::span<const Ref> results,
                      std::span<const Ref> params);
   std::optional<uint32_t> first_rows(std::span<const Ref> results, std::span<const Ref> params);

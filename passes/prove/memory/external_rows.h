@@ -1,6 +1,6 @@
-// What externals hold: of those that are read, symbols; of those that are written, what ops have put
-// there in the call at hand. No rank reaches another's, and each chunk of one that is written has
-// one op (row_faults.h), so nothing here needs an order.
+// What externals hold: of those that are read, symbols; of those that are written, what ops have
+// put there in the call at hand. No rank reaches another's, and each chunk of one that is written
+// has one op (row_faults.h), so nothing here needs an order.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ std::vector<std::string> lines(const std::string& text) {
 TEST_CASE("rows begin as nccl-tests' do and stand under the heading") {
   const std::string row =
       rows_of({sample(1024, "one", Role::plan, 2), sample(1024, "nccl", Role::baseline, 5),
-            sample(1024, "copy", Role::floor, 1)});
+               sample(1024, "copy", Role::floor, 1)});
   const auto heading = lines(bench_header());
   REQUIRE(heading.size() == 3);
   CHECK(heading[1] ==
