@@ -129,7 +129,7 @@ bool Refs::locate_rows(std::span<const Index> index, std::string_view name, Mark
     const int64_t first = index[i].first, count = index[i].count, size = dims[i];
     const bool begins = first >= 0 && first < size + (count == 0 ? 1 : 0);
     if (!begins || count > size - first) {
-      reports_.fail("no-such-index", index[i].mark,
+      reports_.fail("no-such-chunk", index[i].mark,
                     fmt::format("'{}' has no index {} (it goes from 0 to {})", name,
                                 begins ? first + count - 1 : first, size - 1));
       return false;
