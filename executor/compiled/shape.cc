@@ -261,11 +261,13 @@ std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t 
     }
   }
   if (!added) {
-    diagnostics
-        .error("no-compiled-kernel", {},
-               fmt::format("rank {} of '{}' cannot be a kernel of its own: {}", rank, program.name,
-                           added.error().text()))
-        .notes.push_back({.text = "the interpreter runs the plan as it is"});
+    Diagnostic& d =
+        diagnostics.error("no-compiled-kernel", {},
+                          fmt::format("rank {} of '{}' cannot be a kernel of its own: {}", rank,
+                                      program.name, added.error().text()));
+    if (program.functions.empty()) {
+      d.notes.push_back({.text = "the interpreter runs the plan as it is"});
+    }
     return std::nullopt;
   }
   const uint32_t most = shape.format_ == PacketFormat::none ? 1024 : 512;

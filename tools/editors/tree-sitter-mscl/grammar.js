@@ -37,7 +37,7 @@ const COLLECTIVES = [
 ];
 
 const OPTIONS = [
-  "chunks", "counts", "root", "shift", "inplace", "even", "order", "sizes", "nodes",
+  "chunks", "counts", "root", "shift", "inplace", "even", "order", "columns", "sizes", "nodes",
   "gpus_per_node", "dtypes", "ops", "tags", "priority", "threads", "instances", "policy", "align",
   "fuse", "auto_sync", "reuse_scratch", "split", "foreign", "packets", "copies", "credits", "unit",
   "units", "loop", "relaxed", "op", "part", "complete", "memory", "port", "switch", "from",
