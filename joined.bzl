@@ -4,7 +4,7 @@ share. So each library hands the compiler files of several of its sources one af
 under a #line that names it. The tests of a folder share such objects; each test runs its own cases.
 What nearly all include is parsed once for all (tools/build_rules/precompiled.bzl).
 
-BUILD files load these cc_library and cc_test, not Bazel's own. Only `--config=joined` joins; without it each source is compiled
+BUILD files load these cc_library and cc_test, through layers.bzl, not Bazel's own. Only `--config=joined` joins; without it each source is compiled
 alone (DEVELOPERS.md)."""
 
 load("//tools:sanitizers.bzl", "tries_less", "with_phase")
@@ -34,7 +34,7 @@ _GUESSES = [
 ]
 
 # What a test may have without being compiled alone; the rest could make its object another.
-_SHAREABLE = ["data", "deps", "env", "flaky", "linkopts", "shard_count", "size", "srcs", "tags", "target_compatible_with", "timeout"]
+_SHAREABLE = ["data", "deps", "env", "flaky", "linkopts", "shard_count", "size", "srcs", "tags", "target_compatible_with", "timeout", "visibility"]
 
 # g++ takes all that #line names for headers, whose types should have no parts from an anonymous
 # namespace.
@@ -113,8 +113,16 @@ def _with_common_headers(srcs, kwargs, kind = "common"):
         }),
     )
 
-def cc_library(name, srcs = [], **kwargs):
-    """Bazel's, with the sources of this package joined."""
+def _there(file):
+    return native.glob([file], allow_empty = True)
+
+def cc_library(name, srcs = None, **kwargs):
+    """Bazel's, with the sources of this package joined. Without srcs and hdrs: of name.cc and name.h, as far as
+    these are there."""
+    if srcs == None and "hdrs" not in kwargs:
+        kwargs["hdrs"] = _there(name + ".h")
+        srcs = _there(name + ".cc")
+    srcs = srcs or []
     if tries_less(kwargs.get("deps", [])):
         kwargs = with_phase(kwargs)
     kwargs = _with_common_headers(srcs, kwargs)
@@ -158,8 +166,9 @@ def _object_of(test):
     return None
 
 def cc_test(name, **kwargs):
-    """Bazel's; in place of its source the object that it shares, of which it runs its own cases."""
-    kwargs = with_phase(kwargs)
+    """Bazel's; in place of its source the object that it shares, of which it runs its own cases. Small, and of
+    name.cc, unless `size` and `srcs` say otherwise."""
+    kwargs = with_phase(dict({"size": "small", "srcs": [name + ".cc"]}, **kwargs))
     home = _object_of(name)
     srcs = kwargs.get("srcs", [])
     deps = kwargs.get("deps", [])

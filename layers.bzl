@@ -2,7 +2,7 @@
 comes from it, and a test holds every #include line against it (//tests/structure:walls_test), as
 headers also come with what a dependency depends on."""
 
-load("//:joined.bzl", "joined_tests")
+load("//:joined.bzl", "joined_tests", joined_library = "cc_library", joined_test = "cc_test")
 
 # For folders that hold nothing but tests, and what these share: everything.
 _ALL = ["*"]
@@ -171,7 +171,14 @@ _ROWS = {
         "executor/simulator/machine",
     ],
     "executor/simulator/schedules": ["ir", "executor/simulator", "plans/format"],
-    "executor/cost": ["ir", "executor", "executor/interpreter", "plans/format/machines"],
+    "executor/cost/virtual_time": [],
+    "executor/cost": [
+        "ir",
+        "executor",
+        "executor/cost/virtual_time",
+        "executor/interpreter",
+        "plans/format/machines",
+    ],
     "executor/cuda/host": ["ir", "executor/cpu", "executor/interpreter"],
     "executor/cuda/device": ["ir", "executor", "executor/cuda/host", "executor/interpreter"],
     "executor/compiled": ["ir", "executor", "executor/cuda/device", "executor/interpreter"],
@@ -525,6 +532,7 @@ _ROWS = {
         "runtime/doors/nccl/comm",
         "runtime/support/environment",
         "runtime/support/observe",
+        "runtime/support/process",
     ],
     "runtime/doors/nccl": [
         "ir",
@@ -1038,7 +1046,8 @@ def _check():
 FOLDERS = _check()
 
 def users():
-    """Who may depend on this package's targets: for `package(default_visibility = users())`."""
+    """Who may depend on this package's targets: for `package(default_visibility = users())`, which a folder
+    needs that has more than cc_library and cc_test."""
     folder = native.package_name()
     if folder not in FOLDERS:
         fail("layers.bzl has no row for %s" % folder)
@@ -1048,6 +1057,16 @@ def users():
         for row in rows
         if folder in row.get(other, []) or "*" in row.get(other, [])
     ]] or ["//visibility:private"]
+
+def cc_library(name, **kwargs):
+    """The one of joined.bzl, for all folders that may include this one; for tests alone, if it lies with them."""
+    folder = native.package_name()
+    for_tests = folder.startswith("tests/") or folder.endswith("/testing")
+    joined_library(name = name, **dict({"testonly": for_tests, "visibility": users()}, **kwargs))
+
+def cc_test(name, **kwargs):
+    """The one of joined.bzl."""
+    joined_test(name = name, **dict({"visibility": users()}, **kwargs))
 
 # What is written for people: code, and what builds and tests it.
 _TEXTS = ["bazel", "bzl", "c", "cc", "cmake", "cu", "cuh", "def", "h", "in", "mk", "py", "sh"]

@@ -14,9 +14,6 @@
 
 namespace {
 
-std::string text;
-std::set<std::string> seen;
-
 /// The file that a line includes by quotes; "": none.
 std::string included(const std::string& line) {
   constexpr const char* kInclude = "#include \"";
@@ -30,10 +27,15 @@ std::string included(const std::string& line) {
 /// kernels sees (executor/cuda/device/access.cuh).
 bool is_for_host(const std::string& path) { return path.rfind("executor/cuda/host/", 0) == 0; }
 
+struct Amalgam {
+  std::string text;
+  std::set<std::string> seen;  ///< files
+};
+
 /// Appends a file; false: it cannot be read.
-bool add(const std::string& path) {
+bool add(const std::string& path, Amalgam& to) {
   const bool table = path.size() > 4 && path.compare(path.size() - 4, 4, ".def") == 0;
-  if (!table && !seen.insert(path).second) return true;
+  if (!table && !to.seen.insert(path).second) return true;
   std::ifstream file(path);
   if (!file) {
     std::cerr << "amalgamate: cannot read '" << path << "'\n";
@@ -43,8 +45,8 @@ bool add(const std::string& path) {
     if (line == "#pragma once") continue;
     const std::string other = included(line);
     if (other.empty()) {
-      text += line + "\n";
-    } else if (!is_for_host(other) && !add(other)) {
+      to.text += line + "\n";
+    } else if (!is_for_host(other) && !add(other, to)) {
       return false;
     }
   }
@@ -52,7 +54,7 @@ bool add(const std::string& path) {
 }
 
 /// FNV-1a, as hex.
-std::string digest() {
+std::string digest(const std::string& text) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
   char hex[17];
@@ -67,17 +69,18 @@ int main(int argc, char** argv) {
     std::cerr << "usage: amalgamate ROOT TEXT DIGEST\n";
     return 2;
   }
-  text =
+  Amalgam made{
       "// The machine of kernels that are compiled for one plan: made of headers of mscclc.\n"
-      "#pragma once\n";
-  if (!add(argv[1])) return 1;
-  const std::string name = digest();
-  text +=
+      "#pragma once\n",
+      {}};
+  if (!add(argv[1], made)) return 1;
+  const std::string name = digest(made.text);
+  made.text +=
       "\n/// The name of a kernel: with this machine it is another than with any other.\n"
       "#define MSCCLC_KERNEL(plan, shape, arithmetic) \\\n"
       "  mscclc_##plan##_##shape##_##arithmetic##_" +
       name + "\n";
-  std::ofstream(argv[2]) << "R\"cuh(" << text << ")cuh\"\n";
+  std::ofstream(argv[2]) << "R\"cuh(" << made.text << ")cuh\"\n";
   std::ofstream(argv[3]) << "// Of the text of kernel_header().\n#pragma once\n\n"
                             "namespace mscclc {\n"
                             "inline constexpr const char* kKernelHeaderDigest = \""

@@ -20,35 +20,6 @@ constexpr uint64_t kMaxEvents = 80'000'000;
 
 void Run::build(const Call& call) {
   const auto ranks = static_cast<uint32_t>(program_.ranks.size());
-  const double link = ns(machine_.link_mb_per_s()) / 1e3;
-  const auto rate = [&](Shared kind) {
-    switch (kind) {
-      case Shared::egress:
-      case Shared::ingress:
-        return link;
-      case Shared::memory:
-        return ns(machine_.memory_mb_per_s) / 1e3;
-      case Shared::host_out:
-      case Shared::host_in:
-        return ns(machine_.pcie_mb_per_s) / 1e3;
-      case Shared::nic_out:
-      case Shared::nic_in:
-        return ns(machine_.nic_mb_per_s) / 1e3;
-      case Shared::nic_both:
-        return ns(machine_.nic_both_mb_per_s) / 1e3;
-      case Shared::engine:
-        return ns(machine_.copy_engine_mb_per_s) / 1e3;
-    }
-    return link;
-  };
-  for (uint32_t r = 0; r < ranks; ++r) {
-    for (uint32_t k = 0; k < kSharedKinds; ++k) {
-      shared_.emplace_back(rate(static_cast<Shared>(k)));
-    }
-  }
-  versions_.assign(shared_.size(), 0);
-  watched_.assign(shared_.size(), kNever);
-  out_.loads.assign(shared_.size(), 0);
   ends_.assign(calls_, 0);
   ranks_.reserve(ranks);
   for (uint32_t r = 0; r < ranks; ++r) {
@@ -60,7 +31,6 @@ void Run::build(const Call& call) {
       state.ends[c].come = rank.channels[c].credits;
       state.ends[c].from.resize(rank.channels[c].credits);
     }
-    state.ports.resize(rank.channels.size());
     state.semaphores.resize(rank.semaphores.size());
     for (size_t s = 0; s < rank.semaphores.size(); ++s) {
       state.semaphores[s].come = rank.semaphores[s].initial;
@@ -88,7 +58,7 @@ void Run::launch(uint32_t rank) {
   const RankProgram& lowered = device_.ranks[rank];
   state.running = state.blocks;
   const double begin =
-      now_ + ns(machine_.launch_call_ns) + ns(machine_.launch_block_ns) * state.blocks;
+      now() + ns(machine_.launch_call_ns) + ns(machine_.launch_block_ns) * state.blocks;
   if (state.blocks == 0) {
     ends_[state.call] = std::max(ends_[state.call], begin);
     return;
@@ -105,7 +75,7 @@ void Run::launch(uint32_t rank) {
     b.stored = false;
     b.hops = 0;
     b.record = b.last_record = kNoRecord;
-    push(begin, EventKind::go_on, state.first_block + i);
+    events_.push(begin, EventKind::go_on, state.first_block + i);
   }
 }
 
@@ -171,7 +141,7 @@ void Run::begin_step(uint32_t block) {
   b.now.kind = op.kind;
   b.now.round = b.round;
   b.now.before = b.last_record;
-  b.now.begin = b.now.work = now_;
+  b.now.begin = b.now.work = now();
   if (b.call == 0) {
     b.record = static_cast<uint32_t>(out_.records.size());
     out_.records.push_back(b.now);
@@ -195,13 +165,13 @@ void Run::finish(uint32_t block, double at_time) {
   b.last_record = b.record;
   ++b.op;
   b.phase = Phase::fetch;
-  push(at_time, EventKind::go_on, block);
+  events_.push(at_time, EventKind::go_on, block);
 }
 
 void Run::end_of_block(uint32_t block) {
   Block& b = at(block);
   RankState& state = rank_of(b);
-  ends_[b.call] = std::max(ends_[b.call], now_);
+  ends_[b.call] = std::max(ends_[b.call], now());
   if (b.call == 0) {
     out_.rounds = std::max(out_.rounds, b.hops);
     if (b.last_record != kNoRecord &&
@@ -214,46 +184,9 @@ void Run::end_of_block(uint32_t block) {
   if (++state.call < calls_) launch(b.rank);
 }
 
-// ---- shared rates ----
-
-void Run::add_load(uint32_t shared, double bytes, uint32_t part) {
-  shared_[shared].add(part, bytes, now_);
-  watch(shared);
-}
-
-/// Has an event at the next end, or before it: an end that moves to later, as another transfer has
-/// come, is found out by then.
-void Run::watch(uint32_t shared) {
-  if (shared_[shared].idle()) return;
-  const double end = std::max(now_, shared_[shared].next_end());
-  if (end >= watched_[shared]) return;
-  watched_[shared] = end;
-  push(end, EventKind::rate, shared, ++versions_[shared]);
-}
-
-void Run::rate_event(uint32_t shared, uint32_t version) {
-  if (version != versions_[shared]) return;
-  watched_[shared] = kNever;
-  if (shared_[shared].next_end() > now_) return watch(shared);
-  const uint32_t part = shared_[shared].pop(now_);
-  watch(shared);
-  const auto kind = static_cast<Shared>(shared % kSharedKinds);
-  part_over(part, kind == Shared::memory ? Cause::block : Cause::link);
-}
-
 void Run::part_over(uint32_t part, Cause cause) {
-  const Part p = parts_.take(part);
-  if (!p.is_block) {
-    Transfer& t = transfers_[p.owner];
-    if (p.on_link && --t.on_links == 0 && t.engine_of == kNone) {
-      // All its bytes have gone: the next one of its lane begins.
-      const Message& m = messages_[t.message];
-      const uint32_t next = lanes_.next(m.rank, m.peer);
-      if (next != kNone) begin_transfer(next);
-    }
-    if (--t.open == 0) transfer_over(p.owner);
-    return;
-  }
+  const Part p = in_flight_.parts.take(part);
+  if (!p.is_block) return ports_.part_over(p);
   Block& b = at(p.owner);
   if (--b.open > 0) return;
   b.now.cause = cause;
@@ -269,19 +202,19 @@ void Run::handle(const Event& e) {
     case EventKind::part_over:
       return part_over(e.what, Cause::block);
     case EventKind::rate:
-      return rate_event(e.what, e.version);
+      if (const auto part = rates_.ended(e.what, e.version)) {
+        const auto kind = static_cast<Shared>(e.what % kSharedKinds);
+        part_over(*part, kind == Shared::memory ? Cause::block : Cause::link);
+      }
+      return;
     case EventKind::begun:
       return arrive(e.what, true);
     case EventKind::come:
       return arrive(e.what, false);
     case EventKind::served:
-      return served(e.what);
-    case EventKind::copy_begins: {
-      RankState& state = ranks_[e.what];
-      const uint32_t transfer = state.copies.front();
-      state.copies.pop_front();
-      return begin_transfer(transfer);
-    }
+      return ports_.served(e.what);
+    case EventKind::copy_begins:
+      return ports_.copy_begins(e.what);
   }
 }
 
@@ -289,11 +222,8 @@ std::optional<Timeline> Run::run(const Call& call, Diagnostics& diagnostics) {
   build(call);
   for (uint32_t r = 0; r < ranks_.size(); ++r) launch(r);
   while (!events_.empty()) {
-    const Event e = events_.top();
-    events_.pop();
-    now_ = e.at;
-    handle(e);
-    if (order_ < kMaxEvents) continue;
+    handle(events_.next());
+    if (events_.count() < kMaxEvents) continue;
     diagnostics.error(
         "too-large", {},
         fmt::format("the call has more than {} steps and messages, too many to predict",
@@ -309,6 +239,7 @@ std::optional<Timeline> Run::run(const Call& call, Diagnostics& diagnostics) {
     return std::nullopt;
   }
   packets_.add_arrows(out_.records, out_.arrows);
+  out_.loads = rates_.loads();
   out_.alone_ns = ends_.front();
   // A rank that hears nothing back gets ahead in the first calls, as far as its credits let it.
   const uint32_t middle = calls_ / 2, last = calls_ - 1;

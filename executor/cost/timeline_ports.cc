@@ -1,7 +1,6 @@
-// Ports in virtual time: proxies that serve requests, copy engines, messages between nodes.
-#include <algorithm>
+#include "executor/cost/timeline_ports.h"
 
-#include "executor/cost/timeline_run.h"
+#include <algorithm>
 
 namespace mscclc::cost {
 namespace {
@@ -18,15 +17,28 @@ double proxy_takes(const Machine& machine, bool far_put, uint64_t bytes) {
 
 }  // namespace
 
-/// A put, or (nullptr) a signal.
-void Run::post(Block& b, const Request* put, uint32_t channel) {
-  RankState& state = ranks_[b.rank];
-  const Channel& end = program_.ranks[b.rank].channels[channel];
+Ports::Ports(const Program& program, const Machine& machine, Events& events, Rates& rates,
+             InFlight& in_flight)
+    : program_(program),
+      machine_(machine),
+      events_(events),
+      rates_(rates),
+      in_flight_(in_flight),
+      ranks_(program.ranks.size()) {
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    ranks_[r].ports.resize(program.ranks[r].channels.size());
+  }
+}
+
+void Ports::post(uint32_t rank, const Request* put, uint32_t channel, uint32_t record,
+                 uint32_t hops) {
+  OfRank& state = ranks_[rank];
+  const Channel& end = program_.ranks[rank].channels[channel];
   Message m;
-  m.record = b.record;
-  m.sent = now_;
-  m.hops = b.hops + 1;
-  m.rank = b.rank;
+  m.record = record;
+  m.sent = events_.now();
+  m.hops = hops + 1;
+  m.rank = rank;
   m.channel = channel;
   m.signal = put == nullptr;
   m.request = true;
@@ -37,47 +49,71 @@ void Run::post(Block& b, const Request* put, uint32_t channel) {
     if (put->packets) m.slots.push_back(put->slot);
     ++state.ports[channel].puts;
   }
-  const uint32_t message = messages_.put(std::move(m));
-  const double seen = now_ + ns(machine_.proxy_post_ns);
-  const bool far = put != nullptr && !machine_.same_node(b.rank, end.peer);
+  const uint32_t message = in_flight_.messages.put(std::move(m));
+  const double seen = events_.now() + ns(machine_.proxy_post_ns);
+  const bool far = put != nullptr && !machine_.same_node(rank, end.peer);
   state.proxy_free =
       std::max(state.proxy_free, seen) + proxy_takes(machine_, far, far ? put->bytes : 0);
-  push(state.proxy_free, EventKind::served, message);
+  events_.push(state.proxy_free, EventKind::served, message);
 }
 
-void Run::served(uint32_t message) {
-  const Message& m = messages_[message];
-  RankState& state = ranks_[m.rank];
+void Ports::served(uint32_t message) {
+  const Message& m = in_flight_.messages[message];
+  OfRank& state = ranks_[m.rank];
   state.ports[m.channel].items.push_back({m.signal, false, message});
-  if (m.signal) return port_moves(m.rank, m.channel);
+  if (m.signal) return send_signals(m.rank, m.channel);
   const auto transfer = static_cast<uint32_t>(transfers_.size());
   const bool near = machine_.same_node(m.rank, m.peer);
   transfers_.push_back({message, 0, 0, near ? m.rank : kNone});
   if (!near) {
-    if (lanes_.join(transfer, m.rank, m.peer)) begin_transfer(transfer);
+    if (lanes_.join(transfer, m.rank, m.peer)) begin(transfer);
     return;
   }
   state.copies.push_back(transfer);
   start_copy(m.rank);
 }
 
-void Run::start_copy(uint32_t rank) {
-  RankState& state = ranks_[rank];
-  if (state.copying || state.copies.empty()) return;
-  state.copying = true;
-  push(now_ + ns(machine_.copy_engine_start_ns), EventKind::copy_begins, rank);
+void Ports::copy_begins(uint32_t rank) {
+  std::deque<uint32_t>& copies = ranks_[rank].copies;
+  const uint32_t transfer = copies.front();
+  copies.pop_front();
+  begin(transfer);
 }
 
-void Run::begin_transfer(uint32_t transfer) {
+void Ports::part_over(const Part& part) {
+  Transfer& t = transfers_[part.owner];
+  if (part.on_link && --t.on_links == 0 && t.engine_of == kNone) {
+    // All its bytes have gone: the next one of its lane begins.
+    const Message& m = in_flight_.messages[t.message];
+    const uint32_t next = lanes_.next(m.rank, m.peer);
+    if (next != kNone) begin(next);
+  }
+  if (--t.open == 0) over(part.owner);
+}
+
+bool Ports::has_read(uint32_t rank, uint32_t channel, uint32_t block) {
+  Port& port = ranks_[rank].ports[channel];
+  if (port.puts > 0) port.flushing.push_back(block);
+  return port.puts == 0;
+}
+
+void Ports::start_copy(uint32_t rank) {
+  OfRank& state = ranks_[rank];
+  if (state.copying || state.copies.empty()) return;
+  state.copying = true;
+  events_.push(events_.now() + ns(machine_.copy_engine_start_ns), EventKind::copy_begins, rank);
+}
+
+void Ports::begin(uint32_t transfer) {
   Transfer& t = transfers_[transfer];
-  const Message& m = messages_[t.message];
+  const Message& m = in_flight_.messages[t.message];
   const auto bytes = static_cast<double>(m.bytes);
   const auto load = [&](uint32_t rank, Shared kind, double times = 1) {
     const uint32_t shared = shared_index(rank, kind);
-    if (m.record != kNoRecord) out_.loads[shared] += m.bytes;
+    if (m.record != kNoRecord) rates_.count(shared, m.bytes);
     ++t.open;
     ++t.on_links;
-    add_load(shared, times * bytes, parts_.put({transfer, false, true}));
+    rates_.add(shared, times * bytes, in_flight_.parts.put({transfer, false, true}));
   };
   double own = 0;
   if (t.engine_of != kNone) {
@@ -101,13 +137,14 @@ void Run::begin_transfer(uint32_t transfer) {
   // Where the port alone takes as long, that is seen to.
   if (own * ns(machine_.nic_mb_per_s) <= bytes * 1e3) return;
   ++t.open;
-  push(now_ + own, EventKind::part_over, parts_.put({transfer, false, false}));
+  events_.push(events_.now() + own, EventKind::part_over,
+               in_flight_.parts.put({transfer, false, false}));
 }
 
-void Run::transfer_over(uint32_t transfer) {
+void Ports::over(uint32_t transfer) {
   const Transfer t = transfers_[transfer];
-  const Message m = messages_[t.message];
-  RankState& state = ranks_[m.rank];
+  const Message m = in_flight_.messages[t.message];
+  OfRank& state = ranks_[m.rank];
   if (t.engine_of != kNone) {
     state.copying = false;
     start_copy(m.rank);
@@ -118,30 +155,31 @@ void Run::transfer_over(uint32_t transfer) {
   }
   --port.puts;
   if (!m.slots.empty()) {
-    const double come = now_ + latency(m.rank, m.peer);
-    push(come, EventKind::begun, t.message);
-    push(come, EventKind::come, t.message);
+    const double come = events_.now() + latency(machine_, m.rank, m.peer);
+    events_.push(come, EventKind::begun, t.message);
+    events_.push(come, EventKind::come, t.message);
   }
-  port_moves(m.rank, m.channel);
+  send_signals(m.rank, m.channel);
   const std::vector<uint32_t> flushing = std::move(port.flushing);
   port.flushing.clear();
-  for (const uint32_t block : flushing) push(now_, EventKind::go_on, block);
+  for (const uint32_t block : flushing) events_.push(events_.now(), EventKind::go_on, block);
 }
 
 /// Signals that nothing stands ahead of leave.
-void Run::port_moves(uint32_t rank, uint32_t channel) {
+void Ports::send_signals(uint32_t rank, uint32_t channel) {
   std::deque<Port::Item>& items = ranks_[rank].ports[channel].items;
   while (!items.empty() && (items.front().signal || items.front().done)) {
     const Port::Item item = items.front();
     items.pop_front();
     if (!item.signal) continue;
-    Message m = messages_[item.message];
+    Message m = in_flight_.messages[item.message];
     m.request = false;
     const Channel& end = program_.ranks[rank].channels[channel];
     if (end.partner == kNone) continue;
     m.rank = end.peer;
     m.channel = end.partner;
-    push(now_ + latency(rank, end.peer), EventKind::come, messages_.put(std::move(m)));
+    events_.push(events_.now() + latency(machine_, rank, end.peer), EventKind::come,
+                 in_flight_.messages.put(std::move(m)));
   }
 }
 

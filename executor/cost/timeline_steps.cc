@@ -24,10 +24,10 @@ bool Run::take(uint32_t block, Count& count) {
   if (detail_ == Detail::arrows && b.record != kNoRecord && from.record != kNoRecord) {
     out_.arrows.push_back({from.record, b.record, false, from.sent, from.came});
   }
-  if (now_ > b.now.work) {
+  if (now() > b.now.work) {
     b.now.waited = from.record;
     b.now.waited_sent = from.sent;
-    b.now.work = now_;
+    b.now.work = now();
   }
   return true;
 }
@@ -35,14 +35,14 @@ bool Run::take(uint32_t block, Count& count) {
 void Run::give(Count& count, const From& from) {
   ++count.come;
   count.from.push_back(from);
-  count.from.back().came = now_;
+  count.from.back().came = now();
   if (count.waiting.empty()) return;
   const uint32_t block = count.waiting.front();
   count.waiting.pop_front();
-  push(now_, EventKind::go_on, block);
+  events_.push(now(), EventKind::go_on, block);
 }
 
-void Run::send_signal(Block& b, uint32_t channel, double when) {
+void Run::send_signal(const Block& b, uint32_t channel, double when) {
   const Channel& end = program_.ranks[b.rank].channels[channel];
   if (end.partner == kNone) return;
   Message m;
@@ -52,7 +52,8 @@ void Run::send_signal(Block& b, uint32_t channel, double when) {
   m.rank = end.peer;
   m.channel = end.partner;
   m.signal = true;
-  push(when + latency(b.rank, end.peer), EventKind::come, messages_.put(std::move(m)));
+  events_.push(when + latency(machine_, b.rank, end.peer), EventKind::come,
+               in_flight_.messages.put(std::move(m)));
 }
 
 void Run::do_targets(uint32_t block) {
@@ -83,21 +84,21 @@ void Run::do_targets(uint32_t block) {
       }
       const bool by_port = (op.flags & device::kPosts) != 0;
       if (by_port) takes = 0;
-      finish(block, now_ + takes);
+      finish(block, now() + takes);
       for (uint32_t i = 0; i < op.count; ++i) {
         if (by_port) {
-          post(b, nullptr, target(i));
+          ports_.post(b.rank, nullptr, target(i), b.record, b.hops);
         } else {
-          send_signal(b, target(i), now_ + takes);
+          send_signal(b, target(i), now() + takes);
         }
       }
       return;
     }
     case StepKind::release:
       takes = ns(machine_.step_flag_ns);
-      finish(block, now_ + takes);
+      finish(block, now() + takes);
       for (uint32_t i = 0; i < op.count; ++i) {
-        give(state.semaphores[target(i)], {b.record, b.hops, now_ + takes});
+        give(state.semaphores[target(i)], {b.record, b.hops, now() + takes});
       }
       return;
     case StepKind::flush:
@@ -108,7 +109,7 @@ void Run::do_targets(uint32_t block) {
       takes = ns(machine_.step_sync_ns);
       break;
   }
-  finish(block, now_ + takes);
+  finish(block, now() + takes);
 }
 
 void Run::meet(uint32_t block) {
@@ -125,11 +126,11 @@ void Run::meet(uint32_t block) {
   for (const uint32_t other : barrier.waiting) {
     Block& o = at(other);
     o.hops = barrier.hops;
-    if (other != block && now_ > o.now.begin) {
+    if (other != block && now() > o.now.begin) {
       o.now.waited = b.last_record;
-      o.now.waited_sent = o.now.work = now_;
+      o.now.waited_sent = o.now.work = now();
     }
-    finish(other, now_ + ns(machine_.step_barrier_ns));
+    finish(other, now() + ns(machine_.step_barrier_ns));
   }
   barrier = {};
 }
@@ -139,13 +140,11 @@ void Run::flush(uint32_t block) {
   const DeviceOp& op = b.frame.rank.ops[b.op];
   b.now.cause = Cause::proxy;
   for (; b.target < op.count; ++b.target) {
-    Port& port = rank_of(b).ports[b.frame.rank.targets[op.first + b.target]];
-    if (port.puts == 0) continue;
-    port.flushing.push_back(block);
-    return;
+    const uint32_t channel = b.frame.rank.targets[op.first + b.target];
+    if (!ports_.has_read(b.rank, channel, block)) return;
   }
-  if (now_ > b.now.begin) b.now.done = now_;
-  finish(block, now_ + ns(machine_.pcie_latency_ns));
+  if (now() > b.now.begin) b.now.done = now();
+  finish(block, now() + ns(machine_.pcie_latency_ns));
 }
 
 // ---- steps that move data ----
@@ -163,7 +162,7 @@ void Run::do_polls(uint32_t block) {
 void Run::do_work(uint32_t block) {
   Block& b = at(block);
   b.phase = Phase::work;
-  b.now.work = now_;
+  b.now.work = now();
   b.open = 1;
   b.now.bytes = b.work.stores;
   if (detail_ == Detail::arrows && b.record != kNoRecord) {
@@ -174,9 +173,10 @@ void Run::do_work(uint32_t block) {
   if (b.work.from_host) fetched += ns(machine_.pcie_latency_ns);
   if (b.work.at_switch) fetched += ns(machine_.switch_latency_ns);
   for (const Load& load : b.work.loads) {
-    if (b.call == 0) out_.loads[load.shared] += load.bytes;
+    if (b.call == 0) rates_.count(load.shared, load.bytes);
     ++b.open;
-    add_load(load.shared, static_cast<double>(load.bytes), parts_.put({block, true, false}));
+    rates_.add(load.shared, static_cast<double>(load.bytes),
+               in_flight_.parts.put({block, true, false}));
   }
   b.stored |= b.work.remote;
   // The first packets leave before the last.
@@ -186,18 +186,18 @@ void Run::do_work(uint32_t block) {
     m.hops = b.hops + 1;
     m.rank = b.rank;
     m.slots = b.work.writes;
-    const double leave = now_ + step + b.work.first_ns;
+    const double leave = now() + step + b.work.first_ns;
     m.sent = leave;
-    const double begun = leave + latency(b.rank, b.work.writes.front().rank);
-    push(begun, EventKind::begun, messages_.put(std::move(m)));
+    const double begun = leave + latency(machine_, b.rank, b.work.writes.front().rank);
+    events_.push(begun, EventKind::begun, in_flight_.messages.put(std::move(m)));
   }
-  push(now_ + step + b.work.block_ns + fetched, EventKind::part_over,
-       parts_.put({block, true, false}));
+  events_.push(now() + step + b.work.block_ns + fetched, EventKind::part_over,
+               in_flight_.parts.put({block, true, false}));
 }
 
 void Run::work_over(uint32_t block) {
   Block& b = at(block);
-  b.now.done = now_;
+  b.now.done = now();
   b.phase = Phase::last_polls;
   b.target = 0;
   do_last_polls(block);
@@ -210,13 +210,13 @@ void Run::do_last_polls(uint32_t block) {
     Arrivals& arrivals = ranks_[read.rank].come[read.buffer];
     if (!arrivals.has(read.range)) return arrivals.wait(read.range, block);
   }
-  b.now.arrived = now_;
+  b.now.arrived = now();
   if (b.record != kNoRecord) {
     for (const PacketRange& read : b.work.reads) {
       b.hops = std::max(b.hops, ranks_[read.rank].hops[read.buffer].most(read.range));
     }
   }
-  const double end = now_ > b.now.done ? now_ + b.work.tail_ns : now_;
+  const double end = now() > b.now.done ? now() + b.work.tail_ns : now();
   finish(block, end);
   if (!b.work.writes.empty()) {
     Message m;
@@ -225,18 +225,21 @@ void Run::do_last_polls(uint32_t block) {
     m.hops = b.hops + 1;
     m.rank = b.rank;
     m.slots = b.work.writes;
-    const double come = end + latency(b.rank, m.slots.front().rank);
-    push(come, EventKind::come, messages_.put(std::move(m)));
+    const double come = end + latency(machine_, b.rank, m.slots.front().rank);
+    events_.push(come, EventKind::come, in_flight_.messages.put(std::move(m)));
   }
-  for (const Request& request : b.work.requests) post(b, &request, request.channel);
+  for (const Request& request : b.work.requests)
+    ports_.post(b.rank, &request, request.channel, b.record, b.hops);
 }
 
 void Run::arrive(uint32_t message, bool begun) {
-  const Message m = take_message(message);
+  // What has come is forgotten, except for requests, which proxies look at again.
+  auto& messages = in_flight_.messages;
+  const Message m = messages[message].request ? messages[message] : messages.take(message);
   if (m.signal) return give(ranks_[m.rank].ends[m.channel], {m.record, m.hops, m.sent});
   for (const PacketRange& slot : m.slots) {
     if (detail_ == Detail::arrows && m.record != kNoRecord && !begun) {
-      packets_.came(m.record, slot, m.sent, now_);
+      packets_.came(m.record, slot, m.sent, now());
     }
     if (m.record != kNoRecord && !begun) {
       ranks_[slot.rank].hops[slot.buffer].came(slot.range, m.hops);
@@ -248,14 +251,9 @@ void Run::arrive(uint32_t message, bool begun) {
       Block& b = at(block);
       (begun ? b.now.waited : b.now.last) = m.record;
       (begun ? b.now.waited_sent : b.now.last_sent) = m.sent;
-      push(now_, EventKind::go_on, block);
+      events_.push(now(), EventKind::go_on, block);
     }
   }
-}
-
-double Run::latency(uint32_t from, uint32_t to) const {
-  if (from == to) return 0;
-  return ns(machine_.same_node(from, to) ? machine_.link_latency_ns() : machine_.nic_latency_ns);
 }
 
 }  // namespace mscclc::cost

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/cost/arrivals.h"
+#include "executor/cost/virtual_time/arrivals.h"
 #include "executor/interpreter/frame.h"
 #include "executor/lower.h"
 #include "plans/format/machines/machine.h"

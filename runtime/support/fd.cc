@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
@@ -96,17 +95,21 @@ void fill_random(std::span<uint8_t> out) {
   }
 }
 
-void raise_descriptor_limit() {
-  static std::atomic<bool> done{false};
-  if (done.exchange(true)) return;
+namespace {
+
+bool raise_limit() {
   constexpr rlim_t kEnough = 1 << 20;  // programs go over all that there may be
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
   const rlim_t wanted = std::min(limit.rlim_max, kEnough);
-  if (limit.rlim_cur >= wanted) return;
+  if (limit.rlim_cur >= wanted) return true;
   limit.rlim_cur = wanted;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
+
+}  // namespace
+
+void raise_descriptor_limit() { [[maybe_unused]] static const bool once = raise_limit(); }
 
 std::string error_text(int error) {
   const char* const limit = error == EFBIG    ? "; the limit is 'ulimit -f'"

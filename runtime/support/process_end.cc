@@ -15,13 +15,12 @@ struct Watched {
   std::mutex mutex;
   std::map<int32_t, std::weak_ptr<const Fd>> ends;
 };
-PerProcess<Watched> watched_of_process;
 
 }  // namespace
 
 std::shared_ptr<const Fd> end_of_process(int32_t process) {
   if (process <= 0 || process == ::getpid()) return nullptr;
-  Watched& watched = watched_of_process.get();
+  auto& watched = process_wide<Watched>();
   const std::lock_guard lock(watched.mutex);
   std::erase_if(watched.ends, [](const auto& entry) { return entry.second.expired(); });
   if (auto known = watched.ends[process].lock()) return known;

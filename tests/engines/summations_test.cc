@@ -1,7 +1,9 @@
 // Reductions as trees, and exact ones, on every engine: the bits that the simulator gives, which
 // are those of the definition (executor/simulator/summations_test.cc).
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
+#include <span>
 
 #include "executor/testing/tree_plans.h"
 #include "ir/base/sanitized.h"
@@ -16,37 +18,39 @@ using namespace testing;
 constexpr ReduceOp kTreeReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod,
                                         ReduceOp::avg};
 constexpr uint32_t kTreeSizes[] = {2, 3, 4, 5, 6, 7, 8, 9, 16};
+constexpr uint32_t kExactSizes[] = {2, 3, 5, 8};
 constexpr uint64_t kTreeTurns = testing::if_sanitized(1, 3);
 
-TEST_CASE("trees give the simulator's bits on every engine") {
+/// All ops that add up, with all formats and types: reductions, sums, engines and places take
+/// turns. `vary`: what else differs from turn to turn. Other kernels than the one that runs all
+/// plans have no code for more than `max_fast` sources.
+void compare_with_simulator(Summation summation, std::span<const uint32_t> sizes, uint32_t max_fast,
+                            const std::function<void(uint64_t turn, EngineSpec& spec)>& vary) {
   std::map<Engine, int> ran;
   uint64_t turn = 0;
   for (const OpKind kind : tree_ops()) {
     for (const PacketFormat format : formats_of_tree(kind)) {
-      for (const uint32_t n : kTreeSizes) {
-        const TreePlan made = tree_plan(kind, format, n);
+      for (const uint32_t n : sizes) {
+        const TreePlan made = tree_plan(kind, format, n, summation);
         EngineTrial trial(made.plan.program);
         for (const DtypeInfo& type : dtype_table()) {
           if (is_sentinel(format) && type.kind != DtypeKind::kFloat) continue;
-          // Reductions, sums, engines and places take turns.
           for (uint64_t i = 0; i < kTreeTurns; ++i) {
             ++turn;
             const Engine engine = kEngines[turn / 5 % 3];
-            const EngineSpec spec{.bytes = n * (turn % 2 == 0 ? 16 : 1040),
-                                  .dtype = type.dtype,
-                                  .op = kTreeReductions[turn % 5],
-                                  .shifted = turn % 7 == 0,
-                                  .zeros = turn % 11 == 0,
-                                  .engine = engine,
-                                  .seed = turn % 4,
-                                  .calls = 2,
-                                  .threads = 32};
+            EngineSpec spec{.bytes = n * (turn % 2 == 0 ? 16 : 1040),
+                            .dtype = type.dtype,
+                            .op = kTreeReductions[turn % 5],
+                            .shifted = turn % 7 == 0,
+                            .engine = engine,
+                            .seed = turn % 4,
+                            .calls = 2,
+                            .threads = 32};
+            vary(turn, spec);
             INFO(info(kind).name << ' ' << name(format) << ' ' << n << ": " << text(spec));
             CHECK(trial.fault(spec).value_or("") == "");
             ran[engine] += trial.had_engine();
-            // Other kernels have no code for them.
-            const bool real = n > kMaxTreeInLine;
-            if (real && engine != Engine::generic) CHECK_FALSE(trial.had_engine());
+            if (n > max_fast && engine != Engine::generic) CHECK_FALSE(trial.had_engine());
           }
         }
       }
@@ -55,38 +59,14 @@ TEST_CASE("trees give the simulator's bits on every engine") {
   for (const Engine engine : kEngines) CHECK(ran[engine] > 10);
 }
 
+TEST_CASE("trees give the simulator's bits on every engine") {
+  compare_with_simulator(Summation::tree, kTreeSizes, kMaxTreeInLine,
+                         [](uint64_t turn, EngineSpec& spec) { spec.zeros = turn % 11 == 0; });
+}
+
 TEST_CASE("exact sums give the simulator's bits on every engine") {
-  std::map<Engine, int> ran;
-  uint64_t turn = 0;
-  for (const OpKind kind : tree_ops()) {
-    for (const PacketFormat format : formats_of_tree(kind)) {
-      for (const uint32_t n : {2u, 3u, 5u, 8u}) {
-        const TreePlan made = tree_plan(kind, format, n, Summation::exact);
-        EngineTrial trial(made.plan.program);
-        for (const DtypeInfo& type : dtype_table()) {
-          if (is_sentinel(format) && type.kind != DtypeKind::kFloat) continue;
-          for (uint64_t i = 0; i < kTreeTurns; ++i) {
-            ++turn;
-            const Engine engine = kEngines[turn / 5 % 3];
-            const EngineSpec spec{.bytes = n * (turn % 2 == 0 ? 16 : 1040),
-                                  .dtype = type.dtype,
-                                  .op = kTreeReductions[turn % 5],
-                                  .shifted = turn % 7 == 0,
-                                  .wide = turn % 3 != 0,
-                                  .engine = engine,
-                                  .seed = turn % 4,
-                                  .calls = 2,
-                                  .threads = 32};
-            INFO(info(kind).name << ' ' << name(format) << ' ' << n << ": " << text(spec));
-            CHECK(trial.fault(spec).value_or("") == "");
-            ran[engine] += trial.had_engine();
-            if (n > 2 && engine != Engine::generic) CHECK_FALSE(trial.had_engine());
-          }
-        }
-      }
-    }
-  }
-  for (const Engine engine : kEngines) CHECK(ran[engine] > 10);
+  compare_with_simulator(Summation::exact, kExactSizes, 2,
+                         [](uint64_t turn, EngineSpec& spec) { spec.wide = turn % 3 != 0; });
 }
 
 TEST_CASE("exact sums in every accumulation type") {

@@ -17,6 +17,11 @@ bool has_word(Tokens statement, std::initializer_list<std::string_view> words) {
   });
 }
 
+/// Does this value come from `new`? Then it can change, whatever the pointer to it can.
+bool is_made(Tokens value) {
+  return has_word(value.first(std::min<size_t>(value.size(), 2)), {"new"});
+}
+
 /// Can what it declares not change? A pointer to const can.
 bool is_constant(Tokens statement) {
   bool constant = false;
@@ -57,7 +62,7 @@ class GlobalFinder {
       return begin(i + 1);
     }
     if (token.is("=") && !calls_) {
-      note(tokens_.subspan(begin_, i - begin_));
+      note(tokens_.subspan(begin_, i - begin_), is_made(tokens_.subspan(i + 1)));
       while (!tokens_[i].is(";")) {
         const bool opens = tokens_[i].is("{") || tokens_[i].is("(") || tokens_[i].is("[");
         i = opens ? after_closing(tokens_, i) : i + 1;
@@ -114,11 +119,11 @@ class GlobalFinder {
 
   Scope scope() const { return scopes_.empty() ? Scope::of_namespace : scopes_.back(); }
 
-  void note(Tokens statement) {
+  void note(Tokens statement, bool made = false) {
     const bool keeps = has_word(statement, {"static", "thread_local"});
     if (scope() == Scope::of_code && !keeps) return;
     if (scope() == Scope::of_class && !(keeps && has_word(statement, {"inline"}))) return;
-    if (is_constant(statement) ||
+    if ((is_constant(statement) && !made) ||
         has_word(statement,
                  {"using", "typedef", "concept", "namespace", "extern", "friend", "class", "struct",
                   "union", "enum", "return", "goto", "static_assert", "operator"})) {

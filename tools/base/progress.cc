@@ -15,8 +15,12 @@
 namespace mscclc {
 namespace {
 
-std::mutex shown_mutex;  // of `shown`
-Progress* shown = nullptr;
+/// The line at the end of the terminal, if there is one.
+struct Shown {
+  std::mutex mutex;
+  Progress* line = nullptr;
+};
+Shown shown;
 
 /// "8 s", "3 min", "2 h".
 std::string time_text(double seconds) {
@@ -66,11 +70,11 @@ std::string progress_text(const std::string& what, const std::string& now, uint6
 Progress::Progress(std::string what, uint64_t total, int fd, std::chrono::milliseconds first)
     : what_(std::move(what)), total_(total), fd_(fd), first_(first) {
   if (!is_terminal(fd)) return;
-  const std::lock_guard lock(shown_mutex);
-  if (shown != nullptr) return;  // the work that this is a part of has its line
+  const std::lock_guard lock(shown.mutex);
+  if (shown.line != nullptr) return;  // the work that this is a part of has its line
   try {
     thread_ = std::thread([this] { show_again_and_again(); });
-    shown = this;
+    shown.line = this;
   } catch (const std::system_error&) {
     // Then the work goes on without.
   }
@@ -79,8 +83,8 @@ Progress::Progress(std::string what, uint64_t total, int fd, std::chrono::millis
 Progress::~Progress() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(shown_mutex);
-    shown = nullptr;
+    const std::lock_guard lock(shown.mutex);
+    shown.line = nullptr;
   }
   {
     const std::lock_guard lock(mutex_);
@@ -98,10 +102,10 @@ void Progress::next(const std::string& name) {
 }
 
 void Progress::hide() {
-  const std::lock_guard lock(shown_mutex);
-  if (shown == nullptr) return;
-  const std::lock_guard own(shown->mutex_);
-  shown->erase();
+  const std::lock_guard lock(shown.mutex);
+  if (shown.line == nullptr) return;
+  const std::lock_guard own(shown.line->mutex_);
+  shown.line->erase();
 }
 
 void Progress::show_again_and_again() {

@@ -39,14 +39,14 @@ class OwnHubs {
 
 /// The thread of a hub stays in the process that made it: a child leaves the inherited hubs as they
 /// are.
-PerProcess<OwnHubs> own_hubs;
+OwnHubs& own_hubs() { return process_wide<OwnHubs>(); }
 
 }  // namespace
 
 void keep_hub(const UniqueId& id, std::shared_ptr<Hub> hub) {
-  own_hubs.get().keep(id.text(), std::move(hub));
+  own_hubs().keep(id.text(), std::move(hub));
 }
 
-std::shared_ptr<Hub> own_hub(const UniqueId& id) { return own_hubs.get().join(id.text()); }
+std::shared_ptr<Hub> own_hub(const UniqueId& id) { return own_hubs().join(id.text()); }
 
 }  // namespace mscclc

@@ -28,8 +28,7 @@ struct HubsWaker {
 
 /// Invalid: errno says why.
 std::shared_ptr<const Fd> waker_of_hubs() {
-  static PerProcess<HubsWaker> of_process;
-  HubsWaker& here = of_process.get();
+  auto& here = process_wide<HubsWaker>();
   const std::lock_guard lock(here.mutex);
   std::shared_ptr<const Fd> waker = here.waker.lock();
   if (waker != nullptr) return waker;

@@ -36,14 +36,12 @@ class ProvedHere {
   static constexpr size_t kMax = 4096;
   std::map<PlanDigest, Proof> proved_;
 };
-PerProcess<ProvedHere> proved_here;
 
 /// What keeps_scratch_in_call() has found.
 struct ScratchKnown {
   std::mutex mutex;
   std::map<PlanDigest, bool> in_call;
 };
-PerProcess<ScratchKnown> scratch_known;
 
 std::optional<Proof> prove_now(const Program& plan, Diagnostics& diagnostics) {
   const FirstUse first;
@@ -95,7 +93,7 @@ const char* false_claim(const Proof& claimed, const Proof& proved) {
 std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
                                  const Environment& environment, Diagnostics& diagnostics) {
   if (const auto known = known_proof(digest)) return known;
-  ProvedHere& here = proved_here.get();
+  auto& here = process_wide<ProvedHere>();
   const std::lock_guard lock(here.mutex);
   if (const auto proved = here.find(digest)) return proved;
   const auto cache = ProofCache::open(environment, diagnostics);
@@ -112,7 +110,7 @@ std::optional<Proof> check_proof(const Program& plan, const PlanDigest& digest,
 bool keeps_scratch_in_call(const Program& plan, const PlanDigest& digest) {
   constexpr size_t kMax = 4096;
   if (!is_small_with_scratch(plan)) return false;
-  auto& [mutex, known] = scratch_known.get();
+  auto& [mutex, known] = process_wide<ScratchKnown>();
   const std::lock_guard lock(mutex);  // ranks that are threads: the first finds out for all
   if (const auto found = known.find(digest); found != known.end()) return found->second;
   if (known.size() == kMax) known.clear();

@@ -29,8 +29,7 @@ struct OfProcess {
 }  // namespace
 
 std::shared_ptr<ProxyThread> ProxyThread::of(const Device& device, Diagnostics& diagnostics) {
-  static PerProcess<OfProcess> of_process;
-  OfProcess& here = of_process.get();
+  auto& here = process_wide<OfProcess>();
   const std::lock_guard lock(here.mutex);
   std::erase_if(here.threads, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<ProxyThread>& known = here.threads[key_of(device)];

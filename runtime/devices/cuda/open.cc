@@ -28,11 +28,6 @@ KernelLauncher interpreter() {
           }};
 }
 
-ContextKeeper& process_contexts() {
-  static PerProcess<ContextKeeper> keeper;
-  return keeper.get();
-}
-
 }  // namespace
 
 bool has_gpu_part() { return true; }
@@ -57,7 +52,8 @@ std::unique_ptr<Device> open_gpu(int ordinal, Diagnostics& diagnostics,
     return nullptr;
   }
   std::optional<Exchange> exchange = make_exchange(diagnostics);
-  if (!exchange || !process_contexts().keep(*driver, ordinal, diagnostics)) return nullptr;
+  if (!exchange || !process_wide<ContextKeeper>().keep(*driver, ordinal, diagnostics))
+    return nullptr;
   return CudaDevice::open(*driver, options, interpreter(), std::move(*exchange), diagnostics);
 }
 

@@ -65,10 +65,7 @@ class HostStreams {
     }
     return streams;
   }
-  static HostStreams& of_process() {
-    static PerProcess<HostStreams> made;
-    return made.get();
-  }
+  static HostStreams& of_process() { return process_wide<HostStreams>(); }
 
  private:
   struct LivingStream {

@@ -80,10 +80,7 @@ std::shared_ptr<SharedMapping> SharedMapping::open(Fd file, uint64_t bytes,
   return mapping != nullptr ? mapping : fail(error_text(errno));
 }
 
-SharedMappings& SharedMappings::of_process() {
-  static PerProcess<SharedMappings> mappings;
-  return mappings.get();
-}
+SharedMappings& SharedMappings::of_process() { return process_wide<SharedMappings>(); }
 
 void SharedMappings::add(const std::shared_ptr<SharedMapping>& mapping) {
   const std::lock_guard lock(mutex_);

@@ -182,13 +182,15 @@ mscclc_result_t end_group() {
 }
 
 mscclc_call_t call_with(mscclc_kind_t kind, const void* input, void* output, uint64_t count,
-                        mscclc_dtype_t dtype) {
+                        mscclc_dtype_t dtype, mscclc_op_t op = MSCCLC_SUM, uint32_t root = 0) {
   mscclc_call_t call = MSCCLC_CALL_INIT;
   call.kind = kind;
   call.input = input;
   call.output = output;
   call.count = count;
   call.dtype = dtype;
+  call.op = op;
+  call.root = root;
   return call;
 }
 
@@ -201,7 +203,7 @@ std::string text_of(const PickedPlan* picked, const std::vector<PassedOver>& pas
 }
 
 bool check_all_but_buffers(const mscclc_comm& comm, CollectiveCall call, Diagnostics& diagnostics) {
-  static uint64_t anywhere = 0;
+  uint64_t anywhere = 0;
   if (call.input == nullptr) call.input = &anywhere;
   if (call.output == nullptr) call.output = &anywhere;
   return comm.collectives->check(call, diagnostics);
@@ -284,17 +286,14 @@ mscclc_result_t mscclc_waits(mscclc_comm_t* comm, const mscclc_call_t* call, msc
 mscclc_result_t mscclc_allreduce(mscclc_comm_t* comm, const void* input, void* output,
                                  uint64_t count, mscclc_dtype_t dtype, mscclc_op_t op,
                                  mscclc_stream_t stream) {
-  mscclc_call_t call = call_with(MSCCLC_ALLREDUCE, input, output, count, dtype);
-  call.op = op;
+  const mscclc_call_t call = call_with(MSCCLC_ALLREDUCE, input, output, count, dtype, op);
   return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_reduce(mscclc_comm_t* comm, const void* input, void* output, uint64_t count,
                               mscclc_dtype_t dtype, mscclc_op_t op, uint32_t root,
                               mscclc_stream_t stream) {
-  mscclc_call_t call = call_with(MSCCLC_REDUCE, input, output, count, dtype);
-  call.op = op;
-  call.root = root;
+  const mscclc_call_t call = call_with(MSCCLC_REDUCE, input, output, count, dtype, op, root);
   return collective(comm, &call, stream);
 }
 
@@ -306,23 +305,22 @@ mscclc_result_t mscclc_allgather(mscclc_comm_t* comm, const void* input, void* o
 
 mscclc_result_t mscclc_gather(mscclc_comm_t* comm, const void* input, void* output, uint64_t count,
                               mscclc_dtype_t dtype, uint32_t root, mscclc_stream_t stream) {
-  mscclc_call_t call = call_with(MSCCLC_GATHER, input, output, count, dtype);
-  call.root = root;
+  const mscclc_call_t call =
+      call_with(MSCCLC_GATHER, input, output, count, dtype, MSCCLC_SUM, root);
   return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_reducescatter(mscclc_comm_t* comm, const void* input, void* output,
                                      uint64_t count, mscclc_dtype_t dtype, mscclc_op_t op,
                                      mscclc_stream_t stream) {
-  mscclc_call_t call = call_with(MSCCLC_REDUCESCATTER, input, output, count, dtype);
-  call.op = op;
+  const mscclc_call_t call = call_with(MSCCLC_REDUCESCATTER, input, output, count, dtype, op);
   return collective(comm, &call, stream);
 }
 
 mscclc_result_t mscclc_scatter(mscclc_comm_t* comm, const void* input, void* output, uint64_t count,
                                mscclc_dtype_t dtype, uint32_t root, mscclc_stream_t stream) {
-  mscclc_call_t call = call_with(MSCCLC_SCATTER, input, output, count, dtype);
-  call.root = root;
+  const mscclc_call_t call =
+      call_with(MSCCLC_SCATTER, input, output, count, dtype, MSCCLC_SUM, root);
   return collective(comm, &call, stream);
 }
 
@@ -346,8 +344,8 @@ mscclc_result_t mscclc_alltoallv(mscclc_comm_t* comm, const void* input, void* o
 mscclc_result_t mscclc_broadcast(mscclc_comm_t* comm, const void* input, void* output,
                                  uint64_t count, mscclc_dtype_t dtype, uint32_t root,
                                  mscclc_stream_t stream) {
-  mscclc_call_t call = call_with(MSCCLC_BROADCAST, input, output, count, dtype);
-  call.root = root;
+  const mscclc_call_t call =
+      call_with(MSCCLC_BROADCAST, input, output, count, dtype, MSCCLC_SUM, root);
   return collective(comm, &call, stream);
 }
 

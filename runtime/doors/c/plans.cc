@@ -34,8 +34,7 @@ struct DefaultRegistry {
 }  // namespace
 
 std::shared_ptr<PlanRegistry> default_registry(Diagnostics& diagnostics) {
-  static PerProcess<DefaultRegistry> of_process;
-  auto& [mutex, made] = of_process.get();
+  auto& [mutex, made] = process_wide<DefaultRegistry>();
   const std::lock_guard lock(mutex);
   if (made == nullptr) {
     auto library = builtin_library({}, diagnostics);

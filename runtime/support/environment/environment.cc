@@ -42,8 +42,11 @@ constexpr Words kWords[] = {
 
 constexpr std::string_view kOurs = "MSCCLC_";
 
-std::atomic<bool> has_warned{false};
-std::atomic<Environment::Complete> complete{nullptr};
+/// Of the process.
+struct {
+  std::atomic<bool> has_warned{false};
+  std::atomic<Environment::Complete> complete{nullptr};
+} shared;
 
 /// Bytes of UTF-8 among them: folders have names in all languages.
 bool is_printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
@@ -106,11 +109,11 @@ Environment::Values Environment::values_of_process() {
 
 Environment Environment::of_process() {
   Values values = values_of_process();
-  if (const Complete more = complete) more(values);
+  if (const Complete more = shared.complete) more(values);
   return Environment(std::move(values));
 }
 
-void Environment::complete_with(Complete more) { complete = more; }
+void Environment::complete_with(Complete more) { shared.complete = more; }
 
 std::string_view Environment::raw(Variable variable) const {
   const auto found = values_.find(info(variable).name);
@@ -183,9 +186,9 @@ void Environment::warn_of_unknown(Diagnostics& diagnostics) const {
 }
 
 void warn_of_unknown_once(const Environment& environment, Diagnostics& diagnostics) {
-  if (!has_warned.exchange(true)) environment.warn_of_unknown(diagnostics);
+  if (!shared.has_warned.exchange(true)) environment.warn_of_unknown(diagnostics);
 }
 
-void forget_unknown_warning() { has_warned = false; }
+void forget_unknown_warning() { shared.has_warned = false; }
 
 }  // namespace mscclc

@@ -208,12 +208,11 @@ struct Shared {
   std::mutex mutex;
   std::weak_ptr<FdServer> server;
 };
-PerProcess<Shared> shared_server;
 
 }  // namespace
 
 std::shared_ptr<FdServer> FdServer::of_process(Diagnostics& diagnostics) {
-  Shared& shared = shared_server.get();
+  auto& shared = process_wide<Shared>();
   const std::lock_guard lock(shared.mutex);
   std::shared_ptr<FdServer> server = shared.server.lock();
   if (server == nullptr) shared.server = server = FdServer::start(diagnostics);

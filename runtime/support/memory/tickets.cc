@@ -17,7 +17,6 @@ struct Offers {
   std::mutex mutex;
   std::map<std::vector<uint8_t>, OfferedMemory> by_ticket;
 };
-PerProcess<Offers> offers_of_process;
 
 }  // namespace
 
@@ -38,14 +37,14 @@ std::vector<uint8_t> offer_ticket(const OfferedMemory& memory) {
   std::vector<uint8_t> ticket(identity.begin(), identity.end());
   ticket.resize(identity.size() + kSecretBytes);
   fill_random(std::span(ticket).last(kSecretBytes));
-  Offers& offers = offers_of_process.get();
+  auto& offers = process_wide<Offers>();
   const std::lock_guard lock(offers.mutex);
   offers.by_ticket.emplace(ticket, memory);
   return ticket;
 }
 
 void withdraw_ticket(std::span<const uint8_t> ticket) {
-  Offers& offers = offers_of_process.get();
+  auto& offers = process_wide<Offers>();
   const std::lock_guard lock(offers.mutex);
   offers.by_ticket.erase({ticket.begin(), ticket.end()});
 }
@@ -56,7 +55,7 @@ Result<OfferedMemory> find_ticket(std::span<const uint8_t> ticket, const MemoryR
   if (ticket.size() != identity.size() + kSecretBytes || !text.starts_with(identity)) {
     return Error{"it is memory of another process"};
   }
-  Offers& offers = offers_of_process.get();
+  auto& offers = process_wide<Offers>();
   const std::lock_guard lock(offers.mutex);
   const auto found = offers.by_ticket.find({ticket.begin(), ticket.end()});
   if (found == offers.by_ticket.end()) {

@@ -13,6 +13,7 @@
 #include "runtime/support/observe/file_name.h"
 #include "runtime/support/observe/new_file.h"
 #include "runtime/support/observe/old_files.h"
+#include "runtime/support/process/per_process.h"
 
 namespace mscclc {
 namespace {
@@ -20,6 +21,11 @@ namespace {
 constexpr int kMaxNames = 100;
 /// Where the user has not said where, as many files stay: two of each rank, of the newest failures.
 constexpr size_t kMaxKept = 1024;
+
+/// Of this process.
+struct Written {
+  std::atomic<int> logs{0};
+};
 
 /// The default of MSCCLC_FLIGHT_FILE, divided.
 std::pair<std::string, std::string> default_place() {
@@ -117,12 +123,11 @@ std::string flight_json(const FlightLog& log) {
 }
 
 Result<std::string> write_flight_log(const FlightLog& log, std::string_view pattern) {
-  static std::atomic<int> written{0};
   const std::string base = expand_file_name(pattern, log.rank);
   if (base.empty()) {
     return Error{fmt::format("'{}' is not a file name with %h, %p, %r and %%", pattern)};
   }
-  if (written.fetch_add(1) >= kMaxLogs) {
+  if (process_wide<Written>().logs.fetch_add(1) >= kMaxLogs) {
     return Error{fmt::format("this process has written {} already", kMaxLogs)};
   }
   for (int i = 1; i <= kMaxNames; ++i) {

@@ -22,6 +22,7 @@
 #include "runtime/support/fixed_times.h"
 #include "runtime/support/observe/file_name.h"
 #include "runtime/support/observe/log_output.h"
+#include "runtime/support/process/per_process.h"
 #include "runtime/support/upper.h"
 
 namespace mscclc {
@@ -49,19 +50,16 @@ std::mutex& mutex() {
   }();
   return *made;
 }
-bool started = false;
-int output = STDERR_FILENO;
-bool lost = false;  ///< some of it could not be written, and that was said
 
-/// What gets the lines. Never destroyed, either.
+/// What gets the lines.
 struct Receivers {
-  std::shared_ptr<Delivery> now;                ///< nullptr: the output
+  bool started = false;
+  int output = STDERR_FILENO;
+  bool lost = false;              ///< some of it could not be written, and that was said
+  std::shared_ptr<Delivery> now;  ///< nullptr: the output
   std::vector<std::shared_ptr<Delivery>> past;  ///< whose threads cannot be waited for
 };
-Receivers& receivers() {
-  static Receivers* const made = new Receivers;
-  return *made;
-}
+Receivers& receivers() { return kept_over_forks<Receivers>(); }
 
 /// nullptr where lines go to the output. A child of fork() calls its parent's sink by a thread of
 /// its own. REQUIRES: the mutex.
@@ -141,9 +139,10 @@ int open_output(const Environment& environment, Diagnostics& diagnostics) {
 /// up. The first that is lost is reported, if that can be. REQUIRES: the mutex.
 void write_line(std::string_view line) {
   const QuietWrites quiet;
-  if (::write(output, line.data(), line.size()) >= 0 || lost) return;
-  lost = true;
-  if (output == STDERR_FILENO) return;
+  Receivers& to = receivers();
+  if (::write(to.output, line.data(), line.size()) >= 0 || to.lost) return;
+  to.lost = true;
+  if (to.output == STDERR_FILENO) return;
   const std::string why = errno == EAGAIN ? "it has no reader" : error_text(errno);
   const std::string text =
       fmt::format("mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: {}\n", why);
@@ -190,6 +189,16 @@ void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view tex
   write_log(LogLevel::warn, area, rank, text);
 }
 
+namespace {
+
+void set_logged(LogLevel level, uint32_t areas) {
+  log_detail::warns = level >= LogLevel::warn;
+  log_detail::info_areas = level >= LogLevel::info ? areas : 0;
+  log_detail::trace_areas = level >= LogLevel::trace ? areas : 0;
+}
+
+}  // namespace
+
 bool set_log_sink(LogSink sink, Diagnostics& diagnostics) {
   std::shared_ptr<Delivery> next;
   if (sink) {
@@ -214,7 +223,7 @@ bool set_log_sink(LogSink sink, Diagnostics& diagnostics) {
 bool start_log(const Environment& environment, Diagnostics& diagnostics) {
   {
     const std::lock_guard lock(mutex());
-    if (started) return true;
+    if (receivers().started) return true;
     auto level = LogLevel::off;
     uint32_t areas = *areas_of("INIT,BOOTSTRAP,ENV");
     if (environment.has(Variable::MSCCLC_DEBUG)) {
@@ -241,12 +250,10 @@ bool start_log(const Environment& environment, Diagnostics& diagnostics) {
     if (level != LogLevel::off) {
       const int file = open_output(environment, diagnostics);
       if (file < 0) return false;
-      output = file;
+      receivers().output = file;
     }
-    started = true;
-    log_detail::warns = level >= LogLevel::warn;
-    log_detail::info_areas = level >= LogLevel::info ? areas : 0;
-    log_detail::trace_areas = level >= LogLevel::trace ? areas : 0;
+    receivers().started = true;
+    set_logged(level, areas);
   }
   log_variables(environment);
   return true;
@@ -254,11 +261,11 @@ bool start_log(const Environment& environment, Diagnostics& diagnostics) {
 
 void reset_log() {
   const std::lock_guard lock(mutex());
-  if (output != STDERR_FILENO) ::close(output);
-  output = STDERR_FILENO;
-  started = lost = false;
-  log_detail::warns = false;
-  log_detail::info_areas = log_detail::trace_areas = 0;
+  Receivers& all = receivers();
+  if (all.output != STDERR_FILENO) ::close(all.output);
+  all.output = STDERR_FILENO;
+  all.started = all.lost = false;
+  set_logged(LogLevel::off, 0);
 }
 
 }  // namespace mscclc

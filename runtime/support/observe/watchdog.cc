@@ -15,8 +15,7 @@ struct Watchdog::OfProcess {
 
 std::unique_ptr<Watchdog::Watch> Watchdog::watch(std::function<void()> look,
                                                  Diagnostics& diagnostics) {
-  static PerProcess<OfProcess> made;
-  OfProcess& of_process = made.get();
+  auto& of_process = process_wide<OfProcess>();
   const std::lock_guard one_at_a_time(of_process.mutex);
   std::shared_ptr<Watchdog> dog = of_process.dog.lock();
   if (dog == nullptr) {

@@ -13,7 +13,8 @@
 
 namespace mscclc {
 
-/// For variables of static duration. Thread safety: from any thread.
+/// A part of something that is kept over forks; else see process_wide(). Thread safety: from any
+/// thread.
 template <class T>
 class PerProcess {
  public:
@@ -39,5 +40,20 @@ class PerProcess {
   };
   std::atomic<Made*> made_{nullptr};
 };
+
+/// The one T of the process; a child of fork() begins with one of its own. REQUIRES: T is used for
+/// one thing, so it says which.
+template <class T>
+T& process_wide() {
+  static constinit PerProcess<T> made;
+  return made.get();
+}
+
+/// The same, and a child of fork() goes on with what it inherits: T looks after its mutex.
+template <class T>
+T& kept_over_forks() {
+  static T& made = *new T;
+  return made;
+}
 
 }  // namespace mscclc

@@ -91,8 +91,7 @@ bool Driver::has_green_contexts() const {
 }
 
 const Driver* load_driver(Diagnostics& diagnostics) {
-  static PerProcess<DriverOfProcess> of_process;
-  DriverOfProcess& here = of_process.get();
+  auto& here = process_wide<DriverOfProcess>();
   const std::lock_guard lock(here.mutex);
   if (here.loaded) return &here.driver;
   void* library = open_library(diagnostics);

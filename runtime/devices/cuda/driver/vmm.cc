@@ -7,14 +7,13 @@
 namespace mscclc::cuda {
 namespace {
 
-std::mutex& allocations() {
-  static PerProcess<std::mutex> mutex;
-  return mutex.get();
-}
+struct Allocations {
+  std::mutex mutex;
+};
 
 }  // namespace
 
-AllocationTurn::AllocationTurn() : lock_(allocations()) {}
+AllocationTurn::AllocationTurn() : lock_(process_wide<Allocations>().mutex) {}
 
 HandleReference::~HandleReference() {
   if (context_ == nullptr) return;

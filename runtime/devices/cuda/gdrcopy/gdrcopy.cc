@@ -22,10 +22,7 @@ struct OfProcess {
   std::map<std::string, std::weak_ptr<const GdrCopy>> open;  ///< by library
 };
 
-OfProcess& of_process() {
-  static PerProcess<OfProcess> made;
-  return made.get();
-}
+OfProcess& of_process() { return process_wide<OfProcess>(); }
 
 Result<gdr::Functions> load(const std::string& file) {
   const auto opened = open_library(file);

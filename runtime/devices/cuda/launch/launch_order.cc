@@ -24,8 +24,7 @@ LaunchOrder::LaunchOrder(SharedContext context, std::unique_ptr<Memory> begun)
 // By context: processes that a test plays in one have contexts of their own, as have GPUs.
 std::shared_ptr<LaunchOrder> LaunchOrder::of(const SharedContext& context, OwnStream& stream,
                                              Diagnostics& diagnostics) {
-  static PerProcess<OrdersOfProcess> of_process;
-  OrdersOfProcess& here = of_process.get();
+  auto& here = process_wide<OrdersOfProcess>();
   const std::lock_guard lock(here.mutex);
   std::weak_ptr<LaunchOrder>& known = here.orders[context->handle()];
   if (auto order = known.lock()) return order;

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <mutex>
+#include <optional>
 #include <string>
 
 #include "runtime/devices/cuda/links/links.h"
@@ -30,29 +30,25 @@ void look_up(void* library, const char* name, F& function) {
   function = reinterpret_cast<F>(dlsym(library, name));
 }
 
-/// nullptr: there is none. Never unloaded, as nothing else here is.
-const Nvml* load() {
-  static std::once_flag once;
-  static Nvml nvml;
-  static bool ready = false;
-  std::call_once(once, [] {
-    void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return;
-    look_up(library, "nvmlInit_v2", nvml.init);
-    look_up(library, "nvmlDeviceGetHandleByUUID", nvml.find);
-    look_up(library, "nvmlDeviceGetP2PStatus", nvml.status);
-    ready = nvml.init != nullptr && nvml.find != nullptr && nvml.status != nullptr &&
-            nvml.init() == kFine;
-  });
-  return ready ? &nvml : nullptr;
+/// nullopt: there is none. Never unloaded, as nothing else here is.
+std::optional<Nvml> load() {
+  void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return std::nullopt;
+  Nvml nvml;
+  look_up(library, "nvmlInit_v2", nvml.init);
+  look_up(library, "nvmlDeviceGetHandleByUUID", nvml.find);
+  look_up(library, "nvmlDeviceGetP2PStatus", nvml.status);
+  const bool ready = nvml.init != nullptr && nvml.find != nullptr && nvml.status != nullptr &&
+                     nvml.init() == kFine;
+  return ready ? std::optional(nvml) : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<NvmlLink> ask_nvml(const abi::Uuid& from, const abi::Uuid& to) {
-  const Nvml* nvml = load();
+  static const std::optional<Nvml> nvml = load();
   NvmlDevice a = nullptr, b = nullptr;
-  if (nvml == nullptr || nvml->find(text_of(from).c_str(), &a) != kFine ||
+  if (!nvml || nvml->find(text_of(from).c_str(), &a) != kFine ||
       nvml->find(text_of(to).c_str(), &b) != kFine) {
     return std::nullopt;
   }

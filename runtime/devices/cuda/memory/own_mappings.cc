@@ -4,10 +4,7 @@
 
 namespace mscclc::cuda {
 
-OwnMappings& OwnMappings::of_process() {
-  static PerProcess<OwnMappings> all;
-  return all.get();
-}
+OwnMappings& OwnMappings::of_process() { return process_wide<OwnMappings>(); }
 
 void OwnMappings::add(const std::shared_ptr<const Mapping>& mapping) {
   const std::lock_guard lock(mutex_);

@@ -28,10 +28,7 @@ bool PlainAllocations::Pipe::is_held() const {
   return ::poll(&end, 1, 0) != 1 || (end.revents & POLLHUP) == 0;
 }
 
-PlainAllocations& PlainAllocations::of_process() {
-  static PerProcess<PlainAllocations> all;
-  return all.get();
-}
+PlainAllocations& PlainAllocations::of_process() { return process_wide<PlainAllocations>(); }
 
 void PlainAllocations::add(abi::Address base) {
   const std::lock_guard lock(mutex_);

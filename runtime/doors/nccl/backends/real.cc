@@ -12,6 +12,7 @@
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/process/open_library.h"
+#include "runtime/support/process/per_process.h"
 
 // A copy of this library under another name is known by it.
 extern "C" __attribute__((visibility("default"))) const char mscclc_nccl_front[] = "mscclc";
@@ -120,10 +121,7 @@ struct RealOfProcess {
   std::once_flag once;
   Found found;
 };
-RealOfProcess& real_of_process() {
-  static RealOfProcess* const process = new RealOfProcess;
-  return *process;
-}
+RealOfProcess& real_of_process() { return kept_over_forks<RealOfProcess>(); }
 
 }  // namespace
 

@@ -38,16 +38,13 @@ struct Reporting {
   std::atomic<uint32_t> subsystems{0};
   std::atomic<int> output{STDOUT_FILENO};
   std::atomic<bool> lost{false};  ///< a line could not be written, and that was said
-  std::atomic<bool> announced{false};
+  std::atomic<bool> announced{false}, has_origins{false};  ///< were written
   std::string host;
   PerProcess<std::mutex> mutex;  ///< of what follows
   std::string last_error;
   std::set<std::string> warnings;
 };
-Reporting& reporting() {
-  static Reporting* const process = new Reporting;
-  return *process;
-}
+Reporting& reporting() { return kept_over_forks<Reporting>(); }
 
 /// NCCL takes anything here, so we do: what is not known counts as not set.
 std::string setting(const Environment& environment, Variable variable) {
@@ -234,8 +231,7 @@ void warn_of_setting(const std::string& text) {
 void warn_of_settings() {
   const Environment::Values set = set_values();
   for (const std::string& text : warnings_of(set)) warn_of_setting(text);
-  static std::atomic<bool> reported{false};
-  if (!informs(Subsystem::env) || reported.exchange(true)) return;
+  if (!informs(Subsystem::env) || reporting().has_origins.exchange(true)) return;
   for (const std::string& text : origins(set)) inform(Subsystem::env, -1, "plans have " + text);
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/doors/nccl/comm/comm.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <chrono>
@@ -15,6 +14,7 @@
 #include "runtime/doors/nccl/backends/real.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/support/process/forks.h"
+#include "runtime/support/process/per_process.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -45,26 +45,15 @@ class HandleSpace {
 };
 
 /// Never destroyed: what runs while the process ends may still ask.
-HandleSpace& handles() {
-  static HandleSpace* const handles = new HandleSpace;
-  return *handles;
-}
+HandleSpace& handles() { return kept_over_forks<HandleSpace>(); }
 
 struct Table {
   std::shared_mutex mutex;
   std::unordered_map<ncclComm_t, CommPointer> comms;
 };
-/// What the process has made. After a fork the child has none of the threads that its parent's
-/// communicators live by, and of a mutex it cannot know which thread held it: it begins with a
-/// table of its own, and never touches the other.
-std::atomic<Table*>& table_of_process() {
-  static std::atomic<Table*> table = [] {
-    (void)::pthread_atfork(nullptr, nullptr, [] { table_of_process() = new Table; });
-    return new Table;
-  }();
-  return table;
-}
-Table& table() { return *table_of_process(); }
+/// What the process has made. A child of fork() has none of the threads that its parent's
+/// communicators live by: it begins with a table of its own.
+Table& table() { return process_wide<Table>(); }
 
 }  // namespace
 

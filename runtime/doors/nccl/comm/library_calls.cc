@@ -22,8 +22,7 @@ struct SharedPlans {
 /// The plans of the process, read at the first call; all communicators share them. nullptr:
 /// reported, and read again at the next call.
 std::shared_ptr<PlanProvider> plans_of_process(Diagnostics& diagnostics) {
-  static PerProcess<SharedPlans> of_process;
-  auto& [mutex, plans] = of_process.get();
+  auto& [mutex, plans] = process_wide<SharedPlans>();
   const std::lock_guard lock(mutex);
   if (plans != nullptr) return plans;
   std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);

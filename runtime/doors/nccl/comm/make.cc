@@ -18,6 +18,7 @@
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/observe/file_name.h"
 #include "runtime/support/observe/nvtx.h"
+#include "runtime/support/process/per_process.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -142,11 +143,11 @@ ncclResult_t exchange_facts(Comm& comm, Bootstrap& bootstrap, const Environment&
   return check_gpus(facts);
 }
 
-std::mutex maker_mutex;
-MakePlanCalls& maker() {
-  static MakePlanCalls* const maker = new MakePlanCalls(make_library_calls);
-  return *maker;
-}
+/// What makes the calls of plans; tests set another.
+struct Maker {
+  std::mutex mutex;
+  MakePlanCalls make = make_library_calls;
+};
 
 /// What this library reads of it before there is a communicator of ours.
 ncclResult_t check_environment(const Environment& environment) {
@@ -238,8 +239,9 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
 }  // namespace
 
 void set_plan_calls(MakePlanCalls make) {
-  const std::lock_guard lock(maker_mutex);
-  maker().swap(make);  // what was there before goes without the mutex
+  auto& maker = kept_over_forks<Maker>();
+  const std::lock_guard lock(maker.mutex);
+  maker.make.swap(make);  // what was there before goes without the mutex
 }
 
 std::unique_ptr<PlanCalls> make_plan_calls(Communicator& communicator,
@@ -247,8 +249,9 @@ std::unique_ptr<PlanCalls> make_plan_calls(Communicator& communicator,
                                            Diagnostics& diagnostics) {
   MakePlanCalls make;
   {
-    const std::lock_guard lock(maker_mutex);
-    make = maker();
+    auto& maker = kept_over_forks<Maker>();
+    const std::lock_guard lock(maker.mutex);
+    make = maker.make;
   }
   return make ? make(communicator, options, diagnostics) : nullptr;
 }

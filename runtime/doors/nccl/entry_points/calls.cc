@@ -16,6 +16,7 @@
 #include "runtime/doors/nccl/entry_points/entry_points.h"
 #include "runtime/doors/nccl/entry_points/ranges.h"
 #include "runtime/support/environment/environment.h"
+#include "runtime/support/process/per_process.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -124,11 +125,10 @@ NcclCall message_of(MessageSide side, const void* send, void* receive, size_t co
   return call;
 }
 
-/// A handle that no other communicator has.
-ncclRedOp_t next_reduction() {
-  static std::atomic<int> last{kNcclNumOps};
-  return last.fetch_add(1, std::memory_order_relaxed);
-}
+/// Numbers of reductions: no two communicators have the same.
+struct Reductions {
+  std::atomic<int> next{kNcclNumOps};
+};
 
 }  // namespace
 
@@ -214,7 +214,7 @@ ncclResult_t RedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t 
   made->address = scalar;
   if (residence == kNcclScalarHostImmediate) std::memcpy(&made->value, scalar, info(*dtype).bytes);
   const std::lock_guard lock(found->tables);
-  *op = made->handle = next_reduction();
+  *op = made->handle = kept_over_forks<Reductions>().next++;
   found->reductions.emplace(*op, std::move(made));
   return ncclSuccess;
 }

@@ -10,6 +10,7 @@
 #include "runtime/doors/nccl/calls/group.h"
 #include "runtime/doors/nccl/entry_points/entry_points.h"
 #include "runtime/support/environment/environment.h"
+#include "runtime/support/process/per_process.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -24,10 +25,7 @@ struct Allocations {
   std::mutex mutex;
   std::map<void*, Allocation> by_address;
 };
-Allocations& allocations() {
-  static Allocations* const allocations = new Allocations;
-  return *allocations;
-}
+Allocations& allocations() { return kept_over_forks<Allocations>(); }
 
 ncclResult_t allocate(void** address, size_t bytes) {
   Diagnostics diagnostics;

@@ -18,10 +18,9 @@ struct Files {
   std::mutex mutex;
   std::map<std::string, std::string> texts;  ///< by path
 };
-PerProcess<Files> files_read;
 
 std::string text_of(const std::string& path) {
-  Files& files = files_read.get();
+  auto& files = process_wide<Files>();
   const std::lock_guard lock(files.mutex);
   const auto [file, is_new] = files.texts.try_emplace(path);
   if (is_new) file->second = read_file(path).value_or("");

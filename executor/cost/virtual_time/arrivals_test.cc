@@ -1,4 +1,4 @@
-#include "executor/cost/arrivals.h"
+#include "executor/cost/virtual_time/arrivals.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "executor/cost/shared_rate.h"
+#include "executor/cost/virtual_time/shared_rate.h"
 
 #include <catch2/catch.hpp>
 

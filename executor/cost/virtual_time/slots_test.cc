@@ -1,5 +1,5 @@
 // Numbers of things that come and go.
-#include "executor/cost/slots.h"
+#include "executor/cost/virtual_time/slots.h"
 
 #include <catch2/catch.hpp>
 #include <string>
