@@ -20,13 +20,16 @@ SUMMARY = "A compiler for GPU collectives"
 # The command is linked statically; the library needs the C library of Debian 12, or a later one.
 TAG = f"py3-none-manylinux_2_36_{platform.machine()}"
 HEADER = os.path.join("..", "runtime", "doors", "c", "mscclc.h")
-# torch calls the second when it is imported; TorchComms imports the third.
+# torch calls the second when it is imported, vLLM the third; TorchComms imports the fourth.
 ENTRY_POINTS = """\
 [console_scripts]
 mscclc = mscclc.__main__:main
 
 [torch.backends]
 mscclc = mscclc.torch:register
+
+[vllm.platform_plugins]
+mscclc = mscclc.vllm:register
 
 [torchcomms.backends]
 mscclc = mscclc.torchcomms

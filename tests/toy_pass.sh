@@ -60,7 +60,7 @@ EOF
 count_places "A pass" 4
 
 # It is declared, registered once, and found by its name.
-compile passes/registry.cc passes/sync/rest.cc tools/commands/compile.cc
+compile passes/registry.cc passes/sync/rest.cc tools/commands/programs/compile.cc
 g++ -std=c++20 -fsyntax-only -Werror=missing-declarations -I. passes/sync/rest.cc
 [[ $(g++ -std=c++20 -E -P -I. passes/registry.cc | grep --count '"rest", "leave all as it is", run_rest') == 1 ]] ||
   die "the list of passes does not have it"

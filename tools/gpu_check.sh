@@ -209,6 +209,11 @@ build_test() {  # label
 }
 
 gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true)
+# Programs see those that the caller has chosen, if it has.
+if [[ -n ${CUDA_VISIBLE_DEVICES-} ]]; then
+  chosen=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
+  if ((chosen < gpus)); then gpus=$chosen; fi
+fi
 if ((!list)); then
   [[ -n $logs ]] || die "say where the logs go: gpu_check.sh LOGS"
   if [[ ! -d plans || ! -d tests/peer_plans ]]; then

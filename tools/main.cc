@@ -11,8 +11,8 @@
 #include "runtime/support/environment/environment.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
-#include "tools/commands/kernels.h"
-#include "tools/commands/mscclpp.h"
+#include "tools/commands/programs/kernels.h"
+#include "tools/commands/programs/mscclpp.h"
 
 namespace {
 

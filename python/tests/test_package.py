@@ -277,5 +277,16 @@ class CommandsOfTorch(unittest.TestCase):
         )
 
 
+class PlugInOfVllm(unittest.TestCase):
+    def test_it_imports_nothing_of_vllm_until_it_is_called(self):
+        program = "import sys, mscclc.vllm; print(sorted({'vllm', 'torch'} & set(sys.modules)))"
+        path = os.path.dirname(os.path.dirname(mscclc.__file__))
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", program], capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "[]\n", ""))
+
+
 if __name__ == "__main__":
     unittest.main()

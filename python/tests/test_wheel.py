@@ -65,6 +65,9 @@ class Wheel(unittest.TestCase):
             self.assertIn("mscclc/torch/comms/backend.cc", names)
             (points,) = [name for name in names if name.endswith(".dist-info/entry_points.txt")]
             self.assertIn(b"[torch.backends]\nmscclc = mscclc.torch:register\n", wheel.read(points))
+            vllm = b"[vllm.platform_plugins]\nmscclc = mscclc.vllm:register\n"
+            self.assertIn(vllm, wheel.read(points))
+            self.assertIn("mscclc/vllm/communicator.py", names)
             self.assertIn(b"[torchcomms.backends]\nmscclc = mscclc.torchcomms\n", wheel.read(points))
 
     def test_the_same_files_give_the_same_bytes(self):

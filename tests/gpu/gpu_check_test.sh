@@ -65,3 +65,10 @@ tail -n 1 "$TEST_TMPDIR/said" | grep -q '^3 passed, 0 failed, .*processes (there
 
 if check broken --only '^hang'; then fail "a step fails, and the script does not"; fi
 tail -n 1 "$TEST_TMPDIR/said" | grep -q '^0 passed, 1 failed' || fail "$(cat "$TEST_TMPDIR/said")"
+
+program nvidia-smi <<<'for i in 0 1 2 3; do echo "GPU $i: A test (UUID: $i)"; done'
+CUDA_VISIBLE_DEVICES=2,3 check gpu_check --only '^(hang|adds)'
+[[ $(grep -c 'ranks 4' "$started") == 0 ]] || fail "more ranks than GPUs that the caller chose"
+has "$started" 'adds --gpus 2'
+check gpu_check --only '^hang'
+[[ $(grep -c 'ranks 4' "$started") == 2 ]] || fail "four GPUs: $(cat "$started")"

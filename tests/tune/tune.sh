@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # mscclc tune on the host device: a folder of plans that jobs take, and a run that goes on.
-#   tune.sh MSCCLC
+#   tune.sh MSCCLC MSCCLC_LINKED_AT_RUN_TIME NCCL
 set -euo pipefail
 mscclc=$(realpath "$1")
+dynamic=$(realpath "$2") nccl=$(realpath "$3")
 MSCCLC_LIBRARY=$(realpath plans)
 export MSCCLC_LIBRARY
 # shellcheck source=tests/tune/checks.bash
@@ -13,7 +14,8 @@ tune=("$mscclc" tune --device threads --repeats 1 --trials 3 --bytes '1K,16K')
 expect_code 0 "${tune[@]}" --collective allreduce -o tuned
 grep -q '^allreduce over 2 ranks, f32$' out || fail "no table"
 grep -q '^ *16 KiB .*allreduce' out || fail "no row of a size"
-grep -q '^NCCL was not timed' out || fail "nothing about NCCL"
+grep -q 'calls one by one; NCCL was not timed: there is none on the host device' out || fail "nothing about NCCL"
+grep -Eq "^of [0-9]+ pairs of plans .* '4xH200' predicts the faster of [0-9]+$" out || fail "nothing about the model"
 plan=$("$mscclc" select --library tuned --collective allreduce --ranks 2 --bytes 16K)
 [[ -s $plan ]] || fail "no plan for 16 KiB: '$plan'"
 "$mscclc" select --library tuned --collective allreduce --ranks 2 --bytes 1G >/dev/null ||
@@ -39,6 +41,22 @@ expect_code 0 "${tune[@]}" --collective allreduce -o cut
 expect_code 0 "${tune[@]}" --collective allreduce --order exact -o exact
 "$mscclc" select --library exact --collective allreduce --ranks 2 --bytes 1K --order exact >/dev/null ||
   fail "no exact plan"
+
+# In turn with NCCL, which a program that is linked statically cannot load.
+MSCCLC_NCCL=$nccl expect_code 0 "$dynamic" "${tune[@]:1}" --collective allreduce,allgather -o beside
+grep -q 'in turn with NCCL 2.28.9 (' out || fail "NCCL is not named"
+grep -q '^faster than NCCL at [012] of 2 sizes$' out || fail "no count against NCCL"
+grep -c 'NCCL 2.28.9' beside/tune-R2.jsonl | grep -qx 12 || fail "NCCL is not timed three times a size"
+MSCCLC_NCCL=$nccl expect_code 0 "$dynamic" "${tune[@]:1}" --collective allreduce --no-nccl -o without
+grep -q 'NCCL was not timed: it was not asked for' out || fail "NCCL in spite of --no-nccl"
+MSCCLC_NCCL=$nccl expect_code 0 "${tune[@]}" --collective allreduce -o static
+grep -q 'NCCL was not timed: .*linked statically' out || fail "a static program says nothing"
+
+# Between other kernels: another file of trials, as times are others.
+expect_code 0 "${tune[@]}" --collective allreduce --between -o around
+grep -q 'calls one by one, between other kernels' out || fail "nothing about kernels"
+expect_code 2 "${tune[@]}" --collective allreduce -o around
+grep -q 'is of another run' err || fail "times of other calls are taken"
 
 expect_code 2 "${tune[@]}" --collective allred -o x
 expect_code 2 "${tune[@]}" --dtype f33 -o x

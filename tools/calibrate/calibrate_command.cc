@@ -44,9 +44,8 @@ void describe(Machine& machine, const CalibrateOptions& options, const RankTeam&
                                     options.network ? ", each a node of its own" : "");
   const size_t apart = calibrate::count_apart(calibration, options.tolerance / 100);
   machine.sources = {fmt::format(
-      "mscclc calibrate: {} probes, calls launched one by one; of {} the second time differed by "
-      "more than {:g} %",
-      calibration.probes.size(), apart, options.tolerance)};
+      "mscclc calibrate: {} probes, calls {}; of {} the second time differed by more than {:g} %",
+      calibration.probes.size(), team.launches(), apart, options.tolerance)};
   std::string unseen;
   for (const MachineField& field : machine_fields()) {
     const auto& found = calibration.fit.figures;

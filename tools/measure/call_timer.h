@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
@@ -18,6 +19,7 @@ struct TimedCall {
   uint64_t bytes = 0;  ///< message size
   Dtype dtype = Dtype::f32;
   ReduceOp op = ReduceOp::sum;
+  bool nccl = false;  ///< NCCL does what the plan would do
 };
 
 struct CallTime {
@@ -35,6 +37,8 @@ class CallTimer {
                                                      Diagnostics& diagnostics) = 0;
   /// A rank hangs or was lost: nothing more can be timed.
   virtual bool broken() const { return false; }
+  /// The NCCL whose calls can be timed: "NCCL 2.28.9 (FILE)"; "": there is none.
+  virtual std::string nccl() const { return ""; }
 };
 
 }  // namespace mscclc

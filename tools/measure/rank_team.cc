@@ -10,159 +10,28 @@
 #include <thread>
 #include <vector>
 
+#include "ir/diagnostics/first_message.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/in_process.h"
-#include "runtime/core/runner/checked_call.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/process/quiet_thread.h"
+#include "tools/measure/team_rank.h"
 
 namespace mscclc {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr uint32_t kFewCalls = 3;     ///< that show how many fill a batch
-constexpr uint32_t kMaxCalls = 1000;  ///< of a batch
-
-double ns_of(Clock::duration taken) {
-  return std::chrono::duration<double, std::nano>(taken).count();
-}
-
-/// A call as all ranks time it together. Each rank writes only what is its own, between meetings.
-struct Job {
-  Job(const TimedCall& timed, const TeamOptions& how, uint32_t ranks)
-      : call(timed),
-        options(how),
-        problems(ranks),
-        well(ranks, 1),
-        lost(ranks, 0),
-        wrong(ranks),
-        begun(ranks),
-        ended(ranks) {}
-
-  const TimedCall& call;
-  const TeamOptions& options;
-  std::vector<Diagnostics> problems;  ///< by rank
-  std::vector<uint8_t> well;          ///< by rank: all has gone well there
-  std::vector<uint8_t> lost;          ///< by rank: the communicator can do nothing more
-  std::vector<uint64_t> wrong;
-  std::vector<Clock::time_point> begun, ended;  ///< of the last batch
-  std::vector<double> times;                    ///< of a call, by batch: rank 0 adds them
-};
-
-/// One rank, on its thread.
-class TeamRank {
- public:
-  TeamRank(Communicator& communicator, std::barrier<>& meeting)
-      : communicator_(communicator), meeting_(meeting) {}
-
-  void run(Job& job) {
-    if (all_well(job, prepare(job)) && check(job)) time(job);
-    call_.reset();
-    executable_.reset();
-    memory_.reset();
-    if (stream_ != nullptr) communicator_.device().destroy_stream(stream_);
-    stream_ = nullptr;
-    Diagnostics said;
-    job.lost[communicator_.rank()] = communicator_.has_failed(said);
-    meeting_.arrive_and_wait();
-  }
-
- private:
-  Diagnostics& problems(Job& job) { return job.problems[communicator_.rank()]; }
-
-  bool prepare(Job& job) {
-    const TimedCall& timed = job.call;
-    Diagnostics& diagnostics = problems(job);
-    executable_ = communicator_.load(
-        timed.plan, {.max_bytes = timed.bytes, .dtype = timed.dtype, .zero_copy = true},
-        diagnostics);
-    if (executable_ == nullptr) return false;  // on all ranks
-    memory_ = CallerMemory::make(communicator_, *timed.plan,
-                                 {.max_bytes = timed.bytes, .registered = true}, diagnostics);
-    stream_ = communicator_.device().create_stream(diagnostics);
-    if (memory_ == nullptr || stream_ == nullptr) return give_up(diagnostics);
-    spec_ = {.bytes = timed.bytes, .dtype = timed.dtype, .op = timed.op};
-    call_.emplace(communicator_, *executable_, *memory_, spec_);
-    return call_->bind(diagnostics);
-  }
-
-  /// The other ranks wait for this one in the middle of something.
-  bool give_up(Diagnostics& diagnostics) {
-    communicator_.abort(diagnostics);
-    return false;
-  }
-
-  /// Is all well on all ranks? All get the same answer.
-  bool all_well(Job& job, bool here) {
-    job.well[communicator_.rank()] = here;
-    meeting_.arrive_and_wait();
-    const bool well = std::ranges::count(job.well, 0) == 0;
-    meeting_.arrive_and_wait();
-    return well;
-  }
-
-  bool check(Job& job) {
-    Diagnostics& diagnostics = problems(job);
-    const bool done =
-        call_->fill(0, diagnostics) && batch(1, diagnostics) && call_->compare(0, diagnostics);
-    job.wrong[communicator_.rank()] = call_->wrong();
-    return all_well(job, done) &&
-           std::ranges::all_of(job.wrong, [](uint64_t wrong) { return wrong == 0; });
-  }
-
-  bool batch(uint32_t calls, Diagnostics& diagnostics) {
-    for (uint32_t i = 0; i < calls; ++i) {
-      if (!call_->launch(stream_, diagnostics)) return give_up(diagnostics);
-    }
-    return communicator_.synchronize(stream_, diagnostics);
-  }
-
-  /// Nanoseconds of a call of a batch, from its first launch on any rank to its last end.
-  std::optional<double> timed_batch(Job& job, uint32_t calls) {
-    const uint32_t rank = communicator_.rank();
-    meeting_.arrive_and_wait();
-    job.begun[rank] = Clock::now();
-    const bool done = batch(calls, problems(job));
-    job.ended[rank] = Clock::now();
-    if (!all_well(job, done)) return std::nullopt;
-    const double taken =
-        ns_of(*std::ranges::max_element(job.ended) - *std::ranges::min_element(job.begun));
-    meeting_.arrive_and_wait();  // all have read the times
-    return taken / calls;
-  }
-
-  void time(Job& job) {
-    const auto few = timed_batch(job, kFewCalls);
-    if (!few) return;
-    const double wanted = ns_of(job.options.batch) / std::max(*few, 1.0);
-    const auto calls = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMaxCalls}));
-    for (uint32_t i = 0; i < job.options.batches; ++i) {
-      const auto taken = timed_batch(job, calls);
-      if (!taken) return;
-      if (communicator_.rank() == 0) job.times.push_back(*taken);
-    }
-  }
-
-  Communicator& communicator_;
-  std::barrier<>& meeting_;
-  RunSpec spec_;
-  std::unique_ptr<CallerMemory> memory_;
-  std::unique_ptr<Executable> executable_;
-  std::optional<CheckedCall> call_;
-  StreamHandle stream_ = nullptr;
-};
-
-}  // namespace
 
 /// Threads that take one job after the other.
 struct RankTeam::State {
   explicit State(const TeamOptions& how)
-      : options(how), meeting(static_cast<std::ptrdiff_t>(how.ranks)), problems(how.ranks) {}
+      : options(how),
+        meeting(static_cast<std::ptrdiff_t>(how.ranks)),
+        problems(how.ranks),
+        without_nccl(how.ranks) {}
 
   void be_rank(uint32_t rank, std::unique_ptr<Bootstrap> bootstrap,
                std::chrono::milliseconds timeout);
-  void run_jobs(Communicator& communicator);
+  void run_jobs(TeamRank& own);
+  /// A rank of NCCL's, or nullptr on all ranks.
+  std::unique_ptr<NcclRank> make_nccl(Communicator& communicator);
   /// Waits until as many ranks as there are have said so.
   void wait_for_all(std::unique_lock<std::mutex>& lock) {
     changed.wait(lock, [&] { return done == threads.size(); });
@@ -171,14 +40,17 @@ struct RankTeam::State {
   const TeamOptions options;
   std::barrier<> meeting;
   std::vector<Diagnostics> problems;  ///< by rank, of the beginning
-  std::string device;
+  /// By rank: why it has no NCCL.
+  std::vector<Diagnostics> without_nccl;
+  std::optional<GraphDriver> graphs;
+  std::string device, nccl;
   LinkKind links = LinkKind::own;
   uint32_t multiprocessors = 0;
   bool broken = false;
 
   std::mutex mutex;  ///< of what follows
   std::condition_variable changed;
-  Job* job = nullptr;
+  TeamJob* job = nullptr;
   uint64_t jobs = 0;  ///< so far, the one at hand among them
   size_t done = 0;    ///< ranks that have begun, or have done the job at hand
   bool over = false;
@@ -193,21 +65,41 @@ void RankTeam::State::be_rank(uint32_t rank, std::unique_ptr<Bootstrap> bootstra
     device = opened->name();
     multiprocessors = opened->multiprocessors();
   }
+  // For what calls CUDA itself in this thread: NCCL, and captures.
+  if (opened != nullptr && !opened->bind_thread(diagnostics)) opened.reset();
   const auto communicator = Communicator::create(std::move(bootstrap), std::move(opened),
                                                  {.timeout = timeout}, diagnostics);
   if (communicator != nullptr && rank == 0) links = communicator->worst_link();
+  const std::unique_ptr<NcclRank> own_nccl =
+      communicator != nullptr && options.nccl ? make_nccl(*communicator) : nullptr;
   {
     const std::lock_guard lock(mutex);
     ++done;
     changed.notify_all();
   }
-  if (communicator != nullptr) run_jobs(*communicator);
+  if (communicator == nullptr) return;
+  TeamRank own(*communicator, meeting, own_nccl.get(), graphs ? &*graphs : nullptr);
+  run_jobs(own);
 }
 
-void RankTeam::State::run_jobs(Communicator& communicator) {
-  TeamRank own(communicator, meeting);
+std::unique_ptr<NcclRank> RankTeam::State::make_nccl(Communicator& communicator) {
+  Diagnostics& why = without_nccl[communicator.rank()];
+  // NVIDIA's needs GPUs.
+  const bool named = Environment::of_process().has(Variable::MSCCLC_NCCL);
+  if (!options.devices.gpus && !named) {
+    why.error("no-nccl", {}, "there is none on the host device unless MSCCLC_NCCL names one");
+    return nullptr;
+  }
+  auto made = NcclRank::make(communicator.bootstrap(), why);
+  if (made != nullptr && communicator.rank() == 0) {
+    nccl = fmt::format("NCCL {} ({})", made->version(), made->file());
+  }
+  return made;
+}
+
+void RankTeam::State::run_jobs(TeamRank& own) {
   for (uint64_t seen = 0;;) {
-    Job* next = nullptr;
+    TeamJob* next = nullptr;
     {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return over || jobs > seen; });
@@ -239,6 +131,14 @@ std::unique_ptr<RankTeam> RankTeam::start(const TeamOptions& options, Diagnostic
   auto bootstraps = make_in_process_bootstraps(options.ranks, *timeout);
   std::unique_ptr<RankTeam> team(new RankTeam(std::make_unique<State>(options)));
   State& state = *team->state_;
+  if (options.graphs) {
+    auto driver = GraphDriver::of_process();
+    if (!driver) {
+      diagnostics.error("cuda", {}, driver.error().text());
+      return nullptr;
+    }
+    state.graphs = *driver;
+  }
   for (uint32_t r = 0; r < options.ranks; ++r) {
     std::thread thread = quiet_thread(
         "mscclc-rank", [&state, r, timeout, bootstrap = std::move(bootstraps[r])]() mutable {
@@ -261,7 +161,7 @@ std::unique_ptr<RankTeam> RankTeam::start(const TeamOptions& options, Diagnostic
 }
 
 std::optional<CallTime> RankTeam::time(const TimedCall& call, Diagnostics& diagnostics) {
-  Job job(call, state_->options, state_->options.ranks);
+  TeamJob job(call, state_->options, state_->options.ranks);
   {
     std::unique_lock lock(state_->mutex);
     state_->job = &job;
@@ -283,6 +183,10 @@ std::optional<CallTime> RankTeam::time(const TimedCall& call, Diagnostics& diagn
   if (time.wrong > 0) return time;
   std::ranges::sort(job.times);
   time.ns = job.times[job.times.size() / 2];
+  if (time.ns <= 0) {
+    diagnostics.error("too-short", {}, "what it adds to the kernels around it cannot be measured");
+    return std::nullopt;
+  }
   time.spread = (job.times.back() - job.times.front()) / time.ns;
   return time;
 }
@@ -292,5 +196,24 @@ uint32_t RankTeam::ranks() const { return state_->options.ranks; }
 LinkKind RankTeam::links() const { return state_->links; }
 uint32_t RankTeam::multiprocessors() const { return state_->multiprocessors; }
 const std::string& RankTeam::device() const { return state_->device; }
+
+std::string RankTeam::nccl() const {
+  const bool none = std::ranges::any_of(state_->without_nccl,
+                                        [](const Diagnostics& why) { return why.has_errors(); });
+  return none ? "" : state_->nccl;
+}
+
+std::string RankTeam::why_no_nccl() const {
+  for (const Diagnostics& why : state_->without_nccl) {
+    if (why.has_errors()) return first_message(why);
+  }
+  return "it was not asked for";
+}
+
+std::string RankTeam::launches() const {
+  return fmt::format("{}{}",
+                     state_->graphs ? "in CUDA graphs (with ports: one by one)" : "one by one",
+                     state_->options.between ? ", between other kernels" : "");
+}
 
 }  // namespace mscclc

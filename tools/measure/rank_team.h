@@ -1,6 +1,6 @@
 // Ranks as threads of this process, on GPUs or on the host device, that stay for many plans: what
-// `mscclc calibrate` and `mscclc tune` measure with. Calls are launched eagerly, one after the
-// other.
+// `mscclc calibrate` and `mscclc tune` measure with. Calls follow one another, launched one by one
+// or in CUDA graphs, or stand between other kernels.
 //
 //   auto team = RankTeam::start({.ranks = 2}, diagnostics);
 //   auto taken = team->time({.plan = plan, .bytes = 4096}, diagnostics);
@@ -22,6 +22,9 @@ struct TeamOptions {
   /// Batches of calls, each of about so long.
   uint32_t batches = 5;
   std::chrono::microseconds batch{3000};
+  bool graphs = false;   ///< calls are captured in CUDA graphs, unless they go through ports; GPUs
+  bool between = false;  ///< each call stands between kernels that use its buffers
+  bool nccl = false;     ///< NCCL is looked for, so that its calls can be timed, too
 };
 
 class RankTeam : public CallTimer {
@@ -44,6 +47,11 @@ class RankTeam : public CallTimer {
   uint32_t multiprocessors() const;
   /// The device of rank 0, for reports.
   const std::string& device() const;
+  std::string nccl() const override;
+  /// REQUIRES: there is none.
+  std::string why_no_nccl() const;
+  /// How calls are launched, in words: "one by one".
+  std::string launches() const;
 
  private:
   struct State;

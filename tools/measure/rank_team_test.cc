@@ -3,6 +3,7 @@
 #include "tools/measure/rank_team.h"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "compiler/compile.h"
 
@@ -76,6 +77,59 @@ rank r in 0..3 { tb 0 { copy output <- input } }
   const auto taken = team->time({.plan = compiled(kShift), .bytes = 64}, diagnostics);
   REQUIRE(taken);
   CHECK(taken->wrong == 0);
+}
+
+TEST_CASE("NCCL does what a plan would do, and is checked like it") {
+  ::setenv("MSCCLC_NCCL", "tests/fakes/nccl/22809/libnccl.so.2", 1);
+  Diagnostics diagnostics;
+  const auto team = RankTeam::start(
+      {.batches = 2, .batch = std::chrono::microseconds(1), .nccl = true}, diagnostics);
+  ::unsetenv("MSCCLC_NCCL");
+  INFO(render_text(diagnostics, Sources{}));
+  REQUIRE(team != nullptr);
+  if (team->nccl().empty()) FAIL(team->why_no_nccl());
+  CHECK(team->nccl().starts_with("NCCL 2.28.9 ("));
+  const auto plan = compiled(kShift);
+  const auto taken = team->time({.plan = plan, .bytes = 4096, .nccl = true}, diagnostics);
+  INFO(render_text(diagnostics, Sources{}));
+  REQUIRE(taken);
+  CHECK(taken->wrong == 0);
+  CHECK(taken->ns > 0);
+  Diagnostics refused;
+  const auto own = compiled(R"(program own
+collective custom(ranks: 2, input: 1, output: 1)
+ensure output[0] at q = input[0] at q for q in 0..2
+rank r in 0..2 { tb 0 { copy output <- input } }
+)");
+  CHECK_FALSE(team->time({.plan = own, .bytes = 64, .nccl = true}, refused));
+  REQUIRE(refused.has_errors());
+  CHECK(refused.all().front().message == "NCCL has no such collective");
+  CHECK_FALSE(team->broken());
+}
+
+TEST_CASE("where there is no NCCL a team says why, and times plans") {
+  Diagnostics diagnostics;
+  const auto team = RankTeam::start(
+      {.batches = 1, .batch = std::chrono::microseconds(1), .nccl = true}, diagnostics);
+  REQUIRE(team != nullptr);
+  CHECK(team->nccl().empty());
+  CHECK(team->why_no_nccl() == "there is none on the host device unless MSCCLC_NCCL names one");
+  CHECK(team->time({.plan = compiled(kShift), .bytes = 64}, diagnostics));
+}
+
+TEST_CASE("calls between other kernels are timed by what they add to these") {
+  Diagnostics diagnostics;
+  const auto team = RankTeam::start(
+      {.batches = 1, .batch = std::chrono::microseconds(1), .between = true}, diagnostics);
+  REQUIRE(team != nullptr);
+  CHECK(team->launches() == "one by one, between other kernels");
+  const auto taken = team->time({.plan = compiled(kShift), .bytes = 4096}, diagnostics);
+  // On a busy machine the kernels may take more time with the call than without.
+  if (taken) {
+    CHECK(taken->ns > 0);
+  } else {
+    CHECK(diagnostics.all().front().code == "too-short");
+  }
 }
 
 TEST_CASE("a team without devices says why") {

@@ -41,6 +41,8 @@ void add_team_options(CommandLine& line, CLI::App& app, TeamChoice& choice, bool
       app.add_option("--repeats", choice.batches, "batches of calls, whose median counts (5)")
           ->type_name("N")
           ->check(CLI::Range(1u, 1000u)));
+  app.add_flag("--eager", choice.eager,
+               "launch calls one by one, and not in CUDA graphs, which only GPUs have");
 }
 
 Result<std::vector<uint32_t>> ranks_of(const TeamChoice& choice, Diagnostics& diagnostics) {
@@ -68,6 +70,9 @@ std::unique_ptr<RankTeam> start_team(const TeamChoice& choice, uint32_t ranks,
                                      uint32_t ranks_per_node, Diagnostics& diagnostics) {
   TeamOptions options{.ranks = ranks, .batches = choice.batches};
   options.devices.gpus = choice.gpus();
+  options.graphs = choice.gpus() && !choice.eager;
+  options.between = choice.between;
+  options.nccl = choice.nccl;
   if (ranks_per_node != 0) options.devices.ranks_per_node = ranks_per_node;
   return RankTeam::start(options, diagnostics);
 }

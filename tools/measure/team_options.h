@@ -16,10 +16,12 @@ struct TeamChoice {
   std::string device;           ///< threads or cuda; "": cuda where this build has it
   std::vector<uint32_t> ranks;  ///< numbers of them; none: as many as there are GPUs, or 2 threads
   uint32_t batches = 5;
+  bool eager = false;                  ///< GPUs: calls are launched one by one, not in graphs
+  bool between = false, nccl = false;  ///< as in TeamOptions
   bool gpus() const;
 };
 
-/// Declares --device, --ranks (one number, or `several`) and --repeats.
+/// Declares --device, --ranks (one number, or `several`), --repeats and --eager.
 void add_team_options(CommandLine& line, CLI::App& app, TeamChoice& choice, bool several);
 /// The numbers of ranks that are asked for, with none what --ranks is without a value. Checks the
 /// environment. An error: of the options. Empty: what is wrong is reported.

@@ -24,6 +24,7 @@ namespace {
 
 struct TuneCommand {
   TeamChoice team;
+  bool no_nccl = false;
   std::vector<std::string> collectives = {"allreduce", "allgather", "reducescatter", "alltoall",
                                           "broadcast"};
   std::string bytes = "1K:64M", dtype = "f32", order, library, machine = "4xH200", output;
@@ -79,7 +80,7 @@ class TuneRun {
       if (const int code = measure(n); code != kFine) return code;
     }
     for (const auto& sizes : results_) put(tune::results_text(sizes) + "\n");
-    put("NCCL was not timed; mscclc-bench times plans beside it\n");
+    put(facts_ + model_text());
     if (const int code = write(ranks); code != kFine) return code;
     const bool wrong = std::ranges::any_of(results_, [](const auto& sizes) {
       return std::ranges::any_of(sizes, [](const auto& r) { return !r.wrong.empty(); });
@@ -90,14 +91,21 @@ class TuneRun {
  private:
   int measure(uint32_t ranks) {
     Diagnostics diagnostics;
-    const auto team = start_team(options_.team, ranks, 0, diagnostics);
+    TeamChoice choice = options_.team;
+    choice.nccl = !options_.no_nccl;
+    const auto team = start_team(choice, ranks, 0, diagnostics);
     if (team == nullptr) return refuse_tuning(diagnostics, kWrongResult);
     const std::string file = fmt::format("{}/tune-R{}.jsonl", options_.output, ranks);
-    auto log = tune::TrialLog::open(
-        file, fmt::format("mscclc {}, {} ranks on {}", kVersion, ranks, team->device()));
+    auto log =
+        tune::TrialLog::open(file, fmt::format("mscclc {}, {} ranks on {}, calls {}", kVersion,
+                                               ranks, team->device(), team->launches()));
     if (!log) return Input::usage(log.error());
     if (log->size() > 0)
       put_error(fmt::format("going on after {} trials of '{}'\n", log->size(), file));
+    const bool nccl = !team->nccl().empty();
+    facts_ += fmt::format(
+        "{} ranks: calls {}; {}\n", ranks, team->launches(),
+        nccl ? "in turn with " + team->nccl() : "NCCL was not timed: " + team->why_no_nccl());
     Machine prior = machine_;
     cost::resize(prior, ranks);
     const tune::Limits limits{.max_blocks = team->multiprocessors(),
@@ -112,7 +120,8 @@ class TuneRun {
           .ranks = ranks,
           .dtype = work_.dtype,
           .links = team->links() == LinkKind::pcie ? LinkKind::pcie : LinkKind::nvlink,
-          .order = work_.order};
+          .order = work_.order,
+          .captured = options_.team.gpus() && !options_.team.eager};
       auto results = tuner.tune(
           call, work_.sizes,
           [&](const LibraryCall& now) {
@@ -124,6 +133,20 @@ class TuneRun {
       results_.push_back(*std::move(results));
     }
     return kFine;
+  }
+
+  /// How good the cost model was that said what to try first.
+  std::string model_text() const {
+    tune::ModelPairs pairs;
+    for (const auto& sizes : results_) {
+      const tune::ModelPairs more = tune::count_pairs(sizes);
+      pairs.all += more.all;
+      pairs.right += more.right;
+    }
+    return fmt::format(
+        "of {} pairs of plans for one call that differ by more than 10 %, '{}' predicts the faster "
+        "of {}\n",
+        pairs.all, options_.machine, pairs.right);
   }
 
   std::optional<std::string> text_of(const std::string& program) const {
@@ -150,6 +173,7 @@ class TuneRun {
   const Library& library_;
   const Machine machine_;
   std::vector<std::vector<tune::SizeResult>> results_;
+  std::string facts_;  ///< how it was timed
 };
 
 int run_tune(const TuneCommand& options) {
@@ -190,6 +214,7 @@ void add_tune(CommandLine& line) {
       "  mscclc tune -o /opt/tuned\n"
       "  mscclc tune --ranks 2,4 --collective allreduce --bytes 1K:1M --order ranks -o tuned\n"
       "  mscclc tune --device threads --collective allreduce --bytes 1K,64K -o tuned\n"
+      "  MSCCLC_NCCL=/opt/nccl/lib/libnccl.so.2 mscclc tune --between -o tuned\n"
       "  MSCCLC_PLAN_PATH=/opt/tuned python train.py\n");
   auto options = std::make_shared<TuneCommand>();
   CLI::App& app = *command.app;
@@ -221,6 +246,12 @@ void add_tune(CommandLine& line) {
                  "first (4xH200)")
       ->type_name("MACHINE");
   add_search_options(line, app, options->search);
+  app.add_flag("--between", options->team.between,
+               "time what a call adds to kernels before and after it that use its buffers, and not "
+               "calls back to back");
+  app.add_flag(
+      "--no-nccl", options->no_nccl,
+      "do not time NCCL, which MSCCLC_NCCL names, or libnccl.so.2, in turn with the fastest");
   command.run = [options] { return run_tune(*options); };
 }
 

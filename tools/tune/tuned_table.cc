@@ -10,6 +10,7 @@ namespace mscclc::tune {
 namespace {
 
 constexpr double kJump = 1.5;
+constexpr double kDiffer = 1.1;
 
 /// What a row of the new table is for.
 LibraryRow row_of(const SizeResult& result) {
@@ -18,6 +19,22 @@ LibraryRow row_of(const SizeResult& result) {
   row.min_nodes = row.max_nodes = 1;
   row.bytes = result.call.bytes;
   restrict_by_format(row);
+  return row;
+}
+
+/// What eager calls of the result's size are to have, where that is not for captured calls, which
+/// were timed: what the library picks for them.
+std::optional<LibraryRow> eager_row(const SizeResult& result, const LibraryTable& library) {
+  if (!result.call.captured) return std::nullopt;
+  LibraryCall eager = result.call;
+  eager.captured = false;
+  const auto rows = library.rows();
+  const auto at = std::ranges::find_if(rows, [&](const LibraryRow& r) { return r.fits(eager); });
+  if (at == rows.end() || at->captured) return std::nullopt;
+  LibraryRow row = *at;
+  row.min_ranks = row.max_ranks = result.call.ranks;
+  row.min_nodes = row.max_nodes = 1;
+  row.bytes = result.call.bytes;
   return row;
 }
 
@@ -43,7 +60,14 @@ std::vector<LibraryRow> tuned_rows(const std::vector<std::vector<SizeResult>>& r
     for (size_t i = 0; i < sizes.size(); ++i) {
       LibraryRow row = row_of(sizes[i]);
       if (i == 0 && std::ranges::count(kinds, row.kind) == 0) kinds.push_back(row.kind);
-      if (i + 1 < sizes.size() && alike(row, row_of(sizes[i + 1]))) continue;
+      const auto eager = eager_row(sizes[i], library);
+      const auto same_as_next = [&] {
+        const auto next = eager_row(sizes[i + 1], library);
+        const bool both = eager && next ? alike(*eager, *next) : !eager && !next;
+        return both && alike(row, row_of(sizes[i + 1]));
+      };
+      if (i + 1 < sizes.size() && same_as_next()) continue;
+      if (eager) add(rows, *eager);
       add(rows, std::move(row));
     }
   }
@@ -68,31 +92,62 @@ std::vector<Jump> jumps(const std::vector<SizeResult>& results) {
   return all;
 }
 
-std::string results_text(const std::vector<SizeResult>& results) {
-  if (results.empty()) return "";
-  const LibraryCall& call = results.front().call;
-  std::string text =
-      fmt::format("{} over {} ranks, {}\n{:>10} {:>12} {:>12} {:>7}  plan\n", name(call.kind),
-                  call.ranks, info(call.dtype).name, "size", "library, us", "tuned, us", "gain");
+ModelPairs count_pairs(const std::vector<SizeResult>& results) {
+  ModelPairs pairs;
   for (const SizeResult& r : results) {
-    const std::string size = cost::size_text(r.call.bytes);
-    if (r.best.ns == 0) {
-      text += fmt::format("{:>10} {:>12} {:>12} {:>7}  none that could be timed\n", size, "-", "-",
-                          "-");
-      continue;
+    for (size_t i = 0; i < r.tried.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const auto& [faster, slower] = std::minmax(
+            r.tried[i], r.tried[j], [](const Tried& a, const Tried& b) { return a.ns < b.ns; });
+        if (slower.ns <= kDiffer * faster.ns) continue;
+        ++pairs.all;
+        pairs.right += faster.predicted < slower.predicted;
+      }
     }
-    const bool both = r.library.ns > 0;
-    const std::string library = both ? fmt::format("{:.2f}", r.library.ns / 1e3) : "-";
-    const std::string gain =
-        both ? fmt::format("{:.0f} %", 100 * (1 - r.best.ns / r.library.ns)) : "-";
-    text += fmt::format("{:>10} {:>12} {:>12.2f} {:>7}  {}\n", size, library, r.best.ns / 1e3, gain,
-                        text_of(r.best.row.choice));
   }
+  return pairs;
+}
+
+namespace {
+
+std::string us_text(double ns) { return ns > 0 ? fmt::format("{:.2f}", ns / 1e3) : "-"; }
+
+std::string share_text(double ns, double of) {
+  return ns > 0 && of > 0 ? fmt::format("{:.0f} %", 100 * (1 - ns / of)) : "-";
+}
+
+std::string jumps_text(const std::vector<SizeResult>& results) {
+  std::string text;
   for (const Jump& jump : jumps(results)) {
     text += fmt::format("time jumps from {} to {}: {:.2f} to {:.2f} us, by {}\n",
                         cost::size_text(jump.from), cost::size_text(jump.to), jump.from_ns / 1e3,
                         jump.to_ns / 1e3, jump.plan);
   }
+  return text;
+}
+
+}  // namespace
+
+std::string results_text(const std::vector<SizeResult>& results) {
+  if (results.empty()) return "";
+  const LibraryCall& call = results.front().call;
+  std::string text =
+      fmt::format("{} over {} ranks, {}\n{:>10} {:>12} {:>12} {:>7} {:>12} {:>7}  {}\n",
+                  name(call.kind), call.ranks, info(call.dtype).name, "size", "library, us",
+                  "tuned, us", "gain", "NCCL, us", "gain", "plan");
+  size_t compared = 0, faster = 0;
+  for (const SizeResult& r : results) {
+    const double ns = r.best.ns;
+    text +=
+        fmt::format("{:>10} {:>12} {:>12} {:>7} {:>12} {:>7}  {}\n", cost::size_text(r.call.bytes),
+                    us_text(ns > 0 ? r.library.ns : 0), us_text(ns), share_text(ns, r.library.ns),
+                    us_text(r.nccl_ns), share_text(ns, r.nccl_ns),
+                    ns > 0 ? text_of(r.best.row.choice) : "none that could be timed");
+    compared += ns > 0 && r.nccl_ns > 0;
+    faster += ns > 0 && r.nccl_ns > ns;
+  }
+  if (compared > 0) text += fmt::format("faster than NCCL at {} of {} sizes\n", faster, compared);
+  text += jumps_text(results);
   for (const SizeResult& r : results) {
     for (const std::string& plan : r.wrong) {
       text += fmt::format("WRONG RESULTS at {}: {}\n", cost::size_text(r.call.bytes), plan);

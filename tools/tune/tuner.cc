@@ -28,13 +28,24 @@ struct Tuner::Search {
   double least_predicted = std::numeric_limits<double>::infinity();
 };
 
-std::optional<Trial> Tuner::try_out(const LibraryCall& call, const LibraryRow& row, uint32_t pass,
+/// What is timed: a row's plan, or NCCL in its place.
+struct Tuner::Turn {
+  const LibraryRow& row;
+  bool nccl = false;
+  std::vector<double> ns = {};  ///< of those passes that were good
+};
+
+std::optional<Trial> Tuner::try_out(const LibraryCall& call, const Turn& turn, uint32_t pass,
                                     Diagnostics& diagnostics) {
-  const std::string plan = text_of(row.choice);
+  const LibraryRow& row = turn.row;
+  const std::string plan = turn.nccl ? timer_.nccl() : text_of(row.choice);
   if (const Trial* known = log_.find(call, plan, pass)) return *known;
   Diagnostics why;
-  const auto taken = timer_.time(
-      {.plan = plans_.of(row.choice, call).program, .bytes = call.bytes, .dtype = call.dtype}, why);
+  const auto taken = timer_.time({.plan = plans_.of(row.choice, call).program,
+                                  .bytes = call.bytes,
+                                  .dtype = call.dtype,
+                                  .nccl = turn.nccl},
+                                 why);
   if (timer_.broken()) {
     for (const Diagnostic& d : why.all()) diagnostics.add(d);
     return std::nullopt;
@@ -98,39 +109,59 @@ bool Tuner::try_all(Search& search, const std::vector<LibraryRow>& rows, Diagnos
     if (predicted > options_.prune * search.least_predicted) break;
     if (result.trials >= options_.trials) break;
     if (!search.tried.insert(text_of(row->choice)).second) continue;
-    const auto trial = try_out(search.call, *row, 0, diagnostics);
+    const auto trial = try_out(search.call, {*row}, 0, diagnostics);
     if (!trial) return false;
     ++result.trials;
     if (trial->wrong > 0) result.wrong.push_back(text_of(row->choice));
     if (!trial->good()) continue;
+    result.tried.push_back({predicted, trial->ns});
     if (result.best.ns == 0 || trial->ns < result.best.ns) result.best = {*row, trial->ns};
   }
   return true;
 }
 
-/// Times what is best and what the library picks in turn: of many, the fastest was also lucky.
-bool Tuner::compare(Search& search, Diagnostics& diagnostics) {
-  SizeResult& result = search.result;
-  if (result.library.ns == 0 || result.best.row.choice == result.library.row.choice) return true;
-  std::vector<double> best, library;
+/// Times several in turn, so that what disturbs the machine disturbs all of them alike.
+bool Tuner::take_turns(Search& search, std::vector<Turn>& turns, Diagnostics& diagnostics) {
   for (uint32_t pass = 1; pass <= options_.comparisons; ++pass) {
-    for (const bool ours : {true, false}) {
-      const auto trial =
-          try_out(search.call, ours ? result.best.row : result.library.row, pass, diagnostics);
+    for (Turn& turn : turns) {
+      const auto trial = try_out(search.call, turn, pass, diagnostics);
       if (!trial) return false;
-      if (trial->wrong > 0) {
-        result.wrong.push_back(text_of((ours ? result.best : result.library).row.choice));
-      }
-      if (trial->good()) (ours ? best : library).push_back(trial->ns);
+      if (trial->good()) turn.ns.push_back(trial->ns);
+      if (trial->wrong == 0) continue;
+      search.result.wrong.push_back(turn.nccl ? timer_.nccl() : text_of(turn.row.choice));
     }
   }
-  if (best.size() != options_.comparisons) {
-    result.best = result.library;  // it is not to be relied on
-  } else if (!library.empty()) {
-    result.best.ns = median(best);
-    result.library.ns = median(library);
-    if (result.best.ns > result.library.ns * (1 - options_.gain)) result.best = result.library;
+  return true;
+}
+
+/// Times what is best, what the library picks, and NCCL in turn: of many, the fastest was also
+/// lucky.
+bool Tuner::compare(Search& search, Diagnostics& diagnostics) {
+  SizeResult& result = search.result;
+  const Measured best = result.best, library = result.library;
+  if (best.ns == 0) return true;
+  const bool other = library.ns > 0 && best.row.choice != library.row.choice;
+  std::vector<Turn> turns{{best.row}};
+  if (other) turns.push_back({library.row});
+  const bool nccl = !timer_.nccl().empty();
+  if (nccl) turns.push_back({library.row, true});
+  if (turns.size() == 1) return true;
+  if (!take_turns(search, turns, diagnostics)) return false;
+  if (nccl && !turns.back().ns.empty()) result.nccl_ns = median(turns.back().ns);
+  const auto timed = [](const Turn& turn, double otherwise) {
+    return turn.ns.empty() ? otherwise : median(turn.ns);
+  };
+  if (!other) {
+    if (turns.front().ns.empty()) return true;
+    result.best.ns = median(turns.front().ns);
+    if (library.ns > 0) result.library.ns = result.best.ns;
+    return true;
   }
+  result.library.ns = timed(turns[1], library.ns);
+  result.best.ns = timed(turns[0], best.ns);
+  const bool relied_on = turns[0].ns.size() == options_.comparisons;
+  const bool faster = result.best.ns <= result.library.ns * (1 - options_.gain);
+  if (!relied_on || (!turns[1].ns.empty() && !faster)) result.best = result.library;
   return true;
 }
 

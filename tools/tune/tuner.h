@@ -16,10 +16,11 @@
 namespace mscclc::tune {
 
 struct TuneOptions {
-  uint32_t trials = 24;      ///< of a size, at most; the library's own pick is one of them
-  uint32_t comparisons = 3;  ///< of the fastest with the library's own pick, in turn, at the end
-  double prune = 2;          ///< what is predicted to take so many times the best is not tried
-  double gain = 0.02;        ///< what is faster by less is not
+  uint32_t trials = 24;  ///< of a size, at most; the library's own pick is one of them
+  /// Of the fastest with the library's own pick and with NCCL, in turn, at the end.
+  uint32_t comparisons = 3;
+  double prune = 2;    ///< what is predicted to take so many times the best is not tried
+  double gain = 0.02;  ///< what is faster by less is not
 };
 
 /// A plan that was measured for a size.
@@ -28,13 +29,20 @@ struct Measured {
   double ns = 0;
 };
 
+/// What a plan takes, in nanoseconds: as the cost model has it, and as it was timed.
+struct Tried {
+  double predicted = 0, ns = 0;
+};
+
 /// What came of a size.
 struct SizeResult {
   LibraryCall call;
-  Measured library;  ///< what the library picks
-  Measured best;     ///< the same, if nothing is faster
+  Measured library;    ///< what the library picks
+  Measured best;       ///< the same, if nothing is faster
+  double nccl_ns = 0;  ///< 0: NCCL was not timed
   uint32_t trials = 0;
-  std::vector<std::string> wrong;  ///< plans whose results were not right
+  std::vector<Tried> tried;        ///< those of the trials that were good
+  std::vector<std::string> wrong;  ///< plans, or NCCL, whose results were not right
 };
 
 class Tuner {
@@ -57,14 +65,16 @@ class Tuner {
 
  private:
   struct Search;
+  struct Turn;
 
   std::optional<SizeResult> tune_size(const LibraryCall& call, const LibraryRow* last,
                                       Diagnostics& diagnostics);
   const LibraryRow* picked(const LibraryCall& call) const;
   std::vector<LibraryRow> starts(const LibraryCall& call, const LibraryRow* last);
-  std::optional<Trial> try_out(const LibraryCall& call, const LibraryRow& row, uint32_t pass,
+  std::optional<Trial> try_out(const LibraryCall& call, const Turn& turn, uint32_t pass,
                                Diagnostics& diagnostics);
   bool try_all(Search& search, const std::vector<LibraryRow>& rows, Diagnostics& diagnostics);
+  bool take_turns(Search& search, std::vector<Turn>& turns, Diagnostics& diagnostics);
   bool compare(Search& search, Diagnostics& diagnostics);
 
   CallTimer& timer_;

@@ -26,6 +26,8 @@ class FakeTimer : public CallTimer {
  public:
   std::optional<CallTime> time(const TimedCall& call, Diagnostics& diagnostics) override {
     ++calls;
+    asked.push_back(call.nccl ? "NCCL" : std::to_string(blocks_of(*call.plan)));
+    if (call.nccl) return CallTime{.ns = nccl_ns, .wrong = nccl_wrong};
     const auto seen = ++times_[call.plan.get()];
     if (refused_blocks == blocks_of(*call.plan)) {
       diagnostics.error("too-many-blocks", {}, "too many blocks");
@@ -43,7 +45,11 @@ class FakeTimer : public CallTimer {
     return taken;
   }
   bool broken() const override { return broken_; }
+  std::string nccl() const override { return nccl_ns > 0 ? "NCCL 9.9" : ""; }
 
+  double nccl_ns = 0;  ///< 0: there is none
+  uint64_t nccl_wrong = 0;
+  std::vector<std::string> asked;  ///< numbers of blocks, or NCCL
   size_t calls = 0, breaks_at = 0;
   uint32_t wrong_blocks = 0, refused_blocks = 0;
   bool lucky = false;  ///< each plan's first time is nothing to rely on
@@ -164,6 +170,54 @@ TEST_CASE("what was only lucky is not picked") {
   const auto results = f.tune(timer, two_ranks(0), {4096}, kPatient);
   REQUIRE(results);
   CHECK(results->front().best.row.choice == results->front().library.row.choice);
+}
+
+TEST_CASE("the fastest, the library's pick and NCCL are timed in turn") {
+  Fixture f;
+  FakeTimer timer;
+  timer.nccl_ns = 5000;
+  const auto results = f.tune(timer, two_ranks(0), {4096}, kPatient);
+  REQUIRE(results);
+  const SizeResult& r = results->front();
+  CHECK(r.nccl_ns == 5000);
+  CHECK(r.best.ns < r.library.ns);
+  REQUIRE(timer.asked.size() > 9);
+  const std::vector<std::string> turns(timer.asked.end() - 9, timer.asked.end());
+  for (size_t i = 0; i < turns.size(); ++i) {
+    CHECK(turns[i] == turns[i % 3]);
+    CHECK((turns[i] == "NCCL") == (i % 3 == 2));
+  }
+  CHECK(turns[0] != turns[1]);
+
+  // The same again asks for nothing.
+  FakeTimer second;
+  second.nccl_ns = 1;
+  const auto again = f.tune(second, two_ranks(0), {4096}, kPatient);
+  REQUIRE(again);
+  CHECK(second.calls == 0);
+  CHECK(again->front().nccl_ns == 5000);
+}
+
+TEST_CASE("NCCL is timed beside the library's pick where nothing is faster") {
+  Fixture f;
+  FakeTimer timer;
+  timer.nccl_ns = 5000;
+  const auto results = f.tune(timer, two_ranks(0), {4096}, {.trials = 1, .comparisons = 2});
+  REQUIRE(results);
+  CHECK(timer.calls == 1 + 2 * 2);
+  CHECK(results->front().nccl_ns == 5000);
+  CHECK(results->front().best.ns == results->front().library.ns);
+}
+
+TEST_CASE("wrong results of NCCL are named, and no time of it") {
+  Fixture f;
+  FakeTimer timer;
+  timer.nccl_ns = 5000;
+  timer.nccl_wrong = 3;
+  const auto results = f.tune(timer, two_ranks(0), {4096}, {.trials = 1, .comparisons = 1});
+  REQUIRE(results);
+  CHECK(results->front().nccl_ns == 0);
+  CHECK(results->front().wrong == std::vector<std::string>{"NCCL 9.9"});
 }
 
 TEST_CASE("under a contract about sums only plans that keep it are timed") {

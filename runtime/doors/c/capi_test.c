@@ -803,6 +803,7 @@ static void explanations(void) {
   CHECK(strstr(text, "\"collective\":\"allgather\"") != NULL);
   CHECK(strstr(text, "\"machine\":\"4xH200\"") != NULL);
   CHECK(strstr(text, "\"path\":[{\"cause\":\"launch\"") != NULL);
+  CHECK(strstr(text, "\"proved\":true") != NULL);
   mscclc_free(text);
   CHECK(mscclc_plan_explain(json, strlen(json), 1 << 20, MSCCLC_F32, "2xH200", &text) !=
         MSCCLC_SUCCESS);
@@ -816,6 +817,16 @@ static void explanations(void) {
           "mscclc_plan_explain: 'json' or 'machine' is NULL");
   REFUSED(mscclc_plan_explain(json, 0, 4, MSCCLC_F32, "4xH200", NULL),
           "mscclc_plan_explain: 'explanation' is NULL");
+  /* Without our key it is a plan of MSCCL++'s; rank 2 then copies its chunk to a wrong place. */
+  static const char kChunk[] = "\"type\":\"o\",\"index\":2";
+  char *key = strstr(json, ",\"mscclc\":{"), *chunk = strstr(json, kChunk);
+  CHECK(key != NULL && chunk != NULL && chunk < key);
+  strcpy(key, "}");
+  chunk[sizeof kChunk - 2] = '0';
+  OK(mscclc_plan_explain(json, strlen(json), 768 << 10, MSCCLC_F32, "4xH200", &text));
+  CHECK(strstr(text, "\"proved\":false,\"not_proved\":\"error: output[2] of rank 2 does not hold") !=
+        NULL);
+  mscclc_free(text);
   mscclc_free(json);
 }
 

@@ -1,1 +1,1 @@
-"""A fake vLLM: what a platform plug-in meets of it. Written from its documented interface."""
+"""A fake vLLM: what the platform plug-in meets of it, as it is in vLLM 0.24."""

@@ -1,4 +1,4 @@
-#include "tools/commands/draw_plan.h"
+#include "tools/commands/programs/draw_plan.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "tools/commands/kernels.h"
+#include "tools/commands/programs/kernels.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/commands/open_registry.h"
+#include "tools/commands/library/open_registry.h"
 
 #include "runtime/api/builtin_library.h"
 #include "tools/base/library.h"

@@ -1,4 +1,4 @@
-#include "tools/commands/mscclpp.h"
+#include "tools/commands/programs/mscclpp.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -12,7 +12,7 @@
 #include "tools/base/input.h"
 #include "tools/base/library.h"
 #include "tools/base/sizes.h"
-#include "tools/commands/open_registry.h"
+#include "tools/commands/library/open_registry.h"
 
 namespace mscclc {
 namespace {

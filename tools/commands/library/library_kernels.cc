@@ -19,7 +19,7 @@
 #include "runtime/support/process/quiet_thread.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
-#include "tools/commands/kernels.h"
+#include "tools/commands/programs/kernels.h"
 #include "tools/cubin/cubin_compiler.h"
 
 namespace mscclc {

@@ -4,17 +4,20 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "executor/cost/explanation.h"
 #include "executor/cost/machines.h"
-#include "passes/prove/prove.h"
+#include "passes/prove/why_not_proved.h"
 #include "plans/format/machines/machine.h"
+#include "runtime/support/process/quiet_thread.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/base/sizes.h"
-#include "tools/commands/explain_choices.h"
+#include "tools/commands/calls/explain_choices.h"
 #include "tools/report/pass_trace.h"
 #include "tools/timeline/files.h"
 #include "tools/timeline/predicted.h"
@@ -69,25 +72,43 @@ int write_timeline(const ExplainOptions& options, const Call& call, Input& input
                                                  {timeline::predicted_trace(*predicted, machine)}));
 }
 
-/// The first reason why a plan is not proved, with its place; "" if it is.
-std::string why_not_proved(const Input& input) {
-  Diagnostics found;
-  if (prove(input.program, found, {.try_copies = true}).proved) return "";
-  const std::string text = render_text(found, input.sources, 1);
-  return text.substr(0, text.find('\n'));
-}
+/// Proves the plan while it is predicted, which takes as long.
+class ProofBeside {
+ public:
+  explicit ProofBeside(const Input& input)
+      : input_(input), thread_(quiet_thread("mscclc-proof", [this] { prove_it(); })) {}
+  ~ProofBeside() {
+    if (thread_.joinable()) thread_.join();
+  }
+  ProofBeside(const ProofBeside&) = delete;
+  ProofBeside& operator=(const ProofBeside&) = delete;
+
+  /// Waits for the proof: why_not_proved().
+  const std::string& why_not() {
+    if (thread_.joinable()) thread_.join();
+    if (!why_not_) prove_it();  // the system gave no thread, or no memory beside the prediction
+    return *why_not_;
+  }
+
+ private:
+  void prove_it() { why_not_ = why_not_proved(input_.program, input_.sources); }
+
+  const Input& input_;
+  std::optional<std::string> why_not_;
+  std::thread thread_;
+};
 
 int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& sizes, Dtype dtype,
                   Input& input, const Machine& machine, const std::vector<cost::PassLine>& passes) {
   const bool table = sizes.size() > 1 && !options.json;
-  const std::string not_proved = why_not_proved(input);
+  ProofBeside proof(input);
   bool first = true;
   for (const uint64_t bytes : sizes) {
     const Call call = cost::call_of(input.program, bytes, dtype);
     auto explanation = cost::explain(input.program, call, machine, input.diagnostics);
     input.report();
     if (!explanation) return kWrongProgram;
-    explanation->not_proved = not_proved;
+    explanation->not_proved = proof.why_not();
     if (table) {
       if (std::exchange(first, false)) put(not_proved_text(*explanation) + table_head());
       put(table_row(*explanation));
@@ -134,6 +155,9 @@ int run_explain(ExplainOptions& options) {
   input.report();
   if (!machine) return kUsage;
   if (options.ranks != 0 && options.ranks > machine->ranks()) cost::resize(*machine, options.ranks);
+  const bool can_run = cost::fits(input.program, *machine, input.diagnostics);
+  input.report();
+  if (!can_run) return kWrongProgram;
   return explain_sizes(options, *sizes, *dtype, input, *machine, trace.lines());
 }
 

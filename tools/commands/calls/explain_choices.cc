@@ -1,4 +1,4 @@
-#include "tools/commands/explain_choices.h"
+#include "tools/commands/calls/explain_choices.h"
 
 #include <fmt/format.h>
 

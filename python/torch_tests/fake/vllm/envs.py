@@ -1,0 +1,3 @@
+"""vLLM's variables, as attributes."""
+
+VLLM_BATCH_INVARIANT = False
