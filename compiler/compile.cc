@@ -46,11 +46,11 @@ class Loader {
         continue;
       }
       const bool definition = s->kind == ast::StmtKind::def || s->kind == ast::StmtKind::let ||
-                              s->kind == ast::StmtKind::language;
+                              s->kind == ast::StmtKind::row || s->kind == ast::StmtKind::language;
       if (imported && !definition) {
         error("import", s->keyword,
-              fmt::format("'{}' in an imported file, which has only 'def' "
-                          "and 'let'",
+              fmt::format("'{}' in an imported file, which has only "
+                          "'def', 'let' and 'row'",
                           ast_.text(s->keyword)));
       } else {
         items.push_back({s, imported});

@@ -33,6 +33,7 @@ TEST_CASE("channels") { CHECK(check_file("channels") > 15); }
 TEST_CASE("ops") { CHECK(check_file("ops") > 8); }
 TEST_CASE("units") { CHECK(check_file("units") >= 2); }
 TEST_CASE("contract") { CHECK(check_file("contract") > 15); }
+TEST_CASE("rows") { CHECK(check_file("rows") > 25); }
 
 TEST_CASE("functions nest 64 levels deep") {
   const auto line = [](int i) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "executor/runs_as.h"
+#include "ir/program/applied.h"
 #include "ir/report/op_error.h"
 
 namespace mscclc {
@@ -167,6 +168,9 @@ bool RankLowering::add_move(const Op& op, DeviceOp& lowered, std::span<const Ope
   out_.moves.push_back(move);
   out_.move_chunks.push_back(count);
   out_.move_ops.push_back(static_cast<uint32_t>(out_.ops.size()));
+  if (!program_.functions.empty()) {
+    out_.move_rows.push_back(lowered.kind == StepKind::apply ? applied(program_, op).first : kNone);
+  }
   ++lowered.count;
   return true;
 }

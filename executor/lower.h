@@ -56,6 +56,9 @@ struct RankProgram {
   };
   std::vector<Chunks> chunks;
   std::vector<uint32_t> move_chunks;  ///< parallel to `moves`: chunks of each operand
+  /// Parallel to `moves` in programs with row functions: the chunk of the output whose rows an
+  /// `apply` takes of externals. Its runs have one offset more, that chunk's.
+  std::vector<uint32_t> move_rows;
   std::vector<uint32_t> move_ops;     ///< parallel to `moves`: the step, in `ops`
   std::vector<uint32_t> loop_chunks;  ///< parallel to `loops`
 
@@ -73,6 +76,9 @@ bool can_accumulate(Dtype dtype, Dtype accumulate);
 
 /// Does the op add up in another way than one source after the other, which all machines do?
 inline bool adds_otherwise(const Op& op) { return op.srcs > info(op.summation).most_in_line; }
+
+/// Bytes of which a rank's part is a multiple in calls of a type.
+uint32_t unit_of_part(const Program& program, Dtype dtype);
 
 /// What a call's type and reduction must fit: found once for a plan.
 struct PlanUse {

@@ -50,16 +50,17 @@ struct FormatSizes {
 
 class RankPatch {
  public:
-  RankPatch(RankProgram& rank, const Chunking& chunking, const Chunking& capacity,
+  RankPatch(RankProgram& rank, uint32_t rank_id, const Chunking& chunking, const Chunking& capacity,
             const RowPitch& pitch)
       : rank_(rank),
+        rank_id_(rank_id),
         chunking_(chunking),
         pitch_(pitch),
         slots_{chunking.longest()},
         capacity_{capacity.longest()},
         sizes_(PacketFormat::none, slots_, capacity_) {}
 
-  bool layout(const Program& program, uint32_t rank_id, const Chunking& capacity);
+  bool layout(const Program& program, const Chunking& capacity);
   void loops();
   /// False if operands of `failed` differ in size.
   bool moves(const DeviceOp** failed);
@@ -70,8 +71,18 @@ class RankPatch {
   bool chunk_length(const Move& move, uint32_t k, uint64_t& length) const;
   uint64_t chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) const;
   bool continues(const Move& move, uint32_t k, uint64_t stride) const;
+  bool has_rows(const Move& move) const {
+    return !rank_.move_rows.empty() && rank_.move_rows[index_of(move)] != kNone;
+  }
+  uint64_t rows_offset(const Move& move, uint32_t k) const {
+    return chunking_.offset(Side::output, rank_id_, rank_.move_rows[index_of(move)] + k);
+  }
+  size_t index_of(const Move& move) const {
+    return static_cast<size_t>(&move - rank_.moves.data());
+  }
 
   RankProgram& rank_;
+  const uint32_t rank_id_;
   const Chunking& chunking_;
   const RowPitch& pitch_;
   const Slots slots_;     ///< what of a scratch chunk this message uses
@@ -91,16 +102,16 @@ bool scratch_bytes(const Buffer& b, const Chunking& capacity, uint64_t& bytes) {
   return (total + kLine) * b.copies < kMaxBytes;
 }
 
-bool RankPatch::layout(const Program& program, uint32_t rank_id, const Chunking& capacity) {
+bool RankPatch::layout(const Program& program, const Chunking& capacity) {
   for (uint32_t i = 0; i < rank_.buffers.size(); ++i) {
-    const Buffer& buffer = program.ranks[rank_id].buffers[i];
+    const Buffer& buffer = program.ranks[rank_id_].buffers[i];
     BufferLayout& b = rank_.buffers[i];
     if (buffer.kind == BufferKind::scratch) {
       if (!scratch_bytes(buffer, capacity, b.bytes)) return false;
     } else {
       const Side side = side_of(buffer.kind);
       b.bytes =
-          chunking_.buffer_bytes(side, rank_id) + pitch_.gaps_of(program.contract, side, rank_id);
+          chunking_.buffer_bytes(side, rank_id_) + pitch_.gaps_of(program.contract, side, rank_id_);
       if (b.bytes >= kMaxBytes) return false;
     }
     b.stride = round_up(b.bytes, kLine);
@@ -165,7 +176,7 @@ bool RankPatch::continues(const Move& move, uint32_t k, uint64_t stride) const {
       return false;
     }
   }
-  return true;
+  return !has_rows(move) || rows_offset(move, k) == rows_offset(move, k - 1) + slots_.longest;
 }
 
 bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
@@ -185,6 +196,7 @@ bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
       for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
         rank_.offsets.push_back(chunk_offset(move.operands + o, k, stride));
       }
+      if (has_rows(move)) rank_.offsets.push_back(rows_offset(move, k));
     }
     last = length;
   }
@@ -235,6 +247,32 @@ uint64_t even_step(const Program& program) {
   const Contract& c = program.contract;
   return Chunking(c, uint64_t{c.part_chunks()} * program.launch.align, program.launch.align)
       .message_bytes();
+}
+
+/// A call of rows: a type that row functions have, and whole rows that chunks can be cut in.
+bool check_rows(const Program& program, const Call& call, Diagnostics& diagnostics) {
+  const uint32_t columns = program.contract.columns;
+  const DtypeInfo& type = info(call.dtype);
+  const auto error = [&](const std::string& text) {
+    diagnostics.error("row-call", {}, text);
+    return false;
+  };
+  if (columns == 0) return true;
+  if (!rows::can_be_t(call.dtype)) {
+    return error(
+        fmt::format("row functions are computed of f32, f16 and bf16, not of '{}'", type.name));
+  }
+  const uint32_t bytes = program.granule(call.dtype), least = kLeastAlign / type.bytes;
+  if (bytes % kLeastAlign != 0) {
+    return error(
+        fmt::format("rows of {} {} are no multiple of {} bytes; {} columns are served, and "
+                    "{}",
+                    columns, type.name, kLeastAlign, std::max(columns / least, 1u) * least,
+                    (columns / least + 1) * least));
+  }
+  return call.part_bytes % bytes == 0 ||
+         error(fmt::format("{} bytes of a rank are not whole rows of {} {}, which have {} bytes",
+                           call.part_bytes, columns, type.name, bytes));
 }
 
 bool check_size(const Program& program, const Call& call, Diagnostics& diagnostics) {
@@ -290,6 +328,10 @@ bool check_reduction(const PlanUse& use, Call& call, Diagnostics& diagnostics) {
 
 }  // namespace
 
+uint32_t unit_of_part(const Program& program, Dtype dtype) {
+  return program.contract.columns == 0 ? info(dtype).bytes : program.granule(dtype);
+}
+
 bool can_accumulate(Dtype dtype, Dtype accumulate) {
   const DtypeInfo& type = info(dtype);
   const DtypeInfo& sums = info(accumulate);
@@ -336,7 +378,8 @@ bool check_call(const Program& program, const PlanUse& use, Call& call, Diagnost
         fmt::format("'{}' cannot be added up in '{}'", type.name, info(call.accumulate).name));
     return false;
   }
-  return check_size(program, call, diagnostics) && check_reduction(use, call, diagnostics);
+  return check_rows(program, call, diagnostics) && check_size(program, call, diagnostics) &&
+         check_reduction(use, call, diagnostics);
 }
 
 bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
@@ -346,8 +389,8 @@ bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
 bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
                 const Chunking& chunking, const Chunking& capacity, Diagnostics& diagnostics,
                 const RowPitch& pitch) {
-  RankPatch patch(rank, chunking, capacity, pitch);
-  if (!patch.layout(program, rank_id, capacity)) return too_large(diagnostics);
+  RankPatch patch(rank, rank_id, chunking, capacity, pitch);
+  if (!patch.layout(program, capacity)) return too_large(diagnostics);
   patch.loops();
   const DeviceOp* failed = nullptr;
   if (patch.moves(&failed)) return true;
@@ -387,8 +430,9 @@ CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking,
 
 bool patch(DeviceProgram& device, const Program& program, const Call& call,
            Diagnostics& diagnostics) {
-  const Chunking chunking(program.contract, call.part_bytes, program.launch.align);
+  const Chunking chunking(program.contract, call.part_bytes, program.granule(call.dtype));
   for (uint32_t r = 0; r < device.ranks.size(); ++r) {
+    device.ranks[r].align = program.granule(call.dtype);
     if (!patch_rank(device.ranks[r], program, r, chunking, chunking, diagnostics)) return false;
   }
   return true;

@@ -31,11 +31,14 @@
 #include <deque>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "compiler/ast/arena.h"
 #include "compiler/ast/symbols.h"
 #include "ir/base/source.h"
+#include "ir/rows/external.h"
+#include "ir/rows/row_function.h"
 
 namespace mscclc::ast {
 
@@ -157,7 +160,7 @@ struct Term {
 // clang-format off
 enum class StmtKind : uint8_t {
   language, ir, program, import, require, param, collective, ensure, select, launch, def, rank,
-  let,
+  row, external, let,
   buffer, channel, semaphore, tb, group, for_, pipeline, if_, call, barrier, op,
 };
 // clang-format on
@@ -237,6 +240,24 @@ struct Def : Stmt {
   Block body;
 };
 
+struct RowItem : Stmt {  ///< a row function, of Ast::functions()
+  Name name;
+  uint32_t function;
+};
+
+/// name: kind type use holding
+struct ExternalDecl {
+  Name name;
+  rows::Kind kind;
+  rows::Type type;
+  uint32_t group;
+  rows::Use use;
+  rows::Holding holding;
+};
+struct Externals : Stmt {
+  Array<const ExternalDecl> externals;
+};
+
 struct Placed : Stmt {  ///< rank, tb: binder (name given) or one value
   Binder at;
   Block body;
@@ -309,6 +330,7 @@ struct Barrier : Stmt {
 
 struct OpStmt : Stmt {
   OpKind op;
+  Name function;           ///< of `apply`
   bool has_arrow = false;  ///< '<-' is written
   uint32_t dst_count = 0;
   Array<const Operand> operands;  ///< destinations (or all there are, without '<-'), then sources
@@ -366,6 +388,7 @@ class Ast {
   std::string_view text(TextRange place) const;
   const File& file_of(TextRange place) const;
   const std::deque<File>& files() const { return files_; }
+  const std::deque<rows::Function>& functions() const { return functions_; }
   /// Several threads may ask for spans from now on.
   void prepare_for_threads() const {
     for (const File& file : files_) file.line_at(0);
@@ -375,12 +398,18 @@ class Ast {
   Arena& arena() { return arena_; }
   /// nullptr if the file is too big (not reported).
   File* add_file(FileId id);
+  /// Its number in functions().
+  uint32_t add_function(rows::Function function) {
+    functions_.push_back(std::move(function));
+    return static_cast<uint32_t>(functions_.size() - 1);
+  }
 
  private:
   const Sources& sources_;
   Names names_;
   Arena arena_;
   std::deque<File> files_;
+  std::deque<rows::Function> functions_;
 };
 
 }  // namespace mscclc::ast

@@ -20,6 +20,7 @@ bool Builder::collective(const CollectiveSpec& spec) { return state_->collective
 bool Builder::ensure(Promise promise, Mark mark) {
   return state_->header.ensure(std::move(promise), mark);
 }
+bool Builder::rows(Mark mark) { return state_->header.rows(mark); }
 bool Builder::launch(const Launch& launch, const LaunchMarks& marks) {
   return state_->header.launch(launch, marks);
 }
@@ -74,6 +75,10 @@ void Builder::far_chunk(NameId channel, std::span<const int64_t> keys, Mark chan
 void Builder::semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark mark, Ref& out) {
   seal();
   state_->refs.semaphore_ref(semaphore, keys, mark, out);
+}
+
+void Builder::external_rows(uint32_t external, std::span<const Index> index, Mark mark, Ref& out) {
+  state_->refs.external_rows(external, index, mark, out);
 }
 
 // ---- by name, for C++ programs ---------------------------------------------------------------
@@ -140,6 +145,11 @@ bool Builder::op(OpKind kind, std::initializer_list<Ref> dsts, std::initializer_
                  const OpOptions& options) {
   return op(kind, std::span<const Ref>(dsts.begin(), dsts.size()),
             std::span<const Ref>(srcs.begin(), srcs.size()), options);
+}
+bool Builder::apply(uint32_t function, std::span<const Ref> results, std::span<const Ref> params,
+                    const OpOptions& options) {
+  seal();
+  return state_->ops.apply(function, results, params, options);
 }
 bool Builder::barrier(const List& blocks, Mark mark) {
   seal();

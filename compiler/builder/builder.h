@@ -48,6 +48,9 @@ class Builder {
   bool collective(const CollectiveSpec& spec);
   /// One line of a custom contract.
   bool ensure(Promise promise, Mark mark = {});
+  /// Checks what the program has of row functions and externals, which stand in program(), and what
+  /// the contract says of them. Before the first op.
+  bool rows(Mark mark = {});
   bool launch(const Launch& launch, const LaunchMarks& marks = {});
   /// The number of ops at which the builder gives up.
   void set_max_ops(uint64_t max_ops);
@@ -84,6 +87,8 @@ class Builder {
   void far_chunk(NameId channel, std::span<const int64_t> keys, Mark channel_mark, NameId buffer,
                  Mark buffer_mark, std::span<const Index> index, Mark mark, Ref& out);
   void semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark mark, Ref& out);
+  /// Rows of an external, counted as chunks of the output are. REQUIRES: rows().
+  void external_rows(uint32_t external, std::span<const Index> index, Mark mark, Ref& out);
 
   Ref local(std::string_view buffer, std::initializer_list<Index> index = {});
   Ref far(std::string_view channel, std::initializer_list<int64_t> keys, std::string_view buffer,
@@ -120,6 +125,10 @@ class Builder {
           const OpOptions& options = {});
   bool op(OpKind kind, std::initializer_list<Ref> dsts, std::initializer_list<Ref> srcs = {},
           const OpOptions& options = {});
+  /// Checks and appends an `apply` of a row function: a chunk or an external for each of its
+  /// results and parameters. REQUIRES: rows().
+  bool apply(uint32_t function, std::span<const Ref> results, std::span<const Ref> params,
+             const OpOptions& options = {});
   /// Blocks meet: the arrival of the present block, or of each of them outside blocks.
   bool barrier(const List& blocks, Mark mark = {});
 

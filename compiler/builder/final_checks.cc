@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "compiler/builder/row_use.h"
+#include "ir/report/op_error.h"
+#include "ir/verify/row_faults.h"
 
 namespace mscclc {
 namespace {
@@ -26,6 +28,15 @@ class Checker {
     for (uint32_t r = 0; r < s_.draft.ranks(); ++r) {
       balance.check(r);
       s_.barriers.check(r);
+    }
+  }
+
+  void externals() {
+    for (uint32_t r = 0; r < s_.draft.ranks(); ++r) {
+      const auto fault = external_writes_fault(p_, r);
+      if (!fault) continue;
+      op_error(s_.reports.diagnostics(), fault->code, p_, r, *fault->op, fault->message);
+      s_.reports.set_failed();
     }
   }
 
@@ -107,6 +118,7 @@ bool make_final_checks(BuilderState& s) {
   if (s.reports.failed()) return false;  // what follows would only repeat it
   const Program& program = s.draft.program;
   if (!program.foreign) checker.balances();
+  if (!program.externals.empty()) checker.externals();
   if (!s.reports.failed() && !s.draft.flat) checker.empty_blocks();
   if (!s.reports.failed() && !s.draft.flat && !program.foreign) {
     warn_of_unused_rows(program, s.owned.names(), s.owned.layouts(), s.reports.diagnostics());

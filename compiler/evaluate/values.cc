@@ -25,6 +25,10 @@ std::string_view kind_text(ValueKind kind) {
       return "a channel";
     case ValueKind::semaphore:
       return "a semaphore";
+    case ValueKind::external:
+      return "an external";
+    case ValueKind::row:
+      return "a row function";
     case ValueKind::unbound:
       break;
   }

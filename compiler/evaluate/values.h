@@ -25,6 +25,8 @@ enum class ValueKind : uint8_t {
   buffer,
   channel,
   semaphore,
+  external,
+  row,  ///< a row function
 };
 
 /// What a name stands for.
@@ -36,7 +38,7 @@ struct Value {
     const List* list;
     const ast::Definition* function;
     const ast::Def* def;
-    NameId thing;  ///< buffer, channel, semaphore
+    NameId thing;  ///< buffer, channel, semaphore; external, row: the program's number of it
   };
   static Value of(int64_t v) {
     Value out;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/parser/lexer.h"
+#include "compiler/tokens/lexer.h"
 
 namespace mscclc::fix {
 

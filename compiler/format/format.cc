@@ -28,6 +28,7 @@ bool is_header(ast::Symbol word) {
     case ast::w_require:
     case ast::w_let:
     case ast::w_param:
+    case ast::w_external:
     case ast::w_collective:
     case ast::w_ensure:
     case ast::w_select:

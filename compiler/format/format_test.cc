@@ -7,8 +7,8 @@
 #include <random>
 #include <sstream>
 
-#include "compiler/parser/lexer.h"
 #include "compiler/testing/text_cases.h"
+#include "compiler/tokens/lexer.h"
 #include "ir/base/read_file.h"
 #include "ir/print/print.h"
 #include "tests/helpers/programs/test_programs.h"

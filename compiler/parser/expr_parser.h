@@ -4,7 +4,7 @@
 #include <initializer_list>
 
 #include "compiler/parser/stack.h"
-#include "compiler/parser/token_stream.h"
+#include "compiler/tokens/token_stream.h"
 
 namespace mscclc {
 

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+
+#include "compiler/rows/row_parser.h"
+#include "compiler/rows/row_types.h"
 
 namespace mscclc {
 
@@ -11,8 +15,9 @@ using ast::TextRange;
 
 namespace {
 
-constexpr std::string_view kItems[] = {"program", "import", "require", "let", "param", "collective",
-                                       "ensure",  "select", "launch",  "def", "rank",  "language"};
+constexpr std::string_view kItems[] = {"program",    "import",   "require", "let",     "param",
+                                       "collective", "ensure",   "select",  "launch",  "def",
+                                       "rank",       "language", "row",     "external"};
 
 }  // namespace
 
@@ -74,6 +79,10 @@ const Stmt* ItemParser::known_item() {
       return options_item(StmtKind::launch);
     case ast::w_def:
       return def();
+    case ast::w_row:
+      return row();
+    case ast::w_external:
+      return externals();
     case ast::w_rank:
       return statements_.placed(StmtKind::rank);
     default:
@@ -280,6 +289,50 @@ const Stmt* ItemParser::def() {
   if (!in_.here(Tok::lparen)) return in_.no("'('");
   return definitions_.names_list(s->parameters) && statements_.block(s->body) ? in_.finish(s)
                                                                               : nullptr;
+}
+
+/// A row function: what is wrong in it has been reported, and it is over.
+const Stmt* ItemParser::row() {
+  ast::RowItem* s = in_.start<ast::RowItem>(StmtKind::row);
+  rows::RowParser parser(ast_, in_, diagnostics_);
+  std::optional<rows::Function> function = parser.declaration();
+  s->name = parser.name();
+  s->function = ast_.add_function(function ? *std::move(function) : rows::Function());
+  return in_.finish(s);
+}
+
+/// `external name: kind type use holding, …`
+const Stmt* ItemParser::externals() {
+  ast::Externals* s = in_.start<ast::Externals>(StmtKind::external);
+  in_.advance();
+  do {
+    ast::ExternalDecl declared{};
+    if (!external(declared)) return nullptr;
+    externals_.push(declared);
+  } while (in_.accept_comma());
+  s->externals = externals_.take(0, ast_.arena());
+  return in_.finish(s);
+}
+
+bool ItemParser::external(ast::ExternalDecl& out) {
+  if (!in_.declared_name(out.name)) return false;
+  rows::Stored stored{.name = std::string(ast_.text(out.name))};
+  if (!rows::read_stored(ast_, in_, stored, std::nullopt)) return false;
+  out.kind = stored.kind;
+  out.type = stored.type;
+  out.group = stored.group;
+  const auto word = [&] { return in_.at_word() ? ast_.text(in_.tok().symbol) : ""; };
+  if (in_.here(ast::w_in)) {
+    in_.advance();
+  } else if (const auto use = rows::find_use(word())) {
+    out.use = *use;
+    in_.advance();
+  }
+  if (const auto holding = rows::find_holding(word())) {
+    out.holding = *holding;
+    in_.advance();
+  }
+  return true;
 }
 
 }  // namespace mscclc

@@ -13,6 +13,7 @@ class ItemParser {
   ItemParser(ast::File& file, ast::Ast& ast, Diagnostics& diagnostics)
       : file_(file),
         ast_(ast),
+        diagnostics_(diagnostics),
         in_(file, ast, diagnostics),
         exprs_(file, ast, in_),
         ops_(file, ast, in_, exprs_),
@@ -37,6 +38,9 @@ class ItemParser {
   const ast::Stmt* ensure();
   const ast::Stmt* options_item(ast::StmtKind kind);
   const ast::Stmt* def();
+  const ast::Stmt* row();
+  const ast::Stmt* externals();
+  bool external(ast::ExternalDecl& out);
   bool reduction(ast::Ensure& out);
   bool terms(ast::Ensure& out);
   bool term(ast::Term& out);
@@ -45,6 +49,7 @@ class ItemParser {
 
   ast::File& file_;
   ast::Ast& ast_;
+  Diagnostics& diagnostics_;
   TokenStream in_;
   ExprParser exprs_;
   OpParser ops_;
@@ -54,6 +59,7 @@ class ItemParser {
   std::array<TextRange, static_cast<size_t>(ast::StmtKind::op) + 1> seen_{};
   Stack<const ast::Stmt*> items_;
   Stack<ast::Term> terms_;
+  Stack<ast::ExternalDecl> externals_;
 };
 
 }  // namespace mscclc

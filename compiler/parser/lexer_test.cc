@@ -1,5 +1,5 @@
 // Tokens: kinds, values, places, newlines.
-#include "compiler/parser/lexer.h"
+#include "compiler/tokens/lexer.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

@@ -11,6 +11,10 @@ const Stmt* OpParser::op() {
   s->op = ast::op_of(in_.tok().symbol);
   const size_t mark = operands_.mark();
   in_.advance();
+  if (s->op == OpKind::apply) {
+    if (!in_.at_name()) return in_.no("the name of a row function");
+    s->function = in_.take_name();
+  }
   const bool bare = in_.fresh() || in_.tok().kind == Tok::arrow || in_.tok().kind == Tok::at ||
                     in_.tok().kind == Tok::semicolon || in_.tok().kind == Tok::rbrace ||
                     in_.tok().kind == Tok::end;
@@ -87,7 +91,9 @@ bool OpParser::options(ast::Array<const ast::Option>& out) {
 }
 
 bool OpParser::option() {
-  if (!in_.here(Tok::name)) return in_.expected("an option");
+  // `then:` is an option, too, though 'then' is no name.
+  const bool named = in_.here(Tok::name) || in_.here(ast::w_then);
+  if (!named) return in_.expected("an option");
   ast::Option o;
   const uint32_t begin = in_.tok().place.begin;
   o.name = in_.take_name();

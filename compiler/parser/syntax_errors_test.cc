@@ -5,9 +5,9 @@
 #include <random>
 #include <sstream>
 
-#include "compiler/parser/lexer.h"
 #include "compiler/parser/parser.h"
 #include "compiler/testing/text_cases.h"
+#include "compiler/tokens/lexer.h"
 #include "ir/base/read_file.h"
 
 using namespace mscclc;

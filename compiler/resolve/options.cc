@@ -14,8 +14,9 @@ namespace {
 
 using ast::Symbol;
 
-constexpr std::string_view kCollective[] = {"ranks", "chunks", "root",    "shift", "counts",
-                                            "input", "output", "inplace", "even",  "order"};
+constexpr std::string_view kCollective[] = {"ranks",  "chunks", "root",    "shift",
+                                            "counts", "input",  "output",  "inplace",
+                                            "even",   "order",  "columns", "then"};
 constexpr std::string_view kSelect[] = {"sizes", "nodes", "gpus_per_node", "dtypes",
                                         "ops",   "tags",  "priority"};
 constexpr std::string_view kLaunch[] = {"threads",   "instances",     "policy", "align",  "fuse",
@@ -106,6 +107,7 @@ bool takes_words(const ast::Option& option) {
     case ast::w_tags:
     case ast::w_op:
     case ast::w_order:
+    case ast::w_then:
       return true;
     case ast::w_inplace:
       return option.value.kind == ast::ExprKind::name && option.value.name.id == ast::w_either;

@@ -45,6 +45,11 @@ class Resolver {
       warn_ = !item.imported && !is_ir_;
       this->item(*item.stmt);
     }
+    for (const Item& item : items) {
+      if (item.stmt->kind != StmtKind::row) continue;
+      const Symbol name = item.stmt->as<ast::RowItem>().name.id;
+      if (name != ast::kNoSymbol && names_.used(name)) resolution_.used_rows.push_back(name);
+    }
     names_.finish();
     return names_.good();
   }
@@ -107,6 +112,17 @@ class Resolver {
     order_option(e.kids[2]);
   }
 
+  /// `then: f`: a row function.
+  void then_option(const Expr& e) {
+    if (e.kind == ExprKind::name) return row_function({e.name.id, e.place.begin});
+    names_.error("wrong-kind", e.place,
+                 fmt::format("'{}' is a value; expected a row function", ast_.text(e.place)));
+  }
+
+  void row_function(const Name& name) {
+    names_.use_thing(name, "a row function", [](NameKind k) { return k == NameKind::row; });
+  }
+
   /// Options whose values are expressions; words stand for themselves.
   void options(Array<const ast::Option> list, OptionsOf of, std::string_view what) {
     check_options(ast_, list, of, what, diagnostics_) ? void() : names_.refuse();
@@ -114,6 +130,7 @@ class Resolver {
       if (is_option(of, ast_.text(o.name)) && !takes_words(o)) expr(o.value);
       if (o.name.id == ast::w_packets) packets_option(o.value);
       if (o.name.id == ast::w_order) order_option(o.value);
+      if (o.name.id == ast::w_then) then_option(o.value);
     }
   }
 
@@ -143,6 +160,14 @@ class Resolver {
         break;
       case StmtKind::def:
         def(s.as<ast::Def>());
+        break;
+      case StmtKind::row:
+        names_.declare(s.as<ast::RowItem>().name, NameKind::row, warn_);
+        break;
+      case StmtKind::external:
+        for (const ast::ExternalDecl& e : s.as<ast::Externals>().externals) {
+          names_.declare(e.name, NameKind::external, warn_);
+        }
         break;
       case StmtKind::rank:
         rank(s.as<ast::Placed>());
@@ -406,6 +431,7 @@ class Resolver {
     } else if (!s.has_arrow && info.srcs.count > 0) {
       names_.error("operands", s.place, fmt::format("'{}' needs a source: '<- ...'", info.name));
     }
+    if (info.has(kApplies)) row_function(s.function);
     for (const ast::Operand& o : s.operands) {
       if (names_others_variable(s, o)) continue;
       const size_t mark = names_.mark();
@@ -459,6 +485,10 @@ class Resolver {
       names_.use_thing(o.head, "a channel", [](NameKind k) { return k == NameKind::channel; });
     } else if (slot == SlotKind::semaphore) {
       names_.use_thing(o.head, "a semaphore", [](NameKind k) { return k == NameKind::semaphore; });
+    } else if (info.has(kApplies)) {
+      names_.use_thing(o.head, "a buffer or an external", [](NameKind k) {
+        return k == NameKind::buffer || k == NameKind::channel || k == NameKind::external;
+      });
     } else {
       // A bare channel is reported later, with what could have been meant.
       names_.use_thing(o.head, "a buffer",

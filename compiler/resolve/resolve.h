@@ -34,6 +34,8 @@ struct Resolution {
   std::vector<ast::Symbol> unknown_far;
   /// What is declared and never used: values, functions and defs; things that ranks own.
   std::vector<ast::Name> unused, unused_things;
+  /// Row functions that something uses.
+  std::vector<ast::Symbol> used_rows;
   /// False if evaluation would only repeat the mistakes: names that hide others, bad nesting.
   bool usable = true;
 };

@@ -24,6 +24,10 @@ ValueKind value_kind(NameKind kind) {
       return ValueKind::channel;
     case NameKind::semaphore:
       return ValueKind::semaphore;
+    case NameKind::external:
+      return ValueKind::external;
+    case NameKind::row:
+      return ValueKind::row;
     default:
       return ValueKind::integer;
   }

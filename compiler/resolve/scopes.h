@@ -21,6 +21,8 @@ enum class NameKind : uint8_t {
   buffer,
   channel,
   semaphore,
+  external,
+  row,  ///< a row function
 };
 inline bool is_thing(NameKind kind) { return kind >= NameKind::buffer; }
 
@@ -50,6 +52,7 @@ class Scopes {
   void end_body();
 
   // ---- using ----
+  bool used(ast::Symbol s) const { return names_[s].used; }
   void use(ast::Symbol s) { names_[s].used = things_[s].used = true; }
   /// A thing that is declared in this rank body, or an argument of this def.
   void use_thing(const ast::Name& name, std::string_view expected, bool (*fits)(NameKind));

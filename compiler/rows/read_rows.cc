@@ -42,9 +42,10 @@ class FileReader {
     RowParser parser(ast_, in_, diagnostics_);
     std::optional<Function> function = parser.declaration();
     if (!function) return;
-    const auto [first, fresh] = places_.emplace(function->name, parser.name_place());
+    const auto [first, fresh] = places_.emplace(function->name, ast_.place(parser.name()));
     if (!fresh) {
-      in_.error("redeclared", parser.name_place(), "'" + function->name + "' is declared twice")
+      in_.error("redeclared", ast_.place(parser.name()),
+                "'" + function->name + "' is declared twice")
           .notes.push_back({"the first is here", ast_.span(first->second)});
       return;
     }

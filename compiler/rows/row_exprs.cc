@@ -210,7 +210,7 @@ uint32_t RowExprs::call(const Token& name) {
   } while (in_.accept_comma());
   if (in_.here(ast::w_for) && find_reduction(text)) {
     in_.advance();
-    over = group_size();
+    over = read_group_size(in_);
     if (over == 0) return kNoNode;
   }
   if (!in_.close(Tok::rparen, opened, "',' or ')'")) return kNoNode;
@@ -239,15 +239,15 @@ uint32_t RowExprs::function_call(const Token& name, Op op, std::array<uint32_t, 
   return kNoNode;
 }
 
-uint32_t RowExprs::group_size() {
-  const uint64_t value = in_.tok().value;
-  if (!in_.here(Tok::integer)) return in_.expected("how many columns a group has"), 0;
+uint32_t read_group_size(TokenStream& in) {
+  const uint64_t value = in.tok().value;
+  if (!in.here(Tok::integer)) return in.expected("how many columns a group has"), 0;
   if (value < 2 || value > kMaxGroup || !std::has_single_bit(value)) {
-    in_.error("option-value", in_.tok().place,
-              "a group has a power of two columns, from 2 to " + std::to_string(kMaxGroup));
+    in.error("option-value", in.tok().place,
+             "a group has a power of two columns, from 2 to " + std::to_string(kMaxGroup));
     return 0;
   }
-  in_.advance();
+  in.advance();
   return static_cast<uint32_t>(value);
 }
 

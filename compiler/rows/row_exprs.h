@@ -14,6 +14,9 @@ struct Known {
   bool used = false;
 };
 
+/// `( columns )` of groups: a power of two; 0 after a mistake. REQUIRES: at the number.
+uint32_t read_group_size(TokenStream& in);
+
 class RowExprs {
  public:
   RowExprs(const ast::Ast& ast, TokenStream& in, NodeMaker& nodes)
@@ -21,8 +24,6 @@ class RowExprs {
 
   /// The value, or kNoNode after a mistake, which is reported.
   uint32_t expr();
-  /// `( columns )` of groups: a power of two; 0 after a mistake. REQUIRES: at the number.
-  uint32_t group_size();
   /// True unless the name is a word of row functions or declared before, which is reported.
   bool may_declare(const ast::Name& name);
   std::map<ast::Symbol, Known>& names() { return names_; }

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "compiler/parser/token_stream.h"
+#include "compiler/tokens/token_stream.h"
 #include "ir/rows/row_function.h"
 
 namespace mscclc::rows {

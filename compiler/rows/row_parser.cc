@@ -1,6 +1,7 @@
 #include "compiler/rows/row_parser.h"
 
 #include "compiler/rows/row_types.h"
+#include "ir/rows/check_row.h"
 
 namespace mscclc::rows {
 
@@ -13,16 +14,18 @@ bool RowParser::at_text(std::string_view text) const {
 std::optional<Function> RowParser::declaration() {
   const bool good = head() ? body() : skip_body();
   if (!good) return {};
+  if (const auto fault = fault_of(function_)) {
+    in_.error("row-function", ast_.place(name_), "'" + function_.name + "' cannot be: " + *fault);
+    return {};
+  }
   warn_of_unused();
   return std::move(function_);
 }
 
 bool RowParser::head() {
   in_.advance();
-  ast::Name name;
-  if (!in_.declared_name(name)) return false;
-  name_place_ = ast_.place(name);
-  function_.name = ast_.text(name);
+  if (!in_.declared_name(name_)) return false;
+  function_.name = ast_.text(name_);
   if (!in_.here(Tok::lparen)) return in_.expected("'('");
   if (!parameters() || !rounding()) return false;
   if (!in_.here(Tok::lbrace)) return in_.expected("'{'");
@@ -50,7 +53,7 @@ bool RowParser::parameter() {
     return false;
   }
   Stored param{.name = std::string(ast_.text(name))};
-  if (!exprs_.may_declare(name) || !stored(param, true)) return false;
+  if (!exprs_.may_declare(name) || !read_stored(ast_, in_, param, true)) return false;
   Node node{.op = Op::param, .spread = spread_of(param.kind), .group = param.group};
   node.index = static_cast<uint32_t>(function_.params.size());
   param.node = nodes_.leaf(node, place);
@@ -60,26 +63,27 @@ bool RowParser::parameter() {
   return true;
 }
 
-/// `: kind type`, as in `: groups(128) f32`.
-bool RowParser::stored(Stored& into, bool input) {
-  if (!in_.here(Tok::colon)) return in_.expected("':' and what '" + into.name + "' is");
-  in_.advance();
-  const std::string kinds = "one of " + kind_words(input);
-  const auto kind = in_.at_word() ? find_kind(ast_.text(in_.tok().symbol)) : std::nullopt;
-  if (!kind || !(input ? can_be_input(*kind) : can_be_output(*kind))) return in_.expected(kinds);
-  into.kind = *kind;
-  in_.advance();
-  if (*kind == Kind::groups) {
-    const Token opened = in_.tok();
-    if (!in_.here(Tok::lparen)) return in_.expected("'(' and how many columns a group has");
-    in_.open_bracket();
-    into.group = exprs_.group_size();
-    if (into.group == 0 || !in_.close(Tok::rparen, opened, "')'")) return false;
+bool read_stored(const ast::Ast& ast, TokenStream& in, Stored& into, std::optional<bool> input) {
+  if (!in.here(Tok::colon)) return in.expected("':' and what '" + into.name + "' is");
+  in.advance();
+  const std::string kinds = "one of " + kind_words(input.value_or(true));
+  const auto kind = in.at_word() ? find_kind(ast.text(in.tok().symbol)) : std::nullopt;
+  if (!kind || (input && !(*input ? can_be_input(*kind) : can_be_output(*kind)))) {
+    return in.expected(kinds);
   }
-  const auto type = in_.at_word() ? find_type(ast_.text(in_.tok().symbol)) : std::nullopt;
-  if (!type) return in_.expected("one of the types " + type_words());
+  into.kind = *kind;
+  in.advance();
+  if (*kind == Kind::groups) {
+    const Token opened = in.tok();
+    if (!in.here(Tok::lparen)) return in.expected("'(' and how many columns a group has");
+    in.open_bracket();
+    into.group = read_group_size(in);
+    if (into.group == 0 || !in.close(Tok::rparen, opened, "')'")) return false;
+  }
+  const auto type = in.at_word() ? find_type(ast.text(in.tok().symbol)) : std::nullopt;
+  if (!type) return in.expected("one of the types " + type_words());
   into.type = *type;
-  in_.advance();
+  in.advance();
   return true;
 }
 
@@ -115,7 +119,7 @@ bool RowParser::body() {
   in_.advance();
   if (good && function_.outputs.empty()) {
     in_.error(
-        "no-body", name_place_,
+        "no-body", ast_.place(name_),
         "the row function '" + function_.name + "' has no result; end it with 'out y: row T = …'");
     return false;
   }
@@ -164,7 +168,7 @@ bool RowParser::out() {
     return false;
   }
   Stored output{.name = std::string(ast_.text(name))};
-  if (!exprs_.may_declare(name) || !stored(output, false)) return false;
+  if (!exprs_.may_declare(name) || !read_stored(ast_, in_, output, false)) return false;
   if (!in_.expect(Tok::assign, "'='")) return false;
   in_.set_fresh(false);
   const uint32_t begin = in_.tok().place.begin;

@@ -12,6 +12,10 @@
 
 namespace mscclc::rows {
 
+/// `: kind type`, as in `: groups(128) f32`. `input`: of an argument, or of a result; else of
+/// either. False after a mistake, which is reported.
+bool read_stored(const ast::Ast& ast, TokenStream& in, Stored& into, std::optional<bool> input);
+
 class RowParser {
  public:
   RowParser(const ast::Ast& ast, TokenStream& in, Diagnostics& diagnostics)
@@ -26,8 +30,8 @@ class RowParser {
   /// One declaration, up to its '}'; nullopt after mistakes, which are reported, once the '}' is
   /// passed. Once only. REQUIRES: at the word 'row'.
   std::optional<Function> declaration();
-  /// Where the name stands.
-  ast::TextRange name_place() const { return name_place_; }
+  /// As it is written; not given after a mistake in front of it.
+  const ast::Name& name() const { return name_; }
 
  private:
   bool head();
@@ -38,7 +42,6 @@ class RowParser {
   bool statement();
   bool let();
   bool out();
-  bool stored(Stored& into, bool input);
   bool at_text(std::string_view text) const;
   void skip_statement(uint32_t begin);
   bool skip_body();
@@ -50,7 +53,7 @@ class RowParser {
   Function function_;
   NodeMaker nodes_;
   RowExprs exprs_;
-  ast::TextRange name_place_;
+  ast::Name name_;
   std::map<ast::Symbol, ast::TextRange> outputs_;
 };
 

@@ -9,22 +9,6 @@ void append(std::string& list, std::string_view word) {
 
 }  // namespace
 
-std::optional<Type> find_type(std::string_view text) {
-#define ROW_TYPE(name, bytes) \
-  if (text == #name) return Type::name;
-#include "ir/rows/row_words.def"
-#undef ROW_TYPE
-  return {};
-}
-
-std::optional<Kind> find_kind(std::string_view text) {
-#define ROW_KIND(name, ...) \
-  if (text == #name) return Kind::name;
-#include "ir/rows/row_words.def"
-#undef ROW_KIND
-  return {};
-}
-
 std::string function_words() {
   std::string list;
 #define ROW_OP(name, ...) append(list, #name);

@@ -57,6 +57,11 @@ bool ContractLines::collective_options(const ast::Collective& s, CollectiveSpec&
   spec.marks.shift = scope_.mark_of(check(ast::w_shift, shift, shift));
   spec.marks.input = scope_.mark_of(check(ast::w_input, declares, declares));
   spec.marks.output = scope_.mark_of(check(ast::w_output, declares, declares));
+  const bool sums = row.source == Source::everyone && !row.output.only_at_root;
+  const bool rows = find_option(s.options, ast::w_columns) != nullptr ||
+                    find_option(s.options, ast::w_then) != nullptr;
+  spec.marks.columns = scope_.mark_of(check(ast::w_columns, sums, rows && sums));
+  const Option* then = check(ast::w_then, sums, rows && sums);
   const Option* counts = check(ast::w_counts, counts_rows, counts_rows);
   spec.marks.counts = scope_.mark_of(counts);
   if (!missing.empty()) {
@@ -72,6 +77,8 @@ bool ContractLines::collective_options(const ast::Collective& s, CollectiveSpec&
   if (declares) good = values_.dims(s.options, ast::w_output, spec.output) && good;
   if (counts_rows) good = evaluator_.list(counts->value, spec.counts) && good;
   values_.flag(s.options, ast::w_even, spec.even_only);
+  if (rows) good = values_.number(s.options, ast::w_columns, spec.columns) && good;
+  if (then != nullptr && good) good = then_option(then->value, spec.then);
   if (const Option* o = find_option(s.options, ast::w_order)) {
     good = values_.order(o->value, spec.order) && good;
   }
@@ -82,6 +89,21 @@ bool ContractLines::collective_options(const ast::Collective& s, CollectiveSpec&
     spec.in_place = always ? InPlace::yes : InPlace::no;
   }
   return good;
+}
+
+/// `then: f`: a row function of the program.
+bool ContractLines::then_option(const ast::Expr& e, uint32_t& out) {
+  const Value& value = evaluator_.value(e.name.id);
+  if (value.kind == ValueKind::row) out = value.thing;
+  then_ = e.place;
+  return value.kind == ValueKind::row;
+}
+
+/// What row functions and externals there are, and what the contract makes of them.
+bool ContractLines::check_rows() {
+  if (!has_collective_ || !usable_) return false;
+  scope_.set_place(then_.end != 0 ? then_ : collective_place_);
+  return builder_.rows(scope_.mark_of(scope_.place()));
 }
 
 /// A chunk that an `ensure` line names: a number, or the indexes of the contract's shape.

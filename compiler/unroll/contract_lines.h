@@ -17,6 +17,9 @@ class ContractLines {
   void collective(const ast::Collective& s);
   void ensure(const ast::Ensure& s);
 
+  /// After all lines; false after a mistake, which is reported.
+  bool check_rows();
+
   bool has_collective() const { return has_collective_; }
   ast::TextRange collective_place() const { return collective_place_; }
   /// False after a mistake that makes all else pointless.
@@ -26,6 +29,7 @@ class ContractLines {
 
  private:
   bool collective_options(const ast::Collective& s, CollectiveSpec& spec);
+  bool then_option(const ast::Expr& e, uint32_t& out);
   bool ensure_term(const ast::Term& t, Side side, CallerChunk& out);
   void ensure_inputs(const ast::Ensure& s, Promise& promise);
 
@@ -35,7 +39,7 @@ class ContractLines {
   Builder& builder_;
   OptionValues values_;
   bool has_collective_ = false, usable_ = true;
-  ast::TextRange collective_place_;
+  ast::TextRange collective_place_, then_;
 };
 
 }  // namespace mscclc

@@ -35,6 +35,12 @@ void HeaderLines::line(const Item& item) {
       evaluator_.names().set_locals(s.as<ast::Def>().name.id,
                                     scope_.resolution.by_symbol[s.as<ast::Def>().name.id]);
       break;
+    case ast::StmtKind::row:
+      row(s.as<ast::RowItem>());
+      break;
+    case ast::StmtKind::external:
+      externals(s.as<ast::Externals>());
+      break;
     case ast::StmtKind::require:
       require(s.as<ast::Require>());
       break;
@@ -52,6 +58,31 @@ void HeaderLines::line(const Item& item) {
       break;
     default:
       break;
+  }
+}
+
+/// A row function that something uses becomes one of the program's.
+void HeaderLines::row(const ast::RowItem& s) {
+  if (std::ranges::find(scope_.resolution.used_rows, s.name.id) ==
+          scope_.resolution.used_rows.end() &&
+      !scope_.main.is_ir) {
+    return;
+  }
+  std::vector<rows::Function>& functions = builder_.program().functions;
+  Value& value = evaluator_.value(s.name.id);
+  value.kind = ValueKind::row;
+  value.thing = static_cast<uint32_t>(functions.size());
+  functions.push_back(ast_.functions()[s.function]);
+}
+
+void HeaderLines::externals(const ast::Externals& s) {
+  std::vector<rows::External>& externals = builder_.program().externals;
+  for (const ast::ExternalDecl& e : s.externals) {
+    Value& value = evaluator_.value(e.name.id);
+    value.kind = ValueKind::external;
+    value.thing = static_cast<uint32_t>(externals.size());
+    externals.push_back(
+        {std::string(ast_.text(e.name)), e.kind, e.type, e.group, e.use, e.holding});
   }
 }
 

@@ -26,6 +26,8 @@ class HeaderLines {
   bool is_param(std::string_view name) const;
 
  private:
+  void row(const ast::RowItem& s);
+  void externals(const ast::Externals& s);
   void param(const ast::Let& s);
   bool override_param(const ast::Definition& d, const Define& define, Value& v);
   void require(const ast::Require& s);

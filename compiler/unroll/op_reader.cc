@@ -94,8 +94,23 @@ void OpReader::op(const ast::OpStmt& s) {
   }
   OpOptions options;
   if (!s.options.empty() && !op_options(s, options)) return;
-  builder_.op(s.op, dsts_.all(), srcs_.all(), options);
+  if (info(s.op).has(kApplies)) {
+    apply(s, options);
+  } else {
+    builder_.op(s.op, dsts_.all(), srcs_.all(), options);
+  }
   evaluator_.steps().earn(UnrollScope::kStepsPerOp);
+}
+
+void OpReader::apply(const ast::OpStmt& s, const OpOptions& options) {
+  const Value& function = evaluator_.value(s.function.id);
+  if (function.kind == ValueKind::row) {
+    builder_.apply(function.thing, dsts_.all(), srcs_.all(), options);
+  } else if (function.kind != ValueKind::unbound) {
+    evaluator_.fail("wrong-kind", ast_.place(s.function),
+                    fmt::format("'{}' is {}; expected a row function", ast_.text(s.function),
+                                kind_text(function.kind)));
+  }
 }
 
 void OpReader::barrier(const ast::Barrier& s) {

@@ -20,6 +20,7 @@ class OpReader {
   void barrier(const ast::Barrier& s);
 
  private:
+  void apply(const ast::OpStmt& s, const OpOptions& options);
   bool op_options(const ast::OpStmt& s, OpOptions& out);
   bool summation_option(const ast::Option& o, OpOptions& out);
   bool part_option(const ast::Option& o, OpOptions& out);

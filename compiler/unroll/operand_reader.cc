@@ -104,6 +104,15 @@ void OperandReader::operand(const ast::Operand& o, Ref& out) {
                                scope_.mark_of(o.place), out);
       }
       return;
+    case ValueKind::external:
+      if (o.member.given()) {
+        evaluator_.fail("wrong-kind", ast_.place(o.head),
+                        fmt::format("'{}' is an external; expected a channel", ast_.text(o.head)));
+      } else if (indexes(o.index)) {
+        builder_.external_rows(head.thing, {index_scratch_.data(), o.index.size()},
+                               scope_.mark_of(o.place), out);
+      }
+      return;
     case ValueKind::unbound:
       return;
     default:

@@ -122,6 +122,8 @@ std::optional<Error> refusal(const Step& step) {
       break;
     case StepFamily::switched:
       return Error{fmt::format("it has ops of switch channels ('{}')", name)};
+    case StepFamily::rows:
+      return Error{fmt::format("it has row functions ('{}')", name)};
   }
   if (info(step.kind).adds && step.reduce != ReduceOp::call && step.reduce != ReduceOp::sum) {
     return Error{fmt::format("it has a reduction that is always {}", mscclc::name(step.reduce))};
@@ -259,11 +261,13 @@ std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t 
     }
   }
   if (!added) {
-    diagnostics
-        .error("no-compiled-kernel", {},
-               fmt::format("rank {} of '{}' cannot be a kernel of its own: {}", rank, program.name,
-                           added.error().text()))
-        .notes.push_back({.text = "the interpreter runs the plan as it is"});
+    Diagnostic& d =
+        diagnostics.error("no-compiled-kernel", {},
+                          fmt::format("rank {} of '{}' cannot be a kernel of its own: {}", rank,
+                                      program.name, added.error().text()));
+    if (program.functions.empty()) {
+      d.notes.push_back({.text = "the interpreter runs the plan as it is"});
+    }
     return std::nullopt;
   }
   const uint32_t most = shape.format_ == PacketFormat::none ? 1024 : 512;

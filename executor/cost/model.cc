@@ -16,6 +16,11 @@ constexpr size_t kLarge = 400000;  ///< operands
 }  // namespace
 
 bool Model::lower_once(Diagnostics& diagnostics) {
+  if (!program_.functions.empty()) {
+    diagnostics.error("no-row-functions", {},
+                      "the plan applies row functions, of which the cost model knows no times");
+    return false;
+  }
   if (!lowered_) lowered_ = lower(program_, device_, diagnostics);
   return lowered_;
 }

@@ -3,6 +3,7 @@
 // compile.
 #pragma once
 
+#include "executor/interpreter/handlers_apply.h"
 #include "executor/interpreter/handlers_copy.h"
 #include "executor/interpreter/handlers_packet.h"
 #include "executor/interpreter/handlers_reduce.h"

@@ -44,6 +44,7 @@
 //                                      i < n, may change; called by all threads, of which the one
 //                                      that posts waits
 //   m.meet(b), m.sync()                a barrier of this rank; the threads of this block
+//   m.apply_rows(program, op)  optional: computes the rows of an `apply`
 //   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel; called by all
 //                                      threads, of which one posts
 //

@@ -14,7 +14,7 @@ enum class StepKind : uint8_t {
 #undef STEP
 };
 
-enum class StepFamily : uint8_t { plain, packets, sent, switched, target, block, loop };
+enum class StepFamily : uint8_t { plain, packets, sent, switched, rows, target, block, loop };
 
 /// One row of the table.
 struct StepInfo {
@@ -47,6 +47,7 @@ constexpr bool moves_data(StepKind kind) {
     case StepFamily::packets:
     case StepFamily::sent:
     case StepFamily::switched:
+    case StepFamily::rows:
       return true;
     case StepFamily::target:
     case StepFamily::block:

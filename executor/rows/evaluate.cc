@@ -203,4 +203,16 @@ std::vector<std::vector<uint8_t>> evaluate(const Function& function, Dtype t, ui
   return results;
 }
 
+std::vector<uint8_t> stored_as(Type type, Dtype t, std::span<const float> values) {
+  return with_element(type, t, [&](auto element) {
+    using E = decltype(element);
+    std::vector<uint8_t> bytes(values.size() * sizeof(typename E::Bits));
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto bits = store_as<E>(values[i]);
+      std::memcpy(&bytes[i * sizeof bits], &bits, sizeof bits);
+    }
+    return bytes;
+  });
+}
+
 }  // namespace mscclc::rows

@@ -16,4 +16,7 @@ namespace mscclc::rows {
 std::vector<std::vector<uint8_t>> evaluate(const Function& function, Dtype t, uint32_t columns,
                                            std::span<const std::vector<uint8_t>> arguments);
 
+/// Values as they are stored. REQUIRES: can_be_t(t).
+std::vector<uint8_t> stored_as(Type type, Dtype t, std::span<const float> values);
+
 }  // namespace mscclc::rows

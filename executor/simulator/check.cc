@@ -25,17 +25,26 @@ CollectiveCheck::CollectiveCheck(Cluster& cluster, const TestValues& values, con
     : cluster_(cluster),
       inputs_(inputs),
       outputs_(cluster.program().contract, cluster.call().part_bytes,
-               cluster.program().launch.align, values) {}
+               cluster.program().granule(cluster.call().dtype), values) {
+  if (!cluster.program().externals.empty() || !cluster.program().functions.empty()) {
+    rows_.emplace(cluster.program(), cluster.call().part_bytes, values);
+  }
+}
 
 void CollectiveCheck::before(uint32_t rank, uint64_t call) {
   const Stopwatch watch(seconds_);
   outputs_.fill(rank, inputs_.first + call * inputs_.step, cluster_.data(rank, kInput),
                 cluster_.data(rank, kOutput));
+  if (rows_) rows_->fill(rank, inputs_.first + call * inputs_.step, cluster_.externals(rank));
 }
 
 void CollectiveCheck::after(uint32_t rank, uint64_t call) {
   const Stopwatch watch(seconds_);
   if (cluster_.program().contract.kind == CollectiveKind::barrier) check_barrier(rank, call);
+  if (rows_) {
+    return rows_->compare(rank, inputs_.first + call * inputs_.step, cluster_.data(rank, kOutput),
+                          cluster_.externals(rank));
+  }
   outputs_.compare(rank, inputs_.first + call * inputs_.step, cluster_.data(rank, kOutput),
                    cluster_.states()[rank].call);
 }

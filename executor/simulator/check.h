@@ -3,7 +3,10 @@
 // promised.
 #pragma once
 
+#include <optional>
+
 #include "executor/oracle/output_check.h"
+#include "executor/oracle/row_check.h"
 #include "executor/simulator/cluster.h"
 
 namespace mscclc {
@@ -22,10 +25,13 @@ class CollectiveCheck : public CallHooks {
   void before(uint32_t rank, uint64_t call) override;
   void after(uint32_t rank, uint64_t call) override;
 
-  uint64_t wrong() const { return outputs_.wrong(); }
+  uint64_t wrong() const { return outputs_.wrong() + (rows_ ? rows_->wrong() : 0); }
   /// Seconds spent in here.
   double seconds() const { return seconds_; }
-  void report(Diagnostics& diagnostics) const { outputs_.report(diagnostics, cluster_.of_plan()); }
+  void report(Diagnostics& diagnostics) const {
+    outputs_.report(diagnostics, cluster_.of_plan());
+    if (rows_) rows_->report(diagnostics, cluster_.of_plan());
+  }
 
  private:
   void check_barrier(uint32_t rank, uint64_t call);
@@ -33,6 +39,7 @@ class CollectiveCheck : public CallHooks {
   Cluster& cluster_;
   const Inputs inputs_;
   OutputCheck outputs_;
+  std::optional<RowCheck> rows_;  ///< of a collective of rows
   double seconds_ = 0;
 };
 

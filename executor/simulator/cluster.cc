@@ -10,12 +10,11 @@
 #include "executor/simulator/call_run.h"
 
 namespace mscclc {
-namespace {}  // namespace
-
 bool Cluster::build(Diagnostics& diagnostics) {
   buffers_.resize(program_.ranks.size());
   addresses_.resize(program_.ranks.size());
   states_.resize(program_.ranks.size());
+  externals_.resize(program_.ranks.size());
   return lower(program_, device_, diagnostics);
 }
 
@@ -39,6 +38,18 @@ bool Cluster::place_caller_buffers(uint32_t rank, bool in_place, const Chunking&
   return true;
 }
 
+bool Cluster::place_externals(uint32_t rank, const Chunking& chunking) {
+  SimRank& state = states_[rank];
+  state.external_layouts = rows::lay_out_externals(program_, rank, chunking, call_.dtype);
+  state.externals.clear();
+  externals_[rank].resize(program_.externals.size());
+  for (size_t e = 0; e < program_.externals.size(); ++e) {
+    if (!externals_[rank][e].resize(state.external_layouts[e].bytes())) return false;
+    state.externals.push_back(externals_[rank][e].data());
+  }
+  return true;
+}
+
 uint64_t Cluster::scratch_bytes(uint32_t rank) const {
   uint64_t bytes = 0;
   const std::vector<BufferLayout>& layout = device_.ranks[rank].buffers;
@@ -52,8 +63,9 @@ bool Cluster::place(uint32_t rank, bool in_place, uint8_t* scratch) {
   const std::vector<BufferLayout>& layout = device_.ranks[rank].buffers;
   buffers_[rank].resize(layout.size());
   addresses_[rank].resize(layout.size());
-  const Chunking chunking(program_.contract, call_.part_bytes, program_.launch.align);
+  const Chunking chunking(program_.contract, call_.part_bytes, program_.granule(call_.dtype));
   if (!place_caller_buffers(rank, in_place, chunking)) return false;
+  if (!program_.externals.empty() && !place_externals(rank, chunking)) return false;
   for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
     const uint64_t bytes = layout[b].stride * layout[b].copies;
     if (scratch == nullptr) {
@@ -85,11 +97,13 @@ void Cluster::fill_scratch(uint32_t rank, bool poison) {
 }
 
 bool Cluster::fit(const Call& call, uint64_t capacity, Diagnostics& diagnostics) {
-  if (!patched_ || call.part_bytes != call_.part_bytes || capacity != capacity_) {
-    const Chunking chunking(program_.contract, call.part_bytes, program_.launch.align);
-    const Chunking most(program_.contract, capacity, program_.launch.align);
+  const bool cut_alike = patched_ && program_.granule(call.dtype) == program_.granule(call_.dtype);
+  if (!cut_alike || call.part_bytes != call_.part_bytes || capacity != capacity_) {
+    const Chunking chunking(program_.contract, call.part_bytes, program_.granule(call.dtype));
+    const Chunking most(program_.contract, capacity, program_.granule(call.dtype));
     patched_ = true;
     for (uint32_t r = 0; patched_ && r < device_.ranks.size(); ++r) {
+      device_.ranks[r].align = program_.granule(call.dtype);
       patched_ = patch_rank(device_.ranks[r], program_, r, chunking, most, diagnostics);
     }
     if (!patched_) return false;
@@ -112,8 +126,10 @@ bool Cluster::place_all(bool in_place, bool poison, Diagnostics& diagnostics) {
 }
 
 void Cluster::forget_memory() {
-  for (std::vector<SimBuffer>& rank : buffers_) {
-    for (SimBuffer& buffer : rank) buffer.clear();
+  for (auto* const all : {&buffers_, &externals_}) {
+    for (std::vector<SimBuffer>& rank : *all) {
+      for (SimBuffer& buffer : rank) buffer.clear();
+    }
   }
 }
 
@@ -161,9 +177,7 @@ bool Cluster::run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& 
 bool Cluster::check_guards(Diagnostics& diagnostics) const {
   bool intact = true;
   for (uint32_t r = 0; r < buffers_.size(); ++r) {
-    for (uint32_t b = 0; b < buffers_[r].size(); ++b) {
-      const SimBuffer& buffer = buffers_[r][b];
-      const std::string_view name = program_.name_of(program_.ranks[r].buffers[b].name);
+    const auto check = [&](const SimBuffer& buffer, std::string_view name) {
       for (const bool front : {true, false}) {
         if (!(front ? buffer.front_broken() : buffer.back_broken())) continue;
         diagnostics.error("guard-bytes", {},
@@ -171,6 +185,12 @@ bool Cluster::check_guards(Diagnostics& diagnostics) const {
                                       front ? "before" : "after", name));
         intact = false;
       }
+    };
+    for (uint32_t b = 0; b < buffers_[r].size(); ++b) {
+      check(buffers_[r][b], program_.name_of(program_.ranks[r].buffers[b].name));
+    }
+    for (size_t e = 0; e < externals_[r].size(); ++e) {
+      check(externals_[r][e], program_.externals[e].name);
     }
   }
   return intact;

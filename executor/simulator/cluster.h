@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,8 @@ class Cluster {
   uint64_t bytes(uint32_t rank, uint32_t buffer) const {
     return device_.ranks[rank].buffers[buffer].bytes;
   }
+  /// By external: its memory at a rank. REQUIRES: place().
+  std::span<uint8_t* const> externals(uint32_t rank) const { return states_[rank].externals; }
   bool is_callers(uint32_t rank, const uint8_t* address) const;
   /// The number of the next call, which packet flags and copies go by.
   uint64_t next_call() const { return next_call_; }
@@ -86,6 +89,7 @@ class Cluster {
   [[nodiscard]] static bool no_memory(Diagnostics& diagnostics);
 
  private:
+  bool place_externals(uint32_t rank, const Chunking& chunking);
   bool place_caller_buffers(uint32_t rank, bool in_place, const Chunking& chunking);
   void forget_memory();
 
@@ -97,8 +101,9 @@ class Cluster {
   bool patched_ = false;
   uint64_t next_call_ = 0;
   FiberPool fibers_;
-  std::vector<std::vector<SimBuffer>> buffers_;   ///< by rank and buffer
-  std::vector<std::vector<uint8_t*>> addresses_;  ///< the same; in place two are one
+  std::vector<std::vector<SimBuffer>> buffers_;    ///< by rank and buffer
+  std::vector<std::vector<uint8_t*>> addresses_;   ///< the same; in place two are one
+  std::vector<std::vector<SimBuffer>> externals_;  ///< by rank and external
   std::vector<SimRank> states_;
 };
 

@@ -93,17 +93,18 @@ bool Simulator::State::fit(size_t plan, uint64_t bytes, const RunSpec& spec, Run
                            Diagnostics& diagnostics) {
   const Program& program = set[plan].program();
   const DtypeInfo& type = info(spec.dtype);
+  const uint32_t unit = unit_of_part(program, spec.dtype);
   Call call;
-  call.part_bytes = Chunking::part_for_message(program.contract, bytes, type.bytes);
+  call.part_bytes = Chunking::part_for_message(program.contract, bytes, unit);
   call.dtype = spec.dtype;
   call.accumulate = spec.accumulate.value_or(type.accumulate);
   call.reduce = spec.op;
   const uint64_t capacity =
-      Chunking::part_for_message(program.contract, std::max(bytes, spec.capacity), type.bytes);
+      Chunking::part_for_message(program.contract, std::max(bytes, spec.capacity), unit);
   if (!check_call(program, call, diagnostics) || !set[plan].fit(call, capacity, diagnostics)) {
     return false;
   }
-  const Chunking chunking(program.contract, call.part_bytes, program.launch.align);
+  const Chunking chunking(program.contract, call.part_bytes, program.granule(call.dtype));
   result.bytes = chunking.message_bytes();
   result.count = result.bytes / type.bytes;
   return true;

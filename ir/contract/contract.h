@@ -58,6 +58,10 @@ struct Contract {
   std::vector<Promise> promises;
   InPlace in_place = InPlace::either;
   SumOrder order = SumOrder::any;  ///< what the program promises of its sums
+  /// A collective of rows of so many columns; 0: of bytes. Its granule is a row (Program::granule).
+  uint32_t columns = 0;
+  uint32_t then = kNoFunction;  ///< what is promised is this row function of the sums
+  static constexpr uint32_t kNoFunction = 0xffffffffu;
   /// True for plans read from the peer's format without our key: sizes must divide evenly.
   bool even_only = false;
 

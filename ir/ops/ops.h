@@ -55,6 +55,7 @@ enum Effects : uint16_t {
   kSyncs = 64,
   kReduces = 128,
   kPolls = 256,
+  kApplies = 512,
 };
 
 enum class CostClass : uint8_t { kControl, kMove, kReduce, kPacket };

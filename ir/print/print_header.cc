@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/print/print_parts.h"
+#include "ir/rows/print_row.h"
 
 namespace mscclc {
 namespace {
@@ -72,7 +73,8 @@ void print_promises(TextWriter& out, const Contract& contract) {
   }
 }
 
-void print_contract(TextWriter& out, const Contract& c) {
+void print_contract(TextWriter& out, const Program& program) {
+  const Contract& c = program.contract;
   if (c.kind == CollectiveKind::none) return;
   line(out, "collective") << name(c.kind) << '(';
   Separator options(out);
@@ -92,8 +94,21 @@ void print_contract(TextWriter& out, const Contract& c) {
   }
   if (c.even_only) options.next() << "even: true";
   if (c.order != SumOrder::any) options.next() << "order: " << name(c.order);
+  if (c.columns != 0) (options.next() << "columns: ").number(c.columns);
+  if (c.then != Contract::kNoFunction) {
+    options.next() << "then: " << program.functions[c.then].name;
+  }
   out << ")\n";
   print_promises(out, c);
+}
+
+void print_external(TextWriter& out, const rows::External& external) {
+  line(out, "external") << external.name << ": " << rows::name_of(external.kind);
+  if (external.kind == rows::Kind::groups) (out << '(').number(external.group) << ')';
+  out << ' ' << rows::name_of(external.type);
+  if (external.use != rows::Use::in) out << ' ' << rows::name_of(external.use);
+  if (external.holding != rows::Holding::local) out << ' ' << rows::name_of(external.holding);
+  out << '\n';
 }
 
 /// `1KiB..32KiB` without its end, `2..` without one, `8` alone.
@@ -166,7 +181,9 @@ void print_header(TextWriter& out, const Program& program) {
   print_description(out, program.description);
   print_name(line(out, "program"), program.name);
   out << '\n';
-  print_contract(out, program.contract);
+  for (const rows::Function& function : program.functions) out << rows::print(function);
+  for (const rows::External& external : program.externals) print_external(out, external);
+  print_contract(out, program);
   print_select(out, program.select);
   print_launch(out, program);
 }

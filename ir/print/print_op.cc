@@ -2,6 +2,7 @@
 #include "ir/print/print.h"
 #include "ir/print/print_parts.h"
 #include "ir/print/row_names.h"
+#include "ir/program/applied.h"
 
 namespace mscclc {
 
@@ -29,6 +30,7 @@ void OpPrinter::begin_rank(uint32_t rank, bool remember) {
 void OpPrinter::print(TextWriter& out, const Op& op) {
   const OpInfo& row = info(op.kind);
   out << row.name;
+  if (row.has(kApplies)) return print_applied(out, op);
   if (op.dsts > 0) {
     out << ' ';
     print_side(out, row.dsts, program_.dsts(op));
@@ -38,6 +40,38 @@ void OpPrinter::print(TextWriter& out, const Op& op) {
     print_side(out, row.srcs, program_.srcs(op));
   }
   print_options(out, op);
+}
+
+/// Operands and externals as the function has them: results, then arguments.
+void OpPrinter::print_applied(TextWriter& out, const Op& op) {
+  const Applied what = applied(program_, op);
+  out << ' ' << program_.functions[what.function].name << ' ';
+  const auto print_all = [&](std::span<const int64_t> values, std::span<const Operand> operands) {
+    Separator list(out);
+    for (const int64_t v : values) {
+      const RowValue value = Applied::value(v);
+      list.next();
+      if (!value.external) {
+        print_operand(out, SlotKind::local, operands[value.index]);
+      } else {
+        print_rows(out, program_.externals[value.index], what.first, operands[0].count);
+      }
+    }
+  };
+  print_all(what.results, program_.dsts(op));
+  out << " <- ";
+  print_all(what.params, program_.srcs(op));
+  print_options(out, op);
+}
+
+/// Rows of an external; one that has none is all meant.
+void OpPrinter::print_rows(TextWriter& out, const rows::External& external, uint32_t first,
+                           uint32_t count) {
+  out << external.name;
+  if (!external.has_rows()) return;
+  (out << '[').number(first);
+  if (count != 1) (out << "..").number(uint64_t{first} + count);
+  out << ']';
 }
 
 void OpPrinter::print_side(TextWriter& out, const Slots& slots, std::span<const Operand> operands) {

@@ -66,6 +66,9 @@ class OpPrinter {
     std::vector<std::string> values;  ///< "(r=", ", p="
   };
 
+  void print_applied(TextWriter& out, const Op& op);
+  static void print_rows(TextWriter& out, const rows::External& external, uint32_t first,
+                         uint32_t count);
   void print_side(TextWriter& out, const Slots& slots, std::span<const Operand> operands);
   void print_operand(TextWriter& out, SlotKind kind, const Operand& operand);
   void print_options(TextWriter& out, const Op& op);

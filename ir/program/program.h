@@ -18,6 +18,8 @@
 #include "ir/contract/contract.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/summations.h"
+#include "ir/rows/external.h"
+#include "ir/rows/row_function.h"
 
 namespace mscclc {
 
@@ -104,6 +106,7 @@ struct Op {
   uint32_t group = kNone;        ///< in Program::groups, or kNone; never together with block
   uint32_t loop = kNone;         ///< in Program::loops, or kNone
   Slice locations;               ///< in Program::locations
+  Slice applied = {};            ///< of `apply`, in Program::integers: see applied.h
 };
 
 /// A `pipeline`: in round i each data op moves bytes [i unit, (i + 1) unit) of its operands.
@@ -167,6 +170,8 @@ struct Program {
   std::vector<Rank> ranks;
   std::vector<Loop> loops;
   std::vector<Slice> groups;  ///< block ids, in integers
+  std::vector<rows::Function> functions;
+  std::vector<rows::External> externals;
   /// Ops are sorted by thread block; no groups, every op placed. What plans hold.
   bool split = false;
   /// Read from MSCCL++'s plan without our key: `ReduceOp::call` does not occur, see
@@ -180,6 +185,10 @@ struct Program {
   std::vector<Site> sites;
   std::vector<std::string> files;  ///< FileId of a Site: names of source files
 
+  /// Bytes in which messages of a type are cut.
+  uint32_t granule(Dtype type) const {
+    return contract.columns == 0 ? launch.align : contract.columns * info(type).bytes;
+  }
   NameId intern(std::string_view name);
   std::string_view name_of(NameId id) const { return names_[id]; }
   /// "up[1, 3]"

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "ir/report/op_error.h"
+#include "ir/verify/row_faults.h"
 #include "ir/verify/verify_parts.h"
 
 namespace mscclc {
@@ -311,6 +312,9 @@ void verify_declarations(const Program& program, uint32_t rank, ProgramReport& r
 bool verify_structure(const Program& program, Diagnostics& diagnostics) {
   ProgramReport report(program, diagnostics);
   verify_contract(program, report);
+  if (!report.any()) {
+    if (const auto fault = rows_fault(program)) report.error(fault->code, {}, fault->message);
+  }
   for (uint32_t r = 0; r < program.ranks.size() && !report.enough(); ++r) {
     verify_ids(program, r, report);
   }
@@ -321,6 +325,10 @@ bool verify_structure(const Program& program, Diagnostics& diagnostics) {
   if (report.any()) return false;
   for (uint32_t r = 0; r < program.ranks.size() && !report.enough(); ++r) {
     verify_ops(program, r, report);
+  }
+  for (uint32_t r = 0; r < program.ranks.size() && !report.any(); ++r) {
+    const auto fault = external_writes_fault(program, r);
+    if (fault) report.error(fault->code, r, *fault->op, fault->message);
   }
   return !report.any();
 }

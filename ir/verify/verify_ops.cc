@@ -6,8 +6,10 @@
 
 #include "ir/print/print.h"
 #include "ir/program/access.h"
+#include "ir/program/applied.h"
 #include "ir/report/coinciding.h"
 #include "ir/report/summations.h"
+#include "ir/verify/row_faults.h"
 #include "ir/verify/verify_parts.h"
 
 namespace mscclc {
@@ -64,7 +66,7 @@ class OpCheck {
     op_ = &op;
     row_ = &info(op.kind);
     if (check_ids() && check_counts() && check_operands(row_->dsts, program_.dsts(op)) &&
-        check_operands(row_->srcs, program_.srcs(op))) {
+        check_operands(row_->srcs, program_.srcs(op)) && check_applied()) {
       check_place();
       check_flags();
       if (row_->moves_data()) check_chunks();
@@ -92,7 +94,30 @@ class OpCheck {
         if (!check_operand_ids(side.first->slot[0].kind, o)) return false;
       }
     }
+    if (row_->has(kApplies) ? !applied_fits(program_, op) : op.applied.count != 0) {
+      return unprintable("op-rows", "what it applies is missing, or it applies nothing");
+    }
+    if (row_->has(kApplies) && !check_applied_ids()) return false;
     return check_locations();
+  }
+
+  bool check_applied_ids() {
+    const Applied what = applied(program_, *op_);
+    const auto all = [&](std::span<const int64_t> values, uint32_t operands) {
+      return std::ranges::all_of(values, [&](int64_t v) {
+        const RowValue value = Applied::value(v);
+        return v >= -int64_t{kNone} && v < int64_t{kNone} &&
+               value.index < (value.external ? program_.externals.size() : operands);
+      });
+    };
+    return (all(what.results, op_->dsts) && all(what.params, op_->srcs)) ||
+           unprintable("op-rows", "an operand or external of a row function is missing");
+  }
+
+  bool check_applied() {
+    if (!row_->has(kApplies)) return true;
+    const auto fault = applied_fault(program_, id_, *op_);
+    return !fault || error(fault->code, fault->message);
   }
 
   bool check_operand_ids(SlotKind kind, const Operand& o) {

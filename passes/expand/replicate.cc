@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/program/applied.h"
 #include "passes/base/passes.h"
 
 namespace mscclc {
@@ -43,7 +44,7 @@ class Replicator {
   explicit Replicator(Program& program)
       : program_(program),
         n_(program.launch.instances),
-        blocked_(program.launch.policy == Policy::blocked && !has_prefix_side()) {}
+        blocked_(program.launch.policy == Policy::blocked && !has_prefix_side() && !has_shards()) {}
 
   void run() {
     find_layouts();
@@ -62,6 +63,13 @@ class Replicator {
     const Contract& c = program_.contract;
     return c.kind == CollectiveKind::custom &&
            c.shape(Side::input, 0).chunks() != c.shape(Side::output, 0).chunks();
+  }
+
+  /// Shards are neighbouring chunks, which `blocked` would tear apart, too.
+  bool has_shards() const {
+    return std::ranges::any_of(program_.externals, [](const rows::External& e) {
+      return e.holding == rows::Holding::sharded;
+    });
   }
 
   // ---- chunks ----
@@ -117,7 +125,20 @@ class Replicator {
     for (const Operand* end = o + op.dsts + op.srcs; o != end; ++o) {
       run = std::min(run, target(owner_of(rank, *o), *o, at, 0).run);
     }
+    if (op.applied.count != 0) run = std::min(run, target(rank, rows_of(op), at, 0).run);
     return run;
+  }
+
+  /// The rows that an `apply` takes of externals, as chunks of the output.
+  Operand rows_of(const Op& op) const {
+    return {.buffer = kOutput,
+            .first = applied(program_, op).first,
+            .count = program_.operands[op.operands].count};
+  }
+
+  Slice replicate_applied(uint32_t r, const Op& op, uint32_t at, uint32_t j) {
+    if (op.applied.count == 0) return {};
+    return program_.append(with_first(program_, op, target(r, rows_of(op), at, j).chunk));
   }
 
   /// Pipelines with an op that must be cut are cut chunk by chunk, all their ops alike: then each
@@ -193,9 +214,11 @@ class Replicator {
     for (uint32_t at = 0; at < count;) {
       const uint32_t run = by_chunk || count == 1 ? 1 : common_run(r, op, at);
       const uint32_t operands = add_operands(r, op, at, run, j);
+      const Slice applied = replicate_applied(r, op, at, j);
       const bool last = at + run == count;
       for (Op part : parts) {
         part.operands = operands;
+        part.applied = applied;
         if (!last) part.kind = without_signal(part.kind);
         add(program_.ranks[r], part, j);
       }

@@ -67,7 +67,7 @@ class Fitter {
 
   void cut_op(const Op& op) {
     const OpInfo& row = info(op.kind);
-    if (row.has(kMeets)) return;
+    if (row.has(kMeets) || row.has(kApplies)) return;
     if (row.has(kReduces)) return cut_sum(op);
     if (row.dsts.slot[0].many) cut_list(op);
   }

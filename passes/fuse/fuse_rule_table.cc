@@ -45,6 +45,7 @@ bool reads_here(const OpInfo& row) { return is_plain_local(row.srcs) && row.chan
 
 /// Serves many peers, and no wait comes between them.
 bool serves_many(const OpInfo& row) {
+  if (row.has(kApplies)) return false;
   const bool waits_after = row.has(kMeets) || (row.moves_data() && row.has(kFlushes));
   return row.dsts.count == 1 && row.dsts.slot[0].many && !waits_after;
 }
@@ -117,6 +118,7 @@ class Table {
 
   /// Copies that need not be made.
   void add_moves(const OpInfo& row) {
+    if (row.has(kApplies)) return;  // its results are several, and each has its place
     if (reads_here(row)) rules_.push_back({copy, row.kind, Form::through, row.kind});
     if (has_result_here(row)) rules_.push_back({row.kind, copy, Form::retarget, row.kind});
   }

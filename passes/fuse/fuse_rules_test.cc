@@ -53,8 +53,10 @@ TEST_CASE("fuse: ops that join or fan out take many operands") {
     REQUIRE(rule.result == rule.left);
     REQUIRE(info(rule.left).dsts.slot[0].many);
   }
-  // And every op that takes many of one kind has such a rule, but what waits or meets in between.
-  const std::set<OpKind> alone = {OpKind::put_with_signal_and_flush, OpKind::barrier};
+  // And every op that takes many of one kind has such a rule, but what waits or meets in between,
+  // or gives each of them another value.
+  const std::set<OpKind> alone = {OpKind::put_with_signal_and_flush, OpKind::barrier,
+                                  OpKind::apply};
   for (const OpInfo& row : op_table()) {
     if (row.dsts.count != 1 || !row.dsts.slot[0].many || alone.contains(row.kind)) continue;
     INFO(row.name);

@@ -44,6 +44,10 @@ class TogetherProver {
   }
 
   bool run(CallOrder call_order) {
+    const auto has_rows = [](const SharedPlan& plan) { return !plan.program->functions.empty(); };
+    if (std::ranges::any_of(plans_, has_rows)) {
+      return refuse("plans with row functions are proved one by one, not in sets");
+    }
     if (!proof::may_share(System(joint_, symmetry_, false), plans_, diagnostics_)) return false;
     for (const bool in_place : {false, true}) {
       const System system(joint_, symmetry_, in_place);

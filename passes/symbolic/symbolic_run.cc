@@ -218,7 +218,15 @@ void SymbolicRun::move(uint32_t rank, const Op& op, const OpInfo& row) {
     return;
   }
   for (size_t i = 0; i < srcs.size(); ++i) load(rank, row, srcs[i], i > 0);
-  for (const Operand& o : dsts) store(rank, o);
+  for (const Operand& o : dsts) {
+    // A result of a row function is no contribution, and each is another one.
+    if (row.has(kApplies)) {
+      for (Symbol& value : value_) {
+        value = contribution(static_cast<uint32_t>(value >> 32), ~static_cast<uint32_t>(value));
+      }
+    }
+    store(rank, o);
+  }
 }
 
 void SymbolicRun::load(uint32_t rank, const OpInfo& row, const Operand& o, bool add) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr CollectiveKind kKind = CollectiveKind::alltoall;
 
-std::string rows(const std::string& text) { return "{\"rows\": [" + text + "]}"; }
+std::string rows_text(const std::string& text) { return "{\"rows\": [" + text + "]}"; }
 
 /// One row of alltoall.
 std::string row(const std::string& bytes, const std::string& dtypes, const std::string& program,
@@ -25,7 +25,7 @@ const std::string kRest = row("null", "\"any\"", "rest");
 
 LibraryTable table_of(const std::string& text) {
   Diagnostics diagnostics;
-  auto table = LibraryTable::parse(rows(text), "t.json", diagnostics);
+  auto table = LibraryTable::parse(rows_text(text), "t.json", diagnostics);
   REQUIRE(table);
   return *table;
 }
@@ -56,7 +56,7 @@ TEST_CASE("captured calls pass over rows that are not for them") {
   REQUIRE(unfit);
   CHECK_THAT(unfit->text(), Catch::StartsWith("it is not for captured calls"));
   CHECK(library_table_text(table.rows()).find(engines) != std::string::npos);
-  CHECK(refusal(rows(row("null", "\"any\"", "engines", engines))).find("captured too") !=
+  CHECK(refusal(rows_text(row("null", "\"any\"", "engines", engines))).find("captured too") !=
         std::string::npos);
 }
 
@@ -103,14 +103,15 @@ TEST_CASE("a row may be for calls that add up in some types") {
   CHECK(library_table_text(again->rows()) == text);
   CHECK(text.find("\"accumulate\": [\"f32\", \"f64\"]") != std::string::npos);
   const auto wrong = [&](const std::string& rest) {
-    return refusal(rows(row("null", "\"any\"", "a", ", \"accumulate\": " + rest) + "," + kRest));
+    return refusal(
+        rows_text(row("null", "\"any\"", "a", ", \"accumulate\": " + rest) + "," + kRest));
   };
   CHECK(wrong("\"any\"").find("expected a list of data types") != std::string::npos);
   CHECK(wrong("[\"f17\"]").find("unknown data type 'f17'") != std::string::npos);
   // Such rows alone are not enough, and a later one may never be reached.
-  CHECK(refusal(rows(row("null", "\"any\"", "a", R"(, "accumulate": ["f16"])")))
+  CHECK(refusal(rows_text(row("null", "\"any\"", "a", R"(, "accumulate": ["f16"])")))
             .find("must take every call") != std::string::npos);
-  CHECK(refusal(rows(kRest + "," + row("1", "\"any\"", "a", R"(, "accumulate": ["f16"])")))
+  CHECK(refusal(rows_text(kRest + "," + row("1", "\"any\"", "a", R"(, "accumulate": ["f16"])")))
             .find("never reached") != std::string::npos);
 }
 
@@ -124,8 +125,8 @@ TEST_CASE("a row may be for a range of ranks") {
   CHECK(pick(table, 1, Dtype::f32, 9) == "rest");
   CHECK(pick(table, 1, Dtype::f32, 6, true) == "some");
   CHECK(pick(table, 1, Dtype::f32, 7, true) == "rest");
-  CHECK(refusal(rows(row("null", "\"any\"", "few", "", "[2, 8]") + "," +
-                     row("1024", "\"any\"", "within", "", "[2, 7]") + "," + kRest)) ==
+  CHECK(refusal(rows_text(row("null", "\"any\"", "few", "", "[2, 8]") + "," +
+                          row("1024", "\"any\"", "within", "", "[2, 7]") + "," + kRest)) ==
         "t.json: rows[1]: never reached: rows[0] takes all its calls");
 }
 
@@ -161,14 +162,15 @@ TEST_CASE("a row may be for several nodes") {
         "it is for ranks that are spread unevenly over nodes");
   CHECK_THAT(library_table_text(uneven.rows()), Catch::Contains("\"nodes\": \"uneven\""));
 
-  CHECK(refusal(rows(kRest + "," + program("0", "null", "x"))) ==
+  CHECK(refusal(rows_text(kRest + "," + program("0", "null", "x"))) ==
         "t.json: rows[1].nodes: expected a number of nodes, [smallest, largest], \"several\", "
         "\"uneven\" or \"any\"");
-  CHECK(refusal(rows(kRest + "," + program("[3, 2]", "null", "x"))).find("expected a number") !=
-        std::string::npos);
-  CHECK_THAT(refusal(rows(kRest + "," + program("\"several\"", "1024", "x"))),
+  CHECK(
+      refusal(rows_text(kRest + "," + program("[3, 2]", "null", "x"))).find("expected a number") !=
+      std::string::npos);
+  CHECK_THAT(refusal(rows_text(kRest + "," + program("\"several\"", "1024", "x"))),
              Catch::StartsWith("t.json: rows[1]: the last row of alltoall must take every call"));
-  CHECK(refusal(rows(program("\"any\"", "null", "x") + "," + kRest)) ==
+  CHECK(refusal(rows_text(program("\"any\"", "null", "x") + "," + kRest)) ==
         "t.json: rows[1]: never reached: rows[0] takes all its calls");
 }
 
@@ -259,15 +261,16 @@ TEST_CASE("a row may be for one kind of link") {
   REQUIRE(again);
   CHECK(library_table_text(again->rows()) == text);
 
-  CHECK(refusal(rows(row("null", "\"any\"", "x", R"(, "links": "ib")"))) ==
+  CHECK(refusal(rows_text(row("null", "\"any\"", "x", R"(, "links": "ib")"))) ==
         "t.json: rows[0].links: expected \"nvlink\" or \"pcie\"");
-  CHECK(refusal(rows(row("null", "\"any\"", "x", nvlink))) ==
+  CHECK(refusal(rows_text(row("null", "\"any\"", "x", nvlink))) ==
         "t.json: rows[0]: the last row of alltoall must take every call: \"ranks\": \"any\", "
         "\"bytes\": null, \"dtypes\": \"any\", no \"accumulate\", in place and captured too, over "
         "any links, "
         "no \"order\" \"any\"");
-  CHECK(refusal(rows(row("1024", "\"any\"", "x") + "," + row("512", "\"any\"", "y", pcie) + "," +
-                     kRest)) == "t.json: rows[1]: never reached: rows[0] takes all its calls");
+  CHECK(refusal(rows_text(row("1024", "\"any\"", "x") + "," + row("512", "\"any\"", "y", pcie) +
+                          "," + kRest)) ==
+        "t.json: rows[1]: never reached: rows[0] takes all its calls");
 }
 
 TEST_CASE("a table of plans") {
@@ -276,10 +279,10 @@ TEST_CASE("a table of plans") {
         R"({{"collective": "{}", "ranks": 4, {}"bytes": {}, "dtypes": "any", "plan": "{}"}})", kind,
         key, bytes, file);
   };
-  const std::string text = rows(plan("broadcast", "\"root\": 1, ", "64", "small.json") + "," +
-                                plan("broadcast", "\"root\": 1, ", "null", "b1.json") + "," +
-                                plan("broadcast", "\"root\": 3, ", "null", "b3.json") + "," +
-                                plan("sendrecv", "\"shift\": 3, ", "null", "s3.json"));
+  const std::string text = rows_text(plan("broadcast", "\"root\": 1, ", "64", "small.json") + "," +
+                                     plan("broadcast", "\"root\": 1, ", "null", "b1.json") + "," +
+                                     plan("broadcast", "\"root\": 3, ", "null", "b3.json") + "," +
+                                     plan("sendrecv", "\"shift\": 3, ", "null", "s3.json"));
   Diagnostics diagnostics;
   const auto table = LibraryTable::parse(text, "t.json", diagnostics);
   REQUIRE(table);
@@ -297,12 +300,12 @@ TEST_CASE("a table of plans") {
   CHECK(file({CollectiveKind::sendrecv, 4, 1, Dtype::u8, false, 0, 3}) == "s3.json");
   CHECK(file({CollectiveKind::sendrecv, 4, 1, Dtype::u8, false, 0, -1}) == "s3.json");
   CHECK(file({CollectiveKind::sendrecv, 4, 1, Dtype::u8, false, 0, 1}) == "nothing");
-  CHECK(refusal(rows(plan("broadcast", "\"root\": 1, ", "null", "b1.json") + "," +
-                     plan("broadcast", "\"root\": 2, ", "64", "b2.json"))) ==
+  CHECK(refusal(rows_text(plan("broadcast", "\"root\": 1, ", "null", "b1.json") + "," +
+                          plan("broadcast", "\"root\": 2, ", "64", "b2.json"))) ==
         "t.json: rows[1]: the last row of broadcast must take every call: \"bytes\": null, "
         "\"dtypes\": \"any\", no \"accumulate\", in place and captured too, over any links, "
         "no \"order\" \"any\"");
-  CHECK(refusal(rows(plan("broadcast", "", "null", "b1.js"))) ==
+  CHECK(refusal(rows_text(plan("broadcast", "", "null", "b1.js"))) ==
         "t.json: rows[0].plan: a plan's name ends in '.json'");
 }
 
@@ -353,10 +356,10 @@ TEST_CASE("ranges are the stretches of sizes with one choice") {
 
 TEST_CASE("what is no table is refused") {
   CHECK(refusal("{}") == "t.json: key 'rows' is missing");
-  CHECK(refusal(rows("7")) == "t.json: rows[0]: expected an object, found a number");
+  CHECK(refusal(rows_text("7")) == "t.json: rows[0]: expected an object, found a number");
   const auto bad = [](std::string text, const std::string& from, const std::string& to) {
     text.replace(text.find(from), from.size(), to);
-    return refusal(rows(text));
+    return refusal(rows_text(text));
   };
   CHECK(bad(kRest, "alltoall", "alltoal") ==
         "t.json: rows[0].collective: unknown collective 'alltoal'");
@@ -381,21 +384,21 @@ TEST_CASE("what is no table is refused") {
   CHECK(bad(kRest, "\"program\"", "\"porgram\"") == "t.json: rows[0]: unknown key 'porgram'");
   CHECK(bad(kRest, "\"params\"", "\"plan\"") ==
         "t.json: rows[0]: expected either 'plan', or 'program' and 'params'");
-  CHECK(refusal(rows(row("null", "\"any\"", "rest", R"(, "shift": 1)"))) ==
+  CHECK(refusal(rows_text(row("null", "\"any\"", "rest", R"(, "shift": 1)"))) ==
         "t.json: rows[0].shift: only a plan of such a collective has one");
 }
 
 TEST_CASE("a row that is never reached, and a call without a row, are mistakes") {
-  CHECK(refusal(rows(kRest + "," + row("1024", "\"any\"", "late"))) ==
+  CHECK(refusal(rows_text(kRest + "," + row("1024", "\"any\"", "late"))) ==
         "t.json: rows[1]: never reached: rows[0] takes all its calls");
   const std::string last =
       "the last row of alltoall must take every call: \"ranks\": \"any\", \"bytes\": null, "
       "\"dtypes\": \"any\", no \"accumulate\", in place and captured too, over any links, "
       "no \"order\" \"any\"";
-  CHECK(refusal(rows(row("1024", "\"any\"", "some"))) == "t.json: rows[0]: " + last);
-  CHECK(refusal(rows(row("null", "\"float\"", "some"))) == "t.json: rows[0]: " + last);
-  CHECK(refusal(rows(row("null", "\"any\"", "some", "", "4"))) == "t.json: rows[0]: " + last);
-  CHECK(refusal(rows(row("null", "\"any\"", "some", R"(, "in_place": false)"))) ==
+  CHECK(refusal(rows_text(row("1024", "\"any\"", "some"))) == "t.json: rows[0]: " + last);
+  CHECK(refusal(rows_text(row("null", "\"float\"", "some"))) == "t.json: rows[0]: " + last);
+  CHECK(refusal(rows_text(row("null", "\"any\"", "some", "", "4"))) == "t.json: rows[0]: " + last);
+  CHECK(refusal(rows_text(row("null", "\"any\"", "some", R"(, "in_place": false)"))) ==
         "t.json: rows[0]: " + last);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/base/read_file.h"
+#include "ir/program/applied.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/wire/peer_rules.h"
 #include "tests/helpers/plans/random_plan.h"
@@ -140,6 +141,30 @@ Program plan_with_units() {
   return std::move(t.program);
 }
 
+/// A plan with a row function and an external.
+Program plan_with_rows() {
+  testing::TestProgram t(1, 1);
+  t.program.split = true;
+  rows::Function f;
+  f.name = "twice";
+  f.params.push_back({.name = "x", .node = 0});
+  f.nodes.push_back({.op = rows::Op::param, .spread = rows::Spread::columns});
+  f.nodes.push_back({.op = rows::Op::add,
+                     .spread = rows::Spread::columns,
+                     .args = {0, 0, rows::kNoNode, rows::kNoNode}});
+  f.lets.push_back({"sum", 1});
+  f.outputs.push_back({.name = "y", .node = 1});
+  f.outputs.push_back({.name = "seen", .node = 0});
+  t.program.functions.push_back(f);
+  t.program.externals.push_back({.name = "seen", .use = rows::Use::out});
+  t.program.contract.columns = 64;
+  t.program.contract.then = 0;
+  Op& op = t.op_in(0, 0, OpKind::apply, {testing::local(kOutput, 0)}, {testing::local(kInput, 0)});
+  const RowValue results[] = {{false, 0}, {true, 0}}, params[] = {{false, 0}};
+  op.applied = t.program.append(encode_applied(0, 0, results, params));
+  return std::move(t.program);
+}
+
 std::vector<std::string> plans() {
   std::vector<std::string> texts;
   Diagnostics diagnostics;
@@ -148,6 +173,7 @@ std::vector<std::string> plans() {
   const Proof proof{.proved = true};
   texts.push_back(*write_plan(testing::sample_plan(), host, diagnostics, &proof));
   texts.push_back(*write_plan(plan_with_units(), host, diagnostics));
+  texts.push_back(*write_plan(plan_with_rows(), host, diagnostics));
   for (uint64_t seed = 0; seed < 200; ++seed) {
     texts.push_back(*write_plan(testing::random_plan(seed), host, diagnostics));
   }

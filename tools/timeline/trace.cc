@@ -15,6 +15,7 @@ std::string_view class_of(const Slice& slice) {
   switch (step.family) {
     case StepFamily::plain:
     case StepFamily::switched:
+    case StepFamily::rows:
       return step.adds ? "sums" : "moves";
     case StepFamily::packets:
     case StepFamily::sent:

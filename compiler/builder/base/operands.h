@@ -67,6 +67,7 @@ enum Traits : uint32_t {
   kFormatTraits = 0x1f00,       ///< 1 << (8 + PacketFormat)
   kChannelTraits = 0x70000,     ///< ChannelKinds << 16, where a channel is involved
   kCallerTrait = 0x1000000,     ///< in input or output
+  kExternalTrait = 0x2000000,   ///< rows of the external `buffer`; no rows, no chunks
   kInvalidTrait = 0x80000000u,  ///< its mistake has been reported
 };
 
@@ -123,11 +124,13 @@ struct CollectiveSpec {
   InPlace in_place = InPlace::either;
   bool even_only = false;
   SumOrder order = SumOrder::any;
+  int64_t columns = 0;                    ///< of rows; 0: there are none
+  uint32_t then = Contract::kNoFunction;  ///< in Program::functions
   /// Indices of input and output count chunks, and channels without `to` have no partner: IR text.
   bool flat = false;
   struct Marks {
     Mark kind = {}, ranks = {}, chunks = {}, root = {}, counts = {}, shift = {}, input = {},
-         output = {};
+         output = {}, columns = {};
   } marks = {};
 };
 

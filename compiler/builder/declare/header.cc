@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "compiler/builder/base/texts.h"
+#include "ir/verify/row_faults.h"
 
 namespace mscclc {
 namespace {
@@ -29,6 +30,11 @@ class ContractCheck {
                     fmt::format("there are {}", counted(spec_.ranks, "rank")));
     }
     if (spec_.kind == CollectiveKind::alltoallv) good = counts() && good;
+    const bool rows = spec_.columns != 0 || spec_.then != Contract::kNoFunction;
+    if (rows && (spec_.columns < 1 || spec_.columns > rows::kMaxColumns)) {
+      return fault(spec_.marks.columns, fmt::format("'columns' is {}; a row has 1 to {}",
+                                                    spec_.columns, rows::kMaxColumns));
+    }
     if (spec_.kind == CollectiveKind::custom) {
       good = dims(spec_.input, "input", 0, spec_.marks.input) && good;
       good = dims(spec_.output, "output", 0, spec_.marks.output) && good;
@@ -102,6 +108,8 @@ bool Header::collective(const CollectiveSpec& spec) {
   c.in_place = spec.in_place;
   c.even_only = spec.even_only;
   c.order = spec.order;
+  c.columns = static_cast<uint32_t>(spec.columns);
+  c.then = spec.then;
   if (spec.kind == CollectiveKind::alltoallv) {
     c.counts.resize(static_cast<size_t>(spec.counts.count));
     for (size_t i = 0; i < c.counts.size(); ++i) c.counts[i] = spec.counts[static_cast<int64_t>(i)];
@@ -175,6 +183,12 @@ bool Header::launch(const Launch& launch, const LaunchMarks& marks) {
   }
   if (good) draft_.program.launch = launch;
   return good;
+}
+
+bool Header::rows(Mark mark) {
+  const auto fault = rows_fault(draft_.program);
+  if (fault) reports_.fail(fault->code, mark, fault->message);
+  return !fault;
 }
 
 void Header::note_even(Diagnostic& d) {

@@ -16,6 +16,8 @@ class Header {
   bool collective(const CollectiveSpec& spec);
   /// One line of a custom contract.
   bool ensure(Promise promise, Mark mark);
+  /// What the program has of row functions and externals.
+  bool rows(Mark mark);
   bool launch(const Launch& launch, const LaunchMarks& marks);
 
   bool has_contract() const { return has_contract_; }

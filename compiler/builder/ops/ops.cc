@@ -24,6 +24,7 @@ bool Ops::add(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
   facts.add(dsts);
   facts.add(srcs);
   if (facts.any(kInvalidTrait)) return false;
+  if (facts.any(kExternalTrait)) return refuse_external(dsts, srcs);
   const Fit fit = op_checks_.check(info, dsts, srcs, facts, options);
   if (fit == Fit::wrong) return false;
   // A block whose ops turn out to have nothing to do is not a mistake.
@@ -40,6 +41,20 @@ bool Ops::add(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
   }
   append(kind, dsts, srcs, options);
   return !budget_.gave_up();
+}
+
+/// Reports an external in an op that is no `apply`: a def may bring it there.
+bool Ops::refuse_external(std::span<const Ref> dsts, std::span<const Ref> srcs) {
+  for (const std::span<const Ref> side : {dsts, srcs}) {
+    for (const Ref& ref : side) {
+      if ((ref.traits & kExternalTrait) == 0) continue;
+      const rows::External& e = draft_.program.externals[ref.operand.buffer];
+      reports_.fail("wrong-kind", ref.mark,
+                    fmt::format("'{}' is an external, which only 'apply' takes", e.name));
+      return false;
+    }
+  }
+  return false;
 }
 
 void Ops::append(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,

@@ -2,6 +2,7 @@
 // What has nothing to do is left out, what has one source to add up becomes the ops it is made of.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "compiler/builder/ops/chunk_checks.h"
@@ -27,8 +28,15 @@ class Ops {
   /// Checks and appends an op to the rank at hand; false after a mistake, which is reported.
   bool add(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
            const OpOptions& options);
+  /// The same of an `apply`; see Builder.
+  bool apply(uint32_t function, std::span<const Ref> results, std::span<const Ref> params,
+             const OpOptions& options);
 
  private:
+  bool refuse_external(std::span<const Ref> dsts, std::span<const Ref> srcs);
+  bool check_applied(const rows::Function& function, std::span<const Ref> results,
+                     std::span<const Ref> params);
+  std::optional<uint32_t> first_rows(std::span<const Ref> results, std::span<const Ref> params);
   void append(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
               const OpOptions& options);
   bool reduce_less(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,

@@ -109,4 +109,58 @@ void Refs::semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark m
   ref.mark = mark;
 }
 
+/// Chunks that indexes name in the shape of the output's part, all without one; of IR text they are
+/// counted.
+bool Refs::locate_rows(std::span<const Index> index, std::string_view name, Mark mark,
+                       Operand& out) {
+  const Contract& c = draft_.program.contract;
+  const std::vector<uint32_t> dims =
+      draft_.flat ? std::vector<uint32_t>{c.part_chunks()} : c.shape(Side::output, 0).dims;
+  if (index.size() > dims.size()) {
+    reports_.fail("index-count", mark,
+                  fmt::format("'{}' has {} dimension{}; {} given", name, dims.size(),
+                              dims.size() == 1 ? "" : "s", index.size()));
+    return false;
+  }
+  out.first = 0;
+  out.count = 1;
+  for (size_t i = 0; i < index.size(); ++i) {
+    const bool last = i + 1 == index.size();
+    const int64_t first = index[i].first, count = index[i].count, size = dims[i];
+    const bool begins = first >= 0 && first < size + (count == 0 ? 1 : 0);
+    if (!begins || count > size - first) {
+      reports_.fail("no-such-chunk", index[i].mark,
+                    fmt::format("'{}' has no index {} (it goes from 0 to {})", name,
+                                begins ? first + count - 1 : first, size - 1));
+      return false;
+    }
+    if (!last && count != 1) {
+      reports_.fail("index-count", index[i].mark,
+                    fmt::format("only the last index of '{}' may be a range", name));
+      return false;
+    }
+    out.first = out.first * dims[i] + static_cast<uint32_t>(index[i].first);
+    out.count = static_cast<uint32_t>(index[i].count);
+  }
+  for (size_t i = index.size(); i < dims.size(); ++i) {
+    out.first *= dims[i];
+    out.count *= dims[i];
+  }
+  return true;
+}
+
+void Refs::external_rows(uint32_t external, std::span<const Index> index, Mark mark, Ref& ref) {
+  const rows::External& e = draft_.program.externals[external];
+  ref.operand = {kNone, external, 0, 0};
+  ref.traits = kInvalidTrait;
+  ref.mark = mark;
+  if (e.has_rows() ? !locate_rows(index, e.name, mark, ref.operand) : false) return;
+  if (!e.has_rows() && !index.empty()) {
+    reports_.fail("index-count", mark,
+                  fmt::format("the external '{}' has no rows, so it takes no index", e.name));
+    return;
+  }
+  ref.traits = kExternalTrait;
+}
+
 }  // namespace mscclc

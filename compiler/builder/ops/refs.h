@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "compiler/builder/declare/layouts.h"
@@ -21,8 +22,10 @@ class Refs {
   void far_chunk(NameId channel, std::span<const int64_t> keys, Mark channel_mark, NameId buffer,
                  Mark buffer_mark, std::span<const Index> index, Mark mark, Ref& ref);
   void semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark mark, Ref& ref);
+  void external_rows(uint32_t external, std::span<const Index> index, Mark mark, Ref& ref);
 
  private:
+  bool locate_rows(std::span<const Index> index, std::string_view name, Mark mark, Operand& out);
   void fill_chunk(Ref& ref, uint32_t owner, NameId buffer, Mark buffer_mark,
                   std::span<const Index> index);
   bool check_at_switch(const Channel& c, uint32_t index, const Ref& ref);

@@ -45,6 +45,9 @@ class LaneMachine : public SimMachine {
       pause();
     }
   }
+  void apply_rows(const device::Frame& frame, const device::DeviceOp& op) {
+    apply_some_rows(frame, op, lane_.lane, lanes(), [this] { pause(); });
+  }
   template <class Fn>
   void for_each_target(uint32_t n, Fn fn) {
     for (uint32_t i = 0; i < n; ++i) fn(i);  // a lane does those that are its own

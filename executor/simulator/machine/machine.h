@@ -109,6 +109,11 @@ class SimMachine {
   }
   void copy(uint8_t* to, const uint8_t* from, uint64_t bytes);
 
+  /// Rows of an `apply`, in order.
+  void apply_rows(const device::Frame& frame, const device::DeviceOp& op) {
+    apply_some_rows(frame, op, 0, 1, [this] { breathe(); });
+  }
+
   void signal(uint32_t channel, bool relaxed);
   void wait(uint32_t channel, bool relaxed);
   template <class ChannelOf>
@@ -131,6 +136,10 @@ class SimMachine {
     std::memcpy(tile.bytes, source.address, piece.bytes);
     std::memset(tile.bytes + piece.bytes, 0, piece.payload - piece.bytes);
   }
+  /// Every `step`-th row from row `first` on; `pause()` after each.
+  template <class Pause>
+  void apply_some_rows(const device::Frame& frame, const device::DeviceOp& op, uint64_t first,
+                       uint64_t step, Pause pause);
   template <PacketFormat F>
   void read_packets(const uint8_t* slot, const device::Piece& piece, Tile& tile);
   template <PacketFormat F>
@@ -161,6 +170,30 @@ class SimMachine {
   uint32_t steps_ = 1;
   SumRoom sums_;
 };
+
+template <class Pause>
+void SimMachine::apply_some_rows(const device::Frame& frame, const device::DeviceOp& op,
+                                 uint64_t first, uint64_t step, Pause pause) {
+  const Applied what = applied(program_, program_.ranks[rank_id_].ops[op.source]);
+  const uint64_t granule = program_.granule(call_.dtype);
+  device::for_each_stretch<PacketFormat::none>(frame, op, 0, [&](const device::FrameStretch& s) {
+    std::vector<uint8_t*> operands;
+    for (uint32_t k = 0; k < device::operands_of(s); ++k) {
+      operands.push_back(device::address_of(*this, frame, s, k) + s.skip);
+    }
+    const std::span<uint8_t* const> all(operands);
+    const rows::RowMemory memory{all.first(device::dsts_of(s)), all.subspan(device::dsts_of(s)),
+                                 rank_.externals, rank_.external_layouts};
+    const uint64_t end = s.skip + s.count < s.length() ? s.skip + s.count : s.length();
+    const uint64_t rows = s.skip < end ? (end - s.skip) / granule : 0;
+    const uint64_t begin =
+        (frame.rank.offsets[s.run->offsets + operands.size()] + s.skip) / granule;
+    for (uint64_t i = first; i < rows; i += step) {
+      rows::apply_row(program_, what, call_.dtype, memory, i, begin + i);
+      pause();
+    }
+  });
+}
 
 /// The proxy of a port channel: does what blocks have posted, later, piece by piece.
 class SimProxy {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/interpreter/layout.h"
+#include "executor/rows/externals.h"
 
 namespace mscclc {
 
@@ -47,6 +48,8 @@ struct SimRank {
   std::vector<SimChannelEnd*> channels;
   std::vector<uint64_t> semaphores;
   std::vector<BarrierState> barriers;
+  std::vector<uint8_t*> externals;  ///< by external: its memory
+  std::vector<rows::ExternalLayout> external_layouts;
   uint32_t active_blocks = 0;  ///< blocks that have ops
   uint64_t call = 0;           ///< which call of the rank, of whatever plan, is the last begun
   uint64_t started = 0;        ///< calls that the caller has begun

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "ir/program/applied.h"
 #include "passes/base/thread_partition.h"
 #include "passes/prove/model/premise.h"
 
@@ -55,6 +56,7 @@ void DataMoves::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   }
   if (memory_.bytes.copies_onto_itself(block.rank, op, k)) return;
   const Actor actor = actor_of(process);
+  if (row.has(kApplies)) return apply_chunk(actor, op, dsts, srcs, k);
   if (op.summation != Summation::in_turn) {
     load_at_once(actor, op, srcs, k, row.has(kPolls));
   } else {
@@ -63,6 +65,36 @@ void DataMoves::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
   if (row.has(kReduces)) sum_up(block, op, srcs[0], k);
   for (const Operand& o : dsts) memory_.value.size(block.rank, o, k);
   for (const Operand& o : dsts) store(actor, op, o, k);
+}
+
+/// The arguments are loaded; then each result is a value of its own, of them all.
+void DataMoves::apply_chunk(const Actor& actor, const Op& op, std::span<const Operand> dsts,
+                            std::span<const Operand> srcs, uint32_t k) {
+  const uint32_t rank = rank_of(actor.event);
+  const Applied what = applied(program_, op);
+  std::vector<Symbol> loaded, arguments;
+  for (const Operand& o : srcs) {
+    memory_.value.begin_term();
+    load(actor, op, o, k, false);
+    loaded.push_back(memory_.value.get());
+  }
+  for (size_t i = 0; i < what.params.size(); ++i) {
+    const RowValue value = what.param(i);
+    arguments.push_back(value.external ? memory_.externals.given(value.index, rank, what.first + k)
+                                       : loaded[value.index]);
+  }
+  for (uint32_t i = 0; i < what.results.size(); ++i) {
+    const RowValue to = what.result(i);
+    memory_.value.set_result(what.function, i, arguments);
+    for (const Operand& o : dsts) memory_.value.size(rank, o, k);
+    memory_.value.size_as_output(rank, what.first + k);
+    if (to.external) {
+      memory_.externals.store(to.index, rank, what.first + k, op.parts, memory_.value.get(),
+                              actor.event);
+    } else {
+      store(actor, op, dsts[to.index], k);
+    }
+  }
 }
 
 /// What has been loaded becomes a sum.

@@ -8,6 +8,7 @@
 #include "ir/program/program.h"
 #include "passes/prove/memory/access_order.h"
 #include "passes/prove/memory/chunk_contents.h"
+#include "passes/prove/memory/external_rows.h"
 #include "passes/prove/memory/history.h"
 #include "passes/prove/memory/op_at_hand.h"
 #include "passes/prove/memory/op_bytes.h"
@@ -34,6 +35,7 @@ struct MemoryParts {
   ValueChains& chains;
   ChunkContents& contents;
   OpValue& value;
+  ExternalRows& externals;
   AccessOrder& order;
   PacketSlots& slots;
 };
@@ -55,6 +57,8 @@ class DataMoves {
 
   void move_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
                   std::span<const Operand> srcs, uint32_t k);
+  void apply_chunk(const Actor& actor, const Op& op, std::span<const Operand> dsts,
+                   std::span<const Operand> srcs, uint32_t k);
   void post_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
                   const Operand& src, uint32_t k);
   void load_posted(uint32_t process, const Op& op, const OpInfo& row, const Operand& src,

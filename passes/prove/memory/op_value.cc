@@ -57,11 +57,35 @@ void OpValue::size_by_caller(uint32_t rank, const Operand& o, uint32_t k) {
     const Part& part = calls_.part(rank, calls_.now(rank));
     const Side side = name.buffer == part.input + kInput ? Side::input : Side::output;
     const uint64_t size = part.contract().size_class(side, part.local[name.rank], name.chunk) + 1;
-    if (!premise(Premise::values_keep_their_length, value_.size == 0 || value_.size == size))
-      value_ = contents_.mixed_with(value_);
-    value_.size = size;
-    sized_ = true;
+    set_size(size);
   });
+}
+
+void OpValue::set_size(uint64_t size) {
+  if (!premise(Premise::values_keep_their_length, value_.size == 0 || value_.size == size))
+    value_ = contents_.mixed_with(value_);
+  value_.size = size;
+  sized_ = true;
+}
+
+void OpValue::size_as_output(uint32_t rank, uint32_t chunk) {
+  const Part& part = calls_.part(rank, calls_.now(rank));
+  set_size(part.contract().size_class(Side::output, part.local[rank], chunk) + 1);
+}
+
+void OpValue::set_result(uint32_t function, uint32_t k, std::span<const Symbol> arguments) {
+  uint64_t size = 0;
+  bool one_length = true;
+  for (const Symbol& a : arguments) {
+    one_length &= size == 0 || a.size == 0 || a.size == size;
+    size = std::max(size, a.size);
+  }
+  value_ = one_length ? contents_.symbols().applied(function, k, arguments)
+                      : contents_.mixed_with(arguments[0]);
+  for (const Symbol& a : arguments) {
+    if (contents_.raced(a)) value_ = contents_.of_race();
+  }
+  has_value_ = true;
 }
 
 }  // namespace mscclc::proof

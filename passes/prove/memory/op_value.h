@@ -33,6 +33,10 @@ class OpValue {
   void lose_minus_zero() { value_.plus_zero = true; }
   /// The value is the sum of these, along the tree (ir/ops/trees.h) or exact.
   void set_sum(std::span<const Symbol> terms, Summation summation);
+  /// The value is result `k` of a row function of these.
+  void set_result(uint32_t function, uint32_t k, std::span<const Symbol> arguments);
+  /// The value goes to, or has met, rows of externals that are as long as a chunk of the output.
+  void size_as_output(uint32_t rank, uint32_t chunk);
   /// The sum is rounded, and `divided` if the reduction is avg.
   void round(bool divided);
   /// A switch may add up in another order each time it is asked: a sum of its own, for all parts of
@@ -54,6 +58,7 @@ class OpValue {
   Symbol sum_of(const Symbol& a, const Symbol& b);
   Symbol tree_of(std::span<const Symbol> terms);
   Symbol exact_of(std::span<const Symbol> terms);
+  void set_size(uint64_t size);
   void size_by_caller(uint32_t rank, const Operand& o, uint32_t k);
 
   const System& system_;

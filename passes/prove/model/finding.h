@@ -30,11 +30,13 @@ struct Finding {
     wrong_value,  ///< output `chunk`, last written by `first`, if by any op, does not hold at the
                   ///< end of a call what is promised; `reader`: has read what was in
                   ///< `unwritten` before anything was written there
-    other_order,  ///< the sum in `chunk` is not added up as the contract promises; notes: how it
-                  ///< is, and how it was first seen, in `alike`
-    stuck,        ///< thread blocks wait forever
-    unbalanced,   ///< an end of a channel, or a semaphore, is not back at its count after a call
-    not_met,      ///< a barrier that a rank may leave before another rank is in
+    wrong_external,  ///< chunk `chunk.chunk` of external `chunk.buffer`, last written by `first`,
+                     ///< if by any op, does not hold at the end of a call what is promised
+    other_order,     ///< the sum in `chunk` is not added up as the contract promises; notes: how it
+                     ///< is, and how it was first seen, in `alike`
+    stuck,           ///< thread blocks wait forever
+    unbalanced,      ///< an end of a channel, or a semaphore, is not back at its count after a call
+    not_met,         ///< a barrier that a rank may leave before another rank is in
     unpaired,     ///< what `first` gives and `second` takes in rounds does not pair up (LoopGroups)
     out_of_step,  ///< `waiting`: blocks that cannot do their rounds one by one with the others
     undecided,    ///< outside what the prover can decide

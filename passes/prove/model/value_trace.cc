@@ -57,6 +57,20 @@ void ValueTrace::add_rounded(const Symbol& result, const Symbol& sum, bool divid
   add(result, {Kind::divided, part, 0, nodes_[part].raced});
 }
 
+void ValueTrace::add_applied(const Symbol& result, Applied applied) {
+  bool raced = false;
+  for (const Symbol& a : applied.arguments) raced |= nodes_[find(a)].raced;
+  add(result, {.kind = Kind::applied, .raced = raced});
+  applied_.try_emplace({result.low, result.high}, std::move(applied));
+}
+
+void ValueTrace::add_external(const Symbol& symbol) { add(symbol, {Kind::external}); }
+
+const ValueTrace::Applied* ValueTrace::applied(const Symbol& symbol) const {
+  const auto found = applied_.find({symbol.low, symbol.high});
+  return found == applied_.end() ? nullptr : &found->second;
+}
+
 ValueTrace::Content ValueTrace::content(const Symbol& symbol) const {
   Content content;
   const auto root = ids_.find({symbol.low, symbol.high});
@@ -85,6 +99,10 @@ ValueTrace::Content ValueTrace::content(const Symbol& symbol) const {
       case Kind::unknown:
       case Kind::raced:
         content.unknown = true;
+        break;
+      case Kind::applied:
+      case Kind::external:
+        content.applied = true;
         break;
       case Kind::sum:
         more(node.a, times[i]);

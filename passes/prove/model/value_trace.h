@@ -41,6 +41,13 @@ class ValueTrace {
     bool unknown = false;                ///< what several pieces hold that differ, for one
     bool divided = false;                ///< all of it, once it was added up
     bool parts_divided = false;          ///< some of what was added up
+    bool applied = false;                ///< a result of a row function, or what it takes
+  };
+
+  /// A result of a row function.
+  struct Applied {
+    uint32_t function = 0, k = 0;
+    std::vector<Symbol> arguments = {};
   };
 
   void add_input(const Symbol& symbol, const Contribution& input);
@@ -55,14 +62,19 @@ class ValueTrace {
   /// `divided`: by the number of contributions, too.
   void add_rounded(const Symbol& result, const Symbol& sum, bool divided);
 
+  void add_applied(const Symbol& result, Applied applied);
+  void add_external(const Symbol& symbol);
+
   Content content(const Symbol& symbol) const;
+  /// nullptr: it is no such result.
+  const Applied* applied(const Symbol& symbol) const;
   /// How a sum was made, by its `order`.
   std::string expression(uint64_t order) const { return expressions_.text(order); }
   /// Is some of it what a race has put there?
   bool raced(const Symbol& symbol) const;
 
  private:
-  enum class Kind : uint8_t { input, unwritten, unknown, raced, sum, divided };
+  enum class Kind : uint8_t { input, unwritten, unknown, raced, sum, divided, applied, external };
   struct Node {
     Kind kind;
     uint32_t a = 0, b = 0;  ///< in nodes_, or of `input` the position in inputs_
@@ -84,6 +96,7 @@ class ValueTrace {
   std::vector<Contribution> inputs_;
   std::unordered_map<uint32_t, FirstRead> reads_;  ///< by node, of those that are unwritten
   std::unordered_map<Key, uint32_t, Hash> ids_;
+  std::unordered_map<Key, Applied, Hash> applied_;
 };
 
 }  // namespace mscclc::proof

@@ -3,6 +3,7 @@
 #include <functional>
 #include <random>
 
+#include "ir/base/precondition.h"
 #include "ir/ops/summations.h"
 #include "passes/prove/model/premise.h"
 #include "passes/prove/model/value_trace.h"
@@ -62,6 +63,31 @@ Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
     result.high = mix(sum.high, keys_[2]);
   }
   return result;
+}
+
+Symbol Symbols::applied(uint32_t function, uint32_t k, std::span<const Symbol> arguments) const {
+  const uint64_t which = uint64_t{function} << 32 | k;
+  Symbol result;
+  result.low = mix(keys_[2], which);
+  result.high = mix(keys_[3], which);
+  result.order = mix(keys_[1], which);
+  result.shape = mix(keys_[0], which);
+  for (const Symbol& a : arguments) {
+    if (!a.known()) result.terms = a.terms;
+    result.low = mix(mix(mix(result.low, a.low), a.high), a.terms);
+    result.high = mix(mix(mix(result.high, a.high), a.low), a.terms);
+    result.order = mix(mix(result.order, a.order), a.plus_zero ? 1 : 0);
+    result.shape = mix(result.shape, a.shape);
+    result.size = std::max(result.size, a.size);
+  }
+  return result;
+}
+
+Symbol Symbols::external(uint32_t external, uint32_t owner, uint32_t rows, uint64_t call) const {
+  const uint64_t place = uint64_t{owner} << 32 | rows;
+  const uint64_t low = mix(mix(keys_[1], place), call ^ keys_[0]) + external;
+  const uint64_t high = mix(mix(keys_[3], place + external), call ^ keys_[2]);
+  return {.low = mix(keys_[2], low), .high = high, .order = mix(low, high), .shape = low};
 }
 
 Symbol Symbols::changed(const Symbol& symbol, uint64_t how) const {
@@ -159,6 +185,22 @@ Symbol TurnedSymbols::rounded(const Symbol& sum, bool divided) {
   const Symbol x = sum.plain();
   return with_images(make_rounded(sum, divided),
                      [&](uint32_t k) { return make_rounded(turned(x, k), divided); });
+}
+
+// Plans with row functions are taken as they are: no rank stands for another.
+Symbol TurnedSymbols::applied(uint32_t function, uint32_t k, std::span<const Symbol> arguments) {
+  precondition(symmetry_.trivial());
+  const Symbol result = symbols_.applied(function, k, arguments);
+  if (trace_ != nullptr)
+    trace_->add_applied(result, {function, k, {arguments.begin(), arguments.end()}});
+  return result;
+}
+
+Symbol TurnedSymbols::external(uint32_t external, uint32_t owner, uint32_t rows, uint64_t call) {
+  precondition(symmetry_.trivial());
+  const Symbol result = symbols_.external(external, owner, rows, call);
+  if (trace_ != nullptr) trace_->add_external(result);
+  return result;
 }
 
 Symbol TurnedSymbols::unwritten(uint64_t chunk) {

@@ -74,6 +74,11 @@ class Symbols {
   /// The sum, rounded to the data type, and +0.0 where it is -0.0; `divided` by the number of
   /// contributions, if the call's reduction is avg.
   Symbol rounded(const Symbol& sum, bool divided) const;
+  /// Result `k` of a row function of these: equal for equal arguments, and only for these (lemma
+  /// V2). REQUIRES: one argument or more.
+  Symbol applied(uint32_t function, uint32_t k, std::span<const Symbol> arguments) const;
+  /// What the caller gave in an external: which, of whom, and for which rows.
+  Symbol external(uint32_t external, uint32_t owner, uint32_t rows, uint64_t call) const;
   /// The same contributions, made by another expression: `symbol` and what has become of it.
   Symbol changed(const Symbol& symbol, uint64_t how) const;
   /// `shape` of the contribution of a rank, and of two values in one sum.
@@ -114,6 +119,8 @@ class TurnedSymbols {
   Symbol add(const Symbol& a, const Symbol& b);
   Symbol exact(std::span<const Symbol> terms);
   Symbol rounded(const Symbol& sum, bool divided);
+  Symbol applied(uint32_t function, uint32_t k, std::span<const Symbol> arguments);
+  Symbol external(uint32_t external, uint32_t owner, uint32_t rows, uint64_t call);
   /// What is in chunk `chunk` (of System) before it has been written.
   Symbol unwritten(uint64_t chunk);
   /// The symbol when ranks have turned `turns` times, at most as often as brings them back.

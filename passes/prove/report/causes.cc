@@ -35,6 +35,7 @@ std::vector<Finding> causes(const std::vector<Finding>& findings) {
   std::vector<Finding> found;
   std::ranges::copy_if(findings, std::back_inserter(found), [&](const Finding& finding) {
     return rank(finding) == cause || finding.kind == Finding::Kind::wrong_value ||
+           finding.kind == Finding::Kind::wrong_external ||
            finding.kind == Finding::Kind::other_order;
   });
   return joined(std::move(found));

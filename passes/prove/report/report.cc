@@ -37,6 +37,8 @@ class Reporter {
         return no_packets();
       case Finding::Kind::wrong_value:
         return wrong_value();
+      case Finding::Kind::wrong_external:
+        return wrong_external();
       case Finding::Kind::other_order:
         return other_order();
       case Finding::Kind::stuck:
@@ -380,6 +382,17 @@ class Reporter {
     note_elsewhere(d);
   }
 
+  void wrong_external() {
+    const ChunkName& c = finding_.chunk;
+    Diagnostic& d = error(
+        "wrong-result",
+        fmt::format("chunk {} of the external '{}' of rank {} does not hold what the collective "
+                    "promises at the end of a call{}",
+                    c.chunk, program_.externals[c.buffer].name, c.rank, placement()));
+    if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
+    for (const std::string& text : finding_.notes) d.notes.push_back({text});
+  }
+
   /// Results that other ops wrote, wrong in the same way: the first few, and how many there are.
   void note_elsewhere(Diagnostic& d) const {
     constexpr size_t kShown = 3;
@@ -467,7 +480,11 @@ class Reporter {
         part.contract().promise(part.local[finding_.chunk.rank], finding_.chunk.chunk);
     if (!promise) return "nothing is promised of it";
     const std::vector<CallerChunk>& terms = promise->inputs;
-    std::string text = terms.size() > 1 ? "promised is the reduction of " : "promised is ";
+    std::string text = "promised is ";
+    if (const uint32_t then = part.contract().then; then != Contract::kNoFunction) {
+      text += fmt::format("'{}' of ", part.program->functions[then].name);
+    }
+    if (terms.size() > 1) text += "the reduction of ";
     for (size_t i = 0; i < std::min(terms.size(), kShown); ++i) {
       const Buffer& input = part.program->ranks[terms[i].rank].buffers[kInput];
       text += fmt::format("{}{} of rank {}", i == 0 ? "" : ", ",

@@ -132,4 +132,64 @@ Difference difference(const System& system, const CallOrder& calls, const ChunkN
   return comparison.run_after(std::move(of_memory));
 }
 
+namespace {
+
+/// What is wrong with the sum that a row function is applied to.
+std::vector<std::string> of_sum(const std::string& function, const Difference& found) {
+  constexpr std::string_view kMissing = " is missing";
+  std::vector<std::string> texts;
+  for (const std::string& text : found.texts) {
+    texts.push_back(text.ends_with(kMissing)
+                        ? fmt::format("'{}' is applied to a sum that lacks {}", function,
+                                      text.substr(0, text.size() - kMissing.size()))
+                        : fmt::format("'{}' is applied to another sum: {}", function, text));
+  }
+  if (texts.empty()) texts.push_back(fmt::format("'{}' is applied to no sum", function));
+  return texts;
+}
+
+std::string no_result(const std::string& function, const ValueTrace::Content& content) {
+  if (content.unwritten && content.inputs.empty()) return "it was never written";
+  if (content.unknown) return "for some message sizes it holds no single value";
+  return fmt::format("it holds no result of '{}'", function);
+}
+
+}  // namespace
+
+Difference applied_difference(const System& system, const CallOrder& calls, const ChunkName& name,
+                              uint32_t call, const ValueTrace& trace, const Symbol& symbol,
+                              const Applying& wanted) {
+  Difference found;
+  const rows::Function& function = system.program().functions[wanted.function];
+  const auto add = [&](std::string text) { found.add(Difference::kApplied, std::move(text)); };
+  const ValueTrace::Applied* const applied = trace.applied(symbol);
+  if (applied == nullptr) {
+    add(no_result(function.name, trace.content(symbol)));
+    return found;
+  }
+  if (applied->function != wanted.function || applied->k != wanted.k) {
+    const rows::Function& other = system.program().functions[applied->function];
+    add(fmt::format("it holds '{}' of '{}', not '{}' of '{}'", other.outputs[applied->k].name,
+                    other.name, function.outputs[wanted.k].name, function.name));
+    return found;
+  }
+  for (size_t i = 0; i < wanted.arguments.size(); ++i) {
+    const Symbol& argument = applied->arguments[i];
+    if (argument.same_contributions(wanted.arguments[i])) continue;
+    if (i > 0) {
+      add(
+          fmt::format("'{}' of '{}' is not what this rank's caller gives for these rows: it is of "
+                      "other rows, another value, or another rank's and not 'replicated'",
+                      function.params[i].name, function.name));
+      continue;
+    }
+    const Difference sum = difference(system, calls, name, call, trace.content(argument), true);
+    for (std::string& text : of_sum(function.name, sum)) add(std::move(text));
+  }
+  if (found.texts.empty() && symbol.plus_zero) {
+    add("it went through sentinel packets, which have no -0.0; row functions may give it");
+  }
+  return found;
+}
+
 }  // namespace mscclc::proof

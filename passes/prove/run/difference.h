@@ -25,6 +25,7 @@ struct Difference {
     kUnknown = 32,
     kNotDivided = 64,
     kDivided = 128,
+    kApplied = 256,
   };
   uint32_t kinds = 0;
   std::vector<std::string> texts = {};
@@ -34,6 +35,18 @@ struct Difference {
     texts.push_back(std::move(text));
   }
 };
+
+/// Result `k` of a row function, of these.
+struct Applying {
+  uint32_t function = 0, k = 0;
+  std::vector<Symbol> arguments = {};
+};
+
+/// Of a result that holds `symbol` and should hold `wanted`, whose first argument is the sum that
+/// is promised of chunk `name` of the output.
+Difference applied_difference(const System& system, const CallOrder& calls, const ChunkName& name,
+                              uint32_t call, const ValueTrace& trace, const Symbol& symbol,
+                              const Applying& wanted);
 
 /// Of a result `name` of a call that holds `content`. `written`: by some op.
 Difference difference(const System& system, const CallOrder& calls, const ChunkName& name,

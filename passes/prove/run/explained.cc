@@ -12,7 +12,8 @@ std::vector<Finding> explained(std::vector<Finding> findings, const Suspects& su
                                const System& system, const LoopGroups& groups,
                                const Symbols& symbols, RunOptions options) {
   const auto wrong = [](const Finding& f) {
-    return f.kind == Finding::Kind::wrong_value || f.kind == Finding::Kind::other_order;
+    return f.kind == Finding::Kind::wrong_value || f.kind == Finding::Kind::wrong_external ||
+           f.kind == Finding::Kind::other_order;
   };
   const auto race = [](const Finding& f) {
     return f.kind == Finding::Kind::race || f.kind == Finding::Kind::slot_twice;

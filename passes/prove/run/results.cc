@@ -9,25 +9,28 @@ namespace mscclc::proof {
 
 Results::Results(const System& system, const Symbols& symbols, const RunOptions& options,
                  const CallOrder& calls, const History& history, const ChunkContents& contents,
-                 FindingList& findings)
+                 const ExternalRows& externals, FindingList& findings)
     : system_(system),
       symbols_(symbols),
       options_(options),
       calls_(calls),
       history_(history),
       contents_(contents),
+      externals_(externals),
       findings_(findings),
-      sums_(system, symbols, calls, history, contents, findings) {}
+      sums_(system, symbols, calls, history, contents, findings),
+      then_(bind_then(system.program())) {}
 
 void Results::check(uint32_t rank, uint32_t call) {
   check_outputs(rank, call);
+  if (then_) check_externals(rank, call);
   check_inputs(rank, call);
 }
 
 /// What an output chunk must hold. Ranks that share their promises ask for the same again and
 /// again.
 const Results::Promised& Results::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
-  const bool shared = calls_.part(rank, call).contract().uniform() && !system_.joint();
+  const bool shared = calls_.part(rank, call).contract().uniform() && !system_.joint() && !then_;
   if (!shared) return unshared_ = promise(rank, chunk, call);
   const uint64_t key = uint64_t{call} << 32 | chunk;
   const auto known = promised_.find(key);
@@ -55,7 +58,87 @@ Results::Promised Results::promise(uint32_t rank, uint32_t chunk, uint32_t call)
   if (promise.reduced && sum && calls_.divides(rank, call)) {
     promised.symbol = symbols_.rounded(promised.symbol, true);
   }
+  if (then_) apply_then(rank, chunk, promised);
   return promised;
+}
+
+/// Of a collective of rows the output is a result of a row function: `arguments` are the promised
+/// sum, and what the caller gave.
+void Results::apply_then(uint32_t rank, uint32_t chunk, Promised& promised) const {
+  for (const uint32_t e : then_->params) {
+    promised.arguments.push_back(e == kNone ? promised.symbol : externals_.given(e, rank, chunk));
+  }
+  if (premise(Premise::results_are_of_the_function, false)) return;
+  promised.symbol = symbols_.applied(then_->function, then_->output, promised.arguments);
+}
+
+/// Externals that are written hold the other results.
+void Results::check_externals(uint32_t rank, uint32_t call) {
+  const Contract& contract = calls_.part(rank, call).contract();
+  const uint32_t chunks = contract.chunk_count(Side::output, rank);
+  for (uint32_t k = 0; k < then_->results.size(); ++k) {
+    const uint32_t e = then_->results[k];
+    if (e == kNone) continue;
+    const bool shards = system_.program().externals[e].holding == rows::Holding::sharded;
+    for (uint32_t c = 0; c < chunks; ++c) {
+      if (!shards || owner_of_shard(contract, c) == rank) check_external(rank, call, k, c);
+    }
+  }
+}
+
+void Results::check_external(uint32_t rank, uint32_t call, uint32_t result, uint32_t chunk) {
+  const uint32_t e = then_->results[result];
+  const Promised wanted = promise(rank, chunk, call);
+  const Symbol symbol = symbols_.applied(then_->function, result, wanted.arguments);
+  const ExternalRows::Written* const written = externals_.written(e, rank, chunk);
+  const bool right = written != nullptr && written->symbols.size() == written->parts &&
+                     std::ranges::all_of(written->symbols, [&](const Symbol& s) {
+                       return s.same_contributions(symbol);
+                     });
+  if (premise(Premise::externals_hold_what_is_promised, right)) return;
+  const auto raced = [&](const Symbol& s) { return contents_.raced(s); };
+  if (written != nullptr && std::ranges::any_of(written->symbols, raced)) return;
+  add_external({rank, e, chunk}, result, call, wanted);
+}
+
+/// One finding for all chunks of an external at a rank; `name.buffer` is the external.
+void Results::add_external(const ChunkName& name, uint32_t result, uint32_t call,
+                           const Promised& promised) {
+  const uint64_t key = uint64_t{1} << 63 | uint64_t{name.buffer} << 32 | name.rank;
+  if (findings_.reported(key) || !findings_.may_report(key)) return;
+  const ExternalRows::Written* const written =
+      externals_.written(name.buffer, name.rank, name.chunk);
+  Finding& finding = findings_.add(Finding::Kind::wrong_external);
+  finding.in_place = system_.in_place();
+  finding.chunk = name;
+  if (written == nullptr) {
+    finding.notes.push_back("no op writes it");
+    return;
+  }
+  finding.first = written->writer;
+  finding.first.call = call;
+  if (written->symbols.size() != written->parts) {
+    finding.notes.push_back("some parts of it are not written");
+  }
+  const ValueTrace* const trace = contents_.trace();
+  if (trace == nullptr) return;
+  const Applying wanted{then_->function, result, promised.arguments};
+  const ChunkName output{name.rank, kOutput, name.chunk};
+  for (const Symbol& symbol : written->symbols) {
+    const auto found = applied_difference(system_, calls_, output, call, *trace, symbol, wanted);
+    if (found.kinds == 0) continue;
+    finding.notes = found.texts;
+    return;
+  }
+}
+
+/// What becomes of the shape of a sum when the promised function is applied to it.
+uint64_t Results::shape_after(uint64_t shape, const Promised& promised) const {
+  std::vector<Symbol> arguments = promised.arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (then_->params[i] == kNone) arguments[i].shape = shape;
+  }
+  return symbols_.applied(then_->function, then_->output, arguments).shape;
 }
 
 void Results::check_outputs(uint32_t rank, uint32_t call) {
@@ -65,11 +148,14 @@ void Results::check_outputs(uint32_t rank, uint32_t call) {
     const Promised& wanted = promised(rank, c, call);
     if (!wanted.made) continue;
     const Symbol found = contents_.read(system_.chunk(rank, output, c, call), {});
-    if (!premise(Premise::results_are_promised, found.same_contributions(wanted.symbol))) {
-      report_wrong({rank, output, c}, call, wanted.symbol);
+    const bool kept = !then_ || premise(Premise::results_keep_minus_zero, !found.plus_zero);
+    if (!premise(Premise::results_are_promised, kept && found.same_contributions(wanted.symbol))) {
+      report_wrong({rank, output, c}, call, wanted);
       continue;
     }
-    if (call == 0 && !wanted.added.empty()) sums_.check({rank, output, c}, wanted.added, found);
+    if (call != 0 || wanted.added.empty()) continue;
+    sums_.check({rank, output, c}, wanted.added, found,
+                [&](uint64_t shape) { return then_ ? shape_after(shape, wanted) : shape; });
   }
 }
 
@@ -88,7 +174,7 @@ void Results::check_inputs(uint32_t rank, uint32_t call) {
 }
 
 /// Of results that are wrong in one way one is a finding; the others are named with it.
-void Results::report_wrong(const ChunkName& name, uint32_t call, const Symbol& wanted) {
+void Results::report_wrong(const ChunkName& name, uint32_t call, const Promised& wanted) {
   const uint64_t key = uint64_t{name.rank} << 32 | name.chunk;
   if (findings_.reported(key)) return;  // in an earlier call
   // What a call leaves shows as such in the next one; in the first it is memory as it was.
@@ -101,13 +187,15 @@ void Results::report_wrong(const ChunkName& name, uint32_t call, const Symbol& w
 }
 
 Finding Results::wrong(const ChunkName& name, uint32_t call, uint64_t chunk,
-                       const Symbol& wanted) const {
-  const ChunkValue::Piece piece = contents_.piece_without(chunk, wanted);
+                       const Promised& wanted) const {
+  const ChunkValue::Piece piece = contents_.piece_without(chunk, wanted.symbol);
   const Event writer = last_store(history_, chunk, piece.extent);
   Difference found;
   if (const ValueTrace* const trace = contents_.trace()) {
-    found =
-        difference(system_, calls_, name, call, trace->content(piece.symbol), writer.op != kNone);
+    const Applying made{then_ ? then_->function : 0, then_ ? then_->output : 0, wanted.arguments};
+    found = then_ ? applied_difference(system_, calls_, name, call, *trace, piece.symbol, made)
+                  : difference(system_, calls_, name, call, trace->content(piece.symbol),
+                               writer.op != kNone);
   }
   Finding finding{};
   finding.kind = Finding::Kind::wrong_value;

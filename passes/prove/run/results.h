@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "passes/prove/memory/chunk_contents.h"
+#include "passes/prove/memory/external_rows.h"
 #include "passes/prove/memory/history.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/system.h"
@@ -26,7 +28,7 @@ class Results {
   /// All of them must outlive it.
   Results(const System& system, const Symbols& symbols, const RunOptions& options,
           const CallOrder& calls, const History& history, const ChunkContents& contents,
-          FindingList& findings);
+          const ExternalRows& externals, FindingList& findings);
 
   /// The call of a rank is over. REQUIRES: the caller has not yet touched its buffers.
   void check(uint32_t rank, uint32_t call);
@@ -40,15 +42,22 @@ class Results {
   struct Promised {
     Symbol symbol = {};
     bool made = false;
-    std::vector<uint32_t> added = {};  ///< the ranks of a sum, ascending; none: no sum
+    std::vector<uint32_t> added = {};    ///< the ranks of a sum, ascending; none: no sum
+    std::vector<Symbol> arguments = {};  ///< of the row function that makes it, if one does
   };
 
   const Promised& promised(uint32_t rank, uint32_t chunk, uint32_t call);
   Promised promise(uint32_t rank, uint32_t chunk, uint32_t call) const;
+  void apply_then(uint32_t rank, uint32_t chunk, Promised& promised) const;
+  uint64_t shape_after(uint64_t shape, const Promised& promised) const;
+  void check_externals(uint32_t rank, uint32_t call);
+  void check_external(uint32_t rank, uint32_t call, uint32_t result, uint32_t chunk);
+  void add_external(const ChunkName& name, uint32_t result, uint32_t call,
+                    const Promised& promised);
   void check_outputs(uint32_t rank, uint32_t call);
   void check_inputs(uint32_t rank, uint32_t call);
-  void report_wrong(const ChunkName& name, uint32_t call, const Symbol& wanted);
-  Finding wrong(const ChunkName& name, uint32_t call, uint64_t chunk, const Symbol& wanted) const;
+  void report_wrong(const ChunkName& name, uint32_t call, const Promised& wanted);
+  Finding wrong(const ChunkName& name, uint32_t call, uint64_t chunk, const Promised& wanted) const;
   void add_alike(uint64_t key, Finding finding);
   uint64_t place_in_text(const Event& event) const;
 
@@ -58,8 +67,10 @@ class Results {
   const CallOrder& calls_;
   const History& history_;
   const ChunkContents& contents_;
+  const ExternalRows& externals_;
   FindingList& findings_;
   SumContracts sums_;
+  std::optional<ThenBinding> then_;  ///< of a collective of rows
   bool keep_input_ = true;
   std::unordered_map<uint64_t, Promised> promised_;  ///< by call and output chunk
   Promised unshared_;                                ///< the last that was not shared

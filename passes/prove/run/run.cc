@@ -34,6 +34,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       chains_(system),
       bytes_(system, groups, cuts_, calls_),
       contents_(system, symbols, options_, calls_, at_hand_),
+      externals_(program_, calls_, contents_),
       value_(system, symbols, calls_, bytes_, contents_),
       races_(system, options_, calls_, history_, findings_),
       order_(access_parts(), has_packets(program_)),
@@ -46,9 +47,10 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
               .chains = chains_,
               .contents = contents_,
               .value = value_,
+              .externals = externals_,
               .order = order_,
               .slots = slots_}),
-      results_(system, symbols, options_, calls_, history_, contents_, findings_) {}
+      results_(system, symbols, options_, calls_, history_, contents_, externals_, findings_) {}
 
 AccessParts Run::access_parts() {
   return {.system = system_,
@@ -89,6 +91,7 @@ void Run::enter_call(uint32_t rank) {
     const uint32_t call = calls_.now(rank);
     if (!premise(Premise::the_caller_fills_before, false)) caller_touches(rank, call, false);
     contents_.begin_call(rank, call);
+    externals_.begin_call(rank);
     const uint32_t first = calls_.first_block(rank), end = calls_.end_of_blocks(rank);
     left_[rank] = end - first;
     knowledge_.begin_call(rank);

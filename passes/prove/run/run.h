@@ -91,6 +91,7 @@ class Run {
   ValueChains chains_;
   OpBytes bytes_;
   ChunkContents contents_;
+  ExternalRows externals_;
   OpValue value_;
   Races races_;
   AccessOrder order_;

@@ -43,7 +43,8 @@ uint64_t SumContracts::least_image(const Symbol& sum) const {
 
 /// In which of the orders of contracts the contributions of `ranks` (ascending) were added, here
 /// and at all ranks that this one stands for.
-SumOrders SumContracts::orders_of(const std::vector<uint32_t>& ranks, const Symbol& found) {
+SumOrders SumContracts::orders_of(const std::vector<uint32_t>& ranks, const Symbol& found,
+                                  const After& after) {
   SumOrders kept{.replicated = true, .ranks = true, .tree = true, .exact = true};
   const bool once = std::ranges::adjacent_find(ranks) == ranks.end();
   if (!premise(Premise::one_input_of_each_rank, once)) return {.replicated = true};
@@ -52,9 +53,9 @@ SumOrders SumContracts::orders_of(const std::vector<uint32_t>& ranks, const Symb
   for (uint32_t k = 0; k < system_.symmetry().turns(); ++k) {
     if (k > 0 && !all) wanted = &shapes(turned(ranks, k));
     const uint64_t shape = contents_.symbols().turned(found.plain(), k).shape;
-    kept.ranks &= premise(Premise::sums_in_rank_order, shape == wanted->ranks);
-    kept.tree &= premise(Premise::sums_along_the_tree, shape == wanted->tree);
-    kept.exact &= premise(Premise::sums_are_exact, shape == wanted->exact);
+    kept.ranks &= premise(Premise::sums_in_rank_order, shape == after(wanted->ranks));
+    kept.tree &= premise(Premise::sums_along_the_tree, shape == after(wanted->tree));
+    kept.exact &= premise(Premise::sums_are_exact, shape == after(wanted->exact));
   }
   return kept;
 }
@@ -74,8 +75,8 @@ const SumShapes& SumContracts::shapes(const std::vector<uint32_t>& ranks) {
 }
 
 void SumContracts::check(const ChunkName& name, const std::vector<uint32_t>& ranks,
-                         const Symbol& found) {
-  SumOrders kept = orders_of(ranks, found);
+                         const Symbol& found, const After& after) {
+  SumOrders kept = orders_of(ranks, found, after);
   kept.replicated = added_alike(name, found);
   kept_ &= kept;
   const bool keeps = kept.keep(calls_.part(name.rank, 0).contract().order);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -26,7 +27,10 @@ class SumContracts {
 
   /// A result `name` that holds the sum of the contributions of `ranks` (ascending) that is
   /// promised. Reports another order than is promised, too.
-  void check(const ChunkName& name, const std::vector<uint32_t>& ranks, const Symbol& found);
+  /// `after`: what becomes of the shape of a sum on its way to the result.
+  using After = std::function<uint64_t(uint64_t)>;
+  void check(const ChunkName& name, const std::vector<uint32_t>& ranks, const Symbol& found,
+             const After& after);
   /// Those that all sums so far keep.
   const SumOrders& kept() const { return kept_; }
 
@@ -39,7 +43,7 @@ class SumContracts {
 
   bool added_alike(const ChunkName& name, const Symbol& found);
   uint64_t least_image(const Symbol& sum) const;
-  SumOrders orders_of(const std::vector<uint32_t>& ranks, const Symbol& found);
+  SumOrders orders_of(const std::vector<uint32_t>& ranks, const Symbol& found, const After& after);
   std::vector<uint32_t> turned(const std::vector<uint32_t>& ranks, uint32_t turns) const;
   const SumShapes& shapes(const std::vector<uint32_t>& ranks);
 

@@ -20,7 +20,8 @@ class ExtraReader {
     const KeySet required = {w_schema, w_hash,  w_target,    w_contract, w_select,
                              w_launch, w_files, w_variables, w_sites,    w_ranks};
     if (!json_.expect(extra, JsonType::object) || !check_schema(extra)) return false;
-    if (!m.read(json_, extra, required, {w_description, w_foreign, w_proof})) return false;
+    if (!m.read(json_, extra, required, {w_description, w_foreign, w_proof, w_rows, w_externals}))
+      return false;
     std::string_view target, description;
     if (!json_.string(m[w_target], target)) return false;
     if (m.has(w_description)) {
@@ -28,8 +29,9 @@ class ExtraReader {
       program_.description = description;
     }
     if (m.has(w_foreign) && !json_.boolean(m[w_foreign], program_.foreign)) return false;
-    return read_contract(m[w_contract]) && read_select(m[w_select]) && read_launch(m[w_launch]) &&
-           read_sites(m) && read_ranks(m[w_ranks]);
+    return read_rows(state_, m[w_rows], m[w_externals]) && read_contract(m[w_contract]) &&
+           read_select(m[w_select]) && read_launch(m[w_launch]) && read_sites(m) &&
+           read_ranks(m[w_ranks]);
   }
 
  private:
@@ -53,7 +55,8 @@ class ExtraReader {
     Contract& c = program_.contract;
     Members m;
     if (!m.read(json_, node, {w_kind, w_ranks, w_chunks, w_in_place, w_even_only},
-                {w_root, w_shift, w_counts, w_input, w_output, w_promises, w_order})) {
+                {w_root, w_shift, w_counts, w_input, w_output, w_promises, w_order, w_columns,
+                 w_then})) {
       return false;
     }
     std::string_view kind;
@@ -73,6 +76,8 @@ class ExtraReader {
            (!m.has(w_input) || json_.numbers(m[w_input], c.input)) &&
            (!m.has(w_output) || json_.numbers(m[w_output], c.output)) &&
            (!m.has(w_order) || read_order(m[w_order])) &&
+           (!m.has(w_columns) || json_.number(m[w_columns], c.columns)) &&
+           (!m.has(w_then) || read_then(m[w_then])) &&
            (!m.has(w_promises) || read_promises(m[w_promises]));
   }
 
@@ -82,6 +87,17 @@ class ExtraReader {
     const std::optional<SumOrder> order = find_sum_order(word);
     if (!order) return json_.fail(node, fmt::format("must be {}", sum_order_names()));
     program_.contract.order = *order;
+    return true;
+  }
+
+  bool read_then(NodeId node) {
+    std::string_view name;
+    if (!json_.string(node, name)) return false;
+    const auto found = std::ranges::find(program_.functions, name, &rows::Function::name);
+    if (found == program_.functions.end()) {
+      return json_.fail(node, fmt::format("there is no row function '{}'", name));
+    }
+    program_.contract.then = static_cast<uint32_t>(found - program_.functions.begin());
     return true;
   }
 
@@ -208,7 +224,7 @@ class ExtraReader {
                          w_switches,   w_semaphores,  w_unused_switches, w_complete,
                          w_tree,       w_exact,       w_fixed_sum,       w_from_call,
                          w_plain_last, w_plain_first, w_op_channels,     w_data_channels,
-                         w_barriers,   w_loc,         w_credits};
+                         w_barriers,   w_loc,         w_credits,         w_applied};
     for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
       Members m;
       if (!m.read(json_, e, {}, keys)) return false;

@@ -27,7 +27,8 @@ class NoteReader {
            read_summations() &&
            for_ops(foreign ? w_from_call : w_fixed_sum,
                    [&](Op& op, size_t i) { return change_reduction(op, i); }) &&
-           move_plain_sources(foreign ? w_plain_first : w_plain_last) && read_channels();
+           move_plain_sources(foreign ? w_plain_first : w_plain_last) && read_channels() &&
+           read_applied();
   }
 
  private:
@@ -130,6 +131,22 @@ class NoteReader {
       channels = channels.subspan(1);
     }
     return channels.empty();
+  }
+
+  /// Rows `[op, values…]`: what an op applies, see Applied; what they say is checked later.
+  bool read_applied() {
+    const NodeId list = state_.extra_node(rank_, w_applied);
+    if (list == kNoNode) return true;
+    std::vector<int64_t> row;
+    for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
+      if (!json_.integers(e, row)) return false;
+      const bool op = !row.empty() && row[0] >= 0 && row[0] < static_cast<int64_t>(ops_.size());
+      if (!op || !info(ops_[static_cast<size_t>(row[0])].kind).has(kApplies)) {
+        return json_.fail(e, "begins with no op that applies a row function");
+      }
+      ops_[static_cast<size_t>(row[0])].applied = state_.program.append(std::span(row).subspan(1));
+    }
+    return true;
   }
 
   ReadState& state_;

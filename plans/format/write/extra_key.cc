@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "plans/format/plan_json.h"
+#include "plans/format/write/row_keys.h"
 
 namespace mscclc {
 namespace {
@@ -17,13 +18,16 @@ void write_promise(JsonWriter& json, const Promise& p) {
   json.close(']');
 }
 
-void write_contract(JsonWriter& json, const Contract& c) {
+void write_contract(JsonWriter& json, const Program& program) {
+  const Contract& c = program.contract;
   constexpr std::string_view kInPlace[] = {"either", "yes", "no"};
   const auto list = [&](const auto& numbers) { return [&] { json.list(numbers); }; };
   json.open('{');
   json.members("kind", name(c.kind), "ranks", c.ranks, "chunks", list(c.chunks), "in_place",
                kInPlace[static_cast<size_t>(c.in_place)], "even_only", c.even_only);
   if (c.order != SumOrder::any) json.members("order", name(c.order));
+  if (c.columns != 0) json.members("columns", c.columns);
+  if (c.then != Contract::kNoFunction) json.members("then", program.functions[c.then].name);
   if (c.root != 0) json.members("root", c.root);
   if (c.shift != 0) json.members("shift", c.shift);
   if (!c.counts.empty()) json.members("counts", list(c.counts));
@@ -194,8 +198,9 @@ void write_terms(JsonWriter& json, const Program& program) {
                 "auto_sync", l.auto_sync);
   };
   json.members(
-      "contract", [&] { write_contract(json, program.contract); }, "select",
+      "contract", [&] { write_contract(json, program); }, "select",
       [&] { write_select(json, program.select); }, "launch", launch);
+  write_rows(json, program);
 }
 
 /// Files, the names of loop variables, and sites with the positions of theirs among them.

@@ -272,6 +272,11 @@ void OpWriter::find_plain_source(const Op& op, OpFacts& facts) {
 
 /// Notes what the op's own members do not say.
 void OpWriter::note_move(const Op& op, bool is_long) {
+  if (op.applied.count != 0) {
+    const std::span<const int64_t> values = program_.values(op.applied);
+    std::vector<int64_t>& row = notes_.applied.emplace_back(1, index_);
+    row.insert(row.end(), values.begin(), values.end());
+  }
   if (op.complete) notes_.complete.push_back(index_);
   if (op.summation != Summation::in_turn) {
     notes_.by_summation[static_cast<size_t>(op.summation)].push_back(index_);

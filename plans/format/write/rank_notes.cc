@@ -12,15 +12,16 @@ void RankNotes::clear() {
   data_channels.clear();
   op_channels.clear();
   barriers.clear();
+  applied.clear();
 }
 
 void RankNotes::write(JsonWriter& json, bool foreign) const {
   const auto add = [&](std::string_view key, const std::vector<uint32_t>& list) {
     if (!list.empty()) json.member(key, [&] { json.list(list); });
   };
-  const auto add_rows = [&](std::string_view key, const std::vector<Row>& rows) {
+  const auto add_rows = [&](std::string_view key, const auto& rows) {
     if (rows.empty()) return;
-    json.member(key, [&] { json.list(rows, [&](const Row& row) { json.list(row); }); });
+    json.member(key, [&] { json.list(rows, [&](const auto& row) { json.list(row); }); });
   };
   add("complete", complete);
   for (const SummationInfo& row : summations()) {
@@ -31,6 +32,7 @@ void RankNotes::write(JsonWriter& json, bool foreign) const {
   add_rows("data_channels", data_channels);
   add_rows("op_channels", op_channels);
   add_rows("barriers", barriers);
+  add_rows("applied", applied);
 }
 
 }  // namespace mscclc

@@ -26,6 +26,8 @@ struct RankNotes {
   /// {op, channels …}: of each remote operand, destinations first, where the block's rule fails.
   std::vector<Row> op_channels;
   std::vector<Row> barriers;  ///< {op, blocks …}: where the order is not ascending
+  /// {op, values …}: what an op applies (Program::integers).
+  std::vector<std::vector<int64_t>> applied;
 
   void clear();
   /// Writes the members that are not empty. `foreign` as in Program.

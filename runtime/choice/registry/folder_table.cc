@@ -25,8 +25,8 @@ LibraryCall calls_of(const Contract& contract) {
 }
 
 bool same_kind(const Contract& contract, const LibraryCall& call) {
-  return contract.kind == call.kind && contract.ranks == call.ranks &&
-         (!has_root(call.kind) || contract.root == call.root) &&
+  return contract.then == Contract::kNoFunction && contract.kind == call.kind &&
+         contract.ranks == call.ranks && (!has_root(call.kind) || contract.root == call.root) &&
          (call.kind != CollectiveKind::sendrecv || (contract.shift - call.shift) % call.ranks == 0);
 }
 

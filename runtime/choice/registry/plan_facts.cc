@@ -77,6 +77,9 @@ std::optional<Error> PlanFacts::of_contract(const Contract& contract,
   if (contract.kind == CollectiveKind::alltoallv || contract.kind == CollectiveKind::custom) {
     return Error{"requests cannot distinguish such plans: load it by hand"};
   }
+  if (contract.then != Contract::kNoFunction) {
+    return Error{"requests ask for sums, and it gives row functions of them"};
+  }
   return of_placement(contract, call);
 }
 

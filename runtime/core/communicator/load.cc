@@ -60,6 +60,11 @@ bool PlanLoader::check_plan() {
   if (plan.contract.kind == CollectiveKind::none) {
     return refuse(diagnostics_, "no-contract", "the plan does not say which collective it is");
   }
+  if (!plan.functions.empty()) {
+    return refuse(diagnostics_, "no-row-functions",
+                  "the plan applies row functions, which no device runs yet; the simulator does: "
+                  "'mscclc run'");
+  }
   if (!plan.split) {
     return refuse(diagnostics_, "not-split",
                   "the program is not a plan yet: compile it with the pass 'split'");

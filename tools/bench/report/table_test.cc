@@ -7,7 +7,7 @@
 namespace mscclc::bench {
 namespace {
 
-std::string rows(const std::vector<Result>& results, bool best = false) {
+std::string rows_of(const std::vector<Result>& results, bool best = false) {
   std::vector<const Result*> list;
   for (const Result& r : results) list.push_back(&r);
   return bench_rows(list, best);
@@ -23,8 +23,8 @@ std::vector<std::string> lines(const std::string& text) {
 
 TEST_CASE("rows begin as nccl-tests' do and stand under the heading") {
   const std::string row =
-      rows({sample(1024, "one", Role::plan, 2), sample(1024, "nccl", Role::baseline, 5),
-            sample(1024, "copy", Role::floor, 1)});
+      rows_of({sample(1024, "one", Role::plan, 2), sample(1024, "nccl", Role::baseline, 5),
+               sample(1024, "copy", Role::floor, 1)});
   const auto heading = lines(bench_header());
   REQUIRE(heading.size() == 3);
   CHECK(heading[1] ==
@@ -41,7 +41,7 @@ TEST_CASE("what was not measured or not looked at shows as such") {
   Result r = sample(1024, "one", Role::plan, 2);
   r.in_place.reset();
   r.out_of_place->checked = false;
-  CHECK(lines(rows({r}))[0] ==
+  CHECK(lines(rows_of({r}))[0] ==
         "        1024           256       f32     sum      -1     2.00    0.51    0.77     N/A"
         "        -       -       -     N/A     2.00     4.00       -        -        -       -"
         "        -  one (copies)");
@@ -52,7 +52,7 @@ TEST_CASE("--best keeps the fastest plan, all others, and plans that are wrong")
       sample(1024, "slow", Role::plan, 3), sample(1024, "fast", Role::plan, 2),
       sample(1024, "broken", Role::plan, 1), sample(1024, "nccl", Role::baseline, 9)};
   results[2].out_of_place->wrong = 7;
-  const auto shown = lines(rows(results, true));
+  const auto shown = lines(rows_of(results, true));
   REQUIRE(shown.size() == 3);
   CHECK(shown[0].find("fast") != std::string::npos);
   CHECK(shown[1].find("broken") != std::string::npos);

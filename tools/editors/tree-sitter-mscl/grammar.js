@@ -7,7 +7,7 @@ const OPS = [
   "reduce_send", "read_reduce_send", "copy_packets", "unpack_packets", "put_packets",
   "read_put_packets", "reduce_packets", "reduce_send_packets", "reduce_packets_put",
   "reduce_copy_packets", "reduce_copy_send_packets", "switch_broadcast",
-  "switch_broadcast_packets", "switch_reduce", "switch_reduce_broadcast", "signal", "wait",
+  "switch_broadcast_packets", "switch_reduce", "switch_reduce_broadcast", "apply", "signal", "wait",
   "flush", "release", "acquire", "barrier", "sync", "pipeline",
 ];
 
@@ -37,7 +37,7 @@ const COLLECTIVES = [
 ];
 
 const OPTIONS = [
-  "chunks", "counts", "root", "shift", "inplace", "even", "order", "sizes", "nodes",
+  "chunks", "counts", "root", "shift", "inplace", "even", "order", "columns", "sizes", "nodes",
   "gpus_per_node", "dtypes", "ops", "tags", "priority", "threads", "instances", "policy", "align",
   "fuse", "auto_sync", "reuse_scratch", "split", "foreign", "packets", "copies", "credits", "unit",
   "units", "loop", "relaxed", "op", "part", "complete", "memory", "port", "switch", "from",

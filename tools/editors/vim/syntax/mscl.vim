@@ -14,7 +14,7 @@ syntax keyword msclOp copy put get put_with_signal put_with_signal_and_flush red
 syntax keyword msclOp reduce_send read_reduce_send copy_packets unpack_packets put_packets
 syntax keyword msclOp read_put_packets reduce_packets reduce_send_packets reduce_packets_put
 syntax keyword msclOp reduce_copy_packets reduce_copy_send_packets switch_broadcast
-syntax keyword msclOp switch_broadcast_packets switch_reduce switch_reduce_broadcast signal wait
+syntax keyword msclOp switch_broadcast_packets switch_reduce switch_reduce_broadcast apply signal wait
 syntax keyword msclOp flush release acquire barrier sync pipeline
 
 syntax keyword msclFunction min max log2 ceil_div len sum
@@ -27,7 +27,7 @@ syntax keyword msclCollective broadcast scatter sendrecv barrier custom
 
 syntax match msclNumber "\v<(0x[0-9a-fA-F_]+|[0-9][0-9_]*)(KiB|MiB|GiB)?>"
 syntax match msclArrow "<-"
-syntax match msclOption "\v<(ranks|chunks|counts|root|shift|inplace|even|order|sizes|nodes|gpus_per_node|dtypes|ops|tags|priority|threads|instances|policy|align|fuse|auto_sync|reuse_scratch|split|foreign|packets|copies|credits|unit|units|loop|relaxed|op|part|tree|exact|complete)>\ze\s*:"
+syntax match msclOption "\v<(ranks|chunks|counts|root|shift|inplace|even|order|columns|sizes|nodes|gpus_per_node|dtypes|ops|tags|priority|threads|instances|policy|align|fuse|auto_sync|reuse_scratch|split|foreign|packets|copies|credits|unit|units|loop|relaxed|op|part|tree|exact|complete)>\ze\s*:"
 syntax match msclChannel "\v<(memory|port|switch)>\ze\s*\("
 syntax region msclString start=+"+ skip=+\\.+ end=+"+ oneline
 syntax match msclComment "#.*$" contains=@Spell

@@ -1,4 +1,4 @@
-#include "compiler/parser/lexer.h"
+#include "compiler/tokens/lexer.h"
 
 #include <array>
 #include <cstdio>

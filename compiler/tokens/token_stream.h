@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "compiler/ast/ast.h"
-#include "compiler/parser/lexer.h"
+#include "compiler/tokens/lexer.h"
 #include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {

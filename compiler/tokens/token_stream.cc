@@ -1,4 +1,4 @@
-#include "compiler/parser/token_stream.h"
+#include "compiler/tokens/token_stream.h"
 
 #include <utility>
 

@@ -1,0 +1,63 @@
+// What an `apply` computes of what: its row function, and what stands for each parameter and
+// result. Encoded in Program::integers, which all passes carry along.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/program/program.h"
+
+namespace mscclc {
+
+/// What stands for a parameter or a result: an operand of the op on that side, or an external.
+struct RowValue {
+  bool external = false;
+  uint32_t index = 0;
+};
+
+/// Reading: values of Program::integers, which must outlive it.
+struct Applied {
+  uint32_t function = 0;
+  /// Chunk of the promised output from which on the rows of externals are taken, as many as the
+  /// op's operands have chunks.
+  uint32_t first = 0;
+  std::span<const int64_t> results, params;
+
+  static RowValue value(int64_t encoded) {
+    return encoded < 0 ? RowValue{true, static_cast<uint32_t>(~encoded)}
+                       : RowValue{false, static_cast<uint32_t>(encoded)};
+  }
+  RowValue result(size_t i) const { return value(results[i]); }
+  RowValue param(size_t i) const { return value(params[i]); }
+};
+
+/// REQUIRES: the op is an `apply` that verify_structure() has seen, or will: applied_fits().
+Applied applied(const Program& program, const Op& op);
+/// True if what the op has can be read as Applied: its function, and as many values as that has.
+bool applied_fits(const Program& program, const Op& op);
+
+/// The numbers of Applied.
+std::vector<int64_t> encode_applied(uint32_t function, uint32_t first,
+                                    std::span<const RowValue> results,
+                                    std::span<const RowValue> params);
+
+/// The same with another `first`.
+std::vector<int64_t> with_first(const Program& program, const Op& op, uint32_t first);
+
+/// What `then` binds: parameters to externals of the same name, the first one to the sum; results
+/// to externals of their name, or of their name without "_out", that are written; one to the
+/// output. Parameters: kNone is the sum; results: kNone is the output.
+struct ThenBinding {
+  uint32_t function = 0;
+  std::vector<uint32_t> params = {}, results = {};
+  uint32_t output = 0;  ///< the result that is the output
+};
+/// Nothing if the program has no `then`, or, with `fault` set, if it cannot be bound.
+std::optional<ThenBinding> bind_then(const Program& program, std::string* fault = nullptr);
+
+/// The rank that has chunk `chunk` of a sharded external.
+uint32_t owner_of_shard(const Contract& contract, uint32_t chunk);
+
+}  // namespace mscclc

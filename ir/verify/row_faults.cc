@@ -1,0 +1,299 @@
+#include "ir/verify/row_faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "ir/program/applied.h"
+#include "ir/rows/check_row.h"
+
+namespace mscclc {
+namespace {
+
+/// Functions and externals of a program: hostile input costs little.
+constexpr size_t kMaxFunctions = 64, kMaxExternals = 64;
+
+bool is_row_of_t(const rows::Stored& stored) {
+  return stored.kind == rows::Kind::row && stored.type == rows::Type::T;
+}
+
+bool alike(const rows::Stored& a, const rows::External& b) {
+  return a.kind == b.kind && a.type == b.type && a.group == b.group;
+}
+
+bool good_external(const rows::External& e) {
+  const bool groups = e.kind == rows::Kind::groups;
+  const bool kind = (!e.is_read() || rows::can_be_input(e.kind)) &&
+                    (!e.is_written() || rows::can_be_output(e.kind));
+  const bool group =
+      groups ? e.group >= 2 && e.group <= rows::kMaxGroup && (e.group & (e.group - 1)) == 0
+             : e.group == 0;
+  return kind && group && (e.has_rows() || e.holding != rows::Holding::sharded);
+}
+
+std::optional<RowFault> function_fault(const Program& program) {
+  std::set<std::string_view> names;
+  for (const rows::Function& function : program.functions) {
+    if (const auto fault = rows::fault_of(function)) {
+      return RowFault{"row-function", fmt::format("a row function cannot be: {}", *fault)};
+    }
+    if (!names.insert(function.name).second) {
+      return RowFault{"row-function",
+                      fmt::format("two row functions have the name '{}'", function.name)};
+    }
+  }
+  for (const rows::External& e : program.externals) {
+    if (!rows::is_row_name(e.name) || e.name == "input" || e.name == "output" ||
+        !names.insert(e.name).second) {
+      return RowFault{"external", "an external has no name, or one that is taken"};
+    }
+    if (!good_external(e)) {
+      return RowFault{"external", fmt::format("the external '{}' cannot be {} {} {} {}", e.name,
+                                              rows::name_of(e.kind), rows::name_of(e.type),
+                                              rows::name_of(e.use), rows::name_of(e.holding))};
+    }
+  }
+  return {};
+}
+
+std::optional<RowFault> contract_fault(const Program& program) {
+  const Contract& c = program.contract;
+  const bool sums = c.info().source == Source::everyone && !c.info().output.only_at_root;
+  if (!sums || c.even_only || program.foreign) {
+    return RowFault{"row-contract",
+                    "row functions go with allreduce and reducescatter of any size, whose "
+                    "contract says 'columns: ..., then: ...'"};
+  }
+  if (c.columns == 0 || c.then >= program.functions.size()) {
+    return RowFault{"row-contract", "the contract needs both 'columns: ...' and 'then: ...'"};
+  }
+  if (c.columns > rows::kMaxColumns) {
+    return RowFault{"row-contract", fmt::format("'columns' is {}; a row has 1 to {}", c.columns,
+                                                rows::kMaxColumns)};
+  }
+  if (program.launch.align != kLeastAlign) {
+    return RowFault{"row-contract", "a collective of rows is cut between rows; leave 'align' out"};
+  }
+  std::string fault;
+  if (!bind_then(program, &fault)) return RowFault{"row-contract", fault};
+  return {};
+}
+
+std::optional<RowFault> holding_fault(const Program& program) {
+  const Contract& c = program.contract;
+  const bool parts = c.kind == CollectiveKind::reducescatter;
+  for (const rows::External& e : program.externals) {
+    const bool shards = e.holding == rows::Holding::sharded;
+    if (shards && (parts || c.part_chunks() % c.ranks != 0)) {
+      return RowFault{
+          "external",
+          fmt::format("the external '{}' is sharded, which goes with an allreduce whose "
+                      "'chunks' are a multiple of its ranks",
+                      e.name)};
+    }
+    if (parts && e.has_rows() && e.holding == rows::Holding::replicated) {
+      return RowFault{"external", fmt::format("the external '{}' has the rows of each rank's own "
+                                              "part; leave 'replicated' out",
+                                              e.name)};
+    }
+  }
+  return {};
+}
+
+/// Of one `apply`: its function's parameters and results, and what stands for them.
+class AppliedCheck {
+ public:
+  AppliedCheck(const Program& program, uint32_t rank, const Op& op)
+      : program_(program),
+        rank_(rank),
+        op_(op),
+        what_(applied(program, op)),
+        function_(program.functions[what_.function]) {}
+
+  std::optional<RowFault> run() {
+    if (op_.loop != kNone) {
+      return RowFault{"op-rows",
+                      "a row function inside a pipeline, whose units are not whole rows; apply "
+                      "it after the pipeline"};
+    }
+    if (!sides() || !externals(what_.results, function_.outputs, true) ||
+        !externals(what_.params, function_.params, false) || !range()) {
+      return RowFault{"op-rows", fault_};
+    }
+    return {};
+  }
+
+ private:
+  bool no(std::string fault) {
+    fault_ = std::move(fault);
+    return false;
+  }
+
+  /// Operands stand for rows of T; each destination for one result, each source for an argument.
+  bool sides() {
+    std::vector<uint32_t> dsts(op_.dsts), srcs(op_.srcs);
+    const auto count = [&](std::span<const int64_t> values, const std::vector<rows::Stored>& stored,
+                           std::vector<uint32_t>& uses) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        const RowValue value = Applied::value(values[i]);
+        if (value.external) continue;
+        if (!is_row_of_t(stored[i])) {
+          return no(
+              fmt::format("'{}' of '{}' is no 'row T'; a chunk of a buffer cannot be it, only "
+                          "an external",
+                          stored[i].name, function_.name));
+        }
+        ++uses[value.index];
+      }
+      return true;
+    };
+    if (!count(what_.results, function_.outputs, dsts) ||
+        !count(what_.params, function_.params, srcs)) {
+      return false;
+    }
+    const bool once = std::ranges::all_of(dsts, [](uint32_t n) { return n == 1; });
+    const bool used = std::ranges::all_of(srcs, [](uint32_t n) { return n > 0; });
+    return (once && used) || no("an operand stands for no result, or for several");
+  }
+
+  bool externals(std::span<const int64_t> values, const std::vector<rows::Stored>& stored,
+                 bool written) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const RowValue value = Applied::value(values[i]);
+      if (!value.external) continue;
+      const rows::External& e = program_.externals[value.index];
+      if (!alike(stored[i], e)) {
+        return no(fmt::format("'{}' of '{}' and the external '{}' are not of one kind and type",
+                              stored[i].name, function_.name, e.name));
+      }
+      if (written ? !e.is_written() : !e.is_read()) {
+        return no(fmt::format("the external '{}' is '{}'; it is not to be {}", e.name,
+                              rows::name_of(e.use), written ? "written" : "read"));
+      }
+      if (std::ranges::count(values, values[i]) > 1 && written) {
+        return no(fmt::format("two results go to the external '{}'", e.name));
+      }
+    }
+    return true;
+  }
+
+  bool range() {
+    const Contract& c = program_.contract;
+    const uint64_t end = uint64_t{what_.first} + program_.dsts(op_)[0].count;
+    if (end > c.part_chunks()) {
+      return no(fmt::format("rows of chunks {}..{} of a part that has {}", what_.first, end,
+                            c.part_chunks()));
+    }
+    for (const std::span<const int64_t> side : {what_.results, what_.params}) {
+      for (const int64_t v : side) {
+        const RowValue value = Applied::value(v);
+        if (!value.external) continue;
+        const rows::External& e = program_.externals[value.index];
+        const bool own = owner_of_shard_or(c, what_.first) == rank_ &&
+                         owner_of_shard_or(c, static_cast<uint32_t>(end - 1)) == rank_;
+        if (e.holding == rows::Holding::sharded && !own) {
+          return no(
+              fmt::format("rank {} does not have chunks {}..{} of the external '{}', which is "
+                          "sharded",
+                          rank_, what_.first, end, e.name));
+        }
+      }
+    }
+    return sizes();
+  }
+
+  static uint32_t owner_of_shard_or(const Contract& c, uint32_t chunk) {
+    return c.part_chunks() % c.ranks == 0 ? owner_of_shard(c, chunk) : kNone;
+  }
+
+  /// Externals have the rows of the output's chunks; the caller's chunks must be as long.
+  bool sizes() {
+    const Contract& c = program_.contract;
+    for (const Operand& o : program_.all_operands(op_)) {
+      if (o.buffer >= kFirstScratch) continue;
+      const Side side = o.buffer == kInput ? Side::input : Side::output;
+      for (uint32_t k = 0; k < o.count; ++k) {
+        if (o.first + k < c.chunk_count(side, rank_) &&
+            c.size_class(side, rank_, o.first + k) ==
+                c.size_class(Side::output, rank_, what_.first + k)) {
+          continue;
+        }
+        return no(
+            "the rows of the externals and a chunk of input or output are not equally many "
+            "for every message");
+      }
+    }
+    return true;
+  }
+
+  const Program& program_;
+  const uint32_t rank_;
+  const Op& op_;
+  const Applied what_;
+  const rows::Function& function_;
+  std::string fault_;
+};
+
+}  // namespace
+
+std::optional<RowFault> rows_fault(const Program& program) {
+  const Contract& c = program.contract;
+  const bool any = !program.functions.empty() || !program.externals.empty();
+  if (!any && c.columns == 0 && c.then == Contract::kNoFunction) return {};
+  if (program.functions.size() > kMaxFunctions || program.externals.size() > kMaxExternals) {
+    return RowFault{"row-function",
+                    fmt::format("more than {} row functions or externals", kMaxFunctions)};
+  }
+  if (auto fault = function_fault(program)) return fault;
+  if (auto fault = contract_fault(program)) return fault;
+  return holding_fault(program);
+}
+
+std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const Op& op) {
+  return AppliedCheck(program, rank, op).run();
+}
+
+std::optional<RowFault> external_writes_fault(const Program& program, uint32_t rank) {
+  struct User {
+    uint32_t first, count;  ///< chunks of the op
+    uint16_t parts;
+    std::set<uint32_t> seen;  ///< which parts
+  };
+  std::map<std::pair<uint32_t, uint32_t>, User> users;  // by external and chunk
+  for (const Op& op : program.ranks[rank].ops) {
+    if (!info(op.kind).has(kApplies)) continue;
+    const Applied what = applied(program, op);
+    std::set<uint32_t> touched;  // externals that are written, here or elsewhere
+    for (const std::span<const int64_t> side : {what.results, what.params}) {
+      for (const int64_t v : side) {
+        const RowValue value = Applied::value(v);
+        const bool written = value.external && program.externals[value.index].is_written();
+        if (written) touched.insert(value.index);
+      }
+    }
+    for (const uint32_t e : touched) {
+      for (uint32_t k = 0; k < program.dsts(op)[0].count; ++k) {
+        const uint32_t count = program.dsts(op)[0].count;
+        const auto [at, fresh] =
+            users.try_emplace({e, what.first + k}, User{what.first, count, op.parts, {op.part}});
+        if (fresh) continue;
+        // Parts of the same chunks have different rows.
+        User& other = at->second;
+        const bool parts = op.parts > 1 && op.parts == other.parts && what.first == other.first &&
+                           count == other.count && other.seen.insert(op.part).second;
+        if (parts) continue;
+        return RowFault{"op-rows",
+                        fmt::format("a second op has chunk {} of the external '{}', which is "
+                                    "written; one op must do all with it",
+                                    what.first + k, program.externals[e].name),
+                        &op};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace mscclc
