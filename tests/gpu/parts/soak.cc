@@ -22,6 +22,8 @@ constexpr uint32_t kGraphs = 24;      // of several calls
 constexpr uint32_t kCallsOfGraph = 12;
 constexpr uint64_t kCheckEvery = 64;
 constexpr uint64_t kAskEvery = 20'000;  // calls after which ranks ask whether to go on
+/// Calls of plans with ports that are queued before the ranks wait for them.
+constexpr uint64_t kMaxQueued = 100;
 
 /// A call, and a graph that holds nothing else.
 struct SoakCall {
@@ -37,8 +39,9 @@ struct SoakGraph {
   uint64_t launches = 0;
 };
 
-/// What a soak takes. Plans whose copies the host makes get one without graphs: a launch of a graph
-/// may wait inside the driver with a lock that these copies need (docs/design/devices.md).
+/// What a soak takes. Plans whose copies the host makes get one without graphs, and with few calls
+/// queued: a launch that waits for room inside the driver holds a lock that these copies need
+/// (docs/design/devices.md).
 struct SoakPart {
   std::vector<Case> cases = {};
   bool graphs = true;
@@ -211,6 +214,10 @@ std::string Soak::run() {
   while (!over && done_ < part_.calls) {
     if (!step())
       return fmt::format("call {}, seed {}: {}", done_, options_.seed, text(diagnostics_));
+    if (!part_.graphs && done_ % kMaxQueued == 0 &&
+        !communicator_.synchronize(stream_.get(), diagnostics_)) {
+      return text(diagnostics_);
+    }
     if (done_ < next) continue;
     next += kAskEvery;
     if (!limit.ask(communicator_, over, diagnostics_)) return text(diagnostics_);
