@@ -28,7 +28,7 @@
 
 namespace mscclc::mscclpp {
 
-inline constexpr uint64_t kTraceFormat = 2;
+inline constexpr uint64_t kTraceFormat = 3;
 inline constexpr uint64_t kRelaxed = 128;  ///< added to the row of an op
 
 enum Flag : uint64_t { kFusion = 1, kAutoSync = 2, kLimits = 4 };

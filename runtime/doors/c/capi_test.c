@@ -833,8 +833,8 @@ static void explanations(void) {
 /* What the package for Python hands over: its tests have what is right. */
 static void traces(void) {
   /* One rank, of two chunks each, whose thread block 3 has a sync. */
-  const uint64_t trace[] = {2, 1, 7, 1, 2, 2, 0, 28, 0, 3, 10};
-  const uint64_t signal[] = {2, 1, 7, 2, 2, 2, 0, 2, 2, 0, 66, 0, 0, 1, 22, 0, 0, 0, 12};
+  const uint64_t trace[] = {3, 1, 7, 1, 2, 2, 0, 29, 0, 3, 10};
+  const uint64_t signal[] = {3, 1, 7, 2, 2, 2, 0, 2, 2, 0, 66, 0, 0, 1, 23, 0, 0, 0, 12};
   char *gpus = NULL;
   uint64_t *places = NULL, at = 0;
   size_t count = 0;

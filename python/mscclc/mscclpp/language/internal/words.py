@@ -4,7 +4,7 @@ compiler/mscclpp/read_trace.h says what each has. Ops and kinds of channels are 
 ir/ops have them, which compiler/mscclpp/words_test.cc compares.
 """
 
-FORMAT = 2
+FORMAT = 3
 FUSION, AUTO_SYNC, LIMITS = 1, 2, 4  # flags
 
 (
