@@ -183,9 +183,9 @@ void DataMoves::take_value(const Event& event, const Spot& spot, const Record& a
   const uint32_t owner = system_.processes()[process].rank;
   if (calls_.instance(owner, record.event.call) != calls_.instance(rank, event.call)) return;
   const uint32_t turns = memory_.chains.add_turns(record.node_turns, spot.turns);
-  for (const Extent& piece : since.left(store, access.extent)) {
+  since.each_left(store, access.extent, [&](const Extent& piece) {
     memory_.at_hand.nodes.add(memory_.chains, record.node, turns, piece);
-  }
+  });
   if (!premise(Premise::the_same_thread_has_waited,
                process == event.process && memory_.bytes.same_threads(rank, record, access))) {
     return;

@@ -20,10 +20,11 @@ class StoresSince {
 
   void add(uint32_t store) { since_.push_back(store); }
 
-  /// Of the next store: the bytes of `read` that no store added so far may have taken the place of,
-  /// in pieces (lemma O4). One of the same bits that is in no order with it has not. What cannot be
-  /// distinguished is left out.
-  std::vector<Extent> left(uint32_t store, const Extent& read) const {
+  /// Calls visit(piece) for the bytes of `read` of the next store that no store added so far may
+  /// have taken the place of (lemma O4). One of the same bits that is in no order with it has not.
+  /// What cannot be distinguished is left out.
+  template <class Visit>
+  void each_left(uint32_t store, const Extent& read, Visit&& visit) const {
     const Extent& stored = history_.record(store).extent;
     std::vector<Extent> over;
     for (const uint32_t i : since_) {
@@ -31,17 +32,15 @@ class StoresSince {
       const bool touches = later.may_touch(stored) && later.may_touch(read);
       if (touches && !history_.in_no_order(store, i)) over.push_back(later);
     }
-    if (premise(Premise::what_was_stored_over_is_not_read, over.empty())) return {read};
+    if (premise(Premise::what_was_stored_over_is_not_read, over.empty())) return visit(read);
     const Extent& first = over.front();
     const auto of_one_way = [&](const Extent& e) { return e.way == first.way && e.turn == 0; };
-    if (!stored.whole() || !read.whole() || first.whole()) return {};
-    if (!std::ranges::all_of(over, of_one_way)) return {};
-    std::vector<Extent> pieces;
+    if (!stored.whole() || !read.whole() || first.whole()) return;
+    if (!std::ranges::all_of(over, of_one_way)) return;
     for (uint32_t i = 0; i < cuts_.pieces(first.way); ++i) {
       if (std::ranges::find(over, i, &Extent::piece) != over.end()) continue;
-      pieces.push_back({.way = first.way, .piece = i, .sure = false});
+      visit(Extent{.way = first.way, .piece = i, .sure = false});
     }
-    return pieces;
   }
 
  private:

@@ -17,26 +17,27 @@ class RowReader {
   explicit RowReader(ReadState& state) : json_(state.json), program_(state.program) {}
 
   bool read_functions(NodeId list) {
-    if (!json_.expect(list, JsonType::array)) return false;
-    for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
-      rows::Function function;
-      if (!read_function(e, function)) return false;
-      program_.functions.push_back(std::move(function));
-    }
-    return true;
+    return read_list(list, program_.functions,
+                     [&](NodeId e, rows::Function& out) { return read_function(e, out); });
   }
 
   bool read_externals(NodeId list) {
+    return read_list(list, program_.externals,
+                     [&](NodeId e, rows::External& out) { return read_external(e, out); });
+  }
+
+ private:
+  template <class Element, class Read>
+  bool read_list(NodeId list, std::vector<Element>& out, Read read) const {
     if (!json_.expect(list, JsonType::array)) return false;
     for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
-      rows::External external;
-      if (!read_external(e, external)) return false;
-      program_.externals.push_back(std::move(external));
+      Element element;
+      if (!read(e, element)) return false;
+      out.push_back(std::move(element));
     }
     return true;
   }
 
- private:
   /// Goes along the elements of a row, each of a type of its own.
   class Row {
    public:
