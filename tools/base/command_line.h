@@ -1,7 +1,7 @@
 // The frame of the mscclc command: what a subcommand registers with, and the exit codes.
 //
-// Each subcommand is one file with one `add_NAME` function: it declares options, and returns
-// through `Command::run` what to do once they are parsed.
+// Each subcommand is one file with one `add_NAME` function: it says how options are declared, and
+// what to do once they are parsed.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -43,6 +44,16 @@ struct CommandLine {
 
   /// Adds a subcommand; its help shows `examples`, one per line.
   Command& add(const std::string& name, const std::string& summary, const std::string& examples);
+  /// The same with options, which `declare` adds to its parser; `run` gets what was given, and
+  /// returns the exit code.
+  template <class Options, class Run>
+  void add(const std::string& name, const std::string& summary, const std::string& examples,
+           void (*declare)(CommandLine&, CLI::App&, Options&), Run run) {
+    Command& command = add(name, summary, examples);
+    auto options = std::make_shared<Options>();
+    declare(*this, *command.app, *options);
+    command.run = [options, run] { return run(*options); };
+  }
   /// Says that `option` takes one (or several, separated by commas) of `list`.
   CLI::Option* takes(CLI::Option* option, std::vector<std::string> list);
   /// Says that `option` takes a value that cannot be completed.

@@ -6,7 +6,6 @@
 #include <CLI/Validators.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -103,39 +102,39 @@ int run_calibrate(const CalibrateOptions& options) {
   return calibrate::count_apart(*calibration, tolerance) == 0 ? kFine : kWrongResult;
 }
 
-}  // namespace
-
-void add_calibrate(CommandLine& line) {
-  Command& command =
-      line.add("calibrate", "measure this machine: a machine file for 'mscclc explain'",
-               "  mscclc calibrate -o mine.json\n"
-               "  mscclc calibrate --device threads --ranks 2 --max-bytes 1M -o host.json\n"
-               "  mscclc calibrate --network --base mine.json -o nodes.json\n"
-               "  mscclc explain ring.mscl --bytes 1K:64M:4 --machine mine.json\n");
-  auto options = std::make_shared<CalibrateOptions>();
-  CLI::App& app = *command.app;
-  app.add_option("-o,--output", options->output, "the machine file; '-' is standard output")
+void calibrate_options(CommandLine& line, CLI::App& app, CalibrateOptions& options) {
+  app.add_option("-o,--output", options.output, "the machine file; '-' is standard output")
       ->type_name("FILE")
       ->required();
-  add_team_options(line, app, options->team, false);
-  line.takes_text(app.add_option("--name", options->name,
+  add_team_options(line, app, options.team, false);
+  line.takes_text(app.add_option("--name", options.name,
                                  "what the machine is called (the file's name, without .json)")
                       ->type_name("NAME"));
-  app.add_option("--base", options->base,
+  app.add_option("--base", options.base,
                  "a machine, built in or a file, whose figures stay where nothing here shows them "
                  "(4xH200)")
       ->type_name("MACHINE");
-  line.takes_text(app.add_option("--max-bytes", options->max_bytes, "the largest message (64M)")
+  line.takes_text(app.add_option("--max-bytes", options.max_bytes, "the largest message (64M)")
                       ->type_name("SIZE"));
-  line.takes_text(app.add_option("--tolerance", options->tolerance,
+  line.takes_text(app.add_option("--tolerance", options.tolerance,
                                  "percent by which a second measurement may differ; if more, the "
                                  "exit code is 3 (10)")
                       ->type_name("PERCENT")
                       ->check(CLI::PositiveNumber));
-  app.add_flag("--network", options->network,
+  app.add_flag("--network", options.network,
                "each rank is a node of its own: the figures of the network (nic) in the place of "
                "those of links within a node");
-  command.run = [options] { return run_calibrate(*options); };
+}
+
+}  // namespace
+
+void add_calibrate(CommandLine& line) {
+  line.add("calibrate", "measure this machine: a machine file for 'mscclc explain'",
+           "  mscclc calibrate -o mine.json\n"
+           "  mscclc calibrate --device threads --ranks 2 --max-bytes 1M -o host.json\n"
+           "  mscclc calibrate --network --base mine.json -o nodes.json\n"
+           "  mscclc explain ring.mscl --bytes 1K:64M:4 --machine mine.json\n",
+           calibrate_options, run_calibrate);
 }
 
 }  // namespace mscclc

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <memory>
 
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -197,23 +196,25 @@ std::string zsh_script(const CommandLine& line) {
          "fi\n";
 }
 
-}  // namespace
-
-void add_completion(CommandLine& line) {
-  Command& command = line.add("completion", "print a completion script for bash or zsh",
-                              "  source <(mscclc completion bash)\n"
-                              "  mscclc completion zsh > ~/.zfunc/_mscclc\n");
-  auto shell = std::make_shared<std::string>();
+void completion_options(CommandLine& line, CLI::App& app, std::string& shell) {
   const std::vector<std::string> shells = {"bash", "zsh"};
-  line.takes(command.app->add_option("SHELL", *shell, "bash or zsh")
+  line.takes(app.add_option("SHELL", shell, "bash or zsh")
                  ->type_name("SHELL")
                  ->required()
                  ->check(CLI::IsMember(shells)),
              shells);
-  command.run = [shell, &line] {
-    put(*shell == "bash" ? bash_script(line) : zsh_script(line));
-    return kFine;
-  };
+}
+
+}  // namespace
+
+void add_completion(CommandLine& line) {
+  line.add("completion", "print a completion script for bash or zsh",
+           "  source <(mscclc completion bash)\n"
+           "  mscclc completion zsh > ~/.zfunc/_mscclc\n",
+           completion_options, [&line](const std::string& shell) {
+             put(shell == "bash" ? bash_script(line) : zsh_script(line));
+             return kFine;
+           });
 }
 
 }  // namespace mscclc

@@ -1,6 +1,7 @@
 // mscclc env: prints the table of environment variables, or the page docs/environment.md.
 #include <CLI/App.hpp>
-#include <memory>
+#include <string>
+#include <vector>
 
 #include "runtime/support/environment/environment_doc.h"
 #include "tools/base/command_line.h"
@@ -8,24 +9,34 @@
 
 namespace mscclc {
 
-void add_env(CommandLine& line) {
-  Command& command =
-      line.add("env", "show the environment variables that the runtime reads, and which are set",
-               "  mscclc env\n"
-               "  mscclc env --format=markdown > docs/environment.md\n");
-  auto format = std::make_shared<std::string>("text");
+namespace {
+
+struct EnvOptions {
+  std::string format = "text";
+};
+
+void env_options(CommandLine& line, CLI::App& app, EnvOptions& options) {
   const std::vector<std::string> formats = {"text", "markdown"};
-  line.takes(
-      command.app
-          ->add_option("--format", *format, "text (default), or markdown: the whole reference page")
-          ->type_name("FORMAT")
-          ->check(CLI::IsMember(formats)),
-      formats);
-  command.run = [format] {
-    put(*format == "markdown" ? environment_reference()
-                              : environment_text(Environment::of_process()));
-    return kFine;
-  };
+  line.takes(app.add_option("--format", options.format,
+                            "text (default), or markdown: the whole reference page")
+                 ->type_name("FORMAT")
+                 ->check(CLI::IsMember(formats)),
+             formats);
+}
+
+int run_env(const EnvOptions& options) {
+  put(options.format == "markdown" ? environment_reference()
+                                   : environment_text(Environment::of_process()));
+  return kFine;
+}
+
+}  // namespace
+
+void add_env(CommandLine& line) {
+  line.add("env", "show the environment variables that the runtime reads, and which are set",
+           "  mscclc env\n"
+           "  mscclc env --format=markdown > docs/environment.md\n",
+           env_options, run_env);
 }
 
 }  // namespace mscclc

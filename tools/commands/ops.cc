@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <memory>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops_doc.h"
@@ -47,26 +46,27 @@ int run_ops(const OpsOptions& options) {
   return kFine;
 }
 
-}  // namespace
-
-void add_ops(CommandLine& line) {
-  Command& command = line.add("ops", "show the table of ops, or single ops",
-                              "  mscclc ops\n"
-                              "  mscclc ops put reduce_send\n"
-                              "  mscclc ops --format=markdown > docs/ops.md\n");
-  auto options = std::make_shared<OpsOptions>();
+void ops_options(CommandLine& line, CLI::App& app, OpsOptions& options) {
   const std::vector<std::string_view> names = known_ops();
-  line.takes(command.app->add_option("OP", options->names, "show everything about these ops")
-                 ->type_name("OP"),
-             {names.begin(), names.end()});
+  line.takes(
+      app.add_option("OP", options.names, "show everything about these ops")->type_name("OP"),
+      {names.begin(), names.end()});
   const std::vector<std::string> formats = {"text", "markdown"};
-  line.takes(command.app
-                 ->add_option("--format", options->format,
-                              "text (default), or markdown: the whole reference page")
+  line.takes(app.add_option("--format", options.format,
+                            "text (default), or markdown: the whole reference page")
                  ->type_name("FORMAT")
                  ->check(CLI::IsMember(formats)),
              formats);
-  command.run = [options] { return run_ops(*options); };
+}
+
+}  // namespace
+
+void add_ops(CommandLine& line) {
+  line.add("ops", "show the table of ops, or single ops",
+           "  mscclc ops\n"
+           "  mscclc ops put reduce_send\n"
+           "  mscclc ops --format=markdown > docs/ops.md\n",
+           ops_options, run_ops);
 }
 
 }  // namespace mscclc

@@ -1,6 +1,5 @@
 // mscclc doctor: looks for what keeps jobs on this machine from running, or from running fast.
 #include <CLI/App.hpp>
-#include <memory>
 
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -16,19 +15,20 @@ int run_doctor(bool json) {
   return findings.has_problems() ? kWrongProgram : kFine;
 }
 
+void doctor_options(CommandLine&, CLI::App& app, bool& json) {
+  app.add_flag(
+      "--json", json,
+      "print one JSON object; the exit code is 1 if there are problems, with it and without");
+}
+
 }  // namespace
 
 void add_doctor(CommandLine& line) {
-  Command& command =
-      line.add("doctor", "check this machine: GPUs, containers, limits, network, settings",
-               "  mscclc doctor\n"
-               "  mscclc doctor --json | jq '.findings[] | select(.level == "
-               "\"problem\")'\n");
-  auto json = std::make_shared<bool>(false);
-  command.app->add_flag(
-      "--json", *json,
-      "print one JSON object; the exit code is 1 if there are problems, with it and without");
-  command.run = [json] { return run_doctor(*json); };
+  line.add("doctor", "check this machine: GPUs, containers, limits, network, settings",
+           "  mscclc doctor\n"
+           "  mscclc doctor --json | jq '.findings[] | select(.level == "
+           "\"problem\")'\n",
+           doctor_options, run_doctor);
 }
 
 }  // namespace mscclc

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <CLI/App.hpp>
-#include <memory>
 
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -17,15 +16,16 @@ std::optional<std::string> read_import_of_editor(const std::string& path) {
   return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 
+void lsp_options(CommandLine&, CLI::App& app, bool& unused) {
+  app.add_flag("--stdio", unused, "changes nothing: some editors pass it");
+}
+
 }  // namespace
 
 void add_lsp(CommandLine& line) {
-  Command& command =
-      line.add("lsp", "serve an editor: diagnostics, hover, completion and more, as it types (LSP)",
-               "  mscclc lsp          an editor starts it: docs/editor.md shows how\n");
-  auto unused = std::make_shared<bool>(false);
-  command.app->add_flag("--stdio", *unused, "changes nothing: some editors pass it");
-  command.run = [unused] { return lsp::serve(STDIN_FILENO, STDOUT_FILENO, read_import_of_editor); };
+  line.add("lsp", "serve an editor: diagnostics, hover, completion and more, as it types (LSP)",
+           "  mscclc lsp          an editor starts it: docs/editor.md shows how\n", lsp_options,
+           [](bool) { return lsp::serve(STDIN_FILENO, STDOUT_FILENO, read_import_of_editor); });
 }
 
 }  // namespace mscclc

@@ -5,7 +5,6 @@
 
 #include <CLI/App.hpp>
 #include <CLI/Validators.hpp>
-#include <memory>
 
 #include "runtime/network/verbs/port/nic_map.h"
 #include "runtime/network/verbs/port/options.h"
@@ -61,41 +60,41 @@ int list_without(const TopologyOptions& options) {
   return topology::list_plans_without(wanted);
 }
 
-}  // namespace
-
-void add_topology(CommandLine& line) {
-  Command& command = line.add(
-      "topology", "show which network port is nearest to each GPU, or plans without a link",
-      "  mscclc topology\n"
-      "  mscclc topology --ban 0-3\n"
-      "  mscclc topology --ban 0-3,1-2 --ranks 8 --collective broadcast -o plans\n");
-  auto options = std::make_shared<TopologyOptions>();
-  CLI::App& app = *command.app;
+void topology_options(CommandLine& line, CLI::App& app, TopologyOptions& options) {
   CLI::Option* sysfs =
-      app.add_option("--sysfs", options->sysfs, "where the system shows its devices (default /sys)")
+      app.add_option("--sysfs", options.sysfs, "where the system shows its devices (default /sys)")
           ->type_name("FOLDER");
   CLI::Option* ban = line.takes_text(
-      app.add_option("--ban", options->bans,
+      app.add_option("--ban", options.bans,
                      "links between two ranks, separated by commas: list the library's programs "
                      "whose ranks can be numbered so that no channel is there")
           ->type_name("LINKS")
           ->excludes(sysfs));
-  line.takes_text(app.add_option("--ranks", options->ranks, "with --ban: how many ranks (4)")
+  line.takes_text(app.add_option("--ranks", options.ranks, "with --ban: how many ranks (4)")
                       ->type_name("N")
                       ->check(CLI::Range(uint32_t{2}, uint32_t{64}))
                       ->needs(ban));
-  line.takes(app.add_option("--collective", options->collective,
+  line.takes(app.add_option("--collective", options.collective,
                             "with --ban: allreduce, reduce or broadcast (allreduce)")
                  ->type_name("KIND")
                  ->needs(ban),
              {"allreduce", "reduce", "broadcast"});
-  app.add_option("-o,--output", options->output,
+  app.add_option("-o,--output", options.output,
                  "with --ban: a folder for the plans, which MSCCLC_PLAN_PATH takes")
       ->type_name("FOLDER")
       ->needs(ban);
-  command.run = [options] {
-    return options->bans.empty() ? show_ports(options->sysfs) : list_without(*options);
-  };
+}
+
+}  // namespace
+
+void add_topology(CommandLine& line) {
+  line.add("topology", "show which network port is nearest to each GPU, or plans without a link",
+           "  mscclc topology\n"
+           "  mscclc topology --ban 0-3\n"
+           "  mscclc topology --ban 0-3,1-2 --ranks 8 --collective broadcast -o plans\n",
+           topology_options, [](const TopologyOptions& options) {
+             return options.bans.empty() ? show_ports(options.sysfs) : list_without(options);
+           });
 }
 
 }  // namespace mscclc

@@ -6,7 +6,6 @@
 #include <CLI/Validators.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "executor/cost/machines.h"
 #include "runtime/support/version.h"
@@ -206,53 +205,53 @@ void add_search_options(CommandLine& line, CLI::App& app, tune::TuneOptions& sea
                       ->check(CLI::Range(1.0, 1e6)));
 }
 
-}  // namespace
-
-void add_tune(CommandLine& line) {
-  Command& command = line.add(
-      "tune", "measure plans on this machine: a folder of the fastest, for jobs to load",
-      "  mscclc tune -o /opt/tuned\n"
-      "  mscclc tune --ranks 2,4 --collective allreduce --bytes 1K:1M --order ranks -o tuned\n"
-      "  mscclc tune --device threads --collective allreduce --bytes 1K,64K -o tuned\n"
-      "  MSCCLC_NCCL=/opt/nccl/lib/libnccl.so.2 mscclc tune --between -o tuned\n"
-      "  MSCCLC_PLAN_PATH=/opt/tuned python train.py\n");
-  auto options = std::make_shared<TuneCommand>();
-  CLI::App& app = *command.app;
+void tune_options(CommandLine& line, CLI::App& app, TuneCommand& options) {
   app.add_option(
-         "-o,--output", options->output,
+         "-o,--output", options.output,
          "folder for the plans and library.json; what was measured is kept there, and a run "
          "that was ended goes on from it")
       ->type_name("FOLDER")
       ->required();
-  add_team_options(line, app, options->team, true);
+  add_team_options(line, app, options.team, true);
   line.takes_text(
-      app.add_option("--collective", options->collectives,
+      app.add_option("--collective", options.collectives,
                      "separated by commas (allreduce,allgather,reducescatter,alltoall,broadcast)")
           ->type_name("LIST")
           ->delimiter(',')
           ->allow_extra_args(false));
-  line.takes_text(app.add_option("--bytes", options->bytes,
+  line.takes_text(app.add_option("--bytes", options.bytes,
                                  "message sizes, as of 'mscclc run'; calls in between get the plan "
                                  "of the next larger one (1K:64M)")
                       ->type_name("SIZES"));
   line.takes_text(
-      app.add_option("--dtype", options->dtype, "data type of the calls (f32)")->type_name("TYPE"));
-  add_order_option(line, app, options->order, "what the bits of sums must keep to (replicated)");
-  app.add_option("--library", options->library,
+      app.add_option("--dtype", options.dtype, "data type of the calls (f32)")->type_name("TYPE"));
+  add_order_option(line, app, options.order, "what the bits of sums must keep to (replicated)");
+  app.add_option("--library", options.library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");
-  app.add_option("--machine", options->machine,
+  app.add_option("--machine", options.machine,
                  "a machine, built in or of 'mscclc calibrate', whose predictions say what to try "
                  "first (4xH200)")
       ->type_name("MACHINE");
-  add_search_options(line, app, options->search);
-  app.add_flag("--between", options->team.between,
+  add_search_options(line, app, options.search);
+  app.add_flag("--between", options.team.between,
                "time what a call adds to kernels before and after it that use its buffers, and not "
                "calls back to back");
   app.add_flag(
-      "--no-nccl", options->no_nccl,
+      "--no-nccl", options.no_nccl,
       "do not time NCCL, which MSCCLC_NCCL names, or libnccl.so.2, in turn with the fastest");
-  command.run = [options] { return run_tune(*options); };
+}
+
+}  // namespace
+
+void add_tune(CommandLine& line) {
+  line.add("tune", "measure plans on this machine: a folder of the fastest, for jobs to load",
+           "  mscclc tune -o /opt/tuned\n"
+           "  mscclc tune --ranks 2,4 --collective allreduce --bytes 1K:1M --order ranks -o tuned\n"
+           "  mscclc tune --device threads --collective allreduce --bytes 1K,64K -o tuned\n"
+           "  MSCCLC_NCCL=/opt/nccl/lib/libnccl.so.2 mscclc tune --between -o tuned\n"
+           "  MSCCLC_PLAN_PATH=/opt/tuned python train.py\n",
+           tune_options, run_tune);
 }
 
 }  // namespace mscclc

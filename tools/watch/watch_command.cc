@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <CLI/App.hpp>
-#include <memory>
 
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -72,24 +71,24 @@ int run_watch(const WatchOptions& options) {
   return flush_output() ? kFine : kUsage;
 }
 
+void watch_options(CommandLine& line, CLI::App& app, WatchOptions& options) {
+  app.add_option("FILE", options.input.file, "a program, IR text or a plan; Ctrl-C ends")
+      ->type_name("FILE")
+      ->required();
+  add_define_option(line, app, options.input);
+  line.takes_text(app.add_option("--bytes", options.bytes,
+                                 "size of the message that is run on the simulator (default: 64K)")
+                      ->type_name("SIZE"));
+  add_diagnostics_option(line, app, options.input.diagnostics);
+}
+
 }  // namespace
 
 void add_watch(CommandLine& line) {
-  Command& command =
-      line.add("watch", "compile, prove and run a program at every change of its files",
-               "  mscclc watch ring.mscl\n"
-               "  mscclc watch ring.mscl -D R=16 --bytes 1M\n");
-  auto options = std::make_shared<WatchOptions>();
-  CLI::App& app = *command.app;
-  app.add_option("FILE", options->input.file, "a program, IR text or a plan; Ctrl-C ends")
-      ->type_name("FILE")
-      ->required();
-  add_define_option(line, app, options->input);
-  line.takes_text(app.add_option("--bytes", options->bytes,
-                                 "size of the message that is run on the simulator (default: 64K)")
-                      ->type_name("SIZE"));
-  add_diagnostics_option(line, app, options->input.diagnostics);
-  command.run = [options] { return run_watch(*options); };
+  line.add("watch", "compile, prove and run a program at every change of its files",
+           "  mscclc watch ring.mscl\n"
+           "  mscclc watch ring.mscl -D R=16 --bytes 1M\n",
+           watch_options, run_watch);
 }
 
 }  // namespace mscclc

@@ -3,7 +3,6 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -161,35 +160,35 @@ int run_explain(ExplainOptions& options) {
   return explain_sizes(options, *sizes, *dtype, input, *machine, trace.lines());
 }
 
-}  // namespace
-
-void add_explain(CommandLine& line) {
-  Command& command = line.add(
-      "explain", "predict what a plan's calls take on a machine, and say why",
-      "  mscclc explain plans/allreduce_2shot.mscl -D R=4\n"
-      "  mscclc explain plans/allreduce_push.mscl -D R=4 --bytes 1M:1G:4 --machine 4xH200\n"
-      "  mscclc explain plans/allgather_direct.mscl --ranks 8 --bytes 64M --json\n"
-      "  mscclc explain plan.json --bytes 256K --machine my_machine.json\n"
-      "  mscclc explain plans/allreduce_2shot.mscl -D R=8 --html timeline.html\n");
-  auto options = std::make_shared<ExplainOptions>();
-  CLI::App& app = *command.app;
-  add_input_options(line, app, options->input);
-  line.takes_text(app.add_option("--bytes", options->bytes,
+void explain_options(CommandLine& line, CLI::App& app, ExplainOptions& options) {
+  add_input_options(line, app, options.input);
+  line.takes_text(app.add_option("--bytes", options.bytes,
                                  "size of the message, such as 64K; of several, as in 1K:1G:4, a "
                                  "table (1M)")
                       ->type_name("SIZES"));
-  line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
-  timeline::add_machine_option(app, options->machine);
+  line.takes_text(app.add_option("--dtype", options.dtype, "data type (f32)")->type_name("TYPE"));
+  timeline::add_machine_option(app, options.machine);
   line.takes_text(
-      app.add_option("--ranks", options->ranks,
+      app.add_option("--ranks", options.ranks,
                      "the same with so many ranks (-D R=N, or -D world=N), on so many GPUs")
           ->type_name("N")
           ->check(CLI::Range(1, 65536)));
-  app.add_flag("--json", options->json, "one JSON object for each size");
-  app.add_flag("--no-choices", options->no_choices,
+  app.add_flag("--json", options.json, "one JSON object for each size");
+  app.add_flag("--no-choices", options.no_choices,
                "do not compare with other plans of the library");
-  timeline::add_timeline_options(app, options->timeline, "the call as it is predicted");
-  command.run = [options] { return run_explain(*options); };
+  timeline::add_timeline_options(app, options.timeline, "the call as it is predicted");
+}
+
+}  // namespace
+
+void add_explain(CommandLine& line) {
+  line.add("explain", "predict what a plan's calls take on a machine, and say why",
+           "  mscclc explain plans/allreduce_2shot.mscl -D R=4\n"
+           "  mscclc explain plans/allreduce_push.mscl -D R=4 --bytes 1M:1G:4 --machine 4xH200\n"
+           "  mscclc explain plans/allgather_direct.mscl --ranks 8 --bytes 64M --json\n"
+           "  mscclc explain plan.json --bytes 256K --machine my_machine.json\n"
+           "  mscclc explain plans/allreduce_2shot.mscl -D R=8 --html timeline.html\n",
+           explain_options, run_explain);
 }
 
 }  // namespace mscclc

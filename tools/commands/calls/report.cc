@@ -2,7 +2,6 @@
 // ranks had launched fewer calls; or those of all their calls, and says which rank came late.
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <memory>
 
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -61,26 +60,24 @@ int run_report(const ReportOptions& options) {
   return std::max<int>(code, diagnostics.has_errors() ? kWrongProgram : kFine);
 }
 
+void report_options(CommandLine&, CLI::App& app, ReportOptions& options) {
+  app.add_option("FILE", options.files,
+                 "the .json files of a job's ranks: of those that failed (MSCCLC_FLIGHT_FILE), or "
+                 "of all calls (MSCCLC_TRACE)")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--trace", options.trace,
+                 "write the calls in Chrome's trace event format, for ui.perfetto.dev, too")
+      ->type_name("OUT");
+}
+
 }  // namespace
 
 void add_report(CommandLine& line) {
-  Command& command =
-      line.add("report", "merge what ranks recorded, and show which fell behind or came late",
-               "  mscclc report /tmp/mscclc-*.json\n"
-               "  mscclc report trace-*.json --trace calls.json\n");
-  auto options = std::make_shared<ReportOptions>();
-  command.app
-      ->add_option(
-          "FILE", options->files,
-          "the .json files of a job's ranks: of those that failed (MSCCLC_FLIGHT_FILE), or "
-          "of all calls (MSCCLC_TRACE)")
-      ->type_name("FILE")
-      ->required();
-  command.app
-      ->add_option("--trace", options->trace,
-                   "write the calls in Chrome's trace event format, for ui.perfetto.dev, too")
-      ->type_name("OUT");
-  command.run = [options] { return run_report(*options); };
+  line.add("report", "merge what ranks recorded, and show which fell behind or came late",
+           "  mscclc report /tmp/mscclc-*.json\n"
+           "  mscclc report trace-*.json --trace calls.json\n",
+           report_options, run_report);
 }
 
 }  // namespace mscclc

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <memory>
 
 #include "executor/simulator/schedules/schedule.h"
 #include "tools/base/command_line.h"
@@ -196,69 +195,68 @@ void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options)
   }
 }
 
-}  // namespace
-
-void add_run(CommandLine& line) {
-  Command& command =
-      line.add("run", "run a program or plan and check the result",
-               "  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4\n"
-               "  mscclc run allreduce.json --dtype f16,bf16 --op sum,max --in-place\n"
-               "  mscclc run allreduce.json -b 1K -e 1M -f 4 -d half -o max\n"
-               "  mscclc run ring.mscl -D R=3 --bytes 0,1,7,1000 --dtype all --op all\n"
-               "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
-               "  mscclc run ring.mscl -D R=4 --device processes\n"
-               "  mscclc run ring.mscl -D R=4 --device cuda --threads\n"
-               "  mscclc run allgather_hier.mscl -D world=4 -D gpus=2 --device processes "
-               "--ranks-per-node 2\n"
-               "  mscclc run ring.mscl -D R=4 --device processes --html timeline.html\n"
-               "  mscclc run ring.mscl -D R=4 --trace timeline.json --machine 4xH200\n"
-               "  mscclc run ring.json --schedule witness.json\n"
-               "  mscclc run row.json@0,1 row.json@2,3 all.json --schedule witness.json\n");
-  auto options = std::make_shared<RunOptions>();
-  CLI::App& app = *command.app;
-  app.add_option("FILE", options->files,
+void run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
+  app.add_option("FILE", options.files,
                  "a program (.mscl), IR text or a plan (.json); '-' reads standard input. With "
                  "--schedule, several run together; FILE@0,1 is for these ranks")
       ->type_name("FILE")
       ->required();
-  add_define_option(line, app, options->input);
-  add_target_option(line, app, options->target, "no limits",
+  add_define_option(line, app, options.input);
+  add_target_option(line, app, options.target, "no limits",
                     "whose limits ops are compiled for, as by 'mscclc verify --target'");
-  add_diagnostics_option(line, app, options->input.diagnostics);
-  line.takes(app.add_option("--device", options->device,
+  add_diagnostics_option(line, app, options.input.diagnostics);
+  line.takes(app.add_option("--device", options.device,
                             "host: this process simulates all ranks; processes: each rank is a "
                             "process with shared memory, of this machine or started by torchrun, "
                             "mpirun or srun; cuda: GPUs (default: host)")
                  ->type_name("DEVICE")
                  ->check(CLI::IsMember(strings(devices()))),
              strings(devices()));
-  app.add_flag("--threads", options->threads,
+  app.add_flag("--threads", options.threads,
                "ranks are threads of this process, with a device each, not processes");
   line.takes_text(
-      app.add_option("--ranks-per-node", options->ranks_per_node,
+      app.add_option("--ranks-per-node", options.ranks_per_node,
                      "divide this machine into nodes of N ranks, which share no memory; ports "
                      "between them go over --lane (--device processes, cuda)")
           ->type_name("N")
           ->check(CLI::Range(1u, 65536u)));
-  line.takes(app.add_option("--lane", options->lane,
+  line.takes(app.add_option("--lane", options.lane,
                             "what connects nodes: sockets (TCP), or verbs (InfiniBand and RoCE); "
                             "the same on all ranks (default: MSCCLC_LANE, or sockets)")
                  ->type_name("LANE")
                  ->check(CLI::IsMember(strings(lanes()))),
              strings(lanes()));
-  add_run_options(line, app, *options);
-  app.add_flag("--in-place", options->in_place, "let input and output coincide");
-  line.takes_text(app.add_option("--iters", options->iterations,
+  add_run_options(line, app, options);
+  app.add_flag("--in-place", options.in_place, "let input and output coincide");
+  line.takes_text(app.add_option("--iters", options.iterations,
                                  "calls in succession, each checked; the time is their mean "
                                  "(default: 3)")
                       ->type_name("N")
                       ->check(CLI::Range(1u, 1000000u)));
   timeline::add_timeline_options(
-      app, options->timeline,
-      "the last call as a device ran it, or without one as it is predicted");
-  timeline::add_machine_option(app, options->machine);
-  add_schedule_options(line, app, *options);
-  command.run = [options] { return run_run(*options); };
+      app, options.timeline, "the last call as a device ran it, or without one as it is predicted");
+  timeline::add_machine_option(app, options.machine);
+  add_schedule_options(line, app, options);
+}
+
+}  // namespace
+
+void add_run(CommandLine& line) {
+  line.add("run", "run a program or plan and check the result",
+           "  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4\n"
+           "  mscclc run allreduce.json --dtype f16,bf16 --op sum,max --in-place\n"
+           "  mscclc run allreduce.json -b 1K -e 1M -f 4 -d half -o max\n"
+           "  mscclc run ring.mscl -D R=3 --bytes 0,1,7,1000 --dtype all --op all\n"
+           "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
+           "  mscclc run ring.mscl -D R=4 --device processes\n"
+           "  mscclc run ring.mscl -D R=4 --device cuda --threads\n"
+           "  mscclc run allgather_hier.mscl -D world=4 -D gpus=2 --device processes "
+           "--ranks-per-node 2\n"
+           "  mscclc run ring.mscl -D R=4 --device processes --html timeline.html\n"
+           "  mscclc run ring.mscl -D R=4 --trace timeline.json --machine 4xH200\n"
+           "  mscclc run ring.json --schedule witness.json\n"
+           "  mscclc run row.json@0,1 row.json@2,3 all.json --schedule witness.json\n",
+           run_options, run_run);
 }
 
 }  // namespace mscclc

@@ -5,7 +5,6 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -72,57 +71,58 @@ int run_library(const LibraryOptions& options) {
   return write_plan_folder(options, *library, *target, kinds);
 }
 
-}  // namespace
-
-void add_library(CommandLine& line) {
-  Command& command = line.add(
-      "library", "compile every plan that the library picks, for jobs to load",
-      "  mscclc library --ranks 4 -o /opt/plans\n"
-      "  mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans\n"
-      "  mscclc library --ranks 4 --max-thread-blocks 108 -o /opt/plans\n"
-      "  mscclc library --ranks 8 --programs -o /opt/programs\n");
-  auto options = std::make_shared<LibraryOptions>();
-  CLI::App& app = *command.app;
-  line.takes_text(app.add_option("--ranks", options->ranks, "numbers of ranks, separated by commas")
+void library_options(CommandLine& line, CLI::App& app, LibraryOptions& options) {
+  line.takes_text(app.add_option("--ranks", options.ranks, "numbers of ranks, separated by commas")
                       ->type_name("LIST")
                       ->delimiter(',')
                       ->check(CLI::Range(1, 65536))
                       ->required());
-  app.add_option("-o,--output", options->output, "folder for the plans and library.json")
+  app.add_option("-o,--output", options.output, "folder for the plans and library.json")
       ->type_name("FOLDER")
       ->required();
-  line.takes_text(app.add_option("--nodes", options->nodes,
+  line.takes_text(app.add_option("--nodes", options.nodes,
                                  "numbers of nodes, with equally many ranks on each (1)")
                       ->type_name("LIST")
                       ->delimiter(',')
                       ->check(CLI::Range(1, 65536)));
-  line.takes_text(app.add_option("--collective", options->collectives,
+  line.takes_text(app.add_option("--collective", options.collectives,
                                  "allreduce, allgather ..., separated by commas (all)")
                       ->type_name("LIST")
                       ->delimiter(','));
   line.takes_text(
-      app.add_option("--root", options->roots, "ranks that send to all, or receive from all (all)")
+      app.add_option("--root", options.roots, "ranks that send to all, or receive from all (all)")
           ->type_name("LIST")
           ->delimiter(','));
   line.takes_number<int64_t>(
-      app.add_option("--shift", options->shifts,
+      app.add_option("--shift", options.shifts,
                      "sendrecv: how many ranks further the receiver is (all)")
           ->type_name("LIST")
           ->delimiter(','));
-  app.add_option("--library", options->library,
+  app.add_option("--library", options.library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");
-  add_target_option(line, app, options->target, "sm_90");
-  app.add_flag("--programs", options->programs,
+  add_target_option(line, app, options.target, "sm_90");
+  app.add_flag("--programs", options.programs,
                "compile and prove the plans, but write the programs and their table: a thousandth "
                "of the size, for jobs that compile what they pick");
-  line.takes_text(app.add_option("--max-thread-blocks", options->max_blocks,
+  line.takes_text(app.add_option("--max-thread-blocks", options.max_blocks,
                                  "thread blocks that a rank may have: programs that ask for more "
                                  "get fewer (the target's)")
                       ->type_name("N")
                       ->check(CLI::Range(1, 65536)));
-  add_diagnostics_option(line, app, options->diagnostics);
-  command.run = [options] { return run_library(*options); };
+  add_diagnostics_option(line, app, options.diagnostics);
+}
+
+}  // namespace
+
+void add_library(CommandLine& line) {
+  line.add(
+      "library", "compile every plan that the library picks, for jobs to load",
+      "  mscclc library --ranks 4 -o /opt/plans\n"
+      "  mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans\n"
+      "  mscclc library --ranks 4 --max-thread-blocks 108 -o /opt/plans\n"
+      "  mscclc library --ranks 8 --programs -o /opt/programs\n",
+      library_options, run_library);
 }
 
 }  // namespace mscclc

@@ -240,19 +240,10 @@ int run_registry(const RegistryCommand& options) {
   return kUsage;
 }
 
-}  // namespace
-
-void add_registry(CommandLine& line) {
-  Command& command = line.add("registry", "show which calls a folder of plans serves",
-                              "  mscclc registry check /opt/plans\n"
-                              "  mscclc registry check /opt/plans --svg coverage.svg\n"
-                              "  mscclc registry check /opt/plans --order ranks\n"
-                              "  mscclc registry tuner /opt/plans > tuner.csv\n");
-  auto options = std::make_shared<RegistryCommand>();
-  CLI::App& app = *command.app;
+void registry_options(CommandLine& line, CLI::App& app, RegistryCommand& options) {
   const std::vector<std::string> actions = {"check", "tuner"};
   line.takes(
-      app.add_option("ACTION", options->action,
+      app.add_option("ACTION", options.action,
                      "check: sizes that no plan serves (gaps) or several do (overlaps), plans that "
                      "are never picked; and whether the plans may be called in any order. tuner: "
                      "write what is picked as an NCCL tuner file, for MSCCLC_TUNER_FILE")
@@ -260,13 +251,23 @@ void add_registry(CommandLine& line) {
           ->required()
           ->check(CLI::IsMember(actions)),
       actions);
-  app.add_option("FOLDER", options->folder, "plans, with the table of 'mscclc library' or without")
+  app.add_option("FOLDER", options.folder, "plans, with the table of 'mscclc library' or without")
       ->type_name("FOLDER")
       ->required();
-  add_order_option(line, app, options->order,
+  add_order_option(line, app, options.order,
                    "check: for calls whose sums keep to this, and show how each plan adds up");
-  app.add_option("--svg", options->drawing, "also draw it")->type_name("FILE");
-  command.run = [options] { return run_registry(*options); };
+  app.add_option("--svg", options.drawing, "also draw it")->type_name("FILE");
+}
+
+}  // namespace
+
+void add_registry(CommandLine& line) {
+  line.add("registry", "show which calls a folder of plans serves",
+           "  mscclc registry check /opt/plans\n"
+           "  mscclc registry check /opt/plans --svg coverage.svg\n"
+           "  mscclc registry check /opt/plans --order ranks\n"
+           "  mscclc registry tuner /opt/plans > tuner.csv\n",
+           registry_options, run_registry);
 }
 
 }  // namespace mscclc

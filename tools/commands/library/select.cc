@@ -154,53 +154,53 @@ int run_select(const SelectOptions& options) {
   return kFine;
 }
 
-}  // namespace
-
-void add_select(CommandLine& line) {
-  Command& command =
-      line.add("select", "show which program of the library a call gets",
-               "  mscclc select --collective allreduce --ranks 4 --bytes 1M\n"
-               "  mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place\n"
-               "  mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why\n");
-  auto options = std::make_shared<SelectOptions>();
-  CLI::App& app = *command.app;
-  line.takes_text(app.add_option("--collective", options->collective, "allreduce, allgather ...")
+void select_options(CommandLine& line, CLI::App& app, SelectOptions& options) {
+  line.takes_text(app.add_option("--collective", options.collective, "allreduce, allgather ...")
                       ->type_name("NAME")
                       ->required());
-  line.takes_text(app.add_option("--ranks", options->ranks, "how many ranks call")
+  line.takes_text(app.add_option("--ranks", options.ranks, "how many ranks call")
                       ->type_name("N")
                       ->check(CLI::Range(1, 65536))
                       ->required());
-  line.takes_text(app.add_option("--nodes", options->nodes,
+  line.takes_text(app.add_option("--nodes", options.nodes,
                                  "nodes that the ranks are on, equally many on each (1)")
                       ->type_name("N")
                       ->check(CLI::Range(1, 65536)));
-  line.takes_text(app.add_option("--bytes", options->bytes,
+  line.takes_text(app.add_option("--bytes", options.bytes,
                                  "the larger of input and output of a rank, such as 1M; left out: "
                                  "all sizes")
                       ->type_name("SIZE"));
-  line.takes_text(app.add_option("--dtype", options->dtype, "data type (f32)")->type_name("TYPE"));
-  app.add_flag("--in-place", options->in_place,
+  line.takes_text(app.add_option("--dtype", options.dtype, "data type (f32)")->type_name("TYPE"));
+  app.add_flag("--in-place", options.in_place,
                "the smaller of input and output is inside the larger");
-  app.add_flag("--captured", options->captured, "the call is captured into a CUDA graph");
+  app.add_flag("--captured", options.captured, "the call is captured into a CUDA graph");
   line.takes_text(
-      app.add_option("--root", options->root, "rank that sends to all, or receives from all (0)")
+      app.add_option("--root", options.root, "rank that sends to all, or receives from all (0)")
           ->type_name("RANK"));
-  line.takes_number<int64_t>(app.add_option("--shift", options->shift,
+  line.takes_number<int64_t>(app.add_option("--shift", options.shift,
                                             "sendrecv: how many ranks further the receiver is (1)")
                                  ->type_name("N"));
-  line.takes_text(app.add_option("--links", options->links,
+  line.takes_text(app.add_option("--links", options.links,
                                  "the slowest link between the GPUs: nvlink (default), or pcie, "
                                  "which carries no LL128 packets")
                       ->type_name("KIND"));
-  add_order_option(line, app, options->order, "what the bits of sums keep to (replicated)");
-  app.add_option("--library", options->library,
+  add_order_option(line, app, options.order, "what the bits of sums keep to (replicated)");
+  app.add_option("--library", options.library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");
-  app.add_flag("--why", options->why,
+  app.add_flag("--why", options.why,
                "show what a job would pick from MSCCLC_PLAN_PATH and the compiled-in library (or "
                "--library), and why it passes over the other plans");
-  command.run = [options] { return run_select(*options); };
+}
+
+}  // namespace
+
+void add_select(CommandLine& line) {
+  line.add("select", "show which program of the library a call gets",
+           "  mscclc select --collective allreduce --ranks 4 --bytes 1M\n"
+           "  mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place\n"
+           "  mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why\n",
+           select_options, run_select);
 }
 
 }  // namespace mscclc

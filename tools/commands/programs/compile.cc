@@ -3,7 +3,6 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <memory>
 
 #include "executor/compiled/emit.h"
 #include "ir/diagnostics/printable.h"
@@ -230,24 +229,9 @@ void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options)
                "syncs, semaphores and barriers");
 }
 
-}  // namespace
-
-void add_compile(CommandLine& line) {
-  Command& command =
-      line.add("compile", "compile a program to an execution plan",
-               "  mscclc compile plans/allreduce_2shot.mscl -D R=8 -o allreduce.json\n"
-               "  mscclc compile ring.mscl --emit=summary\n"
-               "  mscclc compile ring.mscl --emit=svg -o ring.svg\n"
-               "  mscclc compile ring.mscl --passes=none --emit=ir > ring.ir\n"
-               "  mscclc compile ring.ir --passes=sync,fuse --emit=ir\n"
-               "  mscclc compile allreduce.json --emit=ir\n"
-               "  mscclc compile ring.mscl --stats --time-passes -o ring.json\n"
-               "  mscclc compile ring.mscl --target mscclpp --diagnostics=json\n"
-               "  mscclc compile ring.json --emit=cubin -o ring.sm_90.cubin\n");
-  auto options = std::make_shared<CompileOptions>();
-  CLI::App& app = *command.app;
-  add_input_options(line, app, options->input);
-  app.add_option("-o,--output", options->output,
+void compile_options(CommandLine& line, CLI::App& app, CompileOptions& options) {
+  add_input_options(line, app, options.input);
+  app.add_option("-o,--output", options.output,
                  "where to write (default: standard output); a named pipe must get a reader within "
                  "5 seconds")
       ->type_name("FILE");
@@ -255,7 +239,7 @@ void add_compile(CommandLine& line) {
                                           "dot",  "summary", "cuda", "cubin"};
   line.takes(
       app.add_option(
-             "--emit", options->emit,
+             "--emit", options.emit,
              "plan: JSON, one line (default); ir: IR text; svg, html: a picture, ranks "
              "beside each other and steps downward; dot: the same for Graphviz; summary: "
              "the plan at a glance; cuda: the plan's compiled kernels as CUDA source; cubin: "
@@ -263,20 +247,35 @@ void add_compile(CommandLine& line) {
           ->type_name("KIND")
           ->check(CLI::IsMember(kinds)),
       kinds);
-  add_target_option(line, app, options->target, "sm_90");
-  line.takes_text(app.add_option("--arch", options->architecture,
-                                 "cubin: the GPU architecture (default: sm_90)")
-                      ->type_name("ARCH")
-                      ->check(CLI::Validator(check_architecture, "")));
-  line.takes_text(app.add_option("--kernel-dtypes", options->dtypes,
+  add_target_option(line, app, options.target, "sm_90");
+  line.takes_text(
+      app.add_option("--arch", options.architecture, "cubin: the GPU architecture (default: sm_90)")
+          ->type_name("ARCH")
+          ->check(CLI::Validator(check_architecture, "")));
+  line.takes_text(app.add_option("--kernel-dtypes", options.dtypes,
                                  "cuda, cubin: data types whose sums get kernels, separated by "
                                  "commas (f32,f16,bf16)")
                       ->type_name("LIST")
                       ->delimiter(',')
                       ->check(CLI::Validator(check_kernel_dtype, "")));
-  add_picture_options(line, app, options->picture);
-  add_pass_options(line, app, *options);
-  command.run = [options] { return run_compile(*options); };
+  add_picture_options(line, app, options.picture);
+  add_pass_options(line, app, options);
+}
+
+}  // namespace
+
+void add_compile(CommandLine& line) {
+  line.add("compile", "compile a program to an execution plan",
+           "  mscclc compile plans/allreduce_2shot.mscl -D R=8 -o allreduce.json\n"
+           "  mscclc compile ring.mscl --emit=summary\n"
+           "  mscclc compile ring.mscl --emit=svg -o ring.svg\n"
+           "  mscclc compile ring.mscl --passes=none --emit=ir > ring.ir\n"
+           "  mscclc compile ring.ir --passes=sync,fuse --emit=ir\n"
+           "  mscclc compile allreduce.json --emit=ir\n"
+           "  mscclc compile ring.mscl --stats --time-passes -o ring.json\n"
+           "  mscclc compile ring.mscl --target mscclpp --diagnostics=json\n"
+           "  mscclc compile ring.json --emit=cubin -o ring.sm_90.cubin\n",
+           compile_options, run_compile);
 }
 
 }  // namespace mscclc

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <memory>
 #include <optional>
 #include <sstream>
 
@@ -78,20 +77,21 @@ int run_diff(const DiffOptions& options) {
   return kDifferent;
 }
 
+void diff_options(CommandLine& line, CLI::App& app, DiffOptions& options) {
+  app.add_option("A", options.a, "a plan, a program, or IR text")->required()->type_name("FILE");
+  app.add_option("B", options.b, "the same, after the change")->required()->type_name("FILE");
+  add_define_option(line, app, options.input);
+  add_diagnostics_option(line, app, options.input.diagnostics);
+  app.add_flag("--no-verify", options.no_verify, "do not compare what is proved: that takes time");
+}
+
 }  // namespace
 
 void add_diff(CommandLine& line) {
-  Command& command = line.add("diff", "what changed from one plan or program to another",
-                              "  mscclc diff ring.json ring.new.json\n"
-                              "  mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4\n");
-  auto options = std::make_shared<DiffOptions>();
-  CLI::App& app = *command.app;
-  app.add_option("A", options->a, "a plan, a program, or IR text")->required()->type_name("FILE");
-  app.add_option("B", options->b, "the same, after the change")->required()->type_name("FILE");
-  add_define_option(line, app, options->input);
-  add_diagnostics_option(line, app, options->input.diagnostics);
-  app.add_flag("--no-verify", options->no_verify, "do not compare what is proved: that takes time");
-  command.run = [options] { return run_diff(*options); };
+  line.add("diff", "what changed from one plan or program to another",
+           "  mscclc diff ring.json ring.new.json\n"
+           "  mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4\n",
+           diff_options, run_diff);
 }
 
 }  // namespace mscclc

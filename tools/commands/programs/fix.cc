@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <memory>
 
 #include "compiler/fix/edits.h"
 #include "passes/prove/prove.h"
@@ -56,19 +55,21 @@ int run_fix(const FixOptions& options) {
   return kFine;
 }
 
+void fix_options(CommandLine& line, CLI::App& app, FixOptions& options) {
+  app.add_option("FILE", options.input.file, "a program; '-' reads standard input")
+      ->type_name("FILE")
+      ->required();
+  add_define_option(line, app, options.input);
+  app.add_flag("--dry-run", options.dry_run, "show the patch, and change nothing");
+}
+
 }  // namespace
 
 void add_fix(CommandLine& line) {
-  Command& command = line.add("fix", "fix a program by a patch that is proved",
-                              "  mscclc fix ring.mscl\n"
-                              "  mscclc fix ring.mscl -D R=16 --dry-run\n");
-  auto options = std::make_shared<FixOptions>();
-  command.app->add_option("FILE", options->input.file, "a program; '-' reads standard input")
-      ->type_name("FILE")
-      ->required();
-  add_define_option(line, *command.app, options->input);
-  command.app->add_flag("--dry-run", options->dry_run, "show the patch, and change nothing");
-  command.run = [options] { return run_fix(*options); };
+  line.add("fix", "fix a program by a patch that is proved",
+           "  mscclc fix ring.mscl\n"
+           "  mscclc fix ring.mscl -D R=16 --dry-run\n",
+           fix_options, run_fix);
 }
 
 }  // namespace mscclc

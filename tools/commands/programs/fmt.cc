@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <memory>
 
 #include "compiler/format/format.h"
 #include "tools/base/command_line.h"
@@ -52,24 +51,25 @@ int run_fmt(const FmtOptions& options) {
   return worst;
 }
 
+void fmt_options(CommandLine& line, CLI::App& app, FmtOptions& options) {
+  app.add_option("FILE", options.files, "programs; '-' reads standard input")
+      ->type_name("FILE")
+      ->required();
+  app.add_flag("--check", options.check,
+               "write nothing; name the files that would change, and fail if there are any");
+  app.add_flag("-i,--in-place", options.in_place, "rewrite the files");
+  add_diagnostics_option(line, app, options.diagnostics);
+}
+
 }  // namespace
 
 void add_fmt(CommandLine& line) {
-  Command& command = line.add("fmt", "print programs in canonical form, or rewrite them",
-                              "  mscclc fmt ring.mscl\n"
-                              "  mscclc fmt -i plans/*.mscl\n"
-                              "  mscclc fmt --check plans/*.mscl\n"
-                              "  mscclc fmt - < ring.mscl\n");
-  auto options = std::make_shared<FmtOptions>();
-  command.app->add_option("FILE", options->files, "programs; '-' reads standard input")
-      ->type_name("FILE")
-      ->required();
-  command.app->add_flag(
-      "--check", options->check,
-      "write nothing; name the files that would change, and fail if there are any");
-  command.app->add_flag("-i,--in-place", options->in_place, "rewrite the files");
-  add_diagnostics_option(line, *command.app, options->diagnostics);
-  command.run = [options] { return run_fmt(*options); };
+  line.add("fmt", "print programs in canonical form, or rewrite them",
+           "  mscclc fmt ring.mscl\n"
+           "  mscclc fmt -i plans/*.mscl\n"
+           "  mscclc fmt --check plans/*.mscl\n"
+           "  mscclc fmt - < ring.mscl\n",
+           fmt_options, run_fmt);
 }
 
 }  // namespace mscclc

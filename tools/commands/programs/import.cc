@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <memory>
 
 #include "compiler/compile.h"
 #include "compiler/format/format.h"
@@ -77,27 +76,28 @@ int run_import(const ImportOptions& options) {
   return made.proved() ? kFine : kWrongProgram;
 }
 
-}  // namespace
-
-void add_import(CommandLine& line) {
-  Command& command = line.add("import", "turn MSCCL's XML into a program, and prove it",
-                              "  mscclc import ring.xml -o ring.mscl\n"
-                              "  mscclc import ring.xml --gpus-per-node 8 -o ring.mscl\n"
-                              "  mscclc import ring.xml | mscclc compile - -o ring.json\n");
-  auto options = std::make_shared<ImportOptions>();
-  CLI::App& app = *command.app;
-  app.add_option("FILE", options->file,
+void import_options(CommandLine& line, CLI::App& app, ImportOptions& options) {
+  app.add_option("FILE", options.file,
                  "XML of MSCCL, TACCL, TE-CCL, ForestColl or RCCL; '-' reads standard input")
       ->type_name("FILE")
       ->required();
-  app.add_option("-o,--output", options->output, "file for the program (default: standard output)")
+  app.add_option("-o,--output", options.output, "file for the program (default: standard output)")
       ->type_name("FILE");
-  app.add_option("--gpus-per-node", options->gpus_per_node,
+  app.add_option("--gpus-per-node", options.gpus_per_node,
                  "GPUs of a node; those of other nodes are reached through ports (default: all)")
       ->type_name("N")
       ->check(CLI::Range(1u, 4096u));
-  add_diagnostics_option(line, app, options->diagnostics);
-  command.run = [options] { return run_import(*options); };
+  add_diagnostics_option(line, app, options.diagnostics);
+}
+
+}  // namespace
+
+void add_import(CommandLine& line) {
+  line.add("import", "turn MSCCL's XML into a program, and prove it",
+           "  mscclc import ring.xml -o ring.mscl\n"
+           "  mscclc import ring.xml --gpus-per-node 8 -o ring.mscl\n"
+           "  mscclc import ring.xml | mscclc compile - -o ring.json\n",
+           import_options, run_import);
 }
 
 }  // namespace mscclc

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -94,36 +93,38 @@ void set_environment(const std::string& called) {
   }
 }
 
-}  // namespace
+/// Python parses them.
+struct MscclppOptions {
+  std::string output, emit, program;
+  std::vector<std::string> arguments;
+  bool no_verify = false;
+};
 
-void add_mscclpp(CommandLine& line) {
-  Command& command =
-      line.add("mscclpp", "write the plan of a program in MSCCL++'s Python language",
-               "  mscclc mscclpp allgather.py -o allgather.json\n"
-               "  mscclc mscclpp --emit=plan allgather.py --num_gpus 8 -o ours.json\n");
-  struct Unused {  // Python parses them
-    std::string output, emit, program;
-    std::vector<std::string> arguments;
-    bool no_verify = false;
-  };
-  auto unused = std::make_shared<Unused>();
-  CLI::App& app = *command.app;
-  app.add_option("-o,--output", unused->output,
+void mscclpp_options(CommandLine& line, CLI::App& app, MscclppOptions& unused) {
+  app.add_option("-o,--output", unused.output,
                  "file to write (standard output); may also come last")
       ->type_name("FILE");
   const std::vector<std::string> kinds = {"mscclpp", "plan", "ir", "summary"};
-  line.takes(app.add_option("--emit", unused->emit,
+  line.takes(app.add_option("--emit", unused.emit,
                             "mscclpp (default): the plan that MSCCL++'s own language makes; plan: "
                             "ours, after our passes, with its proof; ir: IR text; summary")
                  ->type_name("KIND"),
              kinds);
-  app.add_flag("--no-verify", unused->no_verify, "do not prove the plan");
-  app.add_option("PROGRAM", unused->program,
+  app.add_flag("--no-verify", unused.no_verify, "do not prove the plan");
+  app.add_option("PROGRAM", unused.program,
                  "a program that imports mscclpp.language, which is run without MSCCL++")
       ->type_name("PROGRAM.py")
       ->required();
-  app.add_option("ARGS", unused->arguments, "the program's own arguments")->type_name("ARGS");
-  command.run = [unused] { return kUsage; };
+  app.add_option("ARGS", unused.arguments, "the program's own arguments")->type_name("ARGS");
+}
+
+}  // namespace
+
+void add_mscclpp(CommandLine& line) {
+  line.add("mscclpp", "write the plan of a program in MSCCL++'s Python language",
+           "  mscclc mscclpp allgather.py -o allgather.json\n"
+           "  mscclc mscclpp --emit=plan allgather.py --num_gpus 8 -o ours.json\n",
+           mscclpp_options, [](const MscclppOptions&) { return kUsage; });
 }
 
 bool is_for_python(const std::vector<std::string>& words) {

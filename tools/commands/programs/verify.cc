@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <memory>
 
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
@@ -233,62 +232,62 @@ int run_verify(const VerifyOptions& options) {
   return options.table ? verify_table(options, limits) : verify_each(options, limits);
 }
 
-}  // namespace
-
-void add_verify(CommandLine& line) {
-  Command& command =
-      line.add("verify", "prove programs and plans right, or explain what is wrong",
-               "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
-               "  mscclc verify allreduce.json broadcast.json\n"
-               "  mscclc verify allreduce.json --target mscclpp\n"
-               "  mscclc verify ring.mscl --json\n"
-               "  mscclc verify --table *.json\n"
-               "  mscclc verify --table --order ranks *.json\n"
-               "  mscclc verify --together small.json large.json\n"
-               "  mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order\n"
-               "  mscclc verify ring.mscl --witness ring.schedule.json\n"
-               "  mscclc run ring.mscl --schedule ring.schedule.json\n"
-               "  mscclc verify --together small.json large.json --witness both.schedule.json\n"
-               "  mscclc run small.json large.json --schedule both.schedule.json\n");
-  auto options = std::make_shared<VerifyOptions>();
-  CLI::App& app = *command.app;
-  app.add_option("FILE", options->files,
+void verify_options(CommandLine& line, CLI::App& app, VerifyOptions& options) {
+  app.add_option("FILE", options.files,
                  "programs (.mscl) or plans (.json); '-' reads standard input")
       ->type_name("FILE")
       ->required();
-  add_define_option(line, app, options->input);
-  app.add_flag("--together", options->together,
+  add_define_option(line, app, options.input);
+  app.add_flag("--together", options.together,
                "also prove that calls of these plans, one after another in any order, do not "
                "disturb each other: they share channels, the count of calls, and scratch where "
                "they say 'reuse_scratch'. FILE@0,1 is a plan that runs on these ranks");
-  app.add_flag("--one-order", options->one_order,
+  app.add_flag("--one-order", options.one_order,
                "with --together: plans on different ranks are called in one order, too; without "
                "it, each rank may have its own")
       ->needs(app.get_option("--together"));
-  add_target_option(line, app, options->target, "no limits");
+  add_target_option(line, app, options.target, "no limits");
   app.add_option(
-         "--witness", options->witness,
+         "--witness", options.witness,
          "if the plan is refused, or the set of plans is --together, look for a schedule that "
          "shows why, and write it here: 'mscclc run FILE... --schedule' replays it to wrong "
          "data or a hang")
       ->type_name("SCHEDULE");
-  add_order_option(line, app, options->order,
+  add_order_option(line, app, options.order,
                    "what the bits of sums must keep to, whatever the program says");
-  app.add_flag("--table", options->table,
+  app.add_flag("--table", options.table,
                "one line for each FILE: verdict, milliseconds (compiling included), and the first "
                "reason or what is proved")
       ->excludes(app.get_option("--together"))
       ->excludes(app.get_option("--witness"));
-  add_diagnostics_option(line, app, options->input.diagnostics);
-  app.add_flag("--json", options->json,
+  add_diagnostics_option(line, app, options.input.diagnostics);
+  app.add_flag("--json", options.json,
                "print diagnostics, and the verdict on each FILE, as JSON on standard output, one "
                "object per line (docs/diagnostics.md)")
       ->excludes(app.get_option("--table"))
       ->excludes(app.get_option("--together"));
-  command.run = [options] {
-    if (options->json) options->input.diagnostics = "json";
-    return run_verify(*options);
-  };
+}
+
+}  // namespace
+
+void add_verify(CommandLine& line) {
+  line.add("verify", "prove programs and plans right, or explain what is wrong",
+           "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
+           "  mscclc verify allreduce.json broadcast.json\n"
+           "  mscclc verify allreduce.json --target mscclpp\n"
+           "  mscclc verify ring.mscl --json\n"
+           "  mscclc verify --table *.json\n"
+           "  mscclc verify --table --order ranks *.json\n"
+           "  mscclc verify --together small.json large.json\n"
+           "  mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order\n"
+           "  mscclc verify ring.mscl --witness ring.schedule.json\n"
+           "  mscclc run ring.mscl --schedule ring.schedule.json\n"
+           "  mscclc verify --together small.json large.json --witness both.schedule.json\n"
+           "  mscclc run small.json large.json --schedule both.schedule.json\n",
+           verify_options, [](VerifyOptions& options) {
+             if (options.json) options.input.diagnostics = "json";
+             return run_verify(options);
+           });
 }
 
 }  // namespace mscclc
