@@ -1,6 +1,7 @@
 // All rules of fusing, derived ones and others, written down.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <sstream>
 
 #include "passes/fuse/fuse_rules.h"
@@ -90,27 +91,11 @@ exchange: switch_reduce + switch_broadcast -> switch_reduce_broadcast
 )";
 
 std::string_view name(Form form) {
-  switch (form) {
-    case Form::join:
-      return "join";
-    case Form::fan:
-      return "fan";
-    case Form::sum:
-      return "sum";
-    case Form::send:
-      return "send";
-    case Form::forward:
-      return "forward";
-    case Form::queue:
-      return "queue";
-    case Form::through:
-      return "through";
-    case Form::retarget:
-      return "retarget";
-    case Form::exchange:
-      return "exchange";
-  }
-  return "";
+  static constexpr std::string_view kNames[] = {
+      // in the order of the forms
+      "join", "fan", "sum", "send", "forward", "queue", "through", "retarget", "exchange"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Form::exchange) + 1);
+  return kNames[static_cast<size_t>(form)];
 }
 
 std::vector<std::string> sorted(std::vector<std::string> lines) {

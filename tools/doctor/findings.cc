@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace mscclc::doctor {
@@ -11,15 +12,9 @@ namespace {
 constexpr size_t kColumn = 12;  // of a check's name
 
 std::string_view word(Level level) {
-  switch (level) {
-    case Level::fine:
-      return "ok";
-    case Level::note:
-      return "note";
-    case Level::problem:
-      return "problem";
-  }
-  return "";
+  static constexpr std::string_view kWords[] = {"ok", "note", "problem"};  // as levels come
+  static_assert(std::size(kWords) == static_cast<size_t>(Level::problem) + 1);
+  return kWords[static_cast<size_t>(level)];
 }
 
 size_t count(const Findings& findings, Level level) {

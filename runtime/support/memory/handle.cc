@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cassert>
+#include <iterator>
 
 #include "ir/base/result.h"
 #include "runtime/support/bytes.h"
@@ -41,21 +42,12 @@ Result<void> read_offer(ByteReader& reader, MemoryHandle& handle) {
 }  // namespace
 
 std::string_view name(HandleKind kind) {
-  switch (kind) {
-    case HandleKind::same_process:
-      return "same_process";
-    case HandleKind::host_fd:
-      return "host_fd";
-    case HandleKind::cuda_fd:
-      return "cuda_fd";
-    case HandleKind::cuda_fabric:
-      return "cuda_fabric";
-    case HandleKind::cuda_ipc:
-      return "cuda_ipc";
-    case HandleKind::host_lane:
-      return "host_lane";
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {
+      // in the order of the kinds
+      "same_process", "host_fd", "cuda_fd", "cuda_fabric", "cuda_ipc", "host_lane"};
+  static_assert(std::size(kNames) == static_cast<size_t>(HandleKind::host_lane) + 1);
+  const auto at = static_cast<size_t>(kind);
+  return at < std::size(kNames) ? kNames[at] : "?";
 }
 
 void encode(const MemoryHandle& handle, std::vector<uint8_t>& to) {
