@@ -24,7 +24,7 @@ from .internal.words import (
     PUT_WITH_SIGNAL_AND_FLUSH, READ_PUT_PACKETS, READ_REDUCE, RELAXED, SIGNAL, SWITCH,
     SWITCH_BROADCAST, SWITCH_BROADCAST_PACKETS, SWITCH_CHANNEL, SWITCH_REDUCE, WAIT,
 )  # fmt: skip
-from .thread_block_group import ThreadBlockGroup
+from .thread_block_group import Block, Group
 
 __all__ = ["MemoryChannel", "PortChannel", "SwitchChannel", *_COMMON]
 
@@ -88,6 +88,16 @@ class _Channel:
         if peer.rank != self.dst_rank:
             raise ProgramError(f"{peer!r} is not on rank {self.dst_rank}, where the channel ends")
 
+    def read_put_packets(
+        self, dst_chunk: Chunk, src_chunk: Chunk, tb: Block = None, tb_group: Group = None
+    ) -> None:
+        """Waits for the packets in src and forwards them to dst, scratch of the peer."""
+        _needs_packets(dst_chunk, src_chunk, tb, tb_group)
+        self._needs_ends(src_chunk, dst_chunk)
+        self._move(READ_PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
+
+    read_put_packet = read_put_packets  # as earlier versions of the language have it
+
 
 class MemoryChannel(_Channel):
     """A channel by which `src_rank` reads and writes the memory of `dst_rank`."""
@@ -107,11 +117,7 @@ class MemoryChannel(_Channel):
         self._synchronize(_WAIT[relaxed], tb, data_sync)
 
     def put(
-        self,
-        dst_chunk: Chunk,
-        src_chunk: Chunk,
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
+        self, dst_chunk: Chunk, src_chunk: Chunk, tb: Block = None, tb_group: Group = None
     ) -> None:
         """Writes src to dst, which is at the peer."""
         if src_chunk.rank != self.src_rank or dst_chunk.rank != self.dst_rank:
@@ -119,22 +125,14 @@ class MemoryChannel(_Channel):
         self._move(PUT, dst_chunk, src_chunk, tb, tb_group)
 
     def get(
-        self,
-        dst_chunk: Chunk,
-        src_chunk: Chunk,
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
+        self, dst_chunk: Chunk, src_chunk: Chunk, tb: Block = None, tb_group: Group = None
     ) -> None:
         """Reads src, which is at the peer, to dst."""
         self._needs_ends(dst_chunk, src_chunk)
         self._move(GET, dst_chunk, src_chunk, tb, tb_group)
 
     def put_packets(
-        self,
-        dst_chunk: Chunk,
-        src_chunk: Chunk,
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
+        self, dst_chunk: Chunk, src_chunk: Chunk, tb: Block = None, tb_group: Group = None
     ) -> None:
         """Writes src as packets to dst, which is scratch of the peer."""
         if dst_chunk.at & 3 != SCRATCH:
@@ -143,28 +141,14 @@ class MemoryChannel(_Channel):
             self._needs_ends(src_chunk, dst_chunk)
         self._move(PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
 
-    def read_put_packets(
-        self,
-        dst_chunk: Chunk,
-        src_chunk: Chunk,
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
-    ) -> None:
-        """Waits for the packets in src and forwards them to dst, scratch of the peer."""
-        _needs_packets(dst_chunk, src_chunk, tb, tb_group)
-        self._needs_ends(src_chunk, dst_chunk)
-        self._move(READ_PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
-
-    # As earlier versions of the language have it.
-    put_packet = put_packets
-    read_put_packet = read_put_packets
+    put_packet = put_packets  # as earlier versions of the language have it
 
     def reduce(
         self,
         local_src_chunk: Chunk,
         remote_src_chunks: List[Chunk],
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
+        tb: Block = None,
+        tb_group: Group = None,
         local_dst_chunk: Optional[Chunk] = None,
         reduce_op: ReduceOperationType = ReduceOperationType.sum,
     ) -> None:
@@ -230,21 +214,7 @@ class PortChannel(_Channel):
         self._needs_ends(src_chunk, dst_chunk)
         self._move(PUT_PACKETS, dst_chunk, src_chunk, tb, None)
 
-    def read_put_packets(
-        self,
-        dst_chunk: Chunk,
-        src_chunk: Chunk,
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
-    ) -> None:
-        """Waits for the packets in src and sends them to dst, scratch of the peer."""
-        _needs_packets(dst_chunk, src_chunk, tb, tb_group)
-        self._needs_ends(src_chunk, dst_chunk)
-        self._move(READ_PUT_PACKETS, dst_chunk, src_chunk, tb, tb_group)
-
-    # As earlier versions of the language have it.
-    put_packet = put_packets
-    read_put_packet = read_put_packets
+    put_packet = put_packets  # as earlier versions of the language have it
 
 
 class SwitchChannel:

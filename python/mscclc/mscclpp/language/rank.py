@@ -23,7 +23,7 @@ from .internal.words import (
     BARRIER, COPY, COPY_PACKETS, COUNT, SYNC, REDUCE, REDUCE_PACKETS, ACQUIRE, RELEASE, SEMAPHORE,
     UNPACK_PACKETS,
 )  # fmt: skip
-from .thread_block_group import ThreadBlockGroup
+from .thread_block_group import Block, Group
 
 __all__ = ["Rank", "BaseBuffer", "Buffer", "Semaphore", *_COMMON]
 
@@ -119,32 +119,20 @@ class Rank:
         return self._program().buffers[self.rank][BufferType.output]
 
     def copy(
-        self,
-        dst_chunk: Chunk,
-        src_chunk: Chunk,
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
+        self, dst_chunk: Chunk, src_chunk: Chunk, tb: Block = None, tb_group: Group = None
     ) -> None:
         """dst = src."""
         self._copy(COPY, dst_chunk, src_chunk, tb, tb_group)
 
     def unpack_packets(
-        self,
-        dst_chunk: Chunk,
-        src_chunk: Chunk,
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
+        self, dst_chunk: Chunk, src_chunk: Chunk, tb: Block = None, tb_group: Group = None
     ) -> None:
         """Waits for the packets in src, which is scratch, and copies their data to dst."""
         needs_scratch("the source of 'unpack_packets'", src_chunk)
         self._copy(UNPACK_PACKETS, dst_chunk, src_chunk, tb, tb_group)
 
     def copy_packets(
-        self,
-        dst_chunk: Chunk,
-        src_chunk: Chunk,
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
+        self, dst_chunk: Chunk, src_chunk: Chunk, tb: Block = None, tb_group: Group = None
     ) -> None:
         """Writes src as packets to dst, which is scratch."""
         needs_scratch("the destination of 'copy_packets'", dst_chunk)
@@ -158,8 +146,8 @@ class Rank:
         self,
         src_chunk: Chunk,
         other_chunks: List[Chunk],
-        tb: Optional[int] = None,
-        tb_group: Optional[ThreadBlockGroup] = None,
+        tb: Block = None,
+        tb_group: Group = None,
         dst_chunk: Optional[Chunk] = None,
         reduce_op: ReduceOperationType = ReduceOperationType.sum,
         packet: bool = False,

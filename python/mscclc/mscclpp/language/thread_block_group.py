@@ -1,6 +1,6 @@
 """Groups of thread blocks that share the work of an op."""
 
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 from .internal.arguments import MOST_BLOCKS, needs_block, needs_different, needs_number
 
@@ -27,3 +27,8 @@ class ThreadBlockGroup:
     def numtb(self) -> int:
         """How many blocks the group has."""
         return len(self.tb_list)
+
+
+# Where an op runs: a block, or a group of them.
+Block = Optional[int]
+Group = Optional[ThreadBlockGroup]
