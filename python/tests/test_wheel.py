@@ -18,20 +18,6 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import make_wheel  # noqa: E402
 
 
-PROGRAM = """
-from mscclpp.language import *
-with CollectiveProgram("gather", AllGather(2, 1, True), 2):
-    outputs = [Rank(r).get_output_buffer() for r in range(2)]
-    for r in range(2):
-        end = MemoryChannel(1 - r, r)
-        end.signal(tb=0, relaxed=True)
-        end.wait(tb=0, relaxed=True)
-        end.put(outputs[1 - r][r : r + 1], outputs[r][r : r + 1], tb=0)
-        end.signal(tb=0)
-        end.wait(tb=0)
-"""
-
-
 class Wheel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -114,8 +100,7 @@ class Wheel(unittest.TestCase):
                 path = os.path.join(folder, path)
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 os.symlink(os.path.realpath(target), path)
-            with open(os.path.join(folder, "gather.py"), "w") as file:
-                file.write(PROGRAM)
+            shutil.copy(os.path.join(HERE, "..", "testdata", "gather.py"), folder)
             in_checkout = os.path.join(checkout, "bazel-bin", "tools")
             path = os.path.dirname(shutil.which("python3"))
             for name, search in (

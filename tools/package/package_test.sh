@@ -1,8 +1,9 @@
 #!/bin/bash
-# Installs both packages into roots of their own and uses what they hold: package_test.sh BY_NAME
+# Installs both packages into roots of their own and uses what they hold: package_test.sh BY_NAME GATHER
 set -euo pipefail
 
 by_name=$(realpath "$1")
+gather=$(realpath "$2")  # a program in MSCCL++'s language
 work=$TEST_TMPDIR
 packages=$PWD/tools/package
 
@@ -30,18 +31,7 @@ use_command() { # PREFIX
   try registry "$mscclc" registry check .
 
   # The command of Python finds its package, the library and the compiler.
-  cat > gather.py << PROGRAM
-from mscclpp.language import *
-with CollectiveProgram("gather", AllGather(2, 1, True), 2):
-    outputs = [Rank(r).get_output_buffer() for r in range(2)]
-    for r in range(2):
-        end = MemoryChannel(1 - r, r)
-        end.signal(tb=0, relaxed=True)
-        end.wait(tb=0, relaxed=True)
-        end.put(outputs[1 - r][r : r + 1], outputs[r][r : r + 1], tb=0)
-        end.signal(tb=0)
-        end.wait(tb=0)
-PROGRAM
+  cp "$gather" gather.py
   try mscclpp env -u PYTHONPATH "$mscclc" mscclpp gather.py -o gather.json
   try verify "$mscclc" verify gather.json
 
