@@ -330,6 +330,21 @@ TEST_CASE("what a selector holds may ask the registry when it goes") {
   CHECK(pick(*all, request(1000)) == "any");
 }
 
+TEST_CASE("a selector that asks the registry gets an error, and may be asked again") {
+  const auto all = registry();
+  add(*all, plan(""), "any");
+  std::string inner;
+  all->set_selector([&](const PlanRequest& r) -> Selection {
+    inner = pick(*all, r);
+    return {};
+  });
+  for (const uint64_t bytes : {16, 32}) {
+    inner = "";
+    CHECK(pick(*all, request(bytes)) == "any");
+    CHECK(inner.ends_with("by itself: it must not make or choose calls"));
+  }
+}
+
 TEST_CASE("the library is asked last") {
   Diagnostics diagnostics;
   const auto all = registry(builtin_library({}, diagnostics));

@@ -12,6 +12,7 @@
 #include "runtime/api/tuner_csv.h"
 #include "runtime/choice/proofs/plan_digest.h"
 #include "runtime/choice/proofs/policy.h"
+#include "runtime/choice/registry/asked_selector.h"
 #include "runtime/choice/registry/folder_table.h"
 #include "runtime/choice/registry/read_checked.h"
 #include "runtime/choice/registry/request_hash.h"
@@ -49,7 +50,7 @@ bool goes_before(const Registered& a, const Registered& b) {
 struct Plans {
   std::vector<Registered> registered;
   std::vector<std::pair<std::string, std::shared_ptr<PlanProvider>>> folders;  ///< by path
-  std::shared_ptr<const PlanSelector> selector;  ///< nullptr: there is none
+  std::shared_ptr<const AskedSelector> selector;  ///< nullptr: there is none
   std::shared_ptr<PlanProvider> library;
 };
 
@@ -92,21 +93,16 @@ class Picker {
   }
 
  private:
-  /// A selector that asks the registry would be asked forever. nullopt: reported.
+  /// nullopt: reported.
   std::optional<Selection> ask_selector() {
-    thread_local bool asking = false;
-    if (asking) {
+    auto answer = plans_.selector->ask(request_);
+    if (!answer) {
       diagnostics_.error("bad-selection", {},
                          fmt::format("the selector was asked for {} by itself: it must not make or "
                                      "choose calls",
                                      request_text(request_)));
-      return std::nullopt;
     }
-    struct Asking {
-      Asking() { asking = true; }
-      ~Asking() { asking = false; }
-    } const now;
-    return (*plans_.selector)(request_);
+    return answer;
   }
 
   static std::shared_ptr<const PickedPlan> of(const std::shared_ptr<const CheckedPlan>& plan) {
@@ -393,7 +389,7 @@ bool PlanRegistry::remove(std::string_view plan) {
 
 void PlanRegistry::set_selector(PlanSelector selector) {
   const auto shared =
-      selector ? std::make_shared<const PlanSelector>(std::move(selector)) : nullptr;
+      selector ? std::make_shared<const AskedSelector>(std::move(selector)) : nullptr;
   state_->change([&](Plans& next) {
     next.selector = shared;
     return true;
