@@ -54,13 +54,20 @@ bool OperandReader::keys(ast::Array<const ast::Expr> list) {
   return true;
 }
 
-void OperandReader::buffer_operand(const ast::Operand& o, NameId buffer, Ref& out) {
-  if (o.member.given()) {
-    evaluator_.fail("wrong-kind", ast_.place(o.head),
-                    fmt::format("'{}' is a buffer; expected a channel", ast_.text(o.head)));
-  } else if (indexes(o.index)) {
-    builder_.chunk(buffer, scope_.mark_of(o.head), {index_scratch_.data(), o.index.size()},
-                   scope_.mark_of(o.place), out);
+void OperandReader::own_operand(const ast::Operand& o, ValueKind kind, NameId thing, Ref& out) {
+  const Mark place = scope_.mark_of(o.place);
+  if (kind == ValueKind::semaphore) {
+    if (keys(o.index)) {
+      builder_.semaphore_ref(thing, {key_scratch_.data(), o.index.size()}, place, out);
+    }
+    return;
+  }
+  if (!indexes(o.index)) return;
+  if (kind == ValueKind::buffer) {
+    builder_.chunk(thing, scope_.mark_of(o.head), {index_scratch_.data(), o.index.size()}, place,
+                   out);
+  } else {
+    builder_.external_rows(thing, {index_scratch_.data(), o.index.size()}, place, out);
   }
 }
 
@@ -91,27 +98,15 @@ void OperandReader::operand(const ast::Operand& o, Ref& out) {
   out.traits = kInvalidTrait;
   const Value& head = evaluator_.value(o.head.id);
   switch (head.kind) {
-    case ValueKind::buffer:
-      return buffer_operand(o, head.thing, out);
     case ValueKind::channel:
       return channel_operand(o, head.thing, out);
+    case ValueKind::buffer:
     case ValueKind::semaphore:
-      if (o.member.given()) {
-        evaluator_.fail("wrong-kind", ast_.place(o.head),
-                        fmt::format("'{}' is a semaphore; expected a channel", ast_.text(o.head)));
-      } else if (keys(o.index)) {
-        builder_.semaphore_ref(head.thing, {key_scratch_.data(), o.index.size()},
-                               scope_.mark_of(o.place), out);
-      }
-      return;
     case ValueKind::external:
-      if (o.member.given()) {
-        evaluator_.fail("wrong-kind", ast_.place(o.head),
-                        fmt::format("'{}' is an external; expected a channel", ast_.text(o.head)));
-      } else if (indexes(o.index)) {
-        builder_.external_rows(head.thing, {index_scratch_.data(), o.index.size()},
-                               scope_.mark_of(o.place), out);
-      }
+      if (!o.member.given()) return own_operand(o, head.kind, head.thing, out);
+      evaluator_.fail(
+          "wrong-kind", ast_.place(o.head),
+          fmt::format("'{}' is {}; expected a channel", ast_.text(o.head), kind_text(head.kind)));
       return;
     case ValueKind::unbound:
       return;

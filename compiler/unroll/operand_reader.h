@@ -72,7 +72,8 @@ class OperandReader {
   bool indexes(ast::Array<const ast::Expr> list);
   bool keys(ast::Array<const ast::Expr> list);
   void operand(const ast::Operand& o, Ref& out);
-  void buffer_operand(const ast::Operand& o, NameId buffer, Ref& out);
+  /// One of this rank's: a chunk, a semaphore, or rows of an external.
+  void own_operand(const ast::Operand& o, ValueKind kind, NameId thing, Ref& out);
   void channel_operand(const ast::Operand& o, NameId channel, Ref& out);
   bool add_operand(const ast::Operand& o, RefList& out);
 
