@@ -20,10 +20,13 @@ std::string next_keys(c10d::Store& store, int rank) {
 
 /// Whether this is the first time that the process has `line` to say.
 bool is_first(const std::string& line) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
-  return said.insert(line).second;
+  struct Said {
+    std::mutex mutex;
+    std::set<std::string> lines;
+  };
+  static Said said;
+  const std::lock_guard lock(said.mutex);
+  return said.lines.insert(line).second;
 }
 
 }  // namespace

@@ -344,12 +344,16 @@ c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> MscclcSymmetricAlloc
 
 // Never destroyed, as memory may be freed when the process ends.
 const c10::intrusive_ptr<MscclcSymmetricAllocator>& symmetric_allocator(c10::DeviceType type) {
-  using Made = c10::intrusive_ptr<MscclcSymmetricAllocator>;
-  static auto* host = new Made(c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCPU));
-  static auto* gpu = new Made(c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCUDA));
+  struct Allocators {
+    c10::intrusive_ptr<MscclcSymmetricAllocator> host =
+        c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCPU);
+    c10::intrusive_ptr<MscclcSymmetricAllocator> gpu =
+        c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCUDA);
+  };
+  static const auto* const made = new Allocators;
   TORCH_CHECK(type == c10::kCPU || type == c10::kCUDA,
               "mscclc: symmetric memory is of cpu or cuda, not of ", type);
-  return type == c10::kCPU ? *host : *gpu;
+  return type == c10::kCPU ? made->host : made->gpu;
 }
 
 at::Tensor symmetric_empty(int64_t bytes, const at::Device& device) {
