@@ -6,15 +6,8 @@
 
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::kDouble;
-using testing::kFloat;
-using testing::kInt32;
-using testing::kSum;
-using testing::Ranks;
-using testing::ServedBy;
 
 constexpr int kAvg = 4, kHalf = 6, kBfloat = 9, kE4m3 = 10, kE5m2 = 11;
 
@@ -159,4 +152,4 @@ TEST_CASE("sums of 8-bit floats beyond the largest are the largest") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

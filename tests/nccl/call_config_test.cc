@@ -5,14 +5,8 @@
 #include "tests/nccl/forwarded_calls.h"
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::calls_of_fake;
-using testing::kInt32;
-using testing::kSum;
-using testing::Ranks;
-using testing::ServedBy;
 
 constexpr const char* kLatest = "tests/fakes/nccl/23203/libnccl.so.2";
 
@@ -54,7 +48,7 @@ TEST_CASE("a call's own configuration [case-100]") {
 }
 
 /// The bounds that plans are asked to keep to, of calls in turn.
-class BoundsOfCalls final : public testing::ForwardedCalls {
+class BoundsOfCalls final : public ForwardedCalls {
  public:
   using ForwardedCalls::ForwardedCalls;
   std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
@@ -67,7 +61,7 @@ class BoundsOfCalls final : public testing::ForwardedCalls {
 
 TEST_CASE("a call's maxCTAs bounds its plan, and nothing that NCCL would ignore does [case-100]") {
   const ServedBy served(nullptr, true);
-  testing::serve_by<BoundsOfCalls>();
+  serve_by<BoundsOfCalls>();
   Ranks ranks(2);
   BoundsOfCalls::bounds.clear();
   for (const int most : std::vector<int>{kNcclUndefinedInt, 4, 0, -3}) {
@@ -119,4 +113,4 @@ TEST_CASE("encryption is refused, as sockets of plans would not be encrypted [ca
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

@@ -7,17 +7,8 @@
 #include "tests/nccl/forwarded_calls.h"
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::kDouble;
-using testing::kFakeNccl;
-using testing::kFloat;
-using testing::kInt32;
-using testing::kSum;
-using testing::on_threads;
-using testing::Ranks;
-using testing::ServedBy;
 
 constexpr int kRanks = 3;
 constexpr size_t kCount = 5;
@@ -35,7 +26,7 @@ std::vector<std::vector<int>> outputs(size_t rows) {
 }
 
 /// Counts how often plans are asked.
-class AskedCalls final : public testing::ForwardedCalls {
+class AskedCalls final : public ForwardedCalls {
  public:
   using ForwardedCalls::ForwardedCalls;
   std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
@@ -119,7 +110,7 @@ void check_collectives(Ranks& ranks) {
 
 TEST_CASE("plans are asked once for each call, whichever library then serves it") {
   const ServedBy served(kFakeNccl, true);
-  testing::serve_by<AskedCalls>();
+  serve_by<AskedCalls>();
   Ranks ranks(kRanks);
   std::vector<int> values(kRanks, 1);
   const auto all_reduce = [&](int r, ncclComm_t comm) {
@@ -512,4 +503,4 @@ TEST_CASE("one rank, every collective [case-52]") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

@@ -2,10 +2,8 @@
 
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::CallersConfig;
 
 struct Version {
   size_t bytes;
@@ -111,4 +109,4 @@ TEST_CASE("the real NCCL gets the caller's version, and waits [case-21]") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

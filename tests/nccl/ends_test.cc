@@ -15,16 +15,8 @@
 #include "tests/nccl/forwarded_calls.h"
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::calls_of_fake;
-using testing::kFakeNccl;
-using testing::kInt32;
-using testing::kSum;
-using testing::on_threads;
-using testing::Ranks;
-using testing::ServedBy;
 
 TEST_CASE("the fallback's own calls stay inside it [case-8]") {
   const ServedBy served(kFakeNccl, false);
@@ -92,7 +84,7 @@ TEST_CASE("abort ends a call that waits for a peer [case-79] [case-80]") {
 }
 
 /// The library's plans, and how many calls were launched by them.
-class LaunchedCalls final : public testing::ForwardedCalls {
+class LaunchedCalls final : public ForwardedCalls {
  public:
   using ForwardedCalls::ForwardedCalls;
   static inline std::atomic<int> launched{0};
@@ -119,7 +111,7 @@ class LaunchedCalls final : public testing::ForwardedCalls {
 
 TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
   const ServedBy served(nullptr, true);
-  testing::serve_by<LaunchedCalls>();
+  serve_by<LaunchedCalls>();
   Ranks ranks(2);
   int value[2] = {1, 1};
   const auto reduce = [&](int r, ncclComm_t comm) {
@@ -198,7 +190,7 @@ TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too 
   const long made = calls_of_fake("CommInitRankConfig"), aborted = calls_of_fake("CommAbort");
   ncclUniqueId id;
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  testing::CallersConfig config(80, 22809);
+  CallersConfig config(80, 22809);
   config.at(16) = 0;
   ncclComm_t comm = nullptr;
   REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
@@ -405,4 +397,4 @@ TEST_CASE("an NCCL without properties says so [case-92]") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

@@ -1,15 +1,8 @@
 // Groups of calls: when they begin, what drops them, what does not wait for their end.
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::kDouble;
-using testing::kFakeNccl;
-using testing::kInt32;
-using testing::kSum;
-using testing::Ranks;
-using testing::ServedBy;
 
 TEST_CASE("a communicator that ends before its group does takes the calls with it") {
   const ServedBy served(kFakeNccl, true);
@@ -189,4 +182,4 @@ TEST_CASE("what does not wait for a group's end [case-64]") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

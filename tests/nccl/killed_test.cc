@@ -8,15 +8,11 @@
 #include "tests/helpers/runtime/processes.h"
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
 
 using mscclc::testing::Processes;
 using mscclc::testing::Signal;
-using testing::kFakeNccl;
-using testing::kInt32;
-using testing::kSum;
-using testing::ServedBy;
 
 /// Less than MSCCLC_TIMEOUT in these tests: a rank that waits for that has not noticed.
 constexpr std::chrono::seconds kPatience{100};
@@ -269,6 +265,6 @@ TEST_CASE("a killed peer: a first message to it ends [case-84]") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing
 
 #undef EXPECT

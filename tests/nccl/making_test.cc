@@ -10,16 +10,8 @@
 #include "tests/helpers/runtime/named_threads.h"
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::CallersConfig;
-using testing::kFakeNccl;
-using testing::kInt32;
-using testing::kSum;
-using testing::on_threads;
-using testing::Ranks;
-using testing::ServedBy;
 
 /// The sum over all ranks of 1 + rank, by one allreduce of a group; -1: an error.
 int sum_of(const std::vector<ncclComm_t>& comms) {
@@ -537,4 +529,4 @@ TEST_CASE("growing that is refused [case-36]") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

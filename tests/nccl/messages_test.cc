@@ -8,23 +8,14 @@
 #include "tests/nccl/forwarded_calls.h"
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::calls_of_fake;
-using testing::kFakeNccl;
-using testing::kInt32;
-using testing::kSum;
-using testing::on_threads;
-using testing::Ranks;
-using testing::ServedBy;
-using testing::Setting;
 
 /// How many messages the fake NCCL got.
 long messages_of_fake() { return calls_of_fake("Send") + calls_of_fake("Recv"); }
 
 /// Plans that serve short calls only.
-class ShortCalls final : public testing::ForwardedCalls {
+class ShortCalls final : public ForwardedCalls {
  public:
   using ForwardedCalls::ForwardedCalls;
   std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
@@ -143,7 +134,7 @@ TEST_CASE("messages between collectives keep their order") {
 
 TEST_CASE("messages by plans and by the fallback in one group [case-59]") {
   const ServedBy served(kFakeNccl, true);
-  testing::serve_by<ShortCalls>();
+  serve_by<ShortCalls>();
   const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
   constexpr size_t kMany = 100000;
@@ -188,7 +179,7 @@ TEST_CASE("the fallback has messages where its communicator is made with ours") 
 
 TEST_CASE("a message that no plan serves does not make the fallback's communicator") {
   const ServedBy served(kFakeNccl, true);
-  testing::serve_by<ShortCalls>();
+  serve_by<ShortCalls>();
   const Setting lazy("MSCCLC_NCCL_COMM", "lazy");
   Ranks ranks(2);
   std::vector<int> in(1000), out(1000);
@@ -285,4 +276,4 @@ TEST_CASE("abort ends a first message that is never received [case-79]") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

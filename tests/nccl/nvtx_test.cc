@@ -4,14 +4,8 @@
 #include "tests/helpers/runtime/processes.h"
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::kDouble;
-using testing::kFloat;
-using testing::kSum;
-using testing::Ranks;
-using testing::ServedBy;
 
 void make_calls() {
   Ranks ranks(1);
@@ -66,4 +60,4 @@ TEST_CASE("a profiler gets each call") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

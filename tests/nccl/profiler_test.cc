@@ -3,15 +3,8 @@
 
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::kFakeNccl;
-using testing::kFloat;
-using testing::kInt32;
-using testing::kSum;
-using testing::Ranks;
-using testing::ServedBy;
 
 /// NCCL_PROFILER_PLUGIN, while it lives, and what the plug-in has recorded.
 class Plugged {
@@ -136,4 +129,4 @@ TEST_CASE("a plug-in that fails, or cannot be loaded, changes nothing") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

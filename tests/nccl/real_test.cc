@@ -15,10 +15,8 @@
 #include "tests/helpers/runtime/named_threads.h"
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::ServedBy;
 
 /// A pipe with nothing at its other end.
 struct NamedPipe {
@@ -180,7 +178,7 @@ TEST_CASE("NCCL_COMM_BLOCKING that means nothing leaves it to the configuration"
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
   ncclComm_t comm = nullptr;
   const auto make = [&] {
-    testing::CallersConfig config(80, 22809);
+    CallersConfig config(80, 22809);
     config.at(16) = 0;
     CHECK(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
   };
@@ -192,4 +190,4 @@ TEST_CASE("NCCL_COMM_BLOCKING that means nothing leaves it to the configuration"
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

@@ -6,17 +6,8 @@
 
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
-
-using testing::calls_of_fake;
-using testing::kFakeNccl;
-using testing::kFloat;
-using testing::kInt32;
-using testing::kSum;
-using testing::Ranks;
-using testing::ServedBy;
-using testing::Setting;
 
 /// The address in an id that is made now; else the error.
 std::string address_of_id() {
@@ -183,4 +174,4 @@ TEST_CASE("NCCL_CHECK_MODE=DEBUG_GLOBAL compares the ranks' calls") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing

@@ -6,16 +6,11 @@
 #include "tests/nccl/forwarded_calls.h"
 #include "tests/nccl/test_ranks.h"
 
-namespace mscclc::nccl {
+namespace mscclc::nccl::testing {
 namespace {
 
-using testing::kFakeNccl;
-using testing::kInt32;
-using testing::Ranks;
-using testing::ServedBy;
-
 /// Counts the calls whose buffers plans find registered.
-class WindowCounts final : public testing::ForwardedCalls {
+class WindowCounts final : public ForwardedCalls {
  public:
   using ForwardedCalls::ForwardedCalls;
   std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
@@ -76,7 +71,7 @@ struct TwoWindows {
 
 TEST_CASE("plans reach symmetric windows, and nothing else that is registered [case-91]") {
   const ServedBy served(kFakeNccl, true);
-  testing::serve_by<WindowCounts>();
+  serve_by<WindowCounts>();
   Ranks ranks(2);
   TwoWindows two(ranks);
   void* handles[2];
@@ -101,7 +96,7 @@ TEST_CASE("plans reach symmetric windows, and nothing else that is registered [c
 
 TEST_CASE("only what lies in the windows of all ranks is registered") {
   const ServedBy served(kFakeNccl, true);
-  testing::serve_by<WindowCounts>();
+  serve_by<WindowCounts>();
   Ranks ranks(2);
   TwoWindows two(ranks);
   two.open(5, kNcclWinCollSymmetric);
@@ -138,7 +133,7 @@ TEST_CASE("MSCCLC_CHECK_CALLS names a call that lies in windows on one rank only
 
 TEST_CASE("the window that was registered last is what lies there") {
   const ServedBy served(kFakeNccl, true);
-  testing::serve_by<WindowCounts>();
+  serve_by<WindowCounts>();
   Ranks ranks(2);
   TwoWindows two(ranks);
   two.open(8, kNcclWinCollSymmetric);
@@ -154,4 +149,4 @@ TEST_CASE("the window that was registered last is what lies there") {
 }
 
 }  // namespace
-}  // namespace mscclc::nccl
+}  // namespace mscclc::nccl::testing
