@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "executor/cuda/device/access.cuh"
 #include "tools/bench/kernels/handwritten.cuh"
 #include "tools/bench/kernels/push.h"
@@ -35,30 +37,21 @@ cudaError_t launch(const Pushes& pushes, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
+/// Of each Push, in their order.
+constexpr struct {
+  const char* name;
+  cudaError_t (*launch)(const Pushes&, cudaStream_t);
+} kVariants[] = {{"one store of 16 bytes", launch<Push::one_store>},
+                 {"two stores of 16 bytes", launch<Push::two_stores>},
+                 {"a fence, two stores of 16 bytes", launch<Push::fenced_stores>}};
+static_assert(std::size(kVariants) == kPushes.size());
+
 }  // namespace
 
-const char* name(Push push) {
-  switch (push) {
-    case Push::one_store:
-      return "one store of 16 bytes";
-    case Push::two_stores:
-      return "two stores of 16 bytes";
-    case Push::fenced_stores:
-      return "a fence, two stores of 16 bytes";
-  }
-  return "";
-}
+const char* name(Push push) { return kVariants[static_cast<size_t>(push)].name; }
 
 cudaError_t launch_pushes(Push push, const Pushes& pushes, cudaStream_t stream) {
-  switch (push) {
-    case Push::one_store:
-      return launch<Push::one_store>(pushes, stream);
-    case Push::two_stores:
-      return launch<Push::two_stores>(pushes, stream);
-    case Push::fenced_stores:
-      return launch<Push::fenced_stores>(pushes, stream);
-  }
-  return cudaErrorInvalidValue;
+  return kVariants[static_cast<size_t>(push)].launch(pushes, stream);
 }
 
 }  // namespace mscclc::bench

@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "executor/cuda/device/access.cuh"
 #include "tools/bench/kernels/handwritten.cuh"
 #include "tools/bench/kernels/round_trip.h"
@@ -65,42 +67,24 @@ cudaError_t launch(const RoundTrips& side, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
+/// Of each Signal, in their order.
+constexpr struct {
+  const char* name;
+  cudaError_t (*launch)(const RoundTrips&, cudaStream_t);
+} kVariants[] = {{"red.release.sys.add", launch<Signal::add>},
+                 {"add here, st.release.sys", launch<Signal::store>},
+                 {"st.release.sys, count in a register", launch<Signal::kept_store>},
+                 {"fence.acq_rel.sys, st.relaxed.sys", launch<Signal::fenced_store>},
+                 {"red.relaxed.sys.add", launch<Signal::relaxed_add>},
+                 {"st.relaxed.sys", launch<Signal::relaxed_store>}};
+static_assert(std::size(kVariants) == kSignals.size());
+
 }  // namespace
 
-const char* name(Signal signal) {
-  switch (signal) {
-    case Signal::add:
-      return "red.release.sys.add";
-    case Signal::store:
-      return "add here, st.release.sys";
-    case Signal::kept_store:
-      return "st.release.sys, count in a register";
-    case Signal::fenced_store:
-      return "fence.acq_rel.sys, st.relaxed.sys";
-    case Signal::relaxed_add:
-      return "red.relaxed.sys.add";
-    case Signal::relaxed_store:
-      return "st.relaxed.sys";
-  }
-  return "";
-}
+const char* name(Signal signal) { return kVariants[static_cast<size_t>(signal)].name; }
 
 cudaError_t launch_round_trips(Signal signal, const RoundTrips& side, cudaStream_t stream) {
-  switch (signal) {
-    case Signal::add:
-      return launch<Signal::add>(side, stream);
-    case Signal::store:
-      return launch<Signal::store>(side, stream);
-    case Signal::kept_store:
-      return launch<Signal::kept_store>(side, stream);
-    case Signal::fenced_store:
-      return launch<Signal::fenced_store>(side, stream);
-    case Signal::relaxed_add:
-      return launch<Signal::relaxed_add>(side, stream);
-    case Signal::relaxed_store:
-      return launch<Signal::relaxed_store>(side, stream);
-  }
-  return cudaErrorInvalidValue;
+  return kVariants[static_cast<size_t>(signal)].launch(side, stream);
 }
 
 }  // namespace mscclc::bench
