@@ -30,6 +30,11 @@ def with_phase(kwargs):
         return kwargs
     return dict(kwargs, tags = kwargs.get("tags", []) + [_PLAIN])
 
-def sh_test(name, **kwargs):
-    """Bazel's, for all BUILD files."""
-    native.sh_test(name = name, **with_phase(kwargs))
+def sh_test(name, given = [], **kwargs):
+    """Bazel's, for all BUILD files. Small, and of name.sh, unless `size` and `srcs` say otherwise. The files
+    `given` are its arguments, in this order, and among its data."""
+    own = {"size": "small", "srcs": [name + ".sh"]}
+    if given:
+        own["args"] = ["$(location %s)" % file for file in given]
+        kwargs = dict(kwargs, data = given + kwargs.get("data", []))
+    native.sh_test(name = name, **with_phase(dict(own, **kwargs)))
