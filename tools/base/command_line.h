@@ -49,7 +49,7 @@ struct CommandLine {
   template <class Options, class Run>
   void add(const std::string& name, const std::string& summary, const std::string& examples,
            void (*declare)(CommandLine&, CLI::App&, Options&), Run run) {
-    Command& command = add(name, summary, examples);
+    Command& command = add(name, summary, examples + "\n");
     auto options = std::make_shared<Options>();
     declare(*this, *command.app, *options);
     command.run = [options, run] { return run(*options); };

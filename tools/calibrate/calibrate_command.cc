@@ -18,6 +18,11 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kCalibrateExamples = R"(  mscclc calibrate -o mine.json
+  mscclc calibrate --device threads --ranks 2 --max-bytes 1M -o host.json
+  mscclc calibrate --network --base mine.json -o nodes.json
+  mscclc explain ring.mscl --bytes 1K:64M:4 --machine mine.json)";
+
 struct CalibrateOptions {
   TeamChoice team;
   std::string output, name, base = "4xH200", max_bytes = "64M";
@@ -130,11 +135,7 @@ void calibrate_options(CommandLine& line, CLI::App& app, CalibrateOptions& optio
 
 void add_calibrate(CommandLine& line) {
   line.add("calibrate", "measure this machine: a machine file for 'mscclc explain'",
-           "  mscclc calibrate -o mine.json\n"
-           "  mscclc calibrate --device threads --ranks 2 --max-bytes 1M -o host.json\n"
-           "  mscclc calibrate --network --base mine.json -o nodes.json\n"
-           "  mscclc explain ring.mscl --bytes 1K:64M:4 --machine mine.json\n",
-           calibrate_options, run_calibrate);
+           kCalibrateExamples, calibrate_options, run_calibrate);
 }
 
 }  // namespace mscclc

@@ -12,6 +12,9 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kCompletionExamples = R"(  source <(mscclc completion bash)
+  mscclc completion zsh > ~/.zfunc/_mscclc)";
+
 using OptionList = std::vector<const CLI::Option*>;
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
@@ -208,9 +211,7 @@ void completion_options(CommandLine& line, CLI::App& app, std::string& shell) {
 }  // namespace
 
 void add_completion(CommandLine& line) {
-  line.add("completion", "print a completion script for bash or zsh",
-           "  source <(mscclc completion bash)\n"
-           "  mscclc completion zsh > ~/.zfunc/_mscclc\n",
+  line.add("completion", "print a completion script for bash or zsh", kCompletionExamples,
            completion_options, [&line](const std::string& shell) {
              put(shell == "bash" ? bash_script(line) : zsh_script(line));
              return kFine;

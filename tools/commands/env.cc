@@ -11,6 +11,9 @@ namespace mscclc {
 
 namespace {
 
+constexpr const char* kEnvExamples = R"(  mscclc env
+  mscclc env --format=markdown > docs/environment.md)";
+
 struct EnvOptions {
   std::string format = "text";
 };
@@ -34,9 +37,7 @@ int run_env(const EnvOptions& options) {
 
 void add_env(CommandLine& line) {
   line.add("env", "show the environment variables that the runtime reads, and which are set",
-           "  mscclc env\n"
-           "  mscclc env --format=markdown > docs/environment.md\n",
-           env_options, run_env);
+           kEnvExamples, env_options, run_env);
 }
 
 }  // namespace mscclc

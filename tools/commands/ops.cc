@@ -13,6 +13,10 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kOpsExamples = R"(  mscclc ops
+  mscclc ops put reduce_send
+  mscclc ops --format=markdown > docs/ops.md)";
+
 struct OpsOptions {
   std::vector<std::string> names;
   std::string format = "text";
@@ -62,11 +66,7 @@ void ops_options(CommandLine& line, CLI::App& app, OpsOptions& options) {
 }  // namespace
 
 void add_ops(CommandLine& line) {
-  line.add("ops", "show the table of ops, or single ops",
-           "  mscclc ops\n"
-           "  mscclc ops put reduce_send\n"
-           "  mscclc ops --format=markdown > docs/ops.md\n",
-           ops_options, run_ops);
+  line.add("ops", "show the table of ops, or single ops", kOpsExamples, ops_options, run_ops);
 }
 
 }  // namespace mscclc

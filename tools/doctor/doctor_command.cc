@@ -8,6 +8,9 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kDoctorExamples = R"(  mscclc doctor
+  mscclc doctor --json | jq '.findings[] | select(.level == "problem")')";
+
 /// Exit codes are those of the checks: 1, as for a wrong program, if there are problems.
 int run_doctor(bool json) {
   const doctor::Findings findings = doctor::examine(doctor::this_machine());
@@ -25,10 +28,7 @@ void doctor_options(CommandLine&, CLI::App& app, bool& json) {
 
 void add_doctor(CommandLine& line) {
   line.add("doctor", "check this machine: GPUs, containers, limits, network, settings",
-           "  mscclc doctor\n"
-           "  mscclc doctor --json | jq '.findings[] | select(.level == "
-           "\"problem\")'\n",
-           doctor_options, run_doctor);
+           kDoctorExamples, doctor_options, run_doctor);
 }
 
 }  // namespace mscclc

@@ -10,6 +10,9 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kLspExamples =
+    R"(  mscclc lsp          an editor starts it: docs/editor.md shows how)";
+
 /// nullopt: the compiler reports what cannot be read.
 std::optional<std::string> read_import_of_editor(const std::string& path) {
   auto text = read_regular_file(path);
@@ -24,7 +27,7 @@ void lsp_options(CommandLine&, CLI::App& app, bool& unused) {
 
 void add_lsp(CommandLine& line) {
   line.add("lsp", "serve an editor: diagnostics, hover, completion and more, as it types (LSP)",
-           "  mscclc lsp          an editor starts it: docs/editor.md shows how\n", lsp_options,
+           kLspExamples, lsp_options,
            [](bool) { return lsp::serve(STDIN_FILENO, STDOUT_FILENO, read_import_of_editor); });
 }
 

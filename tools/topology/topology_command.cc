@@ -16,6 +16,10 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kTopologyExamples = R"(  mscclc topology
+  mscclc topology --ban 0-3
+  mscclc topology --ban 0-3,1-2 --ranks 8 --collective broadcast -o plans)";
+
 bool is_folder(const std::string& path) {
   struct stat found {};
   return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
@@ -89,10 +93,7 @@ void topology_options(CommandLine& line, CLI::App& app, TopologyOptions& options
 
 void add_topology(CommandLine& line) {
   line.add("topology", "show which network port is nearest to each GPU, or plans without a link",
-           "  mscclc topology\n"
-           "  mscclc topology --ban 0-3\n"
-           "  mscclc topology --ban 0-3,1-2 --ranks 8 --collective broadcast -o plans\n",
-           topology_options, [](const TopologyOptions& options) {
+           kTopologyExamples, topology_options, [](const TopologyOptions& options) {
              return options.bans.empty() ? show_ports(options.sysfs) : list_without(options);
            });
 }

@@ -21,6 +21,12 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kTuneExamples = R"(  mscclc tune -o /opt/tuned
+  mscclc tune --ranks 2,4 --collective allreduce --bytes 1K:1M --order ranks -o tuned
+  mscclc tune --device threads --collective allreduce --bytes 1K,64K -o tuned
+  MSCCLC_NCCL=/opt/nccl/lib/libnccl.so.2 mscclc tune --between -o tuned
+  MSCCLC_PLAN_PATH=/opt/tuned python train.py)";
+
 struct TuneCommand {
   TeamChoice team;
   bool no_nccl = false;
@@ -246,12 +252,7 @@ void tune_options(CommandLine& line, CLI::App& app, TuneCommand& options) {
 
 void add_tune(CommandLine& line) {
   line.add("tune", "measure plans on this machine: a folder of the fastest, for jobs to load",
-           "  mscclc tune -o /opt/tuned\n"
-           "  mscclc tune --ranks 2,4 --collective allreduce --bytes 1K:1M --order ranks -o tuned\n"
-           "  mscclc tune --device threads --collective allreduce --bytes 1K,64K -o tuned\n"
-           "  MSCCLC_NCCL=/opt/nccl/lib/libnccl.so.2 mscclc tune --between -o tuned\n"
-           "  MSCCLC_PLAN_PATH=/opt/tuned python train.py\n",
-           tune_options, run_tune);
+           kTuneExamples, tune_options, run_tune);
 }
 
 }  // namespace mscclc

@@ -14,6 +14,9 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kWatchExamples = R"(  mscclc watch ring.mscl
+  mscclc watch ring.mscl -D R=16 --bytes 1M)";
+
 constexpr int kLookEveryMs = 10;
 constexpr int kMissingAfterLooks = 100;  // an editor that replaces a file takes less
 
@@ -85,9 +88,7 @@ void watch_options(CommandLine& line, CLI::App& app, WatchOptions& options) {
 }  // namespace
 
 void add_watch(CommandLine& line) {
-  line.add("watch", "compile, prove and run a program at every change of its files",
-           "  mscclc watch ring.mscl\n"
-           "  mscclc watch ring.mscl -D R=16 --bytes 1M\n",
+  line.add("watch", "compile, prove and run a program at every change of its files", kWatchExamples,
            watch_options, run_watch);
 }
 

@@ -24,6 +24,12 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kExplainExamples = R"(  mscclc explain plans/allreduce_2shot.mscl -D R=4
+  mscclc explain plans/allreduce_push.mscl -D R=4 --bytes 1M:1G:4 --machine 4xH200
+  mscclc explain plans/allgather_direct.mscl --ranks 8 --bytes 64M --json
+  mscclc explain plan.json --bytes 256K --machine my_machine.json
+  mscclc explain plans/allreduce_2shot.mscl -D R=8 --html timeline.html)";
+
 struct ExplainOptions {
   InputOptions input;
   std::string bytes = "1M", dtype = "f32", machine;
@@ -183,12 +189,7 @@ void explain_options(CommandLine& line, CLI::App& app, ExplainOptions& options) 
 
 void add_explain(CommandLine& line) {
   line.add("explain", "predict what a plan's calls take on a machine, and say why",
-           "  mscclc explain plans/allreduce_2shot.mscl -D R=4\n"
-           "  mscclc explain plans/allreduce_push.mscl -D R=4 --bytes 1M:1G:4 --machine 4xH200\n"
-           "  mscclc explain plans/allgather_direct.mscl --ranks 8 --bytes 64M --json\n"
-           "  mscclc explain plan.json --bytes 256K --machine my_machine.json\n"
-           "  mscclc explain plans/allreduce_2shot.mscl -D R=8 --html timeline.html\n",
-           explain_options, run_explain);
+           kExplainExamples, explain_options, run_explain);
 }
 
 }  // namespace mscclc

@@ -12,6 +12,9 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kReportExamples = R"(  mscclc report /tmp/mscclc-*.json
+  mscclc report trace-*.json --trace calls.json)";
+
 struct ReportOptions {
   std::vector<std::string> files;
   std::string trace;  ///< a file to write; "": none
@@ -75,9 +78,7 @@ void report_options(CommandLine&, CLI::App& app, ReportOptions& options) {
 
 void add_report(CommandLine& line) {
   line.add("report", "merge what ranks recorded, and show which fell behind or came late",
-           "  mscclc report /tmp/mscclc-*.json\n"
-           "  mscclc report trace-*.json --trace calls.json\n",
-           report_options, run_report);
+           kReportExamples, report_options, run_report);
 }
 
 }  // namespace mscclc

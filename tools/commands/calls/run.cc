@@ -19,6 +19,19 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kRunExamples = R"(  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4
+  mscclc run allreduce.json --dtype f16,bf16 --op sum,max --in-place
+  mscclc run allreduce.json -b 1K -e 1M -f 4 -d half -o max
+  mscclc run ring.mscl -D R=3 --bytes 0,1,7,1000 --dtype all --op all
+  mscclc run ring.mscl --iters 10 --schedule-seed 7
+  mscclc run ring.mscl -D R=4 --device processes
+  mscclc run ring.mscl -D R=4 --device cuda --threads
+  mscclc run allgather_hier.mscl -D world=4 -D gpus=2 --device processes --ranks-per-node 2
+  mscclc run ring.mscl -D R=4 --device processes --html timeline.html
+  mscclc run ring.mscl -D R=4 --trace timeline.json --machine 4xH200
+  mscclc run ring.json --schedule witness.json
+  mscclc run row.json@0,1 row.json@2,3 all.json --schedule witness.json)";
+
 std::vector<std::string_view> devices() { return {"host", "processes", "cuda"}; }
 std::vector<std::string_view> lanes() { return {"sockets", "verbs"}; }
 
@@ -242,21 +255,7 @@ void run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
 }  // namespace
 
 void add_run(CommandLine& line) {
-  line.add("run", "run a program or plan and check the result",
-           "  mscclc run plans/allreduce_2shot.mscl --bytes 1K:1M:4\n"
-           "  mscclc run allreduce.json --dtype f16,bf16 --op sum,max --in-place\n"
-           "  mscclc run allreduce.json -b 1K -e 1M -f 4 -d half -o max\n"
-           "  mscclc run ring.mscl -D R=3 --bytes 0,1,7,1000 --dtype all --op all\n"
-           "  mscclc run ring.mscl --iters 10 --schedule-seed 7\n"
-           "  mscclc run ring.mscl -D R=4 --device processes\n"
-           "  mscclc run ring.mscl -D R=4 --device cuda --threads\n"
-           "  mscclc run allgather_hier.mscl -D world=4 -D gpus=2 --device processes "
-           "--ranks-per-node 2\n"
-           "  mscclc run ring.mscl -D R=4 --device processes --html timeline.html\n"
-           "  mscclc run ring.mscl -D R=4 --trace timeline.json --machine 4xH200\n"
-           "  mscclc run ring.json --schedule witness.json\n"
-           "  mscclc run row.json@0,1 row.json@2,3 all.json --schedule witness.json\n",
-           run_options, run_run);
+  line.add("run", "run a program or plan and check the result", kRunExamples, run_options, run_run);
 }
 
 }  // namespace mscclc

@@ -17,6 +17,11 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kLibraryExamples = R"(  mscclc library --ranks 4 -o /opt/plans
+  mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans
+  mscclc library --ranks 4 --max-thread-blocks 108 -o /opt/plans
+  mscclc library --ranks 8 --programs -o /opt/programs)";
+
 struct LibraryOptions : PlanFolder {
   std::vector<std::string> collectives;
   std::string library, target = "sm_90";
@@ -116,13 +121,8 @@ void library_options(CommandLine& line, CLI::App& app, LibraryOptions& options) 
 }  // namespace
 
 void add_library(CommandLine& line) {
-  line.add(
-      "library", "compile every plan that the library picks, for jobs to load",
-      "  mscclc library --ranks 4 -o /opt/plans\n"
-      "  mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans\n"
-      "  mscclc library --ranks 4 --max-thread-blocks 108 -o /opt/plans\n"
-      "  mscclc library --ranks 8 --programs -o /opt/programs\n",
-      library_options, run_library);
+  line.add("library", "compile every plan that the library picks, for jobs to load",
+           kLibraryExamples, library_options, run_library);
 }
 
 }  // namespace mscclc

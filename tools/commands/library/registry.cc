@@ -24,6 +24,11 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kRegistryExamples = R"(  mscclc registry check /opt/plans
+  mscclc registry check /opt/plans --svg coverage.svg
+  mscclc registry check /opt/plans --order ranks
+  mscclc registry tuner /opt/plans > tuner.csv)";
+
 struct RegistryCommand {
   std::string action, folder, drawing, order;
 };
@@ -262,11 +267,7 @@ void registry_options(CommandLine& line, CLI::App& app, RegistryCommand& options
 }  // namespace
 
 void add_registry(CommandLine& line) {
-  line.add("registry", "show which calls a folder of plans serves",
-           "  mscclc registry check /opt/plans\n"
-           "  mscclc registry check /opt/plans --svg coverage.svg\n"
-           "  mscclc registry check /opt/plans --order ranks\n"
-           "  mscclc registry tuner /opt/plans > tuner.csv\n",
+  line.add("registry", "show which calls a folder of plans serves", kRegistryExamples,
            registry_options, run_registry);
 }
 

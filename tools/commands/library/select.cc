@@ -17,6 +17,11 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kSelectExamples =
+    R"(  mscclc select --collective allreduce --ranks 4 --bytes 1M
+  mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place
+  mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why)";
+
 struct SelectOptions {
   std::string collective, bytes, dtype = "f32", links = "nvlink", library, order;
   uint32_t ranks = 0, root = 0, nodes = 1;
@@ -196,10 +201,7 @@ void select_options(CommandLine& line, CLI::App& app, SelectOptions& options) {
 }  // namespace
 
 void add_select(CommandLine& line) {
-  line.add("select", "show which program of the library a call gets",
-           "  mscclc select --collective allreduce --ranks 4 --bytes 1M\n"
-           "  mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place\n"
-           "  mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why\n",
+  line.add("select", "show which program of the library a call gets", kSelectExamples,
            select_options, run_select);
 }
 

@@ -21,6 +21,17 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kCompileExamples =
+    R"(  mscclc compile plans/allreduce_2shot.mscl -D R=8 -o allreduce.json
+  mscclc compile ring.mscl --emit=summary
+  mscclc compile ring.mscl --emit=svg -o ring.svg
+  mscclc compile ring.mscl --passes=none --emit=ir > ring.ir
+  mscclc compile ring.ir --passes=sync,fuse --emit=ir
+  mscclc compile allreduce.json --emit=ir
+  mscclc compile ring.mscl --stats --time-passes -o ring.json
+  mscclc compile ring.mscl --target mscclpp --diagnostics=json
+  mscclc compile ring.json --emit=cubin -o ring.sm_90.cubin)";
+
 struct CompileOptions {
   InputOptions input;
   std::string output = "-", emit = "plan", target = "sm_90";
@@ -265,17 +276,8 @@ void compile_options(CommandLine& line, CLI::App& app, CompileOptions& options) 
 }  // namespace
 
 void add_compile(CommandLine& line) {
-  line.add("compile", "compile a program to an execution plan",
-           "  mscclc compile plans/allreduce_2shot.mscl -D R=8 -o allreduce.json\n"
-           "  mscclc compile ring.mscl --emit=summary\n"
-           "  mscclc compile ring.mscl --emit=svg -o ring.svg\n"
-           "  mscclc compile ring.mscl --passes=none --emit=ir > ring.ir\n"
-           "  mscclc compile ring.ir --passes=sync,fuse --emit=ir\n"
-           "  mscclc compile allreduce.json --emit=ir\n"
-           "  mscclc compile ring.mscl --stats --time-passes -o ring.json\n"
-           "  mscclc compile ring.mscl --target mscclpp --diagnostics=json\n"
-           "  mscclc compile ring.json --emit=cubin -o ring.sm_90.cubin\n",
-           compile_options, run_compile);
+  line.add("compile", "compile a program to an execution plan", kCompileExamples, compile_options,
+           run_compile);
 }
 
 }  // namespace mscclc

@@ -15,6 +15,9 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kDiffExamples = R"(  mscclc diff ring.json ring.new.json
+  mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4)";
+
 struct DiffOptions {
   std::string a, b;
   InputOptions input;
@@ -88,10 +91,8 @@ void diff_options(CommandLine& line, CLI::App& app, DiffOptions& options) {
 }  // namespace
 
 void add_diff(CommandLine& line) {
-  line.add("diff", "what changed from one plan or program to another",
-           "  mscclc diff ring.json ring.new.json\n"
-           "  mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4\n",
-           diff_options, run_diff);
+  line.add("diff", "what changed from one plan or program to another", kDiffExamples, diff_options,
+           run_diff);
 }
 
 }  // namespace mscclc

@@ -14,6 +14,9 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kFixExamples = R"(  mscclc fix ring.mscl
+  mscclc fix ring.mscl -D R=16 --dry-run)";
+
 struct FixOptions {
   InputOptions input;
   bool dry_run = false;
@@ -66,10 +69,7 @@ void fix_options(CommandLine& line, CLI::App& app, FixOptions& options) {
 }  // namespace
 
 void add_fix(CommandLine& line) {
-  line.add("fix", "fix a program by a patch that is proved",
-           "  mscclc fix ring.mscl\n"
-           "  mscclc fix ring.mscl -D R=16 --dry-run\n",
-           fix_options, run_fix);
+  line.add("fix", "fix a program by a patch that is proved", kFixExamples, fix_options, run_fix);
 }
 
 }  // namespace mscclc

@@ -11,6 +11,11 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kFmtExamples = R"(  mscclc fmt ring.mscl
+  mscclc fmt -i plans/*.mscl
+  mscclc fmt --check plans/*.mscl
+  mscclc fmt - < ring.mscl)";
+
 struct FmtOptions {
   std::vector<std::string> files;
   std::string diagnostics = "text";
@@ -64,12 +69,8 @@ void fmt_options(CommandLine& line, CLI::App& app, FmtOptions& options) {
 }  // namespace
 
 void add_fmt(CommandLine& line) {
-  line.add("fmt", "print programs in canonical form, or rewrite them",
-           "  mscclc fmt ring.mscl\n"
-           "  mscclc fmt -i plans/*.mscl\n"
-           "  mscclc fmt --check plans/*.mscl\n"
-           "  mscclc fmt - < ring.mscl\n",
-           fmt_options, run_fmt);
+  line.add("fmt", "print programs in canonical form, or rewrite them", kFmtExamples, fmt_options,
+           run_fmt);
 }
 
 }  // namespace mscclc

@@ -16,6 +16,10 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kImportExamples = R"(  mscclc import ring.xml -o ring.mscl
+  mscclc import ring.xml --gpus-per-node 8 -o ring.mscl
+  mscclc import ring.xml | mscclc compile - -o ring.json)";
+
 struct ImportOptions {
   std::string file, output = "-", diagnostics = "text";
   uint32_t gpus_per_node = 0;
@@ -93,10 +97,7 @@ void import_options(CommandLine& line, CLI::App& app, ImportOptions& options) {
 }  // namespace
 
 void add_import(CommandLine& line) {
-  line.add("import", "turn MSCCL's XML into a program, and prove it",
-           "  mscclc import ring.xml -o ring.mscl\n"
-           "  mscclc import ring.xml --gpus-per-node 8 -o ring.mscl\n"
-           "  mscclc import ring.xml | mscclc compile - -o ring.json\n",
+  line.add("import", "turn MSCCL's XML into a program, and prove it", kImportExamples,
            import_options, run_import);
 }
 

@@ -17,6 +17,9 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kMscclppExamples = R"(  mscclc mscclpp allgather.py -o allgather.json
+  mscclc mscclpp --emit=plan allgather.py --num_gpus 8 -o ours.json)";
+
 namespace fs = std::filesystem;
 
 constexpr const char* kLibrary = "libmscclc.so.0";
@@ -121,9 +124,7 @@ void mscclpp_options(CommandLine& line, CLI::App& app, MscclppOptions& unused) {
 }  // namespace
 
 void add_mscclpp(CommandLine& line) {
-  line.add("mscclpp", "write the plan of a program in MSCCL++'s Python language",
-           "  mscclc mscclpp allgather.py -o allgather.json\n"
-           "  mscclc mscclpp --emit=plan allgather.py --num_gpus 8 -o ours.json\n",
+  line.add("mscclpp", "write the plan of a program in MSCCL++'s Python language", kMscclppExamples,
            mscclpp_options, [](const MscclppOptions&) { return kUsage; });
 }
 

@@ -20,6 +20,19 @@
 namespace mscclc {
 namespace {
 
+constexpr const char* kVerifyExamples = R"(  mscclc verify plans/allreduce_2shot.mscl -D R=8
+  mscclc verify allreduce.json broadcast.json
+  mscclc verify allreduce.json --target mscclpp
+  mscclc verify ring.mscl --json
+  mscclc verify --table *.json
+  mscclc verify --table --order ranks *.json
+  mscclc verify --together small.json large.json
+  mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order
+  mscclc verify ring.mscl --witness ring.schedule.json
+  mscclc run ring.mscl --schedule ring.schedule.json
+  mscclc verify --together small.json large.json --witness both.schedule.json
+  mscclc run small.json large.json --schedule both.schedule.json)";
+
 struct VerifyOptions {
   std::vector<std::string> files;
   InputOptions input;
@@ -271,19 +284,7 @@ void verify_options(CommandLine& line, CLI::App& app, VerifyOptions& options) {
 }  // namespace
 
 void add_verify(CommandLine& line) {
-  line.add("verify", "prove programs and plans right, or explain what is wrong",
-           "  mscclc verify plans/allreduce_2shot.mscl -D R=8\n"
-           "  mscclc verify allreduce.json broadcast.json\n"
-           "  mscclc verify allreduce.json --target mscclpp\n"
-           "  mscclc verify ring.mscl --json\n"
-           "  mscclc verify --table *.json\n"
-           "  mscclc verify --table --order ranks *.json\n"
-           "  mscclc verify --together small.json large.json\n"
-           "  mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order\n"
-           "  mscclc verify ring.mscl --witness ring.schedule.json\n"
-           "  mscclc run ring.mscl --schedule ring.schedule.json\n"
-           "  mscclc verify --together small.json large.json --witness both.schedule.json\n"
-           "  mscclc run small.json large.json --schedule both.schedule.json\n",
+  line.add("verify", "prove programs and plans right, or explain what is wrong", kVerifyExamples,
            verify_options, [](VerifyOptions& options) {
              if (options.json) options.input.diagnostics = "json";
              return run_verify(options);
