@@ -229,11 +229,7 @@ std::optional<RankCalls> read_calls(std::string_view text, const std::string& na
   RecordReader reader;
   RankCalls rank;
   rank.file = name;
-  if (root.is_discarded() || !root.is_object() || !root.contains("mscclc_trace")) {
-    reader.fail("it is not JSON that a rank wrote");
-  } else if (reader.number(root, "mscclc_trace", kMaxTime) != kTraceVersion) {
-    reader.fail(fmt::format("it is not of version {}", kTraceVersion));
-  } else {
+  if (reader.opens(root, "mscclc_trace", kTraceVersion)) {
     rank.rank = static_cast<uint32_t>(reader.number(root, "rank", RecordReader::kMaxRank));
     rank.size = static_cast<uint32_t>(reader.number(root, "size", RecordReader::kMaxRank + 1));
     rank.host = reader.text(root, "host");

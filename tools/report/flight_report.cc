@@ -186,11 +186,7 @@ std::optional<RankFlight> read_flight(std::string_view json, const std::string& 
   RecordReader reader;
   RankFlight flight;
   flight.file = name;
-  if (root.is_discarded() || !root.is_object() || !root.contains("mscclc_flight")) {
-    reader.fail("it is not JSON that a rank wrote");
-  } else if (reader.number(root, "mscclc_flight", kMax) != kFlightVersion) {
-    reader.fail(fmt::format("it is not of version {}", kFlightVersion));
-  } else {
+  if (reader.opens(root, "mscclc_flight", kFlightVersion)) {
     flight.rank = static_cast<uint32_t>(reader.number(root, "rank", RecordReader::kMaxRank));
     flight.size = static_cast<uint32_t>(reader.number(root, "size", RecordReader::kMaxRank + 1));
     flight.host = reader.text(root, "host");

@@ -17,6 +17,15 @@ class RecordReader {
  public:
   const std::string& error() const { return error_; }
 
+  /// Is it a file of the kind whose `key` gives a version, and of this one? Else it fails.
+  bool opens(const nlohmann::json& root, const char* key, uint64_t version) {
+    if (!root.is_object() || !root.contains(key)) {
+      fail("it is not JSON that a rank wrote");
+    } else if (number(root, key, ~uint64_t{0}) != version) {
+      fail(fmt::format("it is not of version {}", version));
+    }
+    return error_.empty();
+  }
   uint64_t number(const nlohmann::json& of, const char* key, uint64_t most) {
     const nlohmann::json* value = find(of, key);
     if (value != nullptr && value->is_number_unsigned() && value->get<uint64_t>() <= most) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "executor/stamps.h"
+#include "tools/timeline/predicted.h"
 
 namespace mscclc::timeline {
 namespace {
@@ -127,15 +128,7 @@ class Measured {
   }
 
   void add_slice(uint32_t record, double begin, double end) {
-    const cost::StepRecord& r = plan_.records[record];
-    Slice s;
-    s.rank = r.rank;
-    s.block = r.block;
-    s.source = r.source;
-    s.round = r.round;
-    s.record = record;
-    s.kind = r.kind;
-    s.bytes = r.bytes;
+    Slice s = step_of(plan_.records[record], record);
     s.begin = s.work = begin;
     s.idle = s.back = s.end = std::max(begin, end);
     trace_.slices.push_back(s);

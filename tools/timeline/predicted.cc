@@ -12,14 +12,7 @@ namespace mscclc::timeline {
 namespace {
 
 Slice slice_of(const cost::StepRecord& r, uint32_t record) {
-  Slice s;
-  s.rank = r.rank;
-  s.block = r.block;
-  s.source = r.source;
-  s.round = r.round;
-  s.record = record;
-  s.kind = r.kind;
-  s.bytes = r.bytes;
+  Slice s = step_of(r, record);
   s.begin = r.begin;
   s.work = std::clamp(r.work, r.begin, r.end);
   s.idle = s.back = r.end;
@@ -53,6 +46,16 @@ std::optional<cost::Timeline> predict(const Program& program, const Call& call,
     return std::nullopt;
   }
   return timeline;
+}
+
+Slice step_of(const cost::StepRecord& r, uint32_t record) {
+  return {.rank = r.rank,
+          .block = r.block,
+          .source = r.source,
+          .round = r.round,
+          .record = record,
+          .kind = r.kind,
+          .bytes = r.bytes};
 }
 
 Trace predicted_trace(const cost::Timeline& timeline, const Machine& machine) {

@@ -15,6 +15,8 @@ namespace mscclc::timeline {
                                                     const Machine& machine,
                                                     Diagnostics& diagnostics);
 Trace predicted_trace(const cost::Timeline& timeline, const Machine& machine);
+/// What a slice has of its step, the record of that number; its times are left out.
+Slice step_of(const cost::StepRecord& r, uint32_t record);
 
 /// "allreduce_2shot: allreduce of 1 MiB (f32) over 8 ranks"
 std::string title_of(const Program& program, const Call& call);

@@ -88,12 +88,7 @@ def main():
     parser.add_argument("--blocks", type=int, default=8)
     parser.add_argument("--batches", type=decode_loop.numbers, default=[1, 2, 8, 64])
     parser.add_argument("--tokens", type=int, default=4)
-    options = parser.parse_args()
-    if options.worker is not None:
-        worker(options)
-        return 0
-    if not options.library:
-        parser.error("--library is missing")
+    options = nccl_ranks.options_of(parser, worker)
     good = True
     for name, library in (("mscclc, in the order of the ranks", options.library), ("NCCL", None)):
         found = run(options, library)

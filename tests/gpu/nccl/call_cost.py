@@ -125,12 +125,7 @@ def main():
     parser = nccl_ranks.add_ranks(argparse.ArgumentParser(), torch.cuda.device_count())
     parser.add_argument("--library", action="append", default=[])
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    if options.worker is not None:
-        worker(options.worker, options.ranks)
-        return
-    if not options.library:
-        parser.error("--library is missing")
+    options = nccl_ranks.options_of(parser, lambda o: worker(o.worker, o.ranks))
     kinds = [(os.path.basename(path), path, True) for path in options.library]
     kinds.append(("  mixing off", kinds[0][1], False))
     kinds.append(("NCCL", None, True))

@@ -50,12 +50,7 @@ def main():
     parser.add_argument("--library")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--sizes", type=int, default=30)
-    options = parser.parse_args()
-    if options.worker is not None:
-        worker(options)
-        return 0
-    if not options.library:
-        parser.error("--library is missing")
+    options = nccl_ranks.options_of(parser, worker)
     kept = {}
     for name, library in (("mscclc", options.library), ("NCCL", None)):
         lines = nccl_ranks.run(__file__, options.ranks, library, "--rounds", str(options.rounds),

@@ -79,12 +79,7 @@ def main():
     parser = nccl_ranks.add_ranks(argparse.ArgumentParser(), torch.cuda.device_count())
     parser.add_argument("--library")
     parser.add_argument("--most", type=int, default=1 << 30)
-    options = parser.parse_args()
-    if options.worker is not None:
-        worker(options.worker, options.ranks, options.most)
-        return
-    if not options.library:
-        parser.error("--library is missing")
+    options = nccl_ranks.options_of(parser, lambda o: worker(o.worker, o.ranks, o.most))
     ours = run(options.ranks, options.most, options.library)
     nccl = run(options.ranks, options.most, None)
     print(f"{options.ranks} ranks, f32 and i32, to {options.most // MIB} MiB; MiB of a GPU:")

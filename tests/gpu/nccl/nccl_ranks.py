@@ -1,8 +1,7 @@
 """A program's ranks as processes of it, with a library of NCCL's interface in front of NCCL, or without.
 
-    options = add_ranks(parser).parse_args()
-    if options.worker is not None: worker(options.worker, options.ranks)      # in such a process
-    lines = run(__file__, options.ranks, library, "--most", "4096")           # in the first one
+    options = options_of(add_ranks(parser, gpus), worker)              # which ends the other processes
+    lines = run(__file__, options.ranks, library, "--most", "4096")    # in the first one
 
 Ranks find MASTER_ADDR and MASTER_PORT in their environment.
 """
@@ -18,6 +17,18 @@ def add_ranks(parser, gpus):
     parser.add_argument("--ranks", type=int, default=gpus)
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     return parser
+
+
+def options_of(parser, worker):
+    """What the first process was given, --library at least. In one that run() has started, `worker` gets
+    the options, and the process ends."""
+    options = parser.parse_args()
+    if options.worker is not None:
+        worker(options)
+        sys.exit(0)
+    if not options.library:
+        parser.error("--library is missing")
+    return options
 
 
 def run(program, ranks, library, *arguments, **environment):

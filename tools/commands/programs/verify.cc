@@ -153,32 +153,9 @@ Row row_of(const VerifyOptions& options, const Target* target, Input& input) {
   return {first->code == "undecided" ? "undecided" : "refused", first->message, kWrongProgram};
 }
 
-// Of each refused file only the first reason; what cannot be read is reported as always.
-int verify_table(const VerifyOptions& options, const Target* target) {
-  size_t width = 4;
-  for (const std::string& file : options.files) width = std::max(width, file.size());
-  put(fmt::format("{:<{}}  {:<9}  {:>9}  {}\n", "file", width, "verdict", "ms", "reason"));
-  int worst = kFine, proved = 0;
-  Progress progress("verify", options.files.size());
-  for (const std::string& file : options.files) {
-    progress.next(file);
-    InputOptions one = options.input;
-    one.file = file;
-    Input input(one);
-    const auto start = std::chrono::steady_clock::now();
-    const Row row = row_of(options, target, input);
-    const std::chrono::duration<double, std::milli> taken =
-        std::chrono::steady_clock::now() - start;
-    put(fmt::format("{:<{}}  {:<9}  {:>9.1f}  {}\n", file, width, row.verdict, taken.count(),
-                    row.reason));
-    worst = std::max(worst, row.code);
-    proved += row.code == kFine ? 1 : 0;
-  }
-  put(fmt::format("{} of {} proved\n", proved, options.files.size()));
-  return worst;
-}
-
-int verify_each(const VerifyOptions& options, const Target* target) {
+/// Calls `verify` with each file and its input; returns the worst of its exit codes.
+template <class Verify>
+int with_each_file(const VerifyOptions& options, const Verify& verify) {
   int worst = kFine;
   Progress progress("verify", options.files.size());
   for (const std::string& file : options.files) {
@@ -186,9 +163,35 @@ int verify_each(const VerifyOptions& options, const Target* target) {
     InputOptions one = options.input;
     one.file = file;
     Input input(one);
-    worst = std::max(worst, verify_file(options, target, file, input));
+    worst = std::max(worst, verify(file, input));
   }
   return worst;
+}
+
+// Of each refused file only the first reason; what cannot be read is reported as always.
+int verify_table(const VerifyOptions& options, const Target* target) {
+  size_t width = 4;
+  for (const std::string& file : options.files) width = std::max(width, file.size());
+  put(fmt::format("{:<{}}  {:<9}  {:>9}  {}\n", "file", width, "verdict", "ms", "reason"));
+  int proved = 0;
+  const int worst = with_each_file(options, [&](const std::string& file, Input& input) {
+    const auto start = std::chrono::steady_clock::now();
+    const Row row = row_of(options, target, input);
+    const std::chrono::duration<double, std::milli> taken =
+        std::chrono::steady_clock::now() - start;
+    put(fmt::format("{:<{}}  {:<9}  {:>9.1f}  {}\n", file, width, row.verdict, taken.count(),
+                    row.reason));
+    proved += row.code == kFine ? 1 : 0;
+    return row.code;
+  });
+  put(fmt::format("{} of {} proved\n", proved, options.files.size()));
+  return worst;
+}
+
+int verify_each(const VerifyOptions& options, const Target* target) {
+  return with_each_file(options, [&](const std::string& file, Input& input) {
+    return verify_file(options, target, file, input);
+  });
 }
 
 /// Loads and proves each plan alone: what is wrong with one is not looked for in the set.
