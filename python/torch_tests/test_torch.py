@@ -53,7 +53,11 @@ def installed_in(folder):
     os.mkdir(installed)
     with open(os.path.join(installed, "entry_points.txt"), "w") as file:
         file.write(make_wheel.ENTRY_POINTS)
-    return {**os.environ, "PYTHONPATH": f"{folder}:{os.environ['PYTHONPATH']}"}
+    return {
+        **os.environ,
+        "PYTHONPATH": f"{folder}:{os.environ['PYTHONPATH']}",
+        "PYTHONFAULTHANDLER": "1",  # a process that crashes prints what its threads do
+    }
 
 
 def _output(folder, rank):
@@ -196,8 +200,9 @@ class Suites(unittest.TestCase):
         command = [os.path.join(HERE, "step_times.py"), "--device", "cpu", "--ranks", "2", "--batches", "1", "3"]
         command += [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([sys.executable, "-B", *command], check=True, timeout=PATIENCE,
-                                  stdout=subprocess.PIPE, text=True, env=installed_in(folder))  # fmt: skip
+            done = subprocess.run([sys.executable, "-B", *command], timeout=PATIENCE, stdout=subprocess.PIPE,
+                                  text=True, env=installed_in(folder))  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout)
         # gloo of torch 2.10 prints, too.
         ran_on, *lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
         found = (ran_on["hardware"], ran_on["device"], ran_on["layers"])

@@ -10,21 +10,6 @@ namespace {
 
 constexpr const char* kLatest = "tests/fakes/nccl/23203/libnccl.so.2";
 
-/// ncclCollConfig_t of 2.32, with nothing set.
-struct CallersCallConfig {
-  size_t size = 72;
-  unsigned magic = MSCCLC_NCCL_MAGIC, version = 23203;
-  void* ext = nullptr;
-  int min_ctas = kNcclUndefinedInt, max_ctas = kNcclUndefinedInt, nvls_ctas = kNcclUndefinedInt,
-      cluster = kNcclUndefinedInt;
-  const char* algorithms = nullptr;
-  int force = 1, policy = kNcclUndefinedInt;
-  uint64_t tag = 0;
-  void* event = nullptr;
-  const ncclCollConfig_t* get() const { return reinterpret_cast<const ncclCollConfig_t*>(this); }
-};
-static_assert(sizeof(CallersCallConfig) == 72);
-
 TEST_CASE("a call's own configuration [case-100]") {
   const ServedBy served("tests/fakes/nccl/23007/libnccl.so.2", false);
   Ranks ranks(1);
@@ -77,6 +62,52 @@ TEST_CASE("a call's maxCTAs bounds its plan, and nothing that NCCL would ignore 
     CHECK(values[0] == 3);
   }
   CHECK(BoundsOfCalls::bounds == std::vector<uint32_t>{0, 0, 4, 4, 0, 0, 0, 0});
+}
+
+TEST_CASE("a call's CTA policy takes the place of its communicator's [case-102]") {
+  const ServedBy served(kLatest, true);
+  const auto left_to_nccl = [](int of_communicator, int of_call) {
+    ncclUniqueId id;
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    ncclComm_t comms[2];
+    ncclGroupStart();
+    for (int r = 0; r < 2; ++r) {
+      CallersConfig configured(72, 22700);
+      configured.at(60) = of_communicator;
+      (void)ncclCommInitRankConfig(&comms[r], 2, id, r, configured.get());
+    }
+    REQUIRE(ncclGroupEnd() == ncclSuccess);
+    std::vector<int> memory[2] = {std::vector<int>(300), std::vector<int>(300)};
+    ncclWindow_t windows[2];
+    ncclGroupStart();
+    for (int r = 0; r < 2; ++r) {
+      (void)ncclCommWindowRegister(comms[r], memory[r].data(), 1200, &windows[r],
+                                   kNcclWinCollSymmetric);
+    }
+    REQUIRE(ncclGroupEnd() == ncclSuccess);
+    CallersCallConfig config;
+    config.policy = of_call;
+    const long before = calls_of_fake("AllGatherConfig", kLatest);
+    ncclGroupStart();
+    for (int r = 0; r < 2; ++r) {
+      memory[r][0] = r + 1;
+      CHECK(ncclAllGatherConfig(&memory[r][0], &memory[r][100], 1, kInt32, comms[r], nullptr,
+                                config.get()) == ncclSuccess);
+    }
+    REQUIRE(ncclGroupEnd() == ncclSuccess);
+    for (int r = 0; r < 2; ++r) {
+      CHECK(ncclCommWindowDeregister(comms[r], windows[r]) == ncclSuccess);
+      CHECK(ncclCommDestroy(comms[r]) == ncclSuccess);
+    }
+    const long left = calls_of_fake("AllGatherConfig", kLatest) - before;
+    // The fake does not make calls with configurations.
+    if (left == 0) CHECK((memory[1][100] == 1 && memory[0][101] == 2));
+    return left;
+  };
+  CHECK(left_to_nccl(2, kNcclUndefinedInt) == 2);
+  CHECK(left_to_nccl(2, 0) == 0);
+  CHECK(left_to_nccl(0, 3) == 2);
+  CHECK(left_to_nccl(1, 7) == 0);  // no policy: NCCL ignores it
 }
 
 TEST_CASE("an event that no library records is an error, never forgotten [case-100]") {

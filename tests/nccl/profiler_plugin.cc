@@ -1,4 +1,4 @@
-// A profiler plug-in for tests, which records what it gets. PLUGIN_VERSION: 6 or 4.
+// A profiler plug-in for tests, which records what it gets. PLUGIN_VERSION: 7, 6 or 4.
 #include <fmt/format.h>
 
 #include <mutex>
@@ -22,27 +22,32 @@ size_t number_of(void* handle) { return reinterpret_cast<size_t>(handle); }
 
 void say(const std::string& line) { lines += line + '\n'; }
 
+/// Version 7's events have a tag.
+std::string tag_text(uint64_t tag) { return PLUGIN_VERSION < 7 ? "" : fmt::format(" tag {}", tag); }
+
 std::string text_of(const Event& e) {
   switch (PLUGIN_VERSION == 4 ? e.type & 0xff : e.type) {
     case kGroupApi:
       return fmt::format("GroupApi captured {} depth {}", e.group_api.captured, e.group_api.depth);
     case kCollApi:
-      return fmt::format("CollApi {} count {} {} root {} captured {}", e.coll_api.function,
+      return fmt::format("CollApi {} count {} {} root {} captured {}{}", e.coll_api.function,
                          e.coll_api.count, e.coll_api.datatype, e.coll_api.root,
-                         e.coll_api.captured);
+                         e.coll_api.captured, tag_text(e.coll_api.tag));
     case kP2pApi:
-      return fmt::format("P2pApi {} count {} {}", e.p2p_api.function, e.p2p_api.count,
-                         e.p2p_api.datatype);
+      return fmt::format("P2pApi {} count {} {}{}", e.p2p_api.function, e.p2p_api.count,
+                         e.p2p_api.datatype, tag_text(e.p2p_api.tag));
     case kKernelLaunch:
       return "KernelLaunch";
     case kGroup:
       return "Group";
     case kColl:
-      return fmt::format("Coll {} #{} {} {} of {} in {}", e.coll.function, e.coll.number,
+      return fmt::format("Coll {} #{} {} {} of {} in {}{}", e.coll.function, e.coll.number,
                          e.coll.datatype, e.coll.protocol, e.coll.algorithm,
-                         PLUGIN_VERSION == 4 ? 0 : number_of(e.coll.parent_group));
+                         PLUGIN_VERSION == 4 ? 0 : number_of(e.coll.parent_group),
+                         tag_text(e.coll.tag));
     case kP2p:
-      return fmt::format("P2p {} peer {} count {}", e.p2p.function, e.p2p.peer, e.p2p.count);
+      return fmt::format("P2p {} peer {} count {}{}", e.p2p.function, e.p2p.peer, e.p2p.count,
+                         tag_text(e.p2p.tag));
   }
   return "unknown";
 }
@@ -91,6 +96,10 @@ extern "C" {
 extern const PluginV4 ncclProfiler_v4;
 const PluginV4 ncclProfiler_v4 = {"test",  init_v4, start_event, stop_event, record_event_state,
                                   finalize};
+#elif PLUGIN_VERSION == 7
+extern const Plugin ncclProfiler_v7;
+const Plugin ncclProfiler_v7 = {"test",  init, start_event, stop_event, record_event_state,
+                                finalize};
 #else
 extern const Plugin ncclProfiler_v6;
 const Plugin ncclProfiler_v6 = {"test",  init, start_event, stop_event, record_event_state,

@@ -79,6 +79,27 @@ TEST_CASE("a plug-in of version 6 sees calls of plans, and the plans' names") {
   CHECK_THAT(plugged.lines(), Catch::Contains("finalize 0\n") && Catch::Contains("finalize 1\n"));
 }
 
+TEST_CASE("a plug-in of version 7 gets the tags of calls [case-103]") {
+  const ServedBy served(nullptr, true);
+  const Plugged plugged("libprofiler_v7.so");
+  Ranks ranks(2);
+  (void)plugged.lines();
+  int value[2] = {1, 2};
+  CallersCallConfig config;
+  config.tag = 77;
+  REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+    (void)ncclAllReduceConfig(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr, config.get());
+    (void)ncclSend(&value[r], 1, kInt32, 1 - r, comm, nullptr);
+    return ncclRecv(&value[r], 1, kInt32, 1 - r, comm, nullptr);
+  }) == ncclSuccess);
+  const std::string lines = of_rank(0, plugged.lines());
+  for (const char* line :
+       {"CollApi AllReduce count 1 ncclInt32 root 0 captured false tag 77\n", " in 2 tag 77\n",
+        "P2pApi Send count 1 ncclInt32 tag 0\n", "P2p Recv peer 1 count 1 tag 0\n"}) {
+    CHECK_THAT(lines, Catch::Contains(line));
+  }
+}
+
 TEST_CASE("a plug-in of version 4 sees groups and collectives") {
   const ServedBy served(nullptr, true);
   const Plugged plugged("libprofiler_v4.so");

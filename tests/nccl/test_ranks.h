@@ -125,4 +125,19 @@ struct CallersConfig {
   alignas(8) int words[40];
 };
 
+/// ncclCollConfig_t of 2.32, with nothing set.
+struct CallersCallConfig {
+  size_t size = 72;
+  unsigned magic = MSCCLC_NCCL_MAGIC, version = 23203;
+  void* ext = nullptr;
+  int min_ctas = kNcclUndefinedInt, max_ctas = kNcclUndefinedInt, nvls_ctas = kNcclUndefinedInt,
+      cluster = kNcclUndefinedInt;
+  const char* algorithms = nullptr;
+  int force = 1, policy = kNcclUndefinedInt;
+  uint64_t tag = 0;
+  void* event = nullptr;
+  const ncclCollConfig_t* get() const { return reinterpret_cast<const ncclCollConfig_t*>(this); }
+};
+static_assert(sizeof(CallersCallConfig) == 72);
+
 }  // namespace mscclc::nccl::testing

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <utility>
 
 #include "tests/nccl/forwarded_calls.h"
 #include "tests/nccl/test_ranks.h"
@@ -110,6 +111,53 @@ TEST_CASE("only what lies in the windows of all ranks is registered") {
   CHECK(two.windows[0] != nullptr);
   CHECK(two.windows[1] == nullptr);
   CHECK(two.gather(0, 1) == 0);
+  two.close();
+}
+
+TEST_CASE("a CTA policy of zero leaves copies in symmetric windows to NCCL [case-102]") {
+  const ServedBy served(kFakeNccl, true);
+  serve_by<WindowCounts>();
+  // How many of two ranks' calls NCCL serves, inside of windows and outside.
+  const auto left_to_nccl = [] {
+    Ranks ranks(2);
+    TwoWindows two(ranks);
+    const auto gather = [&] {
+      const long before = calls_of_fake("AllGather");
+      const int by_plans_in_windows = two.gather(0, 1);
+      const long by_nccl = calls_of_fake("AllGather") - before;
+      CHECK((by_nccl == 0 || by_plans_in_windows == 0));
+      return by_nccl;
+    };
+    const long outside = gather();
+    two.open(8, kNcclWinCollSymmetric);
+    const long inside = gather();
+    int value[2] = {1, 2};
+    REQUIRE(ranks.together([&](int r, ncclComm_t comm) {
+      return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+    }) == ncclSuccess);
+    CHECK(calls_of_fake("AllReduce") == 0);  // nothing adds up without thread blocks
+    two.close();
+    return std::pair(outside, inside);
+  };
+  CHECK(left_to_nccl() == std::pair(0L, 0L));
+  for (const char* policy : {"2", "3"}) {
+    const Setting set("NCCL_CTA_POLICY", policy);
+    CHECK(left_to_nccl() == std::pair(0L, 2L));
+  }
+  for (const char* policy : {"0", "1"}) {
+    const Setting set("NCCL_CTA_POLICY", policy);
+    CHECK(left_to_nccl() == std::pair(0L, 0L));
+  }
+}
+
+TEST_CASE("where no NCCL can copy without thread blocks, plans serve the call [case-102]") {
+  const ServedBy served("tests/fakes/nccl/22703/libnccl.so.2", true);
+  serve_by<WindowCounts>();
+  const Setting set("NCCL_CTA_POLICY", "2");
+  Ranks ranks(2);
+  TwoWindows two(ranks);
+  two.open(8, kNcclWinCollSymmetric);
+  CHECK(two.gather(0, 1) == 2);
   two.close();
 }
 

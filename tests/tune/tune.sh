@@ -42,6 +42,19 @@ expect_code 0 "${tune[@]}" --collective allreduce --order exact -o exact
 "$mscclc" select --library exact --collective allreduce --ranks 2 --bytes 1K --order exact >/dev/null ||
   fail "no exact plan"
 
+# For a machine that is not there: the same by prediction, twice the same, and it says so.
+expect_code 0 "$mscclc" tune --predict --machine 8xH200 --ranks 5 --trials 3 --bytes '1K,1M' --collective allgather -o predicted
+grep -q "^5 ranks: calls predicted for '8xH200'; nothing was measured$" out || fail "it does not say that it predicts"
+if grep -q 'predicts the faster' out; then fail "the model is compared with itself"; fi
+"$mscclc" select --library predicted --collective allgather --ranks 5 --bytes 1M >/dev/null || fail "no predicted plan"
+cp predicted/tune-R5.jsonl before-predicted
+expect_code 0 "$mscclc" tune --predict --machine 8xH200 --ranks 5 --trials 3 --bytes '1K,1M' --collective allgather -o predicted
+cmp before-predicted predicted/tune-R5.jsonl || fail "a prediction differs from the last one"
+expect_code 2 "$mscclc" tune --predict --device threads -o predicted
+grep -q -- '--device' err || fail "what measures is taken beside --predict"
+expect_code 2 "$mscclc" tune --predict --machine 4xH200 --ranks 5 --bytes 1K --collective allgather -o predicted
+grep -q 'is of another run' err || fail "predictions of another machine are taken"
+
 # In turn with NCCL, which a program that is linked statically cannot load.
 MSCCLC_NCCL=$nccl expect_code 0 "$dynamic" "${tune[@]:1}" --collective allreduce,allgather -o beside
 grep -q 'in turn with NCCL 2.28.9 (' out || fail "NCCL is not named"

@@ -1,5 +1,5 @@
-// mscclc tune: measures plans of the library on this machine, and writes a folder of the fastest,
-// which MSCCLC_PLAN_PATH takes.
+// mscclc tune: measures plans of the library on this machine, or predicts them for another, and
+// writes a folder of the fastest, which MSCCLC_PLAN_PATH takes.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -16,6 +16,7 @@
 #include "tools/base/sizes.h"
 #include "tools/library/plan_folder.h"
 #include "tools/measure/team_options.h"
+#include "tools/tune/predicted_timer.h"
 #include "tools/tune/tuned_table.h"
 
 namespace mscclc {
@@ -25,11 +26,12 @@ constexpr const char* kTuneExamples = R"(  mscclc tune -o /opt/tuned
   mscclc tune --ranks 2,4 --collective allreduce --bytes 1K:1M --order ranks -o tuned
   mscclc tune --device threads --collective allreduce --bytes 1K,64K -o tuned
   MSCCLC_NCCL=/opt/nccl/lib/libnccl.so.2 mscclc tune --between -o tuned
+  mscclc tune --predict --machine 8xH200 --ranks 5,6,7,8 --bytes 1K:1G -o eight
   MSCCLC_PLAN_PATH=/opt/tuned python train.py)";
 
 struct TuneCommand {
   TeamChoice team;
-  bool no_nccl = false;
+  bool no_nccl = false, predict = false;
   std::vector<std::string> collectives = {"allreduce", "allgather", "reducescatter", "alltoall",
                                           "broadcast"};
   std::string bytes = "1K:64M", dtype = "f32", order, library, machine = "4xH200", output;
@@ -69,10 +71,25 @@ Result<void> parse_tuning(const TuneCommand& options, TuneWork& work) {
   return {};
 }
 
+/// What times the calls of so many ranks, and what there is to say of it.
+struct Bench {
+  std::unique_ptr<CallTimer> timer;
+  std::string about;  ///< what its times depend on: times of another do not go on from them
+  std::string facts;  ///< how it times
+  LinkKind links = LinkKind::nvlink;
+  uint32_t max_blocks = 0;  ///< of a rank, at once; 0: any number
+  bool captured = false;    ///< calls are in graphs
+};
+
 class TuneRun {
  public:
-  TuneRun(const TuneCommand& options, const TuneWork& work, const Library& library, Machine machine)
-      : options_(options), work_(work), library_(library), machine_(std::move(machine)) {}
+  TuneRun(const TuneCommand& options, const TuneWork& work, const Library& library, Machine machine,
+          Target target)
+      : options_(options),
+        work_(work),
+        library_(library),
+        machine_(std::move(machine)),
+        target_(std::move(target)) {}
 
   /// Returns the exit code.
   int run(const std::vector<uint32_t>& ranks) {
@@ -85,7 +102,7 @@ class TuneRun {
       if (const int code = measure(n); code != kFine) return code;
     }
     for (const auto& sizes : results_) put(tune::results_text(sizes) + "\n");
-    put(facts_ + model_text());
+    put(facts_ + (options_.predict ? "" : model_text()));
     if (const int code = write(ranks); code != kFine) return code;
     const bool wrong = std::ranges::any_of(results_, [](const auto& sizes) {
       return std::ranges::any_of(sizes, [](const auto& r) { return !r.wrong.empty(); });
@@ -94,39 +111,62 @@ class TuneRun {
   }
 
  private:
-  int measure(uint32_t ranks) {
-    Diagnostics diagnostics;
+  /// Ranks of this machine. nullopt: reported.
+  std::optional<Bench> start(uint32_t ranks, Diagnostics& diagnostics) const {
     TeamChoice choice = options_.team;
     choice.nccl = !options_.no_nccl;
-    const auto team = start_team(choice, ranks, 0, diagnostics);
-    if (team == nullptr) return refuse_tuning(diagnostics, kWrongResult);
+    auto team = start_team(choice, ranks, 0, diagnostics);
+    if (team == nullptr) return std::nullopt;
+    const std::string nccl = team->nccl();
+    Bench bench{.timer = nullptr,
+                .about = fmt::format("{}, calls {}", team->device(), team->launches()),
+                .facts = fmt::format("calls {}; {}", team->launches(),
+                                     nccl.empty() ? "NCCL was not timed: " + team->why_no_nccl()
+                                                  : "in turn with " + nccl),
+                .links = team->links() == LinkKind::pcie ? LinkKind::pcie : LinkKind::nvlink,
+                .max_blocks = team->multiprocessors(),
+                .captured = choice.gpus() && !choice.eager};
+    bench.timer = std::move(team);
+    return bench;
+  }
+
+  /// The cost model in place of ranks.
+  Bench predicted(const Machine& machine) const {
+    const std::string calls = fmt::format("predicted for '{}'", options_.machine);
+    return {.timer = std::make_unique<tune::PredictedTimer>(machine),
+            .about = fmt::format("no device, {}", calls),
+            .facts = fmt::format("calls {}; nothing was measured", calls),
+            .links = machine.links,
+            .max_blocks = target_.max_blocks,
+            .captured = true};
+  }
+
+  int measure(uint32_t ranks) {
+    Diagnostics diagnostics;
+    Machine machine = machine_;
+    cost::resize(machine, ranks);
+    auto bench = options_.predict ? predicted(machine) : start(ranks, diagnostics);
+    if (!bench) return refuse_tuning(diagnostics, kWrongResult);
     const std::string file = fmt::format("{}/tune-R{}.jsonl", options_.output, ranks);
-    auto log =
-        tune::TrialLog::open(file, fmt::format("mscclc {}, {} ranks on {}, calls {}", kVersion,
-                                               ranks, team->device(), team->launches()));
+    auto log = tune::TrialLog::open(
+        file, fmt::format("mscclc {}, {} ranks on {}", kVersion, ranks, bench->about));
     if (!log) return Input::usage(log.error());
     if (log->size() > 0)
       put_error(fmt::format("going on after {} trials of '{}'\n", log->size(), file));
-    const bool nccl = !team->nccl().empty();
-    facts_ += fmt::format(
-        "{} ranks: calls {}; {}\n", ranks, team->launches(),
-        nccl ? "in turn with " + team->nccl() : "NCCL was not timed: " + team->why_no_nccl());
-    Machine prior = machine_;
-    cost::resize(prior, ranks);
-    const tune::Limits limits{.max_blocks = team->multiprocessors(),
-                              .lines = team->links() != LinkKind::pcie};
-    tune::Plans plans([this](const std::string& program) { return text_of(program); }, prior,
+    facts_ += fmt::format("{} ranks: {}\n", ranks, bench->facts);
+    const tune::Limits limits{.max_blocks = bench->max_blocks,
+                              .lines = bench->links != LinkKind::pcie};
+    tune::Plans plans([this](const std::string& program) { return text_of(program); }, machine,
                       limits);
-    tune::Tuner tuner(*team, library_.table, plans, limits, *log, options_.search);
+    tune::Tuner tuner(*bench->timer, library_.table, plans, limits, *log, options_.search);
     Progress progress("tune", work_.kinds.size() * work_.sizes.size());
     for (const CollectiveKind kind : work_.kinds) {
-      const LibraryCall call{
-          .kind = kind,
-          .ranks = ranks,
-          .dtype = work_.dtype,
-          .links = team->links() == LinkKind::pcie ? LinkKind::pcie : LinkKind::nvlink,
-          .order = work_.order,
-          .captured = options_.team.gpus() && !options_.team.eager};
+      const LibraryCall call{.kind = kind,
+                             .ranks = ranks,
+                             .dtype = work_.dtype,
+                             .links = bench->links,
+                             .order = work_.order,
+                             .captured = bench->captured};
       auto results = tuner.tune(
           call, work_.sizes,
           [&](const LibraryCall& now) {
@@ -164,19 +204,19 @@ class TuneRun {
     Diagnostics diagnostics;
     const std::string text = library_table_text(tune::tuned_rows(results_, library_.table));
     auto table = LibraryTable::parse(text, "the tuned table", diagnostics);
-    const auto target = find_target("sm_90", diagnostics);
-    if (!table || !target) return refuse_tuning(diagnostics, kWrongProgram);
+    if (!table) return refuse_tuning(diagnostics, kWrongProgram);
     const Library tuned{library_.folder, *std::move(table)};
     PlanFolder folder;
     folder.ranks = ranks;
     folder.output = options_.output;
-    return write_plan_folder(folder, tuned, *target, work_.kinds);
+    return write_plan_folder(folder, tuned, target_, work_.kinds);
   }
 
   const TuneCommand& options_;
   const TuneWork& work_;
   const Library& library_;
   const Machine machine_;
+  const Target target_;  ///< of the plans
   std::vector<std::vector<tune::SizeResult>> results_;
   std::string facts_;  ///< how it was timed
 };
@@ -193,11 +233,18 @@ int run_tune(const TuneCommand& options) {
       return Input::usage("--library: it holds plans, not programs");
     }
   }
-  const auto found = ranks_of(options.team, diagnostics);
-  if (!found) return Input::usage(found.error());
-  const std::vector<uint32_t>& ranks = *found;
-  if (ranks.empty()) return refuse_tuning(diagnostics, kUsage);
-  return TuneRun(options, work, *library, *std::move(machine)).run(ranks);
+  const auto target = find_target("sm_90", diagnostics);
+  if (!target) return refuse_tuning(diagnostics, kUsage);
+  std::vector<uint32_t> ranks = options.team.ranks;
+  if (!options.predict) {
+    const auto found = ranks_of(options.team, diagnostics);
+    if (!found) return Input::usage(found.error());
+    ranks = *found;
+    if (ranks.empty()) return refuse_tuning(diagnostics, kUsage);
+  } else if (ranks.empty()) {
+    ranks = {machine->gpus};
+  }
+  return TuneRun(options, work, *library, *std::move(machine), *target).run(ranks);
 }
 
 void add_search_options(CommandLine& line, CLI::App& app, tune::TuneOptions& search) {
@@ -246,6 +293,14 @@ void tune_options(CommandLine& line, CLI::App& app, TuneCommand& options) {
   app.add_flag(
       "--no-nccl", options.no_nccl,
       "do not time NCCL, which MSCCLC_NCCL names, or libnccl.so.2, in turn with the fastest");
+  CLI::Option* predict =
+      app.add_flag("--predict", options.predict,
+                   "measure nothing: times are what the cost model predicts for --machine with so "
+                   "many GPUs (its own number)");
+  for (const char* const measures :
+       {"--device", "--eager", "--repeats", "--between", "--no-nccl"}) {
+    predict->excludes(app.get_option(measures));
+  }
 }
 
 }  // namespace

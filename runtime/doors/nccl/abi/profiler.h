@@ -1,6 +1,6 @@
-// The binary interface of NCCL's profiler plug-ins, versions 4 to 6, as far as we call it, in
-// declarations of our own. Version 4's event has a type of one byte at the same place, and knows
-// neither calls of the API nor launches.
+// The binary interface of NCCL's profiler plug-ins, versions 4 to 7, as far as we call it, in
+// declarations of our own. Version 7's events have more at their ends. Version 4's event has a type
+// of one byte at the same place, and knows neither calls of the API nor launches.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +37,7 @@ struct Event {
       int root;
       void* stream;
       bool captured;
+      uint64_t tag;  ///< from version 7 on: the call's userProfilerTag; 0: it has none
     } coll_api;
     struct {
       const char* function;
@@ -44,6 +45,7 @@ struct Event {
       const char* datatype;
       void* stream;
       bool captured;
+      uint64_t tag;
     } p2p_api;
     struct {
       void* stream;
@@ -60,6 +62,9 @@ struct Event {
       const char* algorithm;
       const char* protocol;
       void* parent_group;
+      const char* kernel;  ///< from version 7 on, as the next two: a variant's name, or nullptr
+      bool symmetric;
+      uint64_t tag;
     } coll;
     struct {
       const char* function;
@@ -69,15 +74,18 @@ struct Event {
       int peer;
       uint8_t channels;
       void* parent_group;
+      uint64_t tag;
     } p2p;
   };
 };
-static_assert(sizeof(Event) == 112 && offsetof(Event, coll.parent_group) == 104);
+static_assert(sizeof(Event) == 136 && offsetof(Event, coll.parent_group) == 104 &&
+              offsetof(Event, coll.tag) == 128 && offsetof(Event, coll_api.tag) == 72 &&
+              offsetof(Event, p2p_api.tag) == 64 && offsetof(Event, p2p.tag) == 72);
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line,
                         const char* format, ...);
 
-/// What the symbols ncclProfiler_v5 and ncclProfiler_v6 are.
+/// What the symbols ncclProfiler_v5, ncclProfiler_v6 and ncclProfiler_v7 are.
 struct Plugin {
   const char* name;
   int (*init)(void** context, uint64_t comm, int* mask, const char* comm_name, int nodes, int ranks,

@@ -36,6 +36,8 @@ struct NcclCall : CollectiveCall {
   std::shared_ptr<const std::vector<uint8_t>> config = nullptr;
   /// Of its configuration: recorded when the call's kernel is launched; nullptr: there is none.
   cudaEvent_t launch_completion = nullptr;
+  std::optional<int> cta_policy = {};  ///< of its configuration, in place of the communicator's
+  uint64_t profiler_tag = 0;           ///< of its configuration; 0: there is none
   std::function<ncclResult_t(const RealNccl&, ncclComm_t)> make = {};
   std::optional<WindowCall> window = {};  ///< with `make`
 };

@@ -29,6 +29,8 @@ constexpr unsigned kVersionOfEvent = 23200;
 
 /// More than any version has.
 constexpr size_t kMaxBytes = 4096;
+/// NCCL_CTA_POLICY_EFFICIENCY and _ZERO.
+constexpr int kMaxCtaPolicy = 3;
 
 }  // namespace
 
@@ -49,6 +51,8 @@ bool copy_config(const ncclCollConfig_t* config, NcclCall& call) {
   if (read.magic != MSCCLC_NCCL_MAGIC) return false;
   // NCCL ignores numbers that are out of range.
   if (read.max_ctas > 0) call.most_blocks = static_cast<uint32_t>(read.max_ctas);
+  if (read.cta_policy >= 0 && read.cta_policy <= kMaxCtaPolicy) call.cta_policy = read.cta_policy;
+  call.profiler_tag = read.profiler_tag;
   call.launch_completion = read.launch_completion;
   call.config = std::make_shared<std::vector<uint8_t>>(first, first + size);
   return true;

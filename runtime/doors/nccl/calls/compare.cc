@@ -19,9 +19,10 @@ namespace {
 std::string text_of(const Comm& comm, const NcclCall& call) {
   const std::string op =
       call.reduction == nullptr ? std::to_string(nccl_op_of(call.op)) : "of PreMulSum";
-  return fmt::format("{} count {} datatype {} op {} root {}{}{}{}", name(call), call.count,
+  return fmt::format("{} count {} datatype {} op {} root {}{}{}{}{}", name(call), call.count,
                      nccl_type_of(call.dtype), op, call.root,
                      call.most_blocks != 0 ? fmt::format(" maxCTAs {}", call.most_blocks) : "",
+                     call.cta_policy ? fmt::format(" CTAPolicy {}", *call.cta_policy) : "",
                      call.order ? fmt::format(" order {}", mscclc::name(*call.order)) : "",
                      lies_in_windows(comm, call) ? ", in symmetric windows" : "");
 }

@@ -49,6 +49,8 @@ struct JobFacts {
   int nodes = 1;  ///< machines
   /// The least of the ranks' bounds of thread blocks (maxCTAs, NCCL_MAX_CTAS); 0: none has one.
   uint32_t most_blocks = 0;
+  bool no_blocks =
+      false;  ///< some rank's CTA policy is zero: thread blocks are for the application
   bool orders_replays = true;    ///< some rank may launch graphs beside other calls
   uint32_t multiprocessors = 0;  ///< the fewest of any rank's GPU; 0: there are no GPUs
   bool lazy = false;  ///< some rank wants the real communicator only when a call needs it

@@ -118,6 +118,7 @@ std::optional<Config> Config::read(const ncclConfig_t* config) {
 
 int Config::blocking() const { return get<int>(bytes_, k_blocking); }
 int Config::max_ctas() const { return get<int>(bytes_, k_maxCTAs); }
+int Config::cta_policy() const { return get<int>(bytes_, k_CTAPolicy); }
 int Config::graph_usage_mode() const { return get<int>(bytes_, k_graphUsageMode); }
 
 ncclConfig_t* Config::for_real(Bytes& bytes) const {

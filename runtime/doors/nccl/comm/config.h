@@ -14,6 +14,9 @@ namespace mscclc::nccl {
 /// The largest that we know, of 2.32.
 inline constexpr size_t kMaxConfigBytes = 120;
 
+/// Does a CTA policy have the bit NCCL_CTA_POLICY_ZERO? It takes precedence over the others.
+inline bool is_zero_cta(int policy) { return (policy & 2) != 0; }
+
 /// What a caller has set, copied: the caller's struct and its texts may go. An immutable value.
 class Config {
  public:
@@ -25,6 +28,7 @@ class Config {
   /// The value of a field; kNcclUndefinedInt: not set.
   int blocking() const;
   int max_ctas() const;
+  int cta_policy() const;  ///< bits of NCCL_CTA_POLICY_…
   int graph_usage_mode() const;
   const std::string& name() const { return comm_name_; }
   bool is_blocking() const { return blocking() != 0; }

@@ -32,6 +32,7 @@ struct Fact {
   std::array<uint8_t, 64> gpu{};  ///< Device::room(): the same for ranks on one GPU
   uint8_t lazy = 0;
   uint32_t most_blocks = 0;  ///< 0: any number
+  uint8_t no_blocks = 0;
   uint8_t orders_replays = 1;
   uint32_t multiprocessors = 0;
 };
@@ -59,6 +60,14 @@ uint32_t most_blocks(const Config& config, const Environment& environment) {
   return config.max_ctas() == kNcclUndefinedInt ? 0 : static_cast<uint32_t>(config.max_ctas());
 }
 
+/// NCCL_CTA_POLICY comes before the configuration.
+bool wants_no_blocks(const Config& config, const Environment& environment) {
+  Diagnostics ignored;  // check_environment() has reported it
+  const auto set = environment.number(Variable::NCCL_CTA_POLICY, ignored);
+  if (set) return is_zero_cta(static_cast<int>(*set));
+  return config.cta_policy() != kNcclUndefinedInt && is_zero_cta(config.cta_policy());
+}
+
 /// NCCL_GRAPH_MIXING_SUPPORT comes before the configuration, where 2 lets graphs and calls beside
 /// them run at any time, which is what we assume of callers that do not say.
 bool orders_replays(const Config& config, const Environment& environment) {
@@ -74,6 +83,7 @@ Fact own_fact(const Comm& comm, const Environment& environment) {
   fact.wants_real = !variable_for_real(environment).empty();
   fact.lazy = lazy_real(environment);
   fact.most_blocks = most_blocks(comm.config, environment);
+  fact.no_blocks = wants_no_blocks(comm.config, environment);
   fact.orders_replays = orders_replays(comm.config, environment);
   std::random_device random;
   for (uint8_t& byte : fact.secret) byte = static_cast<uint8_t>(random());
@@ -92,6 +102,7 @@ void agree(Comm& comm, const std::vector<Fact>& facts) {
       first.version > 0 && all([&](const Fact& f) { return f.version == first.version; });
   job.wants_real = !all([](const Fact& f) { return f.wants_real == 0; });
   job.lazy = !all([](const Fact& f) { return f.lazy == 0; });
+  job.no_blocks = !all([](const Fact& f) { return f.no_blocks == 0; });
   job.orders_replays = !all([](const Fact& f) { return f.orders_replays == 0; });
   job.secret = first.secret;
   job.multiprocessors = first.multiprocessors;
@@ -156,7 +167,8 @@ ncclResult_t check_environment(const Environment& environment) {
   for (const Variable word : {Variable::MSCCLC_DEVICE, Variable::MSCCLC_NCCL_COMM}) {
     (void)environment.text(word, diagnostics);
   }
-  for (const Variable number : {Variable::NCCL_MAX_CTAS, Variable::NCCL_GRAPH_MIXING_SUPPORT}) {
+  for (const Variable number :
+       {Variable::NCCL_MAX_CTAS, Variable::NCCL_CTA_POLICY, Variable::NCCL_GRAPH_MIXING_SUPPORT}) {
     if (environment.has(number)) (void)environment.number(number, diagnostics);
   }
   if (!diagnostics.has_errors()) return ncclSuccess;

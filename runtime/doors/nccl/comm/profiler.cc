@@ -54,7 +54,7 @@ std::unique_ptr<Profiler> Profiler::create(const ProfiledComm& comm) {
   std::unique_ptr<Profiler> made(new Profiler);
   made->rank_ = comm.rank;
   Plugin& plugin = made->plugin_;
-  for (const char* symbol : {"ncclProfiler_v5", "ncclProfiler_v6"}) {
+  for (const char* symbol : {"ncclProfiler_v5", "ncclProfiler_v6", "ncclProfiler_v7"}) {
     const auto* const found = static_cast<const Plugin*>(::dlsym(library, symbol));
     if (found != nullptr) plugin = *found;
   }
@@ -69,7 +69,7 @@ std::unique_ptr<Profiler> Profiler::create(const ProfiledComm& comm) {
     result = v4->init(&made->context_, &made->mask_, comm.name.c_str(), comm.id, comm.nodes,
                       comm.ranks, comm.rank, log_of_plugin);
   } else {
-    return say("has no interface of version 4, 5 or 6");
+    return say("has no interface of version 4 to 7");
   }
   if (result != 0) {
     made->context_ = nullptr;
@@ -123,14 +123,15 @@ CallEvents::CallEvents(GroupEvents& group, const ProfiledCall& call) : profiler_
   Event api{}, own{}, launch{};
   if (call.is_message) {
     api.type = kP2pApi;
-    api.p2p_api = {call.function, call.count, call.datatype, call.stream, call.captured};
+    api.p2p_api = {call.function, call.count, call.datatype, call.stream, call.captured, call.tag};
     own.type = kP2p;
     void* const buffer = call.receive != nullptr ? call.receive : const_cast<void*>(call.send);
-    own.p2p = {call.function, buffer, call.datatype, call.count, call.root, 0, group.group_};
+    own.p2p = {call.function, buffer, call.datatype, call.count,
+               call.root,     0,      group.group_,  call.tag};
   } else {
     api.type = kCollApi;
-    api.coll_api = {call.function, call.count,  call.datatype,
-                    call.root,     call.stream, call.captured};
+    api.coll_api = {call.function, call.count,    call.datatype, call.root,
+                    call.stream,   call.captured, call.tag};
     own.type = kColl;
     own.coll = {profiler_.numbers_.at(call.kind)++,
                 call.function,
@@ -143,7 +144,10 @@ CallEvents::CallEvents(GroupEvents& group, const ProfiledCall& call) : profiler_
                 0,
                 call.plan,
                 "plan",
-                group.group_};
+                group.group_,
+                nullptr,
+                false,
+                call.tag};
   }
   api.parent = group.api_;
   api_ = profiler_.start(api, api.type | own.type);

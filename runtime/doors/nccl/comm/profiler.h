@@ -32,6 +32,7 @@ struct ProfiledCall {
   void* stream = nullptr;
   bool captured = false;
   const char* plan = "";
+  uint64_t tag = 0;  ///< the caller's userProfilerTag; 0: it has none
 };
 
 /// The plug-in, for one communicator. Thread safety: one thread at a time.

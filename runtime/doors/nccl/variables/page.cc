@@ -1,4 +1,4 @@
-// Rewrites the table of docs/nccl.md.
+// Rewrites the parts of docs/nccl.md and docs/design/nccl.md that the table of variables makes.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,12 +11,14 @@
 int main() {
   const char* const folder = std::getenv("BUILD_WORKSPACE_DIRECTORY");
   if (folder != nullptr && ::chdir(folder) != 0) return 2;
-  const std::string page = mscclc::read_file("docs/nccl.md").value_or("");
-  const std::string text = mscclc::nccl::with_variables_table(page);
-  if (text.empty()) {
-    fmt::print(stderr, "docs/nccl.md has no table\n");
-    return 1;
+  for (const mscclc::nccl::GeneratedPart& part : mscclc::nccl::generated_parts()) {
+    const std::string page = mscclc::read_file(part.page).value_or("");
+    const std::string text = mscclc::nccl::with_generated(page, part);
+    if (text.empty()) {
+      fmt::print(stderr, "{} has no marks of a table\n", part.page);
+      return 1;
+    }
+    std::ofstream(part.page, std::ios::binary | std::ios::trunc) << text;
   }
-  std::ofstream("docs/nccl.md", std::ios::binary | std::ios::trunc) << text;
   return 0;
 }

@@ -35,25 +35,35 @@ std::string effect(const NcclVariable& row) {
   return "";
 }
 
-}  // namespace
-
 std::string variables_table() {
   std::string out = "| variable | for plans | |\n|---|---|---|\n";
-  std::vector<std::string> left;
   for (const NcclVariable& row : nccl_variables()) {
-    if (row.use == VariableUse::left) {
-      left.push_back(fmt::format("`{}`", row.name));
-    } else {
-      out += fmt::format("| `{}` | {} |\n", row.name, effect(row));
-    }
+    if (row.use == VariableUse::left) continue;
+    out += fmt::format("| `{}` | {} |\n", row.name, effect(row));
   }
-  return fmt::format("{}\nLeft to NVIDIA's library: {}.\n", out, fmt::join(left, ", "));
+  return out;
 }
 
-std::string with_variables_table(const std::string& page) {
+std::string variables_left() {
+  std::vector<std::string> left;
+  for (const NcclVariable& row : nccl_variables()) {
+    if (row.use == VariableUse::left) left.push_back(fmt::format("`{}`", row.name));
+  }
+  return fmt::format("{}.\n", fmt::join(left, ", "));
+}
+
+}  // namespace
+
+std::span<const GeneratedPart> generated_parts() {
+  static constexpr GeneratedPart kParts[] = {{"docs/nccl.md", variables_table},
+                                             {"docs/design/nccl.md", variables_left}};
+  return kParts;
+}
+
+std::string with_generated(const std::string& page, const GeneratedPart& part) {
   const size_t begin = page.find(kBegin), end = page.find(kEnd, begin);
   if (begin == std::string::npos || end == std::string::npos) return "";
-  return page.substr(0, begin + kBegin.size()) + variables_table() + page.substr(end);
+  return page.substr(0, begin + kBegin.size()) + part.text() + page.substr(end);
 }
 
 }  // namespace mscclc::nccl
