@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <span>
 
 #include "executor/simulator/check.h"
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
+#include "ir/base/sanitized.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -59,6 +61,14 @@ void run_calls(CudaRanks& gpu, Cluster& cluster, Call call, const Options& optio
 constexpr ReduceOp kReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::prod,
                                     ReduceOp::avg};
 
+/// All sizes; with a sanitizer, which makes these tests six times slower, the first two.
+std::span<const uint64_t> tried(std::span<const uint64_t> sizes) {
+  return sizes.first(if_sanitized<size_t>(2, sizes.size()));
+}
+constexpr uint64_t kElements[] = {17, 1001, 0, 1};
+constexpr uint64_t kGranules[] = {5, 100, 3, 48, 3001};
+constexpr uint64_t kMostElements[] = {5, 30011, 400009};
+
 bool no_gpu() {
   if (CudaRanks::available()) return false;
   std::puts("no GPU here: nothing is tested");
@@ -108,7 +118,7 @@ TEST_CASE("every op, type and reduction on the GPU") {
       if (!carries(format, type)) continue;
       for (const ReduceOp op : kReductions) {
         if (op != ReduceOp::sum && !pair.cluster.program().contract.reduces()) continue;
-        for (const uint64_t elements : {0, 1, 17, 1001}) {
+        for (const uint64_t elements : tried(kElements)) {
           INFO(plan.name << ' ' << name(format) << ' ' << type.name << ' ' << name(op) << ' '
                          << elements);
           // The ways to get a program take turns.
@@ -140,7 +150,7 @@ TEST_CASE("short programs on the GPU") {
       if (!carries(format, type) || type.bytes > 4) continue;
       for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
         if (op != ReduceOp::sum && !t.program.contract.reduces()) continue;
-        for (const uint64_t granules : {3, 5, 48, 100, 3001}) {
+        for (const uint64_t granules : tried(kGranules)) {
           INFO(name(format) << ' ' << type.name << ' ' << name(op) << ' ' << granules);
           const Options options{.in_short = true};
           run_calls(pair.gpu, pair.cluster, pair.call(granules * 16 / type.bytes, type.dtype, op),
@@ -208,7 +218,7 @@ constexpr uint32_t kShifted = 1;  ///< every buffer elsewhere
 /// Calls of several sizes up to a few MB, at even and odd addresses, alike at all ranks and not.
 void run_places(const std::string& what, Pair& pair, Dtype dtype, bool in_place) {
   uint32_t turn = 0;
-  for (const uint64_t most : {5, 30011, 400009}) {
+  for (const uint64_t most : tried(kMostElements)) {
     const uint64_t elements = std::max<uint64_t>(5, most / CudaRanks::slowness() | 1);
     for (const uint32_t offset : {0u, std::max(4u, info(dtype).bytes), kShifted}) {
       INFO(what << ' ' << info(dtype).name << ' ' << elements << (in_place ? " in place" : "")
