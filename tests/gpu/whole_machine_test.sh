@@ -38,7 +38,7 @@ not_started() { if grep -qE -- "$1" "$started"; then fail "it has started '$1': 
 said() { grep -qE -- "$1" "$TEST_TMPDIR/said" || fail "it does not say '$1': $(cat "$TEST_TMPDIR/said")"; }
 
 gpus 8
-check right
+check right || fail "$(cat "$TEST_TMPDIR/said")"
 started '^gpu_check plans --most 16384 --ranks 8'
 started '^gpu_check kernels --folder .*/kernels --ranks 8 --gpus 8$'
 started '^python3 tests/gpu/pytorch/torch_check.py --ranks 8$'
@@ -46,7 +46,7 @@ started '^python3 tests/gpu/nccl/memory_table.py'
 said '^right, 8 ranks on 8 GPUs: A test$'
 said '^[0-9]+ steps passed, 0 failed: $'
 
-check fast
+check fast || fail "$(cat "$TEST_TMPDIR/said")"
 started '^mscclc-bench -g 8 .*--contender nccl,nccl-symmetric,torch,handwritten .*-b 1K -e 1G'
 started '^mscclc tune --ranks 5,6,7,8 '
 started '^python3 tests/gpu/nccl/decode_loop.py .*405b'
