@@ -11,14 +11,16 @@
 #   --cycles N        graphs and memory handles of each cycles (default: 10000)
 #   --most BYTES      the largest message of plans (default: 1 MiB)
 #   --seconds N       a step begins nothing new after about so long
-#   --one-gpu         two ranks share a GPU, also where there are more
+#   --ranks LIST      numbers of ranks, separated by commas (default: 2, 4 and 8, as many as there are
+#                     GPUs); more than there are GPUs share them
+#   --one-gpu         ranks share a GPU, also where there are more
 #   --binary FILE     a gpu_check that was built elsewhere; without it bazel and nvcc build one,
 #                     and the tests that gpu_test and ranks_test are
 #   --gpu-test FILE   the same for runtime/devices/cuda:gpu_test
 #   --ranks-test FILE the same for executor/cuda/testing:ranks_test
 #
-# With four GPUs steps of two ranks run two at a time. With one, both ranks are on it: as threads, and
-# as processes under a daemon of NVIDIA's MPS, the one that runs or one for as long as this takes.
+# With four GPUs steps of two ranks run two at a time. Ranks that share GPUs run as threads, and as
+# processes under a daemon of NVIDIA's MPS, the one that runs or one for as long as this takes.
 # What needs a GPU for each rank is left out then. Run in the repository's root, or where copies
 # of plans/ and tests/peer_plans/ are. A binary for machines without bazel needs nothing else there
 # but the driver:
@@ -33,17 +35,21 @@ die() {
   exit 2
 }
 
-binary='' gpu_test='' ranks_test='' only='.' logs='' list=0 short=0 shared=0
+binary='' gpu_test='' ranks_test='' only='.' logs='' list=0 short=0 one_gpu=0 ranks=''
 calls='' cycles='' most='' seconds=''
 while (($# > 0)); do
   case $1 in
-    --binary | --gpu-test | --ranks-test | --only | --soak-calls | --cycles | --most | --seconds)
+    --binary | --gpu-test | --ranks-test | --only | --ranks | --soak-calls | --cycles | --most | --seconds)
       (($# > 1)) || die "$1 needs a value"
       case $1 in
         --binary) binary=$2 ;;
         --gpu-test) gpu_test=$2 ;;
         --ranks-test) ranks_test=$2 ;;
         --only) only=$2 ;;
+        --ranks)
+          [[ $2 =~ ^[1-9][0-9]?(,[1-9][0-9]?)*$ ]] || die "--ranks needs numbers like 2,8, not '$2'"
+          ranks=$2
+          ;;
         *)
           [[ $2 =~ ^[1-9][0-9]*$ ]] || die "$1 needs a number, not '$2'"
           case $1 in
@@ -58,7 +64,7 @@ while (($# > 0)); do
       ;;
     --list) list=1 ;;
     --short) short=1 ;;
-    --one-gpu) shared=1 ;;
+    --one-gpu) one_gpu=1 ;;
     -h | --help)
       sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
       exit 0
@@ -220,7 +226,6 @@ if ((!list)); then
     die "plans/ and tests/peer_plans/ are not here; run it in the repository's root, or copy them"
   fi
   ((gpus >= 1)) || die "there is no GPU"
-  if ((gpus == 1)); then shared=1; fi
   mkdir -p "$logs"
   nvidia-smi -L >"$logs/gpus.txt"
   say "$gpus GPUs: $(sed -n 's/^GPU 0: \(.*\) (UUID.*/\1/p' "$logs/gpus.txt")"
@@ -238,15 +243,18 @@ if ((!list)); then
   if [[ -n $ranks_test ]]; then ranks_test=$(realpath "$ranks_test"); fi
 fi
 
-counts=(2 4) missing=()
-if ((shared)); then
-  counts=(2)
+if ((one_gpu)); then
+  gpus=1
   export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
   CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES%%,*}
-  missing=('a GPU for each rank')
-elif ((!list && gpus < 4)); then
-  counts=(2)
-  say "4 ranks are left out"
+fi
+counts=(2) missing=()
+if [[ -n $ranks ]]; then
+  IFS=, read -ra counts <<<"$ranks"
+else
+  for n in 4 8; do
+    if ((list || gpus >= n)); then counts+=("$n"); else say "$n ranks are left out"; fi
+  done
 fi
 
 if ((list)) || [[ -n $ranks_test ]]; then step ranks_test 300 "$ranks_test"; fi
@@ -257,7 +265,7 @@ run_queues
 parts() {  # ranks processes|threads
   local n=$1 way=$2 arguments=(--ranks "$1") limit=600 soak=(--seconds 600) cycle=(--seconds 500)
   if [[ $way == threads ]]; then arguments+=(--threads); fi
-  if ((shared)); then arguments+=(--gpus 1); fi
+  if ((shared)); then arguments+=(--gpus "$gpus"); fi
   if [[ -n $seconds ]]; then
     arguments+=(--seconds "$seconds")
     limit=$((seconds + 60)) soak=() cycle=()
@@ -292,9 +300,13 @@ memchecks() {
 }
 
 for n in "${counts[@]}"; do
-  lanes=1
+  lanes=1 shared=0
+  if ((!list && n > gpus)); then
+    shared=1
+    if [[ ${missing[0]-} != "a GPU for each rank" ]]; then missing=('a GPU for each rank' "${missing[@]}"); fi
+  fi
   if ((n == 2 && gpus >= 4)) && [[ -z ${CUDA_VISIBLE_DEVICES-} ]]; then lanes=2; fi
-  if ((shared && !list)); then
+  if ((shared)); then
     if begin_mps; then
       parts "$n" processes
       run_queues
@@ -306,8 +318,8 @@ for n in "${counts[@]}"; do
   else
     for way in processes threads; do parts "$n" "$way"; done
   fi
-  if ((n == 2)); then
-    step adds 120 bash -c "adds '$binary' adds --gpus $((shared ? 1 : gpus))"
+  if ((n == counts[0])); then
+    step adds 120 bash -c "adds '$binary' adds --gpus $gpus"
     if ((list)) || { [[ -n $ranks_test ]] && command -v compute-sanitizer >/dev/null; }; then
       memchecks
     else

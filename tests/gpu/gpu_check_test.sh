@@ -72,3 +72,16 @@ CUDA_VISIBLE_DEVICES=2,3 check gpu_check --only '^(hang|adds)'
 has "$started" 'adds --gpus 2'
 check gpu_check --only '^hang'
 [[ $(grep -c 'ranks 4' "$started") == 2 ]] || fail "four GPUs: $(cat "$started")"
+[[ $(grep -c 'ranks 8' "$started") == 0 ]] || fail "more ranks than GPUs that were not asked for"
+
+# Eight ranks of two GPUs share them, and two do not.
+CUDA_VISIBLE_DEVICES=0,1 check gpu_check --only '^(hang|overlap)' --ranks 2,8
+has "$started" 'hang --ranks 8 --threads --gpus 2 --seconds 15'
+has "$started" 'overlap --ranks 2 --seconds 15'
+[[ $(grep -c 'overlap.*ranks 8' "$started") == 0 ]] || fail "overlap needs a GPU for each rank"
+tail -n 1 "$TEST_TMPDIR/said" | grep -q 'skipped: a GPU for each rank; processes (there is no MPS)' ||
+  fail "the last line is: $(tail -n 1 "$TEST_TMPDIR/said")"
+program nvidia-smi <<<'for i in 0 1 2 3 4 5 6 7; do echo "GPU $i: A test (UUID: $i)"; done'
+check gpu_check --only '^hang'
+[[ $(grep -c 'ranks 8' "$started") == 2 ]] || fail "eight GPUs: $(cat "$started")"
+if check gpu_check --ranks two; then fail "a number of ranks that is none is taken"; fi

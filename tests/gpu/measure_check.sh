@@ -48,27 +48,9 @@ else
   most=4K sizes=1K,16K small=1K repeats=1
 fi
 
-passed=0 failed=()
-# step NAME CODES COMMAND…: runs it, keeps what it prints in OUT/NAME.txt, and shows it in the summary. CODES:
-# exit codes that are fine, as in '0 3'.
-step() {
-  local name=$1 codes=$2 code=0 begun=$SECONDS
-  shift 2
-  printf '\n## %s: %s\n' "$name" "${*/#"$mscclc"/mscclc}" >>"$summary"
-  if [[ $(type -t "$1") == function ]]; then
-    "$@" >"$out/$name.txt" 2>"$work/err" || code=$?
-  else
-    timeout "$seconds" "$@" >"$out/$name.txt" 2>"$work/err" || code=$?
-  fi
-  cat "$out/$name.txt" >>"$summary"
-  [[ ! -s $work/err ]] || sed 's/^/! /' "$work/err" | tee -a "$out/$name.txt" >>"$summary"
-  printf '## %s: exit code %s after %s s\n' "$name" "$code" $((SECONDS - begun)) >>"$summary"
-  if [[ " $codes " == *" $code "* ]]; then
-    passed=$((passed + 1))
-  else
-    failed+=("$name")
-  fi
-}
+deadline=0
+# shellcheck source=tests/gpu/steps.bash
+source tests/gpu/steps.bash
 
 # Figures of two machine files side by side, of those that differ by a tenth or more.
 figures() {
@@ -116,8 +98,4 @@ step traced_run '0' "$mscclc" run "$plans/${plan[0]}" "${plan[@]:1}" "${run[@]}"
 unset MSCCLC_TRACE
 step report '0' "$mscclc" report "$work"/calls-*.json --trace "$out/calls.json"
 
-{
-  printf '\n%s steps passed, %s failed: %s\n' "$passed" "${#failed[@]}" "${failed[*]-}"
-} >>"$summary"
-cat "$summary"
-((${#failed[@]} == 0))
+end_steps

@@ -1,9 +1,9 @@
 """A token of a tensor-parallel decoder: a library of NCCL's interface in front of NCCL, and NCCL alone.
 
     python3 tests/gpu/nccl/decode_loop.py --library /opt/mscclc/libnccl.so.2 [--ranks 2] [--rounds 2]
-        [--models 8b,70b] [--batches 1,8,64] [--context 1024] [--out DIR]
+        [--models 8b,70b,405b] [--batches 1,8,64] [--context 1024] [--out DIR]
 
-Decoder blocks with the shapes of Llama 3 (8B, 70B), split over the GPUs as Megatron does: grouped
+Decoder blocks with the shapes of Llama 3 (8B, 70B, 405B), split over the GPUs as Megatron does: grouped
 attention over a cache of `--context` tokens, an MLP, and an all-reduce of batch x hidden after each
 of the two. bf16, random weights, every block with its own; rotary embedding and vocabulary are left
 out. A token is one CUDA graph, and its output is the next token's input.
@@ -29,6 +29,7 @@ MODELS = {  # hidden, blocks, heads, heads of keys and values, width of the MLP
     "tiny": (1024, 2, 8, 8, 2048),
     "8b": (4096, 32, 32, 8, 14336),
     "70b": (8192, 80, 64, 8, 28672),
+    "405b": (16384, 126, 128, 8, 53248),
 }
 
 
