@@ -18,32 +18,24 @@ class AskedSelector {
 
   /// nullopt: it asks by itself.
   std::optional<Selection> ask(const PlanRequest& request) const {
-    const Asking now(*this);
-    return now.is_first() ? std::optional(select_(request)) : std::nullopt;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!asking_.insert(std::this_thread::get_id()).second) return std::nullopt;
+    }
+    struct Leaving {
+      const AskedSelector& of;
+      ~Leaving() {
+        const std::lock_guard lock(of.mutex_);
+        of.asking_.erase(std::this_thread::get_id());
+      }
+    } const leaving{*this};
+    return select_(request);
   }
 
  private:
-  /// While one lives, a thread is in the selector.
-  class Asking {
-   public:
-    explicit Asking(const AskedSelector& of) : of_(of) {
-      const std::lock_guard lock(of_.mutex_);
-      first_ = of_.asking_.insert(std::this_thread::get_id()).second;
-    }
-    ~Asking() {
-      const std::lock_guard lock(of_.mutex_);
-      if (first_) of_.asking_.erase(std::this_thread::get_id());
-    }
-    bool is_first() const { return first_; }
-
-   private:
-    const AskedSelector& of_;
-    bool first_ = false;
-  };
-
   const PlanSelector select_;
   mutable std::mutex mutex_;
-  mutable std::set<std::thread::id> asking_;
+  mutable std::set<std::thread::id> asking_;  ///< threads that are in it
 };
 
 }  // namespace mscclc
