@@ -8,6 +8,7 @@ seconds says where it is, and so does what is ended by SIGABRT. PATIENCE (100) i
 
 import datetime
 import faulthandler
+import gc
 import importlib
 import os
 import sys
@@ -113,6 +114,7 @@ def main():
         if not alone:
             dist.barrier(ranks.gloo)
     if not alone:
+        gc.collect()  # models of DDP lie in cycles, and hold groups whose threads must end before the interpreter
         dist.destroy_process_group()
     faulthandler.cancel_dump_traceback_later()
     print(f"{passed} passed, {failed} failed", flush=True)

@@ -20,6 +20,7 @@ gradients of the first steps. What is further apart than rounding explains ends 
 """
 
 import argparse
+import gc
 import json
 import os
 import platform
@@ -201,6 +202,9 @@ def run(rank, given, folder):
     sides = Sides(given, rank, device)
     for name in given.only:
         WORKLOADS[name](sides)
+    # Models of DDP hold their groups, and lie in cycles. gloo's threads must end before the interpreter does: one
+    # that then lets go of a tensor ends the process.
+    gc.collect()
     for group in sides.groups.values():
         dist.destroy_process_group(group)
     dist.destroy_process_group()

@@ -1,5 +1,6 @@
 #include "python/mscclc/torch/adapter/lanes/worker.h"
 
+#include <algorithm>
 #include <system_error>
 
 namespace mscclc::torch_adapter {
@@ -90,17 +91,24 @@ void Worker::close(Queue& queue) {
   std::unique_lock lock(queue.mutex);
   queue.closed = true;
   queue.changed.notify_all();
+  // A task, or a hook of its future, has let go of the group: it cannot wait for itself, nor for
+  // threads that wait for it. They do what was posted, and close_all() waits for them.
+  const auto is_own = [](const std::thread& thread) {
+    return thread.get_id() == std::this_thread::get_id();
+  };
+  if (std::any_of(queue.threads.begin(), queue.threads.end(), is_own)) return;
   while (!queue.threads.empty()) {  // one may start another one
     std::thread thread = std::move(queue.threads.back());
     queue.threads.pop_back();
     lock.unlock();
-    if (thread.get_id() == std::this_thread::get_id()) {
-      thread.detach();  // the hook of a future has let go of the group
-    } else {
-      thread.join();
-    }
+    thread.join();
     lock.lock();
   }
+}
+
+Worker::Queue::~Queue() {
+  // Threads keep their queue, so all have ended, except the one that lets go of it last.
+  for (std::thread& thread : threads) thread.detach();
 }
 
 void Worker::close_all() {

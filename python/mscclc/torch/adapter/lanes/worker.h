@@ -31,7 +31,8 @@ class Worker {
   /// Everything has been done, except what may be left of tasks.
   bool is_idle() const;
   void wait_until_idle();
-  /// Waits for all that was posted. The second time nothing.
+  /// Waits for all that was posted, unless it is called by what was posted. The second time
+  /// nothing.
   void close() { close(*queue_); }
   /// The same for all there are: Python is about to end, and what they do may need it.
   static void close_all();
@@ -45,6 +46,10 @@ class Worker {
     size_t free = 0;  ///< threads that wait for a task
     std::vector<std::thread> threads;
     const pid_t process = getpid();  ///< a child of fork() has no such threads
+    Queue() = default;
+    ~Queue();
+    Queue(const Queue&) = delete;
+    Queue& operator=(const Queue&) = delete;
     bool is_idle() const { return !busy && waiting.empty(); }
   };
   /// Starts a thread, unless one is free. The queue is locked.
