@@ -87,6 +87,9 @@ retarget: reduce_copy_packets + copy -> reduce_copy_packets
 retarget: reduce_copy_send_packets + copy -> reduce_copy_send_packets
 retarget: switch_reduce + copy -> switch_reduce
 exchange: switch_reduce + switch_broadcast -> switch_reduce_broadcast
+rows: reduce + apply -> reduce
+rows: read_reduce + apply -> read_reduce
+rows: reduce_packets + apply -> reduce_packets
 )";
 
 std::string_view name(Form form) {
@@ -109,6 +112,8 @@ std::string_view name(Form form) {
       return "retarget";
     case Form::exchange:
       return "exchange";
+    case Form::rows:
+      return "rows";
   }
   return "";
 }
