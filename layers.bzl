@@ -1016,7 +1016,7 @@ _TESTS_MAY_INCLUDE = {
     "tools/diff": ["tests/helpers/programs"],
     "tools/draw": ["tests/helpers/programs"],
     "tools/measure": ["compiler", "tests/fakes/nccl"],
-    "tools/report": ["tests/helpers/programs"],
+    "tools/report": ["compiler", "tests/helpers/programs"],
     "tools/timeline": ["executor/testing"],
 }
 

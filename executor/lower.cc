@@ -20,18 +20,24 @@ using device::StepKind;
 
 class RankLowering {
  public:
-  RankLowering(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics)
+  RankLowering(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics,
+               RowSteps rows)
       : program_(program),
         rank_id_(rank),
         rank_(program.ranks[rank]),
         out_(out),
-        diagnostics_(diagnostics) {}
+        diagnostics_(diagnostics),
+        rows_(rows) {}
 
   bool run();
 
  private:
   bool lower_op(uint32_t index);
   bool add_step(const Op& op, DeviceOp step);
+  bool lower_apart(const Op& op, const DeviceOp& sum);
+  bool add_part(const Op& op, DeviceOp step, std::span<const Operand> dsts,
+                std::span<const Operand> srcs);
+  void add_sync(DeviceOp step);
   bool sends_by_port(const Op& op) const;
   bool lower_moves(const Op& op, DeviceOp& lowered);
   void lower_targets(const Op& op, DeviceOp& lowered);
@@ -51,6 +57,7 @@ class RankLowering {
   const Rank& rank_;
   RankProgram& out_;
   Diagnostics& diagnostics_;
+  const RowSteps rows_;
   uint32_t loop_ = kNone;     ///< loop whose body is being lowered
   uint32_t pipeline_op_ = 0;  ///< its op
   /// Bases by owner (ranks, then this rank's switch channels) as chains: first of each, next.
@@ -169,7 +176,7 @@ bool RankLowering::add_move(const Op& op, DeviceOp& lowered, std::span<const Ope
   out_.move_chunks.push_back(count);
   out_.move_ops.push_back(static_cast<uint32_t>(out_.ops.size()));
   if (!program_.functions.empty()) {
-    out_.move_rows.push_back(lowered.kind == StepKind::apply ? applied(program_, op).first : kNone);
+    out_.move_rows.push_back(applies(op) ? applied(program_, op).first : kNone);
   }
   ++lowered.count;
   return true;
@@ -248,6 +255,13 @@ uint32_t summation_flag(const Op& op) {
   return op.summation == Summation::tree ? device::kTree : device::kExact;
 }
 
+/// The step of a sum that is handed to a row function before it is stored.
+StepKind with_rows(StepKind kind) {
+  return kind == StepKind::reduce_packets ? StepKind::reduce_packets_apply
+         : kind == StepKind::reduce       ? StepKind::reduce_apply
+                                          : kind;
+}
+
 bool RankLowering::lower_op(uint32_t index) {
   const Op& op = rank_.ops[index];
   if (op.loop != loop_) enter_loop(op.loop, index);
@@ -264,11 +278,50 @@ bool RankLowering::lower_op(uint32_t index) {
   lowered.source = index;
   for (const StepKind kind : runs_as(op.kind, by_port)) {
     DeviceOp step = lowered;
-    step.kind = kind;
+    step.kind = applies(op) ? with_rows(kind) : kind;
     if (device::info(kind).adds) step.flags |= static_cast<uint8_t>(summation_flag(op));
-    if (!add_step(op, step)) return false;
+    const bool apart = step.kind != kind && rows_ == RowSteps::apart;
+    if (apart) step.kind = kind;
+    if (apart ? !lower_apart(op, step) : !add_step(op, step)) return false;
   }
   return true;
+}
+
+/// RowSteps::apart. A block meets between what several of its threads do to a row.
+bool RankLowering::lower_apart(const Op& op, const DeviceOp& sum) {
+  const std::span<const Operand> dsts = program_.dsts(op), own = dsts.first(1);
+  if (!add_part(op, sum, own, program_.srcs(op))) return false;
+  DeviceOp rows = sum;
+  rows.flags = 0;
+  add_sync(rows);
+  rows.kind = StepKind::apply;
+  if (!add_part(op, rows, own, own)) return false;
+  const std::span<const Operand> others = dsts.subspan(1);
+  if (others.empty()) return true;
+  add_sync(rows);
+  const bool packets = program_.buffer_of(rank_id_, others[0]).packets != PacketFormat::none;
+  rows.kind = packets ? StepKind::move_packets : StepKind::copy;
+  rows.first = static_cast<uint32_t>(out_.moves.size());
+  for (const Operand& o : others) {
+    if (!add_move(op, rows, {&o, 1}, own)) return false;
+  }
+  out_.ops.push_back(rows);
+  return true;
+}
+
+/// A step of one move.
+bool RankLowering::add_part(const Op& op, DeviceOp step, std::span<const Operand> dsts,
+                            std::span<const Operand> srcs) {
+  step.first = static_cast<uint32_t>(out_.moves.size());
+  if (!add_move(op, step, dsts, srcs)) return false;
+  out_.ops.push_back(step);
+  return true;
+}
+
+void RankLowering::add_sync(DeviceOp step) {
+  step.kind = StepKind::sync;
+  step.first = static_cast<uint32_t>(out_.targets.size());
+  out_.ops.push_back(step);
 }
 
 bool RankLowering::add_step(const Op& op, DeviceOp step) {
@@ -316,14 +369,16 @@ device::RankView RankProgram::view() const {
           offsets.data(), loops.data(), targets.data(),  align};
 }
 
-bool lower_rank(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics) {
-  return check_split(program, diagnostics) && RankLowering(program, rank, out, diagnostics).run();
+bool lower_rank(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics,
+                RowSteps rows) {
+  return check_split(program, diagnostics) &&
+         RankLowering(program, rank, out, diagnostics, rows).run();
 }
 
-bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics) {
+bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics, RowSteps rows) {
   out.ranks.resize(program.ranks.size());
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
-    if (!lower_rank(program, r, out.ranks[r], diagnostics)) return false;
+    if (!lower_rank(program, r, out.ranks[r], diagnostics, rows)) return false;
   }
   return true;
 }

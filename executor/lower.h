@@ -56,8 +56,9 @@ struct RankProgram {
   };
   std::vector<Chunks> chunks;
   std::vector<uint32_t> move_chunks;  ///< parallel to `moves`: chunks of each operand
-  /// Parallel to `moves` in programs with row functions: the chunk of the output whose rows an
-  /// `apply` takes of externals. Its runs have one offset more, that chunk's.
+  /// Parallel to `moves` in programs with row functions: the chunk of the output whose rows an op
+  /// takes of externals, for all of its steps. Their runs have one offset more, that chunk's, and
+  /// are cut between rows.
   std::vector<uint32_t> move_rows;
   std::vector<uint32_t> move_ops;     ///< parallel to `moves`: the step, in `ops`
   std::vector<uint32_t> loop_chunks;  ///< parallel to `loops`
@@ -98,10 +99,15 @@ PlanUse use_of(const Program& program);
                               Diagnostics& diagnostics);
 [[nodiscard]] bool check_call(const Program& program, Call& call, Diagnostics& diagnostics);
 
+/// How a sum becomes steps that is handed to a row function before it is stored: in one step, for
+/// machines that have `reduce_apply`, or apart: the sum goes to the op's first destination, the
+/// function is applied there, and what it gives is sent on. The bits are the same.
+enum class RowSteps : uint8_t { together, apart };
+
 /// Builds the device program of one rank, without what depends on the message size.
 /// REQUIRES: program.split and verify_structure().
 [[nodiscard]] bool lower_rank(const Program& program, uint32_t rank, RankProgram& out,
-                              Diagnostics& diagnostics);
+                              Diagnostics& diagnostics, RowSteps rows = RowSteps::apart);
 
 /// Where the rows of the caller's buffers lie when a call is a piece of a longer one: parts begin
 /// further apart than they are long.
@@ -154,7 +160,8 @@ CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking,
                              bool in_place, const RowPitch& pitch = {});
 
 /// All ranks; scratch is laid out for this very call.
-[[nodiscard]] bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics);
+[[nodiscard]] bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics,
+                         RowSteps rows = RowSteps::apart);
 [[nodiscard]] bool patch(DeviceProgram& device, const Program& program, const Call& call,
                          Diagnostics& diagnostics);
 

@@ -204,7 +204,9 @@ bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
   move.begin = 0;
   move.end = chunks * size;
   if (op.parts > 1 && (op.flags & device::kInLoop) == 0) {
-    const uint64_t granule = packets ? 1 : rank_.align;
+    // Rows stay whole, also in packets: their units divide a row (ir/verify/row_faults.h).
+    const uint64_t unit = packets ? info(op.format).data : 1;
+    const uint64_t granule = packets && !has_rows(move) ? 1 : rank_.align / unit;
     const device::Range part = device::part_of(move.end / granule, op.parts, op.part);
     move.begin = part.begin * granule;
     move.end = part.end * granule;

@@ -33,7 +33,7 @@ def document_test(name, documents, **kwargs):
     native.cc_test(
         name = name,
         args = ["$(rootpath //tools:mscclc)"] + ["$(rootpaths %s)" % file for file in documents],
-        data = documents + ["//plans:examples", "//plans:library", "//tools:mscclc"],
+        data = documents + ["//plans:examples", "//plans:library", "//plans:rows", "//tools:mscclc"],
         deps = [":golden_runner"],
         **with_phase(kwargs)
     )

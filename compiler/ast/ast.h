@@ -330,15 +330,25 @@ struct Barrier : Stmt {
 
 struct OpStmt : Stmt {
   OpKind op;
-  Name function;           ///< of `apply`
+  Name function;           ///< of `apply`, or after `then`
   bool has_arrow = false;  ///< '<-' is written
-  uint32_t dst_count = 0;
-  Array<const Operand> operands;  ///< destinations (or all there are, without '<-'), then sources
+  bool has_then = false;   ///< `then FUNCTION results <- parameters`
+  uint32_t dst_count = 0, src_count = 0;
+  /// After `then`: externals among the results; where `_` stands among results and parameters.
+  uint32_t result_count = 0, output = 0, sum = 0;
+  /// Destinations (or all there are, without '<-'), then sources; after `then` externals: results,
+  /// then parameters.
+  Array<const Operand> operands;
   Array<const Option> options;
   Array<const Location> locations;
   Array<const Operand> dsts() const { return {operands.begin(), dst_count}; }
-  Array<const Operand> srcs() const {
-    return {operands.begin() + dst_count, operands.size() - dst_count};
+  Array<const Operand> srcs() const { return {operands.begin() + dst_count, src_count}; }
+  Array<const Operand> results() const {
+    return {operands.begin() + dst_count + src_count, result_count};
+  }
+  Array<const Operand> params() const {
+    const uint32_t before = dst_count + src_count + result_count;
+    return {operands.begin() + before, operands.size() - before};
   }
 };
 

@@ -151,6 +151,11 @@ bool Builder::apply(uint32_t function, std::span<const Ref> results, std::span<c
   seal();
   return state_->ops.apply(function, results, params, options);
 }
+bool Builder::op_then(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+                      const ThenRows& then, const OpOptions& options) {
+  seal();
+  return state_->ops.op_then(kind, dsts, srcs, then, options);
+}
 bool Builder::barrier(const List& blocks, Mark mark) {
   seal();
   return state_->barriers.add(blocks, mark);

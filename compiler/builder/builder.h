@@ -129,6 +129,10 @@ class Builder {
   /// results and parameters. REQUIRES: rows().
   bool apply(uint32_t function, std::span<const Ref> results, std::span<const Ref> params,
              const OpOptions& options = {});
+  /// The same of an op that adds up, and hands its sum to a row function before it is stored.
+  /// REQUIRES: may_apply(info(kind)), rows().
+  bool op_then(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+               const ThenRows& then, const OpOptions& options = {});
   /// Blocks meet: the arrival of the present block, or of each of them outside blocks.
   bool barrier(const List& blocks, Mark mark = {});
 

@@ -30,7 +30,7 @@ std::string formatted(const std::string& text) {
 /// The library, the examples and the test programs.
 std::vector<std::filesystem::path> programs() {
   std::vector<std::filesystem::path> out;
-  for (const char* folder : {"plans", "plans/examples", "tests/programs"}) {
+  for (const char* folder : {"plans", "plans/examples", "plans/rows", "tests/programs"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() == ".mscl") out.push_back(entry.path());
     }
@@ -120,7 +120,7 @@ class Mess {
       const bool edge = a.kind == Tok::lbrace || b.kind == Tok::rbrace;
       if (edge || b.blank()) return newlines(edge ? 1 : 2);
       const bool statement = a.kind != Tok::comment && b.kind != Tok::comment;
-      const bool wrapped = b.space.size() > 7;  // a continuation line
+      const bool wrapped = b.space.size() > 7 || a.kind == Tok::comma;  // a continuation line
       if (statement && !wrapped && below(3) == 0) return spaces(0) + ";" + spaces(0);
       return spaces(0) + "\n" + spaces(0);
     }

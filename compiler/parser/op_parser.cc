@@ -24,11 +24,43 @@ const Stmt* OpParser::op() {
     s->has_arrow = true;
     in_.advance_line();
     if (!operands()) return nullptr;
+    s->src_count = static_cast<uint32_t>(operands_.mark() - mark) - s->dst_count;
   }
+  if (in_.here(ast::w_then) && !then(*s)) return nullptr;
   s->operands = operands_.take(mark, ast_.arena());
   if (in_.here(Tok::name) && !options(s->options)) return nullptr;
   if (in_.here(Tok::at) && !locations(s->locations)) return nullptr;
   return in_.finish(s);
+}
+
+/// `then FUNCTION results <- parameters`: externals, and on each side one `_`.
+bool OpParser::then(ast::OpStmt& s) {
+  s.has_then = true;
+  in_.advance();
+  if (!in_.at_name()) return in_.expected("the name of a row function");
+  s.function = in_.take_name();
+  uint32_t params = 0;
+  return then_side(s.result_count, s.output) && in_.expect(Tok::arrow, "'<-'") &&
+         then_side(params, s.sum);
+}
+
+/// `place` is that of `_`, of which `count` leaves out.
+bool OpParser::then_side(uint32_t& count, uint32_t& place) {
+  bool found = false;
+  uint32_t all = 0;
+  do {
+    if (in_.here(Tok::name) && in_.tok().symbol == ast::w__) {
+      if (found) return in_.expected("an external, as one '_' stands for the sum");
+      found = true;
+      place = all;
+      in_.advance();
+    } else {
+      if (!operand()) return false;
+      ++count;
+    }
+    ++all;
+  } while (in_.accept_comma());
+  return found || in_.expected("', _', which stands for the sum or for its result");
 }
 
 /// The blocks are an expression: `barrier 0..4`.

@@ -20,6 +20,8 @@ class OpParser {
   bool at_operand();
   bool operand();
   bool operands();
+  bool then(ast::OpStmt& s);
+  bool then_side(uint32_t& count, uint32_t& place);
   bool option();
   bool locations(ast::Array<const ast::Location>& out);
   bool location();

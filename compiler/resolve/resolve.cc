@@ -6,6 +6,7 @@
 
 #include "compiler/resolve/options.h"
 #include "compiler/resolve/scopes.h"
+#include "ir/program/applied.h"
 
 namespace mscclc {
 namespace {
@@ -431,12 +432,22 @@ class Resolver {
     } else if (!s.has_arrow && info.srcs.count > 0) {
       names_.error("operands", s.place, fmt::format("'{}' needs a source: '<- ...'", info.name));
     }
-    if (info.has(kApplies)) row_function(s.function);
+    if (info.has(kApplies) || s.has_then) row_function(s.function);
+    if (s.has_then && !may_apply(info)) {
+      names_.error(
+          "operands", ast_.place(s.function),
+          fmt::format("'{}' adds up nothing that a row function can take; use 'apply'", info.name));
+    }
+    const ast::Operand* const externals = s.operands.begin() + s.dst_count + s.src_count;
     for (const ast::Operand& o : s.operands) {
       if (names_others_variable(s, o)) continue;
       const size_t mark = names_.mark();
       if (o.binder != nullptr) binder(*o.binder);
-      operand(info, o, &o < s.operands.begin() + s.dst_count);
+      if (&o >= externals) {
+        external(o);
+      } else {
+        operand(info, o, &o < s.operands.begin() + s.dst_count);
+      }
       names_.leave(mark);
     }
     options(s.options, is_ir_ ? OptionsOf::ir_op : OptionsOf::op, info.name);
@@ -470,6 +481,13 @@ class Resolver {
       return true;
     }
     return false;
+  }
+
+  /// After `then`.
+  void external(const ast::Operand& o) {
+    names_.use_thing(o.head, "an external", [](NameKind k) { return k == NameKind::external; });
+    exprs(o.index);
+    exprs(o.member_index);
   }
 
   void operand(const OpInfo& info, const ast::Operand& o, bool is_dst) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/resolve/options.h"
+#include "ir/program/applied.h"
 
 namespace mscclc {
 
@@ -81,6 +82,8 @@ void OpReader::op(const ast::OpStmt& s) {
     sites_.written_locations(s.locations);
     operands_.read(s.dsts(), dsts_);
     operands_.read(s.srcs(), srcs_);
+    if (s.has_then) operands_.read(s.results(), results_);
+    if (s.has_then) operands_.read(s.params(), params_);
   } else {
     OpPlan& plan = sites_.plan_of(s);
     if (s.locations.empty()) {
@@ -90,11 +93,16 @@ void OpReader::op(const ast::OpStmt& s) {
     }
     const std::span<OperandPlan> all(plan.operands);
     operands_.read(all.first(s.dst_count), dsts_);
-    operands_.read(all.subspan(s.dst_count), srcs_);
+    operands_.read(all.subspan(s.dst_count, s.src_count), srcs_);
+    if (s.has_then) {
+      const size_t after = s.dst_count + s.src_count;
+      operands_.read(all.subspan(after, s.result_count), results_);
+      operands_.read(all.subspan(after + s.result_count), params_);
+    }
   }
   OpOptions options;
   if (!s.options.empty() && !op_options(s, options)) return;
-  if (info(s.op).has(kApplies)) {
+  if (info(s.op).has(kApplies) || s.has_then) {
     apply(s, options);
   } else {
     builder_.op(s.op, dsts_.all(), srcs_.all(), options);
@@ -104,7 +112,11 @@ void OpReader::op(const ast::OpStmt& s) {
 
 void OpReader::apply(const ast::OpStmt& s, const OpOptions& options) {
   const Value& function = evaluator_.value(s.function.id);
-  if (function.kind == ValueKind::row) {
+  if (s.has_then && !may_apply(info(s.op))) return;  // reported by the resolver
+  if (function.kind == ValueKind::row && s.has_then) {
+    const ThenRows then{function.thing, results_.all(), params_.all(), s.output, s.sum};
+    builder_.op_then(s.op, dsts_.all(), srcs_.all(), then, options);
+  } else if (function.kind == ValueKind::row) {
     builder_.apply(function.thing, dsts_.all(), srcs_.all(), options);
   } else if (function.kind != ValueKind::unbound) {
     evaluator_.fail("wrong-kind", ast_.place(s.function),

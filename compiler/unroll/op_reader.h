@@ -31,7 +31,7 @@ class OpReader {
   Builder& builder_;
   OpSites& sites_;
   OperandReader operands_;
-  RefList dsts_, srcs_;
+  RefList dsts_, srcs_, results_, params_;
 };
 
 }  // namespace mscclc

@@ -45,6 +45,9 @@
 //                                      that posts waits
 //   m.meet(b), m.sync()                a barrier of this rank; the threads of this block
 //   m.apply_rows(program, op)  optional: computes the rows of an `apply`
+//   m.apply_sums(program, op)  optional: adds up rows and hands each to a row function, whose
+//   result
+//                           goes to every destination
 //   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel; called by all
 //                                      threads, of which one posts
 //

@@ -10,12 +10,12 @@
 #include "executor/simulator/call_run.h"
 
 namespace mscclc {
-bool Cluster::build(Diagnostics& diagnostics) {
+bool Cluster::build(Diagnostics& diagnostics, RowSteps rows) {
   buffers_.resize(program_.ranks.size());
   addresses_.resize(program_.ranks.size());
   states_.resize(program_.ranks.size());
   externals_.resize(program_.ranks.size());
-  return lower(program_, device_, diagnostics);
+  return lower(program_, device_, diagnostics, rows);
 }
 
 bool Cluster::no_memory(Diagnostics& diagnostics) {

@@ -33,7 +33,7 @@ class Cluster {
       : program_(program), name_(std::move(name)) {}
 
   /// Lowers the program. Once, before all else.
-  [[nodiscard]] bool build(Diagnostics& diagnostics);
+  [[nodiscard]] bool build(Diagnostics& diagnostics, RowSteps rows = RowSteps::together);
   /// Makes memory and device program fit a call. `poison`: fills plain scratch with a pattern.
   [[nodiscard]] bool prepare(const Call& call, bool in_place, bool poison,
                              Diagnostics& diagnostics);

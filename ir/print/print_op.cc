@@ -39,22 +39,30 @@ void OpPrinter::print(TextWriter& out, const Op& op) {
     out << " <- ";
     print_side(out, row.srcs, program_.srcs(op));
   }
+  if (applies(op)) {
+    out << " then";
+    return print_applied(out, op);
+  }
   print_options(out, op);
 }
 
-/// Operands and externals as the function has them: results, then arguments.
+/// Operands and externals as the function has them: results, then arguments. Of a sum that is
+/// handed over, `_` stands for the sum and for where its result goes.
 void OpPrinter::print_applied(TextWriter& out, const Op& op) {
   const Applied what = applied(program_, op);
+  const bool sums = !info(op.kind).has(kApplies);
   out << ' ' << program_.functions[what.function].name << ' ';
   const auto print_all = [&](std::span<const int64_t> values, std::span<const Operand> operands) {
     Separator list(out);
     for (const int64_t v : values) {
       const RowValue value = Applied::value(v);
       list.next();
-      if (!value.external) {
-        print_operand(out, SlotKind::local, operands[value.index]);
-      } else {
+      if (value.external) {
         print_rows(out, program_.externals[value.index], what.first, operands[0].count);
+      } else if (sums) {
+        out << '_';
+      } else {
+        print_operand(out, SlotKind::local, operands[value.index]);
       }
     }
   };

@@ -151,8 +151,10 @@ bool applied_fits(const Program& program, const Op& op) {
          all.size() == kHead + function.outputs.size() + function.params.size();
 }
 
-Applied applied(const Program& program, const Op& op) {
-  const std::span<const int64_t> all = program.values(op.applied);
+Applied applied(const Program& program, const Op& op) { return applied(program, op.applied); }
+
+Applied applied(const Program& program, Slice encoded) {
+  const std::span<const int64_t> all = program.values(encoded);
   const auto results = static_cast<size_t>(all[2]);
   return {static_cast<uint32_t>(all[0]), static_cast<uint32_t>(all[1]), all.subspan(kHead, results),
           all.subspan(kHead + results)};

@@ -1,5 +1,9 @@
-// What an `apply` computes of what: its row function, and what stands for each parameter and
-// result. Encoded in Program::integers, which all passes carry along.
+// What an op computes of rows: its row function, and what stands for each parameter and result.
+// Encoded in Program::integers, which all passes carry along.
+//
+// An `apply` has operands for both sides. A sum that is handed to a function before it is stored
+// (`reduce … then f`) has the sum for one parameter, and its destinations for one result: they are
+// operand 0 of their side. All else is externals.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +37,17 @@ struct Applied {
   RowValue param(size_t i) const { return value(params[i]); }
 };
 
-/// REQUIRES: the op is an `apply` that verify_structure() has seen, or will: applied_fits().
+/// Does the op compute rows?
+inline bool applies(const Op& op) { return op.applied.count != 0; }
+/// May an op of this kind? `apply` must; so may sums of what lies in buffers, but not at a switch.
+inline bool may_apply(const OpInfo& row) {
+  return row.has(kApplies) || (row.has(kReduces) && row.dsts.slot[0].kind == SlotKind::local &&
+                               row.srcs.slot[0].kind == SlotKind::local);
+}
+
+/// REQUIRES: the op is one of applies() that verify_structure() has seen, or will: applied_fits().
 Applied applied(const Program& program, const Op& op);
+Applied applied(const Program& program, Slice encoded);
 /// True if what the op has can be read as Applied: its function, and as many values as that has.
 bool applied_fits(const Program& program, const Op& op);
 

@@ -106,7 +106,7 @@ struct Op {
   uint32_t group = kNone;        ///< in Program::groups, or kNone; never together with block
   uint32_t loop = kNone;         ///< in Program::loops, or kNone
   Slice locations;               ///< in Program::locations
-  Slice applied = {};            ///< of `apply`, in Program::integers: see applied.h
+  Slice applied = {};            ///< a row function, in Program::integers: see applied.h
 };
 
 /// A `pipeline`: in round i each data op moves bytes [i unit, (i + 1) unit) of its operands.

@@ -59,6 +59,24 @@ std::optional<RowFault> function_fault(const Program& program) {
   return {};
 }
 
+/// Values of columns that a function has of one row, all of which evaluate() keeps: 256 MiB.
+constexpr uint64_t kMaxRowValues = uint64_t{1} << 26;
+
+std::optional<RowFault> size_fault(const Program& program) {
+  for (const rows::Function& function : program.functions) {
+    const auto wide = static_cast<uint64_t>(
+        std::ranges::count(function.nodes, rows::Spread::columns, &rows::Node::spread));
+    if (wide * program.contract.columns <= kMaxRowValues) continue;
+    return RowFault{
+        "row-contract",
+        fmt::format("'{}' computes {} values of each of {} columns, more than {} in all; let it "
+                    "compute fewer, or have rows of at most {} columns",
+                    function.name, wide, program.contract.columns, kMaxRowValues,
+                    kMaxRowValues / wide)};
+  }
+  return {};
+}
+
 std::optional<RowFault> contract_fault(const Program& program) {
   const Contract& c = program.contract;
   const bool sums = c.info().source == Source::everyone && !c.info().output.only_at_root;
@@ -74,6 +92,7 @@ std::optional<RowFault> contract_fault(const Program& program) {
     return RowFault{"row-contract", fmt::format("'columns' is {}; a row has 1 to {}", c.columns,
                                                 rows::kMaxColumns)};
   }
+  if (const auto fault = size_fault(program)) return fault;
   if (program.launch.align != kLeastAlign) {
     return RowFault{"row-contract", "a collective of rows is cut between rows; leave 'align' out"};
   }
@@ -103,23 +122,25 @@ std::optional<RowFault> holding_fault(const Program& program) {
   return {};
 }
 
-/// Of one `apply`: its function's parameters and results, and what stands for them.
+/// Of one op: its function's parameters and results, and what stands for them.
 class AppliedCheck {
  public:
-  AppliedCheck(const Program& program, uint32_t rank, const Op& op)
+  AppliedCheck(const Program& program, uint32_t rank, const RowOp& op)
       : program_(program),
         rank_(rank),
         op_(op),
-        what_(applied(program, op)),
+        what_(applied(program, op.applied)),
         function_(program.functions[what_.function]) {}
 
   std::optional<RowFault> run() {
-    if (op_.loop != kNone) {
+    if (op_.in_loop) {
       return RowFault{"op-rows",
                       "a row function inside a pipeline, whose units are not whole rows; apply "
                       "it after the pipeline"};
     }
-    if (!sides() || !externals(what_.results, function_.outputs, true) ||
+    const bool sums = !info(op_.kind).has(kApplies);
+    if (!sides(sums) || (sums && !packets()) ||
+        !externals(what_.results, function_.outputs, true) ||
         !externals(what_.params, function_.params, false) || !range()) {
       return RowFault{"op-rows", fault_};
     }
@@ -133,8 +154,9 @@ class AppliedCheck {
   }
 
   /// Operands stand for rows of T; each destination for one result, each source for an argument.
-  bool sides() {
-    std::vector<uint32_t> dsts(op_.dsts), srcs(op_.srcs);
+  /// Of a sum all sources together are one argument, all destinations one result.
+  bool sides(bool sums) {
+    std::vector<uint32_t> dsts(sums ? 1 : op_.dsts.size()), srcs(sums ? 1 : op_.srcs.size());
     const auto count = [&](std::span<const int64_t> values, const std::vector<rows::Stored>& stored,
                            std::vector<uint32_t>& uses) {
       for (size_t i = 0; i < values.size(); ++i) {
@@ -155,8 +177,27 @@ class AppliedCheck {
       return false;
     }
     const bool once = std::ranges::all_of(dsts, [](uint32_t n) { return n == 1; });
-    const bool used = std::ranges::all_of(srcs, [](uint32_t n) { return n > 0; });
+    const bool used =
+        std::ranges::all_of(srcs, [sums](uint32_t n) { return sums ? n == 1 : n > 0; });
     return (once && used) || no("an operand stands for no result, or for several");
+  }
+
+  /// A unit of packets belongs to one row, and carries all that a function may give.
+  bool packets() {
+    const auto fits = [&](const Operand& o, bool written) {
+      const PacketFormatInfo& format = info(program_.buffer_of(rank_, o).packets);
+      if (written && is_sentinel(format.format)) {
+        return no("a result may be -0.0, which sentinel packets do not carry; use LL16 or LL8");
+      }
+      constexpr uint32_t kLeastBytes = 2;  // of an element that rows are made of
+      const uint32_t row = program_.contract.columns * kLeastBytes;
+      return format.data <= kLeastAlign || row % format.data == 0 ||
+             no(fmt::format("rows of {} columns are no whole units of '{}' packets, which carry "
+                            "{} bytes; use LL16",
+                            program_.contract.columns, format.name, format.data));
+    };
+    return std::ranges::all_of(op_.dsts, [&](const Operand& o) { return fits(o, true); }) &&
+           std::ranges::all_of(op_.srcs, [&](const Operand& o) { return fits(o, false); });
   }
 
   bool externals(std::span<const int64_t> values, const std::vector<rows::Stored>& stored,
@@ -182,7 +223,7 @@ class AppliedCheck {
 
   bool range() {
     const Contract& c = program_.contract;
-    const uint64_t end = uint64_t{what_.first} + program_.dsts(op_)[0].count;
+    const uint64_t end = uint64_t{what_.first} + op_.dsts[0].count;
     if (end > c.part_chunks()) {
       return no(fmt::format("rows of chunks {}..{} of a part that has {}", what_.first, end,
                             c.part_chunks()));
@@ -211,19 +252,27 @@ class AppliedCheck {
 
   /// Externals have the rows of the output's chunks; the caller's chunks must be as long.
   bool sizes() {
-    const Contract& c = program_.contract;
-    for (const Operand& o : program_.all_operands(op_)) {
-      if (o.buffer >= kFirstScratch) continue;
-      const Side side = o.buffer == kInput ? Side::input : Side::output;
-      for (uint32_t k = 0; k < o.count; ++k) {
-        if (o.first + k < c.chunk_count(side, rank_) &&
-            c.size_class(side, rank_, o.first + k) ==
-                c.size_class(Side::output, rank_, what_.first + k)) {
-          continue;
+    for (const std::span<const Operand> side : {op_.dsts, op_.srcs}) {
+      for (const Operand& o : side) {
+        if (o.buffer < kFirstScratch && !as_long(o)) {
+          return no(
+              "the rows of the externals and a chunk of input or output are not equally many "
+              "for every message");
         }
-        return no(
-            "the rows of the externals and a chunk of input or output are not equally many "
-            "for every message");
+      }
+    }
+    return true;
+  }
+
+  bool as_long(const Operand& o) const {
+    const Contract& c = program_.contract;
+    const uint32_t owner = program_.owner_of(rank_, o);
+    const Side side = o.buffer == kInput ? Side::input : Side::output;
+    for (uint32_t k = 0; k < o.count; ++k) {
+      if (o.first + k >= c.chunk_count(side, owner) ||
+          c.size_class(side, owner, o.first + k) !=
+              c.size_class(Side::output, rank_, what_.first + k)) {
+        return false;
       }
     }
     return true;
@@ -231,7 +280,7 @@ class AppliedCheck {
 
   const Program& program_;
   const uint32_t rank_;
-  const Op& op_;
+  const RowOp& op_;
   const Applied what_;
   const rows::Function& function_;
   std::string fault_;
@@ -252,8 +301,14 @@ std::optional<RowFault> rows_fault(const Program& program) {
   return holding_fault(program);
 }
 
-std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const Op& op) {
+std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const RowOp& op) {
   return AppliedCheck(program, rank, op).run();
+}
+
+std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const Op& op) {
+  return applied_fault(
+      program, rank,
+      RowOp{op.kind, op.loop != kNone, program.dsts(op), program.srcs(op), op.applied});
 }
 
 std::optional<RowFault> external_writes_fault(const Program& program, uint32_t rank) {
@@ -264,7 +319,7 @@ std::optional<RowFault> external_writes_fault(const Program& program, uint32_t r
   };
   std::map<std::pair<uint32_t, uint32_t>, User> users;  // by external and chunk
   for (const Op& op : program.ranks[rank].ops) {
-    if (!info(op.kind).has(kApplies)) continue;
+    if (!applies(op)) continue;
     const Applied what = applied(program, op);
     std::set<uint32_t> touched;  // externals that are written, here or elsewhere
     for (const std::span<const int64_t> side : {what.results, what.params}) {

@@ -16,7 +16,15 @@ struct RowFault {
 
 /// Of functions, externals and the contract. REQUIRES: the contract is right otherwise.
 std::optional<RowFault> rows_fault(const Program& program);
-/// Of an `apply` at a rank. REQUIRES: no rows_fault(); applied_fits(); operands that are right.
+/// An op that computes rows, or would.
+struct RowOp {
+  OpKind kind = OpKind::apply;
+  bool in_loop = false;
+  std::span<const Operand> dsts, srcs;
+  Slice applied;
+};
+/// Of such an op at a rank. REQUIRES: no rows_fault(); applied_fits(); operands that are right.
+std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const RowOp& op);
 std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const Op& op);
 /// Of a rank: a chunk of an external that is written has one op, which reads it before it writes.
 /// So nothing has to order ops for the sake of externals. REQUIRES: no applied_fault().

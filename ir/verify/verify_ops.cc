@@ -94,10 +94,10 @@ class OpCheck {
         if (!check_operand_ids(side.first->slot[0].kind, o)) return false;
       }
     }
-    if (row_->has(kApplies) ? !applied_fits(program_, op) : op.applied.count != 0) {
-      return unprintable("op-rows", "what it applies is missing, or it applies nothing");
-    }
-    if (row_->has(kApplies) && !check_applied_ids()) return false;
+    const bool right =
+        applies(op) ? may_apply(*row_) && applied_fits(program_, op) : !row_->has(kApplies);
+    if (!right) return unprintable("op-rows", "what it applies is missing, or it applies nothing");
+    if (applies(op) && !check_applied_ids()) return false;
     return check_locations();
   }
 
@@ -110,12 +110,14 @@ class OpCheck {
                value.index < (value.external ? program_.externals.size() : operands);
       });
     };
-    return (all(what.results, op_->dsts) && all(what.params, op_->srcs)) ||
+    // Of a sum, 0 stands for all operands of a side.
+    const bool sums = !row_->has(kApplies);
+    return (all(what.results, sums ? 1 : op_->dsts) && all(what.params, sums ? 1 : op_->srcs)) ||
            unprintable("op-rows", "an operand or external of a row function is missing");
   }
 
   bool check_applied() {
-    if (!row_->has(kApplies)) return true;
+    if (!applies(*op_)) return true;
     const auto fault = applied_fault(program_, id_, *op_);
     return !fault || error(fault->code, fault->message);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/program/applied.h"
 #include "passes/base/passes.h"
 
 namespace mscclc {
@@ -43,7 +44,7 @@ bool share_alike(const Program& program, uint32_t rank, const Op& a, const Op& b
 bool same_threads(const Program& program, uint32_t rank, const Op& a, const Op& b, uint32_t count,
                   bool callers) {
   for (const Op* op : {&a, &b}) {
-    if (info(op->kind).cost != CostClass::kPacket) return false;
+    if (info(op->kind).cost != CostClass::kPacket || applies(*op)) return false;
     if (channel_kind(program, rank, *op) != ChannelKind::memory) return false;
     // The reference itself is the only one that may break a run.
     if (count > 1 && callers_operands(program, *op) != (callers ? 1 : 0)) return false;

@@ -11,7 +11,8 @@
 //  - runs break alike: the reference is one chunk, or no other operand of either op could break it
 //    (packet slots and plain scratch break after every chunk or never, all alike, by how much of
 //    them the message fills; chunks of the caller's do where they are shorter).
-// Ports read later, by proxy, and a switch is another address of the same memory: not claimed.
+// Ports read later, by proxy, and a switch is another address of the same memory: not claimed. Nor
+// is it of ops that compute rows, each of which many threads have in common.
 #pragma once
 
 #include <optional>

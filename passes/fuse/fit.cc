@@ -122,6 +122,7 @@ class Fitter {
     OperandList some(srcs.begin(), srcs.begin() + static_cast<std::ptrdiff_t>(next));
     Op part = op;
     part.complete = false;
+    part.applied = {};  // to the whole sum only
     while (next < srcs.size()) {
       add(part, plain_sum(op.kind), {dsts.data(), 1}, some);
       const size_t end = std::min(next + limit - 1, srcs.size());
@@ -140,6 +141,7 @@ class Fitter {
     put.reduce = ReduceOp::call;
     put.summation = Summation::in_turn;
     put.complete = false;
+    put.applied = {};
     const size_t limit = most_operands(limits_, put.kind, ChannelKind::memory);
     const Operand sum = program_.dsts(op)[0];
     for (size_t begin = 0; begin < far.size(); begin += limit) {

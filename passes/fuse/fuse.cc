@@ -56,6 +56,7 @@ class Fuser {
     ReduceOp reduce = ReduceOp::call;
     Summation summation = Summation::in_turn;
     bool complete = false, gone = false;
+    Slice applied = {};
     uint32_t operands = kNone;  ///< in pool_, or those of the op itself
     /// The last of its parts that reads what the op still reads; kNoOp: the last of all.
     Number last_read = kNoOp;
@@ -75,7 +76,7 @@ class Fuser {
     for (const OpRange& run : runs) {
       for (Number n = run.first; n <= run.last; ++n) {
         const Op& here = ops[n - 1];
-        live_[n] = {here.kind, here.reduce, here.summation, here.complete};
+        live_[n] = {here.kind, here.reduce, here.summation, here.complete, false, here.applied};
       }
       if (!order_.start_run(run.first, run.last)) continue;
       run_first_ = run.first;
@@ -101,7 +102,8 @@ class Fuser {
   View view(Number n) const {
     const Live& live = live_[n];
     View view{live.kind,      live.reduce,          op(n).relaxed,
-              live.summation, program_.dsts(op(n)), program_.srcs(op(n))};
+              live.summation, program_.dsts(op(n)), program_.srcs(op(n)),
+              live.applied,   op(n).loop != kNone};
     if (live.operands == kNone) return view;
     view.dsts = pool_[live.operands].dsts;
     view.srcs = pool_[live.operands].srcs;
@@ -280,13 +282,10 @@ class Fuser {
     matcher_.build(rule, match, view(right), pool_[operands]);
     const bool right_counts = rule.form == Form::sum || rule.form == Form::through;
     const Live& sum = live_[right_counts ? right : left];
-    const Live made{match.result,
-                    match.reduce,
-                    sum.summation,
-                    sum.complete,
-                    false,
-                    operands,
-                    last_read(rule, match, left, right)};
+    const Live made{match.result,  match.reduce,
+                    sum.summation, sum.complete,
+                    false,         live_[rule.form == Form::rows ? right : left].applied,
+                    operands,      last_read(rule, match, left, right)};
     const Number to = order_.merge(left, right, where);
     live_[to == left ? right : left].gone = true;
     live_[to] = made;
@@ -373,6 +372,7 @@ class Fuser {
     op.reduce = live.reduce;
     op.summation = live.summation;
     op.complete = live.complete;
+    op.applied = live.applied;
     additions_.set_operands(op, pool_[live.operands].dsts, pool_[live.operands].srcs);
     op.locations = all_locations(run, n);
     return op;

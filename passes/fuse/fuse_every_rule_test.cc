@@ -123,6 +123,8 @@ Pair pair_of(const Rule& rule) {
       return {text(rule.left, "t[0]", "input[0]", 0), "copy output[0] <- t[0]"};
     case Form::exchange:
       return {text(rule.left, "t[0]", "", 0), text(rule.right, "", "t[0]", 0)};
+    case Form::rows:  // fuse_rows_test.cc
+      break;
   }
   return {};
 }
@@ -140,6 +142,7 @@ bool is_packet_op(OpKind kind) { return info(kind).cost == CostClass::kPacket; }
 template <class Check>
 void for_each_rule(Check check) {
   for (const Rule& rule : fusion::rules()) {
+    if (rule.form == Form::rows) continue;
     const Pair pair = pair_of(rule);
     INFO(fusion::print_rule(rule) << "\n" << pair.left << "\n" << pair.right);
     check(rule, pair);

@@ -63,6 +63,7 @@ class Table {
     for (const OpInfo& row : op_table()) add_sums(row);
     for (const OpInfo& row : op_table()) add_fusion(row);
     for (const OpInfo& row : op_table()) add_moves(row);
+    for (const OpInfo& row : op_table()) add_rows(row);
     for (const Rule& rule : kNoPattern) rules_.push_back(rule);
     index();
   }
@@ -121,6 +122,15 @@ class Table {
     if (row.has(kApplies)) return;  // its results are several, and each has its place
     if (reads_here(row)) rules_.push_back({copy, row.kind, Form::through, row.kind});
     if (has_result_here(row)) rules_.push_back({row.kind, copy, Form::retarget, row.kind});
+  }
+
+  /// A sum that is handed to a row function before it is stored. One that goes elsewhere, too, is
+  /// no such sum: there it would be another value.
+  void add_rows(const OpInfo& row) {
+    if (!is_sum(row) || !row.made_of.empty()) return;
+    for (const OpInfo& right : op_table()) {
+      if (right.has(kApplies)) rules_.push_back({row.kind, right.kind, Form::rows, row.kind});
+    }
   }
 
   /// Puts the rules of a pair together.

@@ -88,13 +88,16 @@ retarget: reduce_copy_packets + copy -> reduce_copy_packets
 retarget: reduce_copy_send_packets + copy -> reduce_copy_send_packets
 retarget: switch_reduce + copy -> switch_reduce
 exchange: switch_reduce + switch_broadcast -> switch_reduce_broadcast
+rows: reduce + apply -> reduce
+rows: read_reduce + apply -> read_reduce
+rows: reduce_packets + apply -> reduce_packets
 )";
 
 std::string_view name(Form form) {
   static constexpr std::string_view kNames[] = {
       // in the order of the forms
-      "join", "fan", "sum", "send", "forward", "queue", "through", "retarget", "exchange"};
-  static_assert(std::size(kNames) == static_cast<size_t>(Form::exchange) + 1);
+      "join", "fan", "sum", "send", "forward", "queue", "through", "retarget", "exchange", "rows"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Form::rows) + 1);
   return kNames[static_cast<size_t>(form)];
 }
 

@@ -3,18 +3,29 @@
 
 #include <algorithm>
 
+#include "ir/verify/row_faults.h"
+
 namespace mscclc::fusion {
 
 using enum OpKind;
 
 namespace {
 bool adds_in_turn(const View& op) { return op.summation == Summation::in_turn; }
+
+/// A row function stays with its sum. What a sum has become of may be sent on; nothing is added to
+/// it, and its operands stay what has been checked of them.
+bool may_match(Form form, const View& left, const View& right) {
+  if (form == Form::rows) return left.applied.count == 0;
+  if (right.applied.count != 0) return false;
+  return left.applied.count == 0 || form == Form::send;
+}
 }  // namespace
 
 bool Matcher::match(const Rule& rule, const View& left, const View& right, Match& match) const {
   match = {};
   match.result = rule.result;
   match.reduce = left.reduce;
+  if (!may_match(rule.form, left, right)) return false;
   switch (rule.form) {
     case Form::join:
       return match_join(left, right);
@@ -35,6 +46,8 @@ bool Matcher::match(const Rule& rule, const View& left, const View& right, Match
       return match_retarget(rule, left, right, match);
     case Form::exchange:
       return match_exchange(left, right, match);
+    case Form::rows:
+      return match_rows(rule, left, right, match);
   }
   return false;
 }
@@ -67,6 +80,7 @@ bool Matcher::match_send(const Rule& rule, const View& left, const View& right,
   if (!std::ranges::all_of(right.srcs, is_d) || !takes(rule.result, right.dsts[0])) return false;
   if (info(right.kind).cost == CostClass::kPacket && format(left) != format(right)) return false;
   match.flow.uses = static_cast<uint32_t>(right.srcs.size());
+  if (!sends_rows(rule, left, right)) return false;
   const Operand* sent = callers_chunk(right.dsts);
   if (!is_scratch(d) || sent == nullptr) return true;
   // Only here it is new that the sum and where it goes must be equally long.
@@ -77,6 +91,15 @@ bool Matcher::match_send(const Rule& rule, const View& left, const View& right,
   if (summed != nullptr) return true;
   match.shorter = left.dsts.first(1);
   return left.dsts.size() == 1;
+}
+
+/// What a row function has made of a sum goes only where all of it may go.
+bool Matcher::sends_rows(const Rule& rule, const View& left, const View& right) const {
+  if (left.applied.count == 0) return true;
+  trial_.dsts.assign(left.dsts.begin(), left.dsts.end());
+  trial_.dsts.insert(trial_.dsts.end(), right.dsts.begin(), right.dsts.end());
+  const RowOp made{rule.result, left.in_loop, trial_.dsts, left.srcs, left.applied};
+  return !applied_fault(program_, rank_, made);
 }
 
 bool Matcher::match_forward(const Rule& rule, const View& left, const View& right,
@@ -170,6 +193,24 @@ bool Matcher::match_exchange(const View& left, const View& right, Match& match) 
   return stored_anyway || is_scratch(d);
 }
 
+/// The sum is all that the function takes of buffers, and has one result there. So what it has as
+/// operands is 0 on both sides, for the sum as for the `apply`.
+bool Matcher::match_rows(const Rule& rule, const View& left, const View& right,
+                         Match& match) const {
+  if (left.dsts.size() != 1 || right.srcs.size() != 1 || right.dsts.size() != 1) return false;
+  const Operand& sum = left.dsts[0];
+  if (right.srcs[0] != sum) return false;
+  const bool in_place = right.dsts[0] == sum;
+  if (!in_place && !is_scratch(sum)) return false;
+  trial_.dsts.assign(right.dsts.begin(), right.dsts.end());
+  trial_.srcs.assign(left.srcs.begin(), left.srcs.end());
+  const RowOp made{rule.result, left.in_loop, trial_.dsts, trial_.srcs, right.applied};
+  if (applied_fault(program_, rank_, made)) return false;
+  match.flow = {.uses = 1, .rewrites = in_place};
+  if (!in_place) match.gone = left.dsts;
+  return fits_slots(rule.result, trial_);
+}
+
 void Matcher::build(const Rule& rule, const Match& match, const View& right, Operands& to) const {
   switch (rule.form) {
     case Form::join:
@@ -194,7 +235,8 @@ void Matcher::build(const Rule& rule, const Match& match, const View& right, Ope
     case Form::queue:
       break;
     case Form::through:
-    case Form::retarget:  // as matched
+    case Form::retarget:
+    case Form::rows:  // as matched
       std::swap(to.dsts, trial_.dsts);
       std::swap(to.srcs, trial_.srcs);
       break;
@@ -290,7 +332,8 @@ bool Matcher::fits_slots(OpKind kind, const Operands& operands) const {
     }
     return true;
   }
-  const Operand* first = callers_chunk({OpKind::sync, {}, false, {}, operands.dsts, operands.srcs});
+  const Operand* first =
+      callers_chunk({OpKind::sync, {}, false, {}, operands.dsts, operands.srcs, {}, false});
   const auto agrees = [&](const Operand& o) { return is_scratch(o) || same_size(first, &o); };
   return std::ranges::all_of(operands.dsts, agrees) && std::ranges::all_of(operands.srcs, agrees);
 }

@@ -23,6 +23,8 @@ enum class Form : uint8_t {
   through,   ///< the left op only moves: the right one takes from where it took; scratch is gone
   retarget,  ///< the right op only moves: the left one writes where it wrote; scratch is gone
   exchange,  ///< the sum over a switch is stored to all: the local chunk is gone
+  rows,  ///< the right op applies a row function to the left one's sum: it is handed over before
+         ///< it is stored, rounded as it would have been
 };
 
 struct Rule {
@@ -47,6 +49,8 @@ struct View {
   bool relaxed;
   Summation summation;
   std::span<const Operand> dsts, srcs;
+  Slice applied;
+  bool in_loop;
 };
 
 /// What a rule makes of two ops, if the order of things allows it.
@@ -83,11 +87,13 @@ class Matcher {
   bool match_join(const View& left, const View& right) const;
   bool match_sum(const Rule& rule, const View& left, const View& right, Match& match) const;
   bool match_send(const Rule& rule, const View& left, const View& right, Match& match) const;
+  bool sends_rows(const Rule& rule, const View& left, const View& right) const;
   bool match_forward(const Rule& rule, const View& left, const View& right, Match& match) const;
   bool match_queue(const View& left, const View& right, Match& match) const;
   bool match_through(const Rule& rule, const View& left, const View& right, Match& match) const;
   bool match_retarget(const Rule& rule, const View& left, const View& right, Match& match) const;
   bool match_exchange(const View& left, const View& right, Match& match) const;
+  bool match_rows(const Rule& rule, const View& left, const View& right, Match& match) const;
 
   bool is_scratch(const Operand& o) const;
   bool takes(OpKind kind, const Operand& o) const;

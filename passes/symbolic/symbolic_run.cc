@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/program/applied.h"
+
 namespace mscclc::symbolic {
 namespace {
 
@@ -218,14 +220,19 @@ void SymbolicRun::move(uint32_t rank, const Op& op, const OpInfo& row) {
     return;
   }
   for (size_t i = 0; i < srcs.size(); ++i) load(rank, row, srcs[i], i > 0);
+  const std::vector<Symbol> sum = applies(op) ? value_ : std::vector<Symbol>{};
+  if (applies(op)) apply_to_value();
   for (const Operand& o : dsts) {
-    // A result of a row function is no contribution, and each is another one.
-    if (row.has(kApplies)) {
-      for (Symbol& value : value_) {
-        value = contribution(static_cast<uint32_t>(value >> 32), ~static_cast<uint32_t>(value));
-      }
-    }
     store(rank, o);
+    if (row.has(kApplies)) apply_to_value();
+  }
+  if (applies(op)) value_ = sum;  // what has been added up, not what has become of it
+}
+
+/// A result of a row function is no contribution, and each is another one.
+void SymbolicRun::apply_to_value() {
+  for (Symbol& value : value_) {
+    value = contribution(static_cast<uint32_t>(value >> 32), ~static_cast<uint32_t>(value));
   }
 }
 

@@ -95,6 +95,7 @@ class SymbolicRun {
   bool arrive(uint32_t process, const Op& op);
   bool has_packets(uint32_t process, const Op& op);
   void move(uint32_t rank, const Op& op, const OpInfo& row);
+  void apply_to_value();
   void load(uint32_t rank, const OpInfo& row, const Operand& o, bool add);
   void load_from(const BufferCells& from, uint64_t begin, bool add, bool polls);
   void store(uint32_t rank, const Operand& o);

@@ -305,9 +305,14 @@ std::string_view name(Verdict verdict) {
   return kNames[static_cast<size_t>(verdict)];
 }
 
+/// Of rows that are a cell: 16 bytes in the narrowest type.
+constexpr uint32_t kColumns = 8;
+
 Exploration explore(const Program& program, const ExploreOptions& options) {
   using namespace explorer;
   if (!can_model(program)) return {Verdict::unsupported, "an op over other chunks than its loop"};
+  const uint32_t columns = program.contract.columns;
+  if (columns != 0 && columns != kColumns) return {Verdict::unsupported, "rows of several cells"};
   Exploration all;
   for (uint32_t teller = 0; teller < kLanes && all.verdict == Verdict::right; ++teller) {
     std::optional<Model> model = make_model(program, options, teller);

@@ -39,7 +39,8 @@ enum class Verdict : uint8_t {
   wrong_data,
   deadlock,
   race,
-  unsupported,  ///< a pipeline's op moves other chunks than the pipeline is over
+  unsupported,  ///< a pipeline's op moves other chunks than the pipeline is over; rows of other
+                ///< than 8 columns
   too_large,    ///< more states, or events, than are looked at
 };
 std::string_view name(Verdict verdict);

@@ -75,8 +75,10 @@ class Explorer {
   void store(State& s, const Cell& cell, uint32_t call, uint16_t event, const Knowledge& knows,
              const Stored& stored);
   static void empty(State& s, const Element& e, uint32_t call, uint16_t event);
-  void move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
-            Packets packets);
+  void move(State& s, const Op& op, const Element& e, uint32_t call, uint16_t event,
+            Knowledge& knows, Packets packets);
+  uint16_t result_of(uint32_t function, uint32_t k, uint16_t arguments);
+  uint16_t applied_to(const Op& op, size_t dst, uint16_t arguments);
   static bool over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows);
   /// Is every store known that may have been read?
   bool read(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);

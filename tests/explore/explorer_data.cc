@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/print/print.h"
+#include "ir/program/applied.h"
 #include "ir/report/op_error.h"
 #include "tests/explore/explorer.h"
 
@@ -130,13 +131,38 @@ uint16_t Explorer::load(State& s, const Element& e, uint32_t call, uint16_t even
   return known ? number(std::move(sum)) : 0;
 }
 
-void Explorer::move(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
-                    Packets packets) {
-  if (e.dsts.size() == 1 && e.srcs.size() == 1 && e.dsts[0].at(call) == e.srcs[0].at(call)) return;
+/// A result of a row function of what the caller gave and of these chunks. A cell is a row.
+uint16_t Explorer::result_of(uint32_t function, uint32_t k, uint16_t arguments) {
+  constexpr uint32_t kResult = kNone - 1;  // no rank
+  return arguments == 0 ? 0 : number({{kResult, function, k, arguments}});
+}
+
+/// What destination `dst` of an op gets that applies a row function to `arguments`, or to their
+/// sum.
+uint16_t Explorer::applied_to(const Op& op, size_t dst, uint16_t arguments) {
+  const Applied what = applied(program_, op);
+  const bool sums = !info(op.kind).has(kApplies);
+  for (uint32_t k = 0; k < what.results.size(); ++k) {
+    const RowValue to = what.result(k);
+    if (!to.external && (sums || to.index == dst)) return result_of(what.function, k, arguments);
+  }
+  return 0;
+}
+
+void Explorer::move(State& s, const Op& op, const Element& e, uint32_t call, uint16_t event,
+                    Knowledge& knows, Packets packets) {
+  const bool computes = applies(op);
+  if (!computes && e.dsts.size() == 1 && e.srcs.size() == 1 &&
+      e.dsts[0].at(call) == e.srcs[0].at(call)) {
+    return;
+  }
   Stored stored{.stamp = static_cast<uint16_t>(call + 1), .hollow = e.hollow};
   stored.from.set(event);
-  stored.value = load(s, e, call, event, knows, packets, stored);
-  for (const Cell& cell : e.dsts) store(s, cell, call, event, knows, stored);
+  const uint16_t loaded = load(s, e, call, event, knows, packets, stored);
+  for (size_t i = 0; i < e.dsts.size(); ++i) {
+    stored.value = computes && !e.hollow ? applied_to(op, i, loaded) : loaded;
+    store(s, e.dsts[i], call, event, knows, stored);
+  }
   if (packets == Packets::polled) empty(s, e, call, event);
 }
 
@@ -181,7 +207,9 @@ uint16_t Explorer::leftover(uint32_t cell, const CellState& state) {
 
 void Explorer::access(State& s, const Step& step, uint32_t call, Knowledge& knows) {
   const uint16_t e = event(step, call);
-  for (const Element& element : step.elements) move(s, element, call, e, knows, Packets::polled);
+  for (const Element& element : step.elements) {
+    move(s, *step.op, element, call, e, knows, Packets::polled);
+  }
   knows.done.set(e);
 }
 
@@ -245,7 +273,9 @@ void Explorer::serve(State& s, size_t p) {
   }
   const uint16_t e = event(step, posted.call);
   const Packets packets = info(step.op->kind).has(kPolls) ? Packets::raw_seen : Packets::raw;
-  for (const Element& element : step.elements) move(s, element, posted.call, e, knows, packets);
+  for (const Element& element : step.elements) {
+    move(s, *step.op, element, posted.call, e, knows, packets);
+  }
   knows.done.set(e);
   s.served.set(e);
 }
@@ -298,7 +328,11 @@ void Explorer::check_output(const State& s, uint32_t rank, uint32_t call) {
     for (const CallerChunk& input : promise.inputs) {
       expected.push_back({input.rank, input.chunk, call, own.offset});
     }
-    if (s.cells[own.cell.at(call)].value == number(std::move(expected))) continue;
+    uint16_t value = number(std::move(expected));
+    if (const auto then = bind_then(program_)) {
+      value = result_of(then->function, then->output, value);
+    }
+    if (s.cells[own.cell.at(call)].value == value) continue;
     return fail(Verdict::wrong_data, fmt::format("output[{}] of rank {} in call {}, byte {}",
                                                  own.chunk, rank, call, own.offset));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/program/access.h"
+#include "ir/program/applied.h"
 
 namespace mscclc::explorer {
 namespace {
@@ -161,6 +162,7 @@ class Maker {
                    bool tail) const {
     const uint64_t piece = format == PacketFormat::none ? 16 : shape_.packet(format);
     uint64_t at = from_begin / piece;
+    if (applies(op)) return (at + 1) % kLanes;  // rows are dealt out as no packets and no sums are
     if (options_.dealing != 0) {
       const bool alike =
           format != PacketFormat::none || (info(op.kind).has(kReduces) && walks_alone(rank, op));

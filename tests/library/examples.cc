@@ -45,6 +45,7 @@ const std::vector<LibraryProgram>& examples() {
   static const std::vector<LibraryProgram> programs = {
       {"examples/allgather_bruck", from_one_rank_on()},
       {"examples/allreduce_double_tree", from_one_rank_on()},
+      {"examples/allreduce_gated", any_ranks()},
       {"examples/allreduce_recursive_doubling",
        with(from_one_rank_on(), {{{"R", "6"}, {"F", "LL128"}}, {{"R", "5"}, {"F", "sentinel"}}})},
       {"examples/allreduce_ring_both_ways", any_ranks()},

@@ -7,6 +7,7 @@
 
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
+#include "ir/rows/row_function.h"
 
 namespace mscclc {
 namespace {
@@ -319,7 +320,9 @@ CompiledWorld::CompiledWorld(std::string_view name, const Defines& defines,
 std::vector<Dtype> CompiledWorld::dtypes() const {
   if (!program_->select.dtypes.empty()) return program_->select.dtypes;
   std::vector<Dtype> all;
-  for (const DtypeInfo& t : dtype_table()) all.push_back(t.dtype);
+  for (const DtypeInfo& t : dtype_table()) {
+    if (program_->contract.columns == 0 || rows::can_be_t(t.dtype)) all.push_back(t.dtype);
+  }
   return all;
 }
 
@@ -342,9 +345,16 @@ std::vector<bool> CompiledWorld::in_place() const {
 }
 
 uint64_t CompiledWorld::bytes(const RunSize& size, Dtype dtype) const {
-  if (size.elements == 0) return size.bytes;
-  const uint64_t part = size.elements * info(dtype).bytes;
-  return Chunking(program_->contract, part, program_->launch.align).message_bytes();
+  const Contract& contract = program_->contract;
+  const uint64_t granule = program_->granule(dtype);
+  uint64_t part = size.elements * info(dtype).bytes;
+  if (contract.columns != 0) {  // whole rows
+    if (size.elements == 0) part = size.bytes / contract.ranks;
+    part = (part + granule - 1) / granule * granule;
+  } else if (size.elements == 0) {
+    return size.bytes;
+  }
+  return Chunking(contract, part, program_->granule(dtype)).message_bytes();
 }
 
 std::string CompiledWorld::run(const RunSpec& spec) {

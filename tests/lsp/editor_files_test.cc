@@ -11,6 +11,7 @@
 #include "ir/base/read_file.h"
 #include "ir/contract/collectives.h"
 #include "ir/ops/ops.h"
+#include "ir/rows/external.h"
 
 namespace mscclc {
 namespace {
@@ -76,6 +77,31 @@ WordSet options() {
 #define WELL_KNOWN(word) add(#word);
 #include "compiler/ast/words.def"
 #undef WELL_KNOWN
+  return all;
+}
+
+/// Of row functions and externals; words of other tables stand there.
+WordSet row_words() {
+  WordSet all = {
+      "external", "mean", "round", "chain", "once",
+#define ROW_OP(name, ...) #name,
+#define ROW_REDUCTION(name, ...) #name,
+#define ROW_TYPE(name, ...) #name,
+#define ROW_KIND(name, ...) #name,
+#include "ir/rows/row_words.def"
+#undef ROW_OP
+#undef ROW_REDUCTION
+#undef ROW_TYPE
+#undef ROW_KIND
+  };
+  for (const rows::Use use : {rows::Use::out, rows::Use::inout}) all.emplace(rows::name_of(use));
+  for (const rows::Holding holding : {rows::Holding::local, rows::Holding::sharded}) {
+    all.emplace(rows::name_of(holding));
+  }
+  const WordSet known[] = {functions(), options(), values()};
+  for (const WordSet& words : known) {
+    for (const std::string& word : words) all.erase(word);
+  }
   return all;
 }
 
@@ -154,6 +180,7 @@ TEST_CASE("editors: VS Code knows the tables") {
              text_mate_words("constant.language.mscl")}) == keywords());
   CHECK(text_mate_words("variable.parameter.mscl") == options());
   check_has(text_mate_words("support.constant.mscl"), values());
+  CHECK(text_mate_words("storage.modifier.mscl") == row_words());
   const std::string grammar =
       read_file("tools/editors/vscode/syntaxes/mscl.tmLanguage.json").value();
   for (const std::string& kind : collectives()) CHECK(grammar.find(kind) != std::string::npos);
@@ -166,6 +193,7 @@ TEST_CASE("editors: Vim knows the tables") {
         keywords());
   CHECK(vim_words("msclCollective") == collectives());
   check_has(vim_words("msclConstant"), values());
+  CHECK(vim_words("msclRows") == row_words());
 }
 
 TEST_CASE("editors: tree-sitter knows the tables") {
@@ -179,12 +207,13 @@ TEST_CASE("editors: tree-sitter knows the tables") {
   check_has(others, collectives());
   check_has(others, values());
   check_has(others, options());
+  CHECK(tree_sitter_words("ROWS") == row_words());
 }
 
 TEST_CASE("editors: no word has two meanings for tree-sitter") {
   std::multiset<std::string> all;
-  for (const char* list :
-       {"OPS", "KEYWORDS", "WORD_OPERATORS", "FUNCTIONS", "CONSTANTS", "COLLECTIVES", "OPTIONS"}) {
+  for (const char* list : {"OPS", "KEYWORDS", "WORD_OPERATORS", "FUNCTIONS", "CONSTANTS",
+                           "COLLECTIVES", "OPTIONS", "ROWS"}) {
     for (const std::string& word : tree_sitter_words(list)) all.insert(word);
   }
   for (const std::string& word : all) {

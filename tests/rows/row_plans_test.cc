@@ -22,14 +22,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 using rows::Function;
 
-Program row_plan(const std::string& name) {
+Program row_plan(const std::string& name, const std::string& more = "") {
   Sources sources;
   Diagnostics diagnostics;
   FrontEndOptions options;
   options.read_file = [](const std::string& path) { return read_file(path); };
   const std::string path = "tests/rows/programs/" + name + ".mscl";
   std::optional<Program> program =
-      compile(sources, sources.add(path, read_file(path).value()), options, {}, diagnostics);
+      compile(sources, sources.add(path, read_file(path).value() + more), options, {}, diagnostics);
   REQUIRE(program.has_value());
   return *std::move(program);
 }
@@ -95,7 +95,7 @@ TEST_CASE("a function whose text would not end is refused") {
 }
 
 TEST_CASE("functions that cannot be are refused with their reason") {
-  const Json plan = Json::parse(plan_text(row_plan("allreduce_norm")));
+  const Json plan = Json::parse(plan_text(row_plan("allreduce_norm", "launch fuse: false\n")));
   CHECK(read(plan) == "");
   const auto changed = [&](const auto& change) {
     Json copy = plan;
@@ -129,6 +129,43 @@ TEST_CASE("functions that cannot be are refused with their reason") {
   has(changed([](Json& m) { m["ranks"][0]["applied"][0][2] = 5; }), "of a part that has 2");
   has(changed([](Json& m) { m["ranks"][0]["applied"][1][2] = 0; }), "not equally many");
   has(changed([](Json& m) { m["ranks"][0]["applied"][0][4] = -9; }), "external of a row function");
+}
+
+TEST_CASE("what a sum is handed to is refused with its reason") {
+  const Json plan = Json::parse(plan_text(row_plan("allreduce_norm")));
+  const auto changed = [&](size_t at, int64_t value) {
+    Json copy = plan;
+    copy["mscclc"]["ranks"][0]["applied"][0][at] = value;
+    return read(copy);
+  };
+  CHECK(plan["mscclc"]["ranks"][0]["applied"][0] == Json({2, 0, 0, 2, -1, 0, 0, -1, -2, -3}));
+  CHECK(changed(0, 0).find("begins with no op that applies a row function") != std::string::npos);
+  CHECK(changed(1, 1).find("what it applies is missing") != std::string::npos);
+  CHECK(changed(2, 1).find("not equally many") != std::string::npos);
+  CHECK(changed(5, 1).find("an operand or external of a row function is missing") !=
+        std::string::npos);
+  CHECK(changed(6, 1).find("an operand or external of a row function is missing") !=
+        std::string::npos);
+  CHECK(changed(6, -1).find("an operand stands for no result, or for several") !=
+        std::string::npos);
+  CHECK(changed(7, 0).find("an operand stands for no result, or for several") != std::string::npos);
+}
+
+TEST_CASE("a function that would take too much memory for a row is refused") {
+  Json plan = Json::parse(plan_text(row_plan("allreduce_norm")));
+  Json& m = plan["mscclc"];
+  m["contract"]["columns"] = 1 << 20;
+  CHECK(read(plan) == "");  // wide, but few values
+  const size_t nodes = m["rows"][0]["nodes"].size();
+  Json& function = m["rows"][0];
+  for (size_t i = 0; i < 64; ++i) {
+    function["nodes"].push_back({"negate", i == 0 ? 0 : nodes + i - 1});
+    function["lets"].push_back({"v" + std::to_string(i), nodes + i});
+  }
+  const std::string text = read(plan);
+  INFO(text);
+  CHECK(text.find("'add_rmsnorm' computes ") == 0);
+  CHECK(text.find("of at most ") != std::string::npos);
 }
 
 /// Every value of the document, from the inside out.

@@ -105,6 +105,14 @@ struct OpOptions {
        part_mark = {};  ///< set where the option is written
 };
 
+/// A row function that takes the sum of an op before it is stored: externals in the order of its
+/// results and parameters, of which one is the op's result (`output`) and one the sum (`sum`).
+struct ThenRows {
+  uint32_t function = 0;
+  std::span<const Ref> results, params;
+  uint32_t output = 0, sum = 0;
+};
+
 struct BufferOptions {
   PacketFormat packets = PacketFormat::none;
   uint32_t copies = 1;

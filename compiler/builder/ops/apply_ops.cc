@@ -93,14 +93,51 @@ bool Ops::apply(uint32_t function, std::span<const Ref> results, std::span<const
   const std::optional<uint32_t> first = first_rows(results, params);
   if (!first) return false;
   const Sides dsts(results), srcs(params);
+  return add_applied(OpKind::apply, dsts.chunks, srcs.chunks,
+                     encode_applied(function, *first, dsts.values, srcs.values), options);
+}
+
+bool Ops::add_applied(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+                      std::span<const int64_t> applied, const OpOptions& options) {
+  Program& program = draft_.program;
   const size_t before = draft_.out->ops.size();
-  if (!add(OpKind::apply, dsts.chunks, srcs.chunks, options)) return false;
+  if (!add(kind, dsts, srcs, options)) return false;
   if (draft_.out->ops.size() == before) return true;  // it has nothing to do
   Op& op = draft_.out->ops.back();
-  op.applied = program.append(encode_applied(function, *first, dsts.values, srcs.values));
+  if (draft_.out->ops.size() != before + 1 || !may_apply(info(op.kind))) {
+    reports_.fail(
+        "op-rows", {},
+        fmt::format("'{}' has one source here, and adds up nothing; use 'apply'", info(kind).name));
+    return false;
+  }
+  op.applied = program.append(applied);
   const auto fault = applied_fault(program, draft_.rank, op);
   if (fault) reports_.fail(fault->code, {}, fault->message);
   return !fault;
+}
+
+/// The op's first destination and the externals, as the function has them; likewise its sum.
+bool Ops::op_then(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+                  const ThenRows& then, const OpOptions& options) {
+  if (budget_.gave_up() || !draft_.ready()) return false;
+  const auto valid = [](const Ref& ref) { return ref.valid(); };
+  for (const std::span<const Ref> side : {dsts, srcs, then.results, then.params}) {
+    if (!std::ranges::all_of(side, valid)) return false;
+  }
+  if (dsts.empty() || srcs.empty()) return add(kind, dsts, srcs, options);
+  const auto with = [](std::span<const Ref> externals, uint32_t place, const Ref& chunk) {
+    std::vector<Ref> all(externals.begin(), externals.end());
+    all.insert(all.begin() + place, chunk);
+    return all;
+  };
+  const std::vector<Ref> results = with(then.results, then.output, dsts[0]);
+  const std::vector<Ref> params = with(then.params, then.sum, srcs[0]);
+  if (!check_applied(draft_.program.functions[then.function], results, params)) return false;
+  const std::optional<uint32_t> first = first_rows(results, params);
+  if (!first) return false;
+  return add_applied(
+      kind, dsts, srcs,
+      encode_applied(then.function, *first, Sides(results).values, Sides(params).values), options);
 }
 
 }  // namespace mscclc

@@ -31,12 +31,17 @@ class Ops {
   /// The same of an `apply`; see Builder.
   bool apply(uint32_t function, std::span<const Ref> results, std::span<const Ref> params,
              const OpOptions& options);
+  /// The same of a sum that is handed to a row function.
+  bool op_then(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+               const ThenRows& then, const OpOptions& options);
 
  private:
   bool refuse_external(std::span<const Ref> dsts, std::span<const Ref> srcs);
   bool check_applied(const rows::Function& function, std::span<const Ref> results,
                      std::span<const Ref> params);
   std::optional<uint32_t> first_rows(std::span<const Ref> results, std::span<const Ref> params);
+  bool add_applied(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
+                   std::span<const int64_t> applied, const OpOptions& options);
   void append(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
               const OpOptions& options);
   bool reduce_less(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,

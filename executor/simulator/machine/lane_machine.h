@@ -48,6 +48,12 @@ class LaneMachine : public SimMachine {
   void apply_rows(const device::Frame& frame, const device::DeviceOp& op) {
     apply_some_rows(frame, op, lane_.lane, lanes(), [this] { pause(); });
   }
+  void apply_sums(const device::Frame& frame, const device::DeviceOp& op) {
+    with_any_format(op.format, [&](auto tag) {
+      constexpr PacketFormat kFormat = decltype(tag)::kFormat;
+      apply_some_sums<kFormat>(*this, frame, op, lane_.lane, lanes(), [this] { pause(); });
+    });
+  }
   template <class Fn>
   void for_each_target(uint32_t n, Fn fn) {
     for (uint32_t i = 0; i < n; ++i) fn(i);  // a lane does those that are its own

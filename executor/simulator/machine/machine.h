@@ -8,6 +8,7 @@
 #include "executor/cpu/tiles.h"
 #include "executor/interpreter/frame.h"
 #include "executor/lower.h"
+#include "executor/simulator/machine/row_sums.h"
 #include "executor/simulator/machine/scheduler.h"
 #include "executor/simulator/machine/state.h"
 
@@ -114,6 +115,13 @@ class SimMachine {
     apply_some_rows(frame, op, 0, 1, [this] { breathe(); });
   }
 
+  /// Sums that are handed to a row function, in order.
+  void apply_sums(const device::Frame& frame, const device::DeviceOp& op) {
+    with_any_format(op.format, [&](auto tag) {
+      apply_some_sums<decltype(tag)::kFormat>(*this, frame, op, 0, 1, [this] { breathe(); });
+    });
+  }
+
   void signal(uint32_t channel, bool relaxed);
   void wait(uint32_t channel, bool relaxed);
   template <class ChannelOf>
@@ -140,6 +148,10 @@ class SimMachine {
   template <class Pause>
   void apply_some_rows(const device::Frame& frame, const device::DeviceOp& op, uint64_t first,
                        uint64_t step, Pause pause);
+  /// The same of sums, by a machine M, which this one is.
+  template <PacketFormat F, class M, class Pause>
+  void apply_some_sums(M& machine, const device::Frame& frame, const device::DeviceOp& op,
+                       uint64_t first, uint64_t step, Pause pause);
   template <PacketFormat F>
   void read_packets(const uint8_t* slot, const device::Piece& piece, Tile& tile);
   template <PacketFormat F>
@@ -190,6 +202,33 @@ void SimMachine::apply_some_rows(const device::Frame& frame, const device::Devic
         (frame.rank.offsets[s.run->offsets + operands.size()] + s.skip) / granule;
     for (uint64_t i = first; i < rows; i += step) {
       rows::apply_row(program_, what, call_.dtype, memory, i, begin + i);
+      pause();
+    }
+  });
+}
+
+template <PacketFormat F, class M, class Pause>
+void SimMachine::apply_some_sums(M& machine, const device::Frame& frame, const device::DeviceOp& op,
+                                 uint64_t first, uint64_t step, Pause pause) {
+  const Applied what = applied(program_, program_.ranks[rank_id_].ops[op.source]);
+  const uint64_t granule = program_.granule(call_.dtype);
+  const uint64_t units = granule / kCounted<F>;
+  device::for_each_stretch<F>(frame, op, 0, [&](const device::FrameStretch& s) {
+    const uint64_t rows_at = frame.rank.offsets[s.run->offsets + device::operands_of(s)];
+    std::vector<uint8_t> sum(granule), result(granule);
+    uint8_t *const from = sum.data(), *const to = result.data();
+    const rows::RowMemory memory{{&to, 1}, {&from, 1}, rank_.externals, rank_.external_layouts};
+    for (uint64_t i = first; i < s.count / units; i += step) {
+      device::FrameStretch row = s;
+      row.skip = s.skip + i * units;
+      row.count = units;
+      sum_up_row<F>(machine, frame, op, row, sum);
+      const uint64_t at = row.skip * kCounted<F>;
+      const bool is_data = at < s.length();
+      if (is_data) {
+        rows::apply_row(program_, what, call_.dtype, memory, 0, (rows_at + at) / granule);
+      }
+      store_row<F>(machine, frame, row, is_data ? result : sum);
       pause();
     }
   });

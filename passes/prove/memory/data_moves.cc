@@ -63,6 +63,10 @@ void DataMoves::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
     for (const Operand& o : srcs) load(actor, op, o, k, row.has(kPolls));
   }
   if (row.has(kReduces)) sum_up(block, op, srcs[0], k);
+  if (applies(op)) {
+    const Symbol sum = memory_.value.get();
+    return store_results(actor, op, dsts, k, {&sum, 1});
+  }
   for (const Operand& o : dsts) memory_.value.size(block.rank, o, k);
   for (const Operand& o : dsts) store(actor, op, o, k);
 }
@@ -70,14 +74,23 @@ void DataMoves::move_chunk(uint32_t process, const Op& op, const OpInfo& row,
 /// The arguments are loaded; then each result is a value of its own, of them all.
 void DataMoves::apply_chunk(const Actor& actor, const Op& op, std::span<const Operand> dsts,
                             std::span<const Operand> srcs, uint32_t k) {
-  const uint32_t rank = rank_of(actor.event);
-  const Applied what = applied(program_, op);
-  std::vector<Symbol> loaded, arguments;
+  std::vector<Symbol> loaded;
   for (const Operand& o : srcs) {
     memory_.value.begin_term();
     load(actor, op, o, k, false);
     loaded.push_back(memory_.value.get());
   }
+  store_results(actor, op, dsts, k, loaded);
+}
+
+/// `loaded`: what the parameters that are no externals stand for. A sum that a function has been
+/// applied to has one such result, which all destinations get.
+void DataMoves::store_results(const Actor& actor, const Op& op, std::span<const Operand> dsts,
+                              uint32_t k, std::span<const Symbol> loaded) {
+  const uint32_t rank = rank_of(actor.event);
+  const Applied what = applied(program_, op);
+  const bool sums = !info(op.kind).has(kApplies);
+  std::vector<Symbol> arguments;
   for (size_t i = 0; i < what.params.size(); ++i) {
     const RowValue value = what.param(i);
     arguments.push_back(value.external ? memory_.externals.given(value.index, rank, what.first + k)
@@ -92,7 +105,8 @@ void DataMoves::apply_chunk(const Actor& actor, const Op& op, std::span<const Op
       memory_.externals.store(to.index, rank, what.first + k, op.parts, memory_.value.get(),
                               actor.event);
     } else {
-      store(actor, op, dsts[to.index], k);
+      const size_t count = sums ? dsts.size() : 1;
+      for (const Operand& o : dsts.subspan(to.index, count)) store(actor, op, o, k);
     }
   }
 }

@@ -59,6 +59,8 @@ class DataMoves {
                   std::span<const Operand> srcs, uint32_t k);
   void apply_chunk(const Actor& actor, const Op& op, std::span<const Operand> dsts,
                    std::span<const Operand> srcs, uint32_t k);
+  void store_results(const Actor& actor, const Op& op, std::span<const Operand> dsts, uint32_t k,
+                     std::span<const Symbol> loaded);
   void post_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
                   const Operand& src, uint32_t k);
   void load_posted(uint32_t process, const Op& op, const OpInfo& row, const Operand& src,

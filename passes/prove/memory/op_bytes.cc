@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "ir/program/applied.h"
 #include "passes/base/thread_partition.h"
 #include "passes/prove/model/premise.h"
 
@@ -10,7 +11,9 @@ namespace mscclc::proof {
 Extent OpBytes::piece_of(const ThreadBlock& block, const Op& op, const Operand& o, uint32_t k,
                          const ChunkName& name) const {
   const uint32_t rank = block.rank;
-  const uint32_t granule = is_packet_op(op) ? info(packet_format(program_, rank, op)).data : 0;
+  // An op that computes rows is cut between rows, as plain data is.
+  const bool by_units = is_packet_op(op) && !applies(op);
+  const uint32_t granule = by_units ? info(packet_format(program_, rank, op)).data : 0;
   const uint32_t units = buffer(name).units;
   Extent extent = cuts_.extent(op, granule, k, o.count, block.round, units,
                                calls_.instance(rank, calls_.now(rank)));
@@ -69,6 +72,7 @@ bool OpBytes::same_threads(uint32_t rank, const Record& old, const Record& acces
            premise(Premise::ops_over_one_chunk, program_.dsts(op)[pair].count == 1);
   };
   if (!whole_chunk(a, old.position) || !whole_chunk(b, access.position)) return false;
+  if (!premise(Premise::rows_belong_to_no_thread, !applies(a) && !applies(b))) return false;
   if (!premise(Premise::dealt_out_alike, share_alike(program_, rank, a, b))) return false;
   return is_packet_op(a) || premise(Premise::sums_equally_long,
                                     length_of(rank, a, old.position, old.event.call) ==

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/program/applied.h"
 #include "plans/format/read/read_state.h"
 #include "plans/format/wire/location_codec.h"
 
@@ -141,7 +142,7 @@ class NoteReader {
     for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
       if (!json_.integers(e, row)) return false;
       const bool op = !row.empty() && row[0] >= 0 && row[0] < static_cast<int64_t>(ops_.size());
-      if (!op || !info(ops_[static_cast<size_t>(row[0])].kind).has(kApplies)) {
+      if (!op || !may_apply(info(ops_[static_cast<size_t>(row[0])].kind))) {
         return json_.fail(e, "begins with no op that applies a row function");
       }
       ops_[static_cast<size_t>(row[0])].applied = state_.program.append(std::span(row).subspan(1));

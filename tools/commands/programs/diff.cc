@@ -10,6 +10,7 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/report/rows_text.h"
 #include "tools/report/summary.h"
 
 namespace mscclc {
@@ -41,11 +42,16 @@ void add_summary(const Program& program, std::vector<diff::Fact>& facts) {
 }
 
 /// A plan that is not proved is compared all the same.
-std::string proof_of(const Program& program) {
+void add_proof(const Program& program, std::vector<diff::Fact>& facts) {
   ProofGate gate{.try_copies = true};
   Diagnostics why;
-  const bool proved = gate.pass(program, why) && gate.proof;
-  return proved ? summarize(*gate.proof) : "not proved; 'mscclc verify' says why";
+  if (!gate.pass(program, why) || !gate.proof) {
+    facts.push_back({"proved", "not proved; 'mscclc verify' says why"});
+    return;
+  }
+  facts.push_back({"proved", summarize(*gate.proof)});
+  const std::string rows = rows_text(program, *gate.proof);
+  if (!rows.empty()) facts.push_back({"rows", rows});
 }
 
 /// Reads one side; -D is for those that are programs.
@@ -60,7 +66,7 @@ int load_side(InputOptions& side, std::optional<Input>& input) {
 std::vector<diff::Fact> facts_of(const DiffOptions& options, const Program& program) {
   std::vector<diff::Fact> facts;
   add_summary(program, facts);
-  if (!options.no_verify && program.split) facts.push_back({"proved", proof_of(program)});
+  if (!options.no_verify && program.split) add_proof(program, facts);
   return facts;
 }
 

@@ -13,6 +13,7 @@
 #include "tools/base/input.h"
 #include "tools/base/json_text.h"
 #include "tools/base/progress.h"
+#include "tools/report/rows_text.h"
 #include "tools/report/show_witness.h"
 #include "tools/report/summary.h"
 #include "tools/run/placed_input.h"
@@ -116,7 +117,10 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
   const bool kept = target == nullptr || fits(*target, input);
   report.compiled();
   if (proof.proved && kept) {
-    const std::string text = summarize(proof) + (target == nullptr ? "" : ", fits " + target->name);
+    const std::string rows = rows_text(input.program, proof);
+    const std::string text = summarize(proof) +
+                             (target == nullptr ? "" : ", fits " + target->name) +
+                             (rows.empty() ? "" : "; " + rows);
     return report.finish(kFine, &text);
   }
   report.finish(kWrongProgram);

@@ -43,6 +43,12 @@ const OPTIONS = [
   "units", "loop", "relaxed", "op", "part", "complete", "memory", "port", "switch", "from",
 ];
 
+// Of row functions and externals, besides words above.
+const ROWS = [
+  "external", "row", "groups", "token", "scalar", "out", "inout", "local", "sharded", "abs", "sqrt",
+  "rsqrt", "exp", "pow2_up", "pow2_down", "fma", "mean", "T", "e8m0", "round", "chain", "once",
+];
+
 module.exports = grammar({
   name: "mscl",
   extras: ($) => [/\s/, $.comment],
@@ -61,6 +67,7 @@ module.exports = grammar({
         $.constant,
         $.collective,
         $.option,
+        $.row_word,
         $.identifier,
         $.number,
         $.string,
@@ -77,8 +84,9 @@ module.exports = grammar({
     constant: () => choice(...CONSTANTS),
     collective: () => choice(...COLLECTIVES),
     option: () => choice(...OPTIONS),
+    row_word: () => choice(...ROWS),
     identifier: () => /[A-Za-z_][A-Za-z0-9_]*/,
-    number: () => /(0x[0-9a-fA-F_]+|[0-9][0-9_]*)(KiB|MiB|GiB)?/,
+    number: () => /(0x[0-9a-fA-F_]+|[0-9][0-9_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?)(KiB|MiB|GiB)?/,
     string: () => /"([^"\\\n]|\\["\\n])*"/,
     operator: () =>
       choice("<-", "..", "==", "!=", "<=", ">=", "<<", ">>", "**", "=", "<", ">", "+", "-", "*", "/",

@@ -9,6 +9,7 @@
 (constant) @constant.builtin
 (collective) @type.builtin
 (option) @property
+(row_word) @keyword.modifier
 (operator) @operator
 (punctuation) @punctuation.delimiter
 ["{" "}" "[" "]" "(" ")"] @punctuation.bracket

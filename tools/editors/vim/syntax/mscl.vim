@@ -25,7 +25,10 @@ syntax keyword msclConstant either input output relaxed
 syntax keyword msclCollective allreduce reduce allgather gather reducescatter alltoall alltoallv
 syntax keyword msclCollective broadcast scatter sendrecv barrier custom
 
-syntax match msclNumber "\v<(0x[0-9a-fA-F_]+|[0-9][0-9_]*)(KiB|MiB|GiB)?>"
+syntax keyword msclRows external row groups token scalar out inout local sharded abs sqrt rsqrt exp
+syntax keyword msclRows pow2_up pow2_down fma mean T e8m0 round chain once
+
+syntax match msclNumber "\v<(0x[0-9a-fA-F_]+|[0-9][0-9_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?)(KiB|MiB|GiB)?>"
 syntax match msclArrow "<-"
 syntax match msclOption "\v<(ranks|chunks|counts|root|shift|inplace|even|order|columns|sizes|nodes|gpus_per_node|dtypes|ops|tags|priority|threads|instances|policy|align|fuse|auto_sync|reuse_scratch|split|foreign|packets|copies|credits|unit|units|loop|relaxed|op|part|tree|exact|complete)>\ze\s*:"
 syntax match msclChannel "\v<(memory|port|switch)>\ze\s*\("
@@ -39,6 +42,7 @@ highlight default link msclOp Function
 highlight default link msclFunction Function
 highlight default link msclConstant Constant
 highlight default link msclCollective Type
+highlight default link msclRows StorageClass
 highlight default link msclNumber Number
 highlight default link msclArrow Operator
 highlight default link msclOption Identifier

@@ -1,0 +1,78 @@
+// The explorer on plans with row functions, alone and in one step with the sum: it and the prover
+// agree.
+#include <fmt/format.h>
+
+#include "passes/prove/prove_test_text.h"
+#include "tests/explore/explore.h"
+
+namespace mscclc {
+namespace {
+
+/// One shot of two ranks; `ops` follow what they have put into each other's slot.
+std::string one_shot_rows(const std::string& ops, bool in_place) {
+  return R"(program t
+row f(x: row T, residual: row T) {
+  let stream = T(x) + residual
+  out residual_out: row T = stream
+  out y: row T = stream * 2
+}
+external residual: row T inout
+collective allreduce(ranks: 2, columns: 8, then: f, inplace: )" +
+         std::string(in_place ? "true" : "false") + R"()
+rank r in 0..2 {
+  buffer slot[1] packets: LL16, copies: 2
+  buffer t[1] packets: LL16
+  buffer x[1]
+  channel ch = memory(1 - r)
+  tb 0 {
+    put_packets ch.slot[0] <- input[0]
+)" + ops +
+         "\n  }\n}\n";
+}
+
+/// As both see it: "right", or what the explorer found.
+std::string both(const std::string& ops, bool in_place = false) {
+  const Program program = testing::as_written(one_shot_rows(ops, in_place));
+  Diagnostics diagnostics;
+  const bool proved = prove(program, diagnostics).proved;
+  const Exploration found = explore(program, {.in_place = in_place, .reduced = true});
+  INFO(found.reason);
+  CHECK(proved == (found.verdict == Verdict::right));
+  return std::string(name(found.verdict));
+}
+
+const std::string kSum = "reduce_packets x[0] <- input[0], slot[0]\n";
+const std::string kThen = " <- input[0], slot[0] then f residual[0], _ <- _, residual[0]\n";
+
+}  // namespace
+
+TEST_CASE("explorer: a row function of the sum, apart and in one step") {
+  CHECK(both(kSum + "sync ; apply f residual[0], output[0] <- x[0], residual[0]") == "right");
+  CHECK(both("reduce_packets output[0]" + kThen) == "right");
+}
+
+// What it has sent of a row, another thread may store over.
+TEST_CASE("explorer: the block meets between what it sends and what it stores in its place") {
+  CHECK(both("reduce_packets output[0]" + kThen, true) == "race");
+  CHECK(both("sync ; reduce_packets output[0]" + kThen, true) == "right");
+}
+
+TEST_CASE("explorer: a row function of a part of the sum, and of none") {
+  CHECK(both("apply f residual[0], x[0] <- input[0], residual[0] ; sync\n"
+             "reduce_packets output[0] <- x[0], slot[0]") == "wrong data");
+  CHECK(both("reduce_packets output[0] <- input[0], slot[0]") == "wrong data");
+  CHECK(both(kSum + "sync ; apply f residual[0], output[0] <- input[0], residual[0]") ==
+        "wrong data");
+}
+
+TEST_CASE("explorer: the block meets before what it reads of a row, and after") {
+  CHECK(both(kSum + "apply f residual[0], output[0] <- x[0], residual[0]") == "race");
+  CHECK(both("reduce_packets x[0]" + kThen +
+             "copy_packets t[0] <- x[0]\n"
+             "unpack_packets output[0] <- t[0]") == "race");
+  CHECK(both("reduce_packets x[0]" + kThen +
+             "sync ; copy_packets t[0] <- x[0]\n"
+             "unpack_packets output[0] <- t[0]") == "right");
+}
+
+}  // namespace mscclc

@@ -1,0 +1,240 @@
+// The programs of plans/rows: proved for 2 to 8 ranks and the rows of real models, fused into as
+// few steps as they should be, run on the simulator, and compared with sums and norms in doubles.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "compiler/compile.h"
+#include "compiler/rows/library.h"
+#include "compiler/rows/read_rows.h"
+#include "executor/simulator/cluster.h"
+#include "executor/simulator/run.h"
+#include "ir/base/read_file.h"
+#include "ir/base/sanitized.h"
+#include "ir/print/print.h"
+#include "ir/program/applied.h"
+#include "ir/rows/print_row.h"
+#include "passes/prove/prove.h"
+#include "plans/format/plan_json.h"
+#include "tests/rows/row_reference.h"
+
+namespace mscclc {
+namespace {
+
+const std::string kRowsFolder = "plans/rows/";
+constexpr uint32_t kHidden[] = {2048, 2880, 5120, 16384};
+
+std::string errors_of(const Diagnostics& diagnostics) {
+  std::string text;
+  for (const Diagnostic& d : diagnostics.all()) {
+    if (d.severity == Severity::error) text += d.code + ": " + d.message + "\n";
+    for (const Note& note : d.notes) text += "- " + note.text + "\n";
+  }
+  return text;
+}
+
+using World = std::vector<std::pair<std::string, std::string>>;
+
+Program row_program(const std::string& name, const World& defines, const std::string& launch = "") {
+  Sources sources;
+  Diagnostics diagnostics;
+  FrontEndOptions options;
+  options.defines = defines;
+  options.read_file = [](const std::string& path) { return read_file(path); };
+  const std::string path = kRowsFolder + name + ".mscl", threads = "threads: T";
+  std::string text = read_file(path).value();
+  text.insert(text.rfind(threads) + threads.size(), launch);
+  std::optional<Program> program =
+      compile(sources, sources.add(path, text), options, {}, diagnostics);
+  INFO(name << ": " << errors_of(diagnostics));
+  REQUIRE(program.has_value());
+  return *std::move(program);
+}
+
+World world_of(uint32_t ranks, uint32_t columns) {
+  return {{"R", std::to_string(ranks)}, {"N", std::to_string(columns)}};
+}
+
+struct RowProgram {
+  std::string name;
+  uint32_t steps;     ///< of a block that move data, once all are fused
+  bool alone = true;  ///< no `apply` stands alone
+};
+
+/// All of plans/rows, and how few steps they take.
+const std::vector<RowProgram> kPrograms = {
+    {"allreduce_bias_1shot", 2},
+    {"allreduce_bias_owner", 3},
+    {"allreduce_layernorm_1shot", 2},
+    {"allreduce_layernorm_owner", 3},
+    {"allreduce_norm_1shot", 2},
+    {"allreduce_norm_2shot", 0, false},
+    {"allreduce_norm_owner", 3},
+    {"allreduce_norm_push", 2},
+    {"allreduce_norm_quantize_1shot", 2},
+    {"allreduce_norm_quantize_token_1shot", 2},
+    {"reducescatter_norm", 2},
+    {"reducescatter_norm_quantize", 2},
+};
+
+uint32_t steps_of_block_0(const Program& program) {
+  const std::vector<Op>& ops = program.ranks[0].ops;
+  return static_cast<uint32_t>(std::ranges::count_if(
+      ops, [](const Op& op) { return op.block == 0 && info(op.kind).moves_data(); }));
+}
+
+void check_fused(const RowProgram& row, const Program& program) {
+  uint32_t fused = 0, left = 0;
+  for (const Op& op : program.ranks[0].ops) {
+    fused += applies(op) && info(op.kind).has(kReduces);
+    left += info(op.kind).has(kApplies);
+  }
+  if (!row.alone) return;
+  CHECK(fused > 0);
+  CHECK(left == 0);
+  CHECK(steps_of_block_0(program) == row.steps);
+}
+
+void check_row_proof(const Program& program) {
+  Diagnostics diagnostics;
+  const Proof proof = prove(program, diagnostics);
+  INFO(errors_of(diagnostics));
+  CHECK(proof.proved);
+  CHECK(proof.orders.ranks);
+}
+
+TEST_CASE("the test knows every program of rows") {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kRowsFolder)) {
+    const std::string name = entry.path().stem().string();
+    if (name != "functions") names.push_back(name);
+  }
+  std::ranges::sort(names);
+  std::vector<std::string> known;
+  for (const RowProgram& row : kPrograms) known.push_back(row.name);
+  CHECK(names == known);
+}
+
+TEST_CASE("their functions are those of the library") {
+  Sources sources;
+  Diagnostics diagnostics;
+  const std::string path = kRowsFolder + "functions.mscl";
+  const auto functions =
+      rows::read_rows(sources, sources.add(path, read_file(path).value()), diagnostics);
+  REQUIRE(functions.has_value());
+  for (const rows::Function& function : *functions) {
+    CHECK(rows::print(function) == rows::print(rows::library_function(function.name)));
+  }
+}
+
+TEST_CASE("programs of rows are fused and proved, whatever the ranks and columns") {
+  for (const RowProgram& row : kPrograms) {
+    for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
+      for (const uint32_t columns : kHidden) {
+        INFO(row.name << " R=" << ranks << " N=" << columns);
+        const Program program = row_program(row.name, world_of(ranks, columns));
+        check_fused(row, program);
+        check_row_proof(program);
+      }
+    }
+  }
+}
+
+TEST_CASE("programs of rows in other packets") {
+  for (const RowProgram& row : kPrograms) {
+    if (row.name == "allreduce_norm_push") continue;  // it has none
+    for (const auto& [format, columns] : {std::pair{"LL8", 2048u}, {"LL128", 2880u}}) {
+      World defines = world_of(3, columns);
+      defines.push_back({"F", format});
+      const Program program = row_program(row.name, defines);
+      check_fused(row, program);
+      check_row_proof(program);
+    }
+  }
+}
+
+TEST_CASE("programs of rows give what their functions say, in whatever schedule") {
+  const Dtype dtypes[] = {Dtype::bf16, Dtype::f16, Dtype::f32};
+  uint32_t i = 0;
+  for (const RowProgram& row : kPrograms) {
+    for (uint32_t ranks = 2; ranks <= 8; ranks += testing::if_sanitized(3, 1), ++i) {
+      const Program program =
+          row_program(row.name, world_of(ranks, i % 3 == 0 ? 2880 : 64 * (1 + i % 5)));
+      RunSpec spec{
+          .dtype = dtypes[i % 3], .in_place = i % 2 == 1, .iterations = 3, .schedule_seed = i};
+      spec.bytes = uint64_t{i * 5 % 13} * program.granule(spec.dtype) *
+                   (program.contract.kind == CollectiveKind::reducescatter ? ranks : 1);
+      for (const bool adversary : {false, true}) {
+        if (adversary) spec.adversary = Adversary{.lanes = 2 + i % 2};
+        Diagnostics diagnostics;
+        const RunResult result = simulate(program, spec, diagnostics);
+        INFO(row.name << " of " << ranks << " ranks, " << spec.bytes
+                      << " bytes: " << errors_of(diagnostics));
+        CHECK(result.status == RunStatus::right);
+        CHECK(result.wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("rows are those of sums and norms in doubles") {
+  for (const RowProgram& row : kPrograms) {
+    for (const uint32_t ranks : {2u, 5u}) {
+      const Program program = row_program(row.name, world_of(ranks, 2880));
+      INFO(row.name << " of " << ranks << " ranks");
+      RowReference reference(program, /*rows=*/7 * ranks);
+      CHECK(reference.run() == "");
+    }
+  }
+}
+
+TEST_CASE("machines that cannot hand sums over give the same bits") {
+  for (const RowProgram& row : kPrograms) {
+    const Program program = row_program(row.name, world_of(3, 2880));
+    INFO(row.name);
+    RowReference together(program, 21), apart(program, 21, RowSteps::apart);
+    CHECK(together.run() == "");
+    CHECK(apart.run() == "");
+    CHECK(together.outputs() == apart.outputs());
+  }
+}
+
+TEST_CASE("fused or not, the bits are the same") {
+  for (const char* const name : {"allreduce_norm_1shot", "allreduce_norm_owner"}) {
+    const Program fused = row_program(name, world_of(3, 2880));
+    const Program apart = row_program(name, world_of(3, 2880), ", fuse: false");
+    check_row_proof(apart);
+    CHECK(steps_of_block_0(apart) > steps_of_block_0(fused));
+    RowReference a(fused, 10), b(apart, 10);
+    CHECK(a.run() == "");
+    CHECK(b.run() == "");
+    CHECK(a.outputs() == b.outputs());
+  }
+}
+
+TEST_CASE("fused plans are written and read as they are, and so is their text") {
+  for (const char* const name : {"allreduce_norm_1shot", "allreduce_norm_owner",
+                                 "allreduce_norm_push", "reducescatter_norm_quantize"}) {
+    const Program program = row_program(name, world_of(3, 64));
+    Diagnostics diagnostics;
+    const auto json = write_plan(program, builtin_targets().front(), diagnostics);
+    REQUIRE(json.has_value());
+    const auto read = read_plan(*json, "plan.json", diagnostics);
+    INFO(errors_of(diagnostics));
+    REQUIRE(read.has_value());
+    const std::string text = print_ir(program);
+    CHECK(text.find(" then ") != text.npos);
+    CHECK(print_ir(*read) == text);
+    Sources sources;
+    const auto again = compile(sources, sources.add("ir.mscl", text), {}, {}, diagnostics);
+    INFO(errors_of(diagnostics));
+    REQUIRE(again.has_value());
+    CHECK(print_ir(*again) == text);
+  }
+}
+
+}  // namespace
+}  // namespace mscclc
