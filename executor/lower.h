@@ -16,6 +16,7 @@
 #include "executor/interpreter/layout.h"
 #include "ir/contract/contract.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/program/applied.h"
 #include "ir/program/program.h"
 
 namespace mscclc {
@@ -56,9 +57,15 @@ struct RankProgram {
   };
   std::vector<Chunks> chunks;
   std::vector<uint32_t> move_chunks;  ///< parallel to `moves`: chunks of each operand
-  /// Parallel to `moves` in programs with row functions: the chunk of the output whose rows an
-  /// `apply` takes of externals. Its runs have one offset more, that chunk's.
-  std::vector<uint32_t> move_rows;
+  /// What an `apply` computes (ir/program/applied.h).
+  struct MoveRows {
+    /// Chunk of the output whose rows it takes of externals; kNone: it is no `apply`. Its runs have
+    /// one offset more, that chunk's.
+    uint32_t chunk = kNone;
+    uint32_t function = 0, results = 0;
+    std::vector<RowValue> values = {};  ///< results, then parameters
+  };
+  std::vector<MoveRows> move_rows;    ///< parallel to `moves` in programs with row functions
   std::vector<uint32_t> move_ops;     ///< parallel to `moves`: the step, in `ops`
   std::vector<uint32_t> loop_chunks;  ///< parallel to `loops`
 
