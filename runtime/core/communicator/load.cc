@@ -156,8 +156,8 @@ bool PlanLoader::refuse_without_kernels(const Error& why) {
       fmt::format("{} has no kernels of '{}', and nothing else on it runs row functions: {}",
                   group_.device->name(), x_.plan->name, why.text()));
   d.notes.push_back({.text = "install libnvrtc or nvcc where the job runs (MSCCLC_NVRTC, "
-                             "CUDA_HOME), or lay kernels beside the plan: 'mscclc compile "
-                             "--kernels'"});
+                             "CUDA_HOME), or lay kernels beside the plan's file: 'mscclc compile "
+                             "--emit=cubin'"});
   return false;
 }
 
