@@ -294,6 +294,7 @@ void BlockPrograms::add_row_values(const DeviceOp& op, const Stretch& run, Step&
   const Move& move = rank_->moves[op.first];
   const RankProgram::MoveRows& rows = rank_->move_rows[op.first];
   step.part = static_cast<uint16_t>(rows.function);
+  good_ &= rows.function <= 0xffff;
   step.dsts = static_cast<uint16_t>(rows.results);
   step.srcs = static_cast<uint16_t>(rows.values.size() - rows.results);
   const uint64_t row = rank_->offsets[run.offsets + move.dsts + move.srcs] / rank_->align;
@@ -304,9 +305,10 @@ void BlockPrograms::add_row_values(const DeviceOp& op, const Stretch& run, Step&
       continue;
     }
     const Places::External& external = places_.externals[value.index];
-    uint8_t* const at = external.row_bytes == 0
-                            ? external.address
-                            : moved(external.address, (row - external.first_row) * external.row_bytes);
+    uint8_t* const at =
+        external.row_bytes == 0
+            ? external.address
+            : moved(external.address, (row - external.first_row) * external.row_bytes);
     const uint32_t flags = external.is_value ? uint32_t{device::kValue} : 0;
     operands_.push_back({at, 0, 1, static_cast<uint16_t>(flags)});
     extras_.push_back({device::kNoChannel, 0, nullptr});

@@ -44,7 +44,7 @@ class BlockPrograms {
   struct Places {
     /// An external of the call: its first row here is row `first_row` of the rank's output.
     struct External {
-      uint8_t* address = nullptr;  ///< `is_value`: not one, but the bytes of the value
+      uint8_t* address = nullptr;             ///< `is_value`: not one, but the bytes of the value
       uint64_t first_row = 0, row_bytes = 0;  ///< 0 bytes: all rows share what there is
       bool is_value = false;
     };

@@ -120,8 +120,8 @@ inline uint64_t unit_of(const Fault& fault) { return uint64_t{fault.high} << 32 
 struct RankContext {
   ChannelEnd* channels;
   PortQueue queue;
-  Fault* faults;          ///< by block; host memory that both see
-  const uint32_t* abort;  ///< host memory: not 0: every wait gives up
+  Fault* faults;                       ///< by block; host memory that both see
+  const uint32_t* abort;               ///< host memory: not 0: every wait gives up
   const RowFunctions* rows = nullptr;  ///< where the machine is a host's, and the plan has any
 };
 

@@ -77,8 +77,8 @@ std::string step_text(const CompiledShape& shape, const CompiledStep& step, bool
 
 /// The steps from `begin` to `end`. The body of a pipeline is a loop, which ends at the round that
 /// a call says.
-std::string steps_text(const CompiledShape& shape, const CompiledCode& code, size_t begin, size_t end, bool leads,
-                       const std::string& indent = "    ") {
+std::string steps_text(const CompiledShape& shape, const CompiledCode& code, size_t begin,
+                       size_t end, bool leads, const std::string& indent = "    ") {
   std::string text;
   for (size_t s = begin; s < end; ++s) {
     const CompiledStep& step = code.steps[s];

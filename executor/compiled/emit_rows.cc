@@ -83,8 +83,10 @@ std::string row_functions_text(const Program& program, std::span<const CompiledS
     }
   }
   return "\nnamespace row_functions {\n\nusing namespace mscclc;\nusing namespace mscclc::rows;\n" +
-         bodies + "\n}  // namespace row_functions\n\nnamespace {\n\nusing namespace mscclc;\n"
-         "using namespace mscclc::device;\n" + traits + "\n}  // namespace\n";
+         bodies +
+         "\n}  // namespace row_functions\n\nnamespace {\n\nusing namespace mscclc;\n"
+         "using namespace mscclc::device;\n" +
+         traits + "\n}  // namespace\n";
 }
 
 std::string apply_text(const CompiledStep& step, uint32_t threads) {

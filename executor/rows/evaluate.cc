@@ -178,8 +178,8 @@ class RowEvaluator::Values {
     memory_.resize(uint64_t{rows} * columns_ + small);
     for (uint32_t n = 0; n < nodes; ++n) {
       const bool wide = function_.nodes[n].spread == Spread::columns;
-      at_[n] = memory_.data() +
-               (wide ? offsets[n] * columns_ : uint64_t{rows} * columns_ + offsets[n]);
+      at_[n] =
+          memory_.data() + (wide ? offsets[n] * columns_ : uint64_t{rows} * columns_ + offsets[n]);
     }
   }
   /// Places of what was needed up to node `n` and no longer, its own included if nothing needs it.
@@ -189,8 +189,8 @@ class RowEvaluator::Values {
     const Node& node = function_.nodes[n];
     for (uint32_t a = 0; a < argument_count(node.op); ++a) {
       const uint32_t from = node.args[a];
-      const bool twice = std::find(node.args.begin(), node.args.begin() + a, from) !=
-                         node.args.begin() + a;
+      const bool twice =
+          std::find(node.args.begin(), node.args.begin() + a, from) != node.args.begin() + a;
       if (twice || last[from] != n || function_.nodes[from].spread != Spread::columns) continue;
       free.push_back(static_cast<uint32_t>(offsets[from]));
     }

@@ -23,10 +23,10 @@ void apply_rows(const device::RowFunctions& plan, uint32_t function, Dtype t,
     const Stored& stored = k < results ? of.outputs[k] : of.params[k - results];
     step.push_back(apart(stored, t, plan.columns));
     // Bytes of a value lie first in memory, as those of a number do here.
-    uint8_t* const first = operands[k].is_value
-                               ? reinterpret_cast<uint8_t*>(const_cast<uint8_t**>(
-                                     &operands[k].address))
-                               : operands[k].address;
+    uint8_t* const first =
+        operands[k].is_value
+            ? reinterpret_cast<uint8_t*>(const_cast<uint8_t**>(&operands[k].address))
+            : operands[k].address;
     at.push_back(first + begin * step.back());
   }
   RowEvaluator evaluator(of, t, plan.columns);

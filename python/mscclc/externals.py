@@ -28,7 +28,7 @@ class Declared(NamedTuple):
     sharded: bool
 
     @property
-    def written(self):
+    def written(self) -> bool:
         """The plan changes it."""
         return self.use != "in"
 

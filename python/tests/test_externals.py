@@ -62,7 +62,9 @@ class Externals(unittest.TestCase):
             refused("'residual' is of f32, not of f64", run,
                     residual=array.array("d", range(rows * columns)))
             refused("'gain' has 9 elements; it has 8 f32", run, gain=floats(*range(9)))
-            refused("'total' has 0.5 elements; it has 1 f32 a row", run, total=bytearray(2))
+            refused("'residual' has 12 elements; it has 8 f32 a row", run,
+                    residual=floats(*range(12)))
+            refused("'total' is of f32, not of u8", run, total=bytearray(12))
             refused("the buffer is read-only", run, residual=bytes(96))
             refused("the external 'residual' has 2 rows: the call needs 3 x 8 f32", run,
                     residual=floats(*range(16)), error=mscclc.LibraryError)

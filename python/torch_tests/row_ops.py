@@ -115,3 +115,6 @@ def mistakes(ranks):
     refused(lambda: op(x, name, NAMES, [weight], [residual[:1]], [1.0]), "'residual' has 1 rows")
     refused(lambda: op(x, name, ["weight", "r", "scale"], [weight], [residual], [1.0]), "'residual' is inout")
     plans.unload("rows_wrong")
+
+
+CHECKS = [in_place, functional, compiled, checked, mistakes]

@@ -45,8 +45,7 @@ struct RowCalls {
                          .iterations = 3};
       const RankResult result = runner.run(spec, diagnostics);
       if (result.run.status != RunStatus::right) {
-        return fmt::format("{} rows of {}: {}", rows, info(dtype).name,
-                           testing::text(diagnostics));
+        return fmt::format("{} rows of {}: {}", rows, info(dtype).name, testing::text(diagnostics));
       }
     }
     return "";
@@ -102,8 +101,8 @@ std::string refused(const CollectiveCall& call) {
   const auto plan = norm_plan();
   const std::string ran = run_threads(2, [&](Communicator& communicator) {
     Diagnostics diagnostics;
-    const auto executable = communicator.load(
-        plan, {.max_bytes = 1 << 16, .proof = ProofPolicy::skip}, diagnostics);
+    const auto executable =
+        communicator.load(plan, {.max_bytes = 1 << 16, .proof = ProofPolicy::skip}, diagnostics);
     if (executable == nullptr) return testing::text(diagnostics);
     if (executable->bind(call, diagnostics)) return std::string("it is not refused");
     if (communicator.rank() == 0) said = last_of(diagnostics);
@@ -117,8 +116,7 @@ TEST_CASE("calls of the host device that do not go with rows are refused") {
   GoodCall good;
   CollectiveCall& call = good.call;
   call.dtype = Dtype::i32;
-  CHECK(refused(call) ==
-        "row-call: row functions are computed of f32, f16 and bf16, not of 'i32'");
+  CHECK(refused(call) == "row-call: row functions are computed of f32, f16 and bf16, not of 'i32'");
   call.dtype = Dtype::bf16;
   CHECK(refused(call) ==
         "bad-external: rank 0: the external 'residual' has 4 rows: the call needs 8 x 64 bf16");
@@ -141,8 +139,8 @@ TEST_CASE("a call is kept with its externals, and another one is not taken for i
   const auto plan = norm_plan();
   const std::string ran = run_threads(2, [&](Communicator& communicator) {
     Diagnostics diagnostics;
-    const auto executable = communicator.load(
-        plan, {.max_bytes = 1 << 16, .proof = ProofPolicy::skip}, diagnostics);
+    const auto executable =
+        communicator.load(plan, {.max_bytes = 1 << 16, .proof = ProofPolicy::skip}, diagnostics);
     if (executable == nullptr) return testing::text(diagnostics);
     CollectiveCall call = good.call;
     const BoundCall first = executable->bind(call, diagnostics);
@@ -214,8 +212,9 @@ TEST_CASE("a device of kernels alone needs those of a plan with row functions") 
         const std::string said = testing::text(diagnostics);
         const bool right = std::ranges::any_of(diagnostics.all(), [](const Diagnostic& d) {
           return d.code == "no-row-kernel" && !d.notes.empty() &&
-                 d.message == "host has no kernels of 'allreduce_norm', and nothing else on it "
-                              "runs row functions: there is no libnvrtc";
+                 d.message ==
+                     "host has no kernels of 'allreduce_norm', and nothing else on it "
+                     "runs row functions: there is no libnvrtc";
         });
         options.compiled_kernels = false;
         Diagnostics others;

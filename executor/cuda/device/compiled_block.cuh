@@ -121,7 +121,8 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     before_step();
     const CompiledExtent e = begin_step(line);
     this->keep_published(StepKind::apply, false);
-    constexpr uint32_t kElement = Arithmetic::kLeastElement, kRow = RowFunction::kColumns * kElement;
+    constexpr uint32_t kElement = Arithmetic::kLeastElement,
+                       kRow = RowFunction::kColumns * kElement;
     apply_rows<RowFunction, device::row_chunk(RowFunction::kColumns, kThreads, kElement)>(
         RowPlaces<Operands>{*this}, e.begin / kRow, e.end / kRow);
   }

@@ -1,14 +1,14 @@
-// Row functions in a kernel that was compiled for one plan: what an emitted function (executor/rows)
-// is given of a thread block, and of the row at hand. All threads of a block work on one row; a
-// thread has neighbouring columns, whose values it loads 16 bytes at a time into registers, and
-// stores from there.
+// Row functions in a kernel that was compiled for one plan: what an emitted function
+// (executor/rows) is given of a thread block, and of the row at hand. All threads of a block work
+// on one row; a thread has neighbouring columns, whose values it loads 16 bytes at a time into
+// registers, and stores from there.
 #pragma once
 
 #include <cstdint>
 
 #include "executor/compiled_arguments.h"
 #include "executor/cuda/device/access.cuh"
-#include "executor/cuda/device/warp_floats.cuh"
+#include "executor/cuda/device/warp_access.cuh"
 #include "executor/rows/row_tree.h"
 #include "executor/rows/row_values.h"
 
@@ -159,7 +159,8 @@ class RowRegisters {
   __device__ __forceinline__ void load_wide() {
     if constexpr (v < F::kValues) {
       if constexpr (F::form(v).wide && (F::form(v).apart == 0) == kShared) {
-        each_vector<v>([&](uint8_t* at, uint32_t* words) { load_words<Words::at_once(v)>(at, words); });
+        each_vector<v>(
+            [&](uint8_t* at, uint32_t* words) { load_words<Words::at_once(v)>(at, words); });
       }
       load_wide<v + 1, kShared>();
     }
@@ -168,7 +169,8 @@ class RowRegisters {
   __device__ __forceinline__ void store_wide() const {
     if constexpr (v < F::kResults) {
       if constexpr (F::form(v).wide) {
-        each_vector<v>([&](uint8_t* at, uint32_t* words) { store_words<Words::at_once(v)>(at, words); });
+        each_vector<v>(
+            [&](uint8_t* at, uint32_t* words) { store_words<Words::at_once(v)>(at, words); });
       }
       store_wide<v + 1>();
     }

@@ -138,9 +138,8 @@ bool CudaRanks::State::prepare(const Call& call, const Options& options, Diagnos
   ports_.stop();
   if (options.early) mark_early();
   return abort_.allocate(sizeof(uint32_t), d) && patch(device_, program_, call, d) &&
-         buffers_.allocate(device_, call, options, d) &&
-         externals_.allocate(program_, call, d) && signals_.allocate(device_, d) &&
-         upload_context(d) && plan_launch(d);
+         buffers_.allocate(device_, call, options, d) && externals_.allocate(program_, call, d) &&
+         signals_.allocate(device_, d) && upload_context(d) && plan_launch(d);
 }
 
 /// Marks after which ops the next call may begin.
@@ -227,8 +226,8 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
 bool CudaRanks::State::pack_programs(uint32_t in_call, Diagnostics& d) {
   std::vector<RanksPrograms::Rank> ranks;
   for (uint32_t r = 0; r < device_.ranks.size(); ++r) {
-    ranks.push_back({bases_of(r, in_call), signals_.semaphores(r), signals_.barriers(r),
-                     externals_.places(r)});
+    ranks.push_back(
+        {bases_of(r, in_call), signals_.semaphores(r), signals_.barriers(r), externals_.places(r)});
   }
   return programs_.pack(in_call, device_, ranks, signals_.ends(), options_.carried, launch_, d);
 }

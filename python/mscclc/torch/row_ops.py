@@ -35,12 +35,16 @@ def _dtype_of(input):
     return _DTYPES[input.dtype]
 
 
-def _run_rows_(input, output, name, names, read, written, values):
+def _check_names(names, read, written, values):
     if len(names) != len(read) + len(written) + len(values):
         raise UsageError(
             f"{len(names)} names for {len(read)} tensors that are read, {len(written)} that are"
             f" written and {len(values)} numbers"
         )
+
+
+def _run_rows_(input, output, name, names, read, written, values):
+    _check_names(names, read, written, values)
     if output.dtype != input.dtype:
         raise UsageError(f"the input is of {input.dtype}, the output of {output.dtype}")
     tensors = [one.detach() for one in (*read, *written)]
@@ -66,7 +70,8 @@ def _made(input, name, names, read, inout):
         if not one.written or one.name in given:
             continue
         if one.use != "out" or one.sharded:
-            raise UsageError(f"the external '{one.name}' is {one.use}{', sharded' * one.sharded}: give it to run_rows_")
+            how = one.use + ", sharded" * one.sharded
+            raise UsageError(f"the external '{one.name}' is {how}: run_rows_ takes it")
         out.append(one.name)
         type = _TORCH[dtype if one.type == "T" else one.type]
         made.append(input.new_empty([count, one.columns] if one.has_rows else [one.columns], dtype=type))
@@ -74,6 +79,7 @@ def _made(input, name, names, read, inout):
 
 
 def _run_rows(input, name, names, read, inout, values) -> List[torch.Tensor]:
+    _check_names(names, read, inout, values)
     made, out = _made(input, name, names, read, inout)
     changed = [one.clone(memory_format=torch.contiguous_format) for one in inout]
     tensors = len(read) + len(inout)

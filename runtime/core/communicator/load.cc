@@ -174,8 +174,8 @@ bool PlanLoader::find_kernels() {
   const auto mode = Environment::of_process().text(Variable::MSCCLC_KERNELS, diagnostics_);
   if (!mode) return false;
   const bool now = *mode == "now";
-  const Result<void> found = *mode == "off" ? Result<void>(Error{"MSCCLC_KERNELS is off"})
-                                            : order_kernels(now || needed);
+  const Result<void> found =
+      *mode == "off" ? Result<void>(Error{"MSCCLC_KERNELS is off"}) : order_kernels(now || needed);
   if (found && x_.kernels_to_come == nullptr) {
     log(LogLevel::info, LogArea::load, x_.rank,
         fmt::format("executable {} has compiled kernels: {}", x_.number,

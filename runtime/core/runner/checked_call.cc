@@ -43,8 +43,8 @@ bool CallerMemory::make_externals(Communicator& communicator, const Program& pla
     const auto layouts = rows::lay_out_externals(plan, communicator.rank(), chunking, dtype);
     for (size_t e = 0; e < layouts.size(); ++e) {
       std::vector<uint8_t>& mirror = externals_[e].mirror;
-      mirror.resize(std::max<uint64_t>({mirror.size(), layouts[e].bytes() + layouts[e].row_bytes,
-                                        1}));
+      mirror.resize(
+          std::max<uint64_t>({mirror.size(), layouts[e].bytes() + layouts[e].row_bytes, 1}));
     }
   }
   for (Buffer& external : externals_) {
@@ -78,8 +78,7 @@ void CheckedCall::place_externals() {
   for (uint32_t e = 0; e < plan.externals.size(); ++e) {
     const rows::External& external = plan.externals[e];
     external_mirrors_.push_back(memory_.mirror_external(e).data());
-    const uint32_t columns =
-        rows::values_of(external.kind, external.group, plan.contract.columns);
+    const uint32_t columns = rows::values_of(external.kind, external.group, plan.contract.columns);
     const uint64_t row_bytes = uint64_t{columns} * rows::bytes_of(external.type, spec_.dtype);
     externals_.push_back({.name = external.name,
                           .type = external.type,

@@ -831,8 +831,9 @@ static void explanations(void) {
   strcpy(key, "}");
   chunk[sizeof kChunk - 2] = '0';
   OK(mscclc_plan_explain(json, strlen(json), 768 << 10, MSCCLC_F32, "4xH200", &text));
-  CHECK(strstr(text, "\"proved\":false,\"not_proved\":\"error: output[2] of rank 2 does not hold") !=
-        NULL);
+  CHECK(
+      strstr(text, "\"proved\":false,\"not_proved\":\"error: output[2] of rank 2 does not hold") !=
+      NULL);
   mscclc_free(text);
   mscclc_free(json);
 }

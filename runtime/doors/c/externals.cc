@@ -28,21 +28,19 @@ std::optional<rows::Type> type_of(mscclc_dtype_t dtype) {
 
 }  // namespace
 
-bool externals_of(const mscclc_call_t& call, std::vector<CallExternal>& externals,
-                  std::string& why) {
+Result<std::vector<CallExternal>> externals_of(const mscclc_call_t& call) {
   if (call.externals == nullptr && call.externals_count > 0) {
-    why = "'externals' of the call is NULL, and 'externals_count' is not 0";
-    return false;
+    return Error{"'externals' of the call is NULL, and 'externals_count' is not 0"};
   }
+  std::vector<CallExternal> externals;
   for (size_t i = 0; i < call.externals_count; ++i) {
     const mscclc_external_t& given = call.externals[i];
     const auto type = type_of(given.dtype);
     if (given.name == nullptr || !type || given.reserved != 0) {
-      why = fmt::format("external {} of the call has {}", i,
-                        given.name == nullptr ? "no name"
-                        : !type ? "a type that no external has"
-                                : "'reserved' that is not 0");
-      return false;
+      return Error{fmt::format("external {} of the call has {}", i,
+                               given.name == nullptr ? "no name"
+                               : !type               ? "a type that no external has"
+                                                     : "'reserved' that is not 0")};
     }
     externals.push_back({.name = given.name,
                          .type = *type,
@@ -51,7 +49,7 @@ bool externals_of(const mscclc_call_t& call, std::vector<CallExternal>& external
                          .columns = given.columns,
                          .value = given.value});
   }
-  return true;
+  return externals;
 }
 
 }  // namespace mscclc::capi

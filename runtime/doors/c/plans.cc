@@ -313,15 +313,14 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
     if (const char* why = why_no_stream(plan->device, stream)) {
       return refuse("mscclc_plan_launch", why);
     }
-    std::vector<CallExternal> externals;
-    std::string why;
-    if (!externals_of(own, externals, why)) return refuse("mscclc_plan_launch", why.c_str());
+    const auto externals = externals_of(own);
+    if (!externals) return refuse("mscclc_plan_launch", externals.error().text().c_str());
     CollectiveCall options{.bytes = bytes,
                            .dtype = static_cast<Dtype>(own.dtype),
                            .op = static_cast<ReduceOp>(own.op),
                            .input = own.input,
                            .output = own.output,
-                           .externals = externals};
+                           .externals = *externals};
     if (own.accumulate != MSCCLC_DTYPE_DEFAULT) {
       options.accumulate = static_cast<Dtype>(own.accumulate);
     }

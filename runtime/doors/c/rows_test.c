@@ -147,11 +147,12 @@ static void *work(void *given) {
     OK(mscclc_stream_synchronize(comm, stream));
     compare(d, rank, d->scale, externals[3].value);
   }
-  refused(plan, &(mscclc_call_t){.size = sizeof(mscclc_call_t),
-                                 .op = MSCCLC_SUM,
-                                 .accumulate = MSCCLC_DTYPE_DEFAULT,
-                                 .input = d->in,
-                                 .output = d->out},
+  refused(plan,
+          &(mscclc_call_t){.size = sizeof(mscclc_call_t),
+                           .op = MSCCLC_SUM,
+                           .accumulate = MSCCLC_DTYPE_DEFAULT,
+                           .input = d->in,
+                           .output = d->out},
           stream, "the external 'residual' is missing");
   CHECK(mscclc_collective(comm, &call, stream) == MSCCLC_INVALID_ARGUMENT);
   CHECK(strstr(mscclc_last_error(), "externals go with a plan") != NULL);

@@ -139,8 +139,8 @@ void add_rows(std::vector<KernelPlan>& plans) {
     for (const char* const columns : {"64", "1000", "2880"}) {
       const std::string ranks = columns == std::string("1000") ? "3" : "2";
       plans.push_back({name + " of " + columns + " columns",
-                       std::make_shared<const Program>(row_plan(
-                           name, {{"R", ranks}, {"N", columns}}, "launch threads: 64\n")),
+                       std::make_shared<const Program>(
+                           row_plan(name, {{"R", ranks}, {"N", columns}}, "launch threads: 64\n")),
                        types});
     }
   }

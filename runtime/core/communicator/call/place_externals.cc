@@ -28,8 +28,7 @@ uint32_t columns_of(const External& e, uint32_t columns) {
 /// "rows x 2880 f16", as the plan has it in this call.
 std::string wanted_text(const External& e, const ExternalLayout& layout, uint32_t columns,
                         Dtype dtype) {
-  const std::string_view type =
-      e.type == rows::Type::T ? info(dtype).name : rows::name_of(e.type);
+  const std::string_view type = e.type == rows::Type::T ? info(dtype).name : rows::name_of(e.type);
   return fmt::format("{} x {} {}", layout.rows, columns_of(e, columns), type);
 }
 
@@ -78,11 +77,10 @@ class Placing {
   bool refuse_unknown(const CallExternal& given) {
     std::string names;
     for (const External& e : declared()) names += (names.empty() ? "'" : ", '") + e.name + "'";
-    diagnostics_.error(
-        "bad-external", {},
-        fmt::format("rank {}: '{}' declares no external {}; {}", call_.rank, call_.plan.name,
-                    quoted(std::string(given.name)),
-                    names.empty() ? "it has none" : "it has " + names));
+    diagnostics_.error("bad-external", {},
+                       fmt::format("rank {}: '{}' declares no external {}; {}", call_.rank,
+                                   call_.plan.name, quoted(std::string(given.name)),
+                                   names.empty() ? "it has none" : "it has " + names));
     return false;
   }
 
@@ -151,14 +149,15 @@ class Placing {
                               range("output", call_.output.data, call_.output.bytes, true)};
     for (size_t e = 0; e < found_.size(); ++e) {
       const void* const data = found_[e]->data;
-      const Range own = range("external '" + declared()[e].name + "'", data,
-                              data == nullptr ? 0 : layouts_[e].bytes(), declared()[e].is_written());
+      const Range own =
+          range("external '" + declared()[e].name + "'", data,
+                data == nullptr ? 0 : layouts_[e].bytes(), declared()[e].is_written());
       for (const Range& other : all) {
         if (own.bytes == 0 || other.bytes == 0 || (!own.written && !other.written)) continue;
-        if (own.begin >= other.begin + other.bytes || other.begin >= own.begin + own.bytes) continue;
-        return refuse(declared()[e],
-                      fmt::format("overlaps the {}, and the plan writes {}", other.name,
-                                  own.written ? "it" : "that"));
+        if (own.begin >= other.begin + other.bytes || other.begin >= own.begin + own.bytes)
+          continue;
+        return refuse(declared()[e], fmt::format("overlaps the {}, and the plan writes {}",
+                                                 other.name, own.written ? "it" : "that"));
       }
       all.push_back(own);
     }

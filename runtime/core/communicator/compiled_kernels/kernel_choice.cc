@@ -71,8 +71,7 @@ uint32_t KernelChoice::most_blocks(CompiledKernels::Kernel kernel,
   return known->second;
 }
 
-std::string KernelChoice::why_not(const BlockPrograms& programs,
-                                  const device::LaunchPlan& launch) {
+std::string KernelChoice::why_not(const BlockPrograms& programs, const device::LaunchPlan& launch) {
   const std::string_view type = info(launch.dtype).name;
   const auto kernel = kernels_.find(shape_.arithmetic(launch.dtype));
   if (kernel == kernels_.end()) return fmt::format("{} has none of {}", from_, type);

@@ -1,4 +1,4 @@
-// What the threads of a warp exchange without memory (executor/cuda/device/warp_floats.cuh), for
+// What the threads of a warp exchange without memory (executor/cuda/device/warp_access.cuh), for
 // device code that is compiled for the host.
 #pragma once
 

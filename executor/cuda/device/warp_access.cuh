@@ -2,7 +2,7 @@
 #pragma once
 
 #ifdef MSCCLC_ON_HOST
-#include "executor/cuda/host/warp_floats.h"
+#include "executor/cuda/host/warp_access.h"
 #else
 
 #include <cstdint>
