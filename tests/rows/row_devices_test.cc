@@ -211,7 +211,7 @@ TEST_CASE("a device of kernels alone needs those of a plan with row functions") 
         if (communicator.load(plan, options, diagnostics) != nullptr) return std::string("loaded");
         const std::string said = testing::text(diagnostics);
         const bool right = std::ranges::any_of(diagnostics.all(), [](const Diagnostic& d) {
-          return d.code == "no-row-kernel" && !d.notes.empty() &&
+          return d.code == "no-row-functions" && !d.notes.empty() &&
                  d.message ==
                      "host has no kernels of 'allreduce_norm', and nothing else on it "
                      "runs row functions: there is no libnvrtc";
@@ -236,7 +236,8 @@ TEST_CASE("a device of kernels alone needs those of a plan with row functions") 
         call.op = ReduceOp::max;
         if (executable->bind(call, diagnostics)) return std::string("a maximum is bound");
         if (last_of(diagnostics) !=
-            "no-row-kernel: no kernel of 'allreduce_norm' takes this call of 1024 f32, and nothing "
+            "no-row-functions: no kernel of 'allreduce_norm' takes this call of 1024 f32, and "
+            "nothing "
             "else runs its row functions: they take sums and averages, added up in f32") {
           return last_of(diagnostics);
         }

@@ -162,7 +162,7 @@ bool Binder::place_externals() {
 bool Binder::check_rows(const BoundCall::State& made) {
   if (x_.plan->functions.empty() || made.launch.blocks == 0) return true;
   if (made.own.kernel != nullptr || x_.group->device->runs_rows()) return true;
-  return refuse(diagnostics_, "no-row-kernel",
+  return refuse(diagnostics_, "no-row-functions",
                 fmt::format("no kernel of '{}' takes this call of {} {}, and nothing else runs its "
                             "row functions: {}",
                             x_.plan->name, asked_.bytes, info(call_.dtype).name,

@@ -152,7 +152,7 @@ Result<void> PlanLoader::order_kernels(bool wait) {
 
 bool PlanLoader::refuse_without_kernels(const Error& why) {
   Diagnostic& d = diagnostics_.error(
-      "no-row-kernel", {},
+      "no-row-functions", {},
       fmt::format("{} has no kernels of '{}', and nothing else on it runs row functions: {}",
                   group_.device->name(), x_.plan->name, why.text()));
   d.notes.push_back({.text = "install libnvrtc or nvcc where the job runs (MSCCLC_NVRTC, "
