@@ -37,11 +37,11 @@ class LoadedPlan:
             )
         target = buffer_of(input if output is None else output, comm._device, writable=True)
         source = target if output is None else buffer_of(input, comm._device, writable=False)
-        outside = externals_for(self._rows.externals, externals or {}, comm._device, dtype)
-        return self._launch(source, target, op, stream, dtype, outside)
+        return self._launch(source, target, op, stream, dtype, externals)
 
-    def _launch(self, source, target, op, stream, dtype, outside):
+    def _launch(self, source, target, op, stream, dtype, externals=None):
         comm = self._comm
+        outside = externals_for(self._rows.externals, externals or {}, comm._device, dtype)
         most = max(source.bytes, target.bytes)
         if source is not target:
             self._needs_buffers(source, target, most, dtype)
