@@ -122,7 +122,11 @@ std::optional<Error> refusal(const Step& step) {
     case StepFamily::block:
     case StepFamily::sent:
     case StepFamily::loop:
+      break;
     case StepFamily::rows:
+      if (step.kind != StepKind::apply) {
+        return Error{fmt::format("it has sums with row functions ('{}')", name)};
+      }
       break;
     case StepFamily::switched:
       return Error{fmt::format("it has ops of switch channels ('{}')", name)};

@@ -71,7 +71,6 @@ static_assert(device::kinds_of(StepFamily::plain) == 2);
 static_assert(device::kinds_of(StepFamily::packets) == 2);
 static_assert(device::kinds_of(StepFamily::sent) == 2);
 static_assert(device::kinds_of(StepFamily::block) == 3);
-static_assert(device::kinds_of(StepFamily::rows) == 1);
 
 /// Plain data begins and ends at multiples of 16 bytes.
 template <class Arithmetic, PacketFormat F, CompiledTraits traits>

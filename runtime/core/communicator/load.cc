@@ -31,6 +31,7 @@ class PlanLoader {
  private:
   bool prepare();
   bool check_plan();
+  bool check_rows() const;
   bool check_fit() const;
   bool find_kernels();
   Result<void> order_kernels(bool wait);
@@ -79,6 +80,19 @@ bool PlanLoader::check_plan() {
   }
   warn_of_skipped(mscclc::quoted(plan.name), x_.rank, diagnostics_);
   return true;
+}
+
+// Of the steps of row functions devices have one.
+bool PlanLoader::check_rows() const {
+  const auto other = std::ranges::find_if(x_.program.ops, [](const device::DeviceOp& op) {
+    return info(op.kind).family == device::StepFamily::rows && op.kind != device::StepKind::apply;
+  });
+  if (other == x_.program.ops.end()) return true;
+  return refuse(
+      diagnostics_, "no-row-functions",
+      fmt::format("no device runs '{}', which adds up and applies a row function at once: "
+                  "compile the plan with 'launch fuse: false'",
+                  info(other->kind).name));
 }
 
 // Asks about the kernels that may run, with the memory that programs take: of all types, as they
@@ -194,6 +208,7 @@ bool PlanLoader::find_kernels() {
 
 bool PlanLoader::prepare() {
   if (!check_plan() || !lower_rank(*x_.plan, x_.rank, x_.program, diagnostics_)) return false;
+  if (!check_rows()) return false;
   if (!check_links(*x_.plan, x_.rank, group_.links, diagnostics_)) return false;
   if (group_.device->launches_early()) mark_early_launch(*x_.plan, x_.rank, x_.program);
   x_.wait_slots.emplace(x_.program);
