@@ -89,6 +89,7 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
 void BlockPrograms::note_uses(const DeviceOp& op) {
   const device::StepInfo& step = info(op.kind);
   if (step.adds) uses_ |= device::kUsesSums;
+  if (step.family == StepFamily::rows) uses_ |= device::kUsesRows;
   if (step.family == StepFamily::switched) uses_ |= device::kUsesSwitch;
   if (op.flags & device::kPosts) {
     uses_ |= device::kUsesProxy;
@@ -270,6 +271,11 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     step.count += steps_.back().count;
     steps_.pop_back();
   }
+  if (step.kind == StepKind::apply) {
+    add_row_values(op, run, step);
+    steps_.push_back(step);
+    return true;
+  }
   steps_.push_back(step);
   const size_t first = operands_.size();
   for (uint32_t i = moves.first; i < moves.first + moves.count; ++i) {
@@ -281,6 +287,32 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
   if (step.kind == StepKind::reduce) note_rows(first);
   if (step.kind == StepKind::move_packets) join_moves_of_one_source(steps_.back());
   return true;
+}
+
+/// What a row function's results and parameters are, each where the run's first row lies.
+void BlockPrograms::add_row_values(const DeviceOp& op, const Stretch& run, Step& step) {
+  const Move& move = rank_->moves[op.first];
+  const RankProgram::MoveRows& rows = rank_->move_rows[op.first];
+  step.part = static_cast<uint16_t>(rows.function);
+  good_ &= rows.function <= 0xffff;
+  step.dsts = static_cast<uint16_t>(rows.results);
+  step.srcs = static_cast<uint16_t>(rows.values.size() - rows.results);
+  const uint64_t row = rank_->offsets[run.offsets + move.dsts + move.srcs] / rank_->align;
+  for (uint32_t i = 0; i < rows.values.size(); ++i) {
+    const RowValue& value = rows.values[i];
+    if (!value.external) {
+      add_operand(move, run, i < rows.results ? value.index : move.dsts + value.index);
+      continue;
+    }
+    const Places::External& external = places_.externals[value.index];
+    uint8_t* const at =
+        external.row_bytes == 0
+            ? external.address
+            : moved(external.address, (row - external.first_row) * external.row_bytes);
+    const uint32_t flags = external.is_value ? uint32_t{device::kValue} : 0;
+    operands_.push_back({at, 0, 1, static_cast<uint16_t>(flags)});
+    extras_.push_back({device::kNoChannel, 0, nullptr});
+  }
 }
 
 /// Moves that send the same data to several peers become one with as many destinations, which loads
@@ -483,6 +515,7 @@ uint64_t BlockPrograms::most_bytes(const RankProgram& rank) {
         for (uint32_t k = 0; k < uint32_t{move.dsts} + move.srcs; ++k) {
           members += rank.operands[move.operands + k].members;
         }
+        if (!rank.move_rows.empty()) members += rank.move_rows[m].values.size();
         bytes += rank.move_chunks[m] *
                  (sizeof(Step) + members * (sizeof(StepOperand) + sizeof(StepExtra)));
       }

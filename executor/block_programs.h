@@ -42,10 +42,17 @@ class BlockPrograms {
   /// What ops name by index, as addresses. Parallel to `rank.bases`, to the rank's channels, its
   /// semaphores and its barriers.
   struct Places {
+    /// An external of the call: its first row here is row `first_row` of the rank's output.
+    struct External {
+      uint8_t* address = nullptr;             ///< `is_value`: not one, but the bytes of the value
+      uint64_t first_row = 0, row_bytes = 0;  ///< 0 bytes: all rows share what there is
+      bool is_value = false;
+    };
     std::span<const device::BaseAddress> bases;
     std::span<const device::ChannelEnd> ends;
     uint64_t* semaphores = nullptr;
     device::Barrier* barriers = nullptr;
+    std::span<const External> externals = {};  ///< of programs with row functions
   };
 
   /// Packs a patched rank. Programs of less than `least_stride` bytes are made so long. False: a
@@ -85,6 +92,7 @@ class BlockPrograms {
   /// False: nothing of that run is this block's, so there is no step.
   bool add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
   void add_operand(const device::Move& move, const device::Stretch& run, uint32_t k);
+  void add_row_values(const device::DeviceOp& op, const device::Stretch& run, device::Step& step);
   void note_begin(uint64_t at);
   void note_rows(size_t first_operand);
   void join_moves_of_one_source(device::Step& step);

@@ -55,6 +55,23 @@ constexpr uint32_t shared_place(uint32_t line, uint32_t more = 0) {
 }
 constexpr uint32_t own_place(uint32_t line, uint32_t more = 0) { return line * kPlaceLine | more; }
 
+/// How a result or a parameter of a row function lies in memory.
+struct RowForm {
+  bool wide;       ///< it has a value for each column
+  uint32_t bytes;  ///< of a value
+  uint32_t apart;  ///< bytes from one row's values to the next; 0: all rows share them
+};
+
+/// Neighbouring columns that each thread has of a row, a power of two: as few as fill 16 bytes, or
+/// as the block's threads need. `element`: bytes of T.
+constexpr uint32_t row_chunk(uint32_t columns, uint32_t threads, uint32_t element) {
+  uint32_t chunk = 16 / element;
+  while (uint64_t{chunk} * threads < columns) chunk *= 2;
+  return chunk;
+}
+/// What a thread may have of them: it keeps their values in registers.
+inline constexpr uint32_t kMaxRowChunk = 64;
+
 /// Lines in a kernel's parameters, at most: CUDA takes 32764 bytes, of which the first parameter, a
 /// LaunchPlan, has some.
 inline constexpr uint32_t kMaxCompiledLines = 2000;

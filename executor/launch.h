@@ -22,6 +22,7 @@
 namespace mscclc::device {
 
 struct ShortProgram;  // interpreter/short_steps.h
+struct RowFunctions;  // rows/row_steps.h
 
 /// A buffer that a rank's ops address, its own or a peer's.
 struct BaseAddress {
@@ -119,8 +120,9 @@ inline uint64_t unit_of(const Fault& fault) { return uint64_t{fault.high} << 32 
 struct RankContext {
   ChannelEnd* channels;
   PortQueue queue;
-  Fault* faults;          ///< by block; host memory that both see
-  const uint32_t* abort;  ///< host memory: not 0: every wait gives up
+  Fault* faults;                       ///< by block; host memory that both see
+  const uint32_t* abort;               ///< host memory: not 0: every wait gives up
+  const RowFunctions* rows = nullptr;  ///< where the machine is a host's, and the plan has any
 };
 
 /// Bit i, from 1 on, is that of packet format i (uses_of()).
@@ -139,7 +141,8 @@ enum Uses : uint32_t {
   kUsesOdd = 128u << kUsesFormats,          ///< plain data, not from multiples of 4 bytes
   kUsesSentPackets = 256u << kUsesFormats,  ///< packets that the proxy sends as they lie
   kUsesTrees = 512u << kUsesFormats,        ///< reductions as trees, and exact ones
-  kUsesAll = (1024u << kUsesFormats) - 1,
+  kUsesRows = 1024u << kUsesFormats,        ///< row functions, which no kernel for all plans has
+  kUsesAll = (2048u << kUsesFormats) - 1,
 };
 
 /// Units of packets in a run that a kernel may count in 32 bits, eight threads to a unit, with room

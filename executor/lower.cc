@@ -18,6 +18,14 @@ using device::DeviceOperand;
 using device::Move;
 using device::StepKind;
 
+RankProgram::MoveRows rows_of(const Program& program, const Op& op) {
+  const Applied what = applied(program, op);
+  RankProgram::MoveRows rows{what.first, what.function, static_cast<uint32_t>(what.results.size())};
+  for (size_t i = 0; i < what.results.size(); ++i) rows.values.push_back(what.result(i));
+  for (size_t i = 0; i < what.params.size(); ++i) rows.values.push_back(what.param(i));
+  return rows;
+}
+
 class RankLowering {
  public:
   RankLowering(const Program& program, uint32_t rank, RankProgram& out, Diagnostics& diagnostics,
@@ -176,7 +184,7 @@ bool RankLowering::add_move(const Op& op, DeviceOp& lowered, std::span<const Ope
   out_.move_chunks.push_back(count);
   out_.move_ops.push_back(static_cast<uint32_t>(out_.ops.size()));
   if (!program_.functions.empty()) {
-    out_.move_rows.push_back(applies(op) ? applied(program_, op).first : kNone);
+    out_.move_rows.push_back(applies(op) ? rows_of(program_, op) : RankProgram::MoveRows());
   }
   ++lowered.count;
   return true;

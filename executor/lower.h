@@ -16,6 +16,7 @@
 #include "executor/interpreter/layout.h"
 #include "ir/contract/contract.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/program/applied.h"
 #include "ir/program/program.h"
 
 namespace mscclc {
@@ -56,10 +57,15 @@ struct RankProgram {
   };
   std::vector<Chunks> chunks;
   std::vector<uint32_t> move_chunks;  ///< parallel to `moves`: chunks of each operand
-  /// Parallel to `moves` in programs with row functions: the chunk of the output whose rows an op
-  /// takes of externals, for all of its steps. Their runs have one offset more, that chunk's, and
-  /// are cut between rows.
-  std::vector<uint32_t> move_rows;
+  /// What an op computes of rows (ir/program/applied.h), for all of its steps.
+  struct MoveRows {
+    /// Chunk of the output whose rows it takes of externals; kNone: it computes none. Runs have one
+    /// offset more, that chunk's, and are cut between rows.
+    uint32_t chunk = kNone;
+    uint32_t function = 0, results = 0;
+    std::vector<RowValue> values = {};  ///< results, then parameters
+  };
+  std::vector<MoveRows> move_rows;    ///< parallel to `moves` in programs with row functions
   std::vector<uint32_t> move_ops;     ///< parallel to `moves`: the step, in `ops`
   std::vector<uint32_t> loop_chunks;  ///< parallel to `loops`
 

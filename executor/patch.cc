@@ -72,10 +72,10 @@ class RankPatch {
   uint64_t chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) const;
   bool continues(const Move& move, uint32_t k, uint64_t stride) const;
   bool has_rows(const Move& move) const {
-    return !rank_.move_rows.empty() && rank_.move_rows[index_of(move)] != kNone;
+    return !rank_.move_rows.empty() && rank_.move_rows[index_of(move)].chunk != kNone;
   }
   uint64_t rows_offset(const Move& move, uint32_t k) const {
-    return chunking_.offset(Side::output, rank_id_, rank_.move_rows[index_of(move)] + k);
+    return chunking_.offset(Side::output, rank_id_, rank_.move_rows[index_of(move)].chunk + k);
   }
   size_t index_of(const Move& move) const {
     return static_cast<size_t>(&move - rank_.moves.data());

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "executor/compiled/emit_rows.h"
 #include "executor/compiled/shape.h"
 
 namespace mscclc {
@@ -19,7 +20,7 @@ constexpr const char* kHead =
 // with a launch. Written by 'mscclc compile --emit=cuda'; compile it with
 //   nvcc -std=c++20 -O3 --expt-relaxed-constexpr -arch=sm_90 -cubin
 {} "{}"
-
+{}
 namespace {{
 
 using namespace mscclc;
@@ -56,36 +57,39 @@ const char* operands_word(const CompiledStep& step) {
 }
 
 /// One step: "block.template run<StepKind::wait, CompiledOperands<1, 0, 0>>(3, 4, 1);"
-std::string step_text(const CompiledStep& step, bool leads, const std::string& indent) {
-  const bool data = moves_data(step.kind);
-  std::string text = fmt::format("{}block.template {}<StepKind::{}, Compiled{}<{}, {}, {}", indent,
-                                 leads ? "lead" : "run", info(step.kind).name, operands_word(step),
-                                 step.count, step.dsts, step.srcs);
+std::string step_text(const CompiledShape& shape, const CompiledStep& step, bool leads,
+                      const std::string& indent) {
+  const bool data = moves_data(step.kind), applies = step.kind == StepKind::apply;
+  const std::string begins =
+      applies ? apply_text(step, shape.threads())
+              : fmt::format("{}<StepKind::{}, ", leads ? "lead" : "run", info(step.kind).name);
+  std::string text = fmt::format("{}block.template {}Compiled{}<{}, {}, {}", indent, begins,
+                                 operands_word(step), step.count, step.dsts, step.srcs);
   for (const uint32_t place : step.places) text += ",\n" + indent + "    " + place_text(place);
   // An average is divided where the caller chooses it.
   const bool divides = (step.flags & device::kComplete) != 0 && step.reduce == ReduceOp::call;
   const uint32_t orders = data ? 0 : uint32_t{device::kRelaxed};
   const uint32_t flags = (step.flags & (orders | device::kInLoop | device::kPosts)) |
                          (divides ? uint32_t{device::kComplete} : 0);
-  if (leads) return text + fmt::format(">>({});\n", step.extent);
+  if (leads || applies) return text + fmt::format(">>({});\n", step.extent);
   return text + fmt::format(">>({}, {}, {});\n", step.extent, data ? 0 : step.first, flags);
 }
 
 /// The steps from `begin` to `end`. The body of a pipeline is a loop, which ends at the round that
 /// a call says.
-std::string steps_text(const CompiledCode& code, size_t begin, size_t end, bool leads,
-                       const std::string& indent = "    ") {
+std::string steps_text(const CompiledShape& shape, const CompiledCode& code, size_t begin,
+                       size_t end, bool leads, const std::string& indent = "    ") {
   std::string text;
   for (size_t s = begin; s < end; ++s) {
     const CompiledStep& step = code.steps[s];
     if (step.kind != StepKind::pipeline) {
-      text += step_text(step, leads, indent);
+      text += step_text(shape, step, leads, indent);
       continue;
     }
     text +=
         fmt::format("{}for (block.begin_rounds({}); block.in_rounds(); block.next_round()) {{\n",
                     indent, step.extent);
-    text += steps_text(code, s + 1, s + 1 + step.count, leads, indent + "  ");
+    text += steps_text(shape, code, s + 1, s + 1 + step.count, leads, indent + "  ");
     text += indent + "}\n";
     s += step.count;
   }
@@ -93,15 +97,16 @@ std::string steps_text(const CompiledCode& code, size_t begin, size_t end, bool 
 }
 
 /// The steps of a code: those before its blocks count the call, and the others.
-std::string code_text(const CompiledCode& code, size_t shape, size_t number) {
-  std::string text = fmt::format("\nstruct Shape{}Code{} {{\n", shape, number);
+std::string code_text(const CompiledShape& shape, size_t shape_number, size_t number) {
+  const CompiledCode& code = shape.codes()[number];
+  std::string text = fmt::format("\nstruct Shape{}Code{} {{\n", shape_number, number);
   for (const bool leads : {true, false}) {
     const bool named = leads ? code.leading > 0 : code.leading < code.steps.size();
     text += fmt::format(
         "  template <class Block>\n  __device__ __forceinline__ static void {}(Block&{}) {{\n",
         leads ? "lead" : "run", named ? " block" : "");
-    text += leads ? steps_text(code, 0, code.leading, leads)
-                  : steps_text(code, code.leading, code.steps.size(), leads);
+    text += leads ? steps_text(shape, code, 0, code.leading, leads)
+                  : steps_text(shape, code, code.leading, code.steps.size(), leads);
     text += "  }\n";
   }
   return text + "};\n";
@@ -168,7 +173,8 @@ std::string block_text(const CompiledShape& shape, const std::string& type) {
 std::string kernel_text(const CompiledShape& shape, size_t number, const std::string& digest,
                         const std::string& arithmetic) {
   const ArgumentsText arguments = arguments_text(shape);
-  const std::string type = shape.adds() ? fmt::format("OneType<Dtype::{}>", arithmetic) : "NoSums";
+  const bool typed = shape.adds() || shape.has_rows();
+  const std::string type = typed ? fmt::format("OneType<Dtype::{}>", arithmetic) : "NoSums";
   return fmt::format(
       "\nextern \"C\" __global__ void __launch_bounds__({})\n"
       "MSCCLC_KERNEL({}, {}, {})(\n"
@@ -209,7 +215,8 @@ std::optional<std::string> write_kernels(const Program& program, const std::stri
     shape_of.push_back(at->second);
     if (fresh) shapes.push_back(*std::move(shape));
   }
-  std::string text = fmt::format(kHead, comment_text(program.name), "#include", kKernelHeader);
+  std::string text = fmt::format(kHead, comment_text(program.name), "#include", kKernelHeader,
+                                 row_functions_text(program, shapes, dtypes));
   std::string kernels;
   for (size_t s = 0; s < shapes.size(); ++s) {
     const CompiledShape& shape = shapes[s];
@@ -217,10 +224,12 @@ std::optional<std::string> write_kernels(const Program& program, const std::stri
     text += fmt::format("\n// Shape {}: rank {}, {} blocks of {} threads.\n", s,
                         numbers_text(ranks, [&](uint32_t r) { return shape_of[r] == s; }),
                         shape.blocks(), shape.threads());
-    for (size_t c = 0; c < shape.codes().size(); ++c) text += code_text(shape.codes()[c], s, c);
-    if (!shape.adds()) kernels += kernel_text(shape, s, digest, "moves");
+    for (size_t c = 0; c < shape.codes().size(); ++c) text += code_text(shape, s, c);
+    const bool typed = shape.adds() || shape.has_rows();
+    if (!typed) kernels += kernel_text(shape, s, digest, "moves");
     for (const Dtype dtype : dtypes) {
-      if (shape.adds()) kernels += kernel_text(shape, s, digest, shape.arithmetic(dtype));
+      if (shape.has_rows() && !has_rows_of(program, dtype)) continue;
+      if (typed) kernels += kernel_text(shape, s, digest, shape.arithmetic(dtype));
     }
   }
   return text + "\n}  // namespace\n" + kernels;

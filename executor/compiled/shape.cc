@@ -9,6 +9,7 @@
 #include <span>
 
 #include "executor/lower.h"
+#include "executor/rows/externals.h"
 
 namespace mscclc {
 
@@ -87,6 +88,7 @@ CompiledStep code_of_step(const Packed& block, const Step& step) {
   if (!moves_data(step.kind)) return code;
   code.dsts = step.dsts;
   code.srcs = step.srcs;
+  if (step.kind == StepKind::apply) code.function = step.part;
   for (uint32_t k = 0; k < operands_of(step.count, step.dsts, step.srcs); ++k) {
     code.places.push_back(place_bits(block, step, k));
   }
@@ -103,6 +105,7 @@ bool is_of(const Packed& block, const Step& step, const CompiledStep& code) {
   if (step.count != code.count) return false;
   if (!moves_data(step.kind)) return true;
   if (step.dsts != code.dsts || step.srcs != code.srcs) return false;
+  if (step.kind == StepKind::apply && step.part != code.function) return false;
   for (uint32_t k = 0; k < code.places.size(); ++k) {
     if (place_bits(block, step, k) != (code.places[k] & kPlaceBits)) return false;
   }
@@ -120,10 +123,13 @@ std::optional<Error> refusal(const Step& step) {
     case StepFamily::sent:
     case StepFamily::loop:
       break;
+    case StepFamily::rows:
+      if (step.kind != StepKind::apply) {
+        return Error{fmt::format("it has sums with row functions ('{}')", name)};
+      }
+      break;
     case StepFamily::switched:
       return Error{fmt::format("it has ops of switch channels ('{}')", name)};
-    case StepFamily::rows:
-      return Error{fmt::format("it has row functions ('{}')", name)};
   }
   if (info(step.kind).adds && step.reduce != ReduceOp::call && step.reduce != ReduceOp::sum) {
     return Error{fmt::format("it has a reduction that is always {}", mscclc::name(step.reduce))};
@@ -151,29 +157,42 @@ bool leads(const CompiledStep& step) {
   return true;
 }
 
+/// Where buffer or external `i` of a sample begins: far from all others.
+uint8_t* sample_address(size_t i) { return reinterpret_cast<uint8_t*>((i + 1) << 44); }
+
 /// Packs a rank at a message whose chunks are all alike, large enough that each block has some of
 /// all that the rank moves, with an address of its own for each buffer.
 bool pack_sample(const Program& program, uint32_t rank, BlockPrograms& programs,
                  Diagnostics& diagnostics) {
   RankProgram lowered;
   if (!lower_rank(program, rank, lowered, diagnostics)) return false;
-  // A chunk of whole lines and units for up to 128 blocks and more.
-  constexpr uint64_t kChunk = 16 * 120 * 128;
   const Contract& contract = program.contract;
+  // A chunk of whole lines and units for up to 128 blocks and more; or of so many rows.
+  const uint32_t granule = program.granule(Dtype::f32);
+  const uint64_t kChunk = contract.columns == 0 ? 16 * 120 * 128 : uint64_t{1024} * granule;
   const uint64_t chunks = std::max<uint64_t>(
       {1, contract.chunk_count(Side::input, rank), contract.chunk_count(Side::output, rank)});
-  const Chunking chunking(contract, chunks * kChunk, program.launch.align);
+  const Chunking chunking(contract, chunks * kChunk, granule);
+  lowered.align = granule;
   if (!patch_rank(lowered, program, rank, chunking, chunking, diagnostics)) return false;
   std::vector<device::BaseAddress> bases;
   for (size_t i = 0; i < lowered.bases.size(); ++i) {
     const device::Base& base = lowered.bases[i];
-    bases.push_back({reinterpret_cast<uint8_t*>((i + 1) << 40), base.copy_stride, base.copies});
+    bases.push_back({sample_address(i), base.copy_stride, base.copies});
+  }
+  std::vector<BlockPrograms::Places::External> externals;
+  for (const rows::ExternalLayout& layout :
+       rows::lay_out_externals(program, rank, chunking, Dtype::f32)) {
+    externals.push_back({.address = sample_address(bases.size() + externals.size()),
+                         .first_row = layout.first_row,
+                         .row_bytes = layout.shared ? 0 : layout.row_bytes});
   }
   std::vector<device::ChannelEnd> ends;
   for (const Channel& c : program.ranks[rank].channels) {
     ends.push_back({nullptr, nullptr, 0, c.kind == ChannelKind::port ? 1u : 0u});
   }
-  if (programs.pack(lowered, {bases, ends}, WaitSlots(lowered))) return true;
+  const BlockPrograms::Places places{.bases = bases, .ends = ends, .externals = externals};
+  if (programs.pack(lowered, places, WaitSlots(lowered))) return true;
   diagnostics.error("too-large", {}, "the program of a thread block would have 2 GiB");
   return false;
 }
@@ -192,6 +211,7 @@ Result<void> CompiledShape::add_blocks(const BlockPrograms& programs) {
       }
       if (step.format != PacketFormat::none) format_ = step.format;
       adds_ |= info(step.kind).adds;
+      has_rows_ |= step.kind == StepKind::apply;
       counts_ |= counts_signals(block, step);
       code.steps.push_back(code_of_step(block, step));
     }
@@ -244,6 +264,18 @@ void CompiledShape::place_operands(const BlockPrograms& programs) {
   }
 }
 
+/// What keeps rows of the plan from a kernel whose blocks have so many threads.
+Result<void> CompiledShape::check_rows(const Program& program) const {
+  if (!has_rows_) return {};
+  if (!program.loops.empty()) return Error{"it has row functions and pipelines"};
+  const uint32_t columns = program.contract.columns;
+  if (device::row_chunk(columns, threads_, 4) > device::kMaxRowChunk) {
+    return Error{fmt::format("its rows have {} columns, and blocks of {} threads take {} at most",
+                             columns, threads_, threads_ * device::kMaxRowChunk)};
+  }
+  return {};
+}
+
 std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t rank,
                                                Diagnostics& diagnostics) {
   BlockPrograms programs;
@@ -251,6 +283,10 @@ std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t 
   CompiledShape shape;
   shape.code_of_.resize(program.ranks[rank].blocks);
   auto added = shape.add_blocks(programs);
+  const uint32_t most = shape.format_ == PacketFormat::none ? 1024 : 512;
+  const uint32_t warps = std::max(1u, (program.launch.threads + 31) / 32);
+  shape.threads_ = std::min(most, 32 * warps);
+  if (added) added = shape.check_rows(program);
   if (added) {
     shape.place_operands(programs);
     const uint32_t each = shape.shared_lines() + shape.own_lines();
@@ -270,9 +306,6 @@ std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t 
     }
     return std::nullopt;
   }
-  const uint32_t most = shape.format_ == PacketFormat::none ? 1024 : 512;
-  const uint32_t warps = std::max(1u, (program.launch.threads + 31) / 32);
-  shape.threads_ = std::min(most, 32 * warps);
   shape.align_ = program.launch.align;
   return shape;
 }
@@ -371,7 +404,7 @@ bool CompiledShape::fill(const BlockPrograms& programs, std::vector<CompiledLine
 }
 
 std::string CompiledShape::arithmetic(Dtype dtype) const {
-  return adds_ ? std::string(info(dtype).name) : "moves";
+  return adds_ || has_rows_ ? std::string(info(dtype).name) : "moves";
 }
 
 // FNV-1a, over all that the code depends on.
@@ -382,7 +415,7 @@ std::string CompiledShape::key() const {
   };
   for (const uint32_t value :
        {static_cast<uint32_t>(format_), threads_, blocks(), shared_lines_, own_lines_, align_,
-        (adds_ ? 1u : 0u) | (posts_ ? 2u : 0u) | (counts_ ? 4u : 0u)}) {
+        (adds_ ? 1u : 0u) | (posts_ ? 2u : 0u) | (counts_ ? 4u : 0u) | (has_rows_ ? 8u : 0u)}) {
     add(value);
   }
   for (const uint32_t code : code_of_) add(code);
@@ -393,7 +426,7 @@ std::string CompiledShape::key() const {
       add(static_cast<uint64_t>(step.kind) | static_cast<uint64_t>(step.reduce) << 8 |
           uint64_t{step.flags} << 16 | uint64_t{step.count} << 32);
       add(step.dsts | uint64_t{step.srcs} << 16 | uint64_t{step.extent} << 32);
-      add(step.first);
+      add(step.first | uint64_t{step.function} << 32);
       for (const uint32_t place : step.places) add(place);
     }
   }

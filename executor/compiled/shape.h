@@ -25,6 +25,7 @@ struct CompiledStep {
   uint8_t flags = 0;   ///< device::OpFlags, except those that a call settles
   uint32_t count = 0;  ///< of a pipeline: the steps of its body, which follow it
   uint16_t dsts = 0, srcs = 0;
+  uint16_t function = 0;         ///< of an `apply`
   std::vector<uint32_t> places;  ///< of its operands: device::CompiledPlace
   uint32_t extent = 0;           ///< its first line among the block's own
   uint32_t first = 0;            ///< that of its first target
@@ -57,11 +58,13 @@ class CompiledShape {
 
   /// Equal for equal code: 16 hex digits.
   std::string key() const;
-  /// The end of a kernel's name: the type whose sums it takes, or "moves".
+  /// The end of a kernel's name: the type whose sums or rows it takes, or "moves".
   std::string arithmetic(Dtype dtype) const;
 
   PacketFormat format() const { return format_; }
   bool adds() const { return adds_; }
+  /// Do its blocks apply row functions? Then a kernel is of one type, and for blocks of threads().
+  bool has_rows() const { return has_rows_; }
   /// Do its blocks hand anything to the rank's proxy?
   bool posts() const { return posts_; }
   /// Do its blocks count the signals that they take (WaitSlots)?
@@ -83,9 +86,10 @@ class CompiledShape {
  private:
   Result<void> add_blocks(const BlockPrograms& programs);
   void place_operands(const BlockPrograms& programs);
+  Result<void> check_rows(const Program& program) const;
 
   PacketFormat format_ = PacketFormat::none;
-  bool adds_ = false, posts_ = false, counts_ = false;
+  bool adds_ = false, posts_ = false, counts_ = false, has_rows_ = false;
   uint32_t align_ = 16;
   uint32_t threads_ = 0, shared_lines_ = 0, own_lines_ = 0;
   std::vector<CompiledCode> codes_;

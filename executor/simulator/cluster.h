@@ -59,6 +59,9 @@ class Cluster {
   }
   /// By external: its memory at a rank. REQUIRES: place().
   std::span<uint8_t* const> externals(uint32_t rank) const { return states_[rank].externals; }
+  uint64_t external_bytes(uint32_t rank, uint32_t external) const {
+    return states_[rank].external_layouts[external].bytes();
+  }
   bool is_callers(uint32_t rank, const uint8_t* address) const;
   /// The number of the next call, which packet flags and copies go by.
   uint64_t next_call() const { return next_call_; }

@@ -2,8 +2,8 @@
 
 import ctypes
 import os
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_int32, c_int64, c_size_t
-from ctypes import c_uint32, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_float, c_int32, c_int64
+from ctypes import c_size_t, c_uint32, c_uint64, c_void_p
 
 from .errors import LibraryError, UsageError
 
@@ -52,6 +52,22 @@ class Call(Structure):
         ("output_offsets", c_void_p),
         ("tag", c_char_p),
         ("order", c_int32),
+        ("externals", c_void_p),
+        ("externals_count", c_size_t),
+    ]
+
+
+class External(Structure):
+    """mscclc_external_t"""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("data", c_void_p),
+        ("dtype", c_int32),
+        ("value", c_float),
+        ("rows", c_uint64),
+        ("columns", c_uint64),
+        ("reserved", c_uint64),
     ]
 
 

@@ -18,6 +18,7 @@ from ._lifetime import Lifetime
 from ._numbers import element_type, order_number
 from .collectives import MOST_RANKS, Collectives
 from .errors import UsageError
+from .externals import rows_of
 from .loaded_plan import LoadedPlan
 from .memory import DeviceMemory, allocate
 from .work import Work, needs_no_group
@@ -149,7 +150,7 @@ class Communicator(Collectives):
         arguments = [text, len(text), b"plan", max_bytes, element[0], ctypes.byref(handle)]
         _wait_for(lambda: check(load(own, *arguments)), lambda: self.abort("interrupted"))
         self._plans.append(handle)
-        return LoadedPlan(self, handle, dtype)
+        return LoadedPlan(self, handle, dtype, rows_of(text))
 
     def allocate(self, count: int, dtype: str = "u8") -> DeviceMemory:
         """`count` elements of the communicator's device, zeros. Local; the memory may outlive the

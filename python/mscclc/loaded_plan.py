@@ -1,53 +1,58 @@
 """A plan that the ranks of a communicator have loaded by itself, without the registry."""
 
 import ctypes
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 from ._library import Call, check, library
 from ._numbers import DTYPE_DEFAULT, element_type, op_number
 from .buffers import buffer_of
 from .errors import UsageError
+from .externals import RowsOfPlan, externals_for
 from .work import Work
 
 
 class LoadedPlan:
     """A plan that all ranks of a communicator have loaded; it ends with the communicator."""
 
-    def __init__(self, comm: Any, handle: ctypes.c_void_p, dtype: str):
-        self._comm, self._handle, self._dtype = comm, handle, dtype
+    def __init__(self, comm: Any, handle: ctypes.c_void_p, dtype: str, rows: RowsOfPlan):
+        self._comm, self._handle, self._dtype, self._rows = comm, handle, dtype, rows
 
     def run(
         self, input: Any, output: Any = None, op: str = "sum", stream: Optional[int] = None,
-        dtype: Optional[str] = None,
+        dtype: Optional[str] = None, externals: Optional[Dict[str, Any]] = None,
     ) -> Work:  # fmt: skip
         """Queues it, on all ranks; without an output in place. Buffers are the plan's input and
         output. `dtype`: their element type, as wide as the one that the plan was loaded for, which
-        it is if left out. Not held back by groups."""
+        it is if left out. `externals`: what a plan with row functions takes besides, by name: buffers
+        of whole rows, and numbers for scalars. Not held back by groups."""
         comm = self._comm
         comm._own()
         dtype = self._dtype if dtype is None else dtype
         loaded, width = element_type(self._dtype)[1], element_type(dtype)[1]
-        if width != loaded:
+        any_width = self._rows.columns > 0  # rows may be of all types that functions have
+        if width != loaded and not any_width:
             raise UsageError(
                 f"the plan was loaded for elements of {loaded} bytes ('{self._dtype}'); '{dtype}' has"
                 f" {width}: load it for that type"
             )
         target = buffer_of(input if output is None else output, comm._device, writable=True)
         source = target if output is None else buffer_of(input, comm._device, writable=False)
-        return self._launch(source, target, op, stream, dtype)
+        return self._launch(source, target, op, stream, dtype, externals)
 
-    def _launch(self, source, target, op, stream, dtype):
+    def _launch(self, source, target, op, stream, dtype, externals=None):
         comm = self._comm
+        outside = externals_for(self._rows.externals, externals or {}, comm._device, dtype)
         most = max(source.bytes, target.bytes)
         if source is not target:
             self._needs_buffers(source, target, most, dtype)
         call = Call(
             size=ctypes.sizeof(Call), dtype=element_type(dtype)[0], op=op_number(op),
             accumulate=DTYPE_DEFAULT, input=source.address, output=target.address,
+            externals=ctypes.addressof(outside[0]), externals_count=len(outside[0]),
         )  # fmt: skip
         launch = library().mscclc_plan_launch
         check(launch(self._handle, ctypes.byref(call), most, comm._queue(stream)))
-        return Work(comm, (source, target), stream)
+        return Work(comm, (source, target, *outside[1]), stream)
 
     def _needs_buffers(self, source, target, most, dtype):
         """The plan may use no more than is there, nor may a part of a buffer be left out."""

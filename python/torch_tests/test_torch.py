@@ -146,6 +146,9 @@ class Suites(unittest.TestCase):
     def test_plan_ops(self):
         self.check("plan_ops", 2)
 
+    def test_row_ops(self):
+        self.check("row_ops", 2)
+
     def test_vllm_plugin(self):
         self.check("vllm_plugin", 2)
 

@@ -10,8 +10,25 @@
 #include "ir/contract/collectives.h"
 #include "ir/contract/order.h"
 #include "ir/ops/ops.h"
+#include "ir/rows/row_function.h"
 
 namespace mscclc {
+
+/// What stands for an external of the plan in a call: a tensor whose rows follow one another
+/// without gaps, or a scalar. What the plan declares of it (type, columns, and the rows that the
+/// message has) must be so.
+struct CallExternal {
+  std::string_view name;
+  rows::Type type = rows::Type::T;  ///< T: the call's type
+  /// Memory that the device can address; rows, and values of columns, begin at multiples of 16
+  /// bytes, others at multiples of their own. nullptr: a scalar that is `value`.
+  void* data = nullptr;
+  /// What there is: more rows than the call has are allowed. Of what has no rows 1, of what has one
+  /// value a row 1 column; of `groups` their number.
+  uint64_t rows = 1, columns = 1;
+  float value = 0;  ///< rounded to `type`
+  bool operator==(const CallExternal&) const = default;
+};
 
 /// One call of a collective, as one rank makes it: by name (Collectives), or of a plan
 /// (Executable::bind()). Counts are in elements, as NCCL counts them.
@@ -59,6 +76,8 @@ struct CollectiveCall {
   /// alltoallv: where the row for, or of, each rank begins in this rank's buffers, in elements;
   /// empty: rows follow one another.
   std::span<const uint64_t> input_offsets = {}, output_offsets = {};
+  /// Of a plan with row functions: each external that it declares, once, in any order.
+  std::span<const CallExternal> externals = {};
   std::string_view tag = {};  ///< PlanRequest::tag
   /// By name: thread blocks that this call allows a plan, besides CollectivesOptions::most_blocks;
   /// 0: any number. The same on all ranks.

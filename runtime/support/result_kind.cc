@@ -13,6 +13,7 @@ constexpr std::pair<std::string_view, ResultKind> kResultKinds[] = {
     {"aborted", ResultKind::aborted},
     {"after-fork", ResultKind::usage},
     {"bad-call", ResultKind::argument},
+    {"bad-external", ResultKind::argument},
     {"bad-selection", ResultKind::usage},
     {"bad-unique-id", ResultKind::argument},
     {"bad-variable", ResultKind::usage},

@@ -3,10 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "compiler/compile.h"
 #include "compiler/rows/library.h"
 #include "executor/cpu/dice.h"
-#include "ir/base/read_file.h"
 #include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "ir/rows/check_row.h"
@@ -15,24 +13,14 @@
 #include "runtime/choice/proofs/plan_digest.h"
 #include "tests/helpers/plans/rehash.h"
 #include "tests/rows/random_row.h"
+#include "tests/rows/row_plans.h"
 
 namespace mscclc {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using rows::Function;
-
-Program row_plan(const std::string& name, const std::string& more = "") {
-  Sources sources;
-  Diagnostics diagnostics;
-  FrontEndOptions options;
-  options.read_file = [](const std::string& path) { return read_file(path); };
-  const std::string path = "tests/rows/programs/" + name + ".mscl";
-  std::optional<Program> program =
-      compile(sources, sources.add(path, read_file(path).value() + more), options, {}, diagnostics);
-  REQUIRE(program.has_value());
-  return *std::move(program);
-}
+using testing::row_plan;
 
 std::string plan_text(const Program& program) {
   Diagnostics diagnostics;
@@ -95,7 +83,7 @@ TEST_CASE("a function whose text would not end is refused") {
 }
 
 TEST_CASE("functions that cannot be are refused with their reason") {
-  const Json plan = Json::parse(plan_text(row_plan("allreduce_norm", "launch fuse: false\n")));
+  const Json plan = Json::parse(plan_text(row_plan("allreduce_norm", {}, "launch fuse: false\n")));
   CHECK(read(plan) == "");
   const auto changed = [&](const auto& change) {
     Json copy = plan;
@@ -132,7 +120,7 @@ TEST_CASE("functions that cannot be are refused with their reason") {
 }
 
 TEST_CASE("what a sum is handed to is refused with its reason") {
-  const Json plan = Json::parse(plan_text(row_plan("allreduce_norm")));
+  const Json plan = Json::parse(plan_text(row_plan("allreduce_norm", {})));
   const auto changed = [&](size_t at, int64_t value) {
     Json copy = plan;
     copy["mscclc"]["ranks"][0]["applied"][0][at] = value;
@@ -152,7 +140,7 @@ TEST_CASE("what a sum is handed to is refused with its reason") {
 }
 
 TEST_CASE("a function that would take too much memory for a row is refused") {
-  Json plan = Json::parse(plan_text(row_plan("allreduce_norm")));
+  Json plan = Json::parse(plan_text(row_plan("allreduce_norm", {})));
   Json& m = plan["mscclc"];
   m["contract"]["columns"] = 1 << 20;
   CHECK(read(plan) == "");  // wide, but few values
@@ -177,7 +165,7 @@ void collect(Json& value, std::vector<Json*>& all) {
 
 TEST_CASE("plans of rows with random damage are read or refused") {
   for (const char* const name : {"allreduce_norm", "reducescatter_quantize"}) {
-    const Json plan = Json::parse(plan_text(row_plan(name)));
+    const Json plan = Json::parse(plan_text(row_plan(name, {})));
     Dice dice(7);
     for (int i = 0; i < testing::if_sanitized(300, 4000); ++i) {
       Json copy = plan;
@@ -196,7 +184,7 @@ TEST_CASE("plans of rows with random damage are read or refused") {
 }
 
 TEST_CASE("a plan's digest is of its functions and externals, too") {
-  Program program = row_plan("allreduce_norm");
+  Program program = row_plan("allreduce_norm", {});
   Diagnostics diagnostics;
   const auto digest = [&] { return plan_digest(program, diagnostics).value(); };
   const auto before = digest();

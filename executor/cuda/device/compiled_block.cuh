@@ -11,6 +11,7 @@
 #include "executor/cuda/device/arithmetic.cuh"
 #include "executor/cuda/device/block_base.cuh"
 #include "executor/cuda/device/call_count.cuh"
+#include "executor/cuda/device/compiled_rows.cuh"
 #include "executor/cuda/device/exact.cuh"
 #include "executor/cuda/device/packet_rows.cuh"
 
@@ -83,6 +84,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
 
  public:
   static constexpr bool kCounts = traits.counts;
+  using Sums = Arithmetic;
 
   /// `shared` and `own`: lines of all blocks, and of this one, in the parameters or shared memory.
   __device__ __forceinline__ CompiledBlock(BlockState& state, const LaunchPlan& plan, uint64_t call,
@@ -106,13 +108,22 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   /// A step after it. `first`: the line of its first target.
   template <StepKind kind, class Operands>
   __device__ __forceinline__ void run(uint32_t line, uint32_t first = 0, uint32_t flags = 0) {
-    if (this->frees_next_ && state_.counted != 0) {
-      let_next_begin();
-      this->frees_next_ = false;
-    }
-    if (gave_up(state_.waits)) exit_thread();
+    before_step();
     const bool rounds = (flags & device::kInLoop) != 0 && moves_data(kind);
     run_step<kind, Operands>(rounds ? begin_round(line) : begin_step(line), first, flags);
+  }
+
+  /// The same of an `apply`. RowFunction: its function, of the call's type, as the emitter writes
+  /// it; `kThreads`: of the block.
+  template <class RowFunction, uint32_t kThreads, class Operands>
+  __device__ __forceinline__ void apply(uint32_t line) {
+    before_step();
+    const CompiledExtent e = begin_step(line);
+    this->keep_published(StepKind::apply, false);
+    constexpr uint32_t kElement = Arithmetic::kLeastElement,
+                       kRow = RowFunction::kColumns * kElement;
+    apply_rows<RowFunction, device::row_chunk(RowFunction::kColumns, kThreads, kElement)>(
+        RowPlaces<Operands>{*this}, e.begin / kRow, e.end / kRow);
   }
 
   /// A pipeline, whose body is run once per round.
@@ -141,6 +152,29 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   __device__ __forceinline__ uint64_t late_call() const { return await_copied(state_.counts[0]); }
 
  private:
+  /// Where the values of an `apply` are (RowRegisters).
+  template <class Operands>
+  struct RowPlaces {
+    const CompiledBlock& block;
+    template <uint32_t v>
+    __device__ __forceinline__ uint8_t* address() const {
+      return block.address(Operands::place(v));
+    }
+    template <uint32_t v>
+    __device__ __forceinline__ uint4 line() const {
+      constexpr uint32_t kPlace = Operands::place(v);
+      return ((kPlace & device::kPlaceShared) != 0 ? block.shared_
+                                                   : block.own_)[kPlace / device::kPlaceLine];
+    }
+  };
+
+  __device__ __forceinline__ void before_step() {
+    if (this->frees_next_ && state_.counted != 0) {
+      let_next_begin();
+      this->frees_next_ = false;
+    }
+    if (gave_up(state_.waits)) exit_thread();
+  }
   /// Ends the thread if an earlier call gave up. Comes before the first store.
   __device__ __forceinline__ static void check_call(uint64_t call) {
     if (has_given_up(call)) exit_thread();

@@ -8,6 +8,7 @@
 #include "executor/cuda/testing/ranks.h"
 #include "executor/cuda/testing/ranks_apart.h"
 #include "executor/cuda/testing/ranks_buffers.h"
+#include "executor/cuda/testing/ranks_externals.h"
 #include "executor/cuda/testing/ranks_multicast.h"
 #include "executor/cuda/testing/ranks_ports.h"
 #include "executor/cuda/testing/ranks_programs.h"
@@ -65,6 +66,7 @@ class CudaRanks::State {
   const LaunchPlan& launch() const { return launch_; }
   const RanksApart& apart() const { return apart_; }
   bool has_multicast() const { return !multicast_.empty(); }
+  RanksExternals& externals() { return externals_; }
   void set_patience(uint64_t nanoseconds) { patience_ = nanoseconds; }
   void abort();
 
@@ -102,6 +104,7 @@ class CudaRanks::State {
   Call call_;
   Options options_;
   RanksBuffers buffers_;
+  RanksExternals externals_;
   RanksSignals signals_;
   RanksPorts ports_;
   RanksPrograms programs_;
@@ -135,8 +138,8 @@ bool CudaRanks::State::prepare(const Call& call, const Options& options, Diagnos
   ports_.stop();
   if (options.early) mark_early();
   return abort_.allocate(sizeof(uint32_t), d) && patch(device_, program_, call, d) &&
-         buffers_.allocate(device_, call, options, d) && signals_.allocate(device_, d) &&
-         upload_context(d) && plan_launch(d);
+         buffers_.allocate(device_, call, options, d) && externals_.allocate(program_, call, d) &&
+         signals_.allocate(device_, d) && upload_context(d) && plan_launch(d);
 }
 
 /// Marks after which ops the next call may begin.
@@ -223,7 +226,8 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
 bool CudaRanks::State::pack_programs(uint32_t in_call, Diagnostics& d) {
   std::vector<RanksPrograms::Rank> ranks;
   for (uint32_t r = 0; r < device_.ranks.size(); ++r) {
-    ranks.push_back({bases_of(r, in_call), signals_.semaphores(r), signals_.barriers(r)});
+    ranks.push_back(
+        {bases_of(r, in_call), signals_.semaphores(r), signals_.barriers(r), externals_.places(r)});
   }
   return programs_.pack(in_call, device_, ranks, signals_.ends(), options_.carried, launch_, d);
 }
@@ -381,6 +385,16 @@ bool CudaRanks::read(uint32_t rank, uint32_t buffer, uint8_t* to, Diagnostics& d
   return succeeded(cudaMemcpy(to, state_->address(rank, call, buffer), state_->bytes(rank, buffer),
                               cudaMemcpyDeviceToHost),
                    "copy from the device", diagnostics);
+}
+
+bool CudaRanks::write_external(uint32_t rank, uint32_t external, const uint8_t* from,
+                               Diagnostics& diagnostics) {
+  return state_->externals().write(rank, external, from, diagnostics);
+}
+
+bool CudaRanks::read_external(uint32_t rank, uint32_t external, uint8_t* to,
+                              Diagnostics& diagnostics) const {
+  return state_->externals().read(rank, external, to, diagnostics);
 }
 
 }  // namespace mscclc::cuda

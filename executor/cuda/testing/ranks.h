@@ -116,6 +116,11 @@ class CudaRanks {
                            Diagnostics& diagnostics, uint32_t call = 0);
   [[nodiscard]] bool read(uint32_t rank, uint32_t buffer, uint8_t* to, Diagnostics& diagnostics,
                           uint32_t call = 0) const;
+  /// The same of an external of the plan, which all calls that a run queues have in common.
+  [[nodiscard]] bool write_external(uint32_t rank, uint32_t external, const uint8_t* from,
+                                    Diagnostics& diagnostics);
+  [[nodiscard]] bool read_external(uint32_t rank, uint32_t external, uint8_t* to,
+                                   Diagnostics& diagnostics) const;
 
  private:
   class State;

@@ -15,7 +15,7 @@ uint32_t inner_of(const CallerBuffers& callers) {
 
 bool RanksBuffers::allocate(const DeviceProgram& device, const Call& call,
                             const CudaRanks::Options& options, Diagnostics& d) {
-  const Chunking chunking(program_.contract, call.part_bytes, program_.launch.align);
+  const Chunking chunking(program_.contract, call.part_bytes, program_.granule(call.dtype));
   ranks_.resize(program_.ranks.size());
   for (uint32_t r = 0; r < ranks_.size(); ++r) {
     const Wanted wanted{r, device.ranks[r].buffers, call, options,

@@ -18,6 +18,7 @@ class RanksPrograms {
     std::vector<device::BaseAddress> bases;
     uint64_t* semaphores;
     device::Barrier* barriers;
+    std::vector<BlockPrograms::Places::External> externals = {};
   };
 
   /// Forgets what was packed; `calls` are to be.

@@ -5,6 +5,7 @@
 
 #include "executor/cpu/dice.h"
 #include "executor/oracle/values.h"
+#include "executor/rows/evaluate.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -15,6 +16,18 @@ struct NoHooks final : CallHooks {
 };
 
 std::string text_of(const Diagnostics& d) { return render_text(d, Sources{}, 100); }
+
+/// Values of an external: of about one, of both signs, here and there any bits.
+std::vector<uint8_t> external_input(uint64_t bytes, rows::Type type, Dtype t, uint64_t seed) {
+  Dice dice(seed + 99);
+  std::vector<float> values(bytes / rows::bytes_of(type, t));
+  for (float& value : values) {
+    value = (static_cast<float>(dice.below(4096)) - 1024.0f) / 512.0f;
+    if (dice.below(64) == 0) value *= 1e6f;
+    if (dice.below(64) == 0) value *= 1e-9f;
+  }
+  return rows::stored_as(type, t, values);
+}
 
 }  // namespace
 
@@ -40,8 +53,8 @@ std::vector<uint8_t> rounding_input(uint64_t bytes, Dtype dtype, uint64_t seed) 
 
 Call SameBits::call(uint64_t elements, Dtype dtype, ReduceOp reduce) const {
   const DtypeInfo& type = info(dtype);
-  return {.part_bytes =
-              Chunking::part_for_message(program().contract, elements * type.bytes, type.bytes),
+  return {.part_bytes = Chunking::part_for_message(program().contract, elements * type.bytes,
+                                                   unit_of_part(program(), dtype)),
           .dtype = dtype,
           .accumulate = type.accumulate,
           .reduce = reduce};
@@ -82,6 +95,7 @@ std::string SameBits::run_round(const CudaRanks::Options& options, uint64_t seed
   Diagnostics diagnostics;
   NoHooks hooks;
   std::vector<std::vector<Bytes>> expected;
+  if (!write_externals(seed, diagnostics)) return text_of(diagnostics);
   for (uint32_t c = 0; c < options.calls; ++c) {
     for (uint32_t r = 0; r < ranks; ++r) {
       const bool handed_on = options.chained && c > 0;
@@ -105,6 +119,37 @@ std::string SameBits::run_round(const CudaRanks::Options& options, uint64_t seed
   for (uint32_t c = one ? options.calls - 1 : 0; c < options.calls; ++c) {
     std::string fault = compare(c, expected[c]);
     if (!fault.empty()) return fault;
+  }
+  return compare_externals();
+}
+
+/// All that ranks have: what is only written is that of both before.
+bool SameBits::write_externals(uint64_t seed, Diagnostics& diagnostics) {
+  const std::vector<rows::External>& all = program().externals;
+  for (uint32_t r = 0; r < program().ranks.size(); ++r) {
+    for (uint32_t e = 0; e < all.size(); ++e) {
+      const uint64_t own = all[e].holding == rows::Holding::local ? r : 0;
+      const Bytes bytes = external_input(cluster_.external_bytes(r, e), all[e].type,
+                                         cluster_.call().dtype, seed + 7 * e + 31 * own);
+      std::ranges::copy(bytes, cluster_.externals(r)[e]);
+      if (!gpu_.write_external(r, e, bytes.data(), diagnostics)) return false;
+    }
+  }
+  return true;
+}
+
+std::string SameBits::compare_externals() {
+  Diagnostics diagnostics;
+  for (uint32_t r = 0; r < program().ranks.size(); ++r) {
+    for (uint32_t e = 0; e < program().externals.size(); ++e) {
+      const uint8_t* const wanted = cluster_.externals(r)[e];
+      Bytes got(cluster_.external_bytes(r, e));
+      if (!gpu_.read_external(r, e, got.data(), diagnostics)) return text_of(diagnostics);
+      const auto differs = std::ranges::mismatch(got, std::span(wanted, got.size())).in1;
+      if (differs == got.end()) continue;
+      return "rank " + std::to_string(r) + ": byte " + std::to_string(differs - got.begin()) +
+             " of the external '" + program().externals[e].name + "' is not the simulator's";
+    }
   }
   return "";
 }
@@ -132,7 +177,8 @@ std::string SameBits::compare(uint32_t call, const std::vector<Bytes>& expected)
 /// Clears what the collective does not promise.
 void SameBits::keep_promised(uint32_t rank, Bytes& output) const {
   const Contract& contract = program().contract;
-  const Chunking chunking(contract, cluster_.call().part_bytes, program().launch.align);
+  const Chunking chunking(contract, cluster_.call().part_bytes,
+                          program().granule(cluster_.call().dtype));
   Bytes kept(output.size());
   Promise promise;
   for (uint32_t c = 0; c < contract.shape(Side::output, rank).chunks(); ++c) {

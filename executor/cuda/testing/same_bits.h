@@ -35,6 +35,8 @@ class SameBits {
   std::string run_round(const CudaRanks::Options& options, uint64_t seed);
   Bytes input_of(uint32_t rank, uint64_t seed) const;
   std::string compare(uint32_t call, const std::vector<Bytes>& expected);
+  bool write_externals(uint64_t seed, Diagnostics& diagnostics);
+  std::string compare_externals();
   void keep_promised(uint32_t rank, Bytes& output) const;
 
   CudaRanks gpu_;

@@ -52,19 +52,24 @@ def _plan(name):
     return _loaded[name]
 
 
-def _run_plan_(input, output, name):
+def run_on_stream(name: str, input: Any, output: Any, others: Any = (), **more: Any) -> None:
+    """Runs a plan by its name on the current stream; `others` are tensors that `more` has for it."""
     comm, plan, device = _plan(name)
-    for tensor in (input, output):
+    for tensor in (input, output, *others):
         if tensor.device != device:
             raise UsageError(f"plan '{name}' is of {device}, and a tensor of {tensor.device}")
     if device.type == "cpu":
-        plan.run(input.detach(), output.detach()).wait()
+        plan.run(input.detach(), output.detach(), **more).wait()
         return
     stream = torch.cuda.current_stream(device)
-    plan.run(input.detach(), output.detach(), stream=stream.cuda_stream)
-    for tensor in (input, output):
+    plan.run(input.detach(), output.detach(), stream=stream.cuda_stream, **more)
+    for tensor in (input, output, *others):
         tensor.record_stream(stream)
     comm._unfinished.clear()  # torch keeps the memory as long as its stream needs it
+
+
+def _run_plan_(input, output, name):
+    run_on_stream(name, input, output)
 
 
 _library = torch.library.Library("mscclc", "FRAGMENT")

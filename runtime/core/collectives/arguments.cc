@@ -55,6 +55,10 @@ class Checker {
                       "calls of a plan; a call by name has a count",
                       name(call_.kind)));
     }
+    if (!call_.externals.empty()) {
+      return refuse(fmt::format("{}: externals are for calls of a plan that declares them",
+                                name(call_.kind)));
+    }
     const bool reduces = info(call_.kind).source == Source::everyone;
     if (reduces && (call_.op == ReduceOp::call || call_.op > ReduceOp::avg)) {
       return refuse(fmt::format("{}: there is no such reduction", name(call_.kind)));

@@ -30,7 +30,7 @@ bool Binder::check_size() {
   call_.dtype = asked_.dtype;
   call_.accumulate = asked_.accumulate.value_or(type.accumulate);
   call_.reduce = asked_.op;
-  chunking_.emplace(contract_, call_.part_bytes, x_.plan->launch.align);
+  chunking_.emplace(contract_, call_.part_bytes, x_.plan->granule(call_.dtype));
   if (call_.part_bytes * x_.parts != asked_.bytes) {
     return refuse(
         diagnostics_, "message-size",
@@ -120,7 +120,8 @@ void Binder::describe() {
 
 bool Binder::prepare() {
   if (x_.group->failure->report(diagnostics_) != nullptr) return false;
-  if (!check_size() || !check_call(*x_.plan, x_.use, call_, diagnostics_) || !check_pointers()) {
+  if (!check_size() || !check_call(*x_.plan, x_.use, call_, diagnostics_) || !check_pointers() ||
+      !place_externals()) {
     return false;
   }
   if (x_.use.sentinel && info(asked_.dtype).bytes != x_.element) {
@@ -135,14 +136,37 @@ bool Binder::prepare() {
 
 // A program that is patched for this size already stays as it is.
 bool Binder::patch() {
-  const std::pair size{call_.part_bytes, asked_.row_pitch};
+  const uint32_t granule = x_.plan->granule(call_.dtype);
+  const std::tuple size{call_.part_bytes, asked_.row_pitch, granule};
   if (x_.patched_size == size) return true;
   x_.patched_size.reset();
+  x_.program.align = granule;
   if (!patch_rank(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_, pitch_)) {
     return false;
   }
   x_.patched_size = size;
   return true;
+}
+
+bool Binder::place_externals() {
+  const ExternalsOfCall call{.plan = *x_.plan,
+                             .rank = x_.rank,
+                             .dtype = call_.dtype,
+                             .chunking = *chunking_,
+                             .input = {pointers_[kInput], callers_bytes(kInput)},
+                             .output = {pointers_[kOutput], callers_bytes(kOutput)}};
+  return mscclc::place_externals(call, asked_.externals, x_.externals, diagnostics_);
+}
+
+// No kernel for all plans has row functions: the plan's own must take the call.
+bool Binder::check_rows(const BoundCall::State& made) {
+  if (x_.plan->functions.empty() || made.launch.blocks == 0) return true;
+  if (made.own.kernel != nullptr || x_.group->device->runs_rows()) return true;
+  return refuse(diagnostics_, "no-row-functions",
+                fmt::format("no kernel of '{}' takes this call of {} {}, and nothing else runs its "
+                            "row functions: {}",
+                            x_.plan->name, asked_.bytes, info(call_.dtype).name,
+                            x_.compiled_kernels->why_not(made.programs, made.launch)));
 }
 
 bool Binder::write_programs(BoundCall::State& made) {
@@ -170,6 +194,7 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   BlockPrograms::Places places = x_.where;
   places.bases = bases;
   places.ends = x_.ends;
+  places.externals = x_.externals;
   if (!made.programs.pack(x_.program, places, *x_.wait_slots)) return too_large(diagnostics_);
   made.launch.context = x_.contexts;
   made.launch.calls = x_.calls_ended;
@@ -304,7 +329,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->choose_kernel(x_.compiled_kernels.get());
   if (!made->place(*x_.slots, diagnostics_)) return nullptr;
   if (made->own.kernel == nullptr) shorten(*made);
-  if (!check_fit(*made)) return nullptr;
+  if (!check_rows(*made) || !check_fit(*made)) return nullptr;
   return made;
 }
 
@@ -362,7 +387,7 @@ std::shared_ptr<BoundCall::State> Executable::State::bind(const CollectiveCall& 
     if (auto known = calls.find(call); known != nullptr) return known;
   }
   auto made = Binder(*this, call, diagnostics).run();
-  if (made != nullptr) calls.keep(call, made);
+  if (made != nullptr) calls.keep(call, *plan, made);
   return made;
 }
 

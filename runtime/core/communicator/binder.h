@@ -45,6 +45,8 @@ class Binder {
   bool check_size();
   bool empty() const;
   bool check_pointers();
+  bool place_externals();
+  bool check_rows(const BoundCall::State& made);
   bool choose_places(std::vector<uint8_t>& message);
   bool place_registered(uint32_t side, bool& registered);
   RankPlaces staged_places(uint32_t rank) const;

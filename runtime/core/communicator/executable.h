@@ -14,6 +14,7 @@
 #include "executor/block_programs.h"
 #include "executor/launch.h"
 #include "executor/lower.h"
+#include "executor/rows/row_steps.h"
 #include "executor/short_program.h"
 #include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
@@ -22,6 +23,7 @@
 #include "runtime/api/kernel_maker.h"
 #include "runtime/core/communicator/call/call_cache.h"
 #include "runtime/core/communicator/call/call_facts.h"
+#include "runtime/core/communicator/call/place_externals.h"
 #include "runtime/core/communicator/call/placement.h"
 #include "runtime/core/communicator/call/shared_board.h"
 #include "runtime/core/communicator/compiled_kernels/kernel_choice.h"
@@ -113,6 +115,7 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
   uint64_t* calls_ended = nullptr;                 ///< LaunchPlan::calls
   std::vector<device::ChannelEnd> ends;            ///< by channel
   BlockPrograms::Places where;                     ///< semaphores and barriers
+  device::RowFunctions rows;                       ///< where blocks of the device run them
   std::unique_ptr<KernelChoice> compiled_kernels;  ///< nullptr: the interpreter runs all calls
   /// Kernels that are being compiled for it; nullptr: none are.
   std::shared_ptr<const OrderedKernels> kernels_to_come;
@@ -121,8 +124,8 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
   std::unique_ptr<CallBoard> own_board;
 
   // For bind(), which allocates nothing.
-  /// ... whose parts have so many bytes, and whose rows such a pitch.
-  std::optional<std::pair<uint64_t, uint64_t>> patched_size;
+  /// ... whose parts have so many bytes, whose rows such a pitch, and such a granule.
+  std::optional<std::tuple<uint64_t, uint64_t, uint32_t>> patched_size;
   uint64_t binds = 0;  ///< collective ones so far
   /// Output chunks of this rank that the collective promises, as runs [first, end).
   struct ChunkRun {
@@ -134,6 +137,7 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
   /// Where all ranks' buffers lie; addresses of bases.
   std::vector<RankPlaces> places;
   std::vector<device::BaseAddress> bases;
+  std::vector<BlockPrograms::Places::External> externals;  ///< of the call at hand
   /// How many blocks the device holds at once, of kernels that hold all of the plan's: asked once
   /// each.
   std::map<KernelKey, uint32_t> fitting;

@@ -31,6 +31,7 @@ class PlanLoader {
  private:
   bool prepare();
   bool check_plan();
+  bool check_rows() const;
   bool check_fit() const;
   bool find_kernels();
   Result<void> order_kernels(bool wait);
@@ -43,6 +44,9 @@ class PlanLoader {
   bool open_board(SharedBoard& board, const std::vector<std::vector<uint8_t>>& messages);
   bool write_program();
   bool join_switches();
+  /// Do only kernels of the plan's own run it on this device?
+  bool needs_kernels() const { return !x_.plan->functions.empty() && !group_.device->runs_rows(); }
+  bool refuse_without_kernels(const Error& why);
   uint64_t program_bytes() const;
   /// Counts that all blocks keep from call to call.
   uint64_t counts() const { return uint64_t{x_.blocks()} * x_.wait_slots->per_block(); }
@@ -59,11 +63,6 @@ bool PlanLoader::check_plan() {
   const Program& plan = *x_.plan;
   if (plan.contract.kind == CollectiveKind::none) {
     return refuse(diagnostics_, "no-contract", "the plan does not say which collective it is");
-  }
-  if (!plan.functions.empty()) {
-    return refuse(diagnostics_, "no-row-functions",
-                  "the plan applies row functions, which no device runs yet; the simulator does: "
-                  "'mscclc run'");
   }
   if (!plan.split) {
     return refuse(diagnostics_, "not-split",
@@ -83,13 +82,26 @@ bool PlanLoader::check_plan() {
   return true;
 }
 
+// Of the steps of row functions devices have one.
+bool PlanLoader::check_rows() const {
+  const auto other = std::ranges::find_if(x_.program.ops, [](const device::DeviceOp& op) {
+    return info(op.kind).family == device::StepFamily::rows && op.kind != device::StepKind::apply;
+  });
+  if (other == x_.program.ops.end()) return true;
+  return refuse(
+      diagnostics_, "no-row-functions",
+      fmt::format("no device runs '{}', which adds up and applies a row function at once: "
+                  "compile the plan with 'launch fuse: false'",
+                  info(other->kind).name));
+}
+
 // Asks about the kernels that may run, with the memory that programs take: of all types, as they
 // add up by default. Other calls ask when they are bound.
 bool PlanLoader::check_fit() const {
   device::LaunchPlan like;
   like.blocks = x_.blocks();
   like.threads = x_.plan->launch.threads;
-  if (like.blocks == 0) return true;
+  if (like.blocks == 0 || needs_kernels()) return true;
   BlockPrograms programs;
   const std::vector<device::BaseAddress> bases(x_.program.bases.size());
   std::vector<device::ChannelEnd> ends(x_.channels().size());
@@ -152,15 +164,32 @@ Result<void> PlanLoader::order_kernels(bool wait) {
   return x_.compiled_kernels->load((*made)->image, (*made)->from, device);
 }
 
-// A plan without compiled kernels works as well: it is an error only where the user wants it so.
+bool PlanLoader::refuse_without_kernels(const Error& why) {
+  Diagnostic& d = diagnostics_.error(
+      "no-row-functions", {},
+      fmt::format("{} has no kernels of '{}', and nothing else on it runs row functions: {}",
+                  group_.device->name(), x_.plan->name, why.text()));
+  d.notes.push_back({.text = "install libnvrtc or nvcc where the job runs (MSCCLC_NVRTC, "
+                             "CUDA_HOME), or lay kernels beside the plan's file: 'mscclc compile "
+                             "--emit=cubin'"});
+  return false;
+}
+
+// A plan without compiled kernels works as well, unless it has row functions: otherwise it is an
+// error only where the user wants it so.
 bool PlanLoader::find_kernels() {
-  if (x_.blocks() == 0 || !x_.options.compiled_kernels) return true;
-  if (x_.options.plan_file.empty() && group_.device->architecture().empty()) return true;
+  const bool needed = needs_kernels();
+  if (x_.blocks() == 0) return true;
+  if (needed && !x_.options.compiled_kernels) {
+    return refuse_without_kernels({"the load asks for the interpreter"});
+  }
+  if (!x_.options.compiled_kernels) return true;
+  if (!needed && x_.options.plan_file.empty() && group_.device->architecture().empty()) return true;
   const auto mode = Environment::of_process().text(Variable::MSCCLC_KERNELS, diagnostics_);
   if (!mode) return false;
   const bool now = *mode == "now";
   const Result<void> found =
-      *mode == "off" ? Result<void>(Error{"MSCCLC_KERNELS is off"}) : order_kernels(now);
+      *mode == "off" ? Result<void>(Error{"MSCCLC_KERNELS is off"}) : order_kernels(now || needed);
   if (found && x_.kernels_to_come == nullptr) {
     log(LogLevel::info, LogArea::load, x_.rank,
         fmt::format("executable {} has compiled kernels: {}", x_.number,
@@ -168,6 +197,7 @@ bool PlanLoader::find_kernels() {
   }
   if (found) return true;
   x_.compiled_kernels = nullptr;
+  if (needed) return refuse_without_kernels(found.error());
   log(LogLevel::info, LogArea::load, x_.rank,
       fmt::format("the interpreter runs executable {}: {}", x_.number, found.error().text()));
   if (!now || group_.device->architecture().empty()) return true;
@@ -178,6 +208,7 @@ bool PlanLoader::find_kernels() {
 
 bool PlanLoader::prepare() {
   if (!check_plan() || !lower_rank(*x_.plan, x_.rank, x_.program, diagnostics_)) return false;
+  if (!check_rows()) return false;
   if (!check_links(*x_.plan, x_.rank, group_.links, diagnostics_)) return false;
   if (group_.device->launches_early()) mark_early_launch(*x_.plan, x_.rank, x_.program);
   x_.wait_slots.emplace(x_.program);
@@ -280,6 +311,10 @@ bool PlanLoader::write_program() {
   context.queue.seen = image.add(zero);
   context.faults = x_.memory.faults();
   context.abort = group_.failure->word();
+  if (group_.device->runs_rows() && !x_.plan->functions.empty()) {
+    x_.rows = {x_.plan->functions, x_.plan->contract.columns};
+    context.rows = &x_.rows;
+  }
   return image.write(*group_.device, diagnostics_);
 }
 

@@ -6,6 +6,7 @@
 #include "ir/program/program.h"
 #include "runtime/api/communicator.h"
 #include "runtime/core/communicator/call/placement.h"
+#include "runtime/core/communicator/load/loaded_plan.h"
 
 namespace mscclc {
 namespace {
@@ -14,7 +15,7 @@ constexpr Side kSides[] = {Side::input, Side::output};
 
 Chunking capacity_of(const Program& plan, const LoadOptions& options) {
   const uint64_t part = Chunking::part_for_message(plan.contract, options.max_bytes, 1);
-  return {plan.contract, part, plan.launch.align};
+  return {plan.contract, part, capacity_granule(plan)};
 }
 
 /// False: it is too large.

@@ -15,7 +15,8 @@ std::unique_ptr<CallerMemory> CallerMemory::make(Communicator& communicator, con
   auto made = std::make_unique<CallerMemory>();
   const Contract& contract = plan.contract;
   const uint64_t part = Chunking::part_for_message(contract, options.max_bytes, 1);
-  const Chunking chunking(contract, part, plan.launch.align);
+  const Chunking chunking(contract, part, plan.granule(Dtype::f32));
+  if (!made->make_externals(communicator, plan, options.max_bytes, diagnostics)) return nullptr;
   for (const uint32_t side : {kInput, kOutput}) {
     Buffer& buffer = made->sides_[side];
     const uint64_t most = chunking.buffer_bytes(side_of(side), communicator.rank());
@@ -31,6 +32,29 @@ std::unique_ptr<CallerMemory> CallerMemory::make(Communicator& communicator, con
   return made;
 }
 
+/// For calls of any type: the narrowest has the most rows.
+bool CallerMemory::make_externals(Communicator& communicator, const Program& plan,
+                                  uint64_t max_bytes, Diagnostics& diagnostics) {
+  externals_.resize(plan.externals.size());
+  if (externals_.empty()) return true;
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    const uint64_t part = Chunking::part_for_message(plan.contract, max_bytes, 1);
+    const Chunking chunking(plan.contract, part, plan.granule(dtype));
+    const auto layouts = rows::lay_out_externals(plan, communicator.rank(), chunking, dtype);
+    for (size_t e = 0; e < layouts.size(); ++e) {
+      std::vector<uint8_t>& mirror = externals_[e].mirror;
+      mirror.resize(
+          std::max<uint64_t>({mirror.size(), layouts[e].bytes() + layouts[e].row_bytes, 1}));
+    }
+  }
+  for (Buffer& external : externals_) {
+    external.memory =
+        communicator.device().allocate(external.mirror.size(), "an external", diagnostics);
+    if (external.memory == nullptr) return false;
+  }
+  return true;
+}
+
 CheckedCall::CheckedCall(Communicator& communicator, Executable& executable, CallerMemory& memory,
                          const RunSpec& spec)
     : communicator_(communicator), executable_(executable), memory_(memory), spec_(spec) {
@@ -40,17 +64,50 @@ CheckedCall::CheckedCall(Communicator& communicator, Executable& executable, Cal
   values_ = std::make_unique<TestValues>(spec.dtype, spec.accumulate.value_or(type.accumulate),
                                          plan.contract.reduces() ? spec.op : ReduceOp::call,
                                          plan.contract.ranks);
-  check_ = std::make_unique<OutputCheck>(
-      plan.contract, Chunking::part_for_message(plan.contract, spec.bytes, type.bytes),
-      plan.launch.align, *values_, communicator.rank());
+  const uint64_t part =
+      Chunking::part_for_message(plan.contract, spec.bytes, unit_of_part(plan, spec.dtype));
+  check_ = std::make_unique<OutputCheck>(plan.contract, part, plan.granule(spec.dtype), *values_,
+                                         communicator.rank());
+  if (plan.functions.empty() && plan.externals.empty()) return;
+  rows_ = std::make_unique<RowCheck>(plan, part, *values_);
+  place_externals();
+}
+
+void CheckedCall::place_externals() {
+  const Program& plan = executable_.plan();
+  for (uint32_t e = 0; e < plan.externals.size(); ++e) {
+    const rows::External& external = plan.externals[e];
+    external_mirrors_.push_back(memory_.mirror_external(e).data());
+    const uint32_t columns = rows::values_of(external.kind, external.group, plan.contract.columns);
+    const uint64_t row_bytes = uint64_t{columns} * rows::bytes_of(external.type, spec_.dtype);
+    externals_.push_back({.name = external.name,
+                          .type = external.type,
+                          .data = memory_.device_external(e),
+                          .rows = memory_.mirror_external(e).size() / row_bytes,
+                          .columns = columns});
+  }
+}
+
+bool CheckedCall::copy_externals(bool to_device, Diagnostics& diagnostics) {
+  Device& device = communicator_.device();
+  for (uint32_t e = 0; e < externals_.size(); ++e) {
+    std::vector<uint8_t>& mirror = memory_.mirror_external(e);
+    void* const there = externals_[e].data;
+    if (!(to_device ? device.write(there, mirror.data(), mirror.size(), diagnostics)
+                    : device.read(mirror.data(), there, mirror.size(), diagnostics))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// Lays the call's buffers out in the caller's memory.
 void CheckedCall::place() {
   const Contract& contract = executable_.plan().contract;
-  const uint32_t element = info(spec_.dtype).bytes;
-  const uint64_t part = Chunking::part_for_message(contract, spec_.bytes, element);
-  const Chunking chunking(contract, part, executable_.plan().launch.align);
+  const Program& plan = executable_.plan();
+  const uint64_t part =
+      Chunking::part_for_message(contract, spec_.bytes, unit_of_part(plan, spec_.dtype));
+  const Chunking chunking(contract, part, plan.granule(spec_.dtype));
   message_bytes_ = chunking.message_bytes();
   in_place_ = spec_.in_place.value_or(contract.in_place == InPlace::yes);
   const CallerBuffers callers = caller_buffers(contract, chunking, communicator_.rank(), in_place_);
@@ -72,7 +129,8 @@ bool CheckedCall::bind(Diagnostics& diagnostics) {
                                .op = spec_.op,
                                .accumulate = spec_.accumulate,
                                .input = device_[kInput],
-                               .output = device_[kOutput]},
+                               .output = device_[kOutput],
+                               .externals = externals_},
                               diagnostics);
   return static_cast<bool>(binding_);
 }
@@ -85,7 +143,9 @@ bool CheckedCall::fill(uint64_t number, Diagnostics& diagnostics) {
       return false;
     }
   }
-  return true;
+  if (!rows_) return true;
+  rows_->fill(communicator_.rank(), number, external_mirrors_);
+  return copy_externals(true, diagnostics);
 }
 
 bool CheckedCall::launch(StreamHandle stream, Diagnostics& diagnostics) {
@@ -94,7 +154,12 @@ bool CheckedCall::launch(StreamHandle stream, Diagnostics& diagnostics) {
 
 bool CheckedCall::compare(uint64_t number, Diagnostics& diagnostics) {
   if (!read_output(mirror_[kOutput], diagnostics)) return false;
-  check_->compare(communicator_.rank(), number, mirror_[kOutput]);
+  if (!rows_) {
+    check_->compare(communicator_.rank(), number, mirror_[kOutput]);
+    return true;
+  }
+  if (!copy_externals(false, diagnostics)) return false;
+  rows_->compare(communicator_.rank(), number, mirror_[kOutput], external_mirrors_);
   return true;
 }
 

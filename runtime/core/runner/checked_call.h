@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "executor/oracle/output_check.h"
+#include "executor/oracle/row_check.h"
 #include "executor/simulator/run_spec.h"
 #include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
@@ -30,7 +31,8 @@ struct CallerMemoryOptions {
   bool registered = false;  ///< lets peers map it: making it is collective
 };
 
-/// Input and output of one rank in memory of its device, and what they hold as the host sees them.
+/// Input, output and externals of one rank in memory of its device, and what they hold as the host
+/// sees them.
 class CallerMemory {
  public:
   /// The communicator must outlive it. nullptr: reported.
@@ -41,6 +43,8 @@ class CallerMemory {
 
   uint8_t* device(uint32_t side) const { return sides_[side].memory->data() + sides_[side].offset; }
   uint8_t* mirror(uint32_t side) { return sides_[side].mirror.data(); }
+  uint8_t* device_external(uint32_t e) const { return externals_[e].memory->data(); }
+  std::vector<uint8_t>& mirror_external(uint32_t e) { return externals_[e].mirror; }
 
  private:
   struct Buffer {
@@ -49,7 +53,11 @@ class CallerMemory {
     uint64_t offset = 0;
     std::vector<uint8_t> mirror;
   };
+  bool make_externals(Communicator& communicator, const Program& plan, uint64_t max_bytes,
+                      Diagnostics& diagnostics);
+
   Buffer sides_[2];
+  std::vector<Buffer> externals_;  ///< by external of the plan
 };
 
 class CheckedCall {
@@ -76,9 +84,12 @@ class CheckedCall {
   [[nodiscard]] bool read_output(uint8_t* to, Diagnostics& diagnostics);
   uint64_t bytes(uint32_t side) const { return bytes_[side]; }
 
-  uint64_t wrong() const { return check_->wrong(); }
+  uint64_t wrong() const { return check_->wrong() + (rows_ ? rows_->wrong() : 0); }
   /// Adds an error if elements were wrong.
-  void report(Diagnostics& diagnostics) const { check_->report(diagnostics); }
+  void report(Diagnostics& diagnostics) const {
+    check_->report(diagnostics);
+    if (rows_) rows_->report(diagnostics, "");
+  }
   /// BoundCall::has_compiled_kernel().
   bool has_compiled_kernel() const { return binding_.has_compiled_kernel(); }
   uint64_t message_bytes() const { return message_bytes_; }
@@ -86,6 +97,8 @@ class CheckedCall {
 
  private:
   void place();
+  void place_externals();
+  bool copy_externals(bool to_device, Diagnostics& diagnostics);
 
   Communicator& communicator_;
   Executable& executable_;
@@ -100,6 +113,9 @@ class CheckedCall {
   uint64_t bytes_[2] = {};
   std::unique_ptr<TestValues> values_;
   std::unique_ptr<OutputCheck> check_;
+  std::unique_ptr<RowCheck> rows_;  ///< of a collective of rows, with its externals
+  std::vector<CallExternal> externals_;
+  std::vector<uint8_t*> external_mirrors_;
   BoundCall binding_;
 };
 

@@ -103,6 +103,7 @@ class HostDevice final : public Device {
         number_(number) {}
 
   std::string name() const override { return "host"; }
+  bool runs_rows() const override { return true; }
   std::optional<std::vector<uint8_t>> link_name(Diagnostics&) override {
     return std::vector<uint8_t>(node_.begin(), node_.end());
   }

@@ -4,6 +4,7 @@
 
 #include "executor/interpreter/dispatch.h"
 #include "executor/port_slots.h"
+#include "executor/rows/row_steps.h"
 #include "executor/stamps.h"
 
 namespace mscclc {
@@ -165,6 +166,21 @@ void ProcessMachine::empty_packets(uint8_t* units, uint32_t bytes) {
   template void ProcessMachine::write_packets<PacketFormat::F>(uint8_t*, const Piece&, const Tile&);
 #include "ir/ops/formats.def"
 #undef FORMAT
+
+void ProcessMachine::apply_rows(const device::Steps& program, const device::Step& step) {
+  const device::RowFunctions& functions = *rank_.rows;
+  const uint64_t granule = program.align;
+  device::for_each_stretch<PacketFormat::none>(program, step, 0, [&](const device::StepStretch& s) {
+    std::vector<rows::RowOperand> operands;
+    for (uint32_t k = 0; k < device::operands_of(s); ++k) {
+      const bool is_value = (device::flags_of(program, s, k) & device::kValue) != 0;
+      operands.push_back({device::address_of(*this, program, s, k), is_value});
+    }
+    rows::apply_rows(functions, step.part, plan_.dtype, operands, s.skip / granule,
+                     (s.skip + s.count) / granule);
+  });
+  moved_ = true;
+}
 
 void ProcessMachine::signal(const device::StepTarget& target, bool) {
   if ((target.flags & device::kPort) != 0) {

@@ -88,6 +88,7 @@ class ProcessMachine {
     device::drop_minus_zeros(tile.bytes, bytes, element_);
   }
   void copy(uint8_t* to, const uint8_t* from, uint64_t bytes) { std::memmove(to, from, bytes); }
+  void apply_rows(const device::Steps& program, const device::Step& step);
 
   void signal(const device::StepTarget& target, bool relaxed);
   void wait(const device::StepTarget& target, bool relaxed);

@@ -45,8 +45,15 @@ _Static_assert(offsetof(mscclc_call_t, kind) == 8 && offsetof(mscclc_call_t, dty
                    offsetof(mscclc_call_t, input_offsets) == 72 &&
                    offsetof(mscclc_call_t, output_offsets) == 80 &&
                    offsetof(mscclc_call_t, tag) == 88 && offsetof(mscclc_call_t, order) == 96 &&
-                   sizeof(mscclc_call_t) == 104,
+                   offsetof(mscclc_call_t, externals) == 104 &&
+                   offsetof(mscclc_call_t, externals_count) == 112 && sizeof(mscclc_call_t) == 120,
                "call");
+_Static_assert(offsetof(mscclc_external_t, data) == 8 && offsetof(mscclc_external_t, dtype) == 16 &&
+                   offsetof(mscclc_external_t, value) == 20 &&
+                   offsetof(mscclc_external_t, rows) == 24 &&
+                   offsetof(mscclc_external_t, columns) == 32 &&
+                   offsetof(mscclc_external_t, reserved) == 40 && sizeof(mscclc_external_t) == 48,
+               "external");
 _Static_assert(
     offsetof(mscclc_request_t, kind) == 8 && offsetof(mscclc_request_t, dtype) == 12 &&
         offsetof(mscclc_request_t, op) == 16 && offsetof(mscclc_request_t, accumulate) == 20 &&
@@ -824,8 +831,9 @@ static void explanations(void) {
   strcpy(key, "}");
   chunk[sizeof kChunk - 2] = '0';
   OK(mscclc_plan_explain(json, strlen(json), 768 << 10, MSCCLC_F32, "4xH200", &text));
-  CHECK(strstr(text, "\"proved\":false,\"not_proved\":\"error: output[2] of rank 2 does not hold") !=
-        NULL);
+  CHECK(
+      strstr(text, "\"proved\":false,\"not_proved\":\"error: output[2] of rank 2 does not hold") !=
+      NULL);
   mscclc_free(text);
   mscclc_free(json);
 }

@@ -284,6 +284,22 @@ MSCCLC_API mscclc_result_t mscclc_stream_synchronize(mscclc_comm_t *comm, mscclc
  * are of the device, aligned to nothing more than their elements, and in place where NCCL allows
  * it. Calls of a communicator run in their order, whatever their streams. */
 
+/* A type that only externals have: powers of two, without a sign. */
+#define MSCCLC_E8M0 64
+
+/* An external of a plan with row functions: a tensor whose rows follow one another without gaps, or
+ * a scalar. What the plan declares of it must be so. */
+typedef struct mscclc_external {
+  const char *name;
+  void *data; /* of the device: rows and columns at multiples of 16 bytes, others of their own.
+               * NULL: a scalar that is `value` */
+  mscclc_dtype_t dtype; /* or MSCCLC_E8M0; where the plan says T, the call's */
+  float value;          /* rounded to dtype */
+  uint64_t rows;        /* at least those of the call; of what has none, 1 */
+  uint64_t columns;     /* values in a row: of groups their number, of tokens and scalars 1 */
+  uint64_t reserved;    /* 0 */
+} mscclc_external_t;
+
 typedef struct mscclc_call {
   size_t size;
   mscclc_kind_t kind;
@@ -303,12 +319,14 @@ typedef struct mscclc_call {
   const uint64_t *output_offsets; /*   NULL: rows follow one another */
   const char *tag;                /* plans with tags serve only calls with one of them; or NULL */
   mscclc_order_t order; /* of allreduce, reduce and reducescatter; the same on all ranks */
+  const mscclc_external_t *externals; /* of mscclc_plan_launch(): each that the plan declares */
+  size_t externals_count;
 } mscclc_call_t;
 
 #define MSCCLC_CALL_INIT                                                                          \
   {                                                                                               \
     sizeof(mscclc_call_t), MSCCLC_BARRIER, MSCCLC_F32, MSCCLC_SUM, MSCCLC_DTYPE_DEFAULT, 0, 0, 1, \
-        0, NULL, NULL, NULL, NULL, NULL, NULL, MSCCLC_ORDER_DEFAULT                               \
+        0, NULL, NULL, NULL, NULL, NULL, NULL, MSCCLC_ORDER_DEFAULT, NULL, 0                      \
   }
 
 /* Any collective, with all that can be said of it. */
@@ -436,11 +454,11 @@ MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, cons
                                           const char *const *defines, size_t defines_count,
                                           char **json, char **diagnostics);
 
-/* What a call of a plan takes on a machine, and why, predicted (docs/cost_model.md), and whether the
- * plan is proved, as 'mscclc explain --json' says it: for profilers and tuners. `json` is the plan;
- * `message_bytes`: the larger of input and output; `machine`: the name of a built-in machine, such
- * as "4xH200", or the path of a machine file. *explanation, a JSON object that ends with 0, is to be
- * freed by mscclc_free(). Local; any thread; needs no communicator. */
+/* What a call of a plan takes on a machine, and why, predicted (docs/cost_model.md), and whether
+ * the plan is proved, as 'mscclc explain --json' says it: for profilers and tuners. `json` is the
+ * plan; `message_bytes`: the larger of input and output; `machine`: the name of a built-in machine,
+ * such as "4xH200", or the path of a machine file. *explanation, a JSON object that ends with 0, is
+ * to be freed by mscclc_free(). Local; any thread; needs no communicator. */
 MSCCLC_API mscclc_result_t mscclc_plan_explain(const char *json, size_t bytes,
                                                uint64_t message_bytes, mscclc_dtype_t dtype,
                                                const char *machine, char **explanation);
@@ -473,7 +491,7 @@ MSCCLC_API mscclc_result_t mscclc_plan_load(mscclc_comm_t *comm, const char *jso
 MSCCLC_API mscclc_result_t mscclc_plan_buffers(mscclc_plan_t *plan, uint64_t bytes, uint64_t *input,
                                                uint64_t *output);
 /* Launches a loaded plan; not held back by groups. `bytes`: of the message, the larger of input and
- * output. Of the call, dtype, op, accumulate, input and output matter. */
+ * output. Of the call, dtype, op, accumulate, input, output and externals matter. */
 MSCCLC_API mscclc_result_t mscclc_plan_launch(mscclc_plan_t *plan, const mscclc_call_t *call,
                                               uint64_t bytes, mscclc_stream_t stream);
 MSCCLC_API mscclc_result_t mscclc_plan_destroy(mscclc_plan_t *plan);

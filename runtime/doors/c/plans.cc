@@ -9,6 +9,7 @@
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/plan.h"
 #include "runtime/doors/c/errors.h"
+#include "runtime/doors/c/externals.h"
 #include "runtime/doors/c/handles.h"
 #include "runtime/doors/c/orders.h"
 #include "runtime/doors/c/ranges.h"
@@ -260,7 +261,7 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     made->one_thread = comm->communicator->one_thread();
     if (read != nullptr) {
       made->contract = read->contract;
-      made->align = read->launch.align;
+      made->align = read->granule(options.dtype);
     }
     made->rank = comm->communicator->rank();
     made->executable = comm->communicator->load(std::move(read), options, diagnostics);
@@ -312,11 +313,14 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
     if (const char* why = why_no_stream(plan->device, stream)) {
       return refuse("mscclc_plan_launch", why);
     }
+    const auto externals = externals_of(own);
+    if (!externals) return refuse("mscclc_plan_launch", externals.error().text().c_str());
     CollectiveCall options{.bytes = bytes,
                            .dtype = static_cast<Dtype>(own.dtype),
                            .op = static_cast<ReduceOp>(own.op),
                            .input = own.input,
-                           .output = own.output};
+                           .output = own.output,
+                           .externals = *externals};
     if (own.accumulate != MSCCLC_DTYPE_DEFAULT) {
       options.accumulate = static_cast<Dtype>(own.accumulate);
     }

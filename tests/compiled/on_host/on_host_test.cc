@@ -72,7 +72,7 @@ class PlanKernels {
         !shape->fill(programs, *lines)) {
       return {};
     }
-    plan.threads = std::min(shape->threads(), plan.threads);
+    plan.threads = shape->has_rows() ? shape->threads() : std::min(shape->threads(), plan.threads);
     return [bind, lines, in_memory = shape->in_memory()](const LaunchPlan& placed, void* stream) {
       const cuda::host::Shape grid{placed.blocks, placed.threads, 0, placed.early};
       const CompiledLine* at = lines->data();
@@ -131,6 +131,14 @@ class Trial {
     const uint64_t ranks = contract.ranks;
     const uint64_t cut = std::max<uint64_t>(ranks, custom ? contract.part_chunks() : 1);
     const uint64_t taken = kernels_.taken();
+    if (contract.columns != 0) {
+      for (const uint64_t rows : {5, 13}) {
+        if (!tries.all_sizes && rows != 5) return;
+        const ReduceOp reduce = seed % 2 == 0 ? ReduceOp::sum : ReduceOp::avg;
+        run(both, tries, both.call(rows * ranks * contract.columns, dtype, reduce), seed);
+      }
+      return;
+    }
     for (const uint64_t granules : {7 * cut, 60 * cut, 120 * ranks * cut}) {
       if (!tries.all_sizes && kernels_.taken() != taken && granules != 7 * cut) return;
       for (const ReduceOp reduce : reductions_of(*plan_.program)) {
@@ -160,6 +168,8 @@ void run_all(const Tries& tries) {
   const std::vector<KernelPlan> plans = kernel_plans();
   uint32_t done = 0;
   for (size_t p = 0; p < plans.size(); ++p) {
+    // The interpreter runs no row functions.
+    if (tries.mixed && !plans[p].program->functions.empty()) continue;
     Trial trial(plans[p], p);
     if (!trial.kernels().any()) continue;
     trial.run(tries);

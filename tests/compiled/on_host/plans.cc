@@ -6,6 +6,7 @@
 #include "executor/testing/test_plans.h"
 #include "executor/testing/tree_plans.h"
 #include "tests/library/library.h"
+#include "tests/rows/row_plans.h"
 
 namespace mscclc {
 namespace {
@@ -131,6 +132,20 @@ void add_exact(std::vector<KernelPlan>& plans) {
   add_one(OpKind::reduce_send_packets, PacketFormat::sentinel, 8, kFloats);
 }
 
+/// Row functions: of rows that fill the threads of a block, of longer ones, and of shorter ones.
+void add_rows(std::vector<KernelPlan>& plans) {
+  const std::vector<Dtype> types = {Dtype::f32, Dtype::f16, Dtype::bf16};
+  for (const std::string& name : row_programs()) {
+    for (const char* const columns : {"64", "1000", "2880"}) {
+      const std::string ranks = columns == std::string("1000") ? "3" : "2";
+      plans.push_back({name + " of " + columns + " columns",
+                       std::make_shared<const Program>(
+                           row_plan(name, {{"R", ranks}, {"N", columns}}, "launch threads: 64\n")),
+                       types});
+    }
+  }
+}
+
 /// Each program at the first and the last of its worlds with up to 4 ranks.
 void add_library(std::vector<KernelPlan>& plans) {
   for (const LibraryProgram& entry : library()) {
@@ -161,6 +176,7 @@ std::vector<KernelPlan> kernel_plans() {
   add_trees(plans);
   add_exact(plans);
   add_library(plans);
+  add_rows(plans);
   return plans;
 }
 

@@ -16,6 +16,7 @@ class ForwardingDevice : public Device {
   explicit ForwardingDevice(std::unique_ptr<Device> device) : device_(std::move(device)) {}
 
   std::string name() const override { return device_->name(); }
+  bool runs_rows() const override { return device_->runs_rows(); }
   bool bind_thread(Diagnostics& diagnostics) override { return device_->bind_thread(diagnostics); }
   void set_timeout(std::chrono::milliseconds timeout) override { device_->set_timeout(timeout); }
   void set_end_of_waits(std::function<bool()> over) override {

@@ -4,8 +4,10 @@
 // binding then allocates nothing.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "ir/program/program.h"
 #include "runtime/api/communicator.h"
@@ -18,7 +20,8 @@ class CallCache {
   /// What was kept for a call that binds alike; nullptr: nothing.
   std::shared_ptr<BoundCall::State> find(const CollectiveCall& call) const {
     for (const KeptCall& kept : kept_) {
-      if (bind_alike(kept.call, call) && kept.bound != nullptr) return kept.bound;
+      if (kept.bound == nullptr || !bind_alike(kept.call, call)) continue;
+      if (std::ranges::equal(kept.externals, call.externals)) return kept.bound;
     }
     return nullptr;
   }
@@ -27,10 +30,17 @@ class CallCache {
     std::shared_ptr<BoundCall::State> oldest = std::move(kept_[next_].bound);
     return oldest.use_count() == 1 ? oldest : nullptr;
   }
-  /// REQUIRES: nothing is kept for it.
-  void keep(const CollectiveCall& call, const std::shared_ptr<BoundCall::State>& bound) {
+  /// REQUIRES: nothing is kept for it, and its externals are those of `plan`, which outlives this.
+  void keep(const CollectiveCall& call, const Program& plan,
+            const std::shared_ptr<BoundCall::State>& bound) {
     KeptCall& kept = kept_[next_];
-    kept = {call, bound};
+    kept.call = call;
+    kept.bound = bound;
+    kept.externals.assign(call.externals.begin(), call.externals.end());
+    for (CallExternal& external : kept.externals) {  // names are the caller's
+      external.name = std::ranges::find(plan.externals, external.name, &rows::External::name)->name;
+    }
+    kept.call.externals = {};
     kept.call.counts = kept.call.input_offsets = kept.call.output_offsets = {};  // the caller's
     kept.call.tag = {};
     next_ = (next_ + 1) % kept_.size();
@@ -40,6 +50,7 @@ class CallCache {
   struct KeptCall {
     CollectiveCall call;
     std::shared_ptr<BoundCall::State> bound;
+    std::vector<CallExternal> externals;
   };
   /// What bind() goes by.
   static bool bind_alike(const CollectiveCall& a, const CollectiveCall& b) {

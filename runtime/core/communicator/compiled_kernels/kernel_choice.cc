@@ -71,6 +71,23 @@ uint32_t KernelChoice::most_blocks(CompiledKernels::Kernel kernel,
   return known->second;
 }
 
+std::string KernelChoice::why_not(const BlockPrograms& programs, const device::LaunchPlan& launch) {
+  const std::string_view type = info(launch.dtype).name;
+  const auto kernel = kernels_.find(shape_.arithmetic(launch.dtype));
+  if (kernel == kernels_.end()) return fmt::format("{} has none of {}", from_, type);
+  if (!shape_.takes(programs, launch.dtype, launch.accumulate, launch.reduce)) {
+    return fmt::format("they take sums and averages, added up in {}",
+                       info(info(launch.dtype).accumulate).name);
+  }
+  device::LaunchPlan placed = launch;
+  placed.threads = shape_.threads();
+  if (most_blocks(kernel->second, placed) == 0) {
+    return fmt::format("{} blocks of {} threads do not fit on the device at once", launch.blocks,
+                       placed.threads);
+  }
+  return "its steps are others than those of the code";
+}
+
 void KernelChoice::choose(const BlockPrograms& programs, device::LaunchPlan& launch,
                           CompiledCall& call) {
   call.kernel = nullptr;

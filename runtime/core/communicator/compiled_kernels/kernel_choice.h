@@ -45,6 +45,8 @@ class KernelChoice {
   /// Lets a call be run by its kernel, if there is one that does what its programs do, and the
   /// device holds all its blocks at once; sets `launch.threads` and `launch.most_blocks` then.
   void choose(const BlockPrograms& programs, device::LaunchPlan& launch, CompiledCall& call);
+  /// Why choose() has found none.
+  std::string why_not(const BlockPrograms& programs, const device::LaunchPlan& launch);
   /// REQUIRES: is_loaded().
   CompiledKernels& loaded() const { return *loaded_; }
   /// Bytes of lines that a call has in memory of the device: too many for parameters. Or 0.

@@ -22,6 +22,8 @@ bool stages_any(const PeerAccess& access, const LoadOptions& options, uint32_t s
 
 }  // namespace
 
+uint32_t capacity_granule(const Program& plan) { return plan.granule(Dtype::f32); }
+
 LoadedPlan::LoadedPlan(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
                        const LoadOptions& options)
     : group(std::move(group)),
@@ -33,7 +35,7 @@ LoadedPlan::LoadedPlan(std::shared_ptr<Group> group, std::shared_ptr<const Progr
       takes_pieces(mscclc::takes_pieces(*this->plan, options)),
       staged_rows{stages_any(access, options, kInput), stages_any(access, options, kOutput)},
       capacity(this->plan->contract, part_bytes(this->plan->contract, options),
-               this->plan->launch.align),
+               capacity_granule(*this->plan)),
       use(use_of(*this->plan)),
       parts(Chunking::parts_of_message(this->plan->contract)),
       number(++this->group->loads) {}

@@ -13,6 +13,10 @@
 
 namespace mscclc {
 
+/// What messages are cut in where a plan's memory is laid out: rows of the widest type, so that
+/// chunks of calls of the others are no longer.
+uint32_t capacity_granule(const Program& plan);
+
 struct LoadedPlan {
   /// REQUIRES: the plan is for as many ranks as the group has.
   LoadedPlan(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,

@@ -17,7 +17,7 @@ constexpr Side kSideOf[] = {Side::input, Side::output};
 // several ranks must find them alike.
 bool takes_pieces(const Program& plan, const LoadOptions& options) {
   const Contract& contract = plan.contract;
-  if (contract.even_only) return false;
+  if (contract.even_only || contract.columns != 0) return false;
   switch (contract.kind) {
     case CollectiveKind::none:
     case CollectiveKind::custom:

@@ -1,0 +1,96 @@
+#include "executor/compiled/emit_rows.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "executor/rows/emit.h"
+
+namespace mscclc {
+namespace {
+
+std::string function_name(uint32_t function, Dtype dtype) {
+  return fmt::format("f{}_{}", function, info(dtype).name);
+}
+
+/// "{true, 2, 256}": a device::RowForm.
+std::string form_text(const rows::Stored& stored, uint32_t columns, Dtype dtype) {
+  const uint32_t bytes = rows::bytes_of(stored.type, dtype);
+  const bool wide = stored.kind == rows::Kind::row || stored.kind == rows::Kind::columns;
+  const bool shared = stored.kind == rows::Kind::columns || stored.kind == rows::Kind::scalar;
+  const uint64_t apart =
+      shared ? 0 : uint64_t{rows::values_of(stored.kind, stored.group, columns)} * bytes;
+  return fmt::format("{{{}, {}, {}}}", wide, bytes, apart);
+}
+
+/// What RowRegisters asks of a function.
+std::string traits_text(const rows::Function& function, uint32_t number, uint32_t columns,
+                        Dtype dtype) {
+  std::string forms;
+  const auto add = [&](const std::vector<rows::Stored>& all) {
+    for (const rows::Stored& stored : all) {
+      forms += (forms.empty() ? "" : ", ") + form_text(stored, columns, dtype);
+    }
+  };
+  add(function.outputs);
+  add(function.params);
+  return fmt::format(
+      "\ntemplate <>\n"
+      "struct RowFunction{0}<Dtype::{1}> {{\n"
+      "  static constexpr uint32_t kColumns = {2}, kResults = {3}, kValues = {4};\n"
+      "  __device__ static constexpr RowForm form(uint32_t v) {{\n"
+      "    constexpr RowForm all[] = {{{5}}};\n"
+      "    return all[v];\n"
+      "  }}\n"
+      "  template <uint32_t kChunk, class Threads, class Row>\n"
+      "  __device__ __forceinline__ static void run(Threads& threads, const Row& row) {{\n"
+      "    row_functions::{6}<kChunk>(threads, row, kColumns);\n"
+      "  }}\n"
+      "}};\n",
+      number, info(dtype).name, columns, function.outputs.size(),
+      function.outputs.size() + function.params.size(), forms, function_name(number, dtype));
+}
+
+std::set<uint32_t> functions_of(std::span<const CompiledShape> shapes) {
+  std::set<uint32_t> functions;
+  for (const CompiledShape& shape : shapes) {
+    for (const CompiledCode& code : shape.codes()) {
+      for (const CompiledStep& step : code.steps) {
+        if (step.kind == device::StepKind::apply) functions.insert(step.function);
+      }
+    }
+  }
+  return functions;
+}
+
+}  // namespace
+
+bool has_rows_of(const Program& program, Dtype dtype) {
+  return rows::can_be_t(dtype) && program.granule(dtype) % 16 == 0;
+}
+
+std::string row_functions_text(const Program& program, std::span<const CompiledShape> shapes,
+                               std::span<const Dtype> dtypes) {
+  const std::set<uint32_t> functions = functions_of(shapes);
+  if (functions.empty()) return "";
+  std::string bodies, traits;
+  for (const uint32_t f : functions) {
+    traits += fmt::format("\ntemplate <Dtype T>\nstruct RowFunction{};\n", f);
+    for (const Dtype dtype : dtypes) {
+      if (!has_rows_of(program, dtype)) continue;
+      bodies += "\n" + rows::emit(program.functions[f], dtype, function_name(f, dtype));
+      traits += traits_text(program.functions[f], f, program.contract.columns, dtype);
+    }
+  }
+  return "\nnamespace row_functions {\n\nusing namespace mscclc;\nusing namespace mscclc::rows;\n" +
+         bodies +
+         "\n}  // namespace row_functions\n\nnamespace {\n\nusing namespace mscclc;\n"
+         "using namespace mscclc::device;\n" +
+         traits + "\n}  // namespace\n";
+}
+
+std::string apply_text(const CompiledStep& step, uint32_t threads) {
+  return fmt::format("apply<RowFunction{}<Block::Sums::kType>, {}, ", step.function, threads);
+}
+
+}  // namespace mscclc

@@ -1,0 +1,220 @@
+// Row functions in a kernel that was compiled for one plan: what an emitted function
+// (executor/rows) is given of a thread block, and of the row at hand. All threads of a block work
+// on one row; a thread has neighbouring columns, whose values it loads 16 bytes at a time into
+// registers, and stores from there.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/compiled_arguments.h"
+#include "executor/cuda/device/access.cuh"
+#include "executor/cuda/device/warp_access.cuh"
+#include "executor/rows/row_tree.h"
+#include "executor/rows/row_values.h"
+
+namespace mscclc::cuda {
+
+using device::RowForm;
+
+/// A float for each warp of a block, which meet there.
+struct RowFloats {
+  float of_warp[32];
+};
+
+/// The threads of this block, as row_tree.h has them.
+class RowThreads {
+ public:
+  __device__ __forceinline__ explicit RowThreads(RowFloats& floats) : floats_(floats) {}
+  __device__ __forceinline__ uint32_t thread() const { return threadIdx.x; }
+  __device__ __forceinline__ uint32_t threads() const { return blockDim.x; }
+  __device__ __forceinline__ float* shared() const { return floats_.of_warp; }
+  __device__ __forceinline__ void sync() const { __syncthreads(); }
+  __device__ __forceinline__ float further(float x, uint32_t step) const {
+    return float_further(x, step);
+  }
+  __device__ __forceinline__ float at_lane(float x, uint32_t lane) const {
+    return float_of_lane(x, lane);
+  }
+
+ private:
+  RowFloats& floats_;
+};
+
+/// Part `i` of a word: a value of 1, 2 or 4 bytes.
+template <class Bits>
+__device__ __forceinline__ Bits part_of_word(uint32_t word, uint32_t i) {
+  return static_cast<Bits>(word >> (i * 8 * sizeof(Bits)));
+}
+
+/// Moves `kBytes`, 4, 8 or 16, between memory and words.
+template <uint32_t kBytes>
+__device__ __forceinline__ void load_words(const uint8_t* from, uint32_t* words) {
+  if constexpr (kBytes == 16) {
+    const uint4 row = load_as<uint4>(from);
+    words[0] = row.x, words[1] = row.y, words[2] = row.z, words[3] = row.w;
+  } else if constexpr (kBytes == 8) {
+    const uint2 row = load_as<uint2>(from);
+    words[0] = row.x, words[1] = row.y;
+  } else {
+    static_assert(kBytes == 4);
+    words[0] = load_as<uint32_t>(from);
+  }
+}
+template <uint32_t kBytes>
+__device__ __forceinline__ void store_words(uint8_t* to, const uint32_t* words) {
+  if constexpr (kBytes == 16) {
+    store_as(to, uint4{words[0], words[1], words[2], words[3]});
+  } else if constexpr (kBytes == 8) {
+    store_as(to, uint2{words[0], words[1]});
+  } else {
+    static_assert(kBytes == 4);
+    store_as(to, words[0]);
+  }
+}
+
+/// Which words of a thread are for which of a function's values.
+template <class F, uint32_t kChunk>
+struct RowWords {
+  /// Of a thread's values, where they are kept in registers.
+  __device__ static constexpr uint32_t words_of(uint32_t v) {
+    return F::form(v).wide ? kChunk * F::form(v).bytes / 4 : 0;
+  }
+  __device__ static constexpr uint32_t first_word(uint32_t v) {
+    uint32_t words = 0;
+    for (uint32_t i = 0; i < v; ++i) words += words_of(i);
+    return words;
+  }
+  /// Bytes that are moved at once: what divides a row, and a thread's part of it.
+  __device__ static constexpr uint32_t at_once(uint32_t v) {
+    uint32_t bytes = 16;
+    while (F::kColumns * F::form(v).bytes % bytes != 0 || kChunk * F::form(v).bytes % bytes != 0) {
+      bytes /= 2;
+    }
+    return bytes;
+  }
+};
+
+/// The row at hand. F: a function as the emitter writes it, with kColumns, kResults, kValues and
+/// form(); values are results, then parameters. Places: address<v>() and line<v>() of a value.
+template <class F, uint32_t kChunk, class Places>
+class RowRegisters {
+ public:
+  __device__ __forceinline__ explicit RowRegisters(const Places& places) : places_(places) {
+    load_wide<F::kResults, true>();
+  }
+  /// Goes to a row of the step.
+  __device__ __forceinline__ void begin(uint32_t row) {
+    row_ = row;
+    load_wide<F::kResults, false>();
+    clear<0>();
+  }
+  /// Stores the row's results that have a value for each column.
+  __device__ __forceinline__ void end() const { store_wide<0>(); }
+
+  // What the function calls.
+  template <uint32_t k, class Element>
+  __device__ __forceinline__ float load(uint32_t i) const {
+    constexpr uint32_t v = F::kResults + k;
+    constexpr RowForm form = F::form(v);
+    using Bits = typename Element::Bits;
+    if constexpr (form.wide) {
+      constexpr uint32_t kEach = 4 / sizeof(Bits);
+      const uint32_t at = i % kChunk;  // known when this is compiled: i is first_column() + at
+      return rows::load_as<Element>(
+          part_of_word<Bits>(words_[Words::first_word(v) + at / kEach], at % kEach));
+    } else {
+      const uint4 line = places_.template line<v>();
+      if (form.apart == 0 && (line.w >> 16 & device::kValue) != 0) {
+        return rows::load_as<Element>(static_cast<Bits>(line.x));
+      }
+      return rows::load_as<Element>(load_as<Bits>(memory<v>() + i * sizeof(Bits)));
+    }
+  }
+  template <uint32_t k, class Element>
+  __device__ __forceinline__ void store(uint32_t i, typename Element::Bits bits) const {
+    constexpr RowForm form = F::form(k);
+    using Bits = typename Element::Bits;
+    if constexpr (form.wide) {
+      constexpr uint32_t kEach = 4 / sizeof(Bits);
+      const uint32_t at = i % kChunk;  // known when this is compiled: i is first_column() + at
+      words_[Words::first_word(k) + at / kEach] |= uint32_t{bits} << at % kEach * 8 * sizeof(Bits);
+    } else {
+      store_as(memory<k>() + i * sizeof(Bits), bits);
+    }
+  }
+
+ private:
+  using Words = RowWords<F, kChunk>;
+
+  __device__ __forceinline__ static uint32_t first_column() { return threadIdx.x * kChunk; }
+
+  /// Where a value of the row begins.
+  template <uint32_t v>
+  __device__ __forceinline__ uint8_t* memory() const {
+    return places_.template address<v>() + uint64_t{row_} * F::form(v).apart;
+  }
+
+  /// Loads parameters from number `v` on: those that all rows share, or the others.
+  template <uint32_t v, bool kShared>
+  __device__ __forceinline__ void load_wide() {
+    if constexpr (v < F::kValues) {
+      if constexpr (F::form(v).wide && (F::form(v).apart == 0) == kShared) {
+        each_vector<v>(
+            [&](uint8_t* at, uint32_t* words) { load_words<Words::at_once(v)>(at, words); });
+      }
+      load_wide<v + 1, kShared>();
+    }
+  }
+  template <uint32_t v>
+  __device__ __forceinline__ void store_wide() const {
+    if constexpr (v < F::kResults) {
+      if constexpr (F::form(v).wide) {
+        each_vector<v>(
+            [&](uint8_t* at, uint32_t* words) { store_words<Words::at_once(v)>(at, words); });
+      }
+      store_wide<v + 1>();
+    }
+  }
+  template <uint32_t v, class Fn>
+  __device__ __forceinline__ void each_vector(Fn fn) const {
+    constexpr uint32_t kBytes = Words::at_once(v), kEach = kBytes / F::form(v).bytes;
+    uint8_t* const first = memory<v>() + uint64_t{first_column()} * F::form(v).bytes;
+#pragma unroll
+    for (uint32_t i = 0; i < kChunk / kEach; ++i) {
+      if (first_column() + i * kEach < F::kColumns) {
+        fn(first + i * kBytes, words_ + Words::first_word(v) + i * (kBytes / 4));
+      }
+    }
+  }
+  template <uint32_t v>
+  __device__ __forceinline__ void clear() {
+    if constexpr (v < F::kResults) {
+      if constexpr (F::form(v).wide) {
+#pragma unroll
+        for (uint32_t i = 0; i < Words::words_of(v); ++i) words_[Words::first_word(v) + i] = 0;
+      }
+      clear<v + 1>();
+    }
+  }
+
+  const Places places_;
+  uint32_t row_ = 0;
+  mutable uint32_t words_[Words::first_word(F::kValues) + 1];
+};
+
+/// Rows [begin, end) of a step, one after the other.
+template <class F, uint32_t kChunk, class Places>
+__device__ __forceinline__ void apply_rows(const Places& places, uint32_t begin, uint32_t end) {
+  if (begin == end) return;
+  MSCCLC_SHARED(RowFloats, floats);
+  RowThreads threads(floats);
+  RowRegisters<F, kChunk, Places> row(places);
+#pragma unroll 1
+  for (uint32_t r = begin; r < end; ++r) {
+    row.begin(r);
+    F::template run<kChunk>(threads, row);
+    row.end();
+  }
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,30 @@
+// What the threads of a warp exchange without memory (executor/cuda/device/warp_access.cuh), for
+// device code that is compiled for the host.
+#pragma once
+
+#include "executor/cuda/host/access.h"
+
+namespace mscclc::cuda {
+
+/// A place for each thread of a block.
+struct WarpFloats {
+  static constexpr uint32_t kMostThreads = 1024;
+  float of_thread[kMostThreads];
+};
+
+/// Threads of the warp that have ended leave what they left.
+inline float float_of_lane(float x, uint32_t lane) {
+  MSCCLC_SHARED(WarpFloats, floats);
+  constexpr uint32_t kAll = 0xffffffffu;
+  floats.of_thread[threadIdx.x] = x;
+  __syncwarp(kAll);
+  const float found = floats.of_thread[threadIdx.x / 32 * 32 + lane];
+  __syncwarp(kAll);  // before the next exchange writes
+  return found;
+}
+inline float float_further(float x, uint32_t step) {
+  const uint32_t lane = threadIdx.x % 32 + step;
+  return float_of_lane(x, lane < 32 ? lane : threadIdx.x % 32);
+}
+
+}  // namespace mscclc::cuda

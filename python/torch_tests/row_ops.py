@@ -1,0 +1,120 @@
+"""Plans with row functions as custom ops: in place and functional."""
+
+import mscclc
+import mscclc.torch.plans as plans
+import mscclc.torch.row_ops  # noqa: F401, defines the ops
+import torch
+from checks import device, equal, refused
+
+COLUMNS = 16
+PROGRAM = """
+row step(x: row T, residual: row T, weight: columns T, scale: scalar f32) {
+  let stream = T(T(x) + residual)
+  out residual_out: row T = stream
+  out q: row e4m3 = stream
+  out total: token f32 = sum(stream)
+  out y: row T = stream * weight * scale
+}
+program    mine
+external   residual: row T inout, weight: columns T replicated, scale: scalar f32 replicated
+external   q: row e4m3 out, total: token f32 out
+collective allreduce(ranks: 2, columns: 16, then: step)
+rank r in 0..2 {
+  let p = 1 - r
+  buffer inbox[1] packets: LL16, copies: 2
+  buffer all[1]
+  channel to = memory(p)
+  tb 0 {
+    put_packets to.inbox[0] <- input[0]
+    reduce_packets all[0] <- inbox[0], input[0]
+    apply step residual[0], q[0], total[0], output[0] <- all[0], residual[0], weight, scale
+  }
+}
+"""
+NAMES = ["weight", "residual", "scale"]
+
+
+def _load(name, dtype="f32"):
+    plans.load(name, mscclc.compile(PROGRAM), max_bytes=1 << 16, device=device(), dtype=dtype)
+
+
+def _given(rows, dtype=torch.float32):
+    count = rows * COLUMNS
+    x = (torch.arange(count) % 5).to(dtype).reshape(rows, COLUMNS)
+    residual = (torch.arange(count) % 3).to(dtype).reshape(rows, COLUMNS)
+    return x, residual, torch.full((COLUMNS,), 2.0, dtype=dtype)
+
+
+def _check(found, rows, scale, dtype=torch.float32):
+    out, residual, q, total = found
+    x, before, weight = _given(rows, dtype)
+    stream = 2 * x + before
+    equal(residual, stream, "residual")
+    equal(out, stream * weight * scale, "output")
+    equal(q.float(), stream.float(), "q")
+    equal(total.reshape(-1), stream.float().sum(-1), "total")
+
+
+def in_place(ranks):
+    _load("rows")
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        for rows in (1, 3, 7):
+            x, residual, weight = _given(rows, dtype)
+            out, total = torch.empty_like(x), torch.empty(rows)
+            q = torch.empty(rows, COLUMNS, dtype=torch.float8_e4m3fn)
+            torch.ops.mscclc.run_rows_(x, out, "rows", ["weight", "residual", "q", "total", "scale"],
+                                       [weight], [residual, q, total], [0.5])  # fmt: skip
+            _check((out, residual, q, total), rows, 0.5, dtype)
+    plans.unload("rows")
+
+
+def functional(ranks):
+    _load("rows_of")
+    for rows in (1, 4):
+        x, residual, weight = _given(rows)
+        found = torch.ops.mscclc.run_rows(x, "rows_of", NAMES, [weight], [residual], [0.25])
+        equal(residual, _given(rows)[1], "what was given")
+        _check(found, rows, 0.25)
+    scale = torch.tensor([4.0])
+    x, residual, weight = _given(2)
+    names = ["weight", "scale", "residual"]
+    _check(torch.ops.mscclc.run_rows(x, "rows_of", names, [weight, scale], [residual], []), 2, 4)
+    plans.unload("rows_of")
+
+
+def compiled(ranks):
+    _load("rows_compiled")
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def layer(x, residual, weight):
+        all = torch.ops.mscclc.run_rows(x * 1, "rows_compiled", NAMES, [weight], [residual], [1.0])
+        return all[0] + 0, all[1], all[2], all[3]
+
+    for rows in (4, 4, 9):
+        x, residual, weight = _given(rows)
+        _check(layer(x, residual, weight), rows, 1)
+    plans.unload("rows_compiled")
+
+
+def checked(ranks):
+    _load("rows_checked")
+    x, residual, weight = _given(3)
+    op = torch.ops.mscclc.run_rows.default
+    torch.library.opcheck(op, (x, "rows_checked", NAMES, [weight], [residual], [1.0]))
+    plans.unload("rows_checked")
+
+
+def mistakes(ranks):
+    _load("rows_wrong")
+    x, residual, weight = _given(2)
+    op, name = torch.ops.mscclc.run_rows, "rows_wrong"
+    refused(lambda: op(x, name, NAMES, [weight], [residual], []), "3 names for 1 tensors")
+    refused(lambda: op(x.double(), name, NAMES, [weight], [residual], [1.0]), "not of torch.float64")
+    refused(lambda: op(x[0, :5], name, NAMES, [weight], [residual], [1.0]), "not whole rows of 16")
+    refused(lambda: op(x, name, NAMES, [weight[:8]], [residual], [1.0]), "'weight' has 8 elements")
+    refused(lambda: op(x, name, NAMES, [weight], [residual[:1]], [1.0]), "'residual' has 1 rows")
+    refused(lambda: op(x, name, ["weight", "r", "scale"], [weight], [residual], [1.0]), "'residual' is inout")
+    plans.unload("rows_wrong")
+
+
+CHECKS = [in_place, functional, compiled, checked, mistakes]

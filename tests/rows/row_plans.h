@@ -1,0 +1,23 @@
+// Programs with row functions (programs/), compiled: for tests of whatever runs them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/program/program.h"
+
+namespace mscclc::testing {
+
+using RowDefines = std::vector<std::pair<std::string, std::string>>;
+
+/// Compiles a text that stands beside the programs, and may import what they do. REQUIRES: it has
+/// no errors, and this runs in the repository root.
+Program row_plan_of(const std::string& text, const RowDefines& defines);
+/// The same of a program, by its name; `more` follows its text.
+Program row_plan(const std::string& name, const RowDefines& defines, const std::string& more = "");
+
+/// The names of all programs.
+std::vector<std::string> row_programs();
+
+}  // namespace mscclc::testing

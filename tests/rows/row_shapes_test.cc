@@ -1,0 +1,69 @@
+// Which plans with row functions have compiled kernels, and of which types.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "executor/compiled/emit.h"
+#include "executor/compiled/shape.h"
+#include "tests/rows/row_plans.h"
+
+namespace mscclc {
+namespace {
+
+using testing::row_plan;
+
+std::optional<CompiledShape> norm_shape(const std::string& columns, const std::string& more,
+                                        std::string& said) {
+  Diagnostics diagnostics;
+  auto shape =
+      CompiledShape::of(row_plan("allreduce_norm", {{"N", columns}}, more), 0, diagnostics);
+  if (!shape) said = diagnostics.all().back().message;
+  return shape;
+}
+
+TEST_CASE("rows that a block's threads can hold have kernels") {
+  std::string said;
+  const auto most = norm_shape("32768", "", said);
+  REQUIRE(most);
+  CHECK(most->has_rows());
+  CHECK(most->threads() == 512);
+  CHECK(most->arithmetic(Dtype::bf16) == "bf16");
+  CHECK(!norm_shape("32784", "", said));
+  CHECK(said ==
+        "rank 0 of 'allreduce_norm' cannot be a kernel of its own: its rows have 32784 columns, "
+        "and blocks of 512 threads take 32768 at most");
+  CHECK(norm_shape("2048", "launch threads: 32\n", said));
+  CHECK(!norm_shape("4096", "launch threads: 32\n", said));
+}
+
+TEST_CASE("plans of other functions or columns have other kernels") {
+  std::string said;
+  const auto shape = norm_shape("64", "", said);
+  REQUIRE(shape);
+  Diagnostics diagnostics;
+  const auto groups = CompiledShape::of(row_plan("allreduce_groups", {}), 0, diagnostics);
+  REQUIRE(groups);
+  CHECK(groups->key() != shape->key());
+}
+
+TEST_CASE("kernels are written of the types that rows may have") {
+  const auto kernels_of = [](const std::string& columns) {
+    Diagnostics diagnostics;
+    const Dtype dtypes[] = {Dtype::f32, Dtype::bf16, Dtype::i32, Dtype::e4m3};
+    const auto source = write_kernels(row_plan("allreduce_norm", {{"N", columns}}),
+                                      std::string(64, 'd'), dtypes, diagnostics);
+    REQUIRE(source);
+    std::string types;
+    for (const Dtype dtype : dtypes) {
+      const std::string type(info(dtype).name);
+      if (source->find(", " + type + ")(\n") != source->npos) types += type + " ";
+      CHECK((source->find("struct RowFunction0<Dtype::" + type + ">") != source->npos) ==
+            (source->find(", " + type + ")(\n") != source->npos));
+    }
+    return types;
+  };
+  CHECK(kernels_of("64") == "f32 bf16 ");
+  CHECK(kernels_of("2884") == "f32 ");  // rows of bf16 are no multiple of 16 bytes
+}
+
+}  // namespace
+}  // namespace mscclc
