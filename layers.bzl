@@ -171,6 +171,7 @@ _ROWS = {
         "executor/simulator/machine",
     ],
     "executor/simulator/schedules": ["ir", "executor/simulator", "plans/format"],
+    "executor/cost/fit": ["plans/format/machines"],
     "executor/cost/virtual_time": [],
     "executor/cost": [
         "ir",
@@ -729,6 +730,7 @@ _ROWS = {
         "ir",
         "compiler",
         "executor/cost",
+        "executor/cost/fit",
         "plans/format",
         "plans/format/machines",
         "tools/base",

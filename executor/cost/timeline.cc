@@ -25,7 +25,7 @@ void Run::build(const Call& call) {
   for (uint32_t r = 0; r < ranks; ++r) {
     const RankProgram& lowered = device_.ranks[r];
     const Rank& rank = program_.ranks[r];
-    RankState state(WorkOut(program_, lowered, r, machine_, call));
+    RankState state(WorkOut(program_, lowered, r, machine_, call), JoinedCopies(lowered));
     state.ends.resize(rank.channels.size());
     for (size_t c = 0; c < rank.channels.size(); ++c) {
       state.ends[c].come = rank.channels[c].credits;
@@ -72,7 +72,6 @@ void Run::launch(uint32_t rank) {
     b.frame.round_begin = b.frame.round_unit = 0;
     b.call = state.call;
     b.phase = Phase::fetch;
-    b.stored = false;
     b.hops = 0;
     b.record = b.last_record = kNoRecord;
     events_.push(begin, EventKind::go_on, state.first_block + i);
@@ -95,6 +94,10 @@ bool Run::fetch(Block& b) {
       }
     }
     if (b.op == b.end) return false;
+    if (rank_of(b).copies.is_joined(b.op)) {
+      ++b.op;
+      continue;
+    }
     if (ops[b.op].kind != StepKind::pipeline) return true;
     const device::DeviceLoop& loop = b.frame.rank.loops[ops[b.op].first];
     b.body = b.op + 1;
@@ -148,12 +151,23 @@ void Run::begin_step(uint32_t block) {
   }
   b.target = 0;
   if (device::moves_data(op.kind)) {
-    rank_of(b).work.of(b.frame, op, b.call, b.work);
+    work_out(b);
     b.phase = Phase::polls;
     return do_polls(block);
   }
   b.phase = Phase::targets;
   do_targets(block);
+}
+
+void Run::work_out(Block& b) {
+  const RankState& state = rank_of(b);
+  const DeviceOp* ops = b.frame.rank.ops;
+  state.work.of(b.frame, ops[b.op], b.call, b.work);
+  const uint32_t copy = state.copies.copy_of(b.op);
+  if (copy == JoinedCopies::kNoOp) return;
+  Work more;
+  state.work.of(b.frame, ops[copy], b.call, more);
+  b.work.join(more);
 }
 
 /// The step is over: its record, and the next one.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "executor/cost/joined_copies.h"
 #include "executor/cost/packet_arrows.h"
 #include "executor/cost/timeline.h"
 #include "executor/cost/timeline_messages.h"
@@ -48,8 +49,7 @@ struct Block {
   uint64_t call = 0;
   Phase phase = Phase::fetch;
   uint32_t target = 0;
-  uint32_t open = 0;    ///< parts of its work that are not over
-  bool stored = false;  ///< at other GPUs, since the last fence
+  uint32_t open = 0;  ///< parts of its work that are not over
   uint32_t hops = 0;
   uint32_t record = kNoRecord;       ///< of its step, in the first call
   uint32_t last_record = kNoRecord;  ///< of the one before
@@ -67,7 +67,7 @@ class Run {
 
  private:
   struct RankState {
-    explicit RankState(WorkOut out) : work(out) {}
+    RankState(WorkOut out, JoinedCopies joined) : work(out), copies(std::move(joined)) {}
     std::vector<Count> ends, semaphores;
     std::vector<BarrierState> barriers;
     std::vector<Arrivals> begun, come;  ///< by buffer
@@ -75,6 +75,7 @@ class Run {
     uint32_t first_block = 0, blocks = 0, running = 0;
     uint64_t call = 0;
     WorkOut work;
+    JoinedCopies copies;
   };
 
   void build(const Call& call);
@@ -85,6 +86,7 @@ class Run {
   void go_on(uint32_t block);
   bool fetch(Block& b);
   void begin_step(uint32_t block);
+  void work_out(Block& b);
   void finish(uint32_t block, double at);
   void end_of_block(uint32_t block);
   void do_targets(uint32_t block);

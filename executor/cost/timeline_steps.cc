@@ -78,10 +78,7 @@ void Run::do_targets(uint32_t block) {
       break;
     case StepKind::signal: {
       takes = ns(machine_.step_flag_ns);
-      if ((op.flags & device::kRelaxed) == 0 && b.stored) {
-        takes += ns(machine_.step_fence_ns);
-        b.stored = false;
-      }
+      if ((op.flags & device::kRelaxed) == 0) takes += ns(machine_.step_fence_ns);
       const bool by_port = (op.flags & device::kPosts) != 0;
       if (by_port) takes = 0;
       finish(block, now() + takes);
@@ -168,6 +165,7 @@ void Run::do_work(uint32_t block) {
   if (detail_ == Detail::arrows && b.record != kNoRecord) {
     for (const PacketRange& read : b.work.reads) packets_.read(b.record, read);
   }
+  const double looked = now() > b.now.begin ? b.work.read_ns : 0;
   const double step = ns(machine_.step_step_ns);
   double fetched = b.work.fetches ? 2 * ns(machine_.link_latency_ns()) : 0;
   if (b.work.from_host) fetched += ns(machine_.pcie_latency_ns);
@@ -178,7 +176,6 @@ void Run::do_work(uint32_t block) {
     rates_.add(load.shared, static_cast<double>(load.bytes),
                in_flight_.parts.put({block, true, false}));
   }
-  b.stored |= b.work.remote;
   // The first packets leave before the last.
   if (!b.work.writes.empty()) {
     Message m;
@@ -186,12 +183,12 @@ void Run::do_work(uint32_t block) {
     m.hops = b.hops + 1;
     m.rank = b.rank;
     m.slots = b.work.writes;
-    const double leave = now() + step + b.work.first_ns;
+    const double leave = now() + step + b.work.first_ns - looked;
     m.sent = leave;
     const double begun = leave + latency(machine_, b.rank, b.work.writes.front().rank);
     events_.push(begun, EventKind::begun, in_flight_.messages.put(std::move(m)));
   }
-  events_.push(now() + step + b.work.block_ns + fetched, EventKind::part_over,
+  events_.push(now() + step + b.work.block_ns - looked + fetched, EventKind::part_over,
                in_flight_.parts.put({block, true, false}));
 }
 

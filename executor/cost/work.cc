@@ -41,13 +41,18 @@ double time_at(uint64_t bytes, uint64_t mb_per_s) {
 }  // namespace
 
 void Work::clear() {
-  block_ns = first_ns = tail_ns = 0;
+  block_ns = first_ns = read_ns = tail_ns = 0;
   stores = 0;
-  remote = fetches = from_host = at_switch = false;
+  fetches = from_host = at_switch = false;
   loads.clear();
   reads.clear();
   writes.clear();
   requests.clear();
+}
+
+void Work::join(const Work& copy) {
+  stores += copy.stores;
+  for (const Load& l : copy.loads) load(l.shared, l.bytes);
 }
 
 void Work::load(uint32_t shared, uint64_t bytes) {
@@ -109,7 +114,6 @@ void WorkOut::add_access(const DeviceOperand& operand, bool write, uint64_t byte
   if (!own_link) return;
   // A store to a switch leaves once, and what it adds up comes in once.
   out.load(shared_index(rank_, write ? Shared::egress : Shared::ingress), bytes);
-  out.remote = true;
   out.fetches |= !write;
   out.at_switch |= at_switch;
   sums.remote += bytes;
@@ -179,8 +183,11 @@ template <PacketFormat F>
 void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, Sums& sums,
                         Work& out) const {
   const uint64_t threads = program_.launch.threads;
-  const auto round = static_cast<double>(F == PacketFormat::none ? machine_.block_round_ns
-                                                                 : machine_.block_packet_round_ns);
+  constexpr bool kPacketOp = F != PacketFormat::none;
+  const auto round =
+      static_cast<double>(kPacketOp ? machine_.block_packet_round_ns : machine_.block_round_ns);
+  const double begins = kPacketOp ? 0 : static_cast<double>(machine_.block_first_ns);
+  const bool each_begins = device::info(op.kind).adds;
   const auto operand = static_cast<double>(machine_.block_operand_ns);
   for (uint32_t i = 0; i < op.count;) {
     sums.pieces = 0;
@@ -201,9 +208,13 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
     } while (i < op.count && frame.rank.moves[op.first + i].like_last);
     if (first_pieces == 0) continue;
     const auto rounds = static_cast<double>((first_pieces + threads - 1) / threads);
-    const double once = round + operand * sums.operands + source_ns(op) * sums.sources;
-    out.block_ns += rounds * once;
-    if (out.first_ns == 0) out.first_ns = once;
+    const bool reads = !out.reads.empty();
+    const double sides = reads && !out.writes.empty() ? 2 : 1;  // packets come, and go
+    const double once = round * sides + operand * sums.operands + source_ns(op) * sums.sources;
+    out.block_ns += begins * (each_begins ? rounds : 1) + rounds * once;
+    if (out.first_ns != 0) continue;
+    out.read_ns = reads ? round : 0;
+    out.first_ns = begins + once;
   }
 }
 
@@ -217,9 +228,14 @@ void WorkOut::of(const Frame& frame, const DeviceOp& op, uint64_t call, Work& ou
       add_moves<decltype(tag)::kFormat>(frame, op, call, sums, out);
     });
   }
-  out.tail_ns = out.reads.empty() ? 0 : out.first_ns;
-  out.block_ns = std::max({out.block_ns, time_at(sums.remote, machine_.block_remote_mb_per_s),
-                           time_at(sums.local, machine_.block_local_mb_per_s)});
+  out.tail_ns = out.reads.empty() ? 0 : out.first_ns - out.read_ns;
+  const auto begins = static_cast<double>(machine_.block_first_ns);
+  const double moved = std::max(time_at(sums.remote, machine_.block_remote_mb_per_s),
+                                time_at(sums.local, machine_.block_local_mb_per_s));
+  // A round of packets, and of sums, waits for its loads before the next one begins; what is only
+  // moved is loaded ahead.
+  const bool in_turn = op.format != PacketFormat::none || info(op.kind).adds;
+  out.block_ns = in_turn ? out.block_ns + moved : std::max(out.block_ns, begins + moved);
 }
 
 }  // namespace mscclc::cost

@@ -53,9 +53,9 @@ struct Request {
 struct Work {
   double block_ns = 0;     ///< of the threads
   double first_ns = 0;     ///< of that until the first bytes are on their way
+  double read_ns = 0;      ///< of that a look at packets; what has waited for them has looked
   uint64_t stores = 0;     ///< bytes, at all destinations together
   double tail_ns = 0;      ///< what follows the arrival of the last packet
-  bool remote = false;     ///< it stores at, or reads from, other GPUs
   bool fetches = false;    ///< it reads from other GPUs: their answers come a latency later
   bool from_host = false;  ///< it reads scratch that lies in the host's memory
   bool at_switch = false;
@@ -64,6 +64,8 @@ struct Work {
   std::vector<Request> requests;
 
   void clear();
+  /// Does the copy, too, while its threads wait for memory anyway.
+  void join(const Work& copy);
   void load(uint32_t shared, uint64_t bytes);
 };
 

@@ -57,6 +57,14 @@ std::vector<MeasuredPair> read_pairs(const std::filesystem::path& csv) {
   return pairs;
 }
 
+std::vector<MeasuredProbe> read_probes(const std::filesystem::path& csv) {
+  std::vector<MeasuredProbe> probes;
+  for (const auto& row : read_table(csv, 4)) {
+    probes.push_back({row[0], std::stoull(row[1]), std::stod(row[2]), std::stod(row[3])});
+  }
+  return probes;
+}
+
 MeasuredPlan::MeasuredPlan(const std::filesystem::path& plans, const std::string& program) {
   const size_t colon = program.find(':');
   const std::string file = (plans / (program.substr(0, colon) + ".mscl")).string();

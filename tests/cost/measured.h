@@ -23,9 +23,17 @@ struct MeasuredPair {
   MeasuredCall first, second;
 };
 
+/// A probe of `mscclc calibrate`, timed twice.
+struct MeasuredProbe {
+  std::string name;
+  uint64_t bytes = 0;
+  double first_us = 0, second_us = 0;
+};
+
 /// Reads the tables. Throws what is wrong with a line.
 std::vector<MeasuredCall> read_measured(const std::filesystem::path& csv);
 std::vector<MeasuredPair> read_pairs(const std::filesystem::path& csv);
+std::vector<MeasuredProbe> read_probes(const std::filesystem::path& csv);
 
 /// A program of the library with parameters, compiled, and its model.
 class MeasuredPlan {

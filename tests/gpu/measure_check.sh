@@ -85,6 +85,7 @@ step tune_between '0' "${tune[@]}" --collective allreduce --bytes "$small" --bet
 step tuned_folder_serves '0' "$mscclc" select --library tuned --collective allreduce --ranks "$ranks" --bytes 16K
 cp tuned/library.json "$out/tuned_library.json"
 gzip -c "tuned/tune-R$ranks.jsonl" >"$out/tune.jsonl.gz"
+gzip -c "between/tune-R$ranks.jsonl" >"$out/tune_between.jsonl.gz"
 
 # The same calls with stamps and without; then the files that they are for.
 plan=(allreduce_2shot_packets.mscl -D "R=$ranks" --bytes 64K --iters 200)

@@ -62,9 +62,10 @@ class Calibrator {
       if (!prepare(probe)) return std::nullopt;
       out.probes.push_back({.probe = probe});
     }
-    if (!measure(out, &ProbeTimes::first)) return std::nullopt;
+    if (!measure(out, &ProbeTimes::first) || !measure(out, &ProbeTimes::second)) {
+      return std::nullopt;
+    }
     find_figures(out);
-    if (!measure(out, &ProbeTimes::second)) return std::nullopt;
     return out;
   }
 
@@ -104,7 +105,7 @@ class Calibrator {
   void find_figures(Calibration& out) {
     std::vector<cost::FitPoint> points;
     for (const ProbeTimes& times : out.probes) {
-      points.push_back({times.first, [this, probe = times.probe](const Machine& machine) {
+      points.push_back({times.least(), [this, probe = times.probe](const Machine& machine) {
                           Diagnostics none;  // it was predicted before
                           const auto timeline =
                               by_name_[probe.name()].model->predict(call_of(probe), machine, none);
@@ -132,7 +133,7 @@ class Calibrator {
         if (probe.bytes < most) continue;
         most = probe.bytes;
         const double moved = static_cast<double>(probe.bytes * guess.times);
-        machine.*guess.rate = std::max<uint64_t>(1, std::llround(moved * 1e3 / times.first));
+        machine.*guess.rate = std::max<uint64_t>(1, std::llround(moved * 1e3 / times.least()));
       }
     }
     return machine;
@@ -151,7 +152,8 @@ double share_off(double value, double of) { return std::abs(value / of - 1); }
 }  // namespace
 
 double ProbeTimes::apart() const { return share_off(second, first); }
-double ProbeTimes::off() const { return share_off(predicted, first); }
+double ProbeTimes::least() const { return std::min(first, second); }
+double ProbeTimes::off() const { return share_off(predicted, least()); }
 
 uint64_t pieces(size_t probes) { return 2 * probes + cost::kFitSteps; }
 

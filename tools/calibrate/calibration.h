@@ -1,5 +1,5 @@
-// Measures a machine: times probes, finds the figures with which the cost model predicts them, and
-// times them again.
+// Measures a machine: times probes twice, and finds the figures with which the cost model predicts
+// them.
 //
 //   Calibration c = calibrate(timer, probes, {.base = machine, .fields = fields}, progress,
 //   problems);
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/cost/fit.h"
+#include "executor/cost/fit/fit.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "plans/format/machines/machine.h"
 #include "tools/calibrate/probes.h"
@@ -30,7 +30,9 @@ struct ProbeTimes {
   double predicted = 0;  ///< by the figures that were found
   /// How far the second time is from the first: 0.1 is 10 %.
   double apart() const;
-  /// How far the prediction is from the first time.
+  /// What is fitted: whatever disturbs a call makes it longer.
+  double least() const;
+  /// How far the prediction is from the lesser time.
   double off() const;
 };
 

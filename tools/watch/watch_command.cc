@@ -1,5 +1,6 @@
 // mscclc watch: compiles, proves and runs a program whenever its files change, until Ctrl-C.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -30,6 +31,15 @@ void end_on_signals() {
   action.sa_handler = end_soon;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+/// What a round has used the next one needs again, and a page that comes back costs as much as
+/// proving a few ops.
+void keep_memory() {
+  constexpr int kMostKept = 1 << 30, kLargestOnHeap = 32 << 20;  // the latter: glibc's limit
+  (void)::mallopt(M_TRIM_THRESHOLD, kMostKept);
+  (void)::mallopt(M_TOP_PAD, 16 << 20);
+  (void)::mallopt(M_MMAP_THRESHOLD, kLargestOnHeap);
 }
 
 void print_line(const std::string& text) {
@@ -64,6 +74,7 @@ int run_watch(const WatchOptions& options) {
   const auto text = read_regular_file(file);
   if (!text) return Input::usage(text.error());
   end_on_signals();
+  keep_memory();
   FileChanges changes;
   changes.watch({{file, *text}});
   do {

@@ -127,21 +127,35 @@ bool Provenance::adds_call(const ValueChains& chains, const Link& link) {
   return true;
 }
 
+Provenance::SharedPiece& Provenance::shared_piece(uint32_t rank, const Extent& piece) {
+  if (shares_.size() <= rank) shares_.resize(rank + 1);
+  std::vector<SharedPiece>& pieces = shares_[rank];
+  const auto known = std::ranges::find(pieces, piece, &SharedPiece::piece);
+  if (known != pieces.end()) return *known;
+  pieces.push_back({piece, {}});
+  return pieces.back();
+}
+
 /// Several ops of a rank have stored what has been read in one piece, none of them all of it.
 void Provenance::add_share(const ValueChains& chains, const Cuts& cuts, const Link& link,
                            const Extent& piece) {
   const ValueChains::Node& node = chains.node(link.read.value);
   const uint32_t rank = chains.rank_of(link.read);
-  if (shares_.size() <= rank) shares_.resize(rank + 1);
-  std::vector<Share>& shares = shares_[rank];
-  shares.push_back({piece, node.extent, node.event.call + 1});
-  Covering all(cuts, piece);
-  uint32_t calls = node.event.call + 1;
-  for (const Share& s : shares) {
-    if (!(s.piece == piece)) continue;
+  SharedPiece& all = shared_piece(rank, piece);
+  if (all.complete) return;  // the first shares make it up, and are of no later call
+  const Share share{node.extent, node.event.call + 1};
+  const bool known = std::ranges::any_of(all.shares, [&](const Share& s) {
+    return s.extent == share.extent && s.calls <= share.calls;
+  });
+  if (known) return;
+  all.shares.push_back(share);
+  Covering covering(cuts, piece);
+  uint32_t calls = share.calls;
+  for (const Share& s : all.shares) {
     calls = std::min(calls, s.calls);
-    if (all.add(s.share)) return note_call(rank, piece, calls);
+    all.complete = all.complete || covering.add(s.extent);
   }
+  if (all.complete) note_call(rank, piece, calls);
 }
 
 /// What a value was made of is looked at once for each way in which it counts.

@@ -152,10 +152,16 @@ class Provenance {
     Extent extent;
     uint32_t calls;
   };
-  /// Of the bytes of a piece those in `share` are of so many calls.
+  /// Bytes of a piece that are of so many calls.
   struct Share {
-    Extent piece, share;
+    Extent extent;
     uint32_t calls;
+  };
+  /// What ops of a rank have stored of a piece.
+  struct SharedPiece {
+    Extent piece;
+    std::vector<Share> shares;  ///< in the order in which they were found
+    bool complete = false;      ///< they make up the piece
   };
   template <class Found>
   bool search(const ValueChains& chains, const Cuts& cuts, size_t count, bool far, Found&& found);
@@ -164,6 +170,7 @@ class Provenance {
   void keep_parents(const ValueChains& chains, const Link& link);
   bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);
   bool adds_call(const ValueChains& chains, const Link& link);
+  SharedPiece& shared_piece(uint32_t rank, const Extent& piece);
   void note_call(uint32_t rank, const Extent& if_any, uint32_t calls);
   void add_share(const ValueChains& chains, const Cuts& cuts, const Link& link,
                  const Extent& piece);
@@ -192,7 +199,7 @@ class Provenance {
   std::unordered_map<uint64_t, std::vector<Link>> parents_only_;  ///< links that are `parents_only`
   std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them
   std::vector<std::vector<CallIf>> calls_if_;  ///< the same, if an extent has bytes
-  std::vector<std::vector<Share>> shares_;     ///< by rank
+  std::vector<std::vector<SharedPiece>> shares_;  ///< by rank
 };
 
 }  // namespace mscclc::proof

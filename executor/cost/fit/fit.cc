@@ -1,4 +1,4 @@
-#include "executor/cost/fit.h"
+#include "executor/cost/fit/fit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,7 @@ constexpr double kProbe = 0.15;     ///< the change of a figure's logarithm that
 constexpr double kMaxChange = 0.7;  ///< of a figure's logarithm in a step: a factor of two
 constexpr double kSeen = 0.05;      ///< a weight below it is nothing that the points show
 constexpr double kDamping[] = {0.0003, 0.003, 0.03, 0.3};
+constexpr double kLeaps[] = {0.1, 0.4, 2.5, 10};
 constexpr double kEnough = 0.002;  ///< a step that gains less, as a share of the error, is the last
 
 /// Figures may be 0, and are whole numbers: so is the change, and at least 1.
@@ -63,6 +64,7 @@ class Fitter {
       for (const double damping : kDamping) try_step(damping);
       machine_ = best_;
       predicted_ = best_predicted_;
+      if (error_ >= before * (1 - kEnough)) leap();
       each({i, error_});
       if (error_ >= before * (1 - kEnough)) break;
     }
@@ -132,6 +134,27 @@ class Fitter {
     }
   }
 
+  /// Where slopes lead no further: each figure in turn becomes much smaller or larger. One that
+  /// begins far from what it is has no slope.
+  void leap() {
+    for (size_t f = 0; f < fields_.size(); ++f) {
+      const Machine from = best_;
+      for (const double factor : kLeaps) {
+        const MachineField& field = *fields_[f];
+        Machine machine = from;
+        const uint64_t old = std::max<uint64_t>(machine.*field.value, 1);
+        const double value = std::round(static_cast<double>(old) * factor);
+        if (value < static_cast<double>(field.least) || value > static_cast<double>(field.most)) {
+          continue;
+        }
+        machine.*field.value = static_cast<uint64_t>(value);
+        keep_if_better(machine);
+      }
+    }
+    machine_ = best_;
+    predicted_ = best_predicted_;
+  }
+
   void keep_if_better(const Machine& machine) {
     Vector predicted = predict(machine);
     const double error = error_of(predicted);
@@ -143,16 +166,30 @@ class Fitter {
 
   Fit result() {
     find_slopes();
-    Fit fit{machine_, {}, {}};
+    const Machine found = machine_;
+    Fit fit{found, {}, {}};
     for (size_t f = 0; f < fields_.size(); ++f) {
+      const MachineField& field = *fields_[f];
       double most = 0;
       for (const double slope : slopes_[f]) most = std::max(most, std::abs(slope));
-      const MachineField& field = *fields_[f];
-      if (most < kSeen) fit.machine.*field.value = start_.*field.value;
-      fit.figures.push_back({&field, most, most >= kSeen});
+      const bool seen = most >= kSeen || is_missed(found, field);
+      if (!seen) fit.machine.*field.value = start_.*field.value;
+      fit.figures.push_back({&field, most, seen});
     }
     fit.predicted = predict(fit.machine);
     return fit;
+  }
+
+  /// Does some prediction change when a figure becomes what it was at the start? One that was found
+  /// to be next to nothing has no weight, and all others were found beside it.
+  bool is_missed(const Machine& found, const MachineField& field) const {
+    Machine machine = found;
+    machine.*field.value = start_.*field.value;
+    const Vector predicted = predict(machine);
+    for (size_t p = 0; p < points_.size(); ++p) {
+      if (std::abs(std::log(predicted[p] / predicted_[p])) >= kSeen) return true;
+    }
+    return false;
   }
 
   const Machine start_;

@@ -1,5 +1,5 @@
 // Figures of a machine from times that another machine's figures gave.
-#include "executor/cost/fit.h"
+#include "executor/cost/fit/fit.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -73,6 +73,39 @@ TEST_CASE("a fit finds figures that are a hundred times those it begins with") {
     CHECK(fit.predicted[p] ==
           Approx(time_of(truth, kSizes[p].bytes, kSizes[p].blocks)).epsilon(0.03));
   }
+}
+
+TEST_CASE("a figure that is found to be next to nothing stays so") {
+  const Machine start = machine_named("4xH200");
+  Machine truth = start;
+  truth.nvlink_latency_ns = 1;
+  const std::vector<const MachineField*> fields = {field("nvlink", "latency_ns")};
+  const Fit fit = fit_figures(start, fields, points_of(truth), [](const FitStep&) {});
+  CHECK(fit.machine.nvlink_latency_ns <= 5);
+  CHECK(fit.figures[0].seen);
+  CHECK(fit.predicted[1] == Approx(time_of(fit.machine, kSizes[1].bytes, kSizes[1].blocks)));
+}
+
+TEST_CASE("a fit finds a figure that has no slope where it begins") {
+  // What is served in turn takes the longer of the two: of one of them nothing shows at first.
+  const auto longer = [](const Machine& m, double times) {
+    return std::max(static_cast<double>(m.copy_engine_start_ns),
+                    times * static_cast<double>(m.proxy_request_ns));
+  };
+  Machine start = machine_named("4xH200");
+  start.copy_engine_start_ns = 60000;
+  start.proxy_request_ns = 600;
+  Machine truth = start;
+  truth.copy_engine_start_ns = 2000;
+  truth.proxy_request_ns = 5000;
+  std::vector<FitPoint> points;
+  for (const double times : {4.0, 8.0, 16.0}) {
+    points.push_back({longer(truth, times), [=](const Machine& m) { return longer(m, times); }});
+  }
+  const std::vector<const MachineField*> fields = {field("proxy", "request_ns"),
+                                                   field("copy_engine", "start_ns")};
+  const Fit fit = fit_figures(start, fields, points, [](const FitStep&) {});
+  CHECK(near(fit.machine.proxy_request_ns, truth.proxy_request_ns, 0.05));
 }
 
 TEST_CASE("one time that is far off does not move the figures of the others much") {
