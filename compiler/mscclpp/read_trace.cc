@@ -160,7 +160,8 @@ void Reader::read_record() {
   sources_ = word >> 8;
   const uint64_t row = record & ~kRelaxed;
   if (row < op_table().size()) {
-    if (op_table()[row].has(kApplies)) return words_.fail();  // that language has none
+    if (op_table()[row].has(kApplies) || op_table()[row].has_flags())
+      return words_.fail();  // that language has none
     read_op(static_cast<OpKind>(row), row != record);
     of_group_ = false;
     return;

@@ -87,6 +87,19 @@ void OperandReader::channel_operand(const ast::Operand& o, NameId channel, Ref& 
   }
 }
 
+void OperandReader::flag_operand(const ast::Operand& o, uint32_t array, Ref& out) {
+  if (o.member.given()) {
+    evaluator_.fail(
+        "wrong-kind", ast_.place(o.head),
+        fmt::format("'{}' is an array of flags; expected a channel", ast_.text(o.head)));
+  } else if (o.index.size() != 1) {
+    evaluator_.fail("index-count", o.place,
+                    fmt::format("'{0}' needs the number of one flag: '{0}[c]'", ast_.text(o.head)));
+  } else if (keys(o.index)) {
+    builder_.flag(array, key_scratch_[0], scope_.mark_of(o.place), out);
+  }
+}
+
 void OperandReader::operand(const ast::Operand& o, Ref& out) {
   out.traits = kInvalidTrait;
   const Value& head = evaluator_.value(o.head.id);
@@ -104,6 +117,8 @@ void OperandReader::operand(const ast::Operand& o, Ref& out) {
                                scope_.mark_of(o.place), out);
       }
       return;
+    case ValueKind::flags:
+      return flag_operand(o, head.thing, out);
     case ValueKind::external:
       if (o.member.given()) {
         evaluator_.fail("wrong-kind", ast_.place(o.head),

@@ -73,6 +73,7 @@ class OperandReader {
   bool keys(ast::Array<const ast::Expr> list);
   void operand(const ast::Operand& o, Ref& out);
   void buffer_operand(const ast::Operand& o, NameId buffer, Ref& out);
+  void flag_operand(const ast::Operand& o, uint32_t array, Ref& out);
   void channel_operand(const ast::Operand& o, NameId channel, Ref& out);
   bool add_operand(const ast::Operand& o, RefList& out);
 

@@ -44,6 +44,8 @@
 //                                      i < n, may change; called by all threads, of which the one
 //                                      that posts waits
 //   m.meet(b), m.sync()                a barrier of this rank; the threads of this block
+//   m.await_flag(f), m.notify_flag(f)  optional: a flag that the caller has given, by its number
+//                                      over all arrays; called by one thread, in for_each_target
 //   m.apply_rows(program, op)  optional: computes the rows of an `apply`
 //   m.post_put(c, to, from, bytes)     hands a put to the proxy of a port channel; called by all
 //                                      threads, of which one posts

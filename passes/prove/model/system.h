@@ -1,7 +1,8 @@
 // The fixed tables of a proof: who acts (processes), who is counted (channel ends, semaphores), and
 // where chunks lie, with input and output in one place or two.
 //
-// Processes of rank r: its thread blocks, the caller, and two for each end of a port: the proxy as
+// Processes of rank r: its thread blocks, the caller, one for each flag of an external array (what
+// the other side does with its region), and two for each end of a port: the proxy as
 // reader of sources and as writer at the far end, because a flush waits for the first only. Ports
 // come last: clocks have no column for them (arrivals.h).
 //
@@ -27,6 +28,7 @@ namespace mscclc::proof {
 enum class ProcessKind : uint8_t {
   block,
   caller,
+  flag,  ///< the other side of a flag
   port_reader,
   port_writer,
   none  ///< no process: fills the last page of a turn
@@ -35,7 +37,7 @@ enum class ProcessKind : uint8_t {
 struct Process {
   ProcessKind kind;
   uint32_t rank;
-  uint32_t index;  ///< block, or channel of the rank
+  uint32_t index;  ///< block, or channel of the rank; flag, by its number over all arrays
 };
 
 /// Where the state of a chunk is kept, and by how many turns the rank that owns it is further on
@@ -98,6 +100,9 @@ class System {
     return numbers_[first_[rank] + block];
   }
   uint32_t caller_process(uint32_t rank) const { return numbers_[first_[rank] + blocks_[rank]]; }
+  uint32_t flag_process(uint32_t rank, uint32_t flag) const {
+    return numbers_[first_[rank] + blocks_[rank] + 1 + flag];
+  }
   uint32_t port_reader(uint32_t rank, uint32_t channel) const { return ports_[end(rank, channel)]; }
   uint32_t port_writer(uint32_t rank, uint32_t channel) const {
     return ports_[end(rank, channel)] + 1;
@@ -147,7 +152,8 @@ class System {
   uint32_t turn_ = 0, port_turn_ = 0;  ///< processes that one turn passes: these; those of ports
   std::vector<Process> processes_;
   std::vector<uint32_t> first_, blocks_;  ///< by rank: in numbers_, how many
-  std::vector<uint32_t> numbers_;         ///< of a rank's blocks, and of its caller
+  std::vector<uint32_t> numbers_;         ///< of a rank's blocks, its caller, and its flags
+  uint32_t flags_ = 0;                    ///< of each rank
   std::vector<uint32_t> first_end_, first_semaphore_;
   std::vector<uint32_t> shared_ends_;  ///< several plans: the end that counts for this one
   std::vector<bool> overlaid_;         ///< several plans: by rank, part and part

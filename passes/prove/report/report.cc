@@ -51,6 +51,10 @@ class Reporter {
         return unpaired();
       case Finding::Kind::out_of_step:
         return out_of_step();
+      case Finding::Kind::flag_count:
+        return flag_count();
+      case Finding::Kind::flag_stuck:
+        return flag_stuck();
       case Finding::Kind::undecided:
         return undecided();
     }
@@ -85,12 +89,18 @@ class Reporter {
   std::string who(const Event& e) const {
     const Process& p = process(e);
     if (p.kind == ProcessKind::caller) return fmt::format("the caller of rank {}", p.rank);
+    if (p.kind == ProcessKind::flag) {
+      return fmt::format("the other side of '{}'{}", flag_name(e),
+                         e.op == kNone ? "" : ", once notified,");
+    }
     const Origin o = origin(e);
     std::string text = fmt::format("'{}'", print_op(o.program(), o.rank, o.op));
     if (p.kind == ProcessKind::port_reader) return "the port (later than the block), for " + text;
     if (p.kind == ProcessKind::port_writer) return "the port, for " + text;
     return text;
   }
+  /// "tiles[3]" of what the other side does.
+  std::string flag_name(const Event& e) const { return flag_name_of(program_, process(e).index); }
   std::string place(const Event& e) const {
     if (e.op == kNone) return "";
     const Origin o = origin(e);
@@ -114,6 +124,9 @@ class Reporter {
   }
   std::string does(const Event& e, bool writes) const {
     if (process(e).kind == ProcessKind::caller) return "may change";
+    if (process(e).kind == ProcessKind::flag) {
+      return writes ? "may still be writing" : "reads";
+    }
     return writes ? "writes" : "reads";
   }
 
@@ -575,6 +588,18 @@ class Reporter {
     }
     d.notes.push_back(
         {"one of them must end, or another begin, before they can; join them to one pipeline"});
+  }
+
+  void flag_count() {
+    Diagnostic& d = diagnostics_.error("flag-count", {}, finding_.text);
+    d.notes.push_back(
+        {"notify each flag of the output as often in a call as its 'raises' says, "
+         "which is 1 unless it is declared"});
+  }
+
+  void flag_stuck() {
+    Diagnostic& d = error("flag-stuck", finding_.text);
+    for (const std::string& text : finding_.notes) d.notes.push_back({text});
   }
 
   void undecided() {

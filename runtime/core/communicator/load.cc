@@ -65,6 +65,11 @@ bool PlanLoader::check_plan() {
                   "the plan applies row functions, which no device runs yet; the simulator does: "
                   "'mscclc run'");
   }
+  if (!plan.flags.empty()) {
+    return refuse(diagnostics_, "no-flags",
+                  "the plan has flags of the caller's, which no call of a device takes yet; the "
+                  "simulator plays the other side: 'mscclc run'");
+  }
   if (!plan.split) {
     return refuse(diagnostics_, "not-split",
                   "the program is not a plan yet: compile it with the pass 'split'");
