@@ -61,10 +61,10 @@ struct Step {
   uint32_t index = 0;
   bool relaxed = false;
   std::vector<Element> elements = {};
-  std::vector<CallerCell> region = {};  ///< raise, take
   const Op* op = nullptr;
   uint32_t event = 0;  ///< of an access of call 0; those of the next call follow all of this one
   bool writes_packets = false;
+  std::vector<CallerCell> region = {};  ///< raise, take
   /// Others may come before it: it may block, or a poll may see it done or not.
   bool stands_alone() const {
     if (kind == Kind::access) return writes_packets;

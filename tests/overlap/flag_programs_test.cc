@@ -227,10 +227,12 @@ TEST_CASE("the other side may wait for flags below its own, or for what is decla
   check_runs(right);
   CHECK(refused(chained(kTogether, ""), RunStatus::hung) ==
         "flag-stuck: 'await tiles[1]' waits forever: the other side may wait for 'ready[0]' first\n"
+        "- when r = 0\n- in 'await tiles[0], tiles[1]' (rank 0, tb 0)\n"
         "- it raises flag 1 when it has seen flags of the output below 1, or before\n"
         "- let the plan 'notify ready[0]' without waiting for 'tiles[1]', in another block say\n");
   CHECK(refused(chained(kInTurn, ", after: ready"), RunStatus::hung) ==
         "flag-stuck: 'await tiles[0]' waits forever: the other side may wait for 'ready[0]' first\n"
+        "- when r = 0, c = 0\n- in 'await tiles[0]' (rank 0, tb 0)\n"
         "- 'tiles' is declared 'after: ready'\n"
         "- let the plan 'notify ready[0]' without waiting for 'tiles[0]', in another block say\n");
 }
