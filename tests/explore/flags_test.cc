@@ -81,7 +81,7 @@ Lines changed(Lines body, Dice& dice) {
   }
 }
 
-/// As it is written; nothing if it is no program.
+/// As it is written, complete sums marked; nothing if it is no program.
 std::optional<Program> written(const std::string& text) {
   Sources sources;
   Diagnostics diagnostics;
@@ -89,6 +89,9 @@ std::optional<Program> written(const std::string& text) {
   PassOptions options;
   options.only = {"assign", "groups", "split"};
   if (!program || !run_passes(*program, options, diagnostics)) return std::nullopt;
+  Program marked = *program;
+  options.only = {"complete_sums"};
+  if (run_passes(marked, options, diagnostics)) program = std::move(marked);
   if (!verify_structure(*program, diagnostics)) return std::nullopt;
   return program;
 }

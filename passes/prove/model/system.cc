@@ -88,13 +88,12 @@ System::System(const Joint& joint, const Symmetry& symmetry, bool in_place)
 
 void System::build() {
   clock_.page_bits = page_bits(program_, symmetry_);
-  flags_ = flag_total(program_);
   uint32_t ends = 0, semaphores = 0, processes = 0;
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
     const Rank& rank = program_.ranks[r];
     first_.push_back(processes);
     blocks_.push_back(r < ranks() ? blocks_of(rank) : blocks_[r % ranks()]);
-    processes += blocks_[r] + 1 + flags_;
+    processes += blocks_[r] + 1;
     first_end_.push_back(ends);
     first_semaphore_.push_back(semaphores);
     ends += static_cast<uint32_t>(rank.channels.size());
@@ -125,10 +124,8 @@ void System::add_block(uint32_t rank, uint32_t block) {
 void System::add_caller(uint32_t rank) {
   numbers_[first_[rank] + blocks_[rank]] = static_cast<uint32_t>(processes_.size());
   processes_.push_back({ProcessKind::caller, rank, 0});
-  for (uint32_t f = 0; f < flags_; ++f) {
-    numbers_[first_[rank] + blocks_[rank] + 1 + f] = static_cast<uint32_t>(processes_.size());
-    processes_.push_back({ProcessKind::flag, rank, f});
-  }
+  const uint32_t flags = flag_total(program_);
+  for (uint32_t f = 0; f < flags; ++f) processes_.push_back({ProcessKind::flag, rank, f});
 }
 
 /// The processes of a rank are next to each other.

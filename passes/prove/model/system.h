@@ -99,10 +99,8 @@ class System {
   uint32_t block_process(uint32_t rank, uint32_t block) const {
     return numbers_[first_[rank] + block];
   }
+  /// Those of the flags of a rank follow it.
   uint32_t caller_process(uint32_t rank) const { return numbers_[first_[rank] + blocks_[rank]]; }
-  uint32_t flag_process(uint32_t rank, uint32_t flag) const {
-    return numbers_[first_[rank] + blocks_[rank] + 1 + flag];
-  }
   uint32_t port_reader(uint32_t rank, uint32_t channel) const { return ports_[end(rank, channel)]; }
   uint32_t port_writer(uint32_t rank, uint32_t channel) const {
     return ports_[end(rank, channel)] + 1;
@@ -152,8 +150,7 @@ class System {
   uint32_t turn_ = 0, port_turn_ = 0;  ///< processes that one turn passes: these; those of ports
   std::vector<Process> processes_;
   std::vector<uint32_t> first_, blocks_;  ///< by rank: in numbers_, how many
-  std::vector<uint32_t> numbers_;         ///< of a rank's blocks, its caller, and its flags
-  uint32_t flags_ = 0;                    ///< of each rank
+  std::vector<uint32_t> numbers_;         ///< of a rank's blocks, and of its caller
   std::vector<uint32_t> first_end_, first_semaphore_;
   std::vector<uint32_t> shared_ends_;  ///< several plans: the end that counts for this one
   std::vector<bool> overlaid_;         ///< several plans: by rank, part and part

@@ -34,7 +34,7 @@ uint32_t Flags::of_input(uint32_t rank, uint32_t buffer, uint32_t chunk) const {
 /// The other side reads as the caller does when the call is over: in calls, that is one more.
 Event Flags::event(uint32_t rank, uint32_t number, bool of_output) const {
   const uint32_t call = calls_.now(rank);
-  return {system_.flag_process(rank, number), call + (of_output ? 2 : 1), kNone, call};
+  return {system_.caller_process(rank) + 1 + number, call + (of_output ? 2 : 1), kNone, call};
 }
 
 /// A flag of the output that the other side may wait for before it raises `awaited`, and that is

@@ -17,6 +17,7 @@
 #include "passes/prove/report/missing_edge.h"
 #include "passes/prove/report/near_miss.h"
 #include "passes/prove/report/removed_ops.h"
+#include "passes/prove/report/report_counts.h"
 #include "passes/symbolic/symbolic_run.h"
 
 namespace mscclc::proof {
@@ -44,15 +45,15 @@ class Reporter {
       case Finding::Kind::stuck:
         return stuck();
       case Finding::Kind::unbalanced:
-        return unbalanced();
+        return report_unbalanced(program_, finding_, diagnostics_);
       case Finding::Kind::not_met:
-        return not_met();
+        return report_not_met(finding_, diagnostics_);
       case Finding::Kind::unpaired:
         return unpaired();
       case Finding::Kind::out_of_step:
         return out_of_step();
       case Finding::Kind::flag_count:
-        return flag_count();
+        return report_flag_count(finding_, diagnostics_);
       case Finding::Kind::flag_stuck:
         return flag_stuck();
       case Finding::Kind::undecided:
@@ -537,26 +538,6 @@ class Reporter {
                                 : fmt::format("call {}", call + 1);
   }
 
-  void unbalanced() {
-    const Rank& rank = program_.ranks[finding_.rank];
-    const bool channel = finding_.channel != kNone;
-    const std::string name = program_.text(channel ? rank.channels[finding_.channel].label
-                                                   : rank.semaphores[finding_.semaphore].label);
-    const uint64_t many = static_cast<uint64_t>(std::abs(finding_.surplus));
-    Diagnostic& d = diagnostics_.error(
-        "unbalanced", {},
-        fmt::format("in each call '{}' of rank {} is {} {} time{} {} than it is {}", name,
-                    finding_.rank, channel ? "signalled" : "released", many, many == 1 ? "" : "s",
-                    finding_.surplus > 0 ? "more" : "less", channel ? "waited for" : "acquired"));
-    d.missing = unbalanced_edge(program_, finding_);
-  }
-
-  void not_met() {
-    diagnostics_.error("not-met", {},
-                       fmt::format("rank {} may leave the barrier before rank {} has arrived",
-                                   finding_.rank, finding_.chunk.rank));
-  }
-
   /// "in each round of a pipeline (unit 1024, chunks 2)", or "outside pipelines".
   std::string rounds(const Event& e) const {
     const Origin o = origin(e);
@@ -588,13 +569,6 @@ class Reporter {
     }
     d.notes.push_back(
         {"one of them must end, or another begin, before they can; join them to one pipeline"});
-  }
-
-  void flag_count() {
-    Diagnostic& d = diagnostics_.error("flag-count", {}, finding_.text);
-    d.notes.push_back(
-        {"notify each flag of the output as often in a call as its 'raises' says, "
-         "which is 1 unless it is declared"});
   }
 
   void flag_stuck() {
