@@ -102,7 +102,9 @@ bool agree(const Base& base, const Lines& body, bool& right) {
   const std::optional<Program> program = written(text);
   if (!program) return true;
   Diagnostics diagnostics;
-  const Exploration found = explore(*program, {.calls = 3, .in_place = base.in_place});
+  const uint32_t calls = base.in_place ? 3 : 2;  // one more than the copies of its scratch
+  const Exploration found = explore(
+      *program, {.calls = calls, .in_place = base.in_place, .most_states = 5000, .reduced = true});
   if (found.verdict == Verdict::too_large) return true;
   right = found.verdict == Verdict::right;
   const bool proved = prove(*program, diagnostics).proved;

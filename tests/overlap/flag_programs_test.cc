@@ -106,6 +106,15 @@ TEST_CASE("programs with flags are proved, and right whatever the other side doe
   }
 }
 
+TEST_CASE("no pass puts flags together that come at different times") {
+  for (const char* const name : kPrograms) {
+    const Program program = compiled(text_of_file(name), {{"R", "4"}});
+    for (const Op& op : program.ranks[1].ops) {
+      if (info(op.kind).has_flags()) CHECK(op.dsts == 1);
+    }
+  }
+}
+
 TEST_CASE("a GEMM that counts tiles raises a flag several times") {
   for (const char* const name : {"gemm_reducescatter", "gemm_allreduce"}) {
     const Program program = compiled(text_of_file(name), {{"R", "3"}, {"K", "5"}, {"C", "1"}});
