@@ -122,7 +122,7 @@ TEST_CASE("prover and explorer agree on plans with flags") {
     CHECK(agree(base, base.body, right));
     CHECK(right);
     uint32_t wrong = 0;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 150; ++i) {
       right = true;
       Lines body = changed(base.body, dice);
       if (dice.below(3) == 0) body = changed(body, dice);
