@@ -61,7 +61,7 @@ struct Member {
 
 uint64_t key_of(uint64_t a, uint64_t b) { return a << 32 | b; }
 
-static_assert(static_cast<uint64_t>(OpKind::pipeline) < kCode, "the last op");
+static_assert(kOpKinds <= kCode, "ops, then other records");
 
 using Numbers = std::unordered_map<uint64_t, uint32_t>;
 
