@@ -943,6 +943,7 @@ _ROWS = {
     "tests/random_programs": _ALL,
     "tests/random_programs/families": _ALL,
     "tests/random_programs/families/soup": _ALL,
+    "tests/overlap": _ALL,
     "tests/rows": _ALL,
     "tests/runtime": _ALL,
     "tests/sets": _ALL,

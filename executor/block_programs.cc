@@ -386,6 +386,7 @@ StepTarget BlockPrograms::target_of(const DeviceOp& op, uint32_t target) const {
   // A new kind of these families may have targets of its own.
   static_assert(device::kinds_of(StepFamily::target) == 4);
   static_assert(device::kinds_of(StepFamily::block) == 3);
+  if (info(op.kind).family == StepFamily::flags) return {nullptr, index, device::kNoSlot, 0};
   if (op.kind == StepKind::barrier) {
     auto* const barrier = reinterpret_cast<uint64_t*>(moved(places_.barriers, index));
     return {barrier, index, device::kNoSlot, 0};

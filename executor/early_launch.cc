@@ -160,6 +160,8 @@ Senders Dependences::senders(uint32_t rank, const Op& op) const {
       const BlockIds& blocks = signallers_[rank][o.channel];
       out.add({.blocks = blocks, .known = !blocks.empty(), .single = blocks.size() == 1});
     }
+  } else if (info(op.kind).has(kAwaitsFlags)) {
+    out.known = false;  // what raises them may itself wait for room
   } else if (info(op.kind).has(kAcquires) || info(op.kind).has(kMeets)) {
     out.single = false;
     out.home = true;  // all of them must let the next launch begin

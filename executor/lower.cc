@@ -7,6 +7,7 @@
 
 #include "executor/runs_as.h"
 #include "ir/program/applied.h"
+#include "ir/program/flag_regions.h"
 #include "ir/report/op_error.h"
 
 namespace mscclc {
@@ -229,9 +230,12 @@ void RankLowering::lower_targets(const Op& op, DeviceOp& lowered) {
   if (lowered.kind == StepKind::barrier) {
     out_.targets.push_back(find_barrier(op));
   } else {
+    const bool flags = info(op.kind).has_flags();
     const bool semaphores = lowered.kind == StepKind::release || lowered.kind == StepKind::acquire;
     for (const Operand& o : program_.dsts(op)) {
-      out_.targets.push_back(semaphores ? o.first : o.channel);
+      out_.targets.push_back(flags        ? flag_number(program_, o.buffer, o.first)
+                             : semaphores ? o.first
+                                          : o.channel);
     }
   }
   lowered.count = static_cast<uint32_t>(out_.targets.size()) - lowered.first;

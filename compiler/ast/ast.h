@@ -160,7 +160,7 @@ struct Term {
 // clang-format off
 enum class StmtKind : uint8_t {
   language, ir, program, import, require, param, collective, ensure, select, launch, def, rank,
-  row, external, let,
+  row, external, flags, let,
   buffer, channel, semaphore, tb, group, for_, pipeline, if_, call, barrier, op,
 };
 // clang-format on
@@ -256,6 +256,13 @@ struct ExternalDecl {
 };
 struct Externals : Stmt {
   Array<const ExternalDecl> externals;
+};
+
+/// external flags name[count] of: input, raises: n, bits: 64, scope: system, after: other
+struct FlagsDecl : Stmt {
+  Name name;
+  Array<const Expr> count;  ///< one number
+  Array<const Option> options;
 };
 
 struct Placed : Stmt {  ///< rank, tb: binder (name given) or one value

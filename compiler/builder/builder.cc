@@ -21,6 +21,7 @@ bool Builder::ensure(Promise promise, Mark mark) {
   return state_->header.ensure(std::move(promise), mark);
 }
 bool Builder::rows(Mark mark) { return state_->header.rows(mark); }
+bool Builder::flags(std::span<const Mark> marks) { return state_->header.flags(marks); }
 bool Builder::launch(const Launch& launch, const LaunchMarks& marks) {
   return state_->header.launch(launch, marks);
 }
@@ -79,6 +80,10 @@ void Builder::semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mar
 
 void Builder::external_rows(uint32_t external, std::span<const Index> index, Mark mark, Ref& out) {
   state_->refs.external_rows(external, index, mark, out);
+}
+
+void Builder::flag(uint32_t array, int64_t index, Mark mark, Ref& out) {
+  state_->refs.flag(array, index, mark, out);
 }
 
 // ---- by name, for C++ programs ---------------------------------------------------------------

@@ -57,6 +57,9 @@ class Builder {
   /// True once max_ops is exceeded: further work is pointless.
   bool gave_up() const;
 
+  /// Checks the arrays of flags that stand in program(). `marks`: of each, or none.
+  bool flags(std::span<const Mark> marks = {});
+
   // ---- declarations ----
   /// What follows belongs to this rank. Before the first op: declarations; afterwards: ops.
   void rank(uint32_t rank);
@@ -89,6 +92,9 @@ class Builder {
   void semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark mark, Ref& out);
   /// Rows of an external, counted as chunks of the output are. REQUIRES: rows().
   void external_rows(uint32_t external, std::span<const Index> index, Mark mark, Ref& out);
+
+  /// A flag of an array. REQUIRES: flags().
+  void flag(uint32_t array, int64_t index, Mark mark, Ref& out);
 
   Ref local(std::string_view buffer, std::initializer_list<Index> index = {});
   Ref far(std::string_view channel, std::initializer_list<int64_t> keys, std::string_view buffer,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/builder/flag_order.h"
 #include "compiler/builder/row_use.h"
 #include "ir/report/op_error.h"
 #include "ir/verify/row_faults.h"
@@ -123,6 +124,7 @@ bool make_final_checks(BuilderState& s) {
   if (!s.reports.failed() && !s.draft.flat && !program.foreign) {
     warn_of_unused_rows(program, s.owned.names(), s.owned.layouts(), s.reports.diagnostics());
   }
+  if (!s.reports.failed() && !s.draft.flat) warn_of_flag_order(program, s.reports.diagnostics());
   return !s.reports.failed();
 }
 

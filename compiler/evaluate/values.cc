@@ -27,6 +27,8 @@ std::string_view kind_text(ValueKind kind) {
       return "a semaphore";
     case ValueKind::external:
       return "an external";
+    case ValueKind::flags:
+      return "an array of flags";
     case ValueKind::row:
       return "a row function";
     case ValueKind::unbound:

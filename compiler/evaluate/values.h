@@ -26,6 +26,7 @@ enum class ValueKind : uint8_t {
   channel,
   semaphore,
   external,
+  flags,
   row,  ///< a row function
 };
 
@@ -38,7 +39,7 @@ struct Value {
     const List* list;
     const ast::Definition* function;
     const ast::Def* def;
-    NameId thing;  ///< buffer, channel, semaphore; external, row: the program's number of it
+    NameId thing;  ///< buffer, channel, semaphore; external, flags, row: the program's number of it
   };
   static Value of(int64_t v) {
     Value out;

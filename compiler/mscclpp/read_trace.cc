@@ -61,7 +61,7 @@ struct Member {
 
 uint64_t key_of(uint64_t a, uint64_t b) { return a << 32 | b; }
 
-static_assert(static_cast<uint64_t>(OpKind::pipeline) < kCode, "the last op");
+static_assert(kOpKinds <= kCode, "ops, then other records");
 
 using Numbers = std::unordered_map<uint64_t, uint32_t>;
 
@@ -160,7 +160,8 @@ void Reader::read_record() {
   sources_ = word >> 8;
   const uint64_t row = record & ~kRelaxed;
   if (row < op_table().size()) {
-    if (op_table()[row].has(kApplies)) return words_.fail();  // that language has none
+    if (op_table()[row].has(kApplies) || op_table()[row].has_flags())
+      return words_.fail();  // that language has none
     read_op(static_cast<OpKind>(row), row != record);
     of_group_ = false;
     return;

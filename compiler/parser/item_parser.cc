@@ -301,10 +301,15 @@ const Stmt* ItemParser::row() {
   return in_.finish(s);
 }
 
-/// `external name: kind type use holding, …`
+/// `external name: kind type use holding, …`, or flags.
 const Stmt* ItemParser::externals() {
   ast::Externals* s = in_.start<ast::Externals>(StmtKind::external);
   in_.advance();
+  if (in_.here(ast::w_flags) && in_.peek().kind == Tok::name) {
+    ast::FlagsDecl* declared = in_.start<ast::FlagsDecl>(StmtKind::flags);
+    declared->keyword = s->keyword;
+    return flags(*declared) ? in_.finish(declared) : nullptr;
+  }
   do {
     ast::ExternalDecl declared{};
     if (!external(declared)) return nullptr;
@@ -312,6 +317,12 @@ const Stmt* ItemParser::externals() {
   } while (in_.accept_comma());
   s->externals = externals_.take(0, ast_.arena());
   return in_.finish(s);
+}
+
+/// `flags name[count] of: input, …`
+bool ItemParser::flags(ast::FlagsDecl& out) {
+  in_.advance();
+  return in_.declared_name(out.name) && exprs_.index_list(out.count) && ops_.options(out.options);
 }
 
 bool ItemParser::external(ast::ExternalDecl& out) {

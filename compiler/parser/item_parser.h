@@ -40,6 +40,7 @@ class ItemParser {
   const ast::Stmt* def();
   const ast::Stmt* row();
   const ast::Stmt* externals();
+  bool flags(ast::FlagsDecl& out);
   bool external(ast::ExternalDecl& out);
   bool reduction(ast::Ensure& out);
   bool terms(ast::Ensure& out);

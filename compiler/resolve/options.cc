@@ -24,6 +24,7 @@ constexpr std::string_view kLaunch[] = {"threads",   "instances",     "policy", 
 constexpr std::string_view kBuffer[] = {"packets", "copies", "units"};
 constexpr std::string_view kChannel[] = {"credits"};
 constexpr std::string_view kPipeline[] = {"unit", "chunks", "loop"};
+constexpr std::string_view kFlags[] = {"of", "raises", "bits", "scope", "tiles", "after"};
 constexpr std::string_view kOp[] = {"relaxed", "op", "part", "tree", "exact", "complete"};
 
 /// What each place takes; the last ones of some lists only in IR text.
@@ -45,6 +46,8 @@ std::span<const std::string_view> allowed(OptionsOf of) {
       return std::span(kPipeline).first(2);
     case OptionsOf::ir_pipeline:
       return kPipeline;
+    case OptionsOf::flags:
+      return kFlags;
     case OptionsOf::op:
       return std::span(kOp).first(5);
     case OptionsOf::ir_op:
@@ -108,6 +111,10 @@ bool takes_words(const ast::Option& option) {
     case ast::w_op:
     case ast::w_order:
     case ast::w_then:
+    case ast::w_of:
+    case ast::w_scope:
+    case ast::w_tiles:
+    case ast::w_after:
       return true;
     case ast::w_inplace:
       return option.value.kind == ast::ExprKind::name && option.value.name.id == ast::w_either;

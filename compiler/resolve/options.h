@@ -19,6 +19,7 @@ enum class OptionsOf : uint8_t {
   buffer,
   channel,
   pipeline,
+  flags,
   op,
   ir_launch,  ///< these have more options in IR text
   ir_pipeline,

@@ -170,12 +170,27 @@ class Resolver {
           names_.declare(e.name, NameKind::external, warn_);
         }
         break;
+      case StmtKind::flags:
+        flags(s.as<ast::FlagsDecl>());
+        break;
       case StmtKind::rank:
         rank(s.as<ast::Placed>());
         break;
       default:
         break;
     }
+  }
+
+  /// `external flags name[n] of: input, after: other`
+  void flags(const ast::FlagsDecl& s) {
+    exprs(s.count);
+    options(s.options, OptionsOf::flags, "flags");
+    for (const ast::Option& o : s.options) {
+      if (o.name.id != ast::w_after || o.value.kind != ExprKind::name) continue;
+      names_.use_thing({o.value.name.id, o.value.place.begin}, "an array of flags",
+                       [](NameKind k) { return k == NameKind::flags; });
+    }
+    names_.declare(s.name, NameKind::flags, warn_);
   }
 
   void let(const ast::Let& s) {
@@ -503,6 +518,9 @@ class Resolver {
       names_.use_thing(o.head, "a channel", [](NameKind k) { return k == NameKind::channel; });
     } else if (slot == SlotKind::semaphore) {
       names_.use_thing(o.head, "a semaphore", [](NameKind k) { return k == NameKind::semaphore; });
+    } else if (slot == SlotKind::flag) {
+      names_.use_thing(o.head, "an array of flags",
+                       [](NameKind k) { return k == NameKind::flags; });
     } else if (info.has(kApplies)) {
       names_.use_thing(o.head, "a buffer or an external", [](NameKind k) {
         return k == NameKind::buffer || k == NameKind::channel || k == NameKind::external;

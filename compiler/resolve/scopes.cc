@@ -26,6 +26,8 @@ ValueKind value_kind(NameKind kind) {
       return ValueKind::semaphore;
     case NameKind::external:
       return ValueKind::external;
+    case NameKind::flags:
+      return ValueKind::flags;
     case NameKind::row:
       return ValueKind::row;
     default:

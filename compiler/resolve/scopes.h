@@ -22,6 +22,7 @@ enum class NameKind : uint8_t {
   channel,
   semaphore,
   external,
+  flags,
   row,  ///< a row function
 };
 inline bool is_thing(NameKind kind) { return kind >= NameKind::buffer; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/resolve/options.h"
+#include "ir/program/flag_regions.h"
 
 namespace mscclc {
 
@@ -40,6 +41,9 @@ void HeaderLines::line(const Item& item) {
       break;
     case ast::StmtKind::external:
       externals(s.as<ast::Externals>());
+      break;
+    case ast::StmtKind::flags:
+      flags(s.as<ast::FlagsDecl>());
       break;
     case ast::StmtKind::require:
       require(s.as<ast::Require>());
@@ -85,6 +89,82 @@ void HeaderLines::externals(const ast::Externals& s) {
         {std::string(ast_.text(e.name)), e.kind, e.type, e.group, e.use, e.holding});
   }
 }
+
+/// Options whose values are words.
+bool HeaderLines::flag_words(const ast::FlagsDecl& s, FlagArray& out) {
+  const auto fail = [&](const ast::Expr& e, const std::string& message) {
+    evaluator_.fail("option-value", e.place, message);
+    return false;
+  };
+  const ast::Option* of = find_option(s.options, ast::w_of);
+  if (of == nullptr) {
+    evaluator_.fail("missing-option", ast_.place(s.name),
+                    "flags need 'of: input' or 'of: output': what they are for");
+    return false;
+  }
+  const std::string_view side = ast_.text(of->value.place);
+  if (side != "input" && side != "output") {
+    return fail(of->value, fmt::format("'of' is 'input' or 'output', not '{}'", side));
+  }
+  out.of_output = side == "output";
+  if (const ast::Option* o = find_option(s.options, ast::w_scope)) {
+    const std::string_view word = ast_.text(o->value.place);
+    const auto scope = find_flag_scope(word);
+    if (!scope) return fail(o->value, fmt::format("'scope' is 'gpu' or 'system', not '{}'", word));
+    out.scope = *scope;
+  }
+  if (const ast::Option* o = find_option(s.options, ast::w_tiles)) {
+    const std::string_view word = ast_.text(o->value.place);
+    const auto order = find_tile_order(word);
+    if (!order) {
+      return fail(o->value, fmt::format("'tiles' is 'any', 'rising', 'own_first' or 'own_last', "
+                                        "not '{}'",
+                                        word));
+    }
+    out.tiles = *order;
+  }
+  if (const ast::Option* o = find_option(s.options, ast::w_after)) {
+    const bool is_name = o->value.kind == ast::ExprKind::name;
+    const Value* value = is_name ? &evaluator_.value(o->value.name.id) : nullptr;
+    if (value == nullptr || value->kind != ValueKind::flags) {
+      return fail(o->value, "'after' names an array of flags");
+    }
+    out.after = value->thing;
+  }
+  return true;
+}
+
+void HeaderLines::flags(const ast::FlagsDecl& s) {
+  FlagArray array;
+  array.name = ast_.text(s.name);
+  array.declared = ast_.span(s.place);
+  int64_t count = 0;
+  if (s.count.size() != 1) {
+    evaluator_.fail("index-count", s.place, "an array of flags has one dimension");
+    return;
+  }
+  bool good = evaluator_.integer(s.count[0], count) && flag_words(s, array);
+  if (good && (count < 1 || count > kMaxFlags)) {
+    evaluator_.fail("flags", s.count[0],
+                    fmt::format("{} flags; an array has 1 to {}", count, kMaxFlags));
+    good = false;
+  }
+  array.count = static_cast<uint32_t>(count);
+  if (find_option(s.options, ast::w_raises) != nullptr) {
+    good = values_.small(s.options, ast::w_raises, array.raises) && good;
+  }
+  if (find_option(s.options, ast::w_bits) != nullptr) {
+    good = values_.small(s.options, ast::w_bits, array.bits) && good;
+  }
+  if (!good) return;
+  Value& value = evaluator_.value(s.name.id);
+  value.kind = ValueKind::flags;
+  value.thing = static_cast<uint32_t>(builder_.program().flags.size());
+  builder_.program().flags.push_back(std::move(array));
+  flag_marks_.push_back(scope_.mark_of(s.place));
+}
+
+bool HeaderLines::check_flags() { return builder_.flags(flag_marks_); }
 
 void HeaderLines::param(const ast::Let& s) {
   for (const ast::Definition& d : s.definitions) {

@@ -21,6 +21,8 @@ class HeaderLines {
         used_defines_(scope.defines.size(), false) {}
 
   void line(const Item& item);
+  /// After all lines: are the arrays of flags as they can be with this contract?
+  bool check_flags();
   /// After all lines: reports what -D defines without need.
   void unknown_defines();
   bool is_param(std::string_view name) const;
@@ -28,6 +30,8 @@ class HeaderLines {
  private:
   void row(const ast::RowItem& s);
   void externals(const ast::Externals& s);
+  void flags(const ast::FlagsDecl& s);
+  bool flag_words(const ast::FlagsDecl& s, FlagArray& out);
   void param(const ast::Let& s);
   bool override_param(const ast::Definition& d, const Define& define, Value& v);
   void require(const ast::Require& s);
@@ -42,6 +46,7 @@ class HeaderLines {
   OptionValues values_;
   std::vector<bool> used_defines_;
   std::vector<std::string_view> params_;
+  std::vector<Mark> flag_marks_;  ///< by array of flags
 };
 
 }  // namespace mscclc

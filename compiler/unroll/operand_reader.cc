@@ -94,6 +94,21 @@ void OperandReader::channel_operand(const ast::Operand& o, NameId channel, Ref& 
   }
 }
 
+void OperandReader::flag_operand(const ast::Operand& o, uint32_t array, Ref& out) {
+  if (o.index.size() != 1) {
+    evaluator_.fail("index-count", o.place,
+                    fmt::format("'{0}' needs the number of one flag: '{0}[c]'", ast_.text(o.head)));
+  } else if (keys(o.index)) {
+    builder_.flag(array, key_scratch_[0], scope_.mark_of(o.place), out);
+  }
+}
+
+void OperandReader::not_a_channel(const ast::Operand& o, ValueKind kind) {
+  evaluator_.fail(
+      "wrong-kind", ast_.place(o.head),
+      fmt::format("'{}' is {}; expected a channel", ast_.text(o.head), kind_text(kind)));
+}
+
 void OperandReader::operand(const ast::Operand& o, Ref& out) {
   out.traits = kInvalidTrait;
   const Value& head = evaluator_.value(o.head.id);
@@ -104,10 +119,9 @@ void OperandReader::operand(const ast::Operand& o, Ref& out) {
     case ValueKind::semaphore:
     case ValueKind::external:
       if (!o.member.given()) return own_operand(o, head.kind, head.thing, out);
-      evaluator_.fail(
-          "wrong-kind", ast_.place(o.head),
-          fmt::format("'{}' is {}; expected a channel", ast_.text(o.head), kind_text(head.kind)));
-      return;
+      return not_a_channel(o, head.kind);
+    case ValueKind::flags:
+      return o.member.given() ? not_a_channel(o, head.kind) : flag_operand(o, head.thing, out);
     case ValueKind::unbound:
       return;
     default:

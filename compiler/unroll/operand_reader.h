@@ -74,6 +74,9 @@ class OperandReader {
   void operand(const ast::Operand& o, Ref& out);
   /// One of this rank's: a chunk, a semaphore, or rows of an external.
   void own_operand(const ast::Operand& o, ValueKind kind, NameId thing, Ref& out);
+  void flag_operand(const ast::Operand& o, uint32_t array, Ref& out);
+  /// What is not one has members named.
+  void not_a_channel(const ast::Operand& o, ValueKind kind);
   void channel_operand(const ast::Operand& o, NameId channel, Ref& out);
   bool add_operand(const ast::Operand& o, RefList& out);
 

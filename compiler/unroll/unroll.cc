@@ -43,7 +43,7 @@ bool Unroller::begin(const std::vector<Item>& items) {
     builder_.check();  // reports it
     return false;
   }
-  if (!contract_.check_rows()) return false;
+  if (!contract_.check_rows() || !header_.check_flags()) return false;
   for (const ast::Symbol s : scope_.resolution.unknown_far) builder_.poison(scope_.name_id(s));
   // Each rank may look at each other one some times.
   const uint64_t ranks = program.ranks.size();

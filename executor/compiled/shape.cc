@@ -130,6 +130,8 @@ std::optional<Error> refusal(const Step& step) {
       break;
     case StepFamily::switched:
       return Error{fmt::format("it has ops of switch channels ('{}')", name)};
+    case StepFamily::flags:
+      return Error{fmt::format("it has flags of the caller's ('{}')", name)};
   }
   if (info(step.kind).adds && step.reduce != ReduceOp::call && step.reduce != ReduceOp::sum) {
     return Error{fmt::format("it has a reduction that is always {}", mscclc::name(step.reduce))};

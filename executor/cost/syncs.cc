@@ -39,6 +39,10 @@ class Reason {
         return "lets a block of this rank go on" + after(false);
       case OpKind::acquire:
         return "another block of this rank has come so far" + ahead();
+      case OpKind::await:
+        return "the other side has written what the plan reads" + ahead();
+      case OpKind::notify:
+        return "the other side may read what is there" + after(false);
       case OpKind::barrier:
         return "blocks of this rank meet" + after(true);
       default:

@@ -98,6 +98,10 @@ void Run::do_targets(uint32_t block) {
         give(state.semaphores[target(i)], {b.record, b.hops, now() + takes});
       }
       return;
+    case StepKind::await:  // raised in time
+    case StepKind::notify:
+      takes = ns(machine_.step_flag_ns);
+      break;
     case StepKind::flush:
       return flush(block);
     case StepKind::barrier:

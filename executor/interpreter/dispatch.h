@@ -5,6 +5,7 @@
 
 #include "executor/interpreter/handlers_apply.h"
 #include "executor/interpreter/handlers_copy.h"
+#include "executor/interpreter/handlers_flags.h"
 #include "executor/interpreter/handlers_packet.h"
 #include "executor/interpreter/handlers_reduce.h"
 #include "executor/interpreter/handlers_switch.h"

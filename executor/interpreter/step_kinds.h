@@ -14,7 +14,17 @@ enum class StepKind : uint8_t {
 #undef STEP
 };
 
-enum class StepFamily : uint8_t { plain, packets, sent, switched, rows, target, block, loop };
+enum class StepFamily : uint8_t {
+  plain,
+  packets,
+  sent,
+  switched,
+  rows,
+  target,
+  block,
+  loop,
+  flags
+};
 
 /// One row of the table.
 struct StepInfo {
@@ -52,6 +62,7 @@ constexpr bool moves_data(StepKind kind) {
     case StepFamily::target:
     case StepFamily::block:
     case StepFamily::loop:
+    case StepFamily::flags:
       break;
   }
   return false;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "executor/interpreter/dispatch.h"
 #include "executor/simulator/machine/lane_machine.h"
@@ -50,6 +52,9 @@ class CallRun {
   bool spawn_all();
   bool run() { return scheduler_.run(); }
   void report_late_reads(Diagnostics& diagnostics) const;
+  /// Hands to the plans' clusters which regions were not there when they were notified.
+  void note_early_flags();
+  std::vector<const OtherSide*> others() const;
   const std::deque<BlockTask>& blocks() const { return blocks_; }
 
  private:
@@ -66,6 +71,13 @@ class CallRun {
     LaneMachine* lane;
   };
 
+  /// What the fiber of a flag needs.
+  struct FlagServer {
+    OtherSide* other;
+    uint32_t flag;
+    uint64_t calls;
+  };
+
   SimRank& state(const Seat& seat) { return plans_[seat.plan].cluster->states()[seat.rank]; }
   uint32_t world_rank(const Seat& seat) const { return plans_[seat.plan].world[seat.rank]; }
   Seat seat(uint32_t world_rank, uint32_t plan) const {
@@ -78,6 +90,11 @@ class CallRun {
   bool spawn_task(SimMachine& machine, LaneMachine* lane, const Seat& seat, uint32_t block);
   bool spawn_ports(const Seat& seat);
   bool spawn_port(const Seat& seat, uint32_t channel);
+  bool spawn_other_side(const Seat& seat);
+  OtherSide* other_side(const Seat& seat) {
+    const auto found = others_.find({seat.plan, seat.rank});
+    return found == others_.end() ? nullptr : &found->second;
+  }
   bool spawn_memory();
   void make_clocks();
   void connect_clocks(const Seat& seat);
@@ -88,6 +105,10 @@ class CallRun {
   void note_late_reads(const Seat& seat);
   static void call_rank(void* argument);
   static void run_block(void* argument);
+  static void serve_flag(void* argument) {
+    const auto* server = static_cast<FlagServer*>(argument);
+    server->other->serve(server->flag, server->calls);
+  }
   static void serve_port(void* argument) { static_cast<SimProxy*>(argument)->serve(); }
   static void serve_lane_port(void* argument) { static_cast<LaneProxy*>(argument)->serve(); }
   static void serve_free(void* argument) {
@@ -109,6 +130,8 @@ class CallRun {
   std::deque<Block> block_arguments_;
   std::deque<Caller> callers_;
   std::deque<SimProxy> proxies_;
+  std::map<std::pair<uint32_t, uint32_t>, OtherSide> others_;  ///< by plan and rank of it
+  std::deque<FlagServer> flag_servers_;
   /// Puts (plan, rank, op) whose source a proxy had not read when the call returned.
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> late_reads_;
 
@@ -148,12 +171,29 @@ void CallRun::report_late_reads(Diagnostics& diagnostics) const {
   }
 }
 
+std::vector<const OtherSide*> CallRun::others() const {
+  std::vector<const OtherSide*> all;
+  for (const auto& [seat, other] : others_) all.push_back(&other);
+  return all;
+}
+
+void CallRun::note_early_flags() {
+  for (const RunningPlan& plan : plans_) plan.cluster->note_early_flags({});
+  std::map<uint32_t, std::vector<std::string>> early;  // by plan
+  for (const auto& [seat, other] : others_) {
+    early[seat.first].insert(early[seat.first].end(), other.early().begin(), other.early().end());
+  }
+  for (auto& [plan, flags] : early) plans_[plan].cluster->note_early_flags(std::move(flags));
+}
+
 void CallRun::call(uint32_t world_rank, uint64_t index) {
   const Seat seat = this->seat(world_rank, sequence_.plan(world_rank, index));
   CallHooks& hooks = *plans_[seat.plan].hooks;
   SimRank& state = this->state(seat);
   const uint64_t number = state.started;
   hooks.before(seat.rank, number);
+  OtherSide* const other = other_side(seat);
+  if (other != nullptr) other->before_call();
   state.call = index;
   ++state.started;
   const uint64_t target = (number + 1) * state.active_blocks;
@@ -162,12 +202,14 @@ void CallRun::call(uint32_t world_rank, uint64_t index) {
   } else if (state.blocks_done < target) {
     scheduler_.wait({Wait::Test::above64, &state.blocks_done, target - 1});
   }
+  if (other != nullptr) other->await_end(number);
   if (world_) {
     const std::vector<uint32_t>& processes = world_->plans[seat.plan][seat.rank].processes;
     world_->await_held(processes);
     world_->end_call(world_rank, processes);
   }
   note_late_reads(seat);
+  if (other != nullptr) other->after_call();
   hooks.after(seat.rank, number);
 }
 
@@ -273,7 +315,34 @@ bool CallRun::spawn_plan(const Seat& seat) {
     if (program.block_begin[b] == program.block_begin[b + 1]) continue;
     if (!spawn_block(seat, b)) return false;
   }
-  return spawn_ports(seat);
+  return spawn_ports(seat) && spawn_other_side(seat);
+}
+
+/// A fiber for each flag.
+bool CallRun::spawn_other_side(const Seat& seat) {
+  Cluster& cluster = *plans_[seat.plan].cluster;
+  const Program& program = cluster.program();
+  if (program.flags.empty()) return true;
+  const Call& call = cluster.call();
+  const Chunking chunking(program.contract, call.part_bytes, program.granule(call.dtype));
+  const OtherSide::Buffers buffers{cluster.data(seat.rank, kInput),
+                                   cluster.data(seat.rank, kOutput)};
+  OtherSide& other = others_
+                         .try_emplace({seat.plan, seat.rank}, scheduler_, program, seat.rank,
+                                      state(seat), chunking, buffers)
+                         .first->second;
+  if (world_) {
+    RankClocks& clocks = world_->plans[seat.plan][seat.rank];
+    const uint32_t process = add_process();
+    clocks.processes.push_back(process);
+    other.join(*world_, clocks.flags, world_rank(seat), process);
+  }
+  const uint64_t calls = sequence_.calls_of(seat.plan, world_rank(seat));
+  for (uint32_t f = 0; f < other.flags(); ++f) {
+    FlagServer& server = flag_servers_.emplace_back(FlagServer{&other, f, calls});
+    if (!scheduler_.spawn(serve_flag, &server, false)) return false;
+  }
+  return true;
 }
 
 bool CallRun::spawn_rank(uint32_t world_rank) {
@@ -322,6 +391,7 @@ void CallRun::make_clocks() {
         clocks.ends.emplace_back().arrived.resize(end.arrived);  // credits publish nothing
       }
       clocks.semaphores.resize(cluster.states()[r].semaphores.size());
+      clocks.flags.resize(cluster.states()[r].flags.size());
       clocks.barriers.resize(cluster.states()[r].barriers.size());
       clocks.blocks.resize(cluster.program().ranks[r].blocks);
     }
@@ -351,7 +421,8 @@ bool run_calls(std::span<const RunningPlan> plans, const CallSequence& calls, Fi
   if (!run.spawn_all()) return Cluster::no_memory(diagnostics);
   const bool ended = run.run();
   run.report_late_reads(diagnostics);
-  if (!ended) report_hang(plans, run.blocks(), diagnostics);
+  if (!ended) report_hang(plans, run.blocks(), run.others(), diagnostics);
+  run.note_early_flags();
   return ended;
 }
 

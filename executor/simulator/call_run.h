@@ -12,6 +12,7 @@
 
 #include "executor/simulator/cluster.h"
 #include "executor/simulator/machine/machine.h"
+#include "executor/simulator/other_side.h"
 #include "executor/simulator/run_spec.h"
 
 namespace mscclc {
@@ -64,8 +65,9 @@ struct BlockTask {
                              FiberPool& fibers, const CallRunOptions& options,
                              Diagnostics& diagnostics);
 
-/// Adds to `diagnostics` which block waits for which. Blocks that have ended are not waiting.
+/// Adds to `diagnostics` which block waits for which, and for which flags the other sides do.
+/// Blocks that have ended are not waiting.
 void report_hang(std::span<const RunningPlan> plans, const std::deque<BlockTask>& blocks,
-                 Diagnostics& diagnostics);
+                 std::span<const OtherSide* const> others, Diagnostics& diagnostics);
 
 }  // namespace mscclc

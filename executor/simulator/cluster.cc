@@ -153,6 +153,10 @@ void Cluster::reset_states() {
     state.semaphores.clear();
     for (const Semaphore& s : program_.ranks[r].semaphores) state.semaphores.push_back(s.initial);
     state.barriers.assign(program.barriers.size(), {});
+    state.flags.clear();
+    for (const FlagArray& array : program_.flags) {
+      state.flags.insert(state.flags.end(), array.count, {0, array.raises});
+    }
     state.bases.clear();
     for (const device::Base& b : program.bases) {
       state.bases.push_back({addresses_[b.rank][b.buffer], b.copy_stride, b.copies});
@@ -175,7 +179,12 @@ bool Cluster::run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& 
 }
 
 bool Cluster::check_guards(Diagnostics& diagnostics) const {
-  bool intact = true;
+  bool intact = early_flags_.empty();
+  for (const std::string& flag : early_flags_) {
+    diagnostics.error(
+        "flag-early", {},
+        fmt::format("{}{} was notified before all that it is for was there", flag, of_plan()));
+  }
   for (uint32_t r = 0; r < buffers_.size(); ++r) {
     const auto check = [&](const SimBuffer& buffer, std::string_view name) {
       for (const bool front : {true, false}) {

@@ -43,7 +43,9 @@ class Cluster {
   /// blocks are run by lanes, accesses are late at random (seed 0: only those that it holds).
   [[nodiscard]] bool run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& diagnostics,
                          const Adversary* adversary = nullptr);
-  /// Reports bytes written beside a buffer.
+  /// Notes flags that the last run has notified before their regions were there, in words.
+  void note_early_flags(std::vector<std::string> flags) { early_flags_ = std::move(flags); }
+  /// Reports bytes written beside a buffer, and flags that were notified too early.
   [[nodiscard]] bool check_guards(Diagnostics& diagnostics) const;
 
   const Program& program() const { return program_; }
@@ -108,6 +110,7 @@ class Cluster {
   std::vector<std::vector<uint8_t*>> addresses_;   ///< the same; in place two are one
   std::vector<std::vector<SimBuffer>> externals_;  ///< by rank and external
   std::vector<SimRank> states_;
+  std::vector<std::string> early_flags_;
 };
 
 }  // namespace mscclc

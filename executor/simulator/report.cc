@@ -6,6 +6,7 @@
 
 #include "executor/simulator/call_run.h"
 #include "ir/print/print.h"
+#include "ir/program/flag_regions.h"
 #include "ir/report/op_error.h"
 
 namespace mscclc {
@@ -15,8 +16,9 @@ constexpr size_t kMaxBlocks = 16;
 
 class HangReport {
  public:
-  HangReport(std::span<const RunningPlan> plans, const std::deque<BlockTask>& blocks)
-      : plans_(plans) {
+  HangReport(std::span<const RunningPlan> plans, const std::deque<BlockTask>& blocks,
+             std::span<const OtherSide* const> others)
+      : plans_(plans), others_(others) {
     for (const BlockTask& task : blocks) add(task);
   }
 
@@ -29,6 +31,7 @@ class HangReport {
   std::string signal_reason(const BlockTask& task) const;
   std::string semaphore_reason(const BlockTask& task) const;
   std::string barrier_reason(const BlockTask& task) const;
+  std::string flag_reason(const BlockTask& task) const;
   std::string packet_reason(const BlockTask& task) const;
   std::string packet_writers(uint32_t plan, uint32_t rank, uint32_t buffer, uint64_t chunk) const;
   std::string doing(uint32_t plan, uint32_t rank, uint32_t block) const;
@@ -43,6 +46,7 @@ class HangReport {
   }
 
   const std::span<const RunningPlan> plans_;
+  const std::span<const OtherSide* const> others_;
   std::vector<const BlockTask*> blocks_;
 };
 
@@ -149,6 +153,16 @@ std::string HangReport::barrier_reason(const BlockTask& task) const {
   return text;
 }
 
+std::string HangReport::flag_reason(const BlockTask& task) const {
+  const Waiting& w = task.machine->waiting();
+  uint32_t array = 0, flag = w.index;
+  const std::vector<FlagArray>& arrays = program(task.plan).flags;
+  while (flag >= arrays[array].count) flag -= arrays[array++].count;
+  return fmt::format("waits for '{}', which the other side has raised {} of {} times",
+                     flag_text(program(task.plan), array, flag), state(task).flags[w.index].raised,
+                     w.expected);
+}
+
 std::string HangReport::packet_writers(uint32_t plan, uint32_t owner, uint32_t buffer,
                                        uint64_t chunk) const {
   const Program& program = this->program(plan);
@@ -217,6 +231,8 @@ std::string HangReport::reason(const BlockTask& task) const {
       return "waits for its proxy to have read its sources";
     case Waiting::For::threads:
       return "waits for the other threads of its block";
+    case Waiting::For::flag:
+      return flag_reason(task);
     case Waiting::For::nothing:
       break;
   }
@@ -244,6 +260,15 @@ void HangReport::add_to(Diagnostics& diagnostics) const {
       "deadlock", {},
       fmt::format("the plan{}: {} of {} thread blocks wait for something that never comes",
                   plans_.size() == 1 ? " hangs" : "s hang", waiting.size(), blocks_.size()));
+  for (const OtherSide* other : others_) {
+    for (const std::string& flag : other->not_raised()) {
+      if (d.notes.size() == kMaxBlocks) break;
+      d.notes.push_back(
+          {fmt::format("the other side waits for {}, which the plan does not notify "
+                       "as often as it is declared",
+                       flag)});
+    }
+  }
   for (size_t i = 0; i < std::min(waiting.size(), kMaxBlocks); ++i) {
     d.notes.push_back(
         op_note(program(waiting[i]->plan), op_of(*waiting[i]), describe(*waiting[i])));
@@ -256,8 +281,8 @@ void HangReport::add_to(Diagnostics& diagnostics) const {
 }  // namespace
 
 void report_hang(std::span<const RunningPlan> plans, const std::deque<BlockTask>& blocks,
-                 Diagnostics& diagnostics) {
-  HangReport(plans, blocks).add_to(diagnostics);
+                 std::span<const OtherSide* const> others, Diagnostics& diagnostics) {
+  HangReport(plans, blocks, others).add_to(diagnostics);
 }
 
 }  // namespace mscclc

@@ -12,7 +12,7 @@ struct OpLimits {
   uint32_t channels = 0;    ///< channels that an op lists: signals, waits, gets, all of ports
   uint32_t semaphores = 0;  ///< of a release or acquire
   uint32_t unpacks = 0;     ///< chunks of an unpack_packets
-  uint32_t absent = 0;      ///< kinds that there are none of, as bits by OpKind
+  uint64_t absent = 0;      ///< kinds that there are none of, as bits by OpKind
   /// A get goes to the place that it has by itself: another chunk may stand at another offset.
   bool fixed_gets = false;
   /// With shared scratch, what a reduce sums up here is all scratch, or all the caller's.

@@ -21,6 +21,8 @@ constexpr SlotKind slot_kind(char c) {
       return SlotKind::channel;
     case 'M':
       return SlotKind::semaphore;
+    case 'F':
+      return SlotKind::flag;
     case 'B':
       return SlotKind::block;
     default:

@@ -14,7 +14,7 @@
 namespace mscclc {
 
 /// What one operand slot of an op accepts.
-enum class SlotKind : uint8_t { local, remote, switched, channel, semaphore, block };
+enum class SlotKind : uint8_t { local, remote, switched, channel, semaphore, flag, block };
 
 /// One operand slot, parsed from the table's notation ("Rp*").
 struct Slot {
@@ -56,6 +56,8 @@ enum Effects : uint16_t {
   kReduces = 128,
   kPolls = 256,
   kApplies = 512,
+  kAwaitsFlags = 1024,
+  kNotifiesFlags = 2048,
 };
 
 enum class CostClass : uint8_t { kControl, kMove, kReduce, kPacket };
@@ -65,6 +67,13 @@ enum class OpKind : uint8_t {
 #include "ir/ops/ops.def"
 #undef OP
 };
+
+/// How many there are.
+inline constexpr size_t kOpKinds = 0
+#define OP(...) +1
+#include "ir/ops/ops.def"
+#undef OP
+    ;
 
 /// One row of the op table.
 struct OpInfo {
@@ -82,6 +91,8 @@ struct OpInfo {
   std::string_view summary;
 
   bool has(Effects e) const { return (effects & e) != 0; }
+  /// True for ops whose operands are flags of external arrays.
+  bool has_flags() const { return (effects & (kAwaitsFlags | kNotifiesFlags)) != 0; }
   /// True for ops that move data (their operands are chunks).
   bool moves_data() const { return dsts.count > 0 && dsts.slot[0].kind <= SlotKind::switched; }
 };

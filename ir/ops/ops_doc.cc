@@ -16,8 +16,8 @@ constexpr std::string_view kPageHead = R"(# Ops
 What each op takes and does. [language.md](language.md) says how programs write them.
 
 **Operands.** `L` a chunk of this rank, `R` a chunk at the far end of a channel, `S` a chunk at a
-switch, `C` a channel, `M` a semaphore, `B` a thread block. Suffixes: `p`: in a packet buffer; `*`:
-one or more; `=`: as many as destinations, pairwise; `/`: plain on memory channels; a packet
+switch, `C` a channel, `M` a semaphore, `B` a thread block, `F` a flag. Suffixes: `p`: in a packet
+buffer; `*`: one or more; `=`: as many as destinations, pairwise; `/`: plain on memory channels; a packet
 buffer, sent as is, on ports. The prefix `~`: anywhere among its neighbours.
 All chunk operands of an op have equally many chunks; its channels are of one kind.
 
@@ -57,9 +57,17 @@ struct EffectName {
   std::string_view name;
 };
 constexpr EffectName kEffects[] = {
-    {kSignals, "signals"},   {kWaits, "waits"},       {kFlushes, "flushes"},
-    {kReleases, "releases"}, {kAcquires, "acquires"}, {kMeets, "blocks meet"},
-    {kSyncs, "syncs"},       {kReduces, "adds up"},   {kPolls, "waits for packets"},
+    {kSignals, "signals"},
+    {kWaits, "waits"},
+    {kFlushes, "flushes"},
+    {kReleases, "releases"},
+    {kAcquires, "acquires"},
+    {kMeets, "blocks meet"},
+    {kSyncs, "syncs"},
+    {kReduces, "adds up"},
+    {kPolls, "waits for packets"},
+    {kAwaitsFlags, "waits for flags"},
+    {kNotifiesFlags, "raises flags"},
 };
 
 void append(std::string& list, std::string_view item) {
@@ -205,7 +213,8 @@ std::string ops_text(std::span<const OpKind> only) {
   if (only.empty()) {
     out +=
         "\nL chunk of this rank, R chunk at the far end of a channel, S chunk at a switch,\n"
-        "C channel, M semaphore, B thread block. Suffix: p in a packet buffer, * one or more,\n"
+        "C channel, M semaphore, B thread block, F flag. Suffix: p in a packet buffer, * one or "
+        "more,\n"
         "= as many as destinations, / in packets if the channels are ports.\n"
         "In front: ~ anywhere among its neighbours.\n";
   }

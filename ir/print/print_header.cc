@@ -111,6 +111,18 @@ void print_external(TextWriter& out, const rows::External& external) {
   out << '\n';
 }
 
+void print_flags(TextWriter& out, const Program& program, const FlagArray& flags) {
+  const FlagArray usual;
+  (line(out, "external") << "flags " << flags.name << '[').number(flags.count) << "] of: ";
+  out << (flags.of_output ? "output" : "input");
+  if (flags.raises != usual.raises) (out << ", raises: ").number(flags.raises);
+  if (flags.bits != usual.bits) (out << ", bits: ").number(flags.bits);
+  if (flags.scope != usual.scope) out << ", scope: " << name(flags.scope);
+  if (flags.tiles != usual.tiles) out << ", tiles: " << name(flags.tiles);
+  if (flags.after != usual.after) out << ", after: " << program.flags[flags.after].name;
+  out << '\n';
+}
+
 /// `1KiB..32KiB` without its end, `2..` without one, `8` alone.
 void print_range(TextWriter& out, const Range& range, bool bytes) {
   const auto number = [&](uint64_t n) { bytes ? print_bytes(out, n) : void(out.number(n)); };
@@ -183,6 +195,7 @@ void print_header(TextWriter& out, const Program& program) {
   out << '\n';
   for (const rows::Function& function : program.functions) out << rows::print(function);
   for (const rows::External& external : program.externals) print_external(out, external);
+  for (const FlagArray& flags : program.flags) print_flags(out, program, flags);
   print_contract(out, program);
   print_select(out, program.select);
   print_launch(out, program);

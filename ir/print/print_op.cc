@@ -93,6 +93,10 @@ void OpPrinter::print_side(TextWriter& out, const Slots& slots, std::span<const 
 
 void OpPrinter::print_operand(TextWriter& out, SlotKind kind, const Operand& o) {
   const Rank& rank = program_.ranks[rank_];
+  if (kind == SlotKind::flag) {
+    (out << program_.flags[o.buffer].name << '[').number(o.first) << ']';
+    return;
+  }
   if (kind == SlotKind::semaphore) {
     if (remembers_) {
       out << semaphores_[o.first];

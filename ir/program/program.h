@@ -18,6 +18,7 @@
 #include "ir/contract/contract.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/summations.h"
+#include "ir/program/flag_array.h"
 #include "ir/rows/external.h"
 #include "ir/rows/row_function.h"
 
@@ -75,8 +76,8 @@ struct Operand {
   uint32_t channel = kNone;  ///< kNone: local chunk; else chunk through it, or the channel itself
   uint32_t buffer = kNone;   ///< index among the buffers of the rank that owns the chunk; at a
                              ///< switch this rank's index (same name and layout on every member)
-  uint32_t first = 0;        ///< first chunk; or semaphore index; or block id
-  uint32_t count = 0;        ///< chunks; 0 for channels, semaphores and blocks
+  uint32_t first = 0;  ///< first chunk; or semaphore index; block id; flag of the array `buffer`
+  uint32_t count = 0;  ///< chunks; 0 for channels, semaphores, blocks and flags
   bool operator==(const Operand&) const = default;
 };
 
@@ -172,6 +173,7 @@ struct Program {
   std::vector<Slice> groups;  ///< block ids, in integers
   std::vector<rows::Function> functions;
   std::vector<rows::External> externals;
+  std::vector<FlagArray> flags;
   /// Ops are sorted by thread block; no groups, every op placed. What plans hold.
   bool split = false;
   /// Read from MSCCL++'s plan without our key: `ReduceOp::call` does not occur, see

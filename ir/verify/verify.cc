@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "ir/program/flag_regions.h"
 #include "ir/report/op_error.h"
 #include "ir/verify/row_faults.h"
 #include "ir/verify/verify_parts.h"
@@ -314,6 +315,7 @@ bool verify_structure(const Program& program, Diagnostics& diagnostics) {
   verify_contract(program, report);
   if (!report.any()) {
     if (const auto fault = rows_fault(program)) report.error(fault->code, {}, fault->message);
+    if (const auto fault = flags_fault(program)) report.error("flags", {}, fault->text);
   }
   for (uint32_t r = 0; r < program.ranks.size() && !report.enough(); ++r) {
     verify_ids(program, r, report);

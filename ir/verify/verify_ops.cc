@@ -7,6 +7,7 @@
 #include "ir/print/print.h"
 #include "ir/program/access.h"
 #include "ir/program/applied.h"
+#include "ir/program/flag_regions.h"
 #include "ir/report/coinciding.h"
 #include "ir/report/summations.h"
 #include "ir/verify/row_faults.h"
@@ -71,6 +72,7 @@ class OpCheck {
       check_flags();
       if (row_->moves_data()) check_chunks();
       if (row_->has(kMeets)) check_barrier();
+      if (row_->has_flags()) check_flag_op();
     }
   }
 
@@ -124,6 +126,10 @@ class OpCheck {
 
   bool check_operand_ids(SlotKind kind, const Operand& o) {
     if (kind == SlotKind::block) return true;
+    if (kind == SlotKind::flag) {
+      return (o.buffer < program_.flags.size() && o.first < program_.flags[o.buffer].count) ||
+             unprintable("op-flags", fmt::format("flag {} is not declared", o.first));
+    }
     if (kind == SlotKind::semaphore) {
       return o.first < rank_.semaphores.size() ||
              unprintable("op-semaphore", fmt::format("semaphore {} is not declared", o.first));
@@ -192,7 +198,7 @@ class OpCheck {
         }
       } else if (kind == SlotKind::channel) {
         if (!check_channel(o)) return false;
-      } else if (kind != SlotKind::semaphore) {
+      } else if (kind != SlotKind::semaphore && kind != SlotKind::flag) {
         const PacketFormat format = program_.buffer_of(id_, o).packets;
         const Slot& slot = slots.of(i, format != PacketFormat::none);
         if (!check_reach(slot, o) || !check_range(o) || !check_packets(slot, o)) return false;
@@ -379,6 +385,11 @@ class OpCheck {
     const auto found =
         find_coinciding(program_, id_, op_->kind, pieces, program_.dsts(*op_), program_.srcs(*op_));
     if (found) report_.error(found->code, id_, *op_, found->message, found->remedy);
+  }
+
+  void check_flag_op() {
+    if (const auto fault = flag_op_fault(program_, op_->kind, op_->loop, program_.dsts(*op_)))
+      error("op-flags", *fault);
   }
 
   // ---- places and flags ----

@@ -132,7 +132,8 @@ class Assigner {
     for (uint32_t i = 0; i < ops.size(); ++i) {
       if (ops[i].loop == kNone) continue;
       const OpInfo& row = info(ops[i].kind);
-      const bool orders = row.has(kReleases) || row.has(kAcquires) || row.has(kMeets);
+      const bool orders =
+          row.has(kReleases) || row.has(kAcquires) || row.has(kMeets) || row.has_flags();
       if (place_of(ops[i]).known() || orders || !stages_.may_overlap(ops[i].loop)) return false;
       count = std::max(count, stages_.stage(i) + 1);
     }

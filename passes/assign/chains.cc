@@ -21,7 +21,8 @@ bool names_no_place(const Program& program) {
     if (rank.blocks > 0) return false;
     for (const Op& op : rank.ops) {
       const OpInfo& row = info(op.kind);
-      if (is_placed(op) || row.has(kReleases) || row.has(kAcquires) || row.has(kSyncs))
+      if (is_placed(op) || row.has(kReleases) || row.has(kAcquires) || row.has(kSyncs) ||
+          row.has_flags())
         return false;
     }
   }

@@ -24,10 +24,10 @@ namespace mscclc {
 namespace {
 
 bool publishes(const OpInfo& row, const Op& op) {
-  return (row.has(kSignals) || row.has(kReleases)) && !op.relaxed;
+  return (row.has(kSignals) || row.has(kReleases) || row.has(kNotifiesFlags)) && !op.relaxed;
 }
 bool awaits(const OpInfo& row) {
-  return row.has(kWaits) || row.has(kAcquires) || row.has(kFlushes);
+  return row.has(kWaits) || row.has(kAcquires) || row.has(kFlushes) || row.has(kAwaitsFlags);
 }
 
 /// A group of two blocks or more, and what its blocks still owe each other.

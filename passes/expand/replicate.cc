@@ -44,7 +44,8 @@ class Replicator {
   explicit Replicator(Program& program)
       : program_(program),
         n_(program.launch.instances),
-        blocked_(program.launch.policy == Policy::blocked && !has_prefix_side() && !has_shards()) {}
+        blocked_(program.launch.policy == Policy::blocked && !has_prefix_side() && !has_shards() &&
+                 program.flags.empty()) {}  // which cover neighbouring chunks
 
   void run() {
     find_layouts();
@@ -54,6 +55,9 @@ class Replicator {
     for (Rank& rank : program_.ranks) replicate_things(rank);
     replicate_loops();
     replicate_contract();
+    for (FlagArray& flags : program_.flags) {  // each instance raises those of the output
+      if (flags.of_output) flags.raises *= n_;
+    }
     program_.launch.instances = 1;
     program_.launch.policy = Policy::interleaved;
   }
@@ -199,7 +203,7 @@ class Replicator {
       Operand o = from[k];
       if (o.channel != kNone) {
         o.channel = o.channel * n_ + j;
-      } else {
+      } else if (!info(op.kind).has_flags()) {
         o.first = o.first * n_ + j;  // a semaphore or a block
       }
       to[k] = o;

@@ -79,6 +79,7 @@ Pair join_pair(OpKind kind) {
     std::string out(row.name);
     if (dst.kind == SlotKind::channel) return out + " " + end;
     if (dst.kind == SlotKind::semaphore) return out + (i == 0 ? " a" : " b");
+    if (dst.kind == SlotKind::flag) return out + (row.has(kAwaitsFlags) ? " made" : " given") + own;
     const bool far = dst.kind == SlotKind::remote;
     out += " " + (far ? end + (dst.packets ? ".q[0]" : ".t[0]") : "t" + own) + " <- ";
     const Slot& src = row.srcs.slot[0];

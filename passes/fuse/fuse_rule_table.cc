@@ -73,7 +73,7 @@ class Table {
     const Row row = by_pair_[pair_of(left, right)];
     return all().subspan(row.first, row.count);
   }
-  uint32_t lefts_of(OpKind right) const { return lefts_of_[static_cast<size_t>(right)]; }
+  KindBits lefts_of(OpKind right) const { return lefts_of_[static_cast<size_t>(right)]; }
 
  private:
   struct Row {
@@ -135,18 +135,19 @@ class Table {
 
   /// Puts the rules of a pair together.
   void index() {
-    static_assert(kKinds <= 32);
+    static_assert(kKinds <= 64);
     std::ranges::stable_sort(rules_, {}, [](const Rule& r) { return pair_of(r.left, r.right); });
     for (size_t i = 0; i < rules_.size(); ++i) {
       Row& row = by_pair_[pair_of(rules_[i].left, rules_[i].right)];
       if (row.count++ == 0) row.first = static_cast<uint8_t>(i);
-      lefts_of_[static_cast<size_t>(rules_[i].right)] |= 1u << static_cast<size_t>(rules_[i].left);
+      lefts_of_[static_cast<size_t>(rules_[i].right)] |= KindBits{1}
+                                                         << static_cast<size_t>(rules_[i].left);
     }
   }
 
   std::vector<Rule> rules_;
   std::array<Row, kKinds * kKinds> by_pair_{};
-  std::array<uint32_t, kKinds> lefts_of_{};
+  std::array<KindBits, kKinds> lefts_of_{};
 };
 
 const Table kTable;
@@ -157,7 +158,7 @@ std::span<const Rule> rules() { return kTable.all(); }
 
 std::span<const Rule> rules(OpKind left, OpKind right) { return kTable.of(left, right); }
 
-uint32_t lefts_of(OpKind right) { return kTable.lefts_of(right); }
+KindBits lefts_of(OpKind right) { return kTable.lefts_of(right); }
 
 std::string print_rule(const Rule& rule) {
   std::string out(info(rule.left).name);

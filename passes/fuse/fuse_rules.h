@@ -38,7 +38,7 @@ std::span<const Rule> rules();
 /// The rules of a pair of ops.
 std::span<const Rule> rules(OpKind left, OpKind right);
 /// Left ops with a rule for this right op, as bits by OpKind.
-uint32_t lefts_of(OpKind right);
+KindBits lefts_of(OpKind right);
 /// "reduce + put -> reduce_send"
 std::string print_rule(const Rule& rule);
 

@@ -9,9 +9,9 @@
 namespace mscclc::fusion {
 namespace {
 
-constexpr uint32_t kind_bit(OpKind kind) { return 1u << static_cast<size_t>(kind); }
+constexpr KindBits kind_bit(OpKind kind) { return KindBits{1} << static_cast<size_t>(kind); }
 
-OpKind first_kind(uint32_t kinds) { return static_cast<OpKind>(std::countr_zero(kinds)); }
+OpKind first_kind(KindBits kinds) { return static_cast<OpKind>(std::countr_zero(kinds)); }
 
 }  // namespace
 
@@ -26,14 +26,14 @@ OpRanges::OpRanges() {
 const std::vector<OpRange>& OpRanges::find(const Rank& rank) {
   const auto is_port = [](const Channel& c) { return c.kind == ChannelKind::port; };
   const bool ports = std::any_of(rank.channels.begin(), rank.channels.end(), is_port);
-  const uint32_t closed = ports ? 0 : kind_bit(OpKind::put) | kind_bit(OpKind::put_with_signal);
+  const KindBits closed = ports ? 0 : kind_bit(OpKind::put) | kind_bit(OpKind::put_with_signal);
   runs_.clear();
   open_.assign(count_blocks(rank) + 1, {});  // the last one for all groups, which stays open
   since_.resize(open_.size());
   for (Number n = 1; n <= rank.ops.size(); ++n) {
     const Op& op = rank.ops[n - 1];
     const size_t kind = static_cast<size_t>(op.kind);
-    const uint32_t cannot_pass = (control_ & kind_bit(op.kind)) != 0 ? closed : 0;
+    const KindBits cannot_pass = (control_ & kind_bit(op.kind)) != 0 ? closed : 0;
     const size_t place = op.block == kNone ? open_.size() - 1 : op.block;
     Open& open = open_[place];
     Since& since = since_[place];
@@ -50,13 +50,13 @@ const std::vector<OpRange>& OpRanges::find(const Rank& rank) {
   return runs_;
 }
 
-OpRanges::Steps OpRanges::follow(uint32_t kinds, OpKind right) const {
+OpRanges::Steps OpRanges::follow(KindBits kinds, OpKind right) const {
   Steps steps;
-  for (uint32_t rights = kind_bit(right), done = 0; rights != 0;) {
-    const uint32_t bit = rights & -rights;
+  for (KindBits rights = kind_bit(right), done = 0; rights != 0;) {
+    const KindBits bit = rights & -rights;
     const OpKind kind = first_kind(bit);
-    const uint32_t lefts = kinds & lefts_[static_cast<size_t>(kind)];
-    for (uint32_t left = lefts; left != 0; left &= left - 1) {
+    const KindBits lefts = kinds & lefts_[static_cast<size_t>(kind)];
+    for (KindBits left = lefts; left != 0; left &= left - 1) {
       for (const Rule& rule : rules(first_kind(left), kind)) {
         steps.results |= kind_bit(rule.result);
       }
@@ -68,7 +68,7 @@ OpRanges::Steps OpRanges::follow(uint32_t kinds, OpKind right) const {
   return steps;
 }
 
-Number OpRanges::earliest(const Since& since, uint32_t kinds, Number first) {
+Number OpRanges::earliest(const Since& since, KindBits kinds, Number first) {
   for (; kinds != 0; kinds &= kinds - 1) {
     first = std::min(first, since[static_cast<size_t>(first_kind(kinds))]);
   }
@@ -76,8 +76,8 @@ Number OpRanges::earliest(const Since& since, uint32_t kinds, Number first) {
 }
 
 /// From op `first` on there may be ops of these kinds.
-void OpRanges::note(Open& open, Since& since, uint32_t kinds, Number first) {
-  for (uint32_t left = kinds; left != 0; left &= left - 1) {
+void OpRanges::note(Open& open, Since& since, KindBits kinds, Number first) {
+  for (KindBits left = kinds; left != 0; left &= left - 1) {
     Number& number = since[static_cast<size_t>(first_kind(left))];
     const bool is_new = (open.kinds & left & -left) == 0;
     if (is_new || first < number) number = first;
@@ -86,14 +86,16 @@ void OpRanges::note(Open& open, Since& since, uint32_t kinds, Number first) {
 }
 
 /// Kinds of op that others can still join after an op of this kind.
-uint32_t OpRanges::after(const OpInfo& row) const {
+KindBits OpRanges::after(const OpInfo& row) const {
   if (row.moves_data()) return data_;
-  const uint32_t port = kind_bit(OpKind::put_with_signal);
-  if (row.has(kSignals) || row.has(kReleases)) {
-    return kind_bit(OpKind::signal) | kind_bit(OpKind::release) | kind_bit(OpKind::put) | port;
+  const KindBits port = kind_bit(OpKind::put_with_signal);
+  if (row.has(kSignals) || row.has(kReleases) || row.has(kNotifiesFlags)) {
+    return kind_bit(OpKind::signal) | kind_bit(OpKind::release) | kind_bit(OpKind::put) |
+           kind_bit(OpKind::notify) | port;
   }
   if (row.has(kMeets) || row.has(kSyncs)) return 0;
-  return kind_bit(OpKind::wait) | kind_bit(OpKind::acquire) | kind_bit(OpKind::flush) | port;
+  return kind_bit(OpKind::wait) | kind_bit(OpKind::acquire) | kind_bit(OpKind::flush) |
+         kind_bit(OpKind::await) | port;
 }
 
 void OpRanges::add(Number first, Number last) {

@@ -24,24 +24,24 @@ class OpRanges {
  private:
   /// Ops of a block that later ones may still fuse with.
   struct Open {
-    uint32_t kinds = 0;
+    KindBits kinds = 0;
     uint32_t loop = kNone;
   };
   using Since = std::array<Number, kKinds>;  ///< by kind: the first op that may be one
 
   /// What the right op of a pair may become, one pair after the other, and the left ops of these.
   struct Steps {
-    uint32_t lefts = 0, results = 0;
+    KindBits lefts = 0, results = 0;
   };
 
-  Steps follow(uint32_t kinds, OpKind right) const;
-  static Number earliest(const Since& since, uint32_t kinds, Number first);
-  static void note(Open& open, Since& since, uint32_t kinds, Number first);
-  uint32_t after(const OpInfo& row) const;
+  Steps follow(KindBits kinds, OpKind right) const;
+  static Number earliest(const Since& since, KindBits kinds, Number first);
+  static void note(Open& open, Since& since, KindBits kinds, Number first);
+  KindBits after(const OpInfo& row) const;
   void add(Number first, Number last);
 
-  uint32_t data_ = 0, control_ = 0;                 ///< kinds of op
-  std::array<uint32_t, kKinds> lefts_{}, after_{};  ///< by kind
+  KindBits data_ = 0, control_ = 0;                 ///< kinds of op
+  std::array<KindBits, kKinds> lefts_{}, after_{};  ///< by kind
   std::vector<Open> open_;                          ///< by block, then of groups
   std::vector<Since> since_;                        ///< the same
   std::vector<OpRange> runs_;

@@ -66,7 +66,11 @@ struct World {
   std::string text(const std::string& body) const {
     const bool placed = body.find('{') != std::string::npos;
     const Balance balance(body);
-    return "program t\ncollective " + contract + "\nselect dtypes: [f32]\n" + launch + R"(
+    const bool has_flags = body.find("given[") != body.npos || body.find("made[") != body.npos;
+    const std::string flags =
+        "external flags given[8] of: output\nexternal flags made[8] of: input\n";
+    return "program t\n" + (has_flags ? flags : "") + "collective " + contract +
+           "\nselect dtypes: [f32]\n" + launch + R"(
 rank r in 0..4 {
   let peers = 0..4 except r
   buffer s[8]

@@ -48,6 +48,10 @@ class TogetherProver {
     if (std::ranges::any_of(plans_, has_rows)) {
       return refuse("plans with row functions are proved one by one, not in sets");
     }
+    const auto has_flags = [](const SharedPlan& plan) { return !plan.program->flags.empty(); };
+    if (std::ranges::any_of(plans_, has_flags)) {
+      return refuse("plans with flags are proved one by one, not in sets");
+    }
     if (!proof::may_share(System(joint_, symmetry_, false), plans_, diagnostics_)) return false;
     for (const bool in_place : {false, true}) {
       const System system(joint_, symmetry_, in_place);

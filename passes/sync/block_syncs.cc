@@ -15,10 +15,10 @@ uint8_t role_of(const Program& program, uint32_t rank, const Op& op) {
         channel != kNone && program.ranks[rank].channels[channel].kind == ChannelKind::port;
     if (posts) role |= kPosts;
   }
-  if (row.has(kSignals) || row.has(kReleases))
+  if (row.has(kSignals) || row.has(kReleases) || row.has(kNotifiesFlags))
     role |= op.relaxed ? kAnnounces : kAnnounces | kPublishes;
   if (row.has(kFlushes)) role |= kDrains | kAwaits;
-  if (row.has(kWaits) || row.has(kAcquires)) role |= kAwaits;
+  if (row.has(kWaits) || row.has(kAcquires) || row.has(kAwaitsFlags)) role |= kAwaits;
   if (row.has(kSyncs)) role |= kMeeting;
   if (op.kind == OpKind::sync || (row.has(kMeets) && op.dsts == 1)) role |= kWritten;
   return role;

@@ -165,6 +165,17 @@ Program plan_with_rows() {
   return std::move(t.program);
 }
 
+/// A plan with flags of both sides.
+Program plan_with_flags() {
+  testing::TestProgram t(1, 1);
+  t.program.split = true;
+  t.program.flags.push_back({.name = "ready", .of_output = true});
+  t.program.flags.push_back({.name = "tiles", .after = 0});
+  t.op_in(0, 0, OpKind::notify, {Operand{.buffer = 0}});
+  t.op_in(0, 0, OpKind::await, {Operand{.buffer = 1}});
+  return std::move(t.program);
+}
+
 std::vector<std::string> plans() {
   std::vector<std::string> texts;
   Diagnostics diagnostics;
@@ -174,6 +185,7 @@ std::vector<std::string> plans() {
   texts.push_back(*write_plan(testing::sample_plan(), host, diagnostics, &proof));
   texts.push_back(*write_plan(plan_with_units(), host, diagnostics));
   texts.push_back(*write_plan(plan_with_rows(), host, diagnostics));
+  texts.push_back(*write_plan(plan_with_flags(), host, diagnostics));
   for (uint64_t seed = 0; seed < 200; ++seed) {
     texts.push_back(*write_plan(testing::random_plan(seed), host, diagnostics));
   }

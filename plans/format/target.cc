@@ -78,9 +78,9 @@ std::optional<Target> read_target(std::string_view text, const std::string& file
 
 OpLimits Target::op_limits() const {
   // What single ops may be at the peer's executor: reasons of plans/FORMAT.md, §4.
-  uint32_t absent = 0;
+  uint64_t absent = 0;
   for (const OpInfo& op : op_table()) {
-    if (peer_wire_only && op.wire.empty()) absent |= 1u << static_cast<uint32_t>(op.kind);
+    if (peer_wire_only && op.wire.empty()) absent |= uint64_t{1} << static_cast<uint32_t>(op.kind);
   }
   return {.operands = max_operands_per_op,
           .channels = max_channels_per_op,

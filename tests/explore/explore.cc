@@ -19,6 +19,7 @@ State Explorer::start() const {
   s.channels.resize(model_.channels);
   for (uint32_t c = 0; c < model_.channels; ++c) s.channels[c].arrived.resize(model_.credits[c]);
   s.ports.resize(model_.channels);
+  s.flags.resize(model_.flags.size());
   s.entries.resize(options_.calls * program_.ranks.size());
   for (const uint32_t value : model_.initial) {
     s.semaphores.emplace_back().value = static_cast<uint16_t>(value);
@@ -50,9 +51,8 @@ std::vector<size_t> Explorer::meeting(const State& s, size_t p) const {
 bool Explorer::lanes_gone(const State& s, uint32_t rank, uint32_t call) const {
   for (size_t q = 0; q < model_.processes.size(); ++q) {
     const Process& p = model_.processes[q];
-    if (p.kind == Process::Kind::lane && p.rank == rank && s.processes[q].call <= call) {
-      return false;
-    }
+    const bool works = p.kind == Process::Kind::lane || p.kind == Process::Kind::other;
+    if (works && p.rank == rank && s.processes[q].call <= call) return false;
   }
   return true;
 }
@@ -80,6 +80,11 @@ bool Explorer::enabled(const State& s, size_t p) const {
       const std::vector<size_t> all = meeting(s, p);
       return !all.empty() && all[0] == p;
     }
+    case Kind::await:
+      return is_raised(s, step.index, state.call);
+    case Kind::raise:
+    case Kind::take:
+      return may_go(s, process, step, state.call);
     case Kind::post:
       return s.ports[step.index].size() < kQueue;
     case Kind::flush:
@@ -128,6 +133,16 @@ void Explorer::perform(State& s, size_t p) {
       return;
     case Kind::acquire:
       return acquire(s.semaphores[step.index], step.index, state.knows);
+    case Kind::await:
+      return state.knows.join(s.flags[step.index].knows);
+    case Kind::notify:
+      s.flags[step.index].knows.join(state.knows);
+      ++s.flags[step.index].raised;
+      return;
+    case Kind::raise:
+      return raise(s, model_.processes[p], step, state);
+    case Kind::take:
+      return take_region(s, model_.processes[p], step, state);
     case Kind::post: {
       const Posted posted{static_cast<uint16_t>(p), state.step, state.call, state.knows};
       return s.ports[step.index].push_back(posted);

@@ -88,9 +88,19 @@ class Explorer {
   void serve(State& s, size_t p);
   static void signal(Counter& c, const Knowledge* published, const Events& entry);
   void acquire(Counter& c, uint32_t semaphore, Knowledge& knows);
+  /// Has a flag been raised as often as in all calls up to this one?
+  bool is_raised(const State& s, uint32_t flag, uint32_t call) const {
+    return s.flags[flag].raised >= (call + 1) * model_.flags[flag].raises;
+  }
+  bool may_go(const State& s, const Process& p, const Step& step, uint32_t call) const;
+  void raise(State& s, const Process& p, const Step& step, ProcessState& state);
+  void take_region(State& s, const Process& p, const Step& step, ProcessState& state);
+  const ProcessState& caller_of(const State& s, uint32_t rank) const;
+  bool has_flag(uint32_t rank, const CallerCell& cell) const;
   void begin(State& s, const Process& p, const Step& step, ProcessState& state);
   void end(State& s, const Process& p, const Step& step, ProcessState& state);
   void check_output(const State& s, uint32_t rank, uint32_t call);
+  bool holds_promise(const State& s, uint32_t rank, uint32_t call, const CallerCell& own);
 
   const Step& step_of(const State& s, size_t p) const {
     return model_.processes[p].steps[s.processes[p].step];

@@ -21,6 +21,9 @@ std::string Explorer::describe(uint16_t event) const {
       if (step.kind == Kind::begin || step.kind == Kind::end) {
         return fmt::format("{} of rank {}'s caller", call, p.rank);
       }
+      if (step.kind == Kind::raise || step.kind == Kind::take) {
+        return fmt::format("{} of the other side of a flag of rank {}", call, p.rank);
+      }
       if (step.kind != Kind::access && step.kind != Kind::post) continue;
       return fmt::format("'{}' ({}, {})", print_op(program_, p.rank, *step.op),
                          print_place(program_, p.rank, *step.op), call);
@@ -280,6 +283,66 @@ void Explorer::serve(State& s, size_t p) {
   s.served.set(e);
 }
 
+// ---- the other side of flags
+
+const ProcessState& Explorer::caller_of(const State& s, uint32_t rank) const {
+  size_t q = 0;
+  while (model_.processes[q].kind != Process::Kind::caller || model_.processes[q].rank != rank) ++q;
+  return s.processes[q];
+}
+
+/// In the call of its rank, when what it waits for has been raised.
+bool Explorer::may_go(const State& s, const Process& p, const Step& step, uint32_t call) const {
+  const ProcessState& caller = caller_of(s, p.rank);
+  if (caller.call != call || caller.step != 1) return false;
+  if (step.kind == Kind::take) return is_raised(s, step.index, call);
+  return std::ranges::all_of(model_.flags[step.index].waits_for,
+                             [&](uint32_t flag) { return is_raised(s, flag, call); });
+}
+
+/// Is the cell, of the input, of a region that the other side writes?
+bool Explorer::has_flag(uint32_t rank, const CallerCell& cell) const {
+  return std::ranges::any_of(model_.processes, [&](const Process& p) {
+    if (p.kind != Process::Kind::other || p.rank != rank) return false;
+    const Step& step = p.steps[0];
+    return step.kind == Kind::raise && std::ranges::any_of(step.region, [&](const CallerCell& c) {
+             return c.chunk == cell.chunk && c.offset == cell.offset;
+           });
+  });
+}
+
+void Explorer::raise(State& s, const Process& p, const Step& step, ProcessState& state) {
+  const uint16_t e = event(step, state.call);
+  state.knows.join(caller_of(s, p.rank).knows);
+  for (const uint32_t flag : model_.flags[step.index].waits_for) {
+    state.knows.join(s.flags[flag].knows);
+  }
+  for (const CallerCell& own : step.region) {
+    const uint32_t at = own.cell.at(state.call);
+    write(s, at, e, state.knows);
+    s.cells[at].from.reset();
+    s.cells[at].hollow = false;
+    s.cells[at].value = number({{p.rank, own.chunk, state.call, own.offset}});
+  }
+  state.knows.done.set(e);
+  FlagState& flag = s.flags[step.index];
+  flag.raised = static_cast<uint16_t>(flag.raised + model_.flags[step.index].raises);
+  flag.knows.join(state.knows);
+}
+
+/// What is there now is what was promised.
+void Explorer::take_region(State& s, const Process& p, const Step& step, ProcessState& state) {
+  const uint16_t e = event(step, state.call);
+  state.knows.join(s.flags[step.index].knows);
+  for (const CallerCell& own : step.region) {
+    read(s, own.cell.at(state.call), e, state.knows);
+    if (holds_promise(s, p.rank, state.call, own)) continue;
+    fail(Verdict::wrong_data, fmt::format("output[{}] of rank {} in call {} when it is notified",
+                                          own.chunk, p.rank, state.call));
+  }
+  state.knows.done.set(e);
+}
+
 // ---- callers
 
 void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState& state) {
@@ -289,6 +352,7 @@ void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState&
   s.ended |= state.knows.done & s.served;
   for (const uint32_t side : {kOutput, kInput}) {  // in place the input is filled last
     for (const CallerCell& own : model_.buffers[side][p.rank]) {
+      if (side == kInput && has_flag(p.rank, own)) continue;
       const uint32_t at = own.cell.at(state.call);
       write(s, at, e, state.knows);
       s.cells[at].from.reset();
@@ -305,10 +369,12 @@ void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState&
 void Explorer::end(State& s, const Process& p, const Step& step, ProcessState& state) {
   for (size_t q = 0; q < model_.processes.size(); ++q) {
     const Process& lane = model_.processes[q];
-    if (lane.kind != Process::Kind::lane || lane.rank != p.rank) continue;
+    const bool works = lane.kind == Process::Kind::lane || lane.kind == Process::Kind::other;
+    if (!works || lane.rank != p.rank) continue;
     state.knows.join(s.processes[q].knows);
     for (const Step& own : lane.steps) {
-      if (own.kind == Kind::access) s.ended.set(event(own, state.call));
+      const bool of_flag = own.kind == Kind::raise || own.kind == Kind::take;
+      if (own.kind == Kind::access || of_flag) s.ended.set(event(own, state.call));
     }
   }
   const uint16_t e = event(step, state.call);
@@ -320,19 +386,22 @@ void Explorer::end(State& s, const Process& p, const Step& step, ProcessState& s
   check_output(s, p.rank, state.call);
 }
 
-void Explorer::check_output(const State& s, uint32_t rank, uint32_t call) {
+/// Is there what is promised, or is nothing?
+bool Explorer::holds_promise(const State& s, uint32_t rank, uint32_t call, const CallerCell& own) {
   Promise promise;
+  if (!program_.contract.promise(rank, own.chunk, promise)) return true;
+  std::vector<Contribution> expected;
+  for (const CallerChunk& input : promise.inputs) {
+    expected.push_back({input.rank, input.chunk, call, own.offset});
+  }
+  uint16_t value = number(std::move(expected));
+  if (const auto then = bind_then(program_)) value = result_of(then->function, then->output, value);
+  return s.cells[own.cell.at(call)].value == value;
+}
+
+void Explorer::check_output(const State& s, uint32_t rank, uint32_t call) {
   for (const CallerCell& own : model_.buffers[kOutput][rank]) {
-    if (!program_.contract.promise(rank, own.chunk, promise)) continue;
-    std::vector<Contribution> expected;
-    for (const CallerChunk& input : promise.inputs) {
-      expected.push_back({input.rank, input.chunk, call, own.offset});
-    }
-    uint16_t value = number(std::move(expected));
-    if (const auto then = bind_then(program_)) {
-      value = result_of(then->function, then->output, value);
-    }
-    if (s.cells[own.cell.at(call)].value == value) continue;
+    if (holds_promise(s, rank, call, own)) continue;
     return fail(Verdict::wrong_data, fmt::format("output[{}] of rank {} in call {}, byte {}",
                                                  own.chunk, rank, call, own.offset));
   }

@@ -45,6 +45,10 @@ Digest State::digest() const {
       append(out, c.all);
     }
   }
+  for (const FlagState& flag : flags) {
+    append(out, flag.raised);
+    append(out, flag.knows);
+  }
   for (const std::vector<Posted>& queue : ports) {
     append(out, queue.size());
     for (const Posted& q : queue) {

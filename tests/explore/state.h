@@ -52,6 +52,12 @@ struct Counter {
   Published all;                   ///< by all signals
 };
 
+/// A flag: how often it has been raised, and what has been published by that.
+struct FlagState {
+  uint16_t raised = 0;
+  Knowledge knows;
+};
+
 struct Posted {
   uint16_t process, step, call;
   Knowledge knows;
@@ -64,6 +70,7 @@ struct State {
   std::vector<ProcessState> processes;
   std::vector<CellState> cells;
   std::vector<Counter> channels, semaphores;
+  std::vector<FlagState> flags;
   std::vector<std::vector<Posted>> ports;  ///< by channel: the queue
   Events served;                           ///< puts whose source a proxy has read
   Events ended;                            ///< accesses of kernels that have ended, and of callers

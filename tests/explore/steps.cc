@@ -4,6 +4,7 @@
 
 #include "ir/program/access.h"
 #include "ir/program/applied.h"
+#include "ir/program/flag_regions.h"
 
 namespace mscclc::explorer {
 namespace {
@@ -26,7 +27,8 @@ class Maker {
     for (Process& p : model_.processes) {
       for (Step& s : p.steps) {
         const bool accesses = s.kind == Kind::access || s.kind == Kind::post ||
-                              s.kind == Kind::begin || s.kind == Kind::end;
+                              s.kind == Kind::begin || s.kind == Kind::end ||
+                              s.kind == Kind::raise || s.kind == Kind::take;
         if (accesses) {
           s.event = model_.events++;
           model_.rank_of_event.push_back(p.rank);
@@ -220,7 +222,8 @@ class Maker {
   void add_sync(const Op& op) { add(Kind::sync, op, syncs_++); }
 
   bool serves(Kind kind) const {
-    return process_->lane == (kind == Kind::wait || kind == Kind::acquire ? 0 : teller_);
+    const bool waits = kind == Kind::wait || kind == Kind::acquire || kind == Kind::await;
+    return process_->lane == (waits ? 0 : teller_);
   }
 
   /// A step for each of the op's targets, if they are this lane's.
@@ -239,6 +242,14 @@ class Maker {
       } else {
         add(kind, op, kind == Kind::signal ? model_.partner[end] : end);
       }
+    }
+  }
+
+  void add_flags(Kind kind, const Op& op) {
+    if (!serves(kind)) return;
+    for (const Operand& o : program_.dsts(op)) {
+      add(kind, op,
+          model_.flags_of_rank * process_->rank + flag_number(program_, o.buffer, o.first));
     }
   }
 
@@ -304,6 +315,8 @@ class Maker {
     if (row.has(kFlushes)) add_targets(Kind::flush, op, program_.dsts(op));
     if (row.has(kReleases)) add_targets(Kind::release, op, program_.dsts(op));
     if (row.has(kAcquires)) add_targets(Kind::acquire, op, program_.dsts(op));
+    if (row.has(kAwaitsFlags)) add_flags(Kind::await, op);
+    if (row.has(kNotifiesFlags)) add_flags(Kind::notify, op);
     if (row.has(kSyncs)) add_sync(op);
     if (!row.has(kMeets)) return;
     if (process_->lane == 0) add(Kind::meet, op, barrier(process_->rank, op));
@@ -327,6 +340,33 @@ class Maker {
     return true;
   }
 
+  /// The other side of each flag of a rank: what its declaration allows, and no more.
+  void add_other_sides(uint32_t r) {
+    model_.flags_of_rank = flag_total(program_);
+    const uint32_t first = static_cast<uint32_t>(model_.flags.size());
+    for (uint32_t a = 0; a < program_.flags.size(); ++a) {
+      const FlagArray& array = program_.flags[a];
+      for (uint32_t f = 0; f < array.count; ++f) {
+        const FlagRegion region = flag_region(program_, r, a, f);
+        const auto index = static_cast<uint32_t>(model_.flags.size());
+        FlagModel& flag = model_.flags.emplace_back(FlagModel{array.raises, {}});
+        Step step{array.of_output ? Kind::take : Kind::raise, index};
+        for (const CallerCell& c : model_.buffers[region.buffer][r]) {
+          const bool inside = c.chunk >= region.first && c.chunk < region.first + region.count;
+          if (inside) step.region.push_back(c);
+        }
+        model_.processes.push_back({.kind = Process::Kind::other, .rank = r});
+        model_.processes.back().steps = {std::move(step)};
+        for (uint32_t b = 0; !array.of_output && b < program_.flags.size(); ++b) {
+          for (uint32_t d = 0; program_.flags[b].of_output && d < program_.flags[b].count; ++d) {
+            const bool below = d < f, declared = array.after == b;
+            if (below || declared) flag.waits_for.push_back(first + flag_number(program_, b, d));
+          }
+        }
+      }
+    }
+  }
+
   bool add_rank(uint32_t r) {
     const Rank& rank = program_.ranks[r];
     for (const uint32_t side : {kInput, kOutput}) {
@@ -339,6 +379,7 @@ class Maker {
     }
     model_.processes.push_back({.kind = Process::Kind::caller, .rank = r});
     model_.processes.back().steps = {{Kind::begin}, {Kind::end}};
+    add_other_sides(r);
     const std::vector<uint32_t> offsets = block_offsets(rank);
     for (uint32_t b = 0; b + 1 < offsets.size(); ++b) {
       for (uint32_t lane = 0; lane < kLanes && offsets[b] < offsets[b + 1]; ++lane) {

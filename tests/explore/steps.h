@@ -21,6 +21,12 @@ struct Cell {
   uint32_t at(uint64_t call) const { return first + static_cast<uint32_t>(call % copies) * stride; }
 };
 
+/// A cell of the caller's input or output, and which of its bytes it holds.
+struct CallerCell {
+  Cell cell;
+  uint32_t chunk = 0, offset = 0;
+};
+
 /// Cells that an op moves together.
 struct Element {
   std::vector<Cell> dsts, srcs;
@@ -39,13 +45,17 @@ struct Step {
     wait,     // index: the own end
     release,  // index: semaphore
     acquire,
-    sync,   // index: how many of the block's have been before
-    meet,   // index: barrier
-    post,   // index: port; elements: what to put; none: a signal
-    flush,  // index: port
-    begin,  // a caller: fills input and destroys output
-    end,    // a caller: waits for its lanes, and reads output
-    serve,  // a proxy: does what was posted first
+    sync,    // index: how many of the block's have been before
+    meet,    // index: barrier
+    post,    // index: port; elements: what to put; none: a signal
+    flush,   // index: port
+    begin,   // a caller: fills input and destroys output
+    end,     // a caller: waits for its lanes, and reads output
+    serve,   // a proxy: does what was posted first
+    await,   // index: a flag
+    notify,  // index: a flag
+    raise,   // the other side of a flag of the input: writes the region, then raises it
+    take,    // the other side of a flag of the output: reads the region
   };
   Kind kind;
   uint32_t index = 0;
@@ -54,15 +64,16 @@ struct Step {
   const Op* op = nullptr;
   uint32_t event = 0;  ///< of an access of call 0; those of the next call follow all of this one
   bool writes_packets = false;
+  std::vector<CallerCell> region = {};  ///< raise, take
   /// Others may come before it: it may block, or a poll may see it done or not.
   bool stands_alone() const {
     if (kind == Kind::access) return writes_packets;
-    return kind != Kind::signal && kind != Kind::release;
+    return kind != Kind::signal && kind != Kind::release && kind != Kind::notify;
   }
 };
 
 struct Process {
-  enum class Kind : uint8_t { caller, lane, proxy };
+  enum class Kind : uint8_t { caller, lane, proxy, other };  // other: the other side of a flag
   Kind kind;
   uint32_t rank;
   uint32_t block = 0, lane = 0;  ///< lane
@@ -70,10 +81,10 @@ struct Process {
   std::vector<Step> steps = {};  ///< of one call
 };
 
-/// A cell of the caller's input or output, and which of its bytes it holds.
-struct CallerCell {
-  Cell cell;
-  uint32_t chunk = 0, offset = 0;
+/// A flag of an external array at a rank.
+struct FlagModel {
+  uint32_t raises = 1;              ///< in a call
+  std::vector<uint32_t> waits_for;  ///< flags that the other side may wait for before it raises it
 };
 
 /// Barriers are known by their blocks.
@@ -90,6 +101,8 @@ struct Model {
   std::vector<const Step*> of_event;    ///< by event of call 0
   std::vector<Barrier> barriers;
   std::vector<uint32_t> first_channel, first_semaphore;  ///< by rank: global indexes
+  std::vector<FlagModel> flags;                          ///< of all ranks, one after the other
+  uint32_t flags_of_rank = 0;
   uint32_t channels = 0, semaphores = 0;
   std::vector<uint32_t> partner;                    ///< by channel: the other end
   std::vector<uint32_t> initial;                    ///< by semaphore

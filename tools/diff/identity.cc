@@ -131,6 +131,7 @@ class Colouring {
   uint64_t colour_of(uint32_t r, const Operand& o, SlotKind kind) const {
     const RankIdentity& rank = out_[r];
     if (kind == SlotKind::semaphore) return rank.semaphores[o.first];
+    if (kind == SlotKind::flag) return mixed(mixed(23, o.buffer), o.first);  // arrays keep order
     if (kind == SlotKind::block) {
       const auto at = std::ranges::find(rank.places, int64_t{o.first});
       return at == rank.places.end() ? 5
@@ -147,7 +148,7 @@ class Colouring {
            std::vector<RankIdentity>& next) const {
     if (kind == SlotKind::semaphore) {
       next[r].semaphores[o.first] += mixed(13, how);
-    } else if (kind != SlotKind::block) {
+    } else if (kind != SlotKind::block && kind != SlotKind::flag) {
       if (o.channel != kNone) next[r].channels[o.channel] += mixed(17, how);
       if (kind != SlotKind::channel)
         next[owner(r, o)].buffers[o.buffer] += mixed(19, mixed(how, r));
@@ -182,6 +183,7 @@ uint64_t coarse_operand(const Program& program, uint32_t rank, const Operand& o,
   const uint64_t ranks = program.ranks.size();
   uint64_t colour = static_cast<uint64_t>(kind);
   if (kind == SlotKind::semaphore || kind == SlotKind::block) return colour;
+  if (kind == SlotKind::flag) return mixed(mixed(colour, o.buffer), turned ? 0 : o.first);
   if (o.channel != kNone) {
     const Channel& channel = program.ranks[rank].channels[o.channel];
     const uint64_t peer = channel.peer;

@@ -12,7 +12,8 @@ enum class Part : uint8_t { wait, data, signal };
 
 Part part_of(const OpInfo& row) {
   if (row.moves_data()) return Part::data;
-  return row.has(kSignals) || row.has(kReleases) ? Part::signal : Part::wait;
+  const bool gives = row.has(kSignals) || row.has(kReleases) || row.has(kNotifiesFlags);
+  return gives ? Part::signal : Part::wait;
 }
 
 class Cutter {

@@ -31,6 +31,7 @@ uint64_t operand_shape(const Program& program, uint32_t rank, const Operand& o, 
     hash.mix(o.buffer);
     hash.mix(o.count);
   }
+  if (kind == SlotKind::flag) hash.mix(o.buffer);
   if ((chunks || kind == SlotKind::channel) && o.channel != kNone) {
     const Channel& channel = program.ranks[rank].channels[o.channel];
     hash.mix(static_cast<uint64_t>(channel.kind) + 1);

@@ -10,6 +10,7 @@
 #include "ir/diagnostics/printable.h"
 #include "ir/print/print.h"
 #include "ir/print/row_names.h"
+#include "ir/program/flag_regions.h"
 
 namespace mscclc::draw {
 namespace {
@@ -128,6 +129,12 @@ std::string control_words(const Program& program, uint32_t rank, const Op& op,
   std::string text(row.name);
   if (row.has(kReleases) || row.has(kAcquires)) {
     return text + " " + printable_line(label_words(program, rank, op));
+  }
+  if (row.has_flags()) {
+    for (const Operand& o : program.dsts(op)) {
+      text += (&o == program.dsts(op).data() ? " " : ", ") + flag_text(program, o.buffer, o.first);
+    }
+    return text;
   }
   if (row.has(kMeets)) {
     std::vector<int64_t> blocks;

@@ -26,6 +26,8 @@ std::string_view class_of(const Slice& slice) {
     }
     case StepFamily::block:
       return slice.kind == StepKind::flush ? "waits" : "meets";
+    case StepFamily::flags:
+      return slice.kind == StepKind::await ? "waits" : "signals";
     case StepFamily::loop:
       break;
   }

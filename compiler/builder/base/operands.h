@@ -61,7 +61,7 @@ struct Index {
 
 /// What an op must know of an operand, as bits, so that one OR over the operands covers them all.
 enum Traits : uint32_t {
-  kKindTraits = 0x1f,           ///< 1 << SlotKind
+  kKindTraits = 0x3f,           ///< 1 << SlotKind, without blocks
   kUnitsTrait = 0x40,           ///< in a buffer that holds units of a pipeline
   kPacketTrait = 0x80,          ///< in a packet buffer
   kFormatTraits = 0x1f00,       ///< 1 << (8 + PacketFormat)
@@ -71,7 +71,7 @@ enum Traits : uint32_t {
   kInvalidTrait = 0x80000000u,  ///< its mistake has been reported
 };
 
-/// An operand: a chunk here or at the far end of a channel, a channel, or a semaphore.
+/// An operand: a chunk here or at the far end of a channel, a channel, a semaphore, or a flag.
 struct Ref {
   Operand operand;
   uint32_t traits = kInvalidTrait;

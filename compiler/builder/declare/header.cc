@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "compiler/builder/base/texts.h"
+#include "ir/program/flag_regions.h"
 #include "ir/verify/row_faults.h"
 
 namespace mscclc {
@@ -189,6 +190,14 @@ bool Header::rows(Mark mark) {
   const auto fault = rows_fault(draft_.program);
   if (fault) reports_.fail(fault->code, mark, fault->message);
   return !fault;
+}
+
+bool Header::flags(std::span<const Mark> marks) {
+  const auto fault = flags_fault(draft_.program);
+  if (!fault) return true;
+  const bool marked = fault->array < marks.size();
+  reports_.fail("flags", marked ? marks[fault->array] : Mark{}, fault->text);
+  return false;
 }
 
 void Header::note_even(Diagnostic& d) {

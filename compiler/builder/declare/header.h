@@ -2,6 +2,7 @@
 // is given; false after a mistake, which is reported.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "compiler/builder/base/draft.h"
@@ -18,6 +19,8 @@ class Header {
   bool ensure(Promise promise, Mark mark);
   /// What the program has of row functions and externals.
   bool rows(Mark mark);
+  /// Its arrays of flags; a mark of each, or none.
+  bool flags(std::span<const Mark> marks);
   bool launch(const Launch& launch, const LaunchMarks& marks);
 
   bool has_contract() const { return has_contract_; }

@@ -6,6 +6,7 @@
 
 #include "compiler/builder/base/texts.h"
 #include "compiler/builder/ops/slots.h"
+#include "ir/program/flag_regions.h"
 
 namespace mscclc {
 namespace {
@@ -18,6 +19,8 @@ std::string_view kind_word(SlotKind kind) {
       return "channel";
     case SlotKind::semaphore:
       return "semaphore";
+    case SlotKind::flag:
+      return "flag";
     case SlotKind::block:
       return "thread block";
     default:
@@ -49,6 +52,9 @@ std::string Explainer::ref_text(const Ref& ref) {
   if (!written.empty()) return std::string(written);
   if (ref.kind() == SlotKind::semaphore)
     return draft_.program.text(draft_.out->semaphores[ref.operand.first].label);
+  if (ref.kind() == SlotKind::flag) {
+    return flag_text(draft_.program, ref.operand.buffer, ref.operand.first);
+  }
   std::string text;
   if (ref.operand.channel != kNone) text = draft_.label(draft_.rank, ref.operand.channel);
   if (!is_chunk(ref.kind())) return text;

@@ -64,7 +64,7 @@ Fit OpChecks::fit(const OpInfo& info, std::span<const Ref> dsts, std::span<const
   }
   if (options.any() && !check_options(info, options, srcs.size())) return Fit::wrong;
   if (facts.any(kChannelTraits) && !check_channels(info, dsts, srcs, facts)) return Fit::wrong;
-  if (info.dsts.count == 0 && !places_.placed()) {
+  if ((info.dsts.count == 0 || info.has_flags()) && !places_.placed()) {
     reports_.fail("nesting", {}, fmt::format("'{}' outside 'tb' and 'group'", info.name));
     return Fit::wrong;
   }

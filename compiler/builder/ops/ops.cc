@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "ir/program/flag_regions.h"
+
 namespace mscclc {
 namespace {
 
@@ -39,8 +41,20 @@ bool Ops::add(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
   if ((info.effects & (kSignals | kWaits)) != 0 && !op_checks_.check_partners(info, dsts)) {
     return false;
   }
+  if (info.has_flags() && !check_flags(kind, dsts)) return false;
   append(kind, dsts, srcs, options);
   return !budget_.gave_up();
+}
+
+/// What the structure check would say of the op, at the operand that is meant.
+bool Ops::check_flags(OpKind kind, std::span<const Ref> flags) {
+  for (const Ref& ref : flags) {
+    const auto fault = flag_op_fault(draft_.program, kind, places_.loop(), {&ref.operand, 1});
+    if (!fault) continue;
+    reports_.fail("op-flags", ref.mark, *fault);
+    return false;
+  }
+  return true;
 }
 
 /// Reports an external in an op that is no `apply`: a def may bring it there.

@@ -109,6 +109,21 @@ void Refs::semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark m
   ref.mark = mark;
 }
 
+void Refs::flag(uint32_t array, int64_t index, Mark mark, Ref& ref) {
+  const FlagArray& flags = draft_.program.flags[array];
+  ref.traits = kInvalidTrait;
+  ref.mark = mark;
+  if (index < 0 || index >= int64_t{flags.count}) {
+    reports_.fail("no-such-flag", mark,
+                  fmt::format("'{}' has no flag {} (they go from 0 to {})", flags.name, index,
+                              flags.count - 1));
+    return;
+  }
+  ref.operand = {kNone, array, static_cast<uint32_t>(index), 0};
+  ref.traits = 0;
+  ref.set_kind(SlotKind::flag);
+}
+
 /// Chunks that indexes name in the shape of the output's part, all without one; of IR text they are
 /// counted.
 bool Refs::locate_rows(std::span<const Index> index, std::string_view name, Mark mark,

@@ -22,6 +22,7 @@ class Refs {
   void far_chunk(NameId channel, std::span<const int64_t> keys, Mark channel_mark, NameId buffer,
                  Mark buffer_mark, std::span<const Index> index, Mark mark, Ref& ref);
   void semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark mark, Ref& ref);
+  void flag(uint32_t array, int64_t index, Mark mark, Ref& ref);
   void external_rows(uint32_t external, std::span<const Index> index, Mark mark, Ref& ref);
 
  private:

@@ -232,6 +232,18 @@ void LaneMachine::acquire(uint32_t semaphore) {
   clock().join(clocks().semaphores[semaphore]);
 }
 
+void LaneMachine::await_flag(uint32_t flag) {
+  if (!waits()) return;
+  SimMachine::await_flag(flag);
+  clock().join(clocks().flags[flag]);
+}
+
+void LaneMachine::notify_flag(uint32_t flag) {
+  if (!speaks()) return;
+  SimMachine::notify_flag(flag);
+  clocks().flags[flag].join(clock());
+}
+
 // No other fiber has run since the entry was queued.
 void LaneMachine::note_posted(uint32_t channel, bool relaxed) {
   const uint64_t entry = rank_.channels[channel]->posted - 1;

@@ -84,6 +84,8 @@ class LaneMachine : public SimMachine {
   void flush(uint32_t channel);
   void release(uint32_t semaphore);
   void acquire(uint32_t semaphore);
+  void await_flag(uint32_t flag);
+  void notify_flag(uint32_t flag);
   void meet(uint32_t barrier);
   void sync();
   void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);

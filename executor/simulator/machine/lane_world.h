@@ -39,9 +39,9 @@ struct ChannelClocks {
 struct RankClocks {
   std::vector<ChannelClocks> ends;
   std::vector<ChannelClocks*> channels;  ///< as in SimRank
-  std::vector<Clock> semaphores;
+  std::vector<Clock> semaphores, flags;
   std::vector<LaneMeeting> barriers, blocks;  ///< blocks: where the lanes of each meet
-  std::vector<uint32_t> processes;            ///< its lanes
+  std::vector<uint32_t> processes;            ///< its lanes, and the other side of its flags
 };
 
 /// Ranks are those of the world, calls those of the rank, whatever plans they are of.

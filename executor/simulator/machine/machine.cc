@@ -122,6 +122,13 @@ void SimMachine::acquire(uint32_t semaphore) {
   --count;
 }
 
+void SimMachine::await_flag(uint32_t flag) {
+  const SimFlag& word = rank_.flags[flag];
+  const uint64_t wanted = rank_.started * word.each;
+  park({Wait::Test::above64, &word.raised, wanted - 1},
+       {Waiting::For::flag, flag, nullptr, wanted});
+}
+
 void SimMachine::meet(uint32_t barrier) {
   BarrierState& state = rank_.barriers[barrier];
   if (++state.arrived == barriers_[barrier].blocks.size()) {

@@ -16,9 +16,19 @@ namespace mscclc {
 
 /// What a block is waiting for: reported when the run hangs.
 struct Waiting {
-  enum class For : uint8_t { nothing, signal, semaphore, barrier, packet, queue, flush, threads };
+  enum class For : uint8_t {
+    nothing,
+    signal,
+    semaphore,
+    barrier,
+    packet,
+    queue,
+    flush,
+    threads,
+    flag
+  };
   For what = For::nothing;
-  uint32_t index = 0;               ///< channel, semaphore or barrier
+  uint32_t index = 0;               ///< channel, semaphore, barrier or flag
   const uint8_t* packet = nullptr;  ///< the flag or word that is not there
   uint64_t expected = 0;
 };
@@ -131,6 +141,8 @@ class SimMachine {
   void flush(uint32_t channel);
   void release(uint32_t semaphore) { ++rank_.semaphores[semaphore]; }
   void acquire(uint32_t semaphore);
+  void await_flag(uint32_t flag);
+  void notify_flag(uint32_t flag) { ++rank_.flags[flag].raised; }
   void meet(uint32_t barrier);
   void sync() { breathe(); }
   void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);

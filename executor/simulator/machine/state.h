@@ -34,6 +34,12 @@ struct BarrierState {
   uint64_t generation = 0;
 };
 
+/// A flag of an external array.
+struct SimFlag {
+  uint64_t raised = 0;  ///< over all calls of the run
+  uint64_t each = 1;    ///< so often in a call
+};
+
 struct BaseAddress {
   uint8_t* address = nullptr;
   uint64_t copy_stride = 0;
@@ -48,6 +54,7 @@ struct SimRank {
   std::vector<SimChannelEnd*> channels;
   std::vector<uint64_t> semaphores;
   std::vector<BarrierState> barriers;
+  std::vector<SimFlag> flags;       ///< of all arrays, by number
   std::vector<uint8_t*> externals;  ///< by external: its memory
   std::vector<rows::ExternalLayout> external_layouts;
   uint32_t active_blocks = 0;  ///< blocks that have ops

@@ -49,8 +49,9 @@ Order::Order(const Program& program)
   for (const OpInfo& row : op_table()) {
     uint8_t role = 0;
     if (row.moves_data()) role |= kData;
-    if (row.has(kSignals) || row.has(kReleases)) role |= kPublishes;
-    if (row.has(kWaits) || row.has(kAcquires) || row.has(kFlushes)) role |= kAwaits;
+    if (row.has(kSignals) || row.has(kReleases) || row.has(kNotifiesFlags)) role |= kPublishes;
+    if (row.has(kWaits) || row.has(kAcquires) || row.has(kFlushes) || row.has(kAwaitsFlags))
+      role |= kAwaits;
     if (row.has(Effects::kPolls)) role |= kPolls;
     if (role == 0) role = kWall;
     role_of_[static_cast<size_t>(row.kind)] = role;

@@ -12,7 +12,8 @@ namespace mscclc::fusion {
 /// An op of a rank by its position in written order, from 1 on.
 using Number = uint32_t;
 inline constexpr Number kNoOp = 0;
-inline constexpr size_t kKinds = static_cast<size_t>(OpKind::pipeline) + 1;
+inline constexpr size_t kKinds = kOpKinds;
+using KindBits = uint64_t;  ///< kinds of op
 
 class Places {
  public:

@@ -214,7 +214,7 @@ class SymmetryFinder {
 Symmetry Symmetry::find(const Program& program) {
   const uint32_t ranks = static_cast<uint32_t>(program.ranks.size());
   if (program.contract.kind == CollectiveKind::alltoallv) return Symmetry(program);
-  if (!program.functions.empty()) return Symmetry(program);
+  if (!program.functions.empty() || !program.flags.empty()) return Symmetry(program);
   for (uint32_t step = 1; step < ranks; ++step) {
     if (ranks % step != 0) continue;
     if (auto found = SymmetryFinder(program, step).find()) return *std::move(found);

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "ir/program/flag_regions.h"
+
 namespace mscclc::proof {
 
 namespace {
@@ -122,6 +124,8 @@ void System::add_block(uint32_t rank, uint32_t block) {
 void System::add_caller(uint32_t rank) {
   numbers_[first_[rank] + blocks_[rank]] = static_cast<uint32_t>(processes_.size());
   processes_.push_back({ProcessKind::caller, rank, 0});
+  const uint32_t flags = flag_total(program_);
+  for (uint32_t f = 0; f < flags; ++f) processes_.push_back({ProcessKind::flag, rank, f});
 }
 
 /// The processes of a rank are next to each other.

@@ -1,7 +1,8 @@
 // The fixed tables of a proof: who acts (processes), who is counted (channel ends, semaphores), and
 // where chunks lie, with input and output in one place or two.
 //
-// Processes of rank r: its thread blocks, the caller, and two for each end of a port: the proxy as
+// Processes of rank r: its thread blocks, the caller, one for each flag of an external array (what
+// the other side does with its region), and two for each end of a port: the proxy as
 // reader of sources and as writer at the far end, because a flush waits for the first only. Ports
 // come last: clocks have no column for them (arrivals.h).
 //
@@ -27,6 +28,7 @@ namespace mscclc::proof {
 enum class ProcessKind : uint8_t {
   block,
   caller,
+  flag,  ///< the other side of a flag
   port_reader,
   port_writer,
   none  ///< no process: fills the last page of a turn
@@ -35,7 +37,7 @@ enum class ProcessKind : uint8_t {
 struct Process {
   ProcessKind kind;
   uint32_t rank;
-  uint32_t index;  ///< block, or channel of the rank
+  uint32_t index;  ///< block, or channel of the rank; flag, by its number over all arrays
 };
 
 /// Where the state of a chunk is kept, and by how many turns the rank that owns it is further on
@@ -97,6 +99,7 @@ class System {
   uint32_t block_process(uint32_t rank, uint32_t block) const {
     return numbers_[first_[rank] + block];
   }
+  /// Those of the flags of a rank follow it.
   uint32_t caller_process(uint32_t rank) const { return numbers_[first_[rank] + blocks_[rank]]; }
   uint32_t port_reader(uint32_t rank, uint32_t channel) const { return ports_[end(rank, channel)]; }
   uint32_t port_writer(uint32_t rank, uint32_t channel) const {

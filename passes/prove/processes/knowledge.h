@@ -31,6 +31,7 @@ class Knowledge {
 
   /// What the caller of a rank knows.
   const Row& caller(uint32_t rank) const { return caller_[rank]; }
+  Row& caller(uint32_t rank) { return caller_[rank]; }
   /// The caller of a rank hands over the buffers of the rank's call.
   void begin_call(uint32_t rank) {
     caller_[rank].raise(system_.caller_process(rank), calls_.now(rank) + 1, system_.clock());

@@ -32,11 +32,19 @@ std::string FindingText::chunk(const ChunkName& c) const {
 std::string FindingText::who(const Event& e) const {
   const Process& p = process(e);
   if (p.kind == ProcessKind::caller) return fmt::format("the caller of rank {}", p.rank);
+  if (p.kind == ProcessKind::flag) {
+    return fmt::format("the other side of '{}'{}", flag_name(e),
+                       e.op == kNone ? "" : ", once notified,");
+  }
   const Origin o = origin(e);
   std::string text = fmt::format("'{}'", print_op(o.program(), o.rank, o.op));
   if (p.kind == ProcessKind::port_reader) return "the port (later than the block), for " + text;
   if (p.kind == ProcessKind::port_writer) return "the port, for " + text;
   return text;
+}
+
+std::string FindingText::flag_name(const Event& e) const {
+  return flag_name_of(program_, process(e).index);
 }
 
 std::string FindingText::place(const Event& e) const {
@@ -64,6 +72,7 @@ std::string FindingText::calls_apart() const {
 
 std::string FindingText::does(const Event& e, bool writes) const {
   if (process(e).kind == ProcessKind::caller) return "may change";
+  if (process(e).kind == ProcessKind::flag) return writes ? "may still be writing" : "reads";
   return writes ? "writes" : "reads";
 }
 

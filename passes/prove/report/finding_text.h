@@ -32,6 +32,8 @@ class FindingText {
   std::string chunk(const ChunkName& c) const;
   std::string placement() const { return finding_.in_place ? " in place" : ""; }
   std::string who(const Event& e) const;
+  /// "tiles[3]" of what the other side does.
+  std::string flag_name(const Event& e) const;
   std::string place(const Event& e) const;
   /// "in the call after it", seen from the earlier of the two.
   std::string calls_apart() const;

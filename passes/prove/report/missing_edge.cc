@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/program/flag_regions.h"
 #include "ir/report/op_error.h"
 
 namespace mscclc::proof {
@@ -33,7 +34,8 @@ EdgeEnd access(const System& system, const Event& e, const std::string& does) {
 }
 
 std::string verb(const System& system, const Event& e, bool writes) {
-  const bool caller = system.processes()[e.process].kind == ProcessKind::caller;
+  const ProcessKind kind = system.processes()[e.process].kind;
+  const bool caller = kind == ProcessKind::caller || (kind == ProcessKind::flag && writes);
   return caller ? "may change" : writes ? "writes" : "reads";
 }
 
@@ -59,7 +61,30 @@ Remedy with_caller(const Process& a, const Process& b) {
                       a.rank, b.rank)};
 }
 
+/// The other side of a flag writes a region of the input, or reads one of the output.
+Remedy with_flag(const Program& program, const Process& flag, const Process& other,
+                 bool of_output) {
+  const std::string name = flag_name_of(program, flag.index);
+  if (of_output) {
+    return {MissingKind::signal,
+            fmt::format("'notify {}' must come after all that is written there in this call, and "
+                        "know of it: by a wait, or an acquire, and a 'sync'",
+                        name)};
+  }
+  const std::string by_signal =
+      flag.rank == other.rank
+          ? ""
+          : fmt::format(" at rank {}, which then signals rank {}", flag.rank, other.rank);
+  return {MissingKind::signal, fmt::format("'await {}' before it{}", name, by_signal)};
+}
+
 }  // namespace
+
+std::string flag_name_of(const Program& program, uint32_t number) {
+  uint32_t array = 0;
+  while (number >= program.flags[array].count) number -= program.flags[array++].count;
+  return flag_text(program, array, number);
+}
 
 std::string copies_text(uint32_t copies) {
   return fmt::format("use {} copies of the buffer in turn (copies: {})", copies, copies);
@@ -69,6 +94,12 @@ Remedy remedy(const System& system, const Finding& finding) {
   const Process& a = system.processes()[finding.first.process];
   const Process& b = system.processes()[finding.second.process];
   const bool blocks = a.kind == ProcessKind::block && b.kind == ProcessKind::block;
+  if (a.kind == ProcessKind::flag) {
+    return with_flag(system.program(), a, b, !finding.first_writes);
+  }
+  if (b.kind == ProcessKind::flag) {
+    return with_flag(system.program(), b, a, !finding.second_writes);
+  }
   if (blocks && finding.first.process == finding.second.process) {
     return {MissingKind::sync,
             "the threads of the block do not meet between the two: a 'sync' is missing"};

@@ -18,6 +18,8 @@ struct Remedy {
 std::string copies_text(uint32_t copies);
 /// Of a race: where a signal, semaphore or sync is missing.
 Remedy remedy(const System& system, const Finding& finding);
+/// "tiles[3]": a flag, by its number over all arrays.
+std::string flag_name_of(const Program& program, uint32_t number);
 /// The two accesses of a race, of packets that are put twice, or of a read before any write;
 /// `chunk`: how it is named. Others have none that is known.
 MissingEdge missing_edge(const System& system, const Finding& finding, const std::string& chunk);

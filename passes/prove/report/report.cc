@@ -44,6 +44,10 @@ void report_ordered(const System& system, const Finding& finding, Diagnostics& d
       return report_unpaired(system, finding, diagnostics);
     case Finding::Kind::out_of_step:
       return report_out_of_step(system, finding, diagnostics);
+    case Finding::Kind::flag_count:
+      return report_flag_count(finding, diagnostics);
+    case Finding::Kind::flag_stuck:
+      return report_flag_stuck(system, finding, diagnostics);
     case Finding::Kind::undecided:
       return UndecidedReport(system, finding, diagnostics).undecided();
   }

@@ -72,6 +72,11 @@ class WaitReport : FindingText {
         {"one of them must end, or another begin, before they can; join them to one pipeline"});
   }
 
+  void flag_stuck() {
+    Diagnostic& d = error("flag-stuck", finding_.text);
+    for (const std::string& text : finding_.notes) d.notes.push_back({text});
+  }
+
  private:
   /// Who is in which call, and waits for what.
   void stuck_together() {
@@ -125,6 +130,17 @@ void report_unpaired(const System& system, const Finding& finding, Diagnostics& 
 
 void report_out_of_step(const System& system, const Finding& finding, Diagnostics& diagnostics) {
   WaitReport(system, finding, diagnostics).out_of_step();
+}
+
+void report_flag_stuck(const System& system, const Finding& finding, Diagnostics& diagnostics) {
+  WaitReport(system, finding, diagnostics).flag_stuck();
+}
+
+void report_flag_count(const Finding& finding, Diagnostics& diagnostics) {
+  Diagnostic& d = diagnostics.error("flag-count", {}, finding.text);
+  d.notes.push_back(
+      {"notify each flag of the output as often in a call as its 'raises' says, "
+       "which is 1 unless it is declared"});
 }
 
 }  // namespace mscclc::proof

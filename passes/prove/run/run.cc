@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/program/flag_regions.h"
 #include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {
@@ -29,6 +30,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       rounds_(groups, cuts_, calls_, blocks_, options_.in_step),
       counters_(system, blocks_, knowledge_),
       barriers_(system, blocks_, knowledge_, rounds_),
+      flags_(system, calls_, blocks_),
       left_(system.ranks(), 0),
       history_(system.chunks()),
       chains_(system),
@@ -110,6 +112,7 @@ void Run::leave_call(uint32_t rank) {
   const uint32_t call = calls_.now(rank);
   slots_.end_call(rank);
   order_.end_call(rank, knowledge_.end_call(rank));
+  if (flags_.any()) flags_.end_call(rank, knowledge_.caller(rank), findings_);
   counters_.end_call(rank);
   if (!options_.empty) results_.check(rank, call);  // who wrote them last is not yet the caller
   if (!premise(Premise::the_caller_reads_after, false)) caller_touches(rank, call, true);
@@ -121,11 +124,10 @@ void Run::leave_call(uint32_t rank) {
 /// call is over, and has written both before it begins.
 void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
   at_hand_.begin();
-  const Event event{system_.caller_process(rank), call + 1 + (leaving ? 1 : 0), kNone, call};
-  const Actor actor{event, &knowledge_.caller(rank), event.process, event.time};
-  const Record access{.event = event, .write = true};
+  const Event own{system_.caller_process(rank), call + 1 + (leaving ? 1 : 0), kNone, call};
   const uint32_t input = calls_.part(rank, call).input;
   std::vector<uint32_t> touched = {input + kInput, input + kOutput};
+  if (flags_.any()) std::swap(touched[0], touched[1]);  // in place the input is filled last
   const auto buffers = static_cast<uint32_t>(program_.ranks[rank].buffers.size());
   for (uint32_t b = kFirstScratch; options_.scratch_is_callers && b < buffers; ++b) {
     touched.push_back(b);
@@ -134,11 +136,43 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
     const uint32_t chunks = program_.ranks[rank].buffers[buffer].chunks;
     for (uint32_t c = 0; c < chunks; ++c) {
       const uint64_t chunk = system_.chunk(rank, buffer, c, call);
-      if (history_.renew(chunk, event)) continue;  // untouched since
+      // What a flag is for the other side writes, in its own time (lemma F2).
+      const uint32_t flag = leaving || !flags_.any() ? kNone : flags_.of_input(rank, buffer, c);
+      const bool by_caller = premise(Premise::regions_are_written_until_raised, flag == kNone);
+      if (by_caller && history_.renew(chunk, own)) continue;  // untouched since
+      const Event event = by_caller ? own : flags_.event(rank, flag, false);
+      const Actor actor{event, &knowledge_.caller(rank), own.process, own.time};
+      const Record access{.event = event, .write = true};
       order_.check(actor, {chunk}, {rank, buffer, c}, access);
       history_.add_store(chunk, access);
     }
   }
+}
+
+/// From now on the other side may read what the flag is for, knowing what those that raised it knew
+/// (lemma F3).
+void Run::other_side_reads(uint32_t rank, const Flags::Raised& raised) {
+  if (premise(Premise::regions_are_read_once_notified, false)) return;
+  at_hand_.begin();
+  const uint32_t call = calls_.now(rank);
+  const uint32_t number = flag_number(program_, raised.array, raised.flag);
+  Event event = flags_.event(rank, number, true);
+  event.op = raised.op;
+  const Actor actor{event, raised.known, event.process, 0};
+  const Record access{.event = event};
+  const FlagRegion region = flag_region(program_, rank, raised.array, raised.flag);
+  for (uint32_t c = region.first; c < region.first + region.count; ++c) {
+    const Spot spot{system_.chunk(rank, region.buffer, c, call)};
+    order_.check(actor, spot, {rank, region.buffer, c}, access);
+    order_.keep(spot, access);
+  }
+}
+
+void Run::notify(uint32_t process, const Op& op) {
+  std::vector<Flags::Raised> complete;
+  flags_.notify(process, op, knowledge_.strong_news(process), complete);
+  if (options_.empty) return;
+  for (const Flags::Raised& raised : complete) other_side_reads(blocks_[process].rank, raised);
 }
 
 /// For a barrier: no rank leaves before all are in.
@@ -203,6 +237,8 @@ bool Run::do_control(uint32_t process, const Op& op, const OpInfo& row) {
   if (row.has(kSyncs)) knowledge_.meet(process);
   if (row.has(kWaits)) return counters_.take(process, op, false);
   if (row.has(kAcquires)) return counters_.take(process, op, true);
+  if (row.has(kAwaitsFlags)) return flags_.await(process, op);
+  if (row.has(kNotifiesFlags)) return notify(process, op), true;
   for (const Operand& o : program_.dsts(op)) {
     if (row.has(kSignals)) counters_.signal(process, o, op.relaxed);
     if (row.has(kFlushes)) counters_.flush(process, o.channel);
@@ -219,11 +255,25 @@ bool Run::is_stuck(uint32_t process) const {
   return !blocks_[process].done;
 }
 
+/// Reports a block that waits for a flag which the other side need not raise.
+bool Run::explain_flags(uint32_t process) {
+  const ThreadBlock& block = blocks_[process];
+  if (block.op >= block.end) return false;
+  Finding finding{};
+  if (!flags_.explain_stuck(block.rank, blocks_.op_of(block), finding)) return false;
+  Finding& added = findings_.add(Finding::Kind::flag_stuck);
+  added.first = {process, block.now, block.op, calls_.now(block.rank)};
+  added.text = std::move(finding.text);
+  added.notes = std::move(finding.notes);
+  return true;
+}
+
 void Run::report_stuck() {
   for (uint32_t r = 0; r < system_.ranks(); ++r) {
     for (uint32_t b = 0; b < system_.blocks(r); ++b) {
       const uint32_t process = system_.block_process(r, b);
-      if (is_stuck(process) && slots_.report_lost(process)) return;
+      if (!is_stuck(process)) continue;
+      if (slots_.report_lost(process) || explain_flags(process)) return;
     }
   }
   Finding& finding = findings_.add(Finding::Kind::stuck);

@@ -33,6 +33,7 @@
 #include "passes/prove/processes/call_order.h"
 #include "passes/prove/processes/counters.h"
 #include "passes/prove/processes/finding_list.h"
+#include "passes/prove/processes/flags.h"
 #include "passes/prove/processes/knowledge.h"
 #include "passes/prove/processes/loop_rounds.h"
 #include "passes/prove/processes/run_options.h"
@@ -62,6 +63,9 @@ class Run {
   void enter_call(uint32_t rank);
   void leave_call(uint32_t rank);
   void caller_touches(uint32_t rank, uint32_t call, bool leaving);
+  void other_side_reads(uint32_t rank, const Flags::Raised& raised);
+  void notify(uint32_t process, const Op& op);
+  bool explain_flags(uint32_t process);
   void check_met(uint32_t rank, uint32_t call);
   void advance(uint32_t process);
   bool do_op(uint32_t process, const Op& op);
@@ -83,6 +87,7 @@ class Run {
   LoopRounds rounds_;
   Counters counters_;
   BlockBarriers barriers_;
+  Flags flags_;
   std::vector<uint32_t> left_;  ///< by rank: blocks that have not done its call
 
   // Memory

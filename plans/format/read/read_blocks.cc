@@ -28,6 +28,8 @@ OpShapes::OpShapes(const ReadState& state) : tape_(state.json.tape()), ours_(sta
       required = {w_name, w_barrier_id, w_num_threadblocks};
     } else if (row.has(kReleases) || row.has(kAcquires)) {
       required = {w_name, w_semaphore_ids};
+    } else if (row.has_flags()) {
+      required = {w_name, w_flags};
     } else if (row.channels != kNoChannel) {
       required = {w_name, w_channel_ids, w_channel_type};
     }
@@ -306,6 +308,8 @@ bool BlockReader::read_control(const Members& m, NodeId node, Op& op) {
   dsts_.clear();
   if (row.has(kReleases) || row.has(kAcquires)) {
     if (!read_semaphore_ids(m[w_semaphore_ids])) return false;
+  } else if (row.has_flags()) {
+    if (!read_flags(m[w_flags])) return false;
   } else if (row.channels != kNoChannel) {
     ChannelKind kind{};
     if (!read_kind_of(m, row, kind) || !read_channel_ids(m[w_channel_ids], kind)) return false;
@@ -343,6 +347,21 @@ bool BlockReader::read_semaphore_ids(NodeId list) {
     dsts_.push_back({kNone, kNone, id, 0});
   }
   return dsts_.size() <= UINT16_MAX || json_.fail(list, "more than 65535 semaphores");
+}
+
+/// Flags of all arrays, numbered one array after the other.
+bool BlockReader::read_flags(NodeId list) {
+  if (!json_.expect(list, JsonType::array)) return false;
+  for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
+    uint32_t flag = 0, array = 0;
+    if (!json_.number(e, flag)) return false;
+    const uint32_t number = flag;
+    const std::vector<FlagArray>& arrays = state_.program.flags;
+    while (array < arrays.size() && flag >= arrays[array].count) flag -= arrays[array++].count;
+    if (array == arrays.size()) return json_.fail(e, fmt::format("{} is not a flag", number));
+    dsts_.push_back({kNone, array, flag, 0});
+  }
+  return dsts_.size() <= UINT16_MAX || json_.fail(list, "more than 65535 flags");
 }
 
 bool BlockReader::read_barrier(const Members& m, NodeId node, Op& op) {

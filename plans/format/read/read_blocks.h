@@ -84,6 +84,7 @@ class BlockReader {
 
   bool read_control(const Members& m, NodeId node, Op& op);
   bool read_channel_ids(NodeId list, ChannelKind kind);
+  bool read_flags(NodeId list);
   bool read_semaphore_ids(NodeId list);
   bool read_barrier(const Members& m, NodeId node, Op& op);
   bool finish_barriers();

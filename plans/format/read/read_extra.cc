@@ -20,7 +20,8 @@ class ExtraReader {
     const KeySet required = {w_schema, w_hash,  w_target,    w_contract, w_select,
                              w_launch, w_files, w_variables, w_sites,    w_ranks};
     if (!json_.expect(extra, JsonType::object) || !check_schema(extra)) return false;
-    if (!m.read(json_, extra, required, {w_description, w_foreign, w_proof, w_rows, w_externals}))
+    if (!m.read(json_, extra, required,
+                {w_description, w_foreign, w_proof, w_rows, w_externals, w_flags}))
       return false;
     std::string_view target, description;
     if (!json_.string(m[w_target], target)) return false;
@@ -29,9 +30,9 @@ class ExtraReader {
       program_.description = description;
     }
     if (m.has(w_foreign) && !json_.boolean(m[w_foreign], program_.foreign)) return false;
-    return read_rows(state_, m[w_rows], m[w_externals]) && read_contract(m[w_contract]) &&
-           read_select(m[w_select]) && read_launch(m[w_launch]) && read_sites(m) &&
-           read_ranks(m[w_ranks]);
+    return read_rows(state_, m[w_rows], m[w_externals], m[w_flags]) &&
+           read_contract(m[w_contract]) && read_select(m[w_select]) && read_launch(m[w_launch]) &&
+           read_sites(m) && read_ranks(m[w_ranks]);
   }
 
  private:

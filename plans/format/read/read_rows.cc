@@ -1,7 +1,8 @@
-// Row functions and externals: the shape of their rows. What functions may be made of is checked
-// with the program (ir/rows/check_row.h).
+// Row functions, externals and flags: the shape of their rows. What they may be is checked with the
+// program (ir/rows/check_row.h, ir/program/flag_regions.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "ir/rows/check_row.h"
@@ -24,6 +25,11 @@ class RowReader {
   bool read_externals(NodeId list) {
     return read_list(list, program_.externals,
                      [&](NodeId e, rows::External& out) { return read_external(e, out); });
+  }
+
+  bool read_flags(NodeId list) {
+    return read_list(list, program_.flags,
+                     [&](NodeId e, FlagArray& out) { return read_flag_array(e, out); });
   }
 
  private:
@@ -61,6 +67,7 @@ class RowReader {
       out = *found;
       return true;
     }
+    bool more() const { return at_ != json_.end(row_); }
     bool end() const {
       return at_ == json_.end(row_) || json_.fail(row_, "the row is longer than it may be");
     }
@@ -174,16 +181,40 @@ class RowReader {
     return row.end();
   }
 
+  bool read_flag_array(NodeId node, FlagArray& a) const {
+    if (!json_.expect(node, JsonType::array)) return false;
+    Row row(json_, node);
+    std::string_view name;
+    const auto find_side = [](std::string_view word) -> std::optional<bool> {
+      if (word == "input" || word == "output") return word == "output";
+      return std::nullopt;
+    };
+    if (!row.text(name) || !row.word(find_side, a.of_output) || !row.number(a.count) ||
+        !row.number(a.raises) || !row.number(a.bits) || !row.word(find_flag_scope, a.scope) ||
+        !row.word(find_tile_order, a.tiles)) {
+      return false;
+    }
+    a.name = name;
+    const auto find_array = [&](std::string_view word) -> std::optional<uint32_t> {
+      const auto found = std::ranges::find(program_.flags, word, &FlagArray::name);
+      if (found == program_.flags.end()) return std::nullopt;
+      return static_cast<uint32_t>(found - program_.flags.begin());
+    };
+    if (row.more() && !row.word(find_array, a.after)) return false;
+    return row.end();
+  }
+
   const JsonReader& json_;
   Program& program_;
 };
 
 }  // namespace
 
-bool read_rows(ReadState& state, NodeId functions, NodeId externals) {
+bool read_rows(ReadState& state, NodeId functions, NodeId externals, NodeId flags) {
   RowReader reader(state);
   return (functions == kNoNode || reader.read_functions(functions)) &&
-         (externals == kNoNode || reader.read_externals(externals));
+         (externals == kNoNode || reader.read_externals(externals)) &&
+         (flags == kNoNode || reader.read_flags(flags));
 }
 
 }  // namespace mscclc

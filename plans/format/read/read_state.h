@@ -94,7 +94,7 @@ bool read_blocks(ReadState& state);
 bool read_scratch(ReadState& state);
 bool read_notes(ReadState& state);
 /// Row functions and externals; kNoNode: there are none.
-bool read_rows(ReadState& state, NodeId functions, NodeId externals);
+bool read_rows(ReadState& state, NodeId functions, NodeId externals, NodeId flags);
 /// Reads everything in the extra key but `ranks`, of which only the members are noted.
 bool read_extra(ReadState& state, NodeId extra);
 /// Reads the record of a proof of a plan for `plan_target`.

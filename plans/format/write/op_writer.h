@@ -61,6 +61,7 @@ class OpWriter {
   void write_move_tail(const Op& op, const OpFacts& facts, bool is_long);
 
   void write_control(const Op& op);
+  void write_flag_op(const Op& op);
   void write_barrier(const Op& op);
   uint32_t barrier_id(const Op& op);
   void note_barriers();

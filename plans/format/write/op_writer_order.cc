@@ -1,6 +1,7 @@
 // Ops that order: signals, semaphores, barriers.
 #include <algorithm>
 
+#include "ir/program/flag_regions.h"
 #include "plans/format/write/op_writer.h"
 
 namespace mscclc {
@@ -10,6 +11,7 @@ void OpWriter::write_control(const Op& op) {
   ids_.clear();
   const OpInfo& row = info(op.kind);
   if (row.has(kMeets)) return write_barrier(op);
+  if (row.has_flags()) return write_flag_op(op);
   const bool semaphores = row.has(kReleases) || row.has(kAcquires);
   for (const Operand& o : program_.dsts(op)) {
     if (semaphores) {
@@ -27,6 +29,15 @@ void OpWriter::write_control(const Op& op) {
   } else if (!ids_.empty()) {
     write_channels(facts.channel);
   }
+}
+
+/// Its flags, as numbers over all arrays.
+void OpWriter::write_flag_op(const Op& op) {
+  begin_op(op, {});
+  for (const Operand& o : program_.dsts(op)) {
+    ids_.push_back(flag_number(program_, o.buffer, o.first));
+  }
+  json_.members("flags", [&] { json_.list(ids_); });
 }
 
 void OpWriter::write_barrier(const Op& op) {

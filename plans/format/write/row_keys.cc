@@ -56,6 +56,15 @@ void write_external(JsonWriter& json, const rows::External& e) {
   json.close(']');
 }
 
+/// [name, side, count, raises, bits, scope, tiles], the array that it may wait for.
+void write_flag_array(JsonWriter& json, const Program& program, const FlagArray& a) {
+  json.open('[');
+  json.elements(a.name, a.of_output ? "output" : "input", a.count, a.raises, a.bits, name(a.scope),
+                name(a.tiles));
+  if (a.after != FlagArray::kNoArray) json.elements(program.flags[a.after].name);
+  json.close(']');
+}
+
 }  // namespace
 
 void write_rows(JsonWriter& json, const Program& program) {
@@ -67,6 +76,11 @@ void write_rows(JsonWriter& json, const Program& program) {
   if (!program.externals.empty()) {
     json.members("externals", [&] {
       json.list(program.externals, [&](const rows::External& e) { write_external(json, e); });
+    });
+  }
+  if (!program.flags.empty()) {
+    json.members("flags", [&] {
+      json.list(program.flags, [&](const FlagArray& a) { write_flag_array(json, program, a); });
     });
   }
 }

@@ -1,4 +1,4 @@
-// Row functions and externals in the extra key.
+// Row functions, externals and flags in the extra key.
 #pragma once
 
 #include "ir/program/program.h"
@@ -6,7 +6,7 @@
 
 namespace mscclc {
 
-/// `rows` and `externals`, where there are any.
+/// `rows`, `externals` and `flags`, where there are any.
 void write_rows(JsonWriter& json, const Program& program);
 
 }  // namespace mscclc

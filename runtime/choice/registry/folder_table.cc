@@ -33,6 +33,7 @@ bool same_kind(const Contract& contract, const LibraryCall& call) {
 // A row says whether its plan is right in place, but not that it is right in place only: pick()
 // passes over such a plan for other calls.
 bool takes(const Program& plan, const LibraryCall& call) {
+  if (!plan.flags.empty()) return false;  // requests have no flags to give
   const std::vector<Dtype>& dtypes = plan.select.dtypes;
   if (!dtypes.empty() && std::ranges::find(dtypes, call.dtype) == dtypes.end()) return false;
   return !call.in_place || !plan.contract.can_alias() || plan.contract.in_place != InPlace::no;

@@ -130,6 +130,7 @@ std::optional<Error> PlanFacts::of_machine(const Program& plan, const PlanReques
 
 std::optional<Error> PlanFacts::why_not(const Program& plan, const PlanRequest& request) const {
   if (auto why = of_contract(plan.contract, request.call)) return why;
+  if (!plan.flags.empty()) return Error{"requests have no flags, which it waits for or raises"};
   Call call;
   const uint64_t parts = Chunking::parts_of_message(plan.contract);
   const uint32_t element = info(request.call.dtype).bytes;

@@ -64,6 +64,11 @@ bool PlanLoader::check_plan() {
   if (plan.contract.kind == CollectiveKind::none) {
     return refuse(diagnostics_, "no-contract", "the plan does not say which collective it is");
   }
+  if (!plan.flags.empty()) {
+    return refuse(diagnostics_, "no-flags",
+                  "the plan has flags of the caller's, which no call of a device takes yet; the "
+                  "simulator plays the other side: 'mscclc run'");
+  }
   if (!plan.split) {
     return refuse(diagnostics_, "not-split",
                   "the program is not a plan yet: compile it with the pass 'split'");

@@ -9,6 +9,7 @@ const OPS = [
   "reduce_copy_packets", "reduce_copy_send_packets", "switch_broadcast",
   "switch_broadcast_packets", "switch_reduce", "switch_reduce_broadcast", "apply", "signal", "wait",
   "flush", "release", "acquire", "barrier", "sync", "pipeline",
+  "await", "notify",
 ];
 
 const KEYWORDS = [

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -15,42 +14,43 @@ constexpr std::string_view kBegin =
     "<!-- table: bazel run //runtime/doors/nccl/variables:page -->\n";
 constexpr std::string_view kEnd = "<!-- end of table -->";
 
-std::string_view help_of(std::string_view name) {
-  const auto table = variable_table();
-  const auto row = std::ranges::find(table, name, &VariableInfo::name);
-  return row == table.end() ? "" : row->help;
-}
-
 std::string effect(const NcclVariable& row) {
   switch (row.use) {
-    case VariableUse::read:
-      return fmt::format("read | {}", help_of(row.name));
     case VariableUse::mapped:
       return fmt::format("`{}` | {}", row.ours, row.remark);
     case VariableUse::warned:
       return fmt::format("warned of | {}", row.remark);
+    case VariableUse::read:
     case VariableUse::left:
       break;
   }
   return "";
 }
 
+/// "`A`, `B`": those that plans use so.
+std::string names(VariableUse use) {
+  std::vector<std::string> all;
+  for (const NcclVariable& row : nccl_variables()) {
+    if (row.use == use) all.push_back(fmt::format("`{}`", row.name));
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
 std::string variables_table() {
   std::string out = "| variable | for plans | |\n|---|---|---|\n";
   for (const NcclVariable& row : nccl_variables()) {
-    if (row.use == VariableUse::left) continue;
-    out += fmt::format("| `{}` | {} |\n", row.name, effect(row));
+    if (const std::string what = effect(row); !what.empty()) {
+      out += fmt::format("| `{}` | {} |\n", row.name, what);
+    }
   }
-  return out;
+  return fmt::format(
+      "Read, as "
+      "[environment.md](environment.md#set-by-you-for-nccl-and-read-by-mscclcs-own-libncclso2) "
+      "says: {}.\n\n{}",
+      names(VariableUse::read), out);
 }
 
-std::string variables_left() {
-  std::vector<std::string> left;
-  for (const NcclVariable& row : nccl_variables()) {
-    if (row.use == VariableUse::left) left.push_back(fmt::format("`{}`", row.name));
-  }
-  return fmt::format("{}.\n", fmt::join(left, ", "));
-}
+std::string variables_left() { return names(VariableUse::left) + ".\n"; }
 
 }  // namespace
 

@@ -15,7 +15,7 @@ syntax keyword msclOp reduce_send read_reduce_send copy_packets unpack_packets p
 syntax keyword msclOp read_put_packets reduce_packets reduce_send_packets reduce_packets_put
 syntax keyword msclOp reduce_copy_packets reduce_copy_send_packets switch_broadcast
 syntax keyword msclOp switch_broadcast_packets switch_reduce switch_reduce_broadcast apply signal wait
-syntax keyword msclOp flush release acquire barrier sync pipeline
+syntax keyword msclOp flush release acquire barrier sync pipeline await notify
 
 syntax keyword msclFunction min max log2 ceil_div len sum
 
