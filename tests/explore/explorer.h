@@ -2,8 +2,6 @@
 // outside the explorer.
 #pragma once
 
-#include <array>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -11,14 +9,9 @@
 #include "tests/explore/state.h"
 #include "tests/explore/steps.h"
 #include "tests/explore/users.h"
+#include "tests/explore/values.h"
 
 namespace mscclc::explorer {
-
-/// Cells number the values that they hold.
-inline constexpr size_t kMaxValues = 60000;
-
-/// A contribution: an input chunk of a rank in a call, and the byte of it that a cell begins with.
-using Contribution = std::array<uint32_t, 4>;
 
 class Explorer {
  public:
@@ -77,7 +70,6 @@ class Explorer {
   static void empty(State& s, const Element& e, uint32_t call, uint16_t event);
   void move(State& s, const Op& op, const Element& e, uint32_t call, uint16_t event,
             Knowledge& knows, Packets packets);
-  uint16_t result_of(uint32_t function, uint32_t k, uint16_t arguments);
   uint16_t applied_to(const Op& op, size_t dst, uint16_t arguments);
   static bool over(const State& s, uint16_t writer, uint16_t event, const Knowledge& knows);
   /// Is every store known that may have been read?
@@ -113,13 +105,9 @@ class Explorer {
   uint16_t event(const Step& step, uint32_t call) const {
     return static_cast<uint16_t>(call * model_.events + step.event);
   }
-  uint16_t leftover(uint32_t cell, const CellState& state);
   uint16_t number(std::vector<Contribution> multiset) {
-    std::sort(multiset.begin(), multiset.end());
-    const auto [at, added] = numbers_.try_emplace(multiset, values_.size());
-    if (added) values_.push_back(std::move(multiset));
-    if (values_.size() > kMaxValues) fail(Verdict::too_large, "too many values");
-    return static_cast<uint16_t>(at->second);
+    if (values_.full()) fail(Verdict::too_large, "too many values");
+    return values_.full() ? uint16_t{0} : values_.number(std::move(multiset));
   }
   void fail(Verdict verdict, std::string reason) {
     if (found_.verdict != Verdict::right) return;
@@ -133,8 +121,7 @@ class Explorer {
   const ExploreOptions& options_;
   const Model model_;
   const Users users_;
-  std::vector<std::vector<Contribution>> values_ = {{}};
-  std::map<std::vector<Contribution>, size_t> numbers_;
+  Values values_;
   Exploration found_;
 };
 

@@ -121,10 +121,11 @@ uint16_t Explorer::load(State& s, const Element& e, uint32_t call, uint16_t even
       stored.stamp = c.stamp;
       stored.hollow = c.hollow;
     }
-    if (c.value == 0 && options_.same_bits) c.value = leftover(cell.at(call), c);
+    if (c.value == 0 && options_.same_bits) c.value = values_.leftover(cell.at(call), c.writer);
     known &= c.value != 0;
     if (sees_all) stored.from |= c.from;
-    sum.insert(sum.end(), values_[c.value].begin(), values_[c.value].end());
+    const auto held = values_.of(c.value);
+    sum.insert(sum.end(), held.begin(), held.end());
   }
   if (e.hollow) {  // no value to depend on: but what its lane, and those that it met, have polled
     knows.hollow |= stored.from;
@@ -134,12 +135,6 @@ uint16_t Explorer::load(State& s, const Element& e, uint32_t call, uint16_t even
   return known ? number(std::move(sum)) : 0;
 }
 
-/// A result of a row function of what the caller gave and of these chunks. A cell is a row.
-uint16_t Explorer::result_of(uint32_t function, uint32_t k, uint16_t arguments) {
-  constexpr uint32_t kResult = kNone - 1;  // no rank
-  return arguments == 0 ? 0 : number({{kResult, function, k, arguments}});
-}
-
 /// What destination `dst` of an op gets that applies a row function to `arguments`, or to their
 /// sum.
 uint16_t Explorer::applied_to(const Op& op, size_t dst, uint16_t arguments) {
@@ -147,7 +142,8 @@ uint16_t Explorer::applied_to(const Op& op, size_t dst, uint16_t arguments) {
   const bool sums = !info(op.kind).has(kApplies);
   for (uint32_t k = 0; k < what.results.size(); ++k) {
     const RowValue to = what.result(k);
-    if (!to.external && (sums || to.index == dst)) return result_of(what.function, k, arguments);
+    if (!to.external && (sums || to.index == dst))
+      return values_.result_of(what.function, k, arguments);
   }
   return 0;
 }
@@ -201,11 +197,6 @@ void Explorer::empty(State& s, const Element& e, uint32_t call, uint16_t event) 
     c.writer = event;
     c.readers.reset();
   }
-}
-
-/// Whatever a cell holds: its own bits, until it is written again.
-uint16_t Explorer::leftover(uint32_t cell, const CellState& state) {
-  return number({{kNone, cell, state.writer, 0}});
 }
 
 void Explorer::access(State& s, const Step& step, uint32_t call, Knowledge& knows) {
@@ -395,7 +386,8 @@ bool Explorer::holds_promise(const State& s, uint32_t rank, uint32_t call, const
     expected.push_back({input.rank, input.chunk, call, own.offset});
   }
   uint16_t value = number(std::move(expected));
-  if (const auto then = bind_then(program_)) value = result_of(then->function, then->output, value);
+  if (const auto then = bind_then(program_))
+    value = values_.result_of(then->function, then->output, value);
   return s.cells[own.cell.at(call)].value == value;
 }
 
