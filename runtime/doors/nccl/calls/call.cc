@@ -37,14 +37,14 @@ SumOrder order_of(const Comm& comm, const NcclCall& call) {
 
 /// Does NVIDIA's library serve a call without thread blocks, where the CTA policy wants none? From
 /// 2.28 on its copy engines do what adds nothing up, on one node, if both buffers lie in symmetric
-/// windows. REQUIRES: the communicator's mutex is held.
-bool needs_no_blocks_in_nccl(const Comm& comm, const NcclCall& call) {
+/// windows (`in_windows`).
+bool needs_no_blocks_in_nccl(const Comm& comm, const NcclCall& call, bool in_windows) {
   constexpr int kFirstVersion = 22800;
   const bool wanted = call.cta_policy ? is_zero_cta(*call.cta_policy) : comm.facts.no_blocks;
   const bool copies =
       call.kind == CollectiveKind::allgather || call.kind == CollectiveKind::alltoall;
   return wanted && copies && comm.facts.has_real && real_nccl()->version >= kFirstVersion &&
-         comm.facts.nodes == 1 && lies_in_windows(comm, call);
+         comm.facts.nodes == 1 && in_windows;
 }
 
 /// Finds out what serves a call, once. REQUIRES, as prepare(): the communicator's mutex is held.
@@ -62,14 +62,14 @@ void find_server(Comm& comm, Prepared& prepared) {
                     : comm.plans == nullptr ? "there are no plans"
                                             : "plans do no such calls";
   if (!wanted || comm.plans == nullptr) return;
-  if (needs_no_blocks_in_nccl(comm, call)) {
+  wanted->registered = lies_in_windows(comm, call);
+  if (needs_no_blocks_in_nccl(comm, call, wanted->registered)) {
     prepared.server = "its CTA policy is zero, and NCCL's copy engines take no thread blocks";
     return;
   }
   const bool logged =
       informs(Subsystem::coll) || comm.requires_plans || order_of(comm, call) != kDefaultOrder;
   std::string* const server = logged ? &prepared.server : nullptr;
-  wanted->registered = lies_in_windows(comm, call);
   prepared.plan =
       scales_first(*wanted)
           ? serve_scaled(comm, *wanted, stream, server)
