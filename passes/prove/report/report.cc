@@ -1,5 +1,6 @@
 #include "passes/prove/report/report.h"
 
+#include <string>
 #include <utility>
 
 #include "passes/prove/report/finding_text.h"
@@ -10,12 +11,13 @@
 namespace mscclc::proof {
 namespace {
 
-class UndecidedReport : FindingText {
+/// Findings that come with their words.
+class WordedReport : FindingText {
  public:
   using FindingText::FindingText;
 
-  void undecided() {
-    Diagnostic& d = error("undecided", "not decided: " + finding_.text);
+  void run(const char* code, const std::string& before) {
+    Diagnostic& d = error(code, before + finding_.text);
     for (const std::string& text : finding_.notes) d.notes.push_back({text});
   }
 };
@@ -47,9 +49,9 @@ void report_ordered(const System& system, const Finding& finding, Diagnostics& d
     case Finding::Kind::flag_count:
       return report_flag_count(finding, diagnostics);
     case Finding::Kind::flag_stuck:
-      return report_flag_stuck(system, finding, diagnostics);
+      return WordedReport(system, finding, diagnostics).run("flag-stuck", "");
     case Finding::Kind::undecided:
-      return UndecidedReport(system, finding, diagnostics).undecided();
+      return WordedReport(system, finding, diagnostics).run("undecided", "not decided: ");
   }
 }
 

@@ -72,11 +72,6 @@ class WaitReport : FindingText {
         {"one of them must end, or another begin, before they can; join them to one pipeline"});
   }
 
-  void flag_stuck() {
-    Diagnostic& d = error("flag-stuck", finding_.text);
-    for (const std::string& text : finding_.notes) d.notes.push_back({text});
-  }
-
  private:
   /// Who is in which call, and waits for what.
   void stuck_together() {
@@ -130,10 +125,6 @@ void report_unpaired(const System& system, const Finding& finding, Diagnostics& 
 
 void report_out_of_step(const System& system, const Finding& finding, Diagnostics& diagnostics) {
   WaitReport(system, finding, diagnostics).out_of_step();
-}
-
-void report_flag_stuck(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  WaitReport(system, finding, diagnostics).flag_stuck();
 }
 
 void report_flag_count(const Finding& finding, Diagnostics& diagnostics) {

@@ -17,8 +17,6 @@ void report_not_met(const System& system, const Finding& finding, Diagnostics& d
 void report_unpaired(const System& system, const Finding& finding, Diagnostics& diagnostics);
 /// Pipelines that cannot do their rounds together.
 void report_out_of_step(const System& system, const Finding& finding, Diagnostics& diagnostics);
-/// Something waits for a flag that may not be raised before.
-void report_flag_stuck(const System& system, const Finding& finding, Diagnostics& diagnostics);
 /// A flag that is not raised as often as it is declared.
 void report_flag_count(const Finding& finding, Diagnostics& diagnostics);
 
