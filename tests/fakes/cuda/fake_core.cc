@@ -11,7 +11,7 @@ struct ThreadState {
   std::map<int, std::vector<abi::Context>> contexts;
   std::map<int, int> capture_mode;
 };
-thread_local ThreadState thread_state;
+alignas(64) thread_local ThreadState thread_state;  // aligned: see tests/fakes/nccl/fake_nccl.cc
 
 }  // namespace
 

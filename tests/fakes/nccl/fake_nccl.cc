@@ -258,7 +258,10 @@ struct Waited {
   std::shared_ptr<Clique> clique;
   size_t round;
 };
-thread_local int depth = 0;
+// Aligned, as LeakSanitizer takes a library's block of these for one of an older glibc where it
+// lies 16 bytes after the start of a page, reads its bounds from what is before it, and crashes
+// (compiler-rt 16, sanitizer_tls_get_addr.cpp, Glibc_2_19_tls_header).
+alignas(64) thread_local int depth = 0;
 thread_local std::vector<std::function<void()>> asked;  ///< in the group
 thread_local std::vector<Waited> waited;
 thread_local std::vector<std::pair<std::shared_ptr<Clique>, std::shared_ptr<bool>>> waited_messages;

@@ -270,7 +270,8 @@ bool Pair::pass_wire(std::unique_lock<std::mutex>& lock) {
     if (wire->silent) changed_.wait(lock, [this] { return stop_; });
     return false;
   }
-  static thread_local std::minstd_rand random{std::random_device()()};
+  // Aligned: see tests/fakes/nccl/fake_nccl.cc.
+  alignas(64) static thread_local std::minstd_rand random{std::random_device()()};
   if (random() % 1000 < wire->lost) {
     changed_.wait_for(lock, std::chrono::microseconds(wire->again_us), [this] { return stop_; });
   }
