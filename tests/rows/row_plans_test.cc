@@ -1,4 +1,6 @@
 // Row functions that come with plans: whatever is wrong with them is refused, and in time.
+#include "tests/rows/row_plans.h"
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,7 +15,6 @@
 #include "runtime/choice/proofs/plan_digest.h"
 #include "tests/helpers/plans/rehash.h"
 #include "tests/rows/random_row.h"
-#include "tests/rows/row_plans.h"
 
 namespace mscclc {
 namespace {

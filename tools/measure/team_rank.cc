@@ -43,13 +43,12 @@ void TeamRank::run(TeamJob& job) {
 bool TeamRank::prepare(TeamJob& job) {
   const TimedCall& timed = job.call;
   Diagnostics& diagnostics = problems(job);
-  executable_ = communicator_.load(
-      timed.plan,
-      {.max_bytes = timed.bytes,
-       .dtype = timed.dtype,
-       .zero_copy = true,
-       .compiled_kernels = false},  // what a cache has is chance
-      diagnostics);
+  executable_ = communicator_.load(timed.plan,
+                                   {.max_bytes = timed.bytes,
+                                    .dtype = timed.dtype,
+                                    .zero_copy = true,
+                                    .compiled_kernels = false},  // what a cache has is chance
+                                   diagnostics);
   if (executable_ == nullptr) return false;  // on all ranks
   memory_ = CallerMemory::make(communicator_, *timed.plan,
                                {.max_bytes = timed.bytes, .registered = true}, diagnostics);
