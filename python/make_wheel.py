@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the wheel of the package: Python, the command, and the library.
+"""Writes the wheel of the package: Python, the command, the library, and kernels of its plans.
 
-    python/make_wheel.py FOLDER [MSCCLC LIBMSCCLC]   (default: what Bazel has built)
+    python/make_wheel.py FOLDER [MSCCLC LIBMSCCLC [KERNELS]]   (default: what Bazel has built)
 
-It is also the build backend of pyproject.toml: `pip wheel python/`. Same files, same bytes.
+KERNELS is //tools/package:kernels.tar; without it the wheel has no kernels. It is also the build backend of pyproject.toml: `pip wheel python/`. Same files, same bytes.
 """
 
 import base64
@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import sys
+import tarfile
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,16 +36,19 @@ mscclc = mscclc.vllm:register
 mscclc = mscclc.torchcomms
 """
 BUILT = ("tools/mscclc", "runtime/doors/c/libmscclc.so.0")
+BUILT_KERNELS = "tools/package/kernels.tar"
 
 
-def make_wheel(folder, tool, library):
-    """Writes the wheel into a folder, which is made where there is none; the name of the file."""
+def make_wheel(folder, tool, library, kernels=None):
+    """Writes the wheel into a folder, which is made where there is none; the name of the file. Kernels of
+    the library's plans come from a tar, and lie where the library looks for them."""
     version = _version()
     info = f"{NAME}-{version}.dist-info"
     files = [(path, _read(os.path.join(HERE, path)), 0o644) for path in _sources()]
     files.append((f"{NAME}/bin/mscclc", _read(tool), 0o755))
     files.append((f"{NAME}/lib/libmscclc.so.0", _read(library), 0o755))
     files.append((f"{NAME}/include/mscclc.h", _read(os.path.join(HERE, HEADER)), 0o644))
+    files += _kernels(kernels) if kernels else []
     files += [
         (f"{info}/METADATA", _metadata(version).encode(), 0o644),
         (f"{info}/WHEEL", _wheel().encode(), 0o644),
@@ -76,13 +80,22 @@ def build_sdist(sdist_directory, config_settings=None):
 def _sources():
     found = []
     for folder, folders, names in os.walk(os.path.join(HERE, NAME)):
-        folders[:] = sorted(set(folders) - {"__pycache__", "bin", "lib"})
+        folders[:] = sorted(set(folders) - {"__pycache__", "bin", "lib", "share"})
         relative = os.path.relpath(folder, HERE)
         for name in sorted(names):
             # The adapter for torch is built from its sources, where torch is.
             if name.endswith((".py", ".cc", ".h")) or name == "py.typed":
                 found.append(os.path.join(relative, name))
     return found
+
+
+def _kernels(path):
+    with tarfile.open(path) as tar:
+        members = [member for member in tar if member.isfile()]
+        return [
+            (f"{NAME}/share/mscclc/{member.name}", tar.extractfile(member).read(), 0o644)
+            for member in members
+        ]
 
 
 def _version():
@@ -120,10 +133,11 @@ def _built():
             raise RuntimeError(
                 f"there is no {path}: bazel build //tools:mscclc //runtime/doors/c:libmscclc.so.0"
             )
-    return paths
+    kernels = os.path.join(HERE, "..", "bazel-bin", BUILT_KERNELS)
+    return paths + [kernels] * os.path.exists(kernels)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 4):
+    if len(sys.argv) not in (2, 4, 5):
         sys.exit(__doc__)
     print(make_wheel(sys.argv[1], *(sys.argv[2:] or _built())))

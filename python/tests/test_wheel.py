@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 import zipfile
@@ -61,6 +62,32 @@ class Wheel(unittest.TestCase):
             again = os.path.join(folder, make_wheel.make_wheel(folder, self.tool, self.library))
             with open(again, "rb") as one, open(self.path, "rb") as other:
                 self.assertTrue(one.read() == other.read())
+
+    def test_kernels_of_plans_lie_where_the_library_looks_for_them(self):
+        kernels = os.path.join(HERE, "..", "..", "tools", "package", "fake_kernels.tar")
+        with tempfile.TemporaryDirectory() as folder:
+            name = make_wheel.make_wheel(folder, self.tool, self.library, kernels)
+            with zipfile.ZipFile(os.path.join(folder, name)) as wheel:
+                wheel.extractall(folder)
+            share = os.path.join(folder, "mscclc", "share", "mscclc", "kernels")
+            self.assertEqual(sorted(os.listdir(share)), ["README", "sm_100", "sm_90"])
+            with tarfile.open(kernels) as tar:
+                packed = [member for member in tar if member.isfile()]
+                for member in packed:
+                    with open(os.path.join(os.path.dirname(share), member.name), "rb") as file:
+                        self.assertEqual(file.read(), tar.extractfile(member).read(), member.name)
+            self.assertGreater(len(packed), 3)
+            done = subprocess.run(
+                [sys.executable, "-c", "import array, mscclc\n"
+                 "c = mscclc.Communicator(1, mscclc.unique_id(), 0)\n"
+                 "c.allreduce(array.array('f', [1])).wait()"],
+                capture_output=True,
+                text=True,
+                env={"PYTHONPATH": folder, "MSCCLC_DEBUG": "INFO", "MSCCLC_DEBUG_SUBSYS": "LOAD"},
+                cwd=folder,
+            )  # fmt: skip
+            lie = f"kernels of the library's plans lie in '{os.path.realpath(share)}'"
+            self.assertIn(lie, done.stdout + done.stderr)
 
     def test_it_works_where_it_is_unpacked(self):
         with tempfile.TemporaryDirectory() as folder:

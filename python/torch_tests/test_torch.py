@@ -140,6 +140,10 @@ class Suites(unittest.TestCase):
     def test_lifecycle(self):
         self.check("lifecycle", 3)
 
+    @unittest.skipIf(TORCH < (2, 15), "reconfigure() came with torch 2.15")
+    def test_reconfigure(self):
+        self.check("reconfigure", 3)
+
     def test_arrays(self):
         self.check("arrays", 2, 3)
 

@@ -1,11 +1,12 @@
 #!/bin/bash
 # Kernels of the library's plans, as packages hold them (docs/compiled_kernels.md):
 #
-#   kernels.sh OUT MSCCLC ARCHITECTURE OPTIONS...     with `mscclc library OPTIONS... --kernels ARCHITECTURE`
+#   kernels.sh OUT MSCCLC ARCHITECTURES OPTIONS...    with `mscclc library OPTIONS... --kernels` for each of them,
+#                                                     sm_80,sm_90 for example
 #   kernels.sh OUT                                    none: the package has no GPU part
 #
-# OUT is a tar of a folder kernels/: README, which says what is there, and ARCHITECTURE/ with the
-# kernels, without the plans, which are compiled into the libraries. Where nothing can compile kernels,
+# OUT is a tar of a folder kernels/: README, which says what is there, and a folder of each architecture with
+# its kernels, without the plans, which are compiled into the libraries. Where nothing can compile kernels,
 # README says so, and the build too.
 set -euo pipefail
 out=$PWD/$1
@@ -27,22 +28,26 @@ without() { # WHY
 }
 
 (($# > 1)) || without "this package was built without the GPU part"
-mscclc=$PWD/$2 architecture=$3
+mscclc=$PWD/$2
+IFS=, read -ra architectures <<< "$3"
 shift 3
-if ! said=$("$mscclc" library "$@" --kernels "$architecture" -o "$root/kernels/$architecture" 2>&1); then
-  if [[ $said == *"there is no nvcc"* ]]; then
-    echo "kernels.sh: the package gets no kernels of plans: $said" >&2
-    rm -rf "$root/kernels/$architecture"
-    without "neither nvcc nor NVRTC was there to compile them"
-  fi
-  echo "kernels.sh: $said" >&2
-  exit 1
-fi
-rm "$root/kernels/$architecture"/*.json
 {
-  echo "Kernels for $architecture of plans of the library, made by mscclc library $*."
+  echo "Kernels of plans of the library, made by mscclc library $*."
   echo "libmscclc and libnccl.so.2 of this package run calls in them, unless MSCCLC_KERNEL_PATH names another folder."
+} > "$root/README"
+for architecture in "${architectures[@]}"; do
+  if ! said=$("$mscclc" library "$@" --kernels "$architecture" -o "$root/kernels/$architecture" 2>&1); then
+    if [[ $said == *"there is no nvcc"* ]]; then
+      echo "kernels.sh: the package gets no kernels of plans: $said" >&2
+      rm -rf "$root/kernels/$architecture"
+      without "neither nvcc nor NVRTC was there to compile them"
+    fi
+    echo "kernels.sh: $said" >&2
+    exit 1
+  fi
+  rm "$root/kernels/$architecture"/*.json
   # Not how long it took here.
-  grep 'files of kernels' <<< "$said" | sed 's/, made in [0-9.]* s//'
-} > "$root/kernels/README"
+  grep 'files of kernels' <<< "$said" | sed 's/, made in [0-9.]* s//' >> "$root/README"
+done
+mv "$root/README" "$root/kernels"
 finish

@@ -97,16 +97,21 @@ use_make() { # PREFIX
 }
 
 # Kernels of the library's plans, or a word why there are none.
-look_at_kernels() { # FOLDER
-  local files kernels=$1/sm_90
-  if [[ ! -d $kernels ]]; then
-    [[ $(< "$1/README") == *"The interpreter runs all plans." ]] || fail "kernels: $(ls -R "$1")"
+look_at_kernels() { # FOLDER ARCHITECTURE...
+  local files kernels architecture folder=$1
+  shift
+  if [[ ! -d $folder/sm_90 ]]; then
+    [[ $(< "$folder/README") == *"The interpreter runs all plans." ]] || fail "kernels: $(ls -R "$folder")"
     return
   fi
-  files=$(find "$kernels" -type f -size +0 -name '*.sm_90.cubin' | wc -l)
-  grep -q "^$files files of kernels for sm_90, [0-9]* bytes; 0 plans are left" "$1/README" ||
-    fail "README of the kernels, for $files files: $(< "$1/README")"
-  [[ -z $(find "$kernels" -type f -not -name '*.sm_90.cubin') ]] || fail "what else is in $kernels"
+  [[ $(cd "$folder" && echo sm_*) == "$*" ]] || fail "architectures of kernels: $(ls "$folder")"
+  for architecture; do
+    kernels=$folder/$architecture
+    files=$(find "$kernels" -type f -size +0 -name "*.$architecture.cubin" | wc -l)
+    grep -q "^$files files of kernels for $architecture, [0-9]* bytes; 0 plans are left" "$folder/README" ||
+      fail "README of the kernels, for $files files: $(< "$folder/README")"
+    [[ -z $(find "$kernels" -type f -not -name "*.$architecture.cubin") ]] || fail "what else is in $kernels"
+  done
 }
 
 # A job looks for kernels in the package of its library, and elsewhere if a variable says so.
@@ -184,7 +189,7 @@ dpkg-deb --extract "$packages/mscclc.deb" "$work/deb"
 diff -r --no-dereference "$work/tar/moved" "$work/deb/usr" || fail "the packages differ"
 
 tar -xf "$packages/fake_kernels.tar" -C "$work"
-look_at_kernels "$work/kernels"
+look_at_kernels "$work/kernels" sm_100 sm_90
 
 use_merged_usr
 
@@ -198,7 +203,7 @@ for prefix in "$work/tar/moved" "$work/deb/usr"; do
   cp -r "$prefix/share/doc/mscclc/examples" example
   use_cmake "$prefix"
   use_make "$prefix"
-  look_at_kernels "$prefix/share/mscclc/kernels"
+  look_at_kernels "$prefix/share/mscclc/kernels" sm_100 sm_80 sm_90
   find_kernels "$prefix"
   use_kernels "$prefix"
   use_nccl "$prefix"

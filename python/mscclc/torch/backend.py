@@ -46,14 +46,16 @@ def create(of_group, options) -> dist.Backend:
     given, made = f"mscclc/given/{number}", f"mscclc/made/{number}"
     rank, size = of_group.group_rank, of_group.group_size
     carrier = dist.ProcessGroup(of_group.store, rank, size)
-    if options.fallback:
+    # Ranks that reconfigure() changes, since torch 2.15. The others' backends would not have them.
+    changing = getattr(of_group, "enable_reconfigure", False)
+    if options.fallback and not changing:
         _add_fallbacks(carrier, of_group)
     _register_process_group(given, carrier)
     try:
         milliseconds = round(of_group.timeout.total_seconds() * 1000)
         torch.ops.mscclc.make_backend(
             given, made, of_group.group_id, milliseconds, options.symmetric,
-            order_number(options.order),
+            order_number(options.order), changing,
         )
         try:
             return _resolve_process_group(made)._get_backend(torch.device("cpu"))

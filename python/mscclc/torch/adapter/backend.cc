@@ -34,13 +34,19 @@ bool is_first(const std::string& line) {
 MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                              Settings settings, Others others)
     : Backend(rank, size),
-      store_(std::move(store)),
       group_(std::move(settings.group)),
-      keys_(next_keys(*store_, rank)),
       timeout_(settings.timeout),
       promises_symmetric_(settings.symmetric),
       order_(settings.order),
-      others_(std::move(others)) {}
+      others_(std::move(others)) {
+  if (settings.changing) {
+    const int64_t n = store->add("mscclc/handles", 1);
+    changing_.emplace(std::move(store), "mscclc/" + group_ + "/" + std::to_string(n));
+  } else {
+    keys_ = next_keys(*store, rank);
+    store_ = std::move(store);
+  }
+}
 
 MscclcBackend::~MscclcBackend() {
   const WithoutInterpreter other_threads;  // what has not ended lets go of tensors
@@ -63,6 +69,8 @@ bool MscclcBackend::Where::operator<(const Where& other) const {
 std::shared_ptr<Lane> MscclcBackend::lane(const Where& where) {
   const std::lock_guard lock(mutex_);
   TORCH_CHECK(!closed_, "mscclc: the process group ", group_, " was shut down");
+  TORCH_CHECK(store_ != nullptr, "mscclc: the process group ", group_,
+              " has no ranks: reconfigure() gives it some");
   std::shared_ptr<Lane>& lane = lanes_[where];
   if (lane != nullptr) return lane;
   const bool host = where.device.is_cpu(), two = where.from >= 0;
@@ -458,10 +466,52 @@ void MscclcBackend::shutdown() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
   }
+  close_lanes();
+}
+
+void MscclcBackend::close_lanes() {
   for (const auto& lane : lanes()) lane->close();
   std::map<Where, std::shared_ptr<Lane>> gone;  // a communicator ends without the lock
   const std::lock_guard lock(mutex_);
   gone.swap(lanes_);
 }
+
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+
+c10d::ReconfigureHandle MscclcBackend::get_reconfigure_handle() const {
+  TORCH_CHECK(changing_.has_value(), "mscclc: the process group ", group_,
+              " was made without enable_reconfigure=True");
+  return changing_->handle();
+}
+
+MscclcBackend::WorkPtr MscclcBackend::reconfigure(const c10d::ReconfigureOptions& options) {
+  (void)get_reconfigure_handle();
+  std::chrono::milliseconds timeout{0};
+  {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(!closed_, "mscclc reconfigure: the process group ", group_, " was shut down");
+    TORCH_CHECK(!coalescing_, "mscclc reconfigure: calls are being coalesced");
+    timeout = options.timeout.value_or(timeout_);
+  }
+  const AskedRanks asked = changing_->asked(options);
+  const WithoutInterpreter other_threads;
+  if (getError() != c10d::ErrorType::SUCCESS) abort();
+  {
+    const std::lock_guard lock(mutex_);
+    store_.reset();  // from now on there are no ranks
+  }
+  close_lanes();
+  auto store = changing_->meet(asked, timeout);
+  const std::lock_guard lock(mutex_);
+  store_ = std::move(store);
+  keys_ = "ranks";
+  rank_ = asked.rank;
+  size_ = static_cast<int>(asked.members.size());
+  sequence_ = messages_so_far_ = 0;
+  has_symmetric_memory_ = false;
+  return c10::make_intrusive<Works>(rank_, std::vector<WorkPtr>());
+}
+
+#endif
 
 }  // namespace mscclc::torch_adapter

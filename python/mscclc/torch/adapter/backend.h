@@ -5,11 +5,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
+#include "python/mscclc/torch/adapter/changing_ranks.h"
 #include "python/mscclc/torch/adapter/lanes/lane.h"
 
 namespace mscclc::torch_adapter {
@@ -27,6 +29,8 @@ class MscclcBackend : public c10d::Backend {
     /// All ranks promise to give the same parts of symmetric memory to each call.
     bool symmetric = false;
     int32_t order = 0;  ///< mscclc_order_t, of calls that do not say it
+    /// There are no ranks until reconfigure() gives the group some.
+    bool changing = false;
   };
   MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size, Settings settings,
                 Others others);
@@ -44,6 +48,14 @@ class MscclcBackend : public c10d::Backend {
   c10d::ErrorType getError() override;
   void abort() override;
   void shutdown() override;
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+  bool supportsReconfigure() const override { return changing_.has_value(); }
+  c10d::ReconfigureHandle get_reconfigure_handle() const override;
+  /// Waits for what was queued here, whether it ends well or not; if ranks have failed, it ends at
+  /// once. Then waits until all of the new ranks have come. Throws where they do not; then there
+  /// are none, and others may be asked for. No other call at the same time, except abort().
+  WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
+#endif
   /// The group makes memory of such devices symmetric. On all ranks between the same calls.
   void expect_symmetric_memory(c10::DeviceType type) {
     if (type == c10::kCPU || promises_symmetric_) has_symmetric_memory_ = true;
@@ -128,10 +140,10 @@ class MscclcBackend : public c10d::Backend {
   template <class Call>
   std::function<void()> instead(c10::DeviceType type, const char* name, Call call);
   std::vector<std::shared_ptr<Lane>> lanes();
+  /// Waits for what was queued, and lets go of the ranks.
+  void close_lanes();
 
-  const c10::intrusive_ptr<c10d::Store> store_;
   const std::string group_;
-  const std::string keys_;  ///< what begins the keys of this backend
   std::chrono::milliseconds timeout_;
   const bool promises_symmetric_;
   const int32_t order_;
@@ -139,7 +151,11 @@ class MscclcBackend : public c10d::Backend {
 
   std::atomic<bool> has_symmetric_memory_{false};
 
-  std::mutex mutex_;  ///< guards what follows
+  std::optional<ChangingRank> changing_;  ///< of a group that reconfigure() is for
+
+  std::mutex mutex_;                       ///< guards what follows
+  c10::intrusive_ptr<c10d::Store> store_;  ///< that ranks meet in; none before reconfigure()
+  std::string keys_;                       ///< what begins the keys of this backend there
   std::map<Where, std::shared_ptr<Lane>> lanes_;
   bool closed_ = false;
   bool coalescing_ = false;

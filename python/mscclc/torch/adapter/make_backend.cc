@@ -31,14 +31,14 @@ Made& made_groups() {
 constexpr auto kTypes = {c10::kCPU, c10::kCUDA};
 
 void make_backend(const std::string& given, const std::string& made, const std::string& group,
-                  int64_t timeout_ms, bool symmetric, int64_t order) {
+                  int64_t timeout_ms, bool symmetric, int64_t order, bool changing) {
   const auto from = c10d::resolve_process_group(given);
   MscclcBackend::Others others;
   for (const c10::Device device : from->getDeviceTypes()) {
     others.emplace(device.type(), from->getBackend(device.type()));
   }
   MscclcBackend::Settings settings{group, std::chrono::milliseconds(timeout_ms), symmetric,
-                                   static_cast<int32_t>(order)};
+                                   static_cast<int32_t>(order), changing};
   const auto backend = c10::make_intrusive<MscclcBackend>(
       store_of(*from), from->getRank(), from->getSize(), std::move(settings), std::move(others));
   const auto result = c10::make_intrusive<c10d::ProcessGroup>(from->getRank(), from->getSize());
@@ -71,7 +71,7 @@ void close_workers() {
 TORCH_LIBRARY_FRAGMENT(mscclc, library) {
   library.def(
       "make_backend(str given, str made, str group, int timeout_ms, bool symmetric, "
-      "int order) -> ()",
+      "int order, bool changing) -> ()",
       make_backend);
   library.def("set_order(int order) -> int", set_order);
   library.def("forget_backend(str made) -> ()", forget_backend);

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <comms/torchcomms/utils/StoreManager.hpp>
 #include <comms/torchcomms/utils/Utils.hpp>
-#include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "python/mscclc/torch/adapter/interpreter.h"
@@ -18,33 +17,6 @@ namespace {
 /// What begins the keys of a communicator. No two names give the same, whatever their characters.
 std::string prefix_of(const std::string& name) {
   return "mscclc/torchcomms/" + std::to_string(name.size()) + ":" + name;
-}
-
-constexpr auto kPause = std::chrono::milliseconds(1);  // between looks at a store
-
-/// Waits until all have come to the store, at most so long.
-void meet(c10d::Store& store, const comms::InitHandle& mine,
-          const std::vector<comms::InitHandle>& members, std::chrono::milliseconds timeout) {
-  const auto end = std::chrono::steady_clock::now() + timeout;
-  store.set("here/" + mine, std::vector<uint8_t>{1});
-  for (const auto& member : members) {
-    while (!store.check({"here/" + member})) {  // wait() would log that it ends too early
-      TORCH_CHECK(std::chrono::steady_clock::now() < end, "mscclc reconfigure: ", member,
-                  " has not come within ", timeout.count(), " ms");
-      std::this_thread::sleep_for(kPause);
-    }
-  }
-}
-
-/// The members of a new set of ranks, in the order of these.
-std::vector<comms::InitHandle> members_of(const comms::ReconfigureOptions& options) {
-  if (const auto* listed = std::get_if<std::vector<comms::InitHandle>>(&options.handles)) {
-    return *listed;
-  }
-  const auto& any = std::get<std::unordered_set<comms::InitHandle>>(options.handles);
-  std::vector<comms::InitHandle> sorted(any.begin(), any.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted;
 }
 
 }  // namespace
@@ -90,7 +62,7 @@ void CommsBackend::start(at::Device device, const std::string& name,
   name_ = name;
   options_ = options;
   store_ = std::move(store);
-  handle_ = "mscclc/" + name + "/" + std::to_string(store_->add("handles", 1));
+  changing_.emplace(store_, "mscclc/" + name + "/" + std::to_string(store_->add("handles", 1)));
 }
 
 void CommsBackend::join(Seat seat) {
@@ -198,7 +170,7 @@ void CommsBackend::unregisterAbortHook(int64_t id) { hooks_->remove(id); }
 
 comms::InitHandle CommsBackend::getInitHandle() const {
   TORCH_CHECK(was_started_, "mscclc: the communicator was not initialized");
-  return handle_;
+  return changing_->handle();
 }
 
 Work CommsBackend::reconfigure(const comms::ReconfigureOptions& options) {
@@ -206,25 +178,14 @@ Work CommsBackend::reconfigure(const comms::ReconfigureOptions& options) {
               "' was finalized, or not initialized");
   TORCH_CHECK(options_.enable_reconfigure, "mscclc reconfigure: communicator '", name_,
               "' was made without enable_reconfigure=True");
-  const auto members = members_of(options);
-  TORCH_CHECK(std::set<std::string>(members.begin(), members.end()).size() == members.size(),
-              "mscclc reconfigure: a handle is named twice");
-  const auto mine = std::find(members.begin(), members.end(), handle_);
-  TORCH_CHECK(mine != members.end(), "mscclc reconfigure: the handle of this rank, ", handle_,
-              ", is not one of those given");
-  TORCH_CHECK(uuids_.insert(options.uuid).second, "mscclc reconfigure: uuid ", options.uuid,
-              " was used before");
+  const torch_adapter::AskedRanks asked = changing_->asked(options);
   const torch_adapter::WithoutInterpreter other_threads;
   if (const auto old = shared_session()) old->end();
   part();
   rank_ = -1;
   size_ = 0;
-  const auto& first = *std::min_element(members.begin(), members.end());
-  auto store = c10::make_intrusive<c10d::PrefixStore>(
-      "ranks/" + std::to_string(options.uuid) + "/" + first, store_);
-  meet(*store, handle_, members, options.timeout.value_or(options_.timeout));
-  const auto rank = static_cast<int>(mine - members.begin());
-  join({std::move(store), rank, static_cast<int>(members.size())});
+  auto store = changing_->meet(asked, options.timeout.value_or(options_.timeout));
+  join({std::move(store), asked.rank, static_cast<int>(asked.members.size())});
   return c10::make_intrusive<comms::TorchWorkCompleted>();
 }
 

@@ -10,10 +10,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "python/mscclc/torch/adapter/changing_ranks.h"
 #include "python/mscclc/torch/comms/session.h"
 
 namespace mscclc::torch_comms {
@@ -140,8 +142,7 @@ class CommsBackend final : public comms::TorchCommBackend {
   int rank_ = -1, size_ = 0;
   bool was_started_ = false, was_finalized_ = false;
   c10::intrusive_ptr<c10d::Store> store_;
-  comms::InitHandle handle_;
-  std::set<int64_t> uuids_;  ///< of what reconfigure() has tried
+  std::optional<torch_adapter::ChangingRank> changing_;
   const std::shared_ptr<AbortHooks> hooks_ = std::make_shared<AbortHooks>();
   std::map<const void*, std::vector<at::Tensor>> registered_;
   std::map<AllGatherPHandle, std::unique_ptr<at::Tensor>> persistent_;  ///< their outputs
