@@ -50,6 +50,8 @@ const char* name(WaitFor what) {
       return "room in the queue";
     case WaitFor::flush:
       return "flush";
+    case WaitFor::flag:
+      return "flag";
   }
   return "?";
 }
