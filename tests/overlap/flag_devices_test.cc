@@ -220,32 +220,14 @@ TEST_CASE("flags are raised several times, have 64 bits, and are of the system's
   check_beside_gemm(testing::flag_plan(text, {{"R", "2"}, {"K", "3"}}));
 }
 
-/// A plan that does nothing but hand its input on, flag by flag: its blocks await and notify.
-const std::string kThrough = R"(
-program    through
-param      N = 3, I = 1
-external   flags made[N] of: input
-external   flags ready[N] of: output
-collective sendrecv(ranks: 2, chunks: N, shift: 0)
-launch     instances: I, policy: interleaved
-rank r in 0..2 {
-  tb c in 0..N {
-    await made[c]
-    copy output[c] <- input[c]
-    notify ready[c]
-  }
-}
-)";
-
 TEST_CASE("blocks await flags and raise others, in instances, too") {
-  check_beside_gemm(testing::flag_plan(kThrough, {}));
-  check_beside_gemm(testing::flag_plan(kThrough, {{"I", "2"}}));
+  check_beside_gemm(testing::flag_plan(testing::kThrough));
+  check_beside_gemm(testing::flag_plan(testing::kThrough, {{"I", "2"}}));
 }
 
 TEST_CASE("words of 32 bits wrap") {
-  std::string text = kThrough;
-  text.replace(text.find("of: input"), 9, "of: input, raises: 1048576");
-  const auto plan = std::make_shared<const Program>(testing::flag_plan(text, {{"N", "1"}}));
+  const auto plan = std::make_shared<const Program>(
+      testing::flag_plan(testing::kThrough, {{"N", "1"}, {"K", "1048576"}}));
   constexpr uint64_t kWraps = 4100;  // times 2^20 raises are more than 2^32
   const std::string said = run_threads(2, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;

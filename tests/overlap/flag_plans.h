@@ -15,6 +15,24 @@ namespace mscclc::testing {
 inline constexpr const char* kOverlapPrograms[] = {"allgather_gemm", "alltoall_gemm",
                                                    "gemm_reducescatter", "gemm_allreduce"};
 
+/// A plan of two ranks that does nothing but hand its input on, flag by flag: N blocks await flags
+/// that are raised K times, and notify others. I: instances.
+inline constexpr const char* kThrough = R"(
+program    through
+param      N = 3, K = 1, I = 1
+external   flags made[N] of: input, raises: K
+external   flags ready[N] of: output, bits: 64
+collective sendrecv(ranks: 2, chunks: N, shift: 0)
+launch     instances: I, policy: interleaved
+rank r in 0..2 {
+  tb c in 0..N {
+    await made[c]
+    copy output[c] <- input[c]
+    notify ready[c]
+  }
+}
+)";
+
 using FlagDefines = std::vector<std::pair<std::string, std::string>>;
 
 /// The text of one of them.
