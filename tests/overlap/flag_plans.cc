@@ -12,6 +12,11 @@ std::string overlap_text(const std::string& name) {
   return read_file("plans/overlap/" + name + ".mscl").value();
 }
 
+std::string of_system_scope(std::string text) {
+  const size_t at = text.find(", tiles: ");
+  return text.insert(at, ", scope: system");
+}
+
 std::string said_of_flags(const Diagnostics& diagnostics) {
   std::string text;
   for (const Diagnostic& d : diagnostics.all()) {

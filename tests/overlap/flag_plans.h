@@ -37,6 +37,8 @@ using FlagDefines = std::vector<std::pair<std::string, std::string>>;
 
 /// The text of one of them.
 std::string overlap_text(const std::string& name);
+/// The same text with flags that copies and the host may raise.
+std::string of_system_scope(std::string text);
 /// nullopt: reported.
 std::optional<Program> flag_plan(const std::string& text, const FlagDefines& defines,
                                  Diagnostics& diagnostics);
