@@ -367,7 +367,9 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->is_call = !empty();
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
-  made->launch.early = asked_.bytes <= kMaxEarlyBytes && x_.group->device->launches_early();
+  // The next call's blocks would hold room that the other side of this one needs.
+  made->launch.early = asked_.bytes <= kMaxEarlyBytes && x_.plan->flags.empty() &&
+                       x_.group->device->launches_early();
   made->launch.previous_allows_early = asked_.previous_allows_early;
   made->launch.any_order = asked_.any_order;
   static_cast<Call&>(made->launch) = call_;
