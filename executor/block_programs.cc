@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "executor/interpreter/handlers_flags.h"
+#include "ir/program/flag_regions.h"
 #include "ir/program/signal_counts.h"
 
 namespace mscclc {
@@ -91,6 +93,7 @@ void BlockPrograms::note_uses(const DeviceOp& op) {
   if (step.adds) uses_ |= device::kUsesSums;
   if (step.family == StepFamily::rows) uses_ |= device::kUsesRows;
   if (step.family == StepFamily::switched) uses_ |= device::kUsesSwitch;
+  if (step.family == StepFamily::flags) uses_ |= device::kUsesFlags;
   if (op.flags & device::kPosts) {
     uses_ |= device::kUsesProxy;
     if (op.format != PacketFormat::none) uses_ |= device::kUsesSentPackets;
@@ -381,12 +384,26 @@ StepTarget BlockPrograms::channel_target(uint32_t channel) const {
   return {end.partner, channel, device::kNoSlot, flags};
 }
 
+// Without places, of programs that only their size is wanted of, there is no word.
+StepTarget BlockPrograms::flag_target(uint32_t number) const {
+  const auto next = std::ranges::upper_bound(places_.flags, number, {}, &Places::Flags::first);
+  if (next == places_.flags.begin()) return {nullptr, number, device::kNoSlot, 0};
+  const Places::Flags& array = next[-1];
+  const uint64_t at = uint64_t{number - array.first} * array.bytes;
+  const uint32_t flags = (array.bytes == 8 ? uint32_t{device::kWideFlag} : 0) |
+                         (array.of_system ? uint32_t{device::kSystemFlag} : 0);
+  static_assert(kMaxFlags <= 1u << device::kFlagNumberBits);
+  static_assert(uint64_t{kMaxRaises} << device::kFlagNumberBits <= uint64_t{1} << 32);
+  return {reinterpret_cast<uint64_t*>(moved(array.words, at)),
+          device::flag_index(number, array.raises), device::kNoSlot, static_cast<uint16_t>(flags)};
+}
+
 StepTarget BlockPrograms::target_of(const DeviceOp& op, uint32_t target) const {
   const uint32_t index = rank_->targets[target];
   // A new kind of these families may have targets of its own.
   static_assert(device::kinds_of(StepFamily::target) == 4);
   static_assert(device::kinds_of(StepFamily::block) == 3);
-  if (info(op.kind).family == StepFamily::flags) return {nullptr, index, device::kNoSlot, 0};
+  if (info(op.kind).family == StepFamily::flags) return flag_target(index);
   if (op.kind == StepKind::barrier) {
     auto* const barrier = reinterpret_cast<uint64_t*>(moved(places_.barriers, index));
     return {barrier, index, device::kNoSlot, 0};

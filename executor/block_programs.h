@@ -48,11 +48,20 @@ class BlockPrograms {
       uint64_t first_row = 0, row_bytes = 0;  ///< 0 bytes: all rows share what there is
       bool is_value = false;
     };
+    /// An array of flags of the call.
+    struct Flags {
+      uint8_t* words = nullptr;
+      uint32_t first = 0;      ///< its first flag's number over all arrays
+      uint32_t raises = 1;     ///< of each in a call
+      uint8_t bytes = 4;       ///< of a word
+      bool of_system = false;  ///< its scope; else the GPU's
+    };
     std::span<const device::BaseAddress> bases;
     std::span<const device::ChannelEnd> ends;
     uint64_t* semaphores = nullptr;
     device::Barrier* barriers = nullptr;
     std::span<const External> externals = {};  ///< of programs with row functions
+    std::span<const Flags> flags = {};         ///< of programs with flags, by array
   };
 
   /// Packs a patched rank. Programs of less than `least_stride` bytes are made so long. False: a
@@ -104,6 +113,7 @@ class BlockPrograms {
   device::Step begin_step(const device::DeviceOp& op) const;
   device::StepTarget target_of(const device::DeviceOp& op, uint32_t target) const;
   device::StepTarget channel_target(uint32_t channel) const;
+  device::StepTarget flag_target(uint32_t number) const;
   Alike alike_from(const device::DeviceOp& op, uint32_t i) const;
   uint32_t members(const device::Move& move, uint32_t first, uint32_t count) const;
   bool unpacks(const device::DeviceOp& op) const;

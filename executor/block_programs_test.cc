@@ -121,6 +121,10 @@ class Recorder {
   void meet(uint32_t b) { note(patched_.barriers + b, b, 13); }
   void meet(const device::StepTarget& t) { note(t.address, t.index, 13); }
   void sync() { note(nullptr, 0, 14); }
+  template <class Flag>
+  void await_flag(const Flag&) {}
+  template <class Flag>
+  void notify_flag(const Flag&) {}
   void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
     note(to, bytes, 100 + channel);
     note(from, bytes, 15);

@@ -97,13 +97,14 @@ MSCCLC_HD inline PortSlot slot_of(const PortRequest& request, uint64_t turn) {
 }
 
 /// What a block waits for.
-enum class WaitFor : uint32_t { nothing, signal, semaphore, barrier, packet, queue, flush };
+enum class WaitFor : uint32_t { nothing, signal, semaphore, barrier, packet, queue, flush, flag };
 
 /// Why a block gave up; `what` nothing: it has not.
 struct Fault {
   WaitFor what;
-  uint32_t index;  ///< channel, semaphore or barrier of this rank; queue, flush: channel; packet:
-                   ///< the low half of the address of the unit that has not come ...
+  uint32_t index;  ///< channel, semaphore or barrier of this rank; queue, flush: channel; flag: its
+                   ///< number over all arrays; packet: the low half of the address of the unit that
+                   ///< has not come ...
   uint32_t op;     ///< index among the rank's ops in the IR
   uint32_t high;   ///< ... and the high half
   uint64_t expected;  ///< count (at least), or packet flag; a sentinel packet is there when what
@@ -142,7 +143,8 @@ enum Uses : uint32_t {
   kUsesSentPackets = 256u << kUsesFormats,  ///< packets that the proxy sends as they lie
   kUsesTrees = 512u << kUsesFormats,        ///< reductions as trees, and exact ones
   kUsesRows = 1024u << kUsesFormats,        ///< row functions, which no kernel for all plans has
-  kUsesAll = (2048u << kUsesFormats) - 1,
+  kUsesFlags = 2048u << kUsesFormats,       ///< flags that the caller gives
+  kUsesAll = (4096u << kUsesFormats) - 1,
 };
 
 /// Units of packets in a run that a kernel may count in 32 bits, eight threads to a unit, with room

@@ -281,6 +281,7 @@ parts() {  # ranks processes|threads
   step "bits-$n-$way" "$limit" "$binary" bits "${arguments[@]}"
   step "bits-$n-$way-graph" "$limit" "$binary" bits --graph "${arguments[@]}"
   step "rows-$n-$way" "$limit" "$binary" rows "${arguments[@]}"
+  step "flags-$n-$way" "$limit" "$binary" flags "${arguments[@]}"
   step "graph-$n-$way" "$limit" "$binary" graph "${arguments[@]}"
   if ((!shared)); then
     step "overlap-$n-$way" 180 "$binary" overlap "${arguments[@]}"

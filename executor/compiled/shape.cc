@@ -122,6 +122,7 @@ std::optional<Error> refusal(const Step& step) {
     case StepFamily::block:
     case StepFamily::sent:
     case StepFamily::loop:
+    case StepFamily::flags:
       break;
     case StepFamily::rows:
       if (step.kind != StepKind::apply) {
@@ -130,8 +131,6 @@ std::optional<Error> refusal(const Step& step) {
       break;
     case StepFamily::switched:
       return Error{fmt::format("it has ops of switch channels ('{}')", name)};
-    case StepFamily::flags:
-      return Error{fmt::format("it has flags of the caller's ('{}')", name)};
   }
   if (info(step.kind).adds && step.reduce != ReduceOp::call && step.reduce != ReduceOp::sum) {
     return Error{fmt::format("it has a reduction that is always {}", mscclc::name(step.reduce))};

@@ -91,10 +91,12 @@ struct Stretch {
 static_assert(sizeof(Stretch) == 32);
 
 enum OperandFlags : uint32_t {
-  kPackets = 1,  ///< in a packet buffer
-  kPort = 2,     ///< reached through a port channel: a proxy moves it
-  kCounted = 4,  ///< a wait's target: what was taken follows from the number of the call
-  kValue = 8,    ///< a scalar of a row function: the address's low bytes are what is stored
+  kPackets = 1,      ///< in a packet buffer
+  kPort = 2,         ///< reached through a port channel: a proxy moves it
+  kCounted = 4,      ///< a wait's target: what was taken follows from the number of the call
+  kValue = 8,        ///< a scalar of a row function: the address's low bytes are what is stored
+  kWideFlag = 16,    ///< a flag's word has 64 bits, not 32
+  kSystemFlag = 32,  ///< a flag is of the system's scope, not of the GPU's
 };
 /// The bits above: how many units of a pipeline a chunk of the buffer holds, 0 if all of it.
 inline constexpr uint32_t kUnitsShift = 16;

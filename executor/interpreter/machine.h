@@ -44,8 +44,9 @@
 //                                      i < n, may change; called by all threads, of which the one
 //                                      that posts waits
 //   m.meet(b), m.sync()                a barrier of this rank; the threads of this block
-//   m.await_flag(f), m.notify_flag(f)  optional: a flag that the caller has given, by its number
-//                                      over all arrays; called by one thread, in for_each_target
+//   m.await_flag(f), m.notify_flag(f)  a flag that the caller has given, by its number over all
+//                                      arrays (frames) or as a target (steps); called by one
+//                                      thread, in for_each_target
 //   m.apply_rows(program, op)  optional: computes the rows of an `apply`
 //   m.apply_sums(program, op)  optional: adds up rows and hands each to a row function, whose
 //   result

@@ -47,8 +47,8 @@ inline constexpr uint32_t kCopyLine = 128;
 /// What an op that synchronises is about.
 struct StepTarget {
   uint64_t* address;  ///< signal: the partner's count, or nullptr; wait: the count here; semaphore;
-                      ///< Barrier
-  uint32_t index;     ///< channel, semaphore or barrier of the rank
+                      ///< Barrier; the word of a flag
+  uint32_t index;     ///< channel, semaphore or barrier of the rank; flag_index()
   uint16_t slot;      ///< wait: where the block counts what it has taken, or kNoSlot; kCounted:
                       ///< counted_slot()
   uint16_t flags;     ///< OperandFlags

@@ -54,6 +54,10 @@ class Call(Structure):
         ("order", c_int32),
         ("externals", c_void_p),
         ("externals_count", c_size_t),
+        ("flags", c_void_p),
+        ("flags_count", c_size_t),
+        ("budget", c_uint32),
+        ("launch_order", c_int32),
     ]
 
 
@@ -68,6 +72,18 @@ class External(Structure):
         ("rows", c_uint64),
         ("columns", c_uint64),
         ("reserved", c_uint64),
+    ]
+
+
+class Flags(Structure):
+    """mscclc_flags_t"""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("words", c_void_p),
+        ("count", c_uint64),
+        ("bits", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

@@ -1,9 +1,10 @@
-"""Externals: what a plan with row functions takes beside input and output, from objects of Python."""
+"""What plans take beside input and output, from objects of Python: externals of row functions, and
+arrays of flags."""
 
 import json
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from ._library import External
+from ._library import External, Flags
 from ._numbers import DTYPES
 from .buffers import buffer_of
 from .errors import UsageError
@@ -33,25 +34,36 @@ class Declared(NamedTuple):
         return self.use != "in"
 
 
+class DeclaredFlags(NamedTuple):
+    """An array of flags as its plan declares it."""
+
+    name: str
+    count: int
+    bits: int  # of a word
+
+
 class RowsOfPlan(NamedTuple):
-    """What a plan's calls have of rows; without row functions nothing."""
+    """What a plan's calls have of rows, and of flags; without row functions and flags nothing."""
 
     collective: str = ""
     ranks: int = 1
     columns: int = 0
     externals: Tuple[Declared, ...] = ()
+    flags: Tuple[DeclaredFlags, ...] = ()
 
 
 def rows_of(text: bytes) -> RowsOfPlan:
     """Of a plan, as JSON. A text that is none has no rows: loading it says what is wrong."""
-    if b'"columns"' not in text:  # plans may have megabytes, and few have rows
+    if b'"columns"' not in text and b'"flags"' not in text:  # plans may have megabytes
         return RowsOfPlan()
     try:
         own = json.loads(text).get("mscclc", {})
         contract = own.get("contract", {})
         columns = contract.get("columns", 0)
         externals = tuple(_declared(row, columns) for row in own.get("externals", []))
-        return RowsOfPlan(contract.get("kind", ""), contract.get("ranks", 1), columns, externals)
+        flags = tuple(DeclaredFlags(row[0], row[2], row[4]) for row in own.get("flags", []))
+        ranks = contract.get("ranks", 1)
+        return RowsOfPlan(contract.get("kind", ""), ranks, columns, externals, flags)
     except (ValueError, AttributeError, TypeError, IndexError):
         return RowsOfPlan()
 
@@ -104,3 +116,33 @@ def _fill(to, external, data, device, dtype):
         )
     to.data, to.rows = buffer.address, buffer.bytes // row
     return buffer
+
+
+def flags_for(
+    declared: Tuple[DeclaredFlags, ...], given: Dict[str, Any], device: int
+) -> Tuple[Any, List[Any]]:
+    """The flags of a call, for C, and what keeps their memory alive. UsageError: an array is
+    missing, is none of the plan, or has words of another width."""
+    left = dict(given)
+    made, owners = (Flags * len(declared))(), []
+    for to, flags in zip(made, declared):
+        if flags.name not in left:
+            raise UsageError(
+                f"the plan's flags '{flags.name}' are missing: {flags.count} words of {flags.bits}"
+                " bits"
+            )
+        buffer = buffer_of(left.pop(flags.name), device, writable=True)
+        if buffer.dtype not in (f"u{flags.bits}", f"i{flags.bits}"):
+            raise UsageError(
+                f"the flags '{flags.name}' are words of {flags.bits} bits, not {buffer.dtype}"
+            )
+        to.name, to.words, to.bits = flags.name.encode(), buffer.address, flags.bits
+        to.count = buffer.bytes // (flags.bits // 8)
+        owners.append(buffer)
+    if left:
+        names = ", ".join(f"'{one.name}'" for one in declared)
+        raise UsageError(
+            f"the plan has no flags {next(iter(left))!r}; "
+            + (f"it has {names}" if names else "it has none")
+        )
+    return made, owners

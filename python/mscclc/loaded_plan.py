@@ -7,8 +7,10 @@ from ._library import Call, check, library
 from ._numbers import DTYPE_DEFAULT, element_type, op_number
 from .buffers import buffer_of
 from .errors import UsageError
-from .externals import RowsOfPlan, externals_for
+from .externals import RowsOfPlan, externals_for, flags_for
 from .work import Work
+
+_LAUNCH_ORDERS = ("other_first", "plan_first")  # mscclc_launch_order_t
 
 
 class LoadedPlan:
@@ -20,11 +22,16 @@ class LoadedPlan:
     def run(
         self, input: Any, output: Any = None, op: str = "sum", stream: Optional[int] = None,
         dtype: Optional[str] = None, externals: Optional[Dict[str, Any]] = None,
+        flags: Optional[Dict[str, Any]] = None, budget: int = 0, launch_order: str = "other_first",
     ) -> Work:  # fmt: skip
         """Queues it, on all ranks; without an output in place. Buffers are the plan's input and
         output. `dtype`: their element type, as wide as the one that the plan was loaded for, which
         it is if left out. `externals`: what a plan with row functions takes besides, by name: buffers
-        of whole rows, and numbers for scalars. Not held back by groups."""
+        of whole rows, and numbers for scalars. `flags`: the words of those of a plan that overlaps
+        with other work, by name, the same ones in all calls, and 0 before the first. `budget`:
+        multiprocessors that such a plan may hold while that work needs room, or 0: not known.
+        `launch_order`: "plan_first", if it does not begin before all of the plan is resident.
+        Not held back by groups."""
         comm = self._comm
         comm._own()
         dtype = self._dtype if dtype is None else dtype
@@ -37,11 +44,18 @@ class LoadedPlan:
             )
         target = buffer_of(input if output is None else output, comm._device, writable=True)
         source = target if output is None else buffer_of(input, comm._device, writable=False)
-        return self._launch(source, target, op, stream, dtype, externals)
+        if launch_order not in _LAUNCH_ORDERS:
+            raise UsageError(f"launch_order is one of {', '.join(_LAUNCH_ORDERS)}")
+        return self._launch(
+            source, target, op, stream, dtype, externals, flags, budget=budget,
+            launch_order=_LAUNCH_ORDERS.index(launch_order),
+        )  # fmt: skip
 
-    def _launch(self, source, target, op, stream, dtype, externals=None):
+    def _launch(self, source, target, op, stream, dtype, externals=None, flags=None, **more):
+        """`more`: of the call, for C."""
         comm = self._comm
         outside = externals_for(self._rows.externals, externals or {}, comm._device, dtype)
+        words = flags_for(self._rows.flags, flags or {}, comm._device)
         most = max(source.bytes, target.bytes)
         if source is not target:
             self._needs_buffers(source, target, most, dtype)
@@ -49,10 +63,11 @@ class LoadedPlan:
             size=ctypes.sizeof(Call), dtype=element_type(dtype)[0], op=op_number(op),
             accumulate=DTYPE_DEFAULT, input=source.address, output=target.address,
             externals=ctypes.addressof(outside[0]), externals_count=len(outside[0]),
+            flags=ctypes.addressof(words[0]), flags_count=len(words[0]), **more,
         )  # fmt: skip
         launch = library().mscclc_plan_launch
         check(launch(self._handle, ctypes.byref(call), most, comm._queue(stream)))
-        return Work(comm, (source, target, *outside[1]), stream)
+        return Work(comm, (source, target, *outside[1], *words[1]), stream)
 
     def _needs_buffers(self, source, target, most, dtype):
         """The plan may use no more than is there, nor may a part of a buffer be left out."""

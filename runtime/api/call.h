@@ -30,6 +30,23 @@ struct CallExternal {
   bool operator==(const CallExternal&) const = default;
 };
 
+/// What stands for an array of flags of the plan in a call (docs/design/overlap.md). All calls of
+/// an executable have the same arrays, whose words are 0 when the first one is launched.
+struct CallFlags {
+  std::string_view name;
+  /// Memory that the device can address, at a multiple of a word's size. Both sides change it.
+  void* words = nullptr;
+  uint64_t count = 0;  ///< of words; more than the plan has flags are allowed
+  uint32_t bits = 32;  ///< of a word: 32 or 64
+  bool operator==(const CallFlags&) const = default;
+};
+
+/// What the caller promises of a plan with flags and their other side.
+enum class LaunchOrder : uint8_t {
+  other_first,  ///< nothing: the other side may hold its room before the plan has begun
+  plan_first,   ///< all blocks of the plan are resident before the other side begins
+};
+
 /// One call of a collective, as one rank makes it: by name (Collectives), or of a plan
 /// (Executable::bind()). Counts are in elements, as NCCL counts them.
 struct CollectiveCall {
@@ -78,6 +95,12 @@ struct CollectiveCall {
   std::span<const uint64_t> input_offsets = {}, output_offsets = {};
   /// Of a plan with row functions: each external that it declares, once, in any order.
   std::span<const CallExternal> externals = {};
+  /// Of a plan with flags: each array that it declares, once, in any order.
+  std::span<const CallFlags> flags = {};
+  /// Of a plan with flags: multiprocessors that its blocks may hold, one each, while the other side
+  /// needs room; 0: not known.
+  uint32_t budget = 0;
+  LaunchOrder launch_order = LaunchOrder::other_first;
   std::string_view tag = {};  ///< PlanRequest::tag
   /// By name: thread blocks that this call allows a plan, besides CollectivesOptions::most_blocks;
   /// 0: any number. The same on all ranks.

@@ -22,6 +22,8 @@ constexpr std::pair<std::string_view, ResultKind> kResultKinds[] = {
     {"bootstrap-timeout", ResultKind::timeout},
     {"call-differs", ResultKind::usage},
     {"false-claim", ResultKind::not_proved},
+    {"flags-not-resident", ResultKind::argument},
+    {"flags-staged", ResultKind::usage},
     {"hang", ResultKind::timeout},
     {"memory", ResultKind::memory},
     {"message-size", ResultKind::argument},

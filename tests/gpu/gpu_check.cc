@@ -48,6 +48,7 @@ constexpr Check kChecks[] = {
     {"rows", "a row in batches of every size: the bits that it has alone", check_row_batches},
     {"kernels", "plans by kernels of their own: the bits that the interpreter gives",
      check_kernels},
+    {"flags", "plans with flags, beside copies that raise them", check_flags},
     {"graph", "patterns of graphs, and a hang in one", check_graphs},
     {"overlap", "calls on several streams, beside kernels of others", check_overlap},
     {"hang", "plans that hang, ranks that are killed", check_hangs},

@@ -49,7 +49,7 @@ has "$started" 'adds --gpus 1'
 [[ $(grep -n quit "$started" | cut -d: -f1) -lt $(grep -n -m 1 threads "$started" | cut -d: -f1) ]] ||
   fail "threads run under MPS"
 tail -n 1 "$TEST_TMPDIR/said" |
-  grep -q '^17 passed, 0 failed, skipped: a GPU for each rank; adds; multicast' ||
+  grep -q '^19 passed, 0 failed, skipped: a GPU for each rank; adds; multicast' ||
   fail "the last line is: $(tail -n 1 "$TEST_TMPDIR/said")"
 
 program nvidia-cuda-mps-control <<<'exit 1'

@@ -16,6 +16,9 @@ bool check_bits(const StageOptions& options);
 bool check_row_batches(const StageOptions& options);
 /// Every plan of a folder by its compiled kernels, bit for bit what the interpreter gives.
 bool check_kernels(const StageOptions& options);
+/// Plans with flags, beside copies that write the input and raise flags while calls run: bit for
+/// bit what the simulator gives.
+bool check_flags(const StageOptions& options);
 /// Calls in graphs: patterns of capture and replay, for a plan of each family.
 bool check_graphs(const StageOptions& options);
 /// Plans that hang, and ranks that die: reports, and how soon they come.

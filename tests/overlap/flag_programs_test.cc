@@ -3,59 +3,27 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "compiler/compile.h"
 #include "executor/simulator/run.h"
-#include "ir/base/read_file.h"
 #include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
+#include "tests/overlap/flag_plans.h"
 
 namespace mscclc {
 namespace {
 
+using testing::flag_plan;
+using testing::FlagDefines;
+using testing::kOverlapPrograms;
+using testing::overlap_text;
+using testing::said_of_flags;
+
 constexpr uint64_t kSeeds = testing::if_sanitized(2, 8);
-const std::string kFolder = "plans/overlap/";
-const char* const kPrograms[] = {"allgather_gemm", "alltoall_gemm", "gemm_reducescatter",
-                                 "gemm_allreduce"};
-
-std::string text_of(const Diagnostics& diagnostics) {
-  std::string text;
-  for (const Diagnostic& d : diagnostics.all()) {
-    text += d.code + ": " + d.message + "\n";
-    for (const Note& note : d.notes) text += "- " + note.text + "\n";
-  }
-  return text;
-}
-
-using Defines = std::vector<std::pair<std::string, std::string>>;
-
-std::optional<Program> compiled(const std::string& text, const Defines& defines,
-                                Diagnostics& diagnostics) {
-  Sources sources;
-  FrontEndOptions options;
-  options.defines = defines;
-  options.read_file = [](const std::string& path) { return read_file(path); };
-  return compile(sources, sources.add("a.mscl", text), options, {}, diagnostics);
-}
-
-Program compiled(const std::string& text, const Defines& defines = {}) {
-  Diagnostics diagnostics;
-  std::optional<Program> program = compiled(text, defines, diagnostics);
-  INFO(text_of(diagnostics));
-  REQUIRE(program.has_value());
-  CHECK(diagnostics.all().empty());
-  return *std::move(program);
-}
-
-std::string text_of_file(const std::string& name) {
-  return read_file(kFolder + name + ".mscl").value();
-}
-
 RunStatus run(const Program& program, RunSpec spec, std::string& said) {
   Diagnostics diagnostics;
   const RunResult result = simulate(program, spec, diagnostics);
-  said = text_of(diagnostics);
+  said = said_of_flags(diagnostics);
   return result.status;
 }
 
@@ -80,24 +48,24 @@ void check_runs(const Program& program) {
 void check_plan(const Program& program) {
   Diagnostics diagnostics;
   const auto json = write_plan(program, builtin_targets().front(), diagnostics);
-  INFO(text_of(diagnostics));
+  INFO(said_of_flags(diagnostics));
   REQUIRE(json.has_value());
   const auto read = read_plan(*json, "plan.json", diagnostics);
-  INFO(text_of(diagnostics));
+  INFO(said_of_flags(diagnostics));
   REQUIRE(read.has_value());
   CHECK(print_ir(*read) == print_ir(program));
 }
 
 std::string verdict(const Program& program) {
   Diagnostics diagnostics;
-  return prove(program, diagnostics).proved ? "proved" : text_of(diagnostics);
+  return prove(program, diagnostics).proved ? "proved" : said_of_flags(diagnostics);
 }
 
 TEST_CASE("programs with flags are proved, and right whatever the other side does") {
-  for (const char* const name : kPrograms) {
+  for (const char* const name : kOverlapPrograms) {
     for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
       DYNAMIC_SECTION(name << " of " << ranks << " ranks") {
-        const Program program = compiled(text_of_file(name), {{"R", std::to_string(ranks)}});
+        const Program program = flag_plan(overlap_text(name), {{"R", std::to_string(ranks)}});
         CHECK(verdict(program) == "proved");
         check_plan(program);
         if (ranks == 2 || ranks == 3) check_runs(program);
@@ -107,8 +75,8 @@ TEST_CASE("programs with flags are proved, and right whatever the other side doe
 }
 
 TEST_CASE("no pass puts flags together that come at different times") {
-  for (const char* const name : kPrograms) {
-    const Program program = compiled(text_of_file(name), {{"R", "4"}});
+  for (const char* const name : kOverlapPrograms) {
+    const Program program = flag_plan(overlap_text(name), {{"R", "4"}});
     for (const Op& op : program.ranks[1].ops) {
       if (info(op.kind).has_flags()) CHECK(op.dsts == 1);
     }
@@ -117,7 +85,7 @@ TEST_CASE("no pass puts flags together that come at different times") {
 
 TEST_CASE("a GEMM that counts tiles raises a flag several times") {
   for (const char* const name : {"gemm_reducescatter", "gemm_allreduce"}) {
-    const Program program = compiled(text_of_file(name), {{"R", "3"}, {"K", "5"}, {"C", "1"}});
+    const Program program = flag_plan(overlap_text(name), {{"R", "3"}, {"K", "5"}, {"C", "1"}});
     CHECK(program.flags[0].raises == 5);
     CHECK(verdict(program) == "proved");
     check_runs(program);
@@ -127,9 +95,9 @@ TEST_CASE("a GEMM that counts tiles raises a flag several times") {
 TEST_CASE("instances and groups wait for flags, and raise them together") {
   for (const char* const name : {"allgather_gemm", "gemm_allreduce"}) {
     for (const std::string policy : {"interleaved", "blocked"}) {
-      std::string text = text_of_file(name);
+      std::string text = overlap_text(name);
       text.replace(text.find("threads: T"), 10, "threads: T, instances: 2, policy: " + policy);
-      const Program program = compiled(text, {{"R", "3"}, {"C", "1"}});
+      const Program program = flag_plan(text, {{"R", "3"}, {"C", "1"}});
       CHECK(program.flags[0].raises == (program.flags[0].of_output ? 2 : 1));
       CHECK(verdict(program) == "proved");
       check_plan(program);
@@ -139,7 +107,7 @@ TEST_CASE("instances and groups wait for flags, and raise them together") {
 }
 
 TEST_CASE("IR text with flags is read as the same program") {
-  const Program program = compiled(
+  const Program program = flag_plan(
       "external flags ready[2] of: output, bits: 64, scope: system, tiles: rising\n"
       "external flags tiles[4] of: input, raises: 3, after: ready\n"
       "collective sendrecv(ranks: 2, shift: 0, chunks: 4, inplace: false)\n"
@@ -152,7 +120,7 @@ TEST_CASE("IR text with flags is read as the same program") {
                   "external   flags tiles[4] of: input, raises: 3, after: ready\n") !=
         std::string::npos);
   CHECK(text.find("notify ready[0], ready[1]") != std::string::npos);
-  CHECK(print_ir(compiled(text)) == text);
+  CHECK(print_ir(flag_plan(text)) == text);
   check_plan(program);
 }
 
@@ -164,11 +132,11 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-const Defines kTwo = {{"R", "2"}, {"C", "1"}};
+const FlagDefines kTwo = {{"R", "2"}, {"C", "1"}};
 
 /// What the prover says of a program; the simulator shows it, too.
-std::string refused(const std::string& text, RunStatus shown, const Defines& defines = {}) {
-  const Program program = compiled(text, defines);
+std::string refused(const std::string& text, RunStatus shown, const FlagDefines& defines = {}) {
+  const Program program = flag_plan(text, defines);
   std::string said;
   RunStatus found = RunStatus::right;
   for (uint64_t seed = 0; seed < 40 && found == RunStatus::right; ++seed) {
@@ -181,7 +149,7 @@ std::string refused(const std::string& text, RunStatus shown, const Defines& def
 
 TEST_CASE("what is read before its await is refused, with its place and the remedy") {
   const std::string text =
-      replaced(text_of_file("gemm_reducescatter"), "      await tiles[p * C + c]\n", "");
+      replaced(overlap_text("gemm_reducescatter"), "      await tiles[p * C + c]\n", "");
   CHECK(refused(text, RunStatus::wrong, kTwo) ==
         "race: race at input[0] of rank 1: nothing orders two accesses\n"
         "- when r = 1, c = 0, p = 0\n"
@@ -192,7 +160,7 @@ TEST_CASE("what is read before its await is refused, with its place and the reme
 }
 
 TEST_CASE("what is notified before it is there is refused, with its place and the remedy") {
-  const std::string text = replaced(text_of_file("allgather_gemm"),
+  const std::string text = replaced(overlap_text("allgather_gemm"),
                                     "      wait data[c, p]\n      notify ready[p * C + c]\n",
                                     "      notify ready[p * C + c]\n      wait data[c, p]\n");
   const std::string said = refused(text, RunStatus::wrong, kTwo);
@@ -203,7 +171,7 @@ TEST_CASE("what is notified before it is there is refused, with its place and th
 }
 
 TEST_CASE("flags that are not notified, or too often, are refused") {
-  const std::string text = text_of_file("allgather_gemm");
+  const std::string text = overlap_text("allgather_gemm");
   CHECK(
       refused(replaced(text, "    notify ready[r * C + c]\n", ""), RunStatus::hung, kTwo)
           .starts_with("flag-count: in each call 'ready[0]' of rank 0 is notified 0 times, and the "
@@ -211,7 +179,7 @@ TEST_CASE("flags that are not notified, or too often, are refused") {
   const std::string twice = replaced(text, "    notify ready[r * C + c]\n",
                                      "    notify ready[r * C + c]\n    notify ready[r * C + c]\n");
   CHECK(
-      verdict(compiled(twice, kTwo))
+      verdict(flag_plan(twice, kTwo))
           .starts_with("flag-count: in each call 'ready[0]' of rank 0 is notified 2 times, and the "
                        "other side waits for 1\n"));
 }
@@ -231,7 +199,7 @@ const std::string kTogether =
     "    await tiles[0], tiles[1]\n    copy output <- input\n    notify ready[0], ready[1]\n";
 
 TEST_CASE("the other side may wait for flags below its own, or for what is declared") {
-  const Program right = compiled(chained(kInTurn, ""));
+  const Program right = flag_plan(chained(kInTurn, ""));
   CHECK(verdict(right) == "proved");
   check_runs(right);
   CHECK(refused(chained(kTogether, ""), RunStatus::hung) ==
@@ -248,11 +216,11 @@ TEST_CASE("the other side may wait for flags below its own, or for what is decla
 
 TEST_CASE("a plan that goes through flags in another order than the other side is warned of") {
   const std::string text =
-      replaced(text_of_file("gemm_reducescatter"), "[(r + i) % R for i in 1..R]",
+      replaced(overlap_text("gemm_reducescatter"), "[(r + i) % R for i in 1..R]",
                "[(r + R - i) % R for i in 1..R]");
   Diagnostics diagnostics;
-  REQUIRE(compiled(text, {{"R", "4"}, {"C", "1"}}, diagnostics).has_value());
-  CHECK(text_of(diagnostics) ==
+  REQUIRE(flag_plan(text, {{"R", "4"}, {"C", "1"}}, diagnostics).has_value());
+  CHECK(said_of_flags(diagnostics) ==
         "flag-order: 'await tiles[2]' in tb 0 of rank 0 (r = 0, c = 0, p = 2) comes after "
         "'tiles[3]', which the other side raises later\n"
         "- 'tiles' says 'tiles: own_last': go through its flags in that order, or say what the "
@@ -261,11 +229,12 @@ TEST_CASE("a plan that goes through flags in another order than the other side i
 
 std::string errors_of(const std::string& flags, const std::string& body) {
   Diagnostics diagnostics;
-  const auto program = compiled(flags +
-                                    "\ncollective sendrecv(ranks: 2, shift: 0, chunks: 4, inplace: "
-                                    "false)\nrank r in 0..2 {\n" +
-                                    body + "\n}\n",
-                                {}, diagnostics);
+  const auto program =
+      flag_plan(flags +
+                    "\ncollective sendrecv(ranks: 2, shift: 0, chunks: 4, inplace: "
+                    "false)\nrank r in 0..2 {\n" +
+                    body + "\n}\n",
+                {}, diagnostics);
   CHECK_FALSE(program.has_value());
   return diagnostics.all().empty()
              ? ""

@@ -149,6 +149,23 @@ __device__ inline uint64_t load_relaxed_gpu(const uint64_t* count) {
 __device__ inline void store_relaxed_gpu(uint64_t* count, uint64_t value) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(count), "l"(value) : "memory");
 }
+// Flags that the caller gives, of 32 bits (of 64 they are as counts).
+__device__ inline void add_release(uint32_t* word) {
+  asm volatile("red.release.sys.global.add.u32 [%0], 1;" ::"l"(word) : "memory");
+}
+__device__ inline void add_release_gpu(uint32_t* word) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(word) : "memory");
+}
+__device__ inline uint32_t load_acquire(const uint32_t* word) {
+  uint32_t value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+__device__ inline uint32_t load_acquire_gpu(const uint32_t* word) {
+  uint32_t value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
 /// Takes one from a count that was `seen`, above 0; false: it has changed since.
 __device__ inline bool take_acquire_gpu(uint64_t* count, uint64_t seen) {
   uint64_t before;

@@ -7,6 +7,7 @@
 #include "executor/cuda/device/access.cuh"
 #include "executor/cuda/device/ahead.cuh"
 #include "executor/cuda/device/clocks.cuh"
+#include "executor/cuda/device/flags.cuh"
 #include "executor/cuda/device/ports.cuh"
 #include "executor/cuda/device/signals.cuh"
 #include "executor/cuda/device/wait.cuh"
@@ -142,6 +143,10 @@ class BlockBase {
     __syncthreads();
   }
   __device__ void sync() { __syncthreads(); }
+  __device__ void await_flag(const StepTarget& target) {
+    await_complete(state_.waits, target, call_, source_);
+  }
+  __device__ void notify_flag(const StepTarget& target) { raise(target); }
 
  protected:
   __device__ ReduceOp reduction(const Step& step) const {

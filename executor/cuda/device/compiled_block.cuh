@@ -71,6 +71,7 @@ static_assert(device::kinds_of(StepFamily::plain) == 2);
 static_assert(device::kinds_of(StepFamily::packets) == 2);
 static_assert(device::kinds_of(StepFamily::sent) == 2);
 static_assert(device::kinds_of(StepFamily::block) == 3);
+static_assert(device::kinds_of(StepFamily::flags) == 2);
 
 /// Plain data begins and ends at multiples of 16 bytes.
 template <class Arithmetic, PacketFormat F, CompiledTraits traits>
@@ -226,6 +227,12 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       this->sync();
     } else if constexpr (kind == StepKind::barrier) {
       this->meet(target(first));
+    } else if constexpr (kind == StepKind::await) {
+      this->for_each_target(Operands::kCount,
+                            [&](uint32_t i) { this->await_flag(target(first + i)); });
+    } else if constexpr (kind == StepKind::notify) {
+      this->for_each_target(Operands::kCount,
+                            [&](uint32_t i) { this->notify_flag(target(first + i)); });
     } else {
       static_assert(device::info(kind).family == StepFamily::target);
       const bool relaxed = (flags & device::kRelaxed) != 0;

@@ -108,6 +108,13 @@ inline uint64_t load_relaxed_gpu(const uint64_t* count) { return load_now(count)
 inline void store_relaxed_gpu(uint64_t* count, uint64_t value) {
   host::Gpu::get().store(count, &value, sizeof value);
 }
+inline void add_release(uint32_t* word) {
+  host::Gpu::get().publish();
+  add_now<uint32_t>(word, 1);
+}
+inline void add_release_gpu(uint32_t* word) { add_release(word); }
+inline uint32_t load_acquire(const uint32_t* word) { return load_now(word); }
+inline uint32_t load_acquire_gpu(const uint32_t* word) { return load_now(word); }
 inline bool take_acquire_gpu(uint64_t* count, uint64_t seen) {
   if (load_now(count) != seen) return false;
   *count = seen - 1;

@@ -9,6 +9,7 @@
 #include "executor/cuda/testing/ranks_apart.h"
 #include "executor/cuda/testing/ranks_buffers.h"
 #include "executor/cuda/testing/ranks_externals.h"
+#include "executor/cuda/testing/ranks_flags.h"
 #include "executor/cuda/testing/ranks_multicast.h"
 #include "executor/cuda/testing/ranks_ports.h"
 #include "executor/cuda/testing/ranks_programs.h"
@@ -50,6 +51,8 @@ const char* name(WaitFor what) {
       return "room in the queue";
     case WaitFor::flush:
       return "flush";
+    case WaitFor::flag:
+      return "flag";
   }
   return "?";
 }
@@ -67,6 +70,7 @@ class CudaRanks::State {
   const RanksApart& apart() const { return apart_; }
   bool has_multicast() const { return !multicast_.empty(); }
   RanksExternals& externals() { return externals_; }
+  RanksFlags& flags() { return flags_; }
   void set_patience(uint64_t nanoseconds) { patience_ = nanoseconds; }
   void abort();
 
@@ -105,6 +109,7 @@ class CudaRanks::State {
   Options options_;
   RanksBuffers buffers_;
   RanksExternals externals_;
+  RanksFlags flags_;
   RanksSignals signals_;
   RanksPorts ports_;
   RanksPrograms programs_;
@@ -139,7 +144,8 @@ bool CudaRanks::State::prepare(const Call& call, const Options& options, Diagnos
   if (options.early) mark_early();
   return abort_.allocate(sizeof(uint32_t), d) && patch(device_, program_, call, d) &&
          buffers_.allocate(device_, call, options, d) && externals_.allocate(program_, call, d) &&
-         signals_.allocate(device_, d) && upload_context(d) && plan_launch(d);
+         flags_.allocate(program_, d) && signals_.allocate(device_, d) && upload_context(d) &&
+         plan_launch(d);
 }
 
 /// Marks after which ops the next call may begin.
@@ -226,8 +232,8 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
 bool CudaRanks::State::pack_programs(uint32_t in_call, Diagnostics& d) {
   std::vector<RanksPrograms::Rank> ranks;
   for (uint32_t r = 0; r < device_.ranks.size(); ++r) {
-    ranks.push_back(
-        {bases_of(r, in_call), signals_.semaphores(r), signals_.barriers(r), externals_.places(r)});
+    ranks.push_back({bases_of(r, in_call), signals_.semaphores(r), signals_.barriers(r),
+                     externals_.places(r), flags_.places(r)});
   }
   return programs_.pack(in_call, device_, ranks, signals_.ends(), options_.carried, launch_, d);
 }
@@ -280,10 +286,14 @@ bool CudaRanks::State::run_calls(uint32_t calls, const Hook& before, const Hook&
 #ifdef MSCCLC_ON_HOST
   host::Gpu::get().set_waits_for_host(patience_ == 0);
 #endif
+  const uint32_t all = apart_.empty() ? 1 : calls * options_.calls;
+  for (uint32_t i = 0; i < all && !options_.own_flags; ++i) {
+    for (uint32_t r = 0; r < device_.ranks.size(); ++r) flags_.raise_all(r);
+  }
   const bool ran =
       apart_.empty() ? run_together(d) : apart_.run(calls, options_.silent, before, after, d);
   const bool served = succeeded(ports_.error(), "serve the ports", d);
-  return report_faults(d) && ran && served;
+  return report_faults(d) && ran && served && flags_.compare(all, d);
 }
 
 Fault CudaRanks::State::fault(uint32_t rank, uint32_t block) const {
@@ -344,6 +354,12 @@ bool CudaRanks::build(Diagnostics& diagnostics) { return state_->build(diagnosti
 
 bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& diagnostics) {
   return state_->prepare(call, options, diagnostics);
+}
+
+void CudaRanks::raise(uint32_t rank, uint32_t flag) { state_->flags().raise(rank, flag); }
+
+uint8_t* CudaRanks::address(uint32_t rank, uint32_t buffer) const {
+  return state_->address(rank, 0, buffer);
 }
 
 bool CudaRanks::in_short() const { return state_->apart().all_short(); }

@@ -78,6 +78,8 @@ class CudaRanks {
     ChooseKernel own_kernel = {};  ///< REQUIRES: `apart`
     /// Words of a row of stamps (executor/stamps.h); 0: none.
     uint32_t stamp_words = 0;
+    /// The test raises the flags of inputs itself; else all have been raised before a run.
+    bool own_flags = false;
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
   [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
@@ -91,6 +93,12 @@ class CudaRanks {
   /// Runs one call, or Options::calls, and waits for the end. Waits that were given up are reported
   /// and give false; prepare() makes it usable again.
   [[nodiscard]] bool run(Diagnostics& diagnostics);
+  /// Raises a flag of an input once, by its number over all arrays of the plan. From any thread,
+  /// also during a run.
+  void raise(uint32_t rank, uint32_t flag);
+  /// Where a buffer of the prepared call lies, for a thread that writes it during a run. On the
+  /// host alone.
+  uint8_t* address(uint32_t rank, uint32_t buffer) const;
   /// What the blocks of all ranks have stamped, a row each.
   [[nodiscard]] bool read_stamps(std::vector<uint64_t>& words, Diagnostics& diagnostics) const;
   /// The same for several calls in a row, between which ranks do not wait for each other; on the

@@ -23,8 +23,9 @@ bool RanksPrograms::pack_ranks(uint32_t in_call, const DeviceProgram& device,
   for (uint32_t r = 0; r < ranks.size(); ++r) {
     const WaitSlots slots(device.ranks[r]);
     BlockPrograms& own = of_ranks_[r];
-    const BlockPrograms::Places places{ranks[r].bases, ends, ranks[r].semaphores, ranks[r].barriers,
-                                       ranks[r].externals};
+    const BlockPrograms::Places places{ranks[r].bases,      ends,
+                                       ranks[r].semaphores, ranks[r].barriers,
+                                       ranks[r].externals,  ranks[r].flags};
     if (!own.pack(device.ranks[r], places, slots, launch.program_bytes)) {
       d.error("too-large", {}, "the program of a block would have 2 GiB or more");
       return false;

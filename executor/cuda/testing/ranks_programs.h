@@ -19,6 +19,7 @@ class RanksPrograms {
     uint64_t* semaphores;
     device::Barrier* barriers;
     std::vector<BlockPrograms::Places::External> externals = {};
+    std::vector<BlockPrograms::Places::Flags> flags = {};
   };
 
   /// Forgets what was packed; `calls` are to be.

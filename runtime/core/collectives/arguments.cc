@@ -55,9 +55,12 @@ class Checker {
                       "calls of a plan; a call by name has a count",
                       name(call_.kind)));
     }
-    if (!call_.externals.empty()) {
-      return refuse(fmt::format("{}: externals are for calls of a plan that declares them",
-                                name(call_.kind)));
+    if (!call_.externals.empty() || !call_.flags.empty() || call_.budget != 0 ||
+        call_.launch_order != LaunchOrder::other_first) {
+      return refuse(
+          fmt::format("{}: externals and flags are for calls of a plan that declares them; so are "
+                      "budget and launch_order",
+                      name(call_.kind)));
     }
     const bool reduces = info(call_.kind).source == Source::everyone;
     if (reduces && (call_.op == ReduceOp::call || call_.op > ReduceOp::avg)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "executor/rows/externals.h"
 #include "runtime/core/communicator/binder.h"
 #include "runtime/core/communicator/refuse.h"
 #include "runtime/support/environment/environment.h"
@@ -121,7 +122,7 @@ void Binder::describe() {
 bool Binder::prepare() {
   if (x_.group->failure->report(diagnostics_) != nullptr) return false;
   if (!check_size() || !check_call(*x_.plan, x_.use, call_, diagnostics_) || !check_pointers() ||
-      !place_externals()) {
+      !place_externals() || !place_flags()) {
     return false;
   }
   if (x_.use.sentinel && info(asked_.dtype).bytes != x_.element) {
@@ -156,6 +157,55 @@ bool Binder::place_externals() {
                              .input = {pointers_[kInput], callers_bytes(kInput)},
                              .output = {pointers_[kOutput], callers_bytes(kOutput)}};
   return mscclc::place_externals(call, asked_.externals, x_.externals, diagnostics_);
+}
+
+bool Binder::place_flags() {
+  const Program& plan = *x_.plan;
+  const bool says_room = asked_.budget != 0 || asked_.launch_order != LaunchOrder::other_first;
+  if (plan.flags.empty() && says_room) {
+    return refuse(diagnostics_, "bad-call",
+                  "budget and launch_order are for plans with flags: this one has none");
+  }
+  if (plan.flags.empty() && asked_.flags.empty()) return true;
+  const std::vector<CallMemory> others = memory_besides_flags();
+  const FlagsOfCall call{.plan = plan, .rank = x_.rank, .moves_data = !empty(), .others = others};
+  std::vector<BlockPrograms::Places::Flags> flags = x_.flags;
+  if (!mscclc::place_flags(call, asked_.flags, flags, diagnostics_) ||
+      !check_room(plan, x_.rank,
+                  {.multiprocessors = x_.group->device->multiprocessors(),
+                   .budget = asked_.budget,
+                   .order = asked_.launch_order},
+                  diagnostics_)) {
+    return false;
+  }
+  x_.flags = std::move(flags);
+  return true;
+}
+
+std::vector<CallMemory> Binder::memory_besides_flags() const {
+  std::vector<CallMemory> all = {{"input", pointers_[kInput], callers_bytes(kInput)},
+                                 {"output", pointers_[kOutput], callers_bytes(kOutput)}};
+  if (x_.externals.empty()) return all;
+  const auto layouts = rows::lay_out_externals(*x_.plan, x_.rank, *chunking_, call_.dtype);
+  for (size_t e = 0; e < layouts.size(); ++e) {
+    const BlockPrograms::Places::External& external = x_.externals[e];
+    if (external.is_value) continue;
+    all.push_back(
+        {"external '" + x_.plan->externals[e].name + "'", external.address, layouts[e].bytes()});
+  }
+  return all;
+}
+
+// A copy before the kernel would not have what the other side has yet to write, and one after it
+// comes too late.
+bool Binder::has_flags_in_place() {
+  for (const FlagArray& array : x_.plan->flags) {
+    const uint32_t side = array.of_output ? kOutput : kInput;
+    if (places_[x_.rank].side[side].kind == Kind::staging) {
+      return refuse_staged(*x_.plan, array, diagnostics_);
+    }
+  }
+  return true;
 }
 
 // No kernel for all plans has row functions: the plan's own must take the call.
@@ -195,6 +245,7 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   places.bases = bases;
   places.ends = x_.ends;
   places.externals = x_.externals;
+  places.flags = x_.flags;
   if (!made.programs.pack(x_.program, places, *x_.wait_slots)) return too_large(diagnostics_);
   made.launch.context = x_.contexts;
   made.launch.calls = x_.calls_ended;
@@ -311,12 +362,14 @@ std::shared_ptr<BoundCall::State> Binder::blank() {
 
 std::shared_ptr<BoundCall::State> Binder::make() {
   std::shared_ptr<BoundCall::State> made = blank();
-  if (!write_programs(*made)) return nullptr;
+  if (!has_flags_in_place() || !write_programs(*made)) return nullptr;
   plan_copies(*made);
   made->is_call = !empty();
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
-  made->launch.early = asked_.bytes <= kMaxEarlyBytes && x_.group->device->launches_early();
+  // The next call's blocks would hold room that the other side of this one needs.
+  made->launch.early = asked_.bytes <= kMaxEarlyBytes && x_.plan->flags.empty() &&
+                       x_.group->device->launches_early();
   made->launch.previous_allows_early = asked_.previous_allows_early;
   made->launch.any_order = asked_.any_order;
   static_cast<Call&>(made->launch) = call_;

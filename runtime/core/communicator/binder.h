@@ -46,6 +46,9 @@ class Binder {
   bool empty() const;
   bool check_pointers();
   bool place_externals();
+  bool place_flags();
+  std::vector<CallMemory> memory_besides_flags() const;
+  bool has_flags_in_place();
   bool check_rows(const BoundCall::State& made);
   bool choose_places(std::vector<uint8_t>& message);
   bool place_registered(uint32_t side, bool& registered);

@@ -24,6 +24,7 @@
 #include "runtime/core/communicator/call/call_cache.h"
 #include "runtime/core/communicator/call/call_facts.h"
 #include "runtime/core/communicator/call/place_externals.h"
+#include "runtime/core/communicator/call/place_flags.h"
 #include "runtime/core/communicator/call/placement.h"
 #include "runtime/core/communicator/call/shared_board.h"
 #include "runtime/core/communicator/compiled_kernels/kernel_choice.h"
@@ -138,6 +139,7 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
   std::vector<RankPlaces> places;
   std::vector<device::BaseAddress> bases;
   std::vector<BlockPrograms::Places::External> externals;  ///< of the call at hand
+  std::vector<BlockPrograms::Places::Flags> flags;         ///< of all calls: the first one's
   /// How many blocks the device holds at once, of kernels that hold all of the plan's: asked once
   /// each.
   std::map<KernelKey, uint32_t> fitting;

@@ -8,6 +8,7 @@
 #include "executor/shared_atomics.h"
 #include "ir/print/print.h"
 #include "ir/program/access.h"
+#include "ir/program/flag_regions.h"
 #include "ir/report/op_error.h"
 
 namespace mscclc {
@@ -129,6 +130,35 @@ std::string packet_text(const Program& program, uint32_t rank, const Fault& faul
                      writers.empty() ? "no op writes it" : "it is written by " + writers);
 }
 
+/// Which array and flag a number over all arrays is.
+std::pair<uint32_t, uint32_t> flag_of(const Program& program, uint32_t number) {
+  uint32_t array = 0;
+  while (number >= program.flags[array].count) number -= program.flags[array++].count;
+  return {array, number};
+}
+
+/// In words of so many bits: how often it was raised in this call, if it was as often as it should
+/// be in those before.
+std::string awaited_flag_text(const Program& program, uint32_t rank, const Fault& fault) {
+  const auto [array, flag] = flag_of(program, fault.index);
+  const FlagArray& flags = program.flags[array];
+  const FlagRegion region = flag_region(program, rank, array, flag);
+  const uint64_t mask = flags.bits == 64 ? ~uint64_t{0} : 0xffffffffu;
+  const uint64_t left = (fault.expected - fault.seen) & mask;
+  const std::string name = flag_text(program, array, flag);
+  const std::string raised =
+      left > flags.raises
+          ? fmt::format("in the calls before it was not raised {} times each", flags.raises)
+          : fmt::format("in this call it was raised {} of {} times", flags.raises - left,
+                        flags.raises);
+  return fmt::format(
+      "waits for the flag '{}', whose word is {} and must be {}: {}; the other side "
+      "raises it when it has written chunk{} of the input",
+      name, fault.seen, fault.expected & mask, raised,
+      region.count == 1 ? fmt::format(" {}", region.first)
+                        : fmt::format("s {} to {}", region.first, region.first + region.count - 1));
+}
+
 std::string reason(const Program& program, uint32_t rank, const Fault& fault,
                    const PeerMemory& region) {
   const auto peer = [&] {
@@ -148,6 +178,8 @@ std::string reason(const Program& program, uint32_t rank, const Fault& fault,
       return fmt::format("waits for room in the queue of its proxy, for {}", peer());
     case WaitFor::flush:
       return fmt::format("waits for its proxy to have read the sources of {}", peer());
+    case WaitFor::flag:
+      return awaited_flag_text(program, rank, fault);
     case WaitFor::nothing:
       break;
   }

@@ -31,6 +31,7 @@ class PlanLoader {
  private:
   bool prepare();
   bool check_plan();
+  bool check_flags() const;
   bool check_rows() const;
   bool check_fit() const;
   bool find_kernels();
@@ -64,11 +65,7 @@ bool PlanLoader::check_plan() {
   if (plan.contract.kind == CollectiveKind::none) {
     return refuse(diagnostics_, "no-contract", "the plan does not say which collective it is");
   }
-  if (!plan.flags.empty()) {
-    return refuse(diagnostics_, "no-flags",
-                  "the plan has flags of the caller's, which no call of a device takes yet; the "
-                  "simulator plays the other side: 'mscclc run'");
-  }
+  if (!check_flags()) return false;
   if (!plan.split) {
     return refuse(diagnostics_, "not-split",
                   "the program is not a plan yet: compile it with the pass 'split'");
@@ -85,6 +82,20 @@ bool PlanLoader::check_plan() {
   }
   warn_of_skipped(mscclc::quoted(plan.name), x_.rank, diagnostics_);
   return true;
+}
+
+// What no call could do better: its caller may promise all that there is to promise.
+bool PlanLoader::check_flags() const {
+  for (const FlagArray& array : x_.plan->flags) {
+    const uint32_t side = array.of_output ? kOutput : kInput;
+    if (!x_.options.zero_copy && x_.stages(x_.rank, side)) {
+      return refuse_staged(*x_.plan, array, diagnostics_);
+    }
+  }
+  return check_room(
+      *x_.plan, x_.rank,
+      {.multiprocessors = group_.device->multiprocessors(), .order = LaunchOrder::plan_first},
+      diagnostics_);
 }
 
 // Of the steps of row functions devices have one.

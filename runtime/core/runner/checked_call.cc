@@ -17,6 +17,8 @@ std::unique_ptr<CallerMemory> CallerMemory::make(Communicator& communicator, con
   const uint64_t part = Chunking::part_for_message(contract, options.max_bytes, 1);
   const Chunking chunking(contract, part, plan.granule(Dtype::f32));
   if (!made->make_externals(communicator, plan, options.max_bytes, diagnostics)) return nullptr;
+  made->flags_ = EarlyFlags::make(plan, communicator.device(), diagnostics);
+  if (!made->flags_) return nullptr;
   for (const uint32_t side : {kInput, kOutput}) {
     Buffer& buffer = made->sides_[side];
     const uint64_t most = chunking.buffer_bytes(side_of(side), communicator.rank());
@@ -124,14 +126,17 @@ void CheckedCall::place() {
 }
 
 bool CheckedCall::bind(Diagnostics& diagnostics) {
-  binding_ = executable_.bind({.bytes = message_bytes_,
-                               .dtype = spec_.dtype,
-                               .op = spec_.op,
-                               .accumulate = spec_.accumulate,
-                               .input = device_[kInput],
-                               .output = device_[kOutput],
-                               .externals = externals_},
-                              diagnostics);
+  binding_ = executable_.bind(
+      {.bytes = message_bytes_,
+       .dtype = spec_.dtype,
+       .op = spec_.op,
+       .accumulate = spec_.accumulate,
+       .input = device_[kInput],
+       .output = device_[kOutput],
+       .externals = externals_,
+       .flags = memory_.flags().of_call(),
+       .launch_order = has_flags() ? LaunchOrder::plan_first : LaunchOrder::other_first},
+      diagnostics);
   return static_cast<bool>(binding_);
 }
 
@@ -149,10 +154,12 @@ bool CheckedCall::fill(uint64_t number, Diagnostics& diagnostics) {
 }
 
 bool CheckedCall::launch(StreamHandle stream, Diagnostics& diagnostics) {
+  if (!memory_.flags().raise(diagnostics)) return false;
   return executable_.launch(binding_, stream, diagnostics);
 }
 
 bool CheckedCall::compare(uint64_t number, Diagnostics& diagnostics) {
+  if (!memory_.flags().compare(diagnostics)) return false;
   if (!read_output(mirror_[kOutput], diagnostics)) return false;
   if (!rows_) {
     check_->compare(communicator_.rank(), number, mirror_[kOutput]);
@@ -162,6 +169,9 @@ bool CheckedCall::compare(uint64_t number, Diagnostics& diagnostics) {
   rows_->compare(communicator_.rank(), number, mirror_[kOutput], external_mirrors_);
   return true;
 }
+
+// The other side has come and gone, so the plan has all room.
+bool CheckedCall::has_flags() const { return !executable_.plan().flags.empty(); }
 
 bool CheckedCall::write_input(const uint8_t* from, Diagnostics& diagnostics) {
   return communicator_.device().write(device_[kInput], from, bytes_[kInput], diagnostics);

@@ -21,6 +21,7 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/core/runner/early_flags.h"
 
 namespace mscclc {
 
@@ -31,8 +32,8 @@ struct CallerMemoryOptions {
   bool registered = false;  ///< lets peers map it: making it is collective
 };
 
-/// Input, output and externals of one rank in memory of its device, and what they hold as the host
-/// sees them.
+/// Input, output, externals and flags of one rank in memory of its device, and what they hold as
+/// the host sees them. With flags it is for one executable.
 class CallerMemory {
  public:
   /// The communicator must outlive it. nullptr: reported.
@@ -45,6 +46,7 @@ class CallerMemory {
   uint8_t* mirror(uint32_t side) { return sides_[side].mirror.data(); }
   uint8_t* device_external(uint32_t e) const { return externals_[e].memory->data(); }
   std::vector<uint8_t>& mirror_external(uint32_t e) { return externals_[e].mirror; }
+  EarlyFlags& flags() { return *flags_; }
 
  private:
   struct Buffer {
@@ -58,6 +60,7 @@ class CallerMemory {
 
   Buffer sides_[2];
   std::vector<Buffer> externals_;  ///< by external of the plan
+  std::optional<EarlyFlags> flags_;
 };
 
 class CheckedCall {
@@ -98,6 +101,7 @@ class CheckedCall {
  private:
   void place();
   void place_externals();
+  bool has_flags() const;
   bool copy_externals(bool to_device, Diagnostics& diagnostics);
 
   Communicator& communicator_;

@@ -225,6 +225,24 @@ void ProcessMachine::meet(const device::StepTarget& target) {
   });
 }
 
+void ProcessMachine::await_flag(const device::StepTarget& target) {
+  const bool wide = (target.flags & device::kWideFlag) != 0;
+  const uint64_t goal = device::flag_goal(target.index, call_);
+  await({WaitFor::flag, device::flag_number_of(target.index), goal}, [&](uint64_t& seen) {
+    seen = wide ? load_acquire<uint64_t>(target.address) : load_acquire<uint32_t>(target.address);
+    return device::is_complete(seen, goal, wide);
+  });
+}
+
+void ProcessMachine::notify_flag(const device::StepTarget& target) {
+  if ((target.flags & device::kWideFlag) != 0) {
+    add_release(target.address);
+  } else {
+    shared_word<uint32_t>(target.address).fetch_add(1, std::memory_order_release);
+  }
+  moved_ = true;
+}
+
 /// Hands a request to the proxy; returns its number.
 uint64_t ProcessMachine::post(const device::PortRequest& request) {
   const device::PortQueue& queue = rank_.queue;

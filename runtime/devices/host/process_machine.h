@@ -105,6 +105,8 @@ class ProcessMachine {
   void acquire(const device::StepTarget& target);
   void meet(const device::StepTarget& target);
   void sync() {}
+  void await_flag(const device::StepTarget& target);
+  void notify_flag(const device::StepTarget& target);
   void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes);
 
  private:

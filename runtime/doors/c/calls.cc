@@ -111,8 +111,11 @@ mscclc_result_t make(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle 
   const Use<mscclc_comm> use(comm);
   if (!use) return use.refuse("a collective", "'comm' is not a communicator");
   if (comm->finalized) return fail(MSCCLC_INVALID_USAGE, "the communicator is finalized");
-  if (call.externals_count > 0) {
-    return refuse("a collective", "externals go with a plan: mscclc_plan_launch() takes them");
+  if (call.externals_count > 0 || call.flags_count > 0 || call.budget != 0 ||
+      call.launch_order != MSCCLC_OTHER_FIRST) {
+    return refuse("a collective",
+                  "externals, flags, budget and launch_order go with a plan: mscclc_plan_launch() "
+                  "takes them");
   }
   if (const char* why = why_no_stream(comm->config.device, stream)) {
     return refuse("a collective", why);

@@ -46,7 +46,8 @@ _Static_assert(offsetof(mscclc_call_t, kind) == 8 && offsetof(mscclc_call_t, dty
                    offsetof(mscclc_call_t, output_offsets) == 80 &&
                    offsetof(mscclc_call_t, tag) == 88 && offsetof(mscclc_call_t, order) == 96 &&
                    offsetof(mscclc_call_t, externals) == 104 &&
-                   offsetof(mscclc_call_t, externals_count) == 112 && sizeof(mscclc_call_t) == 120,
+                   offsetof(mscclc_call_t, externals_count) == 112 &&
+                   offsetof(mscclc_call_t, flags) == 120 && sizeof(mscclc_call_t) == 144,
                "call");
 _Static_assert(offsetof(mscclc_external_t, data) == 8 && offsetof(mscclc_external_t, dtype) == 16 &&
                    offsetof(mscclc_external_t, value) == 20 &&

@@ -52,4 +52,24 @@ Result<std::vector<CallExternal>> externals_of(const mscclc_call_t& call) {
   return externals;
 }
 
+Result<std::vector<CallFlags>> flags_of(const mscclc_call_t& call) {
+  if (call.flags == nullptr && call.flags_count > 0) {
+    return Error{"'flags' of the call is NULL, and 'flags_count' is not 0"};
+  }
+  if (call.launch_order != MSCCLC_OTHER_FIRST && call.launch_order != MSCCLC_PLAN_FIRST) {
+    return Error{"'launch_order' of the call is none"};
+  }
+  std::vector<CallFlags> flags;
+  for (size_t i = 0; i < call.flags_count; ++i) {
+    const mscclc_flags_t& given = call.flags[i];
+    if (given.name == nullptr || given.reserved != 0) {
+      return Error{fmt::format("flags {} of the call have {}", i,
+                               given.name == nullptr ? "no name" : "'reserved' that is not 0")};
+    }
+    flags.push_back(
+        {.name = given.name, .words = given.words, .count = given.count, .bits = given.bits});
+  }
+  return flags;
+}
+
 }  // namespace mscclc::capi

@@ -1,4 +1,4 @@
-// The externals of a call, as C gives them.
+// The externals and flags of a call, as C gives them.
 #pragma once
 
 #include <vector>
@@ -11,5 +11,8 @@ namespace mscclc::capi {
 
 /// Externals of `call`, whose names they keep. An error: which is not well formed.
 Result<std::vector<CallExternal>> externals_of(const mscclc_call_t& call);
+
+/// Flags of `call`, whose names they keep. An error: which are not well formed.
+Result<std::vector<CallFlags>> flags_of(const mscclc_call_t& call);
 
 }  // namespace mscclc::capi

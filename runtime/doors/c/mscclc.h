@@ -300,6 +300,24 @@ typedef struct mscclc_external {
   uint64_t reserved;    /* 0 */
 } mscclc_external_t;
 
+/* An array of flags of a plan that overlaps with other work, a GEMM say. All calls of a loaded plan
+ * have the same arrays, whose words are 0 when the first one is launched. */
+typedef struct mscclc_flags {
+  const char *name;
+  void *words;       /* of the device, at a multiple of a word's size: both sides change them */
+  uint64_t count;    /* of words: at least as many as the plan has flags */
+  uint32_t bits;     /* of a word: 32 or 64 */
+  uint32_t reserved; /* 0 */
+} mscclc_flags_t;
+
+/* What the caller promises of a plan with flags, and of the other side, which raises or awaits
+ * them. */
+typedef int32_t mscclc_launch_order_t;
+enum {
+  MSCCLC_OTHER_FIRST = 0, /* nothing: the other side may hold its room before the plan has begun */
+  MSCCLC_PLAN_FIRST = 1   /* all of the plan's blocks are resident before the other side begins */
+};
+
 typedef struct mscclc_call {
   size_t size;
   mscclc_kind_t kind;
@@ -321,12 +339,18 @@ typedef struct mscclc_call {
   mscclc_order_t order; /* of allreduce, reduce and reducescatter; the same on all ranks */
   const mscclc_external_t *externals; /* of mscclc_plan_launch(): each that the plan declares */
   size_t externals_count;
+  const mscclc_flags_t *flags; /* of mscclc_plan_launch(): each array that the plan declares */
+  size_t flags_count;
+  uint32_t budget; /* of a plan with flags: multiprocessors that it may hold while the other side
+                    * needs room, a block each; 0: not known */
+  mscclc_launch_order_t launch_order; /* of a plan with flags */
 } mscclc_call_t;
 
 #define MSCCLC_CALL_INIT                                                                          \
   {                                                                                               \
     sizeof(mscclc_call_t), MSCCLC_BARRIER, MSCCLC_F32, MSCCLC_SUM, MSCCLC_DTYPE_DEFAULT, 0, 0, 1, \
-        0, NULL, NULL, NULL, NULL, NULL, NULL, MSCCLC_ORDER_DEFAULT, NULL, 0                      \
+        0, NULL, NULL, NULL, NULL, NULL, NULL, MSCCLC_ORDER_DEFAULT, NULL, 0, NULL, 0, 0,         \
+        MSCCLC_OTHER_FIRST                                                                        \
   }
 
 /* Any collective, with all that can be said of it. */
@@ -481,7 +505,9 @@ MSCCLC_API mscclc_result_t mscclc_plan_of_trace(const uint64_t *trace, size_t wo
 MSCCLC_API void mscclc_free(char *text);
 
 /* Collective: loads a plan for messages up to `max_bytes`, and elements as wide as `dtype`. It is
- * its owner's to destroy, before the communicator. */
+ * its owner's to destroy, before the communicator. One with flags is for buffers that are
+ * registered (mscclc_register()), where peers reach them: others would be copied, which flags of
+ * theirs do not allow. */
 MSCCLC_API mscclc_result_t mscclc_plan_load(mscclc_comm_t *comm, const char *json, size_t bytes,
                                             const char *name, uint64_t max_bytes,
                                             mscclc_dtype_t dtype, mscclc_plan_t **plan);
@@ -491,7 +517,8 @@ MSCCLC_API mscclc_result_t mscclc_plan_load(mscclc_comm_t *comm, const char *jso
 MSCCLC_API mscclc_result_t mscclc_plan_buffers(mscclc_plan_t *plan, uint64_t bytes, uint64_t *input,
                                                uint64_t *output);
 /* Launches a loaded plan; not held back by groups. `bytes`: of the message, the larger of input and
- * output. Of the call, dtype, op, accumulate, input, output and externals matter. */
+ * output. Of the call, dtype, op, accumulate, input, output, registered, externals, flags,
+ * budget and launch_order matter. */
 MSCCLC_API mscclc_result_t mscclc_plan_launch(mscclc_plan_t *plan, const mscclc_call_t *call,
                                               uint64_t bytes, mscclc_stream_t stream);
 MSCCLC_API mscclc_result_t mscclc_plan_destroy(mscclc_plan_t *plan);

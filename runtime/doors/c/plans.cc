@@ -255,7 +255,8 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     }
     Diagnostics diagnostics;
     auto read = load_plan({json, bytes}, name, diagnostics);  // nullptr: all ranks learn it
-    const LoadOptions options{.max_bytes = max_bytes, .dtype = static_cast<Dtype>(dtype)};
+    LoadOptions options{.max_bytes = max_bytes, .dtype = static_cast<Dtype>(dtype)};
+    options.zero_copy = read != nullptr && !read->flags.empty();
     auto made = std::make_unique<mscclc_plan>();
     made->device = comm->config.device;
     made->one_thread = comm->communicator->one_thread();
@@ -315,12 +316,18 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
     }
     const auto externals = externals_of(own);
     if (!externals) return refuse("mscclc_plan_launch", externals.error().text().c_str());
+    const auto flags = flags_of(own);
+    if (!flags) return refuse("mscclc_plan_launch", flags.error().text().c_str());
     CollectiveCall options{.bytes = bytes,
                            .dtype = static_cast<Dtype>(own.dtype),
                            .op = static_cast<ReduceOp>(own.op),
                            .input = own.input,
                            .output = own.output,
-                           .externals = *externals};
+                           .registered = own.registered != 0,
+                           .externals = *externals,
+                           .flags = *flags,
+                           .budget = own.budget,
+                           .launch_order = static_cast<LaunchOrder>(own.launch_order)};
     if (own.accumulate != MSCCLC_DTYPE_DEFAULT) {
       options.accumulate = static_cast<Dtype>(own.accumulate);
     }

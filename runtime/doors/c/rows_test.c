@@ -155,7 +155,7 @@ static void *work(void *given) {
                            .output = d->out},
           stream, "the external 'residual' is missing");
   CHECK(mscclc_collective(comm, &call, stream) == MSCCLC_INVALID_ARGUMENT);
-  CHECK(strstr(mscclc_last_error(), "externals go with a plan") != NULL);
+  CHECK(strstr(mscclc_last_error(), "launch_order go with a plan") != NULL);
   OK(mscclc_plan_destroy(plan));
   OK(mscclc_stream_destroy(comm, stream));
   OK(mscclc_comm_destroy(comm));

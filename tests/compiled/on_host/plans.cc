@@ -6,6 +6,7 @@
 #include "executor/testing/test_plans.h"
 #include "executor/testing/tree_plans.h"
 #include "tests/library/library.h"
+#include "tests/overlap/flag_plans.h"
 #include "tests/rows/row_plans.h"
 
 namespace mscclc {
@@ -162,6 +163,21 @@ void add_library(std::vector<KernelPlan>& plans) {
   }
 }
 
+void add_flags(std::vector<KernelPlan>& plans) {
+  for (const char* const name : kOverlapPrograms) {
+    plans.push_back(
+        {name,
+         std::make_shared<const Program>(flag_plan(overlap_text(name), {{"R", "3"}, {"T", "64"}})),
+         kOne});
+  }
+  std::string wide = overlap_text("gemm_allreduce");
+  wide.replace(wide.find(", raises: K"), 11, ", raises: K, bits: 64, scope: system");
+  plans.push_back(
+      {"gemm_allreduce of wide flags",
+       std::make_shared<const Program>(flag_plan(wide, {{"R", "2"}, {"K", "3"}, {"T", "64"}})),
+       kOne});
+}
+
 }  // namespace
 
 std::vector<KernelPlan> kernel_plans() {
@@ -177,6 +193,7 @@ std::vector<KernelPlan> kernel_plans() {
   add_exact(plans);
   add_library(plans);
   add_rows(plans);
+  add_flags(plans);
   return plans;
 }
 

@@ -21,7 +21,10 @@ class CallCache {
   std::shared_ptr<BoundCall::State> find(const CollectiveCall& call) const {
     for (const KeptCall& kept : kept_) {
       if (kept.bound == nullptr || !bind_alike(kept.call, call)) continue;
-      if (std::ranges::equal(kept.externals, call.externals)) return kept.bound;
+      if (std::ranges::equal(kept.externals, call.externals) &&
+          std::ranges::equal(kept.flags, call.flags)) {
+        return kept.bound;
+      }
     }
     return nullptr;
   }
@@ -30,7 +33,8 @@ class CallCache {
     std::shared_ptr<BoundCall::State> oldest = std::move(kept_[next_].bound);
     return oldest.use_count() == 1 ? oldest : nullptr;
   }
-  /// REQUIRES: nothing is kept for it, and its externals are those of `plan`, which outlives this.
+  /// REQUIRES: nothing is kept for it, and its externals and flags are those of `plan`, which
+  /// outlives this.
   void keep(const CollectiveCall& call, const Program& plan,
             const std::shared_ptr<BoundCall::State>& bound) {
     KeptCall& kept = kept_[next_];
@@ -40,7 +44,12 @@ class CallCache {
     for (CallExternal& external : kept.externals) {  // names are the caller's
       external.name = std::ranges::find(plan.externals, external.name, &rows::External::name)->name;
     }
+    kept.flags.assign(call.flags.begin(), call.flags.end());
+    for (CallFlags& flags : kept.flags) {
+      flags.name = std::ranges::find(plan.flags, flags.name, &FlagArray::name)->name;
+    }
     kept.call.externals = {};
+    kept.call.flags = {};
     kept.call.counts = kept.call.input_offsets = kept.call.output_offsets = {};  // the caller's
     kept.call.tag = {};
     next_ = (next_ + 1) % kept_.size();
@@ -51,13 +60,15 @@ class CallCache {
     CollectiveCall call;
     std::shared_ptr<BoundCall::State> bound;
     std::vector<CallExternal> externals;
+    std::vector<CallFlags> flags;
   };
   /// What bind() goes by.
   static bool bind_alike(const CollectiveCall& a, const CollectiveCall& b) {
     return a.bytes == b.bytes && a.input == b.input && a.output == b.output && a.dtype == b.dtype &&
            a.op == b.op && a.accumulate == b.accumulate && a.kind == b.kind &&
            a.row_pitch == b.row_pitch && a.registered == b.registered &&
-           a.previous_allows_early == b.previous_allows_early && a.any_order == b.any_order;
+           a.previous_allows_early == b.previous_allows_early && a.any_order == b.any_order &&
+           a.budget == b.budget && a.launch_order == b.launch_order;
   }
 
   std::array<KeptCall, 32> kept_;

@@ -1,0 +1,46 @@
+#include "tests/overlap/flag_plans.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "compiler/compile.h"
+#include "ir/base/read_file.h"
+
+namespace mscclc::testing {
+
+std::string overlap_text(const std::string& name) {
+  return read_file("plans/overlap/" + name + ".mscl").value();
+}
+
+std::string of_system_scope(std::string text) {
+  const size_t at = text.find(", tiles: ");
+  return text.insert(at, ", scope: system");
+}
+
+std::string said_of_flags(const Diagnostics& diagnostics) {
+  std::string text;
+  for (const Diagnostic& d : diagnostics.all()) {
+    text += d.code + ": " + d.message + "\n";
+    for (const Note& note : d.notes) text += "- " + note.text + "\n";
+  }
+  return text;
+}
+
+std::optional<Program> flag_plan(const std::string& text, const FlagDefines& defines,
+                                 Diagnostics& diagnostics) {
+  Sources sources;
+  FrontEndOptions options;
+  options.defines = defines;
+  options.read_file = [](const std::string& path) { return read_file(path); };
+  return compile(sources, sources.add("a.mscl", text), options, {}, diagnostics);
+}
+
+Program flag_plan(const std::string& text, const FlagDefines& defines) {
+  Diagnostics diagnostics;
+  std::optional<Program> program = flag_plan(text, defines, diagnostics);
+  if (program && diagnostics.all().empty()) return *std::move(program);
+  std::fputs(said_of_flags(diagnostics).c_str(), stderr);
+  std::abort();
+}
+
+}  // namespace mscclc::testing
