@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "executor/early_launch.h"
+#include "ir/verify/row_faults.h"
 #include "ir/verify/verify.h"
 #include "runtime/choice/proofs/check_proof.h"
 #include "runtime/choice/proofs/policy.h"
@@ -68,6 +69,9 @@ bool PlanLoader::check_plan() {
     return refuse(diagnostics_, "no-flags",
                   "the plan has flags of the caller's, which no call of a device takes yet; the "
                   "simulator plays the other side: 'mscclc run'");
+  }
+  if (const auto fault = columns_fault(plan)) {
+    return refuse(diagnostics_, fault->code.c_str(), fault->message);
   }
   if (!plan.split) {
     return refuse(diagnostics_, "not-split",
