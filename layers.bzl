@@ -14,7 +14,7 @@ _ROWS = {
     "ir/diagnostics": ["ir/base"],
     "ir/ops": ["ir/base"],
     "ir/rows": ["ir/base", "ir/ops"],
-    "ir/contract": ["ir/ops"],
+    "ir/contract": ["ir/ops", "ir/rows"],
     "ir/program": ["ir/base", "ir/contract", "ir/ops", "ir/rows"],
     "ir/print": ["ir/ops", "ir/program", "ir/rows"],
     "ir/report": ["ir/base", "ir/diagnostics", "ir/ops", "ir/print", "ir/program"],

@@ -6,6 +6,7 @@
 
 #include "executor/lower.h"
 #include "ir/report/op_error.h"
+#include "ir/verify/row_faults.h"
 
 namespace mscclc {
 namespace {
@@ -20,7 +21,7 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 48;
 
 uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
-/// Sizes that all operands of a call share.
+/// Sizes that all operands of a call share whose rows are of one type.
 struct Slots {
   uint64_t longest;  ///< W: bytes of a plain scratch chunk
   uint64_t units(PacketFormat f) const {
@@ -35,14 +36,23 @@ struct Slots {
   }
 };
 
+/// How scratch chunks lie of rows whose elements have `stored` bytes (0: as the call's). The
+/// capacity is that of any type: the narrowest has the most rows in a chunk of so many bytes.
+Slots capacity_of(const Chunking& capacity, uint32_t stored) {
+  const uint64_t bytes = capacity.longest();
+  return {stored == 0 ? bytes : round_up(bytes / rows::kLeastBytesOfT * stored, kLeastAlign)};
+}
+
 /// How chunks of one format lie: the same for all moves of a message, and divisions to find out.
 struct FormatSizes {
-  FormatSizes(PacketFormat format, const Slots& slots, const Slots& capacity)
+  FormatSizes(PacketFormat format, uint32_t stored, const Slots& slots, const Slots& capacity)
       : format(format),
+        stored(stored),
         size(format == PacketFormat::none ? slots.longest : slots.units(format)),
         stride(capacity.stride(format)),
         whole_units(format == PacketFormat::none || slots.longest % info(format).data == 0) {}
   PacketFormat format;
+  uint32_t stored;   ///< bytes of an element; 0: as the call's
   uint64_t size;     ///< a chunk's share of the virtual range
   uint64_t stride;   ///< of packets: from one slot to the next
   bool whole_units;  ///< the longest chunk fills its units
@@ -50,15 +60,18 @@ struct FormatSizes {
 
 class RankPatch {
  public:
-  RankPatch(RankProgram& rank, uint32_t rank_id, const Chunking& chunking, const Chunking& capacity,
-            const RowPitch& pitch)
+  RankPatch(RankProgram& rank, uint32_t rank_id, const Contract& contract, const Chunking& chunking,
+            const Chunking& capacity, const RowPitch& pitch)
       : rank_(rank),
         rank_id_(rank_id),
+        columns_(contract.columns),
+        output_(rows::fixed_bytes(contract.output_type)),
         chunking_(chunking),
+        most_(capacity),
         pitch_(pitch),
         slots_{chunking.longest()},
         capacity_{capacity.longest()},
-        sizes_(PacketFormat::none, slots_, capacity_) {}
+        sizes_(PacketFormat::none, 0, slots_, capacity_) {}
 
   bool layout(const Program& program, const Chunking& capacity);
   void loops();
@@ -68,6 +81,17 @@ class RankPatch {
  private:
   bool alike(const Move& a, const Move& b) const;
   bool patch_move(const DeviceOp& op, Move& move, uint32_t chunks);
+  /// Bytes of a granule of elements of so many bytes; 0: of the call's.
+  uint64_t granule(uint32_t stored) const {
+    return stored == 0 ? rank_.align : uint64_t{columns_} * stored;
+  }
+  Slots slots_of(uint32_t stored) const {
+    return {stored == 0 ? slots_.longest : slots_.longest / rank_.align * granule(stored)};
+  }
+  /// What a move's bytes are of: its operands', or the call's type if it computes rows.
+  uint32_t stored_of(const Move& move) const {
+    return has_rows(move) ? 0 : rank_.chunks[move.operands].stored;
+  }
   bool chunk_length(const Move& move, uint32_t k, uint64_t& length) const;
   uint64_t chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) const;
   bool continues(const Move& move, uint32_t k, uint64_t stride) const;
@@ -75,17 +99,24 @@ class RankPatch {
     return !rank_.move_rows.empty() && rank_.move_rows[index_of(move)].chunk != kNone;
   }
   uint64_t rows_offset(const Move& move, uint32_t k) const {
-    return chunking_.offset(Side::output, rank_id_, rank_.move_rows[index_of(move)].chunk + k);
+    return chunking_.rows_before(rank_id_, rank_.move_rows[index_of(move)].chunk + k) * rank_.align;
+  }
+  uint64_t rows_length(const Move& move, uint32_t k) const {
+    const uint32_t chunk = rank_.move_rows[index_of(move)].chunk + k;
+    const uint64_t bytes = chunking_.length(Side::output, rank_id_, chunk);
+    return bytes / granule(output_) * granule(0);
   }
   size_t index_of(const Move& move) const {
     return static_cast<size_t>(&move - rank_.moves.data());
   }
 
   RankProgram& rank_;
-  const uint32_t rank_id_;
+  const uint32_t rank_id_, columns_;
+  const uint32_t output_;  ///< bytes of an element of the output; 0: as the call's
   const Chunking& chunking_;
+  const Chunking& most_;
   const RowPitch& pitch_;
-  const Slots slots_;     ///< what of a scratch chunk this message uses
+  const Slots slots_;     ///< what of a scratch chunk this message uses, in the call's type
   const Slots capacity_;  ///< how scratch chunks lie
   FormatSizes sizes_;     ///< of the op at hand
 };
@@ -94,7 +125,7 @@ Side side_of(BufferKind kind) { return kind == BufferKind::input ? Side::input :
 
 /// Bytes of one copy of a scratch buffer; false if they are too many.
 bool scratch_bytes(const Buffer& b, const Chunking& capacity, uint64_t& bytes) {
-  const Slots slots{capacity.longest()};
+  const Slots slots = capacity_of(capacity, rows::fixed_bytes(b.type));
   const uint64_t stride =
       b.units == 0 ? slots.stride(b.packets) : slots.units_stride(b.units * b.unit);
   const auto total = static_cast<unsigned __int128>(stride) * b.chunks;
@@ -134,14 +165,19 @@ void RankPatch::loops() {
   }
 }
 
-// Chunk k of a move is as long as the caller's chunks in it, all alike, else as a scratch chunk.
+// Chunk k of a move is as long as the caller's chunks in it, all alike, else as a scratch chunk;
+// where rows are computed, as the output's chunk whose rows they are: externals end there. Of
+// chunks of several types the rows count.
 bool RankPatch::chunk_length(const Move& move, uint32_t k, uint64_t& length) const {
-  length = slots_.longest;
-  bool known = false;
+  const uint32_t stored = stored_of(move);
+  length = slots_of(stored).longest;
+  bool known = has_rows(move);
+  if (known) length = rows_length(move, k);
   for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
     const RankProgram::Chunks& c = rank_.chunks[move.operands + o];
     if (c.kind == BufferKind::scratch) continue;
-    const uint64_t bytes = chunking_.length(side_of(c.kind), c.owner, c.first + k);
+    uint64_t bytes = chunking_.length(side_of(c.kind), c.owner, c.first + k);
+    if (c.stored != stored) bytes = bytes / granule(c.stored) * granule(stored);
     if (known && bytes != length) return false;
     length = bytes;
     known = true;
@@ -159,7 +195,8 @@ uint64_t RankPatch::chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) 
     return chunking_.offset(side, c.owner, index) + pitch_.gaps(side, index);
   }
   if (c.units != 0) return chunk * capacity_.units_stride(c.units);
-  return chunk * (rank_.operands[operand].flags & device::kPackets ? stride : capacity_.longest);
+  const bool packets = (rank_.operands[operand].flags & device::kPackets) != 0;
+  return chunk * (packets ? stride : capacity_of(most_, c.stored).longest);
 }
 
 // True if chunk k begins in every operand where chunk k - 1, a longest one, ends. Scratch chunks
@@ -167,12 +204,13 @@ uint64_t RankPatch::chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) 
 // buffer are one run, whatever its format (passes/base/thread_partition.h counts on it).
 bool RankPatch::continues(const Move& move, uint32_t k, uint64_t stride) const {
   for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
-    const uint32_t operand = move.operands + o;
+    const uint32_t operand = move.operands + o, stored = rank_.chunks[operand].stored;
+    const uint64_t longest = slots_of(stored).longest;
     if (rank_.chunks[operand].kind == BufferKind::scratch) {
-      if (capacity_.longest != slots_.longest) return false;
+      if (capacity_of(most_, stored).longest != longest) return false;
       continue;
     }
-    if (chunk_offset(operand, k, stride) != chunk_offset(operand, k - 1, stride) + slots_.longest) {
+    if (chunk_offset(operand, k, stride) != chunk_offset(operand, k - 1, stride) + longest) {
       return false;
     }
   }
@@ -181,14 +219,18 @@ bool RankPatch::continues(const Move& move, uint32_t k, uint64_t stride) const {
 
 bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
   const bool packets = op.format != PacketFormat::none;
-  if (sizes_.format != op.format) sizes_ = FormatSizes(op.format, slots_, capacity_);
+  const uint32_t stored = stored_of(move);
+  if (sizes_.format != op.format || sizes_.stored != stored) {
+    sizes_ = FormatSizes(op.format, stored, slots_of(stored), capacity_of(most_, stored));
+  }
   const uint64_t size = sizes_.size, stride = sizes_.stride;
   move.runs = static_cast<uint32_t>(rank_.runs.size());
   uint64_t last = 0;  // length of the chunk before
   for (uint32_t k = 0; k < chunks; ++k) {
     uint64_t length = 0;
     if (!chunk_length(move, k, length)) return false;
-    if (k > 0 && last == slots_.longest && sizes_.whole_units && continues(move, k, stride)) {
+    if (k > 0 && last == slots_of(stored).longest && sizes_.whole_units &&
+        continues(move, k, stride)) {
       rank_.runs.back().size += size;
       rank_.runs.back().length += length;
     } else {
@@ -206,10 +248,10 @@ bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
   if (op.parts > 1 && (op.flags & device::kInLoop) == 0) {
     // Rows stay whole, also in packets: their units divide a row (ir/verify/row_faults.h).
     const uint64_t unit = packets ? info(op.format).data : 1;
-    const uint64_t granule = packets && !has_rows(move) ? 1 : rank_.align / unit;
-    const device::Range part = device::part_of(move.end / granule, op.parts, op.part);
-    move.begin = part.begin * granule;
-    move.end = part.end * granule;
+    const uint64_t whole = packets && !has_rows(move) ? 1 : granule(stored) / unit;
+    const device::Range part = device::part_of(move.end / whole, op.parts, op.part);
+    move.begin = part.begin * whole;
+    move.end = part.end * whole;
   }
   return true;
 }
@@ -251,6 +293,27 @@ uint64_t even_step(const Program& program) {
       .message_bytes();
 }
 
+/// Rows of other types than the call's begin at multiples of 16 bytes, too.
+bool check_stored(const Program& program, Diagnostics& diagnostics) {
+  const uint32_t columns = program.contract.columns;
+  for (const Rank& rank : program.ranks) {
+    for (const Buffer& b : rank.buffers) {
+      const uint32_t bytes = rows::fixed_bytes(program.type_of(b));
+      if (uint64_t{columns} * bytes % kLeastAlign == 0) continue;
+      const uint32_t least = kLeastAlign / bytes;
+      diagnostics.error(
+          "row-call", {},
+          fmt::format("rows of {} {} ('{}') are no multiple of {} bytes; {} columns are served, "
+                      "and {}",
+                      columns, rows::name_of(program.type_of(b)), program.name_of(b.name),
+                      kLeastAlign, std::max(columns / least, 1u) * least,
+                      (columns / least + 1) * least));
+      return false;
+    }
+  }
+  return true;
+}
+
 /// A call of rows: a type that row functions have, and whole rows that chunks can be cut in.
 bool check_rows(const Program& program, const Call& call, Diagnostics& diagnostics) {
   const uint32_t columns = program.contract.columns;
@@ -260,6 +323,7 @@ bool check_rows(const Program& program, const Call& call, Diagnostics& diagnosti
     return false;
   };
   if (columns == 0) return true;
+  if (const auto fault = columns_fault(program)) return error(fault->message);
   if (!rows::can_be_t(call.dtype)) {
     return error(
         fmt::format("row functions are computed of f32, f16 and bf16, not of '{}'", type.name));
@@ -272,6 +336,7 @@ bool check_rows(const Program& program, const Call& call, Diagnostics& diagnosti
                     columns, type.name, kLeastAlign, std::max(columns / least, 1u) * least,
                     (columns / least + 1) * least));
   }
+  if (!check_stored(program, diagnostics)) return false;
   return call.part_bytes % bytes == 0 ||
          error(fmt::format("{} bytes of a rank are not whole rows of {} {}, which have {} bytes",
                            call.part_bytes, columns, type.name, bytes));
@@ -391,7 +456,7 @@ bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
 bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
                 const Chunking& chunking, const Chunking& capacity, Diagnostics& diagnostics,
                 const RowPitch& pitch) {
-  RankPatch patch(rank, rank_id, chunking, capacity, pitch);
+  RankPatch patch(rank, rank_id, program.contract, chunking, capacity, pitch);
   if (!patch.layout(program, capacity)) return too_large(diagnostics);
   patch.loops();
   const DeviceOp* failed = nullptr;

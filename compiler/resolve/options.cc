@@ -21,7 +21,7 @@ constexpr std::string_view kSelect[] = {"sizes", "nodes", "gpus_per_node", "dtyp
                                         "ops",   "tags",  "priority"};
 constexpr std::string_view kLaunch[] = {"threads",   "instances",     "policy", "align",  "fuse",
                                         "auto_sync", "reuse_scratch", "split",  "foreign"};
-constexpr std::string_view kBuffer[] = {"packets", "copies", "units"};
+constexpr std::string_view kBuffer[] = {"packets", "copies", "units", "type"};
 constexpr std::string_view kChannel[] = {"credits"};
 constexpr std::string_view kPipeline[] = {"unit", "chunks", "loop"};
 constexpr std::string_view kFlags[] = {"of", "raises", "bits", "scope", "tiles", "after"};
@@ -94,7 +94,8 @@ bool check_options(const ast::Ast& ast, ast::Array<const ast::Option> options, O
             is_flag(name) ? fmt::format("'{}' takes no value", name)
                           : fmt::format("'{}' needs a value: '{}: ...'", name, name));
     }
-    if (o.open_end && of != OptionsOf::select) {
+    const bool columns = of == OptionsOf::collective && o.name.id == ast::w_columns;
+    if (o.open_end && of != OptionsOf::select && !columns) {
       error("option-value", o.place, fmt::format("'{}' takes no open range", name));
     }
   }
@@ -115,6 +116,7 @@ bool takes_words(const ast::Option& option) {
     case ast::w_scope:
     case ast::w_tiles:
     case ast::w_after:
+    case ast::w_type:
       return true;
     case ast::w_inplace:
       return option.value.kind == ast::ExprKind::name && option.value.name.id == ast::w_either;

@@ -60,7 +60,8 @@ bool ContractLines::collective_options(const ast::Collective& s, CollectiveSpec&
   const bool sums = row.source == Source::everyone && !row.output.only_at_root;
   const bool rows = find_option(s.options, ast::w_columns) != nullptr ||
                     find_option(s.options, ast::w_then) != nullptr;
-  spec.marks.columns = scope_.mark_of(check(ast::w_columns, sums, rows && sums));
+  const Option* columns = check(ast::w_columns, sums, rows && sums);
+  spec.marks.columns = scope_.mark_of(columns);
   const Option* then = check(ast::w_then, sums, rows && sums);
   const Option* counts = check(ast::w_counts, counts_rows, counts_rows);
   spec.marks.counts = scope_.mark_of(counts);
@@ -78,6 +79,7 @@ bool ContractLines::collective_options(const ast::Collective& s, CollectiveSpec&
   if (counts_rows) good = evaluator_.list(counts->value, spec.counts) && good;
   values_.flag(s.options, ast::w_even, spec.even_only);
   if (rows) good = values_.number(s.options, ast::w_columns, spec.columns) && good;
+  spec.any_columns = rows && columns->open_end;
   if (then != nullptr && good) good = then_option(then->value, spec.then);
   if (const Option* o = find_option(s.options, ast::w_order)) {
     good = values_.order(o->value, spec.order) && good;

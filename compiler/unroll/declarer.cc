@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/resolve/options.h"
+#include "ir/rows/row_wire.h"
 
 namespace mscclc {
 
@@ -124,11 +125,25 @@ bool Declarer::packets(const ast::Expr& e, PacketFormat& out) {
   return true;
 }
 
+/// Q of `type: Q`: a word.
+bool Declarer::row_type(const ast::Expr& e, rows::Type& out) {
+  const std::string_view text = ast_.text(e.place);
+  const auto type = rows::find_type(text);
+  if (type) out = *type;
+  if (type) return true;
+  evaluator_.fail("option-value", e.place,
+                  fmt::format("unknown type '{}'{}", text, suggestion(text, rows::type_names())));
+  return false;
+}
+
 void Declarer::buffer(const ast::BufferDecl& s) {
   BufferOptions options;
   bool good = true;
   if (const ast::Option* o = find_option(s.options, ast::w_packets)) {
     good = packets(o->value, options.packets) && good;
+  }
+  if (const ast::Option* o = find_option(s.options, ast::w_type)) {
+    good = row_type(o->value, options.type) && good;
   }
   if (find_option(s.options, ast::w_copies) != nullptr) {
     good = values_.small(s.options, ast::w_copies, options.copies) && good;

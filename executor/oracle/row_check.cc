@@ -104,8 +104,9 @@ void RowCheck::compare_chunk(uint32_t rank, uint64_t call, uint32_t chunk, const
                              std::span<uint8_t* const> externals) {
   Promise promise;
   if (!program_.contract.promise(rank, chunk, promise)) return;
-  const uint64_t granule = program_.granule(values_.dtype());
-  const uint64_t first = chunking_.offset(Side::output, rank, chunk) / granule;
+  const uint64_t granule = uint64_t{program_.contract.columns} *
+                           rows::bytes_of(program_.contract.output_type, values_.dtype());
+  const uint64_t first = chunking_.rows_before(rank, chunk);
   const uint64_t rows = chunking_.length(Side::output, rank, chunk) / granule;
   for (uint64_t i = 0; i < rows; ++i) {
     std::vector<std::vector<uint8_t>> arguments;

@@ -18,7 +18,10 @@ uint64_t BalancedSplit::begin(uint64_t i) const {
 }
 
 Chunking::Chunking(const Contract& contract, uint64_t part_bytes, uint32_t align)
-    : contract_(&contract), part_bytes_(part_bytes), align_(align) {
+    : contract_(&contract),
+      part_bytes_(part_bytes),
+      align_(align),
+      stored_(contract.columns * rows::fixed_bytes(contract.output_type)) {
   if (contract.kind == CollectiveKind::alltoallv) {
     prepare_ragged();
     return;
@@ -90,6 +93,14 @@ Chunking::InRow Chunking::in_row(uint32_t chunk) const {
 }
 
 uint64_t Chunking::offset(Side side, uint32_t rank, uint32_t chunk) const {
+  return as_stored(side, call_offset(side, rank, chunk));
+}
+
+uint64_t Chunking::rows_before(uint32_t rank, uint32_t chunk) const {
+  return call_offset(Side::output, rank, chunk) / align_;
+}
+
+uint64_t Chunking::call_offset(Side side, uint32_t rank, uint32_t chunk) const {
   if (one_row_) {
     const InRow at = in_row(chunk);
     return at.row_begin + row_.begin(at.column);
@@ -99,12 +110,23 @@ uint64_t Chunking::offset(Side side, uint32_t rank, uint32_t chunk) const {
 }
 
 uint64_t Chunking::length(Side side, uint32_t rank, uint32_t chunk) const {
-  if (one_row_) return row_.length(in_row(chunk).column);
+  if (one_row_) return as_stored(side, row_.length(in_row(chunk).column));
   const Position p = position(side, rank, chunk);
-  return p.split.length(p.column);
+  return as_stored(side, p.split.length(p.column));
 }
 
 uint64_t Chunking::buffer_bytes(Side side, uint32_t rank) const {
+  return as_stored(side, call_bytes(side, rank));
+}
+
+// The narrowest type has the most rows in so many bytes.
+uint64_t Chunking::most_buffer_bytes(Side side, uint32_t rank) const {
+  const uint64_t bytes = call_bytes(side, rank);
+  if (side == Side::input || stored_ == 0) return bytes;
+  return bytes / rows::kLeastBytesOfT * rows::fixed_bytes(contract_->output_type);
+}
+
+uint64_t Chunking::call_bytes(Side side, uint32_t rank) const {
   if (contract_->kind == CollectiveKind::alltoallv) {
     const size_t last = size_t{rank} * (contract_->ranks + 1) + contract_->ranks;
     return units_before_[static_cast<size_t>(side)][last] * part_bytes_;
@@ -112,7 +134,7 @@ uint64_t Chunking::buffer_bytes(Side side, uint32_t rank) const {
   const uint32_t chunks = contract_->chunk_count(side, rank);
   if (chunks == 0) return 0;
   if (chunks >= part_chunks_) return chunks / part_chunks_ * part_bytes_;
-  return offset(side, rank, chunks);  // the smaller side of a custom contract
+  return call_offset(side, rank, chunks);  // the smaller side of a custom contract
 }
 
 uint64_t Chunking::message_bytes() const {
@@ -121,7 +143,7 @@ uint64_t Chunking::message_bytes() const {
   const uint32_t first = by_rank ? 0 : contract_->root,
                  ranks = by_rank ? contract_->ranks : first + 1;
   for (uint32_t rank = first; rank < ranks; ++rank) {
-    most = std::max({most, buffer_bytes(Side::input, rank), buffer_bytes(Side::output, rank)});
+    most = std::max({most, call_bytes(Side::input, rank), call_bytes(Side::output, rank)});
   }
   return most;
 }

@@ -238,3 +238,27 @@ TEST_CASE("alltoallv skips empty rows") {
   CHECK(chunking.buffer_bytes(Side::input, 1) == 0);
   CHECK(chunking.longest() == 32);
 }
+
+// Seven rows of 16 f32 in two chunks: four and three, each of 64 bytes, or of 16 in e4m3.
+TEST_CASE("an output of another type has as many rows, in bytes of its own") {
+  Contract c;
+  c.kind = CollectiveKind::allreduce;
+  c.ranks = 2;
+  c.chunks = {2};
+  c.columns = 16;
+  c.output_type = rows::Type::e4m3;
+  const Chunking chunking(c, 7 * 64, 64);
+  CHECK(chunking.offset(Side::input, 0, 1) == 4 * 64);
+  CHECK(chunking.offset(Side::output, 0, 1) == 4 * 16);
+  CHECK(chunking.length(Side::output, 0, 0) == 4 * 16);
+  CHECK(chunking.length(Side::output, 0, 1) == 3 * 16);
+  CHECK(chunking.buffer_bytes(Side::output, 1) == 7 * 16);
+  CHECK(chunking.most_buffer_bytes(Side::output, 1) == 7 * 32);  // of bf16 there may be 14
+  CHECK(chunking.most_buffer_bytes(Side::input, 1) == 7 * 64);
+  CHECK(chunking.rows_before(1, 1) == 4);
+  CHECK(chunking.rows(1) == 7);
+  CHECK(chunking.message_bytes() == 7 * 64);
+  CHECK(Chunking::parts_of_message(c) == 1);
+  CHECK(!c.can_alias());
+  CHECK(!c.alias(0));
+}

@@ -10,6 +10,7 @@
 #include "ir/contract/collectives.h"
 #include "ir/contract/order.h"
 #include "ir/ops/ops.h"
+#include "ir/rows/row_function.h"
 
 namespace mscclc {
 
@@ -60,6 +61,10 @@ struct Contract {
   SumOrder order = SumOrder::any;  ///< what the program promises of its sums
   /// A collective of rows of so many columns; 0: of bytes. Its granule is a row (Program::granule).
   uint32_t columns = 0;
+  /// Rows have any multiple of `columns`, which is fixed when the plan is loaded (fix_columns()).
+  bool any_columns = false;
+  /// What the output's rows are made of: the result of `then` that is the output, see applied.h.
+  rows::Type output_type = rows::Type::T;
   uint32_t then = kNoFunction;  ///< what is promised is this row function of the sums
   static constexpr uint32_t kNoFunction = 0xffffffffu;
   /// True for plans read from the peer's format without our key: sizes must divide evenly.
@@ -76,8 +81,8 @@ struct Contract {
   bool exists(Side side, uint32_t rank) const;
   /// The row of the table of collectives.
   const CollectiveInfo& info() const { return mscclc::info(kind); }
-  /// True if the buffers of this kind of collective may coincide at all.
-  bool can_alias() const { return info().can_alias; }
+  /// True if the buffers may coincide at all: for this kind of collective, and rows of one type.
+  bool can_alias() const { return info().can_alias && output_type == rows::Type::T; }
   /// Where the buffers of `rank` coincide in place: output chunk 0 lies at input chunk
   /// `input_chunk`, input chunk 0 at output chunk `output_chunk` (one of the two is 0). Nothing if
   /// they never do, or if `rank` has only one of them.
@@ -130,6 +135,9 @@ struct BalancedSplit {
 /// BalancedSplit. The smaller side of a custom contract is a prefix of the larger (the input if
 /// both have as many chunks). A row of alltoallv is its count of units, cut into its chunks.
 ///
+/// Of a collective of rows the granule is a row of the call's type. Offsets, lengths and sizes of
+/// the output are those of its own type (Contract::output_type), in as many rows.
+///
 /// Looked up per operand when a plan is lowered, so the divisions are done once where that helps.
 /// The contract must outlive it. REQUIRES: ranks and chunks within the contract's shapes.
 class Chunking {
@@ -141,10 +149,16 @@ class Chunking {
   uint64_t offset(Side side, uint32_t rank, uint32_t chunk) const;
   uint64_t length(Side side, uint32_t rank, uint32_t chunk) const;
   uint64_t buffer_bytes(Side side, uint32_t rank) const;
+  /// The most that the buffer has for parts of so many bytes, whatever the call's type.
+  uint64_t most_buffer_bytes(Side side, uint32_t rank) const;
+  /// Of a collective of rows: rows of the output before a chunk, or all of them.
+  uint64_t rows_before(uint32_t rank, uint32_t chunk) const;
+  uint64_t rows(uint32_t rank) const { return call_bytes(Side::output, rank) / align_; }
   /// Bytes that a plain scratch chunk holds: the longest chunk of any buffer of any rank, rounded
   /// up to `align`; 0 for an empty message.
   uint64_t longest() const { return longest_; }
-  /// The message size that `select sizes` and tables speak of: the larger of input and output.
+  /// The message size that `select sizes` and tables speak of: the larger of input and output, in
+  /// rows of the call's type.
   uint64_t message_bytes() const;
   /// True if all chunks are equally long and a multiple of `align`: what `even_only` asks for.
   bool even() const;
@@ -160,6 +174,12 @@ class Chunking {
     BalancedSplit split;
     uint32_t column;
   };
+  uint64_t call_bytes(Side side, uint32_t rank) const;
+  uint64_t call_offset(Side side, uint32_t rank, uint32_t chunk) const;
+  /// Bytes of the call's type as bytes of what the side is made of.
+  uint64_t as_stored(Side side, uint64_t bytes) const {
+    return side == Side::input || stored_ == 0 ? bytes : bytes / align_ * stored_;
+  }
   struct InRow {
     uint64_t row_begin;
     uint32_t column;
@@ -173,6 +193,7 @@ class Chunking {
   uint64_t part_bytes_;
   uint32_t align_;
   uint64_t longest_ = 0;
+  uint32_t stored_ = 0;  ///< bytes of a row of the output; 0: as those of the call's type
   uint32_t part_rows_ = 1, columns_ = 0, part_chunks_ = 0;
   bool one_row_ = false;  ///< a part is one row of columns_ chunks
   BalancedSplit rows_;    ///< a part into its rows

@@ -95,6 +95,7 @@ void print_contract(TextWriter& out, const Program& program) {
   if (c.even_only) options.next() << "even: true";
   if (c.order != SumOrder::any) options.next() << "order: " << name(c.order);
   if (c.columns != 0) (options.next() << "columns: ").number(c.columns);
+  if (c.any_columns) out << "..";
   if (c.then != Contract::kNoFunction) {
     options.next() << "then: " << program.functions[c.then].name;
   }

@@ -95,9 +95,9 @@ class Binder {
       const uint32_t e = place_of(result.name);
       out.results.push_back(e);
       if (e == kNone) {
-        if (has_output || !is_row_of_t(result)) {
+        if (has_output || result.kind != rows::Kind::row) {
           return no("the result '" + result.name + "' of '" + function_.name +
-                    "' goes nowhere: one result, a 'row T', is the output, and others need an "
+                    "' goes nowhere: one result, a 'row', is the output, and others need an "
                     "external of their name that is 'out' or 'inout'");
         }
         has_output = true;
@@ -179,6 +179,13 @@ std::vector<int64_t> with_first(const Program& program, const Op& op, uint32_t f
 std::optional<ThenBinding> bind_then(const Program& program, std::string* fault) {
   if (program.contract.then == Contract::kNoFunction) return {};
   return Binder(program).run(fault);
+}
+
+void settle_output(Program& program) {
+  const std::optional<ThenBinding> then = bind_then(program);
+  if (!then) return;
+  const rows::Function& function = program.functions[then->function];
+  program.contract.output_type = function.outputs[then->output].type;
 }
 
 uint32_t owner_of_shard(const Contract& contract, uint32_t chunk) {

@@ -60,8 +60,8 @@ std::vector<int64_t> encode_applied(uint32_t function, uint32_t first,
 std::vector<int64_t> with_first(const Program& program, const Op& op, uint32_t first);
 
 /// What `then` binds: parameters to externals of the same name, the first one to the sum; results
-/// to externals of their name, or of their name without "_out", that are written; one to the
-/// output. Parameters: kNone is the sum; results: kNone is the output.
+/// to externals of their name, or of their name without "_out", that are written; one `row` to the
+/// output, which has its type. Parameters: kNone is the sum; results: kNone is the output.
 struct ThenBinding {
   uint32_t function = 0;
   std::vector<uint32_t> params = {}, results = {};
@@ -69,6 +69,10 @@ struct ThenBinding {
 };
 /// Nothing if the program has no `then`, or, with `fault` set, if it cannot be bound.
 std::optional<ThenBinding> bind_then(const Program& program, std::string* fault = nullptr);
+
+/// Sets what the output's rows are made of (Contract::output_type), as `then` says, if it can be
+/// bound. For whatever makes a program.
+void settle_output(Program& program);
 
 /// The rank that has chunk `chunk` of a sharded external.
 uint32_t owner_of_shard(const Contract& contract, uint32_t chunk);

@@ -45,6 +45,8 @@ struct Buffer {
   /// Not 0: a chunk holds so many units of a pipeline, and round i uses unit i % units.
   uint32_t units = 0;
   uint64_t unit = 0;  ///< that of the pipelines which use it; 0: none does
+  /// Scratch of a collective of rows: what its rows are made of.
+  rows::Type type = rows::Type::T;
   uint32_t chunks = 0;
   Slice dims;  ///< in Program::integers: lengths of the dimensions as declared, for messages
   Slice rows;  ///< the same: their indices (RowNames), if these are not all 0, 1, …
@@ -213,6 +215,11 @@ struct Program {
     const Channel& channel = ranks[rank].channels[o.channel];
     return ranks[channel.kind == ChannelKind::switch_ ? rank : channel.peer].buffers[o.buffer];
   }
+  /// What its rows are made of.
+  rows::Type type_of(const Buffer& b) const {
+    return b.kind == BufferKind::output ? contract.output_type : b.type;
+  }
+  rows::Type type_of(uint32_t rank, const Operand& o) const { return type_of(buffer_of(rank, o)); }
   /// The rank that owns it: `rank`, or the channel's peer. REQUIRES: not at a switch.
   uint32_t owner_of(uint32_t rank, const Operand& o) const {
     return o.channel == kNone ? rank : ranks[rank].channels[o.channel].peer;

@@ -110,6 +110,8 @@ uint32_t bytes_of(Type type, Dtype t) {
   return 0;
 }
 
+uint32_t fixed_bytes(Type type) { return type == Type::T ? 0 : bytes_of(type, Dtype::f32); }
+
 uint32_t values_of(Kind kind, uint32_t group, uint32_t columns) {
   switch (spread_of(kind)) {
     case Spread::once:

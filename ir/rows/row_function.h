@@ -116,6 +116,10 @@ inline bool can_be_t(Dtype dtype) {
 }
 /// Bytes of a stored value in a call of type `t`.
 uint32_t bytes_of(Type type, Dtype t);
+/// The same whatever the call's type; 0 of T, which is that type.
+uint32_t fixed_bytes(Type type);
+/// Of the narrowest type that a call may have.
+inline constexpr uint32_t kLeastBytesOfT = 2;
 /// Values that a row of an argument or result has.
 uint32_t values_of(Kind kind, uint32_t group, uint32_t columns);
 

@@ -36,6 +36,14 @@ std::optional<Type> find_type(std::string_view text) {
   return {};
 }
 
+std::vector<std::string_view> type_names() {
+  return {
+#define ROW_TYPE(name, bytes) #name,
+#include "ir/rows/row_words.def"
+#undef ROW_TYPE
+  };
+}
+
 std::optional<Kind> find_kind(std::string_view text) {
 #define ROW_KIND(name, ...) \
   if (text == #name) return Kind::name;

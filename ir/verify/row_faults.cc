@@ -16,10 +16,6 @@ namespace {
 /// Functions and externals of a program: hostile input costs little.
 constexpr size_t kMaxFunctions = 64, kMaxExternals = 64;
 
-bool is_row_of_t(const rows::Stored& stored) {
-  return stored.kind == rows::Kind::row && stored.type == rows::Type::T;
-}
-
 bool alike(const rows::Stored& a, const rows::External& b) {
   return a.kind == b.kind && a.type == b.type && a.group == b.group;
 }
@@ -77,6 +73,20 @@ std::optional<RowFault> size_fault(const Program& program) {
   return {};
 }
 
+/// Of an output whose rows are of another type than the input's.
+std::optional<RowFault> output_fault(const Program& program, const ThenBinding& then) {
+  const Contract& c = program.contract;
+  const rows::Stored& result = program.functions[then.function].outputs[then.output];
+  if (c.output_type != result.type) {
+    return RowFault{"row-contract", "the output has not the type of its result"};
+  }
+  if (c.in_place != InPlace::yes || c.can_alias()) return {};
+  return RowFault{"row-contract",
+                  fmt::format("the output is rows of {}, which do not lie where rows of T lie; "
+                              "leave 'inplace: true' out",
+                              rows::name_of(result.type))};
+}
+
 std::optional<RowFault> contract_fault(const Program& program) {
   const Contract& c = program.contract;
   const bool sums = c.info().source == Source::everyone && !c.info().output.only_at_root;
@@ -97,8 +107,9 @@ std::optional<RowFault> contract_fault(const Program& program) {
     return RowFault{"row-contract", "a collective of rows is cut between rows; leave 'align' out"};
   }
   std::string fault;
-  if (!bind_then(program, &fault)) return RowFault{"row-contract", fault};
-  return {};
+  const auto then = bind_then(program, &fault);
+  if (!then) return RowFault{"row-contract", fault};
+  return output_fault(program, *then);
 }
 
 std::optional<RowFault> holding_fault(const Program& program) {
@@ -139,7 +150,7 @@ class AppliedCheck {
                       "it after the pipeline"};
     }
     const bool sums = !info(op_.kind).has(kApplies);
-    if (!sides(sums) || (sums && !packets()) ||
+    if (!sides(sums) || (sums && (!sums_are_of_t() || !packets())) ||
         !externals(what_.results, function_.outputs, true) ||
         !externals(what_.params, function_.params, false) || !range()) {
       return RowFault{"op-rows", fault_};
@@ -153,33 +164,56 @@ class AppliedCheck {
     return false;
   }
 
-  /// Operands stand for rows of T; each destination for one result, each source for an argument.
+  /// Operands stand for rows of their type, of sums T; each destination for one result, each source
+  /// for an argument.
   /// Of a sum all sources together are one argument, all destinations one result.
   bool sides(bool sums) {
     std::vector<uint32_t> dsts(sums ? 1 : op_.dsts.size()), srcs(sums ? 1 : op_.srcs.size());
     const auto count = [&](std::span<const int64_t> values, const std::vector<rows::Stored>& stored,
-                           std::vector<uint32_t>& uses) {
+                           std::span<const Operand> operands, std::vector<uint32_t>& uses) {
       for (size_t i = 0; i < values.size(); ++i) {
         const RowValue value = Applied::value(values[i]);
         if (value.external) continue;
-        if (!is_row_of_t(stored[i])) {
-          return no(
-              fmt::format("'{}' of '{}' is no 'row T'; a chunk of a buffer cannot be it, only "
-                          "an external",
-                          stored[i].name, function_.name));
-        }
+        if (!stands_for(operands[value.index], stored[i])) return false;
         ++uses[value.index];
       }
       return true;
     };
-    if (!count(what_.results, function_.outputs, dsts) ||
-        !count(what_.params, function_.params, srcs)) {
+    if (!count(what_.results, function_.outputs, op_.dsts, dsts) ||
+        !count(what_.params, function_.params, op_.srcs, srcs)) {
       return false;
     }
     const bool once = std::ranges::all_of(dsts, [](uint32_t n) { return n == 1; });
     const bool used =
         std::ranges::all_of(srcs, [sums](uint32_t n) { return sums ? n == 1 : n > 0; });
     return (once && used) || no("an operand stands for no result, or for several");
+  }
+
+  bool stands_for(const Operand& o, const rows::Stored& stored) {
+    const Buffer& b = program_.buffer_of(rank_, o);
+    const rows::Type type = program_.type_of(b);
+    if (stored.kind == rows::Kind::row && stored.type == type) return true;
+    const bool row = stored.kind == rows::Kind::row && b.kind == BufferKind::scratch;
+    return no(fmt::format("'{}' of '{}' is '{} {}', and '{}' holds rows of {}; {}", stored.name,
+                          function_.name, rows::name_of(stored.kind), rows::name_of(stored.type),
+                          program_.name_of(b.name), rows::name_of(type),
+                          row ? fmt::format("declare it 'type: {}'", rows::name_of(stored.type))
+                              : "only an external can be it"));
+  }
+
+  /// Machines add up in T, and put what becomes of a sum where sums would lie.
+  bool sums_are_of_t() {
+    for (const std::span<const Operand> side : {op_.dsts, op_.srcs}) {
+      for (const Operand& o : side) {
+        const Buffer& b = program_.buffer_of(rank_, o);
+        if (program_.type_of(b) == rows::Type::T) continue;
+        return no(fmt::format(
+            "'{}' holds rows of {}, and sums are handed over in T; store the sum, "
+            "and 'apply {}'",
+            program_.name_of(b.name), rows::name_of(program_.type_of(b)), function_.name));
+      }
+    }
+    return true;
   }
 
   /// A unit of packets belongs to one row, and carries all that a function may give.
@@ -291,7 +325,7 @@ class AppliedCheck {
 std::optional<RowFault> rows_fault(const Program& program) {
   const Contract& c = program.contract;
   const bool any = !program.functions.empty() || !program.externals.empty();
-  if (!any && c.columns == 0 && c.then == Contract::kNoFunction) return {};
+  if (!any && c.columns == 0 && !c.any_columns && c.then == Contract::kNoFunction) return {};
   if (program.functions.size() > kMaxFunctions || program.externals.size() > kMaxExternals) {
     return RowFault{"row-function",
                     fmt::format("more than {} row functions or externals", kMaxFunctions)};
@@ -299,6 +333,42 @@ std::optional<RowFault> rows_fault(const Program& program) {
   if (auto fault = function_fault(program)) return fault;
   if (auto fault = contract_fault(program)) return fault;
   return holding_fault(program);
+}
+
+std::optional<RowFault> fix_columns(Program& program, uint64_t columns) {
+  Contract& c = program.contract;
+  const Contract before = c;
+  const auto fault = [](std::string text) { return RowFault{"row-call", std::move(text)}; };
+  if (!c.any_columns) {
+    return fault(c.columns == 0 ? "the program is not one of rows"
+                                : fmt::format("the program's rows have {} columns", c.columns));
+  }
+  if (columns == 0 || columns > rows::kMaxColumns) {
+    return fault(fmt::format("rows of {} columns; a row has 1 to {}", columns, rows::kMaxColumns));
+  }
+  if (columns % c.columns != 0) {
+    const uint64_t less = columns / c.columns * c.columns;
+    return fault(fmt::format(
+        "the program takes rows of any multiple of {} columns, and {} is none: {}{} is the next",
+        c.columns, columns, less == 0 ? "" : fmt::format("{} is the last, and ", less),
+        less + c.columns));
+  }
+  c.columns = static_cast<uint32_t>(columns);
+  c.any_columns = false;
+  auto wrong = size_fault(program);
+  if (wrong) c = before;
+  return wrong;
+}
+
+std::optional<RowFault> columns_fault(const Program& program) {
+  const Contract& c = program.contract;
+  if (!c.any_columns) return {};
+  return RowFault{
+      "row-call",
+      fmt::format("the plan takes rows of any multiple of {0} columns; say how many before it is "
+                  "loaded: 'mscclc run --columns {0}', fix_columns() in C++, or 'columns: {0}' in "
+                  "its program",
+                  c.columns)};
 }
 
 std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const RowOp& op) {
@@ -309,6 +379,61 @@ std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, con
   return applied_fault(
       program, rank,
       RowOp{op.kind, op.loop != kNone, program.dsts(op), program.srcs(op), op.applied});
+}
+
+std::optional<RowFault> types_fault(const Program& program, uint32_t rank, OpKind kind,
+                                    bool in_loop, std::span<const Operand> dsts,
+                                    std::span<const Operand> srcs) {
+  constexpr rows::Type T = rows::Type::T;
+  if (program.contract.columns == 0) return {};
+  const Buffer* first = nullptr;  // a buffer of another type, or the first
+  for (const std::span<const Operand> side : {dsts, srcs}) {
+    for (const Operand& o : side) {
+      const Buffer& b = program.buffer_of(rank, o);
+      if (first == nullptr || program.type_of(*first) == T) first = &b;
+    }
+  }
+  if (first == nullptr || program.type_of(*first) == T) return {};
+  const std::string_view name = program.name_of(first->name), of = info(kind).name;
+  const rows::Type type = program.type_of(*first);
+  if (info(kind).has(kReduces)) {
+    return RowFault{"op-rows", fmt::format("'{}' adds up rows of T, and '{}' holds rows of {}; "
+                                           "'apply' makes one of the other",
+                                           of, name, rows::name_of(type))};
+  }
+  for (const std::span<const Operand> side : {dsts, srcs}) {
+    for (const Operand& o : side) {
+      const Buffer& b = program.buffer_of(rank, o);
+      if (program.type_of(b) == type) continue;
+      return RowFault{"op-rows",
+                      fmt::format("'{}' holds rows of {}, and '{}' rows of {}: '{}' moves them as "
+                                  "they are; 'apply' makes one of the other",
+                                  name, rows::name_of(type), program.name_of(b.name),
+                                  rows::name_of(program.type_of(b)), of)};
+    }
+  }
+  if (!in_loop) return {};
+  return RowFault{"op-rows", fmt::format("rows of {} inside a pipeline, whose units are bytes of "
+                                         "T; move '{}' after the pipeline",
+                                         rows::name_of(type), name)};
+}
+
+std::optional<RowFault> buffer_fault(const Program& program, const Buffer& buffer) {
+  if (buffer.type == rows::Type::T) return {};
+  const auto fault = [&](std::string_view why) {
+    return RowFault{"buffer-type",
+                    fmt::format("'{}' cannot hold rows of {}: {}", program.name_of(buffer.name),
+                                rows::name_of(buffer.type), why)};
+  };
+  if (buffer.kind != BufferKind::scratch) return fault("the contract says what the caller's do");
+  if (program.contract.columns == 0) {
+    return fault("the collective is not one of rows; its contract says no 'columns: ...'");
+  }
+  if (buffer.units != 0) return fault("units of a pipeline are bytes of T; leave 'units' out");
+  if (is_sentinel(buffer.packets)) {
+    return fault("sentinel packets carry numbers of the call's type; use LL16 or LL8");
+  }
+  return {};
 }
 
 std::optional<RowFault> external_writes_fault(const Program& program, uint32_t rank) {

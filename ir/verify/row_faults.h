@@ -16,6 +16,11 @@ struct RowFault {
 
 /// Of functions, externals and the contract. REQUIRES: the contract is right otherwise.
 std::optional<RowFault> rows_fault(const Program& program);
+/// Gives a program that takes any multiple of some columns (Contract::any_columns) so many, so that
+/// it can run; or says why it cannot have them, and leaves it as it was.
+std::optional<RowFault> fix_columns(Program& program, uint64_t columns);
+/// Why a program cannot run as it is: its columns are not fixed.
+std::optional<RowFault> columns_fault(const Program& program);
 /// An op that computes rows, or would.
 struct RowOp {
   OpKind kind = OpKind::apply;
@@ -26,6 +31,13 @@ struct RowOp {
 /// Of such an op at a rank. REQUIRES: no rows_fault(); applied_fits(); operands that are right.
 std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const RowOp& op);
 std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const Op& op);
+/// Of operands of an op that computes no rows: they hold rows of one type, T where it adds up, and
+/// whole rows. `in_loop`: it is in a pipeline.
+std::optional<RowFault> types_fault(const Program& program, uint32_t rank, OpKind kind,
+                                    bool in_loop, std::span<const Operand> dsts,
+                                    std::span<const Operand> srcs);
+/// Of a scratch buffer: what it may hold.
+std::optional<RowFault> buffer_fault(const Program& program, const Buffer& buffer);
 /// Of a rank: a chunk of an external that is written has one op, which reads it before it writes.
 /// So nothing has to order ops for the sake of externals. REQUIRES: no applied_fault().
 std::optional<RowFault> external_writes_fault(const Program& program, uint32_t rank);

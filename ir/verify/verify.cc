@@ -123,6 +123,9 @@ class DeclarationCheck {
   void run() {
     check_caller_buffers();
     for (const Buffer& b : rank_.buffers) {
+      if (const auto fault = buffer_fault(program_, b)) {
+        report_.error(fault->code, b.declared, fault->message);
+      }
       if (b.copies == 0) error("buffer-copies", b.declared, name(b), "has 0 copies");
       const bool plain = b.packets == PacketFormat::none && b.copies == 1;
       if (b.units == 1 || (b.units != 0 && !plain)) {

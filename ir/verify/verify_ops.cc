@@ -119,8 +119,10 @@ class OpCheck {
   }
 
   bool check_applied() {
-    if (!applies(*op_)) return true;
-    const auto fault = applied_fault(program_, id_, *op_);
+    if (!row_->moves_data()) return true;
+    const auto fault = applies(*op_) ? applied_fault(program_, id_, *op_)
+                                     : types_fault(program_, id_, op_->kind, op_->loop != kNone,
+                                                   program_.dsts(*op_), program_.srcs(*op_));
     return !fault || error(fault->code, fault->message);
   }
 
@@ -262,7 +264,8 @@ class OpCheck {
       const Side side = a.kind == BufferKind::input ? Side::input : Side::output;
       return program_.contract.laid_out_alike(side, id_, member);
     }
-    return a.packets == b.packets && a.copies == b.copies && a.units == b.units && a.unit == b.unit;
+    return a.packets == b.packets && a.copies == b.copies && a.units == b.units &&
+           a.unit == b.unit && a.type == b.type;
   }
 
   bool check_range(const Operand& o) {

@@ -75,4 +75,40 @@ TEST_CASE("explorer: the block meets before what it reads of a row, and after") 
              "unpack_packets output[0] <- t[0]") == "right");
 }
 
+/// By owner, of two ranks: `ops` follow what each has put into the other's slot. The rows that come
+/// back are of a type of their own.
+std::string both_typed(const std::string& ops) {
+  const Program program = testing::as_written(R"(program t
+row f(x: row T) {
+  out q: row e4m3 = x * 2
+}
+collective allreduce(ranks: 2, chunks: 2, columns: 8, then: f)
+rank r in 0..2 {
+  buffer slot[1] packets: LL16, copies: 2
+  buffer rows[1] packets: LL16, type: e4m3
+  buffer x[1]
+  channel ch = memory(1 - r)
+  tb 0 {
+    put_packets ch.slot[0] <- input[1 - r]
+    reduce_packets x[0] <- input[r], slot[0]
+    sync
+)" + ops + "\n  }\n}\n");
+  Diagnostics diagnostics;
+  const bool proved = prove(program, diagnostics).proved;
+  const Exploration found = explore(program, {.reduced = true});
+  INFO(found.reason);
+  CHECK(proved == (found.verdict == Verdict::right));
+  return std::string(name(found.verdict));
+}
+
+TEST_CASE("explorer: rows of another type come back") {
+  const std::string apply = "apply f output[r] <- x[0]\n";
+  const std::string back =
+      "put_packets ch.rows[0] <- output[r]\nunpack_packets output[1 - r] <- rows[0]";
+  CHECK(both_typed(apply + "sync\n" + back) == "right");
+  CHECK(both_typed(apply + back) == "race");
+  CHECK(both_typed(apply + "sync\nput_packets ch.rows[0] <- output[r]\n"
+                           "unpack_packets output[r] <- rows[0]") != "right");
+}
+
 }  // namespace mscclc

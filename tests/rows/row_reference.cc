@@ -145,17 +145,22 @@ void RowReference::before(uint32_t rank, uint64_t) {
 
 void RowReference::after(uint32_t rank, uint64_t) {
   const uint8_t* const output = cluster_.data(rank, kOutput);
-  const uint64_t bytes = cluster_.bytes(rank, kOutput), row_bytes = columns() * sizeof(float);
+  const bool fp8 = program_.contract.output_type == rows::Type::e4m3;
+  const uint64_t bytes = cluster_.bytes(rank, kOutput),
+                 row_bytes = columns() * (fp8 ? 1 : sizeof(float));
   outputs_[rank].assign(output, output + bytes);
   for (uint64_t row = 0; row < bytes / row_bytes; ++row) {
-    compare("", rank, row, output + row * row_bytes);
+    compare(fp8 ? "q" : "", rank, row, output + row * row_bytes);
   }
   for (size_t e = 0; e < program_.externals.size(); ++e) {
     const rows::ExternalLayout& layout = cluster_.states()[rank].external_layouts[e];
+    const std::string& name = program_.externals[e].name;
     if (!program_.externals[e].is_written()) continue;
+    const uint8_t* const got = cluster_.externals(rank)[e];
+    written_[name].resize(program_.contract.ranks);
+    written_[name][rank].assign(got, got + layout.bytes());
     for (uint64_t row = 0; row < layout.rows; ++row) {
-      compare(program_.externals[e].name, rank, layout.first_row + row,
-              cluster_.externals(rank)[e] + row * layout.row_bytes);
+      compare(name, rank, layout.first_row + row, got + row * layout.row_bytes);
     }
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ class RowReference : private CallHooks {
   std::string run();
   /// Bytes of the outputs, rank by rank.
   const std::vector<std::vector<uint8_t>>& outputs() const { return outputs_; }
+  /// The same of an external that is written.
+  const std::vector<std::vector<uint8_t>>& written(const std::string& name) {
+    return written_[name];
+  }
 
  private:
   void before(uint32_t rank, uint64_t call) override;
@@ -36,6 +41,7 @@ class RowReference : private CallHooks {
   const RowSteps steps_;
   Cluster cluster_;
   std::vector<std::vector<uint8_t>> outputs_;
+  std::map<std::string, std::vector<std::vector<uint8_t>>> written_;  ///< by external
   std::string wrong_;
 };
 

@@ -39,6 +39,14 @@ TEST_CASE("AllReduce, then f, is ReduceScatter, f at the owner, AllGather") {
   }
 }
 
+// The e4m3 of one shot is an external, the one that is gathered the output.
+TEST_CASE("what is gathered in e4m3 is what each rank would have computed itself") {
+  const std::string f = " of add_rmsnorm_quantize(x0 + x1 + x2, residual, weight, eps, scale), ";
+  CHECK(rows_of("allreduce_norm_quantize_1shot", 3) == "output = residual_out" + f + "q = q of it");
+  CHECK(rows_of("allreduce_norm_quantize_owner", 3) ==
+        "output = q" + f + "residual = residual_out of it");
+}
+
 TEST_CASE("rows of many ranks") {
   CHECK(rows_of("allreduce_bias_owner", 8) == "output = y of add_bias(x0 + x1 + … + x7, bias)");
   CHECK(rows_of("reducescatter_norm_quantize", 2) ==

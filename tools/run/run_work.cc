@@ -6,6 +6,7 @@
 
 #include "executor/cost/explanation.h"
 #include "ir/diagnostics/printable.h"
+#include "ir/verify/row_faults.h"
 #include "plans/format/target.h"
 #include "runtime/support/machine.h"
 #include "tools/base/files.h"
@@ -144,6 +145,17 @@ std::optional<Error> lack_of_memory(std::span<const PlacedPlan> plans,
                            fmt::join(sizes, ", "), needed / kGiB, machine_memory() / kGiB)};
 }
 
+namespace {
+
+/// As many columns as --columns says, where the program takes any multiple of some.
+int fix_run_columns(const RunOptions& options, Input& input) {
+  const auto fault =
+      options.columns ? fix_columns(input.program, *options.columns) : columns_fault(input.program);
+  return fault ? Input::usage((options.columns ? "--columns: " : "") + fault->message) : kFine;
+}
+
+}  // namespace
+
 int load_to_run(const RunOptions& options, Input& input) {
   PassOptions passes;
   if (!options.target.empty()) {
@@ -159,7 +171,7 @@ int load_to_run(const RunOptions& options, Input& input) {
     input.report();
     return kWrongProgram;
   }
-  return kFine;
+  return fix_run_columns(options, input);
 }
 
 std::optional<Error> why_not_in_place(const RunOptions& options, const Contract& contract) {

@@ -116,7 +116,8 @@ struct ThenRows {
 struct BufferOptions {
   PacketFormat packets = PacketFormat::none;
   uint32_t copies = 1;
-  bool has_units = false;  ///< chunks hold `units` units of a pipeline
+  rows::Type type = rows::Type::T;  ///< what its rows are made of
+  bool has_units = false;           ///< chunks hold `units` units of a pipeline
   uint32_t units = 0;
 };
 
@@ -133,6 +134,7 @@ struct CollectiveSpec {
   bool even_only = false;
   SumOrder order = SumOrder::any;
   int64_t columns = 0;                    ///< of rows; 0: there are none
+  bool any_columns = false;               ///< any multiple of these
   uint32_t then = Contract::kNoFunction;  ///< in Program::functions
   /// Indices of input and output count chunks, and channels without `to` have no partner: IR text.
   bool flat = false;

@@ -6,6 +6,7 @@
 
 #include "compiler/builder/base/texts.h"
 #include "ir/print/row_names.h"
+#include "ir/verify/row_faults.h"
 
 namespace mscclc {
 namespace {
@@ -127,6 +128,7 @@ void Declarations::add_buffer(Buffer b, const BufferOptions& options, Mark mark)
   b.packets = options.packets;
   b.copies = options.copies;
   b.units = options.units;
+  b.type = options.type;
   Layout& layout = layouts_.last();
   if (options.packets != PacketFormat::none) {
     layout.traits = kPacketTrait | 0x100u << static_cast<int>(options.packets);
@@ -134,6 +136,9 @@ void Declarations::add_buffer(Buffer b, const BufferOptions& options, Mark mark)
   if (options.units != 0) layout.traits = kUnitsTrait;
   b.declared = reports_.span(mark);
   draft_.out->buffers.push_back(b);
+  if (const auto fault = buffer_fault(draft_.program, b)) {
+    reports_.fail(fault->code, mark, fault->message);
+  }
   if (is_sentinel(options.packets)) check_sentinel(mark);
 }
 

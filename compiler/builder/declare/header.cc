@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "compiler/builder/base/texts.h"
+#include "ir/program/applied.h"
 #include "ir/program/flag_regions.h"
 #include "ir/verify/row_faults.h"
 
@@ -110,6 +111,7 @@ bool Header::collective(const CollectiveSpec& spec) {
   c.even_only = spec.even_only;
   c.order = spec.order;
   c.columns = static_cast<uint32_t>(spec.columns);
+  c.any_columns = spec.any_columns;
   c.then = spec.then;
   if (spec.kind == CollectiveKind::alltoallv) {
     c.counts.resize(static_cast<size_t>(spec.counts.count));
@@ -187,6 +189,7 @@ bool Header::launch(const Launch& launch, const LaunchMarks& marks) {
 }
 
 bool Header::rows(Mark mark) {
+  settle_output(draft_.program);
   const auto fault = rows_fault(draft_.program);
   if (fault) reports_.fail(fault->code, mark, fault->message);
   return !fault;

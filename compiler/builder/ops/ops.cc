@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/program/flag_regions.h"
+#include "ir/verify/row_faults.h"
 
 namespace mscclc {
 namespace {
@@ -36,6 +37,7 @@ bool Ops::add(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
     if (!chunk_checks_.check(info, dsts, srcs, facts, options)) return false;
     if (facts.least == 0) return without_empty(kind, dsts, srcs, options);
     if (fit != Fit::whole) return reduce_less(info, dsts, srcs, options, fit);
+    if (!info.has(kApplies) && !check_types(kind, dsts, srcs)) return false;
     if (kind == OpKind::copy && !draft_.flat && dsts[0].operand == srcs[0].operand) return true;
   }
   if ((info.effects & (kSignals | kWaits)) != 0 && !op_checks_.check_partners(info, dsts)) {
@@ -55,6 +57,18 @@ bool Ops::check_flags(OpKind kind, std::span<const Ref> flags) {
     return false;
   }
   return true;
+}
+
+/// What the structure check would say of what its rows are made of.
+bool Ops::check_types(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs) {
+  if (draft_.program.contract.columns == 0) return true;
+  std::vector<Operand> to, from;
+  for (const Ref& ref : dsts) to.push_back(ref.operand);
+  for (const Ref& ref : srcs) from.push_back(ref.operand);
+  const auto fault =
+      types_fault(draft_.program, draft_.rank, kind, places_.loop() != kNone, to, from);
+  if (fault) reports_.fail(fault->code, {}, fault->message);
+  return !fault;
 }
 
 /// Reports an external in an op that is no `apply`: a def may bring it there.

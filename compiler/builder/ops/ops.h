@@ -37,6 +37,7 @@ class Ops {
 
  private:
   bool check_flags(OpKind kind, std::span<const Ref> flags);
+  bool check_types(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs);
   bool refuse_external(std::span<const Ref> dsts, std::span<const Ref> srcs);
   bool check_applied(const rows::Function& function, std::span<const Ref> results,
                      std::span<const Ref> params);

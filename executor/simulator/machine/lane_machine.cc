@@ -125,10 +125,12 @@ void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
     const bool write = k < s.move->dsts;
     if (write && (operand.flags & device::kPort) != 0) return;  // the proxy's
     const bool packets = !kPlain && (operand.flags & device::kPackets) != 0;
-    const uint64_t begin = s.skip * (packets ? kWire : kData);
+    uint64_t begin = s.skip * (packets ? kWire : kData);
     uint64_t bytes = s.count * (packets ? kWire : kData);
     if (!packets) {
       bytes = begin < s.run->length ? std::min(bytes, s.run->length - begin) : 0;
+      begin = as_stored(op, k, begin);
+      bytes = as_stored(op, k, bytes);
     }
     const bool empties = packets && !write && device::Format<F>::kSentinel;
     for (uint32_t member = 0; member < operand.members && bytes > 0; ++member) {
@@ -142,6 +144,15 @@ void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
       for (uint32_t k = 0; k < uint32_t{move.dsts} + move.srcs; ++k) add(s, k);
     });
   }
+}
+
+/// Bytes of rows that a step computes, which counts those of T, as bytes of an operand's type.
+uint64_t LaneMachine::as_stored(const DeviceOp& op, uint32_t k, uint64_t bytes) const {
+  if (op.kind != device::StepKind::apply) return bytes;
+  const Op& of = program_.ranks[rank_id_].ops[op.source];
+  if (!info(of.kind).has(kApplies)) return bytes;  // a sum, which is of T
+  const rows::Type type = program_.type_of(rank_id_, program_.all_operands(of)[k]);
+  return bytes / element_ * rows::bytes_of(type, call_.dtype);
 }
 
 void LaneMachine::add_touches(const Frame& frame, const DeviceOp& op, std::vector<Touch>& touches) {

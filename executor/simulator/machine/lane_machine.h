@@ -111,6 +111,7 @@ class LaneMachine : public SimMachine {
   void write_later(LateAccess access, bool packets, bool empties = false);
   void add_touches(const device::Frame& frame, const device::DeviceOp& op,
                    std::vector<Touch>& touches);
+  uint64_t as_stored(const device::DeviceOp& op, uint32_t k, uint64_t bytes) const;
   template <PacketFormat F>
   void add_touches_as(const device::Frame& frame, const device::DeviceOp& op,
                       std::vector<Touch>& touches);

@@ -203,17 +203,16 @@ void SimMachine::apply_some_rows(const device::Frame& frame, const device::Devic
   device::for_each_stretch<PacketFormat::none>(frame, op, 0, [&](const device::FrameStretch& s) {
     std::vector<uint8_t*> operands;
     for (uint32_t k = 0; k < device::operands_of(s); ++k) {
-      operands.push_back(device::address_of(*this, frame, s, k) + s.skip);
+      operands.push_back(device::address_of(*this, frame, s, k));
     }
     const std::span<uint8_t* const> all(operands);
     const rows::RowMemory memory{all.first(device::dsts_of(s)), all.subspan(device::dsts_of(s)),
                                  rank_.externals, rank_.external_layouts};
     const uint64_t end = s.skip + s.count < s.length() ? s.skip + s.count : s.length();
     const uint64_t rows = s.skip < end ? (end - s.skip) / granule : 0;
-    const uint64_t begin =
-        (frame.rank.offsets[s.run->offsets + operands.size()] + s.skip) / granule;
-    for (uint64_t i = first; i < rows; i += step) {
-      rows::apply_row(program_, what, call_.dtype, memory, i, begin + i);
+    const uint64_t at = frame.rank.offsets[s.run->offsets + operands.size()] / granule;
+    for (uint64_t i = first + s.skip / granule; i < rows + s.skip / granule; i += step) {
+      rows::apply_row(program_, what, call_.dtype, memory, i, at + i);
       pause();
     }
   });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "ir/program/applied.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/read/read_state.h"
 
@@ -30,9 +31,13 @@ class ExtraReader {
       program_.description = description;
     }
     if (m.has(w_foreign) && !json_.boolean(m[w_foreign], program_.foreign)) return false;
-    return read_rows(state_, m[w_rows], m[w_externals], m[w_flags]) &&
-           read_contract(m[w_contract]) && read_select(m[w_select]) && read_launch(m[w_launch]) &&
-           read_sites(m) && read_ranks(m[w_ranks]);
+    if (!read_rows(state_, m[w_rows], m[w_externals], m[w_flags]) ||
+        !read_contract(m[w_contract])) {
+      return false;
+    }
+    settle_output(program_);
+    return read_select(m[w_select]) && read_launch(m[w_launch]) && read_sites(m) &&
+           read_ranks(m[w_ranks]);
   }
 
  private:
@@ -57,7 +62,7 @@ class ExtraReader {
     Members m;
     if (!m.read(json_, node, {w_kind, w_ranks, w_chunks, w_in_place, w_even_only},
                 {w_root, w_shift, w_counts, w_input, w_output, w_promises, w_order, w_columns,
-                 w_then})) {
+                 w_any_columns, w_then})) {
       return false;
     }
     std::string_view kind;
@@ -78,6 +83,7 @@ class ExtraReader {
            (!m.has(w_output) || json_.numbers(m[w_output], c.output)) &&
            (!m.has(w_order) || read_order(m[w_order])) &&
            (!m.has(w_columns) || json_.number(m[w_columns], c.columns)) &&
+           (!m.has(w_any_columns) || json_.boolean(m[w_any_columns], c.any_columns)) &&
            (!m.has(w_then) || read_then(m[w_then])) &&
            (!m.has(w_promises) || read_promises(m[w_promises]));
   }

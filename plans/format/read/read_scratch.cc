@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/rows/row_wire.h"
 #include "plans/format/read/read_state.h"
 
 namespace mscclc {
@@ -33,7 +34,7 @@ bool read_buffer(ReadState& state, uint32_t rank, NodeId node, std::vector<uint3
   Buffer buffer;
   uint32_t at = 0;
   if (!m.read(json, node, {w_name, w_at, w_chunks},
-              {w_dims, w_packets, w_copies, w_units, w_unit}) ||
+              {w_dims, w_packets, w_copies, w_units, w_unit, w_type}) ||
       !json.string(m[w_name], name) || !json.number(m[w_at], at) ||
       !json.number(m[w_chunks], buffer.chunks)) {
     return false;
@@ -47,6 +48,13 @@ bool read_buffer(ReadState& state, uint32_t rank, NodeId node, std::vector<uint3
     const std::optional<PacketFormat> found = find_packet_format(format);
     if (!found) return json.fail(m[w_packets], fmt::format("unknown packets '{}'", format));
     buffer.packets = *found;
+  }
+  if (m.has(w_type)) {
+    std::string_view type;
+    if (!json.string(m[w_type], type)) return false;
+    const std::optional<rows::Type> found = rows::find_type(type);
+    if (!found) return json.fail(m[w_type], fmt::format("unknown type '{}'", type));
+    buffer.type = *found;
   }
   if (m.has(w_dims)) {
     std::vector<int64_t> dims;

@@ -27,6 +27,7 @@ void write_contract(JsonWriter& json, const Program& program) {
                kInPlace[static_cast<size_t>(c.in_place)], "even_only", c.even_only);
   if (c.order != SumOrder::any) json.members("order", name(c.order));
   if (c.columns != 0) json.members("columns", c.columns);
+  if (c.any_columns) json.members("any_columns", true);
   if (c.then != Contract::kNoFunction) json.members("then", program.functions[c.then].name);
   if (c.root != 0) json.members("root", c.root);
   if (c.shift != 0) json.members("shift", c.shift);
@@ -65,6 +66,7 @@ void write_buffers(JsonWriter& json, const Program& program, const WireLayout& l
     if (buffer.copies != 1) json.members("copies", buffer.copies);
     if (buffer.units != 0) json.members("units", buffer.units);
     if (buffer.unit != 0) json.members("unit", buffer.unit);
+    if (buffer.type != rows::Type::T) json.members("type", rows::name_of(buffer.type));
     json.close('}');
   };
   json.members("buffers", [&] { json.list(std::span(buffers).subspan(kFirstScratch), write); });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "executor/early_launch.h"
+#include "ir/verify/row_faults.h"
 #include "ir/verify/verify.h"
 #include "runtime/choice/proofs/check_proof.h"
 #include "runtime/choice/proofs/policy.h"
@@ -66,6 +67,9 @@ bool PlanLoader::check_plan() {
     return refuse(diagnostics_, "no-contract", "the plan does not say which collective it is");
   }
   if (!check_flags()) return false;
+  if (const auto fault = columns_fault(plan)) {
+    return refuse(diagnostics_, fault->code.c_str(), fault->message);
+  }
   if (!plan.split) {
     return refuse(diagnostics_, "not-split",
                   "the program is not a plan yet: compile it with the pass 'split'");

@@ -39,7 +39,7 @@ std::optional<PlanMemory> memory_of(const Program& plan, const LoadOptions& opti
     if (!scratch_of(plan, r, capacity, scratch)) return std::nullopt;
     for (const uint32_t side : {kInput, kOutput}) {
       const bool staged = !options.zero_copy && access.stages(r, side);
-      if (staged) staging += capacity.buffer_bytes(kSides[side], r);
+      if (staged) staging += capacity.most_buffer_bytes(kSides[side], r);
     }
     most.scratch = std::max(most.scratch, scratch);
     most.staging = std::max(most.staging, staging);

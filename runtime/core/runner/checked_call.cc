@@ -21,7 +21,7 @@ std::unique_ptr<CallerMemory> CallerMemory::make(Communicator& communicator, con
   if (!made->flags_) return nullptr;
   for (const uint32_t side : {kInput, kOutput}) {
     Buffer& buffer = made->sides_[side];
-    const uint64_t most = chunking.buffer_bytes(side_of(side), communicator.rank());
+    const uint64_t most = chunking.most_buffer_bytes(side_of(side), communicator.rank());
     buffer.offset = side == kInput ? options.input_offset : options.output_offset;
     buffer.memory =
         communicator.device().allocate(buffer.offset + most, "a caller's buffer", diagnostics);

@@ -512,8 +512,9 @@ MSCCLC_API mscclc_result_t mscclc_plan_load(mscclc_comm_t *comm, const char *jso
                                             const char *name, uint64_t max_bytes,
                                             mscclc_dtype_t dtype, mscclc_plan_t **plan);
 /* How large this rank's buffers are for a message of `bytes`: the larger of input and output. 0:
- * this rank has no such buffer. MSCCLC_INVALID_ARGUMENT: no message of the plan has that size.
- * Local. */
+ * this rank has no such buffer. Of an output with a type of its own (rows of e4m3): for elements as
+ * wide as `dtype` of mscclc_plan_load(). MSCCLC_INVALID_ARGUMENT: no message of the plan has that
+ * size. Local. */
 MSCCLC_API mscclc_result_t mscclc_plan_buffers(mscclc_plan_t *plan, uint64_t bytes, uint64_t *input,
                                                uint64_t *output);
 /* Launches a loaded plan; not held back by groups. `bytes`: of the message, the larger of input and

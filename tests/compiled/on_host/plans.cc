@@ -1,10 +1,12 @@
 #include "tests/compiled/on_host/plans.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
 #include "executor/testing/tree_plans.h"
+#include "ir/verify/row_faults.h"
 #include "tests/library/library.h"
 #include "tests/overlap/flag_plans.h"
 #include "tests/rows/row_plans.h"
@@ -147,6 +149,17 @@ void add_rows(std::vector<KernelPlan>& plans) {
   }
 }
 
+/// Buffers whose rows are of another type than the call's.
+void add_row_types(std::vector<KernelPlan>& plans) {
+  for (const uint32_t columns : {64u, 2880u}) {
+    Program program = row_plan("allreduce_quantized", {}, "launch threads: 64\n");
+    if (fix_columns(program, columns)) std::abort();
+    plans.push_back({"allreduce_quantized of " + std::to_string(columns) + " columns",
+                     std::make_shared<const Program>(std::move(program)),
+                     {Dtype::f32, Dtype::f16, Dtype::bf16}});
+  }
+}
+
 /// Each program at the first and the last of its worlds with up to 4 ranks.
 void add_library(std::vector<KernelPlan>& plans) {
   for (const LibraryProgram& entry : library()) {
@@ -192,6 +205,7 @@ std::vector<KernelPlan> kernel_plans() {
   add_trees(plans);
   add_exact(plans);
   add_library(plans);
+  add_row_types(plans);
   add_rows(plans);
   add_flags(plans);
   return plans;

@@ -240,6 +240,10 @@ void run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
                  ->check(CLI::IsMember(strings(lanes()))),
              strings(lanes()));
   add_run_options(line, app, options);
+  line.takes_text(app.add_option("--columns", options.columns,
+                                 "of a row, where the program takes any multiple of some: "
+                                 "'columns: 64..'")
+                      ->type_name("N"));
   app.add_flag("--in-place", options.in_place, "let input and output coincide");
   line.takes_text(app.add_option("--iters", options.iterations,
                                  "calls in succession, each checked; the time is their mean "

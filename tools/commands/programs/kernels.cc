@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "executor/compiled/emit.h"
+#include "ir/verify/row_faults.h"
 #include "runtime/choice/proofs/plan_digest.h"
 #include "tools/base/files.h"
 
@@ -12,6 +13,10 @@ namespace mscclc {
 
 std::optional<std::string> kernel_source(const Program& program, std::span<const Dtype> dtypes,
                                          Diagnostics& diagnostics) {
+  if (const auto fault = columns_fault(program)) {
+    diagnostics.error(fault->code, {}, fault->message);
+    return std::nullopt;
+  }
   const auto digest = plan_digest(program, diagnostics);
   if (!digest) return std::nullopt;
   return write_kernels(program, hex(*digest), dtypes, diagnostics);

@@ -42,7 +42,7 @@ const OPTIONS = [
   "gpus_per_node", "dtypes", "ops", "tags", "priority", "threads", "instances", "policy", "align",
   "fuse", "auto_sync", "reuse_scratch", "split", "foreign", "packets", "copies", "credits", "unit",
   "units", "loop", "relaxed", "op", "part", "complete", "memory", "port", "switch", "from",
-  "of", "raises", "bits", "scope", "tiles", "after",
+  "of", "raises", "bits", "scope", "tiles", "after", "type",
 ];
 
 // Of row functions and externals, besides words above.

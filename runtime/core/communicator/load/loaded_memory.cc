@@ -104,7 +104,7 @@ PoolPiece LoadedMemory::take_staging(uint32_t side, uint64_t bytes, Diagnostics&
 bool LoadedMemory::offer_staging(uint32_t side, std::vector<uint8_t>& message,
                                  Diagnostics& diagnostics) {
   const uint64_t bytes =
-      x_.capacity.buffer_bytes(side == kInput ? Side::input : Side::output, x_.rank);
+      x_.capacity.most_buffer_bytes(side == kInput ? Side::input : Side::output, x_.rank);
   const PoolPiece piece = take_staging(side, bytes, diagnostics);
   if (!piece) return false;
   staging_[side] = piece.memory();
@@ -116,7 +116,7 @@ bool LoadedMemory::map_staging(uint32_t peer, uint32_t side, std::span<const uin
   const auto piece = decode_piece(message, diagnostics);
   if (!piece) return false;
   const uint64_t bytes =
-      x_.capacity.buffer_bytes(side == kInput ? Side::input : Side::output, peer);
+      x_.capacity.most_buffer_bytes(side == kInput ? Side::input : Side::output, peer);
   if (!needs(peer) || bytes == 0) return true;
   peer_staging_[side].resize(x_.group->size());
   peer_staging_[side][peer] = map(peer, *piece, bytes, diagnostics);

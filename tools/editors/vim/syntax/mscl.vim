@@ -30,7 +30,7 @@ syntax keyword msclRows pow2_up pow2_down fma mean T e8m0 round chain once
 
 syntax match msclNumber "\v<(0x[0-9a-fA-F_]+|[0-9][0-9_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?)(KiB|MiB|GiB)?>"
 syntax match msclArrow "<-"
-syntax match msclOption "\v<(ranks|chunks|counts|root|shift|inplace|even|order|columns|sizes|nodes|gpus_per_node|dtypes|ops|tags|priority|threads|instances|policy|align|fuse|auto_sync|reuse_scratch|split|foreign|packets|copies|credits|unit|units|loop|relaxed|op|part|tree|exact|complete|of|raises|bits|scope|tiles|after)>\ze\s*:"
+syntax match msclOption "\v<(ranks|chunks|counts|root|shift|inplace|even|order|columns|sizes|nodes|gpus_per_node|dtypes|ops|tags|priority|threads|instances|policy|align|fuse|auto_sync|reuse_scratch|split|foreign|packets|copies|credits|unit|units|loop|relaxed|op|part|tree|exact|complete|of|raises|bits|scope|tiles|after|type)>\ze\s*:"
 syntax match msclChannel "\v<(memory|port|switch)>\ze\s*\("
 syntax region msclString start=+"+ skip=+\\.+ end=+"+ oneline
 syntax match msclComment "#.*$" contains=@Spell

@@ -1,0 +1,270 @@
+// Buffers whose rows are of another type than the call's, and rows of any multiple of some columns:
+// a quantised gather beside one shot, in plain memory and on the host device, and what is refused.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "compiler/compile.h"
+#include "executor/simulator/run.h"
+#include "ir/base/read_file.h"
+#include "ir/base/sanitized.h"
+#include "ir/print/print.h"
+#include "ir/verify/row_faults.h"
+#include "passes/prove/prove.h"
+#include "plans/format/plan_json.h"
+#include "tests/helpers/plans/rehash.h"
+#include "tests/rows/row_plans.h"
+#include "tests/rows/row_reference.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::RowDefines;
+
+Program library_rows(const std::string& name, uint32_t ranks, uint32_t columns) {
+  Sources sources;
+  Diagnostics diagnostics;
+  FrontEndOptions options;
+  options.defines = {{"R", std::to_string(ranks)}, {"N", std::to_string(columns)}};
+  options.read_file = [](const std::string& path) { return read_file(path); };
+  const std::string path = "plans/rows/" + name + ".mscl";
+  auto program =
+      compile(sources, sources.add(path, read_file(path).value()), options, {}, diagnostics);
+  INFO(testing::text(diagnostics));
+  REQUIRE(program.has_value());
+  return *std::move(program);
+}
+
+/// The program of plain memory, of so many columns.
+Program plain_rows(const RowDefines& defines, uint32_t columns, const std::string& more = "") {
+  Program program = testing::row_plan("allreduce_quantized", defines, more);
+  CHECK(program.contract.any_columns);
+  REQUIRE(!fix_columns(program, columns));
+  return program;
+}
+
+void check_typed_proof(const Program& program) {
+  Diagnostics diagnostics;
+  const Proof proof = prove(program, diagnostics);
+  INFO(testing::text(diagnostics));
+  CHECK(proof.proved);
+  CHECK(proof.orders.ranks);
+}
+
+TEST_CASE("a quantised gather gives the bits that one shot has") {
+  for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
+    for (const uint32_t columns : {2048u, 2880u, 5120u, 16384u}) {
+      if (testing::kSanitized && (ranks > 3 || columns > 2880)) continue;
+      INFO(ranks << " ranks, " << columns << " columns");
+      const Program owner = library_rows("allreduce_norm_quantize_owner", ranks, columns);
+      const Program one = library_rows("allreduce_norm_quantize_1shot", ranks, columns);
+      RowReference by_owner(owner, /*rows=*/ranks + 2), at_once(one, ranks + 2);
+      CHECK(by_owner.run() == "");
+      CHECK(at_once.run() == "");
+      // Rank 0 of the one has the residual that all of the other share.
+      const std::vector<uint8_t>& q = at_once.written("q")[0];
+      CHECK(q.size() == size_t{ranks + 2} * columns);
+      for (uint32_t r = 0; r < ranks; ++r) CHECK(by_owner.outputs()[r] == q);
+    }
+  }
+}
+
+/// Bytes of data that rank 0 moves into buffers of a name.
+uint64_t moved_into(const Program& program, std::string_view name, Dtype dtype, uint64_t rows) {
+  Diagnostics diagnostics;
+  DeviceProgram device;
+  REQUIRE(lower(program, device, diagnostics));
+  const Call call{.part_bytes = rows * program.granule(dtype), .dtype = dtype};
+  REQUIRE(patch(device, program, call, diagnostics));
+  const RankProgram& rank = device.ranks[0];
+  uint64_t bytes = 0;
+  for (const device::Move& move : rank.moves) {
+    const device::Base& base = rank.bases[rank.operands[move.operands].base];
+    if (program.name_of(program.ranks[base.rank].buffers[base.buffer].name) != name) continue;
+    for (uint32_t i = 0; i < move.run_count; ++i) bytes += rank.runs[move.runs + i].length;
+  }
+  return bytes;
+}
+
+TEST_CASE("what comes back has the bytes of its type") {
+  const Program owner = library_rows("allreduce_norm_quantize_owner", 4, 2880);
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    const uint64_t rows = 8, mine = 2, others = 3;
+    CHECK(moved_into(owner, "parts", dtype, rows) == others * mine * 2880 * info(dtype).bytes);
+    CHECK(moved_into(owner, "rows", dtype, rows) == others * mine * 2880);
+    const Chunking chunking(owner.contract, rows * owner.granule(dtype), owner.granule(dtype));
+    CHECK(chunking.message_bytes() == rows * 2880 * info(dtype).bytes);
+    CHECK(chunking.buffer_bytes(Side::output, 1) == rows * 2880);
+    CHECK(chunking.most_buffer_bytes(Side::output, 1) >= rows * 2880);
+  }
+}
+
+TEST_CASE("rows of a type of their own in plain memory, in groups and instances") {
+  const Dtype dtypes[] = {Dtype::f32, Dtype::f16, Dtype::bf16};
+  uint64_t seed = 0;
+  for (const std::string more :
+       {"", "launch instances: 2, policy: blocked\n", "launch fuse: false\n"}) {
+    for (const uint32_t ranks : {2u, 3u}) {
+      const Program program = plain_rows({{"R", std::to_string(ranks)}, {"B", "3"}}, 48, more);
+      check_typed_proof(program);
+      for (int i = 0; i < 6; ++i, ++seed) {
+        const Dtype dtype = dtypes[seed % 3];
+        RunSpec spec{.bytes = seed * 5 % 23 * program.granule(dtype),
+                     .dtype = dtype,
+                     .iterations = 3,
+                     .schedule_seed = seed,
+                     .capacity = seed % 2 == 0 ? 0 : 29 * uint64_t{program.granule(dtype)}};
+        if (i % 2 == 1) spec.adversary = Adversary{.lanes = 2};
+        Diagnostics diagnostics;
+        const RunResult result = simulate(program, spec, diagnostics);
+        INFO(more << ranks << " ranks, seed " << seed << ": " << testing::text(diagnostics));
+        CHECK(result.status == RunStatus::right);
+        CHECK(result.wrong == 0);
+      }
+    }
+  }
+}
+
+/// Sizes that go up and down, in turn with types.
+std::string typed_calls(Communicator& communicator, const std::shared_ptr<const Program>& plan,
+                        bool zero_copy) {
+  constexpr uint64_t kMostRows = 23;
+  Diagnostics diagnostics;
+  RankRunner runner(communicator, plan,
+                    {.load = {.max_bytes = kMostRows * plan->granule(Dtype::f32),
+                              .zero_copy = zero_copy,
+                              .proof = ProofPolicy::skip}});
+  if (!runner.load(diagnostics)) return testing::text(diagnostics);
+  const Dtype dtypes[] = {Dtype::bf16, Dtype::f32, Dtype::f16};
+  constexpr uint64_t kTimes = testing::if_sanitized(3, 9);
+  for (uint64_t i = 0; i < kTimes; ++i) {
+    const Dtype dtype = dtypes[i % 3];
+    const uint64_t most = kMostRows * sizeof(float) / info(dtype).bytes;  // of the largest message
+    const RunSpec spec{.bytes = (i == 0 ? most : i * 7 % kMostRows) * plan->granule(dtype),
+                       .dtype = dtype,
+                       .iterations = 3};
+    const RankResult result = runner.run(spec, diagnostics);
+    if (result.run.status != RunStatus::right) return testing::text(diagnostics);
+  }
+  return "";
+}
+
+TEST_CASE("rows of a type of their own on the host device") {
+  for (const uint32_t ranks : {2u, 3u, 5u}) {
+    const std::string R = std::to_string(ranks);
+    for (const bool packets : {false, true}) {
+      const auto plan = std::make_shared<const Program>(
+          packets ? library_rows("allreduce_norm_quantize_owner", ranks, 2880)
+                  : plain_rows({{"R", R}}, ranks == 3 ? 48 : 2880));
+      INFO(plan->name << " of " << R << " ranks");
+      for (const bool zero_copy : {false, true}) {
+        CHECK(testing::run_threads(ranks, [&](Communicator& communicator) {
+                return typed_calls(communicator, plan, zero_copy);
+              }) == "");
+      }
+      if (ranks != 3) continue;
+      CHECK(testing::run_processes(ranks, [&](Communicator& communicator) {
+              return typed_calls(communicator, plan, false);
+            }) == "");
+    }
+  }
+}
+
+std::string plan_of(const Program& program) {
+  Diagnostics diagnostics;
+  return write_plan(program, builtin_targets().front(), diagnostics).value();
+}
+
+TEST_CASE("types and columns are written and read as they are") {
+  for (const Program& program : {testing::row_plan("allreduce_quantized", {}),
+                                 library_rows("allreduce_norm_quantize_owner", 3, 64)}) {
+    Diagnostics diagnostics;
+    const auto read = read_plan(plan_of(program), "plan.json", diagnostics);
+    INFO(testing::text(diagnostics));
+    REQUIRE(read.has_value());
+    const std::string text = print_ir(program);
+    CHECK(text.find("type: e4m3") != text.npos);
+    CHECK(print_ir(*read) == text);
+    CHECK(read->contract.output_type == rows::Type::e4m3);
+    Sources sources;
+    const auto again = compile(sources, sources.add("ir.mscl", text), {}, {}, diagnostics);
+    INFO(testing::text(diagnostics));
+    REQUIRE(again.has_value());
+    CHECK(print_ir(*again) == text);
+  }
+}
+
+TEST_CASE("plans with wrong types are refused") {
+  const Json plan = Json::parse(plan_of(testing::row_plan("allreduce_quantized", {})));
+  const auto said = [&](const auto& change) {
+    Json copy = plan;
+    change(copy["mscclc"]);
+    Diagnostics diagnostics;
+    const auto read = read_plan(testing::rehash(copy.dump()), "plan.json", diagnostics);
+    return read ? "" : diagnostics.all()[0].code + ": " + diagnostics.all()[0].message;
+  };
+  const auto typed = [](Json& m) -> Json& {
+    for (Json& buffer : m["ranks"][0]["buffers"]) {
+      if (buffer.contains("type")) return buffer;
+    }
+    return m;
+  };
+  CHECK(said([](Json&) {}) == "");
+  CHECK(said([&](Json& m) { typed(m)["type"] = "e5m2"; }) ==
+        "op-rows: 'q' of 'add_rmsnorm_e4m3' is 'row e4m3', and 'mine' holds rows of e5m2; declare "
+        "it 'type: e4m3'");
+  CHECK(said([&](Json& m) { typed(m).erase("type"); }) ==
+        "op-rows: 'q' of 'add_rmsnorm_e4m3' is 'row e4m3', and 'mine' holds rows of T; declare it "
+        "'type: e4m3'");
+  CHECK(said([&](Json& m) { typed(m)["type"] = "f64"; }).find("unknown type 'f64'") !=
+        std::string::npos);
+  CHECK(said([&](Json& m) { m["ranks"][0]["buffers"][0]["type"] = "bf16"; }) ==
+        "op-rows: 'reduce' adds up rows of T, and 'partial' holds rows of bf16; 'apply' makes one "
+        "of the other");
+  CHECK(said([&](Json& m) { m["contract"]["in_place"] = "yes"; }) ==
+        "row-contract: the output is rows of e4m3, which do not lie where rows of T lie; leave "
+        "'inplace: true' out");
+  CHECK(said([&](Json& m) { m["contract"]["any_columns"] = 3; }) != "");
+}
+
+TEST_CASE("columns are fixed before a plan runs") {
+  Program program = testing::row_plan("allreduce_quantized", {});
+  check_typed_proof(program);
+  Diagnostics diagnostics;
+  CHECK(simulate(program, {.bytes = 1 << 12}, diagnostics).status == RunStatus::refused);
+  const std::string wanted =
+      "the plan takes rows of any multiple of 16 columns; say how many before it is loaded: "
+      "'mscclc run --columns 16', fix_columns() in C++, or 'columns: 16' in its program";
+  CHECK(diagnostics.all().back().message == wanted);
+  const auto fault = [&](uint64_t columns) { return fix_columns(program, columns)->message; };
+  CHECK(fault(40) ==
+        "the program takes rows of any multiple of 16 columns, and 40 is none: 32 is the last, and "
+        "48 is the next");
+  CHECK(fault(8) ==
+        "the program takes rows of any multiple of 16 columns, and 8 is none: 16 is the next");
+  CHECK(fault(0) == "rows of 0 columns; a row has 1 to 1048576");
+  CHECK(fault(uint64_t{1} << 40) == "rows of 1099511627776 columns; a row has 1 to 1048576");
+  const auto open = std::make_shared<const Program>(program);
+  CHECK(testing::run_threads(2, [&](Communicator& communicator) {
+          Diagnostics refused;
+          const auto loaded =
+              communicator.load(open, {.max_bytes = 1 << 16, .proof = ProofPolicy::skip}, refused);
+          return loaded != nullptr ? "it is loaded" : refused.all()[0].message;
+        }).find(wanted) != std::string::npos);
+  CHECK(!fix_columns(program, 80));
+  CHECK(fault(96) == "the program's rows have 80 columns");
+  CHECK(simulate(program, {.bytes = 80 * 4 * 5}, diagnostics).status == RunStatus::right);
+}
+
+TEST_CASE("rows of e4m3 begin at multiples of 16 bytes") {
+  const Program program = library_rows("allreduce_norm_quantize_owner", 2, 40);
+  Diagnostics diagnostics;
+  CHECK(simulate(program, {.bytes = 160 * 4}, diagnostics).status == RunStatus::refused);
+  CHECK(diagnostics.all().back().message ==
+        "rows of 40 e4m3 ('output') are no multiple of 16 bytes; 32 columns are served, and 48");
+}
+
+}  // namespace
+}  // namespace mscclc
