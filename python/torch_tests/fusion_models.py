@@ -1,0 +1,127 @@
+"""What row_fusion.py compiles: a tensor-parallel stack of blocks, and functions of rows after an all-reduce.
+
+All numbers are whole and small where sums are made, so that every order of additions has the same bits; what norms
+give is not, so that a rounding at another place is seen.
+"""
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+
+EPS = 1e-5
+
+
+def whole(shape, seed, most=3, dtype=torch.float32):
+    """Whole numbers from -most to most, the same on all ranks for the same seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(-most, most + 1, shape, generator=generator).to(dtype)
+
+
+def weights(columns, dtype, seed=5):
+    """Weights of a norm: each has few bits, so that only products need rounding."""
+    return (whole((columns,), seed, 7) / 4 + 1.125).to(dtype)
+
+
+def rms_norm(x, weight, eps=EPS):
+    """As Llama has it in transformers: rounded before it is multiplied with the weight."""
+    wide = x.float()
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
+    return weight * wide.to(x.dtype)
+
+
+def gemma_norm(x, weight, eps=EPS):
+    """As Gemma has it: 1 + weight, and one rounding."""
+    wide = x.float()
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
+    return (wide * (1.0 + weight.float())).type_as(x)
+
+
+def added(x):
+    """The sum of a part over the default group, in place, as models have it."""
+    dist.all_reduce(x)
+    return x
+
+
+class Blocks(torch.nn.Module):
+    """Blocks of an attention's place and an MLP, each with a norm before it and an all-reduce after it, of which a
+    rank has its columns; then the next token of each sequence."""
+
+    def __init__(self, ranks, dtype, norm=rms_norm, columns=64, layers=2, vocabulary=32):
+        super().__init__()
+        self.norm, self.layers = norm, layers
+        self.embedding = whole((vocabulary, columns), 1, 4, dtype)
+        self.head = whole((vocabulary, columns), 2, 1, dtype)
+        self.weights = [weights(columns, dtype, 10 + i) for i in range(2 * layers + 1)]
+        self.up = [whole((16, columns), 100 + 10 * i + ranks.rank, 1, dtype) for i in range(2 * layers)]
+        self.down = [whole((columns, 16), 200 + 10 * i + ranks.rank, 1, dtype) for i in range(2 * layers)]
+
+    def forward(self, tokens):
+        stream = self.embedding[tokens]
+        x = self.norm(stream, self.weights[0])
+        for up, down, weight in zip(self.up, self.down, self.weights[1:]):
+            inner = torch.round(F.linear(torch.round(x), up) / 16).clamp(-4, 4)
+            stream = added(torch.round(F.linear(inner, down) / 4)) + stream
+            x = self.norm(stream, weight)
+        return F.linear(torch.round(x), self.head).argmax(-1), stream, x
+
+
+def plain_norm(x, r, w):
+    """What the brief of all fusions is: residual, norm, both given."""
+    stream = added(x + 0) + r
+    return F.rms_norm(stream, w.shape, w, EPS), stream
+
+
+def without_residual(x, r, w):
+    sum = added(x + 0)
+    return rms_norm(sum, w), sum
+
+
+def gemma(x, r, w):
+    stream = added(x + 0) + r
+    return gemma_norm(stream, w), stream
+
+
+def layer_norm(x, r, w):
+    return F.layer_norm(added(x + 0), w.shape, w, w, EPS)
+
+
+def layer_norm_by_hand(x, r, w):
+    """The same in the ops that compiled code has; torch's own kernel for f32 adds up otherwise."""
+    sum = added(x + 0)
+    centred = sum.float() - sum.float().mean(-1, keepdim=True)
+    scale = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + EPS)
+    return (centred * scale * w + w).to(x.dtype)
+
+
+def biased(x, r, w):
+    return added(x + 0) + w
+
+
+def quantized(x, r, w):
+    """e4m3 by a given scale in a tensor."""
+    stream = added(x + 0) + r
+    scale = w[:1].float()
+    q = (rms_norm(stream, w).float() * scale.reciprocal()).clamp(-448, 448).to(torch.float8_e4m3fn)
+    return q.float(), stream
+
+
+def quantized_by_token(x, r, w):
+    """e4m3 by a scale a row; the norm is given, too."""
+    stream = added(x + 0) + r
+    norm = rms_norm(stream, w)
+    scale = (norm.abs().amax(-1).float() / 448).clamp(min=1e-9).unsqueeze(-1)
+    q = (norm.float() / scale).clamp(-448, 448).to(torch.float8_e4m3fn)
+    return q.float(), scale, norm, stream
+
+
+def of_three_dimensions(x, r, w):
+    """The sum is of a view, and what follows of another."""
+    columns = x.shape[-1]
+    stream = added(x.reshape(-1, columns) + 0).view(1, -1, columns) + r.unsqueeze(0)
+    return rms_norm(stream, w) * 1, stream
+
+
+# What is compiled, and what says the bits.
+FUNCTIONS = {one: one for one in (plain_norm, without_residual, gemma, biased, quantized, quantized_by_token,
+                                  of_three_dimensions)}  # fmt: skip
+FUNCTIONS[layer_norm] = layer_norm_by_hand
