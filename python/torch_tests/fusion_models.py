@@ -7,14 +7,16 @@ give is not, so that a rounding at another place is seen.
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from checks import equal
 
 EPS = 1e-5
 
 
 def whole(shape, seed, most=3, dtype=torch.float32):
     """Whole numbers from -most to most, the same on all ranks for the same seed."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(-most, most + 1, shape, generator=generator).to(dtype)
+    generator = torch.Generator("cpu").manual_seed(seed)
+    found = torch.randint(-most, most + 1, shape, generator=generator, device="cpu")
+    return found.to(torch.get_default_device(), dtype)
 
 
 def weights(columns, dtype, seed=5):
@@ -34,6 +36,18 @@ def gemma_norm(x, weight, eps=EPS):
     wide = x.float()
     wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
     return (wide * (1.0 + weight.float())).type_as(x)
+
+
+def same(found, wanted, what=""):
+    """Fails where results differ in a bit; on GPUs by more than their reciprocal square roots do."""
+    found, wanted = ([one] if isinstance(one, torch.Tensor) else one for one in (found, wanted))
+    assert len(found) == len(wanted), what
+    for number, (one, other) in enumerate(zip(found, wanted)):
+        if one.is_cuda and one.is_floating_point():
+            step = 2 * torch.finfo(one.dtype).eps
+            torch.testing.assert_close(one, other, rtol=max(step, 4e-6), atol=0)
+        else:
+            equal(one, other, f"{what} result {number}")
 
 
 def added(x):

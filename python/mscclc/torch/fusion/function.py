@@ -69,8 +69,10 @@ class Function:
         self._numbers: Dict[Tuple[Any, ...], int] = {("x",): 0}
 
     def parameter(self, kind: str, type: str) -> int:
-        """The value of a new parameter."""
-        self.parameters.append(Parameter(kind, type))
+        """The value of a new parameter. KeyError: there is no such kind or type."""
+        if kind not in ("row", "columns", "token", "scalar"):
+            raise KeyError(kind)
+        self.parameters.append(Parameter(kind, _known(type)))
         return self._value(("parameter", len(self.parameters) - 1), kind)
 
     def number(self, number: float) -> int:
@@ -79,11 +81,13 @@ class Function:
 
     def round(self, value: int, type: str) -> int:
         """A value as a tensor of a type holds it."""
-        return self._value(("round", value, type), self.kinds[value])
+        return self._value(("round", value, _known(type)), self._kind(value))
 
     def op(self, name: str, *operands: int) -> int:
-        """What an op gives."""
-        kinds = [self.kinds[one] for one in operands]
+        """What an op gives. KeyError: there is no such op."""
+        if name not in _OPS:
+            raise KeyError(name)
+        kinds = [self._kind(one) for one in operands]
         if name in REDUCTIONS:
             kind = "token"
         elif "row" in kinds or {"token", "columns"} <= set(kinds):
@@ -114,7 +118,7 @@ class Function:
 
     def result(self, value: int, type: str) -> int:
         """The number of a new result."""
-        self.results.append(Result(value, self.kinds[value], type))
+        self.results.append(Result(value, self._kind(value), _known(type)))
         return len(self.results) - 1
 
     def output(self) -> int:
@@ -198,6 +202,11 @@ class Function:
         name, *operands = self.values[value]
         return operands if name in _OPS else operands[:1] if name == "round" else []
 
+    def _kind(self, value):
+        if not isinstance(value, int) or not 0 <= value < len(self.values):
+            raise IndexError(f"there is no value {value!r}")
+        return self.kinds[value]
+
     def _value(self, value, kind):
         if value not in self._numbers:
             self._numbers[value] = len(self.values)
@@ -238,12 +247,20 @@ class Function:
         return [sum.new_empty(shapes[one.kind], dtype=_DTYPES[one.type]) for one in self.results]
 
 
+def _known(type):
+    if type not in _DTYPES:
+        raise KeyError(type)
+    return type
+
+
 @functools.lru_cache(maxsize=None)
 def read(text: str) -> Function:
     """The function of a text that `to_json()` has made; always the same object, not to be changed.
     UsageError: it is none."""
     try:
         columns, type, parameters, results, values = json.loads(text)
+        if not isinstance(columns, int) or columns < 2 or type not in ("f32", "f16", "bf16"):
+            raise ValueError(f"rows of {columns!r} columns of {type!r}")
         made = Function(columns, type)
         for name, *operands in values[1:]:
             if name == "parameter":
@@ -252,7 +269,7 @@ def read(text: str) -> Function:
                 {"number": made.number, "round": made.round}.get(name, functools.partial(made.op, name))(*operands)
         for value, _, stored in results:
             made.result(value, stored)
-        if made.to_json() != text:
+        if made.to_json() != text or made.main is None:
             raise ValueError("it is not as it was written")
         return made
     except (ValueError, TypeError, IndexError, KeyError) as error:

@@ -18,7 +18,7 @@ from ...communicator import Communicator, LoadedPlan
 from ...errors import UsageError
 from .. import plans
 from . import programs
-from .function import Function, read
+from .function import TYPES, Function, read
 from .groups import group_of
 
 _log = logging.getLogger("mscclc.fusion")
@@ -53,6 +53,7 @@ def _fused_rows(
     input: torch.Tensor, given: List[torch.Tensor], function: str, group: str, max_bytes: int
 ) -> List[torch.Tensor]:
     made, bytes = read(function), input.numel() * input.element_size()
+    _check(made, input, given)
     results = made.empty(input)
     if bytes == 0:
         return results
@@ -63,6 +64,17 @@ def _fused_rows(
     _calls[name] += 1
     _run(loaded, name, made, _ready(input), [_ready(one) for one in given], results)
     return results
+
+
+def _check(function, input, given):
+    """What the plan's own checks of its externals do not see."""
+    if len(given) != len(function.parameters):
+        raise UsageError(f"{len(given)} tensors are given, and the function reads {len(function.parameters)}")
+    if input.dim() == 0 or input.shape[-1] != function.columns or TYPES.get(input.dtype) != function.type:
+        raise UsageError(
+            f"the function is of rows of {function.columns} {function.type}, and the input of shape"
+            f" {list(input.shape)} {input.dtype}"
+        )
 
 
 def _chain(function, input, given, group, bytes, max_bytes):

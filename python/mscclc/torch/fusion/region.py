@@ -85,8 +85,10 @@ def _columns(sum, max_bytes):
     if tensor.dtype not in _ROW_TYPES:
         raise Unsupported(f"row functions are of f32, f16 and bf16, not of {tensor.dtype}")
     columns = tensor.shape[-1] if tensor.dim() else 0
-    if not isinstance(columns, int) or columns < 2:
-        raise Unsupported("its rows have no fixed number of columns, or less than two")
+    if not isinstance(columns, int):
+        raise Unsupported("its columns are not fixed: mark only rows as dynamic, or leave that to torch")
+    if columns < 2:
+        raise Unsupported("its rows have less than two columns")
     if columns * tensor.element_size() % 16:
         raise Unsupported(f"rows of {columns} columns are {columns * tensor.element_size()} bytes, no multiple of 16")
     bytes = tensor.numel() * tensor.element_size()
@@ -116,8 +118,7 @@ def _checked(region, stops):
     _check_memory(region)
     function = result_function(region)[0]
     if function.arithmetic() == 0:
-        why = f"; {stops[0]}" if stops else ""
-        raise Unsupported(f"no function of rows follows{why}")
+        raise Unsupported("; ".join(["no function of rows follows", *stops[:3]]))
     large = function.too_large()
     if large:
         raise Unsupported(f"the function would have {large}")
