@@ -1,13 +1,19 @@
-"""What row_fusion.py compiles: a tensor-parallel stack of blocks, and functions of rows after an all-reduce.
+"""What suites of fusion share: a tensor-parallel stack of blocks, and functions of rows after an all-reduce.
 
 All numbers are whole and small where sums are made, so that every order of additions has the same bits; what norms
 give is not, so that a rounding at another place is seen.
 """
 
+import contextlib
+
+import mscclc.torch
 import torch
+import torch._dynamo
 import torch.distributed as dist
 import torch.nn.functional as F
 from checks import equal
+
+from mscclc.torch.fusion import RowFusion
 
 EPS = 1e-5
 
@@ -54,6 +60,33 @@ def added(x):
     """The sum of a part over the default group, in place, as models have it."""
     dist.all_reduce(x)
     return x
+
+
+def compiled_by(program, by=None, inductor=False, **more):
+    """The program with a pass, and the pass."""
+    torch._dynamo.reset()
+    by = by or RowFusion()
+    how = {"options": {"post_grad_custom_post_pass": by}} if inductor else {"backend": by.backend}
+    return torch.compile(program, fullgraph=True, **how, **more), by
+
+
+def inputs(rows, columns, dtype, ranks):
+    """A rank's part of a sum, a residual, and weights."""
+    part = whole((rows, columns), 30 + ranks.rank, 3, dtype)
+    return part, whole((rows, columns), 40, 5, dtype), weights(columns, dtype)
+
+
+def counts(by, replaced, left=0):
+    """How many sums a pass has replaced, and how many not."""
+    report = by.report()
+    assert (len(report.replaced), len(report.left)) == (replaced, left), report
+
+
+@contextlib.contextmanager
+def in_order():
+    """Without gradients, and with the bits that fused plans have, whatever the number of ranks."""
+    with torch.no_grad(), mscclc.torch.order("ranks"):
+        yield
 
 
 class Blocks(torch.nn.Module):

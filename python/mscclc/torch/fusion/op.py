@@ -37,8 +37,9 @@ _calls: Counter[str] = collections.Counter()
 
 
 def calls() -> Dict[str, int]:
-    """How many calls of this process each program has served, and how many, as "chain", had more than max_bytes: these
-    take the group's all-reduce, and then torch's ops one by one. Graphs that are replayed are not counted."""
+    """How many calls of this process each program has served, and how many, as "chain", none did, as they had more
+    than max_bytes: these take the group's all-reduce, and then torch's ops one by one. Graphs that are replayed are
+    not counted."""
     return dict(_calls)
 
 
@@ -58,9 +59,11 @@ def _fused_rows(
     if bytes == 0:
         return results
     if bytes > max_bytes:
-        return _chain(made, input, given, group, bytes, max_bytes)
+        return _chain(made, input, given, group, f"{bytes} bytes are more than max_bytes, {max_bytes}")
     loaded = _plans_of(made, function, group, max_bytes, input.device)
     name = programs.pick(loaded.comm.size, bytes)
+    if name not in loaded.plans:  # compiled code may have been kept from a run with more ranks
+        return _chain(made, input, given, group, "the group has one rank")
     _calls[name] += 1
     _run(loaded, name, made, _ready(input), [_ready(one) for one in given], results)
     return results
@@ -77,10 +80,9 @@ def _check(function, input, given):
         )
 
 
-def _chain(function, input, given, group, bytes, max_bytes):
+def _chain(function, input, given, group, why):
     if not _calls["chain"]:
-        _log.info("%d bytes are more than max_bytes, %d: all-reduce and function are apart in such calls", bytes,
-                  max_bytes)  # fmt: skip
+        _log.info("all-reduce and function of a call are apart: %s; further such calls are only counted", why)
     _calls["chain"] += 1
     return function.compute(group_of(group).sum(input), given)
 

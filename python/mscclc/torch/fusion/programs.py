@@ -49,6 +49,8 @@ _STEPS = {"one_shot": _Steps("B", "b", 8, _ONE), "two_shots": _Steps("[R, B]", "
 
 def names(ranks: int) -> List[str]:
     """The programs that serve calls of so many ranks."""
+    if ranks == 1:
+        return []
     return ["one_shot"] if ranks <= _ONE_SHOT[0][0] else list(_STEPS)
 
 
