@@ -21,17 +21,17 @@ from mscclc.torch.fusion import RowFusion, translation
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
 
 
-def _model(ranks, dtype, norm=rms_norm, inductor=False):
-    model = Blocks(ranks, dtype, norm)
+def _model(ranks, dtype, norm=rms_norm, inductor=False, layers=2, sizes=(1, 5)):
+    model = Blocks(ranks, dtype, norm, layers=layers)
     compiled, by = compiled_by(model, inductor=inductor, dynamic=False)
-    for rows in (1, 5):
-        tokens = whole((rows,), rows, 15) .long() + 15
+    for rows in sizes:
+        tokens = whole((rows,), rows, 15).long() + 15
         with in_order():
             before = fusion.calls()
             found, wanted = compiled(tokens), model(tokens)
             same(found, wanted)
-            assert fusion.calls().get("one_shot", 0) == before.get("one_shot", 0) + 4, fusion.calls()
-    counts(by, 2 * 4)
+            assert fusion.calls().get("one_shot", 0) == before.get("one_shot", 0) + 2 * layers, fusion.calls()
+    counts(by, 2 * layers * len(sizes))
 
 
 def model(ranks):
@@ -43,7 +43,7 @@ def model(ranks):
 
 def model_by_inductor(ranks):
     with torch._inductor.config.patch(force_disable_caches=True):
-        _model(ranks, torch.float32, inductor=True)
+        _model(ranks, torch.float32, inductor=True, layers=1, sizes=(5,))
 
 
 def _functions(ranks, programs, types, inductor=False):
@@ -61,8 +61,9 @@ def _functions(ranks, programs, types, inductor=False):
 
 
 def functions(ranks):
-    """Each function on its own, in all types."""
-    _functions(ranks, FUNCTIONS, TYPES)
+    """Each function on its own."""
+    _functions(ranks, FUNCTIONS, (torch.bfloat16, torch.float32))
+    _functions(ranks, [plain_norm], [torch.float16])
 
 
 def functions_by_inductor(ranks):
