@@ -1,6 +1,7 @@
 """All-reduces fused with what follows them: the bits with and without the pass, in models and function by function."""
 
 import os
+import re
 import unittest.mock
 
 import mscclc.torch
@@ -87,6 +88,11 @@ def all_of_it_is_one_op(ranks):
     assert graphs == [["aten.add.Tensor", "mscclc.fused_rows.default", get, get]], graphs
     text = by.report().replaced[0].function
     assert text.count("  let ") == 10 and text.count("  out ") == 2, text
+    compiled, by = compiled_by(quantized_by_token, dynamic=False)
+    with in_order():
+        compiled(*inputs(3, 64, torch.bfloat16, ranks))
+    results = re.findall(r"out o\d: (.*?) =", by.report().replaced[0].function)
+    assert results == ["row T", "row T", "token f32", "row e4m3"], results
 
 
 def rows_that_vary(ranks):

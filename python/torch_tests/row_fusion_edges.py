@@ -86,6 +86,23 @@ def used_early(ranks):
     counts(by, 1)
 
 
+def written_later(ranks):
+    """What is read may be written after the function, before anything uses what it gives."""
+
+    def program(part, residual, weight):
+        stream = added(part + 0) + residual
+        residual.zero_()
+        weight.add_(1)
+        return stream, rms_norm(stream, weight - 1)
+
+    compiled, by = compiled_by(program, dynamic=False)
+    mine, others = inputs(4, 64, torch.bfloat16, ranks), inputs(4, 64, torch.bfloat16, ranks)
+    with in_order():
+        same(compiled(*mine), program(*others))
+    same(mine, others)
+    counts(by, 1)
+
+
 def _two_groups(part, residual, weight):
     dist.all_reduce(part, group=ALONE_GROUP)
     return rms_norm(part + residual, weight)
@@ -122,6 +139,18 @@ def _double(part, residual, weight):
     return added(part.double()) + residual
 
 
+def _more_dimensions(part, residual, weight):
+    return added(part + 0) + residual.view(1, 4, -1)
+
+
+def _not_contiguous(part, residual, weight):
+    return added((part + 0).t()).t() + residual
+
+
+def _bytes(part, residual, weight):
+    return added(part[:, :8].bfloat16()).clamp(-4, 4).to(torch.float8_e4m3fn).float()
+
+
 def _indices(part, residual, weight):
     return added(part + 0).max(-1)
 
@@ -143,6 +172,9 @@ def left_alone(ranks):
         (_saturates, "e4m3 of what is not clamped to 448 before"),
         (_double, "not of torch.float64"),
         (_indices, "gives what a row function cannot"),
+        (_more_dimensions, "of shape [1, 4, 64] lies otherwise than the rows"),
+        (_not_contiguous, "its input is not contiguous"),
+        (_bytes, "rows of 8 e4m3, which are 8 bytes"),
     ):
         compiled, by = compiled_by(program, dynamic=False)
         given = inputs(4, 64, torch.float32, ranks)
@@ -214,6 +246,6 @@ def mistakes(ranks):
 
 
 CHECKS = [
-    columns_that_vary, odd_columns, too_many_rows, pieces, used_early, left_alone, no_shapes, one_rank, later_group,
+    columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes, one_rank, later_group,
     checked_by_torch, mistakes,
 ]  # fmt: skip

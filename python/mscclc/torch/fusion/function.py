@@ -150,13 +150,21 @@ class Function:
         """How many ops it has."""
         return sum(name in _OPS for name, *_ in (self.values[one] for one in self._needed()))
 
-    def too_large(self) -> str:
-        """What of it is more than a row function may have; empty if nothing is."""
+    def refused(self) -> str:
+        """What a row function may not have of what it has; empty if there is nothing."""
         reductions = sum(one[0] in REDUCTIONS for one in self.values)
         found = (len(self.parameters), len(self.results), len(self.values), reductions)
         for (what, most), count in zip(_MOST.items(), found):
             if count > most:
                 return f"{count} {what}, of at most {most}"
+        return self._gaps()
+
+    def _gaps(self):
+        """Rows and columns that plans cannot read or write, as they are no multiples of 16 bytes."""
+        for one in [*self.parameters, *self.results]:
+            bytes = self.columns * _DTYPES[one.type].itemsize
+            if one.kind in ("row", "columns") and bytes % 16:
+                return f"rows of {self.columns} {one.type}, which are {bytes} bytes, no multiple of 16"
         return ""
 
     def text(self, name: str) -> str:

@@ -6,12 +6,12 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 import torch
 from torch.fx import Graph, Node
 
-from ...errors import UsageError
 from .function import TYPES, Function
 from .groups import ranks_of
 from .operators import name_of
-from .translation import Form, Translation, Unsupported, tensor_of
+from .translation import Form, Translation, Unsupported, same_shape, shape_of, tensor_of
 
+_MOST_COLUMNS = 65536  # 64 for each of 1024 threads
 _ROW_TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -87,8 +87,8 @@ def _columns(sum, max_bytes):
     columns = tensor.shape[-1] if tensor.dim() else 0
     if not isinstance(columns, int):
         raise Unsupported("its columns are not fixed: mark only rows as dynamic, or leave that to torch")
-    if columns < 2:
-        raise Unsupported("its rows have less than two columns")
+    if not 2 <= columns <= _MOST_COLUMNS:
+        raise Unsupported(f"its rows have {columns} columns; plans have 2 to {_MOST_COLUMNS}")
     if columns * tensor.element_size() % 16:
         raise Unsupported(f"rows of {columns} columns are {columns * tensor.element_size()} bytes, no multiple of 16")
     bytes = tensor.numel() * tensor.element_size()
@@ -119,10 +119,25 @@ def _checked(region, stops):
     function = result_function(region)[0]
     if function.arithmetic() == 0:
         raise Unsupported("; ".join(["no function of rows follows", *stops[:3]]))
-    large = function.too_large()
-    if large:
-        raise Unsupported(f"the function would have {large}")
+    refused = function.refused()
+    if refused:
+        raise Unsupported(f"the function would have {refused}")
+    for node in region.outputs:
+        _check_shape(region, node)
     return region
+
+
+def _check_shape(region, node):
+    """A result must have the shape of the sum, or of a view of it, and lie without gaps, as those of the op do."""
+    form = region.rows.form(node)
+    if not isinstance(form, Form):
+        raise Unsupported(f"{node.name} is several tensors")
+    shape = list(shape_of(region.sum.result if form.shaped is None else form.shaped))
+    if region.rows.function.kinds[form.value] == "token":
+        shape = shape[:-1] if form.flat else [*shape[:-1], 1]
+    found = tensor_of(node)
+    if len(found.shape) != len(shape) or not same_shape(found.shape, shape) or not found.is_contiguous():
+        raise Unsupported(f"{node.name} of shape {list(found.shape)} lies otherwise than the rows")
 
 
 def _check_memory(region):
@@ -148,10 +163,7 @@ def result_function(region: Region) -> "tuple[Function, List[Node]]":
     function = region.rows.function
     function.results = []
     for node in region.outputs:
-        form = region.rows.form(node)
-        if not isinstance(form, Form):
-            raise Unsupported(f"{node.name} is several tensors")
-        function.result(form.value, TYPES[tensor_of(node).dtype])
+        function.result(region.rows.form(node).value, TYPES[tensor_of(node).dtype])
     function.output()
     pruned, kept = function.pruned()
     return pruned, [region.rows.arguments[one] for one in kept]
@@ -163,10 +175,11 @@ def replace(region: Region, max_bytes: int) -> Node:
     function, arguments = result_function(region)
     place = _place(region, arguments)
     inner = set(region.inside) - set(region.kept)
+    given = (region.sum.input, arguments, function.to_json(), region.sum.group, max_bytes)
+    traced = _traced(given)
     with graph.inserting_before(place):
-        given = (region.sum.input, arguments, function.to_json(), region.sum.group, max_bytes)
         call = graph.call_function(torch.ops.mscclc.fused_rows.default, given)
-        call.meta["val"] = _traced(call)
+        call.meta["val"] = traced
         for number, node in enumerate(region.outputs):
             made = _item(graph, region, call, number, node)
             made.meta.update(node.meta)
@@ -180,11 +193,13 @@ def replace(region: Region, max_bytes: int) -> Node:
 
 
 def _place(region, arguments):
-    """The first node that uses a result; all that is read must be there before it."""
+    """The first node that uses a result, or what follows the function, as memory may be written later; all that is
+    read must be there before it."""
     nodes = list(region.sum.first.graph.nodes)
     order = {node: number for number, node in enumerate(nodes)}
     inner = set(region.inside) - set(region.kept)
-    place = min((user for one in region.outputs for user in one.users if user not in inner), key=order.__getitem__)
+    users = [user for one in region.outputs for user in one.users if user not in inner]
+    place = min([region.inside[-1].next, *users], key=order.__getitem__)
     for node in [region.sum.input, *arguments, *_sizes(region)]:
         if order[node] >= order[place]:
             raise Unsupported(f"{node.name} is computed after {place.name}, which uses a result")
@@ -197,14 +212,14 @@ def _sizes(region):
     return [size for view in views if view is not None for size in view.all_input_nodes[1:]]
 
 
-def _traced(call):
+def _traced(given):
     """The call's results as fake tensors."""
-    fakes = [tensor_of(one) for one in [call.args[0], *call.args[1]]]
+    fakes = [tensor_of(one) for one in [given[0], *given[1]]]
     mode = torch._guards.detect_fake_mode(fakes)
     if mode is None:
-        raise UsageError("the graph has tensors that are not fake: trace it with fake tensors")
+        raise Unsupported("the graph has tensors that are not fake")
     with mode:
-        return call.target(fakes[0], fakes[1:], *call.args[2:])
+        return torch.ops.mscclc.fused_rows.default(fakes[0], fakes[1:], *given[2:])
 
 
 def _item(graph, region, call, number, node):

@@ -8,7 +8,7 @@ from torch.fx import Node
 
 from .function import SHARED, TYPES, Function
 
-_EXACT = {(torch.float16, torch.float32), (torch.bfloat16, torch.float32)}
+_EXACT = {(one, torch.float32) for one in (torch.float16, torch.bfloat16, torch.float8_e4m3fn)}
 _LIMIT = 448.0  # of e4m3; beyond it torch gives NaN, and a row function the limit
 
 
