@@ -5,14 +5,13 @@ import re
 import unittest.mock
 
 import mscclc.torch
-import mscclc.torch.ops  # noqa: F401, defines an op
 import torch
 import torch._dynamo
 import torch._inductor.config
 import torch.distributed as dist
 from checks import device, refused
 from fusion_models import (
-    EPS, FUNCTIONS, Blocks, compiled_by, counts, gemma_norm, in_order, inputs, plain_norm, quantized_by_token,
+    EPS, FUNCTIONS, Blocks, by_own_op, compiled_by, counts, gemma_norm, in_order, inputs, plain_norm, quantized_by_token,
     rms_norm, same, whole,
 )  # fmt: skip
 
@@ -22,17 +21,17 @@ from mscclc.torch.fusion import RowFusion, translation
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
 
 
-def _model(ranks, dtype, norm=rms_norm, inductor=False, layers=2, sizes=(1, 5)):
-    model = Blocks(ranks, dtype, norm, layers=layers)
-    compiled, by = compiled_by(model, inductor=inductor, dynamic=False)
-    for rows in sizes:
+def _model(ranks, dtype, norm=rms_norm):
+    model = Blocks(ranks, dtype, norm)
+    compiled, by = compiled_by(model, dynamic=False)
+    for rows in (1, 5):
         tokens = whole((rows,), rows, 15).long() + 15
         with in_order():
             before = fusion.calls()
             found, wanted = compiled(tokens), model(tokens)
             same(found, wanted)
-            assert fusion.calls().get("one_shot", 0) == before.get("one_shot", 0) + 2 * layers, fusion.calls()
-    counts(by, 2 * layers * len(sizes))
+            assert fusion.calls().get("one_shot", 0) == before.get("one_shot", 0) + 4, fusion.calls()
+    counts(by, 2 * 4)
 
 
 def model(ranks):
@@ -40,11 +39,6 @@ def model(ranks):
     for dtype in TYPES:
         _model(ranks, dtype)
     _model(ranks, torch.bfloat16, gemma_norm)
-
-
-def model_by_inductor(ranks):
-    with torch._inductor.config.patch(force_disable_caches=True):
-        _model(ranks, torch.float32, inductor=True, layers=1, sizes=(5,))
 
 
 def _functions(ranks, programs, types, inductor=False):
@@ -69,7 +63,7 @@ def functions(ranks):
 
 def functions_by_inductor(ranks):
     with torch._inductor.config.patch(force_disable_caches=True):
-        _functions(ranks, [plain_norm, quantized_by_token], [torch.float32], True)
+        _functions(ranks, [by_own_op], [torch.bfloat16], True)
 
 
 def all_of_it_is_one_op(ranks):
@@ -113,20 +107,6 @@ def rows_that_vary(ranks):
     two = 2 if ranks.size > 2 else 0  # 1200 and 1600 rows are more than 128 KiB
     wanted = {"one_shot": 6 - two, "two_shots": two, "chain": 1}
     assert found == {name: count for name, count in wanted.items() if count}, found
-
-
-def own_op(ranks):
-    """Sums by the op of mscclc.torch.ops."""
-    group = dist.group.WORLD.group_name
-
-    def program(part, residual, weight):
-        return rms_norm(torch.ops.mscclc.all_reduce(part, "sum", group) + residual, weight)
-
-    compiled, by = compiled_by(program, dynamic=False)
-    given = inputs(5, 64, torch.float16, ranks)
-    with in_order():
-        same(compiled(*given), program(*given))
-    counts(by, 1)
 
 
 def gradients(ranks):
@@ -180,10 +160,10 @@ def kept_code(ranks):
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(ranks.folder, f"kept.{ranks.rank}")
     given = inputs(5, 64, torch.float32, ranks)
     for replaced in (1, 0):
-        compiled, by = compiled_by(plain_norm, inductor=True, dynamic=False)
+        compiled, by = compiled_by(by_own_op, inductor=True, dynamic=False)
         before = fusion.calls().get("one_shot", 0)
         with in_order():
-            same(compiled(*given), plain_norm(*given))
+            same(compiled(*given), by_own_op(*given))
         assert fusion.calls()["one_shot"] == before + 1
         counts(by, replaced)
         fusion.close()
@@ -213,10 +193,10 @@ def wrong_is_seen(ranks):
 
 
 CHECKS = [
-    model, model_by_inductor, functions, functions_by_inductor, all_of_it_is_one_op, rows_that_vary, own_op, gradients,
+    model, functions, functions_by_inductor, all_of_it_is_one_op, rows_that_vary, gradients,
     kept_code, wrong_is_seen,
 ]  # fmt: skip
 # There, what is nearly a half may be rounded to another whole number.
-HOST_ONLY = [model, model_by_inductor, wrong_is_seen]
+HOST_ONLY = [model, wrong_is_seen]
 if device().type == "cuda":
     CHECKS.append(captured)

@@ -124,7 +124,11 @@ class RowFusion(CustomGraphPass):
             self(graph.graph)
             return make_boxed_func(graph.forward)
 
-        return aot_autograd(fw_compiler=compiled, decompositions=select_decomp_table())(module, inputs)
+        # As Inductor's, graphs write what the program writes.
+        made = aot_autograd(
+            fw_compiler=compiled, decompositions=select_decomp_table(), keep_inference_input_mutations=True
+        )
+        return made(module, inputs)
 
 
 @functools.lru_cache(maxsize=None)
