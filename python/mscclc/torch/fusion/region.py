@@ -1,7 +1,7 @@
 """What follows a sum in a graph and is computed of its rows: found, and put into one op."""
 
 import operator
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 from torch.fx import Graph, Node
@@ -116,14 +116,14 @@ def _checked(region, stops):
     if not region.outputs:
         raise Unsupported("nothing uses what it gives")
     _check_memory(region)
+    for node in region.outputs:
+        _check_shape(region, node)
     function = result_function(region)[0]
     if function.arithmetic() == 0:
         raise Unsupported("; ".join(["no function of rows follows", *stops[:3]]))
     refused = function.refused()
     if refused:
         raise Unsupported(f"the function would have {refused}")
-    for node in region.outputs:
-        _check_shape(region, node)
     return region
 
 
@@ -158,7 +158,7 @@ def _writes(op):
     return schema is not None and schema.is_mutable
 
 
-def result_function(region: Region) -> "tuple[Function, List[Node]]":
+def result_function(region: Region) -> Tuple[Function, List[Node]]:
     """The function with its results, in the order of the outputs, and what it reads besides."""
     function = region.rows.function
     function.results = []
