@@ -153,6 +153,15 @@ class Suites(unittest.TestCase):
     def test_row_ops(self):
         self.check("row_ops", 2)
 
+    def test_row_fusion(self):
+        self.check("row_fusion", 2, 3)
+
+    def test_row_fusion_edges(self):
+        self.check("row_fusion_edges", 2, 3)
+
+    def test_vllm_fusion(self):
+        self.check("vllm_fusion", 2)
+
     def test_vllm_plugin(self):
         self.check("vllm_plugin", 2)
 

@@ -29,15 +29,20 @@ def load(
         raise UsageError(f"plans run on cpu or cuda, not on {device}")
     if device.type == "cuda" and device.index is None:
         device = torch.device("cuda", torch.cuda.current_device())
-    rank, ranks = dist.get_rank(group), dist.get_world_size(group)
-    ids = [unique_id() if rank == 0 else None]
-    dist.broadcast_object_list(ids, group=group, group_src=0)
-    comm = Communicator(ranks, ids[0], rank, device=device.index if device.type == "cuda" else None)
+    comm = communicator(group, device)
     try:
         _loaded[name] = (comm, comm.load(plan, max_bytes, dtype), device)
     except BaseException:
         comm.close()
         raise
+
+
+def communicator(group: Optional[dist.ProcessGroup], device: torch.device) -> Communicator:
+    """Collective: a communicator of its own over a group, for tensors of a device."""
+    rank, ranks = dist.get_rank(group), dist.get_world_size(group)
+    ids = [unique_id() if rank == 0 else None]
+    dist.broadcast_object_list(ids, group=group, group_src=0)
+    return Communicator(ranks, ids[0], rank, device=device.index if device.type == "cuda" else None)
 
 
 def unload(name: str) -> None:
@@ -52,12 +57,14 @@ def _plan(name):
     return _loaded[name]
 
 
-def run_on_stream(name: str, input: Any, output: Any, others: Any = (), **more: Any) -> None:
-    """Runs a plan by its name on the current stream; `others` are tensors that `more` has for it."""
-    comm, plan, device = _plan(name)
+def run_on_stream(
+    loaded: Tuple[Communicator, LoadedPlan, torch.device], input: Any, output: Any, others: Any = (), **more: Any
+) -> None:
+    """Runs a plan on the current stream; `others` are tensors that `more` has for it."""
+    comm, plan, device = loaded
     for tensor in (input, output, *others):
         if tensor.device != device:
-            raise UsageError(f"plan '{name}' is of {device}, and a tensor of {tensor.device}")
+            raise UsageError(f"the plan is of {device}, and a tensor of {tensor.device}")
     if device.type == "cpu":
         plan.run(input.detach(), output.detach(), **more).wait()
         return
@@ -69,7 +76,7 @@ def run_on_stream(name: str, input: Any, output: Any, others: Any = (), **more: 
 
 
 def _run_plan_(input, output, name):
-    run_on_stream(name, input, output)
+    run_on_stream(_plan(name), input, output)
 
 
 _library = torch.library.Library("mscclc", "FRAGMENT")

@@ -49,7 +49,7 @@ def _run_rows_(input, output, name, names, read, written, values):
         raise UsageError(f"the input is of {input.dtype}, the output of {output.dtype}")
     tensors = [one.detach() for one in (*read, *written)]
     externals = {**dict(zip(names, map(_bits, tensors))), **dict(zip(names[len(tensors):], values))}
-    run_on_stream(name, input, output, tensors, dtype=_dtype_of(input), externals=externals)
+    run_on_stream(_plan(name), input, output, tensors, dtype=_dtype_of(input), externals=externals)
 
 
 def _made(input, name, names, read, inout):

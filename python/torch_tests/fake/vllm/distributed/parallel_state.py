@@ -3,6 +3,7 @@
 import torch.distributed as dist
 
 NODES = 1
+_groups = {}  # by name, weak references
 
 
 def in_the_same_node_as(group, source_rank=0):

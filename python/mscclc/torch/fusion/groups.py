@@ -1,0 +1,41 @@
+"""Groups of ranks by the names that graphs have for them: torch's, and, after "vllm:", vLLM's."""
+
+from typing import Any, Callable, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import _resolve_process_group
+
+from ...errors import UsageError
+from .translation import Unsupported
+
+VLLM = "vllm:"
+
+
+class Group(NamedTuple):
+    """Ranks that add up tensors."""
+
+    ranks: Any  # a ProcessGroup through which plans are agreed on
+    sum: Callable[[torch.Tensor], torch.Tensor]  # what the graph would have called
+
+
+def group_of(name: str) -> Group:
+    """The group of a name. UsageError: there is none."""
+    if name.startswith(VLLM):
+        from ...vllm.groups import group_of as of_vllm
+
+        return of_vllm(name[len(VLLM):])
+    try:
+        ranks = _resolve_process_group(name)
+    except RuntimeError:
+        raise UsageError(f"there is no process group '{name}': it was destroyed, or never made") from None
+    ops = torch.ops._c10d_functional
+    return Group(ranks, lambda tensor: ops.wait_tensor(ops.all_reduce(tensor, "sum", name)))
+
+
+def ranks_of(name: str) -> int:
+    """How many ranks a group has. Unsupported: there is no such group."""
+    try:
+        return dist.get_world_size(group_of(name).ranks)
+    except UsageError as error:
+        raise Unsupported(str(error)) from error

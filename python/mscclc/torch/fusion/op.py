@@ -1,0 +1,157 @@
+"""The op that stands in a graph in place of a sum and a function of its rows:
+
+    torch.ops.mscclc.fused_rows(input, read, function, group, max_bytes) -> Tensor[]
+
+Its arguments say all, so compiled code that is kept runs in a later process. The first call of a function in a
+process is collective: plans are compiled at rank 0 and loaded at all.
+"""
+
+import collections
+import logging
+from typing import Any, Counter, Dict, List, NamedTuple, Tuple
+
+import torch
+import torch.distributed as dist
+
+from ... import compile
+from ...communicator import Communicator, LoadedPlan
+from ...errors import UsageError
+from .. import plans
+from . import programs
+from .function import TYPES, Function, read
+from .groups import group_of
+
+_log = logging.getLogger("mscclc.fusion")
+
+
+class _Loaded(NamedTuple):
+    """A function's plans, by the names of programs."""
+
+    comm: Communicator
+    plans: Dict[str, LoadedPlan]
+
+
+_communicators: Dict[Tuple[str, torch.device], Tuple[Any, Communicator]] = {}
+_loaded: Dict[Tuple[str, str, int, torch.device], _Loaded] = {}
+_calls: Counter[str] = collections.Counter()
+
+
+def calls() -> Dict[str, int]:
+    """How many calls of this process each program has served, and how many, as "chain", none did, as they had more
+    than max_bytes: these take the group's all-reduce, and then torch's ops one by one. Graphs that are replayed are
+    not counted."""
+    return dict(_calls)
+
+
+def close() -> None:
+    """Frees all plans, on all ranks; graphs that hold calls must not be launched any more. The next call loads anew."""
+    _loaded.clear()
+    while _communicators:
+        _communicators.popitem()[1][1].close()
+
+
+def _fused_rows(
+    input: torch.Tensor, given: List[torch.Tensor], function: str, group: str, max_bytes: int
+) -> List[torch.Tensor]:
+    made, bytes = read(function), input.numel() * input.element_size()
+    _check(made, input, given)
+    results = made.empty(input)
+    if bytes == 0:
+        return results
+    if bytes > max_bytes:
+        return _chain(made, input, given, group, f"{bytes} bytes are more than max_bytes, {max_bytes}")
+    loaded = _plans_of(made, function, group, max_bytes, input.device)
+    name = programs.pick(loaded.comm.size, bytes)
+    if name not in loaded.plans:  # compiled code may have been kept from a run with more ranks
+        return _chain(made, input, given, group, "the group has one rank")
+    _calls[name] += 1
+    _run(loaded, name, made, _ready(input), [_ready(one) for one in given], results)
+    return results
+
+
+def _check(function, input, given):
+    """What the plan's own checks of its externals do not see."""
+    if len(given) != len(function.parameters):
+        raise UsageError(f"{len(given)} tensors are given, and the function reads {len(function.parameters)}")
+    if input.dim() == 0 or input.shape[-1] != function.columns or TYPES.get(input.dtype) != function.type:
+        raise UsageError(
+            f"the function is of rows of {function.columns} {function.type}, and the input of shape"
+            f" {list(input.shape)} {input.dtype}"
+        )
+
+
+def _chain(function, input, given, group, why):
+    if not _calls["chain"]:
+        _log.info("all-reduce and function of a call are apart: %s; further such calls are only counted", why)
+    _calls["chain"] += 1
+    return function.compute(group_of(group).sum(input), given)
+
+
+def _ready(tensor):
+    """The tensor where plans can take it: without gaps, at a multiple of 16 bytes."""
+    tensor = tensor.detach().contiguous()
+    return tensor.clone() if tensor.data_ptr() % 16 else tensor
+
+
+def _run(loaded, name, function, input, given, results):
+    read_names, other_names = programs.externals(function)
+    others = [one for i, one in enumerate(results) if i != function.main]
+    bits = [one.view(torch.uint8) if one.element_size() == 1 else one for one in others]
+    externals = dict(zip([*read_names, *other_names], [*given, *bits]))
+    plans.run_on_stream(
+        (loaded.comm, loaded.plans[name], input.device), input, results[function.main], [*given, *others],
+        dtype=function.type, externals=externals,
+    )  # fmt: skip
+
+
+def _plans_of(function, text, group, max_bytes, device):
+    ranks = group_of(group).ranks
+    known = _communicators.get((group, device))
+    if known is not None and known[0] is not ranks:  # a later group of the same name
+        _forget(group, device)
+    key = (text, group, max_bytes, device)
+    if key not in _loaded:
+        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            raise UsageError("a graph is captured, and the plans of a fused op are not loaded yet: run it once before")
+        _loaded[key] = _load(function, group, ranks, max_bytes, device)
+    return _loaded[key]
+
+
+def _forget(group, device):
+    for key in [one for one in _loaded if (one[1], one[3]) == (group, device)]:
+        del _loaded[key]
+    _communicators.pop((group, device))[1].close()
+
+
+def _load(function, group, ranks, max_bytes, device):
+    """Collective over the group."""
+    texts = _agreed(function, ranks)
+    if (group, device) not in _communicators:
+        _communicators[group, device] = ranks, plans.communicator(ranks, device)
+    comm = _communicators[group, device][1]
+    return _Loaded(comm, {name: comm.load(text, max_bytes, function.type) for name, text in texts.items()})
+
+
+def _agreed(function: Function, ranks: Any) -> Dict[str, str]:
+    """The plans, from rank 0. What fails there fails at all."""
+    size = dist.get_world_size(ranks)
+    found: List[Any] = [None]
+    if dist.get_rank(ranks) == 0:
+        try:
+            names = programs.names(size)
+            found = [{name: compile(programs.program(name, function, size)).to_json() for name in names}]
+        except Exception as error:  # all ranks wait for it
+            found = [error]
+    dist.broadcast_object_list(found, group=ranks, group_src=0)
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
+
+
+_library = torch.library.Library("mscclc", "FRAGMENT")
+_library.define("fused_rows(Tensor input, Tensor[] read, str function, str group, int max_bytes) -> Tensor[]")
+for _key in ("CPU", "CUDA"):
+    _library.impl("fused_rows", _fused_rows, _key)
+torch.library.register_fake(
+    "mscclc::fused_rows", lambda input, given, function, *_: read(function).empty(input), lib=_library
+)

@@ -1,0 +1,1 @@
+"""Ops of vLLM's own."""
