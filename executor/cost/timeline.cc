@@ -28,13 +28,11 @@ void Run::build(const Call& call) {
     RankState state(WorkOut(program_, lowered, r, machine_, call), JoinedCopies(lowered));
     state.ends.resize(rank.channels.size());
     for (size_t c = 0; c < rank.channels.size(); ++c) {
-      state.ends[c].come = rank.channels[c].credits;
-      state.ends[c].from.resize(rank.channels[c].credits);
+      state.ends[c].begin_with(rank.channels[c].credits);
     }
     state.semaphores.resize(rank.semaphores.size());
     for (size_t s = 0; s < rank.semaphores.size(); ++s) {
-      state.semaphores[s].come = rank.semaphores[s].initial;
-      state.semaphores[s].from.resize(rank.semaphores[s].initial);
+      state.semaphores[s].begin_with(rank.semaphores[s].initial);
     }
     state.barriers.resize(lowered.barriers.size());
     state.begun.resize(lowered.buffers.size());
