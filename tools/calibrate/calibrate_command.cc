@@ -84,9 +84,7 @@ int run_calibrate(const CalibrateOptions& options) {
   calibrate::ProbeLimits limits{.ranks = team->ranks(), .max_bytes = *max_bytes};
   limits.lines = base->links == LinkKind::nvlink;
   limits.network = options.network;
-  if (team->multiprocessors() != 0) {
-    limits.max_blocks = std::min(limits.max_blocks, team->multiprocessors());
-  }
+  if (team->multiprocessors() != 0) limits.max_blocks = team->multiprocessors();
   const std::vector<calibrate::Probe> probes = calibrate::probes_for(limits);
   std::optional<calibrate::Calibration> calibration;
   {
