@@ -174,7 +174,7 @@ void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k
 namespace {
 
 /// `to`, `from`: flags of its first destination and of its first source.
-StepPiece piece_of(const Step& step, uint32_t to, uint32_t from) {
+StepPiece step_piece(const Step& step, uint32_t to, uint32_t from) {
   return {.kind = step.kind,
           .format = step.format,
           .flags = step.flags,
@@ -194,8 +194,8 @@ bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
   if (step.kind != StepKind::move_packets || steps_.size() == blocks_.back().steps) return false;
   const Move& move = rank_->moves[op.first];
   const DeviceOperand* operands = &rank_->operands[move.operands];
-  return is_taken_by_next(piece_of(steps_.back(), 0, 0),
-                          piece_of(step, operands[0].flags, operands[move.dsts].flags));
+  return is_taken_by_next(step_piece(steps_.back(), 0, 0),
+                          step_piece(step, operands[0].flags, operands[move.dsts].flags));
 }
 
 /// Where the last step of the block is a copy that becomes one of the moves of the one before it.
@@ -209,8 +209,8 @@ void BlockPrograms::take_copy_at_end() {
   const bool same_source = sends.count == 1 && operands_[at - 1] == operands_[at + 1] &&
                            extras_[at - 1] == extras_[at + 1] && sends.dsts < kMaxOperands;
   const StepPiece last =
-      piece_of(sends, operands_[first].flags, operands_[first + sends.dsts].flags);
-  if (!is_taken_by_last(piece_of(copy, 0, 0), last, same_source)) return;
+      step_piece(sends, operands_[first].flags, operands_[first + sends.dsts].flags);
+  if (!is_taken_by_last(step_piece(copy, 0, 0), last, same_source)) return;
   if (sends.dsts == 1) {
     ++sends.count;
   } else {

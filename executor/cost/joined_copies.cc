@@ -47,7 +47,7 @@ StepPiece piece_of(const RankProgram& rank, const DeviceOp& op) {
 }
 
 /// Do two moves load their first source from one place?
-bool same_source(const RankProgram& rank, const Move& a, const Move& b) {
+bool from_one_place(const RankProgram& rank, const Move& a, const Move& b) {
   const auto base = [&](const Move& m) { return rank.operands[m.operands + m.dsts].base; };
   const auto offset = [&](const Move& m) {
     return rank.offsets[rank.runs[m.runs].offsets + m.dsts];
@@ -58,22 +58,22 @@ bool same_source(const RankProgram& rank, const Move& a, const Move& b) {
 /// Moves of one source are one with as many destinations.
 bool all_of_one_source(const RankProgram& rank, const DeviceOp& op, const Move& of) {
   for (uint32_t i = 0; i < op.count; ++i) {
-    if (!same_source(rank, rank.moves[op.first + i], of)) return false;
+    if (!from_one_place(rank, rank.moves[op.first + i], of)) return false;
   }
   return true;
 }
 
-bool is_taken_by_next(const RankProgram& rank, const DeviceOp& copy, const DeviceOp& next) {
+bool next_takes(const RankProgram& rank, const DeviceOp& copy, const DeviceOp& next) {
   return copy.count == 1 && is_one_step(rank, copy) && is_one_step(rank, next) &&
-         mscclc::is_taken_by_next(piece_of(rank, copy), piece_of(rank, next));
+         is_taken_by_next(piece_of(rank, copy), piece_of(rank, next));
 }
 
-bool is_taken_by_last(const RankProgram& rank, const DeviceOp& copy, const DeviceOp& last) {
+bool last_takes(const RankProgram& rank, const DeviceOp& copy, const DeviceOp& last) {
   if (copy.count != 1 || !is_one_step(rank, copy) || !is_one_step(rank, last)) return false;
   StepPiece piece = piece_of(rank, last);
   if (all_of_one_source(rank, last, rank.moves[last.first])) piece.dsts *= last.count;
   const bool same = all_of_one_source(rank, last, rank.moves[copy.first]);
-  return mscclc::is_taken_by_last(piece_of(rank, copy), piece, same);
+  return is_taken_by_last(piece_of(rank, copy), piece, same);
 }
 
 }  // namespace
@@ -83,10 +83,10 @@ JoinedCopies::JoinedCopies(const RankProgram& rank)
   for (size_t b = 0; b + 1 < rank.block_begin.size(); ++b) {
     const uint32_t begin = rank.block_begin[b], end = rank.block_begin[b + 1];
     for (uint32_t i = begin; i + 1 < end; ++i) {
-      if (is_taken_by_next(rank, rank.ops[i], rank.ops[i + 1])) join(i, i + 1);
+      if (next_takes(rank, rank.ops[i], rank.ops[i + 1])) join(i, i + 1);
     }
     if (begin + 2 > end || joined_[end - 2]) continue;
-    if (is_taken_by_last(rank, rank.ops[end - 1], rank.ops[end - 2])) join(end - 1, end - 2);
+    if (last_takes(rank, rank.ops[end - 1], rank.ops[end - 2])) join(end - 1, end - 2);
   }
 }
 

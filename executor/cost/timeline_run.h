@@ -78,6 +78,7 @@ class Run {
     std::vector<SlotHops> hops;         ///< the same: of the first call's packets
     uint32_t first_block = 0, blocks = 0, running = 0;
     uint64_t call = 0;
+    double late = 0;  ///< what a call begins later than right after the last one
     WorkOut work;
     JoinedCopies copies;
   };

@@ -36,7 +36,7 @@ double ns_of(Summation summation, const Machine& machine) {
 }
 
 /// Threads of a rank's blocks, which its plan's kernel may have fewer of than the plan asks for.
-uint64_t threads_of(const Program& program, const RankProgram& lowered) {
+uint64_t threads_of_blocks(const Program& program, const RankProgram& lowered) {
   const bool few = std::ranges::any_of(lowered.ops, [](const DeviceOp& op) {
     return op.format != PacketFormat::none || (op.flags & device::kTree) != 0 ||
            device::adds_exactly(op);
@@ -57,7 +57,7 @@ WorkOut::WorkOut(const Program& program, const RankProgram& lowered, uint32_t ra
       rank_(rank),
       machine_(machine),
       call_(call),
-      threads_(threads_of(program, lowered)) {}
+      threads_(threads_of_blocks(program, lowered)) {}
 
 void Work::clear() {
   block_ns = first_ns = read_ns = tail_ns = 0;

@@ -74,6 +74,8 @@ class WorkOut {
  public:
   WorkOut(const Program& program, const RankProgram& lowered, uint32_t rank, const Machine& machine,
           const Call& call);
+  /// Threads of a block of the rank.
+  uint64_t threads() const { return threads_; }
   /// Of one step that moves data, in call `call` of the plan, in a round of a pipeline or not.
   void of(const device::Frame& frame, const device::DeviceOp& op, uint64_t call, Work& out) const;
 

@@ -60,8 +60,6 @@ void add_local(List& list) {
   for (const char* blocks : {"1", "8", "32", "60", "120"}) {
     list.add("local_copies", {{"B", blocks}}, 4 * kKiB);
   }
-  // The same threads in smaller blocks: more of them are on a GPU at a time.
-  list.add("local_copies", {{"B", "120"}, {"T", "128"}}, 4 * kKiB);
   for (const char* hops : {"4", "32"}) list.add("local_copies", {{"K", hops}}, 4 * kKiB);
   for (const char* pieces : {"4", "32"}) {
     list.add("local_spread", {{"K", pieces}}, 4 * kKiB * std::stoul(pieces));
@@ -105,6 +103,10 @@ void add_links(List& list, const std::string& many_hops) {
   list.add("allreduce_1shot_ordered", {{"F", "LL16"}, {"B", "4"}, {"T", "256"}}, 8 * kKiB);
   list.add("allreduce_2shot_packets", {{"F", "LL128"}, {"B", "48"}, {"T", "256"}}, kMiB);
   list.add("allreduce_2shot_packets", {{"F", "LL128"}, {"B", "96"}, {"T", "256"}}, kMiB);
+  // Of the larger blocks a GPU has no room for two calls.
+  for (const char* threads : {"256", "512"}) {
+    list.add("allreduce_1shot_ordered", {{"F", "LL128"}, {"B", "96"}, {"T", threads}}, 256 * kKiB);
+  }
   // Sums of packets in each format, by the blocks that send and by others.
   for (const char* format : {"LL8", "sentinel"}) {
     list.add("allreduce_1shot_ordered", {{"F", format}, {"B", "4"}, {"T", "256"}}, 8 * kKiB);

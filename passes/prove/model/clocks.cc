@@ -33,7 +33,7 @@ MSCCLC_WIDE void raise_all(uint32_t* to, const uint32_t* from, uint32_t columns)
 }
 
 /// A number for the content of a page, the same for the same.
-MSCCLC_WIDE uint32_t hash_of(const uint32_t* counts, uint32_t columns) {
+MSCCLC_WIDE uint32_t page_hash(const uint32_t* counts, uint32_t columns) {
   uint32_t hash = 0;
   for (uint32_t i = 0; i < columns; ++i) hash += counts[i] * ((i * 0x9e3779b9u) | 1u);
   return hash;
@@ -158,7 +158,7 @@ PagePool::~PagePool() {
 
 ClockPage* PagePool::page_like(ClockPage* page) {
   if (pages_.empty()) pages_.resize(size_t{1} << kPlaceBits);
-  const uint32_t hash = hash_of(page->counts, columns_) * 0x9e3779b9u;
+  const uint32_t hash = page_hash(page->counts, columns_) * 0x9e3779b9u;
   ClockPage*& known = pages_[hash >> (32 - kPlaceBits)];
   if (known != nullptr && std::equal(page->counts, page->counts + columns_, known->counts)) {
     return known;
