@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "executor/copies_beside.h"
 #include "executor/interpreter/handlers_flags.h"
 #include "ir/program/flag_regions.h"
 #include "ir/program/signal_counts.h"
@@ -175,69 +176,56 @@ void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k
 
 namespace {
 
-/// Do a copy and a step on packets go over the same bytes of their runs, so that it may be one of
-/// that step's moves? A sentinel beside it would cost plain data its -0.0.
-bool goes_beside(const Step& copy, const Step& packets) {
-  if (copy.kind != StepKind::copy || is_sentinel(packets.format)) return false;
-  if ((copy.flags & (device::kInLoop | device::kPosts)) != 0) return false;
-  if (copy.dsts != 1 || copy.srcs != 1 || copy.length != packets.length) return false;
-  const uint64_t data = info(packets.format).data;
-  return copy.begin - copy.run_begin == (packets.begin - packets.run_begin) * data &&
-         copy.end - copy.run_begin ==
-             std::min((packets.end - packets.run_begin) * data, packets.length);
+/// `to`, `from`: flags of its first destination and of its first source.
+StepPiece step_piece(const Step& step, uint32_t to, uint32_t from) {
+  return {.kind = step.kind,
+          .format = step.format,
+          .flags = step.flags,
+          .dsts = step.dsts,
+          .srcs = step.srcs,
+          .begin = step.begin - step.run_begin,
+          .end = step.end - step.run_begin,
+          .length = step.length,
+          .to_packets = (to & device::kPackets) != 0,
+          .from_packets = (from & device::kPackets) != 0};
 }
 
 }  // namespace
 
-/// A copy right before a step that unpacks becomes one of its moves: its loads overlap the wait,
-/// and the block has a step less. True if the last step is such a copy.
-/// Nothing that one of the two writes is touched by the other, or a `sync` would stand between
-/// them.
+/// True if the last step is a copy that becomes one of the moves of this one.
 bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
-  return unpacks(op) && step.dsts == 1 && step.srcs == 1 && steps_.size() > blocks_.back().steps &&
-         goes_beside(steps_.back(), step);
+  if (step.kind != StepKind::move_packets || steps_.size() == blocks_.back().steps) return false;
+  const Move& move = rank_->moves[op.first];
+  const DeviceOperand* operands = &rank_->operands[move.operands];
+  return is_taken_by_next(step_piece(steps_.back(), 0, 0),
+                          step_piece(step, operands[0].flags, operands[move.dsts].flags));
 }
 
-/// Does a step make packets of plain data?
-bool BlockPrograms::sends_plain_data(const Step& step) const {
-  if (step.kind != StepKind::move_packets || step.srcs != 1) return false;
-  if ((step.flags & (device::kInLoop | device::kPosts)) != 0) return false;
-  const StepOperand* first = &operands_[blocks_.back().operands + step.first];
-  return (first[0].flags & device::kPackets) != 0 &&
-         (first[step.dsts].flags & device::kPackets) == 0;
-}
-
-/// A copy at the end of a block, right after a step that sends, becomes one of its moves: what goes
-/// to peers and is kept here is loaded once, and a root's block is one step. (A copy ahead of a
-/// step that unpacks belongs to that, see above.)
+/// Where the last step of the block is a copy that becomes one of the moves of the one before it.
 void BlockPrograms::take_copy_at_end() {
   if (steps_.size() < blocks_.back().steps + 2) return;
   const Step copy = steps_.back();
   Step& sends = steps_[steps_.size() - 2];
-  if (!sends_plain_data(sends) || !goes_beside(copy, sends)) return;
+  if (copy.kind != StepKind::copy || sends.kind != StepKind::move_packets) return;
   const size_t at = blocks_.back().operands + copy.first;  // destination, source
+  const size_t first = blocks_.back().operands + sends.first;
+  const bool same_source = sends.count == 1 && operands_[at - 1] == operands_[at + 1] &&
+                           extras_[at - 1] == extras_[at + 1] && sends.dsts < kMaxOperands;
+  const StepPiece last =
+      step_piece(sends, operands_[first].flags, operands_[first + sends.dsts].flags);
+  if (!is_taken_by_last(step_piece(copy, 0, 0), last, same_source)) return;
   if (sends.dsts == 1) {
     ++sends.count;
-  } else if (sends.count == 1 && operands_[at - 1] == operands_[at + 1] &&
-             extras_[at - 1] == extras_[at + 1] && sends.dsts < kMaxOperands) {
+  } else {
     std::swap(operands_[at - 1], operands_[at]);
     std::swap(extras_[at - 1], extras_[at]);
     operands_.pop_back();
     extras_.pop_back();
     ++sends.dsts;
-  } else {
-    return;
   }
   sends.flags |= copy.flags & device::kFreesNext;
   steps_.pop_back();
   join_moves_of_one_source(steps_.back());
-}
-
-/// Is it packets that become plain data?
-bool BlockPrograms::unpacks(const DeviceOp& op) const {
-  const Move& move = rank_->moves[op.first];
-  return op.kind == StepKind::move_packets &&
-         (rank_->operands[move.operands].flags & device::kPackets) == 0;
 }
 
 bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r) {

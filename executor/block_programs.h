@@ -116,8 +116,6 @@ class BlockPrograms {
   device::StepTarget flag_target(uint32_t number) const;
   Alike alike_from(const device::DeviceOp& op, uint32_t i) const;
   uint32_t members(const device::Move& move, uint32_t first, uint32_t count) const;
-  bool unpacks(const device::DeviceOp& op) const;
-  bool sends_plain_data(const device::Step& step) const;
   void note_uses(const device::DeviceOp& op);
   uint64_t bytes_of(size_t block) const;
   void write(size_t block, uint8_t* to) const;

@@ -380,20 +380,6 @@ TEST_CASE("how the operands of sums lie is noted") {
   check(4, 0);
 }
 
-/// An exchange of two ranks by packets; the own chunk is copied ahead of the unpacking.
-TestProgram copy_and_unpack(PacketFormat format, bool sync) {
-  TestProgram t(2, 2);
-  connect_all(t, ChannelKind::memory);
-  for (uint32_t r = 0; r < 2; ++r) {
-    const uint32_t inbox = t.buffer(r, "inbox", 1, format, 2);
-    add_op(t, r, 0, OpKind::put_packets, {far(0, inbox, 0)}, {local(kInput, r)});
-    add_op(t, r, 0, OpKind::copy, {local(kOutput, r)}, {local(kInput, r)});
-    if (sync) add_op(t, r, 0, OpKind::sync, {});
-    add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 1 - r)}, {local(inbox, 0)});
-  }
-  return t;
-}
-
 TEST_CASE("a copy ahead of an op that unpacks becomes one of its moves") {
   for (const PacketFormatInfo& row : packet_formats()) {
     const PacketFormat format = row.format;
@@ -424,21 +410,6 @@ TEST_CASE("a copy ahead of an op that unpacks becomes one of its moves") {
       }
     }
   }
-}
-
-/// A rank sends its chunk to all others and keeps a copy, or keeps another chunk.
-TestProgram put_and_copy(uint32_t ranks, PacketFormat format, bool same, bool more) {
-  TestProgram t(ranks, 2);
-  connect_all(t, ChannelKind::memory);
-  for (uint32_t r = 0; r < ranks; ++r) {
-    const uint32_t inbox = t.buffer(r, "inbox", ranks - 1, format, 2);
-    std::vector<Operand> to;
-    for (const uint32_t p : others(r, ranks)) to.push_back(far(mesh(r, p), inbox, mesh(p, r)));
-    add_op(t, r, 0, OpKind::put_packets, to, std::vector<Operand>(to.size(), local(kInput, 0)));
-    add_op(t, r, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, same ? 0 : 1)});
-    if (more) add_op(t, r, 0, OpKind::copy, {local(kOutput, 1)}, {local(kInput, 1)});
-  }
-  return t;
 }
 
 TEST_CASE("a copy at the end of a block goes beside the packets that the block sends before it") {

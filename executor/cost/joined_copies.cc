@@ -2,68 +2,78 @@
 
 #include <algorithm>
 
+#include "executor/copies_beside.h"
+
 namespace mscclc::cost {
 
 using device::DeviceOp;
-using device::kPackets;
+using device::DeviceOperand;
 using device::Move;
 using device::StepKind;
 using device::Stretch;
 
 namespace {
 
-/// An op's only stretch of bytes or packet units, as far as its block moves it.
-struct Piece {
-  uint64_t begin, end;  ///< from the stretch's beginning on
-  uint64_t length;      ///< bytes of data of the stretch
-};
-
-bool may_join(const DeviceOp& op) { return (op.flags & (device::kInLoop | device::kPosts)) == 0; }
-
-/// Moves from one place to one place, in one piece? Of an op of several moves, the first.
-bool is_plain_pair(const RankProgram& rank, const DeviceOp& op) {
-  const Move& move = rank.moves[op.first];
-  return move.dsts == 1 && move.srcs == 1 && move.run_count == 1;
+/// Does an op become one step, of moves that are alike and go over one stretch?
+bool is_one_step(const RankProgram& rank, const DeviceOp& op) {
+  if (op.kind != StepKind::copy && op.kind != StepKind::move_packets) return false;
+  for (uint32_t i = 0; i < op.count; ++i) {
+    const Move& move = rank.moves[op.first + i];
+    if (move.run_count != 1 || (i > 0 && !move.like_last)) return false;
+  }
+  return op.count > 0;
 }
 
-Piece piece_of(const RankProgram& rank, const DeviceOp& op) {
+/// REQUIRES: is_one_step().
+StepPiece piece_of(const RankProgram& rank, const DeviceOp& op) {
   const Move& move = rank.moves[op.first];
   const Stretch& run = rank.runs[move.runs];
   const uint64_t size = op.format == PacketFormat::none ? run.length : run.size;
   const uint64_t begin = std::max(run.begin, move.begin);
   const uint64_t end = std::max(begin, std::min(run.begin + size, move.end));
-  return {begin - run.begin, end - run.begin, run.length};
+  const auto holds_packets = [&](uint32_t operand) {
+    return (rank.operands[move.operands + operand].flags & device::kPackets) != 0;
+  };
+  return {.kind = op.kind,
+          .format = op.format,
+          .flags = op.flags,
+          .dsts = move.dsts,
+          .srcs = move.srcs,
+          .begin = begin - run.begin,
+          .end = end - run.begin,
+          .length = run.length,
+          .to_packets = holds_packets(0),
+          .from_packets = holds_packets(move.dsts)};
 }
 
-bool holds_packets(const RankProgram& rank, const Move& move, uint32_t operand) {
-  return (rank.operands[move.operands + operand].flags & kPackets) != 0;
+/// Do two moves load their first source from one place?
+bool from_one_place(const RankProgram& rank, const Move& a, const Move& b) {
+  const auto base = [&](const Move& m) { return rank.operands[m.operands + m.dsts].base; };
+  const auto offset = [&](const Move& m) {
+    return rank.offsets[rank.runs[m.runs].offsets + m.dsts];
+  };
+  return base(a) == base(b) && offset(a) == offset(b);
 }
 
-/// Do a copy and a step on packets go over the same bytes? A sentinel beside them would cost plain
-/// data its -0.0.
-bool goes_beside(const RankProgram& rank, const DeviceOp& copy, const DeviceOp& step) {
-  if (copy.kind != StepKind::copy || copy.count != 1 || !may_join(copy)) return false;
-  if (step.kind != StepKind::move_packets || !may_join(step) || is_sentinel(step.format)) {
-    return false;
+/// Moves of one source are one with as many destinations.
+bool all_of_one_source(const RankProgram& rank, const DeviceOp& op, const Move& of) {
+  for (uint32_t i = 0; i < op.count; ++i) {
+    if (!from_one_place(rank, rank.moves[op.first + i], of)) return false;
   }
-  if (!is_plain_pair(rank, copy)) return false;
-  const Move& move = rank.moves[step.first];
-  if (move.run_count != 1 || move.srcs != 1) return false;
-  const uint64_t unit = info(step.format).data;
-  const Piece plain = piece_of(rank, copy), packets = piece_of(rank, step);
-  return plain.length == packets.length && packets.begin < packets.end &&
-         plain.begin == packets.begin * unit &&
-         plain.end == std::min(packets.end * unit, packets.length);
+  return true;
 }
 
-bool unpacks(const RankProgram& rank, const DeviceOp& step) {
-  const Move& move = rank.moves[step.first];
-  return move.dsts == 1 && !holds_packets(rank, move, 0);
+bool next_takes(const RankProgram& rank, const DeviceOp& copy, const DeviceOp& next) {
+  return copy.count == 1 && is_one_step(rank, copy) && is_one_step(rank, next) &&
+         is_taken_by_next(piece_of(rank, copy), piece_of(rank, next));
 }
 
-bool sends_plain_data(const RankProgram& rank, const DeviceOp& step) {
-  const Move& move = rank.moves[step.first];
-  return holds_packets(rank, move, 0) && !holds_packets(rank, move, move.dsts);
+bool last_takes(const RankProgram& rank, const DeviceOp& copy, const DeviceOp& last) {
+  if (copy.count != 1 || !is_one_step(rank, copy) || !is_one_step(rank, last)) return false;
+  StepPiece piece = piece_of(rank, last);
+  if (all_of_one_source(rank, last, rank.moves[last.first])) piece.dsts *= last.count;
+  const bool same = all_of_one_source(rank, last, rank.moves[copy.first]);
+  return is_taken_by_last(piece_of(rank, copy), piece, same);
 }
 
 }  // namespace
@@ -73,14 +83,10 @@ JoinedCopies::JoinedCopies(const RankProgram& rank)
   for (size_t b = 0; b + 1 < rank.block_begin.size(); ++b) {
     const uint32_t begin = rank.block_begin[b], end = rank.block_begin[b + 1];
     for (uint32_t i = begin; i + 1 < end; ++i) {
-      const DeviceOp &op = rank.ops[i], &next = rank.ops[i + 1];
-      if (goes_beside(rank, op, next) && unpacks(rank, next)) join(i, i + 1);
+      if (next_takes(rank, rank.ops[i], rank.ops[i + 1])) join(i, i + 1);
     }
-    if (begin + 2 > end) continue;
-    const DeviceOp &last = rank.ops[end - 1], &before = rank.ops[end - 2];
-    if (!joined_[end - 2] && goes_beside(rank, last, before) && sends_plain_data(rank, before)) {
-      join(end - 1, end - 2);
-    }
+    if (begin + 2 > end || joined_[end - 2]) continue;
+    if (last_takes(rank, rank.ops[end - 1], rank.ops[end - 2])) join(end - 1, end - 2);
   }
 }
 

@@ -1,5 +1,5 @@
-// Copies that devices do as moves of the step beside them (BlockPrograms,
-// executor/block_programs.h): they take no step of their own.
+// Copies that take no step of their own (executor/copies_beside.h), by op. Where an op becomes
+// several steps, as its moves are not alike, it is taken to be beside no copy.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Copies beside packets: a step less where devices do them as moves of that step
-// (executor/block_programs_test.cc has the same cases as programs of blocks).
+// (executor/block_programs_test.cc has the same plans as programs of blocks).
 #include "executor/cost/joined_copies.h"
 
 #include <algorithm>
@@ -12,20 +12,6 @@ namespace mscclc::cost {
 namespace {
 
 using namespace mscclc::testing;
-
-/// An exchange of two ranks by packets; the own chunk is copied before the unpacking.
-TestProgram exchange(PacketFormat format, bool sync) {
-  TestProgram t(2, 2);
-  connect_all(t, ChannelKind::memory);
-  for (uint32_t r = 0; r < 2; ++r) {
-    const uint32_t inbox = t.buffer(r, "inbox", 1, format, 2);
-    add_op(t, r, 0, OpKind::put_packets, {far(0, inbox, 0)}, {local(kInput, r)});
-    add_op(t, r, 0, OpKind::copy, {local(kOutput, r)}, {local(kInput, r)});
-    if (sync) add_op(t, r, 0, OpKind::sync, {});
-    add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 1 - r)}, {local(inbox, 0)});
-  }
-  return t;
-}
 
 /// A root sends its chunk, and copies it at the end.
 TestProgram from_root(PacketFormat format) {
@@ -54,8 +40,8 @@ size_t steps_of_root(const TestProgram& t) {
 TEST_CASE("a copy before an op that unpacks takes no step of its own") {
   for (const PacketFormatInfo& row : packet_formats()) {
     INFO(static_cast<int>(row.format));
-    CHECK(steps_of_root(exchange(row.format, false)) == (is_sentinel(row.format) ? 3 : 2));
-    CHECK(steps_of_root(exchange(row.format, true)) == 4);
+    CHECK(steps_of_root(copy_and_unpack(row.format, false)) == (is_sentinel(row.format) ? 3 : 2));
+    CHECK(steps_of_root(copy_and_unpack(row.format, true)) == 4);
   }
 }
 
@@ -63,6 +49,23 @@ TEST_CASE("nor does one at a block's end, after what sends the same") {
   for (const PacketFormatInfo& row : packet_formats()) {
     INFO(static_cast<int>(row.format));
     CHECK(steps_of_root(from_root(row.format)) == (is_sentinel(row.format) ? 2 : 1));
+  }
+}
+
+TEST_CASE("what has several destinations takes a copy of the same chunk only") {
+  struct Case {
+    uint32_t ranks;
+    PacketFormat format;
+    bool same, more;
+    size_t steps;  ///< as many as the programs of blocks have
+  };
+  for (const Case& c :
+       {Case{2, PacketFormat::LL16, true, false, 1}, Case{2, PacketFormat::LL128, false, false, 1},
+        Case{4, PacketFormat::LL16, true, false, 1}, Case{4, PacketFormat::LL16, false, false, 2},
+        Case{2, PacketFormat::LL16, true, true, 3},
+        Case{2, PacketFormat::sentinel, true, false, 2}}) {
+    INFO(c.ranks << " ranks, " << static_cast<int>(c.format) << ", " << c.same << c.more);
+    CHECK(steps_of_root(put_and_copy(c.ranks, c.format, c.same, c.more)) == c.steps);
   }
 }
 

@@ -16,6 +16,16 @@ namespace {
 /// Of a run: what takes a minute, and a few GiB of memory.
 constexpr uint64_t kMaxEvents = 80'000'000;
 
+/// Has a rank's GPU room for two calls, so that one can begin while the last one ends? That is
+/// looked at for plans of packets, whose calls may end as soon as the last packets have come.
+bool has_room_for_two(const RankProgram& lowered, uint64_t blocks, uint64_t threads,
+                      const Machine& machine) {
+  const auto of_packets = [](const DeviceOp& op) { return op.format != PacketFormat::none; };
+  if (std::ranges::none_of(lowered.ops, of_packets)) return true;
+  const uint64_t each = std::max<uint64_t>(1, machine.launch_packet_threads / threads);
+  return 2 * blocks <= machine.launch_multiprocessors * each;
+}
+
 }  // namespace
 
 void Run::build(const Call& call) {
@@ -28,13 +38,11 @@ void Run::build(const Call& call) {
     RankState state(WorkOut(program_, lowered, r, machine_, call), JoinedCopies(lowered));
     state.ends.resize(rank.channels.size());
     for (size_t c = 0; c < rank.channels.size(); ++c) {
-      state.ends[c].come = rank.channels[c].credits;
-      state.ends[c].from.resize(rank.channels[c].credits);
+      state.ends[c].begin_with(rank.channels[c].credits);
     }
     state.semaphores.resize(rank.semaphores.size());
     for (size_t s = 0; s < rank.semaphores.size(); ++s) {
-      state.semaphores[s].come = rank.semaphores[s].initial;
-      state.semaphores[s].from.resize(rank.semaphores[s].initial);
+      state.semaphores[s].begin_with(rank.semaphores[s].initial);
     }
     state.barriers.resize(lowered.barriers.size());
     state.begun.resize(lowered.buffers.size());
@@ -42,6 +50,9 @@ void Run::build(const Call& call) {
     state.hops.resize(lowered.buffers.size());
     state.first_block = static_cast<uint32_t>(blocks_.size());
     state.blocks = static_cast<uint32_t>(lowered.block_begin.size()) - 1;
+    if (!has_room_for_two(lowered, state.blocks, state.work.threads(), machine_)) {
+      state.late = ns(machine_.launch_late_ns);
+    }
     for (uint32_t b = 0; b < state.blocks; ++b) {
       Block block;
       block.rank = r;
@@ -57,8 +68,9 @@ void Run::launch(uint32_t rank) {
   RankState& state = ranks_[rank];
   const RankProgram& lowered = device_.ranks[rank];
   state.running = state.blocks;
-  const double begin =
-      now() + ns(machine_.launch_call_ns) + ns(machine_.launch_block_ns) * state.blocks;
+  const double begin = now() + ns(machine_.launch_call_ns) +
+                       ns(machine_.launch_block_ns) * state.blocks +
+                       (state.call > 0 ? state.late : 0);
   if (state.blocks == 0) {
     ends_[state.call] = std::max(ends_[state.call], begin);
     return;

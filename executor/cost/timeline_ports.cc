@@ -17,6 +17,21 @@ double proxy_takes(const Machine& machine, bool far_put, uint64_t bytes) {
 
 }  // namespace
 
+Lanes::Lanes(const Program& program) : numbers_(program.ranks.size()) {
+  std::vector<uint32_t> to(program.ranks.size());
+  for (size_t r = 0; r < program.ranks.size(); ++r) {
+    std::ranges::fill(to, kNone);
+    for (const Channel& channel : program.ranks[r].channels) {
+      const bool port = channel.kind == ChannelKind::port;
+      if (port && to[channel.peer] == kNone) {
+        to[channel.peer] = static_cast<uint32_t>(lanes_.size());
+        lanes_.emplace_back();
+      }
+      numbers_[r].push_back(port ? to[channel.peer] : kNone);
+    }
+  }
+}
+
 Ports::Ports(const Program& program, const Machine& machine, Events& events, Rates& rates,
              InFlight& in_flight)
     : program_(program),
@@ -24,7 +39,8 @@ Ports::Ports(const Program& program, const Machine& machine, Events& events, Rat
       events_(events),
       rates_(rates),
       in_flight_(in_flight),
-      ranks_(program.ranks.size()) {
+      ranks_(program.ranks.size()),
+      lanes_(program) {
   for (size_t r = 0; r < ranks_.size(); ++r) {
     ranks_[r].ports.resize(program.ranks[r].channels.size());
   }
@@ -54,38 +70,43 @@ void Ports::post(uint32_t rank, const Request* put, uint32_t channel, uint32_t r
   const bool far = put != nullptr && !machine_.same_node(rank, end.peer);
   state.proxy_free =
       std::max(state.proxy_free, seen) + proxy_takes(machine_, far, far ? put->bytes : 0);
-  events_.push(state.proxy_free, EventKind::served, message);
+  const bool first = state.asked.empty();
+  state.asked.push({state.proxy_free, events_.announce(), message});
+  if (first) push_first(state);
+}
+
+/// Requests are served in order: there need not be events of all of them.
+void Ports::push_first(OfRank& state) {
+  const Asked& first = state.asked.front();
+  events_.push_announced(first.served, first.announced, EventKind::served, first.message);
 }
 
 void Ports::served(uint32_t message) {
   const Message& m = in_flight_.messages[message];
   OfRank& state = ranks_[m.rank];
-  state.ports[m.channel].items.push_back({m.signal, false, message});
+  state.asked.take();
+  if (!state.asked.empty()) push_first(state);
+  state.ports[m.channel].items.push({m.signal, false, message});
   if (m.signal) return send_signals(m.rank, m.channel);
   const auto transfer = static_cast<uint32_t>(transfers_.size());
   const bool near = machine_.same_node(m.rank, m.peer);
   transfers_.push_back({message, 0, 0, near ? m.rank : kNone});
   if (!near) {
-    if (lanes_.join(transfer, m.rank, m.peer)) begin(transfer);
+    if (lanes_.join(transfer, m.rank, m.channel)) begin(transfer);
     return;
   }
-  state.copies.push_back(transfer);
+  state.copies.push(transfer);
   start_copy(m.rank);
 }
 
-void Ports::copy_begins(uint32_t rank) {
-  std::deque<uint32_t>& copies = ranks_[rank].copies;
-  const uint32_t transfer = copies.front();
-  copies.pop_front();
-  begin(transfer);
-}
+void Ports::copy_begins(uint32_t rank) { begin(ranks_[rank].copies.take()); }
 
 void Ports::part_over(const Part& part) {
   Transfer& t = transfers_[part.owner];
   if (part.on_link && --t.on_links == 0 && t.engine_of == kNone) {
     // All its bytes have gone: the next one of its lane begins.
     const Message& m = in_flight_.messages[t.message];
-    const uint32_t next = lanes_.next(m.rank, m.peer);
+    const uint32_t next = lanes_.next(m.rank, m.channel);
     if (next != kNone) begin(next);
   }
   if (--t.open == 0) over(part.owner);
@@ -143,18 +164,21 @@ void Ports::begin(uint32_t transfer) {
 
 void Ports::over(uint32_t transfer) {
   const Transfer t = transfers_[transfer];
-  const Message m = in_flight_.messages[t.message];
+  // Of packets there are two more events.
+  const bool packets = !in_flight_.messages[t.message].slots.empty();
+  const Message m = packets ? in_flight_.messages[t.message] : in_flight_.messages.take(t.message);
   OfRank& state = ranks_[m.rank];
   if (t.engine_of != kNone) {
     state.copying = false;
     start_copy(m.rank);
   }
   Port& port = state.ports[m.channel];
-  for (Port::Item& item : port.items) {
-    if (item.message == t.message) item.done = true;
-  }
+  const auto is_it = [&](const Port::Item& item) {
+    return item.message == t.message && !item.signal && !item.done;
+  };
+  std::find_if(port.items.begin(), port.items.end(), is_it)->done = true;
   --port.puts;
-  if (!m.slots.empty()) {
+  if (packets) {
     const double come = events_.now() + latency(machine_, m.rank, m.peer);
     events_.push(come, EventKind::begun, t.message);
     events_.push(come, EventKind::come, t.message);
@@ -167,12 +191,11 @@ void Ports::over(uint32_t transfer) {
 
 /// Signals that nothing stands ahead of leave.
 void Ports::send_signals(uint32_t rank, uint32_t channel) {
-  std::deque<Port::Item>& items = ranks_[rank].ports[channel].items;
+  Fifo<Port::Item>& items = ranks_[rank].ports[channel].items;
   while (!items.empty() && (items.front().signal || items.front().done)) {
-    const Port::Item item = items.front();
-    items.pop_front();
+    const Port::Item item = items.take();
     if (!item.signal) continue;
-    Message m = in_flight_.messages[item.message];
+    Message m = in_flight_.messages.take(item.message);
     m.request = false;
     const Channel& end = program_.ranks[rank].channels[channel];
     if (end.partner == kNone) continue;

@@ -1,13 +1,11 @@
 // Ports in virtual time: proxies that serve requests, copy engines, messages between nodes.
 #pragma once
 
-#include <deque>
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "executor/cost/timeline_messages.h"
 #include "executor/cost/timeline_rates.h"
+#include "executor/cost/virtual_time/fifo.h"
 
 namespace mscclc::cost {
 
@@ -17,7 +15,7 @@ struct Port {
     bool signal = false, done = false;
     uint32_t message = 0;
   };
-  std::deque<Item> items;
+  Fifo<Item> items;
   uint32_t puts = 0;
   std::vector<uint32_t> flushing;
 };
@@ -34,21 +32,26 @@ struct Transfer {
 /// its way.
 class Lanes {
  public:
-  /// Is it the first, whose turn it is?
-  bool join(uint32_t transfer, uint32_t from, uint32_t to) {
-    std::deque<uint32_t>& lane = lanes_[{from, to}];
-    lane.push_back(transfer);
-    return lane.size() == 1;
+  explicit Lanes(const Program& program);
+
+  /// Is it the first, whose turn it is? The lane is that of a rank's channel.
+  bool join(uint32_t transfer, uint32_t rank, uint32_t channel) {
+    Fifo<uint32_t>& lane = of(rank, channel);
+    lane.push(transfer);
+    return lane.front() == transfer;
   }
   /// The first has left. The one whose turn it is now, or kNone.
-  uint32_t next(uint32_t from, uint32_t to) {
-    std::deque<uint32_t>& lane = lanes_[{from, to}];
-    lane.pop_front();
+  uint32_t next(uint32_t rank, uint32_t channel) {
+    Fifo<uint32_t>& lane = of(rank, channel);
+    lane.take();
     return lane.empty() ? kNone : lane.front();
   }
 
  private:
-  std::map<std::pair<uint32_t, uint32_t>, std::deque<uint32_t>> lanes_;  ///< by sender and receiver
+  Fifo<uint32_t>& of(uint32_t rank, uint32_t channel) { return lanes_[numbers_[rank][channel]]; }
+
+  std::vector<std::vector<uint32_t>> numbers_;  ///< of lanes, by rank and channel
+  std::vector<Fifo<uint32_t>> lanes_;           ///< by sender and receiver
 };
 
 /// The requests of all ranks, until they are done. For one thread.
@@ -70,13 +73,21 @@ class Ports {
   bool has_read(uint32_t rank, uint32_t channel, uint32_t block);
 
  private:
+  /// A request, as an event that has been announced.
+  struct Asked {
+    double served;  ///< when
+    uint64_t announced;
+    uint32_t message;
+  };
   struct OfRank {
     std::vector<Port> ports;
     double proxy_free = 0;
-    std::deque<uint32_t> copies;  ///< transfers that wait for the copy engine
+    Fifo<Asked> asked;      ///< what the proxy serves: of the first there is an event
+    Fifo<uint32_t> copies;  ///< transfers that wait for the copy engine
     bool copying = false;
   };
 
+  void push_first(OfRank& state);
   void start_copy(uint32_t rank);
   void begin(uint32_t transfer);
   void over(uint32_t transfer);

@@ -2,7 +2,6 @@
 // timeline.h.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "executor/cost/timeline_ports.h"
 #include "executor/cost/timeline_rates.h"
 #include "executor/cost/virtual_time/arrivals.h"
+#include "executor/cost/virtual_time/fifo.h"
 #include "executor/cost/work.h"
 
 namespace mscclc::cost {
@@ -26,9 +26,13 @@ struct From {
 
 /// What has come at an end or a semaphore, and who waits.
 struct Count {
-  uint64_t come = 0;
-  std::deque<From> from;  ///< of those not yet taken
-  std::deque<uint32_t> waiting;
+  Fifo<From> from;  ///< of those not yet taken
+  Fifo<uint32_t> waiting;
+
+  bool come() const { return !from.empty(); }
+  void begin_with(uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) from.push({});
+  }
 };
 
 struct BarrierState {
@@ -74,6 +78,7 @@ class Run {
     std::vector<SlotHops> hops;         ///< the same: of the first call's packets
     uint32_t first_block = 0, blocks = 0, running = 0;
     uint64_t call = 0;
+    double late = 0;  ///< what a call begins later than right after the last one
     WorkOut work;
     JoinedCopies copies;
   };

@@ -13,13 +13,11 @@ using device::StepKind;
 /// Takes one; false: it has to wait.
 bool Run::take(uint32_t block, Count& count) {
   Block& b = at(block);
-  if (count.come == 0) {
-    count.waiting.push_back(block);
+  if (!count.come()) {
+    count.waiting.push(block);
     return false;
   }
-  --count.come;
-  const From from = count.from.front();
-  count.from.pop_front();
+  const From from = count.from.take();
   b.hops = std::max(b.hops, from.hops);
   if (detail_ == Detail::arrows && b.record != kNoRecord && from.record != kNoRecord) {
     out_.arrows.push_back({from.record, b.record, false, from.sent, from.came});
@@ -33,13 +31,8 @@ bool Run::take(uint32_t block, Count& count) {
 }
 
 void Run::give(Count& count, const From& from) {
-  ++count.come;
-  count.from.push_back(from);
-  count.from.back().came = now();
-  if (count.waiting.empty()) return;
-  const uint32_t block = count.waiting.front();
-  count.waiting.pop_front();
-  events_.push(now(), EventKind::go_on, block);
+  count.from.push({from.record, from.hops, from.sent, now()});
+  if (!count.waiting.empty()) events_.push(now(), EventKind::go_on, count.waiting.take());
 }
 
 void Run::send_signal(const Block& b, uint32_t channel, double when) {

@@ -130,6 +130,36 @@ TEST_CASE("rounds count messages, whether a block had to wait for them or not") 
   CHECK(timeline_of(t.program, m, 1 << 20).rounds == 1);
 }
 
+TEST_CASE("kernels of packets have no more than 512 threads, whatever a plan asks for") {
+  TestProgram t = testing::one_shot(2, 1, PacketFormat::LL16);
+  Machine m = plain_machine(2);
+  m.block_packet_round_ns = 1'000'000;
+  const auto taken = [&](uint32_t threads) {
+    t.program.launch.threads = threads;
+    return timeline_of(t.program, m, 64 << 10).alone_ns;
+  };
+  CHECK(taken(1024) == taken(512));
+  CHECK(taken(256) > 1.8 * taken(512));
+}
+
+TEST_CASE("calls of packets that a GPU has no room for two of begin late") {
+  TestProgram t = testing::one_shot(2, 1, PacketFormat::LL16);
+  Machine m = plain_machine(2);
+  m.launch_multiprocessors = 1;
+  m.launch_packet_threads = 600;
+  const auto later = [&](uint32_t threads, double Timeline::*time) {
+    t.program.launch.threads = threads;
+    m.launch_late_ns = 0;
+    const double before = timeline_of(t.program, m, 4096).*time;
+    m.launch_late_ns = 300;
+    return timeline_of(t.program, m, 4096).*time - before;
+  };
+  CHECK(later(300, &Timeline::back_to_back_ns) == Approx(0).margin(1e-6));
+  CHECK(later(320, &Timeline::back_to_back_ns) == Approx(300));
+  CHECK(later(1024, &Timeline::back_to_back_ns) == Approx(300));
+  CHECK(later(1024, &Timeline::alone_ns) == Approx(0).margin(1e-6));
+}
+
 TEST_CASE("sums along the tree, and exact ones of floats, cost more for each source and round") {
   const auto summed = [](Summation summation) {
     TestProgram t = testing::one_shot(4, 1, PacketFormat::LL16);

@@ -4,6 +4,7 @@
 
 #include "executor/interpreter/exact.h"
 #include "executor/interpreter/packets.h"
+#include "executor/kernel_threads.h"
 #include "ir/ops/summations.h"
 
 namespace mscclc::cost {
@@ -34,11 +35,29 @@ double ns_of(Summation summation, const Machine& machine) {
   return static_cast<double>(machine.*kSumFigures[static_cast<size_t>(summation)]);
 }
 
+/// Threads of a rank's blocks, which its plan's kernel may have fewer of than the plan asks for.
+uint64_t threads_of_blocks(const Program& program, const RankProgram& lowered) {
+  const bool few = std::ranges::any_of(lowered.ops, [](const DeviceOp& op) {
+    return op.format != PacketFormat::none || (op.flags & device::kTree) != 0 ||
+           device::adds_exactly(op);
+  });
+  const uint64_t most = few ? device::kFewThreads : device::threads_for(PacketFormat::none);
+  return std::min<uint64_t>(program.launch.threads, most);
+}
+
 double time_at(uint64_t bytes, uint64_t mb_per_s) {
   return static_cast<double>(bytes) * 1e3 / static_cast<double>(mb_per_s);
 }
 
 }  // namespace
+
+WorkOut::WorkOut(const Program& program, const RankProgram& lowered, uint32_t rank,
+                 const Machine& machine, const Call& call)
+    : lowered_(lowered),
+      rank_(rank),
+      machine_(machine),
+      call_(call),
+      threads_(threads_of_blocks(program, lowered)) {}
 
 void Work::clear() {
   block_ns = first_ns = read_ns = tail_ns = 0;
@@ -182,7 +201,6 @@ double WorkOut::source_ns(const DeviceOp& op) const {
 template <PacketFormat F>
 void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, Sums& sums,
                         Work& out) const {
-  const uint64_t threads = program_.launch.threads;
   constexpr bool kPacketOp = F != PacketFormat::none;
   const auto round =
       static_cast<double>(kPacketOp ? machine_.block_packet_round_ns : machine_.block_round_ns);
@@ -207,7 +225,7 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
       ++i;
     } while (i < op.count && frame.rank.moves[op.first + i].like_last);
     if (first_pieces == 0) continue;
-    const auto rounds = static_cast<double>((first_pieces + threads - 1) / threads);
+    const auto rounds = static_cast<double>((first_pieces + threads_ - 1) / threads_);
     const bool reads = !out.reads.empty();
     const double sides = reads && !out.writes.empty() ? 2 : 1;  // packets come, and go
     const double once = round * sides + operand * sums.operands + source_ns(op) * sums.sources;

@@ -73,8 +73,9 @@ struct Work {
 class WorkOut {
  public:
   WorkOut(const Program& program, const RankProgram& lowered, uint32_t rank, const Machine& machine,
-          const Call& call)
-      : program_(program), lowered_(lowered), rank_(rank), machine_(machine), call_(call) {}
+          const Call& call);
+  /// Threads of a block of the rank.
+  uint64_t threads() const { return threads_; }
   /// Of one step that moves data, in call `call` of the plan, in a round of a pipeline or not.
   void of(const device::Frame& frame, const device::DeviceOp& op, uint64_t call, Work& out) const;
 
@@ -95,11 +96,11 @@ class WorkOut {
   SlotRange slot_range(const device::Frame& frame, const device::FrameStretch& s, uint32_t k,
                        uint64_t wire, uint64_t call) const;
 
-  const Program& program_;
   const RankProgram& lowered_;
   const uint32_t rank_;
   const Machine& machine_;
   const Call& call_;
+  const uint64_t threads_;  ///< of a block
 };
 
 }  // namespace mscclc::cost

@@ -5,7 +5,7 @@
 namespace mscclc::cuda {
 
 Kernel kernel_any() {
-  constexpr uint32_t kThreads = 512;
+  constexpr uint32_t kThreads = device::kFewThreads;
   return {interpret<CudaBlock<AnyType, false>, kThreads>, kThreads};
 }
 

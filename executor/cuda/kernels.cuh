@@ -4,6 +4,7 @@
 
 #include "executor/cuda/device/fast.cuh"
 #include "executor/cuda/kernel.cuh"
+#include "executor/kernel_threads.h"
 
 namespace mscclc::cuda {
 
@@ -20,14 +21,9 @@ Kernel kernel_any();
 /// thread's memory.
 Kernel kernel_trees();
 
-/// Threads that a kernel's registers allow: those of packets hold more than 64.
-constexpr uint32_t threads_for(PacketFormat format) {
-  return format == PacketFormat::none ? kMaxThreads : 512;
-}
-
 template <class Arithmetic, PacketFormat F, bool kUneven, bool kHasPorts = has_ports(F)>
 Kernel fast_kernel_of() {
-  constexpr uint32_t kThreads = threads_for(F);
+  constexpr uint32_t kThreads = device::threads_for(F);
   return {interpret_shared<FastBlock<Arithmetic, F, kUneven, kHasPorts>, kThreads>, kThreads};
 }
 

@@ -128,6 +128,36 @@ inline TestProgram exchange_of_packets(uint32_t blocks, PacketFormat format, boo
   return t;
 }
 
+/// Two ranks swap a chunk as packets, and copy their own before they unpack.
+inline TestProgram copy_and_unpack(PacketFormat format, bool sync) {
+  TestProgram t(2, 2);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", 1, format, 2);
+    add_op(t, r, 0, OpKind::put_packets, {far(0, inbox, 0)}, {local(kInput, r)});
+    add_op(t, r, 0, OpKind::copy, {local(kOutput, r)}, {local(kInput, r)});
+    if (sync) add_op(t, r, 0, OpKind::sync, {});
+    add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 1 - r)}, {local(inbox, 0)});
+  }
+  return t;
+}
+
+/// A rank sends its chunk to all others and keeps a copy, or keeps another chunk, and perhaps one
+/// more.
+inline TestProgram put_and_copy(uint32_t ranks, PacketFormat format, bool same, bool more) {
+  TestProgram t(ranks, 2);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", ranks - 1, format, 2);
+    std::vector<Operand> to;
+    for (const uint32_t p : others(r, ranks)) to.push_back(far(mesh(r, p), inbox, mesh(p, r)));
+    add_op(t, r, 0, OpKind::put_packets, to, std::vector<Operand>(to.size(), local(kInput, 0)));
+    add_op(t, r, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, same ? 0 : 1)});
+    if (more) add_op(t, r, 0, OpKind::copy, {local(kOutput, 1)}, {local(kInput, 1)});
+  }
+  return t;
+}
+
 /// Allreduce in two steps over plain memory: chunk r is added up at rank r. One block; the sums
 /// are put to everyone by reduce_send.
 inline TestProgram two_shot(uint32_t ranks) {

@@ -11,6 +11,9 @@ measure=("$mscclc" calibrate --device threads --repeats 1 --max-bytes 4K)
 # However far apart the two measurements are, it is allowed.
 expect_code 0 "${measure[@]}" --tolerance 1e9 -o mine.json
 grep -q '^hops_of_puts K=1 ' out || fail "no row of a probe"
+for format in LL8 LL16 sentinel; do
+  grep -q "^hops_of_packets K=9 F=$format " out || fail "no probe of $format"
+done
 grep -q '^predicted within 15 %: ' out || fail "no count of predictions"
 grep -q ': 0 of [0-9]* probes$' out || fail "no count of second times"
 grep -q '"origin": "measured"' mine.json || fail "the file does not say that it was measured"

@@ -53,8 +53,11 @@ void describe(Machine& machine, const CalibrateOptions& options, const RankTeam&
   std::string unseen;
   for (const MachineField& field : machine_fields()) {
     const auto& found = calibration.fit.figures;
-    const bool seen = std::ranges::any_of(
-        found, [&](const cost::FittedFigure& f) { return f.field == &field && f.seen; });
+    const bool asked =
+        field.value == &Machine::launch_multiprocessors && team.multiprocessors() != 0;
+    const bool seen = asked || std::ranges::any_of(found, [&](const cost::FittedFigure& f) {
+                        return f.field == &field && f.seen;
+                      });
     if (!seen)
       unseen += fmt::format("{}{}.{}", unseen.empty() ? "" : ", ", field.group, field.name);
   }
@@ -85,7 +88,8 @@ int run_calibrate(const CalibrateOptions& options) {
   limits.lines = base->links == LinkKind::nvlink;
   limits.network = options.network;
   if (team->multiprocessors() != 0) {
-    limits.max_blocks = std::min(limits.max_blocks, team->multiprocessors());
+    limits.max_blocks = team->multiprocessors();
+    base->launch_multiprocessors = team->multiprocessors();
   }
   const std::vector<calibrate::Probe> probes = calibrate::probes_for(limits);
   std::optional<calibrate::Calibration> calibration;

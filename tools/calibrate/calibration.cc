@@ -167,9 +167,10 @@ std::optional<Calibration> calibrate(CallTimer& timer, const std::vector<Probe>&
 std::vector<const MachineField*> fields_to_find(bool network) {
   std::vector<const MachineField*> fields;
   for (const MachineField& field : machine_fields()) {
-    // No probe uses a switch or a contract about bits; and a length from which on messages are long
-    // is no figure of which times have a slope.
+    // No probe uses a switch or a contract about bits; and of a length from which on messages are
+    // long, or of what there is room for, times have no slope.
     if (field.group == "switch" || field.group == "sum" || field.name == "long_bytes") continue;
+    if (field.name == "multiprocessors" || field.name == "packet_threads") continue;
     const bool between = field.group == "nic";
     const bool within = field.group == "nvlink" || field.group == "copy_engine";
     if (network ? !within : !between) fields.push_back(&field);

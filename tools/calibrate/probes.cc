@@ -36,10 +36,14 @@ class List {
   void add(const std::string& program, std::vector<std::pair<std::string, std::string>> params,
            uint64_t bytes) {
     if (bytes > limits_.max_bytes) return;
+    uint64_t blocks = 1, times = 1;
     for (const auto& [name, value] : params) {
-      if (name == "B" && std::stoul(value) >= limits_.max_blocks) return;
+      if (name == "B") blocks = std::stoul(value);
+      if (name == "apart" && value == "true") times = 2;
       if (name == "F" && value == "LL128" && !limits_.lines) return;
     }
+    // Some programs have one more, which meets the partner.
+    if (blocks > 1 && blocks * times >= limits_.max_blocks) return;
     params.insert(params.begin(), {"R", std::to_string(limits_.ranks)});
     probes_.push_back({program, std::move(params), bytes});
   }
@@ -53,7 +57,7 @@ class List {
 
 /// Launches, steps, syncs, barriers, sums, and a GPU's memory.
 void add_local(List& list) {
-  for (const char* blocks : {"1", "8", "32", "60"}) {
+  for (const char* blocks : {"1", "8", "32", "60", "120"}) {
     list.add("local_copies", {{"B", blocks}}, 4 * kKiB);
   }
   for (const char* hops : {"4", "32"}) list.add("local_copies", {{"K", hops}}, 4 * kKiB);
@@ -62,7 +66,7 @@ void add_local(List& list) {
   }
   list.add("local_copies", {{"T", "64"}}, 64 * kKiB);
   for (const uint64_t bytes : {256 * kKiB, 4 * kMiB}) list.add("local_copies", {}, bytes);
-  list.add("local_copies", {{"B", "60"}}, 64 * kMiB);
+  for (const char* blocks : {"60", "120"}) list.add("local_copies", {{"B", blocks}}, 64 * kMiB);
   for (const char* operands : {"2", "8", "16"}) {
     list.add("local_sums", {{"N", operands}}, 16 * std::stoul(operands) * kKiB);
   }
@@ -80,8 +84,10 @@ void add_links(List& list, const std::string& many_hops) {
   }
   list.add("hops_of_puts", {{"K", "1"}}, kMiB);
   list.add("hops_of_puts", {{"K", "1"}, {"B", "16"}}, 16 * kMiB);
-  list.add("hops_of_puts", {{"K", "1"}, {"B", "60"}}, 64 * kMiB);
-  for (const char* format : {"LL16", "LL128"}) {
+  for (const char* blocks : {"60", "120"}) {
+    list.add("hops_of_puts", {{"K", "1"}, {"B", blocks}}, 64 * kMiB);
+  }
+  for (const char* format : {"LL8", "LL16", "LL128", "sentinel"}) {
     for (const uint64_t bytes : {uint64_t{64}, 16 * kKiB}) {
       list.add("hops_of_packets", {{"K", "1"}, {"F", format}}, bytes);
       list.add("hops_of_packets", {{"K", many_hops}, {"F", format}}, bytes);
@@ -96,6 +102,22 @@ void add_links(List& list, const std::string& many_hops) {
   }
   list.add("allreduce_1shot_ordered", {{"F", "LL16"}, {"B", "4"}, {"T", "256"}}, 8 * kKiB);
   list.add("allreduce_2shot_packets", {{"F", "LL128"}, {"B", "48"}, {"T", "256"}}, kMiB);
+  list.add("allreduce_2shot_packets", {{"F", "LL128"}, {"B", "96"}, {"T", "256"}}, kMiB);
+  // Of the larger blocks a GPU has no room for two calls.
+  for (const char* threads : {"256", "512"}) {
+    list.add("allreduce_1shot_ordered", {{"F", "LL128"}, {"B", "96"}, {"T", threads}}, 256 * kKiB);
+  }
+  // Sums of packets in each format, by the blocks that send and by others.
+  for (const char* format : {"LL8", "sentinel"}) {
+    list.add("allreduce_1shot_ordered", {{"F", format}, {"B", "4"}, {"T", "256"}}, 8 * kKiB);
+    list.add("allreduce_2shot_packets", {{"F", format}, {"B", "48"}, {"T", "256"}}, kMiB);
+  }
+  for (const char* blocks : {"16", "60"}) {
+    list.add("allreduce_2shot_packets",
+             {{"F", "LL128"}, {"B", blocks}, {"T", "512"}, {"apart", "true"}}, kMiB);
+  }
+  list.add("allreduce_2shot_packets",
+           {{"F", "sentinel"}, {"B", "60"}, {"T", "512"}, {"apart", "true"}}, kMiB);
   list.add("allgather_direct", {{"B", "32"}, {"T", "512"}}, 4 * kMiB);
 }
 

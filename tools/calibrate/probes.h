@@ -18,7 +18,7 @@ namespace mscclc::calibrate {
 struct ProbeLimits {
   uint32_t ranks = 2;
   uint64_t max_bytes = uint64_t{64} << 20;  ///< of a message
-  uint32_t max_blocks = 64;                 ///< thread blocks of a rank
+  uint32_t max_blocks = 64;                 ///< thread blocks of a rank that run at a time
   bool lines = true;                        ///< packets of 128 bytes arrive whole: NVLink
   bool network = false;                     ///< each rank is a node of its own
 };

@@ -38,7 +38,35 @@ TEST_CASE("every probe is a proved program") {
   check_all({});
   check_all({.ranks = 3, .max_bytes = 1 << 20, .max_blocks = 16});
   check_all({.ranks = 4, .lines = false});
+  check_all({.max_blocks = 132});
   check_all({.network = true});
+}
+
+TEST_CASE("a large GPU's probes have all formats, blocks apart, and many blocks") {
+  std::set<std::string> names;
+  for (const Probe& probe : probes_for({.max_blocks = 132})) names.insert(probe.name());
+  for (const PacketFormatInfo& row : packet_formats()) {
+    const std::string format(row.name);
+    CHECK(names.contains("hops_of_packets K=9 F=" + format));
+    CHECK(names.contains("hops_of_packets K=1 F=" + format + " B=16"));
+  }
+  CHECK(names.contains("local_copies B=120"));
+  CHECK(names.contains("hops_of_puts K=1 B=120"));
+  CHECK(names.contains("allreduce_2shot_packets F=LL128 B=96 T=256"));
+  CHECK(names.contains("allreduce_2shot_packets F=LL128 B=60 T=512 apart=true"));
+  CHECK(names.contains("allreduce_2shot_packets F=sentinel B=60 T=512 apart=true"));
+}
+
+TEST_CASE("blocks apart count twice") {
+  const auto has = [](const std::string& name, uint32_t max_blocks) {
+    for (const Probe& probe : probes_for({.max_blocks = max_blocks})) {
+      if (probe.name() == name) return true;
+    }
+    return false;
+  };
+  CHECK(has("allreduce_2shot_packets F=LL128 B=60 T=512 apart=true", 121));
+  CHECK_FALSE(has("allreduce_2shot_packets F=LL128 B=60 T=512 apart=true", 120));
+  CHECK_FALSE(has("local_copies B=120", 120));
 }
 
 TEST_CASE("probes keep to what the machine can do") {

@@ -330,13 +330,14 @@ void DataMoves::post_to(uint32_t process, const Op& op, const Operand& src, cons
                     .extent = extent,
                     .position = {memory_.at_hand.pair, k},
                     .round = block.round};
-  std::swap(memory_.at_hand.nodes, of_reader);
+  const bool chained = memory_.order.chained();
+  if (chained) std::swap(memory_.at_hand.nodes, of_reader);
   if (!premise(Premise::ports_read_their_sources, false)) {
     memory_.order.check(reads, from, from_name, read);
   }
   memory_.order.check_overlaid(reads, from_name);
   memory_.order.keep(from, read);
-  std::swap(memory_.at_hand.nodes, of_reader);
+  if (chained) std::swap(memory_.at_hand.nodes, of_reader);
   const Actor writes{{writer, posted, block.op, call}, &block.known, process, block.settled};
   memory_.value.size(block.rank, dst, k);
   memory_.bytes.each_place(block.rank, dst, k, [&](const ChunkName& name, const Spot& spot) {

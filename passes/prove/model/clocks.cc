@@ -32,12 +32,20 @@ MSCCLC_WIDE void raise_all(uint32_t* to, const uint32_t* from, uint32_t columns)
   for (uint32_t i = 0; i < columns; ++i) to[i] = to[i] > from[i] ? to[i] : from[i];
 }
 
+/// A number for the content of a page, the same for the same.
+MSCCLC_WIDE uint32_t page_hash(const uint32_t* counts, uint32_t columns) {
+  uint32_t hash = 0;
+  for (uint32_t i = 0; i < columns; ++i) hash += counts[i] * ((i * 0x9e3779b9u) | 1u);
+  return hash;
+}
+
 /// A page with the content of another, or zero.
 ClockPage* new_page(uint32_t columns, const ClockPage* like) {
   const size_t bytes = columns * sizeof(uint32_t);
   auto* page = static_cast<ClockPage*>(std::malloc(sizeof(ClockPage) + bytes));
   if (page == nullptr) throw std::bad_alloc();
   page->holders = 1;
+  page->pooled = false;
   if (like == nullptr) {
     std::memset(page->counts, 0, bytes);
   } else {
@@ -73,6 +81,7 @@ void Row::own(const ClockLayout& layout) {
   fresh->holders = 1;
   fresh->page_count = pages;
   fresh->page_bits = layout.page_bits;
+  fresh->fresh = data_ && data_->fresh;
   for (uint32_t i = 0; i < pages; ++i) {
     fresh->pages[i] = data_ ? data_->pages[i] : nullptr;
     if (fresh->pages[i]) ++fresh->pages[i]->holders;
@@ -91,6 +100,8 @@ ClockPage& Row::own_page(uint32_t place) {
     ClockPage* fresh = new_page(1u << data_->page_bits, page);
     drop(std::exchange(page, fresh));
   }
+  page->pooled = false;  // what it holds is about to change
+  data_->fresh = true;
   return *page;
 }
 
@@ -128,6 +139,7 @@ void Row::join_page(const Row& o, uint32_t page, const ClockLayout& layout) {
   own(layout);
   if (difference == 1) {  // they know all of it
     ++theirs->holders;
+    data_->fresh |= !theirs->pooled;
     drop(std::exchange(data_->pages[here], theirs));
   } else {
     raise_all(own_page(here).counts, theirs->counts, columns);
@@ -141,31 +153,31 @@ void Row::raise(uint32_t p, uint32_t count, const ClockLayout& layout) {
 }
 
 PagePool::~PagePool() {
-  for (const auto& [hash, page] : pages_) drop(page);
+  for (ClockPage* page : pages_) drop(page);
 }
 
 ClockPage* PagePool::page_like(ClockPage* page) {
-  uint64_t hash = 0;
-  for (uint32_t i = 0; i < columns_; ++i) hash = (hash ^ page->counts[i]) * 0x9e3779b97f4a7c15u;
-  const auto [begin, end] = pages_.equal_range(hash);
-  for (auto known = begin; known != end; ++known) {
-    if (std::equal(page->counts, page->counts + columns_, known->second->counts)) {
-      return known->second;
-    }
+  if (pages_.empty()) pages_.resize(size_t{1} << kPlaceBits);
+  const uint32_t hash = page_hash(page->counts, columns_) * 0x9e3779b9u;
+  ClockPage*& known = pages_[hash >> (32 - kPlaceBits)];
+  if (known != nullptr && std::equal(page->counts, page->counts + columns_, known->counts)) {
+    return known;
   }
-  pages_.emplace(hash, page);
+  page->pooled = true;
   ++page->holders;
+  drop(std::exchange(known, page));
   return page;
 }
 
 void Row::share_pages(PagePool& pool) {
-  if (data_ == nullptr || data_->holders > 1) return;
+  if (data_ == nullptr || data_->holders > 1 || !data_->fresh) return;
   for (uint32_t i = 0; i < data_->page_count; ++i) {
-    if (data_->pages[i] == nullptr) continue;
+    if (data_->pages[i] == nullptr || data_->pages[i]->pooled) continue;
     ClockPage* shared = pool.page_like(data_->pages[i]);
     ++shared->holders;
     drop(std::exchange(data_->pages[i], shared));
   }
+  data_->fresh = false;
 }
 
 Row Row::rotated(uint32_t by, const ClockLayout& layout) const {

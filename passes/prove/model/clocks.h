@@ -3,8 +3,9 @@
 // publishing costs nothing; joining copies only rows that others still hold.
 //
 // A row is a list of pages. In a large program most rows know of few processes, or the same of most
-// as others do: pages are shared, too, and what no process has heard of has none. Ranks that have
-// learned the same on different ways share its pages from the end of a call on (PagePool).
+// as others do: pages are shared, too, and what no process has heard of has none. Who has learned
+// the same on different ways soon holds the same pages (PagePool), so that most joins compare no
+// more than pointers.
 //
 // Ports have no column: thread blocks learn what they have done at their waits and flushes, and
 // what knows of the block then knows of the port, too (arrivals.h).
@@ -12,8 +13,8 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace mscclc::proof {
 
@@ -31,10 +32,11 @@ struct ClockLayout {
 /// A run of columns. Rows that know the same of these share them.
 struct ClockPage {
   uint32_t holders;
+  bool pooled;  ///< a PagePool has seen this content
   uint32_t counts[];
 };
 
-/// Pages of which there is to be one for each content.
+/// Pages that were met last, of which there is to be one for each content.
 class PagePool {
  public:
   explicit PagePool(const ClockLayout& layout) : columns_(layout.columns()) {}
@@ -42,12 +44,13 @@ class PagePool {
   PagePool& operator=(const PagePool&) = delete;
   ~PagePool();
 
-  /// The pool's page with the content of `page`: `page` itself if it is the first.
+  /// The pool's page with the content of `page`: `page` itself if it knows none.
   ClockPage* page_like(ClockPage* page);
 
  private:
-  const uint32_t columns_;                               ///< of a page
-  std::unordered_multimap<uint64_t, ClockPage*> pages_;  ///< by hash
+  static constexpr uint32_t kPlaceBits = 12;
+  const uint32_t columns_;         ///< of a page
+  std::vector<ClockPage*> pages_;  ///< by hash; of two at one place the newer one
 };
 
 /// A shared row of counts; all processes of a run have rows of one layout. Null: all zero. A row
@@ -85,7 +88,7 @@ class Row {
   void join(const Row& o, const ClockLayout& layout) { join(std::span(&o, 1), layout); }
   /// Learns that process `p` has done `count` ops.
   void raise(uint32_t p, uint32_t count, const ClockLayout& layout);
-  /// Holds pages of the pool where it has such: rows that know the same hold the same pages.
+  /// Holds pages of the pool where that has such: rows that know the same hold the same pages.
   void share_pages(PagePool& pool);
   /// The row whose column (p + by) % width is this one's p. REQUIRES: both are whole pages, and by
   /// < width.
@@ -94,6 +97,7 @@ class Row {
  private:
   struct Data {
     uint32_t holders, page_count, page_bits;
+    bool fresh;          ///< some pages may not be pooled
     ClockPage* pages[];  ///< null: all zero
   };
   static void free(Data* data);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -107,17 +108,20 @@ class Covering {
       found_ |= uint64_t{1} << extent.piece;
       return premise(Premise::pieces_count_once, found_ == ~uint64_t{0} >> (64 - pieces));
     }
-    std::set<uint32_t>& others = others_[extent.way];
+    if (others_ == nullptr) others_ = std::make_unique<Pieces>();
+    std::set<uint32_t>& others = (*others_)[extent.way];
     others.insert(extent.piece);
     return others.size() == pieces;
   }
 
  private:
+  using Pieces = std::map<uint32_t, std::set<uint32_t>>;
+
   const Cuts& cuts_;
   const Extent wanted_;
   uint32_t way_ = 0;
-  uint64_t found_ = 0;                             ///< pieces of way_
-  std::map<uint32_t, std::set<uint32_t>> others_;  ///< pieces, by way
+  uint64_t found_ = 0;              ///< pieces of way_
+  std::unique_ptr<Pieces> others_;  ///< pieces, by way
 };
 
 }  // namespace mscclc::proof

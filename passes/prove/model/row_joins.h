@@ -14,7 +14,8 @@ namespace mscclc::proof {
 
 class RowJoins {
  public:
-  explicit RowJoins(const ClockLayout& layout) : layout_(layout) {}
+  /// `pages`, of this layout, must outlive it.
+  RowJoins(const ClockLayout& layout, PagePool& pages) : layout_(layout), pages_(pages) {}
 
   /// `row` learns all that others know.
   void join(Row& row, std::span<const Row> others) {
@@ -27,6 +28,7 @@ class RowJoins {
       made.others.assign(others.begin(), others.end());
       made.result = row;
       made.result.join(others, layout_);
+      made.result.share_pages(pages_);
     }
     row = made.result;
   }
@@ -41,6 +43,7 @@ class RowJoins {
   static bool same(const Row& a, const Row& b) { return a.same(b); }
 
   const ClockLayout layout_;
+  PagePool& pages_;
   std::array<Made, kKept> made_;
 };
 

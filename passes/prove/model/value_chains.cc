@@ -80,15 +80,13 @@ bool Provenance::adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& l
   const uint64_t value = chains.key(link.read);
   if (whole_.has(value)) return false;
   if (!link.read.piece.whole() || link.length != 0) {
-    std::vector<Bytes>& pieces = pieces_[value];
+    const Extent& all = chains.node(link.read.value).extent;
+    Pieces& pieces = pieces_.try_emplace(value, Pieces{{}, {cuts, all}}).first->second;
     const Bytes bytes{link.read.piece, link.length};
-    if (std::ranges::find(pieces, bytes) != pieces.end()) return false;
-    pieces.push_back(bytes);
-    Covering all(cuts, chains.node(link.read.value).extent);
-    const auto completes = [&](const Bytes& b) {
-      return b.length == 0 && premise(Premise::values_come_whole, all.add(b.piece));
-    };
-    if (link.length != 0 || std::ranges::none_of(pieces, completes)) return true;
+    if (std::ranges::find(pieces.bytes, bytes) != pieces.bytes.end()) return false;
+    pieces.bytes.push_back(bytes);
+    if (link.length != 0) return true;
+    if (!premise(Premise::values_come_whole, pieces.whole.add(bytes.piece))) return true;
     link.read.piece = {};
   }
   whole_.add(value);
@@ -127,12 +125,13 @@ bool Provenance::adds_call(const ValueChains& chains, const Link& link) {
   return true;
 }
 
-Provenance::SharedPiece& Provenance::shared_piece(uint32_t rank, const Extent& piece) {
+Provenance::SharedPiece& Provenance::shared_piece(const Cuts& cuts, uint32_t rank,
+                                                  const Extent& piece) {
   if (shares_.size() <= rank) shares_.resize(rank + 1);
   std::vector<SharedPiece>& pieces = shares_[rank];
   const auto known = std::ranges::find(pieces, piece, &SharedPiece::piece);
   if (known != pieces.end()) return *known;
-  pieces.push_back({piece, {}});
+  pieces.push_back({piece, {}, {cuts, piece}});
   return pieces.back();
 }
 
@@ -141,21 +140,17 @@ void Provenance::add_share(const ValueChains& chains, const Cuts& cuts, const Li
                            const Extent& piece) {
   const ValueChains::Node& node = chains.node(link.read.value);
   const uint32_t rank = chains.rank_of(link.read);
-  SharedPiece& all = shared_piece(rank, piece);
+  SharedPiece& all = shared_piece(cuts, rank, piece);
   if (all.complete) return;  // the first shares make it up, and are of no later call
   const Share share{node.extent, node.event.call + 1};
   const bool known = std::ranges::any_of(all.shares, [&](const Share& s) {
     return s.extent == share.extent && s.calls <= share.calls;
   });
   if (known) return;
+  all.calls = all.shares.empty() ? share.calls : std::min(all.calls, share.calls);
   all.shares.push_back(share);
-  Covering covering(cuts, piece);
-  uint32_t calls = share.calls;
-  for (const Share& s : all.shares) {
-    calls = std::min(calls, s.calls);
-    all.complete = all.complete || covering.add(s.extent);
-  }
-  if (all.complete) note_call(rank, piece, calls);
+  all.complete = all.covering.add(share.extent);
+  if (all.complete) note_call(rank, piece, all.calls);
 }
 
 /// What a value was made of is looked at once for each way in which it counts.
@@ -216,7 +211,8 @@ bool Provenance::comes_from(const ValueChains& chains, const ReadValue& value, u
   if (whole_.has(key)) return covering.add(stored);
   if (pieces_.empty()) return false;
   const auto pieces = pieces_.find(key);
-  return pieces != pieces_.end() && std::ranges::any_of(pieces->second, [&](const Bytes& bytes) {
+  return pieces != pieces_.end() &&
+         std::ranges::any_of(pieces->second.bytes, [&](const Bytes& bytes) {
            return premise(Premise::bytes_of_the_load,
                           bytes.length == 0 || bytes.length == length) &&
                   covering.add(bytes.piece.whole() ? stored : bytes.piece);

@@ -147,6 +147,11 @@ class Provenance {
     uint64_t length;
     bool operator==(const Bytes&) const = default;
   };
+  /// What has been reached of a value that is not whole.
+  struct Pieces {
+    std::vector<Bytes> bytes;
+    Covering whole;  ///< of those of them that came through chunks of any length
+  };
   /// A call whose packets have come if `extent` has any bytes.
   struct CallIf {
     Extent extent;
@@ -161,6 +166,8 @@ class Provenance {
   struct SharedPiece {
     Extent piece;
     std::vector<Share> shares;  ///< in the order in which they were found
+    Covering covering;          ///< of all of them
+    uint32_t calls = 0;         ///< the least of theirs
     bool complete = false;      ///< they make up the piece
   };
   template <class Found>
@@ -170,7 +177,7 @@ class Provenance {
   void keep_parents(const ValueChains& chains, const Link& link);
   bool adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& link);
   bool adds_call(const ValueChains& chains, const Link& link);
-  SharedPiece& shared_piece(uint32_t rank, const Extent& piece);
+  SharedPiece& shared_piece(const Cuts& cuts, uint32_t rank, const Extent& piece);
   void note_call(uint32_t rank, const Extent& if_any, uint32_t calls);
   void add_share(const ValueChains& chains, const Cuts& cuts, const Link& link,
                  const Extent& piece);
@@ -194,7 +201,7 @@ class Provenance {
   // By value (ValueChains::key) that has been reached:
   Reached whole_;                                                 ///< all of its bytes have
   Reached sure_;                                                  ///< some have, whatever the size
-  std::unordered_map<uint64_t, std::vector<Bytes>> pieces_;       ///< of those that are not whole
+  std::unordered_map<uint64_t, Pieces> pieces_;                   ///< of those that are not whole
   std::unordered_map<uint64_t, std::vector<Extent>> if_any_;      ///< of those that are not sure
   std::unordered_map<uint64_t, std::vector<Link>> parents_only_;  ///< links that are `parents_only`
   std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them

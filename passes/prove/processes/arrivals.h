@@ -18,10 +18,7 @@ class Arrivals {
 
   /// Block `block` knows from its op count `since` on that the port has done `done` ops.
   void add(uint32_t port, uint32_t block, uint32_t done, uint32_t since) {
-    std::vector<Learner>& learners = by_port_[port];
-    auto learner = std::ranges::find(learners, block, &Learner::block);
-    if (learner == learners.end()) learner = learners.insert(learner, {block, {}});
-    std::vector<Step>& steps = learner->steps;
+    std::vector<Step>& steps = of(by_port_[port], block).steps;
     if (steps.empty() || steps.back().done < done) steps.push_back({done, since});
   }
 
@@ -29,10 +26,11 @@ class Arrivals {
   /// ops, and which knew by then that the port had done `time` ops?
   template <class Reached>
   bool known(uint32_t port, uint32_t time, Reached&& reached) const {
-    return std::ranges::any_of(by_port_[port], [&](const Learner& learner) {
+    const auto knew = [&](const Learner& learner) {
       const auto step = std::ranges::lower_bound(learner.steps, time, {}, &Step::done);
       return step != learner.steps.end() && reached(learner.block, step->since);
-    });
+    };
+    return knew(by_port_[port].first) || std::ranges::any_of(by_port_[port].others, knew);
   }
 
  private:
@@ -40,10 +38,22 @@ class Arrivals {
     uint32_t done, since;  ///< both rise
   };
   struct Learner {
-    uint32_t block;
-    std::vector<Step> steps;
+    uint32_t block = 0;
+    std::vector<Step> steps = {};  ///< none: it has not learned anything
   };
-  std::vector<std::vector<Learner>> by_port_;  ///< by process of a port
+  struct Learners {
+    Learner first;  ///< most have no other
+    std::vector<Learner> others;
+  };
+
+  static Learner& of(Learners& learners, uint32_t block) {
+    if (learners.first.steps.empty()) learners.first.block = block;
+    if (learners.first.block == block) return learners.first;
+    const auto other = std::ranges::find(learners.others, block, &Learner::block);
+    return other != learners.others.end() ? *other : learners.others.emplace_back(Learner{block});
+  }
+
+  std::vector<Learners> by_port_;  ///< by process of a port
 };
 
 }  // namespace mscclc::proof

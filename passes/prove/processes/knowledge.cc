@@ -12,7 +12,7 @@ Knowledge::Knowledge(const System& system, const CallOrder& calls, ThreadBlocks&
       arrivals_(2 * system.ports()),
       caller_(system.ranks()),
       pages_(system.clock()),
-      joins_(system.clock()) {}
+      joins_(system.clock(), pages_) {}
 
 News Knowledge::strong_news(uint32_t process) const {
   const ThreadBlock& block = blocks_[process];
@@ -61,6 +61,7 @@ void Knowledge::meet(uint32_t process) {
     if (writer) learn_of_port(process, news.port - 1, news.port_done);
   }
   block.gains.clear();
+  block.known.share_pages(pages_);
 }
 
 /// Notes it of the port that stands for this one: the block is turned back as far.

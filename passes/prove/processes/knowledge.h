@@ -67,7 +67,7 @@ class Knowledge {
   std::vector<uint32_t> posted_;  ///< by process of a port, from the first: ops posted
   Arrivals arrivals_;
   std::vector<Row> caller_;  ///< by rank
-  PagePool pages_;           ///< of these rows, in which ranks know mostly the same
+  PagePool pages_;           ///< of these rows and of blocks', which know mostly the same
   RowJoins joins_;
   std::vector<Row> rows_;  ///< that are joined
 };

@@ -38,7 +38,7 @@ const Results::Promised& Results::promised(uint32_t rank, uint32_t chunk, uint32
   return promised_.emplace(key, promise(rank, chunk, call)).first->second;
 }
 
-Results::Promised Results::promise(uint32_t rank, uint32_t chunk, uint32_t call) const {
+Results::Promised Results::promise(uint32_t rank, uint32_t chunk, uint32_t call) {
   const Part& part = calls_.part(rank, call);
   Promised promised;
   Promise promise;
@@ -47,14 +47,18 @@ Results::Promised Results::promise(uint32_t rank, uint32_t chunk, uint32_t call)
   promised.symbol.terms = 0;
   const bool sum = promise.inputs.size() > 1;
   const uint64_t number = calls_.instance(rank, call);
+  std::vector<uint32_t> added;
   for (const CallerChunk& p : promise.inputs) {
     const Symbol term = symbols_.contribution(part.world[p.rank], p.chunk, number);
     promised.symbol.low += term.low;
     promised.symbol.high += term.high + (promised.symbol.low < term.low ? 1 : 0);
     promised.symbol.terms = added_terms(promised.symbol.terms, term.terms);
-    if (sum) promised.added.push_back(part.world[p.rank]);
+    if (sum) added.push_back(part.world[p.rank]);
   }
-  std::ranges::sort(promised.added);
+  if (sum) {
+    std::ranges::sort(added);
+    promised.added = &sums_.summands(added);
+  }
   if (promise.reduced && sum && calls_.divides(rank, call)) {
     promised.symbol = symbols_.rounded(promised.symbol, true);
   }
@@ -153,8 +157,8 @@ void Results::check_outputs(uint32_t rank, uint32_t call) {
       report_wrong({rank, output, c}, call, wanted);
       continue;
     }
-    if (call != 0 || wanted.added.empty()) continue;
-    sums_.check({rank, output, c}, wanted.added, found,
+    if (call != 0 || wanted.added == nullptr) continue;
+    sums_.check({rank, output, c}, *wanted.added, found,
                 [&](uint64_t shape) { return then_ ? shape_after(shape, wanted) : shape; });
   }
 }

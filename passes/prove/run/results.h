@@ -42,12 +42,12 @@ class Results {
   struct Promised {
     Symbol symbol = {};
     bool made = false;
-    std::vector<uint32_t> added = {};    ///< the ranks of a sum, ascending; none: no sum
+    const SumContracts::Summands* added = nullptr;  ///< nullptr: no sum
     std::vector<Symbol> arguments = {};  ///< of the row function that makes it, if one does
   };
 
   const Promised& promised(uint32_t rank, uint32_t chunk, uint32_t call);
-  Promised promise(uint32_t rank, uint32_t chunk, uint32_t call) const;
+  Promised promise(uint32_t rank, uint32_t chunk, uint32_t call);
   void apply_then(uint32_t rank, uint32_t chunk, Promised& promised) const;
   uint64_t shape_after(uint64_t shape, const Promised& promised) const;
   void check_externals(uint32_t rank, uint32_t call);

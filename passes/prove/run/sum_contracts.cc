@@ -41,17 +41,15 @@ uint64_t SumContracts::least_image(const Symbol& sum) const {
   return least;
 }
 
-/// In which of the orders of contracts the contributions of `ranks` (ascending) were added, here
-/// and at all ranks that this one stands for.
-SumOrders SumContracts::orders_of(const std::vector<uint32_t>& ranks, const Symbol& found,
-                                  const After& after) {
+/// In which of the orders of contracts the contributions were added, here and at all ranks that
+/// this one stands for.
+SumOrders SumContracts::orders_of(const Summands& added, const Symbol& found, const After& after) {
   SumOrders kept{.replicated = true, .ranks = true, .tree = true, .exact = true};
-  const bool once = std::ranges::adjacent_find(ranks) == ranks.end();
-  if (!premise(Premise::one_input_of_each_rank, once)) return {.replicated = true};
-  const bool all = ranks.size() == system_.ranks();  // which turn into all ranks
-  const SumShapes* wanted = &shapes(ranks);
+  if (!premise(Premise::one_input_of_each_rank, added.once)) return {.replicated = true};
+  const bool all = added.ranks.size() == system_.ranks();  // which turn into all ranks
+  const SumShapes* wanted = &added.shapes;
   for (uint32_t k = 0; k < system_.symmetry().turns(); ++k) {
-    if (k > 0 && !all) wanted = &shapes(turned(ranks, k));
+    if (k > 0 && !all) wanted = &summands(turned(added.ranks, k)).shapes;
     const uint64_t shape = contents_.symbols().turned(found.plain(), k).shape;
     kept.ranks &= premise(Premise::sums_in_rank_order, shape == after(wanted->ranks));
     kept.tree &= premise(Premise::sums_along_the_tree, shape == after(wanted->tree));
@@ -68,15 +66,16 @@ std::vector<uint32_t> SumContracts::turned(const std::vector<uint32_t>& ranks,
   return turned;
 }
 
-const SumShapes& SumContracts::shapes(const std::vector<uint32_t>& ranks) {
-  const auto known = shapes_.find(ranks);
-  if (known != shapes_.end()) return known->second;
-  return shapes_.emplace(ranks, sum_shapes(symbols_, ranks)).first->second;
+const SumContracts::Summands& SumContracts::summands(const std::vector<uint32_t>& ranks) {
+  const auto known = summands_.find(ranks);
+  if (known != summands_.end()) return known->second;
+  const bool once = std::ranges::adjacent_find(ranks) == ranks.end();
+  return summands_.emplace(ranks, Summands{ranks, once, sum_shapes(symbols_, ranks)}).first->second;
 }
 
-void SumContracts::check(const ChunkName& name, const std::vector<uint32_t>& ranks,
-                         const Symbol& found, const After& after) {
-  SumOrders kept = orders_of(ranks, found, after);
+void SumContracts::check(const ChunkName& name, const Summands& added, const Symbol& found,
+                         const After& after) {
+  SumOrders kept = orders_of(added, found, after);
   kept.replicated = added_alike(name, found);
   kept_ &= kept;
   const bool keeps = kept.keep(calls_.part(name.rank, 0).contract().order);

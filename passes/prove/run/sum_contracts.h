@@ -25,11 +25,19 @@ class SumContracts {
   SumContracts(const System& system, const Symbols& symbols, const CallOrder& calls,
                const History& history, const ChunkContents& contents, FindingList& findings);
 
-  /// A result `name` that holds the sum of the contributions of `ranks` (ascending) that is
-  /// promised. Reports another order than is promised, too.
+  /// Ranks whose contributions are added up, in ascending order. There is one for each list, which
+  /// stays where it is: many results are sums of the same.
+  struct Summands {
+    const std::vector<uint32_t> ranks;
+    const bool once;  ///< no rank is there twice
+    const SumShapes shapes;
+  };
+  const Summands& summands(const std::vector<uint32_t>& ranks);
+  /// A result `name` that holds the sum of these contributions, as is promised. Reports another
+  /// order than is promised, too.
   /// `after`: what becomes of the shape of a sum on its way to the result.
   using After = std::function<uint64_t(uint64_t)>;
-  void check(const ChunkName& name, const std::vector<uint32_t>& ranks, const Symbol& found,
+  void check(const ChunkName& name, const Summands& summands, const Symbol& found,
              const After& after);
   /// Those that all sums so far keep.
   const SumOrders& kept() const { return kept_; }
@@ -43,9 +51,8 @@ class SumContracts {
 
   bool added_alike(const ChunkName& name, const Symbol& found);
   uint64_t least_image(const Symbol& sum) const;
-  SumOrders orders_of(const std::vector<uint32_t>& ranks, const Symbol& found, const After& after);
+  SumOrders orders_of(const Summands& summands, const Symbol& found, const After& after);
   std::vector<uint32_t> turned(const std::vector<uint32_t>& ranks, uint32_t turns) const;
-  const SumShapes& shapes(const std::vector<uint32_t>& ranks);
 
   const System& system_;
   const Symbols& symbols_;
@@ -54,8 +61,8 @@ class SumContracts {
   const ChunkContents& contents_;
   FindingList& findings_;
   SumOrders kept_{.replicated = true, .ranks = true, .tree = true, .exact = true};
-  std::unordered_map<uint64_t, FirstSum> sums_;        ///< by their contributions
-  std::map<std::vector<uint32_t>, SumShapes> shapes_;  ///< by the ranks that are added
+  std::unordered_map<uint64_t, FirstSum> sums_;         ///< by their contributions
+  std::map<std::vector<uint32_t>, Summands> summands_;  ///< by the ranks that are added
 };
 
 }  // namespace mscclc::proof
