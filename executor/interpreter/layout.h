@@ -95,6 +95,7 @@ enum OperandFlags : uint32_t {
   kPort = 2,     ///< reached through a port channel: a proxy moves it
   kCounted = 4,  ///< a wait's target: what was taken follows from the number of the call
   kValue = 8,    ///< a scalar of a row function: the address's low bytes are what is stored
+  kHanded = 16,  ///< of a row function: the sum that it is handed, or what goes where the sum would
 };
 /// The bits above: how many units of a pipeline a chunk of the buffer holds, 0 if all of it.
 inline constexpr uint32_t kUnitsShift = 16;

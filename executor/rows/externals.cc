@@ -14,7 +14,7 @@ std::vector<ExternalLayout> lay_out_externals(const Program& program, uint32_t r
   std::vector<ExternalLayout> layouts;
   for (const External& e : program.externals) {
     ExternalLayout& layout = layouts.emplace_back();
-    layout.row_bytes = uint64_t{values_of(e.kind, e.group, contract.columns)} * bytes_of(e.type, t);
+    layout.row_bytes = bytes_of_row(e, t, contract.columns);
     layout.shared = !e.has_rows();
     if (layout.shared) continue;
     layout.rows = all;
@@ -38,14 +38,11 @@ void apply_row(const Program& program, const Applied& what, Dtype t, const RowMe
     return value.external ? memory.externals[value.index] + memory.layouts[value.index].offset(row)
                           : operands[value.index] + i * granule;
   };
-  const auto bytes = [&](const Stored& stored) {
-    return uint64_t{values_of(stored.kind, stored.group, program.contract.columns)} *
-           bytes_of(stored.type, t);
-  };
   std::vector<std::vector<uint8_t>> arguments;
   for (size_t k = 0; k < function.params.size(); ++k) {
     const uint8_t* from = place(what.param(k), memory.srcs);
-    arguments.emplace_back(from, from + bytes(function.params[k]));
+    arguments.emplace_back(from,
+                           from + bytes_of_row(function.params[k], t, program.contract.columns));
   }
   const auto results = evaluate(function, t, program.contract.columns, arguments);
   for (size_t k = 0; k < results.size(); ++k) {
