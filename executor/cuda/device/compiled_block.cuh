@@ -11,6 +11,7 @@
 #include "executor/cuda/device/arithmetic.cuh"
 #include "executor/cuda/device/block_base.cuh"
 #include "executor/cuda/device/call_count.cuh"
+#include "executor/cuda/device/compiled_operands.cuh"
 #include "executor/cuda/device/compiled_row_sums.cuh"
 #include "executor/cuda/device/compiled_rows.cuh"
 #include "executor/cuda/device/exact.cuh"
@@ -27,40 +28,6 @@ struct CompiledTraits {
   bool posts = false;   ///< they hand puts and signals to the rank's proxy
   bool counts = false;  ///< they count the signals that they take (WaitSlots)
   uint32_t align = 16;  ///< granule in which rounds of pipelines are cut
-};
-
-/// What is known of a step: as many moves, each of some destinations and sources, in these places
-/// (device::CompiledPlace), destinations of a move first. Or so many targets, and no places.
-template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
-struct CompiledOperands {
-  static constexpr uint32_t kCount = count, kDsts = dsts, kSrcs = srcs, kEach = dsts + srcs;
-  static constexpr bool kTree = false, kExact = false;
-  static_assert(sizeof...(places) == count * (dsts + srcs));
-  __device__ static constexpr uint32_t place(uint32_t i) {
-    constexpr uint32_t all[] = {places..., 0};
-    return all[i];
-  }
-};
-
-/// The same of a step that adds up as a tree.
-template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
-struct CompiledTree : CompiledOperands<count, dsts, srcs, places...> {
-  static constexpr bool kTree = true;
-};
-
-/// The same of a step whose sums are exact.
-template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
-struct CompiledExact : CompiledOperands<count, dsts, srcs, places...> {
-  static constexpr bool kExact = true;
-};
-
-/// Where the values of a row function are that is handed a step's sum.
-template <uint32_t... places>
-struct CompiledValues {
-  __device__ static constexpr uint32_t place(uint32_t i) {
-    constexpr uint32_t all[] = {places...};
-    return all[i];
-  }
 };
 
 /// A packet that has not come, among up to four units that were polled together, nullptr: none;

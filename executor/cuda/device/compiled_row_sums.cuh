@@ -58,11 +58,19 @@ struct PacketSources {
   __device__ static constexpr bool has(uint32_t source) {
     return (Operands::place(Operands::kDsts + source) & device::kPlacePackets) != 0;
   }
-  /// How many of those before this one.
-  __device__ static constexpr uint32_t before(uint32_t source) {
+  /// How many there are among the first ones.
+  __device__ static constexpr uint32_t among(uint32_t sources) {
     uint32_t packets = 0;
-    for (uint32_t k = 0; k < source; ++k) packets += has(k) ? 1 : 0;
+    for (uint32_t k = 0; k < sources; ++k) packets += has(k) ? 1 : 0;
     return packets;
+  }
+  /// The same of up to kAtOnce, without a loop, which the compiler would see through too late to
+  /// keep in registers what is found by it.
+  __device__ __forceinline__ static constexpr uint32_t before(uint32_t source) {
+    static_assert(kAtOnce == 4);
+    constexpr uint32_t kFirst = among(1), kSecond = among(Operands::kSrcs < 2 ? 1 : 2),
+                       kThird = among(Operands::kSrcs < 3 ? Operands::kSrcs : 3);
+    return source == 0 ? 0 : source == 1 ? kFirst : source == 2 ? kSecond : kThird;
   }
 };
 
@@ -104,7 +112,7 @@ class SummedColumns {
  private:
   using Units = WholeUnits<F>;
   using Packets = PacketSources<Operands>;
-  static constexpr uint32_t kSources = Operands::kSrcs, kPackets = Packets::before(kSources);
+  static constexpr uint32_t kSources = Operands::kSrcs, kPackets = Packets::among(kSources);
   static_assert(Operands::kCount == 1);
   /// Are all sources read together? Then perhaps of several times 16 bytes.
   static constexpr bool kAll = kSources <= kAtOnce;
