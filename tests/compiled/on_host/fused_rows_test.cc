@@ -18,7 +18,7 @@ bool has_fused(const PlanKernels& kernels) {
 void run_fused(const Tries& tries) {
   const std::vector<KernelPlan> plans = fused_row_plans();
   for (size_t p = 0; p < plans.size(); ++p) {
-    Trial trial(plans[p], p);
+    KernelTrial trial(plans[p], p);
     CAPTURE(plans[p].name);
     REQUIRE(trial.kernels().any());
     CHECK(has_fused(trial.kernels()) == plans[p].is_fused);

@@ -17,7 +17,7 @@ void run_all(const Tries& tries) {
   for (size_t p = 0; p < plans.size(); ++p) {
     // The interpreter runs no row functions.
     if (tries.mixed && !plans[p].program->functions.empty()) continue;
-    Trial trial(plans[p], p);
+    KernelTrial trial(plans[p], p);
     if (!trial.kernels().any()) continue;
     trial.run(tries);
     CAPTURE(plans[p].name);

@@ -85,7 +85,7 @@ CudaRanks::Start PlanKernels::kernel_of(uint32_t rank, const BlockPrograms& prog
   };
 }
 
-void Trial::run(const Tries& tries) {
+void KernelTrial::run(const Tries& tries) {
   SameBits both(*plan_.program);
   Diagnostics diagnostics;
   REQUIRE(both.build(diagnostics, compiled_row_steps(*plan_.program)));
@@ -104,7 +104,7 @@ void Trial::run(const Tries& tries) {
 
 /// Sizes at which blocks have lines of all formats, some of them more than others, and at which
 /// kernels take the calls: those of some plans only where chunks are cut alike.
-void Trial::run_sizes(SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed) {
+void KernelTrial::run_sizes(SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed) {
   const uint64_t granule = 16 / info(dtype).bytes;
   const Contract& contract = plan_.program->contract;
   const bool custom = contract.kind == CollectiveKind::custom;
@@ -120,7 +120,7 @@ void Trial::run_sizes(SameBits& both, const Tries& tries, Dtype dtype, uint64_t 
   }
 }
 
-void Trial::run_rows(SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed) {
+void KernelTrial::run_rows(SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed) {
   for (const uint64_t rows : plan_.rows) {
     if (!tries.all_sizes && rows != plan_.rows[0]) return;
     const ReduceOp reduce = seed % 2 == 0 ? ReduceOp::sum : ReduceOp::avg;
@@ -128,7 +128,7 @@ void Trial::run_rows(SameBits& both, const Tries& tries, Dtype dtype, uint64_t s
   }
 }
 
-void Trial::run_call(SameBits& both, const Tries& tries, const Call& call, uint64_t seed) {
+void KernelTrial::run_call(SameBits& both, const Tries& tries, const Call& call, uint64_t seed) {
   CudaRanks::Options options = tries.options;
   options.apart = true;
   options.threads = seed % 2 == 0 ? 64 : 32;

@@ -49,9 +49,9 @@ struct Tries {
 };
 
 /// Of one plan. The number is that in its list.
-class Trial {
+class KernelTrial {
  public:
-  Trial(const KernelPlan& plan, size_t number) : plan_(plan), kernels_(plan, number) {}
+  KernelTrial(const KernelPlan& plan, size_t number) : plan_(plan), kernels_(plan, number) {}
   const PlanKernels& kernels() const { return kernels_; }
 
   void run(const Tries& tries);
