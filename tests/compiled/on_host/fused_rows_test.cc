@@ -15,9 +15,10 @@ bool has_fused(const PlanKernels& kernels) {
   return kernels.has(StepKind::reduce_apply) || kernels.has(StepKind::reduce_packets_apply);
 }
 
-void run_fused(const Tries& tries) {
+/// Every `step`-th plan.
+void run_fused(const Tries& tries, size_t step = 1) {
   const std::vector<KernelPlan> plans = fused_row_plans();
-  for (size_t p = 0; p < plans.size(); ++p) {
+  for (size_t p = step / 2; p < plans.size(); p += step) {
     KernelTrial trial(plans[p], p);
     CAPTURE(plans[p].name);
     REQUIRE(trial.kernels().any());
@@ -37,30 +38,23 @@ TEST_CASE("fused rows: any two of program and type and ranks and columns are amo
                       columns = "N" + std::to_string(contract.columns);
     for (const Dtype dtype : plan.dtypes) {
       const std::string type(info(dtype).name);
-      pairs.insert({name + type, name + ranks, name + columns, type + ranks, type + columns});
+      pairs.insert({name + type, name + ranks, name + columns, type + ranks, type + columns,
+                    ranks + columns});
     }
   }
-  const auto of = [&](const std::string& first, const std::string& second) {
-    return static_cast<size_t>(std::ranges::count_if(pairs, [&](const std::string& pair) {
-      return pair.starts_with(first) && pair.find(second) != pair.npos;
-    }));
-  };
-  for (const char* const type : {"f32", "f16", "bf16"}) {
-    CHECK(of(type, "R") == 7);
-    CHECK(of(type, "N") == 6);
-    CHECK(of("allreduce_norm_push", type) == 1);
-  }
-  CHECK(pairs.size() >= 12 * (3 + 7 + 6) + 3 * (7 + 6));
+  // Of twelve programs, and of one that is not in that folder.
+  CHECK(pairs.size() == 12 * (3 + 7 + 6) + 3 * (7 + 6) + 7 * 6 + 3);
 }
 
-TEST_CASE("fused rows: the simulator's bits") { run_fused({.rounds = 2, .all_sizes = true}); }
+TEST_CASE("fused rows: the simulator's bits") { run_fused({.rounds = 1, .all_sizes = true}); }
 
 TEST_CASE("fused rows: the simulator's bits whatever runs first") {
-  run_fused({.seeds = {1}, .rounds = 1});
+  run_fused({.seeds = {1}, .rounds = 2}, 3);
 }
 
 TEST_CASE("fused rows: kernels that begin early") {
-  run_fused({.options = {.calls = 3, .early = true, .frees_next = 2}, .seeds = {2}, .rounds = 1});
+  run_fused({.options = {.calls = 3, .early = true, .frees_next = 2}, .seeds = {2}, .rounds = 1},
+            4);
 }
 
 TEST_CASE("fused rows: a rank that does not come is reported") {
