@@ -49,12 +49,12 @@ TEST_CASE("fused rows: any two of program and type and ranks and columns are amo
 TEST_CASE("fused rows: the simulator's bits") { run_fused({.rounds = 1, .all_sizes = true}); }
 
 TEST_CASE("fused rows: the simulator's bits whatever runs first") {
-  run_fused({.seeds = {1}, .rounds = 2}, 3);
+  run_fused({.seeds = {1}, .rounds = 2}, 6);
 }
 
 TEST_CASE("fused rows: kernels that begin early") {
   run_fused({.options = {.calls = 3, .early = true, .frees_next = 2}, .seeds = {2}, .rounds = 1},
-            4);
+            8);
 }
 
 TEST_CASE("fused rows: a rank that does not come is reported") {
