@@ -262,12 +262,12 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     step.count += steps_.back().count;
     steps_.pop_back();
   }
+  if (info(step.kind).family == StepFamily::rows) settle_rows(op, step);
+  steps_.push_back(step);
   if (step.kind == StepKind::apply) {
-    add_row_values(op, run, step);
-    steps_.push_back(step);
+    add_row_values(op, run);
     return true;
   }
-  steps_.push_back(step);
   const size_t first = operands_.size();
   for (uint32_t i = moves.first; i < moves.first + moves.count; ++i) {
     const Move& each = rank_->moves[op.first + i];
@@ -277,22 +277,35 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
   }
   if (step.kind == StepKind::reduce) note_rows(first);
   if (step.kind == StepKind::move_packets) join_moves_of_one_source(steps_.back());
+  if (info(step.kind).family == StepFamily::rows) add_row_values(op, run);
   return true;
 }
 
-/// What a row function's results and parameters are, each where the run's first row lies.
-void BlockPrograms::add_row_values(const DeviceOp& op, const Stretch& run, Step& step) {
-  const Move& move = rank_->moves[op.first];
+/// Which row function a step has, and how many values. An `apply` has them for operands.
+void BlockPrograms::settle_rows(const DeviceOp& op, Step& step) {
   const RankProgram::MoveRows& rows = rank_->move_rows[op.first];
+  good_ &= rows.function <= 0xffff && rows.values.size() <= kMaxOperands;
   step.part = static_cast<uint16_t>(rows.function);
-  good_ &= rows.function <= 0xffff;
+  step.parts = static_cast<uint16_t>(rows.values.size());
+  if (step.kind != StepKind::apply) return;
   step.dsts = static_cast<uint16_t>(rows.results);
   step.srcs = static_cast<uint16_t>(rows.values.size() - rows.results);
+}
+
+/// What a row function's results and parameters are, each where the run's first row lies. What a
+/// sum hands over lies nowhere, and what comes of it where the sum's operands say.
+void BlockPrograms::add_row_values(const DeviceOp& op, const Stretch& run) {
+  const Move& move = rank_->moves[op.first];
+  const RankProgram::MoveRows& rows = rank_->move_rows[op.first];
   const uint64_t row = rank_->offsets[run.offsets + move.dsts + move.srcs] / rank_->align;
   for (uint32_t i = 0; i < rows.values.size(); ++i) {
     const RowValue& value = rows.values[i];
-    if (!value.external) {
+    if (!value.external && op.kind == StepKind::apply) {
       add_operand(move, run, i < rows.results ? value.index : move.dsts + value.index);
+      continue;
+    }
+    if (!value.external) {
+      add_plain_value(nullptr, device::kHanded);
       continue;
     }
     const Places::External& external = places_.externals[value.index];
@@ -300,10 +313,13 @@ void BlockPrograms::add_row_values(const DeviceOp& op, const Stretch& run, Step&
         external.row_bytes == 0
             ? external.address
             : moved(external.address, (row - external.first_row) * external.row_bytes);
-    const uint32_t flags = external.is_value ? uint32_t{device::kValue} : 0;
-    operands_.push_back({at, 0, 1, static_cast<uint16_t>(flags)});
-    extras_.push_back({device::kNoChannel, 0, nullptr});
+    add_plain_value(at, external.is_value ? uint32_t{device::kValue} : 0);
   }
+}
+
+void BlockPrograms::add_plain_value(uint8_t* at, uint32_t flags) {
+  operands_.push_back({at, 0, 1, static_cast<uint16_t>(flags)});
+  extras_.push_back({device::kNoChannel, 0, nullptr});
 }
 
 /// Moves that send the same data to several peers become one with as many destinations, which loads

@@ -101,7 +101,9 @@ class BlockPrograms {
   /// False: nothing of that run is this block's, so there is no step.
   bool add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
   void add_operand(const device::Move& move, const device::Stretch& run, uint32_t k);
-  void add_row_values(const device::DeviceOp& op, const device::Stretch& run, device::Step& step);
+  void settle_rows(const device::DeviceOp& op, device::Step& step);
+  void add_row_values(const device::DeviceOp& op, const device::Stretch& run);
+  void add_plain_value(uint8_t* at, uint32_t flags);
   void note_begin(uint64_t at);
   void note_rows(size_t first_operand);
   void join_moves_of_one_source(device::Step& step);

@@ -46,7 +46,8 @@ enum CompiledPlace : uint32_t {
   kPlaceDoubled = 4,  ///< in a buffer of two copies
   kPlaceCopied = 8,   ///< in a buffer of more copies than two: as many as its line says
   kPlaceExtra = 16,   ///< its StepExtra is in the next line
-  kPlaceLine = 32,    ///< times the line's number
+  kPlaceHanded = 32,  ///< a value that a sum hands over (kHanded), which has no line
+  kPlaceLine = 64,    ///< times the line's number
 };
 
 /// A place in line `line` of all blocks, or of a block's own; `more`: the other bits.

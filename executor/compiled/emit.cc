@@ -7,6 +7,7 @@
 #include <map>
 
 #include "executor/compiled/emit_rows.h"
+#include "executor/compiled/fused_rows.h"
 #include "executor/compiled/shape.h"
 
 namespace mscclc {
@@ -19,7 +20,7 @@ constexpr const char* kHead =
     R"(// Kernels of the plan '{}' alone: what its thread blocks do stands in code, sizes and addresses come
 // with a launch. Written by 'mscclc compile --emit=cuda'; compile it with
 //   nvcc -std=c++20 -O3 --expt-relaxed-constexpr -arch=sm_90 -cubin
-{} "{}"
+{}{} "{}"
 {}
 namespace {{
 
@@ -46,6 +47,7 @@ std::string place_text(uint32_t place) {
   add(device::kPlaceDoubled, "kPlaceDoubled");
   add(device::kPlaceCopied, "kPlaceCopied");
   add(device::kPlaceExtra, "kPlaceExtra");
+  if ((place & device::kPlaceHanded) != 0) return "kPlaceHanded";
   const bool shared = (place & device::kPlaceShared) != 0;
   return fmt::format("{}_place({}{})", shared ? "shared" : "own", place / device::kPlaceLine, more);
 }
@@ -56,23 +58,35 @@ const char* operands_word(const CompiledStep& step) {
   return device::adds_exactly(step) ? "Exact" : "Operands";
 }
 
+/// "CompiledOperands<1, 1, 2, places...>", and the values of a row function that is handed a sum.
+std::string operands_text(const CompiledStep& step, const std::string& indent) {
+  std::string text =
+      fmt::format("Compiled{}<{}, {}, {}", operands_word(step), step.count, step.dsts, step.srcs);
+  for (size_t k = 0; k < step.places.size(); ++k) {
+    const bool first_value = k == step.operands();
+    text += first_value ? ">,\n" + indent + "    CompiledValues<" : ",\n" + indent + "    ";
+    text += place_text(step.places[k]);
+  }
+  return text + ">";
+}
+
 /// One step: "block.template run<StepKind::wait, CompiledOperands<1, 0, 0>>(3, 4, 1);"
 std::string step_text(const CompiledShape& shape, const CompiledStep& step, bool leads,
                       const std::string& indent) {
-  const bool data = moves_data(step.kind), applies = step.kind == StepKind::apply;
+  const bool data = moves_data(step.kind), rows = has_row_function(step);
   const std::string begins =
-      applies ? apply_text(step, shape.threads())
-              : fmt::format("{}<StepKind::{}, ", leads ? "lead" : "run", info(step.kind).name);
-  std::string text = fmt::format("{}block.template {}Compiled{}<{}, {}, {}", indent, begins,
-                                 operands_word(step), step.count, step.dsts, step.srcs);
-  for (const uint32_t place : step.places) text += ",\n" + indent + "    " + place_text(place);
+      rows ? row_step_text(step, shape.threads())
+           : fmt::format("{}<StepKind::{}, ", leads ? "lead" : "run", info(step.kind).name);
+  const std::string text =
+      fmt::format("{}block.template {}{}>", indent, begins, operands_text(step, indent));
   // An average is divided where the caller chooses it.
   const bool divides = (step.flags & device::kComplete) != 0 && step.reduce == ReduceOp::call;
   const uint32_t orders = data ? 0 : uint32_t{device::kRelaxed};
   const uint32_t flags = (step.flags & (orders | device::kInLoop | device::kPosts)) |
                          (divides ? uint32_t{device::kComplete} : 0);
-  if (leads || applies) return text + fmt::format(">>({});\n", step.extent);
-  return text + fmt::format(">>({}, {}, {});\n", step.extent, data ? 0 : step.first, flags);
+  if (leads || step.kind == StepKind::apply) return text + fmt::format("({});\n", step.extent);
+  if (rows) return text + fmt::format("({}, {});\n", step.extent, flags);
+  return text + fmt::format("({}, {}, {});\n", step.extent, data ? 0 : step.first, flags);
 }
 
 /// The steps from `begin` to `end`. The body of a pipeline is a loop, which ends at the round that
@@ -215,8 +229,10 @@ std::optional<std::string> write_kernels(const Program& program, const std::stri
     shape_of.push_back(at->second);
     if (fresh) shapes.push_back(*std::move(shape));
   }
-  std::string text = fmt::format(kHead, comment_text(program.name), "#include", kKernelHeader,
-                                 row_functions_text(program, shapes, dtypes));
+  const auto apart = why_rows_apart(program);
+  std::string text = fmt::format(kHead, comment_text(program.name),
+                                 apart ? "// Of this plan " + *apart + ".\n" : "", "#include",
+                                 kKernelHeader, row_functions_text(program, shapes, dtypes));
   std::string kernels;
   for (size_t s = 0; s < shapes.size(); ++s) {
     const CompiledShape& shape = shapes[s];

@@ -17,9 +17,8 @@ std::string function_name(uint32_t function, Dtype dtype) {
 std::string form_text(const rows::Stored& stored, uint32_t columns, Dtype dtype) {
   const uint32_t bytes = rows::bytes_of(stored.type, dtype);
   const bool wide = stored.kind == rows::Kind::row || stored.kind == rows::Kind::columns;
-  const bool shared = stored.kind == rows::Kind::columns || stored.kind == rows::Kind::scalar;
   const uint64_t apart =
-      shared ? 0 : uint64_t{rows::values_of(stored.kind, stored.group, columns)} * bytes;
+      rows::is_per_row(stored.kind) ? rows::bytes_of_row(stored, dtype, columns) : 0;
   return fmt::format("{{{}, {}, {}}}", wide, bytes, apart);
 }
 
@@ -56,7 +55,7 @@ std::set<uint32_t> functions_of(std::span<const CompiledShape> shapes) {
   for (const CompiledShape& shape : shapes) {
     for (const CompiledCode& code : shape.codes()) {
       for (const CompiledStep& step : code.steps) {
-        if (step.kind == device::StepKind::apply) functions.insert(step.function);
+        if (has_row_function(step)) functions.insert(step.function);
       }
     }
   }
@@ -89,8 +88,16 @@ std::string row_functions_text(const Program& program, std::span<const CompiledS
          traits + "\n}  // namespace\n";
 }
 
-std::string apply_text(const CompiledStep& step, uint32_t threads) {
-  return fmt::format("apply<RowFunction{}<Block::Sums::kType>, {}, ", step.function, threads);
+bool has_row_function(const CompiledStep& step) {
+  return info(step.kind).family == device::StepFamily::rows;
+}
+
+std::string row_step_text(const CompiledStep& step, uint32_t threads) {
+  const std::string begins =
+      step.kind == device::StepKind::apply
+          ? "apply<"
+          : fmt::format("sum_and_apply<StepKind::{}, ", info(step.kind).name);
+  return fmt::format("{}RowFunction{}<Block::Sums::kType>, {}, ", begins, step.function, threads);
 }
 
 }  // namespace mscclc

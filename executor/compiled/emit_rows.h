@@ -16,7 +16,10 @@ bool has_rows_of(const Program& program, Dtype dtype);
 std::string row_functions_text(const Program& program, std::span<const CompiledShape> shapes,
                                std::span<const Dtype> dtypes);
 
-/// How an `apply` begins, of a block with so many threads: "apply<RowFunction0<...>, 512, ".
-std::string apply_text(const CompiledStep& step, uint32_t threads);
+/// Is it a step of family rows?
+bool has_row_function(const CompiledStep& step);
+
+/// How such a step begins, of a block with so many threads: "apply<RowFunction0<...>, 512, ".
+std::string row_step_text(const CompiledStep& step, uint32_t threads);
 
 }  // namespace mscclc

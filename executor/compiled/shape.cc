@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 
+#include "executor/compiled/fused_rows.h"
 #include "executor/lower.h"
 #include "executor/rows/externals.h"
 
@@ -53,7 +54,13 @@ struct Packed {
   const Steps program;
 };
 
-uint32_t operands_of(uint32_t count, uint32_t dsts, uint32_t srcs) { return count * (dsts + srcs); }
+bool is_of_rows(StepKind kind) { return info(kind).family == StepFamily::rows; }
+
+/// How many operands a step has, and the values of its row function where it hands it a sum.
+uint32_t operands_of(const Step& step) {
+  const uint32_t own = step.count * (uint32_t{step.dsts} + step.srcs);
+  return is_of_rows(step.kind) && step.kind != StepKind::apply ? own + step.parts : own;
+}
 
 /// What the code knows of operand `k` of a step.
 uint32_t place_bits(const Packed& block, const Step& step, uint32_t k) {
@@ -62,10 +69,11 @@ uint32_t place_bits(const Packed& block, const Step& step, uint32_t k) {
   return ((operand.flags & device::kPackets) != 0 ? device::kPlacePackets : 0u) |
          (operand.copies == 2 ? device::kPlaceDoubled : 0u) |
          (operand.copies > 2 ? device::kPlaceCopied : 0u) |
+         ((operand.flags & device::kHanded) != 0 ? device::kPlaceHanded : 0u) |
          (extra.channel != device::kNoChannel || extra.units != 0 ? device::kPlaceExtra : 0u);
 }
-constexpr uint32_t kPlaceBits =
-    device::kPlacePackets | device::kPlaceDoubled | device::kPlaceCopied | device::kPlaceExtra;
+constexpr uint32_t kPlaceBits = device::kPlacePackets | device::kPlaceDoubled |
+                                device::kPlaceCopied | device::kPlaceExtra | device::kPlaceHanded;
 
 bool in_loop(uint8_t flags) { return (flags & device::kInLoop) != 0; }
 
@@ -88,8 +96,8 @@ CompiledStep code_of_step(const Packed& block, const Step& step) {
   if (!moves_data(step.kind)) return code;
   code.dsts = step.dsts;
   code.srcs = step.srcs;
-  if (step.kind == StepKind::apply) code.function = step.part;
-  for (uint32_t k = 0; k < operands_of(step.count, step.dsts, step.srcs); ++k) {
+  if (is_of_rows(step.kind)) code.function = step.part;
+  for (uint32_t k = 0; k < operands_of(step); ++k) {
     code.places.push_back(place_bits(block, step, k));
   }
   return code;
@@ -105,7 +113,8 @@ bool is_of(const Packed& block, const Step& step, const CompiledStep& code) {
   if (step.count != code.count) return false;
   if (!moves_data(step.kind)) return true;
   if (step.dsts != code.dsts || step.srcs != code.srcs) return false;
-  if (step.kind == StepKind::apply && step.part != code.function) return false;
+  if (is_of_rows(step.kind) && step.part != code.function) return false;
+  if (operands_of(step) != code.places.size()) return false;
   for (uint32_t k = 0; k < code.places.size(); ++k) {
     if (place_bits(block, step, k) != (code.places[k] & kPlaceBits)) return false;
   }
@@ -121,13 +130,9 @@ std::optional<Error> refusal(const Step& step) {
     case StepFamily::target:
     case StepFamily::block:
     case StepFamily::sent:
-    case StepFamily::loop:
     case StepFamily::flags:
-      break;
     case StepFamily::rows:
-      if (step.kind != StepKind::apply) {
-        return Error{fmt::format("it has sums with row functions ('{}')", name)};
-      }
+    case StepFamily::loop:
       break;
     case StepFamily::switched:
       return Error{fmt::format("it has ops of switch channels ('{}')", name)};
@@ -166,7 +171,7 @@ uint8_t* sample_address(size_t i) { return reinterpret_cast<uint8_t*>((i + 1) <<
 bool pack_sample(const Program& program, uint32_t rank, BlockPrograms& programs,
                  Diagnostics& diagnostics) {
   RankProgram lowered;
-  if (!lower_rank(program, rank, lowered, diagnostics)) return false;
+  if (!lower_rank(program, rank, lowered, diagnostics, compiled_row_steps(program))) return false;
   const Contract& contract = program.contract;
   // A chunk of whole lines and units for up to 128 blocks and more; or of so many rows.
   const uint32_t granule = program.granule(Dtype::f32);
@@ -212,7 +217,7 @@ Result<void> CompiledShape::add_blocks(const BlockPrograms& programs) {
       }
       if (step.format != PacketFormat::none) format_ = step.format;
       adds_ |= info(step.kind).adds;
-      has_rows_ |= step.kind == StepKind::apply;
+      has_rows_ |= is_of_rows(step.kind);
       counts_ |= counts_signals(block, step);
       code.steps.push_back(code_of_step(block, step));
     }
@@ -243,6 +248,7 @@ void CompiledShape::place_operands(const BlockPrograms& programs) {
       step.first = own;
       own += targets_of(step);
       for (uint32_t k = 0; k < step.places.size(); ++k) {
+        if ((step.places[k] & device::kPlaceHanded) != 0) continue;
         if ((step.places[k] & device::kPlaceExtra) != 0) {
           step.places[k] |= device::own_place(own);
           own += 2;
@@ -372,6 +378,7 @@ bool put_step(const Packed& block, const Step& step, const CompiledStep& code, O
     std::memcpy(&own[code.first + i], block.targets(step) + i, sizeof(StepTarget));
   }
   for (uint32_t k = 0; k < code.places.size(); ++k) {
+    if ((code.places[k] & device::kPlaceHanded) != 0) continue;
     const bool is_shared = (code.places[k] & device::kPlaceShared) != 0;
     const uint32_t line = code.places[k] / device::kPlaceLine;
     if (!(is_shared ? shared : own).put(line, block.operands(step)[k])) return false;

@@ -20,13 +20,17 @@ namespace mscclc {
 
 /// A step as it stands in code.
 struct CompiledStep {
+  /// How many places are those of its operands.
+  uint32_t operands() const { return count * (uint32_t{dsts} + srcs); }
+
   device::StepKind kind = {};
   ReduceOp reduce = {};
   uint8_t flags = 0;   ///< device::OpFlags, except those that a call settles
   uint32_t count = 0;  ///< of a pipeline: the steps of its body, which follow it
   uint16_t dsts = 0, srcs = 0;
-  uint16_t function = 0;         ///< of an `apply`
-  std::vector<uint32_t> places;  ///< of its operands: device::CompiledPlace
+  uint16_t function = 0;         ///< of family rows
+  std::vector<uint32_t> places;  ///< of its operands: device::CompiledPlace; of a sum that is
+                                 ///< handed to a row function its values' follow
   uint32_t extent = 0;           ///< its first line among the block's own
   uint32_t first = 0;            ///< that of its first target
   bool operator==(const CompiledStep&) const = default;

@@ -97,6 +97,7 @@ enum OperandFlags : uint32_t {
   kValue = 8,        ///< a scalar of a row function: the address's low bytes are what is stored
   kWideFlag = 16,    ///< a flag's word has 64 bits, not 32
   kSystemFlag = 32,  ///< a flag is of the system's scope, not of the GPU's
+  kHanded = 64,  ///< of a row function: the sum that it is handed, or what goes where the sum would
 };
 /// The bits above: how many units of a pipeline a chunk of the buffer holds, 0 if all of it.
 inline constexpr uint32_t kUnitsShift = 16;

@@ -15,14 +15,14 @@ namespace mscclc::device {
 /// One op of a block: `count` moves that are alike, of one run. Operands of the moves follow one
 /// another, destinations first; ranks of a switch count one by one. Those of an `apply` are the
 /// results and parameters of its row function, as that declares them: each begins at the first row
-/// of the run.
+/// of the run. Those of a sum that is handed to a row function follow its own operands.
 struct Step {
   StepKind kind;
   ReduceOp reduce;
   PacketFormat format;
   uint8_t flags;         ///< OpFlags
-  uint16_t part, parts;  ///< in a pipeline: this block's share of a group's op; of an `apply`
-                         ///< `part` is the row function
+  uint16_t part, parts;  ///< in a pipeline: this block's share of a group's op; of family rows
+                         ///< the row function, and how many values it has
   uint32_t count;        ///< moves, or targets, or steps of the body that follow a pipeline
   uint32_t first;        ///< operand or target
   uint16_t dsts, srcs;   ///< of each move

@@ -284,18 +284,15 @@ void RowEvaluator::run(const uint8_t* const* arguments, uint8_t* const* results)
 std::vector<std::vector<uint8_t>> evaluate(const Function& function, Dtype t, uint32_t columns,
                                            std::span<const std::vector<uint8_t>> arguments) {
   precondition(arguments.size() == function.params.size());
-  const auto bytes = [&](const Stored& stored) {
-    return size_t{values_of(stored.kind, stored.group, columns)} * bytes_of(stored.type, t);
-  };
   std::vector<const uint8_t*> from;
   for (size_t k = 0; k < arguments.size(); ++k) {
-    precondition(arguments[k].size() == bytes(function.params[k]));
+    precondition(arguments[k].size() == bytes_of_row(function.params[k], t, columns));
     from.push_back(arguments[k].data());
   }
   std::vector<std::vector<uint8_t>> results;
   std::vector<uint8_t*> to;
   for (const Stored& output : function.outputs) {
-    to.push_back(results.emplace_back(bytes(output)).data());
+    to.push_back(results.emplace_back(bytes_of_row(output, t, columns)).data());
   }
   RowEvaluator(function, t, columns).run(from.data(), to.data());
   return results;

@@ -13,7 +13,7 @@ std::vector<ExternalLayout> lay_out_externals(const Program& program, uint32_t r
   std::vector<ExternalLayout> layouts;
   for (const External& e : program.externals) {
     ExternalLayout& layout = layouts.emplace_back();
-    layout.row_bytes = uint64_t{values_of(e.kind, e.group, contract.columns)} * bytes_of(e.type, t);
+    layout.row_bytes = bytes_of_row(e, t, contract.columns);
     layout.shared = !e.has_rows();
     if (layout.shared) continue;
     layout.rows = all;
@@ -32,8 +32,7 @@ void apply_row(const Program& program, const Applied& what, Dtype t, const RowMe
                uint64_t i, uint64_t row) {
   const Function& function = program.functions[what.function];
   const auto bytes = [&](const Stored& stored) {
-    return uint64_t{values_of(stored.kind, stored.group, program.contract.columns)} *
-           bytes_of(stored.type, t);
+    return bytes_of_row(stored, t, program.contract.columns);
   };
   const auto place = [&](const RowValue& value, std::span<uint8_t* const> operands,
                          const Stored& stored) {

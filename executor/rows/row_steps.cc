@@ -7,8 +7,7 @@ namespace {
 
 /// Bytes from one row of a value to the next; 0: all rows share it.
 uint64_t apart(const Stored& stored, Dtype t, uint32_t columns) {
-  if (stored.kind == Kind::columns || stored.kind == Kind::scalar) return 0;
-  return uint64_t{values_of(stored.kind, stored.group, columns)} * bytes_of(stored.type, t);
+  return is_per_row(stored.kind) ? bytes_of_row(stored, t, columns) : 0;
 }
 
 }  // namespace

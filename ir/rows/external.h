@@ -28,7 +28,7 @@ struct External {
   bool is_read() const { return use != Use::out; }
   bool is_written() const { return use != Use::in; }
   /// Has it values for each row, or for the call?
-  bool has_rows() const { return kind != Kind::columns && kind != Kind::scalar; }
+  bool has_rows() const { return is_per_row(kind); }
 };
 
 std::string_view name_of(Use use);

@@ -122,5 +122,12 @@ uint32_t fixed_bytes(Type type);
 inline constexpr uint32_t kLeastBytesOfT = 2;
 /// Values that a row of an argument or result has.
 uint32_t values_of(Kind kind, uint32_t group, uint32_t columns);
+/// Is there a value of this kind for each row, or only for the call?
+inline bool is_per_row(Kind kind) { return kind != Kind::columns && kind != Kind::scalar; }
+/// Bytes of one row of a Stored or an External; of what all rows share, of that.
+template <class Value>
+uint64_t bytes_of_row(const Value& value, Dtype t, uint32_t columns) {
+  return uint64_t{values_of(value.kind, value.group, columns)} * bytes_of(value.type, t);
+}
 
 }  // namespace mscclc::rows

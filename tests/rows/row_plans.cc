@@ -1,7 +1,9 @@
 #include "tests/rows/row_plans.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "compiler/compile.h"
 #include "ir/base/read_file.h"
@@ -9,21 +11,25 @@
 namespace mscclc::testing {
 namespace {
 
-const std::string kRowFolder = "tests/rows/programs/";
+const std::string kRowFolder = "tests/rows/programs/", kRowLibrary = "plans/rows/";
 
-}  // namespace
-
-Program row_plan_of(const std::string& text, const RowDefines& defines) {
+Program compiled_rows(const std::string& path, const std::string& text, const RowDefines& defines) {
   Sources sources;
   Diagnostics diagnostics;
   FrontEndOptions options;
   options.defines = defines;
   options.read_file = [](const std::string& path) { return read_file(path); };
   std::optional<Program> program =
-      compile(sources, sources.add(kRowFolder + "a.mscl", text), options, {}, diagnostics);
+      compile(sources, sources.add(path, text), options, {}, diagnostics);
   if (program) return *std::move(program);
   std::fputs(render_text(diagnostics, sources).c_str(), stderr);
   std::abort();
+}
+
+}  // namespace
+
+Program row_plan_of(const std::string& text, const RowDefines& defines) {
+  return compiled_rows(kRowFolder + "a.mscl", text, defines);
 }
 
 Program row_plan(const std::string& name, const RowDefines& defines, const std::string& more) {
@@ -32,6 +38,21 @@ Program row_plan(const std::string& name, const RowDefines& defines, const std::
 
 std::vector<std::string> row_programs() {
   return {"allreduce_groups", "allreduce_norm", "allreduce_owner", "reducescatter_quantize"};
+}
+
+Program library_row_plan(const std::string& name, const RowDefines& defines) {
+  const std::string path = kRowLibrary + name + ".mscl";
+  return compiled_rows(path, read_file(path).value(), defines);
+}
+
+std::vector<std::string> library_row_programs() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kRowLibrary)) {
+    const std::string name = entry.path().stem().string();
+    if (name != "functions") names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace mscclc::testing

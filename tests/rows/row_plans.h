@@ -20,4 +20,8 @@ Program row_plan(const std::string& name, const RowDefines& defines, const std::
 /// The names of all programs.
 std::vector<std::string> row_programs();
 
+/// The same of plans/rows.
+Program library_row_plan(const std::string& name, const RowDefines& defines);
+std::vector<std::string> library_row_programs();
+
 }  // namespace mscclc::testing

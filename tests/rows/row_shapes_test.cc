@@ -9,6 +9,7 @@
 namespace mscclc {
 namespace {
 
+using testing::library_row_plan;
 using testing::row_plan;
 
 std::optional<CompiledShape> norm_shape(const std::string& columns, const std::string& more,
@@ -43,6 +44,34 @@ TEST_CASE("plans of other functions or columns have other kernels") {
   const auto groups = CompiledShape::of(row_plan("allreduce_groups", {}), 0, diagnostics);
   REQUIRE(groups);
   CHECK(groups->key() != shape->key());
+}
+
+TEST_CASE("kernels hand over sums in registers, but not from lines") {
+  const auto source_of = [](const std::string& format) {
+    Diagnostics diagnostics;
+    const Dtype dtypes[] = {Dtype::bf16};
+    const auto source = write_kernels(
+        library_row_plan("allreduce_norm_1shot", {{"R", "3"}, {"N", "2880"}, {"F", format}}),
+        std::string(64, 'd'), dtypes, diagnostics);
+    REQUIRE(source);
+    return *source;
+  };
+  const auto has = [](const std::string& source, const char* text) {
+    return source.find(text) != source.npos;
+  };
+  for (const char* const format : {"LL8", "LL16", "sentinel"}) {
+    const std::string together = source_of(format);
+    CHECK(has(together,
+              "block.template sum_and_apply<StepKind::reduce_packets_apply, RowFunction0<"));
+    CHECK(!has(together, "block.template apply<"));
+    CHECK(!has(together, "steps of their own"));
+  }
+  const std::string apart = source_of("LL128");
+  CHECK(!has(apart, "sum_and_apply"));
+  CHECK(has(apart, "block.template apply<RowFunction0<"));
+  CHECK(has(apart,
+            "// Of this plan sums and row functions are steps of their own: LL128 packets hold 120 "
+            "bytes, which are not the columns of a thread; LL16 would save a step.\n"));
 }
 
 TEST_CASE("kernels are written of the types that rows may have") {

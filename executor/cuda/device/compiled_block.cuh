@@ -11,6 +11,8 @@
 #include "executor/cuda/device/arithmetic.cuh"
 #include "executor/cuda/device/block_base.cuh"
 #include "executor/cuda/device/call_count.cuh"
+#include "executor/cuda/device/compiled_operands.cuh"
+#include "executor/cuda/device/compiled_row_sums.cuh"
 #include "executor/cuda/device/compiled_rows.cuh"
 #include "executor/cuda/device/exact.cuh"
 #include "executor/cuda/device/packet_rows.cuh"
@@ -26,31 +28,6 @@ struct CompiledTraits {
   bool posts = false;   ///< they hand puts and signals to the rank's proxy
   bool counts = false;  ///< they count the signals that they take (WaitSlots)
   uint32_t align = 16;  ///< granule in which rounds of pipelines are cut
-};
-
-/// What is known of a step: as many moves, each of some destinations and sources, in these places
-/// (device::CompiledPlace), destinations of a move first. Or so many targets, and no places.
-template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
-struct CompiledOperands {
-  static constexpr uint32_t kCount = count, kDsts = dsts, kSrcs = srcs, kEach = dsts + srcs;
-  static constexpr bool kTree = false, kExact = false;
-  static_assert(sizeof...(places) == count * (dsts + srcs));
-  __device__ static constexpr uint32_t place(uint32_t i) {
-    constexpr uint32_t all[] = {places..., 0};
-    return all[i];
-  }
-};
-
-/// The same of a step that adds up as a tree.
-template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
-struct CompiledTree : CompiledOperands<count, dsts, srcs, places...> {
-  static constexpr bool kTree = true;
-};
-
-/// The same of a step whose sums are exact.
-template <uint32_t count, uint32_t dsts, uint32_t srcs, uint32_t... places>
-struct CompiledExact : CompiledOperands<count, dsts, srcs, places...> {
-  static constexpr bool kExact = true;
 };
 
 /// A packet that has not come, among up to four units that were polled together, nullptr: none;
@@ -86,6 +63,8 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
  public:
   static constexpr bool kCounts = traits.counts;
   using Sums = Arithmetic;
+  template <class, PacketFormat, class, uint32_t>
+  friend class SummedColumns;
 
   /// `shared` and `own`: lines of all blocks, and of this one, in the parameters or shared memory.
   __device__ __forceinline__ CompiledBlock(BlockState& state, const LaunchPlan& plan, uint64_t call,
@@ -127,6 +106,28 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
         RowPlaces<Operands>{*this}, e.begin / kRow, e.end / kRow);
   }
 
+  /// The same of a sum that is handed to the function in registers; Values: of the function. Slots
+  /// are longer than short chunks: what lies beyond the data is waited for and passed on.
+  template <StepKind kind, class RowFunction, uint32_t kThreads, class Operands, class Values>
+  __device__ __forceinline__ void sum_and_apply(uint32_t line, uint32_t flags) {
+    static_assert(kind == StepKind::reduce_apply || kind == StepKind::reduce_packets_apply);
+    before_step();
+    const CompiledExtent e = begin_step(line);
+    this->keep_published(kind, false);
+    constexpr bool kPackets = kind == StepKind::reduce_packets_apply;
+    constexpr uint32_t kElement = Arithmetic::kLeastElement,
+                       kRow = RowFunction::kColumns * kElement, kUnit = kPackets ? kData : 1;
+    const uint32_t rows = e.length / kRow, end = e.end / (kRow / kUnit);
+    using Places = SumPlaces<RowFunction, kPackets ? F : PacketFormat::none, Operands, Values>;
+    apply_rows<RowFunction, device::row_chunk(RowFunction::kColumns, kThreads, kElement)>(
+        Places{{*this}, late_divisor(flags)}, e.begin / (kRow / kUnit), end < rows ? end : rows);
+    if constexpr (kPackets) {
+      const uint32_t units = rows * (kRow / kUnit);
+      const uint32_t begin = e.begin < units ? units : e.begin;
+      if (begin < e.end) add_units<Operands>({begin, e.end, e.length, e.source}, flags);
+    }
+  }
+
   /// A pipeline, whose body is run once per round.
   __device__ __forceinline__ void begin_rounds(uint32_t line) {
     CompiledLoop loop;
@@ -153,19 +154,51 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   __device__ __forceinline__ uint64_t late_call() const { return await_copied(state_.counts[0]); }
 
  private:
-  /// Where the values of an `apply` are (RowRegisters).
-  template <class Operands>
+  static constexpr uint32_t kData = Format<F>::kData;
+
+  /// Where the values of a row function are (RowRegisters).
+  template <class Values>
   struct RowPlaces {
     const CompiledBlock& block;
+    __device__ static constexpr bool handed(uint32_t v) {
+      return (Values::place(v) & device::kPlaceHanded) != 0;
+    }
     template <uint32_t v>
     __device__ __forceinline__ uint8_t* address() const {
-      return block.address(Operands::place(v));
+      return block.address(Values::place(v));
     }
     template <uint32_t v>
     __device__ __forceinline__ uint4 line() const {
-      constexpr uint32_t kPlace = Operands::place(v);
+      constexpr uint32_t kPlace = Values::place(v);
       return ((kPlace & device::kPlaceShared) != 0 ? block.shared_
                                                    : block.own_)[kPlace / device::kPlaceLine];
+    }
+  };
+
+  /// The same of one that is handed the sum of `Operands`, divided by `by`. kFormat: of their
+  /// packets.
+  template <class RowFunction, PacketFormat kFormat, class Operands, class Values>
+  struct SumPlaces : RowPlaces<Values> {
+    uint32_t by;
+    template <uint32_t kChunk>
+    __device__ __forceinline__ void take(uint32_t row, uint32_t* words) const {
+      columns<kChunk>(row).add_up(by, words);
+    }
+    template <uint32_t kChunk>
+    __device__ __forceinline__ void give(uint32_t row, const uint32_t* words) const {
+      columns<kChunk>(row).store(words);
+    }
+
+   private:
+    template <uint32_t kChunk>
+    __device__ __forceinline__ auto columns(uint32_t row) const {
+      constexpr uint32_t kElement = Arithmetic::kLeastElement, kVectors = kChunk * kElement / 16;
+      constexpr uint32_t kRow = RowFunction::kColumns * kElement;
+      static_assert(kRow % 16 == 0 && kChunk * kElement % 16 == 0);
+      const uint32_t first = threadIdx.x * (kChunk * kElement);
+      const uint32_t left = first < kRow ? (kRow - first) / 16 : 0;
+      return SummedColumns<CompiledBlock, kFormat, Operands, kVectors>(
+          this->block, uint64_t{row} * kRow + first, left < kVectors ? left : kVectors);
     }
   };
 
@@ -535,10 +568,15 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       block.read(from, n, part, rows);
     }
   };
+  /// What sums are divided by, here, or threads would ask for it once their packets have come.
+  __device__ __forceinline__ uint32_t late_divisor(uint32_t flags) const {
+    uint32_t by = this->divisor_of_call(flags);
+    asm volatile("" : "+r"(by));
+    return by;
+  }
   template <class Operands>
   __device__ __forceinline__ void add_units(const CompiledExtent& e, uint32_t flags) {
-    uint32_t by = this->divisor_of_call(flags);
-    asm volatile("" : "+r"(by));  // here, or threads would ask for it once their packets have come
+    const uint32_t by = late_divisor(flags);
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;

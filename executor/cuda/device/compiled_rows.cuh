@@ -95,7 +95,9 @@ struct RowWords {
 };
 
 /// The row at hand. F: a function as the emitter writes it, with kColumns, kResults, kValues and
-/// form(); values are results, then parameters. Places: address<v>() and line<v>() of a value.
+/// form(); values are results, then parameters. Places: address<v>() and line<v>() of a value; or
+/// it is handed(v), and take<kChunk>(row, words) gives a parameter's words of a thread,
+/// give<kChunk>(row, words) stores a result's.
 template <class F, uint32_t kChunk, class Places>
 class RowRegisters {
  public:
@@ -106,6 +108,7 @@ class RowRegisters {
   __device__ __forceinline__ void begin(uint32_t row) {
     row_ = row;
     load_wide<F::kResults, false>();
+    take_handed<F::kResults>();  // while what was loaded is on its way
     clear<0>();
   }
   /// Stores the row's results that have a value for each column.
@@ -154,11 +157,15 @@ class RowRegisters {
     return places_.template address<v>() + uint64_t{row_} * F::form(v).apart;
   }
 
+  /// Has a value one for each column, in memory?
+  __device__ static constexpr bool in_memory(uint32_t v) {
+    return F::form(v).wide && !Places::handed(v);
+  }
   /// Loads parameters from number `v` on: those that all rows share, or the others.
   template <uint32_t v, bool kShared>
   __device__ __forceinline__ void load_wide() {
     if constexpr (v < F::kValues) {
-      if constexpr (F::form(v).wide && (F::form(v).apart == 0) == kShared) {
+      if constexpr (in_memory(v) && (F::form(v).apart == 0) == kShared) {
         each_vector<v>(
             [&](uint8_t* at, uint32_t* words) { load_words<Words::at_once(v)>(at, words); });
       }
@@ -166,9 +173,20 @@ class RowRegisters {
     }
   }
   template <uint32_t v>
+  __device__ __forceinline__ void take_handed() {
+    if constexpr (v < F::kValues) {
+      if constexpr (Places::handed(v)) {
+        places_.template take<kChunk>(row_, words_ + Words::first_word(v));
+      }
+      take_handed<v + 1>();
+    }
+  }
+  template <uint32_t v>
   __device__ __forceinline__ void store_wide() const {
     if constexpr (v < F::kResults) {
-      if constexpr (F::form(v).wide) {
+      if constexpr (Places::handed(v)) {
+        places_.template give<kChunk>(row_, words_ + Words::first_word(v));
+      } else if constexpr (F::form(v).wide) {
         each_vector<v>(
             [&](uint8_t* at, uint32_t* words) { store_words<Words::at_once(v)>(at, words); });
       }

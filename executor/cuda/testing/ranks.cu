@@ -74,7 +74,7 @@ class CudaRanks::State {
   void set_patience(uint64_t nanoseconds) { patience_ = nanoseconds; }
   void abort();
 
-  [[nodiscard]] bool build(Diagnostics& d);
+  [[nodiscard]] bool build(Diagnostics& d, RowSteps rows);
   [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& d);
   [[nodiscard]] bool run_calls(uint32_t calls, const Hook& before, const Hook& after,
                                Diagnostics& d);
@@ -127,8 +127,8 @@ void CudaRanks::State::abort() {
   std::atomic_ref(*abort_.data<uint32_t>()).store(1, std::memory_order_relaxed);
 }
 
-bool CudaRanks::State::build(Diagnostics& d) {
-  if (!lower(program_, device_, d)) return false;
+bool CudaRanks::State::build(Diagnostics& d, RowSteps rows) {
+  if (!lower(program_, device_, d, rows)) return false;
   signals_.number_channels(device_);
   for (uint32_t r = 0; r < device_.ranks.size(); ++r) {
     first_block_.push_back(blocks_);
@@ -350,7 +350,9 @@ uint64_t CudaRanks::nanoseconds() {
 }
 #endif
 
-bool CudaRanks::build(Diagnostics& diagnostics) { return state_->build(diagnostics); }
+bool CudaRanks::build(Diagnostics& diagnostics, RowSteps rows) {
+  return state_->build(diagnostics, rows);
+}
 
 bool CudaRanks::prepare(const Call& call, const Options& options, Diagnostics& diagnostics) {
   return state_->prepare(call, options, diagnostics);

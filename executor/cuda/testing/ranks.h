@@ -34,8 +34,9 @@ class CudaRanks {
   /// How much longer than a GPU this takes for the same: 1, or many times on fibers of the host.
   static uint32_t slowness();
 
-  /// Lowers the program. Once, before all else.
-  [[nodiscard]] bool build(Diagnostics& diagnostics);
+  /// Lowers the program. Once, before all else. `rows`: as the kernels have it that run row
+  /// functions (executor/compiled/fused_rows.h).
+  [[nodiscard]] bool build(Diagnostics& diagnostics, RowSteps rows = RowSteps::apart);
 
   /// Starts a call of one rank on a stream; returns a cudaError_t.
   using Start = std::function<int(const device::LaunchPlan& plan, void* stream)>;

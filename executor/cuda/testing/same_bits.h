@@ -15,8 +15,9 @@ class SameBits {
  public:
   /// The program must outlive it.
   explicit SameBits(const Program& program) : gpu_(program), cluster_(program) {}
-  [[nodiscard]] bool build(Diagnostics& diagnostics) {
-    return gpu_.build(diagnostics) && cluster_.build(diagnostics);
+  /// `rows`: of the GPU.
+  [[nodiscard]] bool build(Diagnostics& diagnostics, RowSteps rows = RowSteps::apart) {
+    return gpu_.build(diagnostics, rows) && cluster_.build(diagnostics);
   }
 
   /// A call whose ranks have about so many elements each.

@@ -33,7 +33,7 @@ class PlanLoader {
   bool prepare();
   bool check_plan();
   bool check_flags() const;
-  bool check_rows() const;
+  bool lower_plan();
   bool check_fit() const;
   bool find_kernels();
   Result<void> order_kernels(bool wait);
@@ -102,17 +102,10 @@ bool PlanLoader::check_flags() const {
       diagnostics_);
 }
 
-// Of the steps of row functions devices have one.
-bool PlanLoader::check_rows() const {
-  const auto other = std::ranges::find_if(x_.program.ops, [](const device::DeviceOp& op) {
-    return info(op.kind).family == device::StepFamily::rows && op.kind != device::StepKind::apply;
-  });
-  if (other == x_.program.ops.end()) return true;
-  return refuse(
-      diagnostics_, "no-row-functions",
-      fmt::format("no device runs '{}', which adds up and applies a row function at once: "
-                  "compile the plan with 'launch fuse: false'",
-                  info(other->kind).name));
+// Devices run sums and row functions in steps of their own, kernels of the plan's own together.
+bool PlanLoader::lower_plan() {
+  const RowSteps rows = needs_kernels() ? KernelChoice::row_steps(*x_.plan) : RowSteps::apart;
+  return lower_rank(*x_.plan, x_.rank, x_.program, diagnostics_, rows);
 }
 
 // Asks about the kernels that may run, with the memory that programs take: of all types, as they
@@ -213,7 +206,7 @@ bool PlanLoader::find_kernels() {
   if (found && x_.kernels_to_come == nullptr) {
     log(LogLevel::info, LogArea::load, x_.rank,
         fmt::format("executable {} has compiled kernels: {}", x_.number,
-                    x_.compiled_kernels->from()));
+                    x_.compiled_kernels->description(*x_.plan)));
   }
   if (found) return true;
   x_.compiled_kernels = nullptr;
@@ -227,8 +220,7 @@ bool PlanLoader::find_kernels() {
 }
 
 bool PlanLoader::prepare() {
-  if (!check_plan() || !lower_rank(*x_.plan, x_.rank, x_.program, diagnostics_)) return false;
-  if (!check_rows()) return false;
+  if (!check_plan() || !lower_plan()) return false;
   if (!check_links(*x_.plan, x_.rank, group_.links, diagnostics_)) return false;
   if (group_.device->launches_early()) mark_early_launch(*x_.plan, x_.rank, x_.program);
   x_.wait_slots.emplace(x_.program);

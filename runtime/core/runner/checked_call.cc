@@ -81,7 +81,7 @@ void CheckedCall::place_externals() {
     const rows::External& external = plan.externals[e];
     external_mirrors_.push_back(memory_.mirror_external(e).data());
     const uint32_t columns = rows::values_of(external.kind, external.group, plan.contract.columns);
-    const uint64_t row_bytes = uint64_t{columns} * rows::bytes_of(external.type, spec_.dtype);
+    const uint64_t row_bytes = rows::bytes_of_row(external, spec_.dtype, plan.contract.columns);
     externals_.push_back({.name = external.name,
                           .type = external.type,
                           .data = memory_.device_external(e),

@@ -144,7 +144,8 @@ void add_rows(std::vector<KernelPlan>& plans) {
       plans.push_back({name + " of " + columns + " columns",
                        std::make_shared<const Program>(
                            row_plan(name, {{"R", ranks}, {"N", columns}}, "launch threads: 64\n")),
-                       types});
+                       types,
+                       {5 * std::stoul(ranks), 13 * std::stoul(ranks)}});
     }
   }
 }

@@ -13,13 +13,19 @@ namespace mscclc {
 struct KernelPlan {
   std::string name;
   std::shared_ptr<const Program> program;
-  std::vector<Dtype> dtypes;  ///< of its kernels
+  std::vector<Dtype> dtypes;        ///< of its kernels
+  std::vector<uint64_t> rows = {};  ///< of its calls, if it has any
+  bool is_fused = true;             ///< sums and row functions are one step each
 };
 
 /// REQUIRES: runs in the repository root.
 std::vector<KernelPlan> kernel_plans();
 
-/// What stands for a plan's digest in its kernels' names: its place in the list.
+/// The programs of plans/rows: each with every number of ranks from 2 to 8, every type and the
+/// columns of models and others, any two of these together; and in other packets. The same.
+std::vector<KernelPlan> fused_row_plans();
+
+/// What stands for a plan's digest in its kernels' names: its place in its list.
 std::string kernel_digest(size_t plan);
 
 }  // namespace mscclc

@@ -1,7 +1,7 @@
 // Writes the kernels of all plans (plans.h) as sources for the host's compiler, and a table of
 // them:
 //
-//   write TABLE SOURCE...
+//   write plans|rows TABLE SOURCE...
 //
 // Plans are dealt out to the sources, each in a namespace of its own, as each has names of its own.
 #include <fstream>
@@ -44,8 +44,8 @@ std::string entries(const KernelPlan& plan, const std::string& digest) {
 }
 
 /// True if all plans that have kernels have been written.
-bool write(const std::string& table, const std::vector<std::string>& sources) {
-  const std::vector<KernelPlan> plans = kernel_plans();
+bool write(const std::vector<KernelPlan>& plans, const std::string& table,
+           const std::vector<std::string>& sources) {
   const size_t each = (plans.size() + sources.size() - 1) / sources.size();
   std::ofstream all(table);
   all << kInclude;
@@ -76,9 +76,11 @@ bool write(const std::string& table, const std::vector<std::string>& sources) {
 }  // namespace mscclc
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
-    std::cerr << "usage: write TABLE SOURCE...\n";
+  const std::string which = argc < 4 ? "" : argv[1];
+  if (which != "plans" && which != "rows") {
+    std::cerr << "usage: write plans|rows TABLE SOURCE...\n";
     return 2;
   }
-  return mscclc::write(argv[1], {argv + 2, argv + argc}) ? 0 : 1;
+  const auto plans = which == "rows" ? mscclc::fused_row_plans() : mscclc::kernel_plans();
+  return mscclc::write(plans, argv[2], {argv + 3, argv + argc}) ? 0 : 1;
 }

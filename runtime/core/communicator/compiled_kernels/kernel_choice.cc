@@ -55,6 +55,11 @@ Result<void> KernelChoice::load(std::string_view image, const std::string& from,
   return {};
 }
 
+std::string KernelChoice::description(const Program& plan) const {
+  const auto apart = why_rows_apart(plan);
+  return apart ? fmt::format("{}; {}", from_, *apart) : from_;
+}
+
 // A kernel of a plan may take more registers than the interpreter's, so that fewer of its blocks
 // fit: where several ranks share a GPU that can be too few.
 uint32_t KernelChoice::most_blocks(CompiledKernels::Kernel kernel,

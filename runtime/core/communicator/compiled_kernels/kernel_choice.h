@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executor/block_programs.h"
+#include "executor/compiled/fused_rows.h"
 #include "executor/compiled/shape.h"
 #include "executor/launch.h"
 #include "ir/base/result.h"
@@ -36,6 +37,8 @@ class KernelChoice {
   /// are none of such blocks.
   static Result<std::unique_ptr<KernelChoice>> of(const Program& plan, uint32_t rank,
                                                   std::string digest);
+  /// What the programs of its calls are lowered with.
+  static RowSteps row_steps(const Program& plan) { return compiled_row_steps(plan); }
   /// Loads PLAN.<architecture>.cubin beside `plan_file`, PLAN.json. An error: it stays without.
   Result<void> load_file(const std::string& plan_file, Device& device);
   /// Loads an image of kernels; `from`: where it is from, for messages.
@@ -56,6 +59,8 @@ class KernelChoice {
 
   /// What has loaded them: "'/opt/plans/ring.sm_90.cubin'".
   const std::string& from() const { return from_; }
+  /// The same, and what the kernels do otherwise than they could, of a plan with row functions.
+  std::string description(const Program& plan) const;
 
  private:
   KernelChoice(CompiledShape shape, uint32_t rank, std::string digest)

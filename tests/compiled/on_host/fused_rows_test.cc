@@ -1,0 +1,79 @@
+// The programs of plans/rows as kernels: a step adds up, computes the row and sends it on, and
+// gives the simulator's bits whatever runs first.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "tests/compiled/on_host/trial.h"
+
+namespace mscclc {
+namespace {
+
+using device::StepKind;
+
+bool has_fused(const PlanKernels& kernels) {
+  return kernels.has(StepKind::reduce_apply) || kernels.has(StepKind::reduce_packets_apply);
+}
+
+/// Every `step`-th plan.
+void run_fused(const Tries& tries, size_t step = 1) {
+  const std::vector<KernelPlan> plans = fused_row_plans();
+  for (size_t p = step / 2; p < plans.size(); p += step) {
+    KernelTrial trial(plans[p], p);
+    CAPTURE(plans[p].name);
+    REQUIRE(trial.kernels().any());
+    CHECK(has_fused(trial.kernels()) == plans[p].is_fused);
+    CHECK(trial.kernels().has(StepKind::apply) == !plans[p].is_fused);
+    trial.run(tries);
+    CHECK(trial.kernels().taken() > 0);
+    CHECK(trial.kernels().refused() == 0);
+  }
+}
+
+TEST_CASE("fused rows: any two of program and type and ranks and columns are among them") {
+  std::set<std::string> pairs;
+  for (const KernelPlan& plan : fused_row_plans()) {
+    const Contract& contract = plan.program->contract;
+    const std::string name = plan.program->name, ranks = "R" + std::to_string(contract.ranks),
+                      columns = "N" + std::to_string(contract.columns);
+    for (const Dtype dtype : plan.dtypes) {
+      const std::string type(info(dtype).name);
+      pairs.insert({name + type, name + ranks, name + columns, type + ranks, type + columns,
+                    ranks + columns});
+    }
+  }
+  // Of twelve programs, and of one that is not in that folder.
+  CHECK(pairs.size() == 12 * (3 + 7 + 6) + 3 * (7 + 6) + 7 * 6 + 3);
+}
+
+TEST_CASE("fused rows: the simulator's bits") { run_fused({.rounds = 1, .all_sizes = true}); }
+
+TEST_CASE("fused rows: the simulator's bits whatever runs first") {
+  run_fused({.seeds = {1}, .rounds = 2}, 6);
+}
+
+TEST_CASE("fused rows: kernels that begin early") {
+  run_fused({.options = {.calls = 3, .early = true, .frees_next = 2}, .seeds = {2}, .rounds = 1},
+            8);
+}
+
+TEST_CASE("fused rows: a rank that does not come is reported") {
+  const std::vector<KernelPlan> plans = fused_row_plans();
+  const auto plan = std::ranges::find_if(plans, [](const KernelPlan& p) {
+    return p.name == "allreduce_norm_1shot of 5 ranks, 5120 columns";
+  });
+  REQUIRE(plan != plans.end());
+  PlanKernels kernels(*plan, static_cast<size_t>(plan - plans.begin()));
+  cuda::SameBits both(*plan->program);
+  Diagnostics diagnostics;
+  REQUIRE(both.build(diagnostics, RowSteps::together));
+  const Call call = both.call(plan->rows[0] * plan->program->contract.columns, plan->dtypes[0]);
+  const auto text = both.run(
+      call, {.apart = true, .silent = 1, .own_kernel = kernels.choose(false)}, /*rounds=*/1, 0);
+  CHECK(text.find("waits for packet") != text.npos);
+  CHECK(text.find("then add_rmsnorm") != text.npos);
+  CHECK(kernels.refused() == 0);
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,96 @@
+// Which programs of plans/rows are compiled for the host, and as what.
+#include "tests/rows/row_plans.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tests/compiled/on_host/plans.h"
+
+namespace mscclc {
+namespace {
+
+using testing::RowDefines;
+
+constexpr std::array<Dtype, 3> kTypes = {Dtype::f32, Dtype::bf16, Dtype::f16};
+
+/// Columns, with threads that they fill, or nearly, or not at all; or threads that have many.
+struct RowShape {
+  uint32_t columns, threads;
+};
+constexpr std::array<RowShape, 6> kShapes = {
+    {{64, 32}, {2048, 288}, {2880, 96}, {5120, 192}, {6144, 256}, {16384, 256}}};
+
+KernelPlan plan_of(const std::string& name, const RowShape& shape, uint32_t ranks, Dtype dtype,
+                   const std::string& format = "") {
+  RowDefines defines = {{"R", std::to_string(ranks)},
+                        {"N", std::to_string(shape.columns)},
+                        {"T", std::to_string(shape.threads)},
+                        {"B", ranks < 5 ? "2" : "1"}};
+  if (!format.empty()) defines.push_back({"F", format});
+  auto program = std::make_shared<const Program>(testing::library_row_plan(name, defines));
+  // Two shots send sums, and so store them.
+  const bool is_fused = name != "allreduce_norm_2shot" && format != "LL128";
+  // Blocks with unequal numbers of rows, and some with none. Ranks have as many each: where one
+  // step gathers the rows of several, a kernel takes no others.
+  const std::vector<uint64_t> rows = name.ends_with("_1shot")
+                                         ? std::vector<uint64_t>{ranks + 1, 1}
+                                         : std::vector<uint64_t>{3 * ranks, ranks};
+  return {name + " of " + std::to_string(ranks) + " ranks, " + std::to_string(shape.columns) +
+              " columns" + (format.empty() ? "" : " in " + format),
+          std::move(program),
+          {dtype},
+          rows,
+          is_fused};
+}
+
+/// Sums of plain data in a kernel whose packets are lines: they lie in other steps.
+constexpr const char* kLinesElsewhere = R"(program    lines_elsewhere
+import     "norms.mscl"
+external   residual: row T inout sharded, weight: columns T replicated, eps: scalar f32 replicated
+collective allreduce(ranks: 3, chunks: 3, columns: 2880, then: add_rmsnorm, order: ranks)
+launch     threads: 96
+
+rank r in 0..3 {
+  let others = 0..3 except r
+  buffer partial[others]
+  buffer rows[others] packets: LL128
+  buffer sum[1]
+  channel up[p in others] = memory(p)
+  channel down[p in others] = memory(p)
+
+  tb 0 {
+    for p in others { put up[p].partial[r] <- input[p] }
+    signal up[p] for p in others
+    wait up[p] for p in others
+    reduce sum[0] <- partial[p] for p in 0..r, input[r], partial[p] for p in r + 1 .. 3
+    apply add_rmsnorm residual[r], output[r] <- sum[0], residual[r], weight, eps
+    for p in others { put_packets down[p].rows[r] <- output[r] }
+    for p in others { unpack_packets output[p] <- rows[p] }
+  }
+}
+)";
+
+}  // namespace
+
+std::vector<KernelPlan> fused_row_plans() {
+  std::vector<KernelPlan> plans;
+  const std::vector<std::string> names = testing::library_row_programs();
+  for (uint32_t p = 0; p < names.size(); ++p) {
+    for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
+      plans.push_back(plan_of(names[p], kShapes[(p + ranks) % kShapes.size()], ranks,
+                              kTypes[(p / 4 + ranks) % kTypes.size()]));
+    }
+  }
+  for (const char* const name : {"allreduce_norm_1shot", "allreduce_norm_owner"}) {
+    plans.push_back(plan_of(name, {2880, 96}, 3, Dtype::bf16, "LL8"));
+    plans.push_back(plan_of(name, {2880, 96}, 3, Dtype::bf16, "LL128"));
+  }
+  plans.push_back(plan_of("allreduce_norm_1shot", {2880, 96}, 6, Dtype::f16, "sentinel"));
+  plans.push_back({"lines elsewhere",
+                   std::make_shared<const Program>(testing::row_plan_of(kLinesElsewhere, {})),
+                   {Dtype::bf16},
+                   {6, 3}});
+  return plans;
+}
+
+}  // namespace mscclc

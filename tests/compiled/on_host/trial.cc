@@ -1,0 +1,143 @@
+#include "tests/compiled/on_host/trial.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "executor/compiled/fused_rows.h"
+#include "executor/cuda/host/runtime.h"
+#include "tests/compiled/on_host/kernels.h"
+
+namespace mscclc {
+namespace {
+
+using cuda::CudaRanks;
+using cuda::SameBits;
+using device::LaunchPlan;
+
+const KernelTable& table() {
+  static const KernelTable made = [] {
+    KernelTable all;
+    add_all_kernels(all);
+    return all;
+  }();
+  return made;
+}
+
+std::vector<ReduceOp> reductions_of(const Program& program) {
+  if (!program.contract.reduces()) return {ReduceOp::sum};
+  return {ReduceOp::sum, ReduceOp::avg};
+}
+
+}  // namespace
+
+PlanKernels::PlanKernels(const KernelPlan& plan, size_t number) : digest_(kernel_digest(number)) {
+  for (uint32_t r = 0; r < plan.program->ranks.size(); ++r) {
+    Diagnostics diagnostics;
+    shapes_.push_back(CompiledShape::of(*plan.program, r, diagnostics));
+  }
+}
+
+bool PlanKernels::any() const {
+  return std::ranges::any_of(shapes_, [](const auto& shape) { return shape.has_value(); });
+}
+
+bool PlanKernels::has(device::StepKind kind) const {
+  return std::ranges::any_of(shapes_, [&](const std::optional<CompiledShape>& shape) {
+    return shape && std::ranges::any_of(shape->codes(), [&](const CompiledCode& code) {
+             return std::ranges::find(code.steps, kind, &CompiledStep::kind) != code.steps.end();
+           });
+  });
+}
+
+CudaRanks::ChooseKernel PlanKernels::choose(bool mixed) {
+  return [this, mixed](uint32_t rank, const BlockPrograms& programs, LaunchPlan& plan) {
+    const uint64_t asked = asked_++;
+    if (mixed && (asked + asked / 3) % 2 == 0) {
+      ++left_;
+      return CudaRanks::Start();
+    }
+    CudaRanks::Start start = kernel_of(rank, programs, plan);
+    taken_ += start ? 1 : 0;
+    return start;
+  };
+}
+
+CudaRanks::Start PlanKernels::kernel_of(uint32_t rank, const BlockPrograms& programs,
+                                        LaunchPlan& plan) {
+  const std::optional<CompiledShape>& shape = shapes_[rank];
+  if (!shape || plan.blocks != shape->blocks()) return {};
+  const KernelTable::Bind* bind =
+      table().find(digest_ + "_" + shape->key() + "_" + shape->arithmetic(plan.dtype));
+  auto lines = std::make_shared<std::vector<CompiledLine>>();
+  if (bind == nullptr || !shape->takes(programs, plan.dtype, plan.accumulate, plan.reduce) ||
+      !shape->fill(programs, *lines)) {
+    return {};
+  }
+  plan.threads = shape->has_rows() ? shape->threads() : std::min(shape->threads(), plan.threads);
+  return [bind, lines, in_memory = shape->in_memory()](const LaunchPlan& placed, void* stream) {
+    const cuda::host::Shape grid{placed.blocks, placed.threads, 0, placed.early};
+    const CompiledLine* at = lines->data();
+    const void* arguments = in_memory ? static_cast<const void*>(&at) : at;
+    KernelTable::Bound kernel = (*bind)(placed, arguments);
+    cuda::host::Gpu::get().launch(*static_cast<cudaStream_t>(stream), grid,
+                                  [kernel, lines] { kernel(); });
+    return int{cudaSuccess};
+  };
+}
+
+void KernelTrial::run(const Tries& tries) {
+  SameBits both(*plan_.program);
+  Diagnostics diagnostics;
+  REQUIRE(both.build(diagnostics, compiled_row_steps(*plan_.program)));
+  for (const uint64_t seed : tries.seeds) {
+    for (const Dtype dtype : plan_.dtypes) {
+      if (!tries.all_types && dtype != plan_.dtypes[seed % plan_.dtypes.size()]) continue;
+      if (plan_.rows.empty()) {
+        run_sizes(both, tries, dtype, seed);
+      } else {
+        run_rows(both, tries, dtype, seed);
+      }
+    }
+  }
+  cuda::host::Gpu::get().set_seed(0);
+}
+
+/// Sizes at which blocks have lines of all formats, some of them more than others, and at which
+/// kernels take the calls: those of some plans only where chunks are cut alike.
+void KernelTrial::run_sizes(SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed) {
+  const uint64_t granule = 16 / info(dtype).bytes;
+  const Contract& contract = plan_.program->contract;
+  const bool custom = contract.kind == CollectiveKind::custom;
+  const uint64_t ranks = contract.ranks;
+  const uint64_t cut = std::max<uint64_t>(ranks, custom ? contract.part_chunks() : 1);
+  const uint64_t taken = kernels_.taken();
+  for (const uint64_t granules : {7 * cut, 60 * cut, 120 * ranks * cut}) {
+    if (!tries.all_sizes && kernels_.taken() != taken && granules != 7 * cut) return;
+    for (const ReduceOp reduce : reductions_of(*plan_.program)) {
+      if (reduce == ReduceOp::avg && !tries.all_types && seed % 2 == 0) continue;
+      run_call(both, tries, both.call(granules * granule, dtype, reduce), seed);
+    }
+  }
+}
+
+void KernelTrial::run_rows(SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed) {
+  for (const uint64_t rows : plan_.rows) {
+    if (!tries.all_sizes && rows != plan_.rows[0]) return;
+    const ReduceOp reduce = seed % 2 == 0 ? ReduceOp::sum : ReduceOp::avg;
+    run_call(both, tries, both.call(rows * plan_.program->contract.columns, dtype, reduce), seed);
+  }
+}
+
+void KernelTrial::run_call(SameBits& both, const Tries& tries, const Call& call, uint64_t seed) {
+  CudaRanks::Options options = tries.options;
+  options.apart = true;
+  options.threads = seed % 2 == 0 ? 64 : 32;
+  options.own_kernel = kernels_.choose(tries.mixed);
+  INFO(plan_.name << ' ' << info(call.dtype).name << ' ' << name(call.reduce) << ' '
+                  << call.part_bytes << " bytes, seed " << seed);
+  cuda::host::Gpu::get().set_seed(seed);
+  CHECK(both.run(call, options, tries.rounds, seed) == "");
+  CHECK(cuda::host::Gpu::get().most_at_once() <= (options.early ? 2 : 1));
+}
+
+}  // namespace mscclc

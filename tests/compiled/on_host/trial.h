@@ -1,0 +1,68 @@
+// Calls of a plan by its kernels, compiled for the host, beside the simulator: every bit is the
+// same.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/compiled/shape.h"
+#include "executor/cuda/testing/same_bits.h"
+#include "tests/compiled/on_host/plans.h"
+
+namespace mscclc {
+
+/// The kernels of a plan, as runtime/core/communicator/compiled_kernels has them.
+class PlanKernels {
+ public:
+  PlanKernels(const KernelPlan& plan, size_t number);
+  /// Has some rank kernels?
+  bool any() const;
+  /// Has some block a step of this kind?
+  bool has(device::StepKind kind) const;
+  /// Calls of ranks that they have run.
+  uint64_t taken() const { return taken_; }
+  /// Those that were left to the interpreter.
+  uint64_t left() const { return left_; }
+  /// Those that none takes.
+  uint64_t refused() const { return asked_ - taken_ - left_; }
+  /// `mixed`: every other launch is left to the interpreter, of ranks and calls as they come.
+  cuda::CudaRanks::ChooseKernel choose(bool mixed);
+
+ private:
+  cuda::CudaRanks::Start kernel_of(uint32_t rank, const BlockPrograms& programs,
+                                   device::LaunchPlan& plan);
+
+  const std::string digest_;
+  std::vector<std::optional<CompiledShape>> shapes_;
+  uint64_t taken_ = 0, asked_ = 0, left_ = 0;
+};
+
+/// How much is tried of each plan.
+struct Tries {
+  cuda::CudaRanks::Options options = {};
+  std::vector<uint64_t> seeds = {0};
+  uint32_t rounds = 3;
+  bool all_types = false, all_sizes = false;
+  bool mixed = false;  ///< some ranks' calls by the interpreter
+};
+
+/// Of one plan. The number is that in its list.
+class KernelTrial {
+ public:
+  KernelTrial(const KernelPlan& plan, size_t number) : plan_(plan), kernels_(plan, number) {}
+  const PlanKernels& kernels() const { return kernels_; }
+
+  void run(const Tries& tries);
+
+ private:
+  void run_sizes(cuda::SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed);
+  void run_rows(cuda::SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed);
+  void run_call(cuda::SameBits& both, const Tries& tries, const Call& call, uint64_t seed);
+
+  const KernelPlan& plan_;
+  PlanKernels kernels_;
+};
+
+}  // namespace mscclc
