@@ -275,7 +275,9 @@ bool RankPatch::moves(const DeviceOp** failed) {
   for (size_t i = 0; i < rank_.moves.size(); ++i) {
     *failed = &rank_.ops[rank_.move_ops[i]];
     if (!patch_move(**failed, rank_.moves[i], rank_.move_chunks[i])) return false;
-    const bool follows = i > 0 && rank_.move_ops[i - 1] == rank_.move_ops[i];
+    // Plans of rows run in kernels alone, whose steps are the same in every call: also in one in
+    // which ranks have different numbers of rows, where moves of one op are not alike.
+    const bool follows = i > 0 && rank_.move_ops[i - 1] == rank_.move_ops[i] && columns_ == 0;
     rank_.moves[i].like_last = follows && alike(rank_.moves[i - 1], rank_.moves[i]);
   }
   return true;

@@ -30,11 +30,9 @@ KernelPlan plan_of(const std::string& name, const RowShape& shape, uint32_t rank
   auto program = std::make_shared<const Program>(testing::library_row_plan(name, defines));
   // Two shots send sums, and so store them.
   const bool is_fused = name != "allreduce_norm_2shot" && format != "LL128";
-  // Blocks with unequal numbers of rows, and some with none. Ranks have as many each: where one
-  // step gathers the rows of several, a kernel takes no others.
-  const std::vector<uint64_t> rows = name.ends_with("_1shot")
-                                         ? std::vector<uint64_t>{ranks + 1, 1}
-                                         : std::vector<uint64_t>{3 * ranks, ranks};
+  // Blocks with unequal numbers of rows, and some with none; ranks, too, which have as many each
+  // only in the last.
+  const std::vector<uint64_t> rows = {ranks + 1, 1, 3 * ranks};
   return {name + " of " + std::to_string(ranks) + " ranks, " + std::to_string(shape.columns) +
               " columns" + (format.empty() ? "" : " in " + format),
           std::move(program),
