@@ -43,8 +43,8 @@ MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, in
     const int64_t n = store->add("mscclc/handles", 1);
     changing_.emplace(std::move(store), "mscclc/" + group_ + "/" + std::to_string(n));
   } else {
-    keys_ = next_keys(*store, rank);
-    store_ = std::move(store);
+    meeting_.keys = next_keys(*store, rank);
+    meeting_.store = std::move(store);
   }
 }
 
@@ -69,12 +69,13 @@ bool MscclcBackend::Where::operator<(const Where& other) const {
 std::shared_ptr<Lane> MscclcBackend::lane(const Where& where) {
   const std::lock_guard lock(mutex_);
   TORCH_CHECK(!closed_, "mscclc: the process group ", group_, " was shut down");
-  TORCH_CHECK(store_ != nullptr, "mscclc: the process group ", group_,
+  TORCH_CHECK(meeting_.store != nullptr, "mscclc: the process group ", group_,
               " has no ranks: reconfigure() gives it some");
   std::shared_ptr<Lane>& lane = lanes_[where];
   if (lane != nullptr) return lane;
   const bool host = where.device.is_cpu(), two = where.from >= 0;
-  Membership membership{store_, keys_ + (host ? "/cpu" : "/cuda"), getRank(), getSize()};
+  Membership membership{meeting_.store, meeting_.keys + (host ? "/cpu" : "/cuda"), getRank(),
+                        getSize()};
   if (two) {
     membership.name += "/" + std::to_string(where.from) + "-" + std::to_string(where.to);
     membership.rank = where.from == getRank() ? 0 : 1;
@@ -105,7 +106,7 @@ About MscclcBackend::about(c10d::OpType op, const char* name, Tensors inputs, Te
   check_alike(all, name);
   About about;
   about.op = op;
-  about.sequence = c10d::isP2POp(op) ? ++messages_so_far_ : ++sequence_;
+  about.sequence = c10d::isP2POp(op) ? ++numbers_.messages : ++numbers_.collectives;
   about.name = std::string("mscclc ") + name + " " + std::to_string(about.sequence) + " of rank " +
                std::to_string(getRank()) + " in group " + group_;
   about.rank = getRank();
@@ -128,7 +129,7 @@ MscclcBackend::WorkPtr MscclcBackend::submit(const Where& where, Request request
   request.symmetric = symmetric(where, request.about.tensors);
   WorkPtr work = lane(where)->submit(std::move(request));
   const std::lock_guard lock(mutex_);
-  if (coalescing_ && work != nullptr) coalesced_.push_back(work);
+  if (batch_ && work != nullptr) batch_->works.push_back(work);
   return work;
 }
 
@@ -490,7 +491,7 @@ MscclcBackend::WorkPtr MscclcBackend::reconfigure(const c10d::ReconfigureOptions
   {
     const std::lock_guard lock(mutex_);
     TORCH_CHECK(!closed_, "mscclc reconfigure: the process group ", group_, " was shut down");
-    TORCH_CHECK(!coalescing_, "mscclc reconfigure: calls are being coalesced");
+    TORCH_CHECK(!batch_, "mscclc reconfigure: calls are being coalesced");
     timeout = options.timeout.value_or(timeout_);
   }
   const AskedRanks asked = changing_->asked(options);
@@ -498,16 +499,15 @@ MscclcBackend::WorkPtr MscclcBackend::reconfigure(const c10d::ReconfigureOptions
   if (getError() != c10d::ErrorType::SUCCESS) abort();
   {
     const std::lock_guard lock(mutex_);
-    store_.reset();  // from now on there are no ranks
+    meeting_ = {};  // from now on there are no ranks
   }
   close_lanes();
   auto store = changing_->meet(asked, timeout);
   const std::lock_guard lock(mutex_);
-  store_ = std::move(store);
-  keys_ = "ranks";
+  meeting_ = {std::move(store), "ranks"};
   rank_ = asked.rank;
   size_ = static_cast<int>(asked.members.size());
-  sequence_ = messages_so_far_ = 0;
+  numbers_.collectives = numbers_.messages = 0;
   has_symmetric_memory_ = false;
   return c10::make_intrusive<Works>(rank_, std::vector<WorkPtr>());
 }

@@ -44,7 +44,7 @@ class MscclcBackend : public c10d::Backend {
   void setTimeout(std::chrono::milliseconds timeout);
   c10::intrusive_ptr<Options> getBackendOptions();
   void setSequenceNumberForGroup() override {}
-  uint64_t getSequenceNumberForGroup() override { return sequence_; }
+  uint64_t getSequenceNumberForGroup() override { return numbers_.collectives; }
   c10d::ErrorType getError() override;
   void abort() override;
   void shutdown() override;
@@ -121,6 +121,23 @@ class MscclcBackend : public c10d::Backend {
     void carry_out() const;
   };
 
+  /// Calls between startCoalescing() and endCoalescing().
+  struct Batch {
+    std::vector<WorkPtr> works;
+    std::vector<Message> messages;  ///< of GPUs, held back until the end
+    OwnMessages own;
+  };
+  /// Where ranks meet.
+  struct Meeting {
+    c10::intrusive_ptr<c10d::Store> store;  ///< none before reconfigure()
+    std::string keys;                       ///< what begins the keys of this backend there
+  };
+  /// Of the last ones.
+  struct Numbers {
+    std::atomic<uint64_t> collectives{0};  ///< the same on all ranks
+    std::atomic<uint64_t> messages{0};
+  };
+
   /// What a collective is called; the tensors are checked.
   About about(c10d::OpType op, const char* name, Tensors inputs, Tensors outputs,
               std::chrono::milliseconds timeout);
@@ -153,17 +170,12 @@ class MscclcBackend : public c10d::Backend {
 
   std::optional<ChangingRank> changing_;  ///< of a group that reconfigure() is for
 
-  std::mutex mutex_;                       ///< guards what follows
-  c10::intrusive_ptr<c10d::Store> store_;  ///< that ranks meet in; none before reconfigure()
-  std::string keys_;                       ///< what begins the keys of this backend there
+  std::mutex mutex_;  ///< guards what follows, except for the numbers
+  Meeting meeting_;
   std::map<Where, std::shared_ptr<Lane>> lanes_;
   bool closed_ = false;
-  bool coalescing_ = false;
-  std::vector<WorkPtr> coalesced_;
-  std::vector<Message> messages_;  ///< of GPUs, held back until the end of coalescing
-  OwnMessages own_;
-  std::atomic<uint64_t> sequence_{0};         ///< of collectives: the same on all ranks
-  std::atomic<uint64_t> messages_so_far_{0};  ///< of sends and receives
+  std::optional<Batch> batch_;
+  Numbers numbers_;
 };
 
 }  // namespace mscclc::torch_adapter

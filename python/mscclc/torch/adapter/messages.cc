@@ -36,8 +36,8 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
   if (where.device.is_cpu()) return submit(where, std::move(request));
   {
     const std::lock_guard lock(mutex_);
-    if (coalescing_) {
-      messages_.push_back({where, std::move(request)});
+    if (batch_) {
+      batch_->messages.push_back({where, std::move(request)});
       return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
     }
   }
@@ -52,9 +52,9 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
 MscclcBackend::WorkPtr MscclcBackend::keep_own(const char* name, bool sends,
                                                const at::Tensor& tensor) {
   const std::lock_guard lock(mutex_);
-  TORCH_CHECK(coalescing_, "mscclc ", name,
+  TORCH_CHECK(batch_.has_value(), "mscclc ", name,
               ": a rank has messages for itself in batches only (batch_isend_irecv)");
-  (sends ? own_.sent : own_.received).push_back(tensor);
+  (sends ? batch_->own.sent : batch_->own.received).push_back(tensor);
   return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
 }
 
@@ -102,28 +102,21 @@ void MscclcBackend::connect(const std::vector<Where>& places) {
 }
 
 void MscclcBackend::startCoalescing() {
-  std::vector<WorkPtr> works;  // of a batch that an error has cut short: ended without the lock
-  std::vector<Message> messages;
-  OwnMessages own;
+  std::optional<Batch> cut;  // short by an error: ended without the lock
   const std::lock_guard lock(mutex_);
-  coalescing_ = true;
-  works.swap(coalesced_);
-  messages.swap(messages_);
-  std::swap(own, own_);
+  cut.swap(batch_);
+  batch_.emplace();
 }
 
 MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
-  std::vector<WorkPtr> works;
-  std::vector<Message> messages;
-  OwnMessages own;
+  std::optional<Batch> batch;
   {
     const std::lock_guard lock(mutex_);
-    coalescing_ = false;
-    works.swap(coalesced_);
-    messages.swap(messages_);
-    std::swap(own, own_);
+    batch.swap(batch_);
   }
-  own.carry_out();
+  if (!batch) batch.emplace();  // without a beginning
+  batch->own.carry_out();
+  std::vector<Message>& messages = batch->messages;
   std::vector<Where> places;
   for (const Message& message : messages) places.push_back(message.where);
   connect(places);
@@ -132,9 +125,9 @@ MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
   std::stable_sort(messages.begin(), messages.end(),
                    [](const Message& a, const Message& b) { return a.where < b.where; });
   for (Message& message : messages) {
-    works.push_back(submit(message.where, std::move(message.request)));
+    batch->works.push_back(submit(message.where, std::move(message.request)));
   }
-  return c10::make_intrusive<Works>(getRank(), std::move(works));
+  return c10::make_intrusive<Works>(getRank(), std::move(batch->works));
 }
 
 }  // namespace mscclc::torch_adapter
