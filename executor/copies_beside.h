@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "executor/interpreter/steps.h"
+#include "executor/interpreter/layout.h"
 
 namespace mscclc {
 
