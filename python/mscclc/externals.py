@@ -87,13 +87,18 @@ def externals_for(
         if external.name not in left:
             raise UsageError(f"the plan's external '{external.name}' is missing")
         owners.append(_fill(to, external, left.pop(external.name), device, dtype))
+    _refuse_unknown("external", left, declared)
+    return made, owners
+
+
+def _refuse_unknown(what, left, declared):
+    """UsageError where a call has more than the plan declares."""
     if left:
         names = ", ".join(f"'{one.name}'" for one in declared)
         raise UsageError(
-            f"the plan has no external {next(iter(left))!r}; "
+            f"the plan has no {what} {next(iter(left))!r}; "
             + (f"it has {names}" if names else "it has none")
         )
-    return made, owners
 
 
 def _fill(to, external, data, device, dtype):
@@ -139,10 +144,5 @@ def flags_for(
         to.name, to.words, to.bits = flags.name.encode(), buffer.address, flags.bits
         to.count = buffer.bytes // (flags.bits // 8)
         owners.append(buffer)
-    if left:
-        names = ", ".join(f"'{one.name}'" for one in declared)
-        raise UsageError(
-            f"the plan has no flags {next(iter(left))!r}; "
-            + (f"it has {names}" if names else "it has none")
-        )
+    _refuse_unknown("flags", left, declared)
     return made, owners
