@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/doors/c/mscclc.h"
 
@@ -15,3 +16,13 @@
     }                                                                                          \
   } while (0)
 #define OK(call) CHECK((call) == MSCCLC_SUCCESS)
+
+/* The launch is a wrong argument, and its error has this text. */
+static inline void check_refused(mscclc_plan_t *plan, const mscclc_call_t *call, size_t bytes,
+                                 mscclc_stream_t stream, const char *text) {
+  CHECK(mscclc_plan_launch(plan, call, bytes, stream) == MSCCLC_INVALID_ARGUMENT);
+  if (strstr(mscclc_last_error(), text) == NULL) {
+    fprintf(stderr, "said: %s\nnot: %s\n", mscclc_last_error(), text);
+    exit(1);
+  }
+}
