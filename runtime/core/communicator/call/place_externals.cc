@@ -9,7 +9,7 @@
 
 #include "executor/rows/evaluate.h"
 #include "executor/rows/externals.h"
-#include "ir/diagnostics/printable.h"
+#include "runtime/core/communicator/call/call_memory.h"
 
 namespace mscclc {
 namespace {
@@ -47,7 +47,10 @@ class Placing {
     places.assign(layouts_.size(), {});
     for (const CallExternal& given : given_) {
       const auto at = std::ranges::find(declared(), given.name, &External::name);
-      if (at == declared().end()) return refuse_unknown(given);
+      if (at == declared().end()) {
+        return refuse_undeclared(call_.rank, call_.plan.name, "external", given.name, declared(),
+                                 diagnostics_);
+      }
       const auto e = static_cast<size_t>(at - declared().begin());
       if (found_[e] != nullptr) return refuse(*at, "is given twice");
       found_[e] = &given;
@@ -72,15 +75,6 @@ class Placing {
   bool refuse(const External& e, const std::string& why) {
     diagnostics_.error("bad-external", {},
                        fmt::format("rank {}: the external '{}' {}", call_.rank, e.name, why));
-    return false;
-  }
-  bool refuse_unknown(const CallExternal& given) {
-    std::string names;
-    for (const External& e : declared()) names += (names.empty() ? "'" : ", '") + e.name + "'";
-    diagnostics_.error("bad-external", {},
-                       fmt::format("rank {}: '{}' declares no external {}; {}", call_.rank,
-                                   call_.plan.name, quoted(std::string(given.name)),
-                                   names.empty() ? "it has none" : "it has " + names));
     return false;
   }
 
@@ -137,27 +131,21 @@ class Placing {
   /// What is written shares no byte with anything else of the call.
   bool apart() {
     struct Range {
-      std::string name;
-      uintptr_t begin;
-      uint64_t bytes;
+      CallMemory memory;
       bool written;
     };
-    const auto range = [](std::string name, const void* data, uint64_t bytes, bool written) {
-      return Range{std::move(name), reinterpret_cast<uintptr_t>(data), bytes, written};
-    };
-    std::vector<Range> all = {range("input", call_.input.data, call_.input.bytes, false),
-                              range("output", call_.output.data, call_.output.bytes, true)};
+    std::vector<Range> all = {{{"input", call_.input.data, call_.input.bytes}, false},
+                              {{"output", call_.output.data, call_.output.bytes}, true}};
     for (size_t e = 0; e < found_.size(); ++e) {
       const void* const data = found_[e]->data;
-      const Range own =
-          range("external '" + declared()[e].name + "'", data,
-                data == nullptr ? 0 : layouts_[e].bytes(), declared()[e].is_written());
+      const Range own = {{"external '" + declared()[e].name + "'", data,
+                          data == nullptr ? 0 : layouts_[e].bytes()},
+                         declared()[e].is_written()};
       for (const Range& other : all) {
-        if (own.bytes == 0 || other.bytes == 0 || (!own.written && !other.written)) continue;
-        if (own.begin >= other.begin + other.bytes || other.begin >= own.begin + own.bytes)
-          continue;
+        if (!own.written && !other.written) continue;
+        if (!own.memory.overlaps(other.memory)) continue;
         return refuse(declared()[e], fmt::format("overlaps the {}, and the plan writes {}",
-                                                 other.name, own.written ? "it" : "that"));
+                                                 other.memory.name, own.written ? "it" : "that"));
       }
       all.push_back(own);
     }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "ir/diagnostics/printable.h"
-
 namespace mscclc {
 namespace {
 
@@ -39,23 +37,15 @@ class FlagPlacing {
                        fmt::format("rank {}: the flags '{}' {}", call_.rank, array.name, why));
     return false;
   }
-  bool refuse_unknown(const CallFlags& given) {
-    std::string names;
-    for (const FlagArray& array : declared()) {
-      names += (names.empty() ? "it has '" : ", '") + array.name + "'";
-    }
-    diagnostics_.error(
-        "bad-external", {},
-        fmt::format("rank {}: '{}' declares no flags {}; {}", call_.rank, call_.plan.name,
-                    quoted(std::string(given.name)), names.empty() ? "it has none" : names));
-    return false;
-  }
 
   /// Those that are given, and whether each is as declared.
   bool find() {
     for (const CallFlags& given : given_) {
       const auto at = std::ranges::find(declared(), given.name, &FlagArray::name);
-      if (at == declared().end()) return refuse_unknown(given);
+      if (at == declared().end()) {
+        return refuse_undeclared(call_.rank, call_.plan.name, "flags", given.name, declared(),
+                                 diagnostics_);
+      }
       const CallFlags*& found = found_[static_cast<size_t>(at - declared().begin())];
       if (found != nullptr) return refuse(*at, "are given twice");
       found = &given;
@@ -91,11 +81,8 @@ class FlagPlacing {
     std::vector<CallMemory> all(call_.others.begin(), call_.others.end());
     for (size_t a = 0; a < found_.size(); ++a) {
       const CallMemory own = memory_of(a);
-      const auto begin = reinterpret_cast<uintptr_t>(own.data);
       for (const CallMemory& other : all) {
-        const auto at = reinterpret_cast<uintptr_t>(other.data);
-        if (other.bytes == 0 || begin >= at + other.bytes || at >= begin + own.bytes) continue;
-        return refuse(declared()[a], "overlap the " + other.name);
+        if (own.overlaps(other)) return refuse(declared()[a], "overlap the " + other.name);
       }
       all.push_back(own);
     }

@@ -13,22 +13,16 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
 #include "runtime/api/call.h"
+#include "runtime/core/communicator/call/call_memory.h"
 
 namespace mscclc {
-
-/// What else a call reads or writes: flags overlap none of it.
-struct CallMemory {
-  std::string name;  ///< "input", "external 'weight'"
-  const void* data = nullptr;
-  uint64_t bytes = 0;
-};
 
 /// What of a call its flags must fit.
 struct FlagsOfCall {
   const Program& plan;
   uint32_t rank = 0;
   bool moves_data = true;              ///< false: a message of no bytes, of which no call is made
-  std::span<const CallMemory> others;  ///< this rank's
+  std::span<const CallMemory> others;  ///< this rank's: flags overlap none of it
 };
 
 /// By array of the plan. `places`: of the executable's calls before, or empty. False: reported
