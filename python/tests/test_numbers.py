@@ -36,6 +36,7 @@ class Numbers(unittest.TestCase):
         self.assertEqual(enum("op"), _numbers.OPS)
         self.assertEqual(enum("order"), orders)
         self.assertEqual(enum("kind"), {name: k.number for name, k in _numbers.KINDS.items()})
+        self.assertEqual(enum("overlap_kind"), _numbers.OVERLAPS)
 
     def test_shapes_are_those_of_the_table_of_collectives(self):
         rows = re.findall(
