@@ -369,6 +369,13 @@ _ROWS = {
         "runtime/support/observe",
         "runtime/support/process",
     ],
+    "runtime/core/overlap": [
+        "ir",
+        "runtime/api",
+        "runtime/support/environment",
+        "runtime/support/observe",
+        "runtime/support/process",
+    ],
     "runtime/core/runner": [
         "ir",
         "executor",
@@ -1051,6 +1058,7 @@ _MAY_LINK = {
         "runtime/choice/registry",
         "runtime/core/collectives",
         "runtime/core/communicator",
+        "runtime/core/overlap",
         "runtime/devices/cuda",
         "runtime/devices/host",
         "runtime/network/verbs",
