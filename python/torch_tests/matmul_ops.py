@@ -142,7 +142,7 @@ def backends_have_the_same_bits(ranks):
             for backend in ("serial", "mscclc"):
                 how = {"backend": backend, "chunks": chunks}
                 found[backend] = [
-                    *ops.all_gather_matmul(shard, [Bs[0], _columns_first(Bs[1])], 0, ranks.gloo, **how)[1],
+                    *ops.all_gather_matmul(shard, [Bs[0], _columns_first(Bs[-1])], 0, ranks.gloo, **how)[1],
                     ops.matmul_reduce_scatter(As[rank], Bs[rank], "sum", 0, ranks.gloo, **how),
                     ops.matmul_all_reduce(As[rank], Bs[rank], "sum", ranks.gloo, **how),
                     ops.all_to_all_matmul(As[rank], [Bs[0]], ranks.gloo, **how)[1][0],
