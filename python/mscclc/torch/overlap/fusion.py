@@ -30,6 +30,7 @@ __all__ = ["Left", "MatmulFusion", "Replaced", "Report"]
 
 _log = logging.getLogger("mscclc.fusion")
 _ops = torch.ops.mscclc
+_reshape = torch.ops.aten.reshape.default
 
 
 class Replaced(NamedTuple):
@@ -106,39 +107,37 @@ class MatmulFusion(GraphPass):
         products, needed = [], []
         for product in matching.products_of(whole):
             others = [product.B] if product.bias is None else [product.B, product.bias]
-            needed += matching.needed_before(others, found.result.next, whole)
+            needed += matching.needed_before(others, found)
             products.append(product)
         if not products:
             raise Unsupported("no product of what it gathers follows")
         if len({product.bias is None for product in products}) > 1:
             products = [product for product in products if product.bias is None]
-        graph, place = found.first.graph, found.result.next
+        graph = found.first.graph
         for node in sorted(set(needed), key={n: i for i, n in enumerate(graph.nodes)}.__getitem__):
-            place.prepend(node)
-        with graph.inserting_before(place):
+            found.first.prepend(node)
+        with graph.inserting_before(found.first):
             self._put_gathered(graph, found, whole, dim, products)
         _erase_unused([product.node for product in products], found.first)
         return "all_gather_matmul", found.group, len(products)
 
     def _put_gathered(self, graph, found, whole, dim, products: Sequence[Product]):
-        shard = found.input
-        if dim == 0:  # rows in any shape
-            shard = _call(graph, torch.ops.aten.reshape.default, shard, [-1, tensor_of(shard).shape[-1]])
-        biases = [product.bias for product in products if product.bias is not None]
         used = {view for product in products for view in _between(whole, product)}
         return_A = not set(whole.users) <= used | {product.node for product in products}
+        flat, back = _shapes_of_rows(found.input, whole, dim, return_A, products)
+        shard = found.input if flat is None else _call(graph, _reshape, found.input, flat)
         call = _call(
-            graph, _ops.all_gather_matmul.default, shard, [product.B for product in products], dim, found.group, biases,
-            return_A=return_A, **self._how,
+            graph, _ops.all_gather_matmul.default, shard, [product.B for product in products], dim, found.group,
+            [product.bias for product in products if product.bias is not None], return_A=return_A, **self._how,
         )  # fmt: skip
         outs = _call(graph, operator.getitem, call, 1)
         for number, product in enumerate(products):
-            _give(graph, product.node, _call(graph, operator.getitem, outs, number))
+            out = _call(graph, operator.getitem, outs, number)
+            _give(graph, product.node, _contiguous(graph, out) if dim else out)
         if return_A:
             A = _call(graph, operator.getitem, call, 0)
-            if dim == 0:
-                A = _call(graph, torch.ops.aten.reshape.default, A, shape_argument(tensor_of(whole).shape))
-            whole.replace_all_uses_with(A, delete_user_cb=lambda user: user is not call)
+            A = _contiguous(graph, A) if dim else A
+            whole.replace_all_uses_with(A if back is None else _call(graph, _reshape, A, back))
 
     def _reduce(self, found: Collective):
         if found.op not in ("sum", "avg"):
@@ -148,19 +147,20 @@ class MatmulFusion(GraphPass):
         if found.name == "reduce_scatter":
             whole, dim = matching.divided_along(found.input, ranks)
         product = matching.product_before(whole, parts=whole is not found.input)
-        shape = tensor_of(found.result).shape
+        shape, back = tensor_of(found.result).shape, None
+        if dim or len(shape) != 2:
+            back = shape_argument(shape)
+            rows = shape_argument([*tensor_of(whole).shape[:-1], tensor_of(product.A).shape[-1]])
         with graph.inserting_before(found.first):
-            A = product.A
-            if dim:
-                A = _call(graph, torch.ops.aten.reshape.default, A,
-                          shape_argument([*tensor_of(whole).shape[:-1], tensor_of(A).shape[-1]]))  # fmt: skip
+            A = _call(graph, _reshape, product.A, rows) if dim else product.A
             if found.name == "all_reduce":
                 op, place = _ops.matmul_all_reduce.default, [found.group]
             else:
                 op, place = _ops.matmul_reduce_scatter.default, [dim, found.group]
             made = _call(graph, op, A, product.B, found.op, *place, None, **self._how)
-            if not same_shape(tensor_of(made).shape, shape) or len(tensor_of(made).shape) != len(shape):
-                made = _call(graph, torch.ops.aten.reshape.default, made, shape_argument(shape))
+            made = _contiguous(graph, made) if dim else made
+            if back is not None:
+                made = _call(graph, _reshape, made, back)
         found.result.replace_all_uses_with(made)
         _erase_unused([found.result], product.node)
         return op.name().split("::")[1].split(".")[0], found.group, 1
@@ -184,6 +184,17 @@ class MatmulFusion(GraphPass):
         self._report.replaced.append(Replaced(node.name, target.name().split("::")[1].split(".")[0], group, 1))
 
 
+def _shapes_of_rows(shard, whole, dim, return_A, products):
+    """What a rank's part must be made to be rows, and the gathered rows to be `whole` again; None: nothing."""
+    flat = back = None
+    if dim == 0 and tensor_of(shard).dim() > 2:
+        flat = shape_argument([-1, tensor_of(shard).shape[-1]])
+        back = shape_argument(tensor_of(whole).shape) if return_A else None
+    for product in products if dim else ():
+        shape_argument([-1, tensor_of(product.node).shape[-1]])
+    return flat, back
+
+
 def _between(whole, product):
     """The views that lead from a gathered tensor to a product."""
     node = product.A
@@ -204,6 +215,14 @@ def _erase_unused(last, first):
             last += inputs
 
 
+def _contiguous(graph, node):
+    """What was scattered or gathered along another dimension than 0, as views need it. Inductor's graphs have none:
+    they take any strides."""
+    if any(name_of(one) == "aten.view.default" for one in graph.nodes):
+        return _call(graph, torch.ops.aten.clone.default, node, memory_format=torch.contiguous_format)
+    return node
+
+
 def _give(graph, node, made):
     """Puts a result in a product's place; views that have its shape are it."""
     shape = tensor_of(made).shape
@@ -211,18 +230,19 @@ def _give(graph, node, made):
         if name_of(user) in matching.VIEWS and len(shape) > 2 and same_shape(tensor_of(user).shape, shape):
             user.replace_all_uses_with(made)
     if node.users and len(shape) > 2:
-        made = _call(graph, torch.ops.aten.reshape.default, made, [-1, shape[-1]])
+        made = _call(graph, _reshape, made, [-1, shape[-1]])
     node.replace_all_uses_with(made)
 
 
 def _call(graph: Graph, op: Any, *args: Any, **more: Any) -> Node:
     """A new node, with its fake result."""
-    node = graph.call_function(op, args, more)
     given = torch.fx.map_arg((args, more), lambda one: one.meta["val"])
     tensors = [one for one in torch.utils._pytree.tree_leaves(given) if isinstance(one, torch.Tensor)]
     mode = torch._guards.detect_fake_mode(tensors)
     if mode is None:
         raise Unsupported("the graph has tensors that are not fake")
     with mode:
-        node.meta["val"] = op(*given[0], **given[1])
+        result = op(*given[0], **given[1])
+    node = graph.call_function(op, args, more)
+    node.meta["val"] = result
     return node

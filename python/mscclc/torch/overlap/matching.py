@@ -182,20 +182,20 @@ def product_before(node: Node, parts: bool) -> Product:
     return made
 
 
-def needed_before(nodes: Sequence[Node], place: Node, without: Node) -> List[Node]:
-    """What must be moved before `place` so that `nodes` are there, in order. Unsupported: that depends on `without`,
-    or writes memory."""
-    order = {node: i for i, node in enumerate(place.graph.nodes)}
-    found, open_nodes = set(), list(nodes)
+def needed_before(nodes: Sequence[Node], found: Collective) -> List[Node]:
+    """What must be moved before a collective so that `nodes` are there, in order. Unsupported: that depends on it, or
+    writes memory."""
+    order = {node: i for i, node in enumerate(found.first.graph.nodes)}
+    needed, open_nodes = set(), list(nodes)
     while open_nodes:
         node = open_nodes.pop()
-        if node in found or order[node] < order[place]:
+        if node in needed or order[node] < order[found.first]:
             continue
-        if node is without or node.op != "call_function" or writes(node.target):
-            raise Unsupported(f"{node.name} is computed later")
-        found.add(node)
+        if node in (found.first, found.result) or node.op != "call_function" or writes(node.target):
+            raise Unsupported(f"{nodes[0].name}, by which it is multiplied, is computed later")
+        needed.add(node)
         open_nodes += node.all_input_nodes
-    return sorted(found, key=order.__getitem__)
+    return sorted(needed, key=order.__getitem__)
 
 
 def shape_argument(shape: Sequence[Any]) -> List[Any]:
