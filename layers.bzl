@@ -1065,6 +1065,7 @@ _MAY_LINK = {
     ],
     "runtime/doors/c": ["runtime"],
     "runtime/core/collectives": ["runtime/core/communicator"],
+    "runtime/core/overlap": ["runtime/core/collectives", "runtime/core/communicator"],
     "runtime/core/communicator": ["runtime/bootstrap/job", "runtime/devices/host"],  # a test
     "runtime/core/communicator/compiled_kernels": ["runtime/devices/host"],  # a test
     "tests/fakes/cuda": ["runtime/bootstrap"],
