@@ -477,6 +477,13 @@ _ROWS = {
         "runtime/devices/cuda/memory",
         "runtime/support/process",
     ],
+    "runtime/devices/cuda/gemm": [
+        "ir",
+        "runtime/api",
+        "runtime/devices/cuda/driver",
+        "runtime/devices/cuda/memory",
+        "runtime/support/process",
+    ],
     "runtime/devices/cuda/gdrcopy": [
         "ir/base",
         "executor",
@@ -516,6 +523,7 @@ _ROWS = {
         "executor",
         "executor/cuda",
         "runtime/api",
+        "runtime/devices/cuda/gemm",
         "runtime/devices/cuda/internode",
         "runtime/devices/cuda/launch",
         "runtime/devices/cuda/links",

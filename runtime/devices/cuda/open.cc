@@ -15,6 +15,7 @@ KernelLauncher interpreter() {
                 Abilities abilities;
                 int error = load_kernels(&abilities);
                 if (error == 0) error = load_scale_kernels();
+                if (error == 0) error = load_gemm_steps();
                 *early = {abilities.early_launch, abilities.early_in_captures};
                 return error;
               },
@@ -24,6 +25,16 @@ KernelLauncher interpreter() {
               [](const Scaling& what, void* stream) {
                 return scale(what.dtype, what.to, what.from, what.count, what.factor, stream);
               },
+          .gemm = {.raise = raise_flag,
+                   .await =
+                       [](const FlagWait& wait, void* stream) {
+                         return await_flag(wait.word, wait.ended, wait.runs, wait.raises, stream);
+                       },
+                   .add_bias =
+                       [](const BiasSum& sum, void* stream) {
+                         return add_bias(sum.dtype, sum.to, sum.from, sum.bias, sum.rows,
+                                         sum.columns, stream);
+                       }},
           .error_text = [](int error) -> std::string {
             return cudaGetErrorString(static_cast<cudaError_t>(error));
           }};

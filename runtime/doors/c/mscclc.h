@@ -566,9 +566,10 @@ typedef struct mscclc_gemm {
 } mscclc_gemm_t;
 
 /* Puts a product on a stream; 0, or anything else where it fails. Of a GPU: called within
- * mscclc_overlap_run(), in its thread, and must not wait. Of the host device: called by the
- * stream's thread at its turn, and has computed the product when it returns. `gemm` is valid until
- * then. It must not call this library. */
+ * mscclc_overlap_run(), in its thread, and must not wait; and within mscclc_overlap_create(), once
+ * for each shape, with zeros, so that its kernels are loaded before any plan runs beside them. Of
+ * the host device: called by the stream's thread at its turn, and has computed the product when it
+ * returns. `gemm` is valid until then. It must not call this library. */
 typedef int (*mscclc_gemm_fn)(void *user, const mscclc_gemm_t *gemm, mscclc_stream_t stream);
 
 /* All but device, gemm, gemm_user, gemm_workspace_bytes and own_workspace must be the same on all
