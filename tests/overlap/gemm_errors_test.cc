@@ -207,7 +207,7 @@ TEST_CASE("a workspace that is too small is refused with both sizes") {
 class FailingGemm final : public GemmProvider {
  public:
   bool run(const Gemm&, StreamHandle, Diagnostics& diagnostics) override {
-    diagnostics.error("gemm", {}, "no product today");
+    diagnostics.error("gemm-failed", {}, "no product today");
     return false;
   }
 };
