@@ -67,7 +67,7 @@ struct World {
             [this](const device::LaunchPlan& plan, int* error) {
               *error = launch_error;
               if (on_ask) on_ask(plan);
-              if (plan.threads > 512) return 0u;
+              if (plan.threads > most_threads) return 0u;
               return (plan.uses & device::kUsesUneven) != 0 ? most_uneven_blocks : most_blocks;
             },
         .scale =
@@ -128,7 +128,7 @@ struct World {
   std::atomic<int> loads = 0;         ///< devices of several threads may be opened at once
   int load_error = 0;
   int launch_error = 0;
-  uint32_t most_blocks = 264;
+  uint32_t most_blocks = 264, most_threads = 512;
   bool early = true;
   bool early_after_any = false;
   uint32_t node = GpuName::kWhole;  ///< of devices that are opened
