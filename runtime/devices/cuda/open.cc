@@ -3,6 +3,7 @@
 #include "executor/cuda/kernel.h"
 #include "runtime/api/gpu.h"
 #include "runtime/devices/cuda/device.h"
+#include "runtime/devices/cuda/gemm/cublaslt.h"
 #include "runtime/devices/kernels/kernel_maker.h"
 #include "runtime/support/process/per_process.h"
 
@@ -34,7 +35,8 @@ KernelLauncher interpreter() {
                        [](const BiasSum& sum, void* stream) {
                          return add_bias(sum.dtype, sum.to, sum.from, sum.bias, sum.rows,
                                          sum.columns, stream);
-                       }},
+                       },
+                   .make_provider = make_cublaslt},
           .error_text = [](int error) -> std::string {
             return cudaGetErrorString(static_cast<cudaError_t>(error));
           }};

@@ -41,8 +41,7 @@ enum DescAttribute : int {
   kBiasPointer = 8,
   kMultiprocessors = 15,
   kScaleA = 17,
-  kScaleB = 18,
-  kBiasType = 26
+  kScaleB = 18
 };
 /// cublasLtMatmulPreferenceAttributes_t.
 enum PreferenceAttribute : int {

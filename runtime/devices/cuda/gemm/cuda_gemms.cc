@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "runtime/api/device.h"
-#include "runtime/devices/cuda/gemm/cublaslt.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -102,7 +101,7 @@ bool CudaGemms::warm_up(GemmProvider& provider, const Gemm& gemm, Diagnostics& d
 }
 
 std::unique_ptr<GemmProvider> CudaGemms::make_provider(Diagnostics& diagnostics) {
-  return make_cublaslt(context_, diagnostics);
+  return kernels_.make_provider(context_, diagnostics);
 }
 
 }  // namespace mscclc::cuda

@@ -14,12 +14,15 @@ class Device;
 
 namespace mscclc::cuda {
 
-/// The kernels, which nvcc compiles elsewhere (executor/cuda). Called with the GPU's context
-/// current; errors are numbers of cudaError_t, 0: none.
+/// The kernels, which nvcc compiles elsewhere (executor/cuda), and cuBLASLt. Called with the GPU's
+/// context current; errors are numbers of cudaError_t, 0: none.
 struct GemmKernels {
   std::function<int(uint32_t* word, uint32_t times, void* stream)> raise;
   std::function<int(const FlagWait& wait, void* stream)> await;
   std::function<int(const BiasSum& sum, void* stream)> add_bias;
+  /// The device's own provider. nullptr: reported.
+  std::function<std::unique_ptr<GemmProvider>(SharedContext context, Diagnostics& diagnostics)>
+      make_provider;
 };
 
 class CudaGemms final : public GemmStreams {
