@@ -6,6 +6,8 @@
 
 #include <type_traits>
 
+#include "runtime/devices/cuda/gemm/cublaslt_library.h"
+
 namespace mscclc::cuda {
 namespace {
 
@@ -22,7 +24,7 @@ constexpr bool same_calls(int (*)(A...), cublasStatus_t (*)(B...)) {
 }
 
 #define FUNCTION(name, parameters) \
-  static_assert(same_calls(static_cast<lt::Status(*) parameters>(nullptr), cublasLt##name));
+  static_assert(same_calls(decltype(lt::Library::name){nullptr}, cublasLt##name));
 MSCCLC_CUBLASLT(FUNCTION)
 #undef FUNCTION
 
