@@ -138,10 +138,7 @@ class CudaDevice final : public Device {
   bool launch(const CompiledKernel& own, const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics);
 
-  /// The user has asked for multicast, and GPU and driver have it.
-  bool has_multicast() const { return multicast_; }
   const SharedContext& context() const { return context_; }
-  const Exchange& exchange() const { return exchange_; }
 
  private:
   /// Starts a launch that has its place: it has begun, or will.
