@@ -477,6 +477,13 @@ _ROWS = {
         "runtime/devices/cuda/memory",
         "runtime/support/process",
     ],
+    "runtime/devices/cuda/gemm": [
+        "ir",
+        "runtime/api",
+        "runtime/devices/cuda/driver",
+        "runtime/devices/cuda/memory",
+        "runtime/support/process",
+    ],
     "runtime/devices/cuda/gdrcopy": [
         "ir/base",
         "executor",
@@ -516,6 +523,7 @@ _ROWS = {
         "executor",
         "executor/cuda",
         "runtime/api",
+        "runtime/devices/cuda/gemm",
         "runtime/devices/cuda/internode",
         "runtime/devices/cuda/launch",
         "runtime/devices/cuda/links",
@@ -1065,6 +1073,7 @@ _MAY_LINK = {
     ],
     "runtime/doors/c": ["runtime"],
     "runtime/core/collectives": ["runtime/core/communicator"],
+    "runtime/core/overlap": ["runtime/core/collectives", "runtime/core/communicator"],
     "runtime/core/communicator": ["runtime/bootstrap/job", "runtime/devices/host"],  # a test
     "runtime/core/communicator/compiled_kernels": ["runtime/devices/host"],  # a test
     "tests/fakes/cuda": ["runtime/bootstrap"],

@@ -44,7 +44,7 @@ struct OverlapConfig {
   /// Rows of a rank's GEMM: [m, k] is what was gathered or exchanged, or A where sums are made. A
   /// multiple of R, except of gemm_allreduce.
   uint64_t m = 0, k = 0;
-  std::vector<uint64_t> n;  ///< columns of each B; one where sums are made
+  std::vector<uint64_t> n = {};  ///< columns of each B; one where sums are made
   bool b_transposed = false;
   Dtype a_dtype = Dtype::bf16, b_dtype = Dtype::bf16, out_dtype = Dtype::bf16;
   std::optional<SumOrder> order = {};  ///< of sums over ranks; nullopt: by MSCCLC_ORDER
@@ -60,8 +60,8 @@ struct OverlapConfig {
 /// One run: memory of the device, at multiples of 16 bytes. Vectors have an entry for each B.
 struct OverlapCall {
   const void* a = nullptr;
-  std::vector<const void*> b;
-  std::vector<void*> out;
+  std::vector<const void*> b = {};
+  std::vector<void*> out = {};
   std::vector<const void*> bias = {};
   const float* a_scale = nullptr;          ///< of types of 8 bits; nullptr: 1
   std::vector<const float*> b_scale = {};  ///< empty: 1

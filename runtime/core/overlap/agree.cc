@@ -8,7 +8,7 @@
 namespace mscclc::overlap {
 namespace {
 
-/// What a rank says.
+/// What a rank says. (What this one lacks, its own diagnostics say.)
 struct Wish {
   std::string why_not;
   NamedValues values;
@@ -75,12 +75,11 @@ bool agree(Bootstrap& bootstrap, const NamedValues& own, const std::string& why_
     diagnostics.error("options-differ", {}, "ranks make different GEMMs: " + text);
     return false;
   }
+  if (!why_not.empty()) return false;
   for (size_t r = 0; r < wishes.size(); ++r) {
     if (wishes[r].why_not.empty()) continue;
-    if (r != bootstrap.rank()) {
-      diagnostics.error("peer-failed", {},
-                        fmt::format("rank {} cannot do its part: {}", r, wishes[r].why_not));
-    }
+    diagnostics.error("peer-failed", {},
+                      fmt::format("rank {} cannot do its part: {}", r, wishes[r].why_not));
     return false;
   }
   return true;

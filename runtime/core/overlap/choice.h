@@ -35,7 +35,7 @@ double intensity_of(const OverlapConfig& config);
 struct ChoiceFacts {
   uint32_t ranks = 1;
   uint32_t multiprocessors = 0;  ///< of the device; 0: any number of blocks run at once
-  std::string nccl;              ///< OtherLibrary::missing
+  std::string nccl = {};         ///< OtherLibrary::missing
   std::span<const MeasuredChoice> rows = measured_choices();
 };
 

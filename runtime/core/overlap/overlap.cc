@@ -174,7 +174,7 @@ bool Overlap::State::put(const OverlapCall& call, StreamHandle stream, Diagnosti
       workspace_ != nullptr ? workspace_->data() : static_cast<uint8_t*>(call.workspace);
   const RunPlace place{.call = call,
                        .stream = stream,
-                       .gemm = {workspace, gemm_bytes_},
+                       .gemm = {workspace, provider_->workspace_bytes()},
                        .rest = workspace + gemm_bytes_};
   return chain_->follow(stream, diagnostics) && backend_->run(place, diagnostics) &&
          add_bias(call, stream, diagnostics) && chain_->put_last(stream, diagnostics);

@@ -37,7 +37,11 @@ bool Products::prepare(const std::vector<Tile>& tiles, Diagnostics& diagnostics)
   for (const Tile& tile : tiles) {
     for (size_t w = 0; w < config_.n.size(); ++w) {
       if (!made.emplace(tile.rows, config_.n[w]).second) continue;
-      if (!provider_.prepare(shape_of(tile, w), diagnostics)) return false;
+      const Gemm shape = shape_of(tile, w);
+      if (!provider_.prepare(shape, diagnostics) ||
+          !streams_.warm_up(provider_, shape, diagnostics)) {
+        return false;
+      }
     }
   }
   return true;

@@ -28,7 +28,7 @@ bool GemmCallback::run(const Gemm& gemm, StreamHandle stream, Diagnostics& diagn
                                .workspace_bytes = gemm.workspace_bytes};
   const int result = function_(user_, &given, stream);
   if (result == 0) return true;
-  diagnostics.error("gemm", {},
+  diagnostics.error("gemm-failed", {},
                     fmt::format("the caller's function for products answered {} to m = {}, n = {}, "
                                 "k = {}",
                                 result, gemm.m, gemm.n, gemm.k));

@@ -195,9 +195,10 @@ mscclc_result_t mscclc_overlap_destroy(mscclc_overlap_t* overlap) {
     {
       const Use<mscclc_overlap> use(overlap);
       if (!use) return use.refuse(kHere, kNoOverlap);
-      if (overlap->owner.communicator == nullptr) return destroy(overlap, kHere, kNoOverlap);
-      one_thread = overlap->owner.communicator->one_thread();
+      const auto& communicator = overlap->owner.communicator;
+      if (communicator != nullptr) one_thread = communicator->one_thread();
     }
+    if (one_thread == nullptr) return destroy(overlap, kHere, kNoOverlap);
     Diagnostics diagnostics;
     const OneThread::Visit visit(*one_thread, diagnostics);
     return visit ? destroy(overlap, kHere, kNoOverlap) : fail(diagnostics);
