@@ -1,5 +1,6 @@
 """Products that overlap with collectives, by ctypes: the part of mscclc.h that begins with mscclc_overlap_."""
 
+import contextlib
 import ctypes
 import json
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
@@ -135,13 +136,14 @@ class Overlap:
         )  # fmt: skip
         create, handle = library().mscclc_overlap_create, comm._own()
         arguments = [handle, ctypes.byref(config), ctypes.byref(self._handle)]
-        _wait_for(lambda: check(create(*arguments)), lambda: comm.abort("interrupted"))
+        with self._raising():
+            _wait_for(lambda: check(create(*arguments)), lambda: comm.abort("interrupted"))
         bytes = c_size_t()
         check(library().mscclc_overlap_workspace(self._handle, ctypes.byref(bytes)))
         self.workspace_bytes = bytes.value
 
     def _guarded(self, gemm):
-        """C learns that it has failed; run() raises why."""
+        """C learns that it has failed; what waits for it raises why."""
 
         def call(_, given, stream):
             try:
@@ -162,10 +164,16 @@ class Overlap:
             ctypes.sizeof(Call), buffers.a, _array(buffers.b), _array(buffers.out), _array(buffers.bias),
             buffers.a_scale, _array(buffers.b_scale), buffers.gathered, buffers.workspace, self.workspace_bytes,
         )  # fmt: skip
-        try:
+        with self._raising():
             check(library().mscclc_overlap_run(self._handle, ctypes.byref(call), self._comm._queue(stream)))
             if stream is None:
                 self._comm.synchronize()
+
+    @contextlib.contextmanager
+    def _raising(self):
+        """Where a product has failed, that is the error."""
+        try:
+            yield
         except LibraryError as error:
             if not self._raised:
                 raise

@@ -159,6 +159,15 @@ class Suites(unittest.TestCase):
     def test_row_fusion_edges(self):
         self.check("row_fusion_edges", 2, 3)
 
+    def test_matmul_ops(self):
+        self.check("matmul_ops", 1, 2, 3, 4)
+
+    def test_matmul_gradients(self):
+        self.check("matmul_gradients", 2, 3)
+
+    def test_matmul_fusion(self):
+        self.check("matmul_fusion", 2)
+
     def test_vllm_fusion(self):
         self.check("vllm_fusion", 2)
 
@@ -193,6 +202,7 @@ class Suites(unittest.TestCase):
             ("train_by_torch.py", 2, ["loss"]),
             ("sum_by_torchcomms.py", 2, comms),
             ("batch_invariance.py", 4, same),
+            ("te_like_mlp.py", 2, ["float32: the bits of serial", "bfloat16: the bits of serial"]),
         ):
             with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
                 environment = installed_in(folder)

@@ -39,21 +39,29 @@ class _Session:
         self.made = collections.OrderedDict()  # from shape and maker of products
         self.captured = set()  # of these keys: a graph has calls of them
 
-    def find(self, key):
-        """The object of a shape; made, where there is none yet."""
+    def find(self, key, scaled):
+        """The object of a shape; made, where there is none yet. `scaled`: of the run for which it is."""
         capturing = self.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
         if key not in self.made:
             if capturing:
                 raise UsageError(
                     f"a graph is captured, and there is no object yet for {_text(key[0])}: run the op once before"
                 )
-            gemm = TorchGemm(self.device) if key[1] == "torch" else None
-            self.made[key] = _Made(Overlap(self.comm, key[0], gemm), gemm)
+            self.made[key] = self._make(*key, scaled)
             self._forget_oldest()
         self.made.move_to_end(key)
         if capturing:
             self.captured.add(key)
         return self.made[key]
+
+    def _make(self, shape, by, scaled):
+        if by == "own":
+            return _Made(Overlap(self.comm, shape), None)
+        gemm = TorchGemm(self.device)
+        gemm.scaled = scaled
+        made = _Made(Overlap(self.comm, shape, gemm), gemm)
+        gemm.warms_up = False
+        return made
 
     def _forget_oldest(self):
         idle = [key for key in self.made if key not in self.captured]
@@ -123,7 +131,7 @@ def run(group: str, shape: Shape, gemm: str, tensors: Run) -> None:
     device = tensors.a.device
     of = session(group, device)
     with of.lock:
-        object, products = of.find((shape, gemm))
+        object, products = of.find((shape, gemm), tensors.scaled)
         workspace = torch.empty(object.workspace_bytes, dtype=torch.uint8, device=device)
         if products is not None:
             products.scaled = tensors.scaled
