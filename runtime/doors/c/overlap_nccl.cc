@@ -12,6 +12,7 @@
 #include "runtime/doors/c/overlap_args.h"
 #include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/real.h"
+#include "runtime/support/environment/environment.h"
 
 namespace mscclc::capi {
 namespace {
@@ -120,7 +121,10 @@ std::unique_ptr<OtherCollectives> make_nccl(Communicator& communicator, Diagnost
 
 }  // namespace
 
-OtherLibrary nccl_library() {
+OtherLibrary nccl_library(bool on_host) {
+  if (on_host && !Environment::of_process().has(Variable::MSCCLC_NCCL)) {
+    return {.make = {}, .missing = "NCCL needs GPUs"};
+  }
   if (nccl::real_nccl() == nullptr) {
     return {.make = {}, .missing = nccl::why_no_real()};
   }

@@ -219,8 +219,9 @@ int main(void) {
   OK(mscclc_overlap_backends(MSCCLC_HOST, &text));
   CHECK(strstr(text, "{\"name\": \"mscclc\", \"available\": true, \"why\": ") != NULL);
   CHECK(strstr(text, getenv("MSCCLC_NCCL") != NULL
-                         ? "{\"name\": \"nccl\", \"available\": true"
-                         : "{\"name\": \"nccl\", \"available\": ") != NULL);
+                         ? "{\"name\": \"nccl\", \"available\": true, \"why\": \"NCCL's collective"
+                         : "{\"name\": \"nccl\", \"available\": false, \"why\": \"not there: NCCL "
+                           "needs GPUs\"}") != NULL);
   CHECK(strstr(text, "{\"name\": \"cublasmp\", \"available\": false, \"why\": \"not ") != NULL);
   mscclc_free(text);
   check_refused_configs();
