@@ -602,6 +602,8 @@ _ROWS = {
         "plans/format",
         "plans/format/machines",
         "runtime/api",
+        "runtime/doors/nccl/abi",
+        "runtime/doors/nccl/backends",
         "runtime/support",
         "runtime/support/environment",
         "runtime/support/observe",
@@ -1008,7 +1010,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/support/process": ["tests/helpers/runtime"],
     "runtime/bootstrap/job": ["tests/helpers/runtime"],
     "runtime/bootstrap/tcp": ["tests/helpers/runtime"],
-    "runtime/doors/c": ["tests/helpers/runtime"],
+    "runtime/doors/c": ["tests/fakes/nccl", "tests/helpers/runtime"],
     "runtime/core/communicator": ["executor/compiled", "executor/testing", "tests/helpers/runtime"],
     "runtime/core/communicator/compiled_kernels": [
         "executor/testing",

@@ -124,7 +124,7 @@ std::vector<OverlapBackend> overlap_backends(const std::string& nccl);
 struct OverlapChoice {
   std::string backend;
   uint32_t chunks = 0;  ///< 0: one GEMM for each B
-  uint32_t budget = 0;  ///< multiprocessors that GEMMs leave free
+  uint32_t budget = 0;  ///< multiprocessors that GEMMs leave free; 0: none
   std::string why;
 };
 

@@ -88,6 +88,16 @@ bool fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoi
       diagnostics);
 }
 
+/// What GEMMs leave free beside no plan: where chunks are asked for, as much as beside one, so that
+/// they are the same, to the bit.
+uint32_t budget_of_same(const OverlapConfig& config, const ChoiceFacts& facts) {
+  OverlapChoice like;
+  like.chunks = config.chunks;
+  like.budget = config.budget;
+  Diagnostics ignored;
+  return config.chunks != 0 && fit_plan(config, facts, like, ignored) ? like.budget : 0;
+}
+
 /// What `auto` takes.
 void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& choice) {
   const auto shape = fmt::format("{} ranks, {}, {} rows and {:.0f} flops a byte", facts.ranks,
@@ -164,7 +174,8 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
     return std::nullopt;
   }
   if (facts.ranks == 1) choice.why = "one rank multiplies, and nothing else";
-  if (!by_plan || facts.ranks == 1) choice.budget = 0;
+  if (!by_plan) choice.budget = budget_of_same(config, facts);
+  if (facts.ranks == 1) choice.budget = 0;
   return choice;
 }
 

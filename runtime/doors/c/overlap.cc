@@ -64,7 +64,7 @@ mscclc_result_t create(Making making, mscclc_overlap_t** overlap) {
   if (making.owner.device == nullptr && !making.alone(diagnostics)) return fail(diagnostics);
   mscclc_overlap& made = *making.made;
   OverlapOptions options{.programs = process_wide<ProgramsOfProcess>().programs,
-                         .nccl = nccl_library()};
+                         .nccl = nccl_library(making.made->device == MSCCLC_HOST)};
   if (making.given.gemm != nullptr) {
     made.gemm = std::make_unique<GemmCallback>(making.given.gemm, making.given.gemm_user,
                                                making.given.gemm_workspace_bytes);
@@ -175,8 +175,7 @@ mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t* overlap, char** text) {
 mscclc_result_t mscclc_overlap_backends(int32_t device, char** text) {
   return guarded([&] {
     if (text == nullptr) return refuse("mscclc_overlap_backends", "'text' is NULL");
-    (void)device;
-    const auto backends = overlap_backends(nccl_library().missing);
+    const auto backends = overlap_backends(nccl_library(device == MSCCLC_HOST).missing);
     *text = json_text([&](JsonWriter& json) {
       json.list(backends, [&](const OverlapBackend& backend) {
         json.object("name", backend.name, "available", backend.available, "why", backend.why);

@@ -105,7 +105,7 @@ static void *run_rank(void *argument) {
   mscclc_comm_t *comm = NULL;
   mscclc_stream_t stream = NULL;
   mscclc_memory_t *memory = NULL;
-  mscclc_overlap_t *sum = NULL, *kept = NULL;
+  mscclc_overlap_t *sum = NULL, *kept = NULL, *other = NULL;
   mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, n);
   comm_config.device = MSCCLC_HOST;
   OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
@@ -123,6 +123,16 @@ static void *run_rank(void *argument) {
   config.backend = "serial";
   OK(mscclc_overlap_create(comm, &config, &kept));
   run_sum(kept, comm, mscclc_memory_address(memory), stream);
+  if (getenv("MSCCLC_NCCL") != NULL) {
+    config.backend = "nccl";
+    OK(mscclc_overlap_create(comm, &config, &sum));
+    run_sum(sum, comm, mscclc_memory_address(memory), stream);
+    config.order = MSCCLC_ORDER_RANKS;
+    check_said(mscclc_overlap_create(comm, &config, &other), MSCCLC_INVALID_ARGUMENT,
+               "the order must be 'ranks', which the backend 'nccl' does not keep");
+    config.order = MSCCLC_ORDER_DEFAULT;
+    OK(mscclc_overlap_destroy(sum));
+  }
 
   /* One shape here, another there. */
   config.k = kDepth + rank;
@@ -208,6 +218,10 @@ int main(void) {
   /* Before anything else there is. */
   OK(mscclc_overlap_backends(MSCCLC_HOST, &text));
   CHECK(strstr(text, "{\"name\": \"mscclc\", \"available\": true, \"why\": ") != NULL);
+  CHECK(strstr(text, getenv("MSCCLC_NCCL") != NULL
+                         ? "{\"name\": \"nccl\", \"available\": true, \"why\": \"NCCL's collective"
+                         : "{\"name\": \"nccl\", \"available\": false, \"why\": \"not there: NCCL "
+                           "needs GPUs\"}") != NULL);
   CHECK(strstr(text, "{\"name\": \"cublasmp\", \"available\": false, \"why\": \"not ") != NULL);
   mscclc_free(text);
   check_refused_configs();
