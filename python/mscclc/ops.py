@@ -21,7 +21,6 @@ import torch
 import torch.distributed as dist
 
 from . import _overlap
-from .torch import ops as _collectives  # noqa: F401, gradients take them
 from .torch.overlap import objects
 from .torch.overlap.objects import close, runs
 

@@ -196,7 +196,8 @@ def scaled_scatters(ranks):
         rows = [_scales(12 * n, 5, r).view(3, -1, 1) for r in range(n)]
         columns = [_scales(16, 6, r).view(1, -1) for r in range(n)]
         ones, halves = [torch.tensor(2.0)] * n, [torch.tensor(0.5)] * n
-        for A_scales, B_scales in ((ones, halves), (rows, columns)):
+        by_rows = device().type == "cpu" or type_a == type_b  # torch's products on GPUs
+        for A_scales, B_scales in ((ones, halves), (rows, columns))[:2 if by_rows else 1]:
             partial = [A.float() @ B.float() * a * b.view(-1) for A, B, a, b in zip(As, Bs, A_scales, B_scales)]
             wanted = (sum(partial) + bias.float()).bfloat16().chunk(n, 1)[rank]
             B = Bs[rank].t().contiguous().t()
@@ -310,6 +311,36 @@ def queries(ranks):
     assert ops.runs()["gemm_allreduce"] == before + 1
 
 
+def in_graphs(ranks):
+    """On GPUs: captured after a first call, replayed with other data; before one it is refused."""
+    if device().type != "cuda":
+        return
+    n, x, out = ranks.size, torch.zeros(4, 16), {}
+    B, half = _matrix((16, 32), 2, 0), _matrix((32, 16), 3, 0)
+
+    def layer():
+        _, (wide,) = ops.all_gather_matmul(x, [B], 0, ranks.gloo, backend="mscclc")
+        out["part"] = ops.matmul_reduce_scatter(wide, half, "sum", 0, ranks.gloo, backend="mscclc")
+
+    layer()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="relaxed"):
+        layer()
+    for seed in range(3):
+        x.copy_(_matrix((4, 16), seed, ranks.rank))
+        graph.replay()
+        torch.cuda.synchronize()
+        equal(out["part"], n * (_matrix((4, 16), seed, ranks.rank) @ B @ half), f"replay {seed}")
+        layer()  # beside the graph
+        equal(out["part"], n * (_matrix((4, 16), seed, ranks.rank) @ B @ half), f"call {seed}")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        layer()
+    stream.synchronize()
+    with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode="relaxed"):
+        refused(lambda: ops.matmul_all_reduce(torch.ones(3, 16), B, "sum", ranks.gloo), "captured", "run the op once")
+
+
 def closed_and_made_again(ranks):
     for _ in range(2):
         equal(ops.matmul_all_reduce(torch.ones(1, 4), torch.ones(4, 3), "sum", ranks.gloo),
@@ -321,5 +352,5 @@ def closed_and_made_again(ranks):
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
     backends_have_the_same_bits, scaled_gathers, scaled_scatters, nothing_to_do, memory_of_any_kind,
-    groups_beside_one_another, what_is_wrong, queries, closed_and_made_again,
+    groups_beside_one_another, what_is_wrong, queries, in_graphs, closed_and_made_again,
 ]  # fmt: skip

@@ -31,14 +31,12 @@ def _rows(tensor):
 
 def _gather(tensor, dim, group):
     """A tensor of all ranks, along a dimension."""
-    ranks = objects.size_of(group)
-    return _ops.all_gather(tensor.movedim(dim, 0).contiguous(), ranks, group).movedim(0, dim)
+    return _ops.exchange_rows(tensor.movedim(dim, 0).contiguous(), "allgather", group).movedim(0, dim)
 
 
 def _scatter(tensor, dim, group):
     """A rank's part of a sum of all ranks'."""
-    ranks = objects.size_of(group)
-    return _ops.reduce_scatter(tensor.movedim(dim, 0).contiguous(), "sum", ranks, group).movedim(0, dim)
+    return _ops.exchange_rows(tensor.movedim(dim, 0).contiguous(), "reducescatter", group).movedim(0, dim)
 
 
 def _setup_gathered(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -99,8 +97,8 @@ def _all_to_all_matmul_backward(ctx: Any, of_whole: Any, gradients: Any) -> Any:
         if of_whole is not None:
             of_A = of_whole if of_A is None else of_A + of_whole
         if of_A is not None:
-            of_A = _ops.all_to_all(of_A.contiguous(), group)
-    of_B, of_bias = _of_weights(ctx, gradients, lambda: saved if ctx.whole else _ops.all_to_all(saved, group))
+            of_A = _ops.exchange_rows(of_A.contiguous(), "alltoall", group)
+    of_B, of_bias = _of_weights(ctx, gradients, lambda: saved if ctx.whole else _ops.exchange_rows(saved.contiguous(), "alltoall", group))
     return of_A, of_B, None, of_bias
 
 
@@ -152,7 +150,7 @@ def _from_reduced(ctx, gradient, group):
         # The sum of the ranks' gradients is made in parts, and gathered while it is multiplied.
         return _from_scattered(ctx, _scatter(gradient, 0, group), 0, group)
     if not ctx.replicated:
-        gradient = _ops.all_reduce(gradient.contiguous(), "sum", group)
+        gradient = _ops.exchange_rows(gradient.contiguous(), "allreduce", group)
     of_A = torch.matmul(gradient, B.t()) if ctx.needs_input_grad[0] else None
     return of_A, _rows(A).t() @ _rows(gradient) if ctx.needs_input_grad[1] else None
 

@@ -140,6 +140,27 @@ def run(group: str, shape: Shape, gemm: str, tensors: Run) -> None:
         _runs[shape.kind] += 1
 
 
+def exchange(kind: str, group: str, rows: torch.Tensor) -> torch.Tensor:
+    """A collective by name, alone, of a tensor without gaps: "allgather", "reducescatter", "alltoall", "allreduce"."""
+    of, device = session(group, rows.device), rows.device
+    shape = list(rows.shape)
+    if kind == "allgather":
+        shape[0] *= of.comm.size
+    elif kind == "reducescatter":
+        shape[0] //= of.comm.size
+    made = rows.new_empty(shape)
+    if rows.numel() == 0:
+        return made
+    with of.lock:
+        call = getattr(of.comm, kind)
+        if device.type == "cpu":
+            call(rows, made).wait()
+            return made
+        call(rows, made, stream=torch.cuda.current_stream(device).cuda_stream)
+        of.comm._unfinished.clear()  # torch keeps the memory as long as the stream needs it
+        return made
+
+
 def explain(group: str, device: torch.device) -> List[Dict[str, Any]]:
     """What each object of a group runs and why, the one that ran last at the end: its shape, and "backend", "chunks",
     "budget", "why"."""

@@ -94,7 +94,7 @@ def _fake_all_gather_matmul(
 def _gather_columns(A, Bs, group_name, biases, return_A, ranks):
     """Columns are gathered, then multiplied: every product needs all of them."""
     shapes.check_weights(A, Bs, biases, A.shape[-1] * ranks)
-    parts = torch.ops.mscclc.all_gather(A.contiguous().unsqueeze(0), ranks, group_name)
+    parts = objects.exchange("allgather", group_name, shapes.ready(A).unsqueeze(0))
     whole = torch.cat(list(parts), -1)
     rows = whole.flatten(0, -2)
     found = [torch.addmm(bias, rows, B) for B, bias in zip(Bs, biases)] if biases else [torch.mm(rows, B) for B in Bs]
@@ -259,5 +259,20 @@ def define(name: str, arguments: str, result: str, body: Any, fake: Any) -> None
     torch.library.register_fake(f"mscclc::{name}", fake, lib=library)
 
 
+def _exchange(rows, kind, group_name):
+    return objects.exchange(kind, group_name, shapes.ready(rows))
+
+
+def _fake_exchange(rows, kind, group_name):
+    ranks, first = objects.size_of(group_name), rows.shape[0]
+    first = {"allgather": first * ranks, "reducescatter": first // ranks}.get(kind, first)
+    return rows.new_empty(first, *rows.shape[1:])
+
+
 for _row in _OPS:
     define(*_row)
+# A collective alone, for gradients, by the communicator that the other ops have.
+library.define("exchange_rows(Tensor rows, str kind, str group_name) -> Tensor")
+for _key in ("CPU", "CUDA"):
+    library.impl("exchange_rows", _exchange, _key)
+torch.library.register_fake("mscclc::exchange_rows", _fake_exchange, lib=library)
