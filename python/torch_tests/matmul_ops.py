@@ -9,6 +9,9 @@ import torch.distributed as dist
 from checks import device, equal, refused
 
 from mscclc import ops
+from mscclc._overlap import Buffers, Overlap, Shape
+from mscclc.errors import LibraryError
+from mscclc.torch import plans
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 TYPES_8 = (torch.float8_e4m3fn, torch.float8_e5m2)
@@ -341,6 +344,34 @@ def in_graphs(ranks):
         refused(lambda: ops.matmul_all_reduce(torch.ones(3, 16), B, "sum", ranks.gloo), "captured", "run the op once")
 
 
+def a_product_that_fails(ranks):
+    """What it raises is raised where it ran, and not only that a product has failed; other ranks learn of that."""
+
+    def fails(gemm, stream):
+        raise ValueError(f"no product of {gemm.m} rows")
+
+    comm = plans.communicator(ranks.gloo, device())
+    buffers = [torch.ones(4, 8), torch.ones(8, 8), torch.empty(4, 8)]
+    a, b, out = (one.data_ptr() for one in buffers)
+
+    def run():
+        made = Overlap(comm, Shape("gemm_allreduce", 4, 8, (8,), "f32", "f32", "f32", chunks=1), fails)
+        workspace = torch.empty(made.workspace_bytes, dtype=torch.uint8)
+        stream = torch.cuda.current_stream().cuda_stream if device().type == "cuda" else None
+        made.run(Buffers(a, [b], [out], workspace=workspace.data_ptr()), stream)
+
+    raised = None
+    try:
+        run()
+    except (ValueError, LibraryError) as error:
+        raised = str(error)
+    found = [None] * ranks.size
+    dist.all_gather_object(found, raised, group=ranks.gloo)
+    assert all(text and ("no product of" in text or "for products answered" in text) for text in found), found
+    assert any("no product of" in text for text in found), found
+    comm.close()
+
+
 def closed_and_made_again(ranks):
     for _ in range(2):
         equal(ops.matmul_all_reduce(torch.ones(1, 4), torch.ones(4, 3), "sum", ranks.gloo),
@@ -352,5 +383,6 @@ def closed_and_made_again(ranks):
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
     backends_have_the_same_bits, scaled_gathers, scaled_scatters, nothing_to_do, memory_of_any_kind,
-    groups_beside_one_another, what_is_wrong, queries, in_graphs, closed_and_made_again,
+    groups_beside_one_another, what_is_wrong, queries, in_graphs, a_product_that_fails,
+    closed_and_made_again,
 ]  # fmt: skip
