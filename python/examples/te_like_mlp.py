@@ -1,4 +1,4 @@
-"""An MLP that is tensor-parallel and sequence-parallel, whose products overlap with its collectives, forward and backward.
+"""A tensor-parallel and sequence-parallel MLP, whose products overlap with its collectives, forward and backward.
 
     torchrun --nproc-per-node 2 python/examples/te_like_mlp.py           on the host
     torchrun --nproc-per-node 2 python/examples/te_like_mlp.py cuda      a GPU for each rank

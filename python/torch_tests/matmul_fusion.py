@@ -24,7 +24,9 @@ def _matrix(shape, seed, rank=0):
 
 def _compiled(program, by, inductor, **more):
     torch._dynamo.reset()
-    how = {"options": {"post_grad_custom_post_pass": by, "fx_graph_cache": False}} if inductor else {"backend": by.backend}
+    how = {"backend": by.backend}
+    if inductor:
+        how = {"options": {"post_grad_custom_post_pass": by, "fx_graph_cache": False}}
     return torch.compile(program, fullgraph=True, **how, **more)
 
 

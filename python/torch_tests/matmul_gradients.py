@@ -165,7 +165,8 @@ def checked_by_torch(ranks):
     eight, weight = torch.ones(2 * n, 16).to(torch.float8_e4m3fn), torch.ones(16, 16).to(torch.float8_e4m3fn).t()
     one, tests = torch.tensor(1.0), ("test_faketensor", "test_aot_dispatch_dynamic")  # others compare no 8 bits
     check(all_ops.all_gather_scaled_matmul.default,
-          (eight, [weight], one, [one], 0, name, [None], [None], [torch.bfloat16], [False]), test_utils=tests)  # fmt: skip
+          (eight, [weight], one, [one], 0, name, [None], [None], [torch.bfloat16], [False]),
+          test_utils=tests)  # fmt: skip
     check(all_ops.scaled_matmul_reduce_scatter.default,
           (eight, weight, one, one, "sum", 0, 0, name, [2 * n, 16], None, None, torch.bfloat16),
           test_utils=tests)  # fmt: skip

@@ -22,7 +22,8 @@ class Layer:
         self.kind, self.place, self.ranks, self.rank = kind, place, place.ranks, place.rank
         own = rows // self.ranks if kind == "gather" else rows
         generator = torch.Generator(place.device).manual_seed(1 + place.rank)
-        make = lambda *shape: torch.randn(*shape, dtype=place.dtype, device=place.device, generator=generator)  # noqa: E731
+        how = {"dtype": place.dtype, "device": place.device, "generator": generator}
+        make = lambda *shape: torch.randn(*shape, **how)  # noqa: E731
         self.x = make(own, columns)
         self.w = (make(width, columns) * columns**-0.5).t()  # as nn.Linear has it
         self.whole = self.x.new_empty(rows, columns) if kind == "gather" else self.x

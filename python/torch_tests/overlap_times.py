@@ -162,7 +162,8 @@ class Shape:
             for mode, how in list(self.runs)[:: 1 if round % 2 == 0 else -1]:  # none is always the first
                 if mode in self.errors or f"{mode} ({how})" in self.errors:
                     continue
-                took = self.attempt(mode, lambda: timed(self.place, self.runs[mode, how], self.calls), how)  # noqa: B023
+                run = self.runs[mode, how]
+                took = self.attempt(mode, lambda: timed(self.place, run, self.calls), how)  # noqa: B023
                 if took is not None and round >= 0:
                     times[mode, how].append(took)
         return {key: statistics.median(all) for key, all in times.items() if all}

@@ -98,7 +98,8 @@ def _all_to_all_matmul_backward(ctx: Any, of_whole: Any, gradients: Any) -> Any:
             of_A = of_whole if of_A is None else of_A + of_whole
         if of_A is not None:
             of_A = _ops.exchange_rows(of_A.contiguous(), "alltoall", group)
-    of_B, of_bias = _of_weights(ctx, gradients, lambda: saved if ctx.whole else _ops.exchange_rows(saved.contiguous(), "alltoall", group))
+    come = lambda: saved if ctx.whole else _ops.exchange_rows(saved.contiguous(), "alltoall", group)  # noqa: E731
+    of_B, of_bias = _of_weights(ctx, gradients, come)
     return of_A, of_B, None, of_bias
 
 

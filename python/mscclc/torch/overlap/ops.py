@@ -35,27 +35,25 @@ def weights_ready(Bs: Sequence[torch.Tensor]) -> Tuple[List[torch.Tensor], bool]
     return [shapes.ready(B) for B in Bs], False
 
 
-def run_gathered(
-    kind: str, group: str, gemm: str, rows: torch.Tensor, run: Run, shape: Shape
-) -> None:
-    """Runs what gathers A, leaving out weights without columns. `rows`: of this rank."""
+def run_gathered(group: str, gemm: str, run: Run, shape: Shape) -> None:
+    """Runs what gathers A, leaving out weights without columns."""
     some = [i for i, n in enumerate(shape.n) if n]
     if shape.m == 0 or not some:
         if run.gathered is not None and run.gathered.numel():
-            raise UsageError(f"all weights have 0 columns: nothing is multiplied, so use torch.ops.mscclc.{_PLAIN[kind]}")
+            raise UsageError(f"all weights have 0 columns, and nothing is multiplied: use {_PLAIN[shape.kind]}")
         return
     if shape.k == 0:
         for i in some:
             run.out[i].copy_(run.bias[i].expand_as(run.out[i]) if run.bias else run.out[i].zero_())
         return
     run = run._replace(
-        a=shapes.ready(rows), b=[run.b[i] for i in some], out=[run.out[i] for i in some],
+        a=shapes.ready(run.a), b=[run.b[i] for i in some], out=[run.out[i] for i in some],
         bias=[shapes.ready(run.bias[i]) for i in some] if run.bias else (),
     )  # fmt: skip
     objects.run(group, shape._replace(n=tuple(shape.n[i] for i in some)), gemm, run)
 
 
-_PLAIN = {"allgather_gemm": "all_gather", "alltoall_gemm": "all_to_all"}
+_PLAIN = {"allgather_gemm": "torch.ops.mscclc.all_gather", "alltoall_gemm": "torch.ops.mscclc.all_to_all"}
 
 
 def _all_gather_matmul(
@@ -72,7 +70,7 @@ def _all_gather_matmul(
     shape = Shape("allgather_gemm", whole.shape[0], whole.shape[1], tuple(B.shape[1] for B in Bs), type, type, type,
                   transposed, bool(biases), None, backend, chunks)  # fmt: skip
     rows = shapes.rows_of(A, dim)
-    run_gathered(shape.kind, group_name, gemm, rows, Run(rows, weights, outs, biases, whole if return_A else None), shape)
+    run_gathered(group_name, gemm, Run(rows, weights, outs, biases, whole if return_A else None), shape)
     found = [shapes.with_dimensions(one, leading, dim) for one in outs]
     return shapes.with_dimensions(whole, leading, dim) if return_A else None, found
 
@@ -111,7 +109,7 @@ def _all_to_all_matmul(A, Bs, group_name, biases, *, return_A=True, backend="aut
     shape = Shape("alltoall_gemm", whole.shape[0], whole.shape[1], tuple(B.shape[1] for B in Bs), type, type, type,
                   transposed, bool(biases), None, backend, chunks)  # fmt: skip
     rows = A.flatten(0, -2)
-    run_gathered(shape.kind, group_name, gemm, rows, Run(rows, weights, outs, biases, whole if return_A else None), shape)
+    run_gathered(group_name, gemm, Run(rows, weights, outs, biases, whole if return_A else None), shape)
     found = [shapes.with_dimensions(one, leading, 0) for one in outs]
     return shapes.with_dimensions(whole, leading, 0) if return_A else None, found
 
@@ -131,7 +129,7 @@ def _reduction(reduce_op):
         raise UsageError(f"products are added up by sum or avg, not by {reduce_op!r}")
 
 
-def reduced(kind: str, group: str, gemm: str, shape: Shape, run: Run) -> None:
+def run_reduced(group: str, gemm: str, run: Run, shape: Shape) -> None:
     """Runs what adds up products; a sum of nothing is 0, or the bias."""
     out = run.out[0]
     if shape.m == 0 or shape.n[0] == 0:
@@ -159,7 +157,7 @@ def _matmul_reduce_scatter(
                   bias is not None and not later, None, backend, chunks)  # fmt: skip
     out = A.new_empty(a.shape[0] // ranks, b.shape[1])
     given = [shapes.ready(bias)] if shape.bias else ()
-    reduced(shape.kind, group_name, gemm, shape, Run(shapes.ready(a), [weight], [out], given))
+    run_reduced(group_name, gemm, Run(shapes.ready(a), [weight], [out], given), shape)
     if reduce_op == "avg":
         out.div_(ranks)
     if columns:
@@ -207,7 +205,7 @@ def _matmul_all_reduce(
                   bias is not None and not later, None, backend, chunks)  # fmt: skip
     out = A.new_empty(rows.shape[0], B.shape[1])
     given = [shapes.ready(bias)] if shape.bias else ()
-    reduced(shape.kind, group_name, gemm, shape, Run(shapes.ready(rows), [weight], [out], given))
+    run_reduced(group_name, gemm, Run(shapes.ready(rows), [weight], [out], given), shape)
     if reduce_op == "avg":
         out.div_(objects.size_of(group_name))
     if later:

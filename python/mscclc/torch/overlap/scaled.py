@@ -5,6 +5,7 @@ all rows. A scale of B is one value or one for each column.
 """
 
 import functools
+import operator
 import torch
 
 from ..._overlap import Shape
@@ -89,11 +90,11 @@ def _all_gather_scaled_matmul(
     bias = _bias_list(biases, outs)
     shape = Shape("allgather_gemm", whole.shape[0], whole.shape[1], tuple(widths), type_a, type_b, type_out, True,
                   bool(bias), None, backend, chunks)  # fmt: skip
-    places = [(one.data_ptr(), one.data_ptr() + one.numel() * one.itemsize, one.shape[1] * one.itemsize) for one in outs]
+    places = [(one.data_ptr(), one.data_ptr() + one.nbytes, one.shape[1] * one.itemsize) for one in outs]
     scaled = Scaled(scale.float(), [one.float() for one in B_scales], result_scales, use_fast_accum, (0, 0), places)
     rows = shapes.rows_of(A, dim)
     weights = [shapes.ready(B.t()) for B in Bs]
-    ops.run_gathered(shape.kind, group_name, gemm, rows, Run(rows, weights, outs, bias, whole, scaled), shape)
+    ops.run_gathered(group_name, gemm, Run(rows, weights, outs, bias, whole, scaled), shape)
     return shapes.with_dimensions(whole, leading, dim), [shapes.with_dimensions(one, leading, dim) for one in outs]
 
 
@@ -128,11 +129,11 @@ def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, group_name, 
     _check_b_scales([B], [B_scale])
     ranks = objects.size_of(group_name)
     whole = [*A.shape[:-1], B.shape[1]] if output_shape is None else list(output_shape)
-    if not 0 <= scatter_dim < len(whole) - 1 or functools.reduce(lambda x, y: x * y, whole) != A.numel() // A.shape[
-        -1
-    ] * B.shape[1]:
-        raise UsageError(f"a product of {list(A.shape)} and {list(B.shape)} has not shape {whole} with a dimension"
-                         f" {scatter_dim} of rows")  # fmt: skip
+    rows, given = (functools.reduce(operator.mul, one[:-1], 1) for one in (whole, list(A.shape)))
+    if not 0 <= scatter_dim < len(whole) - 1 or whole[-1] != B.shape[1] or rows != given:
+        raise UsageError(
+            f"a product of {list(A.shape)} and {list(B.shape)} has not shape {whole} with rows along {scatter_dim}"
+        )
     result = list(whole)
     result[scatter_dim] = shapes.divided(whole[scatter_dim], ranks, f"dimension {scatter_dim} of the result")
     return whole, result
@@ -172,7 +173,7 @@ def _scaled_matmul_reduce_scatter(
     a = shapes.ready(a)
     scaled = Scaled(scale.float(), [B_scale.float()], [result_scale], [use_fast_accum], (a.data_ptr(), a.shape[1]), [])
     given = [shapes.ready(bias)] if shape.bias else ()
-    ops.reduced(shape.kind, group_name, gemm, shape, Run(a, [shapes.ready(B.t())], [out], given, None, scaled))
+    ops.run_reduced(group_name, gemm, Run(a, [shapes.ready(B.t())], [out], given, None, scaled), shape)
     if reduce_op == "avg":
         out.div_(ranks)
     if later:
