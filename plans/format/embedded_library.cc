@@ -7,8 +7,13 @@ constexpr LibraryFile kFiles[] = {
 #include "plans/format/embedded_library.inc"
 };
 
+constexpr LibraryFile kOverlapFiles[] = {
+#include "plans/format/embedded_overlap.inc"
+};
+
 }  // namespace
 
 std::span<const LibraryFile> embedded_library() { return kFiles; }
+std::span<const LibraryFile> embedded_overlap() { return kOverlapFiles; }
 
 }  // namespace mscclc

@@ -14,5 +14,7 @@ struct LibraryFile {
 
 /// All files, in the order of a listing of their folder.
 std::span<const LibraryFile> embedded_library();
+/// The programs of plans/overlap, which no table picks.
+std::span<const LibraryFile> embedded_overlap();
 
 }  // namespace mscclc
