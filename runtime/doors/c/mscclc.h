@@ -564,7 +564,7 @@ typedef struct mscclc_gemm {
  * the stream's thread at its turn, and has ended on return. It must not call this library. */
 typedef int (*mscclc_gemm_fn)(void *user, const mscclc_gemm_t *gemm, mscclc_stream_t stream);
 
-/* The same on all ranks, but for device, gemm… and caller_workspace. */
+/* The same on all ranks, except device, gemm… and caller_workspace. */
 typedef struct mscclc_overlap_config {
   size_t size;
   mscclc_overlap_kind_t kind;
