@@ -366,8 +366,8 @@ std::optional<RowFault> columns_fault(const Program& program) {
   return RowFault{
       "row-call",
       fmt::format("the plan takes rows of any multiple of {0} columns; say how many before it is "
-                  "loaded: 'mscclc run --columns {0}', fix_columns() in C++, or 'columns: {0}' in "
-                  "its program",
+                  "loaded: 'mscclc run --columns {0}', mscclc_plan_columns() in C, "
+                  "Plan.with_columns() in Python, or 'columns: {0}' in its program",
                   c.columns)};
 }
 

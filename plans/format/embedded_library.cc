@@ -7,8 +7,14 @@ constexpr LibraryFile kFiles[] = {
 #include "plans/format/embedded_library.inc"
 };
 
+constexpr LibraryFile kRows[] = {
+#include "plans/format/embedded_rows.inc"
+};
+
 }  // namespace
 
 std::span<const LibraryFile> embedded_library() { return kFiles; }
+
+std::span<const LibraryFile> embedded_rows() { return kRows; }
 
 }  // namespace mscclc

@@ -14,5 +14,7 @@ struct LibraryFile {
 
 /// All files, in the order of a listing of their folder.
 std::span<const LibraryFile> embedded_library();
+/// The same of plans/rows: its library.json (row_table.h), "allreduce_norm_1shot.mscl".
+std::span<const LibraryFile> embedded_rows();
 
 }  // namespace mscclc
