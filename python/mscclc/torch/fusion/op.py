@@ -25,10 +25,10 @@ _log = logging.getLogger("mscclc.fusion")
 
 
 class _Loaded(NamedTuple):
-    """A function's plans, by the names of programs."""
+    """A function's plans, and what calls they serve."""
 
     comm: Communicator
-    plans: Dict[str, LoadedPlan]
+    plans: List[Tuple[programs.Range, LoadedPlan]]
 
 
 _communicators: Dict[Tuple[str, torch.device], Tuple[Any, Communicator]] = {}
@@ -61,11 +61,12 @@ def _fused_rows(
     if bytes > max_bytes:
         return _chain(made, input, given, group, f"{bytes} bytes are more than max_bytes, {max_bytes}")
     loaded = _plans_of(made, function, group, max_bytes, input.device)
-    name = programs.pick(loaded.comm.size, bytes)
-    if name not in loaded.plans:  # compiled code may have been kept from a run with more ranks
+    if not loaded.plans:  # compiled code may have been kept from a run with more ranks
         return _chain(made, input, given, group, "the group has one rank")
-    _calls[name] += 1
-    _run(loaded, name, made, _ready(input), [_ready(one) for one in given], results)
+    rows = input.numel() // made.columns
+    range, plan = next(one for one in loaded.plans if rows <= one[0].most_rows)
+    _calls[range.kind] += 1
+    _run(loaded.comm, plan, made, _ready(input), [_ready(one) for one in given], results)
     return results
 
 
@@ -93,13 +94,13 @@ def _ready(tensor):
     return tensor.clone() if tensor.data_ptr() % 16 else tensor
 
 
-def _run(loaded, name, function, input, given, results):
+def _run(comm, plan, function, input, given, results):
     read_names, other_names = programs.externals(function)
     others = [one for i, one in enumerate(results) if i != function.main]
     bits = [one.view(torch.uint8) if one.element_size() == 1 else one for one in others]
     externals = dict(zip([*read_names, *other_names], [*given, *bits]))
     plans.run_on_stream(
-        (loaded.comm, loaded.plans[name], input.device), input, results[function.main], [*given, *others],
+        (comm, plan, input.device), input, results[function.main], [*given, *others],
         dtype=function.type, externals=externals,
     )  # fmt: skip
 
@@ -125,21 +126,22 @@ def _forget(group, device):
 
 def _load(function, group, ranks, max_bytes, device):
     """Collective over the group."""
-    texts = _agreed(function, ranks)
+    row = function.row_bytes
+    made = _agreed(function, ranks, max_bytes // row)
     if (group, device) not in _communicators:
         _communicators[group, device] = ranks, plans.communicator(ranks, device)
     comm = _communicators[group, device][1]
-    return _Loaded(comm, {name: comm.load(text, max_bytes, function.type) for name, text in texts.items()})
+    return _Loaded(comm, [(one, comm.load(text, one.most_rows * row, function.type)) for one, text in made])
 
 
-def _agreed(function: Function, ranks: Any) -> Dict[str, str]:
+def _agreed(function: Function, ranks: Any, max_rows: int) -> List[Tuple[programs.Range, str]]:
     """The plans, from rank 0. What fails there fails at all."""
     size = dist.get_world_size(ranks)
     found: List[Any] = [None]
     if dist.get_rank(ranks) == 0:
         try:
-            names = programs.names(size)
-            found = [{name: compile(programs.program(name, function, size)).to_json() for name in names}]
+            all = programs.ranges(function, size, max_rows)
+            found = [[(one, compile(programs.program(one, function)).to_json()) for one in all]]
         except Exception as error:  # all ranks wait for it
             found = [error]
     dist.broadcast_object_list(found, group=ranks, group_src=0)
