@@ -286,6 +286,7 @@ class AppliedCheck {
 
   /// Externals have the rows of the output's chunks; the caller's chunks must be as long.
   bool sizes() {
+    if (!has_rows(program_, what_)) return true;
     for (const std::span<const Operand> side : {op_.dsts, op_.srcs}) {
       for (const Operand& o : side) {
         if (o.buffer < kFirstScratch && !as_long(o)) {
