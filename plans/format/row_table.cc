@@ -146,8 +146,9 @@ std::optional<std::string> RowEntry::why_not(const RowCall& call) const {
     return min_ranks == max_ranks ? fmt::format("it is for {} ranks", min_ranks)
                                   : fmt::format("it is for {} to {} ranks", min_ranks, max_ranks);
   }
-  if (call.rows > rows) return fmt::format("it is for {} rows at most", rows);
-  if (call.rows > most_rows(call)) return fmt::format("it is for {} bytes at most", bytes);
+  if (call.rows > rows)
+    return fmt::format("it is for at most {} row{}", rows, rows == 1 ? "" : "s");
+  if (call.rows > most_rows(call)) return fmt::format("it is for at most {} bytes", bytes);
   return std::nullopt;
 }
 

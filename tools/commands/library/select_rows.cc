@@ -31,14 +31,17 @@ std::string command_of(const Library& library, const RowEntry& entry, const RowC
   return text;
 }
 
+std::string rows_text(uint64_t least, uint64_t most) {
+  if (most == ~uint64_t{0}) return fmt::format("{} rows and more", least);
+  if (least == most) return fmt::format("{} row{}", least, least == 1 ? "" : "s");
+  return fmt::format("{} to {} rows", least, most);
+}
+
 void show_all(const Library& library, const RowTable& table, RowCall call) {
   for (call.rows = 1;;) {
     const auto [entry, most] = table.choose(call);
-    const bool last = most == ~uint64_t{0};
-    put(fmt::format("# {} rows{}\n{}\n",
-                    last ? fmt::format("{}", call.rows) : fmt::format("{} to {}", call.rows, most),
-                    last ? " and more" : "", command_of(library, *entry, call)));
-    if (last) return;
+    put(fmt::format("# {}\n{}\n", rows_text(call.rows, most), command_of(library, *entry, call)));
+    if (most == ~uint64_t{0}) return;
     call.rows = most + 1;
   }
 }
