@@ -176,7 +176,7 @@ TEST_CASE("programs of rows are fused and proved, whatever the ranks and columns
 
 TEST_CASE("programs of rows in other packets") {
   for (const RowProgram& row : kPrograms) {
-    if (row.name == "allreduce_norm_push") continue;  // it has none
+    if (row.name.starts_with("allreduce_norm_push")) continue;  // they have none
     for (const auto& [format, columns] : {std::pair{"LL8", 2048u}, {"LL128", 2880u}}) {
       World defines = world_of(3, columns);
       defines.push_back({"F", format});
