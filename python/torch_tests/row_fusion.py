@@ -12,11 +12,12 @@ import torch.distributed as dist
 from checks import device, refused
 from fusion_models import (
     EPS, FUNCTIONS, Blocks, by_own_op, compiled_by, counts, gemma_norm, in_order, inputs, plain_norm, quantized_by_token,
-    rms_norm, same, whole,
+    rms_norm, same, sequence_parallel, whole,
 )  # fmt: skip
 
 import mscclc.torch.fusion as fusion
 from mscclc.torch.fusion import RowFusion, translation
+from mscclc.torch.fusion.function import Function
 
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
 
@@ -109,6 +110,38 @@ def rows_that_vary(ranks):
     assert found == {name: count for name, count in wanted.items() if count}, found
 
 
+def _doubled():
+    """The text of a function: twice the sum."""
+    function = Function(128, "f32")
+    function.result(function.op("add", 0, 0), "f32")
+    function.output()
+    return function.to_json()
+
+
+def scattered(ranks):
+    """ReduceScatter, the function of a rank's own rows, AllGather: sequence parallel."""
+    rows = 4 * ranks.size
+    for dtype in (torch.bfloat16, torch.float32):
+        compiled, by = compiled_by(sequence_parallel, RowFusion(max_bytes=rows * 128 * 4), dynamic=False)
+        part, residual, weight = inputs(rows, 128, dtype, ranks)
+        own = residual[4 * ranks.rank:4 * ranks.rank + 4].contiguous()
+        before = fusion.calls().get("scattered", 0)
+        with in_order():
+            same(compiled(part, own, weight), sequence_parallel(part, own, weight))
+        counts(by, 1)
+        assert fusion.calls()["scattered"] == before + 1, fusion.calls()
+    compiled, by = compiled_by(sequence_parallel, RowFusion(max_bytes=rows * 128 * 4 - 1), dynamic=False)
+    with in_order():
+        same(compiled(part, own, weight), sequence_parallel(part, own, weight))
+    assert "max_bytes" in by.report().left[0].why, by.report()  # of the message, not of a part
+    refused(
+        lambda: torch.ops.mscclc.fused_rows(
+            part[:-1], [], _doubled(), dist.group.WORLD.group_name, 1 << 20, ranks.size
+        ),
+        "equal parts of rows",
+    )  # fmt: skip
+
+
 def gradients(ranks):
     """In training, what the backward pass needs of a function is a result of it, too."""
     group = dist.group.WORLD.group_name
@@ -193,7 +226,7 @@ def wrong_is_seen(ranks):
 
 
 CHECKS = [
-    model, functions, functions_by_inductor, all_of_it_is_one_op, rows_that_vary, gradients,
+    model, functions, functions_by_inductor, all_of_it_is_one_op, rows_that_vary, scattered, gradients,
     kept_code, wrong_is_seen,
 ]  # fmt: skip
 # There, what is nearly a half may be rounded to another whole number.

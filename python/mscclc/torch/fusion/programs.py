@@ -6,9 +6,11 @@ from typing import Dict, List, NamedTuple, Tuple
 from ...row_plans import choose_rows
 from .function import Function
 
-# What the library picks by the name of, and the steps of each of its programs.
-_LIKE = "allreduce_norm"
+# What the library picks by the name of, for sums that all ranks get and for those that are scattered; and the steps
+# of each of its programs.
+_LIKE, _LIKE_SCATTERED = "allreduce_norm", "reducescatter_norm"
 _KIND_OF = {
+    "reducescatter_norm": "scattered",
     "allreduce_norm_1shot": "one_shot",
     "allreduce_norm_2shot": "two_shots",
     "allreduce_norm_push_sums": "two_shots_plain",
@@ -22,6 +24,16 @@ _ONE = """\
   tb b in 0..B {{
     for p in others {{ put_packets ch[p].inbox[r, b] <- input[b] }}
     reduce_packets sum[b] <- inbox[p, b] for p in 0..r, input[b], inbox[p, b] for p in after
+    {apply}
+  }}"""
+_SCATTERED = """\
+  let others = [(r + i) % R for i in 1..R], after = r + 1 .. R
+  buffer inbox[others, B] packets: LL16, copies: 2
+  buffer sum[B]
+  channel ch[p in others] = memory(p)
+  tb b in 0..B {{
+    for p in others {{ put_packets ch[p].inbox[r, b] <- input[p, b] }}
+    reduce_packets sum[b] <- inbox[p, b] for p in 0..r, input[r, b], inbox[p, b] for p in after
     {apply}
   }}"""
 _TWO = """\
@@ -64,12 +76,14 @@ class _Steps(NamedTuple):
     chunks: str
     index: str  # of a block's rows
     body: str
+    collective: str = "allreduce"
 
 
 _STEPS = {
     "one_shot": _Steps("B", "b", _ONE),
     "two_shots": _Steps("[R, B]", "p, b", _TWO),
     "two_shots_plain": _Steps("R", "p", _TWO_PLAIN),
+    "scattered": _Steps("B", "b", _SCATTERED, "reducescatter"),
 }
 
 
@@ -81,12 +95,14 @@ class Range(NamedTuple):
     params: Dict[str, str]
 
 
-def ranges(function: Function, ranks: int, max_rows: int) -> List[Range]:
-    """The programs that serve calls of up to so many rows, those for few rows first; none for one rank."""
+def ranges(function: Function, ranks: int, max_rows: int, scattered: bool) -> List[Range]:
+    """The programs that serve calls of up to so many rows, those for few rows first; none for one rank. `scattered`:
+    each rank gets its part of the sum."""
     found: List[Range] = []
     rows = 1
     while ranks > 1 and rows <= max_rows:
-        chosen = choose_rows(_LIKE, ranks=ranks, columns=function.columns, rows=rows, dtype=function.type)
+        like = _LIKE_SCATTERED if scattered else _LIKE
+        chosen = choose_rows(like, ranks=ranks, columns=function.columns, rows=rows, dtype=function.type)
         found.append(Range(min(chosen.most_rows, max_rows), _KIND_OF[chosen.program], chosen.params))
         rows = chosen.most_rows + 1
     return found
@@ -110,7 +126,7 @@ def program(range: Range, function: Function) -> str:
         "param      " + ", ".join(f"{name} = {value}" for name, value in range.params.items()),
         function.text("fused"),
         *_declared(function),
-        f"collective allreduce(ranks: R, chunks: {steps.chunks}, columns: N, then: fused, order: ranks)",
+        f"collective {steps.collective}(ranks: R, chunks: {steps.chunks}, columns: N, then: fused, order: ranks)",
         "select     nodes: 1",
         "launch     threads: T",
         "rank r in 0..R {",
