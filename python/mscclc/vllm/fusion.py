@@ -133,7 +133,7 @@ def _kernel_quantize(rows, node):
 
 
 def _kernel_quantize_by_token(rows, node):
-    """e4m3 by a scale a row: the greatest of it / 448, at most a bound's, and at least what e4m3 can still tell apart."""
+    """e4m3 by a scale a row: the greatest of it / 448, at most a bound, and at least 1 / (448 * 512)."""
     given, function = node.kwargs, rows.function
     input, shape = given["input"], shape_of(given["input"])
     value = rows.operand(input, node, shape)
