@@ -289,7 +289,7 @@ TEST_CASE("a machine that cannot run the plan") {
   apart.nodes = 2;
   CHECK(refusal(t.program, apart) ==
         "machine-ranks: ranks 0 and 1 share memory in the plan, and are on two nodes of the "
-        "machine 'plain', which has 1 GPUs a node");
+        "machine 'plain' (1 GPU each)");
 }
 
 }  // namespace mscclc::cost
