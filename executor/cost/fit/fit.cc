@@ -1,7 +1,11 @@
 #include "executor/cost/fit/fit.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <thread>
+
+#include "ir/program/rank_parts.h"
 
 namespace mscclc::cost {
 namespace {
@@ -72,9 +76,15 @@ class Fitter {
   }
 
  private:
+  /// On all cores: nearly all the time of a fit goes into predictions.
   Vector predict(const Machine& machine) const {
-    Vector times;
-    for (const FitPoint& point : points_) times.push_back(point.predict(machine));
+    Vector times(points_.size());
+    std::atomic<size_t> next = 0;
+    const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    run_threads(static_cast<uint32_t>(std::min(cores, points_.size())), [&](uint32_t) {
+      for (size_t p = next++; p < points_.size(); p = next++)
+        times[p] = points_[p].predict(machine);
+    });
     return times;
   }
 
@@ -105,8 +115,9 @@ class Fitter {
       const uint64_t old = std::max<uint64_t>(value, 1);
       value = std::max(changed(old, kProbe, *fields_[f]), old + 1);
       const double change = std::log(static_cast<double>(value) / static_cast<double>(old));
+      const Vector predicted = predict(machine);
       for (size_t p = 0; p < points_.size(); ++p) {
-        slopes_[f][p] = std::log(points_[p].predict(machine) / predicted_[p]) / change;
+        slopes_[f][p] = std::log(predicted[p] / predicted_[p]) / change;
       }
     }
   }
