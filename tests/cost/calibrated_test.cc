@@ -21,7 +21,7 @@ using calibrate::Probe;
 
 // What docs/design/cost_model.md reports: a change of the model that makes it worse fails here.
 constexpr int kNearProbes = 49;
-constexpr double kRightPairs = 90, kNearTrials = 83;                // percent
+constexpr double kRightPairs = 92.9, kNearTrials = 84;              // percent
 constexpr double kRightPairsBuiltIn = 95, kNearTrialsBuiltIn = 83;  // percent
 constexpr double kRightPairsAgain = 92.5, kNearTrialsAgain = 86;    // percent
 constexpr const char* kTrials = "tests/cost/trials.csv";
