@@ -171,7 +171,7 @@ _ROWS = {
         "executor/simulator/machine",
     ],
     "executor/simulator/schedules": ["ir", "executor/simulator", "plans/format"],
-    "executor/cost/fit": ["plans/format/machines"],
+    "executor/cost/fit": ["ir/program", "plans/format/machines"],
     "executor/cost/virtual_time": [],
     "executor/cost": [
         "ir",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <new>
 #include <string>
 #include <vector>
@@ -97,6 +98,17 @@ std::vector<char*> without_help_word(int argc, char** argv, std::vector<std::str
   return out;
 }
 
+/// "--ban ''": what is asked for by an empty text would not be done, and nothing said of it.
+std::optional<std::string> empty_value(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const bool takes_value = option->get_items_expected_max() > 0;
+    if (!takes_value || std::ranges::count(option->results(), "") == 0) continue;
+    const bool positional = option->get_positional();
+    return (positional ? mscclc::type_of(*option) : option->get_name()) + " is empty";
+  }
+  return std::nullopt;
+}
+
 int run(mscclc::CommandLine& line, int argc, char** argv) {
   if (const auto error = unknown_command(line, argc, argv)) {
     return usage_error(line.app, error->text());
@@ -116,6 +128,7 @@ int run(mscclc::CommandLine& line, int argc, char** argv) {
   }
   for (const mscclc::Command& command : line.commands) {
     if (!command.app->parsed()) continue;
+    if (const auto empty = empty_value(*command.app)) return usage_error(line.app, *empty);
     const int code = command.run();
     warn_of_environment();
     return code;

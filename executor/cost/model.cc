@@ -38,8 +38,8 @@ bool fits(const Program& program, const Machine& machine, Diagnostics& diagnosti
       }
       return refuse(
           fmt::format("ranks {} and {} share memory in the plan, and are on two nodes of "
-                      "the machine '{}', which has {} GPUs a node",
-                      r, channel.peer, machine.name, machine.gpus));
+                      "the machine '{}' ({} GPU{} each)",
+                      r, channel.peer, machine.name, machine.gpus, machine.gpus == 1 ? "" : "s"));
     }
   }
   return true;

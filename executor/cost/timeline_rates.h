@@ -20,6 +20,8 @@ class Rates {
   void add(uint32_t shared, double bytes, uint32_t part);
   /// Takes an event. The part that has ended now, if one has.
   std::optional<uint32_t> ended(uint32_t shared, uint32_t version);
+  /// When what is under way over it has ended, if nothing is added.
+  double last_end(uint32_t shared) const { return shared_[shared].last_end(events_.now()); }
   /// For loads().
   void count(uint32_t shared, uint64_t bytes) { loads_[shared] += bytes; }
   const std::vector<uint64_t>& loads() const { return loads_; }

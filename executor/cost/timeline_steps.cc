@@ -167,6 +167,8 @@ void Run::do_work(uint32_t block) {
   double fetched = b.work.fetches ? 2 * ns(machine_.link_latency_ns()) : 0;
   if (b.work.from_host) fetched += ns(machine_.pcie_latency_ns);
   if (b.work.at_switch) fetched += ns(machine_.switch_latency_ns);
+  const double sends_end = rates_.last_end(shared_index(b.rank, Shared::egress));
+  const double busy = std::min(b.work.busy_ns, sends_end - now());
   for (const Load& load : b.work.loads) {
     if (b.call == 0) rates_.count(load.shared, load.bytes);
     ++b.open;
@@ -185,7 +187,7 @@ void Run::do_work(uint32_t block) {
     const double begun = leave + latency(machine_, b.rank, b.work.writes.front().rank);
     events_.push(begun, EventKind::begun, in_flight_.messages.put(std::move(m)));
   }
-  events_.push(now() + step + b.work.block_ns - looked + fetched, EventKind::part_over,
+  events_.push(now() + step + b.work.block_ns + busy - looked + fetched, EventKind::part_over,
                in_flight_.parts.put({block, true, false}));
 }
 

@@ -262,6 +262,33 @@ TEST_CASE("scratch lies in the host's memory where only ports lead to a rank") {
   CHECK(slow_host_takes(with_scratch(ChannelKind::memory), plain_machine(2)) == 0);
 }
 
+TEST_CASE("a block that reads packets takes longer while others of its GPU send") {
+  // Each rank sends 32 KiB in packets, four rounds of a block's threads, which takes 32768 ns.
+  const auto takes = [](bool apart, uint64_t busy_mb_per_s) {
+    TestProgram t(2, 1);
+    testing::connect_all(t, ChannelKind::memory);
+    for (uint32_t r = 0; r < 2; ++r) {
+      const uint32_t inbox = t.buffer(r, "inbox", 1, PacketFormat::LL16, 2);
+      testing::add_op(t, r, 0, OpKind::put_packets, {testing::far(0, inbox, 0)},
+                      {testing::local(kInput, 0)});
+      testing::add_op(t, r, apart ? 1 : 0, OpKind::reduce_packets, {testing::local(kOutput, 0)},
+                      {testing::local(kInput, 0), testing::local(inbox, 0)})
+          .complete = true;
+    }
+    t.program.launch.threads = 512;
+    Machine m = plain_machine(2);
+    m.block_packet_round_ns = 3000;
+    m.block_busy_mb_per_s = busy_mb_per_s;
+    return timeline_of(t.program, m, 16384).alone_ns;
+  };
+  const uint64_t never = plain_machine(2).block_local_mb_per_s;
+  // First packets: a round, and their way. Then 28768 ns of the sends are left, and three rounds:
+  // the first look was in vain.
+  CHECK(takes(true, 500) == Approx(4000 + 28768 + 9000).margin(1));
+  CHECK(takes(true, never) == Approx(32768 + 1000));
+  CHECK(takes(false, 500) == Approx(takes(false, never)));  // it has sent before it reads
+}
+
 TEST_CASE("predictions are the same each time") {
   const TestProgram t = testing::one_shot(4, 3, PacketFormat::LL128);
   Machine m = plain_machine(4);
@@ -289,7 +316,7 @@ TEST_CASE("a machine that cannot run the plan") {
   apart.nodes = 2;
   CHECK(refusal(t.program, apart) ==
         "machine-ranks: ranks 0 and 1 share memory in the plan, and are on two nodes of the "
-        "machine 'plain', which has 1 GPUs a node");
+        "machine 'plain' (1 GPU each)");
 }
 
 }  // namespace mscclc::cost

@@ -63,7 +63,7 @@ WorkOut::WorkOut(const Program& program, const RankProgram& lowered, uint32_t ra
       threads_(threads_of_blocks(program, lowered)) {}
 
 void Work::clear() {
-  block_ns = first_ns = read_ns = tail_ns = 0;
+  block_ns = first_ns = read_ns = busy_ns = tail_ns = 0;
   stores = 0;
   fetches = from_host = at_switch = false;
   loads.clear();
@@ -288,6 +288,10 @@ void WorkOut::of(const Frame& frame, const DeviceOp& op, uint64_t call, Work& ou
   // A round of packets, and of sums, waits for its loads before the next one begins; what is only
   // moved is loaded ahead.
   const bool in_turn = op.format != PacketFormat::none || info(op.kind).adds;
+  if (!out.reads.empty() && out.writes.empty()) {
+    const double busy = time_at(sums.local, machine_.block_busy_mb_per_s);
+    out.busy_ns = std::max(0.0, busy - time_at(sums.local, machine_.block_local_mb_per_s));
+  }
   out.block_ns = in_turn ? out.block_ns + moved : std::max(out.block_ns, begins + moved);
 }
 

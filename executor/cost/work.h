@@ -55,6 +55,7 @@ struct Work {
   double first_ns = 0;     ///< of that until the first bytes are on their way
   double read_ns = 0;      ///< of that a look at packets; what has waited for them has looked
   uint64_t stores = 0;     ///< bytes, at all destinations together
+  double busy_ns = 0;      ///< what they take longer while others of the GPU send
   double tail_ns = 0;      ///< what follows the arrival of the last packet
   bool fetches = false;    ///< it reads from other GPUs: their answers come a latency later
   bool from_host = false;  ///< it reads scratch that lies in the host's memory

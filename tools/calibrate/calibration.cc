@@ -40,10 +40,12 @@ std::string_view blocks_of(const Probe& probe) {
   return {};
 }
 
-/// A probe's plan, and what predicts it.
+/// A probe's plan, and what predicts its call: a model of its own, as the fit asks for several
+/// probes at once.
 struct Prepared {
   std::shared_ptr<const Program> plan;
   std::shared_ptr<cost::Model> model;
+  Call call;
 };
 
 class Calibrator {
@@ -71,17 +73,15 @@ class Calibrator {
 
  private:
   bool prepare(const Probe& probe) {
-    Prepared& prepared = by_name_[probe.name()];
-    if (prepared.plan != nullptr) return true;
-    prepared.plan = compile_probe(probe, diagnostics_);
-    if (prepared.plan == nullptr) return false;
-    prepared.model = std::make_shared<cost::Model>(*prepared.plan);
+    std::shared_ptr<const Program>& plan = plans_[probe.name()];
+    if (plan == nullptr) plan = compile_probe(probe, diagnostics_);
+    if (plan == nullptr) return false;
+    Prepared& prepared = prepared_.emplace_back();
+    prepared.plan = plan;
+    prepared.model = std::make_shared<cost::Model>(*plan);
+    prepared.call = cost::call_of(*plan, probe.bytes, Dtype::f32);
     // What cannot be predicted now never can.
-    return prepared.model->predict(call_of(probe), options_.base, diagnostics_).has_value();
-  }
-
-  Call call_of(const Probe& probe) {
-    return cost::call_of(*by_name_[probe.name()].plan, probe.bytes, Dtype::f32);
+    return prepared.model->predict(prepared.call, options_.base, diagnostics_).has_value();
   }
 
   bool measure(Calibration& out, double ProbeTimes::*time) {
@@ -89,7 +89,7 @@ class Calibrator {
       const std::string name = times.probe.name();
       progress_(fmt::format("{}, {} bytes", name, times.probe.bytes));
       const auto taken =
-          timer_.time({.plan = by_name_[name].plan, .bytes = times.probe.bytes}, diagnostics_);
+          timer_.time({.plan = plans_[name], .bytes = times.probe.bytes}, diagnostics_);
       if (!taken) return false;
       if (taken->wrong > 0) {
         diagnostics_.error("wrong-data", {},
@@ -104,13 +104,13 @@ class Calibrator {
 
   void find_figures(Calibration& out) {
     std::vector<cost::FitPoint> points;
-    for (const ProbeTimes& times : out.probes) {
-      points.push_back({times.least(), [this, probe = times.probe](const Machine& machine) {
-                          Diagnostics none;  // it was predicted before
-                          const auto timeline =
-                              by_name_[probe.name()].model->predict(call_of(probe), machine, none);
-                          return std::max(timeline->back_to_back_ns, 1.0);
-                        }});
+    for (size_t p = 0; p < out.probes.size(); ++p) {
+      const auto predict = [prepared = prepared_[p]](const Machine& machine) {
+        Diagnostics none;  // it was predicted before
+        const auto timeline = prepared.model->predict(prepared.call, machine, none);
+        return std::max(timeline->back_to_back_ns, 1.0);
+      };
+      points.push_back({out.probes[p].least(), predict});
     }
     out.fit = cost::fit_figures(with_first_guesses(out), options_.fields, points,
                                 [&](const cost::FitStep& step) {
@@ -144,7 +144,8 @@ class Calibrator {
   const CalibrationOptions& options_;
   const std::function<void(const std::string&)>& progress_;
   Diagnostics& diagnostics_;
-  std::map<std::string, Prepared> by_name_;
+  std::map<std::string, std::shared_ptr<const Program>> plans_;  ///< by probe's name
+  std::vector<Prepared> prepared_;                               ///< by probe
 };
 
 double share_off(double value, double of) { return std::abs(value / of - 1); }

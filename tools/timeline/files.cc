@@ -1,5 +1,7 @@
 #include "tools/timeline/files.h"
 
+#include <fmt/format.h>
+
 #include "tools/base/files.h"
 #include "tools/timeline/chrome.h"
 #include "tools/timeline/page.h"
@@ -21,8 +23,14 @@ void add_machine_option(CLI::App& app, std::string& machine) {
 }
 
 Result<void> could_write_timeline(const TimelineOptions& options) {
+  if (options.asked() && options.trace == options.html) {
+    return Error{fmt::format("--trace and --html both name '{}'", options.html)};
+  }
   for (const std::string& file : {options.trace, options.html}) {
     if (file.empty()) continue;
+    if (file == "-") {
+      return Error{"a timeline needs a file: what the command prints is on standard output"};
+    }
     if (auto could = could_write(file); !could) return could;
   }
   return {};

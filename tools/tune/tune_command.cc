@@ -244,13 +244,17 @@ int run_tune(const TuneCommand& options) {
   } else if (ranks.empty()) {
     ranks = {machine->gpus};
   }
+  std::ranges::sort(ranks);
+  const auto again = std::ranges::unique(ranks);
+  ranks.erase(again.begin(), again.end());
   return TuneRun(options, work, *library, *std::move(machine), *target).run(ranks);
 }
 
 void add_search_options(CommandLine& line, CLI::App& app, tune::TuneOptions& search) {
   line.takes_number<uint32_t>(
       app.add_option("--trials", search.trials, "plans to time for a size, at most (24)")
-          ->type_name("N"));
+          ->type_name("N")
+          ->check(CLI::Range(1u, 1'000'000u)));
   line.takes_text(app.add_option("--prune", search.prune,
                                  "plans that are predicted to take so many times the best are not "
                                  "timed (2)")

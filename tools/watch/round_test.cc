@@ -34,7 +34,7 @@ const std::string kCopy =
 TEST_CASE("round: a right program is proved and run") {
   const Round round = round_of(kCopy);
   CHECK(round.right);
-  CHECK(round.verdict.starts_with("proved, right on 1 ranks; "));
+  CHECK(round.verdict.starts_with("proved, right on 1 rank; "));
   REQUIRE(round.files.size() == 2);
   CHECK(round.files[0].text == kCopy);
   CHECK(round.files[1].text == "let n = 1\n");
@@ -48,6 +48,22 @@ TEST_CASE("round: what is wrong is refused") {
   CHECK(race.verdict.starts_with("refused; "));
   CHECK(round_of(kCopy, {"R=2"}).verdict.starts_with("refused; "));
   CHECK(round_of(kCopy, {"Q=2"}).verdict.starts_with("not read; "));
+}
+
+TEST_CASE("round: nothing is said of the run of what is refused") {
+  // It hangs, which the run finds out, too.
+  const std::string hangs =
+      "collective barrier(ranks: 2)\nrank r in 0..2 {\n  channel ch = memory(1 - r)\n  tb 0 { wait "
+      "ch }\n}\n";
+  const Round round = round_of(hangs);
+  CHECK_FALSE(round.right);
+  CHECK(round.verdict.starts_with("refused; "));
+}
+
+TEST_CASE("round: a larger run follows the proof") {
+  const Round round = round_of(kCopy, {}, uint64_t{48} << 20);
+  CHECK(round.right);
+  CHECK(round.verdict.starts_with("proved, right on 1 rank; "));
 }
 
 TEST_CASE("round: a run that takes too much memory is left out") {

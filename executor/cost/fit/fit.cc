@@ -1,7 +1,11 @@
 #include "executor/cost/fit/fit.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <thread>
+
+#include "ir/program/rank_parts.h"
 
 namespace mscclc::cost {
 namespace {
@@ -13,6 +17,7 @@ constexpr double kMaxChange = 0.7;  ///< of a figure's logarithm in a step: a fa
 constexpr double kSeen = 0.05;      ///< a weight below it is nothing that the points show
 constexpr double kDamping[] = {0.0003, 0.003, 0.03, 0.3};
 constexpr double kLeaps[] = {0.1, 0.4, 2.5, 10};
+constexpr uint32_t kMostThreads = 16;  ///< more would take longer to start than they save
 constexpr double kEnough = 0.002;  ///< a step that gains less, as a share of the error, is the last
 
 /// Figures may be 0, and are whole numbers: so is the change, and at least 1.
@@ -72,9 +77,17 @@ class Fitter {
   }
 
  private:
+  /// On several cores: nearly all the time of a fit goes into predictions.
   Vector predict(const Machine& machine) const {
-    Vector times;
-    for (const FitPoint& point : points_) times.push_back(point.predict(machine));
+    Vector times(points_.size());
+    std::atomic<size_t> next = 0;
+    const uint32_t cores = std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads);
+    const size_t threads = std::min<size_t>(cores, points_.size());
+    run_threads(static_cast<uint32_t>(threads), [&](uint32_t) {
+      for (size_t p = next++; p < points_.size(); p = next++) {
+        times[p] = points_[p].predict(machine);
+      }
+    });
     return times;
   }
 
@@ -105,8 +118,9 @@ class Fitter {
       const uint64_t old = std::max<uint64_t>(value, 1);
       value = std::max(changed(old, kProbe, *fields_[f]), old + 1);
       const double change = std::log(static_cast<double>(value) / static_cast<double>(old));
+      const Vector predicted = predict(machine);
       for (size_t p = 0; p < points_.size(); ++p) {
-        slopes_[f][p] = std::log(points_[p].predict(machine) / predicted_[p]) / change;
+        slopes_[f][p] = std::log(predicted[p] / predicted_[p]) / change;
       }
     }
   }

@@ -15,8 +15,9 @@ namespace mscclc::cost {
 
 /// A time that was measured, and what a machine's figures make of it.
 struct FitPoint {
-  double ns = 0;                                  ///< > 0
-  std::function<double(const Machine&)> predict;  ///< nanoseconds, > 0; the same each time
+  double ns = 0;  ///< > 0
+  /// Nanoseconds, > 0; the same each time. Those of several points are called at once.
+  std::function<double(const Machine&)> predict;
 };
 
 /// What a figure became.

@@ -5,6 +5,7 @@
 // heap of the transfers' ends on its scale do, however many there are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <queue>
 #include <vector>
@@ -19,6 +20,7 @@ class SharedRate {
   void add(uint32_t transfer, double bytes, double now) {
     move_to(now);
     ends_.push({moved_ + bytes, transfer});
+    left_ += bytes;
   }
   bool idle() const { return ends_.empty(); }
   /// When the next transfer ends, if none comes or goes. REQUIRES: !idle().
@@ -26,12 +28,17 @@ class SharedRate {
     const double left = ends_.top().at - moved_;
     return at_ + (left > 0 ? left : 0) * static_cast<double>(ends_.size()) / rate_;
   }
+  /// When all of them have ended, if none comes.
+  double last_end(double now) const {
+    return ends_.empty() ? now : std::max(now, at_ + left_ / rate_);
+  }
   /// Takes out the transfer that ends now, the earliest. REQUIRES: now == next_end().
   uint32_t pop(double now) {
     move_to(now);
     const End end = ends_.top();
     ends_.pop();
     moved_ = end.at;  // no rest of rounding
+    if (ends_.empty()) left_ = 0;
     return end.transfer;
   }
 
@@ -44,12 +51,16 @@ class SharedRate {
     }
   };
   void move_to(double now) {
-    if (!ends_.empty()) moved_ += (now - at_) * rate_ / static_cast<double>(ends_.size());
+    if (!ends_.empty()) {
+      moved_ += (now - at_) * rate_ / static_cast<double>(ends_.size());
+      left_ -= (now - at_) * rate_;
+    }
     at_ = now;
   }
 
   double rate_;
   double moved_ = 0;  ///< by each transfer that has been there from the beginning
+  double left_ = 0;   ///< bytes of all of them
   double at_ = 0;     ///< when that was so
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 };

@@ -22,6 +22,18 @@ TEST_CASE("transfers share the rate, and those that are left go faster") {
   CHECK(rate.pop(150) == 0);
 }
 
+TEST_CASE("the end of all that is under way") {
+  SharedRate rate(2);
+  CHECK(rate.last_end(5) == 5);
+  rate.add(0, 100, 10);
+  rate.add(1, 60, 20);
+  CHECK(rate.last_end(30) == Approx(10 + 160 / 2));
+  CHECK(rate.pop(rate.next_end()) == 1);
+  CHECK(rate.last_end(80) == Approx(90));
+  CHECK(rate.pop(rate.next_end()) == 0);
+  CHECK(rate.last_end(100) == 100);
+}
+
 TEST_CASE("a transfer that comes later slows the first one down") {
   SharedRate rate(1);
   rate.add(0, 100, 0);
