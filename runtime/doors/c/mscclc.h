@@ -478,6 +478,22 @@ MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, cons
                                           const char *const *defines, size_t defines_count,
                                           char **json, char **diagnostics);
 
+/* The plan of the library for a collective with a function of its rows, compiled and proved:
+ * "allreduce_norm" and the others of docs/fusion.md. `rows`: those of the message, the larger of
+ * input and output; `columns`: of each. Results that are not wanted may be NULL: *json gets the
+ * plan, *choice what it was compiled of, as "allreduce_norm_1shot R=2 N=6144 B=8 T=768", both to be
+ * freed by mscclc_free(); *most_rows the largest number of rows for which it is the same. Without
+ * `json` nothing is compiled. MSCCLC_INVALID_ARGUMENT: there is no such call. Local; any thread;
+ * needs no communicator. */
+MSCCLC_API mscclc_result_t mscclc_row_plan(const char *name, uint32_t ranks, uint64_t columns,
+                                           uint64_t rows, mscclc_dtype_t dtype, char **json,
+                                           char **choice, uint64_t *most_rows);
+/* A plan whose rows may have any multiple of some columns, for so many columns, as it must be
+ * loaded. *fixed is to be freed by mscclc_free(); its proof is that of the loading.
+ * MSCCLC_INVALID_ARGUMENT: the plan has no such rows. Local; any thread; needs no communicator. */
+MSCCLC_API mscclc_result_t mscclc_plan_columns(const char *json, size_t bytes, uint64_t columns,
+                                               char **fixed);
+
 /* What a call of a plan takes on a machine, and why, predicted (docs/cost_model.md), and whether
  * the plan is proved, as 'mscclc explain --json' says it: for profilers and tuners. `json` is the
  * plan; `message_bytes`: the larger of input and output; `machine`: the name of a built-in machine,

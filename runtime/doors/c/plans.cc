@@ -12,6 +12,7 @@
 #include "runtime/doors/c/externals.h"
 #include "runtime/doors/c/handles.h"
 #include "runtime/doors/c/orders.h"
+#include "runtime/doors/c/plan_text.h"
 #include "runtime/doors/c/ranges.h"
 #include "runtime/support/process/per_process.h"
 
@@ -107,7 +108,8 @@ bool add_define(const char* text, FrontEndOptions& options) {
   return true;
 }
 
-/// The plan as JSON; nullopt: reported.
+}  // namespace
+
 std::optional<std::string> compile_to_json(Sources& sources, FileId file,
                                            const FrontEndOptions& options,
                                            Diagnostics& diagnostics) {
@@ -125,7 +127,6 @@ std::optional<std::string> compile_to_json(Sources& sources, FileId file,
   return write_plan(*program, *target, diagnostics, gate.proof ? &*gate.proof : nullptr);
 }
 
-}  // namespace
 }  // namespace mscclc::capi
 
 using namespace mscclc;
