@@ -369,6 +369,13 @@ _ROWS = {
         "runtime/support/observe",
         "runtime/support/process",
     ],
+    "runtime/core/overlap": [
+        "ir",
+        "runtime/api",
+        "runtime/support/environment",
+        "runtime/support/observe",
+        "runtime/support/process",
+    ],
     "runtime/core/runner": [
         "ir",
         "executor",
@@ -470,6 +477,13 @@ _ROWS = {
         "runtime/devices/cuda/memory",
         "runtime/support/process",
     ],
+    "runtime/devices/cuda/gemm": [
+        "ir",
+        "runtime/api",
+        "runtime/devices/cuda/driver",
+        "runtime/devices/cuda/memory",
+        "runtime/support/process",
+    ],
     "runtime/devices/cuda/gdrcopy": [
         "ir/base",
         "executor",
@@ -509,6 +523,7 @@ _ROWS = {
         "executor",
         "executor/cuda",
         "runtime/api",
+        "runtime/devices/cuda/gemm",
         "runtime/devices/cuda/internode",
         "runtime/devices/cuda/launch",
         "runtime/devices/cuda/links",
@@ -587,6 +602,8 @@ _ROWS = {
         "plans/format",
         "plans/format/machines",
         "runtime/api",
+        "runtime/doors/nccl/abi",
+        "runtime/doors/nccl/backends",
         "runtime/support",
         "runtime/support/environment",
         "runtime/support/observe",
@@ -993,7 +1010,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/support/process": ["tests/helpers/runtime"],
     "runtime/bootstrap/job": ["tests/helpers/runtime"],
     "runtime/bootstrap/tcp": ["tests/helpers/runtime"],
-    "runtime/doors/c": ["tests/helpers/runtime"],
+    "runtime/doors/c": ["tests/fakes/nccl", "tests/helpers/runtime"],
     "runtime/core/communicator": ["executor/compiled", "executor/testing", "tests/helpers/runtime"],
     "runtime/core/communicator/compiled_kernels": [
         "executor/testing",
@@ -1051,12 +1068,14 @@ _MAY_LINK = {
         "runtime/choice/registry",
         "runtime/core/collectives",
         "runtime/core/communicator",
+        "runtime/core/overlap",
         "runtime/devices/cuda",
         "runtime/devices/host",
         "runtime/network/verbs",
     ],
     "runtime/doors/c": ["runtime"],
     "runtime/core/collectives": ["runtime/core/communicator"],
+    "runtime/core/overlap": ["runtime/core/collectives", "runtime/core/communicator"],
     "runtime/core/communicator": ["runtime/bootstrap/job", "runtime/devices/host"],  # a test
     "runtime/core/communicator/compiled_kernels": ["runtime/devices/host"],  # a test
     "tests/fakes/cuda": ["runtime/bootstrap"],

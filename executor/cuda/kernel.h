@@ -34,6 +34,17 @@ int scale(Dtype dtype, void* to, const void* from, uint64_t count, double factor
 /// Loads the kernels of scale(), as load_kernels() does the others.
 int load_scale_kernels();
 
+/// Beside GEMMs, on streams (runtime/api/gemm.h, GemmStreams), asynchronously. Each returns what
+/// the launch returned (cudaError_t). A word counts for this GPU's blocks.
+int raise_flag(uint32_t* word, uint32_t times, void* stream);
+int await_flag(const uint32_t* word, const uint32_t* ended, const uint32_t* runs, uint32_t raises,
+               void* stream);
+/// REQUIRES: f32, f16 or bf16.
+int add_bias(Dtype dtype, void* to, const void* from, const void* bias, uint64_t rows,
+             uint64_t columns, void* stream);
+/// Loads the kernels of these, as load_kernels() does the others.
+int load_gemm_steps();
+
 /// What the kernels can do that are loaded on a device.
 struct Abilities {
   bool early_launch = false;       ///< LaunchPlan::early

@@ -7,6 +7,10 @@ constexpr LibraryFile kFiles[] = {
 #include "plans/format/embedded_library.inc"
 };
 
+constexpr LibraryFile kOverlapFiles[] = {
+#include "plans/format/embedded_overlap.inc"
+};
+
 constexpr LibraryFile kRows[] = {
 #include "plans/format/embedded_rows.inc"
 };
@@ -14,7 +18,7 @@ constexpr LibraryFile kRows[] = {
 }  // namespace
 
 std::span<const LibraryFile> embedded_library() { return kFiles; }
-
+std::span<const LibraryFile> embedded_overlap() { return kOverlapFiles; }
 std::span<const LibraryFile> embedded_rows() { return kRows; }
 
 }  // namespace mscclc

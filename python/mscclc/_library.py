@@ -162,6 +162,12 @@ _FUNCTIONS = {
     "mscclc_plan_buffers": [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64)],
     "mscclc_plan_launch": [c_void_p, POINTER(Call), c_uint64, c_void_p],
     "mscclc_plan_destroy": [c_void_p],
+    "mscclc_overlap_create": [c_void_p, c_void_p, POINTER(c_void_p)],
+    "mscclc_overlap_workspace": [c_void_p, POINTER(c_size_t)],
+    "mscclc_overlap_run": [c_void_p, c_void_p, c_void_p],
+    "mscclc_overlap_explain": [c_void_p, POINTER(c_void_p)],
+    "mscclc_overlap_backends": [c_int32, POINTER(c_void_p)],
+    "mscclc_overlap_destroy": [c_void_p],
 }  # fmt: skip
 
 _loaded = None

@@ -59,6 +59,9 @@ OPS = {"sum": 1, "min": 2, "max": 3, "prod": 4, "avg": 5}
 # What the bits of sums keep to (docs/bits.md); None: whatever holds where nothing is said.
 ORDERS = {None: 0, "any": 1, "replicated": 2, "ranks": 3, "tree": 4, "exact": 5}
 
+# Products and collectives that overlap.
+OVERLAPS = {"allgather_gemm": 1, "gemm_reducescatter": 2, "gemm_allreduce": 3, "alltoall_gemm": 4}
+
 
 def element_type(name):
     """The number and the width of an element type."""

@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from mscclc import UsageError, _numbers
+from mscclc import UsageError, _numbers, _overlap
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -27,6 +27,14 @@ def enum(name):
     return found
 
 
+def members(name):
+    """The names of a struct's members in the header, in order."""
+    header = read("runtime/doors/c/mscclc.h")
+    body = re.search(rf"typedef struct mscclc_{name} \{{(.*?)\}} mscclc_{name}_t;", header, re.DOTALL)
+    lines = re.sub(r"/\*.*?\*/", "", body[1], flags=re.DOTALL).split(";")
+    return [re.search(r"(\w+)$", word.strip())[1] for line in lines if line.strip() for word in line.split(",")]
+
+
 class Numbers(unittest.TestCase):
     def test_they_are_those_of_the_header(self):
         types = {"dtype_default": _numbers.DTYPE_DEFAULT}
@@ -36,6 +44,13 @@ class Numbers(unittest.TestCase):
         self.assertEqual(enum("op"), _numbers.OPS)
         self.assertEqual(enum("order"), orders)
         self.assertEqual(enum("kind"), {name: k.number for name, k in _numbers.KINDS.items()})
+        self.assertEqual(enum("overlap_kind"), _numbers.OVERLAPS)
+
+    def test_structs_are_those_of_the_header(self):
+        for name, struct in (
+            ("gemm", _overlap.Gemm), ("overlap_config", _overlap.Config), ("overlap_call", _overlap.Call),
+        ):  # fmt: skip
+            self.assertEqual([name for name, _ in struct._fields_], members(name))
 
     def test_shapes_are_those_of_the_table_of_collectives(self):
         rows = re.findall(

@@ -159,6 +159,15 @@ class Suites(unittest.TestCase):
     def test_row_fusion_edges(self):
         self.check("row_fusion_edges", 2, 3)
 
+    def test_matmul_ops(self):
+        self.check("matmul_ops", 1, 2, 3, 4)
+
+    def test_matmul_gradients(self):
+        self.check("matmul_gradients", 2, 3)
+
+    def test_matmul_fusion(self):
+        self.check("matmul_fusion", 2)
+
     def test_vllm_fusion(self):
         self.check("vllm_fusion", 2)
 
@@ -193,6 +202,7 @@ class Suites(unittest.TestCase):
             ("train_by_torch.py", 2, ["loss"]),
             ("sum_by_torchcomms.py", 2, comms),
             ("batch_invariance.py", 4, same),
+            ("te_like_mlp.py", 2, ["float32: the bits of serial", "bfloat16: the bits of serial"]),
         ):
             with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
                 environment = installed_in(folder)
@@ -229,6 +239,25 @@ class Suites(unittest.TestCase):
             self.assertEqual(list(line["us"]), ["mscclc", "gloo"])
             self.assertLessEqual(line["ratios"][0], line["ratios"][1])
             self.assertGreater(min(line["us"].values()), 0)
+
+    def test_overlap_times(self):
+        """All ways that processors have are timed, of both kinds; what fails has its error in its row."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = [os.path.join(HERE, "overlap_times.py"), "--device", "cpu", "--layers", "tiny.qkv", "tiny.down",
+                       "--rows", "32", "--dtype", "f32", "--calls", "2", "--rounds", "1",
+                       "--json", f"{folder}/times"]  # fmt: skip
+            done = subprocess.run([sys.executable, "-B", *command], timeout=PATIENCE, stdout=subprocess.PIPE,
+                                  text=True, env=installed_in(folder))  # fmt: skip
+            self.assertEqual(done.returncode, 0, done.stdout)
+            with open(f"{folder}/times") as file:
+                found = [json.loads(line) for line in file]
+        self.assertEqual([(one["layer"], one["kind"]) for one in found],
+                         [("tiny.qkv", "gather"), ("tiny.down", "scatter")])  # fmt: skip
+        for one in found:
+            self.assertEqual(one["errors"], {}, done.stdout)
+            for name in ("product", "our collective, torch.mm", "op serial 1 own", "op mscclc 4 torch"):
+                self.assertGreater(one["us"][name]["eager"], 0, name)
+                self.assertIn(name, done.stdout)
 
     def test_torchcomms_bench(self):
         """All files are written; a result that is wrong would have ended it."""

@@ -24,6 +24,7 @@
 namespace mscclc {
 
 class Bootstrap;
+class GemmStreams;
 class KernelMaker;
 struct MemoryHandle;
 namespace device {
@@ -246,6 +247,9 @@ class Device {
   }
   [[nodiscard]] virtual StreamHandle create_stream(Diagnostics& diagnostics) = 0;
   virtual void destroy_stream(StreamHandle stream) = 0;
+
+  /// What products beside plans need of its streams (gemm.h). nullptr: this device has none.
+  virtual GemmStreams* gemms() { return nullptr; }
 
   /// Makes ready for the lane that `peer` opens to this rank: LanePeer, without an offer. The end
   /// is asked for on all ranks that lanes lead to, before any of them is opened. nullptr: reported.

@@ -83,7 +83,8 @@ CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
                    options.node == GpuName::kWhole ? std::nullopt : std::optional(options.node)),
            own_),
       launcher_(std::move(launcher)),
-      exchange_(std::move(exchange)) {}
+      exchange_(std::move(exchange)),
+      gemms_(*this, context_, launcher_.gemm, launcher_.error_text) {}
 
 std::unique_ptr<CudaDevice> CudaDevice::open(const Driver& driver, const CudaOptions& options,
                                              KernelLauncher launcher, Exchange exchange,

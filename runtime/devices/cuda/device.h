@@ -13,6 +13,7 @@
 #include "executor/launch.h"
 #include "ir/base/result.h"
 #include "runtime/api/device.h"
+#include "runtime/devices/cuda/gemm/cuda_gemms.h"
 #include "runtime/devices/cuda/internode/far_nodes.h"
 #include "runtime/devices/cuda/internode/own_allocations.h"
 #include "runtime/devices/cuda/launch/launch_order.h"
@@ -38,6 +39,7 @@ struct KernelLauncher {
   std::function<uint32_t(const device::LaunchPlan& plan, int* error)> most_resident_blocks;
   /// Multiplies elements; does not wait.
   std::function<int(const Scaling& what, void* stream)> scale;
+  GemmKernels gemm = {};
   std::function<std::string(int error)> error_text;
 };
 
@@ -111,6 +113,7 @@ class CudaDevice final : public Device {
   KernelMaker* kernel_maker() override { return options_.kernels; }
   bool launch(const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics) override;
+  GemmStreams* gemms() override { return &gemms_; }
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
   bool drain(Diagnostics& diagnostics) override;
   bool record_event(void* event, StreamHandle stream, Diagnostics& diagnostics) override;
@@ -135,10 +138,7 @@ class CudaDevice final : public Device {
   bool launch(const CompiledKernel& own, const device::LaunchPlan& plan, StreamHandle stream,
               Diagnostics& diagnostics);
 
-  /// The user has asked for multicast, and GPU and driver have it.
-  bool has_multicast() const { return multicast_; }
   const SharedContext& context() const { return context_; }
-  const Exchange& exchange() const { return exchange_; }
 
  private:
   /// Starts a launch that has its place: it has begun, or will.
@@ -166,6 +166,7 @@ class CudaDevice final : public Device {
   FarNodes far_;
   const KernelLauncher launcher_;
   Exchange exchange_;
+  CudaGemms gemms_;
 };
 
 }  // namespace mscclc::cuda

@@ -3,6 +3,7 @@
 #include "executor/cuda/kernel.h"
 #include "runtime/api/gpu.h"
 #include "runtime/devices/cuda/device.h"
+#include "runtime/devices/cuda/gemm/cublaslt.h"
 #include "runtime/devices/kernels/kernel_maker.h"
 #include "runtime/support/process/per_process.h"
 
@@ -15,6 +16,7 @@ KernelLauncher interpreter() {
                 Abilities abilities;
                 int error = load_kernels(&abilities);
                 if (error == 0) error = load_scale_kernels();
+                if (error == 0) error = load_gemm_steps();
                 *early = {abilities.early_launch, abilities.early_in_captures};
                 return error;
               },
@@ -24,6 +26,17 @@ KernelLauncher interpreter() {
               [](const Scaling& what, void* stream) {
                 return scale(what.dtype, what.to, what.from, what.count, what.factor, stream);
               },
+          .gemm = {.raise = raise_flag,
+                   .await =
+                       [](const FlagWait& wait, void* stream) {
+                         return await_flag(wait.word, wait.ended, wait.runs, wait.raises, stream);
+                       },
+                   .add_bias =
+                       [](const BiasSum& sum, void* stream) {
+                         return add_bias(sum.dtype, sum.to, sum.from, sum.bias, sum.rows,
+                                         sum.columns, stream);
+                       },
+                   .make_provider = make_cublaslt},
           .error_text = [](int error) -> std::string {
             return cudaGetErrorString(static_cast<cudaError_t>(error));
           }};

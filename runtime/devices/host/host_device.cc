@@ -10,6 +10,7 @@
 
 #include "executor/launch.h"
 #include "executor/shared_atomics.h"
+#include "runtime/devices/host/host_gemms.h"
 #include "runtime/devices/host/host_memory.h"
 #include "runtime/devices/host/host_stream.h"
 #include "runtime/devices/host/host_streams.h"
@@ -193,6 +194,8 @@ class HostDevice final : public Device {
     (void)HostStreams::of_process().take(handle);  // waits for it outside the lock
   }
 
+  GemmStreams* gemms() override { return &gemms_; }
+
   std::unique_ptr<LaneEnd> await_lane(const LanePeer& peer, Diagnostics& diagnostics) override {
     if (lanes_ == HostLanes::messages) {
       return await_messages(peer.rank, server_, exposed_, peer.failed, diagnostics);
@@ -249,6 +252,7 @@ class HostDevice final : public Device {
   const std::shared_ptr<ExposedMemory> exposed_ = std::make_shared<ExposedMemory>();
   FetchWait wait_;  ///< for descriptors
   const std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
+  HostGemms gemms_{*this, in_flight_};
 };
 
 /// nullopt: it takes no orders.

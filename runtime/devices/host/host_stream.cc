@@ -113,6 +113,10 @@ void HostStream::scale(const Scaling& what, std::shared_ptr<void> queued) {
   }});
 }
 
+void HostStream::call(std::function<void()> work, std::shared_ptr<void> queued, bool always) {
+  push({[work = std::move(work), queued = std::move(queued)] { work(); }, always});
+}
+
 void HostStream::mark(std::shared_ptr<std::atomic<bool>> flag) {
   push({[flag = std::move(flag)] {
           flag->store(true, std::memory_order_release);

@@ -45,6 +45,8 @@ class HostStream {
   void launch(const device::LaunchPlan& plan, std::shared_ptr<void> queued);
   void copy(void* to, const void* from, uint64_t bytes, std::shared_ptr<void> queued);
   void scale(const Scaling& what, std::shared_ptr<void> queued);
+  /// Calls `work` at its turn; `always`: also after a launch that was given up.
+  void call(std::function<void()> work, std::shared_ptr<void> queued, bool always);
   /// Sets a flag when what is queued so far has been done or left out.
   void mark(std::shared_ptr<std::atomic<bool>> flag);
   /// What is queued from now on begins when the flag is set, which another stream's mark() does.

@@ -18,6 +18,12 @@
 #include "runtime/support/host_place.h"
 
 namespace mscclc::capi {
+
+std::shared_ptr<Device> open_device(int32_t device, Diagnostics& diagnostics) {
+  if (device == MSCCLC_HOST) return make_host_device(diagnostics);
+  return cuda::open_gpu(device, diagnostics);
+}
+
 namespace {
 
 /// What a rank needs besides the others.
@@ -50,11 +56,6 @@ struct Part {
     return registry != nullptr && limit.has_value();
   }
 };
-
-std::shared_ptr<Device> open_device(int32_t device, Diagnostics& diagnostics) {
-  if (device == MSCCLC_HOST) return make_host_device(diagnostics);
-  return cuda::open_gpu(device, diagnostics);
-}
 
 /// Collective, of ranks that have met.
 mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_comm_t** comm,

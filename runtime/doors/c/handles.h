@@ -15,8 +15,10 @@
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
+#include "runtime/api/overlap.h"
 #include "runtime/api/plan_registry.h"
 #include "runtime/doors/c/errors.h"
+#include "runtime/doors/c/gemm_callback.h"
 #include "runtime/doors/c/mscclc.h"
 #include "runtime/support/observe/one_thread.h"
 #include "runtime/support/process/forks.h"
@@ -33,9 +35,11 @@ struct Handled {
 struct mscclc_comm : mscclc::capi::Handled {
   std::shared_ptr<mscclc::Device> device;
   std::shared_ptr<mscclc::PlanRegistry> registry;
-  std::unique_ptr<mscclc::Communicator> communicator;
-  std::unique_ptr<mscclc::Collectives> collectives;  ///< goes first
-  mscclc_config_t config = MSCCLC_CONFIG_INIT;       ///< without the registry
+  /// These live until the last object that overlaps has gone, too.
+  std::shared_ptr<mscclc::Communicator> communicator;
+  std::shared_ptr<mscclc::Collectives> collectives;  ///< goes first
+  std::shared_ptr<mscclc::OverlapTurns> turns = mscclc::make_overlap_turns();
+  mscclc_config_t config = MSCCLC_CONFIG_INIT;  ///< without the registry
   std::atomic<bool> finalized{false};
 };
 
@@ -56,6 +60,16 @@ struct mscclc_memory : mscclc::capi::Handled {
   std::shared_ptr<mscclc::Device> device;
   std::unique_ptr<mscclc::Memory> memory;  ///< goes first
   std::atomic<uint64_t> owners{1};
+};
+
+struct mscclc_overlap : mscclc::capi::Handled {
+  ~mscclc_overlap();
+  int32_t device = 0;  ///< mscclc_config_t::device
+  uint32_t weights = 1;
+  mscclc::OverlapOwner owner;
+  std::unique_ptr<mscclc::capi::GemmCallback> gemm;  ///< nullptr: the device's own
+  mscclc::StreamHandle stream = nullptr;     ///< without a communicator, on the host: that of runs
+  std::unique_ptr<mscclc::Overlap> overlap;  ///< goes first
 };
 
 namespace mscclc::capi {
@@ -149,8 +163,14 @@ mscclc_result_t destroy(T* handle, const char* function, const char* what) {
                                                : refuse_in_use(function);
 }
 
+/// mscclc_config_t::device. nullptr: reported.
+std::shared_ptr<Device> open_device(int32_t device, Diagnostics& diagnostics);
+
 /// The registry of the process. nullptr: reported.
 std::shared_ptr<PlanRegistry> default_registry(Diagnostics& diagnostics);
+
+/// Those of the process: each plan is compiled and proved once.
+std::shared_ptr<OverlapPrograms> overlap_programs();
 
 /// Why a stream is none of this device's kind. Streams of the host have no default; those of GPUs
 /// are CUDA's. nullptr: it is one.

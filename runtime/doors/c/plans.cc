@@ -31,18 +31,23 @@ namespace {
 struct DefaultRegistry {
   std::mutex mutex;
   std::shared_ptr<PlanRegistry> made;
+  const std::shared_ptr<OverlapPrograms> overlaps = builtin_overlap_programs();
 };
 
 }  // namespace
 
 std::shared_ptr<PlanRegistry> default_registry(Diagnostics& diagnostics) {
-  auto& [mutex, made] = process_wide<DefaultRegistry>();
-  const std::lock_guard lock(mutex);
-  if (made == nullptr) {
+  auto& own = process_wide<DefaultRegistry>();
+  const std::lock_guard lock(own.mutex);
+  if (own.made == nullptr) {
     auto library = builtin_library({}, diagnostics);
-    if (library != nullptr) made = PlanRegistry::create({.library = library}, diagnostics);
+    if (library != nullptr) own.made = PlanRegistry::create({.library = library}, diagnostics);
   }
-  return made;
+  return own.made;
+}
+
+std::shared_ptr<OverlapPrograms> overlap_programs() {
+  return process_wide<DefaultRegistry>().overlaps;
 }
 
 namespace {

@@ -45,7 +45,9 @@ bool is_safe_in_captures(std::string_view name) {
                                                    "StreamGetId",
                                                    "StreamGetCaptureInfo",
                                                    "StreamWaitValue32",
+                                                   "EventRecord",
                                                    "EventRecordWithFlags",
+                                                   "StreamWaitEvent",
                                                    "LaunchKernelEx",
                                                    "StreamUpdateCaptureDependencies"};
   return names.count(name) != 0;

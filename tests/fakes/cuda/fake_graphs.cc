@@ -156,6 +156,19 @@ fake::Capture* FakeGraphs::capture_of(abi::Stream stream) {
   return nullptr;
 }
 
+abi::Result FakeGraphs::join_capture(abi::Stream stream, abi::Graph graph,
+                                     const std::vector<abi::GraphNode>& ends) {
+  Capture* const capture = capture_of(graph);
+  if (capture == nullptr) {
+    return misuse("waits outside of a capture for what was recorded in it", abi::kInvalidValue);
+  }
+  std::vector<abi::GraphNode>& ahead = capture->ahead[stream];
+  for (const abi::GraphNode end : ends) {
+    if (std::find(ahead.begin(), ahead.end(), end) == ahead.end()) ahead.push_back(end);
+  }
+  return abi::kSuccess;
+}
+
 abi::Result FakeGraphs::StreamIsCapturing(abi::Stream stream, int* status) {
   *status = abi::kCaptureStatusNone + (capture_of(stream) == nullptr ? 0 : 1);
   return abi::kSuccess;

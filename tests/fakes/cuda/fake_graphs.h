@@ -54,6 +54,9 @@ class FakeGraphs : public virtual FakeCore {
   abi::GraphNode add_node(abi::Graph graph, NodeEntry entry);
   /// nullptr: it is in no capture.
   Capture* capture_of(abi::Stream stream);
+  /// A stream waits for an event that a capture has recorded after `ends`, and is in it then.
+  abi::Result join_capture(abi::Stream stream, abi::Graph graph,
+                           const std::vector<abi::GraphNode>& ends);
   const std::map<abi::GraphNode, NodeEntry>& nodes() const { return nodes_; }
   void destroy_user_objects();
 

@@ -96,6 +96,8 @@ struct StreamEntry {
 struct EventEntry {
   int device;
   std::shared_ptr<bool> reached = std::make_shared<bool>(true);  ///< of the last record
+  abi::Graph graph = nullptr;             ///< of the capture that has recorded it last, if one has
+  std::vector<abi::GraphNode> ends = {};  ///< what came before it there
 };
 
 /// A capture that is under way.

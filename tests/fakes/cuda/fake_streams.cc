@@ -227,9 +227,12 @@ abi::Result FakeStreams::EventRecord(abi::Event event, abi::Stream stream) {
   if (found == process().events.end() || found->second.device != current_device()) {
     return misuse("records an event of another context", abi::kInvalidHandle);
   }
-  int status = 0;
-  StreamIsCapturing(stream, &status);
-  if (status != abi::kCaptureStatusNone) return misuse("records in a capture", abi::kInvalidValue);
+  const Capture* const capture = capture_of(stream);
+  found->second.graph = capture == nullptr ? nullptr : fake::graph_of(*capture);
+  if (capture != nullptr) {
+    found->second.ends = capture->ahead.at(stream);
+    return abi::kSuccess;
+  }
   const auto reached = std::make_shared<bool>(false);
   found->second.reached = reached;
   return submit(stream, [reached] { *reached = true; });
@@ -239,6 +242,9 @@ abi::Result FakeStreams::StreamWaitEvent(abi::Stream stream, abi::Event event, u
   const auto found = process().events.find(event);
   if (found == process().events.end()) {
     return misuse("waits for an event that there is not", abi::kInvalidHandle);
+  }
+  if (found->second.graph != nullptr) {
+    return join_capture(stream, found->second.graph, found->second.ends);
   }
   if (capture_of(stream) != nullptr) {
     return misuse("lets a captured stream wait for what is not captured", abi::kInvalidValue);

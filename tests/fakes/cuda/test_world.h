@@ -67,7 +67,7 @@ struct World {
             [this](const device::LaunchPlan& plan, int* error) {
               *error = launch_error;
               if (on_ask) on_ask(plan);
-              if (plan.threads > 512) return 0u;
+              if (plan.threads > most_threads) return 0u;
               return (plan.uses & device::kUsesUneven) != 0 ? most_uneven_blocks : most_blocks;
             },
         .scale =
@@ -79,6 +79,14 @@ struct World {
               }
               return launch_error;
             },
+        .gemm = {.raise = [this](uint32_t*, uint32_t, void* stream) { return step(stream); },
+                 .await = [this](const FlagWait&, void* stream) { return step(stream); },
+                 .add_bias = [this](const BiasSum&, void* stream) { return step(stream); },
+                 .make_provider = [](const SharedContext&,
+                                     Diagnostics& d) -> std::unique_ptr<GemmProvider> {
+                   d.error("bad-call", {}, "the fake driver has no cuBLASLt");
+                   return nullptr;
+                 }},
         .error_text = [](int error) { return fmt::format("launch error {}", error); }};
     return CudaDevice::open(fake.driver(),
                             {.ordinal = ordinal,
@@ -96,6 +104,15 @@ struct World {
     REQUIRE(device != nullptr);
     return device;
   }
+  /// A kernel of one block on a stream, which does nothing; an error of cudaError_t.
+  int step(void* stream) {
+    const std::lock_guard lock(launching);
+    if (launch_error == 0) {
+      nodes.push_back(fake.launch(stream, 0, 1));
+      steps.push_back(stream);
+    }
+    return launch_error;
+  }
   /// Nothing that is forbidden was done, and all was given back.
   void check_clean() {
     CHECK(fake.misuses() == std::vector<std::string>{});
@@ -110,12 +127,13 @@ struct World {
   std::function<void(const device::LaunchPlan&)> on_ask;     ///< how many blocks there are at once
   std::vector<void*> launched;
   std::vector<Scaling> scaled;
+  std::vector<void*> steps;           ///< streams of step()
   std::vector<abi::GraphNode> nodes;  ///< of launches; nullptr: not captured
   EarlyLaunch loaded = {true, true};  ///< what kernels can do
   std::atomic<int> loads = 0;         ///< devices of several threads may be opened at once
   int load_error = 0;
   int launch_error = 0;
-  uint32_t most_blocks = 264;
+  uint32_t most_blocks = 264, most_threads = 512;
   bool early = true;
   bool early_after_any = false;
   uint32_t node = GpuName::kWhole;  ///< of devices that are opened

@@ -13,16 +13,12 @@ be computed otherwise. What each sum became, and why others were left, is in the
 same model with the same options.
 """
 
-import functools
-import hashlib
 import logging
-import os
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, List, Mapping, NamedTuple
 
-import torch
-from torch._inductor.custom_graph_pass import CustomGraphPass
-from torch.fx import Graph, GraphModule
+from torch.fx import Graph
 
+from ..graph_pass import GraphPass
 from . import region as regions
 from .op import calls, close
 from .operators import TABLE, name_of
@@ -31,7 +27,6 @@ from .translation import Unsupported
 __all__ = ["Left", "Replaced", "Report", "RowFusion", "calls", "close"]
 
 _log = logging.getLogger("mscclc.fusion")
-_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 class Replaced(NamedTuple):
@@ -66,9 +61,8 @@ def _ops(function):
     return function.count("  let ")
 
 
-class RowFusion(CustomGraphPass):
-    """The pass. For one thread at a time. It takes functional graphs of ATen ops with shapes, as Inductor has them
-    after gradients: not those of `pre_grad_custom_pass`."""
+class RowFusion(GraphPass):
+    """The pass. For one thread at a time."""
 
     sums: Mapping[str, Callable[..., Any]] = regions.SUMS
     operators: Mapping[str, Callable[..., Any]] = TABLE
@@ -81,15 +75,12 @@ class RowFusion(CustomGraphPass):
         self.max_bytes = max_bytes
         self._report = Report([], [])
 
-    def __call__(self, graph: Graph) -> None:
-        """Changes a graph."""
+    def change(self, graph: Graph) -> None:
+        """Fuses what it can."""
         for node in list(graph.nodes):
             name = name_of(node) if node.op == "call_function" else ""
             if name in self.sums:
                 self._replace(node, self.sums[name])
-        graph.lint()
-        if graph.owning_module is not None:
-            graph.owning_module.recompile()
 
     def _replace(self, node, sum_of):
         name = node.name
@@ -107,35 +98,6 @@ class RowFusion(CustomGraphPass):
         """What was replaced so far, and what was not, and why. Code that Inductor had kept is not in it."""
         return self._report
 
-    def uuid(self) -> str:
-        """What compiled code depends on: the package's sources, and the options."""
-        return f"{_sources()} {type(self).__module__}.{type(self).__qualname__} {self.max_bytes}"
-
-    def backend(
-        self, module: GraphModule, inputs: List[Any], options: Optional[Dict[str, Any]] = None
-    ) -> Callable[..., Any]:
-        """A backend of torch.compile that runs graphs op by op, after the pass; for tests, and where Inductor is not
-        wanted."""
-        from functorch.compile import make_boxed_func
-        from torch._dynamo.backends.common import aot_autograd
-        from torch._inductor.decomposition import select_decomp_table
-
-        def compiled(graph: GraphModule, _: List[Any]) -> Callable[..., Any]:
-            self(graph.graph)
-            return make_boxed_func(graph.forward)
-
-        # As Inductor's, graphs write what the program writes.
-        made = aot_autograd(
-            fw_compiler=compiled, decompositions=select_decomp_table(), keep_inference_input_mutations=True
-        )
-        return made(module, inputs)
-
-
-@functools.lru_cache(maxsize=None)
-def _sources():
-    digest = hashlib.sha256(torch.__version__.encode())
-    for name in sorted(os.listdir(_FOLDER)):
-        if name.endswith(".py"):
-            with open(os.path.join(_FOLDER, name), "rb") as file:
-                digest.update(file.read())
-    return digest.hexdigest()
+    def options(self) -> str:
+        """The sizes that are fused."""
+        return str(self.max_bytes)

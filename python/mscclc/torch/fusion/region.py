@@ -159,11 +159,12 @@ def _check_memory(region):
     for node in nodes[nodes.index(region.sum.first):last]:
         if node.op not in ("call_function", "placeholder", "get_attr"):
             raise Unsupported(f"{node.name} between is a {node.op}")
-        if node is not region.sum.result and _writes(node.target):
+        if node is not region.sum.result and writes(node.target):
             raise Unsupported(f"{node.name} between writes memory")
 
 
-def _writes(op):
+def writes(op: Any) -> bool:
+    """Whether an op writes memory that it is given."""
     if isinstance(op, torch._ops.HigherOrderOperator):
         return "mutation" in op.name()
     schema = getattr(op, "_schema", None)

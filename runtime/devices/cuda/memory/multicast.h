@@ -1,7 +1,7 @@
 // A multicast object: addresses at which the switch between GPUs reads and writes memory of all
 // members of a team at once (NVLink SHARP; multimem instructions).
 //
-// Only ever used if the user asks and GPU and driver have it: CudaDevice::has_multicast(). What the
+// Only ever used if the user asks and GPU and driver have it: CudaOptions::multicast. What the
 // CUDA driver API says (group "Multicast Object Management", CUDA 13.0; cuda.h has the same text)
 // and what follows from it here:
 //

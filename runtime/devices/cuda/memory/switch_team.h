@@ -23,7 +23,7 @@ struct JoinRequest {
   Bootstrap& bootstrap;
   const SharedContext& context;
   const Exchange& exchange;
-  bool wanted;  ///< CudaDevice::has_multicast(): else nothing of multicast is called
+  bool wanted;  ///< what a CudaDevice was opened with: else nothing of multicast is called
   const std::vector<uint32_t>& members;
   const std::vector<SwitchRegion>& regions;
 };

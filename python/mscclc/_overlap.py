@@ -1,0 +1,209 @@
+"""Products that overlap with collectives, by ctypes: the part of mscclc.h that begins with mscclc_overlap_."""
+
+import contextlib
+import ctypes
+import json
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ._library import HOST, check, library
+from ._numbers import DTYPES, ORDERS, OVERLAPS
+from .communicator import Communicator, _wait_for
+from .errors import LibraryError, UsageError
+
+
+class Gemm(Structure):
+    """mscclc_gemm_t"""
+
+    _fields_ = [
+        ("size", c_size_t),
+        ("m", c_uint64),
+        ("n", c_uint64),
+        ("k", c_uint64),
+        ("a", c_void_p),
+        ("b", c_void_p),
+        ("d", c_void_p),
+        ("a_stride", c_uint64),
+        ("b_stride", c_uint64),
+        ("d_stride", c_uint64),
+        ("b_transposed", c_int32),
+        ("accumulate", c_int32),
+        ("a_dtype", c_int32),
+        ("b_dtype", c_int32),
+        ("d_dtype", c_int32),
+        ("multiprocessors", c_uint32),
+        ("a_scale", c_void_p),
+        ("b_scale", c_void_p),
+        ("bias", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    ]
+
+
+# mscclc_gemm_fn
+GemmFunction = CFUNCTYPE(c_int, c_void_p, POINTER(Gemm), c_void_p)
+
+
+class Config(Structure):
+    """mscclc_overlap_config_t"""
+
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int32),
+        ("device", c_int32),
+        ("m", c_uint64),
+        ("k", c_uint64),
+        ("n", POINTER(c_uint64)),
+        ("weights", c_uint32),
+        ("b_transposed", c_int32),
+        ("a_dtype", c_int32),
+        ("b_dtype", c_int32),
+        ("out_dtype", c_int32),
+        ("order", c_int32),
+        ("bias", c_int32),
+        ("backend", c_char_p),
+        ("chunks", c_uint32),
+        ("budget", c_uint32),
+        ("gemm", GemmFunction),
+        ("gemm_user", c_void_p),
+        ("gemm_workspace_bytes", c_size_t),
+        ("caller_workspace", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class Call(Structure):
+    """mscclc_overlap_call_t"""
+
+    _fields_ = [
+        ("size", c_size_t),
+        ("a", c_void_p),
+        ("b", POINTER(c_void_p)),
+        ("out", POINTER(c_void_p)),
+        ("bias", POINTER(c_void_p)),
+        ("a_scale", c_void_p),
+        ("b_scale", POINTER(c_void_p)),
+        ("gathered", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    ]
+
+
+class Shape(NamedTuple):
+    """What an object is made for; types are names of `_numbers`."""
+
+    kind: str
+    m: int
+    k: int
+    n: Tuple[int, ...]
+    a: str
+    b: str
+    out: str
+    b_transposed: bool = False
+    bias: bool = False
+    order: Optional[str] = None
+    backend: str = "auto"
+    chunks: int = 0
+    budget: int = 0
+
+
+class Buffers(NamedTuple):
+    """Addresses of a run, as mscclc_overlap_call_t has them."""
+
+    a: int
+    b: Sequence[int]
+    out: Sequence[int]
+    bias: Sequence[int] = ()
+    a_scale: Optional[int] = None
+    b_scale: Sequence[Optional[int]] = ()
+    gathered: Optional[int] = None
+    workspace: Optional[int] = None
+
+
+class Overlap:
+    """An object of a communicator. For one thread at a time."""
+
+    def __init__(self, comm: Communicator, shape: Shape, gemm: Optional[Callable[[Gemm, Optional[int]], None]] = None):
+        """Collective. `gemm` computes a product on a stream (docs/overlap.md); None: the library does."""
+        self._comm, self._raised, self._handle = comm, [], c_void_p()
+        self._function = GemmFunction() if gemm is None else GemmFunction(self._guarded(gemm))
+        widths = (c_uint64 * len(shape.n))(*shape.n)
+        config = Config(
+            ctypes.sizeof(Config), OVERLAPS[shape.kind], HOST, shape.m, shape.k, widths, len(shape.n),
+            shape.b_transposed, DTYPES[shape.a][0], DTYPES[shape.b][0], DTYPES[shape.out][0],
+            ORDERS[shape.order], shape.bias, shape.backend.encode(), shape.chunks, shape.budget,
+            self._function, None, 0, True, 0,
+        )  # fmt: skip
+        create, handle = library().mscclc_overlap_create, comm._own()
+        arguments = [handle, ctypes.byref(config), ctypes.byref(self._handle)]
+        with self._raising():
+            _wait_for(lambda: check(create(*arguments)), lambda: comm.abort("interrupted"))
+        bytes = c_size_t()
+        check(library().mscclc_overlap_workspace(self._handle, ctypes.byref(bytes)))
+        self.workspace_bytes = bytes.value
+
+    def _guarded(self, gemm):
+        """C learns that it has failed; what waits for it raises why."""
+
+        def call(_, given, stream):
+            try:
+                gemm(given.contents, stream)
+                return 0
+            except BaseException as error:
+                self._raised.append(error)
+                return 1
+
+        return call
+
+    def run(self, buffers: Buffers, stream: Optional[int]) -> None:
+        """Queues a run on a stream of CUDA. On the host device, whose stream is the communicator's, it has ended
+        on return."""
+        if not self._handle:
+            raise UsageError("the object is closed")
+        call = Call(
+            ctypes.sizeof(Call), buffers.a, _array(buffers.b), _array(buffers.out), _array(buffers.bias),
+            buffers.a_scale, _array(buffers.b_scale), buffers.gathered, buffers.workspace, self.workspace_bytes,
+        )  # fmt: skip
+        with self._raising():
+            check(library().mscclc_overlap_run(self._handle, ctypes.byref(call), self._comm._queue(stream)))
+            if stream is None:
+                self._comm.synchronize()
+
+    @contextlib.contextmanager
+    def _raising(self):
+        """Where a product has failed, that is the error."""
+        try:
+            yield
+        except LibraryError as error:
+            if not self._raised:
+                raise
+            raised, self._raised = self._raised, []
+            raise raised[0] from error
+
+    def explain(self) -> Dict[str, Any]:
+        """What runs: "backend", "chunks", "budget" and "why"."""
+        return _json(library().mscclc_overlap_explain, self._handle)
+
+    def close(self) -> None:
+        """Waits for its runs, and frees it; the second time nothing."""
+        if self._handle:
+            check(library().mscclc_overlap_destroy(self._handle))
+            self._handle = c_void_p()
+
+
+def backends(device: Optional[int]) -> List[Dict[str, Any]]:
+    """All backends, as objects with "name", "available" and "why", for a GPU or the host."""
+    return _json(library().mscclc_overlap_backends, HOST if device is None else device)
+
+
+def _array(addresses):
+    return (c_void_p * len(addresses))(*addresses) if addresses else None
+
+
+def _json(function, of):
+    text = c_void_p()
+    check(function(of, ctypes.byref(text)))
+    try:
+        return json.loads(ctypes.string_at(text))
+    finally:
+        library().mscclc_free(text)

@@ -1,0 +1,131 @@
+"""Products of matrices that overlap with collectives, for PyTorch.
+
+    from mscclc import ops
+
+    _, (q, k, v) = ops.all_gather_matmul(x, [wq, wk, wv], 0, group, return_A=False)
+    y = ops.matmul_reduce_scatter(attention(q, k, v), wo, "sum", 0, group)
+
+The arguments are those of torch.ops.symm_mem.fused_all_gather_matmul and so on, and then: `backend` (backends() lists
+them; "auto" takes what was measured), `chunks` of each rank's rows that are exchanged one after the other (0: as
+measured), and `gemm`: "torch" multiplies by torch.mm, "own" by the library (cuBLASLt on GPUs). A group is a
+ProcessGroup or its name, of any backend. All ranks of a group make the same calls in the same order. Types are
+float32, float16 and bfloat16. Results are new tensors, on the current stream.
+
+Gradients are those of the sum of all ranks' losses, as of torch's collectives. All may be compiled by torch.compile,
+and, after a first call, captured in CUDA graphs.
+"""
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+import torch
+import torch.distributed as dist
+
+from . import _overlap
+from .torch.overlap import objects
+from .torch.overlap.objects import close, runs
+
+__all__ = [
+    "all_gather_matmul", "all_gather_scaled_matmul", "all_to_all_matmul", "backends", "close", "explain",
+    "matmul_all_reduce", "matmul_reduce_scatter", "runs", "scaled_matmul_reduce_scatter",
+]  # fmt: skip
+
+Group = Union[str, dist.ProcessGroup]
+Tensors = Sequence[torch.Tensor]
+_ops = torch.ops.mscclc
+
+
+def _name(group):
+    return group if isinstance(group, str) else group.group_name
+
+
+def all_gather_matmul(
+    A: torch.Tensor, Bs: Tensors, gather_dim: int, group: Group, *, return_A: bool = True,
+    biases: Optional[Tensors] = None, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:  # fmt: skip
+    """A of all ranks along a dimension, times each weight, plus its bias: (A of all ranks, [products]). The first is
+    None without `return_A`; then the backward pass keeps this rank's A, and gathers it again for gradients of weights.
+    Columns (the last dimension) are gathered first and then multiplied."""
+    return _ops.all_gather_matmul(
+        A, list(Bs), gather_dim, _name(group), list(biases or ()), return_A=return_A, backend=backend, chunks=chunks,
+        gemm=gemm,
+    )  # fmt: skip
+
+
+def matmul_reduce_scatter(
+    A: torch.Tensor, B: torch.Tensor, reduce_op: str, scatter_dim: int, group: Group, *,
+    bias: Optional[torch.Tensor] = None, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> torch.Tensor:  # fmt: skip
+    """This rank's part, along a dimension, of the sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias,
+    which is added once, to the sum. The dimension must be a multiple of the ranks. Where columns are scattered, the
+    bias is of this rank's."""
+    return _ops.matmul_reduce_scatter(
+        A, B, reduce_op, scatter_dim, _name(group), bias, backend=backend, chunks=chunks, gemm=gemm
+    )
+
+
+def matmul_all_reduce(
+    A: torch.Tensor, B: torch.Tensor, reduce_op: str, group: Group, *, bias: Optional[torch.Tensor] = None,
+    replicated: bool = False, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> torch.Tensor:  # fmt: skip
+    """The sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias, which is added once and is the same on
+    all ranks. `replicated`: all ranks compute the same loss of it, so its gradient is that of each rank, and not
+    added up (what tensor-parallel layers without sequence parallelism do)."""
+    return _ops.matmul_all_reduce(
+        A, B, reduce_op, _name(group), bias, replicated=replicated, backend=backend, chunks=chunks, gemm=gemm
+    )
+
+
+def all_to_all_matmul(
+    A: torch.Tensor, Bs: Tensors, group: Group, *, return_A: bool = True, biases: Optional[Tensors] = None,
+    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:  # fmt: skip
+    """What all ranks send here of their A, whose dimension 0 has a part for each rank, times each weight, plus its
+    bias: (what was sent here, [products])."""
+    return _ops.all_to_all_matmul(
+        A, list(Bs), _name(group), list(biases or ()), return_A=return_A, backend=backend, chunks=chunks, gemm=gemm
+    )
+
+
+def all_gather_scaled_matmul(
+    A: torch.Tensor, Bs: Tensors, A_scale: torch.Tensor, B_scales: Tensors, gather_dim: int, group: Group,
+    biases: Sequence[Optional[torch.Tensor]], result_scales: Sequence[Optional[torch.Tensor]],
+    out_dtypes: Sequence[torch.dtype], use_fast_accum: Sequence[bool], *, backend: str = "auto", chunks: int = 0,
+    gemm: str = "torch",
+) -> Tuple[torch.Tensor, List[torch.Tensor]]:  # fmt: skip
+    """all_gather_matmul() of 8-bit floats, with scales: one value for A, the same on all ranks, or one for each row,
+    of this rank's rows or of all; one value for B, or one for each column. No gradients."""
+    return _ops.all_gather_scaled_matmul(
+        A, list(Bs), A_scale, list(B_scales), gather_dim, _name(group), list(biases), list(result_scales),
+        list(out_dtypes), list(use_fast_accum), backend=backend, chunks=chunks, gemm=gemm,
+    )  # fmt: skip
+
+
+def scaled_matmul_reduce_scatter(
+    A: torch.Tensor, B: torch.Tensor, A_scale: torch.Tensor, B_scale: torch.Tensor, reduce_op: str,
+    orig_scatter_dim: int, scatter_dim_after_maybe_reshape: int, group: Group,
+    output_shape: Optional[Sequence[int]] = None, bias: Optional[torch.Tensor] = None,
+    result_scale: Optional[torch.Tensor] = None, out_dtype: Optional[torch.dtype] = None,
+    use_fast_accum: bool = False, *, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> torch.Tensor:  # fmt: skip
+    """matmul_reduce_scatter() of 8-bit floats, with scales as for all_gather_scaled_matmul(). The bias is added once,
+    to the sum, where torch.ops.symm_mem adds it at every rank. `output_shape`: of the product before it is
+    scattered. No gradients."""
+    return _ops.scaled_matmul_reduce_scatter(
+        A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, _name(group),
+        output_shape, bias, result_scale, out_dtype, use_fast_accum, backend=backend, chunks=chunks, gemm=gemm,
+    )  # fmt: skip
+
+
+def backends(device: Any = "cpu") -> List[Dict[str, Any]]:
+    """All backends, each with "name", "available" and "why"; needs no group."""
+    of = torch.device(device)
+    return _overlap.backends((of.index or 0) if of.type == "cuda" else None)
+
+
+def explain(group: Group, device: Any = "cpu") -> List[Dict[str, Any]]:
+    """What runs for each shape that was called: its sizes and types, "backend", "chunks", "budget" and "why"; the
+    shape of the latest call is the last."""
+    of = torch.device(device)
+    if of.type == "cuda" and of.index is None:
+        of = torch.device("cuda", torch.cuda.current_device())
+    return objects.explain(_name(group), of)

@@ -1,0 +1,248 @@
+"""Products of compiled models that overlap with the collectives beside them: a pass for torch.compile.
+
+    from mscclc.torch.overlap.fusion import MatmulFusion
+
+    fusion = MatmulFusion()
+    model = torch.compile(model, options={"post_grad_custom_post_pass": fusion})      # by Inductor
+    model = torch.compile(model, backend=fusion.backend)                              # without it
+    print(fusion.report())
+
+An all-gather and the products of its result become one op, and so do a product and the reduce-scatter or all-reduce
+of it, forward and backward. Where Inductor's own pass (torch._inductor.config._micro_pipeline_tp) ran before, its ops
+are replaced by ours. All ranks must compile the same model with the same options.
+"""
+
+import logging
+import operator
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+import torch
+from torch.fx import Graph, Node
+
+from ..fusion.groups import ranks_of
+from ..fusion.operators import name_of
+from ..fusion.translation import Unsupported, same_shape, tensor_of
+from ..graph_pass import GraphPass
+from . import gradients, matching, scaled  # noqa: F401, ops
+from .matching import Collective, Product, shape_argument
+
+__all__ = ["Left", "MatmulFusion", "Replaced", "Report"]
+
+_log = logging.getLogger("mscclc.fusion")
+_ops = torch.ops.mscclc
+_reshape = torch.ops.aten.reshape.default
+
+
+class Replaced(NamedTuple):
+    """A collective that has become one op with products."""
+
+    name: str  # of the node
+    op: str
+    group: str
+    products: int
+
+
+class Left(NamedTuple):
+    """A collective that stays as it was."""
+
+    name: str
+    why: str
+
+
+class Report(NamedTuple):
+    """What a pass has done to all its graphs so far."""
+
+    replaced: List[Replaced]
+    left: List[Left]
+
+    def __str__(self) -> str:
+        lines = [f"{one.name}: {one.op} with {one.products} products" for one in self.replaced]
+        lines += [f"{one.name}: left, {one.why}" for one in self.left]
+        return "\n".join([f"{len(self.replaced)} collectives fused, {len(self.left)} left", *lines])
+
+
+# Ops that Inductor's own pass puts into graphs, and ours.
+_TORCHS = {
+    "symm_mem.fused_all_gather_matmul.default": _ops.all_gather_matmul.default,
+    "symm_mem.fused_all_gather_scaled_matmul.default": _ops.all_gather_scaled_matmul.default,
+    "symm_mem.fused_matmul_reduce_scatter.default": _ops.matmul_reduce_scatter.default,
+    "symm_mem.fused_scaled_matmul_reduce_scatter.default": _ops.scaled_matmul_reduce_scatter.default,
+}
+
+
+class MatmulFusion(GraphPass):
+    """The pass. For one thread at a time."""
+
+    def __init__(self, backend: str = "auto", chunks: int = 0, gemm: str = "torch"):
+        """What all ops get; mscclc.ops says what it means."""
+        self._how: Dict[str, Any] = {"backend": backend, "chunks": chunks, "gemm": gemm}
+        self._report = Report([], [])
+
+    def report(self) -> Report:
+        """What was replaced so far, and what was not, and why. Code that Inductor had kept is not in it."""
+        return self._report
+
+    def options(self) -> str:
+        """What all ops get."""
+        return str(self._how)
+
+    def change(self, graph: Graph) -> None:
+        """Fuses what it can."""
+        for node in list(graph.nodes):
+            name = node.name
+            try:
+                if node.op == "call_function" and name_of(node) in _TORCHS:
+                    self._reroute(node)
+                    continue
+                found = matching.collective(node)
+                if found is not None:
+                    made = self._gather(found) if found.name == "all_gather" else self._reduce(found)
+                    self._report.replaced.append(Replaced(name, *made))
+            except Unsupported as error:
+                self._report.left.append(Left(name, str(error)))
+                _log.debug("%s is left: %s", name, error)
+
+    def _gather(self, found: Collective):
+        whole, dim = matching.joined_along(found.result, ranks_of(found.group))
+        products, needed = [], []
+        for product in matching.products_of(whole):
+            others = [product.B] if product.bias is None else [product.B, product.bias]
+            needed += matching.needed_before(others, found)
+            products.append(product)
+        if not products:
+            raise Unsupported("no product of what it gathers follows")
+        if len({product.bias is None for product in products}) > 1:
+            products = [product for product in products if product.bias is None]
+        graph = found.first.graph
+        for node in sorted(set(needed), key={n: i for i, n in enumerate(graph.nodes)}.__getitem__):
+            found.first.prepend(node)
+        with graph.inserting_before(found.first):
+            self._put_gathered(graph, found, whole, dim, products)
+        _erase_unused([product.node for product in products], found.first)
+        return "all_gather_matmul", found.group, len(products)
+
+    def _put_gathered(self, graph, found, whole, dim, products: Sequence[Product]):
+        used = {view for product in products for view in _between(whole, product)}
+        return_A = not set(whole.users) <= used | {product.node for product in products}
+        flat, back = _shapes_of_rows(found.input, whole, dim, return_A, products)
+        shard = found.input if flat is None else _call(graph, _reshape, found.input, flat)
+        call = _call(
+            graph, _ops.all_gather_matmul.default, shard, [product.B for product in products], dim, found.group,
+            [product.bias for product in products if product.bias is not None], return_A=return_A, **self._how,
+        )  # fmt: skip
+        outs = _call(graph, operator.getitem, call, 1)
+        for number, product in enumerate(products):
+            out = _call(graph, operator.getitem, outs, number)
+            _give(graph, product.node, _contiguous(graph, out) if dim else out)
+        if return_A:
+            A = _call(graph, operator.getitem, call, 0)
+            A = _contiguous(graph, A) if dim else A
+            whole.replace_all_uses_with(A if back is None else _call(graph, _reshape, A, back))
+
+    def _reduce(self, found: Collective):
+        if found.op not in ("sum", "avg"):
+            raise Unsupported(f"it reduces by '{found.op}'")
+        ranks, graph = ranks_of(found.group), found.first.graph
+        whole, dim = found.input, 0
+        if found.name == "reduce_scatter":
+            whole, dim = matching.divided_along(found.input, ranks)
+        product = matching.product_before(whole, parts=whole is not found.input)
+        shape, back = tensor_of(found.result).shape, None
+        if dim or len(shape) != 2:
+            back = shape_argument(shape)
+            rows = shape_argument([*tensor_of(whole).shape[:-1], tensor_of(product.A).shape[-1]])
+        with graph.inserting_before(found.first):
+            A = _call(graph, _reshape, product.A, rows) if dim else product.A
+            if found.name == "all_reduce":
+                op, place = _ops.matmul_all_reduce.default, [found.group]
+            else:
+                op, place = _ops.matmul_reduce_scatter.default, [dim, found.group]
+            made = _call(graph, op, A, product.B, found.op, *place, None, **self._how)
+            made = _contiguous(graph, made) if dim else made
+            if back is not None:
+                made = _call(graph, _reshape, made, back)
+        found.result.replace_all_uses_with(made)
+        _erase_unused([found.result], product.node)
+        return op.name().split("::")[1].split(".")[0], found.group, 1
+
+    def _reroute(self, node):
+        """Puts our op in the place of torch's, which has the same arguments."""
+        target = _TORCHS[name_of(node)]
+        args, more = list(node.args), dict(node.kwargs)
+        if target is _ops.all_gather_matmul.default:
+            args = [*args, *[more.pop(name) for name in ("gather_dim", "group_name") if name in more], []]
+        elif target is _ops.matmul_reduce_scatter.default:
+            args.append(None)
+        elif target is _ops.scaled_matmul_reduce_scatter.default and (len(args) > 9 and args[9] is not None):
+            raise Unsupported("each rank adds a bias to its product, which the sum has as often")
+        group = next(one for one in args if isinstance(one, str) and one not in ("sum", "avg"))
+        with node.graph.inserting_before(node):
+            made = node.graph.call_function(target, tuple(args), {**more, **self._how})
+        made.meta.update(node.meta)
+        node.replace_all_uses_with(made)
+        node.graph.erase_node(node)
+        self._report.replaced.append(Replaced(node.name, target.name().split("::")[1].split(".")[0], group, 1))
+
+
+def _shapes_of_rows(shard, whole, dim, return_A, products):
+    """What a rank's part must be made to be rows, and the gathered rows to be `whole` again; None: nothing."""
+    flat = back = None
+    if dim == 0 and tensor_of(shard).dim() > 2:
+        flat = shape_argument([-1, tensor_of(shard).shape[-1]])
+        back = shape_argument(tensor_of(whole).shape) if return_A else None
+    for product in products if dim else ():
+        shape_argument([-1, tensor_of(product.node).shape[-1]])
+    return flat, back
+
+
+def _between(whole, product):
+    """The views that lead from a gathered tensor to a product."""
+    node = product.A
+    while node is not whole:
+        yield node
+        node = node.args[0]
+
+
+def _erase_unused(last, first):
+    """Erases nodes that nothing uses, and so what only they have used, as far as `first`."""
+    order = {node: i for i, node in enumerate(first.graph.nodes)}
+    while last:
+        node = last.pop()
+        if node in order and not node.users and order[node] >= order[first] and node.op == "call_function":
+            inputs = list(node.all_input_nodes)
+            node.graph.erase_node(node)
+            del order[node]
+            last += inputs
+
+
+def _contiguous(graph, node):
+    """What was scattered or gathered along another dimension than 0, as views need it. Inductor's graphs have none:
+    they take any strides."""
+    if any(name_of(one) == "aten.view.default" for one in graph.nodes):
+        return _call(graph, torch.ops.aten.clone.default, node, memory_format=torch.contiguous_format)
+    return node
+
+
+def _give(graph, node, made):
+    """Puts a result in a product's place; views that have its shape are it."""
+    shape = tensor_of(made).shape
+    for user in list(node.users):
+        if name_of(user) in matching.VIEWS and len(shape) > 2 and same_shape(tensor_of(user).shape, shape):
+            user.replace_all_uses_with(made)
+    if node.users and len(shape) > 2:
+        made = _call(graph, _reshape, made, [-1, shape[-1]])
+    node.replace_all_uses_with(made)
+
+
+def _call(graph: Graph, op: Any, *args: Any, **more: Any) -> Node:
+    """A new node, with its fake result."""
+    given = torch.fx.map_arg((args, more), lambda one: one.meta["val"])
+    tensors = [one for one in torch.utils._pytree.tree_leaves(given) if isinstance(one, torch.Tensor)]
+    mode = torch._guards.detect_fake_mode(tensors)
+    if mode is None:
+        raise Unsupported("the graph has tensors that are not fake")
+    with mode:
+        result = op(*given[0], **given[1])
+    node = graph.call_function(op, args, more)
+    node.meta["val"] = result
+    return node

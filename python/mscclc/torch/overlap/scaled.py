@@ -1,0 +1,209 @@
+"""The ops of products of 8-bit floats with scales, with the arguments of torch.ops.symm_mem's; they have no gradients.
+
+A scale of A is one value, the same on all ranks where A is gathered, or one for each row: of the rank's rows, or of
+all rows. A scale of B is one value or one for each column.
+"""
+
+import functools
+import operator
+import torch
+
+from ..._overlap import Shape
+from ...errors import UsageError
+from . import objects, ops, shapes
+from .gemm import EIGHT_BITS, NAMES, Scaled
+from .objects import Run
+
+
+def _types(A, Bs, out_dtypes, gemm, one_value):
+    """The library's names of A's, B's and the results' types."""
+    names = objects.type_name(A, EIGHT_BITS, "A"), objects.type_name(Bs[0], EIGHT_BITS, "B")
+    wanted = set(out_dtypes)
+    if len(wanted) != 1 or len({B.dtype for B in Bs}) != 1:
+        raise UsageError("the products of one call have one type, and so have all B")
+    out = wanted.pop()
+    if out not in ops.TYPES:
+        raise UsageError(f"out_dtype is float32, float16 or bfloat16, not {out}")
+    if gemm == "own" and not one_value:
+        raise UsageError("scales of rows are for products by 'torch'; those by 'own' have one value for a tensor")
+    return (*names, NAMES[out])
+
+
+def _check_b_scales(Bs, B_scales):
+    for B, scale in zip(Bs, B_scales):
+        if scale.numel() != 1 and list(scale.shape) != [1, B.shape[1]]:
+            raise UsageError(f"a scale of B has one value, or shape {[1, B.shape[1]]}; this one {list(scale.shape)}")
+
+
+def _each(Bs, **lists):
+    """All lists have an entry for each weight."""
+    for name, values in lists.items():
+        if len(values) != len(Bs):
+            raise UsageError(f"{name} has {len(values)} entries for {len(Bs)} weights")
+
+
+def _dtypes(given):
+    """As torch's ops, ours get the numbers of types."""
+    from torch.distributed._symmetric_memory import _maybe_convert_scalar_types_to_dtypes
+
+    return _maybe_convert_scalar_types_to_dtypes(given)
+
+
+def _gathered_scale(A, scale, dim, ranks, group):
+    """The scale of A as the products take it: one value, or [m, 1] in the order of gathered rows."""
+    if list(scale.shape) == [*A.shape[:-1], 1]:
+        rows = shapes.rows_of(scale, dim).contiguous()
+        return objects.exchange("allgather", group, shapes.ready(rows.float()))
+    if scale.numel() == 1:
+        return scale
+    whole = list(A.shape[:-1])
+    whole[dim] *= ranks
+    if list(scale.shape) == [*whole, 1]:
+        return shapes.rows_of(scale, dim).contiguous()
+    raise UsageError(
+        f"a scale of A has one value, or shape {[*A.shape[:-1], 1]}, or {[*whole, 1]}; this one {list(scale.shape)}"
+    )
+
+
+def _bias_list(biases, outs):
+    """A bias for each, of zeros where there is none; nothing, if there is none at all."""
+    if all(bias is None for bias in biases):
+        return []
+    found = [out.new_zeros(out.shape[1]) if bias is None else bias for bias, out in zip(biases, outs)]
+    for bias, out in zip(found, outs):
+        shapes.check_bias(bias, out, out.dtype)
+    return found
+
+
+def _all_gather_scaled_matmul(
+    A, Bs, A_scale, B_scales, gather_dim, group_name, biases, result_scales, out_dtypes, use_fast_accum, *,
+    backend="auto", chunks=0, gemm="torch",
+):  # fmt: skip
+    dim, ranks = _check_gathered(A, Bs, B_scales, gather_dim, group_name, biases, result_scales, use_fast_accum)
+    objects.check_options(A.device, backend, gemm)
+    scale = _gathered_scale(A, A_scale, dim, ranks, group_name)
+    out_dtypes = _dtypes(out_dtypes)
+    one_value = all(one.numel() == 1 for one in [scale, *B_scales]) and not any(x is not None for x in result_scales)
+    type_a, type_b, type_out = _types(A, Bs, out_dtypes, gemm, one_value)
+    widths = [B.shape[1] for B in Bs]
+    whole, outs, leading = shapes.gathered_results(A, widths, out_dtypes, dim, ranks)
+    bias = _bias_list(biases, outs)
+    shape = Shape("allgather_gemm", whole.shape[0], whole.shape[1], tuple(widths), type_a, type_b, type_out, True,
+                  bool(bias), None, backend, chunks)  # fmt: skip
+    places = [(one.data_ptr(), one.data_ptr() + one.nbytes, one.shape[1] * one.itemsize) for one in outs]
+    scaled = Scaled(scale.float(), [one.float() for one in B_scales], result_scales, use_fast_accum, (0, 0), places)
+    rows = shapes.rows_of(A, dim)
+    weights = [shapes.ready(B.t()) for B in Bs]
+    ops.run_gathered(group_name, gemm, Run(rows, weights, outs, bias, whole, scaled), shape)
+    return shapes.with_dimensions(whole, leading, dim), [shapes.with_dimensions(one, leading, dim) for one in outs]
+
+
+def _check_gathered(A, Bs, B_scales, gather_dim, group_name, biases, result_scales, use_fast_accum):
+    dim = shapes.dimension(A, gather_dim, "gather_dim")
+    if shapes.is_last(A, dim):
+        raise UsageError("products with scales are of rows that are gathered: gather_dim must not be the last")
+    _each(Bs, B_scales=B_scales, biases=biases, result_scales=result_scales, use_fast_accum=use_fast_accum)
+    shapes.check_weights(A, Bs, [], A.shape[-1])
+    _check_b_scales(Bs, B_scales)
+    return dim, objects.size_of(group_name)
+
+
+def _fake_all_gather_scaled_matmul(
+    A, Bs, A_scale, B_scales, gather_dim, group_name, biases, result_scales, out_dtypes, use_fast_accum, *,
+    backend="auto", chunks=0, gemm="torch",
+):  # fmt: skip
+    dim, ranks = _check_gathered(A, Bs, B_scales, gather_dim, group_name, biases, result_scales, use_fast_accum)
+    widths = [B.shape[1] for B in Bs]
+    whole, outs, leading = shapes.gathered_results(A, widths, _dtypes(out_dtypes), dim, ranks)
+    return shapes.with_dimensions(whole, leading, dim), [shapes.with_dimensions(one, leading, dim) for one in outs]
+
+
+def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, group_name, output_shape):
+    """The rows that a product has before and after they are scattered, and the shape of the result."""
+    if reduce_op not in ("sum", "avg"):
+        raise UsageError(f"products are added up by sum or avg, not by {reduce_op!r}")
+    dim = shapes.dimension(A, rows_dim, "scatter_dim_after_maybe_reshape")
+    if shapes.is_last(A, dim):
+        raise UsageError("products with scales are scattered by rows: scatter_dim must not be the last")
+    shapes.check_weights(A, [B], [], A.shape[-1])
+    _check_b_scales([B], [B_scale])
+    ranks = objects.size_of(group_name)
+    whole = [*A.shape[:-1], B.shape[1]] if output_shape is None else list(output_shape)
+    rows, given = (functools.reduce(operator.mul, one[:-1], 1) for one in (whole, list(A.shape)))
+    if not 0 <= scatter_dim < len(whole) - 1 or whole[-1] != B.shape[1] or rows != given:
+        raise UsageError(
+            f"a product of {list(A.shape)} and {list(B.shape)} has not shape {whole} with rows along {scatter_dim}"
+        )
+    result = list(whole)
+    result[scatter_dim] = shapes.divided(whole[scatter_dim], ranks, f"dimension {scatter_dim} of the result")
+    return whole, result
+
+
+def _scattered_rows(A, whole, dim, scale):
+    """A, and its scale, with the scattered dimension of the result first."""
+    columns = A.shape[-1]
+    rows = shapes.rows_of(A.reshape(*whole[:-1], columns), dim)
+    if scale.numel() == 1:
+        return rows, scale
+    if list(scale.shape[:-1]) != list(A.shape[:-1]) or scale.shape[-1] != 1:
+        raise UsageError(f"a scale of A has one value, or shape {[*A.shape[:-1], 1]}; this one {list(scale.shape)}")
+    return rows, shapes.rows_of(scale.reshape(*whole[:-1], 1), dim).contiguous()
+
+
+def _scaled_matmul_reduce_scatter(
+    A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name,
+    output_shape=None, bias=None, result_scale=None, out_dtype=None, use_fast_accum=False, *,
+    backend="auto", chunks=0, gemm="torch",
+):  # fmt: skip
+    whole, result = _check_reduced(
+        A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name, output_shape
+    )
+    objects.check_options(A.device, backend, gemm)
+    a, scale = _scattered_rows(A, whole, orig_scatter_dim, A_scale)
+    one_value = scale.numel() == 1 and B_scale.numel() == 1 and result_scale is None
+    out_type = _dtypes([out_dtype])[0] or torch.bfloat16
+    type_a, type_b, type_out = _types(A, [B], [out_type], gemm, one_value)
+    ranks = objects.size_of(group_name)
+    out = A.new_empty(a.shape[0] // ranks, B.shape[1], dtype=out_type)
+    later = bias is not None and reduce_op == "avg"
+    if bias is not None:
+        shapes.check_bias(bias, B, out_type)
+    shape = Shape("gemm_reducescatter", a.shape[0], a.shape[1], (B.shape[1],), type_a, type_b, type_out, True,
+                  bias is not None and not later, None, backend, chunks)  # fmt: skip
+    a = shapes.ready(a)
+    scaled = Scaled(scale.float(), [B_scale.float()], [result_scale], [use_fast_accum], (a.data_ptr(), a.shape[1]), [])
+    given = [shapes.ready(bias)] if shape.bias else ()
+    ops.run_reduced(group_name, gemm, Run(a, [shapes.ready(B.t())], [out], given, None, scaled), shape)
+    if reduce_op == "avg":
+        out.div_(ranks)
+    if later:
+        out.add_(bias)
+    leading = list(result[:-1])
+    leading.insert(0, leading.pop(orig_scatter_dim))
+    return shapes.with_dimensions(out, leading, orig_scatter_dim).reshape(result).contiguous()
+
+
+def _fake_scaled_matmul_reduce_scatter(
+    A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name,
+    output_shape=None, bias=None, result_scale=None, out_dtype=None, use_fast_accum=False, *,
+    backend="auto", chunks=0, gemm="torch",
+):  # fmt: skip
+    _, result = _check_reduced(
+        A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name, output_shape
+    )
+    return A.new_empty(result, dtype=_dtypes([out_dtype])[0] or torch.bfloat16)
+
+
+ops.define(
+    "all_gather_scaled_matmul",
+    "Tensor A, Tensor[] Bs, Tensor A_scale, Tensor[] B_scales, int gather_dim, str group_name, Tensor?[] biases,"
+    " Tensor?[] result_scales, ScalarType?[] out_dtypes, bool[] use_fast_accum, *",
+    "(Tensor, Tensor[])", _all_gather_scaled_matmul, _fake_all_gather_scaled_matmul,
+)  # fmt: skip
+ops.define(
+    "scaled_matmul_reduce_scatter",
+    "Tensor A, Tensor B, Tensor A_scale, Tensor B_scale, str reduce_op, int orig_scatter_dim,"
+    " int scatter_dim_after_maybe_reshape, str group_name, SymInt[]? output_shape=None, Tensor? bias=None,"
+    " Tensor? result_scale=None, ScalarType? out_dtype=None, bool use_fast_accum=False, *",
+    "Tensor", _scaled_matmul_reduce_scatter, _fake_scaled_matmul_reduce_scatter,
+)  # fmt: skip

@@ -1,0 +1,388 @@
+"""Products that overlap with collectives, as ops of torch: results, bits, biases, scales, and what is refused.
+
+Each rank knows what all have, so what is right is computed by torch's own products, without a collective. Where
+numbers are small and whole, all orders of additions have the same bits.
+"""
+
+import torch
+import torch.distributed as dist
+from checks import device, equal, refused
+
+from mscclc import ops
+from mscclc._overlap import Buffers, Overlap, Shape
+from mscclc.errors import LibraryError
+from mscclc.torch import plans
+
+TYPES = (torch.float32, torch.bfloat16, torch.float16)
+TYPES_8 = (torch.float8_e4m3fn, torch.float8_e5m2)
+BACKENDS = ("auto", "mscclc", "serial")
+
+
+def _matrix(shape, seed, rank, dtype=torch.float32):
+    """Whole numbers from -2 to 2, of a rank."""
+    random = torch.Generator("cpu").manual_seed(100 * seed + rank)
+    return torch.randint(-2, 3, shape, generator=random, device="cpu").to(device(), dtype)
+
+
+def _normal(shape, seed, rank, dtype=torch.float32):
+    random = torch.Generator("cpu").manual_seed(100 * seed + rank)
+    return torch.randn(shape, generator=random, device="cpu").to(device(), dtype)
+
+
+def _all(ranks, shape, seed, dtype=torch.float32, make=_matrix):
+    return [make(shape, seed, rank, dtype) for rank in range(ranks.size)]
+
+
+def _columns_first(matrix):
+    """The same values, whose columns lie one after the other, as nn.Linear's weight.t()."""
+    return matrix.t().contiguous().t()
+
+
+def _gathered(ranks, shape, dim, Bs, biases, dtype=torch.float32):
+    whole = torch.cat(_all(ranks, shape, 1, dtype), dim)
+    outs = [whole.float() @ B.float() for B in Bs]
+    outs = [out + bias.float() for out, bias in zip(outs, biases)] if biases else outs
+    return whole, [out.to(dtype) for out in outs]
+
+
+def gathers(ranks):
+    group = ranks.gloo
+    for dtype in TYPES:
+        for shape, dim in (((4, 6), 0), ((4, 3, 6), 0), ((2, 4, 6), 1), ((2, 3, 4, 6), -2), ((1, 8), 0)):
+            Bs = [_matrix((shape[-1], n), 2 + n, 0, dtype) for n in (5, 8)]
+            biases = [_matrix((n,), 20 + n, 0, dtype) for n in (5, 8)]
+            Bs[1] = _columns_first(Bs[1])
+            for given in ([], biases):
+                A = _matrix(shape, 1, ranks.rank, dtype)
+                whole, outs = _gathered(ranks, shape, dim, Bs, given, dtype)
+                found, products = ops.all_gather_matmul(A, Bs, dim, group, biases=given)
+                equal(found, whole, f"A of {shape} along {dim}")
+                for one, other in zip(products, outs, strict=True):
+                    equal(one, other, f"{shape} along {dim}")
+                nothing, again = ops.all_gather_matmul(A, Bs, dim, group, biases=given, return_A=False)
+                assert nothing is None
+                equal(again[0], outs[0])
+
+
+def gathers_columns(ranks):
+    shape = (3, 2, 4)
+    B, bias = _matrix((4 * ranks.size, 5), 3, 0), _matrix((5,), 4, 0)
+    whole, outs = _gathered(ranks, shape, -1, [B], [bias])
+    found, products = ops.all_gather_matmul(_matrix(shape, 1, ranks.rank), [B], -1, ranks.gloo, biases=[bias])
+    equal(found, whole)
+    equal(products[0], outs[0])
+
+
+def scatters(ranks):
+    n = ranks.size
+    for dtype in TYPES:
+        for shape, dim in (((4 * n, 6), 0), ((2 * n, 3, 6), 0), ((3, 2 * n, 6), 1), ((3, 2 * n, 2, 6), -3)):
+            As, Bs = _all(ranks, shape, 1, dtype), _all(ranks, (6, 8), 2, dtype)
+            for op in ("sum", "avg"):
+                total = sum(A.float() @ B.float() for A, B in zip(As, Bs))
+                wanted = total.to(dtype) / n if op == "avg" else total.to(dtype)
+                for B in (Bs[ranks.rank], _columns_first(Bs[ranks.rank])):
+                    found = ops.matmul_reduce_scatter(As[ranks.rank], B, op, dim, ranks.gloo)
+                    equal(found, wanted.chunk(n, dim)[ranks.rank], f"{shape} along {dim}, {op}")
+
+
+def scatters_columns(ranks):
+    n = ranks.size
+    As, Bs = _all(ranks, (3, 5, 6), 1), _all(ranks, (6, 2 * n), 2)
+    bias = _matrix((2,), 3, ranks.rank)
+    for B in (Bs[ranks.rank], _columns_first(Bs[ranks.rank])):
+        found = ops.matmul_reduce_scatter(As[ranks.rank], B, "sum", -1, ranks.gloo, bias=bias)
+        equal(found, sum(A @ B for A, B in zip(As, Bs)).chunk(n, -1)[ranks.rank] + bias)
+
+
+def reduces(ranks):
+    """Rows need be no multiple of the ranks."""
+    for dtype in TYPES:
+        for shape in ((4, 6), (7, 6), (3, 5, 6)):
+            As, Bs = _all(ranks, shape, 1, dtype), _all(ranks, (6, 8), 2, dtype)
+            wanted = sum(A.float() @ B.float() for A, B in zip(As, Bs)).to(dtype)
+            found = ops.matmul_all_reduce(As[ranks.rank], Bs[ranks.rank], "sum", ranks.gloo)
+            equal(found, wanted, f"{shape} {dtype}")
+            found = ops.matmul_all_reduce(As[ranks.rank], Bs[ranks.rank], "avg", ranks.gloo)
+            equal(found, wanted / ranks.size, f"{shape} {dtype}, avg")
+
+
+def exchanges(ranks):
+    n, rank = ranks.size, ranks.rank
+    Bs, biases = [_matrix((6, 5), 2, rank), _matrix((6, 3), 3, rank)], [_matrix((5,), 4, 0), _matrix((3,), 5, 0)]
+    parts = [A.chunk(n)[rank] for A in _all(ranks, (2 * n, 3, 6), 1)]
+    come = torch.cat(parts)
+    found, products = ops.all_to_all_matmul(_matrix((2 * n, 3, 6), 1, rank), Bs, ranks.gloo, biases=biases)
+    equal(found, come)
+    for one, B, bias in zip(products, Bs, biases, strict=True):
+        equal(one, come @ B + bias)
+
+
+def bias_is_added_once(ranks):
+    n = ranks.size
+    As, Bs, bias = _all(ranks, (2 * n, 4), 1), _all(ranks, (4, 6), 2), torch.full((6,), 100.0)
+    total = sum(A @ B for A, B in zip(As, Bs))
+    A, B = As[ranks.rank], Bs[ranks.rank]
+    for backend in BACKENDS:
+        found = ops.matmul_all_reduce(A, B, "sum", ranks.gloo, bias=bias, backend=backend)
+        equal(found, total + bias, backend)
+        found = ops.matmul_reduce_scatter(A, B, "sum", 0, ranks.gloo, bias=bias, backend=backend)
+        equal(found, (total + bias).chunk(n)[ranks.rank], backend)
+    found = ops.matmul_all_reduce(A, B, "avg", ranks.gloo, bias=bias)
+    equal(found, total / n + bias, "avg")
+    found = ops.matmul_reduce_scatter(A, B, "avg", 0, ranks.gloo, bias=bias)
+    equal(found, (total / n + bias).chunk(n)[ranks.rank], "avg")
+
+
+def backends_have_the_same_bits(ranks):
+    """Of values that are rounded, for the same chunks; and within a tolerance of products of whole matrices."""
+    n, rank = ranks.size, ranks.rank
+    for dtype in TYPES:
+        As, Bs = (_all(ranks, shape, seed, dtype, _normal) for shape, seed in (((8 * n, 40), 1), ((40, 24), 2)))
+        shard = As[rank][:8]
+        for chunks in (1, 2, 3, 4):
+            found = {}
+            for backend in ("serial", "mscclc"):
+                how = {"backend": backend, "chunks": chunks}
+                found[backend] = [
+                    *ops.all_gather_matmul(shard, [Bs[0], _columns_first(Bs[-1])], 0, ranks.gloo, **how)[1],
+                    ops.matmul_reduce_scatter(As[rank], Bs[rank], "sum", 0, ranks.gloo, **how),
+                    ops.matmul_all_reduce(As[rank], Bs[rank], "sum", ranks.gloo, **how),
+                    ops.all_to_all_matmul(As[rank], [Bs[0]], ranks.gloo, **how)[1][0],
+                ]
+            for one, other in zip(found["mscclc"], found["serial"], strict=True):
+                equal(one, other, f"{dtype}, {chunks} chunks")
+        total = sum((A.double() @ B.double()) for A, B in zip(As, Bs))
+        # Each partial product is rounded once, and so is the sum.
+        step = torch.finfo(dtype).eps * max(float((A.double() @ B.double()).abs().max()) for A, B in zip(As, Bs))
+        off = float((found["mscclc"][3].double() - total).abs().max())
+        assert off <= (n + 1) * step, f"{dtype}: off by {off}, and a step is {step}"
+
+
+def _eight(ranks, shape, seed, dtype=torch.float8_e4m3fn):
+    return [one.to(dtype) for one in _all(ranks, shape, seed)]
+
+
+def _scales(count, seed, rank=0):
+    """1 and 2, so that sums of whole numbers stay exact in 8 bits."""
+    random = torch.Generator("cpu").manual_seed(100 * seed + rank)
+    return 2.0 ** torch.randint(0, 2, (count,), generator=random, device="cpu").to(device())
+
+
+def scaled_gathers(ranks):
+    rank, shape, no = ranks.rank, (4, 2, 16), [None, None]
+    As = _eight(ranks, shape, 1)
+    whole = torch.cat(As).float()
+    Bs = [_matrix((16, n), 2 + n, 0).to(TYPES_8[0]).t().contiguous().t() for n in (16, 32)]
+    biases = [_matrix((16,), 3, 0, torch.bfloat16), None]
+    rows = torch.cat([_scales(8, 5, r) for r in range(ranks.size)]).view(-1, 2, 1)
+    one, per_B = torch.tensor(0.5), [torch.tensor(2.0), torch.tensor(0.25)]
+    columns = [_scales(B.shape[1], 6).view(1, -1) for B in Bs]
+    for A_scale, all_rows, B_scales in (
+        (one, one, per_B), (rows[4 * rank:4 * rank + 4], rows, columns), (rows, rows, columns),
+    ):  # fmt: skip
+        found, products = ops.all_gather_scaled_matmul(
+            As[rank], Bs, A_scale, B_scales, 0, ranks.gloo, biases, no, [torch.bfloat16] * 2, [False] * 2
+        )
+        equal(found.float(), whole)
+        for product, B, scale, bias in zip(products, Bs, B_scales, biases, strict=True):
+            wanted = (whole.view(-1, 16) @ B.float()).view(*whole.shape[:-1], -1) * all_rows * scale.view(-1)
+            wanted = wanted if bias is None else wanted + bias.float()
+            equal(product, wanted.bfloat16(), f"scale of shape {list(A_scale.shape)}")
+
+
+def scaled_scatters(ranks):
+    n, rank = ranks.size, ranks.rank
+    for type_a, type_b in ((TYPES_8[0], TYPES_8[0]), (TYPES_8[0], TYPES_8[1]), (TYPES_8[1], TYPES_8[0])):
+        As, Bs = _eight(ranks, (3, 4 * n, 16), 1, type_a), _eight(ranks, (16, 16), 2, type_b)
+        bias = _matrix((16,), 3, 0, torch.bfloat16)
+        rows = [_scales(12 * n, 5, r).view(3, -1, 1) for r in range(n)]
+        columns = [_scales(16, 6, r).view(1, -1) for r in range(n)]
+        ones, halves = [torch.tensor(2.0)] * n, [torch.tensor(0.5)] * n
+        by_rows = device().type == "cpu" or type_a == type_b  # torch's products on GPUs
+        for A_scales, B_scales in ((ones, halves), (rows, columns))[:2 if by_rows else 1]:
+            partial = [A.float() @ B.float() * a * b.view(-1) for A, B, a, b in zip(As, Bs, A_scales, B_scales)]
+            wanted = (sum(partial) + bias.float()).bfloat16().chunk(n, 1)[rank]
+            B = Bs[rank].t().contiguous().t()
+            found = ops.scaled_matmul_reduce_scatter(
+                As[rank], B, A_scales[rank], B_scales[rank], "sum", 1, 1, ranks.gloo, [3, 4 * n, 16], bias,
+                None, torch.bfloat16,
+            )  # fmt: skip
+            equal(found, wanted)
+            # As compiled graphs have it: rows that were flattened before.
+            flat = A_scales[rank] if A_scales[rank].dim() == 0 else A_scales[rank].flatten(0, 1)
+            found = ops.scaled_matmul_reduce_scatter(
+                As[rank].flatten(0, 1), B, flat, B_scales[rank], "sum", 1, 0, ranks.gloo, [3, 4 * n, 16], bias,
+                None, torch.bfloat16,
+            )  # fmt: skip
+            equal(found, wanted)
+
+
+def nothing_to_do(ranks):
+    n = ranks.size
+    whole, (out,) = ops.all_gather_matmul(torch.ones(0, 4), [torch.ones(4, 3)], 0, ranks.gloo)
+    assert whole.shape == (0, 4) and out.shape == (0, 3)
+    _, (out,) = ops.all_gather_matmul(torch.ones(2, 0), [torch.ones(0, 3)], 0, ranks.gloo, biases=[torch.ones(3)])
+    equal(out, torch.ones(2 * n, 3))
+    _, outs = ops.all_gather_matmul(torch.ones(2, 4), [torch.ones(4, 0), torch.ones(4, 1)], 0, ranks.gloo)
+    equal(outs[0], torch.ones(2 * n, 0))
+    equal(outs[1], torch.full((2 * n, 1), 4.0))
+    equal(ops.matmul_reduce_scatter(torch.ones(n, 0), torch.ones(0, 3), "sum", 0, ranks.gloo), torch.zeros(1, 3))
+    equal(ops.matmul_all_reduce(torch.ones(1, 4), torch.ones(4, 0), "sum", ranks.gloo), torch.ones(1, 0))
+
+
+def memory_of_any_kind(ranks):
+    """Strides, odd offsets, inputs that need a copy; the inputs stay as they are."""
+    wide = _matrix((9, 13), 1, ranks.rank)
+    for A in (wide[1:5, 1:7], wide.t()[1:5, 2:8], wide.flatten()[1:25].view(4, 6)):
+        before, B = A.clone(), _matrix((13, 6), 2, 0)[1:7, :5]
+        parts = [torch.empty_like(before, memory_format=torch.contiguous_format) for _ in range(ranks.size)]
+        dist.all_gather(parts, before.contiguous(), group=ranks.gloo)
+        whole, (out,) = ops.all_gather_matmul(A, [B], 0, ranks.gloo)
+        equal(whole, torch.cat(parts))
+        equal(out, torch.cat(parts) @ B)
+        equal(A, before)
+
+
+def groups_beside_one_another(ranks):
+    """The group may be of any backend; two groups over the same ranks, and ranks in another order, do not meet."""
+    names = [dist.group.WORLD, ranks.gloo, dist.new_group(list(range(ranks.size)), backend="gloo")]
+    A, B = torch.full((2, 4), ranks.rank + 1.0), torch.ones(4, 3)
+    wanted = torch.tensor([4.0 * (r + 1) for r in range(ranks.size) for _ in range(2)]).view(-1, 1).expand(-1, 3)
+    for _ in range(3):
+        for group in names:
+            equal(ops.all_gather_matmul(A, [B], 0, group)[1][0], wanted.contiguous())
+    dist.destroy_process_group(names[2])
+    name = names[2].group_name if hasattr(names[2], "_group_name") else "gone"
+    refused(lambda: ops.matmul_all_reduce(A, B, "sum", name), "destroyed")
+    if ranks.size > 2:
+        pair = dist.new_group([1, 2], backend="gloo")
+        if ranks.rank in (1, 2):
+            equal(ops.matmul_all_reduce(A, B, "sum", pair), torch.full((2, 3), 20.0))
+
+
+def what_is_wrong(ranks):
+    group, n = ranks.gloo, ranks.size
+    A, B = torch.ones(2 * n, 4), torch.ones(4, 3)
+    gather, scatter, reduce = ops.all_gather_matmul, ops.matmul_reduce_scatter, ops.matmul_all_reduce
+    refused(lambda: gather(A, [B], 2, group), "gather_dim is 2", "2 dimensions")
+    refused(lambda: gather(A[0], [B], 0, group), "A is a matrix", "[4]")
+    refused(lambda: gather(A, [torch.ones(5, 3)], 0, group), "matrix of 4 rows", "[5, 3]")
+    refused(lambda: gather(A, [], 0, group), "no B")
+    refused(lambda: gather(A, [B], 0, group, biases=[torch.ones(4)]), "3 values", "[4]")
+    refused(lambda: gather(A, [B, B], 0, group, biases=[torch.ones(3)]), "1 biases for 2 weights")
+    refused(lambda: gather(A, [B.bfloat16()], 0, group), "torch.float32", "torch.bfloat16")
+    refused(lambda: gather(A.double(), [B.double()], 0, group), "f32, f16, bf16", "torch.float64")
+    refused(lambda: gather(A, [B], 0, group, backend="ub"), "no backend 'ub'", "auto", "mscclc", "serial", "nccl")
+    refused(lambda: gather(A, [B], 0, group, gemm="cutlass"), "'torch' or 'own'", "'cutlass'")
+    refused(lambda: gather(A, [B], 0, group, chunks=65), "65", "1 to 64")
+    refused(lambda: gather(A, [B], 0, "nothing"), "'nothing'")
+    refused(lambda: gather(A.to("meta"), [B], 0, group), "meta")
+    refused(lambda: scatter(A, B, "max", 0, group), "sum or avg", "'max'")
+    refused(lambda: reduce(A, B, "prod", group), "sum or avg", "'prod'")
+    if n > 1:
+        refused(lambda: scatter(A[1:], B, "sum", 0, group), f"has {2 * n - 1}", f"the {n} ranks")
+        refused(lambda: scatter(A, torch.ones(4, n + 1), "sum", 1, group), f"has {n + 1}", f"the {n} ranks")
+        refused(lambda: ops.all_to_all_matmul(A[1:], [B], group), f"has {2 * n - 1}", f"the {n} ranks")
+    eight = torch.ones(2 * n, 32).to(torch.float8_e4m3fn)
+    refused(lambda: reduce(eight, eight[:1].t(), "sum", group), "float8_e4m3fn")
+    refused(
+        lambda: ops.all_gather_scaled_matmul(
+            eight, [eight.t()], torch.ones(3), [torch.tensor(1.0)], 0, group, [None], [None], [torch.bfloat16], [False]
+        ),
+        "a scale of A has one value", "[3]",
+    )  # fmt: skip
+
+
+def queries(ranks):
+    names = [one["name"] for one in ops.backends()]
+    for name in ("mscclc", "serial", "nccl", "cublasmp"):
+        assert name in names, names
+    for one in ops.backends():
+        assert one["available"] or one["why"], one
+    ops.matmul_all_reduce(torch.ones(2, 4), torch.ones(4, 3), "sum", ranks.gloo, backend="serial", chunks=1)
+    last = ops.explain(ranks.gloo, device())[-1]
+    assert (last["kind"], last["m"], last["backend"]) == ("gemm_allreduce", 2, "serial"), last
+    for one in ops.backends():
+        if not one["available"]:
+            call = lambda: ops.matmul_all_reduce(  # noqa: E731
+                torch.ones(2, 4), torch.ones(4, 3), "sum", ranks.gloo, backend=one["name"]
+            )
+            refused(call, one["name"])
+    before = ops.runs()["gemm_allreduce"]
+    ops.matmul_all_reduce(torch.ones(2, 4), torch.ones(4, 3), "sum", ranks.gloo)
+    assert ops.runs()["gemm_allreduce"] == before + 1
+
+
+def in_graphs(ranks):
+    """On GPUs: captured after a first call, replayed with other data; before one it is refused."""
+    if device().type != "cuda":
+        return
+    n, x, out = ranks.size, torch.zeros(4, 16), {}
+    B, half = _matrix((16, 32), 2, 0), _matrix((32, 16), 3, 0)
+
+    def layer():
+        _, (wide,) = ops.all_gather_matmul(x, [B], 0, ranks.gloo, backend="mscclc")
+        out["part"] = ops.matmul_reduce_scatter(wide, half, "sum", 0, ranks.gloo, backend="mscclc")
+
+    layer()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="relaxed"):
+        layer()
+    for seed in range(3):
+        x.copy_(_matrix((4, 16), seed, ranks.rank))
+        graph.replay()
+        torch.cuda.synchronize()
+        equal(out["part"], n * (_matrix((4, 16), seed, ranks.rank) @ B @ half), f"replay {seed}")
+        layer()  # beside the graph
+        equal(out["part"], n * (_matrix((4, 16), seed, ranks.rank) @ B @ half), f"call {seed}")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        layer()
+    stream.synchronize()
+    with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode="relaxed"):
+        refused(lambda: ops.matmul_all_reduce(torch.ones(3, 16), B, "sum", ranks.gloo), "captured", "run the op once")
+
+
+def a_product_that_fails(ranks):
+    """What it raises is raised where it ran, and not only that a product has failed; other ranks learn of that."""
+
+    def fails(gemm, stream):
+        raise ValueError(f"no product of {gemm.m} rows")
+
+    comm = plans.communicator(ranks.gloo, device())
+    buffers = [torch.ones(4, 8), torch.ones(8, 8), torch.empty(4, 8)]
+    a, b, out = (one.data_ptr() for one in buffers)
+
+    def run():
+        made = Overlap(comm, Shape("gemm_allreduce", 4, 8, (8,), "f32", "f32", "f32", chunks=1), fails)
+        workspace = torch.empty(made.workspace_bytes, dtype=torch.uint8)
+        stream = torch.cuda.current_stream().cuda_stream if device().type == "cuda" else None
+        made.run(Buffers(a, [b], [out], workspace=workspace.data_ptr()), stream)
+
+    raised = None
+    try:
+        run()
+    except (ValueError, LibraryError) as error:
+        raised = str(error)
+    found = [None] * ranks.size
+    dist.all_gather_object(found, raised, group=ranks.gloo)
+    assert all(text and ("no product of" in text or "for products answered" in text) for text in found), found
+    assert any("no product of" in text for text in found), found
+    comm.close()
+
+
+def closed_and_made_again(ranks):
+    for _ in range(2):
+        equal(ops.matmul_all_reduce(torch.ones(1, 4), torch.ones(4, 3), "sum", ranks.gloo),
+              torch.full((1, 3), 4.0 * ranks.size))  # fmt: skip
+        dist.barrier(ranks.gloo)
+        ops.close()
+
+
+CHECKS = [
+    gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
+    backends_have_the_same_bits, scaled_gathers, scaled_scatters, nothing_to_do, memory_of_any_kind,
+    groups_beside_one_another, what_is_wrong, queries, in_graphs, a_product_that_fails,
+    closed_and_made_again,
+]  # fmt: skip

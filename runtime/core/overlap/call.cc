@@ -1,0 +1,88 @@
+#include "runtime/core/overlap/call.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+namespace mscclc::overlap {
+namespace {
+
+constexpr uintptr_t kAlignment = 16;
+
+/// One run's arguments.
+class RunCheck {
+ public:
+  RunCheck(const OverlapConfig& config, Diagnostics& diagnostics)
+      : config_(config), diagnostics_(diagnostics) {}
+
+  bool run(const OverlapCall& call, uint64_t workspace_bytes) {
+    return pointer("a", call.a) && counts(call) && pointers(call) && scales(call) &&
+           gathered(call) && workspace(call, workspace_bytes);
+  }
+
+ private:
+  bool refuse(const std::string& why) { return refuse_overlap(config_, why, diagnostics_); }
+  bool aligned(const std::string& what, const void* at) {
+    const auto address = reinterpret_cast<uintptr_t>(at);
+    if (address % kAlignment == 0) return true;
+    return refuse(
+        fmt::format("'{}' must lie at a multiple of {} bytes; it is at {}", what, kAlignment, at));
+  }
+  bool pointer(const std::string& what, const void* at) {
+    if (at == nullptr) return refuse(fmt::format("'{}' is missing", what));
+    return aligned(what, at);
+  }
+  bool count(const char* what, size_t required, size_t given) {
+    if (required == given) return true;
+    return refuse(fmt::format("'{}' must have {} entries; it has {}", what, required, given));
+  }
+  bool counts(const OverlapCall& call) {
+    const size_t weights = config_.n.size();
+    return count("b", weights, call.b.size()) && count("out", weights, call.out.size()) &&
+           count("bias", config_.bias ? weights : 0, call.bias.size()) &&
+           (call.b_scale.empty() || count("b_scale", weights, call.b_scale.size()));
+  }
+  bool pointers(const OverlapCall& call) {
+    for (size_t w = 0; w < config_.n.size(); ++w) {
+      if (!pointer(fmt::format("b[{}]", w), call.b[w]) ||
+          !pointer(fmt::format("out[{}]", w), call.out[w]) ||
+          (config_.bias && !pointer(fmt::format("bias[{}]", w), call.bias[w]))) {
+        return false;
+      }
+    }
+    return true;
+  }
+  bool scales(const OverlapCall& call) {
+    const bool given = call.a_scale != nullptr || !call.b_scale.empty();
+    if (!given || mscclc::info(config_.a_dtype).bytes == 1) return true;
+    return refuse(
+        fmt::format("scales are for types of 8 bits; A is {}", mscclc::info(config_.a_dtype).name));
+  }
+  bool gathered(const OverlapCall& call) {
+    if (call.gathered == nullptr) return true;
+    if (info(config_.kind).sums) return refuse("'gathered' must be NULL: nothing is gathered");
+    return aligned("gathered", call.gathered);
+  }
+  bool workspace(const OverlapCall& call, uint64_t bytes) {
+    if (bytes == 0) return true;
+    if (call.workspace_bytes < bytes || call.workspace == nullptr) {
+      return refuse(fmt::format("the workspace must have {} bytes; {}", bytes,
+                                call.workspace == nullptr
+                                    ? "there is none"
+                                    : fmt::format("it has {}", call.workspace_bytes)));
+    }
+    return aligned("workspace", call.workspace);
+  }
+
+  const OverlapConfig& config_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+bool check_run(const OverlapConfig& config, const OverlapCall& call, uint64_t workspace_bytes,
+               Diagnostics& diagnostics) {
+  return RunCheck(config, diagnostics).run(call, workspace_bytes);
+}
+
+}  // namespace mscclc::overlap

@@ -1,0 +1,199 @@
+#include "runtime/core/overlap/choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/support/process/open_library.h"
+
+namespace mscclc::overlap {
+namespace {
+
+/// Where nothing was measured and a plan with flags is asked for by name.
+constexpr uint32_t kUsualChunks = 2, kUsualBudget = 16;
+/// More instances have chunks that are too small to be worth a block.
+constexpr uint32_t kMostInstances = 16;
+
+constexpr auto kAny = std::numeric_limits<uint64_t>::max();
+
+constexpr MeasuredChoice kMeasured[] = {
+#define MEASURED(kind, ranks, dtype, least_rows, most_rows, least, most, backend, chunks, budget) \
+  {OverlapKind::kind, ranks,  Dtype::dtype, least_rows, most_rows, least, most,                   \
+   backend,           chunks, budget},
+#include "runtime/core/overlap/choices.def"
+#undef MEASURED
+    // Fits no object: arrays have a row.
+    {OverlapKind::allgather_gemm, 0, Dtype::f32, kAny, 0, 0, 0, kSerial, 0, 0},
+};
+
+/// Why cuBLASMp does not serve: it is looked for, so that the answer says what is there.
+std::string why_no_cublasmp() {
+  const auto opened = open_library("libcublasmp.so.0");
+  if (!opened) return "not there: " + opened.error().text();
+  return "not built: libcublasmp.so.0 is there, but this version has no code that was run with it";
+}
+
+std::string names_of(const std::vector<OverlapBackend>& backends) {
+  std::vector<std::string> names;
+  for (const OverlapBackend& backend : backends) names.push_back(backend.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+const MeasuredChoice* find_row(const OverlapConfig& config, const ChoiceFacts& facts) {
+  const double intensity = intensity_of(config);
+  const auto found = std::ranges::find_if(facts.rows, [&](const MeasuredChoice& row) {
+    return row.kind == config.kind && row.ranks == facts.ranks && row.dtype == config.a_dtype &&
+           row.least_rows <= config.m && config.m <= row.most_rows &&
+           row.least_intensity <= intensity && intensity <= row.most_intensity;
+  });
+  return found == facts.rows.end() ? nullptr : &*found;
+}
+
+/// The order in which a backend adds up, unless it keeps all. (NCCL's documents promise no more
+/// than that ranks get the same sum.)
+SumOrder order_of(std::string_view backend) {
+  return backend == kNccl ? SumOrder::replicated : SumOrder::ranks;
+}
+
+bool keeps(const OverlapConfig& config, std::string_view backend) {
+  return !info(config.kind).sums || backend == kSerial || backend == kAuto ||
+         serves(order_of(backend), config.order.value_or(kDefaultOrder));
+}
+
+/// Fills in chunks and budget of a plan with flags. False: reported.
+bool fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& choice,
+              Diagnostics& diagnostics) {
+  if (choice.chunks == 0) choice.chunks = kUsualChunks;
+  const uint32_t most = most_budget(facts.multiprocessors);
+  const uint32_t least = info(config.kind).blocks_a_chunk * choice.chunks;
+  if (choice.budget == 0) {
+    choice.budget = std::max(least, kUsualBudget);
+    if (most != 0) choice.budget = std::min(choice.budget, most);
+  }
+  if (most != 0 && choice.budget > most) {
+    return refuse_overlap(
+        config,
+        fmt::format("the budget must be at most {} of the {} multiprocessors, as {} runs and "
+                    "their GEMMs may need room at once; budget = {}",
+                    most, facts.multiprocessors, kAtOnce, choice.budget),
+        diagnostics);
+  }
+  if (least <= choice.budget) return true;
+  return refuse_overlap(
+      config,
+      fmt::format("{} chunks need {} thread blocks, a multiprocessor each; budget = {}",
+                  choice.chunks, least, choice.budget),
+      diagnostics);
+}
+
+/// What GEMMs leave free beside no plan: where chunks are asked for, as much as beside one, so that
+/// they are the same, to the bit.
+uint32_t budget_of_same(const OverlapConfig& config, const ChoiceFacts& facts) {
+  OverlapChoice like;
+  like.chunks = config.chunks;
+  like.budget = config.budget;
+  Diagnostics ignored;
+  return config.chunks != 0 && fit_plan(config, facts, like, ignored) ? like.budget : 0;
+}
+
+/// What `auto` takes.
+void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& choice) {
+  const auto shape = fmt::format("{} ranks, {}, {} rows and {:.0f} flops a byte", facts.ranks,
+                                 mscclc::info(config.a_dtype).name, config.m, intensity_of(config));
+  choice.backend = kSerial;
+  const MeasuredChoice* row = find_row(config, facts);
+  if (row == nullptr) {
+    choice.why = "nothing was measured for " + shape;
+    return;
+  }
+  const bool other = row->backend == kNccl && !facts.nccl.empty();
+  if (other || !keeps(config, row->backend)) {
+    choice.why = fmt::format("{} was measured for {}, but {}", row->backend, shape,
+                             other ? facts.nccl : "it does not keep the order");
+    return;
+  }
+  choice.backend = row->backend;
+  if (choice.chunks == 0) choice.chunks = row->chunks;
+  if (choice.budget == 0) choice.budget = row->budget;
+  choice.why = "measured for " + shape;
+}
+
+}  // namespace
+
+std::span<const MeasuredChoice> measured_choices() { return kMeasured; }
+
+double intensity_of(const OverlapConfig& config) {
+  double flops = 0;
+  for (const uint64_t n : config.n) {
+    flops += 2.0 * static_cast<double>(config.m) * static_cast<double>(config.k) *
+             static_cast<double>(n);
+  }
+  return flops / static_cast<double>(message_bytes(config));
+}
+
+uint32_t instances_for(OverlapKind kind, uint32_t chunks, uint32_t budget) {
+  const uint32_t each = info(kind).blocks_a_chunk * chunks;
+  return std::clamp(budget / each, 1u, kMostInstances);
+}
+
+std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFacts& facts,
+                                    Diagnostics& diagnostics) {
+  OverlapChoice choice{.backend = config.backend,
+                       .chunks = config.chunks,
+                       .budget = config.budget,
+                       .why = "asked for by name"};
+  const std::vector<OverlapBackend> backends = overlap_backends(facts.nccl);
+  const auto found = std::ranges::find(backends, config.backend, &OverlapBackend::name);
+  if (found == backends.end()) {
+    refuse_overlap(
+        config,
+        fmt::format("there is no backend '{}'; there are {}", config.backend, names_of(backends)),
+        diagnostics);
+    return std::nullopt;
+  }
+  if (!found->available) {
+    refuse_overlap(config, fmt::format("the backend '{}' is {}", found->name, found->why),
+                   diagnostics);
+    return std::nullopt;
+  }
+  if (config.backend == kAuto) pick(config, facts, choice);
+  const bool by_plan = choice.backend == kFlagged;
+  if (facts.ranks > 1 && !keeps(config, choice.backend)) {
+    refuse_overlap(
+        config,
+        fmt::format("the order must be '{}', which the backend '{}' does not keep: its own is "
+                    "'{}'; 'serial' keeps all",
+                    name(config.order.value_or(kDefaultOrder)), choice.backend,
+                    name(order_of(choice.backend))),
+        diagnostics);
+    return std::nullopt;
+  }
+  if (facts.ranks > 1 && by_plan && !fit_plan(config, facts, choice, diagnostics)) {
+    return std::nullopt;
+  }
+  if (facts.ranks == 1) choice.why = "one rank multiplies, and nothing else";
+  if (!by_plan) choice.budget = budget_of_same(config, facts);
+  if (facts.ranks == 1) choice.budget = 0;
+  return choice;
+}
+
+}  // namespace mscclc::overlap
+
+namespace mscclc {
+
+std::vector<OverlapBackend> overlap_backends(const std::string& nccl) {
+  using namespace overlap;
+  const std::string why_not = why_no_cublasmp();
+  return {
+      {std::string(kAuto), true, "what was measured to be the fastest; else serial"},
+      {std::string(kFlagged), true,
+       "a plan with flags beside GEMMs of chunks; sums in the order of the ranks"},
+      {std::string(kSerial), true, "a collective of this library, then the GEMM; or the reverse"},
+      {std::string(kNccl), nccl.empty(),
+       nccl.empty() ? "NCCL's collective, then the GEMM; or the reverse" : "not there: " + nccl},
+      {std::string(kCublasMp), false, why_not}};
+}
+
+}  // namespace mscclc

@@ -1,0 +1,56 @@
+// Which backends there are, and which one serves an object, with what, and why.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/diagnostics/diagnostic.h"
+#include "runtime/core/overlap/config.h"
+
+namespace mscclc::overlap {
+
+inline constexpr std::string_view kAuto = "auto", kFlagged = "mscclc", kSerial = "serial",
+                                  kNccl = "nccl", kCublasMp = "cublasmp";
+
+/// A row of choices.def.
+struct MeasuredChoice {
+  OverlapKind kind;
+  uint32_t ranks;
+  Dtype dtype;
+  uint64_t least_rows, most_rows;
+  double least_intensity, most_intensity;
+  std::string_view backend;
+  uint32_t chunks, budget;
+};
+std::span<const MeasuredChoice> measured_choices();
+
+/// Flops of a rank's GEMMs over bytes of its message.
+double intensity_of(const OverlapConfig& config);
+
+/// What `auto`, and 0 chunks or budget, may depend on.
+struct ChoiceFacts {
+  uint32_t ranks = 1;
+  uint32_t multiprocessors = 0;  ///< of the device; 0: any number of blocks run at once
+  std::string nccl = {};         ///< OtherLibrary::missing
+  std::span<const MeasuredChoice> rows = measured_choices();
+};
+
+/// nullopt: reported (bad-call): an unknown backend, with all that there are; one that is not
+/// there, and why; an order or a budget that it cannot keep. REQUIRES: check_config().
+std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFacts& facts,
+                                    Diagnostics& diagnostics);
+
+/// Runs of plans with flags that may be under way at once on a device: each leaves room for the
+/// others' blocks, and all for GEMMs.
+inline constexpr uint32_t kAtOnce = 3;
+/// The most multiprocessors that a plan may hold; 0: any number.
+constexpr uint32_t most_budget(uint32_t multiprocessors) { return multiprocessors / (kAtOnce + 1); }
+
+/// `launch instances` of a plan that holds at most `budget` blocks. REQUIRES: it has room for one.
+uint32_t instances_for(OverlapKind kind, uint32_t chunks, uint32_t budget);
+
+}  // namespace mscclc::overlap

@@ -1,0 +1,49 @@
+// What an object is asked to be: checked for the number of ranks, and as values to compare.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/contract/collectives.h"
+#include "runtime/api/overlap.h"
+
+namespace mscclc::overlap {
+
+/// Chunks of a rank's rows, at most: each has a flag, and blocks of its own.
+inline constexpr uint32_t kMaxChunks = 64;
+/// B for one gathered A.
+inline constexpr size_t kMaxWeights = 64;
+
+/// Facts of a kind.
+struct KindInfo {
+  OverlapKind kind;
+  CollectiveKind collective;
+  bool sums;                ///< a GEMM, then the collective; else the reverse
+  uint32_t blocks_a_chunk;  ///< of the plan's, for each chunk and instance
+};
+/// nullptr: there is no such kind.
+const KindInfo* find_kind(OverlapKind kind);
+/// REQUIRES: there is such a kind.
+const KindInfo& info(OverlapKind kind);
+
+/// Bytes of a rank's message, as plans count them: of what is gathered or exchanged [m, k], or of
+/// the partial sums [m, n].
+uint64_t message_bytes(const OverlapConfig& config);
+/// Elements of a row of that.
+uint64_t row_elements(const OverlapConfig& config);
+Dtype message_dtype(const OverlapConfig& config);
+
+/// Reports what is wrong with a config or a run (bad-call); false.
+bool refuse_overlap(const OverlapConfig& config, const std::string& why, Diagnostics& diagnostics);
+
+/// False: reported (bad-call), with what is required and what was given.
+[[nodiscard]] bool check_config(const OverlapConfig& config, uint32_t ranks,
+                                Diagnostics& diagnostics);
+
+/// All that must be the same on all ranks: names and values.
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+NamedValues values_of(const OverlapConfig& config);
+
+}  // namespace mscclc::overlap

@@ -1,0 +1,107 @@
+#include "runtime/devices/cuda/gemm/cuda_gemms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/api/device.h"
+
+namespace mscclc::cuda {
+namespace {
+
+abi::Stream driver_stream(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
+
+/// Zeros for each operand of a product.
+class ZeroOperands {
+ public:
+  explicit ZeroOperands(Device& device) : device_(device) {}
+
+  bool fill(Gemm& gemm, uint64_t workspace_bytes, Diagnostics& diagnostics) {
+    const uint64_t b_rows = gemm.b_transposed ? gemm.n : gemm.k;
+    gemm.a = take(gemm.m * gemm.a_stride, gemm.a_dtype, diagnostics);
+    gemm.b = take(b_rows * gemm.b_stride, gemm.b_dtype, diagnostics);
+    gemm.d = take(gemm.m * gemm.d_stride, gemm.d_dtype, diagnostics);
+    if (gemm.has_bias) gemm.bias = take(gemm.n, gemm.d_dtype, diagnostics);
+    if (gemm.has_scales) {
+      gemm.a_scale = static_cast<const float*>(take(1, Dtype::f32, diagnostics));
+      gemm.b_scale = gemm.a_scale;
+    }
+    gemm.workspace_bytes = workspace_bytes;
+    if (workspace_bytes > 0) gemm.workspace = take(workspace_bytes, Dtype::u8, diagnostics);
+    return std::ranges::none_of(memory_, [](const auto& piece) { return piece == nullptr; });
+  }
+
+ private:
+  void* take(uint64_t count, Dtype dtype, Diagnostics& diagnostics) {
+    const auto& piece = memory_.emplace_back(
+        device_.allocate(count * info(dtype).bytes, "a GEMM's first call", diagnostics));
+    return piece == nullptr ? nullptr : piece->data();
+  }
+
+  Device& device_;
+  std::vector<std::unique_ptr<Memory>> memory_;
+};
+
+}  // namespace
+
+bool CudaGemms::launched(int error, const char* what, Diagnostics& diagnostics) const {
+  if (error == 0) return true;
+  diagnostics.error("cuda", {},
+                    fmt::format("cannot {} on {}: {}", what, device_.name(), error_text_(error)));
+  return false;
+}
+
+StreamHandle CudaGemms::create_urgent_stream(Diagnostics& diagnostics) {
+  const std::unique_ptr<OwnStream> stream = OwnStream::create(context_, diagnostics, true);
+  return stream == nullptr ? nullptr : stream->release();
+}
+
+bool CudaGemms::order(StreamHandle earlier, StreamHandle later, Diagnostics& diagnostics) {
+  if (event_ == nullptr) event_ = OwnEvent::create(context_, diagnostics);
+  return event_ != nullptr && event_->record(driver_stream(earlier), diagnostics) &&
+         event_->delay(driver_stream(later), diagnostics);
+}
+
+bool CudaGemms::raise(uint32_t* word, uint32_t times, StreamHandle stream,
+                      Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  return current.is_set(diagnostics) &&
+         launched(kernels_.raise(word, times, stream), "raise a flag", diagnostics);
+}
+
+bool CudaGemms::await(const FlagWait& wait, StreamHandle stream, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  return current.is_set(diagnostics) &&
+         launched(kernels_.await(wait, stream), "wait for a flag", diagnostics);
+}
+
+bool CudaGemms::add_bias(const BiasSum& sum, StreamHandle stream, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  return current.is_set(diagnostics) &&
+         launched(kernels_.add_bias(sum, stream), "add a bias", diagnostics);
+}
+
+bool CudaGemms::multiply(GemmProvider& provider, const Gemm& gemm, StreamHandle stream,
+                         std::function<void(const Diagnostics&)> /*failed*/,
+                         Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  return current.is_set(diagnostics) && provider.run(gemm, stream, diagnostics);
+}
+
+bool CudaGemms::warm_up(GemmProvider& provider, const Gemm& gemm, Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  const auto stream = OwnStream::create(context_, diagnostics);
+  if (!current.is_set(diagnostics) || stream == nullptr) return false;
+  ZeroOperands operands(device_);
+  Gemm zeros = gemm;
+  return operands.fill(zeros, provider.workspace_bytes(), diagnostics) &&
+         provider.run(zeros, stream->get(), diagnostics) &&
+         device_.synchronize(stream->get(), diagnostics);
+}
+
+std::unique_ptr<GemmProvider> CudaGemms::make_provider(Diagnostics& diagnostics) {
+  return kernels_.make_provider(context_, diagnostics);
+}
+
+}  // namespace mscclc::cuda

@@ -1,0 +1,236 @@
+/* GEMMs that overlap, from C: two ranks of the host device as threads. The object and its
+ * communicator go in both orders; a product of the caller's; one rank without a communicator. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mscclc.h"
+#include "runtime/doors/c/check.h"
+
+enum { kRanks = 2, kRows = 8, kDepth = 4, kColumns = 4, kRuns = 3 };
+
+static mscclc_unique_id_t id;
+static int products; /* made by product(), of both ranks */
+
+static void check_said(mscclc_result_t result, mscclc_result_t expected, const char *text) {
+  CHECK(result == expected);
+  if (strstr(mscclc_last_error(), text) == NULL) {
+    fprintf(stderr, "said: %s\nnot: %s\n", mscclc_last_error(), text);
+    exit(1);
+  }
+}
+
+/* Plain, in f32. */
+static int product(void *user, const mscclc_gemm_t *gemm, mscclc_stream_t stream) {
+  const float *a = gemm->a, *b = gemm->b, *bias = gemm->bias;
+  float *d = gemm->d;
+  uint64_t m, n, k;
+  (void)stream;
+  if (gemm->size != sizeof *gemm || gemm->a_dtype != MSCCLC_F32) return 7;
+  if (gemm->workspace_bytes != 100 || gemm->workspace == NULL) return 8;
+  __atomic_add_fetch((int *)user, 1, __ATOMIC_RELAXED);
+  for (m = 0; m < gemm->m; ++m) {
+    for (n = 0; n < gemm->n; ++n) {
+      float sum = gemm->accumulate ? d[m * gemm->d_stride + n] : 0;
+      for (k = 0; k < gemm->k; ++k) sum += a[m * gemm->a_stride + k] * b[k * gemm->b_stride + n];
+      d[m * gemm->d_stride + n] = sum + (bias != NULL ? bias[n] : 0);
+    }
+  }
+  return 0;
+}
+
+static mscclc_overlap_config_t config_of(mscclc_overlap_kind_t kind, const uint64_t *n) {
+  mscclc_overlap_config_t config = MSCCLC_OVERLAP_CONFIG_INIT;
+  config.kind = kind;
+  config.m = kRows;
+  config.k = kDepth;
+  config.n = n;
+  config.a_dtype = config.b_dtype = config.out_dtype = MSCCLC_F32;
+  config.bias = 1;
+  config.device = MSCCLC_HOST;
+  return config;
+}
+
+/* A is 1, B is rank + 1: each product is 4 or 8, and their sum 12; the bias is the column. */
+static void fill(float *matrices, uint32_t rank) {
+  int i;
+  for (i = 0; i < kRows * kDepth; ++i) matrices[i] = 1;
+  for (i = 0; i < kDepth * kColumns; ++i) matrices[64 + i] = (float)(rank + 1);
+  for (i = 0; i < kColumns; ++i) matrices[128 + i] = (float)i;
+}
+
+static void run_sum(mscclc_overlap_t *overlap, mscclc_comm_t *comm, float *matrices,
+                    mscclc_stream_t stream) {
+  const void *b = matrices + 64, *bias = matrices + 128;
+  void *out = matrices + 192;
+  mscclc_overlap_call_t call = MSCCLC_OVERLAP_CALL_INIT;
+  int run, i;
+  call.a = matrices;
+  call.b = &b;
+  call.bias = &bias;
+  call.out = &out;
+  for (run = 0; run < kRuns; ++run) {
+    memset(out, 0, kRows * kColumns * sizeof(float));
+    OK(mscclc_overlap_run(overlap, &call, stream));
+    OK(mscclc_stream_synchronize(comm, stream));
+    for (i = 0; i < kRows * kColumns; ++i) {
+      CHECK(matrices[192 + i] == (float)(12 + i % kColumns));
+    }
+  }
+  check_said(mscclc_overlap_run(overlap, &call, NULL), MSCCLC_INVALID_ARGUMENT,
+             "mscclc_overlap_run: the host device has no stream NULL");
+  call.a = NULL;
+  check_said(mscclc_overlap_run(overlap, &call, stream), MSCCLC_INVALID_ARGUMENT,
+             "gemm_allreduce: 'a' is missing");
+}
+
+static void check_explained(mscclc_overlap_t *overlap) {
+  char *text = NULL;
+  size_t bytes = 1;
+  OK(mscclc_overlap_explain(overlap, &text));
+  CHECK(strcmp(text,
+               "{\"backend\": \"mscclc\", \"chunks\": 2, \"budget\": 16, \"why\": \"asked for by "
+               "name\"}") == 0);
+  mscclc_free(text);
+  OK(mscclc_overlap_workspace(overlap, &bytes));
+  CHECK(bytes == 256); /* 100 for products, in whole parts */
+}
+
+static void *run_rank(void *argument) {
+  const uint32_t rank = (uint32_t)(uintptr_t)argument;
+  const uint64_t n[2] = {kColumns, 2};
+  mscclc_config_t comm_config = MSCCLC_CONFIG_INIT;
+  mscclc_comm_t *comm = NULL;
+  mscclc_stream_t stream = NULL;
+  mscclc_memory_t *memory = NULL;
+  mscclc_overlap_t *sum = NULL, *kept = NULL, *other = NULL;
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, n);
+  comm_config.device = MSCCLC_HOST;
+  OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
+  OK(mscclc_stream_create(comm, &stream));
+  OK(mscclc_memory_create(comm, 4096, &memory));
+  fill(mscclc_memory_address(memory), rank);
+
+  config.backend = "mscclc";
+  config.gemm = product;
+  config.gemm_user = &products;
+  config.gemm_workspace_bytes = 100;
+  OK(mscclc_overlap_create(comm, &config, &sum));
+  check_explained(sum);
+  run_sum(sum, comm, mscclc_memory_address(memory), stream);
+  config.backend = "serial";
+  OK(mscclc_overlap_create(comm, &config, &kept));
+  run_sum(kept, comm, mscclc_memory_address(memory), stream);
+  if (getenv("MSCCLC_NCCL") != NULL) {
+    config.backend = "nccl";
+    OK(mscclc_overlap_create(comm, &config, &sum));
+    run_sum(sum, comm, mscclc_memory_address(memory), stream);
+    config.order = MSCCLC_ORDER_RANKS;
+    check_said(mscclc_overlap_create(comm, &config, &other), MSCCLC_INVALID_ARGUMENT,
+               "the order must be 'ranks', which the backend 'nccl' does not keep");
+    config.order = MSCCLC_ORDER_DEFAULT;
+    OK(mscclc_overlap_destroy(sum));
+  }
+
+  /* One shape here, another there. */
+  config.k = kDepth + rank;
+  check_said(mscclc_overlap_create(comm, &config, &sum), MSCCLC_INVALID_USAGE,
+             "ranks make different GEMMs: 'k' is 4 at rank 0 and 5 at rank 1");
+  CHECK(sum == NULL);
+
+  /* In both orders: one before the communicator, one after it. */
+  config = config_of(MSCCLC_ALLGATHER_GEMM, n);
+  config.weights = 2;
+  OK(mscclc_overlap_create(comm, &config, &sum));
+  OK(mscclc_overlap_destroy(sum));
+  CHECK(mscclc_overlap_destroy(sum) == MSCCLC_INVALID_ARGUMENT);
+  OK(mscclc_memory_release(memory));
+  OK(mscclc_stream_destroy(comm, stream));
+  OK(mscclc_comm_destroy(comm));
+  OK(mscclc_overlap_destroy(kept));
+  return NULL;
+}
+
+static void run_alone(void) {
+  const uint64_t n = kColumns;
+  float matrices[256] __attribute__((aligned(16)));
+  const void *b = matrices + 64, *bias = matrices + 128;
+  void *out = matrices + 192;
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_REDUCESCATTER, &n);
+  mscclc_overlap_call_t call = MSCCLC_OVERLAP_CALL_INIT;
+  mscclc_overlap_t *overlap = NULL;
+  int i;
+  fill(matrices, 1);
+  OK(mscclc_overlap_create(NULL, &config, &overlap));
+  call.a = matrices;
+  call.b = &b;
+  call.bias = &bias;
+  call.out = &out;
+  OK(mscclc_overlap_run(overlap, &call, NULL));
+  for (i = 0; i < kRows * kColumns; ++i) CHECK(matrices[192 + i] == (float)(8 + i % kColumns));
+  OK(mscclc_overlap_destroy(overlap));
+
+  /* What a caller's function answers comes back. */
+  config.gemm = product;
+  config.gemm_user = &products;
+  OK(mscclc_overlap_create(NULL, &config, &overlap));
+  check_said(mscclc_overlap_run(overlap, &call, NULL), MSCCLC_SYSTEM_ERROR,
+             "the caller's function for products answered 8 to m = 8, n = 4, k = 4");
+  OK(mscclc_overlap_destroy(overlap));
+}
+
+static void check_refused_configs(void) {
+  const uint64_t n = kColumns;
+  mscclc_overlap_t *overlap = NULL;
+  mscclc_overlap_config_t config;
+#define REFUSED(change, text)                                                           \
+  do {                                                                                  \
+    config = config_of(MSCCLC_ALLGATHER_GEMM, &n);                                      \
+    change;                                                                             \
+    check_said(mscclc_overlap_create(NULL, &config, &overlap), MSCCLC_INVALID_ARGUMENT, \
+               "mscclc_overlap_create: " text);                                         \
+    CHECK(overlap == NULL);                                                             \
+  } while (0)
+  REFUSED(config.size = 3, "'config' is NULL, or has no size that this version knows");
+  REFUSED(config.kind = 9, "'kind' must be 1 to 4; it is 9");
+  REFUSED(config.n = NULL, "'n' is NULL");
+  REFUSED(config.weights = 65, "'weights' must be 1 to 64; it is 65");
+  REFUSED(config.a_dtype = 99, "'a_dtype' is 99, which is no type");
+  REFUSED(config.order = 17, "'order' is 17, which is none");
+  REFUSED(config.reserved = 1, "'reserved' is not 0");
+  config = config_of(MSCCLC_ALLGATHER_GEMM, &n);
+  config.backend = "quick";
+  check_said(mscclc_overlap_create(NULL, &config, &overlap), MSCCLC_INVALID_ARGUMENT,
+             "there is no backend 'quick'; there are auto, mscclc, serial, nccl, cublasmp");
+  check_said(mscclc_overlap_create(NULL, NULL, &overlap), MSCCLC_INVALID_ARGUMENT,
+             "'config' is NULL");
+  check_said(mscclc_overlap_run(NULL, NULL, NULL), MSCCLC_INVALID_ARGUMENT, "'overlap' is none");
+  check_said(mscclc_overlap_backends(0, NULL), MSCCLC_INVALID_ARGUMENT, "'text' is NULL");
+  OK(mscclc_overlap_destroy(NULL));
+}
+
+int main(void) {
+  pthread_t ranks[kRanks];
+  uintptr_t r;
+  char *text = NULL;
+  /* Before anything else there is. */
+  OK(mscclc_overlap_backends(MSCCLC_HOST, &text));
+  CHECK(strstr(text, "{\"name\": \"mscclc\", \"available\": true, \"why\": ") != NULL);
+  CHECK(strstr(text, getenv("MSCCLC_NCCL") != NULL
+                         ? "{\"name\": \"nccl\", \"available\": true, \"why\": \"NCCL's collective"
+                         : "{\"name\": \"nccl\", \"available\": false, \"why\": \"not there: NCCL "
+                           "needs GPUs\"}") != NULL);
+  CHECK(strstr(text, "{\"name\": \"cublasmp\", \"available\": false, \"why\": \"not ") != NULL);
+  mscclc_free(text);
+  check_refused_configs();
+  run_alone();
+  OK(mscclc_unique_id(&id));
+  for (r = 0; r < kRanks; ++r) {
+    CHECK(pthread_create(&ranks[r], NULL, run_rank, (void *)r) == 0);
+  }
+  for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
+  CHECK(products > 0);
+  return 0;
+}

@@ -1,0 +1,235 @@
+// What objects and runs refuse: each error says what is required and what was given, and where
+// ranks differ, all of them get both values.
+#include <catch2/catch.hpp>
+
+#include "tests/overlap/gemm_rank.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+using testing::GemmRank;
+using testing::run_threads;
+
+/// A small product that is right.
+OverlapConfig small_gemm(OverlapKind kind = OverlapKind::allgather_gemm) {
+  return {.kind = kind, .m = 8, .k = 4, .n = {2}};
+}
+
+/// What two ranks say of a config; `change` gets the rank.
+using Change = std::function<void(OverlapConfig&, uint32_t rank)>;
+std::string said_of(const Change& change) {
+  std::vector<std::string> said(2);
+  run_threads(2, [&](Communicator& communicator) -> std::string {
+    GemmRank rank(communicator);
+    OverlapConfig config = small_gemm();
+    change(config, communicator.rank());
+    Diagnostics diagnostics;
+    const auto made = rank.make(config, diagnostics);
+    for (const Diagnostic& d : diagnostics.all()) {
+      said[communicator.rank()] += d.code + ": " + d.message + "\n";
+    }
+    if (made != nullptr) said[communicator.rank()] += "made";
+    return "";
+  });
+  return said[0] == said[1] ? said[0] : "rank 0: " + said[0] + "rank 1: " + said[1];
+}
+
+TEST_CASE("sizes that do not fit are refused with the numbers, before anything is launched") {
+  CHECK(said_of([](OverlapConfig& c, uint32_t) { c.m = 9; }) ==
+        "bad-call: allgather_gemm: m must be a multiple of the 2 ranks, as each has as many rows; "
+        "m = 9: pad it to 10\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) {
+          c.kind = OverlapKind::gemm_reducescatter;
+          c.m = 9;
+        }) ==
+        "bad-call: gemm_reducescatter: m must be a multiple of the 2 ranks, as each has as many "
+        "rows; m = 9: pad it to 10\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) { c.k = 0; }) ==
+        "bad-call: allgather_gemm: sizes must not be 0; m = 8, k = 0, n = 2\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) { c.n = {}; }) ==
+        "bad-call: allgather_gemm: it takes 1 to 64 B, and was given 0\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) {
+          c.kind = OverlapKind::gemm_allreduce;
+          c.n = {1, 2};
+        }) == "bad-call: gemm_allreduce: it takes one B, and was given 2\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) { c.n = {uint64_t{1} << 44}; }) ==
+        "bad-call: allgather_gemm: a matrix must have less than 70368744177664 bytes; m = 8, k = "
+        "4, n = 17592186044416\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) { c.chunks = 65; }) ==
+        "bad-call: allgather_gemm: chunks must be 0 to 64; chunks = 65\n");
+}
+
+TEST_CASE("types that do not go together are refused with all three") {
+  CHECK(
+      said_of([](OverlapConfig& c, uint32_t) { c.b_dtype = Dtype::f16; }) ==
+      "bad-call: allgather_gemm: A and B must both be f32, f16 or bf16, the same; or each e4m3 or "
+      "e5m2; A is bf16, B f16, out bf16\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) { c.out_dtype = Dtype::e4m3; }) ==
+        "bad-call: allgather_gemm: out must be f32, f16 or bf16; A is bf16, B bf16, out e4m3\n");
+}
+
+TEST_CASE("backends are chosen by name, and a wrong one is refused with a list, or with why") {
+  CHECK(said_of([](OverlapConfig& c, uint32_t) { c.backend = "fast"; }) ==
+        "bad-call: allgather_gemm: there is no backend 'fast'; there are auto, mscclc, serial, "
+        "nccl, cublasmp\n");
+  const std::string none = said_of([](OverlapConfig& c, uint32_t) { c.backend = "cublasmp"; });
+  CHECK(none.starts_with("bad-call: allgather_gemm: the backend 'cublasmp' is not "));
+  CHECK(
+      said_of([](OverlapConfig& c, uint32_t) { c.backend = "nccl"; }) ==
+      "bad-call: allgather_gemm: the backend 'nccl' is not there: this program does not say where "
+      "it is\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) { c.backend = "auto"; }) == "made");
+}
+
+TEST_CASE("a backend that does not keep the order of sums is refused with both") {
+  CHECK(said_of([](OverlapConfig& c, uint32_t) {
+          c.kind = OverlapKind::gemm_allreduce;
+          c.backend = "mscclc";
+          c.order = SumOrder::exact;
+        }) ==
+        "bad-call: gemm_allreduce: the order must be 'exact', which the backend 'mscclc' does not "
+        "keep: its own is 'ranks'; 'serial' keeps all\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) {
+          c.kind = OverlapKind::gemm_allreduce;
+          c.order = SumOrder::exact;
+        }) == "made");
+}
+
+TEST_CASE("a budget that has no room for the plan's blocks is refused with both") {
+  CHECK(said_of([](OverlapConfig& c, uint32_t) {
+          c.backend = "mscclc";
+          c.chunks = 4;
+          c.budget = 7;
+        }) ==
+        "bad-call: allgather_gemm: 4 chunks need 8 thread blocks, a multiprocessor each; budget = "
+        "7\n");
+}
+
+TEST_CASE("a peer that makes another GEMM is an error with both values at every rank") {
+  CHECK(said_of([](OverlapConfig& c, uint32_t rank) { c.k = 4 + rank; }) ==
+        "options-differ: ranks make different GEMMs: 'k' is 4 at rank 0 and 5 at rank 1\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t rank) {
+          c.n = {2 + uint64_t{rank}, 3};
+        }) ==
+        "options-differ: ranks make different GEMMs: 'n' is 2, 3 at rank 0 and 3, 3 at rank 1\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t rank) {
+          if (rank == 1) c.kind = OverlapKind::gemm_allreduce;
+        }) ==
+        "options-differ: ranks make different GEMMs: 'kind' is allgather_gemm at rank 0 and "
+        "gemm_allreduce at rank 1\n");
+  // Wrong here and right there: the rank that is wrong says so as well.
+  CHECK(
+      said_of([](OverlapConfig& c, uint32_t rank) { c.m = 8 + rank; }) ==
+      "rank 0: options-differ: ranks make different GEMMs: 'm' is 8 at rank 0 and 9 at rank 1\n"
+      "rank 1: bad-call: allgather_gemm: m must be a multiple of the 2 ranks, as each has as many "
+      "rows; m = 9: pad it to 10\n"
+      "options-differ: ranks make different GEMMs: 'm' is 8 at rank 0 and 9 at rank 1\n");
+}
+
+TEST_CASE("a rank that cannot do its part is known to all") {
+  std::vector<std::string> said(2);
+  run_threads(2, [&](Communicator& communicator) -> std::string {
+    GemmRank rank(communicator);
+    if (communicator.rank() == 1) rank.options().programs = nullptr;
+    OverlapConfig config = small_gemm();
+    config.backend = "mscclc";
+    Diagnostics diagnostics;
+    (void)rank.make(config, diagnostics);
+    said[communicator.rank()] = testing::text(diagnostics);
+    return "";
+  });
+  CHECK(said[0].find("rank 1 cannot do its part: there are no programs for GEMMs") !=
+        std::string::npos);
+  CHECK(said[1].find("there are no programs for GEMMs") != std::string::npos);
+}
+
+/// A run of one rank that is refused.
+std::string said_of_run(const OverlapConfig& config,
+                        const std::function<void(OverlapCall&, uint8_t*)>& change) {
+  std::string said;
+  run_threads(1, [&](Communicator& communicator) -> std::string {
+    GemmRank rank(communicator);
+    Diagnostics diagnostics;
+    const auto object = rank.make(config, diagnostics);
+    if (object == nullptr) return said = testing::text(diagnostics);
+    const auto memory = communicator.device().allocate(4096, "matrices", diagnostics);
+    uint8_t* const at = memory->data();
+    OverlapCall call{.a = at, .b = {at + 1024}, .out = {at + 2048}};
+    change(call, at);
+    if (object->run(call, rank.stream(), diagnostics)) return said = "it ran";
+    said = diagnostics.all().front().message;
+    return "";
+  });
+  return said;
+}
+
+TEST_CASE("a run that gives too little is refused with what is required and what was given") {
+  const OverlapConfig config = small_gemm();
+  CHECK(said_of_run(config, [](OverlapCall& c, uint8_t*) { c.a = nullptr; }) ==
+        "allgather_gemm: 'a' is missing");
+  CHECK(said_of_run(config, [](OverlapCall& c, uint8_t*) { c.b.push_back(c.a); }) ==
+        "allgather_gemm: 'b' must have 1 entries; it has 2");
+  CHECK(said_of_run(config, [](OverlapCall& c, uint8_t*) { c.bias = {c.a}; }) ==
+        "allgather_gemm: 'bias' must have 0 entries; it has 1");
+  CHECK(said_of_run(config, [](OverlapCall& c, uint8_t* at) {
+          c.out = {at + 2056};
+        }).starts_with("allgather_gemm: 'out[0]' must lie at a multiple of 16 bytes; it is at 0x"));
+  CHECK(said_of_run(config, [](OverlapCall& c, uint8_t* at) {
+          c.a_scale = reinterpret_cast<const float*>(at);
+        }) == "allgather_gemm: scales are for types of 8 bits; A is bf16");
+  CHECK(said_of_run(small_gemm(OverlapKind::gemm_allreduce), [](OverlapCall& c, uint8_t* at) {
+          c.gathered = at;
+        }) == "gemm_allreduce: 'gathered' must be NULL: nothing is gathered");
+}
+
+TEST_CASE("a workspace that is too small is refused with both sizes") {
+  run_threads(2, [&](Communicator& communicator) -> std::string {
+    GemmRank rank(communicator);
+    OverlapConfig config = small_gemm(OverlapKind::gemm_reducescatter);
+    config.own_workspace = false;
+    Diagnostics diagnostics;
+    const auto object = rank.make(config, diagnostics);
+    const auto memory = communicator.device().allocate(4096, "matrices", diagnostics);
+    uint8_t* const at = memory->data();
+    OverlapCall call{.a = at, .b = {at + 1024}, .out = {at + 2048}};
+    call.workspace = at + 3072;
+    call.workspace_bytes = object->workspace_bytes() - 1;
+    const bool ran = object->run(call, rank.stream(), diagnostics);
+    const std::string said = diagnostics.all().front().message;
+    return !ran && said == "gemm_reducescatter: the workspace must have 32 bytes; it has 31" ? ""
+                                                                                             : said;
+  });
+  SUCCEED();
+}
+
+/// Fails in its turn on one rank.
+class FailingGemm final : public GemmProvider {
+ public:
+  bool run(const Gemm&, StreamHandle, Diagnostics& diagnostics) override {
+    diagnostics.error("gemm-failed", {}, "no product today");
+    return false;
+  }
+};
+
+TEST_CASE("a GEMM that fails ends the run at every rank, and says why") {
+  for (const char* backend : {"mscclc", "serial"}) {
+    std::vector<std::string> said(2);
+    FailingGemm failing;
+    run_threads(2, [&](Communicator& communicator) -> std::string {
+      GemmRank rank(communicator);
+      if (communicator.rank() == 1) rank.options().gemm = &failing;
+      OverlapConfig config = small_gemm(OverlapKind::gemm_allreduce);
+      config.backend = backend;
+      said[communicator.rank()] = rank.run({.config = config});
+      return "";
+    });
+    for (const std::string& text : said) {
+      INFO(backend << ": " << text);
+      CHECK(text.find("no product today") != std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mscclc

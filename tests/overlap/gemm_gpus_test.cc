@@ -1,0 +1,150 @@
+// GEMMs that overlap on GPUs of the fake driver, which runs nothing and refuses what a capture
+// forbids: what is put on streams, also in a graph whose first run is the first at all.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "runtime/api/collectives.h"
+#include "runtime/api/overlap.h"
+#include "tests/collectives/compiled_in_library.h"
+#include "tests/fakes/cuda/test_world.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+using cuda::FakeDriver;
+using cuda::World;
+
+/// Puts a kernel on the stream for each product.
+class FakeProducts final : public GemmProvider {
+ public:
+  explicit FakeProducts(World& world) : world_(world) {}
+  bool prepare(const Gemm&, Diagnostics&) override {
+    ++prepared;
+    return true;
+  }
+  bool run(const Gemm& gemm, StreamHandle stream, Diagnostics&) override {
+    multiprocessors = gemm.multiprocessors;
+    return world_.step(stream) == 0;
+  }
+  std::atomic<uint32_t> prepared = 0, multiprocessors = 0;
+
+ private:
+  World& world_;
+};
+
+/// What a rank does with its object; "" if all was well.
+using ObjectBody = std::function<std::string(Overlap&, const OverlapCall&, StreamHandle)>;
+
+/// Two ranks, each with a GPU, that make one object.
+std::string on_fake_gpus(World& world, GemmProvider* provider, const OverlapConfig& config,
+                         const ObjectBody& body) {
+  static const auto programs = builtin_overlap_programs();
+  cuda::ContextKeeper keeper;
+  return testing::run_threads(
+      2,
+      [&](Communicator& communicator) -> std::string {
+        Diagnostics d;
+        Device& device = communicator.device();
+        if (!device.bind_thread(d)) return testing::text(d);
+        const auto shared = [](auto& of) {
+          return std::shared_ptr<std::remove_reference_t<decltype(of)>>(&of, [](auto*) {});
+        };
+        const std::shared_ptr<Collectives> collectives =
+            Collectives::create(communicator, testing::compiled_in_library(), {}, d);
+        const OverlapOwner owner{shared(device), shared(communicator), collectives,
+                                 make_overlap_turns()};
+        const auto object =
+            Overlap::create(owner, config, {.programs = programs, .gemm = provider}, d);
+        if (object == nullptr) return testing::text(d);
+        const auto memory = device.allocate(1 << 16, "matrices", d);
+        if (memory == nullptr) return testing::text(d);
+        uint8_t* const at = memory->data();
+        OverlapCall call{.a = at};
+        call.b = {at + (1 << 14)};
+        call.out = {at + (2 << 14)};
+        const StreamHandle stream = device.create_stream(d);
+        std::string said = body(*object, call, stream);
+        if (!communicator.synchronize(stream, d)) said += testing::text(d);
+        device.destroy_stream(stream);
+        return said;
+      },
+      testing::kPatience,
+      [&](uint32_t rank, Diagnostics& d) -> std::unique_ptr<Device> {
+        FakeDriver::enter(0);
+        if (!keeper.keep(world.fake.driver(), static_cast<int>(rank), d)) return nullptr;
+        return world.open(0, static_cast<int>(rank), d, false);
+      });
+}
+
+OverlapConfig gemm_on_gpus(OverlapKind kind, const char* backend) {
+  return {.kind = kind, .m = 16, .k = 32, .n = {32}, .backend = backend, .chunks = 2, .budget = 8};
+}
+
+struct Expected {
+  OverlapKind kind;
+  const char* backend;
+  uint32_t kernels;  ///< of a run of a rank
+};
+
+TEST_CASE("the first run may be captured, and puts the same on streams as one that is not") {
+  constexpr Expected kAll[] = {
+      // The plan, its end, four products, two flags to wait for, and the count of runs.
+      {OverlapKind::allgather_gemm, "mscclc", 1 + 1 + 4 + 2 + 1},
+      {OverlapKind::alltoall_gemm, "mscclc", 1 + 1 + 4 + 2 + 1},
+      // The plan, its end, four products and their flags, and the count of runs.
+      {OverlapKind::gemm_reducescatter, "mscclc", 1 + 1 + 4 + 4 + 1},
+      {OverlapKind::gemm_allreduce, "mscclc", 1 + 1 + 4 + 4 + 1},
+      {OverlapKind::allgather_gemm, "serial", 1 + 4},
+      {OverlapKind::gemm_allreduce, "serial", 1 + 4},
+  };
+  for (const Expected& expected : kAll) {
+    World world({.devices = 2});
+    world.most_threads = 1024;
+    FakeProducts products(world);
+    INFO(name(expected.kind) << " " << expected.backend);
+    std::atomic<size_t> before = 0;
+    CHECK(on_fake_gpus(world, &products, gemm_on_gpus(expected.kind, expected.backend),
+                       [&](Overlap& object, const OverlapCall& call, StreamHandle stream) {
+                         Diagnostics d;
+                         world.fake.begin_capture(cuda::abi::kCaptureModeGlobal, stream);
+                         const bool captured = object.run(call, stream, d);
+                         world.fake.end_capture();
+                         return captured && object.run(call, stream, d) ? "" : testing::text(d);
+                       }) == "");
+    world.check_clean();  // what the object and its first products took, too
+    const auto is_captured = [](cuda::abi::GraphNode node) { return node != nullptr; };
+    CHECK(std::ranges::count_if(world.nodes, is_captured) == 2 * expected.kernels);
+    // Besides: a product of zeros at each rank, when the object is made.
+    CHECK(world.nodes.size() == 2 * (2 * expected.kernels + 1));
+    CHECK(products.prepared == 2);
+    CHECK(products.multiprocessors == 132 - 8);  // the same products, to the bit
+  }
+}
+
+TEST_CASE("without a provider of products an object is refused at all ranks") {
+  World world({.devices = 2});
+  const std::string said =
+      on_fake_gpus(world, nullptr, gemm_on_gpus(OverlapKind::allgather_gemm, "serial"),
+                   [](Overlap&, const OverlapCall&, StreamHandle) { return "it was made"; });
+  INFO(said);
+  CHECK(said ==
+        "rank 0: error: the fake driver has no cuBLASLt\n\n"
+        "rank 1: error: the fake driver has no cuBLASLt\n\n");
+}
+
+TEST_CASE("more blocks than leave room for GEMMs are refused with the numbers") {
+  World world({.devices = 2});
+  FakeProducts products(world);
+  OverlapConfig config = gemm_on_gpus(OverlapKind::allgather_gemm, "mscclc");
+  config.budget = 40;
+  const std::string said =
+      on_fake_gpus(world, &products, config,
+                   [](Overlap&, const OverlapCall&, StreamHandle) { return "it was made"; });
+  INFO(said);
+  CHECK(said.find("the budget must be at most 33 of the 132 multiprocessors") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace mscclc

@@ -1,0 +1,50 @@
+// One rank of the host device that makes GEMMs that overlap, for tests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/api/collectives.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
+#include "runtime/api/overlap.h"
+#include "tests/overlap/gemm_world.h"
+
+namespace mscclc::testing {
+
+/// How an object is run.
+struct GemmRuns {
+  OverlapConfig config;
+  MatrixValues values = MatrixValues::small;
+  uint32_t runs = 2;
+  bool gives_gathered = false;
+};
+
+class GemmRank {
+ public:
+  explicit GemmRank(Communicator& communicator);
+  ~GemmRank();
+  /// nullptr: reported.
+  std::unique_ptr<Overlap> make(const OverlapConfig& config, Diagnostics& diagnostics);
+  /// Makes an object and runs it; exact values are compared with GemmWorld::expected(). `outputs`:
+  /// of all runs and weights. What was wrong; "": nothing.
+  std::string run(const GemmRuns& runs, std::vector<MatrixBytes>* outputs = nullptr);
+
+  StreamHandle stream() const { return stream_; }
+  Communicator& communicator() { return communicator_; }
+  const OverlapOptions& options() const { return options_; }
+  OverlapOptions& options() { return options_; }
+
+ private:
+  struct Placed;
+  std::string run_once(Overlap& object, const GemmRuns& runs, uint32_t run,
+                       std::vector<MatrixBytes>* outputs, Diagnostics& diagnostics);
+
+  Communicator& communicator_;
+  OverlapOwner owner_;
+  OverlapOptions options_;
+  StreamHandle stream_ = nullptr;
+};
+
+}  // namespace mscclc::testing

@@ -1,0 +1,124 @@
+// Objects on several streams, at once and in turn; and what each rank multiplies in which order.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "runtime/core/overlap/choice.h"
+#include "runtime/core/overlap/tiles.h"
+#include "tests/overlap/gemm_rank.h"
+#include "tests/runtime/ranks.h"
+
+namespace mscclc {
+namespace {
+
+using overlap::make_tiles;
+using overlap::Tile;
+using testing::GemmRank;
+using testing::run_threads;
+
+TEST_CASE("several shapes are in flight on several streams, and one object on several") {
+  constexpr size_t kObjects = 5, kRounds = 4;  // more objects than run at once
+  CHECK(run_threads(3, [&](Communicator& communicator) -> std::string {
+          GemmRank rank(communicator);
+          Diagnostics diagnostics;
+          Device& device = communicator.device();
+          std::vector<std::unique_ptr<Overlap>> objects;
+          std::vector<StreamHandle> streams;
+          std::vector<std::unique_ptr<Memory>> memory;
+          for (size_t i = 0; i < kObjects; ++i) {
+            OverlapConfig config{
+                .kind = i % 2 == 0 ? OverlapKind::gemm_allreduce : OverlapKind::gemm_reducescatter,
+                .m = 6 * (i + 1),
+                .k = 1,
+                .n = {1},
+                .a_dtype = Dtype::f32,
+                .b_dtype = Dtype::f32,
+                .out_dtype = Dtype::f32,
+                .backend = "mscclc"};
+            objects.push_back(rank.make(config, diagnostics));
+            streams.push_back(device.create_stream(diagnostics));
+            memory.push_back(device.allocate(kRounds * 1024, "matrices", diagnostics));
+            if (objects.back() == nullptr) return testing::text(diagnostics);
+          }
+          for (size_t round = 0; round < kRounds; ++round) {
+            for (size_t i = 0; i < kObjects; ++i) {
+              auto* const a = reinterpret_cast<float*>(memory[i]->data() + round * 1024);
+              float* const b = a + 64;
+              for (size_t row = 0; row < 6 * (i + 1); ++row) {
+                a[row] = static_cast<float>(row + round * 100);
+              }
+              *b = static_cast<float>(communicator.rank() + 1);
+              if (!objects[i]->run({.a = a, .b = {b}, .out = {a + 128}},
+                                   streams[(i + round) % kObjects], diagnostics)) {
+                return testing::text(diagnostics);
+              }
+            }
+          }
+          for (const StreamHandle stream : streams) {
+            if (!communicator.synchronize(stream, diagnostics)) return testing::text(diagnostics);
+          }
+          for (size_t round = 0; round < kRounds; ++round) {
+            for (size_t i = 0; i < kObjects; ++i) {
+              const auto* const out =
+                  reinterpret_cast<const float*>(memory[i]->data() + round * 1024) + 128;
+              const size_t rows = 6 * (i + 1), part = rows / 3;
+              const bool all = i % 2 == 0;
+              for (size_t row = 0; row < (all ? rows : part); ++row) {
+                const size_t of = all ? row : communicator.rank() * part + row;
+                if (out[row] != static_cast<float>(6 * (of + round * 100))) return "a wrong sum";
+              }
+            }
+          }
+          objects.clear();
+          for (const StreamHandle stream : streams) device.destroy_stream(stream);
+          return "";
+        }) == "");
+}
+
+std::string rows_of(const std::vector<Tile>& tiles) {
+  std::string text;
+  for (const Tile& tile : tiles) {
+    text += std::to_string(tile.row) + "+" + std::to_string(tile.rows) + (tile.own ? "own " : " ");
+  }
+  return text;
+}
+
+TEST_CASE("a rank multiplies its own part first where it gathers, and last where it adds up") {
+  CHECK(rows_of(make_tiles(OverlapKind::allgather_gemm, 12, 3, 1, 1)) == "4+4own 8+4 0+4 ");
+  CHECK(rows_of(make_tiles(OverlapKind::gemm_reducescatter, 12, 3, 1, 1)) == "8+4 0+4 4+4own ");
+  CHECK(rows_of(make_tiles(OverlapKind::gemm_allreduce, 5, 2, 0, 2)) == "2+1 3+2 0+1own 1+1own ");
+  CHECK(rows_of(make_tiles(OverlapKind::alltoall_gemm, 2, 2, 0, 3)) == "0+1own 1+1 ");
+  CHECK(rows_of(make_tiles(OverlapKind::alltoall_gemm, 6, 2, 0, 0)) == "0+6 ");
+}
+
+TEST_CASE("what was measured decides where nothing is asked for, and says so") {
+  const overlap::MeasuredChoice rows[] = {
+      {OverlapKind::allgather_gemm, 2, Dtype::bf16, 1024, 4096, 100, 1e9, "mscclc", 4, 16},
+      {OverlapKind::allgather_gemm, 2, Dtype::bf16, 0, 1023, 0, 1e9, "nccl", 0, 0}};
+  OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 2048, .k = 4096, .n = {4096}};
+  Diagnostics diagnostics;
+  const auto chosen = [&](uint32_t ranks) {
+    const auto made = overlap::choose(
+        config, {.ranks = ranks, .multiprocessors = 132, .nccl = "it is not", .rows = rows},
+        diagnostics);
+    REQUIRE(made);
+    return made->backend + ", " + std::to_string(made->chunks) + ", " +
+           std::to_string(made->budget) + ": " + made->why;
+  };
+  CHECK(chosen(2) == "mscclc, 4, 16: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte");
+  CHECK(chosen(3) ==
+        "serial, 0, 0: nothing was measured for 3 ranks, bf16, 2048 rows and 4096 flops a byte");
+  config.m = 512;
+  CHECK(chosen(2) ==
+        "serial, 0, 0: nccl was measured for 2 ranks, bf16, 512 rows and 4096 flops a byte, but it "
+        "is not");
+  config.backend = "mscclc";
+  CHECK(chosen(2) == "mscclc, 2, 16: asked for by name");
+  config.budget = 34;
+  CHECK(!overlap::choose(config, {.ranks = 2, .multiprocessors = 132, .rows = rows}, diagnostics));
+  CHECK(diagnostics.all().front().message ==
+        "allgather_gemm: the budget must be at most 33 of the 132 multiprocessors, as 3 runs and "
+        "their GEMMs may need room at once; budget = 34");
+}
+
+}  // namespace
+}  // namespace mscclc
