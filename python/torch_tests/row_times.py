@@ -1,27 +1,34 @@
-"""What a plan with a row function takes on GPUs, beside what does the same in several kernels, in one run and in turns.
+"""What AllReduce, residual and RMSNorm take on GPUs as one call, beside what does the same in several kernels, in one
+run and in turns.
 
-    python3 python/torch_tests/row_times.py [--ranks 2] [--hidden 6144] [--tokens 1 6 32 …] [--dtype bf16]
-        [--program tests/rows/programs/allreduce_norm.mscl] [--define B=16 …] [--calls 50] [--rounds 9]
+    python3 python/torch_tests/row_times.py [--ranks 2] [--hidden 4096 8192 …] [--tokens 1 6 32 …]
+        [--program plans/rows/allreduce_norm_1shot.mscl --define B=6 T=384 …] [--calls 50] [--rounds 5]
 
-AllReduce, residual and RMSNorm of rows of `--hidden` columns, in CUDA graphs of `--calls` calls each:
+Rows of `--hidden` columns of bf16. Ours are the plans that the library picks for such rows (docs/fusion.md), and that of
+--program, which takes the parameters R and N:
 
-fused    the plan of --program (-D R, N and --define), by its compiled kernel
-plain    our AllReduce by name alone, of the same message
-unfused  our AllReduce, then residual and norm as one kernel that torch.compile makes
-nccl     NCCL's all_reduce alone
-nccl+    NCCL's all_reduce, then that kernel
-kernel   that kernel alone
+allreduce_norm, allreduce_norm_sharded           residual and norm; sequence parallel
+allreduce_norm_quantize, allreduce_norm_quantize_token   and e4m3 by a given scale, by a scale a row
+plain, plain+norm   our AllReduce by name alone; and then one kernel that torch.compile makes
+nccl, A1            NCCL's alone; and then that kernel
+A2, A3              one_shot_all_reduce_out and two_shot_all_reduce_ of torch's symmetric memory, then a kernel of Triton
+A4                  all of it by a kernel of Triton, one shot
 
-Prints a line of JSON for each number of tokens: µs a call of each (the median of the rounds, of the slowest rank), and
-what fused is to each of the others; `over_plain` is what it takes more than plain, in µs. First it compares the results
-of fused with those of unfused, bit for bit where sums of two ranks are (R = 2), and ends with an error if they differ.
-REQUIRES: as many GPUs as ranks, in one node; libnvrtc or nvcc, as the plan has no other kernel.
+Each is captured --calls times in a CUDA graph. `us` has µs a call back to back, and between kernels, which write
+its input: with them less what they take alone. The ranks are aligned on the GPUs before a graph begins; the slower
+rank's time, the median of the rounds. Prints a line of JSON for each number of tokens; `over_plain` is what the best of
+allreduce_norm and the program takes more than plain, `to_best` its time between kernels to the best of plain+norm and A1
+to A4's. What cannot run is in `failed`, with the reason. All results are compared first: with two ranks the
+residual stream bit for bit.
+REQUIRES: as many GPUs as ranks, in one node; libnvrtc or nvcc; MSCCLC_KERNELS=now.
+`--device cpu` tries ours and the comparison on the host; its times say nothing.
 """
 
 import argparse
 import json
 import os
 import statistics
+import sys
 import tempfile
 import time
 
@@ -31,153 +38,371 @@ import torch.multiprocessing as mp
 
 import mscclc
 
-DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 EPS = 1e-5
+SCALE = 0.05  # of e4m3, where it is given
+BY_NAME = ("allreduce_norm", "allreduce_norm_sharded", "allreduce_norm_quantize", "allreduce_norm_quantize_token")
+THEIRS = ("plain+norm", "A1", "A2", "A3", "A4")
 
 
 def add_rmsnorm(x, residual, weight):
-    """As the row function add_rmsnorm rounds it."""
+    """As vLLM defines it, and the row function add_rmsnorm rounds it."""
     stream = x + residual
     wide = stream.float()
-    norm = wide * (1 / torch.sqrt(wide.square().mean(-1, keepdim=True) + EPS)) * weight.float()
-    return stream, norm.to(x.dtype)
+    return stream, (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + EPS) * weight.float()).to(x.dtype)
 
 
-class Contenders:
-    """The calls of one number of tokens, on buffers of their own."""
+class Contender:
+    """A call that is timed, where its input lies, and what compares its results."""
 
-    def __init__(self, given, rank, comm, plan, group, tokens):
-        self.comm, self.plan, self.group = comm, plan, group
-        dtype, self.name = DTYPES[given.dtype], given.dtype
-        torch.manual_seed(tokens * 100 + rank)
-        make = lambda *shape: torch.randn(*shape, dtype=dtype, device="cuda")  # noqa: E731
-        self.x, self.residual = make(tokens, given.hidden), make(tokens, given.hidden)
-        torch.manual_seed(7)
-        self.weight = make(given.hidden)
-        self.out, self.sum = torch.empty_like(self.x), torch.empty_like(self.x)
-        self.stream_of = self.residual.clone()
-        self.kernel_of = torch.compile(add_rmsnorm, dynamic=False)
+    def __init__(self, call, input, check):
+        self.call, self.input, self.check = call, input, check
 
-    def queue(self):
-        return torch.cuda.current_stream().cuda_stream
 
-    def fused(self):
-        outside = {"residual": self.stream_of, "weight": self.weight, "eps": EPS}
-        self.plan.run(self.x, self.out, stream=self.queue(), dtype=self.name, externals=outside)
+def _near(found, wanted, what, part=0.02):
+    apart = (found.float() - wanted.float()).abs().max().item() if found.numel() else 0
+    if not apart <= part * wanted.float().abs().max().item():
+        raise AssertionError(f"{what}: {apart} apart")
+
+
+def _same(found, wanted, what):
+    if not torch.equal(found, wanted):
+        raise AssertionError(f"{what} has other bits")
+
+
+class Shape:
+    """Some rows: the contenders, each on buffers of its own."""
+
+    def __init__(self, ranks, comm, group, hidden, tokens):
+        self.ranks, self.comm, self.group, self.hidden, self.tokens = ranks, comm, group, hidden, tokens
+        self.device = ranks.device
+
+        def made(seed, *shape):
+            generator = torch.Generator().manual_seed(seed)
+            return (torch.randn(*shape, generator=generator) * 0.5).to(torch.bfloat16).to(self.device)
+
+        parts = [made(tokens * 100 + p, tokens, hidden) for p in range(ranks.size)]
+        self.part = parts[ranks.rank]
+        self.residual, self.weight = made(1, tokens, hidden), made(2, hidden)
+        self.sum = sum((one.float() for one in parts[1:]), parts[0].float()).to(torch.bfloat16)
+        self.stream, self.norm = add_rmsnorm(self.sum, self.residual, self.weight)
+        self.block = 1 << (hidden - 1).bit_length()
+
+    def stream_now(self):
+        return torch.cuda.current_stream().cuda_stream if self.device.type == "cuda" else None
+
+    def own_rows(self, chunks):
+        """Those that this rank has of a stream that is sharded, by the chunks of a plan."""
+        rows = [self.tokens // chunks + (c < self.tokens % chunks) for c in range(chunks)]
+        each = chunks // self.ranks.size
+        return slice(sum(rows[: self.ranks.rank * each]), sum(rows[: (self.ranks.rank + 1) * each]))
+
+    def ours(self, plan, text):
+        """A plan that is loaded."""
+        plan_of = json.loads(text)["mscclc"]
+        declared = {row[0]: row for row in plan_of["externals"]}
+        here = slice(0, self.tokens)
+        if declared["residual"][4] == "sharded":
+            chunks = 1
+            for count in plan_of["contract"]["chunks"]:
+                chunks *= count
+            here = self.own_rows(chunks)
+        x, out = self.part.clone(), torch.empty_like(self.part)
+        outside = {"residual": self.residual[here].clone(), "weight": self.weight, "eps": EPS}
+        if "q" in declared:
+            outside["q"] = torch.empty(self.tokens, self.hidden, dtype=torch.uint8, device=self.device)
+        if "least" in declared:
+            outside["least"] = 1e-10
+            outside["scale"] = torch.empty(self.tokens, dtype=torch.float32, device=self.device)
+        elif "scale" in declared:
+            outside["scale"] = SCALE
+
+        def call():
+            plan.run(x, out, stream=self.stream_now(), dtype="bf16", externals=outside)
+
+        def check():
+            stream = out if "q" in declared else outside["residual"]
+            same = _same if self.ranks.size == 2 else _near
+            same(stream, self.stream[here], "residual")
+            if "q" not in declared:
+                return _near(out, self.norm, "norm")
+            scale = outside["scale"]
+            wide = outside["q"].view(torch.float8_e4m3fn).float() * (scale if scale is SCALE else scale[:, None])
+            _near(wide, self.norm, "e4m3", 0.1)
+
+        return Contender(call, x, check)
 
     def plain(self):
-        self.comm.allreduce(self.x, self.sum, stream=self.queue(), dtype=self.name)
-
-    def kernel(self):
-        self.made = self.kernel_of(self.sum, self.residual, self.weight)
-
-    def unfused(self):
-        self.plain()
-        self.kernel()
+        x, out = self.part.clone(), torch.empty_like(self.part)
+        call = lambda: self.comm.allreduce(x, out, stream=self.stream_now(), dtype="bf16")  # noqa: E731
+        return Contender(call, x, lambda: _near(out, self.sum, "sum"))
 
     def nccl(self):
-        self.sum.copy_(self.x)
-        dist.all_reduce(self.sum, group=self.group)
+        x = self.part.clone()
+        return Contender(lambda: dist.all_reduce(x, group=self.group), x, lambda: _near(x, self.sum, "sum"))
 
-    def nccl_and(self):
-        self.nccl()
-        self.kernel()
+    def then_norm(self, sum_up, input, sum, norm):
+        """A sum, and then a kernel for the rest."""
+        made = []
 
-    def check(self, exact):
-        """The results of fused and unfused."""
-        self.fused()
-        self.unfused()
-        torch.cuda.synchronize()
-        for what, ours, wanted in (("residual", self.stream_of, self.made[0]), ("norm", self.out, self.made[1])):
-            apart = (ours.float() - wanted.float()).abs().max().item()
-            if what == "residual" and exact and not torch.equal(ours, wanted):
-                raise AssertionError(f"{what}: up to {apart} apart from the unfused chain's")
-            # The norm's own reduction has another order there: a unit in the last place of the type.
-            if apart > 0.04 * wanted.float().abs().max().item():
-                raise AssertionError(f"{what}: {apart} apart from the unfused chain's")
-        self.stream_of.copy_(self.residual)
+        def call():
+            sum_up()
+            made[:] = norm(sum)
+
+        def check():
+            _near(made[0], self.stream, "residual")
+            _near(made[1], self.norm, "norm")
+
+        return Contender(call, input, check)
+
+    def by_inductor(self, sum):
+        if not hasattr(self, "_kernel"):
+            self._kernel = torch.compile(add_rmsnorm, dynamic=False)
+        return self._kernel(sum, self.residual, self.weight)
+
+    def by_triton(self, sum):
+        from row_baselines import add_norm
+
+        stream, norm = torch.empty_like(sum), torch.empty_like(sum)
+        add_norm[(self.tokens,)](sum, self.residual, self.weight, stream, norm, self.hidden, EPS,
+                                 BLOCK=self.block, num_warps=8)  # fmt: skip
+        return stream, norm
+
+    def plain_then(self):
+        x, out = self.part.clone(), torch.empty_like(self.part)
+        call = lambda: self.comm.allreduce(x, out, stream=self.stream_now(), dtype="bf16")  # noqa: E731
+        return self.then_norm(call, x, out, self.by_inductor)
+
+    def a1(self):
+        x = self.part.clone()
+        return self.then_norm(lambda: dist.all_reduce(x, group=self.group), x, x, self.by_inductor)
+
+    def symmetric(self):
+        import torch.distributed._symmetric_memory as memory
+
+        x = memory.empty(self.tokens, self.hidden, dtype=torch.bfloat16, device=self.device)
+        handle = memory.rendezvous(x, self.group)
+        x.copy_(self.part)
+        return x, handle
+
+    def a2(self):
+        x, out, name = self.symmetric()[0], torch.empty_like(self.part), self.group.group_name
+        one_shot = torch.ops.symm_mem.one_shot_all_reduce_out
+        return self.then_norm(lambda: one_shot(x, "sum", name, out), x, out, self.by_triton)
+
+    def a3(self):
+        x, name = self.symmetric()[0], self.group.group_name
+        two_shots = torch.ops.symm_mem.two_shot_all_reduce_
+        return self.then_norm(lambda: two_shots(x, "sum", name), x, x, self.by_triton)
+
+    def a4(self):
+        from row_baselines import one_shot
+
+        x, handle = self.symmetric()
+        addresses = lambda of: torch.tensor([int(one) for one in of], dtype=torch.int64, device=self.device)  # noqa: E731
+        buffers, pads = addresses(handle.buffer_ptrs), addresses(handle.signal_pad_ptrs)
+        buffers += x.data_ptr() - int(handle.buffer_ptrs[self.ranks.rank])  # it may lie inside its memory
+        stream, norm = torch.empty_like(x), torch.empty_like(x)
+
+        def call():
+            one_shot[(min(self.tokens, 128),)](
+                buffers, pads, self.ranks.rank, self.residual, self.weight, stream, norm, self.tokens, self.hidden,
+                EPS, WORLD=self.ranks.size, BLOCK=self.block, num_warps=8,
+            )  # fmt: skip
+
+        def check():
+            _near(stream, self.stream, "residual")
+            _near(norm, self.norm, "norm")
+
+        return Contender(call, x, check)
 
 
-def graph_of(call, calls):
-    call()
-    torch.cuda.synchronize()
+class Ranks:
+    """This rank and the others; what is small goes by gloo."""
+
+    def __init__(self, rank, given):
+        self.rank, self.size = rank, given.ranks
+        self.device = torch.device(given.device, *([rank] if given.device == "cuda" else []))
+
+    def agreed(self, fine):
+        found = torch.tensor([float(fine)])
+        dist.all_reduce(found, dist.ReduceOp.MIN)
+        return bool(found.item())
+
+    def most(self, number):
+        found = torch.tensor([number], dtype=torch.float64)
+        dist.all_reduce(found, dist.ReduceOp.MAX)
+        return found.item()
+
+    def synchronize(self, comm):
+        torch.cuda.synchronize() if self.device.type == "cuda" else comm.synchronize()
+
+    def attempt(self, make):
+        """What it gives, and why one of the ranks has nothing."""
+        why, made = "", None
+        try:
+            made = make()
+        except Exception as error:  # of whatever library
+            why = f"{type(error).__name__}: {error}"[:300]
+        return made, "" if self.agreed(not why) else why or "another rank failed"
+
+
+def graph_of(ranks, call, calls, before=None):
+    """What replays it."""
+    def all_calls():
+        for _ in range(calls):
+            if before is not None:
+                before()
+            call()
+
+    if ranks.device.type == "cpu":
+        return all_calls
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, capture_error_mode="relaxed"):
-        for _ in range(calls):
-            call()
-    return graph
+        all_calls()
+    return graph.replay
 
 
-def most(number):
-    found = torch.tensor([number], dtype=torch.float64)
-    dist.all_reduce(found, dist.ReduceOp.MAX)
-    return found.item()
-
-
-def timed(graph, calls):
-    """µs a call."""
+def timed(ranks, comm, replay, align, calls):
+    """µs a call, of the slower rank."""
     dist.barrier()
+    if ranks.device.type == "cpu":
+        begin = time.perf_counter()
+        replay()
+        comm.synchronize()
+        return ranks.most((time.perf_counter() - begin) * 1e6 / calls)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda._sleep(1_000_000)  # until the graph is queued, too
+    align()
+    begin.record()
+    replay()
+    end.record()
     torch.cuda.synchronize()
-    begin = time.perf_counter()
-    graph.replay()
-    torch.cuda.synchronize()
-    return most((time.perf_counter() - begin) * 1e6 / calls)
+    return ranks.most(begin.elapsed_time(end) * 1e3 / calls)
 
 
-def measure(given, rank, comm, plan, group, tokens):
-    own = Contenders(given, rank, comm, plan, group, tokens)
-    own.check(given.ranks == 2)
-    calls = {"fused": own.fused, "plain": own.plain, "unfused": own.unfused, "nccl": own.nccl,
-             "nccl+": own.nccl_and, "kernel": own.kernel}  # fmt: skip
-    graphs = {name: graph_of(call, given.calls) for name, call in calls.items()}
-    times = {name: [] for name in graphs}
-    for graph in graphs.values():
-        timed(graph, given.calls)
-    for round in range(given.rounds):
-        for name in list(graphs)[:: 1 if round % 2 == 0 else -1]:  # none is always the first
-            times[name].append(timed(graphs[name], given.calls))
-    us = {name: statistics.median(all) for name, all in times.items()}
-    if rank != 0:
-        return
-    print(json.dumps({
-        "tokens": tokens, "hidden": given.hidden, "dtype": given.dtype, "ranks": given.ranks,
-        "bytes": own.x.numel() * own.x.element_size(),
-        "us": {name: round(one, 2) for name, one in us.items()},
-        "fused_to": {name: round(us["fused"] / one, 3) for name, one in us.items() if name != "fused"},
-        "over_plain": round(us["fused"] - us["plain"], 2),
-    }), flush=True)  # fmt: skip
+def contenders_of(shape, loaded):
+    found = {name: lambda plan=plan, text=text: shape.ours(plan, text) for name, (plan, text) in loaded.items()}
+    found["plain"] = shape.plain
+    if shape.device.type == "cuda":
+        found.update({"plain+norm": shape.plain_then, "nccl": shape.nccl, "A1": shape.a1, "A2": shape.a2,
+                      "A3": shape.a3, "A4": shape.a4})  # fmt: skip
+    return found
+
+
+def measured(ranks, shape, loaded, given, align):
+    """µs of each, back to back and between kernels, and why others have none."""
+    graphs, failed = {}, {}
+    for name, make in contenders_of(shape, loaded).items():
+        def tried(make=make):
+            made = make()
+            made.call()
+            ranks.synchronize(shape.comm)
+            made.check()
+            return made
+
+        made, why = ranks.attempt(tried)
+        if why:
+            failed[name] = why
+            continue
+        made.input.zero_()  # sums that replays repeat stay finite
+        zeros = torch.zeros_like(made.input)
+        write = lambda to=made.input, zeros=zeros: torch.mul(zeros, 1.0, out=to)  # noqa: E731
+        graphs[name] = [graph_of(ranks, made.call, given.calls), graph_of(ranks, made.call, given.calls, write),
+                        graph_of(ranks, write, given.calls)]  # fmt: skip
+    times = {name: ([], [], []) for name in graphs}
+    for turn in range(given.rounds + 1):
+        for name in list(graphs)[:: 1 if turn % 2 == 0 else -1]:  # none is always the first
+            for kept, replay in zip(times[name], graphs[name]):
+                one = timed(ranks, shape.comm, replay, align, given.calls)
+                if turn > 0:
+                    kept.append(one)
+    us = {}
+    for name, rounds in times.items():
+        alone, between, empty = map(statistics.median, rounds)
+        us[name] = [round(alone, 2), round(between - empty, 2)]
+    return us, failed
+
+
+def report(shape, us, failed, programs):
+    line = {"hidden": shape.hidden, "tokens": shape.tokens, "bytes": shape.part.nbytes, "ranks": shape.ranks.size,
+            "us": us, "programs": programs, "failed": failed}  # fmt: skip
+    ours = [name for name in us if name in ("allreduce_norm", "program")]
+    theirs = [name for name in us if name in THEIRS]
+    if ours and "plain" in us:
+        best = min(ours, key=lambda name: us[name][1])
+        line["over_plain"] = [round(us[best][i] - us["plain"][i], 2) for i in (0, 1)]
+        if theirs:
+            line["to_best"] = round(us[best][1] / min(us[name][1] for name in theirs), 3)
+    print(json.dumps(line), flush=True)
+
+
+def plans_for(ranks, comm, given, hidden, tokens, known):
+    """What serves such rows, loaded and as text, and what each was compiled of."""
+    loaded, programs = {}, {}
+    wanted = [(name, None) for name in BY_NAME] + [("program", given.program)] * (given.program is not None)
+    for name, program in wanted:
+        if program is None:
+            chosen = mscclc.choose_rows(name, ranks=ranks.size, columns=hidden, rows=tokens, dtype="bf16")
+            key = " ".join([chosen.program, *(f"{k}={v}" for k, v in chosen.params.items())])
+            most = min(chosen.most_rows, max(given.tokens))
+            make = lambda: mscclc.row_plan(  # noqa: E731
+                name, ranks=ranks.size, columns=hidden, rows=tokens, dtype="bf16"
+            )
+        else:
+            defines = {"R": ranks.size, "N": hidden, **dict(one.split("=", 1) for one in given.define)}
+            key, most = f"{program} {defines}", max(given.tokens)
+            make = lambda: mscclc.compile(program, defines)  # noqa: E731
+        if key not in known:
+            def load(make=make, most=most):
+                text = make().to_json()
+                return comm.load(text, most * hidden * 2, "bf16"), text
+
+            known[key] = ranks.attempt(load)
+        made, why = known[key]
+        programs[name] = key if not why else f"{key}: {why}"
+        if not why:
+            loaded[name] = made
+    return loaded, programs
 
 
 def rank_main(rank, given, meeting):
-    torch.cuda.set_device(rank)
+    ranks = Ranks(rank, given)
+    if given.device == "cuda":
+        torch.cuda.set_device(rank)
+    torch._dynamo.config.recompile_limit = 1000  # a kernel for each shape
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=given.ranks)
-    group = dist.new_group(backend="nccl")
+    group = dist.new_group(backend="nccl") if given.device == "cuda" else None
     ids = [mscclc.unique_id() if rank == 0 else None]
     dist.broadcast_object_list(ids)
-    defines = dict(one.split("=", 1) for one in given.define)
-    plan_text = mscclc.compile(given.program, {"R": given.ranks, "N": given.hidden, **defines})
-    with mscclc.Communicator(given.ranks, ids[0], rank, device=rank) as comm:
-        width = torch.empty(0, dtype=DTYPES[given.dtype]).element_size()
-        plan = comm.load(plan_text, max(given.tokens) * given.hidden * width, given.dtype)
-        if rank == 0:
-            name = torch.cuda.get_device_name()
-            print(json.dumps({"gpu": name, "torch": torch.__version__,
-                              "program": given.program}), flush=True)  # fmt: skip
+    comm = mscclc.Communicator(given.ranks, ids[0], rank, device=rank if given.device == "cuda" else None)
+    if rank == 0:
+        name = torch.cuda.get_device_name() if given.device == "cuda" else "the host: no times"
+        print(json.dumps({"device": name, "torch": torch.__version__}), flush=True)
+    small = torch.zeros(64, dtype=torch.bfloat16, device=ranks.device)
+    align = lambda: comm.allreduce(small, stream=torch.cuda.current_stream().cuda_stream, dtype="bf16")  # noqa: E731
+    for hidden in given.hidden:
+        known = {}
         for tokens in given.tokens:
-            measure(given, rank, comm, plan, group, tokens)
-    dist.destroy_process_group()
+            loaded, programs = plans_for(ranks, comm, given, hidden, tokens, known)
+            shape = Shape(ranks, comm, group, hidden, tokens)
+            us, failed = measured(ranks, shape, loaded, given, align)
+            if rank == 0:
+                report(shape, us, failed, programs)
+    dist.barrier()
+    sys.stdout.flush()
+    os._exit(0)  # graphs and symmetric memory take long to let go of
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--hidden", type=int, default=6144)
-    parser.add_argument("--tokens", type=int, nargs="+", default=[1, 2, 6, 16, 32, 64, 128, 512])
-    parser.add_argument("--dtype", choices=DTYPES, default="bf16")
-    parser.add_argument("--program", default="tests/rows/programs/allreduce_norm.mscl")
-    parser.add_argument("--define", nargs="*", default=[], help="parameters of the program: B=16")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--hidden", type=int, nargs="+", default=[4096])
+    parser.add_argument("--tokens", type=int, nargs="+", default=[1, 6, 32, 128, 512, 2048])
+    parser.add_argument("--program", help="one more, of plans/rows say")
+    parser.add_argument("--define", nargs="*", default=[], help="its parameters without R and N: B=16")
     parser.add_argument("--calls", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         mp.spawn(rank_main, (given, os.path.join(folder, "meeting")), nprocs=given.ranks)

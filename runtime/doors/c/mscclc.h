@@ -56,7 +56,6 @@ extern "C" {
 #endif
 
 /* ---- Results ---- */
-
 typedef int32_t mscclc_result_t;
 enum mscclc_result {
   MSCCLC_SUCCESS = 0,
@@ -92,7 +91,6 @@ typedef void (*mscclc_log_fn)(void *user, const char *line);
 MSCCLC_API mscclc_result_t mscclc_set_log(mscclc_log_fn log, void *user);
 
 /* ---- Types ---- */
-
 typedef int32_t mscclc_dtype_t;
 enum mscclc_dtype {
   MSCCLC_F32 = 0,
@@ -137,14 +135,12 @@ typedef struct mscclc_memory mscclc_memory_t;
 typedef void *mscclc_stream_t;
 
 /* ---- Communicators ---- */
-
 /* A text that ends with 0; all 128 bytes may be copied. */
 typedef struct mscclc_unique_id {
   char text[128];
 } mscclc_unique_id_t;
 
 #define MSCCLC_HOST (-1)
-
 /* What the bits of sums keep to (docs/bits.md). */
 typedef int32_t mscclc_order_t;
 enum mscclc_order {
@@ -176,7 +172,6 @@ typedef struct mscclc_config {
   /* What the bits of sums keep to, of calls that do not say it. The same on all ranks. */
   mscclc_order_t order;
 } mscclc_config_t;
-
 #define MSCCLC_CONFIG_INIT \
   { sizeof(mscclc_config_t), 0, 0, 0, NULL, 0, 0 }
 
@@ -192,7 +187,6 @@ typedef struct mscclc_store {
   /* The key is not needed any more. May be NULL. */
   int (*remove)(void *user, const char *key);
 } mscclc_store_t;
-
 #define MSCCLC_STORE_INIT \
   { sizeof(mscclc_store_t), NULL, NULL, NULL, NULL }
 
@@ -241,7 +235,6 @@ MSCCLC_API mscclc_result_t mscclc_comm_finalize(mscclc_comm_t *comm);
 MSCCLC_API mscclc_result_t mscclc_comm_destroy(mscclc_comm_t *comm);
 
 /* ---- Memory and streams ---- */
-
 /* Device memory, zeros, that peers can map; any allocator's will do for calls, too. Lives until the
  * last release; it may outlive the communicator. Local. */
 MSCCLC_API mscclc_result_t mscclc_memory_create(mscclc_comm_t *comm, size_t bytes,
@@ -286,7 +279,6 @@ MSCCLC_API mscclc_result_t mscclc_stream_synchronize(mscclc_comm_t *comm, mscclc
 
 /* A type that only externals have: powers of two, without a sign. */
 #define MSCCLC_E8M0 64
-
 /* An external of a plan with row functions: a tensor whose rows follow one another without gaps, or
  * a scalar. What the plan declares of it must be so. */
 typedef struct mscclc_external {
@@ -345,7 +337,6 @@ typedef struct mscclc_call {
                     * needs room, a block each; 0: not known */
   mscclc_launch_order_t launch_order; /* of a plan with flags */
 } mscclc_call_t;
-
 #define MSCCLC_CALL_INIT                                                                          \
   {                                                                                               \
     sizeof(mscclc_call_t), MSCCLC_BARRIER, MSCCLC_F32, MSCCLC_SUM, MSCCLC_DTYPE_DEFAULT, 0, 0, 1, \
@@ -413,7 +404,6 @@ MSCCLC_API mscclc_result_t mscclc_group_start(void);
 MSCCLC_API mscclc_result_t mscclc_group_end(void);
 
 /* ---- Plans ---- */
-
 /* The plans that a communicator picks from: folders, plans in memory, and, asked last, the library
  * that is compiled in. Begins with what MSCCLC_PLAN_PATH names. Registries are safe for any
  * threads; ranks must have the same plans whenever they make a call. Destroying one leaves
@@ -478,19 +468,16 @@ MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, cons
                                           const char *const *defines, size_t defines_count,
                                           char **json, char **diagnostics);
 
-/* The plan of the library for a collective with a function of its rows, compiled and proved:
- * "allreduce_norm" and the others of docs/fusion.md. `rows`: those of the message, the larger of
- * input and output; `columns`: of each. Results that are not wanted may be NULL: *json gets the
- * plan, *choice what it was compiled of, as "allreduce_norm_1shot R=2 N=6144 B=8 T=768", both to be
- * freed by mscclc_free(); *most_rows the largest number of rows for which it is the same. Without
- * `json` nothing is compiled. MSCCLC_INVALID_ARGUMENT: there is no such call. Local; any thread;
- * needs no communicator. */
+/* The library's plan for "allreduce_norm" or another of docs/fusion.md, proved. `rows`: of the
+ * message, the larger of input and output. *json, the plan, and *choice, what it was compiled of
+ * ("allreduce_norm_1shot R=2 N=6144 B=8 T=768"), are to be freed by mscclc_free(); *most_rows: it
+ * is the same up to so many. Each may be NULL; without `json` nothing is compiled. Local; any
+ * thread; needs no communicator. */
 MSCCLC_API mscclc_result_t mscclc_row_plan(const char *name, uint32_t ranks, uint64_t columns,
                                            uint64_t rows, mscclc_dtype_t dtype, char **json,
                                            char **choice, uint64_t *most_rows);
-/* A plan whose rows may have any multiple of some columns, for so many columns, as it must be
- * loaded. *fixed is to be freed by mscclc_free(); its proof is that of the loading.
- * MSCCLC_INVALID_ARGUMENT: the plan has no such rows. Local; any thread; needs no communicator. */
+/* A plan of any multiple of some columns, for so many, as it must be loaded: *fixed, to be freed by
+ * mscclc_free(). Loading proves it. Local; any thread; needs no communicator. */
 MSCCLC_API mscclc_result_t mscclc_plan_columns(const char *json, size_t bytes, uint64_t columns,
                                                char **fixed);
 
@@ -506,7 +493,6 @@ MSCCLC_API mscclc_result_t mscclc_plan_explain(const char *json, size_t bytes,
  * one without any space. */
 #define MSCCLC_JSON_LINE (-1)
 #define MSCCLC_JSON_COMPACT (-2)
-
 /* The list "gpus" of the plan that MSCCL++'s Python language makes of a program, as JSON. `trace`
  * is what our package for Python keeps of the program's calls: words that may change with each
  * version, so that this function is only for the package. *gpus, and *places, where in the program
