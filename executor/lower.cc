@@ -21,7 +21,8 @@ using device::StepKind;
 
 RankProgram::MoveRows rows_of(const Program& program, const Op& op) {
   const Applied what = applied(program, op);
-  RankProgram::MoveRows rows{what.first, what.function, static_cast<uint32_t>(what.results.size())};
+  RankProgram::MoveRows rows{what.first, what.function, static_cast<uint32_t>(what.results.size()),
+                             has_rows(program, what)};
   for (size_t i = 0; i < what.results.size(); ++i) rows.values.push_back(what.result(i));
   for (size_t i = 0; i < what.params.size(); ++i) rows.values.push_back(what.param(i));
   return rows;

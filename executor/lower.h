@@ -64,6 +64,8 @@ struct RankProgram {
     /// offset more, that chunk's, and are cut between rows.
     uint32_t chunk = kNone;
     uint32_t function = 0, results = 0;
+    /// Rows of externals are among the values; else its chunk says nothing.
+    bool of_externals = false;
     std::vector<RowValue> values = {};  ///< results, then parameters
   };
   std::vector<MoveRows> move_rows;    ///< parallel to `moves` in programs with row functions

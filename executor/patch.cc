@@ -166,12 +166,12 @@ void RankPatch::loops() {
 }
 
 // Chunk k of a move is as long as the caller's chunks in it, all alike, else as a scratch chunk;
-// where rows are computed, as the output's chunk whose rows they are: externals end there. Of
+// where rows of externals are computed with, as the output's chunk whose rows they are. Of
 // chunks of several types the rows count.
 bool RankPatch::chunk_length(const Move& move, uint32_t k, uint64_t& length) const {
   const uint32_t stored = stored_of(move);
   length = slots_of(stored).longest;
-  bool known = has_rows(move);
+  bool known = has_rows(move) && rank_.move_rows[index_of(move)].of_externals;
   if (known) length = rows_length(move, k);
   for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
     const RankProgram::Chunks& c = rank_.chunks[move.operands + o];

@@ -16,12 +16,7 @@ constexpr size_t kLarge = 400000;  ///< operands
 }  // namespace
 
 bool Model::lower_once(Diagnostics& diagnostics) {
-  if (!program_.functions.empty()) {
-    diagnostics.error("no-row-functions", {},
-                      "the plan applies row functions, of which the cost model knows no times");
-    return false;
-  }
-  if (!lowered_) lowered_ = lower(program_, device_, diagnostics);
+  if (!lowered_) lowered_ = lower(program_, device_, diagnostics, RowSteps::together);
   return lowered_;
 }
 
@@ -65,6 +60,10 @@ std::optional<Timeline> Model::predict(Call call, const Machine& machine, Diagno
 Call call_of(const Program& program, uint64_t bytes, Dtype dtype, ReduceOp reduce) {
   Call call;
   call.part_bytes = Chunking::part_for_message(program.contract, bytes, info(dtype).bytes);
+  if (program.contract.columns != 0 && rows::can_be_t(dtype)) {
+    const uint64_t row = program.granule(dtype);
+    call.part_bytes = std::max(call.part_bytes / row, uint64_t{1}) * row;
+  }
   call.dtype = dtype;
   call.accumulate = info(dtype).accumulate;
   call.reduce = reduce;

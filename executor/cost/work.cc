@@ -6,6 +6,8 @@
 #include "executor/interpreter/packets.h"
 #include "executor/kernel_threads.h"
 #include "ir/ops/summations.h"
+#include "ir/program/applied.h"
+#include "ir/rows/external.h"
 
 namespace mscclc::cost {
 
@@ -53,7 +55,8 @@ double time_at(uint64_t bytes, uint64_t mb_per_s) {
 
 WorkOut::WorkOut(const Program& program, const RankProgram& lowered, uint32_t rank,
                  const Machine& machine, const Call& call)
-    : lowered_(lowered),
+    : program_(program),
+      lowered_(lowered),
       rank_(rank),
       machine_(machine),
       call_(call),
@@ -90,6 +93,7 @@ struct WorkOut::Sums {
   uint64_t pieces = 0;             ///< of the moves that go together: of kAtOnce bytes
   uint32_t operands = 0;           ///< of these
   uint32_t sources = 0;            ///< of these
+  uint64_t data = 0;               ///< of an operand, over all moves that do not go together
 };
 
 /// Are these buffers of the caller's, from which or to which an op moves?
@@ -164,6 +168,7 @@ void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStr
   const uint64_t data = kPacketOp ? std::min(s.count * unit.data, length) : s.count;
   const bool by_port = (op.flags & device::kPosts) != 0;
   out.stores += data * device::dsts_of(s);
+  sums.data += data;
   if (!by_port) sums.pieces += (wire + kAtOnce - 1) / kAtOnce;
   const uint32_t operands = same_source ? device::dsts_of(s) : device::operands_of(s);
   for (uint32_t k = 0; k < operands; ++k) {
@@ -215,6 +220,7 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
     do {
       sums.pieces = 0;
       const device::Move& move = frame.rank.moves[op.first + i];
+      const uint64_t data_before = sums.data;
       const bool same = i > first && same_source(move, frame.rank.moves[op.first + i - 1]);
       device::for_each_stretch<F>(frame, op, i, [&](const FrameStretch& s) {
         add_stretch<F>(frame, op, s, call, same, sums, out);
@@ -222,6 +228,7 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
       sums.operands += uint32_t{move.dsts} + (same ? 0u : move.srcs);
       sums.sources += move.srcs;
       if (i == first) first_pieces = sums.pieces;
+      if (i > first) sums.data = data_before;
       ++i;
     } while (i < op.count && frame.rank.moves[op.first + i].like_last);
     if (first_pieces == 0) continue;
@@ -236,6 +243,31 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
   }
 }
 
+/// Externals go through memory once, and the block meets for each reduction of each row. What a row
+/// takes has not been fitted: the figures are those of other steps.
+void WorkOut::add_rows(const DeviceOp& op, uint64_t data, Sums& sums, Work& out) const {
+  const Op& source = program_.ranks[rank_].ops[op.source];
+  const Applied what = applied(program_, source);
+  const rows::Function& function = program_.functions[what.function];
+  const uint64_t count = data / program_.granule(call_.dtype);
+  if (count == 0) return;
+  uint64_t bytes = 0;
+  const auto add = [&](const RowValue& value) {
+    if (!value.external) return;
+    const rows::External& external = program_.externals[value.index];
+    const uint64_t row = rows::bytes_of_row(external, call_.dtype, program_.contract.columns);
+    bytes += external.has_rows() ? row * count : row;
+  };
+  for (size_t i = 0; i < what.params.size(); ++i) add(what.param(i));
+  for (size_t i = 0; i < what.results.size(); ++i) add(what.result(i));
+  const auto reductions = std::ranges::count_if(
+      function.nodes, [](const rows::Node& node) { return rows::is_reduction(node.op); });
+  sums.local += bytes;
+  out.load(shared_index(rank_, Shared::memory), bytes);
+  out.block_ns += static_cast<double>(machine_.step_sync_ns) * static_cast<double>(count) *
+                  static_cast<double>(reductions);
+}
+
 void WorkOut::of(const Frame& frame, const DeviceOp& op, uint64_t call, Work& out) const {
   out.clear();
   Sums sums;
@@ -245,6 +277,9 @@ void WorkOut::of(const Frame& frame, const DeviceOp& op, uint64_t call, Work& ou
     device::with_format(op.format, [&](auto tag) {
       add_moves<decltype(tag)::kFormat>(frame, op, call, sums, out);
     });
+  }
+  if (device::info(op.kind).family == device::StepFamily::rows) {
+    add_rows(op, sums.data, sums, out);
   }
   out.tail_ns = out.reads.empty() ? 0 : out.first_ns - out.read_ns;
   const auto begins = static_cast<double>(machine_.block_first_ns);

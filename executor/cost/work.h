@@ -93,9 +93,12 @@ class WorkOut {
   void add_access(const device::DeviceOperand& operand, bool write, uint64_t bytes, Sums& sums,
                   Work& out) const;
   double source_ns(const device::DeviceOp& op) const;
+  /// What a function of `data` bytes of rows adds to the step that applies it.
+  void add_rows(const device::DeviceOp& op, uint64_t data, Sums& sums, Work& out) const;
   SlotRange slot_range(const device::Frame& frame, const device::FrameStretch& s, uint32_t k,
                        uint64_t wire, uint64_t call) const;
 
+  const Program& program_;
   const RankProgram& lowered_;
   const uint32_t rank_;
   const Machine& machine_;

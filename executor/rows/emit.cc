@@ -28,8 +28,7 @@ class Emitter {
            name +
            "(Block& block, const Row& row, uint32_t columns) {\n"
            "  const uint32_t begin = block.thread() * kChunk;\n"
-           "  [[maybe_unused]] const uint32_t rest = begin < columns ? columns - begin : 0;\n"
-           "  [[maybe_unused]] const uint32_t present = rest < kChunk ? rest : kChunk;\n"
+           "  [[maybe_unused]] const uint32_t present = present_columns<kChunk>(block, columns);\n"
            "  [[maybe_unused]] const uint32_t owners = (columns + kChunk - 1) / kChunk;\n";
     for (uint32_t p = 0; p < order_.phases; ++p) phase(p);
     return out_ + "}\n";
@@ -89,6 +88,13 @@ class Emitter {
     return earlier ? "k" + number(n) + "[i]" : "v" + number(n);
   }
 
+  /// Has a value been loaded as this type, or rounded to it?
+  bool is_rounded(uint32_t n, Type type) const {
+    const Node& of = node(n);
+    if (of.op == Op::param) return function_.params[of.index].type == type;
+    return of.op == Op::round && of.type == type;
+  }
+
   /// How a value is made of others, where they are at hand.
   std::string made(uint32_t n, Loop loop, uint32_t p) const {
     const Node& of = node(n);
@@ -107,6 +113,7 @@ class Emitter {
       case Op::mul:
         return "mul(" + x[0] + ", " + x[1] + ")";
       case Op::div:
+        if (node(of.args[1]).op == Op::columns) return "div_by_count(" + x[0] + ", columns)";
         return "div(" + x[0] + ", " + x[1] + ")";
       case Op::if_less:
         return chosen(" < ");
@@ -116,6 +123,7 @@ class Emitter {
         return chosen(" == ");
       case Op::round:
         if (of.type == Type::T && function_.rounding == Rounding::once) return x[0];
+        if (is_rounded(of.args[0], of.type)) return x[0];
         return "round_to<" + element(of.type) + ">(" + x[0] + ")";
       default:
         return called(of, x);

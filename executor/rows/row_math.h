@@ -38,6 +38,13 @@ MSCCLC_HD inline float sub(float a, float b) { return add(a, negate(b)); }
 MSCCLC_HD inline float call_abs(float x) { return float_of(bits_of(x) & 0x7fffffff); }
 MSCCLC_HD inline float call_rsqrt(float x) { return div(1.0f, call_sqrt(x)); }
 
+/// x / n. A power of two, which is known where this is compiled, takes a product instead, of the
+/// same bits.
+MSCCLC_HD inline float div_by_count(float x, uint32_t n) {
+  if (n != 0 && (n & (n - 1)) == 0) return mul(x, 1.0f / static_cast<float>(n));
+  return div(x, static_cast<float>(n));
+}
+
 /// Of equal numbers, which may be zeros of two signs, the one whose sign is less.
 MSCCLC_HD inline float call_min(float a, float b) {
   if (is_nan(a) || is_nan(b)) return float_of(0x7fc00000);

@@ -5,8 +5,10 @@
 //
 // A block has: thread(), threads(), sync(), and shared(), a float for each of its threads. One of
 // whole warps may have, besides, for the threads of a warp together: further(x, step), the x of the
-// thread that is so much further in its warp, and at_lane(x, lane), that of one thread. Then five
-// levels need no memory, and all others together two meetings.
+// thread that is so much further in its warp, and at_lane(x, lane), that of one thread; and
+// take_turn(), after which shared() is another place, until it is called again. Then five levels
+// need no memory, and all others together one meeting: who meets again has read what is overwritten
+// next.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,17 @@
 #include "executor/rows/row_math.h"
 
 namespace mscclc::rows {
+
+/// How many of its kChunk columns a thread has. A block that says how many threads it has
+/// (kThreads) lets the compiler see that all have all.
+template <uint32_t kChunk, class Block>
+MSCCLC_RUN inline uint32_t present_columns(const Block& block, uint32_t columns) {
+  if constexpr (requires { Block::kThreads; }) {
+    if (columns == Block::kThreads * kChunk) return kChunk;
+  }
+  const uint32_t begin = block.thread() * kChunk, rest = begin < columns ? columns - begin : 0;
+  return rest < kChunk ? rest : kChunk;
+}
 
 /// The values of groups that a thread with kChunk columns has: of one group at least.
 template <uint32_t kChunk, uint32_t kGroup>
@@ -34,13 +47,17 @@ MSCCLC_RUN inline void fold(float (&values)[kChunk], uint32_t width, uint32_t pr
 }
 
 /// Levels between the lanes of a warp, up to `width` of them: lane i has the value of the i-th of
-/// `present`.
+/// `present`. Where whole warps, or groups, have one, lanes whose results do not count
+/// add up as well.
 template <class Reduce, class Block>
 MSCCLC_RUN inline float fold_lanes(Block& block, float mine, uint32_t i, uint32_t width,
                                    uint32_t present) {
-  for (uint32_t step = 1; step < 32 && step < width; step *= 2) {
+  const bool all = present % (width < 32 ? width : 32) == 0;
+  MSCCLC_UNROLL
+  for (uint32_t step = 1; step < 32; step *= 2) {
+    if (step >= width) break;
     const float other = block.further(mine, step);
-    if (i % (2 * step) == 0 && i + step < present) mine = Reduce::of(mine, other);
+    if (all || (i % (2 * step) == 0 && i + step < present)) mine = Reduce::of(mine, other);
   }
   return mine;
 }
@@ -58,7 +75,7 @@ MSCCLC_RUN inline float reduce_warps(Block& block, float mine, uint32_t width, u
   const uint32_t warps = (present + 31) / 32;
   const float of_warp = lane < warps ? shared[lane] : mine;
   const float all = fold_lanes<Reduce>(block, of_warp, lane, width / 32, warps);
-  block.sync();  // before the next reduction writes
+  block.take_turn();  // the next reduction writes elsewhere
   return block.at_lane(all, warp / (width / 32) * (width / 32));
 }
 

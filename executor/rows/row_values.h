@@ -1,9 +1,12 @@
 // How values of row functions are stored, and rounded: each type's elements to f32 and back.
 //
 // Conversions are those of interpreter/numbers.h: to nearest, ties to even; e4m3 and e5m2 take what
-// is beyond their largest value as that. A NaN is stored as one, the positive quiet one. e8m0 holds
-// powers of two, from 2^-127 (code 0) to 2^127; storing goes up to the next one, and 255 is NaN.
+// is beyond their largest value as that. A NaN is stored as one, all ones but the sign, which is
+// what instructions of GPUs make of it. e8m0 holds powers of two, from 2^-127 (code 0) to 2^127;
+// storing goes up to the next one, and 255 is NaN.
 #pragma once
+
+#include <type_traits>
 
 #include "executor/interpreter/numbers.h"
 #include "executor/rows/row_math.h"
@@ -24,16 +27,67 @@ struct PowerOfTwo {
   }
 };
 
+/// Does a conversion take one instruction of this GPU?
+template <class Element>
+inline constexpr bool kConverts = false;
+#if defined(__CUDA_ARCH__)
+template <>
+inline constexpr bool kConverts<device::Element<Dtype::f16>> = true;
+#if __CUDA_ARCH__ >= 800
+template <>
+inline constexpr bool kConverts<device::Element<Dtype::bf16>> = true;
+#endif
+#if __CUDA_ARCH__ >= 890
+template <>
+inline constexpr bool kConverts<device::Element<Dtype::e4m3>> = true;
+template <>
+inline constexpr bool kConverts<device::Element<Dtype::e5m2>> = true;
+#endif
+
+/// store_as() of types that kConverts.
+template <class Element>
+__device__ inline typename Element::Bits convert(float value) {
+  uint16_t bits = 0;
+  if constexpr (std::is_same_v<Element, device::Element<Dtype::f16>>) {
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  } else if constexpr (std::is_same_v<Element, device::Element<Dtype::bf16>>) {
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  } else if constexpr (std::is_same_v<Element, device::Element<Dtype::e4m3>>) {
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(value));
+  } else {
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(value));
+  }
+  return static_cast<typename Element::Bits>(bits);
+}
+#endif
+
 /// Bits of a stored value to its f32.
 template <class Element>
 MSCCLC_HD inline float load_as(typename Element::Bits bits) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<Element, device::Element<Dtype::f16>>) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+  }
+#endif
   return Element::read(bits);
 }
+
+/// The NaN that is stored.
+template <class Element>
+inline constexpr typename Element::Bits kStoredNan =
+    static_cast<typename Element::Bits>(typename Element::Bits(~typename Element::Bits{0}) >> 1);
+template <>
+inline constexpr uint8_t kStoredNan<PowerOfTwo> = 255;
 
 /// f32 to the bits that are stored.
 template <class Element>
 MSCCLC_HD inline typename Element::Bits store_as(float value) {
-  return Element::write(is_nan(value) ? float_of(0x7fc00000) : value);
+#if defined(__CUDA_ARCH__)
+  if constexpr (kConverts<Element>) return convert<Element>(value);
+#endif
+  return is_nan(value) ? kStoredNan<Element> : Element::write(value);
 }
 
 /// The nearest number that the type has.

@@ -160,6 +160,14 @@ Applied applied(const Program& program, Slice encoded) {
           all.subspan(kHead + results)};
 }
 
+bool has_rows(const Program& program, const Applied& what) {
+  const auto is = [&](int64_t encoded) {
+    const RowValue value = Applied::value(encoded);
+    return value.external && program.externals[value.index].has_rows();
+  };
+  return std::ranges::any_of(what.results, is) || std::ranges::any_of(what.params, is);
+}
+
 std::vector<int64_t> encode_applied(uint32_t function, uint32_t first,
                                     std::span<const RowValue> results,
                                     std::span<const RowValue> params) {

@@ -25,7 +25,7 @@ struct RowValue {
 struct Applied {
   uint32_t function = 0;
   /// Chunk of the promised output from which on the rows of externals are taken, as many as the
-  /// op's operands have chunks.
+  /// op's operands have chunks. Says nothing where no external has_rows().
   uint32_t first = 0;
   std::span<const int64_t> results, params;
 
@@ -44,6 +44,9 @@ inline bool may_apply(const OpInfo& row) {
   return row.has(kApplies) || (row.has(kReduces) && row.dsts.slot[0].kind == SlotKind::local &&
                                row.srcs.slot[0].kind == SlotKind::local);
 }
+
+/// Does it take or give values for each row that lie in externals?
+bool has_rows(const Program& program, const Applied& what);
 
 /// REQUIRES: the op is one of applies() that verify_structure() has seen, or will: applied_fits().
 Applied applied(const Program& program, const Op& op);

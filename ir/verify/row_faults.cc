@@ -286,6 +286,7 @@ class AppliedCheck {
 
   /// Externals have the rows of the output's chunks; the caller's chunks must be as long.
   bool sizes() {
+    if (!has_rows(program_, what_)) return true;
     for (const std::span<const Operand> side : {op_.dsts, op_.srcs}) {
       for (const Operand& o : side) {
         if (o.buffer < kFirstScratch && !as_long(o)) {
@@ -366,8 +367,8 @@ std::optional<RowFault> columns_fault(const Program& program) {
   return RowFault{
       "row-call",
       fmt::format("the plan takes rows of any multiple of {0} columns; say how many before it is "
-                  "loaded: 'mscclc run --columns {0}', fix_columns() in C++, or 'columns: {0}' in "
-                  "its program",
+                  "loaded: 'mscclc run --columns {0}', mscclc_plan_columns() in C, "
+                  "Plan.with_columns() in Python, or 'columns: {0}' in its program",
                   c.columns)};
 }
 

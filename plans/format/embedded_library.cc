@@ -11,9 +11,14 @@ constexpr LibraryFile kOverlapFiles[] = {
 #include "plans/format/embedded_overlap.inc"
 };
 
+constexpr LibraryFile kRows[] = {
+#include "plans/format/embedded_rows.inc"
+};
+
 }  // namespace
 
 std::span<const LibraryFile> embedded_library() { return kFiles; }
 std::span<const LibraryFile> embedded_overlap() { return kOverlapFiles; }
+std::span<const LibraryFile> embedded_rows() { return kRows; }
 
 }  // namespace mscclc

@@ -16,5 +16,7 @@ struct LibraryFile {
 std::span<const LibraryFile> embedded_library();
 /// The programs of plans/overlap, which no table picks.
 std::span<const LibraryFile> embedded_overlap();
+/// The same of plans/rows: its library.json (row_table.h), "allreduce_norm_1shot.mscl".
+std::span<const LibraryFile> embedded_rows();
 
 }  // namespace mscclc

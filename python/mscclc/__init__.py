@@ -14,20 +14,22 @@ if TYPE_CHECKING:
     from .memory import DeviceMemory
     from .plan import Plan, Result, compile
     from .registry import Registry, Request
+    from .row_plans import RowChoice, RowPlans, choose_rows, row_plan
     from .symmetric import SymmetricMemory
     from .work import Work, group
 
 __all__ = [
     "Access", "Communicator", "CompileError", "DeviceMemory", "Diagnostic", "Effect",
-    "LibraryError", "LoadedPlan", "Plan", "Registry", "Request", "Result", "RunError", "SymmetricMemory",
-    "UsageError", "Work", "compile", "group", "unique_id",
+    "LibraryError", "LoadedPlan", "Plan", "Registry", "Request", "Result", "RowChoice", "RowPlans", "RunError",
+    "SymmetricMemory", "UsageError", "Work", "choose_rows", "compile", "group", "row_plan", "unique_id",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOME_OF = {
     "Communicator": "communicator", "unique_id": "communicator", "LoadedPlan": "loaded_plan",
     "Work": "work", "group": "work", "DeviceMemory": "memory", "Registry": "registry",
-    "Request": "registry",
+    "Request": "registry", "RowChoice": "row_plans", "RowPlans": "row_plans", "choose_rows": "row_plans",
+    "row_plan": "row_plans",
     "Access": "effects", "Effect": "effects",
     "CompileError": "errors", "Diagnostic": "errors", "LibraryError": "errors",
     "RunError": "errors", "UsageError": "errors",

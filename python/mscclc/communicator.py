@@ -21,6 +21,7 @@ from .errors import UsageError
 from .externals import rows_of
 from .loaded_plan import LoadedPlan
 from .memory import DeviceMemory, allocate
+from .row_plans import RowPlans
 from .work import Work, needs_no_group
 
 __all__ = ["Communicator", "LoadedPlan", "Work", "unique_id"]
@@ -151,6 +152,11 @@ class Communicator(Collectives):
         _wait_for(lambda: check(load(own, *arguments)), lambda: self.abort("interrupted"))
         self._plans.append(handle)
         return LoadedPlan(self, handle, dtype, rows_of(text))
+
+    def load_rows(self, name: str, columns: int, max_rows: int, dtype: str = "f32") -> RowPlans:
+        """Collective: loads the plans of the library for a collective with a function of its rows,
+        "allreduce_norm" say, for messages of up to `max_rows` rows."""
+        return RowPlans(self, name, columns, max_rows, dtype)
 
     def allocate(self, count: int, dtype: str = "u8") -> DeviceMemory:
         """`count` elements of the communicator's device, zeros. Local; the memory may outlive the

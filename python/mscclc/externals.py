@@ -50,6 +50,7 @@ class RowsOfPlan(NamedTuple):
     columns: int = 0
     externals: Tuple[Declared, ...] = ()
     flags: Tuple[DeclaredFlags, ...] = ()
+    output_type: str = _OF_THE_CALL
 
 
 def rows_of(text: bytes) -> RowsOfPlan:
@@ -63,9 +64,20 @@ def rows_of(text: bytes) -> RowsOfPlan:
         externals = tuple(_declared(row, columns) for row in own.get("externals", []))
         flags = tuple(DeclaredFlags(row[0], row[2], row[4]) for row in own.get("flags", []))
         ranks = contract.get("ranks", 1)
-        return RowsOfPlan(contract.get("kind", ""), ranks, columns, externals, flags)
+        made = RowsOfPlan(contract.get("kind", ""), ranks, columns, externals, flags)
+        return made._replace(output_type=_output_type(own, contract.get("then"), made))
     except (ValueError, AttributeError, TypeError, IndexError):
         return RowsOfPlan()
+
+
+def _output_type(own, then, rows):
+    """That of the result that goes to no external, neither of its name nor without "_out"."""
+    written = {one.name for one in rows.externals if one.written}
+    for function in own.get("rows", []):
+        for name, kind, type, *_ in function["results"] if function["name"] == then else ():
+            if kind == "row" and not {name, name[: -len("_out")] if name.endswith("_out") else name} & written:
+                return type
+    return _OF_THE_CALL
 
 
 def _declared(row, columns):

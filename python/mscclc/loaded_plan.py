@@ -74,6 +74,8 @@ class LoadedPlan:
         needed = ctypes.c_uint64(), ctypes.c_uint64()
         check(library().mscclc_plan_buffers(self._handle, most, *map(ctypes.byref, needed)))
         width = element_type(dtype)[1]
+        if self._rows.output_type != "T":  # said for elements as wide as those that it was loaded for
+            needed[1].value = needed[1].value * element_type(self._dtype)[1] // width
         for side, data, bytes in zip(("input", "output"), (source, target), needed):
             if bytes.value not in (0, data.bytes):
                 raise UsageError(

@@ -66,6 +66,13 @@ class Plan:
         out, _ = call("verify", "-", *options, text=self._json)
         return out.strip().partition("proved: ")[2]
 
+    def with_columns(self, columns: int) -> "Plan":
+        """A plan whose rows may have any multiple of some columns (`columns: 64..`), for so many, as it must be
+        loaded. Its proof is that of the loading."""
+        from .row_plans import with_columns
+
+        return with_columns(self._json, columns)
+
     def effects(self) -> List[Effect]:
         """For each op, in order, what it reads, what it writes and what it does to channels."""
         return effects_of(self.to_ir())

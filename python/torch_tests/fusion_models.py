@@ -11,6 +11,7 @@ import mscclc.torch.ops  # noqa: F401, defines an op
 import torch
 import torch._dynamo
 import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
 import torch.nn.functional as F
 from checks import equal
 
@@ -160,6 +161,13 @@ def quantized_by_token(x, r, w):
     scale = (norm.abs().amax(-1).float() / 448).clamp(min=1e-9).unsqueeze(-1)
     q = (norm.float() / scale).clamp(-448, 448).to(torch.float8_e4m3fn)
     return q.float(), scale, norm, stream
+
+
+def sequence_parallel(x, r, w):
+    """Each rank has its rows of the residual stream; those of the norm are gathered."""
+    group = dist.group.WORLD
+    part = functional.reduce_scatter_tensor(x, "sum", 0, group) + r
+    return functional.all_gather_tensor(rms_norm(part, w), 0, group) * 1, part
 
 
 def of_three_dimensions(x, r, w):

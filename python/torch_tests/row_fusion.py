@@ -12,11 +12,12 @@ import torch.distributed as dist
 from checks import device, refused
 from fusion_models import (
     EPS, FUNCTIONS, Blocks, by_own_op, compiled_by, counts, gemma_norm, in_order, inputs, plain_norm, quantized_by_token,
-    rms_norm, same, whole,
+    rms_norm, same, sequence_parallel, whole,
 )  # fmt: skip
 
 import mscclc.torch.fusion as fusion
 from mscclc.torch.fusion import RowFusion, translation
+from mscclc.torch.fusion.function import Function
 
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
 
@@ -91,11 +92,11 @@ def all_of_it_is_one_op(ranks):
 
 def rows_that_vary(ranks):
     """One compilation serves all numbers of rows; which program does is decided by each call."""
-    columns, most = 64, 400 << 10
+    columns, most = 64, 9000 * 256
     compiled, by = compiled_by(plain_norm, RowFusion(max_bytes=most))
     before = dict(fusion.calls())
     with in_order():
-        for rows in (2, 1, 7, 1200, 1600, 1601, 0, 3):
+        for rows in (2, 1, 7, 1200, 1600, 9000, 9001, 0, 3):
             given = inputs(rows, columns, torch.float32, ranks)
             for one in given[:2]:
                 torch._dynamo.maybe_mark_dynamic(one, 0)
@@ -104,9 +105,41 @@ def rows_that_vary(ranks):
     assert len(by.report().replaced) <= 3 and not by.report().left, by.report()
     found = {name: count - before.get(name, 0) for name, count in fusion.calls().items()}
     found = {name: count for name, count in found.items() if count}
-    two = 2 if ranks.size > 2 else 0  # 1200 and 1600 rows are more than 128 KiB
-    wanted = {"one_shot": 6 - two, "two_shots": two, "chain": 1}
+    two = 2 if ranks.size > 2 else 0  # 1200 and 1600 rows are more than 128 KiB, 9000 more than 2 MiB
+    wanted = {"one_shot": 6 - two, "two_shots": two, "two_shots_plain": 1, "chain": 1}
     assert found == {name: count for name, count in wanted.items() if count}, found
+
+
+def _doubled():
+    """The text of a function: twice the sum."""
+    function = Function(128, "f32")
+    function.result(function.op("add", 0, 0), "f32")
+    function.output()
+    return function.to_json()
+
+
+def scattered(ranks):
+    """ReduceScatter, the function of a rank's own rows, AllGather: sequence parallel."""
+    rows = 4 * ranks.size
+    for dtype in (torch.bfloat16, torch.float32):
+        compiled, by = compiled_by(sequence_parallel, RowFusion(max_bytes=rows * 128 * 4), dynamic=False)
+        part, residual, weight = inputs(rows, 128, dtype, ranks)
+        own = residual[4 * ranks.rank:4 * ranks.rank + 4].contiguous()
+        before = fusion.calls().get("scattered", 0)
+        with in_order():
+            same(compiled(part, own, weight), sequence_parallel(part, own, weight))
+        counts(by, 1)
+        assert fusion.calls()["scattered"] == before + 1, fusion.calls()
+    compiled, by = compiled_by(sequence_parallel, RowFusion(max_bytes=rows * 128 * 4 - 1), dynamic=False)
+    with in_order():
+        same(compiled(part, own, weight), sequence_parallel(part, own, weight))
+    assert "max_bytes" in by.report().left[0].why, by.report()  # of the message, not of a part
+    refused(
+        lambda: torch.ops.mscclc.fused_rows(
+            part[:-1], [], _doubled(), dist.group.WORLD.group_name, 1 << 20, ranks.size
+        ),
+        "equal parts of rows",
+    )  # fmt: skip
 
 
 def gradients(ranks):
@@ -193,7 +226,7 @@ def wrong_is_seen(ranks):
 
 
 CHECKS = [
-    model, functions, functions_by_inductor, all_of_it_is_one_op, rows_that_vary, gradients,
+    model, functions, functions_by_inductor, all_of_it_is_one_op, rows_that_vary, scattered, gradients,
     kept_code, wrong_is_seen,
 ]  # fmt: skip
 # There, what is nearly a half may be rounded to another whole number.

@@ -104,6 +104,38 @@ def checked(ranks):
     plans.unload("rows_checked")
 
 
+def by_shape(ranks):
+    """The library's plans, by name, of which a call takes the one for its rows; also with another type of output."""
+    for what, dtype in (("allreduce_norm", "f32"), ("allreduce_norm_quantize_sharded", "bf16")):
+        plans.load_rows("by_shape", what, columns=COLUMNS, max_rows=200, device=device(), dtype=dtype)
+        typed, type = what.endswith("sharded"), torch.float32 if dtype == "f32" else torch.bfloat16
+        for rows in (2, 40, 200):
+            x, residual, weight = _given(rows, type)
+            own = residual[rows // 2 * ranks.rank:][:rows // 2].contiguous() if typed else residual
+            names = ["weight", "residual", "eps", *["scale"] * typed]
+            found = torch.ops.mscclc.run_rows(x, "by_shape", names, [weight], [own], [0.0, *[0.25] * typed])
+            stream = (2 * x + residual).float()
+            wanted = (stream * (1 / stream.square().mean(-1, keepdim=True).sqrt()) * weight.float()).to(type).float()
+            if typed:
+                half = slice(rows // 2 * ranks.rank, rows // 2 * ranks.rank + rows // 2)
+                equal(found[1].float(), stream[half], "residual")
+                assert found[0].dtype == torch.float8_e4m3fn
+                torch.testing.assert_close(found[0].float() * 0.25, wanted, rtol=0.08, atol=0.01)
+                out = torch.empty(rows, COLUMNS, dtype=torch.float8_e4m3fn)
+                torch.ops.mscclc.run_rows_(x, out, "by_shape", names, [weight], [own.clone()], [0.0, 0.25])
+                equal(out.float(), found[0].float(), "in place")
+                refused(
+                    lambda: torch.ops.mscclc.run_rows_(
+                        x, torch.empty_like(x), "by_shape", names, [weight], [own], [0.0, 0.25]
+                    ),
+                    "the output of torch.bfloat16; it is of torch.float8_e4m3fn",
+                )  # fmt: skip
+            else:
+                equal(found[1], stream, "residual")
+                torch.testing.assert_close(found[0], wanted, rtol=1e-5, atol=1e-6)
+        plans.unload("by_shape")
+
+
 def mistakes(ranks):
     _load("rows_wrong")
     x, residual, weight = _given(2)
@@ -117,4 +149,4 @@ def mistakes(ranks):
     plans.unload("rows_wrong")
 
 
-CHECKS = [in_place, functional, compiled, checked, mistakes]
+CHECKS = [in_place, functional, compiled, checked, by_shape, mistakes]

@@ -72,6 +72,14 @@ def _kernel_quantize(result, input, scale, group_shape=None):
     result.copy_((input.float() * (1 / scale)).clamp(-448, 448))
 
 
+def _kernel_quantize_by_token(result, input, scale, scale_ub=None):
+    most = input.float().abs().amax(-1, keepdim=True)
+    if scale_ub is not None:
+        most = torch.minimum(most, scale_ub)
+    scale.copy_((most / 448).clamp(min=1 / (448 * 512)))
+    result.copy_((input.float() / scale).clamp(-448, 448))
+
+
 _OPS = [
     ("vllm", "all_reduce(Tensor tensor, str group_name) -> Tensor", _all_reduce, lambda x, _: torch.empty_like(x)),
     ("vllm_ir", "rms_norm(Tensor x, Tensor? weight, float epsilon, int? variance_size=None) -> Tensor", _ir_norm,
@@ -84,6 +92,8 @@ _OPS = [
      _kernel_added_norm, None),
     ("_C", "static_scaled_fp8_quant(Tensor! result, Tensor input, Tensor scale, int[]? group_shape=None) -> ()",
      _kernel_quantize, None),
+    ("_C", "dynamic_per_token_scaled_fp8_quant(Tensor! result, Tensor input, Tensor! scale, Tensor? scale_ub) -> ()",
+     _kernel_quantize_by_token, None),
 ]  # fmt: skip
 _libraries = []
 
@@ -152,6 +162,18 @@ def quantized_by_kernels(x, r, w):
     return q.float(), r
 
 
+def quantized_by_token(x, r, w):
+    """Dynamic e4m3: a scale a row, which the layer that follows takes."""
+    y = ops.all_reduce(x, group_name="tp:0")
+    kernels.fused_add_rms_norm(y, r, w, EPS)
+    q = torch.empty(y.shape, dtype=torch.float8_e4m3fn, device=y.device)
+    scale = torch.empty((*y.shape[:-1], 1), dtype=torch.float32, device=y.device)
+    kernels.dynamic_per_token_scaled_fp8_quant(q, y, scale, None)
+    bounded, least = torch.empty_like(q), torch.empty_like(scale)
+    kernels.dynamic_per_token_scaled_fp8_quant(bounded, y, least, w[:1].float())
+    return q.float(), scale, bounded.float(), least, r
+
+
 def _given(rows, dtype, ranks):
     part = whole((rows, 64), 30 + ranks.rank, 3, dtype)
     return part, whole((rows, 64), 40, 5, dtype), weights(64, dtype)
@@ -186,7 +208,7 @@ def programs(ranks):
     """The bits with and without the pass, also of what is changed in place."""
     with _vllm(ranks):
         for program in (by_ir, first_by_ir, without_weight, gemma_by_ir, quantized_by_ir, by_kernels,
-                        first_by_kernels, quantized_by_kernels):  # fmt: skip
+                        first_by_kernels, quantized_by_kernels, quantized_by_token):  # fmt: skip
             for dtype in (torch.bfloat16, torch.float32):
                 _check(program, dtype, ranks)
 

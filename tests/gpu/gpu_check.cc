@@ -81,7 +81,12 @@ int main(int argc, char** argv) {
       sub->add_option("--folder", options.folder, "of 'mscclc library --kernels'")->required();
       sub->add_option("--most", options.most, "bytes of the largest message (default: 1 MiB)");
     }
-    if (name == "soak") sub->add_option("--calls", options.calls, "how many")->required();
+    if (name == "soak") {
+      sub->add_option("--calls", options.calls, "how many")->required();
+      sub->add_option("--queued", options.queued,
+                      "calls whose copies the host makes that are queued at most (default: 100)")
+          ->check(CLI::Range(1, 1'000'000));
+    }
     if (name == "cycles") {
       sub->add_option("--count", options.cycles, "of graphs, and of memory handles")->required();
     }

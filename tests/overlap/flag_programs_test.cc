@@ -96,8 +96,8 @@ TEST_CASE("instances and groups wait for flags, and raise them together") {
   for (const char* const name : {"allgather_gemm", "gemm_allreduce"}) {
     for (const std::string policy : {"interleaved", "blocked"}) {
       std::string text = overlap_text(name);
-      text.replace(text.find("threads: T"), 10, "threads: T, instances: 2, policy: " + policy);
-      const Program program = flag_plan(text, {{"R", "3"}, {"C", "1"}});
+      text.replace(text.find("instances: I"), 12, "instances: I, policy: " + policy);
+      const Program program = flag_plan(text, {{"R", "3"}, {"C", "1"}, {"I", "2"}});
       CHECK(program.flags[0].raises == (program.flags[0].of_output ? 2 : 1));
       CHECK(verdict(program) == "proved");
       check_plan(program);

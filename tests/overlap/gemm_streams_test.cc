@@ -1,17 +1,14 @@
-// Objects on several streams, at once and in turn; and what each rank multiplies in which order.
+// Objects on several streams, at once and in turn; and which backend an object gets.
 #include <catch2/catch.hpp>
 #include <cstring>
 
 #include "runtime/core/overlap/choice.h"
-#include "runtime/core/overlap/tiles.h"
 #include "tests/overlap/gemm_rank.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
 namespace {
 
-using overlap::make_tiles;
-using overlap::Tile;
 using testing::GemmRank;
 using testing::run_threads;
 
@@ -72,22 +69,6 @@ TEST_CASE("several shapes are in flight on several streams, and one object on se
           for (const StreamHandle stream : streams) device.destroy_stream(stream);
           return "";
         }) == "");
-}
-
-std::string rows_of(const std::vector<Tile>& tiles) {
-  std::string text;
-  for (const Tile& tile : tiles) {
-    text += std::to_string(tile.row) + "+" + std::to_string(tile.rows) + (tile.own ? "own " : " ");
-  }
-  return text;
-}
-
-TEST_CASE("a rank multiplies its own part first where it gathers, and last where it adds up") {
-  CHECK(rows_of(make_tiles(OverlapKind::allgather_gemm, 12, 3, 1, 1)) == "4+4own 8+4 0+4 ");
-  CHECK(rows_of(make_tiles(OverlapKind::gemm_reducescatter, 12, 3, 1, 1)) == "8+4 0+4 4+4own ");
-  CHECK(rows_of(make_tiles(OverlapKind::gemm_allreduce, 5, 2, 0, 2)) == "2+1 3+2 0+1own 1+1own ");
-  CHECK(rows_of(make_tiles(OverlapKind::alltoall_gemm, 2, 2, 0, 3)) == "0+1own 1+1 ");
-  CHECK(rows_of(make_tiles(OverlapKind::alltoall_gemm, 6, 2, 0, 0)) == "0+6 ");
 }
 
 TEST_CASE("what was measured decides where nothing is asked for, and says so") {

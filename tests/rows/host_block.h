@@ -47,6 +47,12 @@ class HostWarps : public HostBlock {
     return exchanged(x, thread() % 32 + step < 32 ? thread() + step : thread());
   }
   float at_lane(float x, uint32_t lane) { return exchanged(x, thread() / 32 * 32 + lane); }
+  /// Warps meet there: half as many floats are more than enough.
+  float* shared() const { return HostBlock::shared() + turn_ * (threads() / 2); }
+  void take_turn() { turn_ ^= 1; }
+
+ private:
+  uint32_t turn_ = 0;
 };
 
 /// Runs `body` as each thread of a block. Between meetings of all, threads run one after the other

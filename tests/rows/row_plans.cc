@@ -49,7 +49,7 @@ std::vector<std::string> library_row_programs() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kRowLibrary)) {
     const std::string name = entry.path().stem().string();
-    if (name != "functions") names.push_back(name);
+    if (entry.path().extension() == ".mscl" && name != "functions") names.push_back(name);
   }
   std::ranges::sort(names);
   return names;

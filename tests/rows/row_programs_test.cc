@@ -4,11 +4,13 @@
 #include <string>
 
 #include "compiler/compile.h"
+#include "executor/cost/explanation.h"
 #include "executor/simulator/run.h"
 #include "ir/base/read_file.h"
 #include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "passes/prove/prove.h"
+#include "plans/format/machines/machine.h"
 #include "plans/format/plan_json.h"
 
 namespace mscclc {
@@ -136,6 +138,54 @@ TEST_CASE("a function of a part of the sum is refused, and run with wrong result
         std::string::npos);
   Diagnostics diagnostics;
   CHECK(simulate(compiled(wrong, {}), {.bytes = 1 << 12}, diagnostics).status == RunStatus::wrong);
+}
+
+TEST_CASE("a function of rows takes time for its rows, externals and reductions, as predicted") {
+  const auto us = [](const std::string& value, uint64_t rows) {
+    const Program program =
+        compiled("program a\nrow f(x: row T, residual: row T) {\n  out y: row T = " + value +
+                     "\n}\nexternal residual: row T\n"
+                     "collective allreduce(ranks: 2, columns: 64, then: f)\nrank r in 0..2 {\n"
+                     "  buffer inbox[1] packets: LL16, copies: 2\n  buffer sum[1]\n"
+                     "  channel ch = memory(1 - r)\n  put_packets ch.inbox[0] <- input[0]\n"
+                     "  reduce_packets sum[0] <- input[0], inbox[0]\n"
+                     "  apply f output[0] <- sum[0], residual[0]\n}\n",
+                 {});
+    Diagnostics diagnostics;
+    const Machine machine = find_machine("2xH200", diagnostics).value();
+    const Call call = cost::call_of(program, rows * 256 + 255, Dtype::f32);
+    CHECK(call.part_bytes == rows * 256);
+    const auto found = cost::explain(program, call, machine, diagnostics);
+    INFO(text_of(diagnostics));
+    REQUIRE(found);
+    return found->us;
+  };
+  const double none = us("T(x) + residual", 8), one = us("T(x) + sum(residual)", 8);
+  CHECK(one > none);
+  CHECK(us("T(x) + sum(residual) + max(residual)", 8) - one == Approx(one - none));
+  CHECK(us("T(x) + sum(residual)", 16) - us("T(x) + residual", 16) == Approx(2 * (one - none)));
+}
+
+TEST_CASE("rows that lie in scratch alone are as long as those that they are made of") {
+  const std::string owner =
+      replaced(read_file("plans/rows/allreduce_bias_owner.mscl").value(), "\"functions.mscl\"",
+               "\"../../../plans/rows/functions.mscl\"");
+  const std::string scratch =
+      replaced(replaced(replaced(owner, "buffer sum[B]", "buffer sum[B]\n  buffer made[B]"),
+                        "apply add_bias output[r, b]", "apply add_bias made[b]"),
+               "<- output[r, b] }", "<- made[b] }\n    copy output[r, b] <- made[b]");
+  for (const std::string& text :
+       {scratch, replaced(scratch, "threads: T", "threads: T, fuse: false")}) {
+    const Program program = compiled(text, {{"R", "3"}, {"N", "64"}, {"B", "2"}});
+    Diagnostics diagnostics;
+    CHECK(prove(program, diagnostics).proved);
+    INFO(text_of(diagnostics));
+    check_plan(program);
+    check_runs(program);
+  }
+  // Other rows than those of the sum, which may be fewer.
+  CHECK(verdict(replaced(scratch, "copy output[r, b] <- made[b]",
+                         "copy output[r, b] <- made[B - 1 - b]")) != "proved");
 }
 
 TEST_CASE("what ranks have of their own stands for no other rank's") {

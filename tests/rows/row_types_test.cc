@@ -236,7 +236,8 @@ TEST_CASE("columns are fixed before a plan runs") {
   CHECK(simulate(program, {.bytes = 1 << 12}, diagnostics).status == RunStatus::refused);
   const std::string wanted =
       "the plan takes rows of any multiple of 16 columns; say how many before it is loaded: "
-      "'mscclc run --columns 16', fix_columns() in C++, or 'columns: 16' in its program";
+      "'mscclc run --columns 16', mscclc_plan_columns() in C, Plan.with_columns() in Python, or "
+      "'columns: 16' in its program";
   CHECK(diagnostics.all().back().message == wanted);
   const auto fault = [&](uint64_t columns) { return fix_columns(program, columns)->message; };
   CHECK(fault(40) ==

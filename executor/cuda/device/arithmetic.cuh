@@ -118,6 +118,29 @@ struct Row {
   }
 };
 
+/// Are there instructions that round two floats to T at once?
+template <Dtype T>
+constexpr bool rounds_halves() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return T == Dtype::bf16 || T == Dtype::f16;
+#else
+  return false;
+#endif
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+/// The elements of two values, the first in the lower half.
+template <Dtype T>
+__device__ inline uint32_t two_halves(const float* values) {
+  uint32_t word;
+  if constexpr (T == Dtype::bf16) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(values[1]), "f"(values[0]));
+  } else {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(values[1]), "f"(values[0]));
+  }
+  return word;
+}
+#endif
+
 // Not inlined: few calls are averages, and a division is long.
 template <class Sum>
 static __device__ __noinline__ Sum quotient(Sum sum, uint32_t by) {
@@ -165,13 +188,19 @@ struct OneType {
   __device__ static void merge(RowSums& sums, const RowSums& more) {
     device::merge_row<ReduceOp::sum>(sums.values, more.values, R::kCount);
   }
+  /// Rounds sums divided by `divisor`. kAnyNan: a NaN may become any, as who reads it takes them
+  /// for the same; then each two sums take one instruction.
+  template <bool kAnyNan = false>
   __device__ static uint4 finish(RowSums& sums, uint32_t divisor) {
     if (divisor > 1) {
 #pragma unroll
       for (uint32_t i = 0; i < R::kCount; ++i) sums.values[i] = quotient(sums.values[i], divisor);
     }
     uint4 row;
-    if constexpr (converts_words<T>()) {
+    if constexpr (kAnyNan && rounds_halves<T>()) {
+      row = {two_halves<T>(sums.values), two_halves<T>(sums.values + 2),
+             two_halves<T>(sums.values + 4), two_halves<T>(sums.values + 6)};
+    } else if constexpr (converts_words<T>()) {
       row = {write_word<T>(sums.values), write_word<T>(sums.values + 4),
              write_word<T>(sums.values + 8), write_word<T>(sums.values + 12)};
     } else {

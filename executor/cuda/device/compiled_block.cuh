@@ -102,8 +102,8 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     this->keep_published(StepKind::apply, false);
     constexpr uint32_t kElement = Arithmetic::kLeastElement,
                        kRow = RowFunction::kColumns * kElement;
-    apply_rows<RowFunction, device::row_chunk(RowFunction::kColumns, kThreads, kElement)>(
-        RowPlaces<Operands>{*this}, e.begin / kRow, e.end / kRow);
+    apply_rows<RowFunction, device::row_chunk(RowFunction::kColumns, kThreads, kElement), kThreads>(
+        RowPlaces<Operands>{*this}, e.begin / kRow, e.end / kRow, row_turn_);
   }
 
   /// The same of a sum that is handed to the function in registers; Values: of the function. Slots
@@ -119,8 +119,9 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
                        kRow = RowFunction::kColumns * kElement, kUnit = kPackets ? kData : 1;
     const uint32_t rows = e.length / kRow, end = e.end / (kRow / kUnit);
     using Places = SumPlaces<RowFunction, kPackets ? F : PacketFormat::none, Operands, Values>;
-    apply_rows<RowFunction, device::row_chunk(RowFunction::kColumns, kThreads, kElement)>(
-        Places{{*this}, late_divisor(flags)}, e.begin / (kRow / kUnit), end < rows ? end : rows);
+    apply_rows<RowFunction, device::row_chunk(RowFunction::kColumns, kThreads, kElement), kThreads>(
+        Places{{*this}, late_divisor(flags)}, e.begin / (kRow / kUnit), end < rows ? end : rows,
+        row_turn_);
     if constexpr (kPackets) {
       const uint32_t units = rows * (kRow / kUnit);
       const uint32_t begin = e.begin < units ? units : e.begin;
@@ -434,14 +435,14 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       return sums;
     }
   }
-  /// The row that add_up() gives, rounded; or that of exact sums.
-  template <class Operands, class Read>
+  /// The row that add_up() gives, rounded; or that of exact sums. kAnyNan: OneType::finish().
+  template <class Operands, bool kAnyNan = false, class Read>
   __device__ __forceinline__ static uint4 sum_of(const Read& read, uint32_t by) {
     if constexpr (Operands::kExact && Arithmetic::kFloat) {
       return exact_sum<Arithmetic::kType, typename Arithmetic::Sum, Operands::kSrcs>(read, by);
     } else {
       auto sums = add_up<Operands>(read);
-      return Arithmetic::finish(sums, by);
+      return Arithmetic::template finish<kAnyNan>(sums, by);
     }
   }
   /// T(kBegin, kEnd) of ir/ops/trees.h. Parts of up to kAtOnce sources, a power of two, are read
@@ -591,6 +592,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
 
   const uint4* const shared_;
   const uint4* const own_;
+  uint32_t row_turn_ = 0;     ///< RowThreads
   uint64_t round_begin_ = 0;  ///< of the pipeline at hand, in virtual bytes ...
   uint64_t round_unit_ = 0;   ///< ... and how long its rounds are
   uint64_t rounds_left_ = 0;

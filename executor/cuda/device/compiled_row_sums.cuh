@@ -145,10 +145,10 @@ class SummedColumns {
       read<kTogether, kSources>(vector, 0, kSources, rows);
 #pragma unroll
       for (uint32_t i = 0; i < kTogether; ++i) {
-        put(Block::template sum_of<Operands>(Ready{rows + i * kSources}, by), words + i * 4);
+        put(Block::template sum_of<Operands, true>(Ready{rows + i * kSources}, by), words + i * 4);
       }
     } else {
-      put(Block::template sum_of<Operands>(Reads{*this, vector}, by), words);
+      put(Block::template sum_of<Operands, true>(Reads{*this, vector}, by), words);
     }
   }
   __device__ __forceinline__ static void put(const uint4& row, uint32_t* words) {

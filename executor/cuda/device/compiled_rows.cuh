@@ -16,18 +16,24 @@ namespace mscclc::cuda {
 
 using device::RowForm;
 
-/// A float for each warp of a block, which meet there.
+/// A float for each warp of a block, which meet there, twice: reductions take turns.
 struct RowFloats {
-  float of_warp[32];
+  float of_warp[2][32];
 };
 
-/// The threads of this block, as row_tree.h has them.
+/// The threads of this block, so many, as row_tree.h has them. `turn`: the block's, which all of
+/// its steps share, 0 or 1.
+template <uint32_t kBlockThreads>
 class RowThreads {
  public:
-  __device__ __forceinline__ explicit RowThreads(RowFloats& floats) : floats_(floats) {}
+  static constexpr uint32_t kThreads = kBlockThreads;
+
+  __device__ __forceinline__ RowThreads(RowFloats& floats, uint32_t& turn)
+      : floats_(floats), turn_(turn) {}
   __device__ __forceinline__ uint32_t thread() const { return threadIdx.x; }
-  __device__ __forceinline__ uint32_t threads() const { return blockDim.x; }
-  __device__ __forceinline__ float* shared() const { return floats_.of_warp; }
+  __device__ __forceinline__ uint32_t threads() const { return kThreads; }
+  __device__ __forceinline__ float* shared() const { return floats_.of_warp[turn_]; }
+  __device__ __forceinline__ void take_turn() const { turn_ ^= 1; }
   __device__ __forceinline__ void sync() const { __syncthreads(); }
   __device__ __forceinline__ float further(float x, uint32_t step) const {
     return float_further(x, step);
@@ -38,6 +44,7 @@ class RowThreads {
 
  private:
   RowFloats& floats_;
+  uint32_t& turn_;
 };
 
 /// Part `i` of a word: a value of 1, 2 or 4 bytes.
@@ -220,12 +227,14 @@ class RowRegisters {
   mutable uint32_t words_[Words::first_word(F::kValues) + 1];
 };
 
-/// Rows [begin, end) of a step, one after the other.
-template <class F, uint32_t kChunk, class Places>
-__device__ __forceinline__ void apply_rows(const Places& places, uint32_t begin, uint32_t end) {
+/// Rows [begin, end) of a step, one after the other, by a block of kThreads threads. `turn`: see
+/// RowThreads.
+template <class F, uint32_t kChunk, uint32_t kThreads, class Places>
+__device__ __forceinline__ void apply_rows(const Places& places, uint32_t begin, uint32_t end,
+                                           uint32_t& turn) {
   if (begin == end) return;
   MSCCLC_SHARED(RowFloats, floats);
-  RowThreads threads(floats);
+  RowThreads<kThreads> threads(floats, turn);
   RowRegisters<F, kChunk, Places> row(places);
 #pragma unroll 1
   for (uint32_t r = begin; r < end; ++r) {

@@ -89,7 +89,7 @@ void DataMoves::store_results(const Actor& actor, const Op& op, std::span<const 
                               uint32_t k, std::span<const Symbol> loaded) {
   const uint32_t rank = rank_of(actor.event);
   const Applied what = applied(program_, op);
-  const bool sums = !info(op.kind).has(kApplies);
+  const bool sums = !info(op.kind).has(kApplies), rows = has_rows(program_, what);
   std::vector<Symbol> arguments;
   for (size_t i = 0; i < what.params.size(); ++i) {
     const RowValue value = what.param(i);
@@ -100,7 +100,7 @@ void DataMoves::store_results(const Actor& actor, const Op& op, std::span<const 
     const RowValue to = what.result(i);
     memory_.value.set_result(what.function, i, arguments);
     for (const Operand& o : dsts) memory_.value.size(rank, o, k);
-    memory_.value.size_as_output(rank, what.first + k);
+    if (rows) memory_.value.size_as_output(rank, what.first + k);
     if (to.external) {
       memory_.externals.store(to.index, rank, what.first + k, op.parts, memory_.value.get(),
                               actor.event);

@@ -82,6 +82,7 @@ void OpValue::set_result(uint32_t function, uint32_t k, std::span<const Symbol> 
   }
   value_ = one_length ? contents_.symbols().applied(function, k, arguments)
                       : contents_.mixed_with(arguments[0]);
+  value_.size = size;  // as many rows as there were
   for (const Symbol& a : arguments) {
     if (contents_.raced(a)) value_ = contents_.of_race();
   }

@@ -4,15 +4,17 @@
     torch.ops.mscclc.run_plan_(input, output, "mine")                    # on the current stream
 """
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple, Union
 
 import torch
 import torch.distributed as dist
 
 from ..communicator import Communicator, LoadedPlan, unique_id
 from ..errors import UsageError
+from ..row_plans import RowPlans
 
-_loaded: Dict[str, Tuple[Communicator, LoadedPlan, torch.device]] = {}
+_Loaded = Tuple[Communicator, Union[LoadedPlan, RowPlans], torch.device]
+_loaded: Dict[str, _Loaded] = {}
 
 
 def load(
@@ -22,6 +24,19 @@ def load(
     """Collective: makes a Plan, or its text, known by a name to this process. It serves messages of up
     to `max_bytes`, of elements as wide as `dtype`, on a device, and has a communicator of its own over
     the group, whatever the group's backend."""
+    _keep(name, group, device, lambda comm: comm.load(plan, max_bytes, dtype))
+
+
+def load_rows(
+    name: str, what: str, group: Optional[dist.ProcessGroup] = None, *, columns: int, max_rows: int,
+    dtype: str = "f32", device: Any = "cpu",
+) -> None:  # fmt: skip
+    """The same of the library's plans for a collective with a function of its rows, "allreduce_norm" say
+    (docs/fusion.md), for messages of up to `max_rows` rows: for `mscclc.torch.row_ops`."""
+    _keep(name, group, device, lambda comm: comm.load_rows(what, columns, max_rows, dtype))
+
+
+def _keep(name, group, device, load_by):
     if name in _loaded:
         raise UsageError(f"there is a plan '{name}' already; unload it first")
     device = torch.device(device)
@@ -31,7 +46,7 @@ def load(
         device = torch.device("cuda", torch.cuda.current_device())
     comm = communicator(group, device)
     try:
-        _loaded[name] = (comm, comm.load(plan, max_bytes, dtype), device)
+        _loaded[name] = (comm, load_by(comm), device)
     except BaseException:
         comm.close()
         raise
@@ -58,7 +73,7 @@ def _plan(name):
 
 
 def run_on_stream(
-    loaded: Tuple[Communicator, LoadedPlan, torch.device], input: Any, output: Any, others: Any = (), **more: Any
+    loaded: _Loaded, input: Any, output: Any, others: Any = (), **more: Any
 ) -> None:
     """Runs a plan on the current stream; `others` are tensors that `more` has for it."""
     comm, plan, device = loaded

@@ -35,6 +35,11 @@ def _dtype_of(input):
     return _DTYPES[input.dtype]
 
 
+def _output_dtype(name, input):
+    type = _plan(name)[1]._rows.output_type
+    return _TORCH[_dtype_of(input) if type == "T" else type]
+
+
 def _check_names(names, read, written, values):
     if len(names) != len(read) + len(written) + len(values):
         raise UsageError(
@@ -45,11 +50,12 @@ def _check_names(names, read, written, values):
 
 def _run_rows_(input, output, name, names, read, written, values):
     _check_names(names, read, written, values)
-    if output.dtype != input.dtype:
-        raise UsageError(f"the input is of {input.dtype}, the output of {output.dtype}")
+    wanted = _output_dtype(name, input)
+    if output.dtype != wanted:
+        raise UsageError(f"the input is of {input.dtype}, the output of {output.dtype}; it is of {wanted}")
     tensors = [one.detach() for one in (*read, *written)]
     externals = {**dict(zip(names, map(_bits, tensors))), **dict(zip(names[len(tensors):], values))}
-    run_on_stream(_plan(name), input, output, tensors, dtype=_dtype_of(input), externals=externals)
+    run_on_stream(_plan(name), input, _bits(output), tensors, dtype=_dtype_of(input), externals=externals)
 
 
 def _made(input, name, names, read, inout):
@@ -62,7 +68,7 @@ def _made(input, name, names, read, inout):
         if not shape or shape[0] % rows.ranks != 0:
             raise UsageError(f"a first dimension of {shape[:1]} is no multiple of {rows.ranks} ranks")
         shape[0] //= rows.ranks
-    made = [input.new_empty(shape)]
+    made = [input.new_empty(shape, dtype=_output_dtype(name, input))]
     count = made[0].numel() // rows.columns
     given = set(names[len(read):len(read) + len(inout)])
     out = []

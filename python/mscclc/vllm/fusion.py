@@ -132,6 +132,26 @@ def _kernel_quantize(rows, node):
     return None, _like(rows, given["input"], rows.round_to(value, rows.dtype_of(given["result"])))
 
 
+def _kernel_quantize_by_token(rows, node):
+    """e4m3 by a scale a row: the greatest of it / 448, at most a bound, and at least 1 / (448 * 512)."""
+    given, function = node.kwargs, rows.function
+    input, shape = given["input"], shape_of(given["input"])
+    value = rows.operand(input, node, shape)
+    if function.kinds[value] != "row" or list(shape_of(given["scale"])[-1:]) != [1]:
+        raise Unsupported("its scales are none of rows")
+    most = function.op("row_most", function.op("abs", value))
+    if given.get("scale_ub") is not None:
+        bound = rows.operand(given["scale_ub"], node, shape)
+        if function.kinds[bound] != "scalar":
+            raise Unsupported("more than one bound of scales")
+        most = function.op("least", most, bound)
+    scale = function.op("most", function.op("div", most, function.number(448.0)), function.number(1 / (448 * 512)))
+    value = function.op("div", value, scale)
+    value = function.op("most", function.op("least", value, function.number(448.0)), function.number(-448.0))
+    result = rows.round_to(value, rows.dtype_of(given["result"]))
+    return None, _like(rows, input, result), Form(scale, False, rows.form(input).shaped)
+
+
 class VllmRowFusion(RowFusion, InductorPass):
     """The pass, as vLLM takes it as `post_grad_custom_post_pass`."""
 
@@ -143,6 +163,7 @@ class VllmRowFusion(RowFusion, InductorPass):
         "auto_functionalized:_C.rms_norm.default": _kernel_norm,
         "auto_functionalized:_C.fused_add_rms_norm.default": _kernel_added_norm,
         "auto_functionalized:_C.static_scaled_fp8_quant.default": _kernel_quantize,
+        "auto_functionalized:_C.dynamic_per_token_scaled_fp8_quant.default": _kernel_quantize_by_token,
     }
 
     def uuid(self) -> str:

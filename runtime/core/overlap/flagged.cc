@@ -65,17 +65,14 @@ class Flagged final : public Backend {
   }
 
   bool run(const RunPlace& place, Diagnostics& diagnostics) override {
-    if (!bind(place, diagnostics)) return false;
-    const bool done = job_.streams.order(place.stream, side_, diagnostics) &&
-                      executable_->launch(bound_, side_, diagnostics) &&
-                      job_.streams.raise(ended(), 1, side_, diagnostics) &&
-                      (job_.kind().sums ? multiply_for(place, diagnostics)
-                                        : multiply_after(place, diagnostics)) &&
-                      job_.streams.order(side_, place.stream, diagnostics) &&
-                      job_.streams.raise(runs(), 1, place.stream, diagnostics) &&
-                      give_gathered(place, diagnostics);
-    if (!done) job_.owner.communicator->abort(diagnostics);  // the plan, or the others, may wait
-    return done;
+    return bind(place, diagnostics) && job_.streams.order(place.stream, side_, diagnostics) &&
+           executable_->launch(bound_, side_, diagnostics) &&
+           job_.streams.raise(ended(), 1, side_, diagnostics) &&
+           (job_.kind().sums ? multiply_for(place, diagnostics)
+                             : multiply_after(place, diagnostics)) &&
+           job_.streams.order(side_, place.stream, diagnostics) &&
+           job_.streams.raise(runs(), 1, place.stream, diagnostics) &&
+           give_gathered(place, diagnostics);
   }
 
  private:

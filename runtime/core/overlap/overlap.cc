@@ -176,8 +176,11 @@ bool Overlap::State::put(const OverlapCall& call, StreamHandle stream, Diagnosti
                        .stream = stream,
                        .gemm = {workspace, provider_->workspace_bytes()},
                        .rest = workspace + gemm_bytes_};
-  return chain_->follow(stream, diagnostics) && backend_->run(place, diagnostics) &&
-         add_bias(call, stream, diagnostics) && chain_->put_last(stream, diagnostics);
+  const bool done = chain_->follow(stream, diagnostics) && backend_->run(place, diagnostics) &&
+                    add_bias(call, stream, diagnostics) && chain_->put_last(stream, diagnostics);
+  // The others, or a plan that has begun, wait for this rank.
+  if (!done && owner_.communicator != nullptr) owner_.communicator->abort(diagnostics);
+  return done;
 }
 
 bool Overlap::State::run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) {

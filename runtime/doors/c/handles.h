@@ -169,6 +169,9 @@ std::shared_ptr<Device> open_device(int32_t device, Diagnostics& diagnostics);
 /// The registry of the process. nullptr: reported.
 std::shared_ptr<PlanRegistry> default_registry(Diagnostics& diagnostics);
 
+/// Those of the process: each plan is compiled and proved once.
+std::shared_ptr<OverlapPrograms> overlap_programs();
+
 /// Why a stream is none of this device's kind. Streams of the host have no default; those of GPUs
 /// are CUDA's. nullptr: it is one.
 inline const char* why_no_stream(int32_t device, mscclc_stream_t stream) {

@@ -478,6 +478,22 @@ MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, cons
                                           const char *const *defines, size_t defines_count,
                                           char **json, char **diagnostics);
 
+/* The plan of the library for a collective with a function of its rows, compiled and proved:
+ * "allreduce_norm" and the others of docs/fusion.md. `rows`: those of the message, the larger of
+ * input and output; `columns`: of each. Results that are not wanted may be NULL: *json gets the
+ * plan, *choice what it was compiled of, as "allreduce_norm_1shot R=2 N=6144 B=8 T=768", both to be
+ * freed by mscclc_free(); *most_rows the largest number of rows for which it is the same. Without
+ * `json` nothing is compiled. MSCCLC_INVALID_ARGUMENT: there is no such call. Local; any thread;
+ * needs no communicator. */
+MSCCLC_API mscclc_result_t mscclc_row_plan(const char *name, uint32_t ranks, uint64_t columns,
+                                           uint64_t rows, mscclc_dtype_t dtype, char **json,
+                                           char **choice, uint64_t *most_rows);
+/* A plan whose rows may have any multiple of some columns, for so many columns, as it must be
+ * loaded. *fixed is to be freed by mscclc_free(); its proof is that of the loading.
+ * MSCCLC_INVALID_ARGUMENT: the plan has no such rows. Local; any thread; needs no communicator. */
+MSCCLC_API mscclc_result_t mscclc_plan_columns(const char *json, size_t bytes, uint64_t columns,
+                                               char **fixed);
+
 /* What a call of a plan takes on a machine, and why, predicted (docs/cost_model.md), and whether
  * the plan is proved, as 'mscclc explain --json' says it: for profilers and tuners. `json` is the
  * plan; `message_bytes`: the larger of input and output; `machine`: the name of a built-in machine,
@@ -524,32 +540,26 @@ MSCCLC_API mscclc_result_t mscclc_plan_launch(mscclc_plan_t *plan, const mscclc_
                                               uint64_t bytes, mscclc_stream_t stream);
 MSCCLC_API mscclc_result_t mscclc_plan_destroy(mscclc_plan_t *plan);
 
-/* ---- GEMMs that overlap with collectives (docs/overlap.md) ----
- *
- * An object is made for a kind, shape, types and communicator, and run any number of times. */
+/* ---- GEMMs that overlap with collectives (docs/overlap.md) ---- */
 
 typedef struct mscclc_overlap mscclc_overlap_t;
-
 /* R ranks; A, B and out are this rank's, row-major without gaps. m: the rows that its GEMM has. */
 typedef int32_t mscclc_overlap_kind_t;
 enum mscclc_overlap_kind {
   MSCCLC_ALLGATHER_GEMM = 1,     /* out[i] [m, n[i]] = all ranks' A [m / R, k] * B[i] [k, n[i]] */
   MSCCLC_GEMM_REDUCESCATTER = 2, /* out [m / R, n]: this rank's rows of the sum of A * B */
   MSCCLC_GEMM_ALLREDUCE = 3,     /* out [m, n] = the sum over ranks of A [m, k] * B [k, n] */
-  MSCCLC_ALLTOALL_GEMM = 4 /* rows p * m / R and on of A [m, k] go to rank p, to the sender's place;
-                            * out[i] [m, n[i]] = what came * B[i] */
+  MSCCLC_ALLTOALL_GEMM = 4       /* out[i] [m, n[i]] = what came * B[i]; A [m, k] by receiver */
 };
 
-/* One product: d [m, n] = a_scale * b_scale * a [m, k] * b [k, n], plus d if `accumulate`, plus
- * bias, added up in f32 and rounded once. Pointers are of the device. */
+/* d [m, n] = a_scale * b_scale * a [m, k] * b [k, n], plus d if `accumulate`, plus bias. */
 typedef struct mscclc_gemm {
   size_t size;
   uint64_t m, n, k; /* none is 0 */
   const void *a, *b;
   void *d;
   uint64_t a_stride, b_stride, d_stride; /* elements from a row to the next, as it lies in memory */
-  int32_t b_transposed;                  /* not 0: b lies as [n, k] */
-  int32_t accumulate;
+  int32_t b_transposed, accumulate;      /* b_transposed, not 0: b lies as [n, k] */
   mscclc_dtype_t a_dtype, b_dtype, d_dtype;
   uint32_t multiprocessors;       /* of a GPU: to take at most; 0: all */
   const float *a_scale, *b_scale; /* one value each; NULL: 1 */
@@ -558,37 +568,31 @@ typedef struct mscclc_gemm {
   size_t workspace_bytes;
 } mscclc_gemm_t;
 
-/* Puts a product on a stream; 0, or anything else where it fails. Of a GPU: called within
- * mscclc_overlap_run(), must not wait; and within mscclc_overlap_create() once for each shape, with
- * zeros, so that kernels are loaded before any plan runs beside them. Of the host device: called by
+/* Puts a product on a stream; 0, or it fails. On GPUs: within mscclc_overlap_run(), and must not
+ * wait; and within mscclc_overlap_create(), once for each shape, with zeros. On the host device: in
  * the stream's thread at its turn, and has ended on return. It must not call this library. */
 typedef int (*mscclc_gemm_fn)(void *user, const mscclc_gemm_t *gemm, mscclc_stream_t stream);
 
-/* The same on all ranks, but for device, gemm… and caller_workspace. */
+/* The same on all ranks, except device, gemm… and caller_workspace. */
 typedef struct mscclc_overlap_config {
   size_t size;
   mscclc_overlap_kind_t kind;
-  int32_t device;         /* as mscclc_config_t::device, where there is no communicator */
-  uint64_t m, k;          /* m: a multiple of the ranks, except of gemm_allreduce */
-  const uint64_t *n;      /* of each B; read by mscclc_overlap_create() only */
-  uint32_t weights;       /* how many B for one gathered A; 1 where sums are made */
-  int32_t b_transposed;   /* not 0: each B lies as [n, k] */
-  mscclc_dtype_t a_dtype; /* f32, f16, bf16, and B's the same; or each e4m3 or e5m2 */
-  mscclc_dtype_t b_dtype;
+  int32_t device;                  /* as mscclc_config_t::device, where there is no communicator */
+  uint64_t m, k;                   /* m: a multiple of the ranks, except of gemm_allreduce */
+  const uint64_t *n;               /* of each B; read by mscclc_overlap_create() only */
+  uint32_t weights;                /* how many B for one gathered A; 1 where sums are made */
+  int32_t b_transposed;            /* not 0: each B lies as [n, k] */
+  mscclc_dtype_t a_dtype, b_dtype; /* f32, f16 or bf16, the same; or each e4m3 or e5m2 */
   mscclc_dtype_t out_dtype; /* f32, f16, bf16; partial sums travel in it, and are added in f32 */
   mscclc_order_t order;     /* of sums over ranks */
   int32_t bias;             /* not 0: calls give one for each B, added once, after the sum */
   const char *backend;      /* mscclc_overlap_backends() has them; NULL: "auto" */
-  uint32_t chunks;          /* of each rank's rows, to 64; 0: as measured. The same number gives the
-                             * same GEMMs with each backend, and the same bits with ours */
-  uint32_t budget;          /* multiprocessors for the plan beside GEMMs; 0: as measured */
+  uint32_t chunks, budget;  /* of each rank's rows, to 64; multiprocessors; 0: as measured */
   mscclc_gemm_fn gemm;      /* NULL: cuBLASLt on GPUs, a plain one on the host device */
   void *gemm_user;
-  size_t gemm_workspace_bytes; /* of mscclc_gemm_t, for `gemm` */
-  int32_t caller_workspace;    /* not 0: calls give a workspace; 0: the object has its own */
-  int32_t reserved;            /* 0 */
+  size_t gemm_workspace_bytes;        /* of mscclc_gemm_t, for `gemm` */
+  int32_t caller_workspace, reserved; /* not 0: calls give a workspace; reserved: 0 */
 } mscclc_overlap_config_t;
-
 #define MSCCLC_OVERLAP_CONFIG_INIT                                                     \
   {                                                                                    \
     sizeof(mscclc_overlap_config_t), 0, 0, 0, 0, NULL, 1, 0, MSCCLC_BF16, MSCCLC_BF16, \
@@ -604,33 +608,29 @@ typedef struct mscclc_overlap_call {
   const void *const *bias; /* n of out_dtype each; NULL: none */
   const float *a_scale;    /* of 8 bits: one value, the same on all ranks that gather; NULL: 1 */
   const float *const *b_scale; /* one value for each B, or NULL: 1; or NULL */
-  void *gathered;              /* gets what was gathered, [m, k]; or NULL */
-  void *workspace;             /* where the config says so */
+  void *gathered, *workspace;  /* gets what was gathered, or NULL; where the config says so */
   size_t workspace_bytes;
 } mscclc_overlap_call_t;
-
 #define MSCCLC_OVERLAP_CALL_INIT \
   { sizeof(mscclc_overlap_call_t), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
 
-/* Collective; does all that is done once. *overlap keeps what it needs of `comm`, which may go
- * first. NULL comm: one rank, without a communicator. Errors show what is required and given. */
+/* Collective. *overlap keeps what it needs of `comm`; NULL comm: one rank, which needs none. */
 MSCCLC_API mscclc_result_t mscclc_overlap_create(mscclc_comm_t *comm,
                                                  const mscclc_overlap_config_t *config,
                                                  mscclc_overlap_t **overlap);
 /* Bytes of mscclc_overlap_call_t::workspace. Local. */
 MSCCLC_API mscclc_result_t mscclc_overlap_workspace(mscclc_overlap_t *overlap, size_t *bytes);
-/* Queues a run, between what is on `stream` and what comes on it; does not wait. All ranks run the
- * same objects in the same order; runs of one follow one another. May be captured, the first one as
- * well. Without a communicator, on the host device: NULL stream, and it has ended on return. */
+/* Queues a run; does not wait. All ranks run the same objects in the same order. May be captured.
+ * On the host device without a communicator: NULL stream, and it has ended on return. */
 MSCCLC_API mscclc_result_t mscclc_overlap_run(mscclc_overlap_t *overlap,
                                               const mscclc_overlap_call_t *call,
                                               mscclc_stream_t stream);
 /* A JSON object: "backend", "chunks", "budget", "why"; mscclc_free() frees *text. Local. */
 MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, char **text);
-/* A JSON list of "name", "available", "why"; `device`: as mscclc_config_t::device, which is not
- * opened; mscclc_free() frees *text. Any thread; needs nothing. */
+/* A JSON list of "name", "available", "why", in the same way; `device` is not opened. Any thread.
+ */
 MSCCLC_API mscclc_result_t mscclc_overlap_backends(int32_t device, char **text);
-/* Waits for its runs, not for other ranks. Graphs that hold them must not be launched any more. */
+/* Waits for its runs; before or after mscclc_comm_destroy(). No graph may run it any more. */
 MSCCLC_API mscclc_result_t mscclc_overlap_destroy(mscclc_overlap_t *overlap);
 
 #ifdef __cplusplus

@@ -10,17 +10,11 @@
 #include "runtime/doors/c/orders.h"
 #include "runtime/doors/c/overlap_args.h"
 #include "runtime/doors/c/ranges.h"
-#include "runtime/support/process/per_process.h"
 
 namespace mscclc::capi {
 namespace {
 
 constexpr const char* kNoOverlap = "'overlap' is none";
-
-/// Of the process: plans are compiled and proved once.
-struct ProgramsOfProcess {
-  std::shared_ptr<OverlapPrograms> programs = builtin_overlap_programs();
-};
 
 template <class Write>
 char* json_text(const Write& write) {
@@ -63,7 +57,7 @@ mscclc_result_t create(Making making, mscclc_overlap_t** overlap) {
   if (!config) return refuse("mscclc_overlap_create", config.error().text().c_str());
   if (making.owner.device == nullptr && !making.alone(diagnostics)) return fail(diagnostics);
   mscclc_overlap& made = *making.made;
-  OverlapOptions options{.programs = process_wide<ProgramsOfProcess>().programs,
+  OverlapOptions options{.programs = overlap_programs(),
                          .nccl = nccl_library(making.made->device == MSCCLC_HOST)};
   if (making.given.gemm != nullptr) {
     made.gemm = std::make_unique<GemmCallback>(making.given.gemm, making.given.gemm_user,

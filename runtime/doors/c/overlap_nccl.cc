@@ -56,16 +56,14 @@ class NcclCollectives final : public OtherCollectives {
     const ncclDataType_t type = nccl::nccl_type_of(c.dtype);
     const ncclDataType_t as_bytes = nccl::nccl_type_of(Dtype::u8);
     const ncclRedOp_t sum = nccl::nccl_op_of(ReduceOp::sum);
-    switch (c.kind) {
-      case CollectiveKind::allgather:
-        return real_.AllGather(c.input, c.output, bytes, as_bytes, comm_, stream);
-      case CollectiveKind::alltoall:
-        return exchange(c, bytes, stream);
-      case CollectiveKind::reducescatter:
-        return real_.ReduceScatter(c.input, c.output, c.count, type, sum, comm_, stream);
-      default:
-        return real_.AllReduce(c.input, c.output, c.count, type, sum, comm_, stream);
+    if (c.kind == CollectiveKind::allgather) {
+      return real_.AllGather(c.input, c.output, bytes, as_bytes, comm_, stream);
     }
+    if (c.kind == CollectiveKind::alltoall) return exchange(c, bytes, stream);
+    if (c.kind == CollectiveKind::reducescatter) {
+      return real_.ReduceScatter(c.input, c.output, c.count, type, sum, comm_, stream);
+    }
+    return real_.AllReduce(c.input, c.output, c.count, type, sum, comm_, stream);
   }
 
   ncclResult_t exchange(const CollectiveCall& c, size_t bytes, cudaStream_t stream) const {

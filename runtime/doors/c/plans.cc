@@ -12,6 +12,7 @@
 #include "runtime/doors/c/externals.h"
 #include "runtime/doors/c/handles.h"
 #include "runtime/doors/c/orders.h"
+#include "runtime/doors/c/plan_text.h"
 #include "runtime/doors/c/ranges.h"
 #include "runtime/support/process/per_process.h"
 
@@ -30,18 +31,23 @@ namespace {
 struct DefaultRegistry {
   std::mutex mutex;
   std::shared_ptr<PlanRegistry> made;
+  const std::shared_ptr<OverlapPrograms> overlaps = builtin_overlap_programs();
 };
 
 }  // namespace
 
 std::shared_ptr<PlanRegistry> default_registry(Diagnostics& diagnostics) {
-  auto& [mutex, made] = process_wide<DefaultRegistry>();
-  const std::lock_guard lock(mutex);
-  if (made == nullptr) {
+  auto& own = process_wide<DefaultRegistry>();
+  const std::lock_guard lock(own.mutex);
+  if (own.made == nullptr) {
     auto library = builtin_library({}, diagnostics);
-    if (library != nullptr) made = PlanRegistry::create({.library = library}, diagnostics);
+    if (library != nullptr) own.made = PlanRegistry::create({.library = library}, diagnostics);
   }
-  return made;
+  return own.made;
+}
+
+std::shared_ptr<OverlapPrograms> overlap_programs() {
+  return process_wide<DefaultRegistry>().overlaps;
 }
 
 namespace {
@@ -102,7 +108,8 @@ bool add_define(const char* text, FrontEndOptions& options) {
   return true;
 }
 
-/// The plan as JSON; nullopt: reported.
+}  // namespace
+
 std::optional<std::string> compile_to_json(Sources& sources, FileId file,
                                            const FrontEndOptions& options,
                                            Diagnostics& diagnostics) {
@@ -120,7 +127,6 @@ std::optional<std::string> compile_to_json(Sources& sources, FileId file,
   return write_plan(*program, *target, diagnostics, gate.proof ? &*gate.proof : nullptr);
 }
 
-}  // namespace
 }  // namespace mscclc::capi
 
 using namespace mscclc;

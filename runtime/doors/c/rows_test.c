@@ -154,17 +154,70 @@ static void *work(void *given) {
   return NULL;
 }
 
+/* Plans by name and shape. Those of the library are compiled, run and compared elsewhere. */
+static void by_shape(void) {
+  char *plan = NULL, *choice = NULL;
+  uint64_t most = 0;
+  OK(mscclc_row_plan("allreduce_norm", 2, 6144, 6, MSCCLC_BF16, &plan, &choice, &most));
+  CHECK(strcmp(choice, "allreduce_norm_1shot R=2 N=6144 B=8 T=768") == 0);
+  CHECK(most == 8);
+  CHECK(strstr(plan, "\"name\":\"allreduce_norm_1shot\"") != NULL);
+  CHECK(strstr(plan, "\"proof\"") != NULL);
+  mscclc_free(plan);
+  mscclc_free(choice);
+  OK(mscclc_row_plan("allreduce_norm", 2, 6144, most + 1, MSCCLC_BF16, NULL, NULL, &most));
+  CHECK(most == 32);
+  choice = (char *)&most;
+  CHECK(mscclc_row_plan("allreduce_nrom", 2, 64, 6, MSCCLC_F32, NULL, &choice, NULL) ==
+        MSCCLC_INVALID_ARGUMENT);
+  CHECK(strstr(mscclc_last_error(), "'allreduce_nrom' is none of the collectives of rows") != NULL);
+  CHECK(choice == NULL);
+  CHECK(mscclc_row_plan(NULL, 2, 64, 6, MSCCLC_F32, NULL, NULL, NULL) == MSCCLC_INVALID_ARGUMENT);
+  CHECK(mscclc_row_plan("allreduce_norm", 2, 64, 6, 99, NULL, NULL, NULL) ==
+        MSCCLC_INVALID_ARGUMENT);
+  CHECK(mscclc_row_plan("allreduce_norm", 2, 64, 6, MSCCLC_I32, NULL, NULL, NULL) ==
+        MSCCLC_INVALID_ARGUMENT);
+}
+
+/* Columns that the caller fixes before a plan is loaded. */
+static void any_columns(void) {
+  static const char kAny[] = "columns: 4..";
+  char source[sizeof kProgram + sizeof kAny], *plan = NULL, *fixed = NULL, *said = NULL;
+  const char *at = strstr(kProgram, "columns: 8");
+  CHECK(at != NULL);
+  snprintf(source, sizeof source, "%.*s%s%s", (int)(at - kProgram), kProgram, kAny,
+           at + strlen("columns: 8"));
+  OK(mscclc_compile(source, strlen(source), "any.mscl", NULL, 0, &plan, &said));
+  mscclc_free(said);
+  CHECK(mscclc_plan_columns(plan, strlen(plan), 10, &fixed) == MSCCLC_INVALID_ARGUMENT);
+  CHECK(strstr(mscclc_last_error(), "8 is the last, and 12 is the next") != NULL);
+  CHECK(fixed == NULL);
+  OK(mscclc_plan_columns(plan, strlen(plan), kColumns, &fixed));
+  CHECK(strstr(fixed, "\"columns\":8") != NULL);
+  CHECK(mscclc_plan_columns(fixed, strlen(fixed), kColumns, &said) == MSCCLC_INVALID_ARGUMENT);
+  CHECK(mscclc_plan_columns("{}", 2, 8, &said) == MSCCLC_INVALID_ARGUMENT);
+  CHECK(mscclc_plan_columns(NULL, 0, 8, &said) == MSCCLC_INVALID_ARGUMENT);
+  CHECK(mscclc_plan_columns(plan, strlen(plan), 8, NULL) == MSCCLC_INVALID_ARGUMENT);
+  mscclc_free(plan);
+  mscclc_free(json);
+  json = fixed; /* what the ranks run */
+}
+
 int main(void) {
   static const uint32_t ranks[kRanks] = {0, 1};
   pthread_t threads[kRanks];
   char *said = NULL;
   OK(mscclc_compile(kProgram, strlen(kProgram), "mine.mscl", NULL, 0, &json, &said));
   mscclc_free(said);
-  OK(mscclc_unique_id(&id));
-  for (int r = 0; r < kRanks; ++r) {
-    CHECK(pthread_create(&threads[r], NULL, work, (void *)&ranks[r]) == 0);
+  by_shape();
+  for (int turn = 0; turn < 2; ++turn) {
+    if (turn == 1) any_columns();
+    OK(mscclc_unique_id(&id));
+    for (int r = 0; r < kRanks; ++r) {
+      CHECK(pthread_create(&threads[r], NULL, work, (void *)&ranks[r]) == 0);
+    }
+    for (int r = 0; r < kRanks; ++r) CHECK(pthread_join(threads[r], NULL) == 0);
   }
-  for (int r = 0; r < kRanks; ++r) CHECK(pthread_join(threads[r], NULL) == 0);
   mscclc_free(json);
   return 0;
 }

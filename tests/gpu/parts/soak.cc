@@ -22,8 +22,6 @@ constexpr uint32_t kGraphs = 24;      // of several calls
 constexpr uint32_t kCallsOfGraph = 12;
 constexpr uint64_t kCheckEvery = 64;
 constexpr uint64_t kAskEvery = 20'000;  // calls after which ranks ask whether to go on
-/// Calls of plans with ports that are queued before the ranks wait for them.
-constexpr uint64_t kMaxQueued = 100;
 
 /// A call, and a graph that holds nothing else.
 struct SoakCall {
@@ -214,7 +212,7 @@ std::string Soak::run() {
   while (!over && done_ < part_.calls) {
     if (!step())
       return fmt::format("call {}, seed {}: {}", done_, options_.seed, text(diagnostics_));
-    if (!part_.graphs && done_ % kMaxQueued == 0 &&
+    if (!part_.graphs && done_ % options_.queued == 0 &&
         !communicator_.synchronize(stream_.get(), diagnostics_)) {
       return text(diagnostics_);
     }

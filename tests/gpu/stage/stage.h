@@ -22,6 +22,7 @@ struct StageOptions {
   uint64_t most = 1 << 20;  ///< plans, bits: bytes of the largest message
   bool graph = false;       ///< plans, bits: calls are launched by graphs
   uint64_t calls = 0;       ///< soak
+  uint64_t queued = 100;    ///< soak: calls whose copies the host makes that are queued at most
   uint64_t cycles = 0;      ///< cycles: of graphs, and of memory handles
   uint64_t seconds = 0;     ///< begin nothing new after about so long; 0: as long as it takes
   uint64_t seed = 1;        ///< soak, bits

@@ -120,7 +120,9 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
       continue;
     }
     explanation->passes = passes;
-    if (!options.no_choices && explanation->ranks <= kMaxCompared) {
+    // Those of the library's table compute nothing of rows.
+    const bool alike = input.program.functions.empty();
+    if (!options.no_choices && alike && explanation->ranks <= kMaxCompared) {
       explain_choices(input.program, call, machine, *explanation);
     }
     put(options.json ? explanation_json(*explanation) : explanation_text(*explanation));

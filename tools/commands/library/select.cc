@@ -13,6 +13,7 @@
 #include "tools/base/library.h"
 #include "tools/base/sizes.h"
 #include "tools/commands/library/open_registry.h"
+#include "tools/commands/library/select_rows.h"
 
 namespace mscclc {
 namespace {
@@ -20,12 +21,14 @@ namespace {
 constexpr const char* kSelectExamples =
     R"(  mscclc select --collective allreduce --ranks 4 --bytes 1M
   mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place
-  mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why)";
+  mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why
+  mscclc select --collective allreduce_norm --ranks 2 --columns 6144 --rows 6 --dtype bf16)";
 
 struct SelectOptions {
   std::string collective, bytes, dtype = "f32", links = "nvlink", library, order;
   uint32_t ranks = 0, root = 0, nodes = 1;
   int64_t shift = 1;
+  std::optional<uint64_t> columns, rows;
   bool in_place = false, captured = false, why = false;
 };
 
@@ -62,33 +65,6 @@ int show_all(const Library& library, const LibraryCall& call) {
   return kFine;
 }
 
-/// The plans that were passed over, in groups by the reason: first those that would do, too, then
-/// those that are for another size, then the smaller groups.
-std::string reasons_text(const std::vector<PassedOver>& passed_over) {
-  struct Group {
-    std::string why;
-    std::vector<std::string> names;
-  };
-  std::vector<Group> groups;
-  for (const PassedOver& p : passed_over) {
-    auto group = std::ranges::find(groups, p.why, &Group::why);
-    if (group == groups.end()) group = groups.insert(groups.end(), {p.why, {}});
-    group->names.push_back(p.name);
-  }
-  const auto distance = [](const Group& g) {
-    const bool fits = g.why.ends_with("goes first");
-    const bool other_size = g.why.find(" bytes") != std::string::npos;
-    return std::pair(fits ? 0 : other_size ? 1 : 2, g.names.size());
-  };
-  std::ranges::stable_sort(groups, {}, distance);
-  std::string text;
-  for (const Group& g : groups) {
-    text += fmt::format("\nnot, as {}:\n", g.why);
-    for (const std::string& name : g.names) text += fmt::format("  {}\n", name);
-  }
-  return text;
-}
-
 /// What a job would pick, and why not the others: registered plans (MSCCLC_PLAN_PATH) before the
 /// library, which is compiled in or lies in --library.
 int show_why(const LibraryCall& call, const SelectOptions& options) {
@@ -105,7 +81,30 @@ int show_why(const LibraryCall& call, const SelectOptions& options) {
   return kFine;
 }
 
+/// Collectives with a function of their rows have another table.
+int run_select_rows(const SelectOptions& options) {
+  const auto dtype = find_dtype(options.dtype);
+  if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
+  if (!options.columns) return refuse(fmt::format("{} needs --columns", options.collective));
+  if (options.nodes != 1 || !options.bytes.empty()) {
+    return refuse("collectives of rows are for one node, and have --rows instead of --bytes");
+  }
+  if (options.why && !options.rows) return refuse("--why needs --rows");
+  return select_rows({.call = {.name = options.collective,
+                               .ranks = options.ranks,
+                               .columns = *options.columns,
+                               .dtype = *dtype},
+                      .rows = options.rows,
+                      .library = options.library,
+                      .why = options.why});
+}
+
 int run_select(const SelectOptions& options) {
+  if (is_of_rows(options.collective)) return run_select_rows(options);
+  if (options.columns || options.rows) {
+    return refuse(fmt::format("--columns and --rows are for collectives of rows, not for {}",
+                              options.collective));
+  }
   const auto kind = find_collective(options.collective);
   if (!kind) return refuse(fmt::format("unknown collective '{}'", options.collective));
   const auto dtype = find_dtype(options.dtype);
@@ -160,7 +159,8 @@ int run_select(const SelectOptions& options) {
 }
 
 void select_options(CommandLine& line, CLI::App& app, SelectOptions& options) {
-  line.takes_text(app.add_option("--collective", options.collective, "allreduce, allgather ...")
+  line.takes_text(app.add_option("--collective", options.collective,
+                                 "allreduce, allgather ...; or of rows: allreduce_norm ...")
                       ->type_name("NAME")
                       ->required());
   line.takes_text(app.add_option("--ranks", options.ranks, "how many ranks call")
@@ -175,6 +175,12 @@ void select_options(CommandLine& line, CLI::App& app, SelectOptions& options) {
                                  "the larger of input and output of a rank, such as 1M; left out: "
                                  "all sizes")
                       ->type_name("SIZE"));
+  line.takes_number<uint64_t>(
+      app.add_option("--columns", options.columns, "of a collective of rows: values in a row")
+          ->type_name("N"));
+  line.takes_number<uint64_t>(
+      app.add_option("--rows", options.rows, "the same: rows of a message; left out: all")
+          ->type_name("N"));
   line.takes_text(app.add_option("--dtype", options.dtype, "data type (f32)")->type_name("TYPE"));
   app.add_flag("--in-place", options.in_place,
                "the smaller of input and output is inside the larger");

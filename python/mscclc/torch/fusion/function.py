@@ -68,6 +68,11 @@ class Function:
         self.kinds: List[str] = ["row"]
         self._numbers: Dict[Tuple[Any, ...], int] = {("x",): 0}
 
+    @property
+    def row_bytes(self) -> int:
+        """Of a row of the sum."""
+        return self.columns * _DTYPES[self.type].itemsize
+
     def parameter(self, kind: str, type: str) -> int:
         """The value of a new parameter. KeyError: there is no such kind or type."""
         if kind not in ("row", "columns", "token", "scalar"):

@@ -1,6 +1,6 @@
 """Groups of ranks by the names that graphs have for them: torch's, and, after "vllm:", vLLM's."""
 
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, Optional
 
 import torch
 import torch.distributed as dist
@@ -17,6 +17,7 @@ class Group(NamedTuple):
 
     ranks: Any  # a ProcessGroup through which plans are agreed on
     sum: Callable[[torch.Tensor], torch.Tensor]  # what the graph would have called
+    scattered: Optional[Callable[[torch.Tensor], torch.Tensor]] = None  # the same of a part of the sum for each rank
 
 
 def group_of(name: str) -> Group:
@@ -30,7 +31,11 @@ def group_of(name: str) -> Group:
     except RuntimeError:
         raise UsageError(f"there is no process group '{name}': it was destroyed, or never made") from None
     ops = torch.ops._c10d_functional
-    return Group(ranks, lambda tensor: ops.wait_tensor(ops.all_reduce(tensor, "sum", name)))
+    size = dist.get_world_size(ranks)
+    return Group(
+        ranks, lambda tensor: ops.wait_tensor(ops.all_reduce(tensor, "sum", name)),
+        lambda tensor: ops.wait_tensor(ops.reduce_scatter_tensor(tensor, "sum", size, name)),
+    )  # fmt: skip
 
 
 def ranks_of(name: str) -> int:

@@ -1,6 +1,6 @@
 """The op that stands in a graph in place of a sum and a function of its rows:
 
-    torch.ops.mscclc.fused_rows(input, read, function, group, max_bytes) -> Tensor[]
+    torch.ops.mscclc.fused_rows(input, read, function, group, max_bytes, parts=1) -> Tensor[]
 
 Its arguments say all, so compiled code that is kept runs in a later process. The first call of a function in a
 process is collective: plans are compiled at rank 0 and loaded at all.
@@ -25,14 +25,24 @@ _log = logging.getLogger("mscclc.fusion")
 
 
 class _Loaded(NamedTuple):
-    """A function's plans, by the names of programs."""
+    """A function's plans, and what calls they serve."""
 
     comm: Communicator
-    plans: Dict[str, LoadedPlan]
+    plans: List[Tuple[programs.Range, LoadedPlan]]
+
+
+class _Key(NamedTuple):
+    """What plans are loaded for."""
+
+    function: str
+    group: str
+    max_bytes: int
+    device: torch.device
+    scattered: bool
 
 
 _communicators: Dict[Tuple[str, torch.device], Tuple[Any, Communicator]] = {}
-_loaded: Dict[Tuple[str, str, int, torch.device], _Loaded] = {}
+_loaded: Dict["_Key", _Loaded] = {}
 _calls: Counter[str] = collections.Counter()
 
 
@@ -51,26 +61,36 @@ def close() -> None:
 
 
 def _fused_rows(
-    input: torch.Tensor, given: List[torch.Tensor], function: str, group: str, max_bytes: int
+    input: torch.Tensor, given: List[torch.Tensor], function: str, group: str, max_bytes: int, parts: int = 1
 ) -> List[torch.Tensor]:
     made, bytes = read(function), input.numel() * input.element_size()
-    _check(made, input, given)
-    results = made.empty(input)
+    _check(made, input, given, parts)
+    results = made.empty(_part(input, parts))
     if bytes == 0:
         return results
     if bytes > max_bytes:
-        return _chain(made, input, given, group, f"{bytes} bytes are more than max_bytes, {max_bytes}")
-    loaded = _plans_of(made, function, group, max_bytes, input.device)
-    name = programs.pick(loaded.comm.size, bytes)
-    if name not in loaded.plans:  # compiled code may have been kept from a run with more ranks
-        return _chain(made, input, given, group, "the group has one rank")
-    _calls[name] += 1
-    _run(loaded, name, made, _ready(input), [_ready(one) for one in given], results)
+        return _chain(made, input, given, group, parts, f"{bytes} bytes are more than max_bytes, {max_bytes}")
+    loaded = _plans_of(made, _Key(function, group, max_bytes, input.device, parts > 1))
+    if not loaded.plans:  # compiled code may have been kept from a run with more ranks
+        return _chain(made, input, given, group, parts, "the group has one rank")
+    if parts not in (1, loaded.comm.size):
+        raise UsageError(f"the sum is of {parts} parts, and the group has {loaded.comm.size} ranks")
+    rows = input.numel() // made.columns
+    range, plan = next(one for one in loaded.plans if rows <= one[0].most_rows)
+    _calls[range.kind] += 1
+    _run(loaded.comm, plan, made, _ready(input), [_ready(one) for one in given], results)
     return results
 
 
-def _check(function, input, given):
+def _part(input, parts):
+    """What has the shape of a rank's part of a sum, along its first dimension."""
+    return input if parts == 1 else input[: input.shape[0] // parts]
+
+
+def _check(function, input, given, parts):
     """What the plan's own checks of its externals do not see."""
+    if parts < 1 or (parts > 1 and (input.dim() < 2 or input.shape[0] % parts)):
+        raise UsageError(f"an input of shape {list(input.shape)} has no {parts} equal parts of rows")
     if len(given) != len(function.parameters):
         raise UsageError(f"{len(given)} tensors are given, and the function reads {len(function.parameters)}")
     if input.dim() == 0 or input.shape[-1] != function.columns or TYPES.get(input.dtype) != function.type:
@@ -80,11 +100,12 @@ def _check(function, input, given):
         )
 
 
-def _chain(function, input, given, group, why):
+def _chain(function, input, given, group, parts, why):
     if not _calls["chain"]:
         _log.info("all-reduce and function of a call are apart: %s; further such calls are only counted", why)
     _calls["chain"] += 1
-    return function.compute(group_of(group).sum(input), given)
+    found = group_of(group)
+    return function.compute(found.sum(input) if parts == 1 else found.scattered(input), given)
 
 
 def _ready(tensor):
@@ -93,53 +114,54 @@ def _ready(tensor):
     return tensor.clone() if tensor.data_ptr() % 16 else tensor
 
 
-def _run(loaded, name, function, input, given, results):
+def _run(comm, plan, function, input, given, results):
     read_names, other_names = programs.externals(function)
     others = [one for i, one in enumerate(results) if i != function.main]
     bits = [one.view(torch.uint8) if one.element_size() == 1 else one for one in others]
     externals = dict(zip([*read_names, *other_names], [*given, *bits]))
     plans.run_on_stream(
-        (loaded.comm, loaded.plans[name], input.device), input, results[function.main], [*given, *others],
+        (comm, plan, input.device), input, results[function.main], [*given, *others],
         dtype=function.type, externals=externals,
     )  # fmt: skip
 
 
-def _plans_of(function, text, group, max_bytes, device):
+def _plans_of(function, key):
+    group, device = key.group, key.device
     ranks = group_of(group).ranks
     known = _communicators.get((group, device))
     if known is not None and known[0] is not ranks:  # a later group of the same name
         _forget(group, device)
-    key = (text, group, max_bytes, device)
     if key not in _loaded:
         if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
             raise UsageError("a graph is captured, and the plans of a fused op are not loaded yet: run it once before")
-        _loaded[key] = _load(function, group, ranks, max_bytes, device)
+        _loaded[key] = _load(function, key, ranks)
     return _loaded[key]
 
 
 def _forget(group, device):
-    for key in [one for one in _loaded if (one[1], one[3]) == (group, device)]:
+    for key in [one for one in _loaded if (one.group, one.device) == (group, device)]:
         del _loaded[key]
     _communicators.pop((group, device))[1].close()
 
 
-def _load(function, group, ranks, max_bytes, device):
+def _load(function, key, ranks):
     """Collective over the group."""
-    texts = _agreed(function, ranks)
+    row, group, device = function.row_bytes, key.group, key.device
+    made = _agreed(function, ranks, key.max_bytes // row, key.scattered)
     if (group, device) not in _communicators:
         _communicators[group, device] = ranks, plans.communicator(ranks, device)
     comm = _communicators[group, device][1]
-    return _Loaded(comm, {name: comm.load(text, max_bytes, function.type) for name, text in texts.items()})
+    return _Loaded(comm, [(one, comm.load(text, one.most_rows * row, function.type)) for one, text in made])
 
 
-def _agreed(function: Function, ranks: Any) -> Dict[str, str]:
+def _agreed(function: Function, ranks: Any, max_rows: int, scattered: bool) -> List[Tuple[programs.Range, str]]:
     """The plans, from rank 0. What fails there fails at all."""
     size = dist.get_world_size(ranks)
     found: List[Any] = [None]
     if dist.get_rank(ranks) == 0:
         try:
-            names = programs.names(size)
-            found = [{name: compile(programs.program(name, function, size)).to_json() for name in names}]
+            all = programs.ranges(function, size, max_rows, scattered)
+            found = [[(one, compile(programs.program(one, function)).to_json()) for one in all]]
         except Exception as error:  # all ranks wait for it
             found = [error]
     dist.broadcast_object_list(found, group=ranks, group_src=0)
@@ -149,9 +171,14 @@ def _agreed(function: Function, ranks: Any) -> Dict[str, str]:
 
 
 _library = torch.library.Library("mscclc", "FRAGMENT")
-_library.define("fused_rows(Tensor input, Tensor[] read, str function, str group, int max_bytes) -> Tensor[]")
+_library.define(
+    "fused_rows(Tensor input, Tensor[] read, str function, str group, int max_bytes, int parts=1)"
+    " -> Tensor[]"
+)
 for _key in ("CPU", "CUDA"):
     _library.impl("fused_rows", _fused_rows, _key)
 torch.library.register_fake(
-    "mscclc::fused_rows", lambda input, given, function, *_: read(function).empty(input), lib=_library
+    "mscclc::fused_rows",
+    lambda input, given, function, group, max_bytes, parts=1: read(function).empty(_part(input, parts)),
+    lib=_library,
 )

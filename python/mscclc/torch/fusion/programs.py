@@ -1,14 +1,20 @@
-"""Programs of a sum and a row function: the steps of plans/rows/allreduce_norm_1shot.mscl and …_2shot.mscl, with any
-function in place of theirs; and which of them serves a call."""
+"""Programs of a sum and a row function: the steps of programs of plans/rows with any function in place of theirs; and
+which of them serves a call, as the library's table says for residual and norm."""
 
-from typing import List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
+from ...row_plans import choose_rows
 from .function import Function
 
-# The ranks up to which a row counts, and the bytes up to which one shot serves a call; then two shots do. With two
-# ranks both send the same bytes, and two shots take a step more. Not yet measured for rows on GPUs: the sizes at
-# which plans/library.json changes from one to the other for sums.
-_ONE_SHOT = ((2, 1 << 62), (4, 128 << 10), (16, 64 << 10), (1 << 30, 32 << 10))
+# What the library picks by the name of, for sums that all ranks get and for those that are scattered; and the steps
+# of each of its programs.
+_LIKE, _LIKE_SCATTERED = "allreduce_norm", "reducescatter_norm"
+_KIND_OF = {
+    "reducescatter_norm": "scattered",
+    "allreduce_norm_1shot": "one_shot",
+    "allreduce_norm_2shot": "two_shots",
+    "allreduce_norm_push_sums": "two_shots_plain",
+}
 
 _ONE = """\
   let others = 0..R except r, after = r + 1 .. R
@@ -18,6 +24,16 @@ _ONE = """\
   tb b in 0..B {{
     for p in others {{ put_packets ch[p].inbox[r, b] <- input[b] }}
     reduce_packets sum[b] <- inbox[p, b] for p in 0..r, input[b], inbox[p, b] for p in after
+    {apply}
+  }}"""
+_SCATTERED = """\
+  let others = [(r + i) % R for i in 1..R], after = r + 1 .. R
+  buffer inbox[others, B] packets: LL16, copies: 2
+  buffer sum[B]
+  channel ch[p in others] = memory(p)
+  tb b in 0..B {{
+    for p in others {{ put_packets ch[p].inbox[r, b] <- input[p, b] }}
+    reduce_packets sum[b] <- inbox[p, b] for p in 0..r, input[r, b], inbox[p, b] for p in after
     {apply}
   }}"""
 _TWO = """\
@@ -36,28 +52,60 @@ _TWO = """\
     }}
   }}"""
 
+_TWO_PLAIN = """\
+  let others = 0..R except r
+  buffer partial[others]
+  buffer sum[R]
+  channel up[p in others] = memory(p)
+  channel down[p in others] = memory(p)
+  group 0..B {{
+    for p in others {{ put up[p].partial[r] <- input[p] }}
+    signal up[p] for p in others
+    wait up[p] for p in others
+    reduce sum[r] <- partial[p] for p in 0..r, input[r], partial[p] for p in r + 1 .. R
+    for p in others {{ put down[p].sum[r] <- sum[r] }}
+    signal down[p] for p in others
+    wait down[p] for p in others
+    for p in 0..R {{
+      {apply}
+    }}
+  }}"""
+
 
 class _Steps(NamedTuple):
     chunks: str
     index: str  # of a block's rows
-    blocks: int
     body: str
+    collective: str = "allreduce"
 
 
-_STEPS = {"one_shot": _Steps("B", "b", 8, _ONE), "two_shots": _Steps("[R, B]", "p, b", 8, _TWO)}
+_STEPS = {
+    "one_shot": _Steps("B", "b", _ONE),
+    "two_shots": _Steps("[R, B]", "p, b", _TWO),
+    "two_shots_plain": _Steps("R", "p", _TWO_PLAIN),
+    "scattered": _Steps("B", "b", _SCATTERED, "reducescatter"),
+}
 
 
-def names(ranks: int) -> List[str]:
-    """The programs that serve calls of so many ranks."""
-    if ranks == 1:
-        return []
-    return ["one_shot"] if ranks <= _ONE_SHOT[0][0] else list(_STEPS)
+class Range(NamedTuple):
+    """Calls that one program serves."""
+
+    most_rows: int
+    kind: str  # of its steps
+    params: Dict[str, str]
 
 
-def pick(ranks: int, bytes: int) -> str:
-    """The program that serves a call on so many bytes."""
-    most = next(most for limit, most in _ONE_SHOT if ranks <= limit)
-    return "one_shot" if bytes <= most else "two_shots"
+def ranges(function: Function, ranks: int, max_rows: int, scattered: bool) -> List[Range]:
+    """The programs that serve calls of up to so many rows, those for few rows first; none for one rank. `scattered`:
+    each rank gets its part of the sum."""
+    found: List[Range] = []
+    rows = 1
+    while ranks > 1 and rows <= max_rows:
+        like = _LIKE_SCATTERED if scattered else _LIKE
+        chosen = choose_rows(like, ranks=ranks, columns=function.columns, rows=rows, dtype=function.type)
+        found.append(Range(min(chosen.most_rows, max_rows), _KIND_OF[chosen.program], chosen.params))
+        rows = chosen.most_rows + 1
+    return found
 
 
 def externals(function: Function) -> Tuple[List[str], List[str]]:
@@ -67,19 +115,18 @@ def externals(function: Function) -> Tuple[List[str], List[str]]:
     return [f"a{i}" for i in range(len(function.parameters))], others
 
 
-def program(name: str, function: Function, ranks: int) -> str:
+def program(range: Range, function: Function) -> str:
     """A program in the language. The function has an output."""
-    steps = _STEPS[name]
-    threads = 512 if function.columns <= 16384 else 1024  # a thread has at most 64 columns
+    steps = _STEPS[range.kind]
     results = [_place(f"o{i}", one.kind, steps, i == function.main) for i, one in enumerate(function.results)]
     given = [_place(f"a{i}", one.kind, steps) for i, one in enumerate(function.parameters)]
     apply = f"apply fused {', '.join(results)} <- {', '.join([f'sum[{steps.index}]', *given])}"
     return "\n".join([
-        f"program    fused_{name}",
-        f"param      R = {ranks}, N = {function.columns}, B = {steps.blocks}, T = {threads}",
+        f"program    fused_{range.kind}",
+        "param      " + ", ".join(f"{name} = {value}" for name, value in range.params.items()),
         function.text("fused"),
         *_declared(function),
-        f"collective allreduce(ranks: R, chunks: {steps.chunks}, columns: N, then: fused, order: ranks)",
+        f"collective {steps.collective}(ranks: R, chunks: {steps.chunks}, columns: N, then: fused, order: ranks)",
         "select     nodes: 1",
         "launch     threads: T",
         "rank r in 0..R {",

@@ -22,6 +22,7 @@ class Sum(NamedTuple):
     result: Node  # its tensor
     input: Node
     group: str  # for groups.group_of()
+    parts: int = 1  # more: each rank gets one of so many parts of the sum
 
 
 class Region(NamedTuple):
@@ -35,13 +36,21 @@ class Region(NamedTuple):
 
 
 def _by_functional(node):
-    input, op, group = node.args
+    return _waited_for(node, *node.args)
+
+
+def _scattered(node):
+    input, op, parts, group = node.args
+    return _waited_for(node, input, op, group, parts)
+
+
+def _waited_for(node, input, op, group, parts=1):
     if op != "sum" or not isinstance(group, str):
         raise Unsupported(f"it reduces by '{op}'" if op != "sum" else "its group has no name")
     users = list(node.users)
     if [name_of(one) for one in users] != ["_c10d_functional.wait_tensor.default"]:
         raise Unsupported("what it gives is used before it is waited for")
-    return Sum(node, users[0], input, group)
+    return Sum(node, users[0], input, group, parts)
 
 
 def _by_mscclc(node):
@@ -54,6 +63,7 @@ def _by_mscclc(node):
 # What finds the sum that a node begins.
 SUMS: Dict[str, Callable[[Node], Sum]] = {
     "_c10d_functional.all_reduce.default": _by_functional,
+    "_c10d_functional.reduce_scatter_tensor.default": _scattered,
     "mscclc.all_reduce.default": _by_mscclc,
 }
 
@@ -91,7 +101,7 @@ def _columns(sum, max_bytes):
         raise Unsupported(f"its rows have {columns} columns; plans have 2 to {_MOST_COLUMNS}")
     if columns * tensor.element_size() % 16:
         raise Unsupported(f"rows of {columns} columns are {columns * tensor.element_size()} bytes, no multiple of 16")
-    bytes = tensor.numel() * tensor.element_size()
+    bytes = tensor.numel() * tensor.element_size() * sum.parts
     if isinstance(bytes, int) and bytes > max_bytes:
         raise Unsupported(f"it has {bytes} bytes, and max_bytes is {max_bytes}")
     if not tensor_of(sum.input).is_contiguous():
@@ -99,6 +109,8 @@ def _columns(sum, max_bytes):
     ranks = ranks_of(sum.group)
     if ranks < 2:
         raise Unsupported("one rank has nothing to add up")
+    if sum.parts not in (1, ranks):
+        raise Unsupported(f"it is scattered to {sum.parts} ranks, and its group has {ranks}")
     return columns
 
 
@@ -176,7 +188,7 @@ def replace(region: Region, max_bytes: int) -> Node:
     function, arguments = result_function(region)
     place = _place(region, arguments)
     inner = set(region.inside) - set(region.kept)
-    given = (region.sum.input, arguments, function.to_json(), region.sum.group, max_bytes)
+    given = (region.sum.input, arguments, function.to_json(), region.sum.group, max_bytes, region.sum.parts)
     traced = _traced(given)
     with graph.inserting_before(place):
         call = graph.call_function(torch.ops.mscclc.fused_rows.default, given)

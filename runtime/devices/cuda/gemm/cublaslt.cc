@@ -195,7 +195,7 @@ class CublasLt final : public GemmProvider {
   }
 
   const SharedContext context_;
-  const lt::Library& lib_;
+  const lt::Library lib_;
   const lt::Handle handle_;
   std::map<ShapeKey, std::unique_ptr<Prepared>> prepared_;
 };
@@ -203,7 +203,7 @@ class CublasLt final : public GemmProvider {
 }  // namespace
 
 std::unique_ptr<GemmProvider> make_cublaslt(SharedContext context, Diagnostics& diagnostics) {
-  const auto& found = lt::library();
+  const auto found = lt::find_library();
   if (!found) {
     diagnostics.error("bad-call", {}, found.error().text());
     return nullptr;
@@ -211,11 +211,11 @@ std::unique_ptr<GemmProvider> make_cublaslt(SharedContext context, Diagnostics& 
   const CurrentContext current(*context);
   if (!current.is_set(diagnostics)) return nullptr;
   lt::Handle handle = nullptr;
-  if (const lt::Status status = (*found)->Create(&handle); status != lt::kSuccess) {
+  if (const lt::Status status = found->Create(&handle); status != lt::kSuccess) {
     diagnostics.error("cuda", {}, fmt::format("cuBLASLt cannot begin: status {}", status));
     return nullptr;
   }
-  return std::make_unique<CublasLt>(std::move(context), **found, handle);
+  return std::make_unique<CublasLt>(std::move(context), *found, handle);
 }
 
 }  // namespace mscclc::cuda

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "runtime/support/process/open_library.h"
-#include "runtime/support/process/per_process.h"
 
 namespace mscclc::cuda::lt {
 namespace {
@@ -40,22 +39,15 @@ Result<void> find_functions(void* opened, Library& found) {
   return {};
 }
 
-/// Found once. Never closed.
-struct LibraryOfProcess {
-  Library found;
-  Result<const Library*> result = find();
-
-  Result<const Library*> find() {
-    const auto opened = open_any();
-    if (!opened) return opened.error();
-    const auto complete = find_functions(*opened, found);
-    if (!complete) return complete.error();
-    return &found;
-  }
-};
-
 }  // namespace
 
-const Result<const Library*>& library() { return process_wide<LibraryOfProcess>().result; }
+Result<Library> find_library() {
+  const auto opened = open_any();
+  if (!opened) return opened.error();
+  Library found;
+  const auto complete = find_functions(*opened, found);
+  if (!complete) return complete.error();
+  return found;
+}
 
 }  // namespace mscclc::cuda::lt

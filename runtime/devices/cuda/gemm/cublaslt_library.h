@@ -16,8 +16,8 @@ struct Library {
   const char* (*GetStatusString)(Status) = nullptr;
 };
 
-/// The one of the process, looked for once: what is loaded already, as by PyTorch; then where the
-/// loader looks; then in the toolkit's folder. The error says what was tried.
-const Result<const Library*>& library();
+/// Looked for among what is loaded already, as by PyTorch; then where the loader looks; then in the
+/// toolkit's folder. Stays loaded. The error says what was tried.
+Result<Library> find_library();
 
 }  // namespace mscclc::cuda::lt

@@ -1,0 +1,235 @@
+#include "plans/format/row_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/diagnostics/printable.h"
+#include "plans/format/embedded_library.h"
+#include "plans/format/json/json_read.h"
+
+namespace mscclc {
+namespace {
+
+constexpr KeySet kRequired = {w_name, w_ranks, w_bytes, w_program, w_params};
+constexpr KeySet kOptional = {w_rows};
+constexpr uint64_t kAny = ~uint64_t{0};
+constexpr uint64_t kMaxColumns = 1'048'576;
+constexpr uint64_t kVector = 16;  ///< bytes that a thread moves at once
+constexpr size_t kMostOfName = 64;
+constexpr std::string_view kOfRow = "row";
+
+uint64_t threads_of_row(const RowCall& call) {
+  constexpr uint64_t kWarp = 32, kMost = 1024;
+  const uint64_t vectors = (call.row_bytes() + kVector - 1) / kVector;
+  return std::clamp((vectors + kWarp - 1) / kWarp * kWarp, kWarp, kMost);
+}
+
+bool has_functions(Dtype dtype) {
+  return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+}
+
+/// Reads one table; all functions return false after reporting.
+class RowTableReader {
+ public:
+  RowTableReader(const JsonReader& reader, std::vector<RowEntry>& entries)
+      : reader_(reader), entries_(entries) {}
+
+  bool run() {
+    Members top;
+    if (!top.read(reader_, 0, {w_rows}) || !reader_.expect(top[w_rows], JsonType::array)) {
+      return false;
+    }
+    std::vector<NodeId> places;
+    for (NodeId e = reader_.first(top[w_rows]); e != reader_.end(top[w_rows]);
+         e = reader_.next(e)) {
+      if (!entry(e)) return false;
+      places.push_back(e);
+    }
+    return total(places);
+  }
+
+ private:
+  bool entry(NodeId node) {
+    Members m;
+    RowEntry made;
+    if (!m.read(reader_, node, kRequired, kOptional) || !word(m[w_name], made.name) ||
+        !ranks(m[w_ranks], made) || (m.has(w_rows) && !reader_.u64(m[w_rows], made.rows)) ||
+        !bytes(m[w_bytes], made.bytes) || !word(m[w_program], made.program) ||
+        !params(m[w_params], made.params)) {
+      return false;
+    }
+    const auto covers = [&](const RowEntry& e) {
+      return e.name == made.name && e.min_ranks <= made.min_ranks &&
+             e.max_ranks >= made.max_ranks && e.rows >= made.rows && e.bytes >= made.bytes;
+    };
+    const auto found = std::ranges::find_if(entries_, covers);
+    if (found != entries_.end()) {
+      return reader_.fail(node, fmt::format("never reached: rows[{}] takes all its calls",
+                                            found - entries_.begin()));
+    }
+    entries_.push_back(std::move(made));
+    return true;
+  }
+
+  /// The name of a file beside the table, or of what is computed.
+  bool word(NodeId node, std::string& out) {
+    std::string_view text;
+    if (!reader_.string(node, text)) return false;
+    out = text;
+    const bool plain = !text.empty() && text.find_first_of("/.") == std::string_view::npos;
+    return plain || reader_.fail(node, "expected a name, without a folder or '.mscl'");
+  }
+
+  /// "any", a number, or [smallest, largest].
+  bool ranks(NodeId node, RowEntry& out) {
+    const JsonNode& n = reader_.tape()[node];
+    if (n.kind() == JsonType::string && reader_.tape().text(static_cast<Word>(n.value)) == "any") {
+      return true;
+    }
+    std::vector<uint32_t> ends(1);
+    const bool pair = n.kind() == JsonType::array;
+    if (pair ? !reader_.numbers(node, ends) : !reader_.number(node, ends[0])) return false;
+    if (ends.size() != (pair ? 2 : 1) || ends.front() < 2 || ends.front() > ends.back()) {
+      return reader_.fail(node,
+                          "expected a number of ranks from 2 on, [smallest, largest], or \"any\"");
+    }
+    out.min_ranks = ends.front(), out.max_ranks = ends.back();
+    return true;
+  }
+
+  bool bytes(NodeId node, uint64_t& out) {
+    return reader_.tape()[node].kind() == JsonType::null || reader_.u64(node, out);
+  }
+
+  bool params(NodeId node, std::vector<std::pair<std::string, std::string>>& out) {
+    if (!reader_.expect(node, JsonType::object)) return false;
+    const JsonTape& tape = reader_.tape();
+    for (NodeId m = node + 1; m != tape[node].next; m = tape[m].next) {
+      const std::string key(tape.text(tape[m].key));
+      if (key == "R" || key == "N") {
+        return reader_.fail(m, fmt::format("'{}' is the call's, not the table's", key));
+      }
+      std::string_view text;
+      uint64_t number = 0;
+      const bool is_text = tape[m].kind() == JsonType::string;
+      if (is_text ? !reader_.string(m, text) : !reader_.u64(m, number)) return false;
+      out.emplace_back(key, is_text ? std::string(text) : std::to_string(number));
+    }
+    return true;
+  }
+
+  /// The last entry of a name takes every call that another of the name might not take.
+  bool total(const std::vector<NodeId>& places) {
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const auto takes_all = [&](const RowEntry& e) {
+        return e.name == entries_[i].name && e.rows == kAny && e.bytes == kAny &&
+               e.min_ranks == 2 && e.max_ranks == RowEntry().max_ranks;
+      };
+      if (std::ranges::any_of(entries_, takes_all)) continue;
+      return reader_.fail(places[i],
+                          fmt::format("'{}' needs an entry for all its calls: \"ranks\": \"any\", "
+                                      "\"bytes\": null, no \"rows\"",
+                                      entries_[i].name));
+    }
+    return true;
+  }
+
+  const JsonReader& reader_;
+  std::vector<RowEntry>& entries_;
+};
+
+}  // namespace
+
+std::optional<std::string> RowEntry::why_not(const RowCall& call) const {
+  if (call.ranks < min_ranks || call.ranks > max_ranks) {
+    return min_ranks == max_ranks ? fmt::format("it is for {} ranks", min_ranks)
+                                  : fmt::format("it is for {} to {} ranks", min_ranks, max_ranks);
+  }
+  if (call.rows > rows)
+    return fmt::format("it is for at most {} row{}", rows, rows == 1 ? "" : "s");
+  if (call.rows > most_rows(call)) return fmt::format("it is for at most {} bytes", bytes);
+  return std::nullopt;
+}
+
+uint64_t RowEntry::most_rows(const RowCall& call) const {
+  return bytes == kAny ? rows : std::min(rows, bytes / call.row_bytes());
+}
+
+std::vector<std::pair<std::string, std::string>> RowEntry::defines(const RowCall& call) const {
+  std::vector<std::pair<std::string, std::string>> all = {{"R", std::to_string(call.ranks)},
+                                                          {"N", std::to_string(call.columns)}};
+  for (const auto& [key, value] : params) {
+    all.emplace_back(key, value == kOfRow ? std::to_string(threads_of_row(call)) : value);
+  }
+  return all;
+}
+
+std::string RowEntry::choice_text(const RowCall& call) const {
+  std::string text = program;
+  for (const auto& [key, value] : defines(call)) text += fmt::format(" {}={}", key, value);
+  return text;
+}
+
+std::optional<RowTable> RowTable::parse(std::string_view text, const std::string& name,
+                                        Diagnostics& diagnostics) {
+  JsonTape tape;
+  if (!tape.parse(text, name, diagnostics)) return std::nullopt;
+  RowTable table;
+  const JsonReader reader(tape, name, diagnostics, "not-a-library");
+  if (!RowTableReader(reader, table.entries_).run()) return std::nullopt;
+  return table;
+}
+
+std::vector<std::string> RowTable::names() const {
+  std::vector<std::string> found;
+  for (const RowEntry& e : entries_) {
+    if (std::ranges::find(found, e.name) == found.end()) found.push_back(e.name);
+  }
+  return found;
+}
+
+bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
+  const auto refuse = [&](std::string why) {
+    diagnostics.error("row-call", {}, std::move(why));
+    return false;
+  };
+  const auto all = names();
+  if (std::ranges::find(all, call.name) == all.end()) {
+    return refuse(fmt::format("{} is none of the collectives of rows: {}",
+                              quoted(call.name, kMostOfName), fmt::join(all, ", ")));
+  }
+  if (call.ranks < 2) return refuse("one rank has nothing to add up");
+  if (!has_functions(call.dtype)) {
+    return refuse(fmt::format("row functions are computed of f32, f16 and bf16, not of '{}'",
+                              info(call.dtype).name));
+  }
+  if (call.columns == 0 || call.columns > kMaxColumns || call.row_bytes() % kVector != 0) {
+    return refuse(
+        fmt::format("{} columns of {}: a row has 1 to {} columns, and a multiple of {} bytes",
+                    call.columns, info(call.dtype).name, kMaxColumns, kVector));
+  }
+  if (call.rows == 0 || call.rows > kAny / call.row_bytes()) {
+    return refuse(fmt::format("{} rows are no message", call.rows));
+  }
+  return true;
+}
+
+std::pair<const RowEntry*, uint64_t> RowTable::choose(const RowCall& call) const {
+  const auto fits = [&](const RowEntry& e) { return e.name == call.name && !e.why_not(call); };
+  const auto found = std::ranges::find_if(entries_, fits);
+  // An entry before it that does not fit takes no larger call either: it has a limit.
+  return {&*found, found->most_rows(call)};
+}
+
+const RowTable& builtin_row_table() {
+  static const RowTable table = [] {
+    const auto files = embedded_rows();
+    const auto found = std::ranges::find(files, "library.json", &LibraryFile::name);
+    Diagnostics none;
+    return *RowTable::parse(found->text, "rows/library.json", none);
+  }();
+  return table;
+}
+
+}  // namespace mscclc

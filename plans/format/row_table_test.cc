@@ -1,0 +1,123 @@
+#include "plans/format/row_table.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+namespace mscclc {
+namespace {
+
+std::string entry(const std::string& more, const std::string& params = R"("B": 4, "T": "row")") {
+  return fmt::format(R"({{"name": "norm", {}, "params": {{{}}}}})", more, params);
+}
+
+const std::string kLast = entry(R"("ranks": "any", "bytes": null, "program": "last")");
+
+std::string table_text(const std::string& entries) { return "{\"rows\": [" + entries + "]}"; }
+
+std::string refusal(const std::string& entries) {
+  Diagnostics diagnostics;
+  CHECK_FALSE(RowTable::parse(table_text(entries), "t.json", diagnostics));
+  return diagnostics.all().at(0).path + ": " + diagnostics.all().at(0).message;
+}
+
+std::string refused_call(const RowCall& call) {
+  Diagnostics diagnostics;
+  CHECK_FALSE(builtin_row_table().check(call, diagnostics));
+  return diagnostics.all().at(0).message;
+}
+
+}  // namespace
+
+TEST_CASE("the first entry for the ranks, rows and bytes of a call is taken") {
+  const std::string text = entry(R"("ranks": 2, "rows": 8, "bytes": 65536, "program": "few")") +
+                           "," + entry(R"("ranks": [3, 4], "bytes": 65536, "program": "some")") +
+                           "," + kLast;
+  Diagnostics diagnostics;
+  const auto table = RowTable::parse(table_text(text), "t.json", diagnostics);
+  REQUIRE(table);
+  const auto picked = [&](uint32_t ranks, uint64_t rows, Dtype dtype = Dtype::bf16) {
+    const auto [e, most] = table->choose({"norm", ranks, 6144, rows, dtype});
+    return fmt::format("{} {}", e->program, most == ~uint64_t{0} ? 0 : most);
+  };
+  CHECK(picked(2, 5) == "few 5");  // 12,288 bytes each
+  CHECK(picked(2, 6) == "last 0");
+  CHECK(picked(2, 3, Dtype::f32) == "last 0");
+  CHECK(picked(4, 1) == "some 5");
+  CHECK(picked(5, 1) == "last 0");
+  const RowEntry& few = table->entries()[0];
+  CHECK(few.why_not({"norm", 3, 64, 1, Dtype::f32}) == "it is for 2 ranks");
+  CHECK(few.why_not({"norm", 2, 64, 9, Dtype::f32}) == "it is for at most 8 rows");
+  CHECK(few.why_not({"norm", 2, 6144, 6, Dtype::bf16}) == "it is for at most 65536 bytes");
+  CHECK(table->entries()[1].why_not({"norm", 2, 64, 1, Dtype::f32}) == "it is for 3 to 4 ranks");
+}
+
+TEST_CASE("threads come from the row: one for 16 bytes of it, whole warps, 1024 at most") {
+  const auto threads = [](uint64_t columns, Dtype dtype) {
+    const RowCall call{"allreduce_norm", 2, columns, 1, dtype};
+    return builtin_row_table().choose(call).first->choice_text(call);
+  };
+  CHECK(threads(8, Dtype::f16) == "allreduce_norm_1shot R=2 N=8 B=1 T=32");
+  CHECK(threads(2880, Dtype::bf16) == "allreduce_norm_1shot R=2 N=2880 B=1 T=384");
+  CHECK(threads(2880, Dtype::f32) == "allreduce_norm_1shot R=2 N=2880 B=1 T=736");
+  CHECK(threads(5120, Dtype::bf16) == "allreduce_norm_1shot R=2 N=5120 B=1 T=640");
+  CHECK(threads(16384, Dtype::bf16) == "allreduce_norm_1shot R=2 N=16384 B=1 T=1024");
+}
+
+TEST_CASE("tables of rows are refused with their place") {
+  CHECK(
+      refusal(entry(R"("ranks": 2, "bytes": null, "program": "a")")) ==
+      R"(t.json: rows[0]: 'norm' needs an entry for all its calls: "ranks": "any", "bytes": null, no )"
+      R"("rows")");
+  CHECK(refusal(kLast + "," + kLast) ==
+        "t.json: rows[1]: never reached: rows[0] takes all its calls");
+  CHECK(refusal(entry(R"("ranks": 1, "bytes": null, "program": "a")")).find("from 2 on") !=
+        std::string::npos);
+  CHECK(refusal(entry(R"("ranks": [4, 2], "bytes": null, "program": "a")")).find("[smallest") !=
+        std::string::npos);
+  CHECK(refusal(entry(R"("ranks": 2, "bytes": null, "program": "a.mscl")")).find("a name") !=
+        std::string::npos);
+  CHECK(refusal(entry(R"("ranks": 2, "bytes": null, "program": "a")", R"("N": 4)")) ==
+        "t.json: rows[0].params.N: 'N' is the call's, not the table's");
+  CHECK(refusal(R"({"name": "norm"})").find("'ranks'") != std::string::npos);
+}
+
+TEST_CASE("calls that no rows have are refused") {
+  CHECK(refused_call({"allreduce_nrom", 2, 64, 1, Dtype::f32})
+            .starts_with("'allreduce_nrom' is none of the collectives of rows: allreduce_norm, "));
+  CHECK(refused_call({"allreduce_norm", 1, 64, 1, Dtype::f32}) == "one rank has nothing to add up");
+  CHECK(refused_call({"allreduce_norm", 2, 64, 1, Dtype::i32}) ==
+        "row functions are computed of f32, f16 and bf16, not of 'i32'");
+  CHECK(refused_call({"allreduce_norm", 2, 2883, 1, Dtype::bf16}) ==
+        "2883 columns of bf16: a row has 1 to 1048576 columns, and a multiple of 16 bytes");
+  CHECK(refused_call({"allreduce_norm", 2, 0, 1, Dtype::f32}).starts_with("0 columns"));
+  CHECK(refused_call({"allreduce_norm", 2, ~uint64_t{0}, 1, Dtype::f32}).find("columns") !=
+        std::string::npos);
+  CHECK(refused_call({"allreduce_norm", 2, 64, 0, Dtype::f32}) == "0 rows are no message");
+  CHECK(refused_call({"allreduce_norm", 2, 64, ~uint64_t{0}, Dtype::f32}).find("no message") !=
+        std::string::npos);
+}
+
+TEST_CASE("every shape of every collective of rows has a program") {
+  for (const std::string& name : builtin_row_table().names()) {
+    for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
+      for (const uint64_t columns : {2048, 2880, 4096, 5120, 7168, 8192, 16384}) {
+        for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+          RowCall call{name, ranks, columns, 1, dtype};
+          Diagnostics diagnostics;
+          CHECK(builtin_row_table().check(call, diagnostics));
+          while (call.rows <= 8192) {
+            const auto [e, most] = builtin_row_table().choose(call);
+            CHECK(most >= call.rows);
+            call.rows = most;
+            CHECK(builtin_row_table().choose(call).first == e);
+            if (most == ~uint64_t{0}) break;
+            ++call.rows;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace mscclc

@@ -1,0 +1,110 @@
+"""Plans of the library for collectives with a function of their rows, by name and shape.
+
+    chosen = mscclc.choose_rows("allreduce_norm", ranks=2, columns=6144, rows=6, dtype="bf16")
+    plan = mscclc.row_plan("allreduce_norm", ranks=2, columns=6144, rows=6, dtype="bf16")
+    norm = comm.load_rows("allreduce_norm", columns=6144, max_rows=512, dtype="bf16")
+    norm.run(x, y, externals={"residual": r, "weight": w, "eps": 1e-5})
+
+docs/fusion.md has the names, and what externals each has.
+"""
+
+import ctypes
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ._arguments import number
+from ._arguments import text as as_text
+from ._library import check, library
+from ._numbers import element_type
+from .buffers import buffer_of
+from .errors import UsageError
+from .loaded_plan import LoadedPlan
+from .plan import Plan
+from .work import Work
+
+__all__ = ["RowChoice", "RowPlans", "choose_rows", "row_plan"]
+
+_MOST = (1 << 64) - 1
+
+
+class RowChoice(NamedTuple):
+    """What the library picks for a call on rows."""
+
+    program: str  #: "allreduce_norm_1shot", of plans/rows
+    params: Dict[str, str]  #: of the program, R and N among them
+    most_rows: int  #: the same is picked for up to so many
+
+
+def choose_rows(name: str, *, ranks: int, columns: int, rows: int, dtype: str = "f32") -> RowChoice:
+    """Which program serves a call; compiles nothing. `rows`: of the message, the larger of input and output."""
+    text, most = ctypes.c_void_p(), ctypes.c_uint64()
+    _ask(name, ranks, columns, rows, dtype, None, ctypes.byref(text), ctypes.byref(most))
+    program, *params = _taken(text).split(" ")
+    return RowChoice(program, dict(one.split("=", 1) for one in params), most.value)
+
+
+def row_plan(name: str, *, ranks: int, columns: int, rows: int, dtype: str = "f32") -> Plan:
+    """The plan that serves a call, compiled and proved; for the same number of rows up to `most_rows`."""
+    text = ctypes.c_void_p()
+    _ask(name, ranks, columns, rows, dtype, ctypes.byref(text), None, None)
+    return Plan(_taken(text))
+
+
+def with_columns(plan: str, columns: int) -> Plan:
+    """The plan, whose rows may have any multiple of some columns, for so many."""
+    text, made = plan.encode(), ctypes.c_void_p()
+    columns = number(columns, "the number of columns", 1, _MOST)
+    check(library().mscclc_plan_columns(text, len(text), columns, ctypes.byref(made)))
+    return Plan(_taken(made))
+
+
+def _ask(name, ranks, columns, rows, dtype, *results):
+    ask = library().mscclc_row_plan
+    numbers = [number(ranks, "the number of ranks", 1, (1 << 32) - 1)]
+    numbers += [number(n, what, 0, _MOST) for n, what in ((columns, "columns"), (rows, "rows"))]
+    check(ask(as_text(name, "the name"), *numbers, element_type(dtype)[0], *results))
+
+
+def _taken(text):
+    try:
+        return ctypes.string_at(text.value).decode()
+    finally:
+        library().mscclc_free(text)
+
+
+class RowPlans:
+    """The plans that the library picks for a collective on rows, up to some rows, loaded by all ranks of a
+    communicator. A call takes the one for its rows; they end with the communicator."""
+
+    def __init__(self, comm: Any, name: str, columns: int, max_rows: int, dtype: str):
+        """Collective. `max_rows`: of a message, the larger of input and output."""
+        self._columns, self._dtype = columns, dtype
+        self._max_rows = number(max_rows, "max_rows", 1, _MOST)
+        self._loaded: List[Tuple[int, LoadedPlan]] = []  # by the most rows
+        shape = {"ranks": comm.size, "columns": columns, "dtype": dtype}
+        rows = 1
+        while rows <= max_rows:
+            most = min(choose_rows(name, rows=rows, **shape).most_rows, max_rows)
+            plan = row_plan(name, rows=rows, **shape)
+            width = columns * element_type(dtype)[1]
+            self._loaded.append((most, comm.load(plan, most * width, dtype)))
+            rows = most + 1
+        self._comm, self._rows = comm, self._loaded[0][1]._rows
+
+    def run(
+        self, input: Any, output: Any = None, op: str = "sum", stream: Optional[int] = None,
+        dtype: Optional[str] = None, externals: Optional[Dict[str, Any]] = None,
+    ) -> Work:  # fmt: skip
+        """Queues a call, on all ranks, as LoadedPlan.run() does."""
+        dtype = self._dtype if dtype is None else dtype
+        device = self._comm._device
+        row = self._columns * element_type(dtype)[1]
+        # Allreduce and reducescatter: no output has more rows, whatever its type.
+        bytes = buffer_of(input, device, writable=False).bytes
+        rows = bytes // row
+        if bytes % row or not 1 <= rows <= self._max_rows:
+            raise UsageError(
+                f"{bytes} bytes are {bytes / row:g} rows of {self._columns} {dtype}; loaded are plans for whole"
+                f" rows, {self._max_rows} at most"
+            )
+        plan = next(one for most, one in self._loaded if rows <= most)
+        return plan.run(input, output, op, stream, dtype, externals)

@@ -1,0 +1,88 @@
+"""Plans of the library for collectives of rows, by name and shape: ranks as processes on the host device."""
+
+import unittest
+
+import mscclc
+from rank_processes import run
+
+SHAPE = {"ranks": 2, "columns": 64, "dtype": "f32"}
+ANY_COLUMNS = """
+row biased(x: row T, bias: columns T) {
+  out y: row T = T(x) + bias
+}
+program    biased
+external   bias: columns T
+collective allreduce(ranks: 2, columns: 8.., then: biased)
+rank r in 0..2 {
+  buffer inbox[1] packets: LL16, copies: 2
+  buffer sum[1]
+  channel to = memory(1 - r)
+  tb 0 {
+    put_packets to.inbox[0] <- input[0]
+    reduce_packets sum[0] <- inbox[0], input[0]
+    apply biased output[0] <- sum[0], bias
+  }
+}
+"""
+
+
+class RowPlans(unittest.TestCase):
+    def test_choice(self):
+        shape = {"ranks": 4, "columns": 2880, "dtype": "bf16"}
+        found = mscclc.choose_rows("allreduce_norm", rows=2, **shape)
+        self.assertEqual(found, ("allreduce_norm_1shot", {"R": "4", "N": "2880", "B": "8", "T": "384"}, 8))
+        self.assertEqual(mscclc.choose_rows("allreduce_norm", rows=1000, **shape).most_rows, (1 << 64) - 1)
+        plan = mscclc.row_plan("allreduce_norm", rows=2, **shape)
+        self.assertEqual(plan.to_dict()["name"], "allreduce_norm_1shot")
+        self.assertIn("output = y of add_rmsnorm", plan.verify())
+
+    def test_refused(self):
+        for text, name, changed in (
+            ("'norm' is none of the collectives of rows: allreduce_norm, ", "norm", {}),
+            ("one rank has nothing to add up", "allreduce_norm", {"ranks": 1}),
+            ("9 columns of f32: a row has", "allreduce_norm", {"columns": 9}),
+            ("0 rows are no message", "allreduce_norm", {"rows": 0}),
+        ):
+            with self.assertRaisesRegex(mscclc.LibraryError, text):
+                mscclc.choose_rows(name, **{"rows": 1, **SHAPE, **changed})
+        with self.assertRaisesRegex(mscclc.UsageError, "rows"):
+            mscclc.choose_rows("allreduce_norm", rows=-1, **SHAPE)
+
+    def test_calls(self):
+        """A call takes the plan for its rows: one shot, and two from 1 MiB on."""
+        run(2, """if 1:
+            columns, most = 64, 9000
+            norm = comm.load_rows("allreduce_norm", columns, most)
+            kinds = [one.program for one in map(lambda rows: mscclc.choose_rows(
+                "allreduce_norm", ranks=2, columns=columns, rows=rows), (1, 8, 4097, most))]
+            assert kinds[0] == kinds[1] != kinds[2] != kinds[3], kinds
+            for rows in (1, 3, 33, 4097, most):
+                given = floats(*[float(rank + 1)] * rows * columns)
+                out, residual = floats(*[0] * rows * columns), floats(*[1] * rows * columns)
+                outside = dict(residual=residual, weight=floats(*[2] * columns), eps=0.0)
+                norm.run(given, out, externals=outside).wait()
+                assert set(residual) == {4.0} and set(out) == {2.0}, (rows, set(residual), set(out))
+            for rows in (0, most + 1):
+                refused("are %d rows of 64 f32; loaded are plans for whole rows, 9000 at most" % rows,
+                        norm.run, floats(*[1] * rows * columns))
+            refused("1.01562 rows of 64 f32", norm.run, floats(*[1] * 65))
+            print("fine")
+        """)
+
+    def test_columns(self):
+        plan = mscclc.compile(ANY_COLUMNS)
+        with self.assertRaisesRegex(mscclc.LibraryError, "63 is none: 56 is the last, and 64 is the next"):
+            plan.with_columns(63)
+        run(2, f"""if 1:
+            from mscclc import Plan
+            refused("mscclc_plan_columns", comm.load, {plan.to_json()!r}, 1 << 12, error=mscclc.LibraryError)
+            plan = comm.load(Plan({plan.to_json()!r}).with_columns(24), 1 << 12)
+            out = floats(*[0] * 48)
+            plan.run(floats(*range(48)), out, externals=dict(bias=floats(*range(24)))).wait()
+            assert list(out) == [2.0 * i + i % 24 for i in range(48)], out
+            print("fine")
+        """)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,12 @@
+#!/bin/sh
+# overlap_times on the host device: every kind, results right, and the bits of the serial backend.
+set -eu
+"$1" --host --ranks 2 --type bf16 allgather_gemm:24,32,16 gemm_reducescatter:24,32,16 \
+  gemm_allreduce:24,32,16 alltoall_gemm:24,32,16 > "$TEST_TMPDIR/log"
+"$1" --host --ranks 3 --type e4m3 gemm_allreduce:25,48,16 >> "$TEST_TMPDIR/log"
+if grep -E 'WRONG|OTHER BITS' "$TEST_TMPDIR/log"; then exit 1; fi
+for what in 'collective alone' 'GEMM alone' 'serial .* right' 'nccl .* is not there: NCCL needs GPUs'; do
+  test "$(grep -c "^$what" "$TEST_TMPDIR/log")" -eq 5 || { cat "$TEST_TMPDIR/log"; exit 1; }
+done
+# Of 12 chunks and budgets, those that have room.
+test "$(grep -c "right, serial's bits" "$TEST_TMPDIR/log")" -gt 45
