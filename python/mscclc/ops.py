@@ -18,6 +18,7 @@ and, after a first call, captured in CUDA graphs.
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
+import torch._dynamo
 import torch.distributed as dist
 
 from . import _overlap
@@ -38,6 +39,16 @@ def _name(group):
     return group if isinstance(group, str) else group.group_name
 
 
+def _ranks(group):
+    return _ranks_of(_name(group))
+
+
+@torch._dynamo.assume_constant_result
+def _ranks_of(name):
+    """Compiled code is of one number of ranks; another one is an error of the op."""
+    return objects.size_of(name)
+
+
 def all_gather_matmul(
     A: torch.Tensor, Bs: Tensors, gather_dim: int, group: Group, *, return_A: bool = True,
     biases: Optional[Tensors] = None, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
@@ -46,8 +57,8 @@ def all_gather_matmul(
     None without `return_A`; then the backward pass keeps this rank's A, and gathers it again for gradients of weights.
     Columns (the last dimension) are gathered first and then multiplied."""
     return _ops.all_gather_matmul(
-        A, list(Bs), gather_dim, _name(group), list(biases or ()), return_A=return_A, backend=backend, chunks=chunks,
-        gemm=gemm,
+        A, list(Bs), gather_dim, _name(group), list(biases or ()), ranks=_ranks(group), return_A=return_A,
+        backend=backend, chunks=chunks, gemm=gemm,
     )  # fmt: skip
 
 
@@ -59,8 +70,9 @@ def matmul_reduce_scatter(
     which is added once, to the sum. The dimension must be a multiple of the ranks. Where columns are scattered, the
     bias is of this rank's."""
     return _ops.matmul_reduce_scatter(
-        A, B, reduce_op, scatter_dim, _name(group), bias, backend=backend, chunks=chunks, gemm=gemm
-    )
+        A, B, reduce_op, scatter_dim, _name(group), bias, ranks=_ranks(group), backend=backend, chunks=chunks,
+        gemm=gemm,
+    )  # fmt: skip
 
 
 def matmul_all_reduce(
@@ -71,8 +83,9 @@ def matmul_all_reduce(
     all ranks. `replicated`: all ranks compute the same loss of it, so its gradient is that of each rank, and not
     added up (what tensor-parallel layers without sequence parallelism do)."""
     return _ops.matmul_all_reduce(
-        A, B, reduce_op, _name(group), bias, replicated=replicated, backend=backend, chunks=chunks, gemm=gemm
-    )
+        A, B, reduce_op, _name(group), bias, ranks=_ranks(group), replicated=replicated, backend=backend,
+        chunks=chunks, gemm=gemm,
+    )  # fmt: skip
 
 
 def all_to_all_matmul(
@@ -82,8 +95,9 @@ def all_to_all_matmul(
     """What all ranks send here of their A, whose dimension 0 has a part for each rank, times each weight, plus its
     bias: (what was sent here, [products])."""
     return _ops.all_to_all_matmul(
-        A, list(Bs), _name(group), list(biases or ()), return_A=return_A, backend=backend, chunks=chunks, gemm=gemm
-    )
+        A, list(Bs), _name(group), list(biases or ()), ranks=_ranks(group), return_A=return_A, backend=backend,
+        chunks=chunks, gemm=gemm,
+    )  # fmt: skip
 
 
 def all_gather_scaled_matmul(
@@ -96,7 +110,7 @@ def all_gather_scaled_matmul(
     of this rank's rows or of all; one value for B, or one for each column. No gradients."""
     return _ops.all_gather_scaled_matmul(
         A, list(Bs), A_scale, list(B_scales), gather_dim, _name(group), list(biases), list(result_scales),
-        list(out_dtypes), list(use_fast_accum), backend=backend, chunks=chunks, gemm=gemm,
+        list(out_dtypes), list(use_fast_accum), ranks=_ranks(group), backend=backend, chunks=chunks, gemm=gemm,
     )  # fmt: skip
 
 
@@ -112,7 +126,8 @@ def scaled_matmul_reduce_scatter(
     scattered. No gradients."""
     return _ops.scaled_matmul_reduce_scatter(
         A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, _name(group),
-        output_shape, bias, result_scale, out_dtype, use_fast_accum, backend=backend, chunks=chunks, gemm=gemm,
+        output_shape, bias, result_scale, out_dtype, use_fast_accum, ranks=_ranks(group), backend=backend,
+        chunks=chunks, gemm=gemm,
     )  # fmt: skip
 
 

@@ -7,9 +7,14 @@ of all ranks' losses. All numbers are small and whole.
 import torch
 import torch._dynamo
 import torch._dynamo.testing
+import torch._functorch.config
+import torch._inductor.config
 from checks import device, equal
 
 from mscclc import ops
+
+torch._inductor.config.compile_threads = 1  # no pool of processes for each rank
+torch._functorch.config.enable_autograd_cache = False  # it does not see how gradients are computed
 
 
 def _matrix(shape, seed, rank=0):
@@ -153,22 +158,20 @@ def checked_by_torch(ranks):
     n, name = ranks.size, ranks.gloo.group_name
     A, B, bias = (_matrix(shape, 1).requires_grad_() for shape in ((2 * n, 3, 6), (6, 2 * n), (2 * n,)))
     all_ops, check = torch.ops.mscclc, torch.library.opcheck
-    for more in ({}, {"return_A": False}, {"backend": "serial", "chunks": 2}):
-        check(all_ops.all_gather_matmul.default, (A, [B, B], 0, name, [bias, bias]), more)
-        check(all_ops.all_gather_matmul.default, (A, [B], 1, name, []), more)
-        check(all_ops.all_to_all_matmul.default, (A, [B], name, [bias]), more)
-    for dim in (0, 1) if 3 % n == 0 else (0,):
-        check(all_ops.matmul_reduce_scatter.default, (A, B, "sum", dim, name, bias))
-    check(all_ops.matmul_reduce_scatter.default, (A, B, "avg", 2, name, None))
-    check(all_ops.matmul_all_reduce.default, (A, B, "sum", name, bias))
-    check(all_ops.matmul_all_reduce.default, (A, B, "avg", name, None), {"replicated": True})
+    of = {"ranks": n}
+    check(all_ops.all_gather_matmul.default, (A, [B, B], 0, name, [bias, bias]), of)
+    check(all_ops.all_gather_matmul.default, (A, [B], 1, name, []), {**of, "return_A": False, "backend": "serial"})
+    check(all_ops.all_to_all_matmul.default, (A, [B], name, [bias]), {**of, "chunks": 2})
+    check(all_ops.matmul_reduce_scatter.default, (A, B, "sum", 0, name, bias), of)
+    check(all_ops.matmul_reduce_scatter.default, (A, B, "avg", 2, name, None), of)
+    check(all_ops.matmul_all_reduce.default, (A, B, "sum", name, bias), of)
     eight, weight = torch.ones(2 * n, 16).to(torch.float8_e4m3fn), torch.ones(16, 16).to(torch.float8_e4m3fn).t()
     one, tests = torch.tensor(1.0), ("test_faketensor", "test_aot_dispatch_dynamic")  # others compare no 8 bits
     check(all_ops.all_gather_scaled_matmul.default,
-          (eight, [weight], one, [one], 0, name, [None], [None], [torch.bfloat16], [False]),
+          (eight, [weight], one, [one], 0, name, [None], [None], [torch.bfloat16], [False]), of,
           test_utils=tests)  # fmt: skip
     check(all_ops.scaled_matmul_reduce_scatter.default,
-          (eight, weight, one, one, "sum", 0, 0, name, [2 * n, 16], None, None, torch.bfloat16),
+          (eight, weight, one, one, "sum", 0, 0, name, [2 * n, 16], None, None, torch.bfloat16), of,
           test_utils=tests)  # fmt: skip
 
 

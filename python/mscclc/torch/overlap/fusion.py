@@ -128,7 +128,8 @@ class MatmulFusion(GraphPass):
         shard = found.input if flat is None else _call(graph, _reshape, found.input, flat)
         call = _call(
             graph, _ops.all_gather_matmul.default, shard, [product.B for product in products], dim, found.group,
-            [product.bias for product in products if product.bias is not None], return_A=return_A, **self._how,
+            [product.bias for product in products if product.bias is not None], return_A=return_A,
+            ranks=ranks_of(found.group), **self._how,
         )  # fmt: skip
         outs = _call(graph, operator.getitem, call, 1)
         for number, product in enumerate(products):
@@ -157,7 +158,7 @@ class MatmulFusion(GraphPass):
                 op, place = _ops.matmul_all_reduce.default, [found.group]
             else:
                 op, place = _ops.matmul_reduce_scatter.default, [dim, found.group]
-            made = _call(graph, op, A, product.B, found.op, *place, None, **self._how)
+            made = _call(graph, op, A, product.B, found.op, *place, None, ranks=ranks, **self._how)
             made = _contiguous(graph, made) if dim else made
             if back is not None:
                 made = _call(graph, _reshape, made, back)
@@ -177,7 +178,7 @@ class MatmulFusion(GraphPass):
             raise Unsupported("each rank adds a bias to its product, which the sum has as often")
         group = next(one for one in args if isinstance(one, str) and one not in ("sum", "avg"))
         with node.graph.inserting_before(node):
-            made = node.graph.call_function(target, tuple(args), {**more, **self._how})
+            made = node.graph.call_function(target, tuple(args), {**more, "ranks": ranks_of(group), **self._how})
         made.meta.update(node.meta)
         node.replace_all_uses_with(made)
         node.graph.erase_node(node)

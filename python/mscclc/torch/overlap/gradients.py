@@ -14,14 +14,14 @@ from typing import Any
 
 import torch
 
-from . import objects, ops
+from . import ops
 
 _ops = torch.ops.mscclc
 
 
 def _keep(saved, keyword_only):
     """What the ops of the backward pass get, too."""
-    saved.options = {name: keyword_only[name] for name in ("backend", "chunks", "gemm")}
+    saved.options = {name: keyword_only[name] for name in ("ranks", "backend", "chunks", "gemm")}
     saved.set_materialize_grads(False)
 
 
@@ -29,14 +29,18 @@ def _rows(tensor):
     return tensor.flatten(0, -2)
 
 
-def _gather(tensor, dim, group):
+def _gather(ctx, tensor, dim, group):
     """A tensor of all ranks, along a dimension."""
-    return _ops.exchange_rows(tensor.movedim(dim, 0).contiguous(), "allgather", group).movedim(0, dim)
+    return _exchange(ctx, tensor.movedim(dim, 0), "allgather", group).movedim(0, dim)
 
 
-def _scatter(tensor, dim, group):
+def _scatter(ctx, tensor, dim, group):
     """A rank's part of a sum of all ranks'."""
-    return _ops.exchange_rows(tensor.movedim(dim, 0).contiguous(), "reducescatter", group).movedim(0, dim)
+    return _exchange(ctx, tensor.movedim(dim, 0), "reducescatter", group).movedim(0, dim)
+
+
+def _exchange(ctx, tensor, kind, group):
+    return _ops.exchange_rows(tensor.contiguous(), kind, group, ctx.options["ranks"])
 
 
 def _setup_gathered(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -80,9 +84,9 @@ def _all_gather_matmul_backward(ctx: Any, of_whole: Any, gradients: Any) -> Any:
             A, B = _products(gradients, Bs)
             of_A = _ops.matmul_reduce_scatter(A, B, "sum", dim, group, None, **ctx.options)
         if of_whole is not None:
-            own = _scatter(of_whole, dim, group)
+            own = _scatter(ctx, of_whole, dim, group)
             of_A = own if of_A is None else of_A + own
-    of_B, of_bias = _of_weights(ctx, gradients, lambda: saved if ctx.whole else _gather(saved, dim, group))
+    of_B, of_bias = _of_weights(ctx, gradients, lambda: saved if ctx.whole else _gather(ctx, saved, dim, group))
     return of_A, of_B, None, None, of_bias
 
 
@@ -97,8 +101,8 @@ def _all_to_all_matmul_backward(ctx: Any, of_whole: Any, gradients: Any) -> Any:
         if of_whole is not None:
             of_A = of_whole if of_A is None else of_A + of_whole
         if of_A is not None:
-            of_A = _ops.exchange_rows(of_A.contiguous(), "alltoall", group)
-    come = lambda: saved if ctx.whole else _ops.exchange_rows(saved.contiguous(), "alltoall", group)  # noqa: E731
+            of_A = _exchange(ctx, of_A, "alltoall", group)
+    come = lambda: saved if ctx.whole else _exchange(ctx, saved, "alltoall", group)  # noqa: E731
     of_B, of_bias = _of_weights(ctx, gradients, come)
     return of_A, of_B, None, of_bias
 
@@ -110,9 +114,9 @@ def _setup_reduced(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any)
     _keep(ctx, keyword_only_inputs)
 
 
-def _mean(ctx, gradient, group):
+def _mean(ctx, gradient):
     """Of a mean each rank has given a part of the ranks' number."""
-    return gradient / objects.size_of(group) if ctx.reduce_op == "avg" else gradient
+    return gradient / ctx.options["ranks"] if ctx.reduce_op == "avg" else gradient
 
 
 def _from_scattered(ctx, gradient, dim, group):
@@ -123,7 +127,7 @@ def _from_scattered(ctx, gradient, dim, group):
         wanted = ctx.needs_input_grad[1]
         whole, (of_A,) = _ops.all_gather_matmul(gradient, [B.t()], dim, group, [], return_A=wanted, **ctx.options)
     if ctx.needs_input_grad[1]:
-        whole = _gather(gradient, dim, group) if whole is None else whole
+        whole = _gather(ctx, gradient, dim, group) if whole is None else whole
         of_B = _rows(A).t() @ _rows(whole)
     return of_A, of_B
 
@@ -134,7 +138,7 @@ def _matmul_reduce_scatter_backward(ctx: Any, gradient: Any) -> Any:
         return None, None, None, None, None, None
     of_bias = _rows(gradient).sum(0) if ctx.bias else None
     dim = dim % gradient.dim()
-    return *_from_scattered(ctx, _mean(ctx, gradient, group), dim, group), None, None, None, of_bias
+    return *_from_scattered(ctx, _mean(ctx, gradient), dim, group), None, None, None, of_bias
 
 
 def _matmul_all_reduce_backward(ctx: Any, gradient: Any) -> Any:
@@ -142,16 +146,16 @@ def _matmul_all_reduce_backward(ctx: Any, gradient: Any) -> Any:
     if gradient is None:
         return None, None, None, None, None
     of_bias = _rows(gradient).sum(0) if ctx.bias else None
-    return *_from_reduced(ctx, _mean(ctx, gradient, group), group), None, None, of_bias
+    return *_from_reduced(ctx, _mean(ctx, gradient), group), None, None, of_bias
 
 
 def _from_reduced(ctx, gradient, group):
     A, B = ctx.saved_tensors
-    if not ctx.replicated and gradient.shape[0] % objects.size_of(group) == 0:
+    if not ctx.replicated and gradient.shape[0] % ctx.options["ranks"] == 0:
         # The sum of the ranks' gradients is made in parts, and gathered while it is multiplied.
-        return _from_scattered(ctx, _scatter(gradient, 0, group), 0, group)
+        return _from_scattered(ctx, _scatter(ctx, gradient, 0, group), 0, group)
     if not ctx.replicated:
-        gradient = _ops.exchange_rows(gradient.contiguous(), "allreduce", group)
+        gradient = _exchange(ctx, gradient, "allreduce", group)
     of_A = torch.matmul(gradient, B.t()) if ctx.needs_input_grad[0] else None
     return of_A, _rows(A).t() @ _rows(gradient) if ctx.needs_input_grad[1] else None
 

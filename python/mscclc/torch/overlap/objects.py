@@ -115,6 +115,12 @@ def size_of(group: str) -> int:
     return dist.get_world_size(group_of(group).ranks)
 
 
+def check_ranks(group: str, ranks: int) -> None:
+    """UsageError: a group has another number of ranks than shapes were computed with."""
+    if size_of(group) != ranks:
+        raise UsageError(f"the group has {size_of(group)} ranks, not {ranks}")
+
+
 class Run(NamedTuple):
     """The tensors of a run, as rows without gaps."""
 

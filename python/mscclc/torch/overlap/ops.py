@@ -1,6 +1,7 @@
 """torch.ops.mscclc.all_gather_matmul, matmul_reduce_scatter, matmul_all_reduce, all_to_all_matmul: what they do.
 
-mscclc/ops.py has the functions that programs call. Results have the shapes and strides of torch.ops.symm_mem's.
+mscclc/ops.py has the functions that programs call. Ops are given the number of ranks, on which shapes depend: compiled
+code that is kept must be of as many. Results have the shapes and strides of torch.ops.symm_mem's.
 """
 
 from typing import Any, List, Optional, Sequence, Tuple
@@ -57,11 +58,11 @@ _PLAIN = {"allgather_gemm": "torch.ops.mscclc.all_gather", "alltoall_gemm": "tor
 
 
 def _all_gather_matmul(
-    A, Bs, gather_dim, group_name, biases, *, return_A=True, backend="auto", chunks=0, gemm="torch"
+    A, Bs, gather_dim, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="torch"
 ) -> Gathered:
     dim = shapes.dimension(A, gather_dim, "gather_dim")
     type = _checked(A, backend, chunks, gemm)
-    ranks = objects.size_of(group_name)
+    objects.check_ranks(group_name, ranks)
     if shapes.is_last(A, dim):
         return _gather_columns(A, Bs, group_name, biases, return_A, ranks)
     shapes.check_weights(A, Bs, biases, A.shape[-1])
@@ -76,9 +77,9 @@ def _all_gather_matmul(
 
 
 def _fake_all_gather_matmul(
-    A, Bs, gather_dim, group_name, biases, *, return_A=True, backend="auto", chunks=0, gemm="torch"
+    A, Bs, gather_dim, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="torch"
 ) -> Gathered:
-    dim, ranks = shapes.dimension(A, gather_dim, "gather_dim"), objects.size_of(group_name)
+    dim = shapes.dimension(A, gather_dim, "gather_dim")
     if shapes.is_last(A, dim):
         shapes.check_weights(A, Bs, biases, A.shape[-1] * ranks)
         whole = A.new_empty(*A.shape[:-1], A.shape[-1] * ranks)
@@ -99,9 +100,12 @@ def _gather_columns(A, Bs, group_name, biases, return_A, ranks):
     return whole if return_A else None, [one.view(*A.shape[:-1], -1) for one in found]
 
 
-def _all_to_all_matmul(A, Bs, group_name, biases, *, return_A=True, backend="auto", chunks=0, gemm="torch") -> Gathered:
+def _all_to_all_matmul(
+    A, Bs, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="torch"
+) -> Gathered:
     shapes.dimension(A, 0, "dimension")
-    type, ranks = _checked(A, backend, chunks, gemm), objects.size_of(group_name)
+    type = _checked(A, backend, chunks, gemm)
+    objects.check_ranks(group_name, ranks)
     shapes.divided(A.shape[0], ranks, f"dimension 0 of A, of shape {list(A.shape)},")
     shapes.check_weights(A, Bs, biases, A.shape[-1])
     whole, outs, leading = shapes.gathered_results(A, [B.shape[1] for B in Bs], [A.dtype] * len(Bs), 0, 1)
@@ -115,10 +119,10 @@ def _all_to_all_matmul(A, Bs, group_name, biases, *, return_A=True, backend="aut
 
 
 def _fake_all_to_all_matmul(
-    A, Bs, group_name, biases, *, return_A=True, backend="auto", chunks=0, gemm="torch"
+    A, Bs, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="torch"
 ) -> Gathered:
     shapes.dimension(A, 0, "dimension")
-    shapes.divided(A.shape[0], objects.size_of(group_name), f"dimension 0 of A, of shape {list(A.shape)},")
+    shapes.divided(A.shape[0], ranks, f"dimension 0 of A, of shape {list(A.shape)},")
     shapes.check_weights(A, Bs, biases, A.shape[-1])
     outs = [A.new_empty(*A.shape[:-1], B.shape[1]) for B in Bs]
     return A.new_empty(A.shape) if return_A else None, outs
@@ -143,10 +147,11 @@ def run_reduced(group: str, gemm: str, run: Run, shape: Shape) -> None:
 
 
 def _matmul_reduce_scatter(
-    A, B, reduce_op, scatter_dim, group_name, bias, *, backend="auto", chunks=0, gemm="torch"
+    A, B, reduce_op, scatter_dim, group_name, bias, *, ranks, backend="auto", chunks=0, gemm="torch"
 ) -> torch.Tensor:
     dim = shapes.dimension(A, scatter_dim, "scatter_dim")
-    type, ranks = _checked(A, backend, chunks, gemm), objects.size_of(group_name)
+    type = _checked(A, backend, chunks, gemm)
+    objects.check_ranks(group_name, ranks)
     leading = _check_scatter(A, B, reduce_op, dim, ranks, bias)
     columns = shapes.is_last(A, dim)
     # Columns that are scattered are rows of the product of both transposed, which lies so already.
@@ -183,9 +188,9 @@ def _check_scatter(A, B, reduce_op, dim, ranks, bias):
 
 
 def _fake_matmul_reduce_scatter(
-    A, B, reduce_op, scatter_dim, group_name, bias, *, backend="auto", chunks=0, gemm="torch"
+    A, B, reduce_op, scatter_dim, group_name, bias, *, ranks, backend="auto", chunks=0, gemm="torch"
 ) -> torch.Tensor:
-    dim, ranks = shapes.dimension(A, scatter_dim, "scatter_dim"), objects.size_of(group_name)
+    dim = shapes.dimension(A, scatter_dim, "scatter_dim")
     leading = _check_scatter(A, B, reduce_op, dim, ranks, bias)
     if shapes.is_last(A, dim):
         return A.new_empty(*leading, B.shape[1] // ranks)
@@ -193,11 +198,12 @@ def _fake_matmul_reduce_scatter(
 
 
 def _matmul_all_reduce(
-    A, B, reduce_op, group_name, bias, *, replicated=False, backend="auto", chunks=0, gemm="torch"
+    A, B, reduce_op, group_name, bias, *, ranks, replicated=False, backend="auto", chunks=0, gemm="torch"
 ) -> torch.Tensor:
     shapes.dimension(A, 0, "dimension")
     _reduction(reduce_op)
     type = _checked(A, backend, chunks, gemm)
+    objects.check_ranks(group_name, ranks)
     shapes.check_weights(A, [B], [] if bias is None else [bias], A.shape[-1])
     rows, (weight, transposed) = A.flatten(0, -2), shapes.ready_weight(B)
     later = bias is not None and reduce_op == "avg"
@@ -207,14 +213,14 @@ def _matmul_all_reduce(
     given = [shapes.ready(bias)] if shape.bias else ()
     run_reduced(group_name, gemm, Run(shapes.ready(rows), [weight], [out], given), shape)
     if reduce_op == "avg":
-        out.div_(objects.size_of(group_name))
+        out.div_(ranks)
     if later:
         out.add_(bias)
     return out.view(*A.shape[:-1], B.shape[1])
 
 
 def _fake_matmul_all_reduce(
-    A, B, reduce_op, group_name, bias, *, replicated=False, backend="auto", chunks=0, gemm="torch"
+    A, B, reduce_op, group_name, bias, *, ranks, replicated=False, backend="auto", chunks=0, gemm="torch"
 ) -> torch.Tensor:
     shapes.dimension(A, 0, "dimension")
     _reduction(reduce_op)
@@ -226,21 +232,21 @@ def _fake_matmul_all_reduce(
 _OPS: List[Any] = [
     (
         "all_gather_matmul",
-        "Tensor A, Tensor[] Bs, int gather_dim, str group_name, Tensor[] biases, *, bool return_A=True",
+        "Tensor A, Tensor[] Bs, int gather_dim, str group_name, Tensor[] biases, *, int ranks, bool return_A=True",
         "(Tensor?, Tensor[])", _all_gather_matmul, _fake_all_gather_matmul,
     ),
     (
-        "all_to_all_matmul", "Tensor A, Tensor[] Bs, str group_name, Tensor[] biases, *, bool return_A=True",
+        "all_to_all_matmul", "Tensor A, Tensor[] Bs, str group_name, Tensor[] biases, *, int ranks, bool return_A=True",
         "(Tensor?, Tensor[])", _all_to_all_matmul, _fake_all_to_all_matmul,
     ),
     (
         "matmul_reduce_scatter",
-        "Tensor A, Tensor B, str reduce_op, int scatter_dim, str group_name, Tensor? bias, *",
+        "Tensor A, Tensor B, str reduce_op, int scatter_dim, str group_name, Tensor? bias, *, int ranks",
         "Tensor", _matmul_reduce_scatter, _fake_matmul_reduce_scatter,
     ),
     (
         "matmul_all_reduce",
-        "Tensor A, Tensor B, str reduce_op, str group_name, Tensor? bias, *, bool replicated=False",
+        "Tensor A, Tensor B, str reduce_op, str group_name, Tensor? bias, *, int ranks, bool replicated=False",
         "Tensor", _matmul_all_reduce, _fake_matmul_all_reduce,
     ),
 ]  # fmt: skip
@@ -257,12 +263,13 @@ def define(name: str, arguments: str, result: str, body: Any, fake: Any) -> None
     torch.library.register_fake(f"mscclc::{name}", fake, lib=library)
 
 
-def _exchange(rows, kind, group_name):
+def _exchange(rows, kind, group_name, ranks):
+    objects.check_ranks(group_name, ranks)
     return objects.exchange(kind, group_name, shapes.ready(rows))
 
 
-def _fake_exchange(rows, kind, group_name):
-    ranks, first = objects.size_of(group_name), rows.shape[0]
+def _fake_exchange(rows, kind, group_name, ranks):
+    first = rows.shape[0]
     first = {"allgather": first * ranks, "reducescatter": first // ranks}.get(kind, first)
     return rows.new_empty(first, *rows.shape[1:])
 
@@ -270,7 +277,7 @@ def _fake_exchange(rows, kind, group_name):
 for _row in _OPS:
     define(*_row)
 # A collective alone, for gradients, by the communicator that the other ops have.
-library.define("exchange_rows(Tensor rows, str kind, str group_name) -> Tensor")
+library.define("exchange_rows(Tensor rows, str kind, str group_name, int ranks) -> Tensor")
 for _key in ("CPU", "CUDA"):
     library.impl("exchange_rows", _exchange, _key)
 torch.library.register_fake("mscclc::exchange_rows", _fake_exchange, lib=library)

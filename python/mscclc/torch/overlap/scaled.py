@@ -77,10 +77,11 @@ def _bias_list(biases, outs):
 
 def _all_gather_scaled_matmul(
     A, Bs, A_scale, B_scales, gather_dim, group_name, biases, result_scales, out_dtypes, use_fast_accum, *,
-    backend="auto", chunks=0, gemm="torch",
+    ranks, backend="auto", chunks=0, gemm="torch",
 ):  # fmt: skip
-    dim, ranks = _check_gathered(A, Bs, B_scales, gather_dim, group_name, biases, result_scales, use_fast_accum)
+    dim = _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
     objects.check_options(A.device, backend, gemm)
+    objects.check_ranks(group_name, ranks)
     scale = _gathered_scale(A, A_scale, dim, ranks, group_name)
     out_dtypes = _dtypes(out_dtypes)
     one_value = all(one.numel() == 1 for one in [scale, *B_scales]) and not any(x is not None for x in result_scales)
@@ -98,27 +99,27 @@ def _all_gather_scaled_matmul(
     return shapes.with_dimensions(whole, leading, dim), [shapes.with_dimensions(one, leading, dim) for one in outs]
 
 
-def _check_gathered(A, Bs, B_scales, gather_dim, group_name, biases, result_scales, use_fast_accum):
+def _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum):
     dim = shapes.dimension(A, gather_dim, "gather_dim")
     if shapes.is_last(A, dim):
         raise UsageError("products with scales are of rows that are gathered: gather_dim must not be the last")
     _each(Bs, B_scales=B_scales, biases=biases, result_scales=result_scales, use_fast_accum=use_fast_accum)
     shapes.check_weights(A, Bs, [], A.shape[-1])
     _check_b_scales(Bs, B_scales)
-    return dim, objects.size_of(group_name)
+    return dim
 
 
 def _fake_all_gather_scaled_matmul(
     A, Bs, A_scale, B_scales, gather_dim, group_name, biases, result_scales, out_dtypes, use_fast_accum, *,
-    backend="auto", chunks=0, gemm="torch",
+    ranks, backend="auto", chunks=0, gemm="torch",
 ):  # fmt: skip
-    dim, ranks = _check_gathered(A, Bs, B_scales, gather_dim, group_name, biases, result_scales, use_fast_accum)
+    dim = _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
     widths = [B.shape[1] for B in Bs]
     whole, outs, leading = shapes.gathered_results(A, widths, _dtypes(out_dtypes), dim, ranks)
     return shapes.with_dimensions(whole, leading, dim), [shapes.with_dimensions(one, leading, dim) for one in outs]
 
 
-def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, group_name, output_shape):
+def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, ranks, output_shape):
     """The rows that a product has before and after they are scattered, and the shape of the result."""
     if reduce_op not in ("sum", "avg"):
         raise UsageError(f"products are added up by sum or avg, not by {reduce_op!r}")
@@ -127,7 +128,6 @@ def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, group_name, 
         raise UsageError("products with scales are scattered by rows: scatter_dim must not be the last")
     shapes.check_weights(A, [B], [], A.shape[-1])
     _check_b_scales([B], [B_scale])
-    ranks = objects.size_of(group_name)
     whole = [*A.shape[:-1], B.shape[1]] if output_shape is None else list(output_shape)
     rows, given = (functools.reduce(operator.mul, one[:-1], 1) for one in (whole, list(A.shape)))
     if not 0 <= scatter_dim < len(whole) - 1 or whole[-1] != B.shape[1] or rows != given:
@@ -153,17 +153,17 @@ def _scattered_rows(A, whole, dim, scale):
 def _scaled_matmul_reduce_scatter(
     A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name,
     output_shape=None, bias=None, result_scale=None, out_dtype=None, use_fast_accum=False, *,
-    backend="auto", chunks=0, gemm="torch",
+    ranks, backend="auto", chunks=0, gemm="torch",
 ):  # fmt: skip
     whole, result = _check_reduced(
-        A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name, output_shape
+        A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, ranks, output_shape
     )
     objects.check_options(A.device, backend, gemm)
     a, scale = _scattered_rows(A, whole, orig_scatter_dim, A_scale)
     one_value = scale.numel() == 1 and B_scale.numel() == 1 and result_scale is None
     out_type = _dtypes([out_dtype])[0] or torch.bfloat16
     type_a, type_b, type_out = _types(A, [B], [out_type], gemm, one_value)
-    ranks = objects.size_of(group_name)
+    objects.check_ranks(group_name, ranks)
     out = A.new_empty(a.shape[0] // ranks, B.shape[1], dtype=out_type)
     later = bias is not None and reduce_op == "avg"
     if bias is not None:
@@ -186,10 +186,10 @@ def _scaled_matmul_reduce_scatter(
 def _fake_scaled_matmul_reduce_scatter(
     A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name,
     output_shape=None, bias=None, result_scale=None, out_dtype=None, use_fast_accum=False, *,
-    backend="auto", chunks=0, gemm="torch",
+    ranks, backend="auto", chunks=0, gemm="torch",
 ):  # fmt: skip
     _, result = _check_reduced(
-        A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name, output_shape
+        A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, ranks, output_shape
     )
     return A.new_empty(result, dtype=_dtypes([out_dtype])[0] or torch.bfloat16)
 
@@ -197,13 +197,13 @@ def _fake_scaled_matmul_reduce_scatter(
 ops.define(
     "all_gather_scaled_matmul",
     "Tensor A, Tensor[] Bs, Tensor A_scale, Tensor[] B_scales, int gather_dim, str group_name, Tensor?[] biases,"
-    " Tensor?[] result_scales, ScalarType?[] out_dtypes, bool[] use_fast_accum, *",
+    " Tensor?[] result_scales, ScalarType?[] out_dtypes, bool[] use_fast_accum, *, int ranks",
     "(Tensor, Tensor[])", _all_gather_scaled_matmul, _fake_all_gather_scaled_matmul,
 )  # fmt: skip
 ops.define(
     "scaled_matmul_reduce_scatter",
     "Tensor A, Tensor B, Tensor A_scale, Tensor B_scale, str reduce_op, int orig_scatter_dim,"
     " int scatter_dim_after_maybe_reshape, str group_name, SymInt[]? output_shape=None, Tensor? bias=None,"
-    " Tensor? result_scale=None, ScalarType? out_dtype=None, bool use_fast_accum=False, *",
+    " Tensor? result_scale=None, ScalarType? out_dtype=None, bool use_fast_accum=False, *, int ranks",
     "Tensor", _scaled_matmul_reduce_scatter, _fake_scaled_matmul_reduce_scatter,
 )  # fmt: skip
