@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The pictures of docs/pictures: one a program of the library, over four ranks, and those of the tutorial's.
-#   docs_pictures.sh MSCCLC             are they what MSCCLC draws, linked by docs/pictures.md, and small?
+#   docs_pictures.sh MSCCLC             are they what MSCCLC draws, linked by docs/pictures/README.md, and small?
 #   docs_pictures.sh MSCCLC --update    draws them anew, in the checkout
 set -euo pipefail
 mscclc=$(realpath "$1")
@@ -48,8 +48,8 @@ for program in $programs; do
   if ! draw "$program" | cmp -s - "docs/pictures/$program.svg"; then
     complain "docs/pictures/$program.svg differs: bazel run //tests/pictures:update"
   fi
-  if ! grep -qF "](pictures/$program.svg)" docs/pictures.md; then
-    complain "docs/pictures.md does not show pictures/$program.svg"
+  if ! grep -qF "]($program.svg)" docs/pictures/README.md; then
+    complain "docs/pictures/README.md does not show $program.svg"
   fi
 done
 for program in $tutorial; do
