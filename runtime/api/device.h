@@ -206,6 +206,9 @@ class Device {
   virtual std::string architecture() const { return ""; }
   /// How many thread blocks of a kernel that fills one each run at once; 0: as many as there are.
   virtual uint32_t multiprocessors() const { return 0; }
+  /// How many calls may be queued whose copies the host makes: with more, a launch may wait inside
+  /// the driver with a lock that these copies need. 0: any number.
+  virtual uint32_t max_copy_calls() const { return 0; }
   /// Loads kernels of a plan.
   virtual Result<std::unique_ptr<CompiledKernels>> load_kernels(
       std::span<const uint8_t> /*image*/) {

@@ -119,8 +119,11 @@ bool Executable::State::launch(BoundCall::State& binding, StreamHandle stream,
   }
   take_over_in_pause();
   renew(binding);
+  const bool copies = lanes.proxy() != nullptr;
+  if (copies) group->copy_calls.make_room(*group->device, stream);
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
   if (enqueue(binding, stream, diagnostics)) {
+    if (copies) group->copy_calls.launched(*group->device, stream);
     if (group->pause.is_wanted() && options.in_turn) group->pause.launched(*group->device, stream);
     return true;
   }

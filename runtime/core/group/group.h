@@ -19,6 +19,7 @@
 #include "runtime/api/lane.h"
 #include "runtime/core/device/remote_regions.h"
 #include "runtime/core/group/call_board.h"
+#include "runtime/core/group/copy_calls.h"
 #include "runtime/core/group/failure.h"
 #include "runtime/core/group/far_calls.h"
 #include "runtime/core/group/memory_pool.h"
@@ -122,6 +123,7 @@ struct Group {
   /// Buffers and members that all ranks have tried to join: the same on all of them.
   std::set<std::pair<uint64_t, std::vector<uint32_t>>> joined;
 
+  CopyCalls copy_calls;
   Pause pause;  ///< of calls of executables that are loaded in turn
 
   OneThread one_thread;

@@ -13,8 +13,8 @@ namespace {
 
 /// Of an entry: it is no figure of rows.
 constexpr const char* kWhy =
-    "the first entry of plans/rows/library.json that fits; its limits are those of sums of as many "
-    "bytes, not measured";
+    "the first entry of plans/rows/library.json that fits; limits of one shot are measured for 2 "
+    "ranks, all others are those of sums of as many bytes";
 
 int report(const Diagnostics& diagnostics, int code) {
   put_error(render_text(diagnostics, Sources(), 1));

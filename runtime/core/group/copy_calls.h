@@ -1,0 +1,56 @@
+// How many calls are queued whose copies the host makes. A launch that waits for room in the driver
+// may hold a lock that these copies need: then the copies wait for the launch, and it for a kernel
+// that waits for the copies.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <thread>
+
+#include "runtime/api/device.h"
+
+namespace mscclc {
+
+/// Of all executables of a rank. Thread safety: one thread at a time.
+class CopyCalls {
+ public:
+  /// How long a launch waits at most: a thread that launches all calls of one rank, and then those
+  /// of the next, waits for itself.
+  static constexpr std::chrono::milliseconds kLongest{250};
+
+  /// Waits until the device has room for one more call, which is about to be launched.
+  void make_room(Device& device, StreamHandle stream) {
+    const uint32_t most = device.max_copy_calls();
+    if (most == 0 || device.is_capturing(stream)) return;
+    const auto end = std::chrono::steady_clock::now() + kLongest;
+    forget_ended();
+    if (marks_.empty()) waits_ = true;
+    while (waits_ && marks_.size() >= most) {
+      if (std::chrono::steady_clock::now() > end) waits_ = false;  // until all have ended
+      std::this_thread::yield();
+      forget_ended();
+    }
+  }
+  /// That call has been put on the stream.
+  void launched(Device& device, StreamHandle stream) {
+    if (device.max_copy_calls() == 0 || device.is_capturing(stream)) return;
+    std::unique_ptr<StreamMark> mark = std::move(spare_);
+    Diagnostics ignored;  // then it is not counted
+    if (device.mark(stream, mark, ignored)) marks_.push_back(std::move(mark));
+  }
+
+ private:
+  void forget_ended() {
+    while (!marks_.empty() && marks_.front()->reached()) {
+      spare_ = std::move(marks_.front());
+      marks_.pop_front();
+    }
+  }
+
+  std::deque<std::unique_ptr<StreamMark>> marks_;  ///< after each call that may be under way
+  std::unique_ptr<StreamMark> spare_;
+  bool waits_ = true;  ///< false: waiting was in vain
+};
+
+}  // namespace mscclc
