@@ -140,10 +140,15 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
       {OverlapKind::allgather_gemm, 2, Dtype::bf16, 0, 1023, 0, 1e9, "nccl", 0, 0}};
   OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 2048, .k = 4096, .n = {4096}};
   Diagnostics diagnostics;
+  bool one_queue = false;
   const auto chosen = [&](uint32_t ranks) {
-    const auto made = overlap::choose(
-        config, {.ranks = ranks, .multiprocessors = 132, .nccl = "it is not", .rows = rows},
-        diagnostics);
+    const auto made = overlap::choose(config,
+                                      {.ranks = ranks,
+                                       .multiprocessors = 132,
+                                       .nccl = "it is not",
+                                       .one_queue = one_queue,
+                                       .rows = rows},
+                                      diagnostics);
     REQUIRE(made);
     return made->backend + ", " + std::to_string(made->chunks) + ", " +
            std::to_string(made->budget) + ": " + made->why;
@@ -151,6 +156,10 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   CHECK(chosen(2) == "mscclc, 4, 16: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte");
   CHECK(chosen(3) ==
         "serial, 0, 0: nothing was measured for 3 ranks, bf16, 2048 rows and 4096 flops a byte");
+  one_queue = true;
+  CHECK(chosen(2) ==
+        "serial, 0, 0: mscclc was measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte, but "
+        "CUDA_DEVICE_MAX_CONNECTIONS is 1: nothing would overlap");
   config.m = 512;
   CHECK(chosen(2) ==
         "serial, 0, 0: nccl was measured for 2 ranks, bf16, 512 rows and 4096 flops a byte, but it "
