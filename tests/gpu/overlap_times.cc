@@ -52,9 +52,12 @@ struct Contender {
   }
 };
 
+/// Of any rank: all of them may come here at once, which exit() is not made for, while streams and
+/// the library's threads are at work.
 [[noreturn]] void give_up(const std::string& what) {
   std::fprintf(stderr, "%s: %s\n", what.c_str(), mscclc_last_error());
-  std::exit(1);
+  std::fflush(stdout);
+  std::_Exit(1);
 }
 void ok(mscclc_result_t result, const char* what) {
   if (result != MSCCLC_SUCCESS) give_up(what);
@@ -429,7 +432,7 @@ int main(int argc, char** argv) {
     ranks.emplace_back([&, r] {
       mscclc::Diagnostics said;
       const auto gpu = settings.host ? nullptr : mscclc::cuda::open_gpu(static_cast<int>(r), said);
-      if (gpu != nullptr && !gpu->bind_thread(said)) std::exit(1);
+      if (gpu != nullptr && !gpu->bind_thread(said)) give_up("a GPU");
       mscclc_config_t config = MSCCLC_CONFIG_INIT;
       config.device = settings.host ? MSCCLC_HOST : static_cast<int32_t>(r);
       mscclc_comm_t* comm = nullptr;

@@ -10,3 +10,7 @@ for what in 'collective alone' 'GEMM alone' 'serial .* right' 'nccl .* is not th
 done
 # Of 12 chunks and budgets, those that have room.
 test "$(grep -c "right, serial's bits" "$TEST_TMPDIR/log")" -gt 45
+# What fails at all ranks at once ends the program with a word, and in no other way.
+status=0
+"$1" --host --ranks 4 allgather_gemm:1048576,1,1048576 2> "$TEST_TMPDIR/error" || status=$?
+test $status -eq 1 && grep -q '^memory: ' "$TEST_TMPDIR/error" || { cat "$TEST_TMPDIR/error"; exit 1; }

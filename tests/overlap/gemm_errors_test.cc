@@ -2,6 +2,7 @@
 // ranks differ, all of them get both values.
 #include <catch2/catch.hpp>
 
+#include "runtime/core/overlap/agree.h"
 #include "tests/overlap/gemm_rank.h"
 #include "tests/runtime/ranks.h"
 
@@ -125,6 +126,25 @@ TEST_CASE("a peer that makes another GEMM is an error with both values at every 
       "rank 1: bad-call: allgather_gemm: m must be a multiple of the 2 ranks, as each has as many "
       "rows; m = 9: pad it to 10\n"
       "options-differ: ranks make different GEMMs: 'm' is 8 at rank 0 and 9 at rank 1\n");
+}
+
+TEST_CASE("ranks that take different backends are known, and one that has found none says why") {
+  const auto said_by_first = [](const std::string& taken, const std::string& why_not) {
+    std::string said;
+    run_threads(2, [&](Communicator& communicator) -> std::string {
+      const bool first = communicator.rank() == 0;
+      Diagnostics diagnostics;
+      (void)overlap::agree(communicator.bootstrap(), {{"backend", first ? "serial" : taken}},
+                           first ? "" : why_not, diagnostics);
+      if (first) said = testing::text(diagnostics);
+      return "";
+    });
+    return said;
+  };
+  CHECK(said_by_first("mscclc", "").find("'backend' is serial at rank 0 and mscclc at rank 1") !=
+        std::string::npos);
+  CHECK(said_by_first("", "no GEMM").find("rank 1 cannot do its part: no GEMM") !=
+        std::string::npos);
 }
 
 TEST_CASE("a rank that cannot do its part is known to all") {

@@ -71,16 +71,84 @@ TEST_CASE("several shapes are in flight on several streams, and one object on se
         }) == "");
 }
 
+TEST_CASE("objects and streams that are in flight when a run times out can go") {
+  constexpr OverlapKind kKinds[] = {OverlapKind::gemm_reducescatter, OverlapKind::gemm_allreduce,
+                                    OverlapKind::allgather_gemm, OverlapKind::alltoall_gemm};
+  constexpr uint64_t kRows = 8, kColumns = 64;
+  // Rank 1 leaves out the last run of this object; ranks wait for their streams, or do not.
+  const auto said_of = [&](OverlapKind missing, bool waits) {
+    std::string said[2];
+    run_threads(
+        2,
+        [&](Communicator& communicator) -> std::string {
+          GemmRank rank(communicator);
+          Diagnostics diagnostics;
+          Device& device = communicator.device();
+          const auto memory = device.allocate(kColumns * kColumns * 4, "matrices", diagnostics);
+          auto* const a = reinterpret_cast<float*>(memory->data());
+          std::vector<std::unique_ptr<Overlap>> objects;
+          std::vector<StreamHandle> streams;
+          std::vector<std::unique_ptr<Memory>> outs;
+          for (const OverlapKind kind : kKinds) {
+            objects.push_back(rank.make({.kind = kind,
+                                         .m = kRows,
+                                         .k = kColumns,
+                                         .n = {kColumns},
+                                         .a_dtype = Dtype::f32,
+                                         .b_dtype = Dtype::f32,
+                                         .out_dtype = Dtype::f32,
+                                         .backend = "mscclc"},
+                                        diagnostics));
+            streams.push_back(device.create_stream(diagnostics));
+            outs.push_back(device.allocate(kRows * kColumns * 4, "out", diagnostics));
+            if (objects.back() == nullptr) return testing::text(diagnostics);
+          }
+          const auto run = [&](size_t i) {
+            return objects[i]->run({.a = a, .b = {a}, .out = {outs[i]->data()}}, streams[i],
+                                   diagnostics);
+          };
+          bool ended = true;
+          for (size_t round = 0; round < 3; ++round) {
+            for (size_t i = 0; i < objects.size(); ++i) {
+              const bool left_out = round == 2 && kKinds[i] == missing && communicator.rank() == 1;
+              ended = ended && (left_out || run(i));
+            }
+          }
+          for (size_t i = 0; waits && i < streams.size(); ++i) {
+            ended = communicator.synchronize(streams[i], diagnostics) && ended;
+          }
+          objects.clear();
+          for (const StreamHandle stream : streams) device.destroy_stream(stream);
+          said[communicator.rank()] = ended ? "it ended" : testing::text(diagnostics);
+          return "";
+        },
+        std::chrono::milliseconds(400));
+    return said[0];
+  };
+  for (const OverlapKind kind : kKinds) {
+    INFO(name(kind));
+    const std::string said = said_of(kind, true);
+    INFO(said);
+    CHECK(said.find("waited longer than") != said.npos);
+    CHECK(said_of(kind, false) != "");
+  }
+}
+
 TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   const overlap::MeasuredChoice rows[] = {
       {OverlapKind::allgather_gemm, 2, Dtype::bf16, 1024, 4096, 100, 1e9, "mscclc", 4, 16},
       {OverlapKind::allgather_gemm, 2, Dtype::bf16, 0, 1023, 0, 1e9, "nccl", 0, 0}};
   OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 2048, .k = 4096, .n = {4096}};
   Diagnostics diagnostics;
+  bool one_queue = false;
   const auto chosen = [&](uint32_t ranks) {
-    const auto made = overlap::choose(
-        config, {.ranks = ranks, .multiprocessors = 132, .nccl = "it is not", .rows = rows},
-        diagnostics);
+    const auto made = overlap::choose(config,
+                                      {.ranks = ranks,
+                                       .multiprocessors = 132,
+                                       .nccl = "it is not",
+                                       .one_queue = one_queue,
+                                       .rows = rows},
+                                      diagnostics);
     REQUIRE(made);
     return made->backend + ", " + std::to_string(made->chunks) + ", " +
            std::to_string(made->budget) + ": " + made->why;
@@ -88,6 +156,10 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   CHECK(chosen(2) == "mscclc, 4, 16: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte");
   CHECK(chosen(3) ==
         "serial, 0, 0: nothing was measured for 3 ranks, bf16, 2048 rows and 4096 flops a byte");
+  one_queue = true;
+  CHECK(chosen(2) ==
+        "serial, 0, 0: mscclc was measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte, but "
+        "CUDA_DEVICE_MAX_CONNECTIONS is 1: nothing would overlap");
   config.m = 512;
   CHECK(chosen(2) ==
         "serial, 0, 0: nccl was measured for 2 ranks, bf16, 512 rows and 4096 flops a byte, but it "

@@ -40,11 +40,13 @@ std::optional<Wish> decode(const std::vector<uint8_t>& bytes) {
   return wish;
 }
 
-/// "'m' is 128 at rank 0 and 256 at rank 1"; "": the same.
+/// "'m' is 128 at rank 0 and 256 at rank 1"; "": the same. A rank that has not found a value says
+/// "", and why not.
 std::string difference(const NamedValues& first, const NamedValues& other, size_t rank) {
   if (first.size() != other.size()) return fmt::format("rank {} is of another version", rank);
   for (size_t i = 0; i < first.size(); ++i) {
-    if (first[i] == other[i]) continue;
+    const bool known = !first[i].second.empty() && !other[i].second.empty();
+    if (first[i] == other[i] || (first[i].first == other[i].first && !known)) continue;
     return fmt::format("'{}' is {} at rank 0 and {} at rank {}", first[i].first, first[i].second,
                        other[i].second, rank);
   }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "runtime/support/process/open_library.h"
@@ -109,9 +110,12 @@ void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& 
     return;
   }
   const bool other = row->backend == kNccl && !facts.nccl.empty();
-  if (other || !keeps(config, row->backend)) {
+  const bool held_up = row->backend == kFlagged && facts.one_queue && !info(config.kind).sums;
+  if (other || held_up || !keeps(config, row->backend)) {
     choice.why = fmt::format("{} was measured for {}, but {}", row->backend, shape,
-                             other ? facts.nccl : "it does not keep the order");
+                             other     ? facts.nccl
+                             : held_up ? "CUDA_DEVICE_MAX_CONNECTIONS is 1: nothing would overlap"
+                                       : "it does not keep the order");
     return;
   }
   choice.backend = row->backend;
@@ -121,6 +125,11 @@ void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& 
 }
 
 }  // namespace
+
+bool has_one_queue() {
+  const char* const word = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  return word != nullptr && std::string_view(word) == "1";
+}
 
 std::span<const MeasuredChoice> measured_choices() { return kMeasured; }
 

@@ -36,8 +36,13 @@ struct ChoiceFacts {
   uint32_t ranks = 1;
   uint32_t multiprocessors = 0;  ///< of the device; 0: any number of blocks run at once
   std::string nccl = {};         ///< OtherLibrary::missing
+  bool one_queue = false;        ///< all streams share one hardware queue (has_one_queue())
   std::span<const MeasuredChoice> rows = measured_choices();
 };
+
+/// Has the user given a GPU's streams one hardware queue? By CUDA_DEVICE_MAX_CONNECTIONS=1, as
+/// frameworks do.
+bool has_one_queue();
 
 /// nullopt: reported (bad-call): an unknown backend, with all that there are; one that is not
 /// there, and why; an order or a budget that it cannot keep. REQUIRES: check_config().

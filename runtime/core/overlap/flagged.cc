@@ -4,6 +4,12 @@
 //             caller's        GEMM own │ await f │ GEMM │ await f │ GEMM … │ join
 //   sums      plan's stream   kernel: awaits flags, sends, adds up ──────────────────┐
 //             caller's        GEMM │ raise f │ GEMM │ raise f … GEMM own │ raise f │ join
+//
+// Streams may share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1), where what waits for a
+// kernel holds up all that is put on streams later. So nothing follows the kernel of sums that
+// waits for it, before all flags are on the caller's stream. That of gathers ends without the
+// caller's stream, and is followed by its end, for awaits of a run that has given up: in one queue
+// the GEMMs come after it.
 #include <algorithm>
 
 #include "runtime/core/overlap/backend.h"
@@ -67,16 +73,13 @@ class Flagged final : public Backend {
   bool run(const RunPlace& place, Diagnostics& diagnostics) override {
     return bind(place, diagnostics) && job_.streams.order(place.stream, side_, diagnostics) &&
            executable_->launch(bound_, side_, diagnostics) &&
-           job_.streams.raise(ended(), 1, side_, diagnostics) &&
            (job_.kind().sums ? multiply_for(place, diagnostics)
                              : multiply_after(place, diagnostics)) &&
-           job_.streams.order(side_, place.stream, diagnostics) &&
-           job_.streams.raise(runs(), 1, place.stream, diagnostics) &&
            give_gathered(place, diagnostics);
   }
 
  private:
-  static constexpr uint32_t kOwnWords = 2;  ///< after the flags: ended, runs
+  static constexpr uint32_t kOwnWords = 2;  ///< after the flags: ended, runs; of gathers
 
   uint32_t* word(uint32_t i) const { return reinterpret_cast<uint32_t*>(words_->data()) + i; }
   uint32_t* ended() const { return word(plan_->flags[0].count); }
@@ -114,6 +117,7 @@ class Flagged final : public Backend {
 
   bool multiply_after(const RunPlace& place, Diagnostics& diagnostics) {
     const void* const own = own_rows(job_, place.call.a);
+    if (!job_.streams.raise(ended(), 1, side_, diagnostics)) return false;
     for (const Tile& tile : tiles_) {
       for (const uint32_t flag : tile.await) {
         const FlagWait wait{word(flag), ended(), runs(), plan_->flags[0].raises};
@@ -125,7 +129,8 @@ class Flagged final : public Backend {
         return false;
       }
     }
-    return true;
+    return job_.streams.order(side_, place.stream, diagnostics) &&
+           job_.streams.raise(runs(), 1, place.stream, diagnostics);
   }
 
   bool multiply_for(const RunPlace& place, Diagnostics& diagnostics) {
@@ -141,7 +146,7 @@ class Flagged final : public Backend {
         }
       }
     }
-    return true;
+    return job_.streams.order(side_, place.stream, diagnostics);
   }
 
   bool give_gathered(const RunPlace& place, Diagnostics& diagnostics) {

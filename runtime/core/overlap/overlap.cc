@@ -127,7 +127,8 @@ bool Overlap::State::make_alone(Diagnostics& diagnostics) {
   auto chosen = choose(config_,
                        {.ranks = ranks_,
                         .multiprocessors = owner_.device->multiprocessors(),
-                        .nccl = options_.nccl.missing},
+                        .nccl = options_.nccl.missing,
+                        .one_queue = owner_.device->multiprocessors() != 0 && has_one_queue()},
                        diagnostics);
   if (!chosen) return false;
   choice_ = *std::move(chosen);
@@ -145,8 +146,9 @@ bool Overlap::State::make(Diagnostics& diagnostics) {
   for (const Diagnostic& d : own.all()) {
     if (d.severity == Severity::error && why_not.empty()) why_not = d.message;
   }
-  return agree(owner_.communicator->bootstrap(), values_of(config_), able ? "" : why_not,
-               diagnostics) &&
+  NamedValues values = values_of(config_);
+  values.emplace_back("backend that is taken", choice_.backend);
+  return agree(owner_.communicator->bootstrap(), values, able ? "" : why_not, diagnostics) &&
          backend_->connect(diagnostics);
 }
 
