@@ -105,7 +105,6 @@ TEST_CASE("the first run may be captured, and puts the same on streams as one th
     world.most_threads = 1024;
     FakeProducts products(world);
     INFO(name(expected.kind) << " " << expected.backend);
-    std::atomic<size_t> before = 0;
     CHECK(on_fake_gpus(world, &products, gemm_on_gpus(expected.kind, expected.backend),
                        [&](Overlap& object, const OverlapCall& call, StreamHandle stream) {
                          Diagnostics d;
