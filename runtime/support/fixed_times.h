@@ -43,6 +43,11 @@ constexpr std::chrono::milliseconds kMayHaveBeenSlow{1000};
 /// here, too.
 constexpr std::chrono::milliseconds kOtherCompilation{60'000};
 
+/// A launch waits so long for room on a device whose copies the host makes
+/// (core/group/copy_calls.h), and goes on without: a thread that launches all calls of one rank,
+/// then those of the next, waits for itself.
+constexpr std::chrono::milliseconds kRoomPatience{250};
+
 // What follows an end that has been decided already.
 
 /// An end that closes waits for the other to read what is under way. What is on its way by then

@@ -9,21 +9,19 @@
 #include <thread>
 
 #include "runtime/api/device.h"
+#include "runtime/support/fixed_times.h"
 
 namespace mscclc {
 
 /// Of all executables of a rank. Thread safety: one thread at a time.
 class CopyCalls {
  public:
-  /// How long a launch waits at most: a thread that launches all calls of one rank, and then those
-  /// of the next, waits for itself.
-  static constexpr std::chrono::milliseconds kLongest{250};
-
-  /// Waits until the device has room for one more call, which is about to be launched.
+  /// Waits until the device has room for one more call, which is about to be launched, or up to
+  /// kRoomPatience.
   void make_room(Device& device, StreamHandle stream) {
     const uint32_t most = device.max_copy_calls();
     if (most == 0 || device.is_capturing(stream)) return;
-    const auto end = std::chrono::steady_clock::now() + kLongest;
+    const auto end = std::chrono::steady_clock::now() + kRoomPatience;
     forget_ended();
     if (marks_.empty()) waits_ = true;
     while (waits_ && marks_.size() >= most) {

@@ -54,6 +54,16 @@ bool load_interpreter(const PrimaryContext& context, const KernelLauncher& launc
   return true;
 }
 
+/// What peers learn of a GPU. `fabric`: it makes handles for a fabric.
+std::optional<GpuName> name_for_peers(const PrimaryContext& context, const CudaOptions& options,
+                                      bool fabric, Diagnostics& diagnostics) {
+  std::optional<GpuName> name = name_of(context, diagnostics);
+  if (!name) return std::nullopt;
+  name->node = options.node;
+  name->fabric = fabric;
+  return name;
+}
+
 }  // namespace
 
 bool options_from_environment(const Environment& environment, CudaOptions& options,
@@ -119,17 +129,9 @@ bool CudaDevice::bind_thread(Diagnostics& diagnostics) {
 
 std::optional<std::vector<uint8_t>> CudaDevice::link_name(Diagnostics& diagnostics) {
   fabric_ = allocator_.makes_fabric_handles();
-  const std::optional<GpuName> name = own_name(diagnostics);
+  const std::optional<GpuName> name = name_for_peers(*context_, options_, fabric_, diagnostics);
   if (!name) return std::nullopt;
   return encode(*name);
-}
-
-std::optional<GpuName> CudaDevice::own_name(Diagnostics& diagnostics) const {
-  std::optional<GpuName> name = name_of(*context_, diagnostics);
-  if (!name) return std::nullopt;
-  name->node = options_.node;
-  name->fabric = fabric_;
-  return name;
 }
 
 std::optional<Link> CudaDevice::link_to(std::span<const uint8_t> peer, Diagnostics& diagnostics) {
@@ -138,7 +140,7 @@ std::optional<Link> CudaDevice::link_to(std::span<const uint8_t> peer, Diagnosti
     diagnostics.error("bad-message", {}, "a peer does not name a GPU; is its device another kind?");
     return std::nullopt;
   }
-  const std::optional<GpuName> own = own_name(diagnostics);
+  const std::optional<GpuName> own = name_for_peers(*context_, options_, fabric_, diagnostics);
   if (!own) return std::nullopt;
   if (are_far(*own, *name)) far_.join();
   return find_link(*context_, *own, *name, options_.nvml, diagnostics);

@@ -153,7 +153,6 @@ class CudaDevice final : public Device {
              std::shared_ptr<LaunchOrder> order, bool multicast, EarlyLaunch early,
              const CudaOptions& options, const HostPlace& place, KernelLauncher launcher,
              Exchange exchange);
-  std::optional<GpuName> own_name(Diagnostics& diagnostics) const;
 
   const SharedContext context_;
   const std::unique_ptr<OwnStream> stream_;
