@@ -92,11 +92,11 @@ def all_of_it_is_one_op(ranks):
 
 def rows_that_vary(ranks):
     """One compilation serves all numbers of rows; which program does is decided by each call."""
-    columns, most = 64, 9000 * 256
+    columns, most = 64, 18000 * 256
     compiled, by = compiled_by(plain_norm, RowFusion(max_bytes=most))
     before = dict(fusion.calls())
     with in_order():
-        for rows in (2, 1, 7, 1200, 1600, 9000, 9001, 0, 3):
+        for rows in (2, 1, 7, 1200, 1600, 18000, 18001, 0, 3):
             given = inputs(rows, columns, torch.float32, ranks)
             for one in given[:2]:
                 torch._dynamo.maybe_mark_dynamic(one, 0)
@@ -105,7 +105,7 @@ def rows_that_vary(ranks):
     assert len(by.report().replaced) <= 3 and not by.report().left, by.report()
     found = {name: count - before.get(name, 0) for name, count in fusion.calls().items()}
     found = {name: count for name, count in found.items() if count}
-    two = 2 if ranks.size > 2 else 0  # 1200 and 1600 rows are more than 128 KiB, 9000 more than 2 MiB
+    two = 2 if ranks.size > 2 else 0  # 1200 and 1600 rows are more than 128 KiB, 18000 more than 4 MiB
     wanted = {"one_shot": 6 - two, "two_shots": two, "two_shots_plain": 1, "chain": 1}
     assert found == {name: count for name, count in wanted.items() if count}, found
 
