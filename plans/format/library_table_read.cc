@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "plans/format/json/json_read.h"
 #include "plans/format/library_table.h"
+#include "plans/format/table_reader.h"
 
 namespace mscclc {
 namespace {
@@ -16,31 +16,17 @@ constexpr KeySet kOptional = {w_program,    w_params, w_plan,  w_in_place, w_roo
 }  // namespace
 
 /// Reads one table; all functions return false after reporting.
-class LibraryReader {
+class LibraryReader : TableReader {
  public:
   LibraryReader(const JsonReader& reader, std::vector<LibraryRow>& rows)
-      : reader_(reader), rows_(rows) {}
+      : TableReader(reader), rows_(rows) {}
 
   bool run() {
-    Members top;
-    if (!top.read(reader_, 0, {w_rows}) || !reader_.expect(top[w_rows], JsonType::array)) {
-      return false;
-    }
     std::vector<NodeId> places;
-    for (NodeId e = reader_.first(top[w_rows]); e != reader_.end(top[w_rows]);
-         e = reader_.next(e)) {
-      if (!row(e)) return false;
-      places.push_back(e);
-    }
-    return total(places);
+    return read_rows(places, [&](NodeId node) { return row(node); }) && total(places);
   }
 
  private:
-  bool is_word(NodeId node, std::string_view word) const {
-    const JsonNode& n = reader_.tape()[node];
-    return n.kind() == JsonType::string && reader_.tape().text(static_cast<Word>(n.value)) == word;
-  }
-
   bool row(NodeId node) {
     Members m;
     LibraryRow row;
@@ -74,7 +60,7 @@ class LibraryReader {
   /// "any", a number, or [smallest, largest].
   bool ranks(NodeId node, LibraryRow& row) {
     if (is_word(node, "any")) return true;
-    return range(node, row.min_ranks, row.max_ranks,
+    return range(node, 1, row.min_ranks, row.max_ranks,
                  "expected a number of ranks, [smallest, largest], or \"any\"");
   }
 
@@ -86,22 +72,8 @@ class LibraryReader {
     row.max_nodes = uneven ? 0 : kNoLimit;
     if (row.min_nodes == 0 || is_word(node, "several")) return true;
     return range(
-        node, row.min_nodes, row.max_nodes,
+        node, 1, row.min_nodes, row.max_nodes,
         "expected a number of nodes, [smallest, largest], \"several\", \"uneven\" or \"any\"");
-  }
-
-  /// A number from 1 on, or [smallest, largest].
-  bool range(NodeId node, uint32_t& min, uint32_t& max, const char* expected) {
-    std::vector<uint32_t> ends(1);
-    const bool pair = reader_.tape()[node].kind() == JsonType::array;
-    if (pair ? !reader_.numbers(node, ends) : !reader_.number(node, ends[0])) return false;
-    min = ends.empty() ? 0 : ends.front();
-    max = ends.empty() ? 0 : ends.back();
-    return (ends.size() == (pair ? 2 : 1) && min > 0 && min <= max) || reader_.fail(node, expected);
-  }
-
-  bool bytes(NodeId node, uint64_t& out) {
-    return reader_.tape()[node].kind() == JsonType::null || reader_.u64(node, out);
   }
 
   bool dtypes(NodeId node, std::vector<Dtype>& out) {
@@ -227,7 +199,6 @@ class LibraryReader {
     return true;
   }
 
-  const JsonReader& reader_;
   std::vector<LibraryRow>& rows_;
 };
 

@@ -6,7 +6,7 @@
 
 #include "ir/diagnostics/printable.h"
 #include "plans/format/embedded_library.h"
-#include "plans/format/json/json_read.h"
+#include "plans/format/table_reader.h"
 
 namespace mscclc {
 namespace {
@@ -30,23 +30,14 @@ bool has_functions(Dtype dtype) {
 }
 
 /// Reads one table; all functions return false after reporting.
-class RowTableReader {
+class RowTableReader : TableReader {
  public:
   RowTableReader(const JsonReader& reader, std::vector<RowEntry>& entries)
-      : reader_(reader), entries_(entries) {}
+      : TableReader(reader), entries_(entries) {}
 
   bool run() {
-    Members top;
-    if (!top.read(reader_, 0, {w_rows}) || !reader_.expect(top[w_rows], JsonType::array)) {
-      return false;
-    }
     std::vector<NodeId> places;
-    for (NodeId e = reader_.first(top[w_rows]); e != reader_.end(top[w_rows]);
-         e = reader_.next(e)) {
-      if (!entry(e)) return false;
-      places.push_back(e);
-    }
-    return total(places);
+    return read_rows(places, [&](NodeId node) { return entry(node); }) && total(places);
   }
 
  private:
@@ -83,23 +74,9 @@ class RowTableReader {
 
   /// "any", a number, or [smallest, largest].
   bool ranks(NodeId node, RowEntry& out) {
-    const JsonNode& n = reader_.tape()[node];
-    if (n.kind() == JsonType::string && reader_.tape().text(static_cast<Word>(n.value)) == "any") {
-      return true;
-    }
-    std::vector<uint32_t> ends(1);
-    const bool pair = n.kind() == JsonType::array;
-    if (pair ? !reader_.numbers(node, ends) : !reader_.number(node, ends[0])) return false;
-    if (ends.size() != (pair ? 2 : 1) || ends.front() < 2 || ends.front() > ends.back()) {
-      return reader_.fail(node,
-                          "expected a number of ranks from 2 on, [smallest, largest], or \"any\"");
-    }
-    out.min_ranks = ends.front(), out.max_ranks = ends.back();
-    return true;
-  }
-
-  bool bytes(NodeId node, uint64_t& out) {
-    return reader_.tape()[node].kind() == JsonType::null || reader_.u64(node, out);
+    return is_word(node, "any") ||
+           range(node, 2, out.min_ranks, out.max_ranks,
+                 "expected a number of ranks from 2 on, [smallest, largest], or \"any\"");
   }
 
   bool params(NodeId node, std::vector<std::pair<std::string, std::string>>& out) {
@@ -135,7 +112,6 @@ class RowTableReader {
     return true;
   }
 
-  const JsonReader& reader_;
   std::vector<RowEntry>& entries_;
 };
 

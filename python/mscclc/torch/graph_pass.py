@@ -3,11 +3,18 @@
 import functools
 import hashlib
 import os
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import torch
 from torch._inductor.custom_graph_pass import CustomGraphPass
 from torch.fx import Graph, GraphModule
+
+
+class Left(NamedTuple):
+    """A collective that a pass leaves as it was."""
+
+    name: str
+    why: str
 
 
 class GraphPass(CustomGraphPass):

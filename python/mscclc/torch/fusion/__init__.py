@@ -18,7 +18,7 @@ from typing import Any, Callable, List, Mapping, NamedTuple
 
 from torch.fx import Graph
 
-from ..graph_pass import GraphPass
+from ..graph_pass import GraphPass, Left
 from . import region as regions
 from .op import calls, close
 from .operators import TABLE, name_of
@@ -36,13 +36,6 @@ class Replaced(NamedTuple):
     group: str
     columns: int
     function: str  # as rows.md writes it
-
-
-class Left(NamedTuple):
-    """A sum that stays as it was."""
-
-    name: str
-    why: str
 
 
 class Report(NamedTuple):

@@ -22,7 +22,7 @@ from torch.fx import Graph, Node
 from ..fusion.groups import ranks_of
 from ..fusion.operators import name_of
 from ..fusion.translation import Unsupported, same_shape, tensor_of
-from ..graph_pass import GraphPass
+from ..graph_pass import GraphPass, Left
 from . import gradients, matching, scaled  # noqa: F401, ops
 from .matching import Collective, Product, shape_argument
 
@@ -40,13 +40,6 @@ class Replaced(NamedTuple):
     op: str
     group: str
     products: int
-
-
-class Left(NamedTuple):
-    """A collective that stays as it was."""
-
-    name: str
-    why: str
 
 
 class Report(NamedTuple):
