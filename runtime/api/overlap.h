@@ -36,7 +36,19 @@ enum class OverlapKind : uint8_t {
   gemm_allreduce = 3,
   alltoall_gemm = 4
 };
-std::string_view name(OverlapKind kind);
+constexpr std::string_view name(OverlapKind kind) {
+  switch (kind) {
+    case OverlapKind::allgather_gemm:
+      return "allgather_gemm";
+    case OverlapKind::gemm_reducescatter:
+      return "gemm_reducescatter";
+    case OverlapKind::gemm_allreduce:
+      return "gemm_allreduce";
+    case OverlapKind::alltoall_gemm:
+      return "alltoall_gemm";
+  }
+  return "unknown";
+}
 
 /// What an object is for. All but own_workspace is the same on all ranks. R: the ranks.
 struct OverlapConfig {

@@ -5,24 +5,6 @@
 
 #include <algorithm>
 
-namespace mscclc {
-
-std::string_view name(OverlapKind kind) {
-  switch (kind) {
-    case OverlapKind::allgather_gemm:
-      return "allgather_gemm";
-    case OverlapKind::gemm_reducescatter:
-      return "gemm_reducescatter";
-    case OverlapKind::gemm_allreduce:
-      return "gemm_allreduce";
-    case OverlapKind::alltoall_gemm:
-      return "alltoall_gemm";
-  }
-  return "unknown";
-}
-
-}  // namespace mscclc
-
 namespace mscclc::overlap {
 namespace {
 
