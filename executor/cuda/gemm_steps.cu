@@ -1,17 +1,18 @@
-// What stands between GEMMs and plans on a stream: flags that a stream raises, or waits for, and a
-// bias. Kernels of a thread, except the last.
+// What stands between GEMMs and plans on a stream: flags that a stream raises, or waits for, and
+// sums. Kernels of a thread, except the last.
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "executor/cuda/device/wait.cuh"
 #include "executor/cuda/kernel.h"
-#include "executor/interpreter/numbers.h"
+#include "executor/interpreter/part_sum.h"
 
 namespace mscclc::cuda {
 namespace {
 
-constexpr uint32_t kBiasThreads = 256, kMostBiasBlocks = 2048;
+constexpr uint32_t kSumThreads = 256, kMaxSumBlocks = 2048;
 constexpr uint32_t kPollPause = 32;  ///< nanoseconds
 
 // Kernels before it on the stream have ended: all that they wrote can be seen.
@@ -29,29 +30,35 @@ __global__ void await_kernel(const uint32_t* word, const uint32_t* ended, const 
   while (!has_come(word, run * raises) && !has_come(ended, run)) __nanosleep(kPollPause);
 }
 
-template <Dtype T>
-__global__ void bias_kernel(void* to, const void* from, const void* bias, uint64_t count,
-                            uint64_t columns) {
-  using E = device::Element<T>;
-  using Bits = typename E::Bits;
-  const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
-  for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) {
-    const float sum = E::read(static_cast<const Bits*>(from)[i]) +
-                      E::read(static_cast<const Bits*>(bias)[i % columns]);
-    static_cast<Bits*>(to)[i] = E::write(sum);
-  }
+template <Dtype T, uint32_t kPiece>
+__global__ void sum_kernel(device::PartSum sum) {
+  const uint64_t stride = uint64_t{gridDim.x} * blockDim.x * kPiece;
+  uint64_t at = (uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPiece;
+  for (; at < sum.count; at += stride) device::add_parts_at<T, kPiece>(sum, at);
 }
 
-const void* bias_kernel_of(Dtype dtype) {
-  switch (dtype) {
+struct SumKernel {
+  const void* code;
+  uint32_t piece;
+};
+
+template <Dtype T>
+SumKernel sum_kernel_of(bool whole_pieces) {
+  constexpr uint32_t kPiece = device::kPieceOf<T>;
+  if (whole_pieces) return {reinterpret_cast<const void*>(sum_kernel<T, kPiece>), kPiece};
+  return {reinterpret_cast<const void*>(sum_kernel<T, 1>), 1};
+}
+
+SumKernel pick_sum_kernel(const device::PartSum& sum) {
+  switch (sum.dtype) {
     case Dtype::f32:
-      return reinterpret_cast<const void*>(bias_kernel<Dtype::f32>);
+      return sum_kernel_of<Dtype::f32>(device::has_whole_pieces<Dtype::f32>(sum));
     case Dtype::f16:
-      return reinterpret_cast<const void*>(bias_kernel<Dtype::f16>);
+      return sum_kernel_of<Dtype::f16>(device::has_whole_pieces<Dtype::f16>(sum));
     case Dtype::bf16:
-      return reinterpret_cast<const void*>(bias_kernel<Dtype::bf16>);
+      return sum_kernel_of<Dtype::bf16>(device::has_whole_pieces<Dtype::bf16>(sum));
     default:
-      return nullptr;
+      return {};
   }
 }
 
@@ -66,9 +73,15 @@ int start(const void* kernel, uint32_t blocks, uint32_t threads, void** paramete
 }  // namespace
 
 int load_gemm_steps() {
-  const void* const kernels[] = {
-      reinterpret_cast<const void*>(raise_kernel), reinterpret_cast<const void*>(await_kernel),
-      bias_kernel_of(Dtype::f32), bias_kernel_of(Dtype::f16), bias_kernel_of(Dtype::bf16)};
+  std::vector<const void*> kernels = {reinterpret_cast<const void*>(raise_kernel),
+                                      reinterpret_cast<const void*>(await_kernel)};
+  for (const bool whole_pieces : {false, true}) {
+    for (const SumKernel kernel :
+         {sum_kernel_of<Dtype::f32>(whole_pieces), sum_kernel_of<Dtype::f16>(whole_pieces),
+          sum_kernel_of<Dtype::bf16>(whole_pieces)}) {
+      kernels.push_back(kernel.code);
+    }
+  }
   for (const void* kernel : kernels) {
     cudaFuncAttributes code = {};
     if (const int error = cudaFuncGetAttributes(&code, kernel); error != cudaSuccess) return error;
@@ -87,16 +100,16 @@ int await_flag(const uint32_t* word, const uint32_t* ended, const uint32_t* runs
   return start(reinterpret_cast<const void*>(await_kernel), 1, 1, parameters, stream);
 }
 
-int add_bias(Dtype dtype, void* to, const void* from, const void* bias, uint64_t rows,
-             uint64_t columns, void* stream) {
-  const void* const kernel = bias_kernel_of(dtype);
-  if (kernel == nullptr) return cudaErrorInvalidValue;
-  uint64_t count = rows * columns;
-  if (count == 0) return cudaSuccess;
-  const auto blocks = static_cast<uint32_t>(
-      std::min<uint64_t>((count + kBiasThreads - 1) / kBiasThreads, kMostBiasBlocks));
-  void* parameters[] = {&to, &from, &bias, &count, &columns};
-  return start(kernel, blocks, kBiasThreads, parameters, stream);
+int add_parts(const device::PartSum& sum, void* stream) {
+  const SumKernel kernel = pick_sum_kernel(sum);
+  if (kernel.code == nullptr) return cudaErrorInvalidValue;
+  if (sum.count == 0) return cudaSuccess;
+  const uint64_t a_block = uint64_t{kSumThreads} * kernel.piece;
+  const auto blocks =
+      static_cast<uint32_t>(std::min<uint64_t>((sum.count + a_block - 1) / a_block, kMaxSumBlocks));
+  device::PartSum argument = sum;
+  void* parameters[] = {&argument};
+  return start(kernel.code, blocks, kSumThreads, parameters, stream);
 }
 
 }  // namespace mscclc::cuda

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "executor/interpreter/part_sum.h"
 #include "executor/launch.h"
 
 namespace mscclc::cuda {
@@ -39,9 +40,8 @@ int load_scale_kernels();
 int raise_flag(uint32_t* word, uint32_t times, void* stream);
 int await_flag(const uint32_t* word, const uint32_t* ended, const uint32_t* runs, uint32_t raises,
                void* stream);
-/// REQUIRES: f32, f16 or bf16.
-int add_bias(Dtype dtype, void* to, const void* from, const void* bias, uint64_t rows,
-             uint64_t columns, void* stream);
+/// REQUIRES: f32, f16 or bf16; pointers at multiples of 16 bytes.
+int add_parts(const device::PartSum& sum, void* stream);
 /// Loads the kernels of these, as load_kernels() does the others.
 int load_gemm_steps();
 

@@ -56,11 +56,13 @@ struct FlagWait {
   uint32_t raises;
 };
 
-/// to [rows, columns] = from [rows, columns] + bias [columns]: added in f32, rounded once.
-struct BiasSum {
-  void* to;  ///< may be `from`
+/// to [rows, columns] = the sum of parts [rows, columns], which follow one another: added in f32 in
+/// their order, and rounded once; plus bias [columns], if there is one, rounded once more.
+struct PartSum {
+  void* to;  ///< may be `from`, of one part
   const void* from;
-  const void* bias;
+  uint32_t parts = 1;
+  const void* bias = nullptr;
   uint64_t rows, columns;
   Dtype dtype;  ///< f32, f16 or bf16
 };
@@ -81,8 +83,8 @@ class GemmStreams {
                                    Diagnostics& diagnostics) = 0;
   [[nodiscard]] virtual bool await(const FlagWait& wait, StreamHandle stream,
                                    Diagnostics& diagnostics) = 0;
-  [[nodiscard]] virtual bool add_bias(const BiasSum& sum, StreamHandle stream,
-                                      Diagnostics& diagnostics) = 0;
+  [[nodiscard]] virtual bool add_parts(const PartSum& sum, StreamHandle stream,
+                                       Diagnostics& diagnostics) = 0;
   /// Lets a provider make a product in its turn. `failed` gets what it reports later, from the
   /// stream's thread; both must live until the stream's work has ended.
   [[nodiscard]] virtual bool multiply(GemmProvider& provider, const Gemm& gemm, StreamHandle stream,

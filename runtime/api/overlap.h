@@ -82,13 +82,19 @@ struct OverlapCall {
   uint64_t workspace_bytes = 0;
 };
 
+/// A program of plans/overlap, and what it is compiled for.
+struct OverlapProgram {
+  std::string name;
+  uint32_t ranks, chunks, instances;
+  auto operator<=>(const OverlapProgram&) const = default;
+};
+
 /// The programs of plans/overlap as plans. Thread safety: from any thread.
 class OverlapPrograms {
  public:
   virtual ~OverlapPrograms() = default;
   /// Compiled and proved, once. nullptr: reported.
-  [[nodiscard]] virtual std::shared_ptr<const Program> program(OverlapKind kind, uint32_t ranks,
-                                                               uint32_t chunks, uint32_t instances,
+  [[nodiscard]] virtual std::shared_ptr<const Program> program(const OverlapProgram& what,
                                                                Diagnostics& diagnostics) = 0;
 };
 std::shared_ptr<OverlapPrograms> builtin_overlap_programs();

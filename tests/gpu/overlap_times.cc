@@ -165,6 +165,7 @@ class RankTimes {
     std::vector<Contender> all = {{"serial", 0, 0}, {"nccl", 0, 0}};
     for (const uint32_t chunks : {1u, 2u, 4u, 8u}) {
       for (const uint32_t budget : {8u, 16u, 32u}) all.push_back({"mscclc", chunks, budget});
+      all.push_back({"copy_engine", chunks, 0});
     }
     return all;
   }

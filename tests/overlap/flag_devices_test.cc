@@ -23,11 +23,12 @@ constexpr uint64_t kCalls = testing::if_sanitized(6, 24);
 
 void check_beside_gemm(const Program& program, GemmBy by = GemmBy::thread) {
   const auto plan = std::make_shared<const Program>(program);
-  const bool may = plan->contract.in_place != InPlace::no && plan->contract.can_alias();
   std::vector<KnownCalls> sizes;
   for (const uint64_t bytes : {uint64_t{64} * plan->ranks.size(), uint64_t{70000}, uint64_t{900}}) {
     Diagnostics diagnostics;
-    auto known = testing::known_calls(*plan, bytes, may && bytes == 900, kCalls, diagnostics);
+    auto known =
+        testing::known_calls(*plan, testing::message_for(*plan, bytes),
+                             testing::in_place_for(*plan, bytes == 900), kCalls, diagnostics);
     INFO(testing::said_of_flags(diagnostics));
     REQUIRE(known.has_value());
     sizes.push_back(*std::move(known));
@@ -67,8 +68,10 @@ TEST_CASE("a runner of plans plays the other side in sequence, and sees what was
                 {.load = {.max_bytes = 4096, .zero_copy = true, .proof = ProofPolicy::skip}});
             if (!runner.load(diagnostics)) return testing::text(diagnostics);
             for (const uint64_t bytes : {4096, 400}) {
-              const RankResult result =
-                  runner.run({.bytes = bytes, .in_place = false, .iterations = 3}, diagnostics);
+              const RankResult result = runner.run({.bytes = testing::message_for(*plan, bytes),
+                                                    .in_place = testing::in_place_for(*plan, false),
+                                                    .iterations = 3},
+                                                   diagnostics);
               if (result.run.status != RunStatus::right) return testing::text(diagnostics);
             }
             return "";

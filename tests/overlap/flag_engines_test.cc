@@ -21,12 +21,11 @@ constexpr uint64_t kOrders = testing::if_sanitized(3, 12);
 
 void check_orders(const Program& program) {
   EngineTrial trial(program);
-  const bool may = program.contract.in_place != InPlace::no && program.contract.can_alias();
   for (const Engine engine : kEngines) {
     for (uint64_t seed = 0; seed < kOrders; ++seed) {
       const uint64_t size = seed % 4 == 3 ? 24 : 144;
-      const EngineSpec spec{.bytes = size * program.ranks.size(),
-                            .in_place = may && seed % 2 == 1,
+      const EngineSpec spec{.bytes = testing::message_for(program, size * program.ranks.size()),
+                            .in_place = testing::in_place_for(program, seed % 2 == 1),
                             .shifted = seed % 5 == 3,
                             .engine = engine,
                             .seed = seed,

@@ -17,6 +17,18 @@ std::string of_system_scope(std::string text) {
   return text.insert(at, ", scope: system");
 }
 
+uint64_t message_for(const Program& program, uint64_t wanted) {
+  if (!program.contract.even_only) return wanted;
+  const uint64_t unit = uint64_t{program.contract.part_chunks()} * program.granule(Dtype::f32);
+  return (wanted + unit - 1) / unit * unit;
+}
+
+bool in_place_for(const Program& program, bool wanted) {
+  const Contract& contract = program.contract;
+  if (contract.in_place == InPlace::yes) return true;
+  return wanted && contract.in_place == InPlace::either && contract.can_alias();
+}
+
 std::string said_of_flags(const Diagnostics& diagnostics) {
   std::string text;
   for (const Diagnostic& d : diagnostics.all()) {

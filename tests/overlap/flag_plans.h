@@ -12,8 +12,11 @@
 namespace mscclc::testing {
 
 /// The library's, in plans/overlap.
-inline constexpr const char* kOverlapPrograms[] = {"allgather_gemm", "alltoall_gemm",
-                                                   "gemm_reducescatter", "gemm_allreduce"};
+inline constexpr const char* kOverlapPrograms[] = {
+    "allgather_gemm",     "allgather_gemm_copy_engine",
+    "alltoall_gemm",      "alltoall_gemm_copy_engine",
+    "gemm_reducescatter", "gemm_exchange_copy_engine",
+    "gemm_allreduce"};
 
 /// A plan of two ranks that does nothing but hand its input on, flag by flag: N blocks await flags
 /// that are raised K times, and notify others. I: instances.
@@ -44,6 +47,10 @@ std::optional<Program> flag_plan(const std::string& text, const FlagDefines& def
                                  Diagnostics& diagnostics);
 /// REQUIRES: nothing is to be reported of it.
 Program flag_plan(const std::string& text, const FlagDefines& defines = {});
+/// `wanted` bytes of floats, or the next number that the program takes.
+uint64_t message_for(const Program& program, uint64_t wanted);
+/// Whether a call is in place: as `wanted`, where the program leaves that open.
+bool in_place_for(const Program& program, bool wanted);
 /// All that was reported.
 std::string said_of_flags(const Diagnostics& diagnostics);
 

@@ -30,9 +30,8 @@ RunStatus run(const Program& program, RunSpec spec, std::string& said) {
 /// Runs with and without an adversary, under the schedules of some seeds.
 void check_runs(const Program& program) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const bool may = program.contract.in_place != InPlace::no && program.contract.can_alias();
-    RunSpec spec{.bytes = seed % 4 == 3 ? 16 : 1000 + 52 * seed,
-                 .in_place = may && seed % 2 == 1,
+    RunSpec spec{.bytes = testing::message_for(program, seed % 4 == 3 ? 16 : 1000 + 52 * seed),
+                 .in_place = testing::in_place_for(program, seed % 2 == 1),
                  .iterations = 3,
                  .schedule_seed = seed};
     for (const bool adversary : {false, true}) {
@@ -76,10 +75,14 @@ TEST_CASE("programs with flags are proved, and right whatever the other side doe
 
 TEST_CASE("no pass puts flags together that come at different times") {
   for (const char* const name : kOverlapPrograms) {
+    INFO(name);
     const Program program = flag_plan(overlap_text(name), {{"R", "4"}});
+    uint32_t joined = 0;
     for (const Op& op : program.ranks[1].ops) {
-      if (info(op.kind).has_flags()) CHECK(op.dsts == 1);
+      if (info(op.kind).has_flags() && op.dsts > 1) ++joined;
     }
+    // A rank's own part is there as a whole where a copy has put it.
+    CHECK(joined <= (std::string(name).find("_gemm_copy_engine") != std::string::npos ? 1 : 0));
   }
 }
 

@@ -61,6 +61,16 @@ TEST_CASE("sizes that do not fit are refused with the numbers, before anything i
         "bad-call: allgather_gemm: chunks must be 0 to 64; chunks = 65\n");
 }
 
+TEST_CASE("copy engines are refused chunks that are not whole pieces, with the numbers") {
+  CHECK(said_of([](OverlapConfig& c, uint32_t) {
+          c.kind = OverlapKind::gemm_reducescatter;
+          c.backend = "copy_engine";
+        }) ==
+        "bad-call: gemm_reducescatter: for copy engines m must be a multiple of 2, and the message "
+        "of 2 x 2 chunks of a multiple of 16 bytes; m = 8, and the message has 32 bytes\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t) { c.backend = "copy_engine"; }) == "made");
+}
+
 TEST_CASE("types that do not go together are refused with all three") {
   CHECK(
       said_of([](OverlapConfig& c, uint32_t) { c.b_dtype = Dtype::f16; }) ==
@@ -72,7 +82,8 @@ TEST_CASE("types that do not go together are refused with all three") {
 
 TEST_CASE("backends are chosen by name, and a wrong one is refused with a list, or with why") {
   CHECK(said_of([](OverlapConfig& c, uint32_t) { c.backend = "fast"; }) ==
-        "bad-call: allgather_gemm: there is no backend 'fast'; there are auto, mscclc, serial, "
+        "bad-call: allgather_gemm: there is no backend 'fast'; there are auto, mscclc, "
+        "copy_engine, serial, "
         "nccl, cublasmp\n");
   const std::string none = said_of([](OverlapConfig& c, uint32_t) { c.backend = "cublasmp"; });
   CHECK(none.starts_with("bad-call: allgather_gemm: the backend 'cublasmp' is not "));

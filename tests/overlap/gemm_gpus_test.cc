@@ -97,6 +97,11 @@ TEST_CASE("the first run may be captured, and puts the same on streams as one th
       // hardware queue that streams share, and that the products would come after.
       {OverlapKind::gemm_reducescatter, "mscclc", 1 + 4 + 4},
       {OverlapKind::gemm_allreduce, "mscclc", 1 + 4 + 4},
+      // Sums: after the plan's, one of the whole GPU; and the library's AllGather.
+      {OverlapKind::allgather_gemm, "copy_engine", 1 + 1 + 4 + 2 + 1},
+      {OverlapKind::alltoall_gemm, "copy_engine", 1 + 1 + 4 + 2 + 1},
+      {OverlapKind::gemm_reducescatter, "copy_engine", 1 + 4 + 4 + 1},
+      {OverlapKind::gemm_allreduce, "copy_engine", 1 + 4 + 4 + 1 + 1},
       {OverlapKind::allgather_gemm, "serial", 1 + 4},
       {OverlapKind::gemm_allreduce, "serial", 1 + 4},
   };

@@ -137,7 +137,8 @@ TEST_CASE("objects and streams that are in flight when a run times out can go") 
 TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   const overlap::MeasuredChoice rows[] = {
       {OverlapKind::allgather_gemm, 2, Dtype::bf16, 1024, 4096, 100, 1e9, "mscclc", 4, 16},
-      {OverlapKind::allgather_gemm, 2, Dtype::bf16, 0, 1023, 0, 1e9, "nccl", 0, 0}};
+      {OverlapKind::allgather_gemm, 2, Dtype::bf16, 0, 1023, 0, 1e9, "nccl", 0, 0},
+      {OverlapKind::gemm_reducescatter, 2, Dtype::bf16, 0, 4096, 0, 1e9, "copy_engine", 4, 0}};
   OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 2048, .k = 4096, .n = {4096}};
   Diagnostics diagnostics;
   bool one_queue = false;
@@ -166,6 +167,18 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
         "is not");
   config.backend = "mscclc";
   CHECK(chosen(2) == "mscclc, 2, 16: asked for by name");
+  config.kind = OverlapKind::gemm_reducescatter;
+  config.backend = "auto";
+  CHECK(chosen(2) ==
+        "copy_engine, 4, 1: measured for 2 ranks, bf16, 512 rows and 4096 flops a byte");
+  config.n = {1};
+  config.m = 12;
+  CHECK(chosen(2) ==
+        "serial, 0, 0: copy_engine was measured for 2 ranks, bf16, 12 rows and 4096 flops a byte, "
+        "but for copy engines m must be a multiple of 2, and the message of 2 x 4 chunks of a "
+        "multiple of 16 bytes; m = 12, and the message has 24 bytes");
+  config.kind = OverlapKind::allgather_gemm;
+  config.backend = "mscclc";
   config.budget = 34;
   CHECK(!overlap::choose(config, {.ranks = 2, .multiprocessors = 132, .rows = rows}, diagnostics));
   CHECK(diagnostics.all().front().message ==

@@ -85,7 +85,11 @@ TEST_CASE("flags go with the rows that they have bytes of, for odd shapes and in
       for (const uint32_t chunks : {1u, 3u, 4u}) {
         for (const uint32_t instances : {1u, 2u}) {
           Diagnostics diagnostics;
-          const auto plan = programs->program(kind, ranks, chunks, instances, diagnostics);
+          const auto plan = programs->program({.name = std::string(name(kind)),
+                                               .ranks = ranks,
+                                               .chunks = chunks,
+                                               .instances = instances},
+                                              diagnostics);
           REQUIRE(plan != nullptr);
           for (const uint64_t rows : {1, 2, 7, 40}) {
             for (const uint64_t width : {1, 11, 24}) {

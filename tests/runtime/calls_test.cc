@@ -190,6 +190,32 @@ TEST_CASE("a symmetric call outside of registered buffers is refused") {
         }) == "");
 }
 
+TEST_CASE("in place a symmetric call's inner buffer lies elsewhere at each rank") {
+  const auto plan = plan_of("allgather_direct");
+  CHECK(testing::run_threads(2, [&](Communicator& communicator) -> std::string {
+          Diagnostics diagnostics;
+          const auto loaded =
+              communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
+          if (loaded == nullptr) return testing::text(diagnostics);
+          const Buffers buffers(communicator, diagnostics);
+          uint8_t* const out = buffers.memory->data() + 64;
+          uint8_t* const in = out + 512 * communicator.rank();
+          std::memset(in, 1 + static_cast<int>(communicator.rank()), 512);
+          CollectiveCall call = buffers.call(1024);
+          call.registered = true;
+          call.input = in;
+          call.output = out;
+          const StreamHandle stream = communicator.device().create_stream(diagnostics);
+          const BoundCall bound = loaded->bind(call, diagnostics);
+          const bool ran = bound && loaded->launch(bound, stream, diagnostics) &&
+                           communicator.synchronize(stream, diagnostics);
+          communicator.device().destroy_stream(stream);
+          if (!ran) return testing::text(diagnostics);
+          return out[0] == 1 && out[511] == 1 && out[512] == 2 && out[1023] == 2 ? ""
+                                                                                 : "wrong data";
+        }) == "");
+}
+
 TEST_CASE("staging that a refused bind has offered is offered again") {
   const auto plan = plan_of("allgather_direct");
   CHECK(testing::run_threads(2, [&](Communicator& communicator) -> std::string {

@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <tuple>
 
 #include "compiler/compile.h"
 #include "plans/format/embedded_library.h"
@@ -21,19 +20,12 @@
 namespace mscclc {
 namespace {
 
-/// What a plan is compiled for.
-struct OverlapShape {
-  OverlapKind kind;
-  uint32_t ranks, chunks, instances;
-  auto operator<=>(const OverlapShape&) const = default;
+std::string said(const OverlapProgram& what) {
+  return fmt::format("'{}:R={},C={},I={}'", what.name, what.ranks, what.chunks, what.instances);
+}
 
-  std::string name() const {
-    return fmt::format("{}:R={},C={},I={}", mscclc::name(kind), ranks, chunks, instances);
-  }
-};
-
-std::optional<Program> compile_shape(const OverlapShape& shape, Diagnostics& diagnostics) {
-  const std::string file = fmt::format("{}.mscl", name(shape.kind));
+std::optional<Program> compile_program(const OverlapProgram& what, Diagnostics& diagnostics) {
+  const std::string file = what.name + ".mscl";
   const auto files = embedded_overlap();
   const auto found = std::ranges::find(files, file, &LibraryFile::name);
   if (found == files.end()) {
@@ -41,9 +33,9 @@ std::optional<Program> compile_shape(const OverlapShape& shape, Diagnostics& dia
     return std::nullopt;
   }
   Sources sources;
-  FrontEndOptions front{.defines = {{"R", std::to_string(shape.ranks)},
-                                    {"C", std::to_string(shape.chunks)},
-                                    {"I", std::to_string(shape.instances)}},
+  FrontEndOptions front{.defines = {{"R", std::to_string(what.ranks)},
+                                    {"C", std::to_string(what.chunks)},
+                                    {"I", std::to_string(what.instances)}},
                         .read_file = [](const std::string&) { return std::nullopt; },
                         .relative_names = true};
   const auto target = find_target("sm_90", diagnostics);
@@ -55,13 +47,13 @@ std::optional<Program> compile_shape(const OverlapShape& shape, Diagnostics& dia
 }
 
 /// Proved, unless the environment says otherwise. False: reported.
-bool prove(const std::shared_ptr<const Program>& plan, const OverlapShape& shape,
+bool prove(const std::shared_ptr<const Program>& plan, const OverlapProgram& what,
            Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
   const auto policy = proof_policy(std::nullopt, environment, diagnostics);
   if (!policy) return false;
   if (*policy == ProofPolicy::skip) {
-    warn_of_skipped(fmt::format("'{}'", shape.name()), std::nullopt, diagnostics);
+    warn_of_skipped(said(what), std::nullopt, diagnostics);
     return true;
   }
   const auto digest = plan_digest(plan, diagnostics);
@@ -70,29 +62,27 @@ bool prove(const std::shared_ptr<const Program>& plan, const OverlapShape& shape
 
 class BuiltinOverlapPrograms final : public OverlapPrograms {
  public:
-  std::shared_ptr<const Program> program(OverlapKind kind, uint32_t ranks, uint32_t chunks,
-                                         uint32_t instances, Diagnostics& diagnostics) override {
-    const OverlapShape shape{kind, ranks, chunks, instances};
+  std::shared_ptr<const Program> program(const OverlapProgram& what,
+                                         Diagnostics& diagnostics) override {
     const std::lock_guard lock(mutex_);  // ranks that are threads need the same one
-    std::shared_ptr<const Program>& made = made_[shape];
-    if (made == nullptr) made = make(shape, diagnostics);
+    std::shared_ptr<const Program>& made = made_[what];
+    if (made == nullptr) made = make(what, diagnostics);
     return made;
   }
 
  private:
-  static std::shared_ptr<const Program> make(const OverlapShape& shape, Diagnostics& diagnostics) {
+  static std::shared_ptr<const Program> make(const OverlapProgram& what, Diagnostics& diagnostics) {
     const FirstUse first;
-    auto program = compile_shape(shape, diagnostics);
+    auto program = compile_program(what, diagnostics);
     if (!program) return nullptr;
     const auto plan = share_plan(*std::move(program), diagnostics);
-    if (plan == nullptr || !prove(plan, shape, diagnostics)) return nullptr;
-    first.log("compiled and proved", fmt::format("'{}'", shape.name()),
-              "make the object before it is needed");
+    if (plan == nullptr || !prove(plan, what, diagnostics)) return nullptr;
+    first.log("compiled and proved", said(what), "make the object before it is needed");
     return plan;
   }
 
   std::mutex mutex_;
-  std::map<OverlapShape, std::shared_ptr<const Program>> made_;
+  std::map<OverlapProgram, std::shared_ptr<const Program>> made_;
 };
 
 }  // namespace

@@ -227,8 +227,15 @@ const SwitchTeam* Binder::joined_team(uint64_t buffer, const Switches::Members& 
   return team == found->second->teams.end() ? nullptr : team->second.get();
 }
 
-/// This rank's places stand for those of all others. Sides that only their own rank's ops touch are
-/// of no interest.
+/// Where a side begins in the buffer that holds it, in a call in place; else 0.
+uint64_t Binder::offset_in_place(uint32_t rank, uint32_t side) const {
+  if (facts_.record.placement != static_cast<uint8_t>(CallFacts::Placement::in_place)) return 0;
+  const CallerBuffers callers = caller_buffers(contract_, *chunking_, rank, true, callers_pitch_);
+  return callers.shared && callers.outer != side ? callers.inner_offset : 0;
+}
+
+/// This rank's places stand for those of all others: of buffers in place, where the outer one lies.
+/// Sides that only their own rank's ops touch are of no interest.
 bool Binder::place_symmetric() {
   const auto ranks = static_cast<uint32_t>(places_.size());
   places_.assign(ranks, {});
@@ -237,15 +244,19 @@ bool Binder::place_symmetric() {
     for (uint32_t r = 0; r < ranks; ++r) staged = staged || x_.stages(r, side);
     if (!staged) continue;
     if (!place_registered(side, registered)) return false;
-    const BufferPlace own = places_[x_.rank].side[side];
-    if (!registered) {
+    BufferPlace own = places_[x_.rank].side[side];
+    const uint64_t inside = offset_in_place(x_.rank, side);
+    if (!registered || own.offset < inside) {
       return refuse(diagnostics_, "outside-buffer",
                     fmt::format("the {} of rank {} does not lie in one registered buffer",
                                 name_of(side), x_.rank));
     }
+    own.offset -= inside;
     place_in(facts_.record, side_of(side), own);
     for (uint32_t r = 0; r < ranks; ++r) {
-      places_[r].side[side] = x_.stages(r, side) ? own : BufferPlace{};
+      BufferPlace& place = places_[r].side[side];
+      place = x_.stages(r, side) ? own : BufferPlace{};
+      if (x_.stages(r, side)) place.offset += offset_in_place(r, side);
     }
   }
   return true;

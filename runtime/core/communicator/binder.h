@@ -57,6 +57,7 @@ class Binder {
   bool take_places(const std::vector<std::vector<uint8_t>>& messages);
   bool exchange_places(bool able, std::vector<std::vector<uint8_t>>& messages);
   std::optional<uint64_t> buffer_of(const Switches::Members& members, uint32_t side) const;
+  uint64_t offset_in_place(uint32_t rank, uint32_t side) const;
   bool place_symmetric();
   std::set<std::pair<uint64_t, Switches::Members>> buffers_to_join() const;
   bool join_buffers();

@@ -1,5 +1,6 @@
-// What a backend is: what it makes once, and what it puts on streams in a run. The one of plans
-// with flags is in flagged.cc, those of a collective and GEMMs in sequence in sequence.cc.
+// What a backend is: what it makes once, and what it puts on streams in a run. Those with a plan
+// beside GEMMs are in flagged.cc and copy_engine.cc, those of a collective and GEMMs in sequence in
+// sequence.cc.
 #pragma once
 
 #include <memory>
@@ -55,6 +56,7 @@ class Backend {
 };
 
 std::unique_ptr<Backend> make_flagged(const Job& job);
+std::unique_ptr<Backend> make_copy_engine(const Job& job);
 std::unique_ptr<Backend> make_sequence(const Job& job);
 
 /// Of what is gathered or exchanged: row 0 of the own part as the caller's A has it, so that rows

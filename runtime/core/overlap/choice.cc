@@ -14,6 +14,8 @@ namespace {
 
 /// Where nothing was measured and a plan with flags is asked for by name.
 constexpr uint32_t kUsualChunks = 2, kUsualBudget = 16;
+/// What copies by copy engines begin at multiples of, in bytes.
+constexpr uint64_t kCopyAlign = 16;
 /// More instances have chunks that are too small to be worth a block.
 constexpr uint32_t kMostInstances = 16;
 
@@ -63,14 +65,36 @@ bool keeps(const OverlapConfig& config, std::string_view backend) {
          serves(order_of(backend), config.order.value_or(kDefaultOrder));
 }
 
+/// Why copy engines cannot carry the chunks of a rank's part; "": they can. Those of AllGather may
+/// differ in length, and need not divide.
+std::string why_no_copies(const OverlapConfig& config, uint32_t ranks, uint32_t chunks) {
+  if (config.kind == OverlapKind::allgather_gemm) return "";
+  const uint64_t bytes = message_bytes(config), all = uint64_t{ranks} * chunks;
+  if (config.m % ranks == 0 && bytes % (all * kCopyAlign) == 0) return "";
+  return fmt::format(
+      "for copy engines m must be a multiple of {}, and the message of {} x {} chunks of a "
+      "multiple "
+      "of {} bytes; m = {}, and the message has {} bytes",
+      ranks, ranks, chunks, kCopyAlign, config.m, bytes);
+}
+
+/// Blocks that the backend's plan has with one instance.
+uint32_t least_blocks(const OverlapConfig& config, const OverlapChoice& choice) {
+  return choice.backend == kCopyEngine ? 1 : info(config.kind).blocks_a_chunk * choice.chunks;
+}
+
 /// Fills in chunks and budget of a plan with flags. False: reported.
 bool fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& choice,
               Diagnostics& diagnostics) {
   if (choice.chunks == 0) choice.chunks = kUsualChunks;
+  if (choice.backend == kCopyEngine) {
+    const std::string why_not = why_no_copies(config, facts.ranks, choice.chunks);
+    if (!why_not.empty()) return refuse_overlap(config, why_not, diagnostics);
+  }
   const uint32_t most = most_budget(facts.multiprocessors);
-  const uint32_t least = info(config.kind).blocks_a_chunk * choice.chunks;
+  const uint32_t least = least_blocks(config, choice);
   if (choice.budget == 0) {
-    choice.budget = std::max(least, kUsualBudget);
+    choice.budget = choice.backend == kCopyEngine ? least : std::max(least, kUsualBudget);
     if (most != 0) choice.budget = std::min(choice.budget, most);
   }
   if (most != 0 && choice.budget > most) {
@@ -92,11 +116,10 @@ bool fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoi
 /// What GEMMs leave free beside no plan: where chunks are asked for, as much as beside one, so that
 /// they are the same, to the bit.
 uint32_t budget_of_same(const OverlapConfig& config, const ChoiceFacts& facts) {
-  OverlapChoice like;
-  like.chunks = config.chunks;
-  like.budget = config.budget;
+  if (config.chunks == 0 || config.budget != 0) return config.chunks == 0 ? 0 : config.budget;
+  OverlapChoice like{.backend = std::string(kFlagged), .chunks = config.chunks, .why = ""};
   Diagnostics ignored;
-  return config.chunks != 0 && fit_plan(config, facts, like, ignored) ? like.budget : 0;
+  return fit_plan(config, facts, like, ignored) ? like.budget : 0;
 }
 
 /// What `auto` takes.
@@ -110,12 +133,18 @@ void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& 
     return;
   }
   const bool other = row->backend == kNccl && !facts.nccl.empty();
-  const bool held_up = row->backend == kFlagged && facts.one_queue && !info(config.kind).sums;
-  if (other || held_up || !keeps(config, row->backend)) {
+  const bool held_up = runs_beside(row->backend) && facts.one_queue && !info(config.kind).sums;
+  std::string why_not;
+  if (row->backend == kCopyEngine) {
+    const uint32_t chunks = config.chunks != 0 ? config.chunks : row->chunks;
+    why_not = why_no_copies(config, facts.ranks, chunks);
+  }
+  if (other || held_up || !why_not.empty() || !keeps(config, row->backend)) {
     choice.why = fmt::format("{} was measured for {}, but {}", row->backend, shape,
                              other     ? facts.nccl
                              : held_up ? "CUDA_DEVICE_MAX_CONNECTIONS is 1: nothing would overlap"
-                                       : "it does not keep the order");
+                             : !why_not.empty() ? why_not
+                                                : "it does not keep the order");
     return;
   }
   choice.backend = row->backend;
@@ -168,7 +197,7 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
     return std::nullopt;
   }
   if (config.backend == kAuto) pick(config, facts, choice);
-  const bool by_plan = choice.backend == kFlagged;
+  const bool by_plan = runs_beside(choice.backend);
   if (facts.ranks > 1 && !keeps(config, choice.backend)) {
     refuse_overlap(
         config,
@@ -199,6 +228,8 @@ std::vector<OverlapBackend> overlap_backends(const std::string& nccl) {
       {std::string(kAuto), true, "what was measured to be the fastest; else serial"},
       {std::string(kFlagged), true,
        "a plan with flags beside GEMMs of chunks; sums in the order of the ranks"},
+      {std::string(kCopyEngine), true,
+       "the same, with copies by copy engines: GEMMs have all multiprocessors but one"},
       {std::string(kSerial), true, "a collective of this library, then the GEMM; or the reverse"},
       {std::string(kNccl), nccl.empty(),
        nccl.empty() ? "NCCL's collective, then the GEMM; or the reverse" : "not there: " + nccl},

@@ -13,8 +13,13 @@
 
 namespace mscclc::overlap {
 
-inline constexpr std::string_view kAuto = "auto", kFlagged = "mscclc", kSerial = "serial",
-                                  kNccl = "nccl", kCublasMp = "cublasmp";
+inline constexpr std::string_view kAuto = "auto", kFlagged = "mscclc", kCopyEngine = "copy_engine",
+                                  kSerial = "serial", kNccl = "nccl", kCublasMp = "cublasmp";
+
+/// Does a plan with flags run beside the GEMMs?
+constexpr bool runs_beside(std::string_view backend) {
+  return backend == kFlagged || backend == kCopyEngine;
+}
 
 /// A row of choices.def.
 struct MeasuredChoice {
@@ -55,7 +60,8 @@ inline constexpr uint32_t kAtOnce = 3;
 /// The most multiprocessors that a plan may hold; 0: any number.
 constexpr uint32_t most_budget(uint32_t multiprocessors) { return multiprocessors / (kAtOnce + 1); }
 
-/// `launch instances` of a plan that holds at most `budget` blocks. REQUIRES: it has room for one.
+/// `launch instances` of kFlagged's plan that holds at most `budget` blocks. REQUIRES: it has room
+/// for one.
 uint32_t instances_for(OverlapKind kind, uint32_t chunks, uint32_t budget);
 
 }  // namespace mscclc::overlap

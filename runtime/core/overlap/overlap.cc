@@ -107,8 +107,10 @@ bool Overlap::State::make_backend(Diagnostics& diagnostics) {
                                          [this](const Diagnostics& why) { note_failure(why); });
   job_ = std::make_unique<Job>(Job{config_, choice_, options_, owner_, *owner_.device, *streams_,
                                    *products_, rank_, ranks_});
-  const bool by_plan = choice_.backend == kFlagged && ranks_ > 1;
-  backend_ = by_plan ? make_flagged(*job_) : make_sequence(*job_);
+  const bool by_plan = runs_beside(choice_.backend) && ranks_ > 1;
+  backend_ = !by_plan                         ? make_sequence(*job_)
+             : choice_.backend == kCopyEngine ? make_copy_engine(*job_)
+                                              : make_flagged(*job_);
   if (!backend_->prepare(diagnostics) || !products_->prepare(backend_->tiles(), diagnostics)) {
     return false;
   }
@@ -159,13 +161,13 @@ bool Overlap::State::add_bias(const OverlapCall& call, StreamHandle stream,
   void* const out = call.out.front();
   if (config_.bias && job_->kind().sums) {
     const bool all = ranks_ == 1 || config_.kind == OverlapKind::gemm_allreduce;
-    return streams_->add_bias({.to = out,
-                               .from = from != nullptr ? from : out,
-                               .bias = call.bias.front(),
-                               .rows = all ? config_.m : config_.m / ranks_,
-                               .columns = config_.n.front(),
-                               .dtype = config_.out_dtype},
-                              stream, diagnostics);
+    return streams_->add_parts({.to = out,
+                                .from = from != nullptr ? from : out,
+                                .bias = call.bias.front(),
+                                .rows = all ? config_.m : config_.m / ranks_,
+                                .columns = config_.n.front(),
+                                .dtype = config_.out_dtype},
+                               stream, diagnostics);
   }
   return from == nullptr ||
          owner_.device->copy(out, from, message_bytes(config_), stream, diagnostics);

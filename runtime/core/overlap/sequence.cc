@@ -1,7 +1,6 @@
 // A collective, then GEMMs; or GEMMs, then a collective: by this library's plans, or another
 // library's. One rank only multiplies.
-#include "runtime/api/collectives.h"
-#include "runtime/core/overlap/backend.h"
+#include "runtime/core/overlap/library_calls.h"
 
 namespace mscclc::overlap {
 namespace {
@@ -10,7 +9,8 @@ class Sequence final : public Backend {
  public:
   explicit Sequence(const Job& job)
       : job_(job),
-        tiles_(make_tiles(job.config.kind, job.config.m, job.ranks, job.rank, job.choice.chunks)) {}
+        tiles_(make_tiles(job.config.kind, job.config.m, job.ranks, job.rank, job.choice.chunks)),
+        own_(job) {}
 
   uint64_t workspace_bytes() const override {
     const bool in_out = job_.ranks == 1 || job_.config.kind == OverlapKind::gemm_allreduce;
@@ -21,7 +21,11 @@ class Sequence final : public Backend {
 
   bool connect(Diagnostics& diagnostics) override {
     if (job_.ranks == 1) return true;
-    if (job_.choice.backend == kSerial) return load_plans(diagnostics);
+    if (job_.choice.backend == kSerial) {
+      const bool in_place = job_.config.kind == OverlapKind::gemm_allreduce;
+      return own_.load(call_of(nullptr, nullptr), 0, in_place ? 0 : message_bytes(job_.config),
+                       diagnostics);
+    }
     other_ = job_.options.nccl.make(*job_.owner.communicator, diagnostics);
     return other_ != nullptr;
   }
@@ -51,35 +55,9 @@ class Sequence final : public Backend {
     return call;
   }
 
-  /// Picks, loads and binds what runs need, captured or not.
-  bool load_plans(Diagnostics& diagnostics) {
-    Collectives& collectives = *job_.owner.collectives;
-    const uint64_t bytes = message_bytes(job_.config);
-    const auto memory = job_.device.allocate(2 * bytes, "a GEMM's first call", diagnostics);
-    const StreamHandle stream = job_.device.create_stream(diagnostics);
-    bool good = memory != nullptr && stream != nullptr;
-    for (const bool captured : {false, true}) {
-      if (!good) break;
-      const bool in_place = job_.config.kind == OverlapKind::gemm_allreduce;
-      const CollectiveCall call = call_of(memory->data(), memory->data() + (in_place ? 0 : bytes));
-      std::vector<PassedOver> passed_over;
-      const PlanChoice plan = collectives.choose_once(call, captured, &passed_over, diagnostics);
-      good = !diagnostics.has_errors();
-      if (good && plan.picked == nullptr && collectives.needs_plan(call)) {
-        diagnostics.error("no-plan", {},
-                          "no plan of the library serves the collective of the GEMM");
-        good = false;
-      }
-      good = good && static_cast<bool>(collectives.prepare(call, plan, stream, diagnostics));
-    }
-    job_.device.destroy_stream(stream);
-    if (!good) job_.owner.communicator->abort(diagnostics);  // the others may wait for it
-    return good;
-  }
-
   bool exchange(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) {
     if (other_ != nullptr) return other_->call(call, stream, diagnostics);
-    return job_.owner.collectives->call(call, stream, diagnostics);
+    return own_.call(call, stream, diagnostics);
   }
 
   bool multiply(const RunPlace& place, const void* a, const std::vector<void*>& d,
@@ -116,6 +94,7 @@ class Sequence final : public Backend {
 
   const Job& job_;
   const std::vector<Tile> tiles_;
+  LibraryCalls own_;
   std::unique_ptr<OtherCollectives> other_;  ///< nullptr: this library's
 };
 

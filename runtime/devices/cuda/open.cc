@@ -31,10 +31,16 @@ KernelLauncher interpreter() {
                        [](const FlagWait& wait, void* stream) {
                          return await_flag(wait.word, wait.ended, wait.runs, wait.raises, stream);
                        },
-                   .add_bias =
-                       [](const BiasSum& sum, void* stream) {
-                         return add_bias(sum.dtype, sum.to, sum.from, sum.bias, sum.rows,
-                                         sum.columns, stream);
+                   .add_parts =
+                       [](const PartSum& sum, void* stream) {
+                         return add_parts({.dtype = sum.dtype,
+                                           .to = sum.to,
+                                           .from = sum.from,
+                                           .parts = sum.parts,
+                                           .bias = sum.bias,
+                                           .count = sum.rows * sum.columns,
+                                           .columns = sum.columns},
+                                          stream);
                        },
                    .make_provider = make_cublaslt},
           .error_text = [](int error) -> std::string {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/interpreter/numbers.h"
+#include "executor/interpreter/part_sum.h"
 
 namespace mscclc {
 namespace {
@@ -117,14 +118,25 @@ void cpu_gemm(const Gemm& gemm) {
   }
 }
 
-void cpu_add_bias(const BiasSum& sum) {
-  std::vector<float> bias(sum.columns), values(sum.columns);
-  read_row(sum.dtype, sum.bias, 0, sum.columns, bias.data());
-  for (uint64_t m = 0; m < sum.rows; ++m) {
-    read_row(sum.dtype, row_of(sum.from, m, sum.columns, sum.dtype), 0, sum.columns, values.data());
-    for (uint64_t n = 0; n < sum.columns; ++n) values[n] += bias[n];
-    write_row(sum.dtype, values.data(), sum.columns,
-              const_cast<uint8_t*>(row_of(sum.to, m, sum.columns, sum.dtype)));
+void cpu_add_parts(const PartSum& sum) {
+  const device::PartSum all{.dtype = sum.dtype,
+                            .to = sum.to,
+                            .from = sum.from,
+                            .parts = sum.parts,
+                            .bias = sum.bias,
+                            .count = sum.rows * sum.columns,
+                            .columns = sum.columns};
+  for (uint64_t at = 0; at < all.count; ++at) {
+    switch (sum.dtype) {
+      case Dtype::f32:
+        device::add_parts_at<Dtype::f32, 1>(all, at);
+        break;
+      case Dtype::f16:
+        device::add_parts_at<Dtype::f16, 1>(all, at);
+        break;
+      default:
+        device::add_parts_at<Dtype::bf16, 1>(all, at);
+    }
   }
 }
 

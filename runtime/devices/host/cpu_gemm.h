@@ -14,7 +14,7 @@ namespace mscclc {
 void cpu_gemm(const Gemm& gemm);
 
 /// Adds a bias to rows. REQUIRES: f32, f16 or bf16.
-void cpu_add_bias(const BiasSum& sum);
+void cpu_add_parts(const PartSum& sum);
 
 /// The same as a provider.
 class CpuGemmProvider final : public GemmProvider {

@@ -50,8 +50,8 @@ bool HostGemms::await(const FlagWait& wait, StreamHandle stream, Diagnostics&) {
   return true;
 }
 
-bool HostGemms::add_bias(const BiasSum& sum, StreamHandle stream, Diagnostics&) {
-  host_stream(stream).call([=] { cpu_add_bias(sum); }, in_flight_->begin(), false);
+bool HostGemms::add_parts(const PartSum& sum, StreamHandle stream, Diagnostics&) {
+  host_stream(stream).call([=] { cpu_add_parts(sum); }, in_flight_->begin(), false);
   return true;
 }
 

@@ -21,7 +21,7 @@ class HostGemms final : public GemmStreams {
   bool raise(uint32_t* word, uint32_t times, StreamHandle stream,
              Diagnostics& diagnostics) override;
   bool await(const FlagWait& wait, StreamHandle stream, Diagnostics& diagnostics) override;
-  bool add_bias(const BiasSum& sum, StreamHandle stream, Diagnostics& diagnostics) override;
+  bool add_parts(const PartSum& sum, StreamHandle stream, Diagnostics& diagnostics) override;
   bool multiply(GemmProvider& provider, const Gemm& gemm, StreamHandle stream,
                 std::function<void(const Diagnostics&)> failed, Diagnostics& diagnostics) override;
   std::unique_ptr<GemmProvider> make_provider(Diagnostics& diagnostics) override;

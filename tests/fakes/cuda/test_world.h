@@ -81,7 +81,7 @@ struct World {
             },
         .gemm = {.raise = [this](uint32_t*, uint32_t, void* stream) { return step(stream); },
                  .await = [this](const FlagWait&, void* stream) { return step(stream); },
-                 .add_bias = [this](const BiasSum&, void* stream) { return step(stream); },
+                 .add_parts = [this](const PartSum&, void* stream) { return step(stream); },
                  .make_provider = [](const SharedContext&,
                                      Diagnostics& d) -> std::unique_ptr<GemmProvider> {
                    d.error("bad-call", {}, "the fake driver has no cuBLASLt");

@@ -28,7 +28,8 @@ FlagsCase flags_case(const StageOptions& options, const char* name) {
       {}};
   for (const uint64_t bytes : {uint64_t{1} << 12, uint64_t{1} << 20, uint64_t{1000}}) {
     Diagnostics diagnostics;
-    auto known = known_calls(*made.plan, bytes, false, kCallsOfASize, diagnostics);
+    auto known = known_calls(*made.plan, message_for(*made.plan, bytes),
+                             in_place_for(*made.plan, false), kCallsOfASize, diagnostics);
     if (!known) {
       std::fputs(text(diagnostics).c_str(), stderr);
       std::abort();

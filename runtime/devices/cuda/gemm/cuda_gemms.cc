@@ -76,10 +76,10 @@ bool CudaGemms::await(const FlagWait& wait, StreamHandle stream, Diagnostics& di
          launched(kernels_.await(wait, stream), "wait for a flag", diagnostics);
 }
 
-bool CudaGemms::add_bias(const BiasSum& sum, StreamHandle stream, Diagnostics& diagnostics) {
+bool CudaGemms::add_parts(const PartSum& sum, StreamHandle stream, Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
   return current.is_set(diagnostics) &&
-         launched(kernels_.add_bias(sum, stream), "add a bias", diagnostics);
+         launched(kernels_.add_parts(sum, stream), "add up parts", diagnostics);
 }
 
 bool CudaGemms::multiply(GemmProvider& provider, const Gemm& gemm, StreamHandle stream,

@@ -19,7 +19,7 @@ namespace mscclc::cuda {
 struct GemmKernels {
   std::function<int(uint32_t* word, uint32_t times, void* stream)> raise;
   std::function<int(const FlagWait& wait, void* stream)> await;
-  std::function<int(const BiasSum& sum, void* stream)> add_bias;
+  std::function<int(const PartSum& sum, void* stream)> add_parts;
   /// The device's own provider. nullptr: reported.
   std::function<std::unique_ptr<GemmProvider>(SharedContext context, Diagnostics& diagnostics)>
       make_provider;
@@ -37,7 +37,7 @@ class CudaGemms final : public GemmStreams {
   bool raise(uint32_t* word, uint32_t times, StreamHandle stream,
              Diagnostics& diagnostics) override;
   bool await(const FlagWait& wait, StreamHandle stream, Diagnostics& diagnostics) override;
-  bool add_bias(const BiasSum& sum, StreamHandle stream, Diagnostics& diagnostics) override;
+  bool add_parts(const PartSum& sum, StreamHandle stream, Diagnostics& diagnostics) override;
   bool multiply(GemmProvider& provider, const Gemm& gemm, StreamHandle stream,
                 std::function<void(const Diagnostics&)> failed, Diagnostics& diagnostics) override;
   bool warm_up(GemmProvider& provider, const Gemm& gemm, Diagnostics& diagnostics) override;

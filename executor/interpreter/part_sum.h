@@ -1,0 +1,61 @@
+// Sums of matrices that GEMMs have made: a piece of elements at a time, on host and device.
+//
+// In f32, in the order of the parts, rounded once: the bits of a plan under `order: ranks`.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/interpreter/numbers.h"
+
+namespace mscclc::device {
+
+/// to [count] = the sum of parts [count], which follow one another; plus bias [columns], if there
+/// is one, for each row of `columns`, rounded once more.
+struct PartSum {
+  Dtype dtype;  ///< f32, f16 or bf16
+  void* to;     ///< may be `from`, of one part
+  const void* from;
+  uint32_t parts;
+  const void* bias;  ///< nullptr: none
+  uint64_t count, columns;
+};
+
+/// Elements of 16 bytes.
+template <Dtype T>
+inline constexpr uint32_t kPieceOf = 16 / sizeof(typename Element<T>::Bits);
+
+/// Whether every part and row begins at a whole piece. Pointers are at multiples of 16 bytes.
+template <Dtype T>
+MSCCLC_HD constexpr bool has_whole_pieces(const PartSum& sum) {
+  return sum.count % kPieceOf<T> == 0 && (sum.bias == nullptr || sum.columns % kPieceOf<T> == 0);
+}
+
+/// Elements at .. at + kPiece. REQUIRES: kPiece is 1, or has_whole_pieces() and `at` is at one.
+template <Dtype T, uint32_t kPiece>
+MSCCLC_HD void add_parts_at(const PartSum& sum, uint64_t at) {
+  using E = Element<T>;
+  using Bits = typename E::Bits;
+  struct alignas(kPiece * sizeof(Bits)) Piece {
+    Bits bits[kPiece];
+  };
+  const auto piece = [](const void* of, uint64_t element) {
+    return *reinterpret_cast<const Piece*>(static_cast<const Bits*>(of) + element);
+  };
+  Piece next = piece(sum.from, at);
+  float total[kPiece];
+  for (uint32_t e = 0; e < kPiece; ++e) total[e] = E::read(next.bits[e]);
+  for (uint32_t part = 1; part < sum.parts; ++part) {
+    next = piece(sum.from, part * sum.count + at);
+    for (uint32_t e = 0; e < kPiece; ++e) total[e] += E::read(next.bits[e]);
+  }
+  if (sum.bias != nullptr) {
+    next = piece(sum.bias, at % sum.columns);
+    for (uint32_t e = 0; e < kPiece; ++e) {
+      total[e] = E::read(E::write(total[e])) + E::read(next.bits[e]);
+    }
+  }
+  for (uint32_t e = 0; e < kPiece; ++e) next.bits[e] = E::write(total[e]);
+  *reinterpret_cast<Piece*>(static_cast<Bits*>(sum.to) + at) = next;
+}
+
+}  // namespace mscclc::device
