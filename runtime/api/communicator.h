@@ -89,6 +89,10 @@ struct LoadOptions {
   /// follow one another, whatever their streams, in graphs, too. They then share staging, and what
   /// scratch they can.
   bool in_turn = false;
+  /// A promise: on every rank, calls of all executables that are loaded so, or to be in turn, are
+  /// made in the same order, though they may run at once. It is checked: a call out of order is an
+  /// error with both calls (call-differs).
+  bool in_order = false;
   /// The file that the plan was read from; it need not be there. Beside PLAN.json may lie
   /// PLAN.sm_90.cubin, with kernels that were compiled for this plan and architecture: they run
   /// what calls they can, in less time and with the same bits (docs/compiled_kernels.md). Whether

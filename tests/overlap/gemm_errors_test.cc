@@ -215,23 +215,54 @@ TEST_CASE("a run that gives too little is refused with what is required and what
 }
 
 TEST_CASE("a workspace that is too small is refused with both sizes") {
-  run_threads(2, [&](Communicator& communicator) -> std::string {
-    GemmRank rank(communicator);
-    OverlapConfig config = small_gemm(OverlapKind::gemm_reducescatter);
-    config.own_workspace = false;
-    Diagnostics diagnostics;
-    const auto object = rank.make(config, diagnostics);
-    const auto memory = communicator.device().allocate(4096, "matrices", diagnostics);
-    uint8_t* const at = memory->data();
-    OverlapCall call{.a = at, .b = {at + 1024}, .out = {at + 2048}};
-    call.workspace = at + 3072;
-    call.workspace_bytes = object->workspace_bytes() - 1;
-    const bool ran = object->run(call, rank.stream(), diagnostics);
-    const std::string said = diagnostics.all().front().message;
-    return !ran && said == "gemm_reducescatter: the workspace must have 32 bytes; it has 31" ? ""
-                                                                                             : said;
-  });
-  SUCCEED();
+  CHECK(run_threads(2, [&](Communicator& communicator) -> std::string {
+          GemmRank rank(communicator);
+          OverlapConfig config = small_gemm(OverlapKind::gemm_reducescatter);
+          config.own_workspace = false;
+          Diagnostics diagnostics;
+          const auto object = rank.make(config, diagnostics);
+          const auto memory = communicator.device().allocate(4096, "matrices", diagnostics);
+          uint8_t* const at = memory->data();
+          OverlapCall call{.a = at, .b = {at + 1024}, .out = {at + 2048}};
+          call.workspace = at + 3072;
+          call.workspace_bytes = object->workspace_bytes() - 1;
+          if (object->run(call, rank.stream(), diagnostics)) return "it ran";
+          const std::string said = diagnostics.all().front().message;
+          const char* const wanted =
+              "gemm_reducescatter: the workspace must have 32 bytes; it has 31";
+          return said == wanted ? "" : said;
+        }) == "");
+}
+
+TEST_CASE("ranks that run objects in another order fail with both calls") {
+  for (const char* backend : {"mscclc", "copy_engine", "serial"}) {
+    std::vector<std::string> said(2);
+    run_threads(2, [&](Communicator& communicator) -> std::string {
+      GemmRank rank(communicator);
+      Diagnostics diagnostics;
+      const auto memory = communicator.device().allocate(4096, "matrices", diagnostics);
+      std::vector<std::unique_ptr<Overlap>> objects;
+      for (const uint64_t rows : {8, 16}) {
+        OverlapConfig config = small_gemm();
+        config.m = rows;
+        config.backend = backend;
+        objects.push_back(rank.make(config, diagnostics));
+        if (objects.back() == nullptr) return testing::text(diagnostics);
+      }
+      uint8_t* const at = memory->data();
+      const OverlapCall call{.a = at, .b = {at + 1024}, .out = {at + 2048}};
+      const bool ran = objects[communicator.rank()]->run(call, rank.stream(), diagnostics) &&
+                       communicator.synchronize(rank.stream(), diagnostics);
+      said[communicator.rank()] = ran ? "it ran" : testing::text(diagnostics);
+      return "";
+    });
+    for (const std::string& what : said) {
+      INFO(backend << ": " << what);
+      CHECK(what.find("ranks launch different calls, which differ in the ") != std::string::npos);
+      CHECK(what.find("64 bytes of bf16") != std::string::npos);
+      CHECK(what.find("128 bytes of bf16") != std::string::npos);
+    }
+  }
 }
 
 /// Fails in its turn on one rank.

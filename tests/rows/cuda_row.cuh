@@ -12,7 +12,9 @@ class CudaBlock {
   __device__ explicit CudaBlock(float* shared) : shared_(shared) {}
   __device__ uint32_t thread() const { return threadIdx.x; }
   __device__ uint32_t threads() const { return blockDim.x; }
-  __device__ float* shared() const { return shared_; }
+  /// Warps meet there: half of what is for threads is more than enough.
+  __device__ float* shared() const { return shared_ + turn_ * kHalf; }
+  __device__ void take_turn() { turn_ ^= 1; }
   __device__ void sync() const { __syncthreads(); }
   __device__ float further(float x, uint32_t step) const {
     return __shfl_down_sync(0xffffffff, x, step);
@@ -22,7 +24,9 @@ class CudaBlock {
   }
 
  private:
+  static constexpr uint32_t kHalf = 512;  ///< floats
   float* shared_;
+  uint32_t turn_ = 0;
 };
 
 /// Buffers, and how many of their values belong to a row: 0 for those that all rows share.

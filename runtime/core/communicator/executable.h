@@ -123,6 +123,7 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
   /// Of an executable whose calls are in no order with those of others; nullptr: they are, or no
   /// rank is beside this one.
   std::unique_ptr<CallBoard> own_board;
+  bool uses_board_of_all() const { return options.in_turn || options.in_order; }
 
   // For bind(), which allocates nothing.
   /// ... whose parts have so many bytes, whose rows such a pitch, and such a granule.

@@ -108,7 +108,7 @@ bool Executable::State::launch(BoundCall::State& binding, StreamHandle stream,
                                Diagnostics& diagnostics) {
   if (group->failure->report(diagnostics) != nullptr) return false;
   if (group->check_calls && !same_launch(binding.facts, diagnostics)) return false;
-  CallBoard* const board = options.in_turn ? group->board.get() : own_board.get();
+  CallBoard* const board = uses_board_of_all() ? group->board.get() : own_board.get();
   if (board != nullptr && binding.is_call &&
       !same_beside(*group, *board, binding.facts.record, diagnostics)) {
     return false;

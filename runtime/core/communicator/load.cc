@@ -269,6 +269,7 @@ bool PlanLoader::describe(std::vector<uint8_t>& message) {
                         .element = x_.element,
                         .zero_copy = x_.options.zero_copy,
                         .in_turn = x_.options.in_turn,
+                        .in_order = x_.options.in_order,
                         .board = board_ticket_};
   own.encode(message);
   if (!x_.lanes.await(message, diagnostics_)) return false;
@@ -331,7 +332,7 @@ bool PlanLoader::write_program() {
 }
 
 bool PlanLoader::open_board(SharedBoard& board, const std::vector<std::vector<uint8_t>>& messages) {
-  if (x_.options.in_turn) return true;
+  if (x_.uses_board_of_all()) return true;
   LoadMessage maker;
   ByteReader reader(messages[group_.beside.front()]);
   return decode(reader, hash_.size(), maker, diagnostics_) &&
@@ -358,7 +359,7 @@ bool PlanLoader::run() {
   std::vector<uint8_t> message;
   SharedBoard board;  // until all have opened it
   const bool able = prepare() &&
-                    (x_.options.in_turn || board.make(group_, board_ticket_, diagnostics_)) &&
+                    (x_.uses_board_of_all() || board.make(group_, board_ticket_, diagnostics_)) &&
                     describe(message);
   std::vector<std::vector<uint8_t>> messages;
   if (!group_.exchange(able, message, "load a plan", messages, diagnostics_) ||

@@ -38,7 +38,8 @@ bool PlanBeside::connect(Diagnostics& diagnostics) {
   executable_ = communicator.load(plan_,
                                   {.max_bytes = message_bytes(job_.config),
                                    .dtype = message_dtype(job_.config),
-                                   .zero_copy = true},
+                                   .zero_copy = true,
+                                   .in_order = true},
                                   diagnostics);
   if (executable_ == nullptr) return false;
   if (reached_ == nullptr) return true;

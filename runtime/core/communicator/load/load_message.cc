@@ -11,9 +11,9 @@ namespace {
 constexpr size_t kMaxCallText = 512;
 
 std::string options_text(const LoadMessage& loaded) {
-  return fmt::format("for {} bytes at most, elements of {} bytes{}{}", loaded.max_bytes,
+  return fmt::format("for {} bytes at most, elements of {} bytes{}{}{}", loaded.max_bytes,
                      loaded.element, loaded.zero_copy ? ", zero copy" : "",
-                     loaded.in_turn ? ", in turn" : "");
+                     loaded.in_turn ? ", in turn" : "", loaded.in_order ? ", in order" : "");
 }
 
 /// Reports how rank `r` differs from rank 0.
@@ -40,9 +40,9 @@ void report_difference(const LoadMessage& first, uint32_t r, const LoadMessage& 
 }  // namespace
 
 bool LoadMessage::is_like(const LoadMessage& other) const {
-  return std::tie(call, hash, max_bytes, element, zero_copy, in_turn) ==
+  return std::tie(call, hash, max_bytes, element, zero_copy, in_turn, in_order) ==
          std::tie(other.call, other.hash, other.max_bytes, other.element, other.zero_copy,
-                  other.in_turn);
+                  other.in_turn, other.in_order);
 }
 
 void LoadMessage::encode(std::vector<uint8_t>& message) const {
@@ -55,6 +55,7 @@ void LoadMessage::encode(std::vector<uint8_t>& message) const {
       .number(element)
       .number(static_cast<uint8_t>(zero_copy))
       .number(static_cast<uint8_t>(in_turn))
+      .number(static_cast<uint8_t>(in_order))
       .number(static_cast<uint8_t>(board.size()))
       .bytes(board);
 }
@@ -66,6 +67,7 @@ bool decode(ByteReader& message, size_t hash_bytes, LoadMessage& loaded, Diagnos
   loaded.element = message.number<uint32_t>();
   loaded.zero_copy = message.number<uint8_t>() != 0;
   loaded.in_turn = message.number<uint8_t>() != 0;
+  loaded.in_order = message.number<uint8_t>() != 0;
   loaded.board = message.bytes(message.number<uint8_t>());
   if (!message.good()) diagnostics.error("bad-message", {}, "a peer's message is cut off");
   return message.good();

@@ -16,7 +16,7 @@ struct LoadMessage {
   std::string hash;  ///< of the plan: as long on all ranks
   uint64_t max_bytes = 0;
   uint32_t element = 0;  ///< bytes
-  bool zero_copy = false, in_turn = false;
+  bool zero_copy = false, in_turn = false, in_order = false;
   std::span<const uint8_t> board = {};  ///< what only that rank says: the ticket of its CallBoard
 
   /// Is all alike that must be?

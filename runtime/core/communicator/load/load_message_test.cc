@@ -48,8 +48,11 @@ TEST_CASE("ranks must load alike; each has a ticket of its own") {
   const std::vector<uint8_t> ticket = {9};
   other.board = ticket;
   CHECK(difference(sample(), other) == "");
-  other.in_turn = true;
-  CHECK(difference(sample(), other) == "options-differ");
+  for (bool LoadMessage::*option : {&LoadMessage::in_turn, &LoadMessage::in_order}) {
+    other.*option = true;
+    CHECK(difference(sample(), other) == "options-differ");
+    other.*option = false;
+  }
   other.hash[3] = 'b';
   CHECK(difference(sample(), other) == "plan-differs");
   other.call = "a broadcast";
