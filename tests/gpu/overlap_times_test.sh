@@ -8,7 +8,7 @@ if grep -E 'WRONG|OTHER BITS' "$TEST_TMPDIR/log"; then exit 1; fi
 for what in 'collective alone' 'GEMM alone' 'serial .* right' 'nccl .* is not there: NCCL needs GPUs'; do
   test "$(grep -c "^$what" "$TEST_TMPDIR/log")" -eq 5 || { cat "$TEST_TMPDIR/log"; exit 1; }
 done
-# Of 12 chunks and budgets, those that have room.
+# Of 16 forms, those that have room.
 test "$(grep -c "right, serial's bits" "$TEST_TMPDIR/log")" -gt 45
 # What fails at all ranks at once ends the program with a word, and in no other way.
 status=0
