@@ -202,8 +202,9 @@ static void check_refused_configs(void) {
   REFUSED(config.reserved = 1, "'reserved' is not 0");
   config = config_of(MSCCLC_ALLGATHER_GEMM, &n);
   config.backend = "quick";
-  check_said(mscclc_overlap_create(NULL, &config, &overlap), MSCCLC_INVALID_ARGUMENT,
-             "there is no backend 'quick'; there are auto, mscclc, serial, nccl, cublasmp");
+  check_said(
+      mscclc_overlap_create(NULL, &config, &overlap), MSCCLC_INVALID_ARGUMENT,
+      "there is no backend 'quick'; there are auto, mscclc, copy_engine, serial, nccl, cublasmp");
   check_said(mscclc_overlap_create(NULL, NULL, &overlap), MSCCLC_INVALID_ARGUMENT,
              "'config' is NULL");
   check_said(mscclc_overlap_run(NULL, NULL, NULL), MSCCLC_INVALID_ARGUMENT, "'overlap' is none");
