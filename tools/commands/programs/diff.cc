@@ -10,6 +10,7 @@
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/commands/programs/text_diff.h"
 #include "tools/report/rows_text.h"
 #include "tools/report/summary.h"
 
@@ -17,12 +18,14 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kDiffExamples = R"(  mscclc diff ring.json ring.new.json
-  mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4)";
+  mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4
+  git config diff.mscclc.command 'mscclc diff --git')";
 
 struct DiffOptions {
   std::string a, b;
   InputOptions input;
   bool no_verify = false;
+  std::vector<std::string> git;  ///< what git tells its drivers; none: it does not ask
 };
 
 /// As diff(1): 0 no difference, 1 some, and 2 what went wrong.
@@ -55,10 +58,11 @@ void add_proof(const Program& program, std::vector<diff::Fact>& facts) {
 }
 
 /// Reads one side; -D is for those that are programs.
-int load_side(InputOptions& side, std::optional<Input>& input) {
+int load_side(InputOptions& side, std::string* unheard, std::optional<Input>& input) {
   const auto text = read_input(side.file);
   if (text && text->starts_with('{')) side.defines.clear();
   input.emplace(side);
+  if (unheard != nullptr) input->report_into(*unheard);
   // One that does not compile is trouble, not a difference.
   return input->load(PassOptions{}) == kFine ? kFine : kUsage;
 }
@@ -70,28 +74,79 @@ std::vector<diff::Fact> facts_of(const DiffOptions& options, const Program& prog
   return facts;
 }
 
-int run_diff(const DiffOptions& options) {
-  if (options.a == "-" || options.b == "-") return Input::usage("diff reads files, no pipes");
+/// Adds what differs to `text`. Anything but kFine: a side cannot be read or compiled, which is
+/// said, or added to `unheard`.
+int compare(const DiffOptions& options, std::string* unheard, std::string& text) {
   InputOptions of_a = options.input, of_b = options.input;
   of_a.file = options.a;
   of_b.file = options.b;
   std::optional<Input> a, b;
-  for (const int code : {load_side(of_a, a), load_side(of_b, b)}) {
+  for (const int code : {load_side(of_a, unheard, a), load_side(of_b, unheard, b)}) {
     if (code != kFine) return code;
   }
-  const std::string text = diff::differences({a->program, facts_of(options, a->program)},
-                                             {b->program, facts_of(options, b->program)});
+  text += diff::differences({a->program, facts_of(options, a->program)},
+                            {b->program, facts_of(options, b->program)});
+  return kFine;
+}
+
+/// As git's driver, which gets PATH OLD-FILE OLD-HEX OLD-MODE NEW-FILE NEW-HEX NEW-MODE, and where
+/// the file has been renamed NEW-PATH and a message; of a path that is not merged PATH alone. git
+/// dies of any exit code but 0.
+int run_git(DiffOptions& options) {
+  constexpr size_t kOldFile = 1, kOldMode = 3, kNewFile = 4, kNewMode = 6, kNewPath = 7;
+  const std::vector<std::string>& git = options.git;
+  if (git.size() == 1) {
+    put(fmt::format("* not merged: {}\n", git[0]));
+    return kFine;
+  }
+  if (git.size() <= kNewMode) return Input::usage("--git takes what git tells a driver");
+  options.a = git[kOldFile];
+  options.b = git[kNewFile];
+  const auto name = [&](const char* side, size_t file, size_t path) {
+    return git[file] == "/dev/null" ? git[file] : side + git[path];
+  };
+  const std::string from = name("a/", kOldFile, 0);
+  const std::string to = name("b/", kNewFile, git.size() > kNewPath ? kNewPath : 0);
+  std::string unheard, text;
+  const bool both = git[kOldFile] != "/dev/null" && git[kNewFile] != "/dev/null";
+  if (both && git[kOldMode] != git[kNewMode]) {
+    put(fmt::format("{}: mode {}, was {}\n", to, git[kNewMode], git[kOldMode]));
+  }
+  // Whatever is no plan: a file that is new or gone, and JSON of others.
+  if (compare(options, &unheard, text) != kFine) return text_diff(from, options.a, to, options.b);
+  if (text.empty()) text = "no difference but in numbers, names and layout\n";
+  put(fmt::format("--- {}\n+++ {}\n{}", from, to, text));
+  return kFine;
+}
+
+int run_diff(DiffOptions& options) {
+  if (!options.git.empty()) return run_git(options);
+  if (options.a.empty() || options.b.empty()) {
+    put_error(fmt::format("mscclc diff: {} is required\ntry 'mscclc diff --help'\n",
+                          options.a.empty() ? "A" : "B"));
+    return kUsage;
+  }
+  if (options.a == "-" || options.b == "-") return Input::usage("diff reads files, no pipes");
+  std::string text;
+  if (const int code = compare(options, nullptr, text); code != kFine) return code;
   if (text.empty()) return kSame;
   put(fmt::format("--- {}\n+++ {}\n{}", options.a, options.b, text));
   return kDifferent;
 }
 
 void diff_options(CommandLine& line, CLI::App& app, DiffOptions& options) {
-  app.add_option("A", options.a, "a plan, a program, or IR text")->required()->type_name("FILE");
-  app.add_option("B", options.b, "the same, after the change")->required()->type_name("FILE");
+  // No required(): CLI11 would keep two of git's words for them.
+  app.add_option("A", options.a, "a plan, a program, or IR text")->type_name("FILE");
+  app.add_option("B", options.b, "the same, after the change")->type_name("FILE");
   add_define_option(line, app, options.input);
   add_diagnostics_option(line, app, options.input.diagnostics);
   app.add_flag("--no-verify", options.no_verify, "do not compare what is proved: that takes time");
+  line.takes_text(
+      app.add_option("--git", options.git,
+                     "as a driver of 'git diff', which tells what to compare; text as diff -u "
+                     "does, unless both sides are plans")
+          ->type_name("ARGS")
+          ->expected(1, 9));
 }
 
 }  // namespace
