@@ -7,23 +7,32 @@
 #include <optional>
 #include <sstream>
 
+#include "executor/cost/explanation.h"
+#include "executor/cost/machines.h"
+#include "executor/cost/model.h"
+#include "plans/format/machines/machine.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/base/sizes.h"
 #include "tools/commands/programs/text_diff.h"
 #include "tools/report/rows_text.h"
 #include "tools/report/summary.h"
+#include "tools/timeline/files.h"
 
 namespace mscclc {
 namespace {
 
 constexpr const char* kDiffExamples = R"(  mscclc diff ring.json ring.new.json
   mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4
+  mscclc diff ring.json ring.new.json --bytes 4K,16M --machine 4xH200
   git config diff.mscclc.command 'mscclc diff --git')";
 
 struct DiffOptions {
   std::string a, b;
   InputOptions input;
+  std::string bytes = "1M", machine;
+  std::vector<uint64_t> sizes;  ///< that `bytes` says
   bool no_verify = false;
   std::vector<std::string> git;  ///< what git tells its drivers; none: it does not ask
 };
@@ -57,6 +66,33 @@ void add_proof(const Program& program, std::vector<diff::Fact>& facts) {
   if (!rows.empty()) facts.push_back({"rows", rows});
 }
 
+/// Can the machine that is asked for run it? Reports why not.
+bool can_run(const DiffOptions& options, Input& side) {
+  if (options.machine.empty()) return true;
+  const auto machine = cost::machine_for(side.program, options.machine, side.diagnostics);
+  const bool can = machine && cost::fits(side.program, *machine, side.diagnostics);
+  side.report();
+  return can;
+}
+
+/// What calls of f32 take on the machine, or on the one that 'mscclc explain' picks.
+std::vector<diff::Fact> times_of(const DiffOptions& options, const Program& program) {
+  Diagnostics unheard;
+  const auto machine = cost::machine_for(program, options.machine, unheard);
+  cost::Model model(program);
+  std::vector<diff::Fact> facts;
+  for (const uint64_t bytes : options.sizes) {
+    const Call call = cost::call_of(program, bytes, Dtype::f32);
+    const auto timeline =
+        machine ? model.predict(call, *machine, unheard) : std::optional<cost::Timeline>();
+    facts.push_back({fmt::format("time of {}", cost::size_text(bytes)),
+                     timeline ? fmt::format("{:.2f} us on {}, predicted",
+                                            timeline->back_to_back_ns / 1e3, machine->name)
+                              : "not predicted; 'mscclc explain' says why"});
+  }
+  return facts;
+}
+
 /// Reads one side; -D is for those that are programs.
 int load_side(InputOptions& side, std::string* unheard, std::optional<Input>& input) {
   const auto text = read_input(side.file);
@@ -84,8 +120,13 @@ int compare(const DiffOptions& options, std::string* unheard, std::string& text)
   for (const int code : {load_side(of_a, unheard, a), load_side(of_b, unheard, b)}) {
     if (code != kFine) return code;
   }
-  text += diff::differences({a->program, facts_of(options, a->program)},
-                            {b->program, facts_of(options, b->program)});
+  if (!can_run(options, *a) || !can_run(options, *b)) return kUsage;
+  const auto side = [&](const Program& program) {
+    diff::PlanSide made{program, facts_of(options, program)};
+    if (program.split) made.predicted = [&] { return times_of(options, program); };
+    return made;
+  };
+  text += diff::differences(side(a->program), side(b->program));
   return kFine;
 }
 
@@ -120,6 +161,9 @@ int run_git(DiffOptions& options) {
 }
 
 int run_diff(DiffOptions& options) {
+  auto sizes = parse_sizes(options.bytes);
+  if (!sizes) return Input::usage("--bytes: " + sizes.error().text());
+  options.sizes = *std::move(sizes);
   if (!options.git.empty()) return run_git(options);
   if (options.a.empty() || options.b.empty()) {
     put_error(fmt::format("mscclc diff: {} is required\ntry 'mscclc diff --help'\n",
@@ -140,6 +184,11 @@ void diff_options(CommandLine& line, CLI::App& app, DiffOptions& options) {
   app.add_option("B", options.b, "the same, after the change")->type_name("FILE");
   add_define_option(line, app, options.input);
   add_diagnostics_option(line, app, options.input.diagnostics);
+  line.takes_text(
+      app.add_option("--bytes", options.bytes,
+                     "sizes of messages of f32 for which times are predicted, such as 4K,16M (1M)")
+          ->type_name("SIZES"));
+  timeline::add_machine_option(app, options.machine);
   app.add_flag("--no-verify", options.no_verify, "do not compare what is proved: that takes time");
   line.takes_text(
       app.add_option("--git", options.git,
