@@ -812,6 +812,9 @@ static void explanations(void) {
   CHECK(strstr(text, "\"machine\":\"4xH200\"") != NULL);
   CHECK(strstr(text, "\"path\":[{\"cause\":\"launch\"") != NULL);
   CHECK(strstr(text, "\"proved\":true") != NULL);
+  CHECK(strstr(text, "\"passes\":[]") != NULL);
+  CHECK(strstr(text, "\"why_picked\":\"the library picks ") != NULL);
+  CHECK(strstr(text, "\"choices\":[{\"plan\":\"") != NULL);
   mscclc_free(text);
   CHECK(mscclc_plan_explain(json, strlen(json), 1 << 20, MSCCLC_F32, "2xH200", &text) !=
         MSCCLC_SUCCESS);

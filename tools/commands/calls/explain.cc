@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "executor/cost/choices/explain_choices.h"
 #include "executor/cost/explanation.h"
 #include "executor/cost/machines.h"
 #include "passes/prove/why_not_proved.h"
@@ -16,7 +17,6 @@
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/base/sizes.h"
-#include "tools/commands/calls/explain_choices.h"
 #include "tools/report/pass_trace.h"
 #include "tools/timeline/files.h"
 #include "tools/timeline/predicted.h"
@@ -37,9 +37,6 @@ struct ExplainOptions {
   bool json = false, no_choices = false;
   timeline::TimelineOptions timeline;
 };
-
-/// Plans of more ranks than this are not compared with the library's others, which takes long.
-constexpr uint32_t kMaxCompared = 32;
 
 /// "R", or "world" where a program names its ranks so.
 std::string rank_parameter(const std::string& file) {
@@ -120,11 +117,7 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
       continue;
     }
     explanation->passes = passes;
-    // Those of the library's table compute nothing of rows.
-    const bool alike = input.program.functions.empty();
-    if (!options.no_choices && alike && explanation->ranks <= kMaxCompared) {
-      explain_choices(input.program, call, machine, *explanation);
-    }
+    if (!options.no_choices) explain_choices(input.program, call, machine, *explanation);
     put(options.json ? explanation_json(*explanation) : explanation_text(*explanation));
     if (!options.timeline.asked()) continue;
     if (const int code = write_timeline(options, call, input, machine); code != kFine) return code;
