@@ -28,7 +28,7 @@ mscclc_result_t mscclc_plan_explain(const char* json, size_t bytes, uint64_t mes
     const auto found = find_machine(machine, diagnostics);
     if (!found) return fail(diagnostics);
     const Call call = cost::call_of(*program, message_bytes, static_cast<Dtype>(type));
-    auto explained = cost::explain(*program, call, *found, diagnostics);
+    auto explained = cost::explain(*program, call, *found, diagnostics, message_bytes);
     if (!explained) return fail(diagnostics);
     explained->not_proved = why_not_proved(*program, Sources());
     explain_choices(*program, call, *found, *explained);

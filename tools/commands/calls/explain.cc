@@ -58,9 +58,11 @@ std::string table_head() {
 
 std::string table_row(const cost::Explanation& e) {
   const double bound = e.bound.ns / 1e3;
-  return fmt::format("{:>14}{:>12.2f}{:>12.2f}{:>10.2f}{:>12.0f}  {}\n", e.bytes, e.us, bound,
+  const std::string asked =
+      e.asked_bytes ? fmt::format("  ({} were asked for)", *e.asked_bytes) : "";
+  return fmt::format("{:>14}{:>12.2f}{:>12.2f}{:>10.2f}{:>12.0f}  {}{}\n", e.bytes, e.us, bound,
                      bound > 0 ? e.us / bound : 0, static_cast<double>(e.bytes) / e.us,
-                     cost::kCauseNames[static_cast<size_t>(e.limit())]);
+                     cost::kCauseNames[static_cast<size_t>(e.limit())], asked);
 }
 
 /// Writes the timeline of a call, which is explained beside it.
@@ -107,7 +109,7 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
   bool first = true;
   for (const uint64_t bytes : sizes) {
     const Call call = cost::call_of(input.program, bytes, dtype);
-    auto explanation = cost::explain(input.program, call, machine, input.diagnostics);
+    auto explanation = cost::explain(input.program, call, machine, input.diagnostics, bytes);
     input.report();
     if (!explanation) return kWrongProgram;
     explanation->not_proved = proof.why_not();

@@ -85,7 +85,7 @@ std::vector<diff::Fact> times_of(const DiffOptions& options, const Program& prog
     const Call call = cost::call_of(program, bytes, Dtype::f32);
     const auto timeline =
         machine ? model.predict(call, *machine, unheard) : std::optional<cost::Timeline>();
-    facts.push_back({fmt::format("time of {}", cost::size_text(bytes)),
+    facts.push_back({fmt::format("time of {}", cost::exact_size_text(bytes)),
                      timeline ? fmt::format("{:.2f} us on {}, predicted",
                                             timeline->back_to_back_ns / 1e3, machine->name)
                               : "not predicted; 'mscclc explain' says why"});
