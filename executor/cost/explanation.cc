@@ -123,7 +123,7 @@ Cause Explanation::limit() const {
 }
 
 std::optional<Explanation> explain(const Program& program, const Call& call, const Machine& machine,
-                                   Diagnostics& diagnostics) {
+                                   Diagnostics& diagnostics, std::optional<uint64_t> asked_bytes) {
   Model model(program);
   const std::optional<Timeline> timeline = model.predict(call, machine, diagnostics);
   if (!timeline) return std::nullopt;
@@ -138,6 +138,7 @@ std::optional<Explanation> explain(const Program& program, const Call& call, con
   for (const Rank& rank : program.ranks) e.blocks = std::max(e.blocks, rank.blocks);
   e.threads = program.launch.threads;
   e.bytes = chunking.message_bytes();
+  if (asked_bytes != e.bytes) e.asked_bytes = asked_bytes;
   e.machine = machine.name;
   e.measured = machine.measured;
   e.us = timeline->back_to_back_ns / 1e3;

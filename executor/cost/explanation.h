@@ -54,6 +54,7 @@ struct Explanation {
   std::string name, description, collective, dtype;
   uint32_t ranks = 0, blocks = 0, threads = 0;
   uint64_t bytes = 0;
+  std::optional<uint64_t> asked_bytes;  ///< where these are no size of the plan's calls
   std::string machine;
   bool measured = false;
   /// Why the plan is not proved, the first reason; "" if it is. Nothing: it was not asked.
@@ -74,12 +75,16 @@ struct Explanation {
   Cause limit() const;  ///< what most of the path is spent on
 };
 
-/// Explains a call. Errors: those of Model::predict().
-[[nodiscard]] std::optional<Explanation> explain(const Program& program, const Call& call,
-                                                 const Machine& machine, Diagnostics& diagnostics);
+/// Explains a call. `asked_bytes`: the message that call_of() was asked for. Errors: those of
+/// Model::predict().
+[[nodiscard]] std::optional<Explanation> explain(
+    const Program& program, const Call& call, const Machine& machine, Diagnostics& diagnostics,
+    std::optional<uint64_t> asked_bytes = std::nullopt);
 
 /// "1.50 MiB", "64 KiB", "7 bytes"
 std::string size_text(uint64_t bytes);
+/// The same, but in bytes where the former would round.
+std::string exact_size_text(uint64_t bytes);
 
 /// A line that says so; "" if the plan is proved, or was not asked about.
 std::string not_proved_text(const Explanation& e);

@@ -91,6 +91,29 @@ TEST_CASE("text and JSON say the same") {
   CHECK(text.find("critical path") != std::string::npos);
 }
 
+TEST_CASE("the size of a call is said exactly, and beside it what was asked for") {
+  CHECK(exact_size_text(7) == "7 bytes");
+  CHECK(exact_size_text(65536) == "64 KiB");
+  CHECK(exact_size_text(3 << 19) == "1.50 MiB");
+  CHECK(exact_size_text((1 << 20) - 4) == "1048572 bytes");
+  const TestProgram t = testing::exchange();
+  Diagnostics diagnostics;
+  const Machine machine = find_machine("2xH200", diagnostics).value();
+  const auto of = [&](uint64_t bytes) {
+    return *explain(t.program, call_of(t.program, bytes, Dtype::f32), machine, diagnostics, bytes);
+  };
+  const Explanation less = of(4099), same = of(4096);
+  CHECK(less.bytes == 4096);
+  CHECK(less.asked_bytes == 4099);
+  CHECK(
+      explanation_text(less).find(
+          "asked for 4099 bytes; a call has whole elements, or rows, for every rank: here 4 KiB") !=
+      std::string::npos);
+  CHECK(nlohmann::json::parse(explanation_json(less)).at("asked_bytes") == 4099);
+  CHECK_FALSE(same.asked_bytes);
+  CHECK(explanation_text(same).find("asked for") == std::string::npos);
+}
+
 TEST_CASE("what callers add is printed") {
   const TestProgram t = testing::exchange();
   Explanation e = explained(t.program, 65536);

@@ -18,6 +18,13 @@ std::string size_text(uint64_t bytes) {
   return fmt::format("{} bytes", bytes);
 }
 
+std::string exact_size_text(uint64_t bytes) {
+  uint64_t unit = 1;
+  while (unit < uint64_t{1} << 30 && bytes / unit >= 1024) unit *= 1024;
+  const bool exact = bytes % unit * 100 % unit == 0;  // with two digits
+  return exact ? size_text(bytes) : fmt::format("{} bytes", bytes);
+}
+
 namespace {
 
 std::string many(uint64_t n, std::string_view noun) {
@@ -26,8 +33,13 @@ std::string many(uint64_t n, std::string_view noun) {
 
 std::string head(const Explanation& e) {
   std::string text = fmt::format("{}: {} of {} ({}) over {}, on {} ({})\n\n", e.name, e.collective,
-                                 size_text(e.bytes), e.dtype, many(e.ranks, "rank"), e.machine,
-                                 e.measured ? "measured" : "from published figures");
+                                 exact_size_text(e.bytes), e.dtype, many(e.ranks, "rank"),
+                                 e.machine, e.measured ? "measured" : "from published figures");
+  if (e.asked_bytes) {
+    text +=
+        fmt::format("asked for {}; a call has whole elements, or rows, for every rank: here {}\n\n",
+                    exact_size_text(*e.asked_bytes), exact_size_text(e.bytes));
+  }
   if (!e.description.empty()) text += fmt::format("{}\n\n", e.description);
   return text;
 }

@@ -1,5 +1,7 @@
 #include "executor/cost/machines.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -22,10 +24,14 @@ std::optional<Machine> machine_for(const Program& program, const std::string& na
 }
 
 void resize(Machine& machine, uint32_t ranks) {
+  const uint32_t before = machine.ranks();
   if (machine.nodes == 1) {
     machine.gpus = ranks;
   } else {
     machine.nodes = std::max(1u, (ranks + machine.gpus - 1) / machine.gpus);
+  }
+  if (machine.ranks() != before) {
+    machine.name += fmt::format(" with {} GPUs", machine.ranks());
   }
 }
 

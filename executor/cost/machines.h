@@ -16,7 +16,7 @@ namespace mscclc::cost {
                                                  const std::string& name_or_path,
                                                  Diagnostics& diagnostics);
 
-/// The same machine for so many ranks: what is asked is "and on 8 GPUs?".
+/// The same machine for so many ranks: what is asked is "and on 8 GPUs?". Its name says so.
 void resize(Machine& machine, uint32_t ranks);
 
 }  // namespace mscclc::cost

@@ -19,15 +19,20 @@ TEST_CASE("without a name, the smallest machine that can run the plan") {
 
 TEST_CASE("the same machine for more ranks has more GPUs, or more nodes") {
   Machine one;
+  one.name = "one";
   one.gpus = 4;
   resize(one, 8);
   CHECK(one.gpus == 8);
+  CHECK(one.name == "one with 8 GPUs");
+  resize(one, 8);
+  CHECK(one.name == "one with 8 GPUs");
   Machine several;
   several.gpus = 8;
   several.nodes = 2;
   resize(several, 30);
   CHECK(several.gpus == 8);
   CHECK(several.nodes == 4);
+  CHECK(several.name == " with 32 GPUs");
 }
 
 }  // namespace mscclc::cost

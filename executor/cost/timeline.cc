@@ -269,6 +269,7 @@ std::optional<Timeline> Run::run(const Call& call, Diagnostics& diagnostics) {
   out_.alone_ns = ends_.front();
   // A rank that hears nothing back gets ahead in the first calls, as far as its credits let it.
   const uint32_t middle = calls_ / 2, last = calls_ - 1;
+  out_.events = events_.count();
   out_.back_to_back_ns =
       middle < last ? (ends_[last] - ends_[middle]) / (last - middle) : out_.alone_ns;
   return std::move(out_);

@@ -81,11 +81,15 @@ MeasuredPlan::MeasuredPlan(const std::filesystem::path& plans, const std::string
 }
 
 double MeasuredPlan::predict(uint64_t bytes, const Machine& machine) {
+  return timeline(bytes, machine).back_to_back_ns / 1e3;
+}
+
+cost::Timeline MeasuredPlan::timeline(uint64_t bytes, const Machine& machine) {
   Diagnostics diagnostics;
   const Call call = cost::call_of(*program_, bytes, Dtype::f32);
-  const auto timeline = model_->predict(call, machine, diagnostics);
+  auto timeline = model_->predict(call, machine, diagnostics);
   if (!timeline) throw std::runtime_error(render_text(diagnostics, Sources{}));
-  return timeline->back_to_back_ns / 1e3;
+  return *std::move(timeline);
 }
 
 }  // namespace mscclc::testing

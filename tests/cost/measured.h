@@ -42,6 +42,8 @@ class MeasuredPlan {
   MeasuredPlan(const std::filesystem::path& plans, const std::string& program);
   /// Microseconds of a call, f32, back to back. Throws what is wrong with it.
   double predict(uint64_t bytes, const Machine& machine);
+  /// All of the prediction.
+  cost::Timeline timeline(uint64_t bytes, const Machine& machine);
 
  private:
   std::unique_ptr<Program> program_;

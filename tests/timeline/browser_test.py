@@ -6,6 +6,7 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -15,9 +16,9 @@ from chromium import Chromium, find_chromium
 PROGRAM = "plans/allreduce_2shot.mscl"
 
 
-def checkout():
-    """Where `bazel run` was called."""
-    return os.environ["BUILD_WORKSPACE_DIRECTORY"]
+def docs():
+    """The checkout's where `bazel run` was called, else those that the test has."""
+    return os.path.join(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "docs")
 
 
 def check(what, happened):
@@ -124,7 +125,7 @@ def check_in_frame(browser, html, folder):
 
 def tutorial(program, folder):
     """Writes a program that docs/tutorial.md shows into a folder."""
-    with open(os.path.join(checkout(), "docs", "tutorial.md"), encoding="utf-8") as page:
+    with open(os.path.join(docs(), "tutorial.md"), encoding="utf-8") as page:
         text = page.read()
     begin = text.index("`%s`:\n\n```mscl\n" % program)
     begin = text.index("```mscl\n", begin) + len("```mscl\n")
@@ -132,8 +133,9 @@ def tutorial(program, folder):
         out.write(text[begin:text.index("```", begin)])
 
 
-def draw(mscclc, browser, folder):
-    """The pictures of the pages, with a step under the mouse."""
+def draw(mscclc, browser, folder, where):
+    """Draws the pictures of the pages, with a step under the mouse, into the folder `where`."""
+    fine = True
     tutorial("fixed.mscl", folder)
     tutorial("fast.mscl", folder)
     for picture, op, height, place, options in (
@@ -149,9 +151,35 @@ def draw(mscclc, browser, folder):
         try:
             x, y = find_step(page, op)
             page.mouse("mouseMoved", x, y)
-            page.picture(os.path.join(checkout(), "docs", picture + ".png"))
+            page.picture(os.path.join(where, picture + ".png"))
+            fine &= check(picture + ".png has steps, and what is said of one",
+                          colours(page) > 10 and page.value("tip.style.display") == "block")
+            fine &= check("its page complains of nothing: " + str(page.complaints), not page.complaints)
         finally:
             page.close()
+    return fine
+
+
+def size_of(png):
+    """Width and height; None if it is no PNG."""
+    with open(png, "rb") as file:
+        head = file.read(24)
+    return struct.unpack(">II", head[16:]) if head[:8] == b"\x89PNG\r\n\x1a\n" else None
+
+
+def check_pictures(mscclc, browser, folder):
+    """The pictures of the pages can be drawn anew. Fonts differ between machines: not pixel by pixel the same."""
+    where = os.path.join(folder, "pictures")
+    os.mkdir(where)
+    fine = draw(mscclc, browser, folder, where)
+    drawn = sorted(os.listdir(where))
+    fine &= check("these are those that docs/ has: " + str(drawn),
+                  drawn == sorted(name for name in os.listdir(docs()) if name.endswith(".png")))
+    for name in drawn:
+        new, kept = os.path.join(where, name), os.path.join(docs(), name)
+        fine &= check(name + " is as large as that of docs/", size_of(new) is not None and size_of(new) == size_of(kept)
+                      and os.path.getsize(new) > os.path.getsize(kept) / 2)
+    return fine
 
 
 def main():
@@ -163,8 +191,7 @@ def main():
     fine = True
     with tempfile.TemporaryDirectory() as folder:
         if "--update" in sys.argv:
-            draw(mscclc, browser, folder)
-            return 0
+            return 0 if draw(mscclc, browser, folder, docs()) else 1
         for views, command in (
             (1, ["explain", PROGRAM, "-D", "R=8", "--bytes", "1M", "--no-choices"]),
             (1, ["run", PROGRAM, "-D", "R=2", "--bytes", "64K", "--machine", "8xH100"]),
@@ -179,6 +206,7 @@ def main():
             finally:
                 page.close()
         fine &= check_in_frame(browser, html, folder)
+        fine &= check_pictures(mscclc, browser, folder)
     return 0 if fine else 1
 
 

@@ -385,8 +385,12 @@ std::string rank_differences(const Program& a, const Program& b) {
 }  // namespace
 
 std::string differences(const PlanSide& a, const PlanSide& b) {
-  return head_differences(a.program, b.program) + fact_differences(a.facts, b.facts) +
-         rank_differences(a.program, b.program);
+  const std::string head = head_differences(a.program, b.program);
+  const std::string ranks = rank_differences(a.program, b.program);
+  std::string facts = fact_differences(a.facts, b.facts);
+  if (head.empty() && facts.empty() && ranks.empty()) return "";
+  if (a.predicted && b.predicted) facts += fact_differences(a.predicted(), b.predicted());
+  return head + facts + ranks;
 }
 
 }  // namespace mscclc::diff

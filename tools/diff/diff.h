@@ -2,6 +2,7 @@
 // channels, scratch and semaphores do not count.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,8 +11,7 @@
 
 namespace mscclc::diff {
 
-/// Something known of a whole plan, in words: what is proved of it, its limits. What is predicted
-/// of its time goes here, too.
+/// Something known of a whole plan, in words: what is proved of it, its limits, what it takes.
 struct Fact {
   std::string name, value;
 };
@@ -20,6 +20,9 @@ struct Fact {
 struct PlanSide {
   const Program& program;
   std::vector<Fact> facts;
+  /// More facts, for which nobody asks unless something else differs: numbers alone change, by a
+  /// little, what a plan is predicted to take.
+  std::function<std::vector<Fact>()> predicted = {};
 };
 
 /// The differences as text, one a line: facts and the program's head, then ranks, those with the

@@ -48,6 +48,18 @@ TEST_CASE("diff: numbers and names of blocks, channels and scratch are no change
   CHECK(between(a, b) == "");
 }
 
+TEST_CASE("diff: what is predicted shows beside a change, and is none") {
+  const auto takes = [](const char* us) {
+    return [us] { return std::vector<Fact>{{"time", us}}; };
+  };
+  const TestProgram a = exchange(), b = exchange({}, true);
+  CHECK(differences({a.program, {}, takes("1 us")}, {a.program, {}, takes("2 us")}) == "");
+  CHECK(differences({a.program, {}, takes("1 us")}, {b.program, {}, takes("2 us")})
+            .starts_with("time:\n  - 1 us\n  + 2 us\nranks 0..2"));
+  CHECK(differences({a.program, {}, takes("1 us")}, {b.program, {}, takes("1 us")})
+            .starts_with("ranks 0..2"));
+}
+
 TEST_CASE("diff: ops, once for ranks that change in the same way") {
   CHECK(between(exchange(), exchange({}, true)) ==
         "ranks 0..2, as rank 0:\n"

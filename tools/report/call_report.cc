@@ -196,6 +196,15 @@ class TracedGroup {
   std::string out_;
 };
 
+/// A file that is given twice, or a copy of one: no two communicators of a rank have the same
+/// times.
+bool same_record(const RankCalls& a, const RankCalls& b) {
+  const bool alike =
+      a.group == b.group && a.rank == b.rank && a.stays == b.stays && a.calls == b.calls;
+  const bool empty = a.stays.empty() && a.calls.empty();
+  return alike && (!empty || a.file == b.file);
+}
+
 /// By communicator. A job may make several whose first exchanges are alike: then the files of a
 /// rank are in the order in which it made them.
 std::vector<std::vector<const RankCalls*>> by_group(const std::vector<RankCalls>& files) {
@@ -247,6 +256,16 @@ std::optional<RankCalls> read_calls(std::string_view text, const std::string& na
 }
 
 std::optional<std::string> report_calls(std::vector<RankCalls> files, Diagnostics& diagnostics) {
+  for (auto a = files.begin(); a != files.end(); ++a) {
+    const auto b =
+        std::find_if(files.begin(), a, [&](const auto& f) { return same_record(*a, f); });
+    if (b == a) continue;
+    diagnostics.error("traces-differ", {},
+                      fmt::format("{} and {} are the same record of rank {}",
+                                  mscclc::quoted(b->file, b->file.size()),
+                                  mscclc::quoted(a->file, a->file.size()), a->rank));
+    return std::nullopt;
+  }
   std::string text;
   for (const std::vector<const RankCalls*>& ranks : by_group(files)) {
     for (const RankCalls* r : ranks) {

@@ -22,6 +22,7 @@ struct RankCalls {
     uint64_t bytes = 0, stream = 0;
     int64_t launched = 0;          ///< nanoseconds of the rank's clock
     std::optional<int64_t> ended;  ///< when the rank first knew
+    bool operator==(const Call& other) const = default;
   };
   std::string file, host, group;
   uint32_t rank = 0, size = 0;
@@ -39,8 +40,8 @@ bool is_call_trace(std::string_view json);
                                                   Diagnostics& diagnostics);
 
 /// One text for each communicator: how far clocks are apart, how late each rank came, and the calls
-/// whose ranks came furthest apart. Errors (traces-differ): two files of a rank, or of another
-/// size.
+/// whose ranks came furthest apart. Errors (traces-differ): the same record twice, or ranks of
+/// another size.
 [[nodiscard]] std::optional<std::string> report_calls(std::vector<RankCalls> files,
                                                       Diagnostics& diagnostics);
 

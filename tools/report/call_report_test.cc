@@ -138,6 +138,13 @@ TEST_CASE("what is not a rank's file is an error") {
   other.size = 4;
   CHECK_FALSE(report_calls({read(trace_of(0, 0, {0})), other}, diagnostics));
   CHECK(diagnostics.all()[0].code == "traces-differ");
+  // A copy of a file, of many.
+  const RankCalls first = read(trace_of(0, 0, {0, 1}));
+  RankCalls copy = first;
+  copy.file = "copy.json";
+  Diagnostics twice;
+  CHECK_FALSE(report_calls({first, read(trace_of(1, 0, {0, 2})), copy}, twice));
+  CHECK(twice.all()[0].message == "'a file' and 'copy.json' are the same record of rank 0");
 }
 
 TEST_CASE("calls in Chrome's format") {

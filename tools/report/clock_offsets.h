@@ -11,6 +11,7 @@ namespace mscclc {
 /// When a rank was in an exchange, by its own clock, in nanoseconds.
 struct ClockStay {
   int64_t entered = 0, left = 0;
+  bool operator==(const ClockStay& other) const = default;
 };
 /// By the number of the exchange.
 using ClockStays = std::map<uint64_t, ClockStay>;

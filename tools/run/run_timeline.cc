@@ -10,6 +10,14 @@
 
 namespace mscclc {
 
+int machine_fits(const RunOptions& options, Input& input) {
+  if (!options.timeline.asked()) return kFine;
+  const auto machine = cost::machine_for(input.program, options.machine, input.diagnostics);
+  const bool fits = machine && cost::fits(input.program, *machine, input.diagnostics);
+  input.report();
+  return fits ? kFine : machine ? kWrongProgram : kUsage;
+}
+
 std::optional<RunTimeline> RunTimeline::make(const RunOptions& options, const Program& program,
                                              const RunSpec& spec, Diagnostics& diagnostics) {
   RunTimeline made(options, program);

@@ -15,6 +15,10 @@
 
 namespace mscclc {
 
+/// Is there the machine that the timeline is to be predicted for, and can it run the program?
+/// kFine, or, once said why not, the exit code; before anything runs.
+[[nodiscard]] int machine_fits(const RunOptions& options, Input& input);
+
 class RunTimeline {
  public:
   /// Predicts the call. nullopt: reported. What is given must outlive it.

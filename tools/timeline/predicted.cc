@@ -91,7 +91,7 @@ Trace predicted_trace(const cost::Timeline& timeline, const Machine& machine) {
 std::string title_of(const Program& program, const Call& call) {
   const Chunking chunking(program.contract, call.part_bytes, program.launch.align);
   return fmt::format("{}: {} of {} ({}) over {} ranks", program.name, name(program.contract.kind),
-                     cost::size_text(chunking.message_bytes()), info(call.dtype).name,
+                     cost::exact_size_text(chunking.message_bytes()), info(call.dtype).name,
                      program.ranks.size());
 }
 

@@ -812,6 +812,10 @@ static void explanations(void) {
   CHECK(strstr(text, "\"machine\":\"4xH200\"") != NULL);
   CHECK(strstr(text, "\"path\":[{\"cause\":\"launch\"") != NULL);
   CHECK(strstr(text, "\"proved\":true") != NULL);
+  CHECK(strstr(text, "\"passes\":[]") != NULL);
+  CHECK(strstr(text, "\"why_picked\":\"the library picks ") != NULL);
+  CHECK(strstr(text, "\"choices\":[{\"plan\":\"") != NULL);
+  CHECK(strstr(text, "\"asked_bytes\":1048576") != NULL); /* three ranks' share is less */
   mscclc_free(text);
   CHECK(mscclc_plan_explain(json, strlen(json), 1 << 20, MSCCLC_F32, "2xH200", &text) !=
         MSCCLC_SUCCESS);
@@ -835,6 +839,7 @@ static void explanations(void) {
   CHECK(
       strstr(text, "\"proved\":false,\"not_proved\":\"error: output[2] of rank 2 does not hold") !=
       NULL);
+  CHECK(strstr(text, "asked_bytes") == NULL);
   mscclc_free(text);
   mscclc_free(json);
 }

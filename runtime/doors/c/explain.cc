@@ -1,4 +1,5 @@
 // What a plan's calls take on a machine, for profilers and tuners: docs/cost_model.md.
+#include "executor/cost/choices/explain_choices.h"
 #include "executor/cost/explanation.h"
 #include "passes/prove/why_not_proved.h"
 #include "plans/format/machines/machine.h"
@@ -27,9 +28,10 @@ mscclc_result_t mscclc_plan_explain(const char* json, size_t bytes, uint64_t mes
     const auto found = find_machine(machine, diagnostics);
     if (!found) return fail(diagnostics);
     const Call call = cost::call_of(*program, message_bytes, static_cast<Dtype>(type));
-    auto explained = cost::explain(*program, call, *found, diagnostics);
+    auto explained = cost::explain(*program, call, *found, diagnostics, message_bytes);
     if (!explained) return fail(diagnostics);
     explained->not_proved = why_not_proved(*program, Sources());
+    explain_choices(*program, call, *found, *explained);
     *explanation = copy_text(explanation_json(*explained));
     return mscclc_result_t{MSCCLC_SUCCESS};
   });

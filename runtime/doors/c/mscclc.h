@@ -481,11 +481,12 @@ MSCCLC_API mscclc_result_t mscclc_row_plan(const char *name, uint32_t ranks, uin
 MSCCLC_API mscclc_result_t mscclc_plan_columns(const char *json, size_t bytes, uint64_t columns,
                                                char **fixed);
 
-/* What a call of a plan takes on a machine, and why, predicted (docs/cost_model.md), and whether
- * the plan is proved, as 'mscclc explain --json' says it: for profilers and tuners. `json` is the
- * plan; `message_bytes`: the larger of input and output; `machine`: the name of a built-in machine,
- * such as "4xH200", or the path of a machine file. *explanation, a JSON object that ends with 0, is
- * to be freed by mscclc_free(). Local; any thread; needs no communicator. */
+/* What a call of a plan takes on a machine, and why, predicted (docs/cost_model.md), whether the
+ * plan is proved, and what the library's other plans would take, as 'mscclc explain --json' says it
+ * of a plan: for profilers and tuners. It may take a second. `json` is the plan; `message_bytes`:
+ * the larger of input and output; `machine`: the name of a built-in machine, such as "4xH200", or
+ * the path of a machine file. *explanation, a JSON object that ends with 0, is to be freed by
+ * mscclc_free(). Local; any thread; needs no communicator. */
 MSCCLC_API mscclc_result_t mscclc_plan_explain(const char *json, size_t bytes,
                                                uint64_t message_bytes, mscclc_dtype_t dtype,
                                                const char *machine, char **explanation);

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "executor/cost/choices/explain_choices.h"
 #include "executor/cost/explanation.h"
 #include "executor/cost/machines.h"
 #include "passes/prove/why_not_proved.h"
@@ -16,7 +17,6 @@
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/base/sizes.h"
-#include "tools/commands/calls/explain_choices.h"
 #include "tools/report/pass_trace.h"
 #include "tools/timeline/files.h"
 #include "tools/timeline/predicted.h"
@@ -38,9 +38,6 @@ struct ExplainOptions {
   timeline::TimelineOptions timeline;
 };
 
-/// Plans of more ranks than this are not compared with the library's others, which takes long.
-constexpr uint32_t kMaxCompared = 32;
-
 /// "R", or "world" where a program names its ranks so.
 std::string rank_parameter(const std::string& file) {
   const auto text = read_input(file);
@@ -61,9 +58,11 @@ std::string table_head() {
 
 std::string table_row(const cost::Explanation& e) {
   const double bound = e.bound.ns / 1e3;
-  return fmt::format("{:>14}{:>12.2f}{:>12.2f}{:>10.2f}{:>12.0f}  {}\n", e.bytes, e.us, bound,
+  const std::string asked =
+      e.asked_bytes ? fmt::format("  ({} were asked for)", *e.asked_bytes) : "";
+  return fmt::format("{:>14}{:>12.2f}{:>12.2f}{:>10.2f}{:>12.0f}  {}{}\n", e.bytes, e.us, bound,
                      bound > 0 ? e.us / bound : 0, static_cast<double>(e.bytes) / e.us,
-                     cost::kCauseNames[static_cast<size_t>(e.limit())]);
+                     cost::kCauseNames[static_cast<size_t>(e.limit())], asked);
 }
 
 /// Writes the timeline of a call, which is explained beside it.
@@ -110,7 +109,7 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
   bool first = true;
   for (const uint64_t bytes : sizes) {
     const Call call = cost::call_of(input.program, bytes, dtype);
-    auto explanation = cost::explain(input.program, call, machine, input.diagnostics);
+    auto explanation = cost::explain(input.program, call, machine, input.diagnostics, bytes);
     input.report();
     if (!explanation) return kWrongProgram;
     explanation->not_proved = proof.why_not();
@@ -120,11 +119,7 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
       continue;
     }
     explanation->passes = passes;
-    // Those of the library's table compute nothing of rows.
-    const bool alike = input.program.functions.empty();
-    if (!options.no_choices && alike && explanation->ranks <= kMaxCompared) {
-      explain_choices(input.program, call, machine, *explanation);
-    }
+    if (!options.no_choices) explain_choices(input.program, call, machine, *explanation);
     put(options.json ? explanation_json(*explanation) : explanation_text(*explanation));
     if (!options.timeline.asked()) continue;
     if (const int code = write_timeline(options, call, input, machine); code != kFine) return code;

@@ -120,6 +120,7 @@ int run_run(RunOptions& options) {
   if (const auto lack = lack_of_memory(program, work.sizes)) return Input::usage(*lack);
   const std::vector<RunSpec> specs = specs_of(options, work, program.contract);
   if (const auto why = why_no_timeline(options, specs)) return Input::usage(*why);
+  if (const int code = machine_fits(options, input); code != kFine) return code;
   if (options.device != "host") return run_ranks(options, input, specs);
   const bool in_place = options.in_place || program.contract.in_place == InPlace::yes;
   print_simulator_heading(options, program, in_place, options.iterations);

@@ -7,22 +7,34 @@
 #include <optional>
 #include <sstream>
 
+#include "executor/cost/explanation.h"
+#include "executor/cost/machines.h"
+#include "executor/cost/model.h"
+#include "plans/format/machines/machine.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/base/sizes.h"
+#include "tools/commands/programs/text_diff.h"
 #include "tools/report/rows_text.h"
 #include "tools/report/summary.h"
+#include "tools/timeline/files.h"
 
 namespace mscclc {
 namespace {
 
 constexpr const char* kDiffExamples = R"(  mscclc diff ring.json ring.new.json
-  mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4)";
+  mscclc diff plans/allreduce_ring.mscl mine.mscl -D R=4
+  mscclc diff ring.json ring.new.json --bytes 4K,16M --machine 4xH200
+  git config diff.mscclc.command 'mscclc diff --git')";
 
 struct DiffOptions {
   std::string a, b;
   InputOptions input;
+  std::string bytes = "1M", machine;
+  std::vector<uint64_t> sizes;  ///< that `bytes` says
   bool no_verify = false;
+  std::vector<std::string> git;  ///< what git tells its drivers; none: it does not ask
 };
 
 /// As diff(1): 0 no difference, 1 some, and 2 what went wrong.
@@ -54,11 +66,39 @@ void add_proof(const Program& program, std::vector<diff::Fact>& facts) {
   if (!rows.empty()) facts.push_back({"rows", rows});
 }
 
+/// Can the machine that is asked for run it? Reports why not.
+bool can_run(const DiffOptions& options, Input& side) {
+  if (options.machine.empty()) return true;
+  const auto machine = cost::machine_for(side.program, options.machine, side.diagnostics);
+  const bool can = machine && cost::fits(side.program, *machine, side.diagnostics);
+  side.report();
+  return can;
+}
+
+/// What calls of f32 take on the machine, or on the one that 'mscclc explain' picks.
+std::vector<diff::Fact> times_of(const DiffOptions& options, const Program& program) {
+  Diagnostics unheard;
+  const auto machine = cost::machine_for(program, options.machine, unheard);
+  cost::Model model(program);
+  std::vector<diff::Fact> facts;
+  for (const uint64_t bytes : options.sizes) {
+    const Call call = cost::call_of(program, bytes, Dtype::f32);
+    const auto timeline =
+        machine ? model.predict(call, *machine, unheard) : std::optional<cost::Timeline>();
+    facts.push_back({fmt::format("time of {}", cost::exact_size_text(bytes)),
+                     timeline ? fmt::format("{:.2f} us on {}, predicted",
+                                            timeline->back_to_back_ns / 1e3, machine->name)
+                              : "not predicted; 'mscclc explain' says why"});
+  }
+  return facts;
+}
+
 /// Reads one side; -D is for those that are programs.
-int load_side(InputOptions& side, std::optional<Input>& input) {
+int load_side(InputOptions& side, std::string* unheard, std::optional<Input>& input) {
   const auto text = read_input(side.file);
   if (text && text->starts_with('{')) side.defines.clear();
   input.emplace(side);
+  if (unheard != nullptr) input->report_into(*unheard);
   // One that does not compile is trouble, not a difference.
   return input->load(PassOptions{}) == kFine ? kFine : kUsage;
 }
@@ -70,28 +110,92 @@ std::vector<diff::Fact> facts_of(const DiffOptions& options, const Program& prog
   return facts;
 }
 
-int run_diff(const DiffOptions& options) {
-  if (options.a == "-" || options.b == "-") return Input::usage("diff reads files, no pipes");
+/// Adds what differs to `text`. Anything but kFine: a side cannot be read or compiled, which is
+/// said, or added to `unheard`.
+int compare(const DiffOptions& options, std::string* unheard, std::string& text) {
   InputOptions of_a = options.input, of_b = options.input;
   of_a.file = options.a;
   of_b.file = options.b;
   std::optional<Input> a, b;
-  for (const int code : {load_side(of_a, a), load_side(of_b, b)}) {
+  for (const int code : {load_side(of_a, unheard, a), load_side(of_b, unheard, b)}) {
     if (code != kFine) return code;
   }
-  const std::string text = diff::differences({a->program, facts_of(options, a->program)},
-                                             {b->program, facts_of(options, b->program)});
+  if (!can_run(options, *a) || !can_run(options, *b)) return kUsage;
+  const auto side = [&](const Program& program) {
+    diff::PlanSide made{program, facts_of(options, program)};
+    if (program.split) made.predicted = [&] { return times_of(options, program); };
+    return made;
+  };
+  text += diff::differences(side(a->program), side(b->program));
+  return kFine;
+}
+
+/// As git's driver, which gets PATH OLD-FILE OLD-HEX OLD-MODE NEW-FILE NEW-HEX NEW-MODE, and where
+/// the file has been renamed NEW-PATH and a message; of a path that is not merged PATH alone. git
+/// dies of any exit code but 0.
+int run_git(DiffOptions& options) {
+  constexpr size_t kOldFile = 1, kOldMode = 3, kNewFile = 4, kNewMode = 6, kNewPath = 7;
+  const std::vector<std::string>& git = options.git;
+  if (git.size() == 1) {
+    put(fmt::format("* not merged: {}\n", git[0]));
+    return kFine;
+  }
+  if (git.size() <= kNewMode) return Input::usage("--git takes what git tells a driver");
+  options.a = git[kOldFile];
+  options.b = git[kNewFile];
+  const auto name = [&](const char* side, size_t file, size_t path) {
+    return git[file] == "/dev/null" ? git[file] : side + git[path];
+  };
+  const std::string from = name("a/", kOldFile, 0);
+  const std::string to = name("b/", kNewFile, git.size() > kNewPath ? kNewPath : 0);
+  std::string unheard, text;
+  const bool both = git[kOldFile] != "/dev/null" && git[kNewFile] != "/dev/null";
+  if (both && git[kOldMode] != git[kNewMode]) {
+    put(fmt::format("{}: mode {}, was {}\n", to, git[kNewMode], git[kOldMode]));
+  }
+  // Whatever is no plan: a file that is new or gone, and JSON of others.
+  if (compare(options, &unheard, text) != kFine) return text_diff(from, options.a, to, options.b);
+  if (text.empty()) text = "no difference but in numbers, names and layout\n";
+  put(fmt::format("--- {}\n+++ {}\n{}", from, to, text));
+  return kFine;
+}
+
+int run_diff(DiffOptions& options) {
+  auto sizes = parse_sizes(options.bytes);
+  if (!sizes) return Input::usage("--bytes: " + sizes.error().text());
+  options.sizes = *std::move(sizes);
+  if (!options.git.empty()) return run_git(options);
+  if (options.a.empty() || options.b.empty()) {
+    put_error(fmt::format("mscclc diff: {} is required\ntry 'mscclc diff --help'\n",
+                          options.a.empty() ? "A" : "B"));
+    return kUsage;
+  }
+  if (options.a == "-" || options.b == "-") return Input::usage("diff reads files, no pipes");
+  std::string text;
+  if (const int code = compare(options, nullptr, text); code != kFine) return code;
   if (text.empty()) return kSame;
   put(fmt::format("--- {}\n+++ {}\n{}", options.a, options.b, text));
   return kDifferent;
 }
 
 void diff_options(CommandLine& line, CLI::App& app, DiffOptions& options) {
-  app.add_option("A", options.a, "a plan, a program, or IR text")->required()->type_name("FILE");
-  app.add_option("B", options.b, "the same, after the change")->required()->type_name("FILE");
+  // No required(): CLI11 would keep two of git's words for them.
+  app.add_option("A", options.a, "a plan, a program, or IR text")->type_name("FILE");
+  app.add_option("B", options.b, "the same, after the change")->type_name("FILE");
   add_define_option(line, app, options.input);
   add_diagnostics_option(line, app, options.input.diagnostics);
+  line.takes_text(
+      app.add_option("--bytes", options.bytes,
+                     "sizes of messages of f32 for which times are predicted, such as 4K,16M (1M)")
+          ->type_name("SIZES"));
+  timeline::add_machine_option(app, options.machine);
   app.add_flag("--no-verify", options.no_verify, "do not compare what is proved: that takes time");
+  line.takes_text(
+      app.add_option("--git", options.git,
+                     "as a driver of 'git diff', which tells what to compare; text as diff -u "
+                     "does, unless both sides are plans")
+          ->type_name("ARGS")
+          ->expected(1, 9));
 }
 
 }  // namespace

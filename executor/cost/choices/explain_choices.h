@@ -8,7 +8,8 @@
 namespace mscclc {
 
 /// Fills in why_picked and choices: the plan that is explained, what the library picks, and the
-/// fastest of its rows for about that size. Nothing if the library has none for the collective.
+/// fastest of its rows for about that size. Nothing if the library has none for the collective, or
+/// ranks are many.
 void explain_choices(const Program& program, const Call& call, const Machine& machine,
                      cost::Explanation& explanation);
 

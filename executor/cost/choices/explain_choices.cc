@@ -1,4 +1,4 @@
-#include "tools/commands/calls/explain_choices.h"
+#include "executor/cost/choices/explain_choices.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,8 @@
 namespace mscclc {
 namespace {
 
+/// Plans of more ranks than this are not compared with the library's others, which takes long.
+constexpr uint32_t kMaxCompared = 32;
 constexpr size_t kMaxTried = 12;  ///< rows, the nearest in size first
 constexpr size_t kMaxShown = 4;
 
@@ -75,6 +77,8 @@ std::string range_text(const LibraryRow& row) {
 
 void explain_choices(const Program& program, const Call& call, const Machine& machine,
                      cost::Explanation& explanation) {
+  // Those of the library's table compute nothing of rows.
+  if (explanation.ranks > kMaxCompared || !program.functions.empty()) return;
   Diagnostics diagnostics;
   const auto table =
       LibraryTable::parse(file_of_library("library.json"), "library.json", diagnostics);
