@@ -1,6 +1,5 @@
 """Products that overlap with collectives, by ctypes: the part of mscclc.h that begins with mscclc_overlap_."""
 
-import contextlib
 import ctypes
 import json
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
@@ -8,7 +7,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from ._library import HOST, check, library
 from ._numbers import DTYPES, ORDERS, OVERLAPS
-from .communicator import Communicator, _wait_for
+from ._waiting import wait_for
+from .communicator import Communicator
 from .errors import LibraryError, UsageError
 
 
@@ -121,7 +121,7 @@ class Buffers(NamedTuple):
 
 
 class Overlap:
-    """An object of a communicator. For one thread at a time."""
+    """An object of a communicator. For one thread at a time: runs share the arguments of the C call."""
 
     def __init__(self, comm: Communicator, shape: Shape, gemm: Optional[Callable[[Gemm, Optional[int]], None]] = None):
         """Collective. `gemm` computes a product on a stream (docs/overlap.md); None: the library does."""
@@ -136,11 +136,23 @@ class Overlap:
         )  # fmt: skip
         create, handle = library().mscclc_overlap_create, comm._own()
         arguments = [handle, ctypes.byref(config), ctypes.byref(self._handle)]
-        with self._raising():
-            _wait_for(lambda: check(create(*arguments)), lambda: comm.abort("interrupted"))
+        try:
+            wait_for(lambda: check(create(*arguments)), lambda: comm.abort("interrupted"))
+        except LibraryError as error:
+            self._raise_first(error)
         bytes = c_size_t()
         check(library().mscclc_overlap_workspace(self._handle, ctypes.byref(bytes)))
         self.workspace_bytes = bytes.value
+        self._prepare_call(len(shape.n), shape.bias)
+
+    def _prepare_call(self, weights, bias):
+        """What runs fill in: to make it takes longer than the C call."""
+        self._b, self._out, self._b_scale = ((c_void_p * weights)() for _ in range(3))
+        self._bias, self._had_scales = (c_void_p * (weights if bias else 0))(), False
+        self._call = Call(size=ctypes.sizeof(Call), b=self._b, out=self._out, workspace_bytes=self.workspace_bytes)
+        if bias:
+            self._call.bias = self._bias
+        self._run, self._reference = library().mscclc_overlap_run, ctypes.byref(self._call)
 
     def _guarded(self, gemm):
         """C learns that it has failed; what waits for it raises why."""
@@ -160,25 +172,33 @@ class Overlap:
         on return."""
         if not self._handle:
             raise UsageError("the object is closed")
-        call = Call(
-            ctypes.sizeof(Call), buffers.a, _array(buffers.b), _array(buffers.out), _array(buffers.bias),
-            buffers.a_scale, _array(buffers.b_scale), buffers.gathered, buffers.workspace, self.workspace_bytes,
-        )  # fmt: skip
-        with self._raising():
-            check(library().mscclc_overlap_run(self._handle, ctypes.byref(call), self._comm._queue(stream)))
+        call = self._call
+        call.a, call.gathered, call.workspace = buffers.a, buffers.gathered, buffers.workspace
+        self._b[:], self._out[:], self._bias[:] = buffers.b, buffers.out, buffers.bias
+        if buffers.a_scale or buffers.b_scale or self._had_scales:
+            call.a_scale, call.b_scale = buffers.a_scale, self._b_scale if buffers.b_scale else None
+            self._b_scale[:] = buffers.b_scale or [None] * len(self._b_scale)
+            self._had_scales = bool(buffers.a_scale or buffers.b_scale)
+        try:
+            result = self._run(self._handle, self._reference, self._comm._queue(stream))
+            if result:
+                check(result)
             if stream is None:
                 self._comm.synchronize()
-
-    @contextlib.contextmanager
-    def _raising(self):
-        """Where a product has failed, that is the error."""
-        try:
-            yield
         except LibraryError as error:
-            if not self._raised:
-                raise
-            raised, self._raised = self._raised, []
-            raise raised[0] from error
+            self._raise_first(error)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can run."""
+        return bool(self._handle)
+
+    def _raise_first(self, error):
+        """Where a product has failed, that is the error."""
+        if not self._raised:
+            raise error
+        raised, self._raised = self._raised, []
+        raise raised[0] from error
 
     def explain(self) -> Dict[str, Any]:
         """What runs: "backend", "chunks", "budget" and "why"."""
@@ -194,10 +214,6 @@ class Overlap:
 def backends(device: Optional[int]) -> List[Dict[str, Any]]:
     """All backends, as objects with "name", "available" and "why", for a GPU or the host."""
     return _json(library().mscclc_overlap_backends, HOST if device is None else device)
-
-
-def _array(addresses):
-    return (c_void_p * len(addresses))(*addresses) if addresses else None
 
 
 def _json(function, of):

@@ -8,14 +8,14 @@
 import ctypes
 import math
 import os
-import threading
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from ._arguments import number
 from ._arguments import text as as_text
 from ._library import HOST, Config, UniqueId, check, library
 from ._lifetime import Lifetime
 from ._numbers import element_type, order_number
+from ._waiting import wait_for
 from .collectives import MOST_RANKS, Collectives
 from .errors import UsageError
 from .externals import rows_of
@@ -117,7 +117,7 @@ class Communicator(Collectives):
             call = getattr(library(), function)
             check(call(ctypes.byref(handle), *arguments, ctypes.byref(config)))
 
-        _wait_for(create, None)
+        wait_for(create, None)
         self._take(handle)
 
     def _take(self, handle):
@@ -149,7 +149,7 @@ class Communicator(Collectives):
         handle = ctypes.c_void_p()
         own, load = self._own(), library().mscclc_plan_load
         arguments = [text, len(text), b"plan", max_bytes, element[0], ctypes.byref(handle)]
-        _wait_for(lambda: check(load(own, *arguments)), lambda: self.abort("interrupted"))
+        wait_for(lambda: check(load(own, *arguments)), lambda: self.abort("interrupted"))
         self._plans.append(handle)
         return LoadedPlan(self, handle, dtype, rows_of(text))
 
@@ -175,7 +175,7 @@ class Communicator(Collectives):
         """Waits until all that is queued has ended. Ctrl-C aborts it, on all ranks."""
         handle, queue = self._own(), self._queue(stream)
         wait = library().mscclc_stream_synchronize
-        _wait_for(lambda: check(wait(handle, queue)), lambda: self.abort("interrupted"))
+        wait_for(lambda: check(wait(handle, queue)), lambda: self.abort("interrupted"))
         self._unfinished = [one for one in self._unfinished if one[0] != stream]
 
     def abort(self, why: str = "aborted") -> None:
@@ -192,7 +192,7 @@ class Communicator(Collectives):
         handle = ctypes.c_void_p()
         own = self._own()
         call = library().mscclc_comm_split
-        _wait_for(
+        wait_for(
             lambda: check(call(own, color, key, ctypes.byref(handle), None)),
             lambda: self.abort("interrupted"),
         )
@@ -244,36 +244,6 @@ class Communicator(Collectives):
         number = ctypes.c_uint32()
         check(getattr(library(), function)(self._own(), ctypes.byref(number)))
         return number.value
-
-
-def _wait_for(wait: Callable[[], None], end: Optional[Callable[[], None]]) -> None:
-    """Runs `wait`, which blocks in the library; Ctrl-C calls `end`, which makes it return, and
-    raises KeyboardInterrupt. Without an `end` it is left to its timeout.
-
-    Python handles signals in its main thread and outside of C only, so another thread waits.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        wait()
-        return
-    raised = []
-
-    def run():
-        try:
-            wait()
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        if end is not None:
-            end()
-            thread.join()
-        raise
-    if raised:
-        raise raised[0]
 
 
 def _ends_in_peace(error):

@@ -22,7 +22,7 @@ import torch._dynamo
 import torch.distributed as dist
 
 from . import _overlap
-from .torch.overlap import objects
+from .torch.overlap import eager, objects
 from .torch.overlap.objects import close, runs
 
 __all__ = [
@@ -32,15 +32,10 @@ __all__ = [
 
 Group = Union[str, dist.ProcessGroup]
 Tensors = Sequence[torch.Tensor]
-_ops = torch.ops.mscclc
 
 
 def _name(group):
     return group if isinstance(group, str) else group.group_name
-
-
-def _ranks(group):
-    return _ranks_of(_name(group))
 
 
 @torch._dynamo.assume_constant_result
@@ -56,9 +51,12 @@ def all_gather_matmul(
     """A of all ranks along a dimension, times each weight, plus its bias: (A of all ranks, [products]). The first is
     None without `return_A`; then the backward pass keeps this rank's A, and gathers it again for gradients of weights.
     Columns (the last dimension) are gathered first and then multiplied."""
-    return _ops.all_gather_matmul(
-        A, list(Bs), gather_dim, _name(group), list(biases or ()), ranks=_ranks(group), return_A=return_A,
-        backend=backend, chunks=chunks, gemm=gemm,
+    name, Bs, biases = _name(group), list(Bs), list(biases or ())
+    tensors = (A, *Bs, *biases)
+    op = eager.op("all_gather_matmul", tensors, (name, backend, gemm), (gather_dim, chunks), (return_A,))
+    return op(
+        A, Bs, gather_dim, name, biases, ranks=_ranks_of(name), return_A=return_A, backend=backend, chunks=chunks,
+        gemm=gemm,
     )  # fmt: skip
 
 
@@ -69,10 +67,11 @@ def matmul_reduce_scatter(
     """This rank's part, along a dimension, of the sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias,
     which is added once, to the sum. The dimension must be a multiple of the ranks. Where columns are scattered, the
     bias is of this rank's."""
-    return _ops.matmul_reduce_scatter(
-        A, B, reduce_op, scatter_dim, _name(group), bias, ranks=_ranks(group), backend=backend, chunks=chunks,
-        gemm=gemm,
-    )  # fmt: skip
+    name, tensors = _name(group), (A, B) if bias is None else (A, B, bias)
+    op = eager.op("matmul_reduce_scatter", tensors, (reduce_op, name, backend, gemm), (scatter_dim, chunks))
+    return op(
+        A, B, reduce_op, scatter_dim, name, bias, ranks=_ranks_of(name), backend=backend, chunks=chunks, gemm=gemm
+    )
 
 
 def matmul_all_reduce(
@@ -82,9 +81,11 @@ def matmul_all_reduce(
     """The sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias, which is added once and is the same on
     all ranks. `replicated`: all ranks compute the same loss of it, so its gradient is that of each rank, and not
     added up (what tensor-parallel layers without sequence parallelism do)."""
-    return _ops.matmul_all_reduce(
-        A, B, reduce_op, _name(group), bias, ranks=_ranks(group), replicated=replicated, backend=backend,
-        chunks=chunks, gemm=gemm,
+    name, tensors = _name(group), (A, B) if bias is None else (A, B, bias)
+    op = eager.op("matmul_all_reduce", tensors, (reduce_op, name, backend, gemm), (chunks,), (replicated,))
+    return op(
+        A, B, reduce_op, name, bias, ranks=_ranks_of(name), replicated=replicated, backend=backend, chunks=chunks,
+        gemm=gemm,
     )  # fmt: skip
 
 
@@ -94,10 +95,11 @@ def all_to_all_matmul(
 ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:  # fmt: skip
     """What all ranks send here of their A, whose dimension 0 has a part for each rank, times each weight, plus its
     bias: (what was sent here, [products])."""
-    return _ops.all_to_all_matmul(
-        A, list(Bs), _name(group), list(biases or ()), ranks=_ranks(group), return_A=return_A, backend=backend,
-        chunks=chunks, gemm=gemm,
-    )  # fmt: skip
+    name, Bs, biases = _name(group), list(Bs), list(biases or ())
+    op = eager.op("all_to_all_matmul", (A, *Bs, *biases), (name, backend, gemm), (chunks,), (return_A,))
+    return op(
+        A, Bs, name, biases, ranks=_ranks_of(name), return_A=return_A, backend=backend, chunks=chunks, gemm=gemm
+    )
 
 
 def all_gather_scaled_matmul(
@@ -108,9 +110,14 @@ def all_gather_scaled_matmul(
 ) -> Tuple[torch.Tensor, List[torch.Tensor]]:  # fmt: skip
     """all_gather_matmul() of 8-bit floats, with scales: one value for A, the same on all ranks, or one for each row,
     of this rank's rows or of all; one value for B, or one for each column. No gradients."""
-    return _ops.all_gather_scaled_matmul(
-        A, list(Bs), A_scale, list(B_scales), gather_dim, _name(group), list(biases), list(result_scales),
-        list(out_dtypes), list(use_fast_accum), ranks=_ranks(group), backend=backend, chunks=chunks, gemm=gemm,
+    name, Bs, B_scales, fast, dtypes = _name(group), list(Bs), list(B_scales), list(use_fast_accum), list(out_dtypes)
+    biases, result_scales = list(biases), list(result_scales)
+    some = [one for one in (*biases, *result_scales) if one is not None]
+    tensors, numbers = (A, *Bs, A_scale, *B_scales, *some), (gather_dim, chunks)
+    op = eager.op("all_gather_scaled_matmul", tensors, (name, backend, gemm), numbers, fast, dtypes)
+    return op(
+        A, Bs, A_scale, B_scales, gather_dim, name, biases, result_scales, dtypes, fast, ranks=_ranks_of(name),
+        backend=backend, chunks=chunks, gemm=gemm,
     )  # fmt: skip
 
 
@@ -124,10 +131,16 @@ def scaled_matmul_reduce_scatter(
     """matmul_reduce_scatter() of 8-bit floats, with scales as for all_gather_scaled_matmul(). The bias is added once,
     to the sum, where torch.ops.symm_mem adds it at every rank. `output_shape`: of the product before it is
     scattered. No gradients."""
-    return _ops.scaled_matmul_reduce_scatter(
-        A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, _name(group),
-        output_shape, bias, result_scale, out_dtype, use_fast_accum, ranks=_ranks(group), backend=backend,
-        chunks=chunks, gemm=gemm,
+    name, dims = _name(group), (orig_scatter_dim, scatter_dim_after_maybe_reshape)
+    some = [one for one in (bias, result_scale) if one is not None]
+    # What is no list of numbers is for the dispatcher to refuse.
+    sizes = () if output_shape is None else output_shape if isinstance(output_shape, (list, tuple)) else (None,)
+    tensors, numbers = (A, B, A_scale, B_scale, *some), (*dims, chunks, *sizes)
+    texts, dtypes = (reduce_op, name, backend, gemm), () if out_dtype is None else (out_dtype,)
+    op = eager.op("scaled_matmul_reduce_scatter", tensors, texts, numbers, (use_fast_accum,), dtypes)
+    return op(
+        A, B, A_scale, B_scale, reduce_op, *dims, name, output_shape, bias, result_scale, out_dtype, use_fast_accum,
+        ranks=_ranks_of(name), backend=backend, chunks=chunks, gemm=gemm,
     )  # fmt: skip
 
 

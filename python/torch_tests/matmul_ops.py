@@ -7,11 +7,15 @@ numbers are small and whole, all orders of additions have the same bits.
 import torch
 import torch.distributed as dist
 from checks import device, equal, refused
+from torch._subclasses import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from mscclc import ops
 from mscclc._overlap import Buffers, Overlap, Shape
 from mscclc.errors import LibraryError
 from mscclc.torch import plans
+from mscclc.torch.overlap import eager
+from mscclc.torch.overlap import ops as direct
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 TYPES_8 = (torch.float8_e4m3fn, torch.float8_e5m2)
@@ -374,6 +378,92 @@ def a_product_that_fails(ranks):
     comm.close()
 
 
+def _calls(ranks, seed):
+    """Each op once, on values of a seed, and what it must give."""
+    n, rank, group = ranks.size, ranks.rank, ranks.gloo
+    As, Bs = _all(ranks, (2 * n, 6), seed), _all(ranks, (6, 8), seed + 1)
+    bias, B = _matrix((8,), seed + 2, 0), _columns_first(Bs[rank])
+    total, whole = sum(A @ B for A, B in zip(As, Bs)), torch.cat(As)
+    come = torch.cat([A.chunk(n)[rank] for A in As])
+    A = As[rank]
+    return {
+        "all_gather_matmul": (lambda: ops.all_gather_matmul(A, [B, Bs[rank]], 0, group, biases=[bias] * 2)[1][0],
+                              whole @ B + bias),
+        "all_to_all_matmul": (lambda: ops.all_to_all_matmul(A, [B], group)[1][0], come @ B),
+        "matmul_reduce_scatter": (lambda: ops.matmul_reduce_scatter(A, B, "sum", 0, group, bias=bias),
+                                  total.chunk(n)[rank] + bias),
+        "matmul_all_reduce": (lambda: ops.matmul_all_reduce(A, B, "avg", group, bias=bias), total / n + bias),
+    }  # fmt: skip
+
+
+def shapes_that_come_again(ranks):
+    """What was worked out for a call serves others whose memory is elsewhere, at odd places too, and no others."""
+    for seed in (1, 11, 21, 31):
+        for name, (call, wanted) in _calls(ranks, seed).items():
+            equal(call(), wanted, name)
+            with torch.inference_mode():
+                equal(call(), wanted, f"{name}, without gradients")
+    A, B = _matrix((4 * ranks.size, 6), 1, ranks.rank), _matrix((6, 8), 2, 0)
+    reduce = lambda A, **more: ops.matmul_all_reduce(A, B, more.pop("op", "sum"), ranks.gloo, **more)  # noqa: E731
+    wanted = reduce(A)
+    for offset in range(4):
+        elsewhere = torch.zeros(A.numel() + offset)[offset:].view(A.shape).copy_(A)
+        equal(reduce(elsewhere), wanted, f"offset {offset}")
+    equal(reduce(A.t().contiguous().t()), wanted, "other strides")
+    wrong = ({"chunks": 0.0}, {"chunks": "0"}, {"backend": 3}, {"gemm": None}, {"op": 0}, {"replicated": "no"})
+    for more in wrong:
+        refused(lambda: reduce(A, **more), "matmul_all_reduce")  # noqa: B023
+    refused(lambda: ops.matmul_all_reduce(A.tolist(), B, "sum", ranks.gloo))
+    refused(lambda: ops.all_gather_matmul(A, [B, None], 0, ranks.gloo), "all_gather_matmul")
+    refused(lambda: ops.all_gather_matmul(A, [B], 0.0, ranks.gloo), "all_gather_matmul")
+
+
+class _Calls(TorchDispatchMode):
+    """Which ops are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        self.names.append(op.name())
+        return op(*args, **(kwargs or {}))
+
+
+class _Subclass(torch.Tensor):
+    """It sees calls, and has no kernels of its own."""
+
+    names = []
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        cls.names.append(str(function))
+        return super().__torch_function__(function, types, args, kwargs)
+
+
+def who_watches_sees_ops(ranks):
+    """Plain eager calls go past torch's dispatcher; modes, profilers, subclasses and lazy values do not notice."""
+    for name, (call, wanted) in _calls(ranks, 1).items():
+        call()
+        with _Calls() as calls:
+            equal(call(), wanted, name)
+        assert f"mscclc::{name}" in calls.names, calls.names
+        with torch.profiler.profile() as profile:
+            equal(call(), wanted, name)
+        assert f"mscclc::{name}" in {one.key for one in profile.key_averages()}, name
+    A, B = _matrix((2 * ranks.size, 6), 1, ranks.rank), _matrix((6, 8), 2, 0)
+    assert eager.op("matmul_all_reduce", (A, B)) is direct.matmul_all_reduce
+    with torch.device(A.device):
+        assert eager.op("matmul_all_reduce", (A, B)) is direct.matmul_all_reduce
+    reduce = lambda A: ops.matmul_all_reduce(A, B, "sum", ranks.gloo)  # noqa: E731
+    wanted = reduce(A)
+    equal(reduce(torch._neg_view(A)), -wanted, "what is negated when it is read")
+    reduce(A.as_subclass(_Subclass))
+    assert any("matmul_all_reduce" in one for one in _Subclass.names), _Subclass.names
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert isinstance(reduce(A), FakeTensor)
+
+
 def closed_and_made_again(ranks):
     for _ in range(2):
         equal(ops.matmul_all_reduce(torch.ones(1, 4), torch.ones(4, 3), "sum", ranks.gloo),
@@ -385,6 +475,6 @@ def closed_and_made_again(ranks):
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
     backends_have_the_same_bits, scaled_gathers, scaled_scatters, nothing_to_do, memory_of_any_kind,
-    groups_beside_one_another, what_is_wrong, queries, in_graphs, a_product_that_fails,
-    closed_and_made_again,
+    groups_beside_one_another, what_is_wrong, queries, in_graphs, a_product_that_fails, shapes_that_come_again,
+    who_watches_sees_ops, closed_and_made_again,
 ]  # fmt: skip

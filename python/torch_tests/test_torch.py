@@ -259,6 +259,18 @@ class Suites(unittest.TestCase):
                 self.assertGreater(one["us"][name]["eager"], 0, name)
                 self.assertIn(name, done.stdout)
 
+    def test_overlap_cost(self):
+        """Each op has its row, of numbers that say nothing here."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = [os.path.join(HERE, "overlap_cost.py"), "--ranks", "2", "--calls", "2", "--rounds", "1"]
+            done = subprocess.run([sys.executable, "-B", *command], timeout=PATIENCE, stdout=subprocess.PIPE,
+                                  text=True, env=installed_in(folder))  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout)
+        head, *rows = done.stdout.splitlines()
+        self.assertEqual(head.split()[-6:], ["C", "own", "adds", "torch", "adds", "Python"])
+        for name in ("all_gather_matmul", "all_to_all_matmul", "matmul_reduce_scatter", "matmul_all_reduce"):
+            self.assertTrue(any(row.startswith(name) and float(row.split()[-1]) > 0 for row in rows), done.stdout)
+
     def test_torchcomms_bench(self):
         """All files are written; a result that is wrong would have ended it."""
         sides = {"torchcomms mscclc", "torch.distributed gloo"}

@@ -3,8 +3,8 @@
 import ctypes
 
 from .._library import HOST, check, library
+from .._waiting import wait_for
 from ..buffers import buffer_of
-from ..communicator import _wait_for
 from ..errors import UsageError
 from ..memory import DeviceMemory
 
@@ -73,7 +73,7 @@ def _share(comm, address, bytes, memory, keep):
         )
 
     try:
-        _wait_for(register, lambda: comm.abort("interrupted"))
+        wait_for(register, lambda: comm.abort("interrupted"))
     except BaseException:
         library().mscclc_memory_release(memory)
         raise

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <functional>
+#include <optional>
+#include <string>
 
 namespace mscclc::overlap {
 namespace {
@@ -16,20 +17,28 @@ class RunCheck {
       : config_(config), diagnostics_(diagnostics) {}
 
   bool run(const OverlapCall& call, uint64_t workspace_bytes) {
-    return pointer("a", call.a) && counts(call) && pointers(call) && scales(call) &&
+    return pointer({"a"}, call.a) && counts(call) && pointers(call) && scales(call) &&
            gathered(call) && workspace(call, workspace_bytes);
   }
 
  private:
   bool refuse(const std::string& why) { return refuse_overlap(config_, why, diagnostics_); }
-  bool aligned(const std::string& what, const void* at) {
+  /// An argument, or an entry of one; text of it is made only where something is wrong.
+  struct Named {
+    const char* argument;
+    std::optional<size_t> entry = {};
+    std::string text() const {
+      return entry ? fmt::format("{}[{}]", argument, *entry) : std::string(argument);
+    }
+  };
+  bool aligned(const Named& what, const void* at) {
     const auto address = reinterpret_cast<uintptr_t>(at);
     if (address % kAlignment == 0) return true;
-    return refuse(
-        fmt::format("'{}' must lie at a multiple of {} bytes; it is at {}", what, kAlignment, at));
+    return refuse(fmt::format("'{}' must lie at a multiple of {} bytes; it is at {}", what.text(),
+                              kAlignment, at));
   }
-  bool pointer(const std::string& what, const void* at) {
-    if (at == nullptr) return refuse(fmt::format("'{}' is missing", what));
+  bool pointer(const Named& what, const void* at) {
+    if (at == nullptr) return refuse(fmt::format("'{}' is missing", what.text()));
     return aligned(what, at);
   }
   bool count(const char* what, size_t required, size_t given) {
@@ -44,9 +53,8 @@ class RunCheck {
   }
   bool pointers(const OverlapCall& call) {
     for (size_t w = 0; w < config_.n.size(); ++w) {
-      if (!pointer(fmt::format("b[{}]", w), call.b[w]) ||
-          !pointer(fmt::format("out[{}]", w), call.out[w]) ||
-          (config_.bias && !pointer(fmt::format("bias[{}]", w), call.bias[w]))) {
+      if (!pointer({"b", w}, call.b[w]) || !pointer({"out", w}, call.out[w]) ||
+          (config_.bias && !pointer({"bias", w}, call.bias[w]))) {
         return false;
       }
     }
@@ -61,7 +69,7 @@ class RunCheck {
   bool gathered(const OverlapCall& call) {
     if (call.gathered == nullptr) return true;
     if (info(config_.kind).sums) return refuse("'gathered' must be NULL: nothing is gathered");
-    return aligned("gathered", call.gathered);
+    return aligned({"gathered"}, call.gathered);
   }
   bool workspace(const OverlapCall& call, uint64_t bytes) {
     if (bytes == 0) return true;
@@ -71,7 +79,7 @@ class RunCheck {
                                     ? "there is none"
                                     : fmt::format("it has {}", call.workspace_bytes)));
     }
-    return aligned("workspace", call.workspace);
+    return aligned({"workspace"}, call.workspace);
   }
 
   const OverlapConfig& config_;

@@ -26,16 +26,23 @@ def group_of(name: str) -> Group:
         from ...vllm.groups import group_of as of_vllm
 
         return of_vllm(name[len(VLLM):])
-    try:
-        ranks = _resolve_process_group(name)
-    except RuntimeError:
-        raise UsageError(f"there is no process group '{name}': it was destroyed, or never made") from None
+    ranks = process_group(name)
     ops = torch.ops._c10d_functional
     size = dist.get_world_size(ranks)
     return Group(
         ranks, lambda tensor: ops.wait_tensor(ops.all_reduce(tensor, "sum", name)),
         lambda tensor: ops.wait_tensor(ops.reduce_scatter_tensor(tensor, "sum", size, name)),
     )  # fmt: skip
+
+
+def process_group(name: str) -> Any:
+    """The `ranks` of group_of(), which each call of an op needs."""
+    if name.startswith(VLLM):
+        return group_of(name).ranks
+    try:
+        return _resolve_process_group(name)
+    except RuntimeError:
+        raise UsageError(f"there is no process group '{name}': it was destroyed, or never made") from None
 
 
 def ranks_of(name: str) -> int:

@@ -5,9 +5,8 @@ mscclc_overlap_run(), in its thread, where one stream of work is put on another;
 thread, while the thread of the op waits and so has given up the interpreter's lock.
 """
 
-import contextlib
 import ctypes
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -18,7 +17,9 @@ NAMES = {
     torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3",
     torch.float8_e5m2: "e5m2",
 }  # fmt: skip
+DTYPE_OF = {name: dtype for dtype, name in NAMES.items()}
 _TYPES = {DTYPES[name][0]: dtype for dtype, name in NAMES.items()}
+_MOST_VIEWS = 1024  # of an object
 EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 
@@ -38,29 +39,48 @@ class TorchGemm:
 
     def __init__(self, device: torch.device):
         self._device = device
+        self._views: Dict[Any, torch.Tensor] = {}
         self.scaled: Optional[Scaled] = None  # of the run that comes next
         self.warms_up = True  # until the object has been made
 
     def __call__(self, gemm: Gemm, stream: Optional[int]) -> None:
         """Puts a product on a stream (mscclc_gemm_fn)."""
-        with torch.no_grad(), self._on(stream):
-            a = self._view(gemm.a, (gemm.m, gemm.k), (gemm.a_stride, 1), gemm.a_dtype)
-            strides = (1, gemm.b_stride) if gemm.b_transposed else (gemm.b_stride, 1)
-            b = self._view(gemm.b, (gemm.k, gemm.n), strides, gemm.b_dtype)
-            d = self._view(gemm.d, (gemm.m, gemm.n), (gemm.d_stride, 1), gemm.d_dtype)
-            bias = self._view(gemm.bias, (gemm.n,), (1,), gemm.d_dtype) if gemm.bias else None
-            if a.dtype in EIGHT_BITS:
+        if self._is_current(stream):
+            self._multiply(gemm)
+        else:
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream or 0, self._device)):
+                self._multiply(gemm)
+
+    def _is_current(self, stream):
+        if self._device.type == "cpu":
+            return True
+        return (stream or 0) == torch._C._cuda_getCurrentRawStream(self._device.index)
+
+    def _multiply(self, gemm):
+        m, n, k = gemm.m, gemm.n, gemm.k
+        a = self._view(gemm.a, (m, k), (gemm.a_stride, 1), gemm.a_dtype)
+        b = self._view(gemm.b, (k, n), (1, gemm.b_stride) if gemm.b_transposed else (gemm.b_stride, 1), gemm.b_dtype)
+        d = self._view(gemm.d, (m, n), (gemm.d_stride, 1), gemm.d_dtype)
+        at = gemm.bias
+        bias = self._view(at, (n,), (1,), gemm.d_dtype) if at else None
+        if a.dtype in EIGHT_BITS:
+            with torch.no_grad():
                 self._scaled(gemm, a, b, d, bias)
-            else:
-                _plain(a, b, d, bias, gemm.accumulate)
+        else:
+            _plain(a, b, d, bias, gemm.accumulate)
 
-    def _on(self, stream):
-        if self._device.type == "cpu" or (stream or 0) == torch.cuda.current_stream(self._device).cuda_stream:
-            return contextlib.nullcontext()
-        return torch.cuda.stream(torch.cuda.ExternalStream(stream or 0, self._device))
+    def _view(self, *where):
+        """Memory of the library's or the caller's as a tensor, for the time of a call: address, shape, strides, type.
+        Runs that come again have the same memory, mostly; a view does not keep what it is of."""
+        found = self._views.get(where)
+        if found is None:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            with torch.inference_mode(False):  # others may be written to in that mode only
+                found = self._views[where] = self._make_view(*where)
+        return found
 
-    def _view(self, address, shape, strides, dtype):
-        """Memory of the library's or the caller's as a tensor, for the time of a call."""
+    def _make_view(self, address, shape, strides, dtype):
         of = _TYPES[dtype]
         last = sum((size - 1) * stride for size, stride in zip(shape, strides))
         storage = torch._C._construct_storage_from_data_pointer(address, self._device, (last + 1) * of.itemsize)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from . import ops
+from . import eager, ops
 
 _ops = torch.ops.mscclc
 
@@ -45,7 +45,7 @@ def _exchange(ctx, tensor, kind, group):
 
 def _setup_gathered(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
     A, Bs, *place, biases = inputs
-    ctx.place, ctx.biases = place, len(biases)  # dimension, if there is one, and group
+    ctx.place, ctx.weights, ctx.biases = place, len(Bs), len(biases)  # dimension, if there is one, and group
     ctx.whole = output[0] is not None
     # Without the gathered A its own part is kept, and gathered again in the backward pass.
     ctx.save_for_backward(output[0] if ctx.whole else A, *Bs)
@@ -55,6 +55,8 @@ def _setup_gathered(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any
 def _of_weights(ctx, gradients, gathered):
     """Gradients of weights and biases, where wanted. `gathered()`: A of all ranks."""
     needed = ctx.needs_input_grad[1]
+    if not isinstance(needed, (list, tuple)):  # of _Gathered
+        needed = ctx.needs_input_grad[_BEFORE:_BEFORE + ctx.weights]
     of_B = [None] * len(gradients)
     if any(need and gradient is not None for need, gradient in zip(needed, gradients)):
         rows = _rows(gathered())
@@ -82,7 +84,8 @@ def _all_gather_matmul_backward(ctx: Any, of_whole: Any, gradients: Any) -> Any:
         dim = dim % saved.dim()
         if any(one is not None for one in gradients):
             A, B = _products(gradients, Bs)
-            of_A = _ops.matmul_reduce_scatter(A, B, "sum", dim, group, None, **ctx.options)
+            op = eager.op("matmul_reduce_scatter", (A, B))
+            of_A = op(A, B, "sum", dim, group, None, **ctx.options)
         if of_whole is not None:
             own = _scatter(ctx, of_whole, dim, group)
             of_A = own if of_A is None else of_A + own
@@ -125,7 +128,8 @@ def _from_scattered(ctx, gradient, dim, group):
     of_A, of_B, whole = None, None, None
     if ctx.needs_input_grad[0]:
         wanted = ctx.needs_input_grad[1]
-        whole, (of_A,) = _ops.all_gather_matmul(gradient, [B.t()], dim, group, [], return_A=wanted, **ctx.options)
+        op = eager.op("all_gather_matmul", (gradient, B))
+        whole, (of_A,) = op(gradient, [B.t()], dim, group, [], return_A=wanted, **ctx.options)
     if ctx.needs_input_grad[1]:
         whole = _gather(ctx, gradient, dim, group) if whole is None else whole
         of_B = _rows(A).t() @ _rows(whole)
@@ -167,3 +171,72 @@ for _name, _backward, _setup in (
     ("matmul_all_reduce", _matmul_all_reduce_backward, _setup_reduced),
 ):
     torch.library.register_autograd(f"mscclc::{_name}", _backward, setup_context=_setup, lib=ops.library)
+
+
+_BEFORE = 4  # arguments of _Gathered before the first weight
+
+
+class _Gathered(torch.autograd.Function):
+    """What torch's library does with the functions above, for calls that go past the dispatcher."""
+
+    @staticmethod
+    def forward(ctx: Any, A: Any, does: Any, place: Any, options: Any, *weights: Any) -> Any:
+        """`does`: the op's function and the backward pass; weights, then biases."""
+        Bs, biases = weights[:options["weights"]], weights[options["weights"]:]
+        more = {name: value for name, value in options.items() if name != "weights"}
+        with torch._C._AutoDispatchBelowAutograd():  # results are no views
+            found = does[0](A, Bs, *place, biases, **more)
+        _setup_gathered(ctx, (A, Bs, *place, biases), more, found)
+        ctx.does = does
+        return (found[0], *found[1])
+
+    @staticmethod
+    def backward(ctx: Any, of_whole: Any, *gradients: Any) -> Any:
+        """As the first gives them."""
+        of_A, of_B, *_, of_bias = ctx.does[1](ctx, of_whole, gradients)
+        return (of_A, None, None, None, *of_B, *of_bias)
+
+
+class _Reduced(torch.autograd.Function):
+    """The same where products are added up."""
+
+    @staticmethod
+    def forward(ctx: Any, A: Any, B: Any, bias: Any, does: Any, reduce_op: Any, place: Any, options: Any) -> Any:
+        """`does`: the op's function and the backward pass."""
+        with torch._C._AutoDispatchBelowAutograd():
+            found = does[0](A, B, reduce_op, *place, bias, **options)
+        _setup_reduced(ctx, (A, B, reduce_op, *place, bias), options, found)
+        ctx.does = does
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        """As the first gives them."""
+        of_A, of_B, *_, of_bias = ctx.does[1](ctx, gradient)
+        return of_A, of_B, of_bias, None, None, None, None
+
+
+def _record_gathered(does):
+    def call(A, Bs, *place_and_biases, **options):
+        *place, biases = place_and_biases
+        whole, *outs = _Gathered.apply(A, does, place, {**options, "weights": len(Bs)}, *Bs, *biases)
+        return whole, outs
+
+    return call
+
+
+def _record_reduced(does):
+    def call(A, B, reduce_op, *place_and_bias, **options):
+        *place, bias = place_and_bias
+        return _Reduced.apply(A, B, bias, does, reduce_op, place, options)
+
+    return call
+
+
+for _name, _function, _backward, _record in (
+    ("all_gather_matmul", ops.all_gather_matmul, _all_gather_matmul_backward, _record_gathered),
+    ("all_to_all_matmul", ops.all_to_all_matmul, _all_to_all_matmul_backward, _record_gathered),
+    ("matmul_reduce_scatter", ops.matmul_reduce_scatter, _matmul_reduce_scatter_backward, _record_reduced),
+    ("matmul_all_reduce", ops.matmul_all_reduce, _matmul_all_reduce_backward, _record_reduced),
+):
+    eager.offer(_name, _record((_function, _backward)), recorded=True)

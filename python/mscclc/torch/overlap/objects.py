@@ -6,27 +6,38 @@ communicator of its own over the ranks of a group, whatever the group's backend.
 
 import collections
 import threading
-from typing import Any, Callable, Counter, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Counter, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
-import torch.distributed as dist
 
 from ..._overlap import Buffers, Overlap, Shape, backends
-from ...communicator import Communicator
 from ...errors import UsageError
 from .. import plans
-from ..fusion.groups import group_of
+from ..fusion.groups import process_group
 from .gemm import NAMES, Scaled, TorchGemm
 
 MOST_OBJECTS = 256  # of a group; the one that was used longest ago goes, unless a graph has it
+MOST_CALLS = 1024  # of a group: kinds of calls whose checks and sizes are kept
 GEMMS = ("torch", "own")
 
 
-class _Made(NamedTuple):
+class _Made:
     """An object with what computes its products; None: the library does."""
 
-    object: Overlap
-    gemm: Optional[TorchGemm]
+    def __init__(self, object: Overlap, gemm: Optional[TorchGemm]):
+        self.object, self.gemm = object, gemm
+        self.last = 0  # number of the run that was its last
+        self.captured = False  # a graph has runs of it
+
+
+class Place:
+    """Where runs of one shape find their object: looked for once."""
+
+    __slots__ = ("shape", "gemm", "made")
+
+    def __init__(self, shape: Shape, gemm: str):
+        self.shape, self.gemm = shape, gemm
+        self.made: Optional[_Made] = None
 
 
 class _Session:
@@ -34,25 +45,53 @@ class _Session:
 
     def __init__(self, ranks, device):
         self.ranks, self.device = ranks, device
+        self.on_gpu = device.type == "cuda"
         self.comm = plans.communicator(ranks, device)
         self.lock = threading.RLock()  # forward and backward passes may be in two threads
-        self.made = collections.OrderedDict()  # from shape and maker of products
-        self.captured = set()  # of these keys: a graph has calls of them
+        self.made: Dict[Tuple[Shape, str], _Made] = {}
+        self.known: Dict[Any, Any] = {}  # calls that have run: what was worked out for them
+        self._runs = 0
 
-    def find(self, key, scaled):
-        """The object of a shape; made, where there is none yet. `scaled`: of the run for which it is."""
-        capturing = self.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
-        if key not in self.made:
-            if capturing:
-                raise UsageError(
-                    f"a graph is captured, and there is no object yet for {_text(key[0])}: run the op once before"
-                )
-            self.made[key] = self._make(*key, scaled)
-            self._forget_oldest()
-        self.made.move_to_end(key)
-        if capturing:
-            self.captured.add(key)
-        return self.made[key]
+    def keep(self, key: Any, call: Any) -> None:
+        """For calls that come again."""
+        if len(self.known) >= MOST_CALLS:
+            self.known.clear()
+        self.known[key] = call
+
+    def run(self, place: Place, tensors: "Run") -> None:
+        """Runs an object on the current stream; on the host it has ended on return."""
+        with self.lock:
+            made = self._find(place, tensors.scaled)
+            object, bytes = made.object, made.object.workspace_bytes
+            workspace = tensors.a.new_empty(bytes, dtype=torch.uint8) if bytes else None
+            if made.gemm is not None:
+                made.gemm.scaled = tensors.scaled
+            object.run(_buffers(tensors, workspace), self._stream() if self.on_gpu else None)
+            _runs[place.shape.kind] += 1
+
+    def _stream(self):
+        return torch._C._cuda_getCurrentRawStream(self.device.index)
+
+    def _find(self, place, scaled):
+        """The object of a place; made, where there is none yet. `scaled`: of the run for which it is."""
+        capturing = self.on_gpu and torch.cuda.is_current_stream_capturing()
+        made = place.made
+        if made is None or not made.object.is_open:
+            key = (place.shape, place.gemm)
+            made = self.made.get(key)
+            if made is None:
+                if capturing:
+                    raise UsageError(
+                        f"a graph is captured, and there is no object yet for {_text(place.shape)}: run the op once"
+                        " before"
+                    )
+                made = self.made[key] = self._make(*key, scaled)
+                self._forget_oldest(made)
+            place.made = made
+        self._runs += 1
+        made.last = self._runs
+        made.captured = made.captured or capturing
+        return made
 
     def _make(self, shape, by, scaled):
         if by == "own":
@@ -63,13 +102,19 @@ class _Session:
         gemm.warms_up = False
         return made
 
-    def _forget_oldest(self):
-        idle = [key for key in self.made if key not in self.captured]
-        for key in idle[:max(0, len(idle) - MOST_OBJECTS)]:
-            self.made.pop(key).object.close()
+    def in_order(self) -> List[Tuple[Tuple[Shape, str], _Made]]:
+        """All objects; the one that ran last is the last."""
+        return sorted(self.made.items(), key=lambda one: one[1].last)
+
+    def _forget_oldest(self, new):
+        idle = [(key, one) for key, one in self.in_order() if not one.captured and one is not new]
+        for key, one in idle[:max(0, len(idle) + 1 - MOST_OBJECTS)]:
+            del self.made[key]
+            one.object.close()
 
     def close(self):
         """Waits for all runs. Not for other ranks' calls."""
+        self.known.clear()
         while self.made:
             self.made.popitem()[1].object.close()
         self.comm.close()
@@ -97,7 +142,7 @@ def session(group: str, device: torch.device) -> _Session:
     """Of a group by its name; collective, if it is the first. UsageError: there is no such group."""
     if device.type not in ("cpu", "cuda"):
         raise UsageError(f"tensors of cpu or cuda are multiplied, not of {device}")
-    ranks = group_of(group).ranks
+    ranks = process_group(group)
     with _lock:
         known = _sessions.get((group, device))
         if known is not None and known.ranks is not ranks:  # a later group of the same name
@@ -110,9 +155,21 @@ def session(group: str, device: torch.device) -> _Session:
         return known
 
 
+def known(group: str, device: torch.device, key: Any) -> Any:
+    """The session of a group and device with what it keeps of a call; None, where there is none."""
+    of = _sessions.get((group, device))
+    call = None if of is None else of.known.get(key)
+    if call is None:
+        return None, None
+    try:
+        return (of, call) if process_group(group) is of.ranks else (None, None)
+    except UsageError:  # the group has gone, which session() reports
+        return None, None
+
+
 def size_of(group: str) -> int:
     """How many ranks a group has."""
-    return dist.get_world_size(group_of(group).ranks)
+    return process_group(group).size()
 
 
 def check_ranks(group: str, ranks: int) -> None:
@@ -134,16 +191,7 @@ class Run(NamedTuple):
 
 def run(group: str, shape: Shape, gemm: str, tensors: Run) -> None:
     """Runs the object of a shape on the current stream; on the host it has ended on return."""
-    device = tensors.a.device
-    of = session(group, device)
-    with of.lock:
-        object, products = of.find((shape, gemm), tensors.scaled)
-        workspace = torch.empty(object.workspace_bytes, dtype=torch.uint8, device=device)
-        if products is not None:
-            products.scaled = tensors.scaled
-        stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None
-        object.run(_buffers(tensors, workspace), stream)
-        _runs[shape.kind] += 1
+    session(group, tensors.a.device).run(Place(shape, gemm), tensors)
 
 
 def exchange(kind: str, group: str, rows: torch.Tensor) -> torch.Tensor:
@@ -172,7 +220,7 @@ def explain(group: str, device: torch.device) -> List[Dict[str, Any]]:
     "budget", "why"."""
     of = session(group, device)
     with of.lock:
-        return [{**key[0]._asdict(), **one.object.explain()} for key, one in of.made.items()]
+        return [{**key[0]._asdict(), **one.object.explain()} for key, one in of.in_order()]
 
 
 def check_options(device: torch.device, backend: str, gemm: str) -> None:
@@ -203,14 +251,14 @@ def type_name(tensor: torch.Tensor, allowed: Sequence[torch.dtype], what: str) -
 
 
 def _buffers(tensors, workspace):
-    address: Callable[[Optional[torch.Tensor]], Optional[int]] = lambda one: None if one is None else one.data_ptr()
     scaled = tensors.scaled
     one_value = scaled is not None and scaled.a_scale.numel() == 1
     return Buffers(
-        address(tensors.a), list(map(address, tensors.b)), list(map(address, tensors.out)),
-        list(map(address, tensors.bias)), address(scaled.a_scale) if one_value else None,
-        [address(one) if one.numel() == 1 else None for one in scaled.b_scales] if one_value else (),
-        address(tensors.gathered), address(workspace),
+        tensors.a.data_ptr(), [one.data_ptr() for one in tensors.b], [one.data_ptr() for one in tensors.out],
+        [one.data_ptr() for one in tensors.bias], scaled.a_scale.data_ptr() if one_value else None,
+        [one.data_ptr() if one.numel() == 1 else None for one in scaled.b_scales] if one_value else (),
+        None if tensors.gathered is None else tensors.gathered.data_ptr(),
+        None if workspace is None else workspace.data_ptr(),
     )  # fmt: skip
 
 

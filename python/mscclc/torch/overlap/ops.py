@@ -10,14 +10,16 @@ import torch
 
 from ..._overlap import Shape
 from ...errors import UsageError
-from . import objects, shapes
+from . import eager, objects, shapes
+from .calls import Gather, How, Sum, key_of
 from .objects import Run
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
 _OPTIONS = 'str backend="auto", int chunks=0, str gemm="torch"'
 _MOST_CHUNKS = 64
 
-Gathered = Tuple[Optional[torch.Tensor], List[torch.Tensor]]
+Tensor, Tensors = torch.Tensor, Sequence[torch.Tensor]
+Gathered = Tuple[Optional[Tensor], List[Tensor]]
 
 
 def _checked(A, backend, chunks, gemm):
@@ -26,14 +28,6 @@ def _checked(A, backend, chunks, gemm):
     if not 0 <= chunks <= _MOST_CHUNKS:
         raise UsageError(f"chunks is {chunks}; allowed are 1 to {_MOST_CHUNKS}, and 0: as measured")
     return objects.type_name(A, TYPES, "A")
-
-
-def weights_ready(Bs: Sequence[torch.Tensor]) -> Tuple[List[torch.Tensor], bool]:
-    """Weights that lie in one way, as the library takes them: all as they are in memory, or all by rows."""
-    made = [shapes.ready_weight(B) for B in Bs]
-    if len({transposed for _, transposed in made}) == 1:
-        return [one for one, _ in made], made[0][1]
-    return [shapes.ready(B) for B in Bs], False
 
 
 def run_gathered(group: str, gemm: str, run: Run, shape: Shape) -> None:
@@ -57,23 +51,40 @@ def run_gathered(group: str, gemm: str, run: Run, shape: Shape) -> None:
 _PLAIN = {"allgather_gemm": "torch.ops.mscclc.all_gather", "alltoall_gemm": "torch.ops.mscclc.all_to_all"}
 
 
-def _all_gather_matmul(
-    A, Bs, gather_dim, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="torch"
-) -> Gathered:
-    dim = shapes.dimension(A, gather_dim, "gather_dim")
-    type = _checked(A, backend, chunks, gemm)
-    objects.check_ranks(group_name, ranks)
-    if shapes.is_last(A, dim):
-        return _gather_columns(A, Bs, group_name, biases, return_A, ranks)
-    shapes.check_weights(A, Bs, biases, A.shape[-1])
-    whole, outs, leading = shapes.gathered_results(A, [B.shape[1] for B in Bs], [A.dtype] * len(Bs), dim, ranks)
-    weights, transposed = weights_ready(Bs)
-    shape = Shape("allgather_gemm", whole.shape[0], whole.shape[1], tuple(B.shape[1] for B in Bs), type, type, type,
-                  transposed, bool(biases), None, backend, chunks)  # fmt: skip
-    rows = shapes.rows_of(A, dim)
-    run_gathered(group_name, gemm, Run(rows, weights, outs, biases, whole if return_A else None), shape)
-    found = [shapes.with_dimensions(one, leading, dim) for one in outs]
-    return shapes.with_dimensions(whole, leading, dim) if return_A else None, found
+def all_gather_matmul(
+    A: Tensor, Bs: Tensors, gather_dim: int, group_name: str, biases: Tensors, *, ranks: int, return_A: bool = True,
+    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> Gathered:  # fmt: skip
+    """What the op does."""
+    key = key_of(("all_gather", gather_dim, ranks, backend, chunks, gemm), A, Bs, biases)
+    of, call = objects.known(group_name, A.device, key)
+    if call is None:
+        dim = shapes.dimension(A, gather_dim, "gather_dim")
+        type = _checked(A, backend, chunks, gemm)
+        objects.check_ranks(group_name, ranks)
+        if shapes.is_last(A, dim):
+            return _gather_columns(A, Bs, group_name, biases, return_A, ranks)
+        shapes.check_weights(A, Bs, biases, A.shape[-1])
+        call = Gather("allgather_gemm", A, Bs, biases, dim, How(ranks, (type, type, type), backend, chunks, gemm))
+    return gathered(of, call, key, group_name, call.tensors(A, Bs, biases, return_A))
+
+
+def gathered(of: Any, call: Gather, key: Any, group: str, run: Run) -> Gathered:
+    """Runs a call, and keeps it, if it is not known."""
+    if call.empty:
+        run_gathered(group, call.place.gemm, run, call.place.shape)
+    else:
+        _run(of, call, key, group, run)
+    return call.results(run)
+
+
+def _run(of, call, key, group, run):
+    if of is not None:
+        of.run(call.place, run)
+        return
+    of = objects.session(group, run.a.device)
+    of.run(call.place, run)
+    of.keep(key, call)
 
 
 def _fake_all_gather_matmul(
@@ -100,22 +111,21 @@ def _gather_columns(A, Bs, group_name, biases, return_A, ranks):
     return whole if return_A else None, [one.view(*A.shape[:-1], -1) for one in found]
 
 
-def _all_to_all_matmul(
-    A, Bs, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="torch"
-) -> Gathered:
-    shapes.dimension(A, 0, "dimension")
-    type = _checked(A, backend, chunks, gemm)
-    objects.check_ranks(group_name, ranks)
-    shapes.divided(A.shape[0], ranks, f"dimension 0 of A, of shape {list(A.shape)},")
-    shapes.check_weights(A, Bs, biases, A.shape[-1])
-    whole, outs, leading = shapes.gathered_results(A, [B.shape[1] for B in Bs], [A.dtype] * len(Bs), 0, 1)
-    weights, transposed = weights_ready(Bs)
-    shape = Shape("alltoall_gemm", whole.shape[0], whole.shape[1], tuple(B.shape[1] for B in Bs), type, type, type,
-                  transposed, bool(biases), None, backend, chunks)  # fmt: skip
-    rows = A.flatten(0, -2)
-    run_gathered(group_name, gemm, Run(rows, weights, outs, biases, whole if return_A else None), shape)
-    found = [shapes.with_dimensions(one, leading, 0) for one in outs]
-    return shapes.with_dimensions(whole, leading, 0) if return_A else None, found
+def all_to_all_matmul(
+    A: Tensor, Bs: Tensors, group_name: str, biases: Tensors, *, ranks: int, return_A: bool = True,
+    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> Gathered:  # fmt: skip
+    """What the op does."""
+    key = key_of(("all_to_all", ranks, backend, chunks, gemm), A, Bs, biases)
+    of, call = objects.known(group_name, A.device, key)
+    if call is None:
+        shapes.dimension(A, 0, "dimension")
+        type = _checked(A, backend, chunks, gemm)
+        objects.check_ranks(group_name, ranks)
+        shapes.divided(A.shape[0], ranks, f"dimension 0 of A, of shape {list(A.shape)},")
+        shapes.check_weights(A, Bs, biases, A.shape[-1])
+        call = Gather("alltoall_gemm", A, Bs, biases, 0, How(ranks, (type, type, type), backend, chunks, gemm))
+    return gathered(of, call, key, group_name, call.tensors(A, Bs, biases, return_A))
 
 
 def _fake_all_to_all_matmul(
@@ -146,30 +156,31 @@ def run_reduced(group: str, gemm: str, run: Run, shape: Shape) -> None:
     objects.run(group, shape, gemm, run)
 
 
-def _matmul_reduce_scatter(
-    A, B, reduce_op, scatter_dim, group_name, bias, *, ranks, backend="auto", chunks=0, gemm="torch"
-) -> torch.Tensor:
-    dim = shapes.dimension(A, scatter_dim, "scatter_dim")
-    type = _checked(A, backend, chunks, gemm)
-    objects.check_ranks(group_name, ranks)
-    leading = _check_scatter(A, B, reduce_op, dim, ranks, bias)
-    columns = shapes.is_last(A, dim)
-    # Columns that are scattered are rows of the product of both transposed, which lies so already.
-    a, b = (B.t(), A.flatten(0, -2).t()) if columns else (shapes.rows_of(A, dim), B)
-    later = bias is not None and (columns or reduce_op == "avg")
-    weight, transposed = shapes.ready_weight(b)
-    shape = Shape("gemm_reducescatter", a.shape[0], a.shape[1], (b.shape[1],), type, type, type, transposed,
-                  bias is not None and not later, None, backend, chunks)  # fmt: skip
-    out = A.new_empty(a.shape[0] // ranks, b.shape[1])
-    given = [shapes.ready(bias)] if shape.bias else ()
-    run_reduced(group_name, gemm, Run(shapes.ready(a), [weight], [out], given), shape)
-    if reduce_op == "avg":
-        out.div_(ranks)
-    if columns:
-        out = out.t().contiguous()
-    if later:
-        out.add_(bias)
-    return out.view(*leading, -1) if columns else shapes.with_dimensions(out, leading, dim)
+def matmul_reduce_scatter(
+    A: Tensor, B: Tensor, reduce_op: str, scatter_dim: int, group_name: str, bias: Optional[Tensor], *, ranks: int,
+    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> Tensor:  # fmt: skip
+    """What the op does."""
+    others = (B,) if bias is None else (B, bias)
+    key = key_of(("reduce_scatter", reduce_op, scatter_dim, ranks, backend, chunks, gemm), A, others)
+    of, call = objects.known(group_name, A.device, key)
+    if call is None:
+        dim = shapes.dimension(A, scatter_dim, "scatter_dim")
+        type = _checked(A, backend, chunks, gemm)
+        objects.check_ranks(group_name, ranks)
+        _check_scatter(A, B, reduce_op, dim, ranks, bias)
+        how = How(ranks, (type, type, type), backend, chunks, gemm)
+        call = Sum("gemm_reducescatter", A, B, bias, reduce_op == "avg", dim, how)
+    return reduced(of, call, key, group_name, call.tensors(A, B, bias), bias)
+
+
+def reduced(of: Any, call: Sum, key: Any, group: str, run: Run, bias: Optional[Tensor]) -> Tensor:
+    """Runs a call, and keeps it, if it is not known."""
+    if call.empty:
+        run_reduced(group, call.place.gemm, run, call.place.shape)
+    else:
+        _run(of, call, key, group, run)
+    return call.result(run, bias)
 
 
 def _check_scatter(A, B, reduce_op, dim, ranks, bias):
@@ -197,26 +208,23 @@ def _fake_matmul_reduce_scatter(
     return A.new_empty(*leading, B.shape[1]).movedim(0, dim)
 
 
-def _matmul_all_reduce(
-    A, B, reduce_op, group_name, bias, *, ranks, replicated=False, backend="auto", chunks=0, gemm="torch"
-) -> torch.Tensor:
-    shapes.dimension(A, 0, "dimension")
-    _reduction(reduce_op)
-    type = _checked(A, backend, chunks, gemm)
-    objects.check_ranks(group_name, ranks)
-    shapes.check_weights(A, [B], [] if bias is None else [bias], A.shape[-1])
-    rows, (weight, transposed) = A.flatten(0, -2), shapes.ready_weight(B)
-    later = bias is not None and reduce_op == "avg"
-    shape = Shape("gemm_allreduce", rows.shape[0], rows.shape[1], (B.shape[1],), type, type, type, transposed,
-                  bias is not None and not later, None, backend, chunks)  # fmt: skip
-    out = A.new_empty(rows.shape[0], B.shape[1])
-    given = [shapes.ready(bias)] if shape.bias else ()
-    run_reduced(group_name, gemm, Run(shapes.ready(rows), [weight], [out], given), shape)
-    if reduce_op == "avg":
-        out.div_(ranks)
-    if later:
-        out.add_(bias)
-    return out.view(*A.shape[:-1], B.shape[1])
+def matmul_all_reduce(
+    A: Tensor, B: Tensor, reduce_op: str, group_name: str, bias: Optional[Tensor], *, ranks: int,
+    replicated: bool = False, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> Tensor:  # fmt: skip
+    """What the op does."""
+    others = (B,) if bias is None else (B, bias)
+    key = key_of(("all_reduce", reduce_op, ranks, backend, chunks, gemm), A, others)
+    of, call = objects.known(group_name, A.device, key)
+    if call is None:
+        shapes.dimension(A, 0, "dimension")
+        _reduction(reduce_op)
+        type = _checked(A, backend, chunks, gemm)
+        objects.check_ranks(group_name, ranks)
+        shapes.check_weights(A, [B], [] if bias is None else [bias], A.shape[-1])
+        how = How(ranks, (type, type, type), backend, chunks, gemm)
+        call = Sum("gemm_allreduce", A, B, bias, reduce_op == "avg", 0, how)
+    return reduced(of, call, key, group_name, call.tensors(A, B, bias), bias)
 
 
 def _fake_matmul_all_reduce(
@@ -233,21 +241,21 @@ _OPS: List[Any] = [
     (
         "all_gather_matmul",
         "Tensor A, Tensor[] Bs, int gather_dim, str group_name, Tensor[] biases, *, int ranks, bool return_A=True",
-        "(Tensor?, Tensor[])", _all_gather_matmul, _fake_all_gather_matmul,
+        "(Tensor?, Tensor[])", all_gather_matmul, _fake_all_gather_matmul,
     ),
     (
         "all_to_all_matmul", "Tensor A, Tensor[] Bs, str group_name, Tensor[] biases, *, int ranks, bool return_A=True",
-        "(Tensor?, Tensor[])", _all_to_all_matmul, _fake_all_to_all_matmul,
+        "(Tensor?, Tensor[])", all_to_all_matmul, _fake_all_to_all_matmul,
     ),
     (
         "matmul_reduce_scatter",
         "Tensor A, Tensor B, str reduce_op, int scatter_dim, str group_name, Tensor? bias, *, int ranks",
-        "Tensor", _matmul_reduce_scatter, _fake_matmul_reduce_scatter,
+        "Tensor", matmul_reduce_scatter, _fake_matmul_reduce_scatter,
     ),
     (
         "matmul_all_reduce",
         "Tensor A, Tensor B, str reduce_op, str group_name, Tensor? bias, *, int ranks, bool replicated=False",
-        "Tensor", _matmul_all_reduce, _fake_matmul_all_reduce,
+        "Tensor", matmul_all_reduce, _fake_matmul_all_reduce,
     ),
 ]  # fmt: skip
 
@@ -276,6 +284,7 @@ def _fake_exchange(rows, kind, group_name, ranks):
 
 for _row in _OPS:
     define(*_row)
+    eager.offer(_row[0], _row[3])
 # A collective alone, for gradients, by the communicator that the other ops have.
 library.define("exchange_rows(Tensor rows, str kind, str group_name, int ranks) -> Tensor")
 for _key in ("CPU", "CUDA"):

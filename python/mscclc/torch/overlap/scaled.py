@@ -6,13 +6,17 @@ all rows. A scale of B is one value or one for each column.
 
 import functools
 import operator
+from typing import Any, Optional, Sequence
+
 import torch
 
-from ..._overlap import Shape
 from ...errors import UsageError
-from . import objects, ops, shapes
-from .gemm import EIGHT_BITS, NAMES, Scaled
-from .objects import Run
+from . import eager, objects, ops, shapes
+from .calls import Gather, How, Sum, key_of
+from .gemm import DTYPE_OF, EIGHT_BITS, NAMES, Scaled
+from .ops import Tensor, Tensors
+
+Some = Sequence[Optional[Tensor]]
 
 
 def _types(A, Bs, out_dtypes, gemm, one_value):
@@ -65,38 +69,43 @@ def _gathered_scale(A, scale, dim, ranks, group):
     )
 
 
-def _bias_list(biases, outs):
+def _bias_list(biases, Bs, dtype):
     """A bias for each, of zeros where there is none; nothing, if there is none at all."""
     if all(bias is None for bias in biases):
         return []
-    found = [out.new_zeros(out.shape[1]) if bias is None else bias for bias, out in zip(biases, outs)]
-    for bias, out in zip(found, outs):
-        shapes.check_bias(bias, out, out.dtype)
+    found = [B.new_zeros(B.shape[1], dtype=dtype) if bias is None else bias for bias, B in zip(biases, Bs)]
+    for bias, B in zip(found, Bs):
+        shapes.check_bias(bias, B, dtype)
     return found
 
 
-def _all_gather_scaled_matmul(
-    A, Bs, A_scale, B_scales, gather_dim, group_name, biases, result_scales, out_dtypes, use_fast_accum, *,
-    ranks, backend="auto", chunks=0, gemm="torch",
-):  # fmt: skip
-    dim = _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
-    objects.check_options(A.device, backend, gemm)
-    objects.check_ranks(group_name, ranks)
+def all_gather_scaled_matmul(
+    A: Tensor, Bs: Tensors, A_scale: Tensor, B_scales: Tensors, gather_dim: int, group_name: str, biases: Some,
+    result_scales: Some, out_dtypes: Sequence[Any], use_fast_accum: Sequence[bool], *, ranks: int,
+    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> ops.Gathered:  # fmt: skip
+    """What the op does."""
+    options = ("scaled_gather", gather_dim, tuple(out_dtypes), tuple(use_fast_accum), ranks, backend, chunks, gemm)
+    key = key_of(options, A, Bs, (A_scale,), B_scales, biases, result_scales)
+    of, call = objects.known(group_name, A.device, key)
+    if call is None:
+        _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
+        objects.check_options(A.device, backend, gemm)
+        objects.check_ranks(group_name, ranks)
+    dim = gather_dim % A.dim()
     scale = _gathered_scale(A, A_scale, dim, ranks, group_name)
-    out_dtypes = _dtypes(out_dtypes)
-    one_value = all(one.numel() == 1 for one in [scale, *B_scales]) and not any(x is not None for x in result_scales)
-    type_a, type_b, type_out = _types(A, Bs, out_dtypes, gemm, one_value)
-    widths = [B.shape[1] for B in Bs]
-    whole, outs, leading = shapes.gathered_results(A, widths, out_dtypes, dim, ranks)
-    bias = _bias_list(biases, outs)
-    shape = Shape("allgather_gemm", whole.shape[0], whole.shape[1], tuple(widths), type_a, type_b, type_out, True,
-                  bool(bias), None, backend, chunks)  # fmt: skip
-    places = [(one.data_ptr(), one.data_ptr() + one.nbytes, one.shape[1] * one.itemsize) for one in outs]
+    if call is None:
+        one_value = all(one.numel() == 1 for one in [scale, *B_scales])
+        one_value = one_value and not any(one is not None for one in result_scales)
+        types = _types(A, Bs, _dtypes(out_dtypes), gemm, one_value)
+        bias = _bias_list(biases, Bs, DTYPE_OF[types[2]])
+        call = Gather("allgather_gemm", A, Bs, bias, dim, How(ranks, types, backend, chunks, gemm))
+    else:
+        bias = _bias_list(biases, Bs, call.dtype)
+    run = call.tensors(A, Bs, bias, True)
+    places = [(one.data_ptr(), one.data_ptr() + one.nbytes, one.shape[-1] * one.itemsize) for one in run.out]
     scaled = Scaled(scale.float(), [one.float() for one in B_scales], result_scales, use_fast_accum, (0, 0), places)
-    rows = shapes.rows_of(A, dim)
-    weights = [shapes.ready(B.t()) for B in Bs]
-    ops.run_gathered(group_name, gemm, Run(rows, weights, outs, bias, whole, scaled), shape)
-    return shapes.with_dimensions(whole, leading, dim), [shapes.with_dimensions(one, leading, dim) for one in outs]
+    return ops.gathered(of, call, key, group_name, run._replace(scaled=scaled))
 
 
 def _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum):
@@ -120,7 +129,7 @@ def _fake_all_gather_scaled_matmul(
 
 
 def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, ranks, output_shape):
-    """The rows that a product has before and after they are scattered, and the shape of the result."""
+    """The shape of the result."""
     if reduce_op not in ("sum", "avg"):
         raise UsageError(f"products are added up by sum or avg, not by {reduce_op!r}")
     dim = shapes.dimension(A, rows_dim, "scatter_dim_after_maybe_reshape")
@@ -136,51 +145,49 @@ def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, ranks, outpu
         )
     result = list(whole)
     result[scatter_dim] = shapes.divided(whole[scatter_dim], ranks, f"dimension {scatter_dim} of the result")
-    return whole, result
+    return result
 
 
-def _scattered_rows(A, whole, dim, scale):
-    """A, and its scale, with the scattered dimension of the result first."""
-    columns = A.shape[-1]
-    rows = shapes.rows_of(A.reshape(*whole[:-1], columns), dim)
+def _scattered_scale(A, whole, dim, scale):
+    """The scale of A with the scattered dimension of the result first."""
     if scale.numel() == 1:
-        return rows, scale
+        return scale
     if list(scale.shape[:-1]) != list(A.shape[:-1]) or scale.shape[-1] != 1:
         raise UsageError(f"a scale of A has one value, or shape {[*A.shape[:-1], 1]}; this one {list(scale.shape)}")
-    return rows, shapes.rows_of(scale.reshape(*whole[:-1], 1), dim).contiguous()
+    return shapes.rows_of(scale.reshape(*whole[:-1], 1), dim).contiguous()
 
 
-def _scaled_matmul_reduce_scatter(
-    A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name,
-    output_shape=None, bias=None, result_scale=None, out_dtype=None, use_fast_accum=False, *,
-    ranks, backend="auto", chunks=0, gemm="torch",
-):  # fmt: skip
-    whole, result = _check_reduced(
-        A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, ranks, output_shape
-    )
-    objects.check_options(A.device, backend, gemm)
-    a, scale = _scattered_rows(A, whole, orig_scatter_dim, A_scale)
-    one_value = scale.numel() == 1 and B_scale.numel() == 1 and result_scale is None
-    out_type = _dtypes([out_dtype])[0] or torch.bfloat16
-    type_a, type_b, type_out = _types(A, [B], [out_type], gemm, one_value)
-    objects.check_ranks(group_name, ranks)
-    out = A.new_empty(a.shape[0] // ranks, B.shape[1], dtype=out_type)
-    later = bias is not None and reduce_op == "avg"
-    if bias is not None:
-        shapes.check_bias(bias, B, out_type)
-    shape = Shape("gemm_reducescatter", a.shape[0], a.shape[1], (B.shape[1],), type_a, type_b, type_out, True,
-                  bias is not None and not later, None, backend, chunks)  # fmt: skip
-    a = shapes.ready(a)
-    scaled = Scaled(scale.float(), [B_scale.float()], [result_scale], [use_fast_accum], (a.data_ptr(), a.shape[1]), [])
-    given = [shapes.ready(bias)] if shape.bias else ()
-    ops.run_reduced(group_name, gemm, Run(a, [shapes.ready(B.t())], [out], given, None, scaled), shape)
-    if reduce_op == "avg":
-        out.div_(ranks)
-    if later:
-        out.add_(bias)
-    leading = list(result[:-1])
-    leading.insert(0, leading.pop(orig_scatter_dim))
-    return shapes.with_dimensions(out, leading, orig_scatter_dim).reshape(result).contiguous()
+def scaled_matmul_reduce_scatter(
+    A: Tensor, B: Tensor, A_scale: Tensor, B_scale: Tensor, reduce_op: str, orig_scatter_dim: int,
+    scatter_dim_after_maybe_reshape: int, group_name: str, output_shape: Optional[Sequence[int]] = None,
+    bias: Optional[Tensor] = None, result_scale: Optional[Tensor] = None, out_dtype: Any = None,
+    use_fast_accum: bool = False, *, ranks: int, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+) -> Tensor:  # fmt: skip
+    """What the op does."""
+    dim, rows_dim = orig_scatter_dim, scatter_dim_after_maybe_reshape
+    shape = None if output_shape is None else tuple(output_shape)
+    options = ("scaled_scatter", reduce_op, dim, rows_dim, shape, out_dtype, use_fast_accum, ranks, backend, chunks,
+               gemm)  # fmt: skip
+    key = key_of(options, A, (B, A_scale, B_scale, bias, result_scale))
+    of, call = objects.known(group_name, A.device, key)
+    if call is None:
+        _check_reduced(A, B, B_scale, reduce_op, dim, rows_dim, ranks, output_shape)
+        objects.check_options(A.device, backend, gemm)
+    whole = shape or (*A.shape[:-1], B.shape[1])
+    scale = _scattered_scale(A, whole, dim, A_scale)
+    rows = A.reshape(*whole[:-1], A.shape[-1])
+    if call is None:
+        one_value = scale.numel() == 1 and B_scale.numel() == 1 and result_scale is None
+        types = _types(A, [B], [_dtypes([out_dtype])[0] or torch.bfloat16], gemm, one_value)
+        objects.check_ranks(group_name, ranks)
+        if bias is not None:
+            shapes.check_bias(bias, B, DTYPE_OF[types[2]])
+        how = How(ranks, types, backend, chunks, gemm)
+        call = Sum("gemm_reducescatter", rows, B, bias, reduce_op == "avg", dim, how)
+    run = call.tensors(rows, B, bias)
+    a = (run.a.data_ptr(), A.shape[-1])
+    scaled = Scaled(scale.float(), [B_scale.float()], [result_scale], [use_fast_accum], a, [])
+    return ops.reduced(of, call, key, group_name, run._replace(scaled=scaled), bias).contiguous()
 
 
 def _fake_scaled_matmul_reduce_scatter(
@@ -188,7 +195,7 @@ def _fake_scaled_matmul_reduce_scatter(
     output_shape=None, bias=None, result_scale=None, out_dtype=None, use_fast_accum=False, *,
     ranks, backend="auto", chunks=0, gemm="torch",
 ):  # fmt: skip
-    _, result = _check_reduced(
+    result = _check_reduced(
         A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, ranks, output_shape
     )
     return A.new_empty(result, dtype=_dtypes([out_dtype])[0] or torch.bfloat16)
@@ -198,12 +205,14 @@ ops.define(
     "all_gather_scaled_matmul",
     "Tensor A, Tensor[] Bs, Tensor A_scale, Tensor[] B_scales, int gather_dim, str group_name, Tensor?[] biases,"
     " Tensor?[] result_scales, ScalarType?[] out_dtypes, bool[] use_fast_accum, *, int ranks",
-    "(Tensor, Tensor[])", _all_gather_scaled_matmul, _fake_all_gather_scaled_matmul,
+    "(Tensor, Tensor[])", all_gather_scaled_matmul, _fake_all_gather_scaled_matmul,
 )  # fmt: skip
 ops.define(
     "scaled_matmul_reduce_scatter",
     "Tensor A, Tensor B, Tensor A_scale, Tensor B_scale, str reduce_op, int orig_scatter_dim,"
     " int scatter_dim_after_maybe_reshape, str group_name, SymInt[]? output_shape=None, Tensor? bias=None,"
     " Tensor? result_scale=None, ScalarType? out_dtype=None, bool use_fast_accum=False, *, int ranks",
-    "Tensor", _scaled_matmul_reduce_scatter, _fake_scaled_matmul_reduce_scatter,
+    "Tensor", scaled_matmul_reduce_scatter, _fake_scaled_matmul_reduce_scatter,
 )  # fmt: skip
+eager.offer("all_gather_scaled_matmul", all_gather_scaled_matmul)
+eager.offer("scaled_matmul_reduce_scatter", scaled_matmul_reduce_scatter)

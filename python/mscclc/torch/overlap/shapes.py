@@ -91,10 +91,3 @@ def ready(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor where the library can take it: without gaps, at a multiple of 16 bytes."""
     tensor = tensor.detach().contiguous()
     return tensor.clone() if tensor.data_ptr() % 16 else tensor
-
-
-def ready_weight(tensor: torch.Tensor) -> Tuple[torch.Tensor, bool]:
-    """A weight's memory, and whether its columns lie one after the other there."""
-    if tensor.t().is_contiguous() and not tensor.is_contiguous():
-        return ready(tensor.t()), True
-    return ready(tensor), False

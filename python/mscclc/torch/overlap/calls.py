@@ -1,0 +1,150 @@
+"""What an op needs to know of a call's sizes, strides and types, worked out once: a call that comes again finds it.
+
+All that an op checks of its arguments depends on what is in key_of(), so a call whose key is known has passed. Looked
+at in each call is what does not: where tensors lie, and whether the group is still there (objects.known()).
+"""
+
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+
+from ..._overlap import Shape
+from . import shapes
+from .gemm import DTYPE_OF, EIGHT_BITS
+from .objects import Place, Run
+
+_Tensors = Sequence[torch.Tensor]
+
+
+def key_of(options: Any, A: torch.Tensor, *lists: Sequence[Optional[torch.Tensor]]) -> Tuple[Any, ...]:
+    """Equal for calls that differ only in memory."""
+    found = [options, A.shape, A.stride(), A.dtype, A.device]
+    for tensors in lists:
+        found.append(len(tensors))
+        for one in tensors:
+            found += (None,) if one is None else (one.shape, one.stride(), one.dtype, one.device)
+    return tuple(found)
+
+
+class How(NamedTuple):
+    """Options that all ops have, and what follows from A."""
+
+    ranks: int
+    types: Tuple[str, str, str]  # the library's names of those of A, B and what is made
+    backend: str
+    chunks: int
+    gemm: str
+
+
+def _where(tensors, copied):
+    """Tensors as the library takes them. `copied`: which have gaps."""
+    return [shapes.ready(one) if gaps or one.data_ptr() % 16 else one for one, gaps in zip(tensors, copied)]
+
+
+class _Weights:
+    """How weights are given: all as they lie in memory, by columns or by rows, or all by rows; of 8 bits by columns."""
+
+    def __init__(self, Bs: _Tensors):
+        eight = Bs[0].dtype in EIGHT_BITS
+        self.by_columns = eight or all(B.t().is_contiguous() and not B.is_contiguous() for B in Bs)
+        self._copied = [not (B.t() if self.by_columns else B).is_contiguous() for B in Bs]
+
+    def where(self, Bs: _Tensors) -> List[torch.Tensor]:
+        """Tensors whose memory has them."""
+        if self.by_columns:
+            return [shapes.ready(B.t()) if gaps or B.data_ptr() % 16 else B for B, gaps in zip(Bs, self._copied)]
+        return _where(Bs, self._copied)
+
+
+class Gather:
+    """A gather, or an exchange, and the products after it."""
+
+    def __init__(self, kind: str, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, dim: int, how: How):
+        ranks, types, backend, chunks, gemm = how
+        self._dim, self._flat = dim, dim == 0 and A.is_contiguous()
+        leading = shapes.shape_of_rows(A, dim, A.shape[dim] * (ranks if kind == "allgather_gemm" else 1))
+        m = 1
+        for size in leading:
+            m *= size
+        k, columns = A.shape[-1], tuple(B.shape[1] for B in Bs)
+        self._weights, self._biases = _Weights(Bs), [not one.is_contiguous() for one in biases]
+        self.place = Place(
+            Shape(kind, m, k, columns, *types, self._weights.by_columns, bool(biases), None, backend, chunks),
+            gemm,
+        )  # fmt: skip
+        self.empty = m == 0 or k == 0 or 0 in columns
+        self._leading = leading
+        rows = leading if dim == 0 else [m]  # no view is needed then
+        self._whole, self._outs, self.dtype = (*rows, k), [(*rows, n) for n in columns], DTYPE_OF[types[2]]
+
+    def tensors(self, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, return_A: bool) -> Run:
+        """Those of a run, with memory for its results."""
+        rows = A if self._flat and not A.data_ptr() % 16 else shapes.ready(shapes.rows_of(A, self._dim))
+        return Run(
+            rows, self._weights.where(Bs), [A.new_empty(size, dtype=self.dtype) for size in self._outs],
+            _where(biases, self._biases) if biases else (), A.new_empty(self._whole) if return_A else None,
+        )  # fmt: skip
+
+    def results(self, run: Run) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:
+        """What the op gives."""
+        if self._dim == 0:
+            return run.gathered, list(run.out)
+        whole, *outs = [
+            None if one is None else shapes.with_dimensions(one, self._leading, self._dim)
+            for one in (run.gathered, *run.out)
+        ]
+        return whole, outs
+
+
+class Sum:
+    """A product, and a sum over ranks of it, whole ("gemm_allreduce") or a part ("gemm_reducescatter")."""
+
+    def __init__(
+        self, kind: str, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor], mean: bool, dim: int, how: How
+    ):  # fmt: skip
+        ranks, types, backend, chunks, gemm = how
+        scatters = kind == "gemm_reducescatter"
+        self._mean = ranks if mean else 0
+        self._columns = scatters and shapes.is_last(A, dim)
+        self._dim, self._flat = dim, dim == 0 and A.is_contiguous() and not self._columns
+        a, b = self._operands(A, B)
+        self._weights = _Weights([b])
+        self._later = bias is not None and (self._columns or mean)
+        given = bias is not None and not self._later
+        self._bias = [given and not bias.is_contiguous()]
+        self.place = Place(
+            Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, backend, chunks), gemm,
+        )  # fmt: skip
+        self.empty = 0 in (*a.shape, b.shape[1])
+        parts = ranks if scatters else 1
+        if self._columns:
+            self._leading = list(A.shape[:-1])
+        else:
+            self._leading = shapes.shape_of_rows(A, dim, A.shape[dim] // parts)
+        rows = self._leading if dim == 0 and not self._columns else [a.shape[0] // parts]
+        self._out, self.dtype = (*rows, b.shape[1]), DTYPE_OF[types[2]]
+
+    def _operands(self, A, B):
+        # Columns that are scattered are rows of the product of both transposed, which lies so already.
+        return (B.t(), A.flatten(0, -2).t()) if self._columns else (shapes.rows_of(A, self._dim), B)
+
+    def tensors(self, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor]) -> Run:
+        """Those of a run, with memory for its result."""
+        a, b = (A, B) if self._flat and not A.data_ptr() % 16 else self._operands(A, B)
+        return Run(
+            a if a is A else shapes.ready(a), self._weights.where([b]), [A.new_empty(self._out, dtype=self.dtype)],
+            _where([bias], self._bias) if self.place.shape.bias else (),
+        )  # fmt: skip
+
+    def result(self, run: Run, bias: Optional[torch.Tensor]) -> torch.Tensor:
+        """What the op gives."""
+        (out,) = run.out
+        if self._mean:
+            out.div_(self._mean)
+        if self._columns:
+            out = out.t().contiguous()
+        if self._later:
+            out.add_(bias)
+        if self._columns:
+            return out.view(*self._leading, -1)
+        return out if self._dim == 0 else shapes.with_dimensions(out, self._leading, self._dim)
