@@ -100,7 +100,7 @@ shows "all of it" git log -p --ext-diff --diff-filter=AMD <<'END'
 +{"a": 2}
 END
 
-# Changed here, removed there: git has no two sides to tell of.
+# Changed here, removed there: git has no two sides to show.
 git checkout -q -b other HEAD
 git rm -q other.json
 commit "removed"

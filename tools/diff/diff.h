@@ -20,7 +20,7 @@ struct Fact {
 struct PlanSide {
   const Program& program;
   std::vector<Fact> facts;
-  /// More facts, for which nobody asks unless something else differs: numbers alone change, by a
+  /// More facts, which are asked for only if something else differs: numbers alone change, by a
   /// little, what a plan is predicted to take.
   std::function<std::vector<Fact>()> predicted = {};
 };

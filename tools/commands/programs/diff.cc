@@ -34,7 +34,7 @@ struct DiffOptions {
   std::string bytes = "1M", machine;
   std::vector<uint64_t> sizes;  ///< that `bytes` says
   bool no_verify = false;
-  std::vector<std::string> git;  ///< what git tells its drivers; none: it does not ask
+  std::vector<std::string> git;  ///< what git gives its drivers; none: it does not ask
 };
 
 /// As diff(1): 0 no difference, 1 some, and 2 what went wrong.
@@ -140,7 +140,7 @@ int run_git(DiffOptions& options) {
     put(fmt::format("* not merged: {}\n", git[0]));
     return kFine;
   }
-  if (git.size() <= kNewMode) return Input::usage("--git takes what git tells a driver");
+  if (git.size() <= kNewMode) return Input::usage("--git takes what git gives a driver");
   options.a = git[kOldFile];
   options.b = git[kNewFile];
   const auto name = [&](const char* side, size_t file, size_t path) {
@@ -192,7 +192,7 @@ void diff_options(CommandLine& line, CLI::App& app, DiffOptions& options) {
   app.add_flag("--no-verify", options.no_verify, "do not compare what is proved: that takes time");
   line.takes_text(
       app.add_option("--git", options.git,
-                     "as a driver of 'git diff', which tells what to compare; text as diff -u "
+                     "as a driver of 'git diff', which says what to compare; text as diff -u "
                      "does, unless both sides are plans")
           ->type_name("ARGS")
           ->expected(1, 9));
