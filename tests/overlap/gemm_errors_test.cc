@@ -66,8 +66,8 @@ TEST_CASE("copy engines are refused chunks that are not whole pieces, with the n
           c.kind = OverlapKind::gemm_reducescatter;
           c.backend = "copy_engine";
         }) ==
-        "bad-call: gemm_reducescatter: for copy engines m must be a multiple of 2, and the message "
-        "of 2 x 2 chunks of a multiple of 16 bytes; m = 8, and the message has 32 bytes\n");
+        "bad-call: gemm_reducescatter: copy engines need m to be a multiple of 2, and the message "
+        "to be 2 x 2 chunks of a multiple of 16 bytes; m = 8, and the message has 32 bytes\n");
   CHECK(said_of([](OverlapConfig& c, uint32_t) { c.backend = "copy_engine"; }) == "made");
 }
 

@@ -175,7 +175,7 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   config.m = 12;
   CHECK(chosen(2) ==
         "serial, 0, 0: copy_engine was measured for 2 ranks, bf16, 12 rows and 4096 flops a byte, "
-        "but for copy engines m must be a multiple of 2, and the message of 2 x 4 chunks of a "
+        "but copy engines need m to be a multiple of 2, and the message to be 2 x 4 chunks of a "
         "multiple of 16 bytes; m = 12, and the message has 24 bytes");
   config.kind = OverlapKind::allgather_gemm;
   config.backend = "mscclc";

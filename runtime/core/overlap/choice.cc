@@ -72,9 +72,8 @@ std::string why_no_copies(const OverlapConfig& config, uint32_t ranks, uint32_t 
   const uint64_t bytes = message_bytes(config), all = uint64_t{ranks} * chunks;
   if (config.m % ranks == 0 && bytes % (all * kCopyAlign) == 0) return "";
   return fmt::format(
-      "for copy engines m must be a multiple of {}, and the message of {} x {} chunks of a "
-      "multiple "
-      "of {} bytes; m = {}, and the message has {} bytes",
+      "copy engines need m to be a multiple of {}, and the message to be {} x {} chunks of a "
+      "multiple of {} bytes; m = {}, and the message has {} bytes",
       ranks, ranks, chunks, kCopyAlign, config.m, bytes);
 }
 
