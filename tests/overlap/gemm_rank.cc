@@ -86,6 +86,8 @@ std::string GemmRank::run_once(Overlap& object, const GemmRuns& runs, uint32_t r
     call.workspace = placed.add(nullptr, call.workspace_bytes + 1);
   }
   if (!object.run(call, stream_, diagnostics) || !communicator_.synchronize(stream_, diagnostics)) {
+    Diagnostics ignored;  // what the stream has left of a failed run still uses the matrices
+    (void)communicator_.device().drain(ignored);
     return "the run failed";
   }
   for (size_t w = 0; w < config.n.size(); ++w) {
