@@ -6,6 +6,7 @@
 
 #include "ir/diagnostics/printable.h"
 #include "plans/format/embedded_library.h"
+#include "plans/format/library_call.h"
 #include "plans/format/table_reader.h"
 
 namespace mscclc {
@@ -27,6 +28,15 @@ uint64_t threads_of_row(const RowCall& call) {
 
 bool has_functions(Dtype dtype) {
   return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+}
+
+/// Do sums of the programs keep to what the call asks for? Of two ranks all do, as elsewhere.
+bool keeps_order(const RowCall& call) {
+  const LibraryCall sums{.kind = CollectiveKind::allreduce,
+                         .ranks = call.ranks,
+                         .dtype = call.dtype,
+                         .order = call.order};
+  return serves(RowTable::kOrder, call.order) || !order_matters(sums);
 }
 
 /// Reads one table; all functions return false after reporting.
@@ -188,7 +198,18 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
   if (call.rows == 0 || call.rows > kAny / call.row_bytes()) {
     return refuse(fmt::format("{} rows are no message", call.rows));
   }
-  return true;
+  if (keeps_order(call)) return true;
+  Diagnostic& error =
+      diagnostics.error("no-plan-in-order", {},
+                        fmt::format("no plan serves {} of {} ranks, '{}', under '{}'", call.name,
+                                    call.ranks, info(call.dtype).name, mscclc::name(call.order)));
+  error.notes.push_back(
+      {fmt::format("'{}' means: {}", mscclc::name(call.order), summary(call.order))});
+  error.notes.push_back(
+      {fmt::format("under '{}' the plan '{}' would serve it; under '{}' a sum by "
+                   "name, and the function of its rows after it",
+                   mscclc::name(kOrder), choose(call).first->program, mscclc::name(call.order))});
+  return false;
 }
 
 std::pair<const RowEntry*, uint64_t> RowTable::choose(const RowCall& call) const {

@@ -5,6 +5,7 @@ communicator of its own over the ranks of a group, whatever the group's backend.
 """
 
 import collections
+import functools
 import threading
 from typing import Any, Callable, Counter, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -14,12 +15,13 @@ import torch.distributed as dist
 from ..._overlap import Buffers, Overlap, Shape, backends
 from ...communicator import Communicator
 from ...errors import UsageError
-from .. import plans
+from .. import orders, plans
 from ..fusion.groups import group_of
 from .gemm import NAMES, Scaled, TorchGemm
 
 MOST_OBJECTS = 256  # of a group; the one that was used longest ago goes, unless a graph has it
 GEMMS = ("torch", "own")
+_ADD_UP = ("gemm_reducescatter", "gemm_allreduce", "reducescatter", "allreduce")
 
 
 class _Made(NamedTuple):
@@ -136,6 +138,8 @@ def run(group: str, shape: Shape, gemm: str, tensors: Run) -> None:
     """Runs the object of a shape on the current stream; on the host it has ended on return."""
     device = tensors.a.device
     of = session(group, device)
+    if shape.kind in _ADD_UP:
+        shape = shape._replace(order=orders.in_force(of.ranks))
     with of.lock:
         object, products = of.find((shape, gemm), tensors.scaled)
         workspace = torch.empty(object.workspace_bytes, dtype=torch.uint8, device=device)
@@ -159,6 +163,8 @@ def exchange(kind: str, group: str, rows: torch.Tensor) -> torch.Tensor:
         return made
     with of.lock:
         call = getattr(of.comm, kind)
+        if kind in _ADD_UP:
+            call = functools.partial(call, order=orders.in_force(of.ranks))
         if device.type == "cpu":
             call(rows, made).wait()
             return made
