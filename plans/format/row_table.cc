@@ -30,15 +30,6 @@ bool has_functions(Dtype dtype) {
   return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
 }
 
-/// Do sums of the programs keep to what the call asks for? Of two ranks all do, as elsewhere.
-bool keeps_order(const RowCall& call) {
-  const LibraryCall sums{.kind = CollectiveKind::allreduce,
-                         .ranks = call.ranks,
-                         .dtype = call.dtype,
-                         .order = call.order};
-  return serves(RowTable::kOrder, call.order) || !order_matters(sums);
-}
-
 /// Reads one table; all functions return false after reporting.
 class RowTableReader : TableReader {
  public:
@@ -198,7 +189,12 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
   if (call.rows == 0 || call.rows > kAny / call.row_bytes()) {
     return refuse(fmt::format("{} rows are no message", call.rows));
   }
-  if (keeps_order(call)) return true;
+  const auto kind = CollectiveKind::allreduce;  // all of them add up, as it does
+  if (serves(kOrder, call.order) ||
+      !order_matters(
+          {.kind = kind, .ranks = call.ranks, .dtype = call.dtype, .order = call.order})) {
+    return true;
+  }
   Diagnostic& error =
       diagnostics.error("no-plan-in-order", {},
                         fmt::format("no plan serves {} of {} ranks, '{}', under '{}'", call.name,

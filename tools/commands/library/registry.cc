@@ -189,10 +189,12 @@ bool show_orders(const Surveyed& all, SumOrder order, const Coverage& under,
                  Diagnostics& diagnostics) {
   std::vector<CoveredPlan> plans = all.plans;
   for (CoveredPlan& plan : plans) plan.call.order = SumOrder::any;
-  const auto calls = unserved(coverage_of(*all.registry, plans, diagnostics), under);
-  put(sums_table(summing_plans(all), order));
-  put(unserved_text(calls, order));
-  return calls.empty();
+  const std::string unserved =
+      unserved_text(coverage_of(*all.registry, plans, diagnostics), under, order);
+  put(sums_table(summing_plans(all), order) + unserved);
+  if (!unserved.empty()) return false;
+  put(fmt::format("all calls that have a plan have one under '{}'\n", name(order)));
+  return true;
 }
 
 int run_check(const RegistryCommand& options) {

@@ -3,18 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <map>
 
 #include "tools/report/summary.h"
 
 namespace mscclc {
 namespace {
-
-std::string types_text(const std::vector<Dtype>& dtypes) {
-  std::string text;
-  for (const Dtype t : dtypes) text += fmt::format("{}{}", text.empty() ? "" : " ", info(t).name);
-  return text;
-}
 
 /// ", passed over", ", passed over for f16 bf16 …", or "", if calls of every type may get it.
 std::string passed_over(const SummingPlan& plan, SumOrder order) {
@@ -36,12 +30,6 @@ std::string passed_over(const SummingPlan& plan, SumOrder order) {
   return over.size() == floats ? ", passed over" : ", passed over for " + types_text(over);
 }
 
-/// "sums in rank order, rounded once"
-std::string class_text(const Proof& proof) {
-  const bool once = proof.rounding == Rounding::once || proof.orders.exact;
-  return sums_text(proof) + (once ? ", rounded once" : "");
-}
-
 /// The same calls, whatever type, size and contract.
 bool same_kind(LibraryCall a, const LibraryCall& b) {
   a.dtype = b.dtype;
@@ -50,70 +38,50 @@ bool same_kind(LibraryCall a, const LibraryCall& b) {
   return a == b;
 }
 
-void add(std::vector<UnservedCalls>& all, const UnservedCalls& one, Dtype dtype) {
-  const auto alike = [&](const UnservedCalls& u) {
-    return same_kind(u.call, one.call) && u.min == one.min && u.max == one.max &&
-           u.plan == one.plan;
-  };
-  auto found = std::ranges::find_if(all, alike);
-  if (found == all.end()) found = all.insert(all.end(), one);
-  found->dtypes.push_back(dtype);
-}
-
 }  // namespace
 
 std::string sums_table(std::span<const SummingPlan> plans, SumOrder order) {
-  struct Class {
-    std::string text;
-    std::vector<std::string> files;
-  };
-  std::vector<Class> classes;
+  std::map<std::string, std::vector<std::string>> classes;  // "sums in rank order, rounded once"
   for (const SummingPlan& plan : plans) {
-    std::string text = class_text(plan.proof) + passed_over(plan, order);
-    auto found = std::ranges::find(classes, text, &Class::text);
-    if (found == classes.end()) found = classes.insert(classes.end(), {std::move(text), {}});
-    found->files.push_back(plan.file);
+    const bool once = plan.proof.rounding == Rounding::once || plan.proof.orders.exact;
+    classes[sums_text(plan.proof) + (once ? ", rounded once" : "") + passed_over(plan, order)]
+        .push_back(plan.file);
   }
   std::string table = fmt::format("sums of {} plan{}, for calls under '{}':\n", plans.size(),
                                   plans.size() == 1 ? "" : "s", name(order));
-  for (const Class& c : classes) {
-    table += fmt::format("  {}: {}\n", c.text, c.files.size());
-    for (const std::string& file : c.files) table += fmt::format("    {}\n", file);
+  for (const auto& [text, files] : classes) {
+    table += fmt::format("  {}: {}\n    {}\n", text, files.size(), fmt::join(files, "\n    "));
   }
   return table;
 }
 
-std::vector<UnservedCalls> unserved(const Coverage& any, const Coverage& under) {
-  std::vector<UnservedCalls> all;
+std::string unserved_text(const Coverage& any, const Coverage& under, SumOrder order) {
+  std::map<std::string, std::vector<Dtype>> lines;  // of types that are served alike
+  const auto compare = [&](const CoveredCalls& calls, Dtype dtype, const CoveredCalls& strict) {
+    for (const CoveredSizes& served : calls.sizes) {
+      for (const CoveredSizes& s : strict.sizes) {
+        const uint64_t min = std::max(served.min, s.min), max = std::min(served.max, s.max);
+        if (served.plan.empty() || !s.plan.empty() || min > max) continue;
+        lines[fmt::format("{}, {}: under 'any' {}", calls_text(calls.call), sizes_text(min, max),
+                          served.plan)]
+            .push_back(dtype);
+      }
+    }
+  };
   for (const CoveredCalls& calls : any.calls) {
-    for (const Dtype dtype : calls.dtypes) {
-      const auto strict = std::ranges::find_if(under.calls, [&](const CoveredCalls& c) {
-        return same_kind(c.call, calls.call) &&
-               std::ranges::find(c.dtypes, dtype) != c.dtypes.end();
-      });
-      if (strict == under.calls.end()) continue;
-      for (const CoveredSizes& served : calls.sizes) {
-        for (const CoveredSizes& s : strict->sizes) {
-          const uint64_t min = std::max(served.min, s.min), max = std::min(served.max, s.max);
-          if (served.plan.empty() || !s.plan.empty() || min > max) continue;
-          add(all, {calls.call, {}, min, max, served.plan}, dtype);
-        }
+    for (const CoveredCalls& strict : under.calls) {
+      if (!same_kind(strict.call, calls.call)) continue;
+      for (const Dtype dtype : calls.dtypes) {
+        if (std::ranges::count(strict.dtypes, dtype) != 0) compare(calls, dtype, strict);
       }
     }
   }
-  return all;
-}
-
-std::string unserved_text(std::span<const UnservedCalls> calls, SumOrder order) {
-  if (calls.empty()) {
-    return fmt::format("all calls that have a plan have one under '{}'\n", name(order));
+  std::string text;
+  for (const auto& [line, dtypes] : lines) {
+    text += fmt::format("  {}, for {}\n", line, types_text(dtypes));
   }
-  std::string text = fmt::format("calls that have a plan, but none under '{}':\n", name(order));
-  for (const UnservedCalls& u : calls) {
-    text += fmt::format("  {}: {}, {}: under 'any' {}\n", calls_text(u.call), types_text(u.dtypes),
-                        sizes_text(u.min, u.max), u.plan);
-  }
-  return text;
+  if (text.empty()) return "";
+  return fmt::format("calls that have a plan, but none under '{}':\n{}", name(order), text);
 }
 
 }  // namespace mscclc

@@ -24,17 +24,8 @@ struct SummingPlan {
 /// Plans by how they add up, and which of them calls under `order` pass over.
 std::string sums_table(std::span<const SummingPlan> plans, SumOrder order);
 
-/// Calls of sizes that have a plan, but none under a contract.
-struct UnservedCalls {
-  LibraryCall call;
-  std::vector<Dtype> dtypes;
-  uint64_t min = 0, max = 0;  ///< bytes, both included
-  std::string plan;           ///< that they have under `any`
-};
-
-/// `any`: what is picked under `any`; `under`: under the contract, of the same plans.
-std::vector<UnservedCalls> unserved(const Coverage& any, const Coverage& under);
-/// A line for each, or that there are none.
-std::string unserved_text(std::span<const UnservedCalls> calls, SumOrder order);
+/// A line for each of the calls that have a plan under `any`, but none under the contract; "":
+/// there are none. Both are of the same plans.
+std::string unserved_text(const Coverage& any, const Coverage& under, SumOrder order);
 
 }  // namespace mscclc

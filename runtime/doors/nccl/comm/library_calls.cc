@@ -69,8 +69,7 @@ std::string why_not(const std::vector<PassedOver>& passed_over, const Diagnostic
   return "no plan serves it: " + text.substr(0, text.size() - 2);
 }
 
-/// ", its sums keep 'ranks'": of a plan that adds up, and of which that is known; the strongest in
-/// such a call.
+/// ", its sums keep 'ranks'": the strongest contract in such a call, where that is known.
 std::string contract_of(const PickedPlan& plan, const CollectiveCall& call, uint32_t ranks) {
   if (!plan.proof || plan.proof->rounding == Rounding::none) return "";
   const SumOrder order = strongest_order(*plan.proof, {.kind = call.kind,
