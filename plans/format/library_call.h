@@ -8,6 +8,7 @@
 #include "ir/contract/collectives.h"
 #include "ir/contract/order.h"
 #include "ir/ops/dtypes.h"
+#include "ir/program/proof.h"
 
 namespace mscclc {
 
@@ -53,6 +54,27 @@ inline bool order_matters(const LibraryCall& call) {
                     call.op != ReduceOp::max;
   return adds && call.ranks > 2 && info(call.dtype).kind == DtypeKind::kFloat &&
          call.order != SumOrder::any;
+}
+
+/// Do the sums of a plan keep to the call's order, in its type? Sums that ops pass on in a type
+/// that is narrower than what they are added up in are rounded there, too, and keep `replicated` at
+/// most.
+inline bool keeps_order(const Proof& proof, const LibraryCall& call) {
+  if (!order_matters(call)) return true;
+  if (!proof.orders.keep(call.order)) return false;
+  if (call.order == SumOrder::replicated || proof.rounding != Rounding::each_op) return true;
+  const Dtype usual = info(call.dtype).accumulate;
+  return usual == call.dtype && call.accumulate.value_or(usual) == call.dtype;
+}
+
+/// The strongest order that they keep to in such a call, whatever order it asks for.
+inline SumOrder strongest_order(const Proof& proof, LibraryCall call) {
+  for (const SumOrder order :
+       {SumOrder::exact, SumOrder::tree, SumOrder::ranks, SumOrder::replicated}) {
+    call.order = order;
+    if (keeps_order(proof, call)) return order;
+  }
+  return SumOrder::any;
 }
 
 /// ", in place", or "" where input and output lie apart.

@@ -174,6 +174,38 @@ TEST_CASE("a row may be for several nodes") {
         "t.json: rows[1]: never reached: rows[0] takes all its calls");
 }
 
+TEST_CASE("what sums keep to depends on their type, where they are rounded on the way") {
+  const Proof once{.proved = true,
+                   .orders = {.replicated = true, .ranks = true, .tree = true},
+                   .rounding = Rounding::once};
+  Proof each = once, apart = once;
+  each.rounding = Rounding::each_op;
+  apart.orders.replicated = false;
+  const LibraryCall f32{.kind = CollectiveKind::allreduce, .ranks = 4};
+  const auto of = [](LibraryCall call, Dtype dtype) {
+    call.dtype = dtype;
+    return call;
+  };
+  const auto order = [](const Proof& proof, const LibraryCall& call) {
+    return std::string(name(strongest_order(proof, call)));
+  };
+  CHECK(order(once, of(f32, Dtype::bf16)) == "tree");
+  CHECK(order(each, f32) == "tree");
+  CHECK(order(each, of(f32, Dtype::bf16)) == "replicated");
+  CHECK(order(each, of(f32, Dtype::e4m3)) == "replicated");
+  LibraryCall wide = f32;
+  wide.accumulate = Dtype::f64;
+  CHECK(order(each, wide) == "replicated");
+  CHECK(order(apart, f32) == "any");
+  // What is exact in every order.
+  CHECK(order(apart, of(f32, Dtype::i32)) == "exact");
+  LibraryCall two = f32, least = f32;
+  two.ranks = 2;
+  least.op = ReduceOp::min;
+  CHECK(order(each, of(two, Dtype::bf16)) == "exact");
+  CHECK(order(apart, least) == "exact");
+}
+
 TEST_CASE("a program's parameters for a call") {
   LibraryChoice choice{.program = "x", .params = {{"B", "4"}, {"F", "LL16"}}, .plan = ""};
   const auto text = [&](const LibraryCall& call) {

@@ -6,6 +6,7 @@
 
 #include "ir/diagnostics/printable.h"
 #include "plans/format/embedded_library.h"
+#include "plans/format/library_call.h"
 #include "plans/format/table_reader.h"
 
 namespace mscclc {
@@ -188,7 +189,23 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
   if (call.rows == 0 || call.rows > kAny / call.row_bytes()) {
     return refuse(fmt::format("{} rows are no message", call.rows));
   }
-  return true;
+  const auto kind = CollectiveKind::allreduce;  // all of them add up, as it does
+  if (serves(kOrder, call.order) ||
+      !order_matters(
+          {.kind = kind, .ranks = call.ranks, .dtype = call.dtype, .order = call.order})) {
+    return true;
+  }
+  Diagnostic& error =
+      diagnostics.error("no-plan-in-order", {},
+                        fmt::format("no plan serves {} of {} ranks, '{}', under '{}'", call.name,
+                                    call.ranks, info(call.dtype).name, mscclc::name(call.order)));
+  error.notes.push_back(
+      {fmt::format("'{}' means: {}", mscclc::name(call.order), summary(call.order))});
+  error.notes.push_back(
+      {fmt::format("under '{}' the plan '{}' would serve it; under '{}' a sum by "
+                   "name, and the function of its rows after it",
+                   mscclc::name(kOrder), choose(call).first->program, mscclc::name(call.order))});
+  return false;
 }
 
 std::pair<const RowEntry*, uint64_t> RowTable::choose(const RowCall& call) const {

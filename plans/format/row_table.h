@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/contract/order.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/dtypes.h"
 
@@ -22,6 +23,7 @@ struct RowCall {
   uint64_t columns = 0;
   uint64_t rows = 0;  ///< of the message: the larger of input and output
   Dtype dtype = Dtype::f32;
+  SumOrder order = kDefaultOrder;  ///< what the bits of its sums must keep to
 
   /// Of a row. REQUIRES: columns of a message, so no overflow.
   uint64_t row_bytes() const { return columns * info(dtype).bytes; }
@@ -55,11 +57,15 @@ class RowTable {
   [[nodiscard]] static std::optional<RowTable> parse(std::string_view text, const std::string& name,
                                                      Diagnostics& diagnostics);
 
+  /// What the sums of every program of plans/rows keep: each says `order: ranks`.
+  static constexpr SumOrder kOrder = SumOrder::ranks;
+
   std::span<const RowEntry> entries() const { return entries_; }
   /// What is computed, each once, in the order of the table.
   std::vector<std::string> names() const;
-  /// Is the call one that can be made at all? Errors (row-call): a name that the table has not,
-  /// one rank, rows that are no multiple of 16 bytes, or of a type that row functions have not.
+  /// Is the call one that can be made at all? Errors: a name that the table has not, one rank, rows
+  /// that are no multiple of 16 bytes, or of a type that row functions have not (row-call); sums
+  /// in an order that no entry keeps (no-plan-in-order).
   [[nodiscard]] bool check(const RowCall& call, Diagnostics& diagnostics) const;
   /// The first that fits, and up to how many rows it is picked. REQUIRES: check().
   std::pair<const RowEntry*, uint64_t> choose(const RowCall& call) const;

@@ -120,4 +120,29 @@ TEST_CASE("every shape of every collective of rows has a program") {
   }
 }
 
+TEST_CASE("rows whose sums keep to what they do not keep are refused") {
+  const auto refusal_of = [](uint32_t ranks, SumOrder order) {
+    const RowCall call{"allreduce_norm", ranks, 4096, 6, Dtype::bf16, order};
+    Diagnostics diagnostics;
+    if (builtin_row_table().check(call, diagnostics)) return std::string();
+    const Diagnostic& error = diagnostics.all().at(0);
+    std::string text = error.code + ": " + error.message;
+    for (const Note& note : error.notes) text += "\n" + note.text;
+    return text;
+  };
+  for (const SumOrder order : {SumOrder::any, SumOrder::replicated, SumOrder::ranks}) {
+    CHECK(refusal_of(8, order).empty());
+  }
+  for (const SumOrder order : {SumOrder::tree, SumOrder::exact}) {
+    CHECK(refusal_of(2, order).empty());  // two ranks have one sum
+    CHECK_FALSE(refusal_of(3, order).empty());
+  }
+  CHECK(refusal_of(4, SumOrder::tree) ==
+        "no-plan-in-order: no plan serves allreduce_norm of 4 ranks, 'bf16', under 'tree'\n"
+        "'tree' means: a fixed binary tree over the ranks: those of 1, 2, 4 and 8 ranks are parts "
+        "of one another\n"
+        "under 'ranks' the plan 'allreduce_norm_1shot' would serve it; under 'tree' a sum by name, "
+        "and the function of its rows after it");
+}
+
 }  // namespace mscclc

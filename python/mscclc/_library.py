@@ -153,7 +153,8 @@ _FUNCTIONS = {
         POINTER(c_uint64),
     ],
     "mscclc_row_plan": [
-        c_char_p, c_uint32, c_uint64, c_uint64, c_int32, POINTER(c_void_p), POINTER(c_void_p), POINTER(c_uint64),
+        c_char_p, c_uint32, c_uint64, c_uint64, c_int32, c_int32, POINTER(c_void_p), POINTER(c_void_p),
+        POINTER(c_uint64),
     ],
     "mscclc_plan_columns": [c_char_p, c_size_t, c_uint64, POINTER(c_void_p)],
     "mscclc_plan_load": [

@@ -106,6 +106,7 @@ class Communicator(Collectives):
         self._process = os.getpid()
         self._plans = []  # what load() has loaded
         self._device = HOST if device is None else number(device, "the GPU", 0, (1 << 31) - 1)
+        self._order = order
         milliseconds = _milliseconds(timeout)
         self._unfinished = []  # stream and buffers of works that nothing refers to any more
         config = Config(
@@ -153,10 +154,13 @@ class Communicator(Collectives):
         self._plans.append(handle)
         return LoadedPlan(self, handle, dtype, rows_of(text))
 
-    def load_rows(self, name: str, columns: int, max_rows: int, dtype: str = "f32") -> RowPlans:
+    def load_rows(
+        self, name: str, columns: int, max_rows: int, dtype: str = "f32", order: Optional[str] = None
+    ) -> RowPlans:
         """Collective: loads the plans of the library for a collective with a function of its rows,
-        "allreduce_norm" say, for messages of up to `max_rows` rows."""
-        return RowPlans(self, name, columns, max_rows, dtype)
+        "allreduce_norm" say, for messages of up to `max_rows` rows. `order`: what the bits of its sums
+        keep to; None: as the communicator's. An error where no plan keeps it."""
+        return RowPlans(self, name, columns, max_rows, dtype, order)
 
     def allocate(self, count: int, dtype: str = "u8") -> DeviceMemory:
         """`count` elements of the communicator's device, zeros. Local; the memory may outlive the
@@ -188,7 +192,7 @@ class Communicator(Collectives):
         key = number(key, "the key", -(1 << 31), (1 << 31) - 1)
         child = Communicator.__new__(Communicator)
         child._handle, child._process, child._unfinished = None, self._process, []
-        child._device, child._plans = self._device, []
+        child._device, child._plans, child._order = self._device, [], self._order
         handle = ctypes.c_void_p()
         own = self._own()
         call = library().mscclc_comm_split

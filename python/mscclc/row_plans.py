@@ -14,7 +14,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from ._arguments import number
 from ._arguments import text as as_text
 from ._library import check, library
-from ._numbers import element_type
+from ._numbers import element_type, order_number
 from .buffers import buffer_of
 from .errors import UsageError
 from .loaded_plan import LoadedPlan
@@ -34,18 +34,23 @@ class RowChoice(NamedTuple):
     most_rows: int  #: the same is picked for up to so many
 
 
-def choose_rows(name: str, *, ranks: int, columns: int, rows: int, dtype: str = "f32") -> RowChoice:
-    """Which program serves a call; compiles nothing. `rows`: of the message, the larger of input and output."""
+def choose_rows(
+    name: str, *, ranks: int, columns: int, rows: int, dtype: str = "f32", order: Optional[str] = None
+) -> RowChoice:
+    """Which program serves a call; compiles nothing. `rows`: of the message, the larger of input and output. `order`:
+    what the bits of its sums keep to; None: as MSCCLC_ORDER says. An error where no plan keeps it."""
     text, most = ctypes.c_void_p(), ctypes.c_uint64()
-    _ask(name, ranks, columns, rows, dtype, None, ctypes.byref(text), ctypes.byref(most))
+    _ask(name, ranks, columns, rows, dtype, order, None, ctypes.byref(text), ctypes.byref(most))
     program, *params = _taken(text).split(" ")
     return RowChoice(program, dict(one.split("=", 1) for one in params), most.value)
 
 
-def row_plan(name: str, *, ranks: int, columns: int, rows: int, dtype: str = "f32") -> Plan:
+def row_plan(
+    name: str, *, ranks: int, columns: int, rows: int, dtype: str = "f32", order: Optional[str] = None
+) -> Plan:
     """The plan that serves a call, compiled and proved; for the same number of rows up to `most_rows`."""
     text = ctypes.c_void_p()
-    _ask(name, ranks, columns, rows, dtype, ctypes.byref(text), None, None)
+    _ask(name, ranks, columns, rows, dtype, order, ctypes.byref(text), None, None)
     return Plan(_taken(text))
 
 
@@ -57,11 +62,11 @@ def with_columns(plan: str, columns: int) -> Plan:
     return Plan(_taken(made))
 
 
-def _ask(name, ranks, columns, rows, dtype, *results):
+def _ask(name, ranks, columns, rows, dtype, order, *results):
     ask = library().mscclc_row_plan
     numbers = [number(ranks, "the number of ranks", 1, (1 << 32) - 1)]
     numbers += [number(n, what, 0, _MOST) for n, what in ((columns, "columns"), (rows, "rows"))]
-    check(ask(as_text(name, "the name"), *numbers, element_type(dtype)[0], *results))
+    check(ask(as_text(name, "the name"), *numbers, element_type(dtype)[0], order_number(order), *results))
 
 
 def _taken(text):
@@ -75,20 +80,31 @@ class RowPlans:
     """The plans that the library picks for a collective on rows, up to some rows, loaded by all ranks of a
     communicator. A call takes the one for its rows; they end with the communicator."""
 
-    def __init__(self, comm: Any, name: str, columns: int, max_rows: int, dtype: str):
-        """Collective. `max_rows`: of a message, the larger of input and output."""
+    def __init__(
+        self, comm: Any, name: str, columns: int, max_rows: int, dtype: str, order: Optional[str] = None
+    ):
+        """Collective. `max_rows`: of a message, the larger of input and output. `order`: None is the
+        communicator's."""
         self._columns, self._dtype = columns, dtype
         self._max_rows = number(max_rows, "max_rows", 1, _MOST)
         self._loaded: List[Tuple[int, LoadedPlan]] = []  # by the most rows
         shape = {"ranks": comm.size, "columns": columns, "dtype": dtype}
+        self._name, self._shape, self._orders = name, shape, {None}
+        order = comm._order if order is None else order
         rows = 1
         while rows <= max_rows:
-            most = min(choose_rows(name, rows=rows, **shape).most_rows, max_rows)
-            plan = row_plan(name, rows=rows, **shape)
+            most = min(choose_rows(name, rows=rows, order=order, **shape).most_rows, max_rows)
+            plan = row_plan(name, rows=rows, order=order, **shape)
             width = columns * element_type(dtype)[1]
             self._loaded.append((most, comm.load(plan, most * width, dtype)))
             rows = most + 1
         self._comm, self._rows = comm, self._loaded[0][1]._rows
+
+    def check_order(self, order: Optional[str]) -> None:
+        """An error where sums of its calls do not keep to `order`; None is what it was loaded for."""
+        if order not in self._orders:
+            choose_rows(self._name, rows=1, order=order, **self._shape)
+            self._orders.add(order)
 
     def run(
         self, input: Any, output: Any = None, op: str = "sum", stream: Optional[int] = None,

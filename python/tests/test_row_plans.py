@@ -48,6 +48,28 @@ class RowPlans(unittest.TestCase):
         with self.assertRaisesRegex(mscclc.UsageError, "rows"):
             mscclc.choose_rows("allreduce_norm", rows=-1, **SHAPE)
 
+    def test_orders(self):
+        """Sums are in the order of the ranks, which of two ranks is every order."""
+        four = {**SHAPE, "ranks": 4, "rows": 1}
+        for order in ("any", "replicated", "ranks", None):
+            mscclc.choose_rows("allreduce_norm", order=order, **four)
+        for order in ("tree", "exact"):
+            mscclc.row_plan("allreduce_norm", rows=1, order=order, **SHAPE)
+            with self.assertRaisesRegex(mscclc.LibraryError, f"no plan serves allreduce_norm .* under '{order}'"):
+                mscclc.row_plan("allreduce_norm", order=order, **four)
+        with self.assertRaisesRegex(mscclc.UsageError, "no order 'trees'"):
+            mscclc.choose_rows("allreduce_norm", order="trees", **four)
+        run(3, """if 1:
+            comm.load_rows("allreduce_norm", 64, 8)
+            refused("under 'tree'", comm.load_rows, "allreduce_norm", 64, 8, "f32", "tree", error=mscclc.LibraryError)
+            child = comm.split(0)
+            child._order = "exact"  # as if it were made so
+            refused("under 'exact'", child.load_rows, "allreduce_norm", 64, 8, error=mscclc.LibraryError)
+            refused("under 'exact'", child.split(0).load_rows, "allreduce_norm", 64, 8, error=mscclc.LibraryError)
+            child.load_rows("allreduce_norm", 64, 8, order="ranks").check_order("replicated")
+            print("fine")
+        """)
+
     def test_calls(self):
         """A call takes the plan for its rows: one shot, and sums that are put from 4 MiB on."""
         run(2, """if 1:

@@ -16,6 +16,7 @@ from fusion_models import (
 )  # fmt: skip
 
 import mscclc.torch.fusion as fusion
+import mscclc.torch.plans
 from mscclc.torch.fusion import RowFusion, translation
 from mscclc.torch.fusion.function import Function
 
@@ -203,6 +204,46 @@ def kept_code(ranks):
     assert RowFusion().uuid() == RowFusion().uuid() != RowFusion(1 << 10).uuid()
 
 
+def contracts(ranks):
+    """Sums that are to keep what plans do not keep stay apart from what follows them: when they are compiled, and when
+    they are called. Of two ranks there is one sum, so all are fused."""
+    given, function = inputs(6, 128, torch.bfloat16, ranks), plain_norm
+    strict = dist.new_group(backend="mscclc", pg_options=mscclc.torch.Options(order="exact"))
+    apart = ranks.size > 2
+    for order in ("ranks", "tree", "exact"):
+        with torch.no_grad(), mscclc.torch.order(order):
+            compiled, by = compiled_by(function, dynamic=False)
+            same(compiled(*given), function(*given))
+            left = [one.why for one in by.report().left]
+        assert len(left) == (apart and order != "ranks"), left
+        assert all(f"is to keep '{order}', and plans with row functions keep 'ranks'" in why for why in left), left
+        before, torch._dynamo.config.cache_size_limit = fusion.calls().get("chain", 0), 64
+        with torch.no_grad(), mscclc.torch.order("tree"):  # what was compiled in another
+            same(compiled(*given), function(*given))
+        chained = fusion.calls().get("chain", 0) - before
+        assert chained == (apart and order == "ranks"), (chained, order)
+    if not apart:
+        return
+    made = _doubled()
+    arguments = (torch.ones(2, 128, device=device()), [], made, strict.group_name, 1 << 12)
+    before = fusion.calls()["chain"]
+    torch.ops.mscclc.fused_rows(*arguments)
+    assert fusion.calls()["chain"] == before + 1
+    with mscclc.torch.order("ranks"):
+        torch.ops.mscclc.fused_rows(*arguments)
+    assert fusion.calls()["chain"] == before + 1
+    plans = mscclc.torch.plans
+    shape = {"columns": 64, "max_rows": 8, "device": device()}
+    refused(lambda: plans.load_rows("strict", "allreduce_norm", strict, **shape), "under 'exact'")
+    plans.load_rows("loose", "allreduce_norm", **shape)
+    x = torch.ones(4, 64, device=device())
+    call = lambda: torch.ops.mscclc.run_rows(x, "loose", ["weight", "residual", "eps"], [x[0]], [x], [1.0])  # noqa: E731
+    call()
+    with mscclc.torch.order("tree"):
+        refused(call, "under 'tree'")
+    plans.unload("loose")
+
+
 def wrong_is_seen(ranks):
     """Constants or weights that are others, and roundings at other places, fail the comparisons above."""
     rows = translation.Translation
@@ -227,7 +268,7 @@ def wrong_is_seen(ranks):
 
 CHECKS = [
     model, functions, functions_by_inductor, all_of_it_is_one_op, rows_that_vary, scattered, gradients,
-    kept_code, wrong_is_seen,
+    kept_code, contracts, wrong_is_seen,
 ]  # fmt: skip
 # There, what is nearly a half may be rounded to another whole number.
 HOST_ONLY = [model, wrong_is_seen]

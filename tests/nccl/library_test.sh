@@ -75,6 +75,8 @@ lines() { NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL LD_PRELOAD="$ours" "$consu
 has_line() { lines | grep -Eq "^[^:]+:[0-9]+:[0-9]+ \[0\] NCCL INFO $1"; }
 expect "a line of the communicator" has_line "communicator '' of 2 ranks, rank 1 on host: plans"
 expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan '"
+# Whole numbers are exact, however a plan adds up.
+expect "its contract" has_line "AllReduce: count 1 datatype 2 op 0 .* its sums keep 'exact'"
 # A profiler's library that cannot be loaded; NVTX itself says nothing.
 names_no_profiler() {
   NVTX_INJECTION64_PATH=/nowhere/p.so lines |

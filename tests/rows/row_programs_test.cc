@@ -12,6 +12,7 @@
 #include "passes/prove/prove.h"
 #include "plans/format/machines/machine.h"
 #include "plans/format/plan_json.h"
+#include "plans/format/row_table.h"
 
 namespace mscclc {
 namespace {
@@ -195,6 +196,26 @@ TEST_CASE("what ranks have of their own stands for no other rank's") {
         std::string::npos);
   Diagnostics diagnostics;
   CHECK(simulate(compiled(local, {}), {.bytes = 1 << 12}, diagnostics).status == RunStatus::wrong);
+}
+
+TEST_CASE("sums of the rows' library keep what its table says, rounded once") {
+  for (const RowEntry& entry : builtin_row_table().entries()) {
+    const RowCall call{entry.name, 5, 64, 1, Dtype::bf16};
+    const std::string text = read_file("plans/rows/" + entry.program + ".mscl").value();
+    Defines defines = entry.defines(call);
+    for (auto& [key, value] : defines) {
+      if (key == "B") value = "2";
+    }
+    Diagnostics diagnostics;
+    const Proof proof = prove(
+        compiled(replaced(text, "\"functions.mscl\"", "\"../../../plans/rows/functions.mscl\""),
+                 defines),
+        diagnostics);
+    INFO(entry.program << '\n' << text_of(diagnostics));
+    CHECK(proof.proved);
+    CHECK(proof.orders.keep(RowTable::kOrder));
+    CHECK(proof.rounding == Rounding::once);
+  }
 }
 
 TEST_CASE("calls that rows do not go with are refused") {

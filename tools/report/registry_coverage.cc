@@ -128,14 +128,14 @@ size_t count_sizes(const Coverage& coverage, const F& is_such) {
   return count;
 }
 
-std::string dtypes_text(const std::vector<Dtype>& dtypes) {
+}  // namespace
+
+std::string types_text(const std::vector<Dtype>& dtypes) {
   if (dtypes.size() == dtype_table().size()) return "all types";
   std::string text;
   for (const Dtype t : dtypes) text += fmt::format("{}{}", text.empty() ? "" : " ", info(t).name);
   return text;
 }
-
-}  // namespace
 
 size_t Coverage::gaps() const {
   return count_sizes(*this, [](const CoveredSizes& s) { return s.plan.empty(); });
@@ -166,7 +166,7 @@ std::string sizes_text(uint64_t min, uint64_t max) {
 std::string coverage_table(const Coverage& coverage) {
   std::string text;
   for (const CoveredCalls& calls : coverage.calls) {
-    text += fmt::format("{}: {}\n", calls_text(calls.call), dtypes_text(calls.dtypes));
+    text += fmt::format("{}: {}\n", calls_text(calls.call), types_text(calls.dtypes));
     for (const CoveredSizes& s : calls.sizes) {
       text += fmt::format("  {:<32}{}\n", sizes_text(s.min, s.max),
                           s.plan.empty() ? "GAP: no plan" : s.plan);

@@ -45,6 +45,8 @@ Coverage coverage_of(PlanProvider& registry, const std::vector<CoveredPlan>& pla
 
 /// "allreduce over 4 ranks, in place"
 std::string calls_text(const LibraryCall& call);
+/// "f32 bf16", "all types"
+std::string types_text(const std::vector<Dtype>& dtypes);
 /// "1024 to 4095 bytes", "4096 bytes and more"
 std::string sizes_text(uint64_t min, uint64_t max);
 

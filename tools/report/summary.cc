@@ -152,13 +152,15 @@ std::string summarize(const Program& program) {
 
 std::string sums_text(const Proof& proof) {
   if (proof.rounding == Rounding::none) return "";
-  if (!proof.orders.replicated) return "not bit-identical across ranks";
   const SumOrders& orders = proof.orders;
-  if (!orders.ranks && !orders.tree && !orders.exact) return "same bits on all ranks";
   std::string text = orders.exact ? "exact sums" : "sums";
   if (orders.ranks) text += " in rank order";
   if (orders.tree) text += orders.ranks ? " and along the tree" : " along the tree";
-  return text;
+  if (!orders.ranks && !orders.tree && !orders.exact) text = "same bits on all ranks";
+  if (!orders.replicated) text = "not bit-identical across ranks";
+  // An exact sum has the ranks' inputs themselves as its terms.
+  const bool on_the_way = proof.rounding == Rounding::each_op && !orders.exact;
+  return text + (on_the_way ? ", rounded on the way in 16 and 8 bit types" : "");
 }
 
 std::string between_calls_text(BetweenCalls between) {

@@ -15,7 +15,8 @@ std::string summarize(const Program& program);
 /// answer may be absurd.
 double memory_needed(const Program& program, uint64_t bytes);
 
-/// How a plan adds up: "sums in rank order"; "" if it does not. REQUIRES: proof.proved.
+/// How a plan adds up: "sums in rank order", and whether types that are added up in a wider one are
+/// rounded before the end; "" if it does not. REQUIRES: proof.proved.
 std::string sums_text(const Proof& proof);
 
 /// "out of place and in place, sums in rank order, input kept": what is proved. REQUIRES:

@@ -44,9 +44,12 @@ def order(name: str) -> AbstractContextManager:
 
 
 def _create(of_group, options):
+    from . import orders
     from .backend import create
 
-    return create(of_group, options)
+    made = create(of_group, options)
+    orders.keep(of_group.group_id, options.order if options is not None else None)
+    return made
 
 
 def _end_command_without_torch():

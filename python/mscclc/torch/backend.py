@@ -13,6 +13,7 @@ from torch._C._distributed_c10d import (
 
 from .._numbers import order_number
 from ..errors import UsageError
+from . import orders
 from .adapter import load
 from .options import Options
 
@@ -26,10 +27,12 @@ def order(name):
     threads, as the autograd engine makes calls in its own."""
     number = order_number(name)
     load()
-    before = torch.ops.mscclc.set_order(number)
+    before, named = torch.ops.mscclc.set_order(number), orders.of_calls
+    orders.of_calls = name
     try:
         yield
     finally:
+        orders.of_calls = named
         torch.ops.mscclc.set_order(before)
 
 

@@ -12,6 +12,7 @@ import torch.distributed as dist
 from ..communicator import Communicator, LoadedPlan, unique_id
 from ..errors import UsageError
 from ..row_plans import RowPlans
+from . import orders
 
 _Loaded = Tuple[Communicator, Union[LoadedPlan, RowPlans], torch.device]
 _loaded: Dict[str, _Loaded] = {}
@@ -32,8 +33,10 @@ def load_rows(
     dtype: str = "f32", device: Any = "cpu",
 ) -> None:  # fmt: skip
     """The same of the library's plans for a collective with a function of its rows, "allreduce_norm" say
-    (docs/fusion.md), for messages of up to `max_rows` rows: for `mscclc.torch.row_ops`."""
-    _keep(name, group, device, lambda comm: comm.load_rows(what, columns, max_rows, dtype))
+    (docs/fusion.md), for messages of up to `max_rows` rows: for `mscclc.torch.row_ops`. Where they do not keep the
+    contract of the group's sums, it is an error, and a call in another `mscclc.torch.order()` is one."""
+    order = orders.in_force(group)
+    _keep(name, group, device, lambda comm: comm.load_rows(what, columns, max_rows, dtype, order))
 
 
 def _keep(name, group, device, load_by):
@@ -77,6 +80,8 @@ def run_on_stream(
 ) -> None:
     """Runs a plan on the current stream; `others` are tensors that `more` has for it."""
     comm, plan, device = loaded
+    if isinstance(plan, RowPlans):
+        plan.check_order(orders.of_calls)
     for tensor in (input, output, *others):
         if tensor.device != device:
             raise UsageError(f"the plan is of {device}, and a tensor of {tensor.device}")

@@ -86,16 +86,14 @@ std::optional<Error> PlanFacts::of_contract(const Contract& contract,
 /// Of a plan that is not proved nothing is known, and its word is taken, as in all else.
 std::optional<Error> PlanFacts::of_order(const Program& plan, const PlanRequest& request) const {
   const SumOrder wanted = request.call.order;
-  if (!proof_ || !plan.contract.reduces() || !order_matters(request.call)) return std::nullopt;
-  const Dtype type = request.call.dtype;
-  const bool rounds = info(type).accumulate != type;
+  if (!proof_ || !plan.contract.reduces() || keeps_order(*proof_, request.call)) {
+    return std::nullopt;
+  }
   if (!proof_->orders.keep(wanted)) {
     return Error{fmt::format("its sums do not keep '{}': {}", name(wanted), summary(wanted))};
   }
-  const bool on_the_way = rounds && proof_->rounding == Rounding::each_op;
-  if (wanted == SumOrder::replicated || !on_the_way) return std::nullopt;
   return Error{fmt::format("its sums do not keep '{}' of {}, which it rounds on the way",
-                           name(wanted), info(type).name)};
+                           name(wanted), info(request.call.dtype).name)};
 }
 
 std::optional<Error> PlanFacts::of_placement(const Contract& contract, const LibraryCall& call) {

@@ -10,7 +10,9 @@
 #include "plans/format/target.h"
 #include "runtime/doors/c/errors.h"
 #include "runtime/doors/c/handles.h"
+#include "runtime/doors/c/orders.h"
 #include "runtime/doors/c/plan_text.h"
+#include "runtime/support/environment/environment.h"
 
 using namespace mscclc;
 using namespace mscclc::capi;
@@ -22,6 +24,14 @@ std::optional<std::string> read_program_of_rows(const std::string& file) {
   const auto files = embedded_rows();
   const auto found = std::ranges::find(files, file, &LibraryFile::name);
   return found == files.end() ? std::nullopt : std::optional(std::string(found->text));
+}
+
+/// nullopt: MSCCLC_ORDER has a value that is none; reported.
+std::optional<SumOrder> order_in_force(mscclc_order_t given, Diagnostics& diagnostics) {
+  if (const auto order = order_of(given)) return order;
+  const auto word = Environment::of_process().text(Variable::MSCCLC_ORDER, diagnostics);
+  if (!word) return std::nullopt;
+  return find_sum_order(*word).value_or(kDefaultOrder);
 }
 
 mscclc_result_t give_plan(const RowEntry& entry, const RowCall& call, char** json) {
@@ -41,8 +51,8 @@ mscclc_result_t give_plan(const RowEntry& entry, const RowCall& call, char** jso
 }  // namespace mscclc::capi
 
 mscclc_result_t mscclc_row_plan(const char* name, uint32_t ranks, uint64_t columns, uint64_t rows,
-                                mscclc_dtype_t dtype, char** json, char** choice,
-                                uint64_t* most_rows) {
+                                mscclc_dtype_t dtype, mscclc_order_t order, char** json,
+                                char** choice, uint64_t* most_rows) {
   return guarded([&] {
     if (json != nullptr) *json = nullptr;
     if (choice != nullptr) *choice = nullptr;
@@ -50,8 +60,11 @@ mscclc_result_t mscclc_row_plan(const char* name, uint32_t ranks, uint64_t colum
     if (name == nullptr || type < 0 || type >= static_cast<int64_t>(dtype_table().size())) {
       return refuse("mscclc_row_plan", "'name' is NULL, or 'dtype' is not a type");
     }
-    const RowCall call{name, ranks, columns, rows, static_cast<Dtype>(type)};
+    if (!is_order(order)) return refuse("mscclc_row_plan", "'order' is none");
     Diagnostics diagnostics;
+    const auto wanted = order_in_force(order, diagnostics);
+    if (!wanted) return fail(diagnostics);
+    const RowCall call{name, ranks, columns, rows, static_cast<Dtype>(type), *wanted};
     if (!builtin_row_table().check(call, diagnostics)) return fail(diagnostics);
     const auto [entry, most] = builtin_row_table().choose(call);
     if (most_rows != nullptr) *most_rows = most;

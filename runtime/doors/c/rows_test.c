@@ -1,5 +1,7 @@
 /* Externals of a plan with row functions, from C: two ranks of the host device as threads; tensors,
  * scalars by value and in memory, and what is refused. All numbers are exact. */
+#define _POSIX_C_SOURCE 200809L /* setenv() */
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,25 +160,55 @@ static void *work(void *given) {
 static void by_shape(void) {
   char *plan = NULL, *choice = NULL;
   uint64_t most = 0;
-  OK(mscclc_row_plan("allreduce_norm", 2, 6144, 6, MSCCLC_BF16, &plan, &choice, &most));
+  OK(mscclc_row_plan("allreduce_norm", 2, 6144, 6, MSCCLC_BF16, MSCCLC_ORDER_DEFAULT, &plan,
+                     &choice, &most));
   CHECK(strcmp(choice, "allreduce_norm_1shot R=2 N=6144 B=8 T=768 F=sentinel") == 0);
   CHECK(most == 8);
   CHECK(strstr(plan, "\"name\":\"allreduce_norm_1shot\"") != NULL);
   CHECK(strstr(plan, "\"proof\"") != NULL);
   mscclc_free(plan);
   mscclc_free(choice);
-  OK(mscclc_row_plan("allreduce_norm", 2, 6144, most + 1, MSCCLC_BF16, NULL, NULL, &most));
+  OK(mscclc_row_plan("allreduce_norm", 2, 6144, most + 1, MSCCLC_BF16, MSCCLC_ORDER_DEFAULT, NULL,
+                     NULL, &most));
   CHECK(most == 32);
   choice = (char *)&most;
-  CHECK(mscclc_row_plan("allreduce_nrom", 2, 64, 6, MSCCLC_F32, NULL, &choice, NULL) ==
-        MSCCLC_INVALID_ARGUMENT);
+  CHECK(mscclc_row_plan("allreduce_nrom", 2, 64, 6, MSCCLC_F32, MSCCLC_ORDER_DEFAULT, NULL, &choice,
+                        NULL) == MSCCLC_INVALID_ARGUMENT);
   CHECK(strstr(mscclc_last_error(), "'allreduce_nrom' is none of the collectives of rows") != NULL);
   CHECK(choice == NULL);
-  CHECK(mscclc_row_plan(NULL, 2, 64, 6, MSCCLC_F32, NULL, NULL, NULL) == MSCCLC_INVALID_ARGUMENT);
-  CHECK(mscclc_row_plan("allreduce_norm", 2, 64, 6, 99, NULL, NULL, NULL) ==
+  CHECK(mscclc_row_plan(NULL, 2, 64, 6, MSCCLC_F32, MSCCLC_ORDER_DEFAULT, NULL, NULL, NULL) ==
         MSCCLC_INVALID_ARGUMENT);
-  CHECK(mscclc_row_plan("allreduce_norm", 2, 64, 6, MSCCLC_I32, NULL, NULL, NULL) ==
+  CHECK(mscclc_row_plan("allreduce_norm", 2, 64, 6, 99, MSCCLC_ORDER_DEFAULT, NULL, NULL, NULL) ==
         MSCCLC_INVALID_ARGUMENT);
+  CHECK(mscclc_row_plan("allreduce_norm", 2, 64, 6, MSCCLC_I32, MSCCLC_ORDER_DEFAULT, NULL, NULL,
+                        NULL) == MSCCLC_INVALID_ARGUMENT);
+  CHECK(mscclc_row_plan("allreduce_norm", 4, 64, 6, MSCCLC_F32, 99, NULL, NULL, NULL) ==
+        MSCCLC_INVALID_ARGUMENT);
+}
+
+static mscclc_result_t in_order(uint32_t ranks, mscclc_order_t order) {
+  return mscclc_row_plan("allreduce_norm", ranks, 64, 6, MSCCLC_BF16, order, NULL, NULL, NULL);
+}
+
+/* They add in the order of the ranks; of two ranks that is every order. */
+static void by_order(void) {
+  for (mscclc_order_t order = MSCCLC_ORDER_ANY; order <= MSCCLC_ORDER_EXACT; ++order) {
+    OK(in_order(2, order));
+    if (order <= MSCCLC_ORDER_RANKS) OK(in_order(4, order));
+  }
+  CHECK(in_order(4, MSCCLC_ORDER_TREE) == MSCCLC_INVALID_USAGE);
+  CHECK(strstr(mscclc_last_error(),
+               "no plan serves allreduce_norm of 4 ranks, 'bf16', under "
+               "'tree'") != NULL);
+  CHECK(strstr(mscclc_last_error(), "under 'ranks' the plan 'allreduce_norm_1shot' would") != NULL);
+  CHECK(in_order(3, MSCCLC_ORDER_EXACT) == MSCCLC_INVALID_USAGE);
+  OK(in_order(4, MSCCLC_ORDER_DEFAULT));
+  setenv("MSCCLC_ORDER", "exact", 1);
+  CHECK(in_order(4, MSCCLC_ORDER_DEFAULT) == MSCCLC_INVALID_USAGE);
+  OK(in_order(4, MSCCLC_ORDER_RANKS));
+  setenv("MSCCLC_ORDER", "exactly", 1);
+  CHECK(in_order(4, MSCCLC_ORDER_DEFAULT) == MSCCLC_INVALID_USAGE);
+  unsetenv("MSCCLC_ORDER");
 }
 
 /* Columns that the caller fixes before a plan is loaded. */
@@ -210,6 +242,7 @@ int main(void) {
   OK(mscclc_compile(kProgram, strlen(kProgram), "mine.mscl", NULL, 0, &json, &said));
   mscclc_free(said);
   by_shape();
+  by_order();
   for (int turn = 0; turn < 2; ++turn) {
     if (turn == 1) any_columns();
     OK(mscclc_unique_id(&id));

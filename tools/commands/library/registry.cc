@@ -17,9 +17,9 @@
 #include "tools/base/files.h"
 #include "tools/base/input.h"
 #include "tools/base/library.h"
+#include "tools/commands/library/registry_orders.h"
 #include "tools/report/registry_coverage.h"
 #include "tools/report/registry_tuner.h"
-#include "tools/report/summary.h"
 
 namespace mscclc {
 namespace {
@@ -39,6 +39,7 @@ struct Surveyed {
   std::vector<CoveredPlan> plans;
   std::map<std::string, std::shared_ptr<const Program>> programs;  ///< by file
   std::vector<std::string> by_hand;                                ///< that no call by name can get
+  std::map<std::string, std::vector<SumOrder>> orders;  ///< by file, what rows of a table say
 };
 
 /// A call by name says neither what a custom collective promises, nor the counts of a plan.
@@ -87,6 +88,7 @@ bool add_table(Surveyed& all, const Library& library, Diagnostics& diagnostics) 
     covered.call.nodes = row.min_nodes;
     if (row.bytes != ~uint64_t{0}) covered.begins.push_back(row.bytes + 1);
     all.plans.push_back(std::move(covered));
+    all.orders[path].push_back(row.order);
     if (all.programs.contains(path)) continue;
     const auto text = read_input(path);
     if (!text) {
@@ -101,7 +103,7 @@ bool add_table(Surveyed& all, const Library& library, Diagnostics& diagnostics) 
 }
 
 std::optional<Surveyed> survey(const std::string& folder, Diagnostics& diagnostics) {
-  Surveyed all{PlanRegistry::create({.follow_environment = false}, diagnostics), {}, {}, {}};
+  Surveyed all{PlanRegistry::create({.follow_environment = false}, diagnostics), {}, {}, {}, {}};
   if (all.registry == nullptr || !all.registry->add_path(folder, diagnostics)) return std::nullopt;
   add_registered(all);
   std::error_code none;
@@ -167,20 +169,32 @@ bool prove_sets(const Surveyed& all, Diagnostics& diagnostics) {
   return proved;
 }
 
-/// How each plan adds up, and whether that keeps the contract.
-bool show_orders(const Surveyed& all, SumOrder order) {
-  bool kept = true;
-  put(fmt::format("sums under '{}':\n", name(order)));
+/// How all plans add up. REQUIRES: each was proved when it was read, or is skipped.
+std::vector<SummingPlan> summing_plans(const Surveyed& all) {
+  std::vector<SummingPlan> plans;
   for (const auto& [file, plan] : all.programs) {
+    const Contract& c = plan->contract;
     Diagnostics ignored;
-    const Proof proof = prove(*plan, ignored);  // it was proved when it was read, or is skipped
-    const std::string sums = sums_text(proof);
-    if (sums.empty()) continue;
-    const bool keeps = proof.orders.keep(order);
-    put(fmt::format("  {}: {}{}\n", file, sums, keeps ? "" : ": breaks it"));
-    kept &= keeps;
+    SummingPlan made{file, {.kind = c.kind, .ranks = c.ranks}, prove(*plan, ignored)};
+    if (!made.proof.proved || made.proof.rounding == Rounding::none) continue;
+    made.by_name = is_called_by_name(c.kind) && c.then == Contract::kNoFunction;
+    if (const auto rows = all.orders.find(file); rows != all.orders.end()) made.rows = rows->second;
+    plans.push_back(std::move(made));
   }
-  return kept;
+  return plans;
+}
+
+/// Says how each plan adds up, and whether calls that have a plan have one under the contract.
+bool show_orders(const Surveyed& all, SumOrder order, const Coverage& under,
+                 Diagnostics& diagnostics) {
+  std::vector<CoveredPlan> plans = all.plans;
+  for (CoveredPlan& plan : plans) plan.call.order = SumOrder::any;
+  const std::string unserved =
+      unserved_text(coverage_of(*all.registry, plans, diagnostics), under, order);
+  put(sums_table(summing_plans(all), order) + unserved);
+  if (!unserved.empty()) return false;
+  put(fmt::format("all calls that have a plan have one under '{}'\n", name(order)));
+  return true;
 }
 
 int run_check(const RegistryCommand& options) {
@@ -195,7 +209,7 @@ int run_check(const RegistryCommand& options) {
   const Coverage coverage = coverage_of(*all->registry, all->plans, diagnostics);
   put(coverage_table(coverage));
   for (const std::string& plan : all->by_hand) put(plan + "\n");
-  const bool kept = options.order.empty() || show_orders(*all, order);
+  const bool kept = options.order.empty() || show_orders(*all, order, coverage, diagnostics);
   const bool proved = prove_sets(*all, diagnostics) && kept;
   put_error(render_text(diagnostics, Sources()));
   Result<void> drawn;
@@ -260,7 +274,8 @@ void registry_options(CommandLine& line, CLI::App& app, RegistryCommand& options
       ->type_name("FOLDER")
       ->required();
   add_order_option(line, app, options.order,
-                   "check: for calls whose sums keep to this, and show how each plan adds up");
+                   "check: for calls whose sums keep to this; show how each plan adds up, and "
+                   "which calls that have a plan have none that keeps it");
   app.add_option("--svg", options.drawing, "also draw it")->type_name("FILE");
 }
 

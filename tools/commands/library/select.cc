@@ -93,7 +93,8 @@ int run_select_rows(const SelectOptions& options) {
   return select_rows({.call = {.name = options.collective,
                                .ranks = options.ranks,
                                .columns = *options.columns,
-                               .dtype = *dtype},
+                               .dtype = *dtype,
+                               .order = find_sum_order(options.order).value_or(kDefaultOrder)},
                       .rows = options.rows,
                       .library = options.library,
                       .why = options.why});

@@ -14,10 +14,12 @@ same model with the same options.
 """
 
 import logging
+import os
 from typing import Any, Callable, List, Mapping, NamedTuple
 
 from torch.fx import Graph
 
+from .. import orders
 from ..graph_pass import GraphPass, Left
 from . import region as regions
 from .op import calls, close
@@ -92,5 +94,5 @@ class RowFusion(GraphPass):
         return self._report
 
     def options(self) -> str:
-        """The sizes that are fused."""
-        return str(self.max_bytes)
+        """The sizes that are fused, and the contracts of sums, for which they may not be."""
+        return f"{self.max_bytes} {os.environ.get('MSCCLC_ORDER')} {orders.settings()}"

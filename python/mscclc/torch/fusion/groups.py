@@ -7,6 +7,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _resolve_process_group
 
 from ...errors import UsageError
+from .. import orders
 from .translation import Unsupported
 
 VLLM = "vllm:"
@@ -47,7 +48,16 @@ def process_group(name: str) -> Any:
 
 def ranks_of(name: str) -> int:
     """How many ranks a group has. Unsupported: there is no such group."""
+    return dist.get_world_size(_ranks(name))
+
+
+def order_of(name: str) -> Optional[str]:
+    """What a group's sums keep to now; None: as MSCCLC_ORDER says. Unsupported: there is no such group."""
+    return orders.in_force(_ranks(name))
+
+
+def _ranks(name):
     try:
-        return dist.get_world_size(group_of(name).ranks)
+        return group_of(name).ranks
     except UsageError as error:
         raise Unsupported(str(error)) from error

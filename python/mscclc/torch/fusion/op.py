@@ -16,7 +16,7 @@ import torch.distributed as dist
 from ... import compile
 from ...communicator import Communicator, LoadedPlan
 from ...errors import UsageError
-from .. import plans
+from .. import orders, plans
 from . import programs
 from .function import TYPES, Function, read
 from .groups import group_of
@@ -48,7 +48,7 @@ _calls: Counter[str] = collections.Counter()
 
 def calls() -> Dict[str, int]:
     """How many calls of this process each program has served, and how many, as "chain", none did, as they had more
-    than max_bytes: these take the group's all-reduce, and then torch's ops one by one. Graphs that are replayed are
+    than max_bytes, or sums of which plans do not keep the contract: these take the group's all-reduce, and then torch's ops one by one. Graphs that are replayed are
     not counted."""
     return dict(_calls)
 
@@ -70,7 +70,11 @@ def _fused_rows(
         return results
     if bytes > max_bytes:
         return _chain(made, input, given, group, parts, f"{bytes} bytes are more than max_bytes, {max_bytes}")
-    loaded = _plans_of(made, _Key(function, group, max_bytes, input.device, parts > 1))
+    ranks = group_of(group).ranks
+    unserved = programs.why_not(dist.get_world_size(ranks), made.columns, made.type, orders.in_force(ranks))
+    if unserved:  # calls may have another contract than when the graph was compiled
+        return _chain(made, input, given, group, parts, unserved)
+    loaded = _plans_of(made, _Key(function, group, max_bytes, input.device, parts > 1), ranks)
     if not loaded.plans:  # compiled code may have been kept from a run with more ranks
         return _chain(made, input, given, group, parts, "the group has one rank")
     if parts not in (1, loaded.comm.size):
@@ -125,9 +129,8 @@ def _run(comm, plan, function, input, given, results):
     )  # fmt: skip
 
 
-def _plans_of(function, key):
+def _plans_of(function, key, ranks):
     group, device = key.group, key.device
-    ranks = group_of(group).ranks
     known = _communicators.get((group, device))
     if known is not None and known[0] is not ranks:  # a later group of the same name
         _forget(group, device)

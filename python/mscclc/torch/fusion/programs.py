@@ -1,14 +1,18 @@
 """Programs of a sum and a row function: the steps of programs of plans/rows with any function in place of theirs; and
 which of them serves a call, as the library's table says for residual and norm."""
 
-from typing import Dict, List, NamedTuple, Tuple
+import functools
+import os
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from ...errors import LibraryError
 from ...row_plans import choose_rows
 from .function import Function
 
 # What the library picks by the name of, for sums that all ranks get and for those that are scattered; and the steps
 # of each of its programs.
 _LIKE, _LIKE_SCATTERED = "allreduce_norm", "reducescatter_norm"
+_ORDER = "ranks"  # what their sums keep
 _KIND_OF = {
     "reducescatter_norm": "scattered",
     "allreduce_norm_1shot": "one_shot",
@@ -102,10 +106,25 @@ def ranges(function: Function, ranks: int, max_rows: int, scattered: bool) -> Li
     rows = 1
     while ranks > 1 and rows <= max_rows:
         like = _LIKE_SCATTERED if scattered else _LIKE
-        chosen = choose_rows(like, ranks=ranks, columns=function.columns, rows=rows, dtype=function.type)
+        chosen = choose_rows(
+            like, ranks=ranks, columns=function.columns, rows=rows, dtype=function.type, order=_ORDER
+        )
         found.append(Range(min(chosen.most_rows, max_rows), _KIND_OF[chosen.program], chosen.params))
         rows = chosen.most_rows + 1
     return found
+
+
+@functools.lru_cache(maxsize=None)
+def why_not(ranks: int, columns: int, type: str, order: Optional[str]) -> Optional[str]:
+    """Why no program serves sums that keep to `order` (None: as MSCCLC_ORDER says); None: programs do."""
+    if ranks == 1:
+        return None
+    try:
+        choose_rows(_LIKE, ranks=ranks, columns=columns, rows=1, dtype=type, order=order)
+    except LibraryError:
+        wanted = order or os.environ.get("MSCCLC_ORDER")
+        return f"its sum is to keep '{wanted}', and plans with row functions keep '{_ORDER}'"
+    return None
 
 
 def externals(function: Function) -> Tuple[List[str], List[str]]:
@@ -126,7 +145,7 @@ def program(range: Range, function: Function) -> str:
         "param      " + ", ".join(f"{name} = {value}" for name, value in range.params.items()),
         function.text("fused"),
         *_declared(function),
-        f"collective {steps.collective}(ranks: R, chunks: {steps.chunks}, columns: N, then: fused, order: ranks)",
+        f"collective {steps.collective}(ranks: R, chunks: {steps.chunks}, columns: N, then: fused, order: {_ORDER})",
         "select     nodes: 1",
         "launch     threads: T",
         "rank r in 0..R {",

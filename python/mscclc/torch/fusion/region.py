@@ -7,8 +7,9 @@ import torch
 from torch.fx import Graph, Node
 
 from .function import TYPES, Function
-from .groups import ranks_of
+from .groups import order_of, ranks_of
 from .operators import name_of
+from .programs import why_not
 from .translation import Form, Translation, Unsupported, same_shape, shape_of, tensor_of
 
 _MOST_COLUMNS = 65536  # 64 for each of 1024 threads
@@ -111,6 +112,9 @@ def _columns(sum, max_bytes):
         raise Unsupported("one rank has nothing to add up")
     if sum.parts not in (1, ranks):
         raise Unsupported(f"it is scattered to {sum.parts} ranks, and its group has {ranks}")
+    unserved = why_not(ranks, columns, TYPES[tensor.dtype], order_of(sum.group))
+    if unserved:
+        raise Unsupported(unserved)
     return columns
 
 

@@ -5,6 +5,7 @@ communicator of its own over the ranks of a group, whatever the group's backend.
 """
 
 import collections
+import functools
 import threading
 from typing import Any, Counter, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -12,13 +13,14 @@ import torch
 
 from ..._overlap import Buffers, Overlap, Shape, backends
 from ...errors import UsageError
-from .. import plans
+from .. import orders, plans
 from ..fusion.groups import process_group
 from .gemm import NAMES, Scaled, TorchGemm
 
 MOST_OBJECTS = 256  # of a group; the one that was used longest ago goes, unless a graph has it
 MOST_CALLS = 1024  # of a group: kinds of calls whose checks and sizes are kept
 GEMMS = ("torch", "own")
+_ADD_UP = ("gemm_reducescatter", "gemm_allreduce", "reducescatter", "allreduce")
 
 
 class _Made:
@@ -33,11 +35,21 @@ class _Made:
 class Place:
     """Where runs of one shape find their object: looked for once."""
 
-    __slots__ = ("shape", "gemm", "made")
+    __slots__ = ("shape", "gemm", "made", "_others")
 
     def __init__(self, shape: Shape, gemm: str):
         self.shape, self.gemm = shape, gemm
         self.made: Optional[_Made] = None
+        self._others: Dict[Optional[str], "Place"] = {}
+
+    def under(self, order: Optional[str]) -> "Place":
+        """The same for sums that keep to a contract."""
+        if order == self.shape.order:
+            return self
+        other = self._others.get(order)
+        if other is None:
+            other = self._others[order] = Place(self.shape._replace(order=order), self.gemm)
+        return other
 
 
 class _Session:
@@ -60,6 +72,8 @@ class _Session:
 
     def run(self, place: Place, tensors: "Run") -> None:
         """Runs an object on the current stream; on the host it has ended on return."""
+        if place.shape.kind in _ADD_UP:
+            place = place.under(orders.in_force(self.ranks))
         with self.lock:
             made = self._find(place, tensors.scaled)
             object, bytes = made.object, made.object.workspace_bytes
@@ -207,6 +221,8 @@ def exchange(kind: str, group: str, rows: torch.Tensor) -> torch.Tensor:
         return made
     with of.lock:
         call = getattr(of.comm, kind)
+        if kind in _ADD_UP:
+            call = functools.partial(call, order=orders.in_force(of.ranks))
         if device.type == "cpu":
             call(rows, made).wait()
             return made

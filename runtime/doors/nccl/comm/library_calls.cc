@@ -69,14 +69,15 @@ std::string why_not(const std::vector<PassedOver>& passed_over, const Diagnostic
   return "no plan serves it: " + text.substr(0, text.size() - 2);
 }
 
-/// ", its sums keep 'ranks'": of a plan that adds up, and of which that is known.
-std::string contract_of(const PickedPlan& plan) {
+/// ", its sums keep 'ranks'": the strongest contract in such a call, where that is known.
+std::string contract_of(const PickedPlan& plan, const CollectiveCall& call, uint32_t ranks) {
   if (!plan.proof || plan.proof->rounding == Rounding::none) return "";
-  for (const SumOrder order :
-       {SumOrder::exact, SumOrder::tree, SumOrder::ranks, SumOrder::replicated, SumOrder::any}) {
-    if (plan.proof->orders.keep(order)) return fmt::format(", its sums keep '{}'", name(order));
-  }
-  return "";
+  const SumOrder order = strongest_order(*plan.proof, {.kind = call.kind,
+                                                       .ranks = ranks,
+                                                       .dtype = call.dtype,
+                                                       .accumulate = call.accumulate,
+                                                       .op = call.op});
+  return fmt::format(", its sums keep '{}'", name(order));
 }
 
 class LibraryCalls final : public PlanCalls {
@@ -98,7 +99,7 @@ class LibraryCalls final : public PlanCalls {
       }
       if (what != nullptr) {
         *what = fmt::format("plan '{}', {}{}", choice.picked->name, choice.picked->why,
-                            contract_of(*choice.picked));
+                            contract_of(*choice.picked, call, collectives_->communicator().size()));
       }
     } else if (what != nullptr) {
       *what = "a copy";

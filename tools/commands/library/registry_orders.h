@@ -1,0 +1,31 @@
+// What `mscclc registry check --order` says: how the plans of a folder add up, and which calls that
+// the folder serves have no plan that keeps a contract.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/program/proof.h"
+#include "tools/report/registry_coverage.h"
+
+namespace mscclc {
+
+/// A plan that adds up, for a call by name or for none.
+struct SummingPlan {
+  std::string file;
+  LibraryCall call;  ///< kind and ranks
+  Proof proof;
+  bool by_name = true;
+  /// What rows of a table say that it keeps, where there is a table.
+  std::vector<SumOrder> rows = {};
+};
+
+/// Plans by how they add up, and which of them calls under `order` pass over.
+std::string sums_table(std::span<const SummingPlan> plans, SumOrder order);
+
+/// A line for each of the calls that have a plan under `any`, but none under the contract; "":
+/// there are none. Both are of the same plans.
+std::string unserved_text(const Coverage& any, const Coverage& under, SumOrder order);
+
+}  // namespace mscclc
