@@ -15,6 +15,14 @@ bool Cluster::build(Diagnostics& diagnostics, RowSteps rows) {
   addresses_.resize(program_.ranks.size());
   states_.resize(program_.ranks.size());
   externals_.resize(program_.ranks.size());
+  rows_ = rows;
+  return lower(program_, device_, diagnostics, rows);
+}
+
+bool Cluster::choose_rows(RowSteps rows, Diagnostics& diagnostics) {
+  if (rows == rows_ || program_.functions.empty()) return true;
+  rows_ = rows;
+  patched_ = false;
   return lower(program_, device_, diagnostics, rows);
 }
 

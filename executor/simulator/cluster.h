@@ -34,6 +34,8 @@ class Cluster {
 
   /// Lowers the program. Once, before all else.
   [[nodiscard]] bool build(Diagnostics& diagnostics, RowSteps rows = RowSteps::together);
+  /// From the next call on sums are handed to row functions so. REQUIRES: build().
+  [[nodiscard]] bool choose_rows(RowSteps rows, Diagnostics& diagnostics);
   /// Makes memory and device program fit a call. `poison`: fills plain scratch with a pattern.
   [[nodiscard]] bool prepare(const Call& call, bool in_place, bool poison,
                              Diagnostics& diagnostics);
@@ -101,6 +103,7 @@ class Cluster {
   const Program& program_;
   const std::string name_;
   DeviceProgram device_;
+  RowSteps rows_ = RowSteps::together;
   Call call_;
   uint64_t capacity_ = 0;  ///< bytes of a part for which scratch is laid out
   bool patched_ = false;

@@ -49,6 +49,11 @@ bool place_in_set(const Contract& contract, const RunSpec& spec) {
   return contract.in_place == InPlace::yes || spec.in_place.value_or(false);
 }
 
+RowSteps row_steps_of(const RunSpec& spec) {
+  const bool drawn = spec.schedule_seed * 0x9e3779b97f4a7c15u >> 63 != 0;
+  return spec.rows_apart.value_or(drawn) ? RowSteps::apart : RowSteps::together;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -112,6 +117,9 @@ bool Simulator::State::fit(size_t plan, uint64_t bytes, const RunSpec& spec, Run
 
 bool Simulator::State::prepare(const RunSpec& spec, RunResult& result, Diagnostics& diagnostics) {
   if (!build(diagnostics)) return false;
+  for (size_t p = 0; p < set.size(); ++p) {
+    if (!set[p].choose_rows(row_steps_of(spec), diagnostics)) return false;
+  }
   if (!alone()) return prepare_set(spec, result, diagnostics);
   return choose_place(set[0].program().contract, spec, result.in_place, diagnostics) &&
          fit(0, spec.bytes, spec, result, diagnostics) &&

@@ -25,6 +25,9 @@ struct RunSpec {
   uint32_t iterations = 1;               ///< calls in succession, without a barrier between ranks
   /// 0: every block runs until it must wait, in order. Others: a schedule made from the number.
   uint64_t schedule_seed = 0;
+  /// Sums and the row functions that they are handed to are steps of their own, as machines may
+  /// have it (RowSteps in lower.h); default: as the schedule's number says.
+  std::optional<bool> rows_apart = {};
   /// Lanes and late accesses (adversary.h): at random under a seed other than 0.
   std::optional<Adversary> adversary = {};
   bool check = true;  ///< fill inputs and compare outputs in every call

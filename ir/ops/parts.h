@@ -6,9 +6,15 @@
 // loads plain data before it polls packets, and empties a slot after it has stored, as both is
 // faster. Nor is there an order between units, between moves of one op, or between stores.
 //
+// A sum that is handed to a row function before it is stored is one op of these parts, or several,
+// as a machine likes (RowSteps in executor/lower.h): the sum is stored at the op's first
+// destination, the function loads it there and stores its result in its place, and the other
+// destinations get what is loaded there in the end. So that place may hold the sum for a while.
+//
 // So an op must not depend on such an order: the structure check (ir/verify) refuses one that takes
-// packets from a slot of sentinels and stores into it, or takes them twice, and one whose moves
-// touch what another of them stores; passes make no such ops. An executor that makes one step of
+// packets from a slot of sentinels and stores into it, or takes them twice, one whose moves touch
+// what another of them stores, and one that stores two results in one place; passes make no such
+// ops. An executor that makes one step of
 // neighbouring ops (executor/block_programs.cc) makes moves of one op of them, so what one of them
 // stores no other may touch. A copy onto itself is no access at all; any other op loads and stores
 // what lies where it stores.

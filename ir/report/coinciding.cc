@@ -24,7 +24,11 @@ class CoincidingSearch {
     // Of the sources of pairwise ops none lies where a destination may: a channel leads to another
     // rank, and packets are unpacked into plain chunks.
     const bool moves = row_.srcs.count > 0 && row_.srcs.slot[0].pairwise;
-    return moves && dsts.size() > 1 ? moves_meet(dsts) : std::nullopt;
+    if (dsts.size() < 2) return std::nullopt;
+    if (moves)
+      return stores_meet(dsts, "moves", "store", "leave out one of them, or write two ops");
+    if (!row_.has(Effects::kApplies)) return std::nullopt;
+    return stores_meet(dsts, "results", "are stored", "give one of them a place of its own");
   }
 
  private:
@@ -70,15 +74,17 @@ class CoincidingSearch {
         &srcs[pair->second]};
   }
 
-  std::optional<Coinciding> moves_meet(std::span<const Operand> dsts) {
+  /// `what` the destinations are of, what it does, and what helps.
+  std::optional<Coinciding> stores_meet(std::span<const Operand> dsts, std::string_view what,
+                                        std::string_view does, const char* remedy) {
     const auto pair = find_pair(dsts, [](const Operand&) { return true; });
     if (!pair) return std::nullopt;
     return Coinciding{
         "op-moves",
-        fmt::format("two moves of one '{}' store into the same chunks, '{}' and '{}': "
+        fmt::format("two {} of one '{}' {} into the same chunks, '{}' and '{}': "
                     "which of them is last is not certain",
-                    row_.name, text(dsts[pair->first]), text(dsts[pair->second])),
-        "leave out one of them, or write two ops", &dsts[pair->second]};
+                    what, row_.name, does, text(dsts[pair->first]), text(dsts[pair->second])),
+        remedy, &dsts[pair->second]};
   }
 
   /// Two that meet, of those that `counts` is true for. Most lists are in order.

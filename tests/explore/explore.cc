@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/explore/explorer.h"
+#include "tests/explore/rows_apart.h"
 
 namespace mscclc {
 namespace explorer {
@@ -325,6 +326,12 @@ constexpr uint32_t kColumns = 8;
 
 Exploration explore(const Program& program, const ExploreOptions& options) {
   using namespace explorer;
+  if (options.rows_apart) {
+    const Program apart = rows_apart(program);
+    ExploreOptions as_it_is = options;
+    as_it_is.rows_apart = false;
+    return explore(apart, as_it_is);
+  }
   if (!can_model(program)) return {Verdict::unsupported, "an op over other chunks than its loop"};
   const uint32_t columns = program.contract.columns;
   if (columns != 0 && columns != kColumns) return {Verdict::unsupported, "rows of several cells"};

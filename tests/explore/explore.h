@@ -67,7 +67,8 @@ struct ExploreOptions {
   /// A store of the bits that are there already is in no race: it changes nothing, and a reader
   /// needs to know of only one of the stores. A store that changes the bits must know of all.
   bool same_bits = false;
-  bool reduced = false;  ///< schedules that can show nothing new are left out
+  bool reduced = false;     ///< schedules that can show nothing new are left out
+  bool rows_apart = false;  ///< sums and row functions are ops of their own (rows_apart.h)
 };
 
 /// REQUIRES: program.split, verify_structure(), a contract that allows the placement.

@@ -30,15 +30,25 @@ rank r in 0..2 {
          "\n  }\n}\n";
 }
 
+/// What the explorer finds where sums and row functions are one op, or ops of their own.
+Exploration explore_rows(const Program& program, bool in_place = false) {
+  ExploreOptions options{.in_place = in_place, .same_bits = true, .reduced = true};
+  const Exploration together = explore(program, options);
+  options.rows_apart = true;
+  return together.verdict == Verdict::right ? explore(program, options) : together;
+}
+
 /// As both see it: "right", or what the explorer found.
-std::string both(const std::string& ops, bool in_place = false) {
-  const Program program = testing::as_written(one_shot_rows(ops, in_place));
+std::string both(const Program& program, bool in_place = false) {
   Diagnostics diagnostics;
   const bool proved = prove(program, diagnostics).proved;
-  const Exploration found = explore(program, {.in_place = in_place, .reduced = true});
+  const Exploration found = explore_rows(program, in_place);
   INFO(found.reason);
   CHECK(proved == (found.verdict == Verdict::right));
   return std::string(name(found.verdict));
+}
+std::string both(const std::string& ops, bool in_place = false) {
+  return both(testing::as_written(one_shot_rows(ops, in_place)), in_place);
 }
 
 const std::string kSum = "reduce_packets x[0] <- input[0], slot[0]\n";
@@ -93,12 +103,49 @@ rank r in 0..2 {
     reduce_packets x[0] <- input[r], slot[0]
     sync
 )" + ops + "\n  }\n}\n");
-  Diagnostics diagnostics;
-  const bool proved = prove(program, diagnostics).proved;
-  const Exploration found = explore(program, {.reduced = true});
-  INFO(found.reason);
-  CHECK(proved == (found.verdict == Verdict::right));
-  return std::string(name(found.verdict));
+  return both(program);
+}
+
+/// Rank 1 puts what rank 0 computes, too, where that stores it, in no order with it; the packets
+/// that rank 0 waits for are complete only later.
+std::string both_store(const std::string& ops) {
+  return both(testing::as_written(R"(program t
+row f(x: row T) {
+  out y: row T = x * 2
+}
+collective allreduce(ranks: 2, columns: 8, then: f, inplace: false)
+rank 0 {
+  buffer slot[1] packets: LL16, copies: 2
+  buffer x[1]
+  channel ch = memory(1)
+  tb 0 {
+    put_packets ch.slot[0] <- input[0]
+)" + ops + R"(
+  }
+  tb 1 { wait ch }
+}
+rank 1 {
+  buffer slot[1] packets: LL16, copies: 2
+  channel ch = memory(0)
+  tb 0 {
+    reduce_packets output[0] <- slot[0], input[0] then f _ <- _
+    sync
+    put ch.output[0] <- output[0]
+    sync
+    signal ch
+    put_packets ch.slot[0] <- input[0]
+  }
+}
+)"));
+}
+
+// Of these stores the first is of the sum on some machines, and the function is applied to what is
+// there then.
+TEST_CASE("explorer: a sum that lies where its result goes") {
+  const std::string sum = "reduce_packets x[0] <- input[0], slot[0]";
+  CHECK(both_store(sum + "\nsync\napply f output[0] <- x[0]") == "right");
+  CHECK(both_store(sum + " then f _ <- _\nsync\ncopy output[0] <- x[0]") == "right");
+  CHECK(both_store("reduce_packets output[0] <- input[0], slot[0] then f _ <- _") != "right");
 }
 
 TEST_CASE("explorer: rows of another type come back") {

@@ -77,6 +77,10 @@ RunSpec draw_run(const Program& program, Dice& dice) {
   spec.schedule_seed = one_in(dice, 8) ? 0 : dice.next();
   if (!one_in(dice, 6)) spec.adversary = Adversary{.lanes = 1 + dice.below(3)};
   if (spec.adversary && one_in(dice, 3)) hold_some(program, spec, dice);
+  if (!program.functions.empty()) {
+    spec.dtype = Dtype::f32;  // rows are of floats
+    spec.rows_apart = one_in(dice, 2);
+  }
   return spec;
 }
 
@@ -84,6 +88,7 @@ std::string describe_schedule(const RunSpec& spec) {
   std::string text =
       fmt::format("{}, {}, schedule {}, ", info(spec.dtype).name,
                   spec.in_place.value_or(false) ? "in place" : "out of place", spec.schedule_seed);
+  if (spec.rows_apart.value_or(false)) text += "row functions apart, ";
   if (!spec.adversary) return text + "no adversary";
   text += fmt::format("{} lanes", spec.adversary->lanes);
   for (const Hold& h : spec.adversary->holds) {

@@ -32,6 +32,8 @@ std::vector<Sought> all_sought() {
        "junk",
        502,
        {known_packets_again, bits_of_one_call, unknown_data_is_no_value}},
+      {"a sum where its result goes", "rows", 166, {bits_from_the_first}},
+      {"parts of rows of two types", "rows", 308, {types_divide_differently}},
       {"a slot emptied after a port has sent it", "overlays", 485, {slots_lie_on_slots}},
       {"a slot left full by a port", "overlays", 970, {slots_lie_on_slots}},
       {"a full slot filled again", "overlays", 1475, {full_slots_that_ports_send}},

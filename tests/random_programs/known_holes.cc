@@ -172,7 +172,9 @@ std::vector<KnownHole> known_holes() {
                                 {"units of the pipeline before", kStale, 0},
                                 {"two pipelines in other orders", crossed(5), 0},
                                 {"a barrier by packets", kBarrier, 0}};
-  std::ranges::move(holes_of_version_3(), std::back_inserter(all));
+  for (auto* const more : {holes_of_version_3, holes_of_version_8}) {
+    std::ranges::move(more(), std::back_inserter(all));
+  }
   return all;
 }
 

@@ -15,6 +15,7 @@ struct KnownHole {
 };
 std::vector<KnownHole> known_holes();
 std::vector<KnownHole> holes_of_version_3();
+std::vector<KnownHole> holes_of_version_8();
 
 /// Plans that are right alone, on the same ranks.
 struct KnownSetHole {

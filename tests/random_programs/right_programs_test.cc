@@ -72,6 +72,43 @@ rank r in 0..3 {
   check_right(text);
 }
 
+TEST_CASE("a broadcast in thirds that ranks hand on, by packets in two copies") {
+  // The root hears from all that they have made use of what it has sent; the others from it.
+  const std::string text = R"(program thirds
+collective broadcast(ranks: 4, root: 0)
+rank 0 {
+  channel ra[q in 1..4] = memory(q) to a
+  buffer w[3] packets: LL16, copies: 2
+  buffer j[1]
+  tb 0 {
+    for q in 1..4 { put_packets ra[q].s[0] <- input[0] part: [q - 1, 3] }
+    copy output[0] <- input[0]
+    for q in 0..3 { unpack_packets j[0] <- w[q] }
+  }
+}
+rank r in 1..4 {
+  let others = 1..4 except r
+  channel a = memory(0) to ra[r]
+  channel c[p in others] = memory(p)
+  buffer s[1] packets: LL16, copies: 2
+  buffer t[1] packets: LL16, copies: 2
+  tb 0 {
+    for p in others { read_put_packets c[p].t[0] <- s[0] part: [r - 1, 3] }
+    unpack_packets output[0] <- s[0] part: [r - 1, 3]
+    for p in others { unpack_packets output[0] <- t[0] part: [p - 1, 3] }
+    sync
+    put_packets a.w[r - 1] <- output[0]
+  }
+}
+)";
+  check_right(text);
+  std::string one_copy = text;
+  for (size_t at = 0; (at = one_copy.find("copies: 2", at)) != std::string::npos;) {
+    one_copy.replace(at, 9, "copies: 1");
+  }
+  CHECK(verdict(one_copy).starts_with("race: race at t[0] of rank "));
+}
+
 TEST_CASE("the sum of a rank's node, and of all") {
   // The first is a result, and a term of the second.
   const std::string text = R"(program t

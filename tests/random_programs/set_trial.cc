@@ -16,10 +16,11 @@
 namespace mscclc::random_programs {
 namespace {
 
-/// A message of so many bytes, or the smallest that has an element: none without are sent (lemma
-/// R5), but by barriers. Packets of an empty one between others would not come.
+/// A message of so many bytes, or the smallest that has an element, or a row: none without are
+/// sent (lemma R5), but by barriers. Packets of an empty one between others would not come.
 uint64_t not_empty(const Program& program, uint64_t bytes, Dtype dtype) {
-  const uint64_t element = info(dtype).bytes;
+  const bool rows = program.contract.columns != 0;
+  const uint64_t element = rows ? program.granule(dtype) : info(dtype).bytes;
   return std::max(bytes, Chunking::parts_of_message(program.contract) * element);
 }
 

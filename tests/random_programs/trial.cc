@@ -72,6 +72,8 @@ RandomProgram random_program(uint64_t seed, uint64_t piece, const Family* family
                                     Form::written};
   // What lacks a `sync` is no program without `auto_sync`.
   out.form = out.sketch.ir_only ? Form::ir : kForms[dice.below(edges == 0 ? 5 : 4)];
+  if (!out.sketch.rows.empty() && out.form == Form::foreign)
+    out.form = Form::ir;  // no peer has them
   if (out.sketch.compiled && one_in(dice, 2)) out.form = Form::ordered;
   out.by_json = one_in(dice, 4);
   return out;
@@ -156,6 +158,7 @@ Tried try_program(const Program& program, uint64_t number, const TrialOptions& o
   for (uint32_t i = 0; i < options.explorations && tried.outcome == Outcome::proved; ++i) {
     ExploreOptions drawn = draw_exploration(program, dice, options.most_states);
     if (options.whole_granules) drawn.bytes = whole_granules(program, *drawn.bytes);
+    drawn.rows_apart = !program.functions.empty() && i % 2 != 0;
     const Exploration found = explore(program, drawn);
     if (found.verdict == Verdict::unsupported || found.verdict == Verdict::too_large) {
       tried.why = found.reason;

@@ -116,12 +116,13 @@ bool AccessOrder::stands_for(const Record& newer, const Record& older) const {
     return false;  // a value may depend on the one and not on the other
   const Program& program = parts_.system.program();
   const Op& op = program.ranks[process.rank].ops[newer.event.op];
-  // An op at a switch may store where it loads. That store comes after its own load, but not after
-  // another op's.
+  // An op at a switch, or a row function, may store where it loads. That store comes after its own
+  // load, but not after another op's.
   const auto at = [&](std::span<const Operand> side) {
     return parts_.bytes.at_switch(process.rank, side[0]);
   };
-  const bool stores_there = at(program.dsts(op)) || at(program.srcs(op));
+  const bool stores_there =
+      at(program.dsts(op)) || at(program.srcs(op)) || info(op.kind).has(kApplies);
   if (!premise(Premise::loads_of_ops_that_store_elsewhere, !stores_there)) return false;
   return premise(Premise::loads_dealt_out_alike, !way_of_sharing(program, process.rank, op)) ||
          parts_.bytes.same_threads(process.rank, newer, older);

@@ -106,7 +106,11 @@ void DataMoves::store_results(const Actor& actor, const Op& op, std::span<const 
                               actor.event);
     } else {
       const size_t count = sums ? dsts.size() : 1;
-      for (const Operand& o : dsts.subspan(to.index, count)) store(actor, op, o, k);
+      for (const Operand& o : dsts.subspan(to.index, count)) {
+        memory_.at_hand.sum_before = sums && &o == &dsts[0];
+        store(actor, op, o, k);
+      }
+      memory_.at_hand.sum_before = false;
     }
   }
 }
@@ -255,7 +259,8 @@ void DataMoves::describe_value(const Actor& actor, const ChunkName& name, const 
   const Op& op = program_.ranks[rank].ops[actor.event.op];
   // Lemma O7. What a slot of units holds belongs to a round, of which the value says nothing.
   if (premise(Premise::bits_outside_units, buffer.units == 0) &&
-      premise(Premise::bits_to_the_end, memory_.value.fills(rank))) {
+      premise(Premise::bits_to_the_end, memory_.value.fills(rank)) &&
+      premise(Premise::bits_from_the_first, !memory_.at_hand.sum_before)) {
     const uint64_t of_call = calls_.instance(rank, actor.event.call) << 32 | actor.event.call;
     access.bits = bits_of(stored, premise(Premise::bits_of_one_call, of_call, uint64_t{0}));
   }

@@ -28,9 +28,10 @@ struct LearnedNews {
 };
 
 struct OpAtHand {
-  bool sentinel = false;  ///< its packets are sentinel words
-  uint32_t pair = 0;      ///< of a pairwise op
-  uint64_t round = 0;     ///< which round and piece: as units of scratch remember it
+  bool sentinel = false;    ///< its packets are sentinel words
+  uint32_t pair = 0;        ///< of a pairwise op
+  bool sum_before = false;  ///< what it stores may take the place of the sum that it was made of
+  uint64_t round = 0;       ///< which round and piece: as units of scratch remember it
   Provenance nodes{Provenance::Readers::thread};  ///< values that it has read
   std::vector<LearnedNews> learned;  ///< what each thread learns from packets before it stores
 

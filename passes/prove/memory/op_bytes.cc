@@ -11,11 +11,15 @@ namespace mscclc::proof {
 Extent OpBytes::piece_of(const ThreadBlock& block, const Op& op, const Operand& o, uint32_t k,
                          const ChunkName& name) const {
   const uint32_t rank = block.rank;
-  // An op that computes rows is cut between rows, as plain data is.
-  const bool by_units = is_packet_op(op) && !applies(op);
-  const uint32_t granule = by_units ? info(packet_format(program_, rank, op)).data : 0;
+  // An op that computes rows is cut between rows, as plain data is, whatever the type. Units of
+  // packets hold more elements of a narrow type.
+  CutUnit unit;
+  if (is_packet_op(op) && !applies(op)) {
+    unit = {.data = info(packet_format(program_, rank, op)).data,
+            .element = rows::fixed_bytes(program_.type_of(buffer(name)))};
+  }
   const uint32_t units = buffer(name).units;
-  Extent extent = cuts_.extent(op, granule, k, o.count, block.round, units,
+  Extent extent = cuts_.extent(op, unit, k, o.count, block.round, units,
                                calls_.instance(rank, calls_.now(rank)));
   // Which loops use a unit of scratch. (Each call cuts in ways of its own.)
   if (units != 0) extent.turn = 1 + groups_.group(block.loop);
@@ -26,7 +30,7 @@ uint64_t OpBytes::round_of(const ThreadBlock& block, const Op& op, const Operand
                            uint32_t k) const {
   if (op.loop == kNone) return 0;
   const uint64_t call = calls_.instance(block.rank, calls_.now(block.rank));
-  const Extent extent = cuts_.extent(op, 0, k, o.count, block.round, 0, call);
+  const Extent extent = cuts_.extent(op, {}, k, o.count, block.round, 0, call);
   return uint64_t{extent.way} << 32 | extent.piece;
 }
 

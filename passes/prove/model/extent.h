@@ -37,6 +37,12 @@ struct Extent {
   bool covers(const Extent& o) const { return whole() || *this == o; }
 };
 
+/// What an op divides data into that is cut into parts.
+struct CutUnit {
+  uint32_t data = 0;     ///< bytes of data in a unit of its packets; 0: it moves none
+  uint32_t element = 0;  ///< bytes of an element, of rows of another type than the call's; else 0
+};
+
 /// The ways in which a program's ops cut chunks, numbered from 1.
 class Cuts {
  public:
@@ -46,22 +52,27 @@ class Cuts {
 
   uint32_t rounds(uint32_t loop) const { return rounds_[loop]; }
   /// Piece of the `k`-th chunk of operands with `count` chunks that `op` touches in a round of call
-  /// `instance`. `granule`: bytes of data in a unit of its packets; 0: it moves none. `units`: so
-  /// many units of a pipeline are all that the chunk holds; 0: it holds every round's.
-  Extent extent(const Op& op, uint32_t granule, uint32_t k, uint32_t count, uint32_t round,
+  /// `instance`. `units`: so many units of a pipeline are all that the chunk holds; 0: it holds
+  /// every round's.
+  Extent extent(const Op& op, const CutUnit& unit, uint32_t k, uint32_t count, uint32_t round,
                 uint32_t units, uint64_t instance) {
     if (op.parts == 0 && op.loop == kNone) return {};
-    Key key{
-        op.parts, premise(Premise::formats_divide_differently, granule, uint32_t{0}), k, count, 0,
-        units,    premise(Premise::calls_divide_differently, instance, uint64_t{0})};
+    Key key{op.parts,
+            premise(Premise::formats_divide_differently, unit.data, uint32_t{0}),
+            premise(Premise::types_divide_differently, unit.element, uint32_t{0}),
+            k,
+            count,
+            0,
+            units,
+            premise(Premise::calls_divide_differently, instance, uint64_t{0})};
     uint32_t piece = op.parts == 0 ? 0 : op.part, pieces = op.parts == 0 ? 1 : op.parts;
     if (op.loop != kNone) {
-      std::get<4>(key) = program_.loops[op.loop].unit;
+      std::get<5>(key) = program_.loops[op.loop].unit;
       piece += (units == 0 ? round : round % units) * pieces;
       pieces *= units == 0 ? rounds_[op.loop] : units;
     }
     return {
-        .way = way(key, pieces), .piece = piece, .sure = granule != 0 && has_bytes(op, k, count)};
+        .way = way(key, pieces), .piece = piece, .sure = unit.data != 0 && has_bytes(op, k, count)};
   }
   /// How many pieces a way has.
   uint32_t pieces(uint32_t way) const { return way == 0 ? 1 : pieces_[way - 1]; }
@@ -76,7 +87,8 @@ class Cuts {
            k / (count / op.parts) == op.part;
   }
 
-  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, uint32_t, uint64_t>;
+  using Key =
+      std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, uint32_t, uint64_t>;
   uint32_t way(const Key& key, uint32_t pieces) {
     if (last_way_ != 0 && key == last_) return last_way_;
     const auto [entry, added] = ways_.try_emplace(key, static_cast<uint32_t>(ways_.size() + 1));

@@ -33,7 +33,7 @@ struct Finding {
     wrong_external,  ///< chunk `chunk.chunk` of external `chunk.buffer`, last written by `first`,
                      ///< if by any op, does not hold at the end of a call what is promised
     other_order,     ///< the sum in `chunk` is not added up as the contract promises; notes: how it
-                     ///< is, and how it was first seen, in `alike`
+                     ///< is, and how it was first seen, in `alike`; `external`: in such chunks
     stuck,           ///< thread blocks wait forever
     unbalanced,      ///< an end of a channel, or a semaphore, is not back at its count after a call
     not_met,         ///< a barrier that a rank may leave before another rank is in
@@ -52,6 +52,7 @@ struct Finding {
   uint32_t first_pair = 0, second_pair = 0, reader_pair = 0;
   uint32_t first_round = 0, second_round = 0;  ///< race: of their pipelines
   bool in_place = false;
+  bool external = false;  ///< other_order: chunks are named as of wrong_external
   uint32_t copies = 0;    ///< so many of the buffer of `chunk` would help; 0: none that are known
   bool overlaid = false;  ///< race: `chunk` lies over scratch of the other op's plan
   uint32_t rank = kNone;  ///< unbalanced, not_met

@@ -43,12 +43,9 @@ class ValueReport : FindingText {
   }
 
   void wrong_external() {
-    const ChunkName& c = finding_.chunk;
-    Diagnostic& d = error(
-        "wrong-result",
-        fmt::format("chunk {} of the external '{}' of rank {} does not hold what the collective "
-                    "promises at the end of a call{}",
-                    c.chunk, program_.externals[c.buffer].name, c.rank, placement()));
+    Diagnostic& d = error("wrong-result", fmt::format("{} does not hold what the collective "
+                                                      "promises at the end of a call{}",
+                                                      of_external(finding_.chunk), placement()));
     if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
     for (const std::string& text : finding_.notes) d.notes.push_back({text});
   }
@@ -56,8 +53,12 @@ class ValueReport : FindingText {
   /// How the sum is made (finding_.notes[0]), and where it was first seen (alike, notes[1]).
   void other_order() {
     const Contract& contract = program_.contract;
-    Diagnostic& d = error("sum-order", fmt::format("{} does not keep 'order: {}'{}", chunk(),
-                                                   name(contract.order), placement()));
+    const auto result = [&](const ChunkName& c) {
+      return finding_.external ? of_external(c) : chunk(c);
+    };
+    Diagnostic& d =
+        error("sum-order", fmt::format("{} does not keep 'order: {}'{}", result(finding_.chunk),
+                                       name(contract.order), placement()));
     if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
     if (finding_.notes.size() == 2) {
       const bool rounds = finding_.notes[0].find('[') != std::string::npos;
@@ -65,7 +66,7 @@ class ValueReport : FindingText {
           {fmt::format("it is {}, where xr is what rank r contributes{}", finding_.notes[0],
                        rounds ? ", and sums in brackets are rounded" : "")});
       if (finding_.notes[0] != finding_.notes[1]) {
-        d.notes.push_back({fmt::format("{} is {}", chunk(finding_.alike[0]), finding_.notes[1])});
+        d.notes.push_back({fmt::format("{} is {}", result(finding_.alike[0]), finding_.notes[1])});
       }
     }
     d.notes.push_back(
@@ -79,6 +80,11 @@ class ValueReport : FindingText {
   }
 
  private:
+  std::string of_external(const ChunkName& c) const {
+    return fmt::format("chunk {} of the external '{}' of rank {}", c.chunk,
+                       program_.externals[c.buffer].name, c.rank);
+  }
+
   /// Results that other ops wrote, wrong in the same way: the first few, and how many there are.
   void note_elsewhere(Diagnostic& d) const {
     constexpr size_t kShown = 3;

@@ -99,10 +99,26 @@ void Results::check_external(uint32_t rank, uint32_t call, uint32_t result, uint
                      std::ranges::all_of(written->symbols, [&](const Symbol& s) {
                        return s.same_contributions(symbol);
                      });
-  if (premise(Premise::externals_hold_what_is_promised, right)) return;
+  if (premise(Premise::externals_hold_what_is_promised, right)) {
+    if (right) check_order({rank, e, chunk}, call, result, wanted, *written);
+    return;
+  }
   const auto raced = [&](const Symbol& s) { return contents_.raced(s); };
   if (written != nullptr && std::ranges::any_of(written->symbols, raced)) return;
   add_external({rank, e, chunk}, result, call, wanted);
+}
+
+/// What is written of externals is made of the promised sum, as the output is, in each of its
+/// parts.
+void Results::check_order(const ChunkName& name, uint32_t call, uint32_t result,
+                          const Promised& wanted, const ExternalRows::Written& written) {
+  if (call != 0 || wanted.added == nullptr) return;
+  if (premise(Premise::externals_keep_the_order, false)) return;
+  for (const Symbol& found : written.symbols) {
+    sums_.check(
+        name, *wanted.added, found,
+        [&](uint64_t shape) { return shape_after(shape, wanted, result); }, &written.writer);
+  }
 }
 
 /// One finding for all chunks of an external at a rank; `name.buffer` is the external.
@@ -136,13 +152,13 @@ void Results::add_external(const ChunkName& name, uint32_t result, uint32_t call
   }
 }
 
-/// What becomes of the shape of a sum when the promised function is applied to it.
-uint64_t Results::shape_after(uint64_t shape, const Promised& promised) const {
+/// What becomes of the shape of a sum when the promised function is applied to it, in a result.
+uint64_t Results::shape_after(uint64_t shape, const Promised& promised, uint32_t result) const {
   std::vector<Symbol> arguments = promised.arguments;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (then_->params[i] == kNone) arguments[i].shape = shape;
   }
-  return symbols_.applied(then_->function, then_->output, arguments).shape;
+  return symbols_.applied(then_->function, result, arguments).shape;
 }
 
 void Results::check_outputs(uint32_t rank, uint32_t call) {
@@ -158,8 +174,9 @@ void Results::check_outputs(uint32_t rank, uint32_t call) {
       continue;
     }
     if (call != 0 || wanted.added == nullptr) continue;
-    sums_.check({rank, output, c}, *wanted.added, found,
-                [&](uint64_t shape) { return then_ ? shape_after(shape, wanted) : shape; });
+    sums_.check({rank, output, c}, *wanted.added, found, [&](uint64_t shape) {
+      return then_ ? shape_after(shape, wanted, then_->output) : shape;
+    });
   }
 }
 

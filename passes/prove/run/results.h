@@ -49,9 +49,11 @@ class Results {
   const Promised& promised(uint32_t rank, uint32_t chunk, uint32_t call);
   Promised promise(uint32_t rank, uint32_t chunk, uint32_t call);
   void apply_then(uint32_t rank, uint32_t chunk, Promised& promised) const;
-  uint64_t shape_after(uint64_t shape, const Promised& promised) const;
+  uint64_t shape_after(uint64_t shape, const Promised& promised, uint32_t result) const;
   void check_externals(uint32_t rank, uint32_t call);
   void check_external(uint32_t rank, uint32_t call, uint32_t result, uint32_t chunk);
+  void check_order(const ChunkName& name, uint32_t call, uint32_t result, const Promised& wanted,
+                   const ExternalRows::Written& written);
   void add_external(const ChunkName& name, uint32_t result, uint32_t call,
                     const Promised& promised);
   void check_outputs(uint32_t rank, uint32_t call);

@@ -74,7 +74,7 @@ const SumContracts::Summands& SumContracts::summands(const std::vector<uint32_t>
 }
 
 void SumContracts::check(const ChunkName& name, const Summands& added, const Symbol& found,
-                         const After& after) {
+                         const After& after, const Event* writer) {
   SumOrders kept = orders_of(added, found, after);
   kept.replicated = added_alike(name, found);
   kept_ &= kept;
@@ -84,7 +84,11 @@ void SumContracts::check(const ChunkName& name, const Summands& added, const Sym
   const FirstSum& first = sums_.at(least_image(found));
   Finding& finding = findings_.add(Finding::Kind::other_order);
   finding.chunk = name;
-  finding.first = last_store(history_, system_.chunk(name.rank, name.buffer, name.chunk, 0), {});
+  finding.external = writer != nullptr;
+  finding.first =
+      finding.external
+          ? *writer
+          : last_store(history_, system_.chunk(name.rank, name.buffer, name.chunk, 0), {});
   finding.alike.push_back(first.chunk);
   if (contents_.trace() == nullptr) return;
   finding.notes.push_back(contents_.trace()->expression(found.order));

@@ -37,8 +37,9 @@ class SumContracts {
   /// order than is promised, too.
   /// `after`: what becomes of the shape of a sum on its way to the result.
   using After = std::function<uint64_t(uint64_t)>;
+  /// `writer`: of a chunk of an external, whose number is that of `name`'s buffer.
   void check(const ChunkName& name, const Summands& summands, const Symbol& found,
-             const After& after);
+             const After& after, const Event* writer = nullptr);
   /// Those that all sums so far keep.
   const SumOrders& kept() const { return kept_; }
 

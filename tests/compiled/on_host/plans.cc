@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "compiler/compile.h"
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
 #include "executor/testing/tree_plans.h"
 #include "ir/verify/row_faults.h"
+#include "tests/engines/coinciding_programs.h"
 #include "tests/library/library.h"
 #include "tests/overlap/flag_plans.h"
 #include "tests/rows/row_plans.h"
@@ -192,6 +194,20 @@ void add_flags(std::vector<KernelPlan>& plans) {
        kOne});
 }
 
+/// Operands that coincide, where neighbouring ops are one step, too.
+void add_coinciding(std::vector<KernelPlan>& plans) {
+  for (const CoincidingProgram& p : coinciding_programs()) {
+    Sources sources;
+    Diagnostics diagnostics;
+    auto program = compile(sources, sources.add("test.mscl", p.text), {}, {}, diagnostics);
+    if (!program) std::abort();
+    plans.push_back({.name = p.name,
+                     .program = std::make_shared<const Program>(std::move(*program)),
+                     .dtypes = kOne,
+                     .in_place = p.in_place});
+  }
+}
+
 }  // namespace
 
 std::vector<KernelPlan> kernel_plans() {
@@ -209,6 +225,7 @@ std::vector<KernelPlan> kernel_plans() {
   add_row_types(plans);
   add_rows(plans);
   add_flags(plans);
+  add_coinciding(plans);
   return plans;
 }
 

@@ -16,6 +16,7 @@ struct KernelPlan {
   std::vector<Dtype> dtypes;        ///< of its kernels
   std::vector<uint64_t> rows = {};  ///< of its calls, if it has any
   bool is_fused = true;             ///< sums and row functions are one step each
+  bool in_place = false;            ///< how it is called
 };
 
 /// REQUIRES: runs in the repository root.

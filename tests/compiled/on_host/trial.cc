@@ -131,6 +131,7 @@ void KernelTrial::run_rows(SameBits& both, const Tries& tries, Dtype dtype, uint
 void KernelTrial::run_call(SameBits& both, const Tries& tries, const Call& call, uint64_t seed) {
   CudaRanks::Options options = tries.options;
   options.apart = true;
+  options.in_place = plan_.in_place;
   options.threads = seed % 2 == 0 ? 64 : 32;
   options.own_kernel = kernels_.choose(tries.mixed);
   INFO(plan_.name << ' ' << info(call.dtype).name << ' ' << name(call.reduce) << ' '

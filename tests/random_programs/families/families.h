@@ -43,6 +43,10 @@ Sketch make_twins(Dice& dice);
 Sketch make_echoes(Dice& dice);
 Sketch make_junk(Dice& dice);
 
+/// Sums that row functions are applied to, alone or in one op, while others store the same; rows of
+/// several types, in parts, from which something is concluded about others.
+Sketch make_rows(Dice& dice);
+
 /// Neighbouring ops whose operands coincide: what is fused, or done as one step.
 Sketch make_merged(Dice& dice);
 

@@ -22,6 +22,7 @@ class RankWriter {
         separator = ", ";
       };
       if (!b.packets.empty()) option("packets: " + b.packets);
+      if (!b.type.empty()) option("type: " + b.type);
       if (b.copies != 1) option(fmt::format("copies: {}", b.copies));
       if (b.units != 0) option(fmt::format("units: {}", b.units));
       out_ += '\n';
@@ -147,7 +148,9 @@ Stretch& RankSketch::straight(uint32_t block) {
 std::string text(const Sketch& sketch, Form form) {
   const bool ir = form == Form::ir || form == Form::foreign;
   std::string out = ir ? "ir 1\n" : "";
-  out += fmt::format("program    random\ncollective {}\n", sketch.collective);
+  out += "program    random\n";
+  for (const std::string& function : sketch.rows) out += function + '\n';
+  out += fmt::format("collective {}\n", sketch.collective);
   for (const std::string& promise : sketch.promises) out += "ensure     " + promise + '\n';
   if (!sketch.types.empty()) out += fmt::format("select     dtypes: {}\n", sketch.types);
   std::vector<std::string> launch;

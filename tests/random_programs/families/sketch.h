@@ -23,6 +23,7 @@ struct BufferSketch {
   std::string name;
   uint32_t chunks = 1, units = 0, copies = 1;
   std::string packets = {};  ///< a format, or nothing
+  std::string type = {};     ///< of rows, or nothing
 };
 
 struct SemaphoreSketch {
@@ -45,7 +46,8 @@ struct RankSketch {
 };
 
 struct Sketch {
-  std::string family;  ///< which generator made it
+  std::string family;                  ///< which generator made it
+  std::vector<std::string> rows = {};  ///< row functions, a line each
   std::string collective;
   std::vector<std::string> promises = {};  ///< after "ensure"
   std::string types = {};                  ///< of `select dtypes`, or nothing
