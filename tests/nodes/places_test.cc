@@ -149,8 +149,19 @@ float uneven(uint32_t rank, uint64_t i) {
   return static_cast<float>((i * 2654435761U + rank * 40503U) % 1000003) / 977.0F - 500.0F;
 }
 
+/// What a contract promises of an element of four ranks; of `replicated` nothing but that it is the
+/// same.
+std::optional<float> promised(SumOrder order, uint64_t i) {
+  const float a = uneven(0, i), b = uneven(1, i), c = uneven(2, i), d = uneven(3, i);
+  if (order == SumOrder::ranks) return ((a + b) + c) + d;
+  if (order == SumOrder::tree) return (a + b) + (c + d);
+  // Doubles have room for all digits of these.
+  if (order == SumOrder::exact) return static_cast<float>(double{a} + b + c + d);
+  return std::nullopt;
+}
+
 /// One all-reduce of so many floats, and what all ranks got of it, as one number each.
-std::string sum_alike(Collectives& collectives, uint64_t count) {
+std::string sum_alike(Collectives& collectives, uint64_t count, SumOrder order) {
   Communicator& communicator = collectives.communicator();
   Diagnostics diagnostics;
   const auto memory =
@@ -161,8 +172,11 @@ std::string sum_alike(Collectives& collectives, uint64_t count) {
   float* const to = from + count;
   auto* const hashes = reinterpret_cast<uint64_t*>(memory->data() + 8 * count / 64 * 64 + 64);
   for (uint64_t i = 0; i < count; ++i) from[i] = uneven(communicator.rank(), i);
-  const CollectiveCall sum{
-      .kind = CollectiveKind::allreduce, .count = count, .input = from, .output = to};
+  const CollectiveCall sum{.kind = CollectiveKind::allreduce,
+                           .count = count,
+                           .order = order,
+                           .input = from,
+                           .output = to};
   bool done =
       collectives.call(sum, stream, diagnostics) && communicator.synchronize(stream, diagnostics);
   uint64_t own = 0;
@@ -177,13 +191,18 @@ std::string sum_alike(Collectives& collectives, uint64_t count) {
          communicator.synchronize(stream, diagnostics);
   communicator.device().destroy_stream(stream);
   if (!done) return testing::text(diagnostics);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (to[i] != promised(order, i).value_or(to[i])) {
+      return fmt::format("{}: element {} of {} is {}\n", name(order), i, count, to[i]);
+    }
+  }
   for (uint32_t r = 0; r < communicator.size(); ++r) {
     if (hashes[8 + r] != own) return fmt::format("rank {} has other sums of {}\n", r, count);
   }
   return "";
 }
 
-TEST_CASE("places: ranks of several nodes get the same bits") {
+TEST_CASE("places: ranks of several nodes get the same bits, and those of a contract") {
   FarNetwork network;
   const std::string why = network.make(FarJob::kRanks);
   if (!why.empty()) {
@@ -195,9 +214,12 @@ TEST_CASE("places: ranks of several nodes get the same bits") {
     const std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);
     const auto collectives = Collectives::create(communicator, library, {}, diagnostics);
     if (collectives == nullptr) return testing::text(diagnostics);
-    for (const uint64_t count : {100, 4096, 60'000, 700'000}) {
-      const std::string said = sum_alike(*collectives, count);
-      if (!said.empty()) return said;
+    for (const SumOrder order :
+         {SumOrder::replicated, SumOrder::ranks, SumOrder::tree, SumOrder::exact}) {
+      for (const uint64_t count : {100, 4096, 60'000, 700'000}) {
+        const std::string said = sum_alike(*collectives, count, order);
+        if (!said.empty()) return said;
+      }
     }
     return "";
   };

@@ -2,7 +2,10 @@
 // under each contract, on the host device.
 #include "tests/orders/row_batches.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
+#include <cstring>
 
 #include "tests/collectives/compiled_in_library.h"
 #include "tests/runtime/ranks.h"
@@ -29,14 +32,17 @@ std::string rows_of(uint32_t ranks, SumOrder order, const RowBatches& rows) {
   });
 }
 
-constexpr SumOrder kSameForAllBatches[] = {SumOrder::ranks, SumOrder::tree};
+constexpr SumOrder kSameForAllBatches[] = {SumOrder::ranks, SumOrder::tree, SumOrder::exact};
 
 TEST_CASE("a row has the same bits in batches of every number of rows, from 1 to 512") {
   constexpr Dtype kTypes[] = {Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::e4m3};
   for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
     for (const SumOrder order : kSameForAllBatches) {
       INFO(ranks << " ranks, " << name(order));
-      const RowBatches rows{.dtype = kTypes[ranks % 4], .hidden = 360};
+      // Exact sums are tried for fewer numbers, as no order can show in them.
+      const RowBatches rows{.dtype = kTypes[ranks % 4],
+                            .hidden = 360,
+                            .step = order == SumOrder::exact ? uint64_t{73} : uint64_t{1}};
       CHECK(rows_of(ranks, order, rows) == "");
     }
   }
@@ -46,6 +52,91 @@ TEST_CASE("a row has the same bits in batches of up to 64 MiB") {
   for (const SumOrder order : kSameForAllBatches) {
     INFO(name(order));
     CHECK(rows_of(3, order, {.hidden = 1 << 16, .most_rows = 512, .step = 73}) == "");
+  }
+}
+
+/// Calls of one rank in its own memory, as many equal parts of `part` elements as there are ranks.
+class CallsOfRank {
+ public:
+  CallsOfRank(Collectives& collectives, Dtype dtype, uint64_t part)
+      : collectives_(collectives),
+        dtype_(dtype),
+        bytes_(part * collectives.communicator().size() * info(dtype).bytes) {}
+  ~CallsOfRank() {
+    if (stream_ != nullptr) device().destroy_stream(stream_);
+  }
+  CallsOfRank(const CallsOfRank&) = delete;
+  CallsOfRank& operator=(const CallsOfRank&) = delete;
+
+  bool make(Diagnostics& diagnostics) {
+    const uint32_t element = info(dtype_).bytes;
+    const auto given =
+        testing::random_floats(bytes_ / element, element, 30 + communicator().rank());
+    memory_ = device().allocate(4 * bytes_, "parts", diagnostics);
+    stream_ = device().create_stream(diagnostics);
+    return memory_ != nullptr && stream_ != nullptr &&
+           device().write(at(0), given.data(), bytes_, diagnostics);
+  }
+  /// Places are whole messages.
+  bool call(CollectiveKind kind, uint64_t count, uint32_t from, uint32_t to,
+            Diagnostics& diagnostics) {
+    const CollectiveCall call{
+        .kind = kind, .count = count, .dtype = dtype_, .input = at(from), .output = at(to)};
+    return collectives_.call(call, stream_, diagnostics) &&
+           communicator().synchronize(stream_, diagnostics);
+  }
+  bool alike(uint32_t a, uint32_t b) const { return std::memcmp(at(a), at(b), bytes_) == 0; }
+
+ private:
+  Communicator& communicator() const { return collectives_.communicator(); }
+  Device& device() const { return communicator().device(); }
+  uint8_t* at(uint32_t place) const { return memory_->data() + place * bytes_; }
+
+  Collectives& collectives_;
+  const Dtype dtype_;
+  const uint64_t bytes_;
+  std::unique_ptr<Memory> memory_;
+  StreamHandle stream_ = nullptr;
+};
+
+/// An all-reduce, and the same by two programs that calls by name get. "": their bits are the same.
+std::string sums_differ(Collectives& collectives, Dtype dtype, uint64_t part) {
+  CallsOfRank calls(collectives, dtype, part);
+  Diagnostics diagnostics;
+  const uint64_t all = part * collectives.communicator().size();
+  using enum CollectiveKind;
+  if (!calls.make(diagnostics) || !calls.call(allreduce, all, 0, 1, diagnostics) ||
+      !calls.call(reducescatter, part, 0, 2, diagnostics) ||
+      !calls.call(allgather, part, 2, 3, diagnostics)) {
+    return testing::text(diagnostics);
+  }
+  if (!calls.alike(1, 3)) return "a reduce-scatter and an all-gather give other bits";
+  if (!calls.call(reduce, all, 0, 2, diagnostics) ||
+      !calls.call(broadcast, all, 2, 3, diagnostics)) {
+    return testing::text(diagnostics);
+  }
+  return calls.alike(1, 3) ? "" : "a reduce and a broadcast give other bits";
+}
+
+TEST_CASE("an all-reduce has the bits of a reduce-scatter and an all-gather, and of a reduce") {
+  for (const uint32_t ranks : {2u, 3u, 4u, 6u, 8u}) {
+    for (const SumOrder order : kSameForAllBatches) {
+      INFO(ranks << " ranks, " << name(order));
+      const auto body = [&](Communicator& communicator) -> std::string {
+        Diagnostics diagnostics;
+        const auto made = Collectives::create(communicator, testing::compiled_in_library(),
+                                              {.order = order}, diagnostics);
+        if (made == nullptr) return testing::text(diagnostics);
+        for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::e4m3}) {
+          for (const uint64_t part : {uint64_t{16}, uint64_t{4096}, uint64_t{1} << 15}) {
+            const std::string said = sums_differ(*made, dtype, part);
+            if (!said.empty()) return fmt::format("{}, {}: {}", info(dtype).name, part, said);
+          }
+        }
+        return "";
+      };
+      CHECK(testing::run_threads(ranks, body) == "");
+    }
   }
 }
 
