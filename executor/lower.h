@@ -110,8 +110,8 @@ PlanUse use_of(const Program& program);
 
 /// How a sum becomes steps that is handed to a row function before it is stored: in one step, for
 /// machines that have `reduce_apply`, or apart: the sum goes to the op's first destination, the
-/// function is applied there, and what it gives is sent on. What the op leaves is the same; what its
-/// first destination holds until then is not (ir/ops/parts.h).
+/// function is applied there, and what it gives is sent on. What the op leaves is the same; what
+/// its first destination holds until then is not (ir/ops/parts.h).
 enum class RowSteps : uint8_t { together, apart };
 
 /// Builds the device program of one rank, without what depends on the message size.
