@@ -18,7 +18,8 @@ bool may_coincide(const OpInfo& info, std::span<const Ref> dsts, const OperandFa
   const uint32_t formats = (facts.traits & kFormatTraits) >> 8;  // one, or none
   const bool sentinels =
       formats != 0 && is_sentinel(static_cast<PacketFormat>(std::countr_zero(formats)));
-  return (sentinels && info.has(kPolls)) || (info.srcs.slot[0].pairwise && dsts.size() > 1);
+  const bool stores_each = info.srcs.slot[0].pairwise || info.has(kApplies);
+  return (sentinels && info.has(kPolls)) || (stores_each && dsts.size() > 1);
 }
 
 }  // namespace
