@@ -136,6 +136,17 @@ bool uses(const Sketch& sketch, const std::string& buffer) {
   return false;
 }
 
+/// In IR sums say themselves that they are whole, as those must be that become rows.
+void mark_sums(RankSketch& rank) {
+  for (std::vector<Stretch>& block : rank.blocks) {
+    for (Stretch& stretch : block) {
+      for (std::string& op : stretch.ops) {
+        if (op.starts_with("reduce") || op.starts_with("read_reduce")) op += " complete";
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Stretch& RankSketch::straight(uint32_t block) {
@@ -163,6 +174,7 @@ std::string text(const Sketch& sketch, Form form) {
   for (size_t r = 0; r < sketch.ranks.size(); ++r) {
     RankSketch rank = sketch.ranks[r];
     std::erase_if(rank.buffers, [&](const BufferSketch& b) { return !uses(sketch, b.name); });
+    if (ir && !sketch.rows.empty()) mark_sums(rank);
     out += fmt::format("\nrank {} {{\n", r);
     RankWriter writer(rank, out);
     writer.declarations();
