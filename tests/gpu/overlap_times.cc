@@ -267,7 +267,8 @@ class RankTimes {
   Time time_gemm(const Shape& shape) {
     Shape alone = shape;
     alone.kind = MSCCLC_ALLTOALL_GEMM;
-    const mscclc_overlap_config_t config = config_of(alone, {"serial", 0, 0});
+    const Contender serial{"serial", 0, 0};
+    const mscclc_overlap_config_t config = config_of(alone, serial);
     mscclc_overlap_t* object = nullptr;
     ok(mscclc_overlap_create(nullptr, &config, &object), "a GEMM");
     const Time time = time_runs([&] { run_once(object, s_.host ? nullptr : stream_); });
@@ -327,7 +328,8 @@ class RankTimes {
     worst = meeting_.longest(rank_, worst);
     std::string said = worst < 0.05 ? "right" : "WRONG by " + std::to_string(worst);
     if (how.backend == "serial" || how.backend == "nccl") return said;
-    const mscclc_overlap_config_t config = config_of(shape, {"serial", how.chunks, how.budget});
+    const Contender serial{"serial", how.chunks, how.budget};
+    const mscclc_overlap_config_t config = config_of(shape, serial);
     mscclc_overlap_t* serial = nullptr;
     ok(mscclc_overlap_create(comm_, &config, &serial), "the serial one");
     const bool differs = output_of(shape, serial) != out;
