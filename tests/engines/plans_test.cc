@@ -99,7 +99,8 @@ TEST_CASE("random plans run right on every engine, if they are proved") {
   uint64_t proved = 0;
   for (uint64_t piece = 0; piece < kRandom; ++piece) {
     const auto program = random_programs::load(random_programs::random_program(3, piece));
-    if (program) check_if_proved(*program, piece, proved);
+    // Row functions are run by compiled kernels alone.
+    if (program && program->functions.empty()) check_if_proved(*program, piece, proved);
   }
   CHECK(proved > kRandom / 5);
 }
