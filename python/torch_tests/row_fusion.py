@@ -17,6 +17,7 @@ from fusion_models import (
 
 import mscclc.torch.fusion as fusion
 import mscclc.torch.plans
+import mscclc.torch.row_ops  # torch.ops.mscclc.run_rows
 from mscclc.torch.fusion import RowFusion, translation
 from mscclc.torch.fusion.function import Function
 
