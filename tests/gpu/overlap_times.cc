@@ -328,8 +328,8 @@ class RankTimes {
     worst = meeting_.longest(rank_, worst);
     std::string said = worst < 0.05 ? "right" : "WRONG by " + std::to_string(worst);
     if (how.backend == "serial" || how.backend == "nccl") return said;
-    const Contender serial{"serial", how.chunks, how.budget};
-    const mscclc_overlap_config_t config = config_of(shape, serial);
+    const Contender like{"serial", how.chunks, how.budget};
+    const mscclc_overlap_config_t config = config_of(shape, like);
     mscclc_overlap_t* serial = nullptr;
     ok(mscclc_overlap_create(comm_, &config, &serial), "the serial one");
     const bool differs = output_of(shape, serial) != out;
