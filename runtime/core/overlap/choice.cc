@@ -115,10 +115,26 @@ bool fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoi
 /// What GEMMs leave free beside no plan: where chunks are asked for, as much as beside one, so that
 /// they are the same, to the bit.
 uint32_t budget_of_same(const OverlapConfig& config, const ChoiceFacts& facts) {
-  if (config.chunks == 0 || config.budget != 0) return config.chunks == 0 ? 0 : config.budget;
+  if (config.chunks == 0) return 0;
+  if (config.budget != 0) return config.budget;
   OverlapChoice like{.backend = std::string(kFlagged), .chunks = config.chunks, .why = ""};
   Diagnostics ignored;
   return fit_plan(config, facts, like, ignored) ? like.budget : 0;
+}
+
+/// Why the backend of a row that fits does not serve; "": it does.
+std::string why_not_measured(const MeasuredChoice& row, const OverlapConfig& config,
+                             const ChoiceFacts& facts) {
+  if (row.backend == kNccl && !facts.nccl.empty()) return facts.nccl;
+  if (runs_beside(row.backend) && facts.one_queue && !info(config.kind).sums) {
+    return "CUDA_DEVICE_MAX_CONNECTIONS is 1: nothing would overlap";
+  }
+  if (row.backend == kCopyEngine) {
+    const uint32_t chunks = config.chunks != 0 ? config.chunks : row.chunks;
+    const std::string why_not = why_no_copies(config, facts.ranks, chunks);
+    if (!why_not.empty()) return why_not;
+  }
+  return keeps(config, row.backend) ? "" : "it does not keep the order";
 }
 
 /// What `auto` takes.
@@ -131,19 +147,9 @@ void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& 
     choice.why = "nothing was measured for " + shape;
     return;
   }
-  const bool other = row->backend == kNccl && !facts.nccl.empty();
-  const bool held_up = runs_beside(row->backend) && facts.one_queue && !info(config.kind).sums;
-  std::string why_not;
-  if (row->backend == kCopyEngine) {
-    const uint32_t chunks = config.chunks != 0 ? config.chunks : row->chunks;
-    why_not = why_no_copies(config, facts.ranks, chunks);
-  }
-  if (other || held_up || !why_not.empty() || !keeps(config, row->backend)) {
-    choice.why = fmt::format("{} was measured for {}, but {}", row->backend, shape,
-                             other     ? facts.nccl
-                             : held_up ? "CUDA_DEVICE_MAX_CONNECTIONS is 1: nothing would overlap"
-                             : !why_not.empty() ? why_not
-                                                : "it does not keep the order");
+  const std::string why_not = why_not_measured(*row, config, facts);
+  if (!why_not.empty()) {
+    choice.why = fmt::format("{} was measured for {}, but {}", row->backend, shape, why_not);
     return;
   }
   choice.backend = row->backend;
