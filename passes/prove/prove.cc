@@ -14,6 +14,7 @@
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/loops/rounds.h"
 #include "passes/prove/model/premise.h"
+#include "passes/prove/model/representatives.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/report/report.h"
 #include "passes/prove/run/explained.h"
@@ -24,6 +25,7 @@ namespace {
 
 using proof::Finding;
 using proof::LoopGroups;
+using proof::Representatives;
 using proof::Run;
 using proof::RunFacts;
 using proof::RunOptions;
@@ -41,11 +43,7 @@ constexpr uint64_t kMaxChunks = uint64_t{1} << 28;
 class Prover {
  public:
   Prover(const Program& program, Diagnostics& diagnostics, const ProveOptions& options)
-      : program_(program),
-        diagnostics_(diagnostics),
-        options_(options),
-        symmetry_(program),
-        no_symmetry_(program) {}
+      : program_(program), diagnostics_(diagnostics), options_(options), no_symmetry_(program) {}
 
   Proof run() {
     if (!decidable()) return proof_;
@@ -53,9 +51,8 @@ class Prover {
     const bool apart = contract.in_place != InPlace::yes;
     const bool together = contract.in_place != InPlace::no && contract.can_alias();
     if (!apart && !together) return refuse("the contract allows neither placement"), proof_;
-    if (ops() >= options_.symmetry_from) symmetry_ = Symmetry::find(program_);
     // The two have nothing to do with each other, and a large plan takes seconds.
-    Placement out_of_place(false), in_place(true);
+    Placement out_of_place(program_, false), in_place(program_, true);
     std::vector<Placement*> looked_at;
     if (apart) looked_at.push_back(&out_of_place);
     if (!premise(proof::Premise::in_place_too, !together)) looked_at.push_back(&in_place);
@@ -74,8 +71,8 @@ class Prover {
   /// Of a plan that is proved: is nothing wrong if callers touch scratch between calls, too?
   bool scratch_in_call() {
     if (has_packets()) return false;
-    if (ops() >= options_.symmetry_from) symmetry_ = Symmetry::find(program_);
-    const System system(program_, symmetry_, program_.contract.in_place == InPlace::yes);
+    const Symmetry symmetry = is_large() ? Symmetry::find(program_) : no_symmetry_;
+    const System system(program_, symmetry, program_.contract.in_place == InPlace::yes);
     const LoopGroups groups(system);
     return std::ranges::all_of(runs(system.period() + 1), [&](RunOptions options) {
       options.scratch_is_callers = true;
@@ -146,30 +143,54 @@ class Prover {
 
   /// One of the two ways to place the caller's buffers, and what came of it.
   struct Placement {
-    explicit Placement(bool in_place) : in_place(in_place) {}
-    bool in_place;
-    std::optional<System> system;
-    std::vector<Finding> findings;
-    RunFacts facts;
+    Placement(const Program& program, bool in_place)
+        : program(program), in_place(in_place), symmetry(program) {}
+    const Program& program;  ///< all of the plan, or blocks that stand for all
+    const bool in_place;
+    const std::vector<std::vector<bool>>* outputs = nullptr;  ///< see RunOptions
+    Symmetry symmetry;
+    std::optional<System> system = {};
+    std::vector<Finding> findings = {};
+    RunFacts facts = {};
   };
 
-  /// What is wrong is found with all ranks, unless that takes long.
+  bool is_large() const { return ops() >= options_.symmetry_from; }
+
+  /// What is wrong is found with all blocks and ranks, unless that takes long.
   void run_placement(Placement& placement) const {
-    run_ranks(placement, symmetry_);
-    if (placement.findings.empty() || symmetry_.trivial()) return;
+    if (run_representatives(placement)) return;
+    placement.symmetry = is_large() ? Symmetry::find(program_) : no_symmetry_;
+    run_ranks(placement);
+    if (placement.findings.empty() || placement.symmetry.trivial()) return;
     if (ops() >= kFewOps && !has_packets()) return;
     placement.facts = {};
-    run_ranks(placement, no_symmetry_);
+    placement.symmetry = no_symmetry_;
+    run_ranks(placement);
+  }
+
+  /// Of the blocks that stand for all: true if nothing is wrong.
+  bool run_representatives(Placement& placement) const {
+    if (!is_large()) return false;
+    const auto some = Representatives::find(program_, placement.in_place);
+    if (!some) return false;
+    Placement of_some(some->program, placement.in_place);
+    of_some.symmetry = Symmetry::find(some->program);
+    of_some.outputs = &some->outputs;
+    run_ranks(of_some);
+    placement.facts = of_some.facts;
+    return of_some.findings.empty();
   }
 
   /// The ranks that stand for all.
-  void run_ranks(Placement& placement, const Symmetry& symmetry) const {
-    const System& system = placement.system.emplace(program_, symmetry, placement.in_place);
+  void run_ranks(Placement& placement) const {
+    const System& system =
+        placement.system.emplace(placement.program, placement.symmetry, placement.in_place);
     const LoopGroups groups(system);
     placement.findings = groups.findings();
     if (!placement.findings.empty()) return;
-    for (const RunOptions& options : runs(premise(proof::Premise::one_call_more_than_copies,
-                                                  system.period() + 1, system.period()))) {
+    for (RunOptions& options : runs(premise(proof::Premise::one_call_more_than_copies,
+                                            system.period() + 1, system.period()))) {
+      options.outputs = placement.outputs;
       run(placement, groups, options);
       if (placement.findings.empty()) continue;
       if (out_of_step(placement)) look_for_more(placement, groups, options);
@@ -230,7 +251,7 @@ class Prover {
 
   bool accept(const Placement& placement) {
     facts_.join(placement.facts);
-    report_all(*placement.system, placement.findings);
+    if (!placement.findings.empty()) report_all(*placement.system, placement.findings);
     return placement.findings.empty();
   }
 
@@ -268,7 +289,7 @@ class Prover {
       }
     }
     Diagnostics unused;
-    Placement placement(in_place);
+    Placement placement(changed, in_place);
     try {
       Prover(changed, unused, {}).run_placement(placement);
     } catch (const std::bad_alloc&) {
@@ -308,7 +329,6 @@ class Prover {
   const Program& program_;
   Diagnostics& diagnostics_;
   const ProveOptions options_;
-  Symmetry symmetry_;
   const Symmetry no_symmetry_;
   const proof::Symbols symbols_;
   RunFacts facts_;

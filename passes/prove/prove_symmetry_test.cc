@@ -1,4 +1,6 @@
-// Plans that are their own image when ranks are renumbered, and plans that only look like it.
+// Plans of which some ranks (symmetry.h) or some blocks (representatives.h) stand for all, and
+// plans that only look like it.
+#include "passes/prove/model/representatives.h"
 #include "passes/prove/model/symmetry.h"
 #include "passes/prove/prove_test_text.h"
 
@@ -303,6 +305,117 @@ TEST_CASE("a chunk that is longest at ranks that stand for all may be shorter at
   CHECK(both(as_written(twice("", ""))) == "race");
   CHECK(both(as_written(twice("    sync\n", ""))) == "proved");
   CHECK(both(as_written(twice("", ", even: true"))) == "proved");
+}
+
+/// How many ops stand for all of a plan's; 0: all do for themselves.
+size_t stand_for_all(const Program& program) {
+  const auto found = proof::Representatives::find(program, false);
+  size_t ops = 0;
+  if (found) {
+    for (const Rank& rank : found->program.ranks) ops += rank.ops.size();
+  }
+  return ops;
+}
+size_t stand_for_all(const std::string& text) { return stand_for_all(as_written(text)); }
+
+/// Four chunks of one rank, which `blocks` copy from input to output.
+std::string copying(const std::string& blocks, const std::string& even = "") {
+  return "program t\ncollective custom(ranks: 1, input: 4, output: 4, inplace: false" + even +
+         ")\nensure output[c] at 0 = input[c] at 0 for c in 0..4\nrank 0 {\n  buffer s[12]\n"
+         "  semaphore m = 0\n  semaphore n[i in 0..4] = 0\n" +
+         blocks + "\n}\n";
+}
+
+/// Two ranks, where `b` numbers the blocks, each with a channel.
+std::string exchanging(const std::string& block, const std::string& even = "") {
+  return "program t\nparam R = 2\ncollective allgather(ranks: R, chunks: 4" + even +
+         ")\n"
+         "rank r in 0..R {\n  let o = 1 - r\n  buffer s[4]\n  channel ch[b in 0..4] = memory(o) to "
+         "ch[b]\n"
+         "  tb b in 0..4 {\n    copy output[r, b] <- input[b]\n" +
+         block +
+         "    sync ; copy output[o, b] <- s[b] ; sync\n    signal ch[b] ; wait ch[b]\n  }\n}\n";
+}
+
+const std::string kAnswer =
+    "    put ch[b].s[b] <- input[b] ; sync\n    signal ch[b] ; wait ch[b]\n";
+
+TEST_CASE("of blocks that are images of one another, and share nothing, one stands for all") {
+  // Chunk 0 is the longest and has no image: its block stands for itself.
+  const std::string apart =
+      copying("  tb b in 0..4 { copy s[b] <- input[b] ; sync ; copy output[b] <- s[b] }");
+  CHECK(stand_for_all(apart) == 6);
+  CHECK(both(as_written(apart)) == "proved");
+  CHECK(stand_for_all(exchanging(kAnswer)) == 2 * 2 * 10);
+  CHECK(both(as_written(exchanging(kAnswer))) == "proved");
+  // Blocks that meet in twos are a component; so are those that a semaphore ties.
+  const std::string meeting = copying(
+      "  tb b in 0..4 {\n    let p = b - b % 2\n    let o = p + 1 - b % 2\n"
+      "    copy s[b] <- input[b] ; barrier p .. p + 2 ; copy output[o] <- s[o]\n  }",
+      ", even: true");
+  CHECK(stand_for_all(meeting) == 6);
+  CHECK(both(as_written(meeting)) == "proved");
+  CHECK(both(as_written(copying(
+            "  tb b in 0..4 { copy s[b] <- input[b] ; sync ; release n[b] }\n"
+            "  tb t in 4..8 { acquire n[t - 4] ; sync ; copy output[t - 4] <- s[t - 4] }"))) ==
+        "proved");
+}
+
+TEST_CASE("blocks that share something do not stand for one another") {
+  CHECK(both(as_written(
+            copying("  tb b in 0..4 { copy s[0] <- input[b] ; sync ; copy output[b] <- s[0] }",
+                    ", even: true"))) == "race");
+  CHECK(both(as_written(
+            copying("  tb b in 0..4 { copy s[b] <- input[b] ; sync ; release m }\n"
+                    "  tb t in 4..8 { acquire m ; sync ; copy output[t - 4] <- s[t - 4] }",
+                    ", even: true"))) == "undecided");
+  Program one_channel = as_written(exchanging(kAnswer, ", even: true"));
+  for (const Rank& rank : one_channel.ranks) {
+    for (const Op& op : rank.ops) {
+      if (op.kind == OpKind::signal || op.kind == OpKind::wait) {
+        one_channel.operands[op.operands].channel = 0;
+      }
+    }
+  }
+  CHECK(both(one_channel) == "undecided");
+}
+
+TEST_CASE("blocks that differ do not stand for one another") {
+  const auto relaxed = [](const std::string& signal) {
+    return both(as_written(
+        exchanging("    put ch[b].s[b] <- input[b] ; sync\n    " + signal + "\n    wait ch[b]\n")));
+  };
+  CHECK(relaxed("signal ch[b]") == "proved");
+  CHECK(relaxed("if b < 3 { signal ch[b] } else { signal ch[b] relaxed }") == "race");
+  // Two chunks a block, in the same order at one and crosswise at the other.
+  const auto twos = [](const std::string& first, const std::string& second) {
+    return both(as_written(copying("  tb b in 0..2 { copy output[2 * b] <- input[" + first +
+                                       "] ; copy output[2 * b + 1] <- input[" + second + "] }",
+                                   ", even: true")));
+  };
+  CHECK(twos("2 * b", "2 * b + 1") == "proved");
+  CHECK(twos("3 * b", "b + 1") == "wrong-result");
+}
+
+TEST_CASE("blocks whose chunks are as long as their images' stand for one another") {
+  // What lies in s[3 b] beyond the end of input[b] is left to chance, but not of the longest.
+  const auto twice = [](const std::string& between, const std::string& even) {
+    return copying(
+        "  tb b in 0..4 {\n    copy s[3 * b + 1] <- input[b] ; copy s[3 * b + 2] <- "
+        "input[b] ; sync\n    copy s[3 * b] <- s[3 * b + 1]\n" +
+            between +
+            "    copy s[3 * b] <- s[3 * b + 2] ; sync\n"
+            "    copy output[b] <- s[3 * b]\n  }",
+        even);
+  };
+  CHECK(both(as_written(twice("", ""))) == "race");
+  CHECK(both(as_written(twice("    sync\n", ""))) == "proved");
+  CHECK(both(as_written(twice("", ", even: true"))) == "proved");
+}
+
+TEST_CASE("an output that no block writes is missed, though some blocks stand for all others") {
+  CHECK(both(as_written(copying("  tb b in 0..3 { copy output[b] <- input[b] }",
+                                ", even: true"))) == "wrong-result");
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ def backends_have_the_same_bits(ranks):
         shard = As[rank][:8]
         for chunks in (1, 2, 3, 4):
             found = {}
-            for backend in ("serial", "mscclc"):
+            for backend in ("serial", "mscclc", "copy_engine"):
                 how = {"backend": backend, "chunks": chunks}
                 found[backend] = [
                     *ops.all_gather_matmul(shard, [Bs[0], _columns_first(Bs[-1])], 0, ranks.gloo, **how)[1],
@@ -154,8 +154,9 @@ def backends_have_the_same_bits(ranks):
                     ops.matmul_all_reduce(As[rank], Bs[rank], "sum", ranks.gloo, **how),
                     ops.all_to_all_matmul(As[rank], [Bs[0]], ranks.gloo, **how)[1][0],
                 ]
-            for one, other in zip(found["mscclc"], found["serial"], strict=True):
-                equal(one, other, f"{dtype}, {chunks} chunks")
+            for backend in ("mscclc", "copy_engine"):
+                for one, other in zip(found[backend], found["serial"], strict=True):
+                    equal(one, other, f"{backend}, {dtype}, {chunks} chunks")
         total = sum((A.double() @ B.double()) for A, B in zip(As, Bs))
         # Each partial product is rounded once, and so is the sum.
         step = torch.finfo(dtype).eps * max(float((A.double() @ B.double()).abs().max()) for A, B in zip(As, Bs))
@@ -301,15 +302,16 @@ def what_is_wrong(ranks):
 
 
 def queries(ranks):
-    names = [one["name"] for one in ops.backends()]
-    for name in ("mscclc", "serial", "nccl", "cublasmp"):
+    found = ops.backends(device())
+    names = [one["name"] for one in found]
+    for name in ("mscclc", "copy_engine", "serial", "nccl", "cublasmp"):
         assert name in names, names
-    for one in ops.backends():
+    for one in found:
         assert one["available"] or one["why"], one
     ops.matmul_all_reduce(torch.ones(2, 4), torch.ones(4, 3), "sum", ranks.gloo, backend="serial", chunks=1)
     last = ops.explain(ranks.gloo, device())[-1]
     assert (last["kind"], last["m"], last["backend"]) == ("gemm_allreduce", 2, "serial"), last
-    for one in ops.backends():
+    for one in found:
         if not one["available"]:
             call = lambda: ops.matmul_all_reduce(  # noqa: E731
                 torch.ones(2, 4), torch.ones(4, 3), "sum", ranks.gloo, backend=one["name"]
@@ -335,11 +337,12 @@ def in_graphs(ranks):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, capture_error_mode="relaxed"):
         layer()
+    replayed = out["part"]
     for seed in range(3):
         x.copy_(_matrix((4, 16), seed, ranks.rank))
         graph.replay()
         torch.cuda.synchronize()
-        equal(out["part"], n * (_matrix((4, 16), seed, ranks.rank) @ B @ half), f"replay {seed}")
+        equal(replayed, n * (_matrix((4, 16), seed, ranks.rank) @ B @ half), f"replay {seed}")
         layer()  # beside the graph
         equal(out["part"], n * (_matrix((4, 16), seed, ranks.rank) @ B @ half), f"call {seed}")
     stream = torch.cuda.Stream()

@@ -1,6 +1,7 @@
 """What overlap_times.py times: one layer's product and collective, done in each of several ways on the same tensors."""
 
 import contextlib
+import functools
 import warnings
 
 import mscclc
@@ -10,7 +11,7 @@ import torch.distributed as dist
 
 from mscclc import ops
 
-CHUNKS = (1, 2, 4, 8)
+CHUNKS = {"mscclc": (1, 2, 4, 8), "copy_engine": (1, 2, 4)}
 HAND = (2, 4)
 
 
@@ -124,8 +125,9 @@ def modes_of(layer, place, gemms):
     }
     for gemm in gemms:
         found[f"op serial 1 {gemm}"] = lambda gemm=gemm: layer.by_op("serial", 1, gemm)
-        for chunks in CHUNKS:
-            found[f"op mscclc {chunks} {gemm}"] = lambda gemm=gemm, chunks=chunks: layer.by_op("mscclc", chunks, gemm)
+        for backend, all_chunks in CHUNKS.items():
+            for chunks in all_chunks:
+                found[f"op {backend} {chunks} {gemm}"] = functools.partial(layer.by_op, backend, chunks, gemm)
         found[f"op auto {gemm}"] = lambda gemm=gemm: layer.by_op("auto", 0, gemm)
     if place.device.type == "cuda":
         found["op nccl 1 torch"] = lambda: layer.by_op("nccl", 1)

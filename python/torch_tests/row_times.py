@@ -3,6 +3,7 @@ run and in turns.
 
     python3 python/torch_tests/row_times.py [--ranks 2] [--hidden 4096 8192 …] [--tokens 1 6 32 …]
         [--program plans/rows/allreduce_norm_1shot.mscl --define B=6 T=384 …] [--calls 50] [--rounds 5]
+        [--contenders allreduce_norm plain …]
 
 Rows of `--hidden` columns of bf16. Ours are the plans that the library picks for such rows (docs/fusion.md), and that of
 --program, which takes the parameters R and N:
@@ -293,6 +294,9 @@ def measured(ranks, shape, loaded, given, align):
     """µs of each, back to back and between kernels, and why others have none."""
     graphs, failed = {}, {}
     for name, make in contenders_of(shape, loaded).items():
+        if given.contenders and name not in given.contenders:
+            continue
+
         def tried(make=make):
             made = make()
             made.call()
@@ -401,6 +405,7 @@ def main():
     parser.add_argument("--tokens", type=int, nargs="+", default=[1, 6, 32, 128, 512, 2048])
     parser.add_argument("--program", help="one more, of plans/rows say")
     parser.add_argument("--define", nargs="*", default=[], help="its parameters without R and N: B=16")
+    parser.add_argument("--contenders", nargs="+", help="these alone (all)")
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()

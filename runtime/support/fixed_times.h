@@ -44,8 +44,8 @@ constexpr std::chrono::milliseconds kMayHaveBeenSlow{1000};
 constexpr std::chrono::milliseconds kOtherCompilation{60'000};
 
 /// A launch waits so long for room on a device whose copies the host makes
-/// (core/group/copy_calls.h), and goes on without: a thread that launches all calls of one rank,
-/// then those of the next, waits for itself.
+/// (core/group/copy_calls.h), and mostly goes on without: a thread that launches all calls of one
+/// rank, then those of the next, waits for itself.
 constexpr std::chrono::milliseconds kRoomPatience{250};
 
 // What follows an end that has been decided already.

@@ -8,21 +8,23 @@
 namespace mscclc::random_programs {
 namespace {
 
-/// What runs the engines gives no channel anything before the first call.
-bool begins_with_credits(const Program& program) {
+/// Row functions are run by compiled kernels alone; and what runs the engines gives no channel
+/// anything before the first call.
+bool engines_run(const Program& program) {
+  if (!program.functions.empty()) return false;
   for (const Rank& rank : program.ranks) {
     for (const Channel& channel : rank.channels) {
-      if (channel.credits > 0) return true;
+      if (channel.credits > 0) return false;
     }
   }
-  return false;
+  return true;
 }
 
 }  // namespace
 
 std::optional<std::string> fault_on_engines(const Program& program, uint64_t number,
                                             uint32_t runs) {
-  if (begins_with_credits(program)) return std::nullopt;
+  if (!engines_run(program)) return std::nullopt;
   EngineTrial trial(program);
   Dice dice(number ^ 0xa0761d6478bd642f);
   for (uint32_t i = 0; i < runs; ++i) {

@@ -16,6 +16,7 @@
 #include "tests/explore/explore.h"
 #include "tests/random_programs/draws.h"
 #include "tests/random_programs/families/edges.h"
+#include "tests/random_programs/repeated.h"
 #include "tests/random_programs/sets.h"
 
 namespace mscclc::random_programs {
@@ -114,7 +115,8 @@ std::optional<std::string> fault_on_host(const Program& program, uint64_t number
 
 namespace {
 
-/// Lemma S1: what ranks that stand for others show of all of them is so of all; else what is not.
+/// Lemmas S1 and S2: what ranks and blocks that stand for others show of all of them is so of all;
+/// else what is not.
 std::optional<std::string> shown_too_much(const Program& program, const Proof& all) {
   Diagnostics ignored;
   const Proof some = prove(program, ignored, {.symmetry_from = 0});
@@ -126,7 +128,16 @@ std::optional<std::string> shown_too_much(const Program& program, const Proof& a
                             : some.keeps_input > all.keeps_input             ? "input kept"
                                                                              : nullptr;
   if (shown == nullptr) return std::nullopt;
-  return fmt::format("'{}' by ranks that stand for all, and not by all ranks", shown);
+  return fmt::format("'{}' by what stands for all, and not by all ranks and blocks", shown);
+}
+
+/// The same of some copies of the program.
+std::optional<std::string> copies_show_too_much(const Program& program, uint64_t number) {
+  Dice dice(number ^ 0x94d049bb133111eb);
+  const auto copies = repeated(program, 2 + dice.below(3), dice);
+  Diagnostics ignored;
+  if (!copies || !verify_structure(*copies, ignored)) return std::nullopt;
+  return shown_too_much(*copies, prove(*copies, ignored, {.symmetry_from = ~uint64_t{0}}));
 }
 
 }  // namespace
@@ -135,6 +146,7 @@ Tried try_program(const Program& program, uint64_t number, const TrialOptions& o
   Diagnostics diagnostics;
   const Proof proof = prove(program, diagnostics);
   if (const auto shown = shown_too_much(program, proof)) return {Outcome::hole, *shown};
+  if (const auto shown = copies_show_too_much(program, number)) return {Outcome::hole, *shown};
   if (!proof.proved) {
     const bool undecided = !diagnostics.all().empty() && diagnostics.all()[0].code == "undecided";
     auto fault = fault_on_host(program, number, options.refused_runs);

@@ -24,6 +24,8 @@ struct RunOptions {
   bool traced = false;                  ///< wrong results are reported with what they hold
   /// Races are known: only results are looked at that do not hang on them. `traced`, then.
   const Suspects* suspects = nullptr;
+  /// By rank: which output chunks are looked at; nullptr: all. Of one plan.
+  const std::vector<std::vector<bool>>* outputs = nullptr;
 };
 
 struct RunFacts {

@@ -120,7 +120,10 @@ bool Executable::State::launch(BoundCall::State& binding, StreamHandle stream,
   take_over_in_pause();
   renew(binding);
   const bool copies = lanes.proxy() != nullptr;
-  if (copies) group->copy_calls.make_room(*group->device, stream);
+  if (copies) {
+    group->copy_calls.make_room(*group->device, stream,
+                                [&] { return group->failure->waits_end(); });
+  }
   note_launch(binding, stream);  // first: a part of a launch that fails may run, too
   if (enqueue(binding, stream, diagnostics)) {
     if (copies) group->copy_calls.launched(*group->device, stream);

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -16,15 +18,16 @@ namespace mscclc {
 /// Of all executables of a rank. Thread safety: one thread at a time.
 class CopyCalls {
  public:
-  /// Waits until the device has room for one more call, which is about to be launched, or up to
-  /// kRoomPatience.
-  void make_room(Device& device, StreamHandle stream) {
+  /// Waits until the device has room for one more call, which is about to be launched. A few more
+  /// are let through where that takes longer than kRoomPatience; but never so many that the driver
+  /// would have to wait: then until one has ended, or `has_failed` says that none will.
+  void make_room(Device& device, StreamHandle stream, const std::function<bool()>& has_failed) {
     const uint32_t most = device.max_copy_calls();
     if (most == 0 || device.is_capturing(stream)) return;
     const auto end = std::chrono::steady_clock::now() + kRoomPatience;
     forget_ended();
     if (marks_.empty()) waits_ = true;
-    while (waits_ && marks_.size() >= most) {
+    while (marks_.size() >= (waits_ ? most : kLetThrough * most) && !has_failed()) {
       if (std::chrono::steady_clock::now() > end) waits_ = false;  // until all have ended
       std::this_thread::yield();
       forget_ended();
@@ -39,6 +42,8 @@ class CopyCalls {
   }
 
  private:
+  static constexpr size_t kLetThrough = 3;  ///< times Device::max_copy_calls()
+
   void forget_ended() {
     while (!marks_.empty() && marks_.front()->reached()) {
       spare_ = std::move(marks_.front());

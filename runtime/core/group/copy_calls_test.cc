@@ -40,12 +40,13 @@ class ThreeCalls final : public testing::ForwardingDevice {
 struct Launches {
   Launches() : device(make_host_device(problems)) {}
   void launch() {
-    calls.make_room(device, {});
+    calls.make_room(device, {}, [this] { return failed; });
     calls.launched(device, {});
   }
   Diagnostics problems;
   ThreeCalls device;
   CopyCalls calls;
+  bool failed = false;
 };
 
 TEST_CASE("a launch waits until one of the calls before it has ended") {
@@ -72,6 +73,20 @@ TEST_CASE("a launch that waits in vain goes on, and so do those after it, until 
   of.device.looks = 50;
   of.launch();
   CHECK(of.device.looks == 0);  // it has waited
+}
+
+TEST_CASE(
+    "so many calls that the driver would wait are never under way, unless the job has failed") {
+  Launches of;
+  for (int i = 0; i < 9; ++i) of.launch();
+  CHECK(of.device.ended == 0);
+  of.device.looks = 1'000'000;  // longer than kRoomPatience, or not: it waits
+  of.launch();
+  CHECK(of.device.ended == 1);
+  of.failed = true;
+  of.launch();
+  CHECK(of.device.ended == 1);
+  CHECK(of.device.calls == 11);
 }
 
 TEST_CASE("captured calls, which do not run, are not counted") {

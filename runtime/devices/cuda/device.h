@@ -109,7 +109,7 @@ class CudaDevice final : public Device {
   std::vector<uint8_t> room() const override;
   std::string architecture() const override;
   uint32_t multiprocessors() const override;
-  /// 100 hang on two H200s (docs/records/recorded_runs_gpu.md), 8 do not.
+  /// 39 hang on two H100s (docs/records/recorded_runs_gpu.md), 8 do not.
   uint32_t max_copy_calls() const override { return 8; }
   Result<std::unique_ptr<CompiledKernels>> load_kernels(std::span<const uint8_t> image) override;
   KernelMaker* kernel_maker() override { return options_.kernels; }
