@@ -813,7 +813,7 @@ _ROWS = {
         "tools/lsp/language",
     ],
     "tools/doctor": ["ir", "runtime/support/environment", "runtime/doors/nccl/variables", "tools/base"],
-    "tools/watch": ["ir", "executor/simulator", "passes/prove", "tools/base", "tools/report"],
+    "tools/watch": ["ir", "executor/cpu", "executor/simulator", "passes/prove", "tools/base", "tools/report"],
     "tools/commands/programs": [
         "ir",
         "compiler",

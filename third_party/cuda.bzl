@@ -76,6 +76,9 @@ def _default_copts():
     }) + select({
         "//third_party/cuda:check": ["--Ofast-compile=max"] if COMPILES_FAST else [],
         "//conditions:default": [],
+    }) + select({
+        "//third_party/cuda:without_stamps": ["-DMSCCLC_NO_STAMPS"],
+        "//conditions:default": [],
     })
 
 def gpu_compatibility():

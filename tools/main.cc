@@ -86,12 +86,18 @@ void warn_of_environment() {
   mscclc::put_error(mscclc::render_text(diagnostics, {}));
 }
 
-/// `help COMMAND` is `COMMAND --help`, and `help` alone `--help`. The words live in `words`.
-std::vector<char*> without_help_word(int argc, char** argv, std::vector<std::string>& words) {
+/// `help COMMAND` is `COMMAND --help`, and `help` alone `--help`. What git appends to `diff --git` is
+/// never an option, though a path may begin with '-'. The words live in `words`.
+std::vector<char*> plain_words(int argc, char** argv, std::vector<std::string>& words) {
   words.assign(argv, argv + argc);
   if (argc >= 2 && words[1] == "help") {
     words.erase(words.begin() + 1);
     words.insert(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)), "--help");
+  }
+  const auto git = std::ranges::find(words, "--git");
+  if (argc >= 2 && words[1] == "diff" && words.end() - git > 1) {
+    std::for_each(git + 1, words.end(), [](std::string& word) { word.insert(0, "--git="); });
+    words.erase(git);
   }
   std::vector<char*> out;
   for (std::string& word : words) out.push_back(word.data());
@@ -173,7 +179,7 @@ int main(int argc, char** argv) {
   int code = mscclc::kUsage;
   try {
     std::vector<std::string> words;
-    std::vector<char*> arguments = without_help_word(argc, argv, words);
+    std::vector<char*> arguments = plain_words(argc, argv, words);
     if (mscclc::is_for_python(words)) return mscclc::run_mscclpp(words);
     code = run(line, static_cast<int>(arguments.size()), arguments.data());
   } catch (const std::bad_alloc&) {

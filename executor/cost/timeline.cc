@@ -226,11 +226,16 @@ void Run::handle(const Event& e) {
     case EventKind::go_on:
       return go_on(e.what);
     case EventKind::part_over:
-      return part_over(e.what, Cause::block);
+      return part_over(e.what, static_cast<Cause>(e.version));
     case EventKind::rate:
       if (const auto part = rates_.ended(e.what, e.version)) {
         const auto kind = static_cast<Shared>(e.what % kSharedKinds);
-        part_over(*part, kind == Shared::memory ? Cause::block : Cause::link);
+        const Cause cause = kind == Shared::memory ? Cause::block : Cause::link;
+        const Part& p = in_flight_.parts[*part];
+        if (p.lead == 0) return part_over(*part, cause);
+        const bool is_long = now() - at(p.owner).now.work > p.lead;
+        events_.push(now() + p.lead, EventKind::part_over, *part,
+                     static_cast<uint32_t>(is_long ? cause : Cause::block));
       }
       return;
     case EventKind::begun:

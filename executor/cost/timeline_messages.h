@@ -28,7 +28,8 @@ struct Message {
 struct Part {
   uint32_t owner;  ///< a block or a transfer
   bool is_block;
-  bool on_link;  ///< of a transfer: at something shared
+  bool on_link;     ///< of a transfer: at something shared
+  double lead = 0;  ///< a block that stores over a link: until the first bytes leave
 };
 
 struct InFlight {

@@ -162,18 +162,25 @@ void Run::do_work(uint32_t block) {
   if (detail_ == Detail::arrows && b.record != kNoRecord) {
     for (const PacketRange& read : b.work.reads) packets_.read(b.record, read);
   }
-  const double looked = now() > b.now.begin ? b.work.read_ns : 0;
+  const double looked = std::min(now() - b.now.begin, b.work.read_ns);
   const double step = ns(machine_.step_step_ns);
   double fetched = b.work.fetches ? 2 * ns(machine_.link_latency_ns()) : 0;
   if (b.work.from_host) fetched += ns(machine_.pcie_latency_ns);
   if (b.work.at_switch) fetched += ns(machine_.switch_latency_ns);
   const double sends_end = rates_.last_end(shared_index(b.rank, Shared::egress));
   const double busy = std::min(b.work.busy_ns, sends_end - now());
+  // What goes to other GPUs has to be loaded first.
+  const auto leads = [&](const Load& load) {
+    const auto kind = static_cast<Shared>(load.shared % kSharedKinds);
+    const bool is_link = kind == Shared::egress || kind == Shared::ingress;
+    return is_link && b.work.stores > 0 && !b.work.fetches;
+  };
   for (const Load& load : b.work.loads) {
     if (b.call == 0) rates_.count(load.shared, load.bytes);
     ++b.open;
+    const double lead = leads(load) ? step + b.work.first_ns - looked : 0;
     rates_.add(load.shared, static_cast<double>(load.bytes),
-               in_flight_.parts.put({block, true, false}));
+               in_flight_.parts.put({block, true, false, std::max(0.0, lead)}));
   }
   // The first packets leave before the last.
   if (!b.work.writes.empty()) {
@@ -188,7 +195,7 @@ void Run::do_work(uint32_t block) {
     events_.push(begun, EventKind::begun, in_flight_.messages.put(std::move(m)));
   }
   events_.push(now() + step + b.work.block_ns + busy - looked + fetched, EventKind::part_over,
-               in_flight_.parts.put({block, true, false}));
+               in_flight_.parts.put({block, true, false}), static_cast<uint32_t>(Cause::block));
 }
 
 void Run::work_over(uint32_t block) {

@@ -285,8 +285,23 @@ TEST_CASE("a block that reads packets takes longer while others of its GPU send"
   // First packets: a round, and their way. Then 28768 ns of the sends are left, and three rounds:
   // the first look was in vain.
   CHECK(takes(true, 500) == Approx(4000 + 28768 + 9000).margin(1));
-  CHECK(takes(true, never) == Approx(32768 + 1000));
+  // The sends take as long as what they send, after the round that loads the first of it.
+  CHECK(takes(true, never) == Approx(3000 + 32768 + 1000));
   CHECK(takes(false, 500) == Approx(takes(false, never)));  // it has sent before it reads
+}
+
+TEST_CASE("rounds of LL8, of lines and of sentinels take more accesses than those of LL16") {
+  const auto more = [](PacketFormat format) {
+    const TestProgram t = testing::one_shot(2, 1, format);
+    Machine m = plain_machine(2);
+    const double none = timeline_of(t.program, m, 1024).alone_ns;
+    m.block_access_ns = 100;
+    return timeline_of(t.program, m, 1024).alone_ns - none;
+  };
+  CHECK(more(PacketFormat::LL16) == 0);
+  CHECK(more(PacketFormat::LL8) == Approx(100));       // who sends, two stores
+  CHECK(more(PacketFormat::sentinel) == Approx(100));  // who reads empties the slot
+  CHECK(more(PacketFormat::LL128) == Approx(200));     // both agree
 }
 
 TEST_CASE("predictions are the same each time") {

@@ -47,6 +47,15 @@ uint64_t threads_of_blocks(const Program& program, const RankProgram& lowered) {
   return std::min<uint64_t>(program.launch.threads, most);
 }
 
+/// How often threads that read or write a round of packets do more than one load or store each:
+/// where a row takes two stores, where those who share a line agree, and where a slot is emptied.
+uint32_t more_accesses(const PacketFormatInfo& unit, bool reads, bool writes) {
+  const bool line = unit.mark == PacketMark::line;
+  const bool more_to_read = line || unit.mark == PacketMark::sentinel;
+  const bool more_to_write = line || unit.store < kAtOnce;
+  return (reads && more_to_read ? 1 : 0) + (writes && more_to_write ? 1 : 0);
+}
+
 double time_at(uint64_t bytes, uint64_t mb_per_s) {
   return static_cast<double>(bytes) * 1e3 / static_cast<double>(mb_per_s);
 }
@@ -60,7 +69,14 @@ WorkOut::WorkOut(const Program& program, const RankProgram& lowered, uint32_t ra
       rank_(rank),
       machine_(machine),
       call_(call),
+      has_packets_(std::ranges::any_of(
+          lowered.ops, [](const DeviceOp& op) { return op.format != PacketFormat::none; })),
       threads_(threads_of_blocks(program, lowered)) {}
+
+double WorkOut::first_ns() const {
+  return static_cast<double>(machine_.block_first_ns +
+                             (has_packets_ ? machine_.block_beside_ns : 0));
+}
 
 void Work::clear() {
   block_ns = first_ns = read_ns = busy_ns = tail_ns = 0;
@@ -209,9 +225,10 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
   constexpr bool kPacketOp = F != PacketFormat::none;
   const auto round =
       static_cast<double>(kPacketOp ? machine_.block_packet_round_ns : machine_.block_round_ns);
-  const double begins = kPacketOp ? 0 : static_cast<double>(machine_.block_first_ns);
+  const double begins = kPacketOp ? 0 : first_ns();
   const bool each_begins = device::info(op.kind).adds;
   const auto operand = static_cast<double>(machine_.block_operand_ns);
+  const auto access = static_cast<double>(machine_.block_access_ns);
   for (uint32_t i = 0; i < op.count;) {
     sums.pieces = 0;
     sums.operands = sums.sources = 0;
@@ -234,8 +251,11 @@ void WorkOut::add_moves(const Frame& frame, const DeviceOp& op, uint64_t call, S
     if (first_pieces == 0) continue;
     const auto rounds = static_cast<double>((first_pieces + threads_ - 1) / threads_);
     const bool reads = !out.reads.empty();
-    const double sides = reads && !out.writes.empty() ? 2 : 1;  // packets come, and go
-    const double once = round * sides + operand * sums.operands + source_ns(op) * sums.sources;
+    const bool writes = !out.writes.empty();
+    const double sides = reads && writes ? 2 : 1;  // packets come, and go
+    const double more = kPacketOp ? access * more_accesses(info(F), reads, writes) : 0;
+    const double once =
+        round * sides + more + operand * sums.operands + source_ns(op) * sums.sources;
     out.block_ns += begins * (each_begins ? rounds : 1) + rounds * once;
     if (out.first_ns != 0) continue;
     out.read_ns = reads ? round : 0;
@@ -282,13 +302,13 @@ void WorkOut::of(const Frame& frame, const DeviceOp& op, uint64_t call, Work& ou
     add_rows(op, sums.data, sums, out);
   }
   out.tail_ns = out.reads.empty() ? 0 : out.first_ns - out.read_ns;
-  const auto begins = static_cast<double>(machine_.block_first_ns);
+  const double begins = first_ns();
   const double moved = std::max(time_at(sums.remote, machine_.block_remote_mb_per_s),
                                 time_at(sums.local, machine_.block_local_mb_per_s));
   // A round of packets, and of sums, waits for its loads before the next one begins; what is only
   // moved is loaded ahead.
   const bool in_turn = op.format != PacketFormat::none || info(op.kind).adds;
-  if (!out.reads.empty() && out.writes.empty()) {
+  if (!out.reads.empty()) {
     const double busy = time_at(sums.local, machine_.block_busy_mb_per_s);
     out.busy_ns = std::max(0.0, busy - time_at(sums.local, machine_.block_local_mb_per_s));
   }

@@ -94,6 +94,8 @@ class WorkOut {
   void add_access(const device::DeviceOperand& operand, bool write, uint64_t bytes, Sums& sums,
                   Work& out) const;
   double source_ns(const device::DeviceOp& op) const;
+  /// What a step of plain data waits for its first loads.
+  double first_ns() const;
   /// What a function of `data` bytes of rows adds to the step that applies it.
   void add_rows(const device::DeviceOp& op, uint64_t data, Sums& sums, Work& out) const;
   SlotRange slot_range(const device::Frame& frame, const device::FrameStretch& s, uint32_t k,
@@ -104,6 +106,7 @@ class WorkOut {
   const uint32_t rank_;
   const Machine& machine_;
   const Call& call_;
+  const bool has_packets_;  ///< the rank's plan
   const uint64_t threads_;  ///< of a block
 };
 

@@ -180,7 +180,7 @@ bool Cluster::run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& 
   RunningPlan self{this, &hooks, std::vector<uint32_t>(states_.size())};
   std::iota(self.world.begin(), self.world.end(), 0u);
   const CallRunOptions options{next_call_, seed, adversary};
-  const bool ended = run_calls({&self, 1}, CallSequence(calls), fibers_, options, diagnostics);
+  const bool ended = run_calls({&self, 1}, CallSequence(calls), *fibers_, options, diagnostics);
   next_call_ += calls;
   if (!ended) forget_memory();  // slots may hold packets that no rank will read
   return ended;

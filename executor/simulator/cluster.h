@@ -34,6 +34,8 @@ class Cluster {
 
   /// Lowers the program. Once, before all else.
   [[nodiscard]] bool build(Diagnostics& diagnostics, RowSteps rows = RowSteps::together);
+  /// Blocks run on these stacks, which live longer, instead of its own.
+  void use_stacks(FiberPool& stacks) { fibers_ = &stacks; }
   /// From the next call on sums are handed to row functions so. REQUIRES: build().
   [[nodiscard]] bool choose_rows(RowSteps rows, Diagnostics& diagnostics);
   /// Makes memory and device program fit a call. `poison`: fills plain scratch with a pattern.
@@ -108,7 +110,8 @@ class Cluster {
   uint64_t capacity_ = 0;  ///< bytes of a part for which scratch is laid out
   bool patched_ = false;
   uint64_t next_call_ = 0;
-  FiberPool fibers_;
+  FiberPool own_fibers_;
+  FiberPool* fibers_ = &own_fibers_;
   std::vector<std::vector<SimBuffer>> buffers_;    ///< by rank and buffer
   std::vector<std::vector<uint8_t*>> addresses_;   ///< the same; in place two are one
   std::vector<std::vector<SimBuffer>> externals_;  ///< by rank and external

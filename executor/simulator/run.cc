@@ -202,12 +202,17 @@ RunResult Simulator::run(const RunSpec& spec, Diagnostics& diagnostics) {
   return result;
 }
 
+void Simulator::use_stacks(FiberPool& stacks) { state_->set[0].use_stacks(stacks); }
+
 void Simulator::restart() {
   for (size_t p = 0; p < state_->set.size(); ++p) state_->set[p].restart();
 }
 
-RunResult simulate(const Program& program, const RunSpec& spec, Diagnostics& diagnostics) {
-  return Simulator(program).run(spec, diagnostics);
+RunResult simulate(const Program& program, const RunSpec& spec, Diagnostics& diagnostics,
+                   FiberPool* stacks) {
+  Simulator runner(program);
+  if (stacks != nullptr) runner.use_stacks(*stacks);
+  return runner.run(spec, diagnostics);
 }
 
 }  // namespace mscclc

@@ -30,6 +30,8 @@ class Simulator {
   /// Runs `spec.iterations` calls on all ranks, or those of several plans that `spec.order` says,
   /// on new memory. Every result other than `right` comes with errors in `diagnostics`.
   [[nodiscard]] RunResult run(const RunSpec& spec, Diagnostics& diagnostics);
+  /// See Cluster::use_stacks(). REQUIRES: one plan.
+  void use_stacks(FiberPool& stacks);
   /// Forgets earlier runs: calls count from 0 again, on new memory.
   void restart();
 
@@ -38,8 +40,9 @@ class Simulator {
   std::unique_ptr<State> state_;
 };
 
-/// One run of a program that is not run again.
+/// One run of a program that is not run again. `stacks`: kept by the caller for the next program, as
+/// a system takes as long to make many of them as a small run does.
 [[nodiscard]] RunResult simulate(const Program& program, const RunSpec& spec,
-                                 Diagnostics& diagnostics);
+                                 Diagnostics& diagnostics, FiberPool* stacks = nullptr);
 
 }  // namespace mscclc

@@ -20,10 +20,10 @@ namespace {
 using calibrate::Probe;
 
 // What docs/design/cost_model.md reports: a change of the model that makes it worse fails here.
-constexpr int kNearProbes = 49;
-constexpr double kRightPairs = 92.9, kNearTrials = 84;              // percent
-constexpr double kRightPairsBuiltIn = 95, kNearTrialsBuiltIn = 83;  // percent
-constexpr double kRightPairsAgain = 92.5, kNearTrialsAgain = 86;    // percent
+constexpr int kNearProbes = 50;
+constexpr double kRightPairs = 93.4, kNearTrials = 92;              // percent
+constexpr double kRightPairsBuiltIn = 95.5, kNearTrialsBuiltIn = 94;  // percent
+constexpr double kRightPairsAgain = 94.7, kNearTrialsAgain = 93;    // percent
 constexpr const char* kTrials = "tests/cost/trials.csv";
 
 Machine two_of(const std::string& name) {
@@ -120,9 +120,12 @@ double percent(int good, int all) { return all == 0 ? 0 : 100.0 * good / all; }
 TEST_CASE("a machine file from recorded probes predicts what was timed beside them") {
   auto [probes, times] = recorded_probes();
   RecordedTimer timer(std::move(times));
+  // The probes of blocks that read while others send are newer than the recorded ones.
+  auto fields = calibrate::fields_to_find(false);
+  std::erase_if(fields, [](const MachineField* f) { return f->name == "busy_mb_per_s"; });
   Diagnostics diagnostics;
   const auto calibration = calibrate::calibrate(
-      timer, probes, {two_of("4xH200"), calibrate::fields_to_find(false)},
+      timer, probes, {two_of("4xH200"), fields},
       [](const std::string&) {}, diagnostics);
   REQUIRE(calibration);
   std::printf("%s", calibrate::calibration_text(*calibration, 0.1).c_str());

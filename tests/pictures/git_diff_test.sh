@@ -46,6 +46,8 @@ mscclc compile "$ring" -D R=4 -D I=1 -o changed.json
 cp changed.json removed.json
 cp changed.json renumbered.json
 cp changed.json moved.json
+cp changed.json ./-D
+echo '-* diff=mscclc' >>.gitattributes
 printf '{"a": 1}\n' >other.json
 printf 'no JSON\n' >broken.json
 commit "first"
@@ -58,6 +60,12 @@ mscclc compile "$ring" -D R=4 -D I=2 -o changed.json
 shows "a plan that has changed" git diff -- changed.json <<'END'
 --- a/changed.json
 +++ b/changed.json
+blocks:
+END
+cp changed.json ./-D
+shows "a path like an option" git diff -- -D <<'END'
+--- a/-D
++++ b/-D
 blocks:
 END
 rm removed.json

@@ -24,12 +24,12 @@ struct Tried {
 };
 
 /// Proves the program and runs it, side by side if the run is a small one.
-Tried prove_and_simulate(Input& input, const RunSpec& spec, double memory) {
+Tried prove_and_simulate(Input& input, const RunSpec& spec, double memory, FiberPool& stacks) {
   Tried tried;
   const auto prove_it = [&] {
     tried.proved = prove(input.program, input.diagnostics, {.try_copies = true}).proved;
   };
-  const auto run_it = [&] { tried.run = simulate(input.program, spec, tried.of_run); };
+  const auto run_it = [&] { tried.run = simulate(input.program, spec, tried.of_run, &stacks); };
   if (memory <= kSmallRun) {
     run_threads(2, [&](uint32_t i) { i == 0 ? prove_it() : run_it(); });
     return tried;
@@ -40,10 +40,10 @@ Tried prove_and_simulate(Input& input, const RunSpec& spec, double memory) {
 }
 
 /// What a program does that is not proved is not said: it would be chance.
-std::string prove_and_run(Input& input, uint64_t bytes, bool& right) {
+std::string prove_and_run(Input& input, uint64_t bytes, FiberPool& stacks, bool& right) {
   if (!input.program.split) return "IR text must be 'split' to be proved";
   const double memory = memory_needed(input.program, bytes);
-  const Tried tried = prove_and_simulate(input, {.bytes = bytes}, memory);
+  const Tried tried = prove_and_simulate(input, {.bytes = bytes}, memory, stacks);
   input.report();
   if (!tried.proved) return "refused";
   const auto ranks = input.program.ranks.size();
@@ -72,13 +72,13 @@ std::vector<ReadFile> files_of(const Input& input, const std::string& main) {
 
 }  // namespace
 
-Round run_round(const InputOptions& options, uint64_t bytes) {
+Round run_round(const InputOptions& options, uint64_t bytes, FiberPool& stacks) {
   const auto start = std::chrono::steady_clock::now();
   Input input(options);
   Round round;
   switch (input.load({})) {
     case kFine:
-      round.verdict = prove_and_run(input, bytes, round.right);
+      round.verdict = prove_and_run(input, bytes, stacks, round.right);
       break;
     case kWrongProgram:
       round.verdict = "refused";

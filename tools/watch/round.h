@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/cpu/fiber.h"
 #include "tools/base/input.h"
 #include "tools/watch/file_changes.h"
 
@@ -16,7 +17,8 @@ struct Round {
   std::vector<ReadFile> files;  ///< the program and what it imports
 };
 
-/// Runs messages of `bytes` on the simulator. Errors go to standard error.
-Round run_round(const InputOptions& options, uint64_t bytes);
+/// Runs messages of `bytes` on the simulator. Errors go to standard error. `stacks` are kept from
+/// round to round.
+Round run_round(const InputOptions& options, uint64_t bytes, FiberPool& stacks);
 
 }  // namespace mscclc

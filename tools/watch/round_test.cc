@@ -20,7 +20,10 @@ Round round_of(const std::string& program, std::vector<std::string> defines = {}
   InputOptions options;
   options.file = folder / "a.mscl";
   options.defines = std::move(defines);
-  Round round = run_round(options, bytes);
+  FiberPool stacks;
+  Round round = run_round(options, bytes, stacks);
+  const Round again = run_round(options, bytes, stacks);
+  CHECK(again.right == round.right);
   std::filesystem::remove_all(folder);
   return round;
 }

@@ -75,10 +75,11 @@ int run_watch(const WatchOptions& options) {
   if (!text) return Input::usage(text.error());
   end_on_signals();
   keep_memory();
+  FiberPool stacks;
   FileChanges changes;
   changes.watch({{file, *text}});
   do {
-    const Round round = run_round(options.input, sizes->front());
+    const Round round = run_round(options.input, sizes->front(), stacks);
     print_line(fmt::format("{}: {}", file, round.verdict));
     changes.watch(round.files);
   } while (wait_for_change(changes));

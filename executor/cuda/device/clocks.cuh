@@ -17,7 +17,7 @@ struct BlockClock {
   uint32_t stamps;
 
   __device__ void begin_clock(const LaunchPlan& plan) {
-    if (plan.stamps == nullptr || threadIdx.x != 0) return;
+    if (!stamps_on(plan)) return;
     uint64_t* const row = row_of(plan);
     began = clock_ticks();
     stamps = 0;
@@ -27,13 +27,13 @@ struct BlockClock {
   }
   /// `what`: StampAt, or the kind of a step.
   __device__ void stamp_clock(const LaunchPlan& plan, uint32_t what, uint32_t source = 0) {
-    if (plan.stamps == nullptr || threadIdx.x != 0) return;
+    if (!stamps_on(plan)) return;
     const uint32_t at = device::kStampHead + stamps++;
     if (at >= plan.stamp_words) return;
     row_of(plan)[at] = device::stamp_word(what, source, clock_ticks() - began);
   }
   __device__ void end_clock(const LaunchPlan& plan) {
-    if (plan.stamps == nullptr || threadIdx.x != 0) return;
+    if (!stamps_on(plan)) return;
     uint64_t* const row = row_of(plan);
     row[device::kStampsDue] = stamps;
     row[device::kStampsTicks] = clock_ticks() - began;
@@ -41,6 +41,14 @@ struct BlockClock {
   }
 
  private:
+  /// Without the comparison (--define=stamps=off) it can be measured what that costs.
+  __device__ static bool stamps_on(const LaunchPlan& plan) {
+#ifdef MSCCLC_NO_STAMPS
+    return false;
+#else
+    return plan.stamps != nullptr && threadIdx.x == 0;
+#endif
+  }
   __device__ static uint64_t* row_of(const LaunchPlan& plan) {
     return plan.stamps + uint64_t{blockIdx.x} * plan.stamp_words;
   }

@@ -141,10 +141,11 @@ int run_git(DiffOptions& options) {
     return kFine;
   }
   if (git.size() <= kNewMode) return Input::usage("--git takes what git gives a driver");
-  options.a = git[kOldFile];
-  options.b = git[kNewFile];
-  const auto name = [&](const char* side, size_t file, size_t path) {
-    return git[file] == "/dev/null" ? git[file] : side + git[path];
+  const auto file = [&](size_t i) { return git[i] == "-" ? "./-" : git[i]; };
+  options.a = file(kOldFile);
+  options.b = file(kNewFile);
+  const auto name = [&](const char* side, size_t at, size_t path) {
+    return git[at] == "/dev/null" ? git[at] : side + git[path];
   };
   const std::string from = name("a/", kOldFile, 0);
   const std::string to = name("b/", kNewFile, git.size() > kNewPath ? kNewPath : 0);
