@@ -2,6 +2,7 @@
 // outside the explorer.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -63,8 +64,8 @@ class Explorer {
     bool hollow = false;  ///< Element::hollow
     Events from = {};
   };
-  uint16_t load(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
-                Packets packets, Stored& stored);
+  uint16_t load(State& s, const Op& op, const Element& e, uint32_t call, uint16_t event,
+                Knowledge& knows, Packets packets, Stored& stored);
   void store(State& s, const Cell& cell, uint32_t call, uint16_t event, const Knowledge& knows,
              const Stored& stored);
   static void empty(State& s, const Element& e, uint32_t call, uint16_t event);
@@ -92,6 +93,7 @@ class Explorer {
   void begin(State& s, const Process& p, const Step& step, ProcessState& state);
   void end(State& s, const Process& p, const Step& step, ProcessState& state);
   void check_output(const State& s, uint32_t rank, uint32_t call);
+  bool keeps_order(uint16_t value, const std::vector<Contribution>& inputs);
   bool holds_promise(const State& s, uint32_t rank, uint32_t call, const CallerCell& own);
 
   const Step& step_of(const State& s, size_t p) const {
@@ -105,9 +107,12 @@ class Explorer {
   uint16_t event(const Step& step, uint32_t call) const {
     return static_cast<uint16_t>(call * model_.events + step.event);
   }
-  uint16_t number(std::vector<Contribution> multiset) {
+  uint16_t number(std::vector<Contribution> multiset, const Form& form = {}) {
     if (values_.full()) fail(Verdict::too_large, "too many values");
-    return values_.full() ? uint16_t{0} : values_.number(std::move(multiset));
+    return values_.full() ? uint16_t{0} : values_.number(std::move(multiset), form);
+  }
+  uint16_t given(const Contribution& input) {
+    return number({input}, options_.order ? form_of(input) : Form());
   }
   void fail(Verdict verdict, std::string reason) {
     if (found_.verdict != Verdict::right) return;
@@ -122,6 +127,7 @@ class Explorer {
   const Model model_;
   const Users users_;
   Values values_;
+  std::map<std::vector<Contribution>, Form> replicated_;  ///< what the first rank got of them
   Exploration found_;
 };
 
