@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "passes/prove/prove_test_text.h"
 #include "plans/format/library_call.h"
 #include "tests/explore/explore.h"
+#include "tests/orders/random_sums.h"
 
 namespace mscclc {
 namespace {
@@ -52,16 +54,17 @@ rank r in 0..{0} {{
 }
 
 /// The contracts that the explorer finds kept, in f32 and in bf16; of each it and the prover agree.
-std::string kept(const std::string& sums, const std::string& sums_of_1) {
-  const Program program = testing::as_written(two_chunks(sums, sums_of_1));
+std::string kept_by(const Program& program) {
   Diagnostics diagnostics;
   const Proof proof = prove(program, diagnostics);
-  INFO(render_text(diagnostics, Sources{}) << sums << "\n" << sums_of_1);
+  INFO(render_text(diagnostics, Sources{}));
   REQUIRE(proof.proved);
   std::string text;
   for (const SumOrder order : kOrders) {
-    const LibraryCall call{
-        .kind = CollectiveKind::allreduce, .ranks = kRanks, .dtype = Dtype::bf16, .order = order};
+    const LibraryCall call{.kind = CollectiveKind::allreduce,
+                           .ranks = static_cast<uint32_t>(program.ranks.size()),
+                           .dtype = Dtype::bf16,
+                           .order = order};
     const Exploration found = explore(program, {.order = order, .reduced = true});
     INFO(name(order) << ": " << found.reason);
     CHECK((found.verdict == Verdict::right || found.verdict == Verdict::wrong_data));
@@ -70,6 +73,10 @@ std::string kept(const std::string& sums, const std::string& sums_of_1) {
     if (keeps) text += (text.empty() ? "" : " ") + std::string(name(order));
   }
   return text;
+}
+std::string kept(const std::string& sums, const std::string& sums_of_1) {
+  INFO(sums << "\n" << sums_of_1);
+  return kept_by(testing::as_written(two_chunks(sums, sums_of_1)));
 }
 std::string kept(const std::string& sums) { return kept(sums, sums); }
 
@@ -106,6 +113,19 @@ TEST_CASE("explorer: the end of the data, added up in another way") {
   CHECK(kept(kFirst + "reduce y[1] <- z[0], z[1], z[2]\nsync\nreduce output[1] <- y[1], z[3]\n") ==
         "replicated");
   CHECK(kept(kFirst + kTail, kFirst + "reduce output[1] <- z[3], z[2], z[1], z[0]\n") == "");
+}
+
+TEST_CASE("explorer: random sums") {
+  std::map<std::string, uint32_t> found;
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    Dice dice(seed);
+    const std::string text = testing::random_sums(3 + static_cast<uint32_t>(dice.below(2)), dice);
+    INFO(text);
+    ++found[kept_by(testing::as_written(text))];
+  }
+  CHECK(found[""] > 10);
+  CHECK(found["replicated"] > 10);
+  CHECK(found.size() > 4);
 }
 
 }  // namespace
