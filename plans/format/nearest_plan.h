@@ -1,5 +1,5 @@
 // Of a call that no plan serves under its contract about the bits of sums (docs/bits.md): the plan
-// that would serve it but for that.
+// that would serve it under another one.
 #pragma once
 
 #include <functional>

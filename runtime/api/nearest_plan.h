@@ -1,4 +1,4 @@
-// The plan of a provider that would serve a request but for its contract about the bits of sums.
+// The plan of a provider that would serve a request under another contract about the bits of sums.
 #pragma once
 
 #include "plans/format/nearest_plan.h"

@@ -2,7 +2,6 @@
 // outside the explorer.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -21,7 +20,8 @@ class Explorer {
       : program_(program),
         options_(options),
         model_(std::move(model)),
-        users_(model_, options.same_bits) {}
+        users_(model_, options.same_bits),
+        forms_(options.order) {}
 
   Exploration run();
 
@@ -93,7 +93,6 @@ class Explorer {
   void begin(State& s, const Process& p, const Step& step, ProcessState& state);
   void end(State& s, const Process& p, const Step& step, ProcessState& state);
   void check_output(const State& s, uint32_t rank, uint32_t call);
-  bool keeps_order(uint16_t value, const std::vector<Contribution>& inputs);
   bool holds_promise(const State& s, uint32_t rank, uint32_t call, const CallerCell& own);
 
   const Step& step_of(const State& s, size_t p) const {
@@ -111,9 +110,6 @@ class Explorer {
     if (values_.full()) fail(Verdict::too_large, "too many values");
     return values_.full() ? uint16_t{0} : values_.number(std::move(multiset), form);
   }
-  uint16_t given(const Contribution& input) {
-    return number({input}, options_.order ? form_of(input) : Form());
-  }
   void fail(Verdict verdict, std::string reason) {
     if (found_.verdict != Verdict::right) return;
     found_.verdict = verdict;
@@ -127,7 +123,7 @@ class Explorer {
   const Model model_;
   const Users users_;
   Values values_;
-  std::map<std::vector<Contribution>, Form> replicated_;  ///< what the first rank got of them
+  Forms forms_;
   Exploration found_;
 };
 

@@ -135,7 +135,7 @@ uint16_t Explorer::load(State& s, const Op& op, const Element& e, uint32_t call,
     return number({});
   }
   if (!known) return 0;
-  return number(std::move(sum), options_.order ? sum_of(forms, op.summation) : Form());
+  return number(std::move(sum), forms_.sum(forms, op.summation));
 }
 
 /// What destination `dst` of an op gets that applies a row function to `arguments`, or to their
@@ -316,7 +316,8 @@ void Explorer::raise(State& s, const Process& p, const Step& step, ProcessState&
     write(s, at, e, state.knows);
     s.cells[at].from.reset();
     s.cells[at].hollow = false;
-    s.cells[at].value = given({p.rank, own.chunk, state.call, own.offset});
+    const Contribution input{p.rank, own.chunk, state.call, own.offset};
+    s.cells[at].value = number({input}, forms_.given(input));
   }
   state.knows.done.set(e);
   FlagState& flag = s.flags[step.index];
@@ -351,7 +352,8 @@ void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState&
       write(s, at, e, state.knows);
       s.cells[at].from.reset();
       s.cells[at].hollow = false;
-      s.cells[at].value = side == kOutput ? 0 : given({p.rank, own.chunk, state.call, own.offset});
+      const Contribution input{p.rank, own.chunk, state.call, own.offset};
+      s.cells[at].value = side == kOutput ? 0 : number({input}, forms_.given(input));
     }
   }
   state.knows.done.set(e);
@@ -379,17 +381,6 @@ void Explorer::end(State& s, const Process& p, const Step& step, ProcessState& s
   check_output(s, p.rank, state.call);
 }
 
-/// Is it the promised inputs, with the bits that the contract gives their sum?
-bool Explorer::keeps_order(uint16_t value, const std::vector<Contribution>& inputs) {
-  const auto held = values_.of(value);
-  if (!std::ranges::equal(held, inputs)) return false;
-  const Form& form = values_.form(value);
-  if (*options_.order == SumOrder::any) return true;
-  if (*options_.order != SumOrder::replicated)
-    return form == promised_form(inputs, *options_.order);
-  return replicated_.try_emplace(inputs, form).first->second == form;
-}
-
 /// Is there what is promised, or is nothing?
 bool Explorer::holds_promise(const State& s, uint32_t rank, uint32_t call, const CallerCell& own) {
   Promise promise;
@@ -398,12 +389,16 @@ bool Explorer::holds_promise(const State& s, uint32_t rank, uint32_t call, const
   for (const CallerChunk& input : promise.inputs) {
     expected.push_back({input.rank, input.chunk, call, own.offset});
   }
-  std::ranges::sort(expected);
-  if (options_.order) return keeps_order(s.cells[own.cell.at(call)].value, expected);
+  const uint16_t found = s.cells[own.cell.at(call)].value;
+  if (forms_.followed()) {
+    std::ranges::sort(expected);
+    return std::ranges::equal(values_.of(found), expected) &&
+           forms_.keeps(values_.form(found), expected);
+  }
   uint16_t value = number(std::move(expected));
   if (const auto then = bind_then(program_))
     value = values_.result_of(then->function, then->output, value);
-  return s.cells[own.cell.at(call)].value == value;
+  return found == value;
 }
 
 void Explorer::check_output(const State& s, uint32_t rank, uint32_t call) {

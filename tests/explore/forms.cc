@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <vector>
 
 #include "ir/ops/trees.h"
 
@@ -36,7 +35,8 @@ float added(std::span<const float> terms, Summation summation) {
 
 }  // namespace
 
-Form form_of(const Contribution& input) {
+Form Forms::given(const Contribution& input) const {
+  if (!order_) return {};
   uint64_t state = 0x9e3779b97f4a7c15;
   for (const uint32_t word : input) state = (state ^ word) * 0xbf58476d1ce4e5b9 + (state >> 29);
   Form form;
@@ -50,7 +50,8 @@ Form form_of(const Contribution& input) {
   return form;
 }
 
-Form sum_of(std::span<const Form> sources, Summation summation) {
+Form Forms::sum(std::span<const Form> sources, Summation summation) const {
+  if (!order_) return {};
   Form form;
   std::vector<float> terms(sources.size());
   for (size_t i = 0; i < form.size(); ++i) {
@@ -62,12 +63,16 @@ Form sum_of(std::span<const Form> sources, Summation summation) {
   return form;
 }
 
-Form promised_form(std::span<const Contribution> inputs, SumOrder order) {
+bool Forms::keeps(const Form& found, const std::vector<Contribution>& inputs) {
+  if (*order_ == SumOrder::any) return true;
+  if (*order_ == SumOrder::replicated) {
+    return replicated_.try_emplace(inputs, found).first->second == found;
+  }
   std::vector<Form> forms;
-  for (const Contribution& input : inputs) forms.push_back(form_of(input));
-  return sum_of(forms, order == SumOrder::tree    ? Summation::tree
-                       : order == SumOrder::exact ? Summation::exact
-                                                  : Summation::in_turn);
+  for (const Contribution& input : inputs) forms.push_back(given(input));
+  return found == sum(forms, *order_ == SumOrder::tree    ? Summation::tree
+                             : *order_ == SumOrder::exact ? Summation::exact
+                                                          : Summation::in_turn);
 }
 
 }  // namespace mscclc::explorer

@@ -4,7 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "ir/contract/order.h"
 #include "ir/ops/summations.h"
@@ -17,16 +20,23 @@ using Contribution = std::array<uint32_t, 4>;
 /// Bits of sample elements: two sums that are added or rounded in another way have other ones.
 using Form = std::array<uint32_t, 8>;
 
-/// Of what a caller gives. Random numbers of either sign that are of nearly one size, so that sums
-/// are rounded.
-Form form_of(const Contribution& input);
+/// Forms under a contract; all are alike where there is none, as the order of sums is not followed.
+class Forms {
+ public:
+  explicit Forms(std::optional<SumOrder> order) : order_(order) {}
+  bool followed() const { return order_.has_value(); }
+  /// Of what a caller gives: random numbers of either sign that are of nearly one size, so that
+  /// sums are rounded.
+  Form given(const Contribution& input) const;
+  /// What an op makes of its sources, in written order: added up in f32, rounded once.
+  Form sum(std::span<const Form> sources, Summation summation) const;
+  /// Is it what the contract promises of the inputs of the ranks, which are given in their order?
+  /// Under `replicated`: what was found of them before. REQUIRES: followed().
+  bool keeps(const Form& found, const std::vector<Contribution>& inputs);
 
-/// What an op makes of its sources, in written order: added up in f32, rounded once. REQUIRES:
-/// there is a source.
-Form sum_of(std::span<const Form> sources, Summation summation);
-
-/// What a contract promises of the inputs of the ranks, which are given in their order. REQUIRES:
-/// ranks, tree or exact.
-Form promised_form(std::span<const Contribution> inputs, SumOrder order);
+ private:
+  const std::optional<SumOrder> order_;
+  std::map<std::vector<Contribution>, Form> replicated_;
+};
 
 }  // namespace mscclc::explorer

@@ -1,4 +1,6 @@
 // Random sums: what the prover says of their order is what the simulator computes, bit for bit.
+#include "tests/orders/random_sums.h"
+
 #include <catch2/catch.hpp>
 
 #include "compiler/compile.h"
@@ -6,7 +8,6 @@
 #include "ir/base/sanitized.h"
 #include "passes/prove/prove.h"
 #include "tests/orders/ordered_sums.h"
-#include "tests/orders/random_sums.h"
 
 namespace mscclc {
 namespace {
