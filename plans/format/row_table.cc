@@ -7,6 +7,7 @@
 #include "ir/diagnostics/printable.h"
 #include "plans/format/embedded_library.h"
 #include "plans/format/library_call.h"
+#include "plans/format/nearest_plan.h"
 #include "plans/format/table_reader.h"
 
 namespace mscclc {
@@ -190,21 +191,19 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
     return refuse(fmt::format("{} rows are no message", call.rows));
   }
   const auto kind = CollectiveKind::allreduce;  // all of them add up, as it does
-  if (serves(kOrder, call.order) ||
-      !order_matters(
-          {.kind = kind, .ranks = call.ranks, .dtype = call.dtype, .order = call.order})) {
-    return true;
-  }
+  const LibraryCall sum{
+      .kind = kind, .ranks = call.ranks, .dtype = call.dtype, .order = call.order};
+  if (serves(kOrder, call.order) || !order_matters(sum)) return true;
   Diagnostic& error =
       diagnostics.error("no-plan-in-order", {},
                         fmt::format("no plan serves {} of {} ranks, '{}', under '{}'", call.name,
                                     call.ranks, info(call.dtype).name, mscclc::name(call.order)));
+  error.notes = nearest_plan_notes(sum, [&](const LibraryCall&) {
+    return ServingPlan{choose(call).first->program, kOrder};
+  });
   error.notes.push_back(
-      {fmt::format("'{}' means: {}", mscclc::name(call.order), summary(call.order))});
-  error.notes.push_back(
-      {fmt::format("under '{}' the plan '{}' would serve it; under '{}' a sum by "
-                   "name, and the function of its rows after it",
-                   mscclc::name(kOrder), choose(call).first->program, mscclc::name(call.order))});
+      {fmt::format("under '{}': a sum by name, and the function of its rows after it",
+                   mscclc::name(call.order))});
   return false;
 }
 

@@ -116,8 +116,9 @@ TEST_CASE("a call that no plan serves under its contract says which would serve 
     CHECK(one ==
           "error: no plan serves allreduce of 4096 bytes, 'f32', for 3 ranks, under 'exact'\n"
           "note: 'exact' means: the exact sum, rounded once: the same in every order\n"
-          "note: under 'replicated' the plan 'allreduce_1shot_ordered:R=3,F=LL16,B=8,T=128' would "
-          "serve it (MSCCLC_ORDER, or the call's own order)\n");
+          "note: the nearest plan is 'allreduce_1shot_ordered:R=3,F=LL16,B=8,T=128', which keeps "
+          "'tree'; under 'replicated' it would serve the call (MSCCLC_ORDER, or the call's own "
+          "order)\n");
   }
 }
 

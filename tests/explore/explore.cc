@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/program/applied.h"
 #include "tests/explore/explorer.h"
 #include "tests/explore/rows_apart.h"
 
@@ -335,6 +336,7 @@ Exploration explore(const Program& program, const ExploreOptions& options) {
   if (!can_model(program)) return {Verdict::unsupported, "an op over other chunks than its loop"};
   const uint32_t columns = program.contract.columns;
   if (columns != 0 && columns != kColumns) return {Verdict::unsupported, "rows of several cells"};
+  if (options.order && bind_then(program)) return {Verdict::unsupported, "bits of row functions"};
   Exploration all;
   for (uint32_t teller = 0; teller < kLanes && all.verdict == Verdict::right; ++teller) {
     std::optional<Model> model = make_model(program, options, teller);

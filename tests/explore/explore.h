@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/contract/order.h"
 #include "ir/program/program.h"
 
 namespace mscclc {
@@ -67,6 +68,9 @@ struct ExploreOptions {
   /// A store of the bits that are there already is in no race: it changes nothing, and a reader
   /// needs to know of only one of the stores. A store that changes the bits must know of all.
   bool same_bits = false;
+  /// Outputs must have the bits that this contract promises (docs/bits.md), of f32 and of bf16,
+  /// which is rounded where an op hands a sum on. Left out, sums are in any order.
+  std::optional<SumOrder> order = {};
   bool reduced = false;     ///< schedules that can show nothing new are left out
   bool rows_apart = false;  ///< sums and row functions are ops of their own (rows_apart.h)
 };

@@ -20,7 +20,8 @@ class Explorer {
       : program_(program),
         options_(options),
         model_(std::move(model)),
-        users_(model_, options.same_bits) {}
+        users_(model_, options.same_bits),
+        forms_(options.order) {}
 
   Exploration run();
 
@@ -63,8 +64,8 @@ class Explorer {
     bool hollow = false;  ///< Element::hollow
     Events from = {};
   };
-  uint16_t load(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
-                Packets packets, Stored& stored);
+  uint16_t load(State& s, const Op& op, const Element& e, uint32_t call, uint16_t event,
+                Knowledge& knows, Packets packets, Stored& stored);
   void store(State& s, const Cell& cell, uint32_t call, uint16_t event, const Knowledge& knows,
              const Stored& stored);
   static void empty(State& s, const Element& e, uint32_t call, uint16_t event);
@@ -105,9 +106,9 @@ class Explorer {
   uint16_t event(const Step& step, uint32_t call) const {
     return static_cast<uint16_t>(call * model_.events + step.event);
   }
-  uint16_t number(std::vector<Contribution> multiset) {
+  uint16_t number(std::vector<Contribution> multiset, const Form& form = {}) {
     if (values_.full()) fail(Verdict::too_large, "too many values");
-    return values_.full() ? uint16_t{0} : values_.number(std::move(multiset));
+    return values_.full() ? uint16_t{0} : values_.number(std::move(multiset), form);
   }
   void fail(Verdict verdict, std::string reason) {
     if (found_.verdict != Verdict::right) return;
@@ -122,6 +123,7 @@ class Explorer {
   const Model model_;
   const Users users_;
   Values values_;
+  Forms forms_;
   Exploration found_;
 };
 

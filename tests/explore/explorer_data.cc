@@ -103,9 +103,10 @@ void Explorer::write(State& s, uint32_t cell, uint16_t event, const Knowledge& k
 }
 
 /// What the sources hold: each contribution as often as it is in them. 0: it is not known.
-uint16_t Explorer::load(State& s, const Element& e, uint32_t call, uint16_t event, Knowledge& knows,
-                        Packets packets, Stored& stored) {
+uint16_t Explorer::load(State& s, const Op& op, const Element& e, uint32_t call, uint16_t event,
+                        Knowledge& knows, Packets packets, Stored& stored) {
   std::vector<Contribution> sum;
+  std::vector<Form> forms;
   bool known = true;
   for (const Cell& cell : e.srcs) {
     const bool slot = cell.packets != PacketFormat::none;
@@ -126,13 +127,15 @@ uint16_t Explorer::load(State& s, const Element& e, uint32_t call, uint16_t even
     if (sees_all) stored.from |= c.from;
     const auto held = values_.of(c.value);
     sum.insert(sum.end(), held.begin(), held.end());
+    forms.push_back(values_.form(c.value));
   }
   if (e.hollow) {  // no value to depend on: but what its lane, and those that it met, have polled
     knows.hollow |= stored.from;
     stored.from = knows.hollow;
     return number({});
   }
-  return known ? number(std::move(sum)) : 0;
+  if (!known) return 0;
+  return number(std::move(sum), forms_.sum(forms, op.summation));
 }
 
 /// What destination `dst` of an op gets that applies a row function to `arguments`, or to their
@@ -157,7 +160,7 @@ void Explorer::move(State& s, const Op& op, const Element& e, uint32_t call, uin
   }
   Stored stored{.stamp = static_cast<uint16_t>(call + 1), .hollow = e.hollow};
   stored.from.set(event);
-  const uint16_t loaded = load(s, e, call, event, knows, packets, stored);
+  const uint16_t loaded = load(s, op, e, call, event, knows, packets, stored);
   for (size_t i = 0; i < e.dsts.size(); ++i) {
     stored.value = computes && !e.hollow ? applied_to(op, i, loaded) : loaded;
     store(s, e.dsts[i], call, event, knows, stored);
@@ -313,7 +316,8 @@ void Explorer::raise(State& s, const Process& p, const Step& step, ProcessState&
     write(s, at, e, state.knows);
     s.cells[at].from.reset();
     s.cells[at].hollow = false;
-    s.cells[at].value = number({{p.rank, own.chunk, state.call, own.offset}});
+    const Contribution input{p.rank, own.chunk, state.call, own.offset};
+    s.cells[at].value = number({input}, forms_.given(input));
   }
   state.knows.done.set(e);
   FlagState& flag = s.flags[step.index];
@@ -348,8 +352,8 @@ void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState&
       write(s, at, e, state.knows);
       s.cells[at].from.reset();
       s.cells[at].hollow = false;
-      s.cells[at].value =
-          side == kOutput ? 0 : number({{p.rank, own.chunk, state.call, own.offset}});
+      const Contribution input{p.rank, own.chunk, state.call, own.offset};
+      s.cells[at].value = side == kOutput ? 0 : number({input}, forms_.given(input));
     }
   }
   state.knows.done.set(e);
@@ -385,10 +389,16 @@ bool Explorer::holds_promise(const State& s, uint32_t rank, uint32_t call, const
   for (const CallerChunk& input : promise.inputs) {
     expected.push_back({input.rank, input.chunk, call, own.offset});
   }
+  const uint16_t found = s.cells[own.cell.at(call)].value;
+  if (forms_.followed()) {
+    std::ranges::sort(expected);
+    return std::ranges::equal(values_.of(found), expected) &&
+           forms_.keeps(values_.form(found), expected);
+  }
   uint16_t value = number(std::move(expected));
   if (const auto then = bind_then(program_))
     value = values_.result_of(then->function, then->output, value);
-  return s.cells[own.cell.at(call)].value == value;
+  return found == value;
 }
 
 void Explorer::check_output(const State& s, uint32_t rank, uint32_t call) {

@@ -1,9 +1,8 @@
 // What cells hold, as numbers: each is a multiset of contributions, and the same multiset has the
-// same number.
+// same number; where the order of sums is followed, if it has the same bits, too.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -11,11 +10,9 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "tests/explore/forms.h"
 
 namespace mscclc::explorer {
-
-/// A contribution: an input chunk of a rank in a call, and the byte of it that a cell begins with.
-using Contribution = std::array<uint32_t, 4>;
 
 class Values {
  public:
@@ -23,10 +20,11 @@ class Values {
   static constexpr size_t kMost = 60000;
 
   /// 0: the empty one. REQUIRES: not full().
-  uint16_t number(std::vector<Contribution> multiset) {
+  uint16_t number(std::vector<Contribution> multiset, const Form& form = {}) {
     std::sort(multiset.begin(), multiset.end());
-    const auto [at, added] = numbers_.try_emplace(multiset, values_.size());
-    if (added) values_.push_back(std::move(multiset));
+    const Value value{std::move(multiset), form};
+    const auto [at, added] = numbers_.try_emplace(value, values_.size());
+    if (added) values_.push_back(value);
     return static_cast<uint16_t>(at->second);
   }
   /// A result of a row function of what the caller gave and of these chunks. A cell is a row.
@@ -37,13 +35,15 @@ class Values {
   /// Whatever a cell held that was written by `writer`: its own bits, until it is written again.
   uint16_t leftover(uint32_t cell, uint16_t writer) { return number({{kNone, cell, writer, 0}}); }
 
-  std::span<const Contribution> of(uint16_t value) const { return values_[value]; }
+  std::span<const Contribution> of(uint16_t value) const { return values_[value].first; }
+  const Form& form(uint16_t value) const { return values_[value].second; }
   /// There are too many to go on.
   bool full() const { return values_.size() > kMost; }
 
  private:
-  std::vector<std::vector<Contribution>> values_ = {{}};
-  std::map<std::vector<Contribution>, size_t> numbers_;
+  using Value = std::pair<std::vector<Contribution>, Form>;
+  std::vector<Value> values_ = {{}};
+  std::map<Value, size_t> numbers_;
 };
 
 }  // namespace mscclc::explorer

@@ -104,6 +104,21 @@ TEST_CASE("a call whose order no plan keeps goes to NCCL under 'replicated' only
   CHECK(add_three(ranks, kFloat) == ncclSuccess);
 }
 
+TEST_CASE("a call that no plan serves under its contract names the nearest plan") {
+  constexpr int kProduct = 1;
+  const Setting set("MSCCLC_ORDER", "exact");
+  const ServedBy served(kFakeNccl, true);
+  Ranks ranks(3);
+  float value[3] = {1, 2, 3};
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&value[r], &value[r], 1, kFloat, kProduct, comm, nullptr);
+  }) == ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr),
+             Catch::Contains("and NCCL does not keep to 'exact'") &&
+                 Catch::Contains("; the nearest plan is 'allreduce_1shot_ordered:R=3,") &&
+                 Catch::Contains(", which keeps 'tree')"));
+}
+
 ncclResult_t add_far_apart(Ranks& ranks, float& sum) {
   float value[3] = {1e8F, 1, -1e8F};
   const ncclResult_t result = ranks.together([&](int r, ncclComm_t comm) {

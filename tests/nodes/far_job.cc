@@ -35,7 +35,7 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, const FarPlace& place, const Pipe
   std::array<char, UniqueId::kMaxText> text{};
   std::shared_ptr<Hub> hub;
   if (rank == 0) {
-    auto job = host_job({.size = FarJob::kRanks,
+    auto job = host_job({.size = place.ranks,
                          .rank = 0,
                          .interface = place.interface,
                          .timeout = place.timeout,
@@ -44,14 +44,14 @@ std::unique_ptr<Bootstrap> meet(uint32_t rank, const FarPlace& place, const Pipe
     if (!job) return nullptr;
     job->id.text().copy(text.data(), text.size() - 1);
     hub = std::move(job->hub);
-    for (uint32_t i = 1; i < FarJob::kRanks; ++i) {
+    for (uint32_t i = 1; i < place.ranks; ++i) {
       if (::write(ids.ends[1], text.data(), text.size()) < 0) return nullptr;
     }
   } else if (::read(ids.ends[0], text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return nullptr;
   }
   const auto id = UniqueId::parse(text.data(), diagnostics);
-  return id ? join_job(*id, rank, FarJob::kRanks, place.timeout, std::move(hub), diagnostics)
+  return id ? join_job(*id, rank, place.ranks, place.timeout, std::move(hub), diagnostics)
             : nullptr;
 }
 
@@ -97,9 +97,9 @@ std::vector<std::string> run_far_ranks(const FarPlace& place, const RankBody& bo
                                        std::chrono::seconds silence) {
   ::setenv("MSCCLC_SILENCE", std::to_string(silence.count()).c_str(), 1);  // of lanes
   Pipe ids;
-  std::vector<Pipe> said(FarJob::kRanks);
+  std::vector<Pipe> said(place.ranks);
   Processes processes;
-  for (uint32_t rank = 0; rank < FarJob::kRanks; ++rank) {
+  for (uint32_t rank = 0; rank < place.ranks; ++rank) {
     processes.start([&] {
       place.enter(rank);
       const size_t before = open_descriptors();
@@ -112,8 +112,8 @@ std::vector<std::string> run_far_ranks(const FarPlace& place, const RankBody& bo
       return ::write(said[rank].ends[1], text.data(), text.size()) < 0 ? 1 : 0;
     });
   }
-  std::vector<std::string> all(FarJob::kRanks);
-  for (uint32_t rank = 0; rank < FarJob::kRanks; ++rank) {
+  std::vector<std::string> all(place.ranks);
+  for (uint32_t rank = 0; rank < place.ranks; ++rank) {
     const int code = processes.wait(rank, 2 * FarJob::kTimeout);
     all[rank] = code == 0                     ? drain(said[rank])
                 : code == Processes::kRunning ? "it has not ended"

@@ -1,4 +1,5 @@
-// For tests: a job of four ranks on two nodes, processes, which a FarNetwork joins.
+// For tests: a job of four ranks on two nodes, processes, which a FarNetwork joins; or of as many
+// as a place says.
 #pragma once
 
 #include <functional>
@@ -27,6 +28,7 @@ struct FarPlace {
   std::chrono::seconds timeout = FarJob::kTimeout;
   OpenDevice open = open_host;
   std::function<uint64_t()> left = {};  ///< at its end: how much it leaves, besides descriptors
+  uint32_t ranks = FarJob::kRanks;
 };
 /// Nodes that sockets join.
 FarPlace place_in(const FarNetwork& network);

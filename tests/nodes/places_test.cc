@@ -149,14 +149,24 @@ float uneven(uint32_t rank, uint64_t i) {
   return static_cast<float>((i * 2654435761U + rank * 40503U) % 1000003) / 977.0F - 500.0F;
 }
 
-/// What a contract promises of an element of four ranks; of `replicated` nothing but that it is the
-/// same.
-std::optional<float> promised(SumOrder order, uint64_t i) {
-  const float a = uneven(0, i), b = uneven(1, i), c = uneven(2, i), d = uneven(3, i);
-  if (order == SumOrder::ranks) return ((a + b) + c) + d;
-  if (order == SumOrder::tree) return (a + b) + (c + d);
-  // Doubles have room for all digits of these.
-  if (order == SumOrder::exact) return static_cast<float>(double{a} + b + c + d);
+/// The sum of ranks [begin, end) along the tree.
+float tree_sum(uint32_t begin, uint32_t end, uint64_t i) {
+  if (end - begin == 1) return uneven(begin, i);
+  const uint32_t middle = begin + std::bit_ceil(end - begin) / 2;
+  return tree_sum(begin, middle, i) + tree_sum(middle, end, i);
+}
+
+/// What a contract promises of an element; of `replicated` nothing but that it is the same.
+std::optional<float> promised(SumOrder order, uint32_t ranks, uint64_t i) {
+  if (order == SumOrder::tree) return tree_sum(0, ranks, i);
+  float sum = uneven(0, i);
+  double exact = sum;  // with room for all digits of these
+  for (uint32_t r = 1; r < ranks; ++r) {
+    sum += uneven(r, i);
+    exact += uneven(r, i);
+  }
+  if (order == SumOrder::ranks) return sum;
+  if (order == SumOrder::exact) return static_cast<float>(exact);
   return std::nullopt;
 }
 
@@ -192,7 +202,7 @@ std::string sum_alike(Collectives& collectives, uint64_t count, SumOrder order) 
   communicator.device().destroy_stream(stream);
   if (!done) return testing::text(diagnostics);
   for (uint64_t i = 0; i < count; ++i) {
-    if (to[i] != promised(order, i).value_or(to[i])) {
+    if (to[i] != promised(order, communicator.size(), i).value_or(to[i])) {
       return fmt::format("{}: element {} of {} is {}\n", name(order), i, count, to[i]);
     }
   }
@@ -202,9 +212,15 @@ std::string sum_alike(Collectives& collectives, uint64_t count, SumOrder order) 
   return "";
 }
 
+struct Spread {
+  uint32_t nodes, on_node;
+};
+constexpr Spread kSpreads[] = {{2, 2}, {3, 1}, {4, 1}, {3, 2}, {2, 4}};
+constexpr uint32_t kMostNodes = 4;
+
 TEST_CASE("places: ranks of several nodes get the same bits, and those of a contract") {
   FarNetwork network;
-  const std::string why = network.make(FarJob::kRanks);
+  const std::string why = network.make(kMostNodes);
   if (!why.empty()) {
     std::cout << "left out: " << why << "\n";
     return;
@@ -223,11 +239,12 @@ TEST_CASE("places: ranks of several nodes get the same bits, and those of a cont
     }
     return "";
   };
-  for (const uint32_t on_node : {1, 2}) {
-    INFO(on_node << " on a node");
+  for (const auto& [nodes, on_node] : kSpreads) {
+    INFO(nodes << " nodes of " << on_node);
     const FarPlace place{.interface = std::string("=") + FarNetwork::kInterface,
-                         .enter = [&](uint32_t rank) { network.enter(rank / on_node); }};
-    CHECK(run_far_ranks(place, body, FarJob::kLong) == std::vector<std::string>(FarJob::kRanks));
+                         .enter = [&](uint32_t rank) { network.enter(rank / on_node); },
+                         .ranks = nodes * on_node};
+    CHECK(run_far_ranks(place, body, FarJob::kLong) == std::vector<std::string>(place.ranks));
   }
 }
 

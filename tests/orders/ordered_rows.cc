@@ -130,15 +130,23 @@ std::vector<OrderedRow> ordered_rows(const LibraryTable& table, const OrderedWor
   return rows;
 }
 
-std::string broken_by_schedules(const Program& program, const OrderedRow& row, uint64_t schedules,
-                                ScheduleCounts& counts) {
+std::string broken_by_schedules(const Program& program, const OrderedRow& row,
+                                const ScheduleRange& schedules, ScheduleCounts& counts) {
   const std::vector<OrderedCall> calls = calls_of(row);
-  for (size_t i = 0; i < std::min(calls.size(), schedules); ++i) {
-    RowCall call(program, row, calls[i]);
-    for (uint64_t schedule = i; schedule < schedules; schedule += calls.size()) {
-      std::string fault = call.run(schedule, counts);
-      if (!fault.empty()) return fault;
+  const uint64_t end = schedules.first + schedules.count;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    uint64_t schedule = i;
+    if (schedule < schedules.first) {
+      schedule += (schedules.first - i + calls.size() - 1) / calls.size() * calls.size();
     }
+    if (schedule >= end) continue;
+    RowCall call(program, row, calls[i]);
+    ScheduleCounts ignored;  // the first schedule, which the others are compared with
+    std::string fault = schedule == i ? "" : call.run(i, ignored);
+    for (; schedule < end && fault.empty(); schedule += calls.size()) {
+      fault = call.run(schedule, counts);
+    }
+    if (!fault.empty()) return fault;
   }
   return "";
 }

@@ -44,11 +44,16 @@ struct ScheduleCounts {
   std::array<uint64_t, static_cast<size_t>(SumOrder::exact) + 1> kept = {};
 };
 
+/// Numbers of schedules: `first` and those after it.
+struct ScheduleRange {
+  uint64_t first = 0, count = 0;
+};
+
 /// Runs small messages of the row's types, sizes and placements in turn, each schedule another; of
 /// four schedules three are adversarial. Compares the outputs to the bit with what each of the
 /// row's contracts promises, and with those of the first schedule. "": all are kept; else what was
 /// not, and under which schedule. REQUIRES: `program` is the row's.
-std::string broken_by_schedules(const Program& program, const OrderedRow& row, uint64_t schedules,
-                                ScheduleCounts& counts);
+std::string broken_by_schedules(const Program& program, const OrderedRow& row,
+                                const ScheduleRange& schedules, ScheduleCounts& counts);
 
 }  // namespace mscclc::testing

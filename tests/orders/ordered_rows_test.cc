@@ -22,7 +22,8 @@ TEST_CASE("rows keep their contracts under many schedules") {
       const CompiledWorld compiled(row.program, row.defines);
       REQUIRE(compiled.errors() == "");
       testing::ScheduleCounts counts;
-      CHECK(testing::broken_by_schedules(compiled.program(), row, 20, counts) == "");
+      CHECK(testing::broken_by_schedules(compiled.program(), row, {0, 15}, counts) == "");
+      CHECK(testing::broken_by_schedules(compiled.program(), row, {15, 5}, counts) == "");
       CHECK(counts.schedules == 20);
       for (const SumOrder order : row.orders) CHECK(counts.kept[static_cast<size_t>(order)] == 20);
     }
@@ -65,7 +66,7 @@ std::string broken_contract(const Program& program, SumOrder order) {
                        .in_place = {false},
                        .orders = {order}};
   testing::ScheduleCounts counts;
-  return testing::broken_by_schedules(program, row, 40, counts);
+  return testing::broken_by_schedules(program, row, {0, 40}, counts);
 }
 
 TEST_CASE("sums in another order, and packets that come too early, are noticed") {

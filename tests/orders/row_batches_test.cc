@@ -85,6 +85,9 @@ class CallsOfRank {
     return collectives_.call(call, stream_, diagnostics) &&
            communicator().synchronize(stream_, diagnostics);
   }
+  bool write(uint32_t place, const void* data, Diagnostics& diagnostics) {
+    return device().write(at(place), data, bytes_, diagnostics);
+  }
   bool alike(uint32_t a, uint32_t b) const { return std::memcmp(at(a), at(b), bytes_) == 0; }
 
  private:
@@ -137,6 +140,49 @@ TEST_CASE("an all-reduce has the bits of a reduce-scatter and an all-gather, and
       };
       CHECK(testing::run_threads(ranks, body) == "");
     }
+  }
+}
+
+/// Of eight parts of a sum the tree over those from `begin` on, as a GEMM that splits K would give
+/// it.
+std::vector<float> part_of_tree(uint32_t begin, uint32_t parts, uint64_t count) {
+  if (parts == 1) {
+    const auto bytes = testing::random_floats(count, sizeof(float), 60 + begin);
+    std::vector<float> values(count);
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+  std::vector<float> sum = part_of_tree(begin, parts / 2, count);
+  const std::vector<float> right = part_of_tree(begin + parts / 2, parts / 2, count);
+  for (uint64_t i = 0; i < count; ++i) sum[i] += right[i];
+  return sum;
+}
+
+TEST_CASE("along the tree two, four and eight ranks give the bits of one") {
+  constexpr uint32_t kParts = 8;
+  for (const uint32_t ranks : {2u, 4u, 8u}) {
+    const auto body = [&](Communicator& communicator) -> std::string {
+      Diagnostics diagnostics;
+      const auto made = Collectives::create(communicator, testing::compiled_in_library(),
+                                            {.order = SumOrder::tree}, diagnostics);
+      if (made == nullptr) return testing::text(diagnostics);
+      for (const uint64_t part : {16, 4096, 1 << 16}) {
+        const uint64_t all = part * ranks;
+        CallsOfRank calls(*made, Dtype::f32, part);
+        const uint32_t each = kParts / ranks;
+        const auto own = part_of_tree(communicator.rank() * each, each, all);
+        const auto whole = part_of_tree(0, kParts, all);
+        if (!calls.make(diagnostics) || !calls.write(0, own.data(), diagnostics) ||
+            !calls.write(2, whole.data(), diagnostics) ||
+            !calls.call(CollectiveKind::allreduce, all, 0, 1, diagnostics)) {
+          return testing::text(diagnostics);
+        }
+        if (!calls.alike(1, 2)) return fmt::format("{} elements: other bits", all);
+      }
+      return "";
+    };
+    INFO(ranks << " ranks");
+    CHECK(testing::run_threads(ranks, body) == "");
   }
 }
 

@@ -4,11 +4,13 @@
 //
 //   bazel run //tests/orders:schedules_full -- --jobs 16
 //   bazel run //tests/orders:schedules_full -- --only 'allreduce_push R=4'
+//   bazel run //tests/orders:schedules_full -- --list
 //
-// A piece of the work is a row in one world. Reads plans/.
+// A piece of the work is 100 schedules of a row in one world. Reads plans/.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <optional>
 
 #include "tests/library/library.h"
@@ -39,14 +41,16 @@ std::vector<OrderedRow> all_rows(const LibraryTable& table, const std::string& o
   return rows;
 }
 
-void try_row(const OrderedRow& row, uint64_t schedules, Counts counts) {
+constexpr uint64_t kSchedulesOfPiece = 100;
+
+void try_row(const OrderedRow& row, const testing::ScheduleRange& schedules, Counts counts) {
   const CompiledWorld world(row.program, row.defines);
   testing::ScheduleCounts done;
   std::string fault = world.errors();
   if (fault.empty()) {
     fault = testing::broken_by_schedules(world.program(), row, schedules, done);
   }
-  ++counts[kRows];
+  counts[kRows] += schedules.first == 0;
   counts[kSchedules] += done.schedules;
   for (size_t i = 0; i < kProvedOrders.size(); ++i) {
     counts[kFirstOrder + i] += done.kept[static_cast<size_t>(kProvedOrders[i].order)];
@@ -63,10 +67,12 @@ int main(int argc, char** argv) {
   LongRun long_run;
   uint64_t schedules = 1000;
   std::string only;
+  bool list = false;
   add_long_run_options(app, long_run);
   app.add_option("--schedules", schedules, "of each row (default 1000)")->type_name("N");
   app.add_option("--only", only, "rows with this in \"program parameters: contracts\"")
       ->type_name("TEXT");
+  app.add_flag("--list", list, "only list the rows, each with its first piece");
   CLI11_PARSE(app, argc, argv);
   if (!enter_repository()) return 2;
   Diagnostics diagnostics;
@@ -76,10 +82,19 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::vector<OrderedRow> rows = all_rows(library->table, only);
+  const uint64_t pieces_of_row = (schedules + kSchedulesOfPiece - 1) / kSchedulesOfPiece;
+  for (size_t i = 0; list && i < rows.size(); ++i) {
+    fmt::print("{} {}\n", i * pieces_of_row, rows[i].text());
+  }
+  if (list) return 0;
   const std::vector<std::string> names = count_names();
-  const LongRunResult result = run_pieces(long_run, rows.size(), names, [&]() -> Work {
-    return [&](uint64_t piece, Counts counts) { try_row(rows[piece], schedules, counts); };
-  });
-  fmt::print("{}", summary(result, rows.size(), names));
+  const auto work = [&](uint64_t piece, Counts counts) {
+    const uint64_t first = piece % pieces_of_row * kSchedulesOfPiece;
+    try_row(rows[piece / pieces_of_row], {first, std::min(kSchedulesOfPiece, schedules - first)},
+            counts);
+  };
+  const uint64_t pieces = rows.size() * pieces_of_row;
+  const LongRunResult result = run_pieces(long_run, pieces, names, [&]() -> Work { return work; });
+  fmt::print("{}", summary(result, pieces, names));
   return result.counts[kWrong] == 0 && result.whole() ? 0 : 1;
 }

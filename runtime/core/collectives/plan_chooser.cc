@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/api/device.h"
+#include "runtime/api/nearest_plan.h"
 
 namespace mscclc {
 namespace {
@@ -80,10 +81,10 @@ PlanChoice PlanChooser::choose(const PlannedCall& planned, bool capturing,
   return choice;
 }
 
-/// Names what the call asks for, and the plan that would serve it under a weaker contract.
+/// Names what the call asks for, and the nearest plan.
 void PlanChooser::report_no_plan(const PlannedCall& planned, bool capturing,
                                  Diagnostics& diagnostics) {
-  PlanRequest asked = request(planned, capturing);
+  const PlanRequest asked = request(planned, capturing);
   const bool ordered = order_matters(asked.call);
   // Where any plan of another library will do, it may be asked instead.
   const bool strict = ordered && asked.call.order > SumOrder::replicated;
@@ -93,19 +94,8 @@ void PlanChooser::report_no_plan(const PlannedCall& planned, bool capturing,
                   asked.call.bytes, info(planned.dtype).name, communicator_.size(),
                   job_.where.nodes == 1 ? "" : " of several nodes",
                   ordered ? fmt::format(", under '{}'", name(asked.call.order)) : ""));
-  if (ordered) {
-    const SumOrder wanted = asked.call.order;
-    asked.call.order = wanted == SumOrder::replicated ? SumOrder::any : SumOrder::replicated;
-    Diagnostics ignored;
-    if (const auto near = provider_->pick(asked, nullptr, ignored); near != nullptr) {
-      error.notes.push_back({fmt::format("'{}' means: {}", name(wanted), summary(wanted))});
-      error.notes.push_back(
-          {fmt::format("under '{}' the plan '{}' would serve it (MSCCLC_ORDER, or "
-                       "the call's own order)",
-                       name(asked.call.order), near->name)});
-      return;
-    }
-  }
+  error.notes = nearest_plan_notes(*provider_, asked);
+  if (!error.notes.empty()) return;
   if (job_.where.nodes == 0) {
     error.notes.push_back(
         {fmt::format("the nodes' ranks are {}: with as many ranks on each node, numbered node "

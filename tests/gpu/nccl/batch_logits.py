@@ -1,13 +1,13 @@
-"""The bits of one sequence's hidden state in batches of 1 to 64, in a tensor-parallel decoder.
+"""The bits of one sequence's logits in batches of 1 to 64, in a tensor-parallel decoder.
 
     python3 tests/gpu/nccl/batch_logits.py --library /opt/mscclc/lib/mscclc/libnccl.so.2 [--ranks N]
         [--model 8b] [--blocks 8] [--batches 1,2,8,64] [--tokens 4]
 
-The decoder of decode_loop.py, whose GEMMs always have the rows of the largest batch and whose
-attention takes one sequence at a time, so that only the all-reduces depend on the batch. Runs with
+The decoder of decode_loop.py and a vocabulary, whose GEMMs always have the rows of the largest batch and
+whose attention takes one sequence at a time, so that only the all-reduces depend on the batch. Runs with
 the library in front of NCCL under MSCCLC_ORDER=ranks, where each call must get a plan, and with NCCL
-alone. Prints for both in which batches the first sequence has other bits than alone, after --tokens
-tokens. Exits with 1 if the library's differ, or those of two ranks.
+alone. Prints for both in which batches the first sequence has other logits than alone, of --tokens
+tokens, to the bit. Exits with 1 if the library's differ, or those of two ranks.
 """
 import argparse
 import hashlib
@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 
 CONTEXT = 256
+VOCABULARY = 128256  # Llama 3
 
 
 class TiledDecoder(decode_loop.Decoder):
@@ -27,6 +28,8 @@ class TiledDecoder(decode_loop.Decoder):
     def __init__(self, name, blocks, ranks, rank, tile):
         super().__init__(torch, name, ranks, rank)
         self.blocks, self.tile = self.blocks[:blocks], tile
+        torch.manual_seed(99)  # all ranks have the whole head
+        self.head = self.new((VOCABULARY, self.hidden)).normal_(0, self.hidden ** -0.5)
 
     def linear(self, x, weights):
         whole = x.new_zeros(self.tile, x.shape[1])
@@ -48,14 +51,20 @@ class TiledDecoder(decode_loop.Decoder):
         return out.reshape(1, self.heads * decode_loop.HEAD)
 
 
+    def logits(self, x):
+        return self.linear(x, self.head)
+
+
 def first_sequence(decoder, batch, most, tokens):
-    """The bits of the first sequence's hidden state after some tokens."""
+    """The bits of the first sequence's logits of some tokens."""
     torch.manual_seed(11)
     x = torch.randn(most, decoder.hidden, device="cuda").to(torch.bfloat16)[:batch]
     caches = [cache[:, :batch].clone() for cache in decoder.new_cache(most, CONTEXT)]
+    bits = hashlib.sha256()
     for _ in range(tokens):
         x = decoder.token(x, caches, dist.all_reduce)
-    return hashlib.sha256(x[0].view(torch.int16).cpu().numpy().tobytes()).hexdigest()
+        bits.update(decoder.logits(x)[0].view(torch.int16).cpu().numpy().tobytes())
+    return bits.hexdigest()
 
 
 def worker(options):
@@ -96,7 +105,7 @@ def main():
         other = [batch for batch, bits in found.items() if bits != found[options.batches[0]]]
         print(f"{name}: {options.ranks} ranks, {options.model}, {options.blocks} blocks, "
               f"{options.tokens} tokens, batches {options.batches}: "
-              f"other bits than alone in {other or 'none'}, ranks differ in {apart or 'none'}")
+              f"other logits than alone in {other or 'none'}, ranks differ in {apart or 'none'}")
         good = good and (library is None or not (apart or other))
     return 0 if good else 1
 

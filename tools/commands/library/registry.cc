@@ -189,9 +189,10 @@ bool show_orders(const Surveyed& all, SumOrder order, const Coverage& under,
                  Diagnostics& diagnostics) {
   std::vector<CoveredPlan> plans = all.plans;
   for (CoveredPlan& plan : plans) plan.call.order = SumOrder::any;
+  const std::vector<SummingPlan> sums = summing_plans(all);
   const std::string unserved =
-      unserved_text(coverage_of(*all.registry, plans, diagnostics), under, order);
-  put(sums_table(summing_plans(all), order) + unserved);
+      unserved_text(coverage_of(*all.registry, plans, diagnostics), under, sums, order);
+  put(sums_table(sums, order) + unserved);
   if (!unserved.empty()) return false;
   put(fmt::format("all calls that have a plan have one under '{}'\n", name(order)));
   return true;

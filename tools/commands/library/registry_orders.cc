@@ -30,6 +30,14 @@ std::string passed_over(const SummingPlan& plan, SumOrder order) {
   return over.size() == floats ? ", passed over" : ", passed over for " + types_text(over);
 }
 
+/// ", which keeps 'ranks'", or "" of a plan that is not among them.
+std::string kept_text(std::span<const SummingPlan> plans, const std::string& file,
+                      const LibraryCall& call) {
+  const auto plan = std::ranges::find(plans, file, &SummingPlan::file);
+  if (plan == plans.end()) return "";
+  return fmt::format(", which keeps '{}'", name(strongest_order(plan->proof, call)));
+}
+
 /// The same calls, whatever type, size and contract.
 bool same_kind(LibraryCall a, const LibraryCall& b) {
   a.dtype = b.dtype;
@@ -55,15 +63,18 @@ std::string sums_table(std::span<const SummingPlan> plans, SumOrder order) {
   return table;
 }
 
-std::string unserved_text(const Coverage& any, const Coverage& under, SumOrder order) {
+std::string unserved_text(const Coverage& any, const Coverage& under,
+                          std::span<const SummingPlan> sums, SumOrder order) {
   std::map<std::string, std::vector<Dtype>> lines;  // of types that are served alike
   const auto compare = [&](const CoveredCalls& calls, Dtype dtype, const CoveredCalls& strict) {
     for (const CoveredSizes& served : calls.sizes) {
       for (const CoveredSizes& s : strict.sizes) {
         const uint64_t min = std::max(served.min, s.min), max = std::min(served.max, s.max);
         if (served.plan.empty() || !s.plan.empty() || min > max) continue;
-        lines[fmt::format("{}, {}: under 'any' {}", calls_text(calls.call), sizes_text(min, max),
-                          served.plan)]
+        LibraryCall call = calls.call;
+        call.dtype = dtype;
+        lines[fmt::format("{}, {}: under 'any' {}{}", calls_text(call), sizes_text(min, max),
+                          served.plan, kept_text(sums, served.plan, call))]
             .push_back(dtype);
       }
     }

@@ -25,7 +25,8 @@ struct SummingPlan {
 std::string sums_table(std::span<const SummingPlan> plans, SumOrder order);
 
 /// A line for each of the calls that have a plan under `any`, but none under the contract; "":
-/// there are none. Both are of the same plans.
-std::string unserved_text(const Coverage& any, const Coverage& under, SumOrder order);
+/// there are none. Both are of the same plans; `sums` says what these keep.
+std::string unserved_text(const Coverage& any, const Coverage& under,
+                          std::span<const SummingPlan> sums, SumOrder order);
 
 }  // namespace mscclc

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ir/contract/contract.h"
+#include "runtime/api/nearest_plan.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
@@ -49,6 +50,23 @@ std::string command_of(const Library& library, const LibraryChoice& choice,
   return text;
 }
 
+/// "the library has no row for reduce over several nodes under 'tree'", and the nearest plan.
+std::string why_no_row(const Library& library, const LibraryCall& call) {
+  std::string text =
+      fmt::format("the library has no row for {}{}{}", name(call.kind),
+                  call.nodes == 1 ? "" : " over several nodes",
+                  order_matters(call) ? fmt::format(" under '{}'", name(call.order)) : "");
+  const auto pick = [&](const LibraryCall& weaker) -> std::optional<ServingPlan> {
+    const auto rows = library.table.rows();
+    const auto row =
+        std::ranges::find_if(rows, [&](const LibraryRow& r) { return r.fits(weaker); });
+    if (row == rows.end()) return std::nullopt;
+    return ServingPlan{library.path_of(row->choice), row->order};
+  };
+  for (const Note& note : nearest_plan_notes(call, pick)) text += "\nnote: " + note.text;
+  return text;
+}
+
 /// The choices for all sizes, a line each.
 int show_all(const Library& library, const LibraryCall& call) {
   const InPlace other = call.in_place ? InPlace::no : InPlace::yes;
@@ -76,7 +94,12 @@ int show_why(const LibraryCall& call, const SelectOptions& options) {
   put_error(render_text(diagnostics, Sources()));
   if (registry == nullptr) return kUsage;
   if (diagnostics.has_errors()) return kWrongProgram;
-  put(picked == nullptr ? "no plan\n" : fmt::format("{}: {}\n", picked->name, picked->why));
+  if (picked != nullptr) {
+    put(fmt::format("{}: {}\n", picked->name, picked->why));
+  } else {
+    put(order_matters(call) ? fmt::format("no plan under '{}'\n", name(call.order)) : "no plan\n");
+    for (const Note& note : nearest_plan_notes(*registry, {.call = call})) put(note.text + "\n");
+  }
   put(reasons_text(passed_over));
   return kFine;
 }
@@ -149,11 +172,7 @@ int run_select(const SelectOptions& options) {
     return kUsage;
   }
   const LibraryChoice* choice = library->table.choose(call);
-  if (choice == nullptr) {
-    return refuse(fmt::format("the library has no row for {}{}{}", options.collective,
-                              options.nodes == 1 ? "" : " over several nodes",
-                              order_matters(call) ? fmt::format(" under '{}'", name(order)) : ""));
-  }
+  if (choice == nullptr) return refuse(why_no_row(*library, call));
   if (!bytes) return show_all(*library, call);
   put(command_of(*library, *choice, call) + "\n");
   return kFine;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/api/builtin_library.h"
+#include "runtime/api/nearest_plan.h"
 #include "runtime/api/plan_registry.h"
 #include "runtime/support/process/per_process.h"
 
@@ -82,8 +83,8 @@ std::string contract_of(const PickedPlan& plan, const CollectiveCall& call, uint
 
 class LibraryCalls final : public PlanCalls {
  public:
-  explicit LibraryCalls(std::unique_ptr<Collectives> collectives)
-      : collectives_(std::move(collectives)) {}
+  LibraryCalls(std::unique_ptr<Collectives> collectives, SumOrder order)
+      : collectives_(std::move(collectives)), order_(order) {}
 
   std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
                                     std::string* what) override {
@@ -94,7 +95,9 @@ class LibraryCalls final : public PlanCalls {
       choice = collectives_->choose_once(call, capturing, what == nullptr ? nullptr : &passed_over,
                                          diagnostics);
       if (choice.picked == nullptr) {
-        if (what != nullptr) *what = why_not(passed_over, diagnostics);
+        if (what != nullptr) {
+          *what = why_not(passed_over, diagnostics) + nearest_plan(call, capturing);
+        }
         return nullptr;
       }
       if (what != nullptr) {
@@ -126,7 +129,26 @@ class LibraryCalls final : public PlanCalls {
   }
 
  private:
+  /// "; the nearest plan is …" of a call that has none under its contract alone.
+  std::string nearest_plan(const CollectiveCall& call, bool capturing) {
+    const LibraryCall asked{.kind = call.kind,
+                            .ranks = collectives_->communicator().size(),
+                            .dtype = call.dtype,
+                            .accumulate = call.accumulate,
+                            .op = call.op,
+                            .order = call.order.value_or(order_)};
+    const auto nearest = mscclc::nearest_plan(asked, [&](const LibraryCall& weaker) {
+      CollectiveCall other = call;
+      other.order = weaker.order;
+      Diagnostics ignored;
+      const PlanChoice choice = collectives_->choose_once(other, capturing, nullptr, ignored);
+      return serving_plan(choice.picked.get(), weaker);
+    });
+    return nearest ? "; " + nearest_plan_text(*nearest) : "";
+  }
+
   const std::unique_ptr<Collectives> collectives_;
+  const SumOrder order_;  ///< of calls that do not say it
 };
 
 }  // namespace
@@ -138,7 +160,8 @@ std::unique_ptr<PlanCalls> make_library_calls(Communicator& communicator,
   if (plans == nullptr) return nullptr;
   auto collectives = Collectives::create(communicator, std::move(plans), options, diagnostics);
   if (collectives == nullptr) return nullptr;
-  return std::make_unique<LibraryCalls>(std::move(collectives));
+  return std::make_unique<LibraryCalls>(std::move(collectives),
+                                        options.order.value_or(kDefaultOrder));
 }
 
 }  // namespace mscclc::nccl
