@@ -146,7 +146,9 @@ def backends_have_the_same_bits(ranks):
         shard = As[rank][:8]
         for chunks in (1, 2, 3, 4):
             found = {}
-            for backend in ("serial", "mscclc", "copy_engine"):
+            # Copy engines take rows that the chunks divide.
+            backends = ("serial", "mscclc", *(["copy_engine"] if chunks != 3 else []))
+            for backend in backends:
                 how = {"backend": backend, "chunks": chunks}
                 found[backend] = [
                     *ops.all_gather_matmul(shard, [Bs[0], _columns_first(Bs[-1])], 0, ranks.gloo, **how)[1],
@@ -154,7 +156,7 @@ def backends_have_the_same_bits(ranks):
                     ops.matmul_all_reduce(As[rank], Bs[rank], "sum", ranks.gloo, **how),
                     ops.all_to_all_matmul(As[rank], [Bs[0]], ranks.gloo, **how)[1][0],
                 ]
-            for backend in ("mscclc", "copy_engine"):
+            for backend in backends[1:]:
                 for one, other in zip(found[backend], found["serial"], strict=True):
                     equal(one, other, f"{backend}, {dtype}, {chunks} chunks")
         total = sum((A.double() @ B.double()) for A, B in zip(As, Bs))
