@@ -87,6 +87,7 @@ class Shape:
         self.sum = sum((one.float() for one in parts[1:]), parts[0].float()).to(torch.bfloat16)
         self.stream, self.norm = add_rmsnorm(self.sum, self.residual, self.weight)
         self.block = 1 << (hidden - 1).bit_length()
+        self._handles = []
 
     def stream_now(self):
         return torch.cuda.current_stream().cuda_stream if self.device.type == "cuda" else None
@@ -182,6 +183,7 @@ class Shape:
 
         x = memory.empty(self.tokens, self.hidden, dtype=torch.bfloat16, device=self.device)
         handle = memory.rendezvous(x, self.group)
+        self._handles.append(handle)  # without it the memory of other ranks is unmapped
         x.copy_(self.part)
         return x, handle
 
