@@ -10,6 +10,7 @@ namespace mscclc {
 namespace {
 
 constexpr size_t kMaxText = 160, kMaxLines = 3;
+constexpr const char* kUnknown = "...";  ///< in expressions: what was not made by one
 
 /// The same on all machines.
 std::string hash_of(std::string_view text) {
@@ -19,6 +20,8 @@ std::string hash_of(std::string_view text) {
 }
 
 std::string shortened(const std::string& text) {
+  if (text == kUnknown)
+    return "in no order that is known: a switch adds, or parts of chunks differ";
   if (text.size() <= kMaxText) return text;
   return text.substr(0, text.rfind(' ', kMaxText)) + " ... #" + hash_of(text).substr(0, 8);
 }
@@ -78,7 +81,7 @@ void SumForms::add(const System& system, const ChunkContents& contents, const Ch
     const Place found_here{form(*contents.trace(), sum, kNone),
                            first == kNone ? kNone : form(*contents.trace(), sum, first)};
     const auto [place, added] = sums_.try_emplace({at.rank, at.chunk}, found_here);
-    if (!added && place->second.form != found_here.form) place->second.form = number("...");
+    if (!added && place->second.form != found_here.form) place->second.form = number(kUnknown);
   }
 }
 
@@ -101,7 +104,7 @@ SumExpressions SumForms::expressions() const {
   SumExpressions found;
   if (sums_.empty()) return found;
   const bool in_pieces = std::ranges::any_of(
-      texts_, [](const std::string& text) { return text.find("...") != std::string::npos; });
+      texts_, [](const std::string& text) { return text.find(kUnknown) != std::string::npos; });
   const Place& first = sums_.begin()->second;
   const auto alike = [&](auto part) {
     return std::ranges::all_of(sums_, [&](const auto& s) { return s.second.*part == first.*part; });

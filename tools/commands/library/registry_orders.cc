@@ -71,7 +71,7 @@ std::string expressions_table(std::span<const SummingPlan> plans) {
                                          plan.call.ranks, plan.sums.text("    "));
     classes[what + (sums.empty() ? plan.file : sums)].push_back(plan.file);
   }
-  std::string table = fmt::format("what they add, by element: {} class{}\n", classes.size(),
+  std::string table = fmt::format("what the sums are: {} class{}\n", classes.size(),
                                   classes.size() == 1 ? "" : "es");
   for (const auto& [key, files] : classes) {
     table += fmt::format("{}      {}\n", key.substr(0, key.rfind('\n') + 1),

@@ -290,8 +290,7 @@ void verify_options(CommandLine& line, CLI::App& app, VerifyOptions& options) {
          "data or a hang")
       ->type_name("SCHEDULE");
   add_order_option(line, app, options.order,
-                   "what the bits of sums must keep to, whatever the program says; also says what "
-                   "the sums are");
+                   "show what the sums are; they must keep to this, whatever the program says");
   app.add_flag("--table", options.table,
                "one line for each FILE: verdict, milliseconds (compiling included), and the first "
                "reason or what is proved")
