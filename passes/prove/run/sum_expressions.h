@@ -26,6 +26,9 @@ struct SumExpressions {
 
   /// Line by line, up to a few; each begins with `indent`. "": there are no sums.
   std::string text(const std::string& indent) const;
+
+ private:
+  std::string shares(const std::string& indent) const;
 };
 
 }  // namespace mscclc

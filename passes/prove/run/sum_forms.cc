@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kMaxText = 160, kMaxLines = 3;
 constexpr const char* kUnknown = "...";  ///< in expressions: what was not made by one
+constexpr const char* kWhyUnknown =
+    "a switch adds in an order of its own, or parts of a chunk differ";
 
 /// The same on all machines.
 std::string hash_of(std::string_view text) {
@@ -20,8 +22,6 @@ std::string hash_of(std::string_view text) {
 }
 
 std::string shortened(const std::string& text) {
-  if (text == kUnknown)
-    return "in no order that is known: a switch adds, or parts of chunks differ";
   if (text.size() <= kMaxText) return text;
   return text.substr(0, text.rfind(' ', kMaxText)) + " ... #" + hash_of(text).substr(0, 8);
 }
@@ -30,7 +30,14 @@ std::string shortened(const std::string& text) {
 
 std::string SumExpressions::text(const std::string& indent) const {
   if (all.empty()) return "";
-  if (all.size() == 1) return indent + all[0].text + owner + "\n";
+  std::string text = all.size() > 1 ? shares(indent) : indent + all[0].text + owner + "\n";
+  if (digest.empty()) return text + indent + "not comparable: " + kWhyUnknown + "\n";
+  if (all.size() > 1) text += indent + "which where: #" + digest.substr(0, 8) + "\n";
+  return text;
+}
+
+/// Which expression makes how much of the output.
+std::string SumExpressions::shares(const std::string& indent) const {
   uint64_t chunks = 0;
   for (const SumExpression& e : all) chunks += e.chunks;
   std::string text;
@@ -42,7 +49,6 @@ std::string SumExpressions::text(const std::string& indent) const {
   if (all.size() > kMaxLines) {
     text += fmt::format("{}and {} more\n", indent, all.size() - kMaxLines);
   }
-  if (!digest.empty()) text += fmt::format("{}which where: #{}\n", indent, digest.substr(0, 8));
   return text;
 }
 
