@@ -25,7 +25,7 @@ constexpr std::string_view kObjects = R"(
 
 `--diagnostics=json`, of every command that reads a program, prints one object per line on standard
 error. `mscclc verify --json` prints them on standard output, and for each FILE one more:
-`{"file": …, "proved": true, "proof": "…"}`. Keys of what is not known are left out.
+`{"file": …, "proved": true, "proof": "…"}`, and `sums` under `--order`. Keys of what is not known are left out.
 
 | key | value |
 |---|---|

@@ -19,6 +19,7 @@
 #include "passes/prove/report/report.h"
 #include "passes/prove/run/explained.h"
 #include "passes/prove/run/run.h"
+#include "passes/prove/run/sum_forms.h"
 
 namespace mscclc {
 namespace {
@@ -66,6 +67,23 @@ class Prover {
     proof_.rounding = rounding();
     proof_.between_calls = between_calls();
     return proof_;
+  }
+
+  /// What the sums of a plan that is proved are, with all numbers of rounds and in both placements.
+  SumExpressions sums() {
+    const Symmetry symmetry = is_large() ? Symmetry::find(program_) : no_symmetry_;
+    proof::SumForms forms(program_.contract);
+    for (const bool in_place : {false, true}) {
+      if (!(in_place ? proof_.in_place : proof_.out_of_place)) continue;
+      const System system(program_, symmetry, in_place);
+      const LoopGroups groups(system);
+      for (RunOptions& options : runs(1)) {
+        options.traced = true;
+        options.forms = &forms;
+        Run(system, groups, symbols_, options).go();
+      }
+    }
+    return forms.expressions();
   }
 
   /// Of a plan that is proved: is nothing wrong if callers touch scratch between calls, too?
@@ -336,13 +354,25 @@ class Prover {
   Proof proof_;
 };
 
+/// None where memory does not suffice to write them down: the plan is proved all the same.
+SumExpressions sums_of(Prover& prover) {
+  try {
+    return prover.sums();
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 // The one place where a plan that is too large for this machine ends: threads hand on what they
 // have thrown (run_threads).
 Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options) {
   try {
-    return Prover(program, diagnostics, options).run();
+    Prover prover(program, diagnostics, options);
+    const Proof proof = prover.run();
+    if (options.sums != nullptr && proof.proved) *options.sums = sums_of(prover);
+    return proof;
   } catch (const std::bad_alloc&) {
     proof::report_no_memory(program, diagnostics);
     return {};

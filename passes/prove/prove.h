@@ -15,6 +15,7 @@
 #include "ir/program/proof.h"
 #include "passes/prove/model/shared_plan.h"
 #include "passes/prove/model/unordered.h"
+#include "passes/prove/run/sum_expressions.h"
 
 namespace mscclc {
 
@@ -27,6 +28,8 @@ struct ProveOptions {
   bool try_copies = false;
   /// If set: filled with the ops between which races were reported.
   std::vector<Unordered>* unordered = nullptr;
+  /// If set: filled with what the sums of a plan that is proved are. That takes one more run.
+  SumExpressions* sums = nullptr;
 };
 
 /// Proves a plan, or reports what is wrong with it, or what could not be decided, as errors.

@@ -44,6 +44,79 @@ TEST_CASE("sums in the order of the ranks") {
   CHECK(orders(4, "reduce output <- x[r], x[p] for p in others") == kAny);
 }
 
+std::string expressions(const std::string& text, uint64_t symmetry_from = 500) {
+  Diagnostics diagnostics;
+  SumExpressions sums;
+  CHECK(
+      prove(as_written(text), diagnostics, {.symmetry_from = symmetry_from, .sums = &sums}).proved);
+  return sums.text("");
+}
+
+/// Of ranks that send everyone their inputs.
+std::string expressions_of_sum(uint32_t ranks, const std::string& sums) {
+  const std::string text = all_to_all_sum(ranks, sums);
+  const std::string found = expressions(text);
+  CHECK(expressions(text, 0) == found);  // by ranks that stand for all
+  return found;
+}
+
+TEST_CASE("what sums are, as expressions") {
+  const std::string left = "reduce output <- x[0], x[1], x[2], x[3]";
+  CHECK(expressions_of_sum(4, left) == "x0 + x1 + x2 + x3\n");
+  CHECK(expressions_of_sum(4, "reduce output <- x[1], x[0], x[2], x[3]") == "x0 + x1 + x2 + x3\n");
+  CHECK(expressions_of_sum(4, left + " tree") == "x0 + x1 + (x2 + x3)\n");
+  CHECK(expressions_of_sum(4, left + " exact") == "exact(x0, x1, x2, x3)\n");
+  CHECK(expressions_of_sum(4, "reduce output <- x[3], x[1], x[0], x[2] exact") ==
+        "exact(x0, x1, x2, x3)\n");
+  const std::string parts = "reduce y[0] <- x[2], x[1]\nsync\nreduce output <- x[0], y[0]";
+  CHECK(expressions_of_sum(3, parts) == "[x1 + x2] + x0\n");
+}
+
+TEST_CASE("which ranks have which expression is part of what is compared") {
+  const auto forms = [](const std::string& order) {
+    const std::string found = expressions_of_sum(3, "reduce output <- " + order);
+    CHECK(
+        found.starts_with("x0 + x1 + x2, for 2/3 of the output\n"
+                          "x0 + x2 + x1, for 1/3 of the output\nwhich where: #"));
+    return found;
+  };
+  // Those of ranks 0 and 1 are the same, as either side may come first.
+  const std::string own = forms("x[r], x[p] for p in others");
+  CHECK(forms("x[0], x[1 + r / 2], x[2 - r / 2]") == own);
+  CHECK(forms("x[0], x[1 + r % 2], x[2 - r % 2]") != own);
+}
+
+TEST_CASE("sums of a reduce-scatter are shown as its ranks see them") {
+  const auto sums = [](const std::string& added) {
+    return expressions(
+        "program t\ncollective reducescatter(ranks: 4)\nrank r in 0..4 {\n"
+        "  let others = 0..4 except r\n  buffer s[others] packets: LL16, copies: 2\n"
+        "  buffer x[4]\n  channel ch[p in others] = memory(p)\n  tb 0 {\n"
+        "    for p in others { put_packets ch[p].s[r] <- input[p] }\n    copy x[r] <- input[r]\n"
+        "    for p in others { unpack_packets x[p] <- s[p] }\n    sync\n    reduce output <- " +
+        added + "\n    sync\n  }\n}\n");
+  };
+  CHECK(sums("x[(r + p) % 4] for p in 0..4") ==
+        "x(o) + x(o+1) + x(o+2) + x(o+3), o: the rank that gets it\n");
+  CHECK(sums("x[p] for p in 0..4") == "x0 + x1 + x2 + x3\n");
+  CHECK(sums("x[r], x[p] for p in others")
+            .starts_with("x0 + x1 + x2 + x3, for 1/2 of the output\n"
+                         "x0 + x2 + x1 + x3, for 1/4 of the output\n"
+                         "x0 + x3 + x1 + x2, for 1/4 of the output\nwhich where: #"));
+}
+
+TEST_CASE("long expressions end in a hash of all of it") {
+  const std::string left = expressions_of_sum(48, "reduce output <- x[p] for p in 0..48");
+  const std::string right = expressions_of_sum(48, "reduce output <- x[47 - p] for p in 0..48");
+  const std::string swapped =
+      expressions_of_sum(48, "reduce output <- x[p] for p in 0..46, x[47], x[46]");
+  CHECK(left.starts_with("x0 + x1 + x2 + x3 + "));
+  CHECK(left.find(" ... #") != std::string::npos);
+  CHECK(left != right);
+  CHECK(left != swapped);
+  CHECK(left.substr(0, left.find('#')) == swapped.substr(0, swapped.find('#')));
+}
+
 TEST_CASE("sums along the tree") {
   const std::string halves = "reduce y[0] <- x[0], x[1]\nreduce y[1] <- x[2], x[3]\nsync\n";
   CHECK(orders(4, halves + "reduce output <- y[0], y[1]") == kTree);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "ir/program/program.h"
+
 namespace mscclc::proof {
 
 /// Keyed by Symbol::order. Only runs whose results are explained keep it.
@@ -26,6 +28,12 @@ class Expressions {
   /// exact ones as "exact(x0, x1, x2)". What is not known, as pieces that were added up in several
   /// ways, is "...".
   std::string text(uint64_t order) const;
+  /// The whole expression, the same text for all that give the same bits because either side of a
+  /// plus may come first: the longer one does, then the one of lower ranks. `first`: a rank that
+  /// is called "x(o)", and those after it "x(o+1)", modulo `ranks`; kNone: they are "x0", "x1".
+  std::string canonical(uint64_t order, uint32_t first, uint32_t ranks) const;
+  /// Is it known how it was made?
+  bool known(uint64_t order) const { return nodes_.contains(order); }
 
  private:
   enum class Kind : uint8_t { input, sum, exact, rounded };
@@ -35,6 +43,19 @@ class Expressions {
     uint64_t left = 0, right = 0;
     std::vector<uint64_t> terms = {};
   };
+  struct Names {
+    uint32_t first, ranks;
+  };
+  /// A part of an expression, and what it is sorted by.
+  struct Term {
+    size_t leaves = 1;
+    uint32_t lowest = 0;  ///< rank of a leaf, as it is named; kNone: unknown
+    std::string text;
+    bool bare = false;  ///< a sum that needs brackets to the right of a plus
+  };
+  Term term(uint64_t order, const Names& names) const;
+  static bool before(const Term& a, const Term& b);
+  static Term sum_of(Term a, Term b);
   void write(uint64_t order, bool outermost, bool grouped, std::string& text) const;
 
   std::unordered_map<uint64_t, Node> nodes_;

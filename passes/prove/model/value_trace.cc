@@ -71,6 +71,16 @@ const ValueTrace::Applied* ValueTrace::applied(const Symbol& symbol) const {
   return found == applied_.end() ? nullptr : &found->second;
 }
 
+std::string ValueTrace::canonical(const Symbol& symbol, uint32_t first, uint32_t ranks) const {
+  uint64_t order = symbol.order;
+  if (const Applied* const made = applied(symbol)) {
+    for (const Symbol& a : made->arguments) {
+      if (expressions_.known(a.order)) order = a.order;
+    }
+  }
+  return expressions_.canonical(order, first, ranks);
+}
+
 ValueTrace::Content ValueTrace::content(const Symbol& symbol) const {
   Content content;
   const auto root = ids_.find({symbol.low, symbol.high});

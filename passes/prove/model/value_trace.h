@@ -70,6 +70,9 @@ class ValueTrace {
   const Applied* applied(const Symbol& symbol) const;
   /// How a sum was made, by its `order`.
   std::string expression(uint64_t order) const { return expressions_.text(order); }
+  /// The same as text to compare (Expressions::canonical); of a result of a row function the sum
+  /// that it takes.
+  std::string canonical(const Symbol& symbol, uint32_t first, uint32_t ranks) const;
   /// Is some of it what a race has put there?
   bool raced(const Symbol& symbol) const;
 

@@ -9,6 +9,8 @@
 
 namespace mscclc::proof {
 
+class SumForms;
+
 struct RunOptions {
   uint32_t calls = 2;
   std::vector<uint32_t> rounds = {};  ///< by loop of the program
@@ -24,6 +26,7 @@ struct RunOptions {
   bool traced = false;                  ///< wrong results are reported with what they hold
   /// Races are known: only results are looked at that do not hang on them. `traced`, then.
   const Suspects* suspects = nullptr;
+  SumForms* forms = nullptr;  ///< filled with what the sums are, if set. `traced`, then
   /// By rank: which output chunks are looked at; nullptr: all. Of one plan.
   const std::vector<std::vector<bool>>* outputs = nullptr;
 };

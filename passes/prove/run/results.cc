@@ -4,6 +4,7 @@
 
 #include "passes/prove/model/premise.h"
 #include "passes/prove/run/difference.h"
+#include "passes/prove/run/sum_forms.h"
 
 namespace mscclc::proof {
 
@@ -178,6 +179,9 @@ void Results::check_outputs(uint32_t rank, uint32_t call) {
     sums_.check({rank, output, c}, *wanted.added, found, [&](uint64_t shape) {
       return then_ ? shape_after(shape, wanted, then_->output) : shape;
     });
+    if (options_.forms != nullptr) {
+      options_.forms->add(system_, contents_, {rank, output, c}, found);
+    }
   }
 }
 

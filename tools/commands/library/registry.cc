@@ -175,7 +175,8 @@ std::vector<SummingPlan> summing_plans(const Surveyed& all) {
   for (const auto& [file, plan] : all.programs) {
     const Contract& c = plan->contract;
     Diagnostics ignored;
-    SummingPlan made{file, {.kind = c.kind, .ranks = c.ranks}, prove(*plan, ignored)};
+    SummingPlan made{file, {.kind = c.kind, .ranks = c.ranks}, {}, {}};
+    made.proof = prove(*plan, ignored, {.sums = &made.sums});
     if (!made.proof.proved || made.proof.rounding == Rounding::none) continue;
     made.by_name = is_called_by_name(c.kind) && c.then == Contract::kNoFunction;
     if (const auto rows = all.orders.find(file); rows != all.orders.end()) made.rows = rows->second;
@@ -192,7 +193,7 @@ bool show_orders(const Surveyed& all, SumOrder order, const Coverage& under,
   const std::vector<SummingPlan> sums = summing_plans(all);
   const std::string unserved =
       unserved_text(coverage_of(*all.registry, plans, diagnostics), under, sums, order);
-  put(sums_table(sums, order) + unserved);
+  put(sums_table(sums, order) + expressions_table(sums) + unserved);
   if (!unserved.empty()) return false;
   put(fmt::format("all calls that have a plan have one under '{}'\n", name(order)));
   return true;
@@ -275,7 +276,8 @@ void registry_options(CommandLine& line, CLI::App& app, RegistryCommand& options
       ->type_name("FOLDER")
       ->required();
   add_order_option(line, app, options.order,
-                   "check: for calls whose sums keep to this; show how each plan adds up, and "
+                   "check: for calls whose sums keep to this; show how each plan adds up, what "
+                   "its sums are, and "
                    "which calls that have a plan have none that keeps it");
   app.add_option("--svg", options.drawing, "also draw it")->type_name("FILE");
 }

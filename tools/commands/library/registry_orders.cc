@@ -63,6 +63,23 @@ std::string sums_table(std::span<const SummingPlan> plans, SumOrder order) {
   return table;
 }
 
+std::string expressions_table(std::span<const SummingPlan> plans) {
+  std::map<std::string, std::vector<std::string>> classes;
+  for (const SummingPlan& plan : plans) {
+    const std::string& sums = plan.sums.digest;  // of what has none, each plan is a class
+    const std::string what = fmt::format("  {} over {} ranks\n{}", name(plan.call.kind),
+                                         plan.call.ranks, plan.sums.text("    "));
+    classes[what + (sums.empty() ? plan.file : sums)].push_back(plan.file);
+  }
+  std::string table = fmt::format("what the sums are: {} class{}\n", classes.size(),
+                                  classes.size() == 1 ? "" : "es");
+  for (const auto& [key, files] : classes) {
+    table += fmt::format("{}      {}\n", key.substr(0, key.rfind('\n') + 1),
+                         fmt::join(files, "\n      "));
+  }
+  return table;
+}
+
 std::string unserved_text(const Coverage& any, const Coverage& under,
                           std::span<const SummingPlan> sums, SumOrder order) {
   std::map<std::string, std::vector<Dtype>> lines;  // of types that are served alike

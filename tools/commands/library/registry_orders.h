@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/program/proof.h"
+#include "passes/prove/prove.h"
 #include "tools/report/registry_coverage.h"
 
 namespace mscclc {
@@ -16,6 +17,7 @@ struct SummingPlan {
   std::string file;
   LibraryCall call;  ///< kind and ranks
   Proof proof;
+  SumExpressions sums;
   bool by_name = true;
   /// What rows of a table say that it keeps, where there is a table.
   std::vector<SumOrder> rows = {};
@@ -23,6 +25,9 @@ struct SummingPlan {
 
 /// Plans by how they add up, and which of them calls under `order` pass over.
 std::string sums_table(std::span<const SummingPlan> plans, SumOrder order);
+
+/// What the sums are: plans in one class add up every element in the same way.
+std::string expressions_table(std::span<const SummingPlan> plans);
 
 /// A line for each of the calls that have a plan under `any`, but none under the contract; "":
 /// there are none. Both are of the same plans; `sums` says what these keep.

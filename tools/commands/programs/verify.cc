@@ -44,15 +44,28 @@ struct VerifyOptions {
   bool json = false;  ///< all that is printed, on standard output
 };
 
-/// The verdict on a file; `proof`: what is proved of it, if it is.
-void put_verdict(const VerifyOptions& options, const std::string& file, const std::string* proof) {
+/// `,"sums":[{"expression":"x0 + x1","chunks":8}],"sums_hash":"…"`, or "" where there are none.
+std::string sums_json(const SumExpressions& sums) {
+  if (sums.all.empty()) return "";
+  std::vector<std::string> all;
+  for (const SumExpression& e : sums.all) {
+    all.push_back(fmt::format("{{\"expression\":{},\"chunks\":{}}}",
+                              json_quoted(e.text + sums.owner), e.chunks));
+  }
+  return fmt::format(",\"sums\":[{}]", fmt::join(all, ",")) +
+         (sums.digest.empty() ? "" : ",\"sums_hash\":" + json_quoted(sums.digest));
+}
+
+/// The verdict on a file; `proof`: what is proved of it, if it is, and what its sums are.
+void put_verdict(const VerifyOptions& options, const std::string& file, const std::string* proof,
+                 const SumExpressions& sums) {
   if (!options.json) {
     put(proof == nullptr ? fmt::format("{}: refused\n", file)
-                         : fmt::format("{}: proved: {}\n", file, *proof));
+                         : fmt::format("{}: proved: {}\n", file, *proof) + sums.text("  "));
     return;
   }
-  put(fmt::format("{{\"file\":{},\"proved\":{}{}}}\n", json_quoted(file), proof != nullptr,
-                  proof == nullptr ? "" : ",\"proof\":" + json_quoted(*proof)));
+  put(fmt::format("{{\"file\":{},\"proved\":{}{}{}}}\n", json_quoted(file), proof != nullptr,
+                  proof == nullptr ? "" : ",\"proof\":" + json_quoted(*proof), sums_json(sums)));
 }
 
 /// The diagnostics of a file, then its verdict.
@@ -63,10 +76,10 @@ class Report {
     if (options.json) input.report_into(text_);
   }
   /// Returns `code`.
-  int finish(int code, const std::string* proof = nullptr) {
+  int finish(int code, const std::string* proof = nullptr, const SumExpressions& sums = {}) {
     input_.report();
     put(text_);
-    if (options_.json || code == kFine || compiled_) put_verdict(options_, file_, proof);
+    if (options_.json || code == kFine || compiled_) put_verdict(options_, file_, proof, sums);
     return code;
   }
   /// From now on it is a verdict that the program is refused.
@@ -112,8 +125,11 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
   if (!input.program.split) return Input::usage(file + ": IR text must be 'split' to be proved");
   ask_for_order(options, input.program);
   std::vector<Unordered> unordered;
-  const Proof proof =
-      prove(input.program, input.diagnostics, {.try_copies = true, .unordered = &unordered});
+  SumExpressions sums;
+  const Proof proof = prove(input.program, input.diagnostics,
+                            {.try_copies = true,
+                             .unordered = &unordered,
+                             .sums = options.order.empty() ? nullptr : &sums});
   const bool kept = target == nullptr || fits(*target, input);
   report.compiled();
   if (proof.proved && kept) {
@@ -121,7 +137,7 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
     const std::string text = summarize(proof) +
                              (target == nullptr ? "" : ", fits " + target->name) +
                              (rows.empty() ? "" : "; " + rows);
-    return report.finish(kFine, &text);
+    return report.finish(kFine, &text, sums);
   }
   report.finish(kWrongProgram);
   if (options.witness.empty()) return kWrongProgram;
@@ -274,7 +290,7 @@ void verify_options(CommandLine& line, CLI::App& app, VerifyOptions& options) {
          "data or a hang")
       ->type_name("SCHEDULE");
   add_order_option(line, app, options.order,
-                   "what the bits of sums must keep to, whatever the program says");
+                   "show what the sums are; they must keep to this, whatever the program says");
   app.add_flag("--table", options.table,
                "one line for each FILE: verdict, milliseconds (compiling included), and the first "
                "reason or what is proved")

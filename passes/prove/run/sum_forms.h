@@ -1,0 +1,47 @@
+// Collects what the sums of a run are: its results, as expressions that can be compared.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ir/program/program.h"
+#include "passes/prove/memory/chunk_contents.h"
+#include "passes/prove/model/finding.h"
+#include "passes/prove/model/system.h"
+#include "passes/prove/model/values.h"
+#include "passes/prove/run/sum_expressions.h"
+
+namespace mscclc::proof {
+
+/// Of one traced run of one plan.
+class SumForms {
+ public:
+  explicit SumForms(const Contract& contract) : contract_(contract) {}
+  /// A sum in the output, here and at the ranks that this one stands for. REQUIRES: it is traced.
+  void add(const System& system, const ChunkContents& contents, const ChunkName& name,
+           const Symbol& found);
+  /// What all of them are.
+  SumExpressions expressions() const;
+
+ private:
+  struct Place {
+    uint32_t form;  ///< in texts_
+    uint32_t own;   ///< the same, as seen from the owner
+  };
+  uint32_t owner(const ChunkName& name) const;
+  uint32_t number(const std::string& text);
+  uint32_t form(const ValueTrace& trace, const Symbol& found, uint32_t owner);
+  std::string places() const;
+
+  const Contract& contract_;
+  std::vector<std::string> texts_;
+  std::unordered_map<std::string, uint32_t> numbers_;        ///< in texts_
+  std::map<std::pair<uint64_t, uint32_t>, uint32_t> known_;  ///< by order and owner
+  std::map<std::pair<uint32_t, uint32_t>, Place> sums_;      ///< by rank and chunk
+};
+
+}  // namespace mscclc::proof
