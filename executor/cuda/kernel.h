@@ -56,6 +56,12 @@ struct Abilities {
 /// and captures may forbid it. Returns an error (cudaError_t) where one cannot be loaded.
 int load_kernels(Abilities* abilities);
 
+/// Gives threads of the current device as much stack as any kernel needs, from the first launch on.
+/// The driver would otherwise wait, at a launch that needs more than the launches before it, until
+/// no kernel runs: where one waits for a copy that this process has yet to make, for good. Returns
+/// an error (cudaError_t).
+int keep_stack();
+
 /// True if a fast kernel exists; otherwise the generic one runs.
 bool has_fast_kernel(const device::LaunchPlan& plan);
 

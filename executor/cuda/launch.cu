@@ -163,6 +163,19 @@ int load_kernels(Abilities* abilities) {
   return cudaSuccess;
 }
 
+int keep_stack() {
+  int error = cudaSuccess;
+  size_t most = 0, now = 0;
+  for_each_kernel([&](const Kernel& kernel) {
+    cudaFuncAttributes code = {};
+    if (error == cudaSuccess) error = cudaFuncGetAttributes(&code, code_of(kernel, false));
+    most = std::max(most, code.localSizeBytes);
+  });
+  if (error == cudaSuccess) error = cudaDeviceGetLimit(&now, cudaLimitStackSize);
+  if (error != cudaSuccess || now >= most) return error;
+  return cudaDeviceSetLimit(cudaLimitStackSize, most);
+}
+
 bool has_fast_kernel(const LaunchPlan& plan) { return fast_kernel_for(plan).function != nullptr; }
 
 uint32_t most_resident_blocks(const LaunchPlan& plan, int* error) {

@@ -60,7 +60,9 @@ struct cudaLaunchConfig_t {
 };
 struct cudaFuncAttributes {
   int ptxVersion, binaryVersion;
+  size_t localSizeBytes;
 };
+enum cudaLimit { cudaLimitStackSize };
 
 /// The stream of launches that name none.
 mscclc::cuda::host::Stream& default_stream();
@@ -134,9 +136,15 @@ inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void
 /// As on the newest device.
 template <class Function>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Function*) {
-  *attributes = {90, 90};
+  *attributes = {90, 90, 0};
   return cudaSuccess;
 }
+/// Fibers have a stack of their own.
+inline cudaError_t cudaDeviceGetLimit(size_t* bytes, cudaLimit) {
+  *bytes = 1024;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
 inline cudaError_t cudaRuntimeGetVersion(int* version) {
   *version = 13000;
   return cudaSuccess;

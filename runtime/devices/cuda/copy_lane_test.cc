@@ -39,6 +39,19 @@ struct Pair {
   std::unique_ptr<Lane> lane;
 };
 
+TEST_CASE("kernels have their stack before the host makes copies that they wait for") {
+  World world;
+  { const Pair pair(world); }
+  CHECK(world.stacks_kept == 1);
+  world.stack_error = 2;
+  Diagnostics diagnostics;
+  const auto device = world.open(0, 0);
+  CHECK(device->open_lane({}, diagnostics) == nullptr);
+  REQUIRE(diagnostics.has_errors());
+  CHECK_THAT(diagnostics.all()[0].message,
+             Catch::Contains("cannot keep the stack that kernels need on cuda:0"));
+}
+
 TEST_CASE("cuda: a lane carries out its orders in order, flush waits for them") {
   for (const bool writes : {true, false}) {
     for (const bool deferred : {true, false}) {

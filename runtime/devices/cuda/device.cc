@@ -399,7 +399,20 @@ std::unique_ptr<LaneEnd> CudaDevice::await_lane(const LanePeer& peer, Diagnostic
   return far_.await_lane(peer, diagnostics);
 }
 
+bool CudaDevice::keep_stack(Diagnostics& diagnostics) {
+  const CurrentContext current(*context_);
+  if (!current.is_set(diagnostics)) return false;
+  const int error = launcher_.keep_stack();
+  if (error == 0) return true;
+  diagnostics.error(
+      "cuda", {},
+      fmt::format("cannot keep the stack that kernels need on cuda:{} ({}): {}",
+                  context_->ordinal(), context_->model(), launcher_.error_text(error)));
+  return false;
+}
+
 std::unique_ptr<Lane> CudaDevice::open_lane(const LanePeer& peer, Diagnostics& diagnostics) {
+  if (!keep_stack(diagnostics)) return nullptr;
   if (is_far(peer.link)) return far_.open_lane(peer, exchange_.wait.timeout, diagnostics);
   return CudaLane::open(context_, diagnostics);
 }

@@ -32,6 +32,8 @@ namespace mscclc::cuda {
 struct KernelLauncher {
   /// Loads all kernels, which would else happen at a launch, and says whether they can begin early.
   std::function<int(EarlyLaunch* early)> load;
+  /// Before copies by the host: so that no launch waits for kernels that wait for such copies.
+  std::function<int()> keep_stack;
   /// Starts a call; does not wait.
   std::function<int(const device::LaunchPlan& plan, void* stream)> launch;
   /// Blocks of plan.threads threads that the GPU holds at once of the kernel that runs `plan`; 0
@@ -109,7 +111,7 @@ class CudaDevice final : public Device {
   std::vector<uint8_t> room() const override;
   std::string architecture() const override;
   uint32_t multiprocessors() const override;
-  /// 39 hang on two H100s (docs/records/recorded_runs_gpu.md), 8 do not.
+  /// See docs/design/devices.md, "Copies by the host".
   uint32_t max_copy_calls() const override { return 8; }
   Result<std::unique_ptr<CompiledKernels>> load_kernels(std::span<const uint8_t> image) override;
   KernelMaker* kernel_maker() override { return options_.kernels; }
@@ -143,6 +145,7 @@ class CudaDevice final : public Device {
   const SharedContext& context() const { return context_; }
 
  private:
+  bool keep_stack(Diagnostics& diagnostics);
   /// Starts a launch that has its place: it has begun, or will.
   Result<void> start(const CompiledKernel& own, const device::LaunchPlan& placed,
                      StreamHandle stream);

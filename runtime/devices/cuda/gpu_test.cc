@@ -31,6 +31,7 @@ struct Process {
   std::unique_ptr<CudaDevice> open(int ordinal) {
     KernelLauncher nothing_to_launch;
     nothing_to_launch.load = [](EarlyLaunch*) { return 0; };
+    nothing_to_launch.keep_stack = [] { return 0; };
     return CudaDevice::open(*driver, {.ordinal = ordinal}, nothing_to_launch, *exchange,
                             diagnostics);
   }

@@ -20,6 +20,7 @@ KernelLauncher interpreter() {
                 *early = {abilities.early_launch, abilities.early_in_captures};
                 return error;
               },
+          .keep_stack = keep_stack,
           .launch = launch,
           .most_resident_blocks = most_resident_blocks,
           .scale =

@@ -53,6 +53,11 @@ struct World {
               *able = loaded;
               return load_error;
             },
+        .keep_stack =
+            [this] {
+              ++stacks_kept;
+              return stack_error;
+            },
         .launch =
             [this](const device::LaunchPlan& plan, void* stream) {
               const std::lock_guard lock(launching);
@@ -131,7 +136,8 @@ struct World {
   std::vector<abi::GraphNode> nodes;  ///< of launches; nullptr: not captured
   EarlyLaunch loaded = {true, true};  ///< what kernels can do
   std::atomic<int> loads = 0;         ///< devices of several threads may be opened at once
-  int load_error = 0;
+  int load_error = 0, stack_error = 0;
+  uint32_t stacks_kept = 0;
   int launch_error = 0;
   uint32_t most_blocks = 264, most_threads = 512;
   bool early = true;
