@@ -54,6 +54,19 @@ bool load_interpreter(const PrimaryContext& context, const KernelLauncher& launc
   return true;
 }
 
+/// KernelLauncher::keep_stack() on a GPU. False: reported.
+bool keep_stack(const PrimaryContext& context, const KernelLauncher& launcher,
+                Diagnostics& diagnostics) {
+  const CurrentContext current(context);
+  if (!current.is_set(diagnostics)) return false;
+  const int error = launcher.keep_stack();
+  if (error == 0) return true;
+  diagnostics.error("cuda", {},
+                    fmt::format("cannot keep the stack that kernels need on cuda:{} ({}): {}",
+                                context.ordinal(), context.model(), launcher.error_text(error)));
+  return false;
+}
+
 /// What peers learn of a GPU. `fabric`: it makes handles for a fabric.
 std::optional<GpuName> name_for_peers(const PrimaryContext& context, const CudaOptions& options,
                                       bool fabric, Diagnostics& diagnostics) {
@@ -399,20 +412,8 @@ std::unique_ptr<LaneEnd> CudaDevice::await_lane(const LanePeer& peer, Diagnostic
   return far_.await_lane(peer, diagnostics);
 }
 
-bool CudaDevice::keep_stack(Diagnostics& diagnostics) {
-  const CurrentContext current(*context_);
-  if (!current.is_set(diagnostics)) return false;
-  const int error = launcher_.keep_stack();
-  if (error == 0) return true;
-  diagnostics.error(
-      "cuda", {},
-      fmt::format("cannot keep the stack that kernels need on cuda:{} ({}): {}",
-                  context_->ordinal(), context_->model(), launcher_.error_text(error)));
-  return false;
-}
-
 std::unique_ptr<Lane> CudaDevice::open_lane(const LanePeer& peer, Diagnostics& diagnostics) {
-  if (!keep_stack(diagnostics)) return nullptr;
+  if (!keep_stack(*context_, launcher_, diagnostics)) return nullptr;
   if (is_far(peer.link)) return far_.open_lane(peer, exchange_.wait.timeout, diagnostics);
   return CudaLane::open(context_, diagnostics);
 }

@@ -145,7 +145,6 @@ class CudaDevice final : public Device {
   const SharedContext& context() const { return context_; }
 
  private:
-  bool keep_stack(Diagnostics& diagnostics);
   /// Starts a launch that has its place: it has begun, or will.
   Result<void> start(const CompiledKernel& own, const device::LaunchPlan& placed,
                      StreamHandle stream);
