@@ -200,7 +200,8 @@ static void by_order(void) {
   CHECK(strstr(mscclc_last_error(),
                "no plan serves allreduce_norm of 4 ranks, 'bf16', under "
                "'tree'") != NULL);
-  CHECK(strstr(mscclc_last_error(), "the nearest plan is 'allreduce_norm_1shot', which keeps 'ranks'") != NULL);
+  CHECK(strstr(mscclc_last_error(),
+               "the nearest plan is 'allreduce_norm_1shot', which keeps 'ranks'") != NULL);
   CHECK(in_order(3, MSCCLC_ORDER_EXACT) == MSCCLC_INVALID_USAGE);
   OK(in_order(4, MSCCLC_ORDER_DEFAULT));
   setenv("MSCCLC_ORDER", "exact", 1);
