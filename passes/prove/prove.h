@@ -20,8 +20,8 @@
 namespace mscclc {
 
 struct ProveOptions {
-  /// In plans of so many ops and more, look whether some ranks stand for all (symmetry.h). Smaller
-  /// ones are proved rank by rank, which costs little.
+  /// In plans of so many ops and more, look whether some blocks (representatives.h), and some ranks
+  /// (symmetry.h), stand for all. Smaller ones are proved with all of them, which costs little.
   uint64_t symmetry_from = 500;
   /// Where calls disturb each other in scratch, look whether a few copies of the buffer would help,
   /// by proving that. Otherwise copies are not mentioned.

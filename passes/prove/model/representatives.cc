@@ -83,7 +83,6 @@ class Finder {
   struct Component {
     std::vector<Block> blocks;                           ///< by rank, then by number
     std::vector<std::pair<uint32_t, uint32_t>> outputs;  ///< rank and chunk
-    Description description;
   };
 
   bool is_plain() const {
@@ -184,23 +183,22 @@ class Finder {
   void choose() {
     std::map<Description, uint32_t> kinds;
     for (uint32_t i = 0; i < components_.size(); ++i) {
-      Component& component = components_[i];
       numbers_.begin(i);
       classes_.clear();
-      describe(component);
-      if (kinds.try_emplace(std::move(component.description), i).second) chosen_.push_back(i);
+      if (kinds.try_emplace(describe(components_[i]), i).second) chosen_.push_back(i);
     }
   }
 
-  void describe(Component& component) {
+  Description describe(const Component& component) {
+    Description out;
     for (const Block& block : component.blocks) {
-      component.description.insert(component.description.end(),
-                                   {kNone, block.rank, numbers_.of(block.thing)});
+      out.insert(out.end(), {kNone, block.rank, numbers_.of(block.thing)});
       for (uint32_t i = block.first; i < block.end; ++i) {
-        describe(block.rank, program_.ranks[block.rank].ops[i], component.description);
+        describe(block.rank, program_.ranks[block.rank].ops[i], out);
       }
     }
-    if (!premise(Premise::components_promise_alike, false)) describe_outputs(component);
+    if (!premise(Premise::components_promise_alike, false)) describe_outputs(component, out);
+    return out;
   }
 
   void describe(uint32_t rank, const Op& op, Description& out) {
@@ -250,13 +248,12 @@ class Finder {
   }
 
   /// In the order in which ops met them, or else in their own.
-  void describe_outputs(Component& component) {
+  void describe_outputs(const Component& component, Description& out) {
     std::vector<std::array<uint32_t, 3>> outputs;
     for (const auto& [r, c] : component.outputs) {
       outputs.push_back({numbers_.of(chunk(r, kOutput, c)), r, c});
     }
     std::ranges::sort(outputs);
-    Description& out = component.description;
     for (const auto& [number, r, c] : outputs) {
       describe(r, kOutput, c, out);
       const bool made = program_.contract.promise(r, c, promise_);
