@@ -86,8 +86,8 @@ void warn_of_environment() {
   mscclc::put_error(mscclc::render_text(diagnostics, {}));
 }
 
-/// `help COMMAND` is `COMMAND --help`, and `help` alone `--help`. What git appends to `diff --git` is
-/// never an option, though a path may begin with '-'. The words live in `words`.
+/// `help COMMAND` is `COMMAND --help`, and `help` alone `--help`. What git appends to `diff --git`
+/// is never an option, though a path may begin with '-'. The words live in `words`.
 std::vector<char*> plain_words(int argc, char** argv, std::vector<std::string>& words) {
   words.assign(argv, argv + argc);
   if (argc >= 2 && words[1] == "help") {

@@ -40,8 +40,8 @@ class Simulator {
   std::unique_ptr<State> state_;
 };
 
-/// One run of a program that is not run again. `stacks`: kept by the caller for the next program, as
-/// a system takes as long to make many of them as a small run does.
+/// One run of a program that is not run again. `stacks`: kept by the caller for the next program,
+/// as a system takes as long to make many of them as a small run does.
 [[nodiscard]] RunResult simulate(const Program& program, const RunSpec& spec,
                                  Diagnostics& diagnostics, FiberPool* stacks = nullptr);
 

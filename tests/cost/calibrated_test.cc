@@ -21,9 +21,9 @@ using calibrate::Probe;
 
 // What docs/design/cost_model.md reports: a change of the model that makes it worse fails here.
 constexpr int kNearProbes = 50;
-constexpr double kRightPairs = 93.4, kNearTrials = 92;              // percent
+constexpr double kRightPairs = 93.4, kNearTrials = 92;                // percent
 constexpr double kRightPairsBuiltIn = 95.5, kNearTrialsBuiltIn = 94;  // percent
-constexpr double kRightPairsAgain = 94.7, kNearTrialsAgain = 93;    // percent
+constexpr double kRightPairsAgain = 94.7, kNearTrialsAgain = 93;      // percent
 constexpr const char* kTrials = "tests/cost/trials.csv";
 
 Machine two_of(const std::string& name) {
@@ -125,8 +125,7 @@ TEST_CASE("a machine file from recorded probes predicts what was timed beside th
   std::erase_if(fields, [](const MachineField* f) { return f->name == "busy_mb_per_s"; });
   Diagnostics diagnostics;
   const auto calibration = calibrate::calibrate(
-      timer, probes, {two_of("4xH200"), fields},
-      [](const std::string&) {}, diagnostics);
+      timer, probes, {two_of("4xH200"), fields}, [](const std::string&) {}, diagnostics);
   REQUIRE(calibration);
   std::printf("%s", calibrate::calibration_text(*calibration, 0.1).c_str());
   for (const cost::FittedFigure& f : calibration->fit.figures) {
