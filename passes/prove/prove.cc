@@ -201,8 +201,9 @@ class Prover {
 
   /// The ranks that stand for all.
   void run_ranks(Placement& placement) const {
-    const System& system =
+    System& system =
         placement.system.emplace(placement.program, placement.symmetry, placement.in_place);
+    if (placement.outputs != nullptr) system.number_touched_chunks();
     const LoopGroups groups(system);
     placement.findings = groups.findings();
     if (!placement.findings.empty()) return;

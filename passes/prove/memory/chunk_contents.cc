@@ -41,14 +41,17 @@ void ChunkContents::begin_call(uint32_t rank, uint32_t call) {
   const uint32_t input = part.input + kInput, output = part.input + kOutput;
   for (uint32_t c = 0; c < buffers[output].chunks; ++c) {
     const uint64_t chunk = system_.chunk(rank, output, c, call);
+    if (chunk == kNoChunk) continue;
     const bool uncertain = options_.suspects && options_.suspects->callers.contains(chunk);
     const Symbol unwritten = trace_ ? turned_.unwritten(chunk) : unwritten_;  // distinct in a trace
     values_[chunk].write({}, 1, uncertain ? raced_ : unwritten, mixed_);
   }
   for (uint32_t c = 0; c < buffers[input].chunks; ++c) {
+    const uint64_t chunk = system_.chunk(rank, input, c, call);
+    if (chunk == kNoChunk) continue;
     Symbol symbol = turned_.contribution(rank, c, calls_.instance(rank, call));
     symbol.size = part.contract().size_class(Side::input, part.local[rank], c) + 1;
-    values_[system_.chunk(rank, input, c, call)].write({}, 1, symbol, mixed_);
+    values_[chunk].write({}, 1, symbol, mixed_);
   }
 }
 

@@ -53,6 +53,14 @@ void ChunkNumbers::place_callers(uint32_t r, const Part& part, bool in_place) {
   }
 }
 
+void ChunkNumbers::keep(const std::vector<bool>& kept) {
+  kept_.assign(kept.size(), kNone);
+  count_ = 0;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i]) kept_[i] = static_cast<uint32_t>(count_++);
+  }
+}
+
 bool share_scratch(uint32_t rank, const Part& a, const Part& b) {
   return a.has(rank) && b.has(rank) && a.program->launch.reuse_scratch &&
          b.program->launch.reuse_scratch;

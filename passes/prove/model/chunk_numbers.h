@@ -1,4 +1,4 @@
-// The numbers of all chunks of a system: chunks that are the same memory, in place or because plans
+// The numbers of the chunks of a system: chunks that are the same memory, in place or because plans
 // share their scratch, have one number.
 #pragma once
 
@@ -11,6 +11,9 @@
 
 namespace mscclc::proof {
 
+/// The number of a chunk that has none.
+constexpr uint64_t kNoChunk = ~uint64_t{0};
+
 class ChunkNumbers {
  public:
   /// Of the first `ranks` ranks of a program that consists of `parts`. `in_place`: the caller's
@@ -18,13 +21,18 @@ class ChunkNumbers {
   ChunkNumbers(const Program& program, const std::vector<Part>& parts, uint32_t ranks,
                bool in_place);
 
-  /// REQUIRES: rank < ranks.
+  /// kNoChunk only after keep(). REQUIRES: rank < ranks.
   uint64_t number(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t call) const {
     const Buffer& b = program_.ranks[rank].buffers[buffer];
     const uint64_t copy = b.copies > 1 ? call % b.copies : 0;
-    return bases_[first_buffer_[rank] + buffer] + copy * b.chunks + chunk;
+    const uint64_t number = bases_[first_buffer_[rank] + buffer] + copy * b.chunks + chunk;
+    return kept_.empty() ? number : kept_[number] == kNone ? kNoChunk : kept_[number];
   }
   uint64_t count() const { return count_; }
+  /// Numbers anew, from 0, the chunks for which `kept` is true (by their numbers so far); the
+  /// others have none. So tables of chunks are as small as what a few blocks touch. REQUIRES: fewer
+  /// than 2^32 - 1 are kept.
+  void keep(const std::vector<bool>& kept);
   /// The least common multiple of all numbers of copies.
   uint32_t period() const { return period_; }
 
@@ -35,6 +43,7 @@ class ChunkNumbers {
   const Program& program_;
   std::vector<uint32_t> first_buffer_;  ///< by rank: in bases_
   std::vector<uint64_t> bases_;
+  std::vector<uint32_t> kept_;  ///< by number before keep(); kNone: it has none now
   uint64_t count_ = 0;
   uint32_t period_ = 1;
 };

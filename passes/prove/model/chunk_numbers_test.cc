@@ -47,6 +47,19 @@ TEST_CASE("every chunk of every copy has a number of its own, and calls take cop
   CHECK(numbers.number(1, kScratch, 2, 0) == numbers.number(1, kScratch, 2, 2));
 }
 
+TEST_CASE("chunks that are not kept have no number, and the others have the first ones") {
+  const Program program = gather(3);
+  ChunkNumbers numbers(program, {only_part(program)}, 2, false);
+  std::vector<bool> kept(numbers.count());
+  kept[numbers.number(0, kScratch, 1, 1)] = kept[numbers.number(1, kOutput, 0, 0)] = true;
+  numbers.keep(kept);
+  CHECK(numbers.count() == 2);
+  CHECK(numbers.number(0, kScratch, 1, 1) == 0);
+  CHECK(numbers.number(1, kOutput, 0, 0) == 1);
+  CHECK(numbers.number(0, kScratch, 1, 0) == kNoChunk);
+  CHECK(numbers.number(1, kOutput, 1, 0) == kNoChunk);
+}
+
 TEST_CASE("in place a rank's input is its chunk of the output") {
   const Program program = gather(1);
   const ChunkNumbers numbers(program, {only_part(program)}, 2, true);

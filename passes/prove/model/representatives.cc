@@ -54,6 +54,14 @@ class Numbers {
   uint32_t component_ = kNone, count_ = 0;
 };
 
+/// An order of lists of chunks.
+struct Earlier {
+  bool operator()(const std::vector<CallerChunk>& a, const std::vector<CallerChunk>& b) const {
+    const auto place = [](const CallerChunk& c) { return uint64_t{c.rank} << 32 | c.chunk; };
+    return std::ranges::lexicographical_compare(a, b, {}, place, place);
+  }
+};
+
 class Finder {
  public:
   Finder(const Program& program, bool in_place)
@@ -185,6 +193,7 @@ class Finder {
     for (uint32_t i = 0; i < components_.size(); ++i) {
       numbers_.begin(i);
       classes_.clear();
+      inputs_.clear();
       if (kinds.try_emplace(describe(components_[i]), i).second) chosen_.push_back(i);
     }
   }
@@ -259,11 +268,18 @@ class Finder {
       const bool made = program_.contract.promise(r, c, promise_);
       out.push_back(uint64_t{made} << 33 | uint64_t{made && promise_.reduced} << 32 |
                     (made ? promise_.inputs.size() : 0));
-      if (!made) continue;
-      for (const CallerChunk& p : promise_.inputs) {
-        out.push_back(p.rank);
-        describe(p.rank, kInput, p.chunk, out);
-      }
+      if (made) describe_inputs(out);
+    }
+  }
+
+  /// Those of the promise at hand; of many outputs they are the same.
+  void describe_inputs(Description& out) {
+    const auto [known, fresh] = inputs_.try_emplace(promise_.inputs, inputs_.size());
+    out.push_back(known->second);
+    if (!fresh) return;
+    for (const CallerChunk& p : promise_.inputs) {
+      out.push_back(p.rank);
+      describe(p.rank, kInput, p.chunk, out);
     }
   }
 
@@ -272,27 +288,52 @@ class Finder {
   std::optional<Representatives> chosen() const {
     uint64_t all = 0, some = 0;
     for (const Rank& rank : program_.ranks) all += rank.ops.size();
-    Representatives result;
+    for (const uint32_t i : chosen_) {
+      for (const Block& block : components_[i].blocks) some += block.end - block.first;
+    }
+    if (some > all / 2) return std::nullopt;
+    Representatives result{without_ops(), {}};
     for (const Rank& rank : program_.ranks) {
       result.outputs.emplace_back(rank.buffers[kOutput].chunks);
     }
-    std::vector<std::vector<Op>> ops(ranks_);
     for (const uint32_t i : chosen_) {
-      for (const Block& block : components_[i].blocks) {
-        const auto begin = program_.ranks[block.rank].ops.begin();
-        ops[block.rank].insert(ops[block.rank].end(), begin + block.first, begin + block.end);
-        some += block.end - block.first;
-      }
+      for (const Block& block : components_[i].blocks) add_ops(block, result.program);
       for (const auto& [r, c] : components_[i].outputs) result.outputs[r][c] = true;
     }
-    if (some > all / 2) return std::nullopt;
-    result.program = program_;
     for (uint32_t r = 0; r < ranks_; ++r) {
-      if (ops[r].empty() != program_.ranks[r].ops.empty()) return std::nullopt;
-      std::ranges::stable_sort(ops[r], {}, &Op::block);
-      result.program.ranks[r].ops = std::move(ops[r]);
+      std::vector<Op>& ops = result.program.ranks[r].ops;
+      if (ops.empty() != program_.ranks[r].ops.empty()) return std::nullopt;
+      std::ranges::stable_sort(ops, {}, &Op::block);
     }
     return result;
+  }
+
+  /// What a run needs of the plan: not its names and places in the text, as nothing that is wrong
+  /// with some blocks is reported.
+  Program without_ops() const {
+    Program plan;
+    plan.contract = program_.contract;
+    plan.launch = program_.launch;
+    plan.split = program_.split;
+    plan.foreign = program_.foreign;
+    for (const Rank& rank : program_.ranks) {
+      plan.ranks.push_back({.buffers = rank.buffers,
+                            .channels = rank.channels,
+                            .semaphores = rank.semaphores,
+                            .ops = {},
+                            .blocks = rank.blocks,
+                            .removed = {}});
+    }
+    return plan;
+  }
+
+  void add_ops(const Block& block, Program& plan) const {
+    for (uint32_t i = block.first; i < block.end; ++i) {
+      Op op = program_.ranks[block.rank].ops[i];
+      plan.set_operands(op, program_.dsts(op), program_.srcs(op));
+      op.locations = {};
+      plan.ranks[block.rank].ops.push_back(op);
+    }
   }
 
   const Program& program_;
@@ -307,6 +348,7 @@ class Finder {
   // Of the component that is described:
   Numbers numbers_;
   std::map<uint64_t, uint64_t> classes_;
+  std::map<std::vector<CallerChunk>, uint64_t, Earlier> inputs_;  ///< promised ones, numbered
   std::vector<uint8_t> sides_;  ///< by chunk: as whose its class is known, a bit for each buffer
   Promise promise_;
 };

@@ -16,7 +16,8 @@
 namespace mscclc::proof {
 
 struct Representatives {
-  Program program;  ///< the plan, without the ops of blocks that others stand for
+  /// The plan, without the ops of blocks that others stand for, and without names and locations.
+  Program program;
   std::vector<std::vector<bool>> outputs;  ///< by rank: output chunks that its ops touch
 
   /// Nothing if most ops would remain, or if the plan has what is not looked at: pipelines, row

@@ -172,6 +172,23 @@ void System::add_ports() {
   }
 }
 
+void System::number_touched_chunks() {
+  std::vector<bool> touched(chunks_.count());
+  for (uint32_t r = 0; r < ranks(); ++r) {
+    for (const Op& op : program_.ranks[r].ops) {
+      if (!info(op.kind).moves_data()) continue;
+      for (const Operand& o : program_.all_operands(op)) {
+        const uint32_t owner = program_.owner_of(r, o);
+        const uint32_t copies = program_.ranks[owner].buffers[o.buffer].copies;
+        for (uint32_t k = 0; k < o.count * copies; ++k) {
+          touched[spot(owner, o.buffer, o.first + k / copies, k % copies).chunk] = true;
+        }
+      }
+    }
+  }
+  chunks_.keep(touched);
+}
+
 void System::find_overlaid() {
   for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
     for (const Part& a : parts_) {

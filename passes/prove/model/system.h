@@ -127,6 +127,9 @@ class System {
             turns};
   }
   uint64_t chunks() const { return chunks_.count(); }
+  /// Leaves chunks that no op touches without a number (kNoChunk). REQUIRES: no chunk() or spot()
+  /// has been asked for yet; one part; no switches.
+  void number_touched_chunks();
   /// The least common multiple of all numbers of copies.
   uint32_t period() const { return chunks_.period(); }
 

@@ -191,6 +191,7 @@ void Results::check_inputs(uint32_t rank, uint32_t call) {
   const uint32_t chunks = system_.program().ranks[rank].buffers[input].chunks;
   for (uint32_t c = 0; c < chunks; ++c) {
     const uint64_t chunk = system_.chunk(rank, input, c, call);
+    if (chunk == kNoChunk) continue;  // kept
     const uint32_t newest = history_.stores(chunk);
     if (newest != kNone && history_.record(newest).event.op == kNone) continue;  // the caller's
     const Symbol given = symbols_.contribution(rank, c, calls_.instance(rank, call));

@@ -136,6 +136,7 @@ void Run::caller_touches(uint32_t rank, uint32_t call, bool leaving) {
     const uint32_t chunks = program_.ranks[rank].buffers[buffer].chunks;
     for (uint32_t c = 0; c < chunks; ++c) {
       const uint64_t chunk = system_.chunk(rank, buffer, c, call);
+      if (chunk == kNoChunk) continue;
       // What a flag is for the other side writes, in its own time (lemma F2).
       const uint32_t flag = leaving || !flags_.any() ? kNone : flags_.of_input(rank, buffer, c);
       const bool by_caller = premise(Premise::regions_are_written_until_raised, flag == kNone);
