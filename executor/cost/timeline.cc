@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "executor/cost/timeline_run.h"
 
@@ -64,12 +65,19 @@ void Run::build(const Call& call) {
   }
 }
 
+/// The more blocks a call has, the later the last of them begins: by as much for each doubling.
+static double doublings(uint32_t blocks) {
+  const uint64_t count = uint64_t{blocks} + 1, whole = std::bit_floor(count);
+  return std::bit_width(whole) - 1 +
+         static_cast<double>(count - whole) / static_cast<double>(whole);
+}
+
 void Run::launch(uint32_t rank) {
   RankState& state = ranks_[rank];
   const RankProgram& lowered = device_.ranks[rank];
   state.running = state.blocks;
   const double begin = now() + ns(machine_.launch_call_ns) +
-                       ns(machine_.launch_block_ns) * state.blocks +
+                       ns(machine_.launch_block_ns) * doublings(state.blocks) +
                        (state.call > 0 ? state.late : 0);
   if (state.blocks == 0) {
     ends_[state.call] = std::max(ends_[state.call], begin);

@@ -10,6 +10,7 @@
 #include "ir/print/row_names.h"
 #include "tools/draw/layout_parts.h"
 #include "tools/draw/payload.h"
+#include "tools/draw/repeats.h"
 #include "tools/draw/words.h"
 
 namespace mscclc::draw {
@@ -44,8 +45,13 @@ std::string blocks_filter(const Steps& steps, const Folded& column) {
 class Builder {
  public:
   Builder(const Program& program, const Steps& steps, const Choice& choice,
-          const DrawOptions& options)
-      : program_(program), steps_(steps), choice_(choice), options_(options), payload_(program) {}
+          const DrawOptions& options, bool once)
+      : program_(program),
+        steps_(steps),
+        choice_(choice),
+        options_(options),
+        once_(once),
+        payload_(program) {}
 
   Result<Picture> run(const std::vector<Flow>& flows) {
     box_of_.assign(steps_.steps.size(), kNowhere);
@@ -122,17 +128,45 @@ class Builder {
 
   void add_column(uint32_t l, uint32_t c, const Folded& column) {
     const Block& shown = steps_.blocks[column.blocks[0]];
-    for (uint32_t k = 0; k < shown.count; ++k) {
-      const uint32_t step = shown.first + k;
-      if (!touches(shown.rank, steps_.steps[step])) continue;
-      const uint32_t box = static_cast<uint32_t>(out_.boxes.size());
+    std::vector<Frame> frames;
+    for (const Repeat& repeat : repeats(shown)) {
+      if (repeat.times > 1) {
+        const auto first = static_cast<uint32_t>(out_.boxes.size());
+        frames.push_back({fmt::format("{} times, all alike", repeat.times),
+                          l,
+                          c,
+                          first,
+                          first + repeat.length - 1,
+                          {}});
+      }
+      for (uint32_t i = 0; i < repeat.length; ++i) add_step(l, c, column, repeat, i);
+    }
+    add_frames();
+    out_.frames.insert(out_.frames.end(), frames.begin(), frames.end());
+    for (const uint32_t b : column.blocks) add_payload(steps_.blocks[b]);
+  }
+
+  std::vector<Repeat> repeats(const Block& block) const {
+    if (once_) return repeats_of(program_, steps_, block);
+    std::vector<Repeat> each;
+    for (uint32_t k = 0; k < block.count; ++k) each.push_back({k, 1, 1});
+    return each;
+  }
+
+  /// A box for the i-th step of what blocks repeat, if it touches what is drawn.
+  void add_step(uint32_t l, uint32_t c, const Folded& column, const Repeat& repeat, uint32_t i) {
+    const Block& shown = steps_.blocks[column.blocks[0]];
+    if (!touches(shown.rank, steps_.steps[shown.first + repeat.first + i])) return;
+    const uint32_t box = static_cast<uint32_t>(out_.boxes.size());
+    std::vector<uint32_t> all;
+    for (uint32_t t = 0; t < repeat.times; ++t) {
+      const uint32_t k = repeat.first + t * repeat.length + i;
       for (const uint32_t b : column.blocks) {
         if (k < steps_.blocks[b].count) box_of_[steps_.blocks[b].first + k] = box;
       }
-      add_box(l, c, step);
+      all.push_back(shown.first + k);
     }
-    add_frames();
-    for (const uint32_t b : column.blocks) add_payload(steps_.blocks[b]);
+    add_box(l, c, all);
   }
 
   void add_payload(const Block& block) {
@@ -167,31 +201,47 @@ class Builder {
     return false;
   }
 
-  void add_box(uint32_t l, uint32_t c, uint32_t s) {
-    const Step& step = steps_.steps[s];
+  /// A step, each time that it is done.
+  void add_box(uint32_t l, uint32_t c, const std::vector<uint32_t>& times) {
+    const Step& step = steps_.steps[times[0]];
     const uint32_t rank = out_.lanes[l].rank;
     Box box;
     box.lane = l;
     box.column = c;
     box.level = step.level;
     box.loop = step.loop;
-    for (const uint32_t i : step.ops) {
-      const Op& op = op_at({rank, i});
-      const std::string place = print_location(program_, op);
-      box.ops.push_back(printable_line(print_op(program_, rank, op)) +
-                        (place.empty() ? "" : "  @ " + printable_line(place)));
+    for (const uint32_t s : times) {
+      for (const uint32_t i : steps_.steps[s].ops) {
+        const Op& op = op_at({rank, i});
+        const std::string place = print_location(program_, op);
+        box.ops.push_back(printable_line(print_op(program_, rank, op)) +
+                          (place.empty() ? "" : "  @ " + printable_line(place)));
+      }
+      if (step.data != kNone) add_data(box, rank, op_at({rank, steps_.steps[s].data}));
     }
-    if (step.data != kNone) {
-      const Op& op = op_at({rank, step.data});
+    if (step.data != kNone && times.size() > 1) {
+      const Op& last = op_at({rank, steps_.steps[times.back()].data});
+      const DataWords words = data_words(program_, rank, last, choice_.names);
+      box.lines = {box.lines[0] + " … " + words.to, box.lines[1] + " … " + words.from};
+    }
+    step_of_.push_back(times[0]);
+    out_.boxes.push_back(std::move(box));
+  }
+
+  /// What a box says of an op that moves data; of several, of the first.
+  void add_data(Box& box, uint32_t rank, const Op& op) const {
+    const int64_t chunk = main_chunk(program_, op);
+    if (box.name.empty()) {
       const DataWords words = data_words(program_, rank, op, choice_.names);
       box.name = words.name;
       box.lines = {words.to, words.from};
       box.cost = info(op.kind).cost;
-      box.chunk = main_chunk(program_, op);
-      box.touched = chunk_names(program_, rank, op);
+      box.chunk = chunk;
     }
-    step_of_.push_back(s);
-    out_.boxes.push_back(std::move(box));
+    if (box.chunk != chunk) box.chunk = -1;
+    for (std::string& name : chunk_names(program_, rank, op)) {
+      if (std::ranges::count(box.touched, name) == 0) box.touched.push_back(std::move(name));
+    }
   }
 
   /// Frames around boxes of the last column that follow each other in one pipeline.
@@ -231,14 +281,20 @@ class Builder {
     if (from == kNowhere || to == kNowhere) return add_flow_of_others(flow, from, to);
     if (from == to) return;
     const bool meeting = flow.kind == FlowKind::barrier;
-    if (!meeting && out_.boxes[from].level >= out_.boxes[to].level) return;
+    const uint32_t level = out_.boxes[from].level, to_level = out_.boxes[to].level;
+    if (meeting ? once_ && level != to_level : level >= to_level) return;
     ++met_[flow.from].drawn;
     ++met_[flow.to].drawn;
-    const bool is_shown = step_of_[from] == from_step && step_of_[to] == to_step;
+    const bool is_shown = shows(from, from_step) && shows(to, to_step);
     Arrow& arrow = arrow_between(from, to, is_shown);
     if (meeting) arrow.kind = ArrowKind::meeting;
     if (flow.kind == FlowKind::signal) arrow.port |= through_port(flow.from);
     label(arrow, payload_.of(flow), is_shown);
+  }
+
+  /// Of blocks that are folded: is it a step of the one that is drawn?
+  bool shows(uint32_t box, uint32_t step) const {
+    return steps_.block_of[step_of_[box]] == steps_.block_of[step];
   }
 
   /// One end of it is at a rank that is not drawn.
@@ -249,7 +305,7 @@ class Builder {
     const uint32_t box = leaves ? from : to;
     if (box == kNowhere) return;
     ++met_[at].drawn;
-    if (step_of_[box] != steps_.at(at)) return;
+    if (!shows(box, steps_.at(at))) return;
     add_to_others(box, leaves, leaves ? flow.to.rank : flow.from.rank, payload_.of(flow),
                   flow.kind == FlowKind::signal && through_port(flow.from));
   }
@@ -319,7 +375,7 @@ class Builder {
     const uint32_t box = box_of_[step];
     const auto lane = lane_of_.find(loose.peer);
     if (lane == lane_of_.end()) {
-      if (step_of_[box] != step) return;
+      if (!shows(box, step)) return;
       return add_to_others(box, loose.written, loose.peer, loose.cargo, false);
     }
     if (!loose_seen_.insert({box, lane->second, loose.written}).second) return;
@@ -424,6 +480,7 @@ class Builder {
   const Steps& steps_;
   const Choice& choice_;
   const DrawOptions& options_;
+  const bool once_;  // what blocks repeat is drawn once
   Payload payload_;
   Picture out_;
   std::vector<uint32_t> box_of_;   // of each step
@@ -441,8 +498,8 @@ class Builder {
 
 Result<Picture> build_picture(const Program& program, const Steps& steps,
                               const std::vector<Flow>& flows, const Choice& choice,
-                              const DrawOptions& options) {
-  return Builder(program, steps, choice, options).run(flows);
+                              const DrawOptions& options, bool once) {
+  return Builder(program, steps, choice, options, once).run(flows);
 }
 
 }  // namespace mscclc::draw

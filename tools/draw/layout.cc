@@ -55,17 +55,24 @@ Result<Picture> lay_out(const Program& program, const DrawOptions& options) {
   const Steps steps = make_steps(program, flows);
   const auto choice = choose(program, steps, options);
   if (!choice) return choice.error();
-  auto picture = build_picture(program, steps, flows, *choice, options);
-  if (!picture) return picture;
-  picture->name = program.name;
-  picture->title = title_of(program);
-  add_facts(program, *choice, options, *picture);
-  picture->begins = "a call begins";
-  picture->ends = "the call ends";
-  if (!options.between_calls.empty()) picture->ends += ". The next one: " + options.between_calls;
-  join_arrows(*picture);
-  place(*picture);
-  return picture;
+  const auto draw = [&](bool once) {
+    auto picture = build_picture(program, steps, flows, *choice, options, once);
+    if (!picture) return picture;
+    picture->name = program.name;
+    picture->title = title_of(program);
+    add_facts(program, *choice, options, *picture);
+    if (once) picture->facts.emplace_back("what a block repeats is drawn once; --rank draws all");
+    picture->begins = "a call begins";
+    picture->ends = "the call ends";
+    if (!options.between_calls.empty()) picture->ends += ". The next one: " + options.between_calls;
+    join_arrows(*picture);
+    place(*picture);
+    return picture;
+  };
+  auto picture = draw(false);
+  const bool picked = !options.ranks.empty() || !options.blocks.empty() || !options.chunk.empty();
+  if (!picture || picked || picture->height <= kScreenHeight) return picture;
+  return draw(true);
 }
 
 }  // namespace mscclc::draw

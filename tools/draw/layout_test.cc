@@ -211,3 +211,32 @@ TEST_CASE("draw layout: ops that wait in a circle are drawn") {
   }
   CHECK(drawn(t.program).boxes.size() == 2);
 }
+
+TEST_CASE(
+    "draw layout: what a block repeats is drawn once if the picture is higher than a screen") {
+  TestProgram t(2, 40);
+  for (const uint32_t r : {0u, 1u}) {
+    t.channel(r, ChannelKind::memory, "ch", {}, 1 - r, 0);
+    t.op_in(r, 0, OpKind::copy, {local(kOutput, 39)}, {local(kInput, 0)});
+    for (uint32_t i = 0; i < 20; ++i) {
+      t.op_in(r, 0, OpKind::reduce, {local(kOutput, i)}, {local(kInput, i), local(kInput, 39)});
+      t.op_in(r, 0, OpKind::copy, {local(kOutput, 20 + i)}, {local(kInput, i)});
+      t.op_in(r, 0, OpKind::signal, {end_of(0)});
+    }
+    for (uint32_t i = 0; i < 20; ++i) t.op_in(r, 0, OpKind::wait, {end_of(0)});
+  }
+  const Picture picture = drawn(t.program);
+  CHECK(picture.height <= 1080);
+  CHECK(picture.facts.back() == "what a block repeats is drawn once; --rank draws all");
+  REQUIRE(picture.boxes.size() == 8);
+  CHECK(picture.boxes[0].chunk != -1);
+  CHECK(picture.boxes[1].chunk == -1);  // of several
+  CHECK(picture.boxes[1].ops.size() == 20);
+  REQUIRE(picture.frames.size() == 2);
+  CHECK(picture.frames[0].label == "20 times, all alike");
+  CHECK(picture.frames[0].first == 1);
+  CHECK(picture.frames[0].last == 2);
+  DrawOptions options;
+  options.ranks = {0};
+  CHECK(drawn(t.program, options).boxes.size() == 42);
+}

@@ -14,7 +14,7 @@
 namespace mscclc::draw {
 namespace {
 
-constexpr double kMargin = 24, kScreen = 1920, kScreenHeight = 1080;
+constexpr double kMargin = 24, kScreen = 1920;
 constexpr double kLeastColumn = 100, kMaxColumn = 340;
 constexpr double kColumnGap = 10, kLaneGap = 12, kLanePad = 6;
 constexpr double kOthers = 150;  // the lane of ranks that are not drawn

@@ -273,8 +273,8 @@ class Writer {
     }
     if (!box.name.empty()) {
       const double wide = 6.9 * static_cast<double>(box.name.size());
-      const double size = std::clamp(11 * (box.at.w - 12) / wide, 8.0, 11.0);
-      const size_t most = static_cast<size_t>((box.at.w - 12) / (0.62 * size));
+      const double size = std::clamp(11 * (box.at.w - 12) / wide, 9.0, 11.0);
+      const size_t most = static_cast<size_t>((box.at.w - 10) / (0.62 * size));
       text(x, y + 1, "n", shortened(box.name, most),
            size < 11 ? fmt::format(" style=\"font-size:{:.1f}px\"", size) : "");
       y += 13;
