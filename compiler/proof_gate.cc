@@ -8,7 +8,8 @@ bool ProofGate::pass(const Program& program, Diagnostics& diagnostics) {
   proof.reset();
   if (!program.split) return true;
   const RunClock clock;
-  proof = prove(program, diagnostics, {.try_copies = try_copies});
+  SumExpressions sums;  // for the record
+  proof = prove(program, diagnostics, {.try_copies = try_copies, .sums = &sums});
   if (records != nullptr) {
     records->emplace_back().pass = "prove";
     clock.stop(records->back());

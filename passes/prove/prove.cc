@@ -70,11 +70,15 @@ class Prover {
   }
 
   /// What the sums of a plan that is proved are, with all numbers of rounds and in both placements.
-  SumExpressions sums() {
-    const Symmetry symmetry = is_large() ? Symmetry::find(program_) : no_symmetry_;
+  SumExpressions sums(const Proof& proof) {
     proof::SumForms forms(program_.contract);
+    if (const std::string all = proof::known_sum(program_.contract, proof); !all.empty()) {
+      forms.add_all(all);
+      return forms.expressions();
+    }
+    const Symmetry symmetry = is_large() ? Symmetry::find(program_) : no_symmetry_;
     for (const bool in_place : {false, true}) {
-      if (!(in_place ? proof_.in_place : proof_.out_of_place)) continue;
+      if (!(in_place ? proof.in_place : proof.out_of_place)) continue;
       const System system(program_, symmetry, in_place);
       const LoopGroups groups(system);
       for (RunOptions& options : runs(1)) {
@@ -355,9 +359,9 @@ class Prover {
 };
 
 /// None where memory does not suffice to write them down: the plan is proved all the same.
-SumExpressions sums_of(Prover& prover) {
+SumExpressions sums_of(Prover& prover, const Proof& proof) {
   try {
-    return prover.sums();
+    return prover.sums(proof);
   } catch (const std::bad_alloc&) {
     return {};
   }
@@ -370,13 +374,21 @@ SumExpressions sums_of(Prover& prover) {
 Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options) {
   try {
     Prover prover(program, diagnostics, options);
-    const Proof proof = prover.run();
-    if (options.sums != nullptr && proof.proved) *options.sums = sums_of(prover);
+    Proof proof = prover.run();
+    if (options.sums == nullptr || !proof.proved) return proof;
+    *options.sums = sums_of(prover, proof);
+    proof.sums = options.sums->name();
     return proof;
   } catch (const std::bad_alloc&) {
     proof::report_no_memory(program, diagnostics);
     return {};
   }
+}
+
+std::string sums_of(const Program& program, const Proof& proof) {
+  Diagnostics unused;
+  Prover prover(program, unused, {});
+  return sums_of(prover, proof).name();
 }
 
 bool scratch_in_call(const Program& program) {

@@ -53,7 +53,8 @@ class Lister {
       return kFine;
     }
     const Program plan = renumbered(*program, *numbers);
-    const Proof proof = prove(plan, diagnostics);
+    SumExpressions sums;  // for the record
+    const Proof proof = prove(plan, diagnostics, {.sums = &sums});
     if (!proof.proved) {  // its sums keep the order of the ranks, which are others now
       put(fmt::format("{}: with ranks as {} it is not what it promises\n", stem,
                       numbers_text(*numbers)));
