@@ -40,8 +40,9 @@ TEST_CASE("a row has the same bits in batches of every number of rows, from 1 to
     for (const SumOrder order : kSameForAllBatches) {
       INFO(ranks << " ranks, " << name(order));
       const Dtype dtype = kTypes[ranks % 4];
-      if (order == SumOrder::exact) {  // slow: short rows, and some long ones
-        CHECK(rows_of(ranks, order, {.dtype = dtype, .hidden = 40}) == "");
+      if (order == SumOrder::exact) {  // slow: at few ranks in short rows, and some long ones
+        const uint64_t step = ranks <= 4 ? 1 : 73;
+        CHECK(rows_of(ranks, order, {.dtype = dtype, .hidden = 40, .step = step}) == "");
         CHECK(rows_of(ranks, order, {.dtype = dtype, .hidden = 360, .step = 73}) == "");
       } else {
         CHECK(rows_of(ranks, order, {.dtype = dtype, .hidden = 360}) == "");
