@@ -34,7 +34,7 @@ struct Proof {
   Rounding rounding = Rounding::none;
   BetweenCalls between_calls = BetweenCalls::signals;
   /// What the sums are, as text that is equal for equal sums (docs/bits.md). "": there are none, it
-  /// cannot be said, or nobody has asked.
+  /// cannot be said, or it was not asked for.
   std::string sums = {};
 };
 
