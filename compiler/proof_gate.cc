@@ -9,6 +9,7 @@ bool ProofGate::pass(const Program& program, Diagnostics& diagnostics) {
   if (!program.split) return true;
   const RunClock clock;
   proof = prove(program, diagnostics, {.try_copies = try_copies});
+  if (proof->proved) proof->sums = sums_of(program, *proof);  // for the record
   if (records != nullptr) {
     records->emplace_back().pass = "prove";
     clock.stop(records->back());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "ir/contract/order.h"
 
@@ -32,6 +33,9 @@ struct Proof {
   bool keeps_input = false;   ///< out of place the caller's input is left as it was
   Rounding rounding = Rounding::none;
   BetweenCalls between_calls = BetweenCalls::signals;
+  /// What the sums are, as text that is equal for equal sums (docs/bits.md), by sums_of(). "":
+  /// there are none, it cannot be said, or it was not asked for.
+  std::string sums = {};
 };
 
 }  // namespace mscclc

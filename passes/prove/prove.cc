@@ -37,7 +37,8 @@ constexpr uint32_t kMaxCopies = 16;
 constexpr uint32_t kMaxUnits = 4096;
 constexpr uint32_t kMaxRounds = 1000;  ///< of a search that proves nothing
 /// What is wrong with plans of fewer ops is reported of all ranks: also of the one that a reader
-/// meets first.
+/// meets first. And what the sums of larger ones are takes too long to find out unless it is asked
+/// for.
 constexpr uint64_t kFewOps = 20000;
 constexpr uint64_t kMaxChunks = uint64_t{1} << 28;
 
@@ -69,12 +70,22 @@ class Prover {
     return proof_;
   }
 
+  uint64_t ops() const {
+    uint64_t ops = 0;
+    for (const Rank& rank : program_.ranks) ops += rank.ops.size();
+    return ops;
+  }
+
   /// What the sums of a plan that is proved are, with all numbers of rounds and in both placements.
-  SumExpressions sums() {
-    const Symmetry symmetry = is_large() ? Symmetry::find(program_) : no_symmetry_;
+  SumExpressions sums(const Proof& proof) {
     proof::SumForms forms(program_.contract);
+    if (const std::string all = proof::known_sum(program_.contract, proof); !all.empty()) {
+      forms.add_all(all);
+      return forms.expressions();
+    }
+    const Symmetry symmetry = is_large() ? Symmetry::find(program_) : no_symmetry_;
     for (const bool in_place : {false, true}) {
-      if (!(in_place ? proof_.in_place : proof_.out_of_place)) continue;
+      if (!(in_place ? proof.in_place : proof.out_of_place)) continue;
       const System system(program_, symmetry, in_place);
       const LoopGroups groups(system);
       for (RunOptions& options : runs(1)) {
@@ -111,12 +122,6 @@ class Prover {
       return std::ranges::any_of(rank.buffers,
                                  [](const Buffer& b) { return b.packets != PacketFormat::none; });
     });
-  }
-
-  uint64_t ops() const {
-    uint64_t ops = 0;
-    for (const Rank& rank : program_.ranks) ops += rank.ops.size();
-    return ops;
   }
 
   bool decidable() {
@@ -356,9 +361,9 @@ class Prover {
 };
 
 /// None where memory does not suffice to write them down: the plan is proved all the same.
-SumExpressions sums_of(Prover& prover) {
+SumExpressions sums_of(Prover& prover, const Proof& proof) {
   try {
-    return prover.sums();
+    return prover.sums(proof);
   } catch (const std::bad_alloc&) {
     return {};
   }
@@ -372,12 +377,20 @@ Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions
   try {
     Prover prover(program, diagnostics, options);
     const Proof proof = prover.run();
-    if (options.sums != nullptr && proof.proved) *options.sums = sums_of(prover);
+    if (options.sums != nullptr && proof.proved) *options.sums = sums_of(prover, proof);
     return proof;
   } catch (const std::bad_alloc&) {
     proof::report_no_memory(program, diagnostics);
     return {};
   }
+}
+
+std::string sums_of(const Program& program, const Proof& proof) {
+  const std::string known = proof::known_sum(program.contract, proof);
+  if (!known.empty()) return proof::cut_off(known);
+  Diagnostics unused;
+  Prover prover(program, unused, {});
+  return prover.ops() < kFewOps ? sums_of(prover, proof).name() : "";
 }
 
 bool scratch_in_call(const Program& program) {

@@ -381,11 +381,12 @@ TEST_CASE("a changed plan is recognised by its hash") {
   CHECK(read_errors(testing::rehash(text)) == "read");
 }
 
-constexpr Proof kProof = {.proved = true,
-                          .orders = {.replicated = true, .tree = true, .exact = true},
-                          .in_place = true,
-                          .rounding = Rounding::each_op,
-                          .between_calls = BetweenCalls::copies};
+const Proof kProof = {.proved = true,
+                      .orders = {.replicated = true, .tree = true, .exact = true},
+                      .in_place = true,
+                      .rounding = Rounding::each_op,
+                      .between_calls = BetweenCalls::copies,
+                      .sums = "[x0 + x1] + x2"};
 
 /// Our plan with the record of a proof.
 OrderedJson proved_plan(const char* target = "host") {
@@ -405,6 +406,7 @@ TEST_CASE("white space does not change the hash, what a plan claims does") {
     if (value.is_boolean()) other = !value.get<bool>();
     if (value.is_number()) other = value.get<uint32_t>() + 1;
     if (claim == "orders") other = {"ranks"};
+    if (claim == "sums") other = "[x0 + x2] + x1";
     if (claim == "rounding") other = "once";
     if (claim == "between_calls") other = "meeting";
     if (claim == "target") other = changed["mscclc"]["target"] = "mscclpp";
@@ -448,6 +450,7 @@ TEST_CASE("the record of a proof is read") {
   CHECK(record->graph_replay);
   CHECK(record->proof.proved);
   CHECK(record->proof.orders == SumOrders{.replicated = true, .tree = true, .exact = true});
+  CHECK(record->proof.sums == kProof.sums);
   CHECK(!record->proof.out_of_place);
   CHECK(record->proof.in_place);
   CHECK(!record->proof.keeps_input);
@@ -467,6 +470,15 @@ TEST_CASE("records of version 4 say only whether sums are the same on all ranks"
   CHECK(record->proof.orders == SumOrders{.replicated = true});
 }
 
+TEST_CASE("a record that does not say what sums are is read") {
+  OrderedJson plan = proved_plan();
+  plan["mscclc"]["proof"].erase("sums");
+  Diagnostics diagnostics;
+  std::optional<ProofRecord> record;
+  REQUIRE(read_plan(testing::rehash(plan.dump()), "plan.json", diagnostics, &record));
+  CHECK(record->proof.sums.empty());
+}
+
 TEST_CASE("the record of a proof is read strictly") {
   const OrderedJson right = proved_plan();
   const std::vector<Case> cases = {
@@ -476,6 +488,7 @@ TEST_CASE("the record of a proof is read strictly") {
       {{{"/mscclc/proof/by", "1"}}, "mscclc.proof: unknown key 'by'"},
       {{{"/mscclc/proof/in_place", "1"}},
        "mscclc.proof.in_place: expected a boolean, found a number"},
+      {{{"/mscclc/proof/sums", "1"}}, "mscclc.proof.sums: expected a string, found a number"},
       {{{"/mscclc/proof/rounding", "\"twice\""}}, "mscclc.proof.rounding: unknown word 'twice'"},
       {{{"/mscclc/proof/between_calls", "\"once\""}},
        "mscclc.proof.between_calls: unknown word 'once'"},

@@ -183,7 +183,7 @@ std::vector<std::string> plans() {
   Diagnostics diagnostics;
   const Target& host = builtin_targets().front();
   texts.push_back(*write_plan(testing::sample_plan(), host, diagnostics));
-  const Proof proof{.proved = true};
+  const Proof proof{.proved = true, .sums = "x0"};
   texts.push_back(*write_plan(testing::sample_plan(), host, diagnostics, &proof));
   texts.push_back(*write_plan(plan_with_units(), host, diagnostics));
   texts.push_back(*write_plan(plan_with_rows(), host, diagnostics));

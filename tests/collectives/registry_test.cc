@@ -299,4 +299,21 @@ TEST_CASE("a plan that was forged, hash and all, is refused") {
                     file));
 }
 
+TEST_CASE("a plan that claims other sums than its own is refused") {
+  const std::string folder = scratch("other_sums");
+  std::filesystem::copy(made_plans(), folder);
+  const LibraryCall call{CollectiveKind::allreduce, kRegistryRanks, uint64_t{4} << 10, Dtype::f32};
+  const std::string file = fmt::format("{}/{}", folder, table_of(folder).choose(call)->plan);
+  forge(file, [](Json& plan) {
+    Json& sums = plan["mscclc"]["proof"]["sums"];
+    CHECK(sums == "x0 + x1 + x2 + x3");
+    sums = "x0 + x2 + x1 + x3";
+  });
+  CHECK_THAT(refusal(*opened(folder), call),
+             Catch::Contains("it is not adding up 'x0 + x2 + x1 + x3', but 'x0 + x1 + x2 + x3'"));
+  forge(file, [](Json& plan) { plan["mscclc"]["proof"].erase("sums"); });  // as older plans
+  Diagnostics diagnostics;
+  CHECK(opened(folder)->pick({.call = call}, nullptr, diagnostics) != nullptr);
+}
+
 }  // namespace mscclc

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 
@@ -144,53 +146,82 @@ TEST_CASE("places: calls by name in containers with namespaces of their own") {
   }
 }
 
-/// An element whose sums are rounded.
-float uneven(uint32_t rank, uint64_t i) {
-  return static_cast<float>((i * 2654435761U + rank * 40503U) % 1000003) / 977.0F - 500.0F;
+/// The nearest bf16, ties to even: rounded once, whether from f32 or from what is exact.
+float as_bf16(double x) {
+  constexpr int kDigits = 8;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  return static_cast<float>(
+      std::ldexp(std::nearbyint(std::ldexp(x, kDigits - exponent)), exponent - kDigits));
 }
 
-/// The sum of ranks [begin, end) along the tree.
-float tree_sum(uint32_t begin, uint32_t end, uint64_t i) {
-  if (end - begin == 1) return uneven(begin, i);
-  const uint32_t middle = begin + std::bit_ceil(end - begin) / 2;
-  return tree_sum(begin, middle, i) + tree_sum(middle, end, i);
-}
+/// Elements whose sums are rounded.
+struct Uneven {
+  Dtype dtype;
 
-/// What a contract promises of an element; of `replicated` nothing but that it is the same.
-std::optional<float> promised(SumOrder order, uint32_t ranks, uint64_t i) {
-  if (order == SumOrder::tree) return tree_sum(0, ranks, i);
-  float sum = uneven(0, i);
-  double exact = sum;  // with room for all digits of these
-  for (uint32_t r = 1; r < ranks; ++r) {
-    sum += uneven(r, i);
-    exact += uneven(r, i);
+  float rounded(double x) const {
+    return dtype == Dtype::bf16 ? as_bf16(x) : static_cast<float>(x);
   }
-  if (order == SumOrder::ranks) return sum;
-  if (order == SumOrder::exact) return static_cast<float>(exact);
-  return std::nullopt;
-}
+  float value(uint32_t rank, uint64_t i) const {
+    return rounded(static_cast<float>((i * 2654435761U + rank * 40503U) % 1000003) / 977.0F -
+                   500.0F);
+  }
+  void write(uint8_t* at, uint64_t i, float x) const {
+    const uint32_t bits = std::bit_cast<uint32_t>(x), bytes = info(dtype).bytes;
+    std::memcpy(at + i * bytes, reinterpret_cast<const uint8_t*>(&bits) + 4 - bytes, bytes);
+  }
+  float read(const uint8_t* at, uint64_t i) const {
+    uint32_t bits = 0;
+    const uint32_t bytes = info(dtype).bytes;
+    std::memcpy(reinterpret_cast<uint8_t*>(&bits) + 4 - bytes, at + i * bytes, bytes);
+    return std::bit_cast<float>(bits);
+  }
+  /// The sum of ranks [begin, end) along the tree.
+  float tree_sum(uint32_t begin, uint32_t end, uint64_t i) const {
+    if (end - begin == 1) return value(begin, i);
+    const uint32_t middle = begin + std::bit_ceil(end - begin) / 2;
+    return tree_sum(begin, middle, i) + tree_sum(middle, end, i);
+  }
+  /// What a contract promises of an element; of `replicated` nothing but that it is the same.
+  std::optional<float> promised(SumOrder order, uint32_t ranks, uint64_t i) const {
+    if (order == SumOrder::tree) return rounded(tree_sum(0, ranks, i));
+    float sum = value(0, i);
+    double exact = sum;  // with room for all digits of these
+    for (uint32_t r = 1; r < ranks; ++r) {
+      sum += value(r, i);
+      exact += value(r, i);
+    }
+    if (order == SumOrder::ranks) return rounded(sum);
+    if (order == SumOrder::exact) return rounded(exact);
+    return std::nullopt;
+  }
+};
 
-/// One all-reduce of so many floats, and what all ranks got of it, as one number each.
-std::string sum_alike(Collectives& collectives, uint64_t count, SumOrder order) {
+/// One sum that gives each rank so many elements; of an all-reduce, what all got, as one number
+/// each.
+std::string sum_alike(Collectives& collectives, CollectiveCall sum) {
   Communicator& communicator = collectives.communicator();
   Diagnostics diagnostics;
+  const Uneven type{sum.dtype};
+  const bool all_get_it = sum.kind == CollectiveKind::allreduce;
+  const uint32_t ranks = communicator.size();
+  const uint64_t given = sum.count * (all_get_it ? 1 : ranks);
+  const uint64_t bytes = (given * info(sum.dtype).bytes + 63) / 64 * 64;
   const auto memory =
-      communicator.device().allocate(8 * count + 4096, "floats and hashes", diagnostics);
+      communicator.device().allocate(2 * bytes + 4096, "floats and hashes", diagnostics);
   const StreamHandle stream = communicator.device().create_stream(diagnostics);
   if (memory == nullptr || stream == nullptr) return testing::text(diagnostics);
-  auto* const from = reinterpret_cast<float*>(memory->data());
-  float* const to = from + count;
-  auto* const hashes = reinterpret_cast<uint64_t*>(memory->data() + 8 * count / 64 * 64 + 64);
-  for (uint64_t i = 0; i < count; ++i) from[i] = uneven(communicator.rank(), i);
-  const CollectiveCall sum{.kind = CollectiveKind::allreduce,
-                           .count = count,
-                           .order = order,
-                           .input = from,
-                           .output = to};
+  uint8_t* const from = memory->data();
+  uint8_t* const to = from + bytes;
+  auto* const hashes = reinterpret_cast<uint64_t*>(to + bytes);
+  for (uint64_t i = 0; i < given; ++i) type.write(from, i, type.value(communicator.rank(), i));
+  sum.input = from;
+  sum.output = to;
   bool done =
       collectives.call(sum, stream, diagnostics) && communicator.synchronize(stream, diagnostics);
   uint64_t own = 0;
-  for (uint64_t i = 0; done && i < count; ++i) own = own * 31 + std::bit_cast<uint32_t>(to[i]);
+  for (uint64_t i = 0; done && all_get_it && i < sum.count; ++i)
+    own = own * 31 + std::bit_cast<uint32_t>(type.read(to, i));
   hashes[0] = own;
   const CollectiveCall all{.kind = CollectiveKind::allgather,
                            .count = 1,
@@ -201,13 +232,35 @@ std::string sum_alike(Collectives& collectives, uint64_t count, SumOrder order) 
          communicator.synchronize(stream, diagnostics);
   communicator.device().destroy_stream(stream);
   if (!done) return testing::text(diagnostics);
-  for (uint64_t i = 0; i < count; ++i) {
-    if (to[i] != promised(order, communicator.size(), i).value_or(to[i])) {
-      return fmt::format("{}: element {} of {} is {}\n", name(order), i, count, to[i]);
-    }
+  const std::string what = fmt::format("{} of {} {}, {}", name(sum.kind), sum.count,
+                                       info(sum.dtype).name, name(*sum.order));
+  const uint64_t first = all_get_it ? 0 : communicator.rank() * sum.count;
+  for (uint64_t i = 0; i < sum.count; ++i) {
+    const float got = type.read(to, i);
+    if (got != type.promised(*sum.order, ranks, first + i).value_or(got))
+      return fmt::format("{}: element {} is {}\n", what, i, got);
   }
-  for (uint32_t r = 0; r < communicator.size(); ++r) {
-    if (hashes[8 + r] != own) return fmt::format("rank {} has other sums of {}\n", r, count);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    if (hashes[8 + r] != own) return fmt::format("{}: rank {} has other sums\n", what, r);
+  }
+  return "";
+}
+
+/// All contracts, sizes that get several plans, a few of these also of bf16 and by reduce-scatters.
+std::string all_sums(Collectives& collectives) {
+  for (const SumOrder order :
+       {SumOrder::replicated, SumOrder::ranks, SumOrder::tree, SumOrder::exact}) {
+    for (const uint64_t count : {100, 4096, 60'000, 700'000}) {
+      for (const CollectiveKind kind : {CollectiveKind::allreduce, CollectiveKind::reducescatter}) {
+        for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+          const bool usual = kind == CollectiveKind::allreduce && dtype == Dtype::f32;
+          if (!usual && count != 100 && count != 60'000) continue;
+          const std::string said = sum_alike(
+              collectives, {.kind = kind, .count = count, .dtype = dtype, .order = order});
+          if (!said.empty()) return said;
+        }
+      }
+    }
   }
   return "";
 }
@@ -230,14 +283,7 @@ TEST_CASE("places: ranks of several nodes get the same bits, and those of a cont
     const std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);
     const auto collectives = Collectives::create(communicator, library, {}, diagnostics);
     if (collectives == nullptr) return testing::text(diagnostics);
-    for (const SumOrder order :
-         {SumOrder::replicated, SumOrder::ranks, SumOrder::tree, SumOrder::exact}) {
-      for (const uint64_t count : {100, 4096, 60'000, 700'000}) {
-        const std::string said = sum_alike(*collectives, count, order);
-        if (!said.empty()) return said;
-      }
-    }
-    return "";
+    return all_sums(*collectives);
   };
   for (const auto& [nodes, on_node] : kSpreads) {
     INFO(nodes << " nodes of " << on_node);

@@ -41,6 +41,10 @@ void check_range(const LibraryRange& range, const LibraryCall& call) {
   const Proof proof = prove(world.program(), diagnostics);
   REQUIRE(proof.proved);
   CHECK(proof.orders.keep(call.order));
+  // What contracts say of the sums is what a run of them says.
+  Proof without = proof;
+  without.orders = {};
+  CHECK(sums_of(world.program(), without) == sums_of(world.program(), proof));
   for (const Dtype dtype : types) {
     const bool in_place = range.in_place == InPlace::yes;
     const OrderedCall made{.elements = 3001, .dtype = dtype, .in_place = in_place};
@@ -72,6 +76,29 @@ TEST_CASE("every row of one node keeps the contract that it is picked for") {
       }
     }
   }
+}
+
+std::string sums_at(std::string_view program, const Defines& defines) {
+  const CompiledWorld world(program, defines);
+  REQUIRE(world.errors() == "");
+  Diagnostics diagnostics;
+  return sums_of(world.program(), prove(world.program(), diagnostics));
+}
+
+TEST_CASE("the same sums have the same text in all plans, whatever their chunks and formats") {
+  const std::string left = "x0 + x1 + x2 + x3", ring = sums_at("allreduce_ring", {{"R", "4"}});
+  for (const char* format : {"LL8", "LL16", "LL128"}) {
+    for (const char* blocks : {"1", "8"}) {
+      const Defines defines = {{"R", "4"}, {"F", format}, {"B", blocks}};
+      CHECK(sums_at("allreduce_2shot_packets", defines) == left);
+    }
+  }
+  for (const char* blocks : {"1", "2", "8"}) {
+    CHECK(sums_at("allreduce_push", {{"R", "4"}, {"B", blocks}}) == left);
+    CHECK(sums_at("allreduce_ring", {{"R", "4"}, {"I", blocks}}) == ring);
+  }
+  CHECK(ring == "[[x(o) + x(o+1)] + x(o+2)] + x(o+3), o: which of 4 shares of the message");
+  CHECK(sums_at("reduce_chain_packets", {{"R", "4"}}) == "[[x2 + x3] + x1] + x0");
 }
 
 TEST_CASE("rows for 9 to 16 ranks are proved to keep the contract that they are picked for") {

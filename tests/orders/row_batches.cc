@@ -37,7 +37,10 @@ struct Form {
 class RowsOfRank {
  public:
   RowsOfRank(Collectives& collectives, const RowBatches& rows)
-      : collectives_(collectives), rows_(rows), element_(info(rows.dtype).bytes) {}
+      : collectives_(collectives),
+        rows_(rows),
+        element_(info(rows.dtype).bytes),
+        parts_(info(rows.kind).has_rows(Side::input) ? collectives.communicator().size() : 1) {}
   ~RowsOfRank() {
     if (stream_ != nullptr) device().destroy_stream(stream_);
   }
@@ -45,7 +48,8 @@ class RowsOfRank {
   RowsOfRank& operator=(const RowsOfRank&) = delete;
 
   bool make(Diagnostics& diagnostics) {
-    const uint64_t count = rows_.most_rows * rows_.hidden + 1, rank = communicator().rank();
+    const uint64_t count = parts_ * rows_.most_rows * rows_.hidden + 1,
+                   rank = communicator().rank();
     const Bytes others = random_floats(count, element_, 1000 + rank);
     row_ = random_floats(rows_.hidden, element_, 7 + rank);
     for (std::unique_ptr<Memory>* memory : {&input_, &output_}) {
@@ -65,10 +69,11 @@ class RowsOfRank {
               Diagnostics& diagnostics) {
     const uint64_t shift = form.shifted ? element_ : 0;
     uint8_t* const from = input_->data() + shift;
-    uint8_t* const to = form.in_place ? from : output_->data() + shift;
-    const uint64_t place = (batch * 5 / 7) * row_.size();
+    const uint64_t part = batch * row_.size(), place = (batch * 5 / 7) * row_.size();
+    uint8_t* const own = from + (parts_ == 1 ? 0 : communicator().rank() * part);
+    uint8_t* const to = form.in_place ? own : output_->data() + shift;
     bits.assign(row_.size(), 0xa5);
-    const CollectiveCall call{.kind = CollectiveKind::allreduce,
+    const CollectiveCall call{.kind = rows_.kind,
                               .count = batch * rows_.hidden,
                               .dtype = rows_.dtype,
                               .input = from,
@@ -77,9 +82,12 @@ class RowsOfRank {
     const auto calls = [&](Diagnostics& problems) {
       return collectives_.call(call, stream_, problems);
     };
-    return device().write(to + place, bits.data(), bits.size(), diagnostics) &&
-           device().write(from + place, row_.data(), row_.size(), diagnostics) &&
-           play(stream_, calls, diagnostics) && communicator().synchronize(stream_, diagnostics) &&
+    bool done = device().write(to + place, bits.data(), bits.size(), diagnostics);
+    for (uint64_t p = 0; p < parts_; ++p) {
+      done = done && device().write(from + p * part + place, row_.data(), row_.size(), diagnostics);
+    }
+    return done && play(stream_, calls, diagnostics) &&
+           communicator().synchronize(stream_, diagnostics) &&
            device().read(bits.data(), to + place, bits.size(), diagnostics);
   }
 
@@ -90,6 +98,7 @@ class RowsOfRank {
   Collectives& collectives_;
   const RowBatches& rows_;
   const uint32_t element_;
+  const uint64_t parts_;  ///< batches that a rank gives
   Bytes row_;
   std::unique_ptr<Memory> input_, output_;
   StreamHandle stream_ = nullptr;
@@ -98,27 +107,30 @@ class RowsOfRank {
 }  // namespace
 
 std::string check_rows(Collectives& collectives, const RowBatches& rows, const PlayCalls& play,
-                       uint64_t& batches) {
+                       uint64_t& batches, std::vector<uint8_t>* row) {
   Diagnostics diagnostics;
   RowsOfRank own(collectives, rows);
   Bytes alone, bits;
   if (!own.make(diagnostics) || !own.reduce(1, Form(0), play, alone, diagnostics)) {
     return text(diagnostics);
   }
+  if (row != nullptr) *row = alone;
+  const bool gets_it =
+      !info(rows.kind).side(Side::output).only_at_root || collectives.communicator().rank() == 0;
   uint64_t number = 0;
+  std::string fault;  // of the first batch that has one; the others are made with all ranks
   for (uint64_t batch = 1; batch <= rows.most_rows; batch += rows.step) {
     const Form form(number++);
     if (!own.reduce(batch, form, play, bits, diagnostics)) return text(diagnostics);
-    const auto [a, b] = std::ranges::mismatch(alone, bits);
-    if (a != alone.end()) {
-      return fmt::format("{}, {} rows{}{}{}: byte {} of the row is {:02x}, and {:02x} alone",
-                         info(rows.dtype).name, batch, form.in_place ? ", in place" : "",
-                         form.registered ? ", registered" : "", form.shifted ? ", shifted" : "",
-                         a - alone.begin(), *b, *a);
-    }
     ++batches;
+    const auto [a, b] = std::ranges::mismatch(alone, bits);
+    if (a == alone.end() || !gets_it || !fault.empty()) continue;
+    fault = fmt::format("{}, {} rows{}{}{}: byte {} of the row is {:02x}, and {:02x} alone",
+                        info(rows.dtype).name, batch, form.in_place ? ", in place" : "",
+                        form.registered ? ", registered" : "", form.shifted ? ", shifted" : "",
+                        a - alone.begin(), *b, *a);
   }
-  return "";
+  return fault;
 }
 
 }  // namespace mscclc::testing

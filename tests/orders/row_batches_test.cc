@@ -39,11 +39,14 @@ TEST_CASE("a row has the same bits in batches of every number of rows, from 1 to
   for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
     for (const SumOrder order : kSameForAllBatches) {
       INFO(ranks << " ranks, " << name(order));
-      // Exact sums are tried for fewer numbers, as no order can show in them.
-      const RowBatches rows{.dtype = kTypes[ranks % 4],
-                            .hidden = 360,
-                            .step = order == SumOrder::exact ? uint64_t{73} : uint64_t{1}};
-      CHECK(rows_of(ranks, order, rows) == "");
+      const Dtype dtype = kTypes[ranks % 4];
+      if (order == SumOrder::exact) {  // slow: at few ranks in short rows, and some long ones
+        const uint64_t step = ranks <= 4 ? 1 : 73;
+        CHECK(rows_of(ranks, order, {.dtype = dtype, .hidden = 40, .step = step}) == "");
+        CHECK(rows_of(ranks, order, {.dtype = dtype, .hidden = 360, .step = 73}) == "");
+      } else {
+        CHECK(rows_of(ranks, order, {.dtype = dtype, .hidden = 360}) == "");
+      }
     }
   }
 }

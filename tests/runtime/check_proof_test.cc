@@ -189,6 +189,9 @@ TEST_CASE("every claim that is not proved is false") {
   claimed.proof = less;
   claimed.proof.rounding = Rounding::none;
   CHECK(refused(claimed, less) == "rounded as it says");
+  claimed.proof = less;
+  claimed.proof.sums = "x0 + x1";
+  CHECK(refused(claimed, less) == "adding up 'x0 + x1', but otherwise");
   // Under the peer's executor the host counts calls: with packets a graph may not be replayed.
   const Program packets = program_of("allreduce_1shot");
   claimed.target = "mscclpp";
@@ -197,6 +200,20 @@ TEST_CASE("every claim that is not proved is false") {
   Diagnostics said;
   CHECK_FALSE(check_claims("plan.json", packets, claimed, less, said));
   CHECK(codes(said) == "false-claim ");
+}
+
+TEST_CASE("what sums are said to be is compared with what they are") {
+  const Program ring = program_of("allreduce_ring");
+  Diagnostics diagnostics;
+  const auto proved =
+      check_proof(ring, digest_of(ring), environment("/dev/null/none"), diagnostics);
+  REQUIRE(proved);
+  const std::string own = "[x(o) + x(o+1)] + x(o+2), o: which of 3 shares of the message";
+  ProofRecord claimed = proof_record(ring, *find_target("host", diagnostics), *proved);
+  for (const auto& [sums, right] : {std::pair{own, true}, {"", true}, {"x0 + x1 + x2", false}}) {
+    claimed.proof.sums = sums;
+    CHECK(check_claims("plan.json", ring, claimed, *proved, diagnostics) == right);
+  }
 }
 
 TEST_CASE("what the user has proved before is not proved again") {

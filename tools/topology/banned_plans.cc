@@ -53,7 +53,7 @@ class Lister {
       return kFine;
     }
     const Program plan = renumbered(*program, *numbers);
-    const Proof proof = prove(plan, diagnostics);
+    Proof proof = prove(plan, diagnostics);
     if (!proof.proved) {  // its sums keep the order of the ranks, which are others now
       put(fmt::format("{}: with ranks as {} it is not what it promises\n", stem,
                       numbers_text(*numbers)));
@@ -65,6 +65,7 @@ class Lister {
       return kWrongResult;
     }
     ++plans_;
+    proof.sums = sums_of(plan, proof);
     put(fmt::format("{}: proved, ranks as {}\n", stem, numbers_text(*numbers)));
     return options_.output.empty() ? kFine : write(stem, plan, proof);
   }

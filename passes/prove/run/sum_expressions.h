@@ -26,6 +26,9 @@ struct SumExpressions {
 
   /// Line by line, up to a few; each begins with `indent`. "": there are no sums.
   std::string text(const std::string& indent) const;
+  /// Short, and equal for equal digests alone: the one expression, or how many and the digest. "":
+  /// there are no sums, or no digest.
+  std::string name() const;
 
  private:
   std::string shares(const std::string& indent) const;

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "ir/ops/trees.h"
+
 namespace mscclc {
 namespace {
 
@@ -21,12 +23,26 @@ std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-std::string shortened(const std::string& text) {
-  if (text.size() <= kMaxText) return text;
-  return text.substr(0, text.rfind(' ', kMaxText)) + " ... #" + hash_of(text).substr(0, 8);
+std::string tree_text(uint32_t first, uint32_t ranks) {
+  if (ranks == 1) return fmt::format("x{}", first);
+  const uint32_t cut = first_of_tree(ranks);
+  const std::string right = tree_text(first + cut, ranks - cut);
+  return tree_text(first, cut) + " + " + (ranks - cut == 1 ? right : "(" + right + ")");
+}
+
+std::string joined(uint32_t ranks, const char* separator) {
+  std::string text = "x0";
+  for (uint32_t r = 1; r < ranks; ++r) text += fmt::format("{}x{}", separator, r);
+  return text;
 }
 
 }  // namespace
+
+std::string SumExpressions::name() const {
+  if (digest.empty()) return "";
+  return all.size() == 1 ? all[0].text + owner
+                         : fmt::format("{} expressions #{}", all.size(), digest);
+}
 
 std::string SumExpressions::text(const std::string& indent) const {
   if (all.empty()) return "";
@@ -53,6 +69,20 @@ std::string SumExpressions::shares(const std::string& indent) const {
 }
 
 namespace proof {
+
+std::string cut_off(const std::string& text) {
+  if (text.size() <= kMaxText) return text;
+  return text.substr(0, text.rfind(' ', kMaxText)) + " ... #" + hash_of(text);
+}
+
+std::string known_sum(const Contract& contract, const Proof& proof) {
+  const bool of_all =
+      contract.info().source == Source::everyone && contract.then == Contract::kNoFunction;
+  if (!of_all || proof.rounding != Rounding::once) return "";
+  if (proof.orders.ranks) return joined(contract.ranks, " + ");
+  if (proof.orders.tree) return tree_text(0, contract.ranks);
+  return proof.orders.exact ? "exact(" + joined(contract.ranks, ", ") + ")" : "";
+}
 
 /// The rank that an expression may be seen from: the one that gets the chunk, or of an AllReduce
 /// the one whose share of the message it is, as plans in two steps have it.
@@ -91,6 +121,14 @@ void SumForms::add(const System& system, const ChunkContents& contents, const Ch
   }
 }
 
+void SumForms::add_all(const std::string& text) {
+  const Place place{number(text), number(text)};
+  for (uint32_t rank = 0; rank < contract_.ranks; ++rank) {
+    const uint32_t chunks = contract_.chunk_count(Side::output, rank);
+    for (uint32_t chunk = 0; chunk < chunks; ++chunk) sums_.try_emplace({rank, chunk}, place);
+  }
+}
+
 /// Where which expression is: runs of equal ones, by the parts of the output that they begin at.
 std::string SumForms::places() const {
   std::string text;
@@ -121,7 +159,7 @@ SumExpressions SumForms::expressions() const {
   for (const auto& [place, sum] : sums_) {
     const uint32_t form = by_owner ? sum.own : sum.form;
     const auto [entry, added] = positions.try_emplace(form, found.all.size());
-    if (added) found.all.push_back({shortened(texts_[form])});
+    if (added) found.all.push_back({cut_off(texts_[form])});
     ++found.all[entry->second].chunks;
   }
   if (by_owner) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "ir/program/proof.h"
 #include "passes/prove/memory/chunk_contents.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/system.h"
@@ -17,6 +18,12 @@
 
 namespace mscclc::proof {
 
+/// The expression of every sum, where what is proved of them says it: all ranks' contributions,
+/// rounded once, in the order of a contract. "": it does not.
+std::string known_sum(const Contract& contract, const Proof& proof);
+/// An expression as records have it: a long one is cut off, and ends in a hash of all of it.
+std::string cut_off(const std::string& text);
+
 /// Of one traced run of one plan.
 class SumForms {
  public:
@@ -24,6 +31,8 @@ class SumForms {
   /// A sum in the output, here and at the ranks that this one stands for. REQUIRES: it is traced.
   void add(const System& system, const ChunkContents& contents, const ChunkName& name,
            const Symbol& found);
+  /// Every sum in the output is this one.
+  void add_all(const std::string& text);
   /// What all of them are.
   SumExpressions expressions() const;
 

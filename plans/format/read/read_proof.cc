@@ -71,12 +71,17 @@ bool read_proof(const JsonReader& json, NodeId node, std::string_view plan_targe
   if (!m.read(json, node,
               {w_prover, w_target, w_out_of_place, w_in_place, w_keeps_input, w_graph_replay,
                w_rounding, w_between_calls},
-              {w_deterministic, w_orders}) ||
+              {w_deterministic, w_orders, w_sums}) ||
       !json.number(m[w_prover], record.prover) || !json.string(m[w_target], target) ||
       !read_attributes(json, m, record) || !read_sums(json, node, m, record)) {
     return false;
   }
   record.target = target;
+  if (m.has(w_sums)) {
+    std::string_view sums;
+    if (!json.string(m[w_sums], sums)) return false;
+    record.proof.sums = sums;
+  }
   return target == plan_target ||
          json.fail(m[w_target], "proof-target",
                    fmt::format("the proof is for the target '{}', the plan for '{}'", target,

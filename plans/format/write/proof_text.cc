@@ -30,10 +30,13 @@ std::string proof_text(const ProofRecord& record) {
     }
     json.close(']');
   };
-  json.object("prover", record.prover, "target", record.target, "out_of_place", proof.out_of_place,
-              "in_place", proof.in_place, "orders", orders, "keeps_input", proof.keeps_input,
-              "graph_replay", record.graph_replay, "rounding", name(proof.rounding),
-              "between_calls", name(proof.between_calls));
+  json.open('{');
+  json.members("prover", record.prover, "target", record.target, "out_of_place", proof.out_of_place,
+               "in_place", proof.in_place, "orders", orders);
+  if (!proof.sums.empty()) json.members("sums", proof.sums);
+  json.members("keeps_input", proof.keeps_input, "graph_replay", record.graph_replay, "rounding",
+               name(proof.rounding), "between_calls", name(proof.between_calls));
+  json.close('}');
   out.flush();
   return text;
 }

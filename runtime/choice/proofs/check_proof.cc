@@ -73,8 +73,8 @@ bool is_small_with_scratch(const Program& plan) {
   return scratch && ops <= kMaxOps;
 }
 
-/// What is claimed and is not so; nullptr: all is.
-const char* false_claim(const Proof& claimed, const Proof& proved) {
+/// What is claimed and is not so; "": all is.
+std::string false_claim(const Program& plan, const Proof& claimed, const Proof& proved) {
   if (claimed.out_of_place && !proved.out_of_place) return "right out of place";
   if (claimed.in_place && !proved.in_place) return "right in place";
   if (claimed.orders.replicated && !proved.orders.replicated) return "adding up alike on all ranks";
@@ -85,7 +85,10 @@ const char* false_claim(const Proof& claimed, const Proof& proved) {
   if (claimed.rounding != proved.rounding) return "rounded as it says";
   if (claimed.between_calls != proved.between_calls)
     return "kept apart from other calls as it says";
-  return nullptr;
+  const std::string sums = claimed.sums.empty() ? "" : sums_of(plan, proved);
+  if (claimed.sums == sums) return "";
+  return fmt::format("adding up {}, but {}", mscclc::quoted(claimed.sums),
+                     sums.empty() ? "otherwise" : mscclc::quoted(sums));
 }
 
 }  // namespace
@@ -119,15 +122,15 @@ bool keeps_scratch_in_call(const Program& plan, const PlanDigest& digest) {
 
 bool check_claims(const std::string& file, const Program& plan, const ProofRecord& claimed,
                   const Proof& proved, Diagnostics& diagnostics) {
-  const char* wrong = false_claim(claimed.proof, proved);
+  std::string wrong = false_claim(plan, claimed.proof, proved);
   // Of a target that is not built in only the name is known.
   const auto& targets = builtin_targets();
   const auto target = std::ranges::find(targets, claimed.target, &Target::name);
-  if (wrong == nullptr && target != targets.end() && claimed.graph_replay &&
+  if (wrong.empty() && target != targets.end() && claimed.graph_replay &&
       !proof_record(plan, *target, proved).graph_replay) {
     wrong = "right when a graph is replayed";
   }
-  if (wrong == nullptr) return true;
+  if (wrong.empty()) return true;
   diagnostics
       .error("false-claim", {},
              fmt::format("'{}' claims what is not proved of it: it is not {}", file, wrong))

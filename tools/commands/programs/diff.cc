@@ -62,6 +62,7 @@ void add_proof(const Program& program, std::vector<diff::Fact>& facts) {
     return;
   }
   facts.push_back({"proved", summarize(*gate.proof)});
+  if (!gate.proof->sums.empty()) facts.push_back({"sums", gate.proof->sums});
   const std::string rows = rows_text(program, *gate.proof);
   if (!rows.empty()) facts.push_back({"rows", rows});
 }
