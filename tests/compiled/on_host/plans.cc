@@ -77,6 +77,14 @@ void add(std::vector<KernelPlan>& plans, const std::string& name, const TestProg
   plans.push_back({name, std::make_shared<const Program>(t.program), dtypes});
 }
 
+std::vector<Dtype> types_in(PacketFormat format) {
+  std::vector<Dtype> types;
+  for (const DtypeInfo& type : dtype_table()) {
+    if (!is_sentinel(format) || type.kind == DtypeKind::kFloat) types.push_back(type.dtype);
+  }
+  return types;
+}
+
 void add_whole_plans(std::vector<KernelPlan>& plans) {
   for (const PacketFormatInfo& format : packet_formats()) {
     const std::string in = " in " + std::string(format.name);
@@ -215,7 +223,8 @@ std::vector<KernelPlan> kernel_plans() {
   for (const OpPlan& plan : op_plans()) {
     for (const PacketFormat format : formats_of(plan)) {
       const std::string in = plan.packets ? " in " + std::string(name(format)) : "";
-      add(plans, plan.name + in, plan.build(format), kOne);
+      add(plans, plan.name + in, plan.build(format), types_in(format));
+      plans.back().of_op = true;
     }
   }
   add_whole_plans(plans);
@@ -228,7 +237,5 @@ std::vector<KernelPlan> kernel_plans() {
   add_coinciding(plans);
   return plans;
 }
-
-std::string kernel_digest(size_t plan) { return "plan" + std::to_string(plan); }
 
 }  // namespace mscclc
