@@ -200,6 +200,11 @@ void add_flags(std::vector<KernelPlan>& plans) {
       {"gemm_allreduce of wide flags",
        std::make_shared<const Program>(flag_plan(wide, {{"R", "2"}, {"K", "3"}, {"T", "64"}})),
        kOne});
+  std::string raised = overlap_text("allgather_gemm");
+  raised.replace(raised.find("of: output"), 10, "of: output, bits: 64, scope: system");
+  plans.push_back({"allgather_gemm of wide flags",
+                   std::make_shared<const Program>(flag_plan(raised, {{"R", "2"}, {"T", "64"}})),
+                   kOne});
 }
 
 /// Operands that coincide, where neighbouring ops are one step, too.
@@ -227,14 +232,15 @@ std::vector<KernelPlan> kernel_plans() {
       plans.back().of_op = true;
     }
   }
-  add_whole_plans(plans);
   add_trees(plans);
   add_exact(plans);
   add_library(plans);
+  add_coinciding(plans);
+  for (KernelPlan& plan : plans) plan.on_engines = true;
+  add_whole_plans(plans);
   add_row_types(plans);
   add_rows(plans);
   add_flags(plans);
-  add_coinciding(plans);
   return plans;
 }
 

@@ -19,6 +19,7 @@ struct KernelPlan {
   bool is_fused = true;             ///< sums and row functions are one step each
   bool in_place = false;            ///< how it is called
   bool of_op = false;               ///< a tiny one for an op, in every type
+  bool on_engines = false;          ///< the interpreters run it, too (tests/engines)
 };
 
 /// REQUIRES: runs in the repository root.
