@@ -98,6 +98,31 @@ rank r in 0..2 {
 }
 )";
 
+// A copy of something else is a move of its own beside the packets.
+constexpr const char* kBeside = R"(
+program    beside
+collective custom(ranks: 2, input: 2, output: 2)
+ensure     output[1] at r = input[1] at r for r in 0..2
+ensure     output[0] at 1 = input[0] at 0
+rank 0 {
+  channel ch = memory(1)
+  tb 0 {
+    put_packets ch.s[0] <- input[0]
+    copy output[1] <- input[1]
+  }
+  tb 1 { wait ch relaxed }
+}
+rank 1 {
+  buffer s[1] packets: FORMAT, copies: 2
+  channel ch = memory(0)
+  tb 0 {
+    copy output[1] <- input[1]
+    unpack_packets output[0] <- s[0]
+  }
+  tb 1 { signal ch relaxed }
+}
+)";
+
 std::string with(std::string text, std::string_view word, std::string_view in_its_place) {
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) {
     text.replace(at, word.size(), in_its_place);
@@ -118,6 +143,7 @@ std::vector<CoincidingProgram> make() {
         with(with(kSelfCopy, "FIRST", kUnpack), "SECOND", kOntoItself), true);
     add("kept", kKept, true);
     add("kept", kKept, false);
+    add("beside", kBeside, false);
     add("in its place", kInItsPlace, false);
   }
   return all;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "executor/cuda/device/compiled.cuh"
@@ -26,6 +27,11 @@ class KernelTable {
   const Bind* find(const std::string& name) const {
     const auto found = kernels_.find(name);
     return found == kernels_.end() ? nullptr : &found->second;
+  }
+  std::set<std::string> names() const {
+    std::set<std::string> names;
+    for (const auto& [name, kernel] : kernels_) names.insert(name);
+    return names;
   }
 
  private:

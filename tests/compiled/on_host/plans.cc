@@ -77,6 +77,14 @@ void add(std::vector<KernelPlan>& plans, const std::string& name, const TestProg
   plans.push_back({name, std::make_shared<const Program>(t.program), dtypes});
 }
 
+std::vector<Dtype> types_in(PacketFormat format) {
+  std::vector<Dtype> types;
+  for (const DtypeInfo& type : dtype_table()) {
+    if (!is_sentinel(format) || type.kind == DtypeKind::kFloat) types.push_back(type.dtype);
+  }
+  return types;
+}
+
 void add_whole_plans(std::vector<KernelPlan>& plans) {
   for (const PacketFormatInfo& format : packet_formats()) {
     const std::string in = " in " + std::string(format.name);
@@ -192,6 +200,11 @@ void add_flags(std::vector<KernelPlan>& plans) {
       {"gemm_allreduce of wide flags",
        std::make_shared<const Program>(flag_plan(wide, {{"R", "2"}, {"K", "3"}, {"T", "64"}})),
        kOne});
+  std::string raised = overlap_text("allgather_gemm");
+  raised.replace(raised.find("of: output"), 10, "of: output, bits: 64, scope: system");
+  plans.push_back({"allgather_gemm of wide flags",
+                   std::make_shared<const Program>(flag_plan(raised, {{"R", "2"}, {"T", "64"}})),
+                   kOne});
 }
 
 /// Operands that coincide, where neighbouring ops are one step, too.
@@ -215,20 +228,20 @@ std::vector<KernelPlan> kernel_plans() {
   for (const OpPlan& plan : op_plans()) {
     for (const PacketFormat format : formats_of(plan)) {
       const std::string in = plan.packets ? " in " + std::string(name(format)) : "";
-      add(plans, plan.name + in, plan.build(format), kOne);
+      add(plans, plan.name + in, plan.build(format), types_in(format));
+      plans.back().of_op = true;
     }
   }
-  add_whole_plans(plans);
   add_trees(plans);
   add_exact(plans);
   add_library(plans);
+  add_coinciding(plans);
+  for (KernelPlan& plan : plans) plan.on_engines = true;
+  add_whole_plans(plans);
   add_row_types(plans);
   add_rows(plans);
   add_flags(plans);
-  add_coinciding(plans);
   return plans;
 }
-
-std::string kernel_digest(size_t plan) { return "plan" + std::to_string(plan); }
 
 }  // namespace mscclc

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct KernelPlan {
   std::vector<uint64_t> rows = {};  ///< of its calls, if it has any
   bool is_fused = true;             ///< sums and row functions are one step each
   bool in_place = false;            ///< how it is called
+  bool of_op = false;               ///< a tiny one for an op, in every type
+  bool on_engines = false;          ///< the interpreters run it, too (tests/engines)
 };
 
 /// REQUIRES: runs in the repository root.
@@ -26,7 +29,18 @@ std::vector<KernelPlan> kernel_plans();
 /// columns of models and others, any two of these together; and in other packets. The same.
 std::vector<KernelPlan> fused_row_plans();
 
+/// The small plans that judges of plans are compared on (tests/explore/mutants.h), and random ones:
+/// those that are proved, each once.
+const std::vector<KernelPlan>& proved_plans();
+
 /// What stands for a plan's digest in its kernels' names: its place in its list.
 std::string kernel_digest(size_t plan);
+
+/// The types in which it has kernels.
+std::vector<Dtype> kernel_dtypes(const KernelPlan& plan);
+/// The names under which its kernels stand in the table (kernels.h).
+std::set<std::string> kernel_names(const KernelPlan& plan, const std::string& digest);
+/// Why it has none; "": it has some.
+std::string why_no_kernels(const KernelPlan& plan);
 
 }  // namespace mscclc

@@ -5,6 +5,7 @@
 
 #include "executor/compiled/fused_rows.h"
 #include "executor/cuda/host/runtime.h"
+#include "executor/lower.h"
 #include "tests/compiled/on_host/kernels.h"
 
 namespace mscclc {
@@ -24,7 +25,9 @@ const KernelTable& table() {
 }
 
 std::vector<ReduceOp> reductions_of(const Program& program) {
-  if (!program.contract.reduces()) return {ReduceOp::sum};
+  const PlanUse use = use_of(program);
+  const bool averages = use.fixed == ReduceOp::call && use.contributions != 0;
+  if (!program.contract.reduces() || !averages) return {ReduceOp::sum};
   return {ReduceOp::sum, ReduceOp::avg};
 }
 
@@ -100,6 +103,16 @@ void KernelTrial::run(const Tries& tries) {
     }
   }
   cuda::host::Gpu::get().set_seed(0);
+}
+
+uint64_t KernelTrial::run_type(const Tries& tries, Dtype dtype, uint64_t seed) {
+  SameBits both(*plan_.program);
+  Diagnostics diagnostics;
+  REQUIRE(both.build(diagnostics, compiled_row_steps(*plan_.program)));
+  const uint64_t before = kernels_.taken();
+  run_sizes(both, tries, dtype, seed);
+  cuda::host::Gpu::get().set_seed(0);
+  return kernels_.taken() - before;
 }
 
 /// Sizes at which blocks have lines of all formats, some of them more than others, and at which

@@ -55,6 +55,8 @@ class KernelTrial {
   const PlanKernels& kernels() const { return kernels_; }
 
   void run(const Tries& tries);
+  /// Calls of one type; returns how many its kernels have run.
+  uint64_t run_type(const Tries& tries, Dtype dtype, uint64_t seed);
 
  private:
   void run_sizes(cuda::SameBits& both, const Tries& tries, Dtype dtype, uint64_t seed);

@@ -1,15 +1,15 @@
 // Writes the kernels of all plans (plans.h) as sources for the host's compiler, and a table of
 // them:
 //
-//   write plans|rows TABLE SOURCE...
+//   write plans|rows|proved TABLE SOURCE...
 //
 // Plans are dealt out to the sources, each in a namespace of its own, as each has names of its own.
 #include <fstream>
+#include <functional>
 #include <iostream>
-#include <set>
+#include <map>
 
 #include "executor/compiled/emit.h"
-#include "executor/compiled/shape.h"
 #include "tests/compiled/on_host/plans.h"
 
 namespace mscclc {
@@ -17,27 +17,10 @@ namespace {
 
 constexpr const char* kInclude = "#include \"tests/compiled/on_host/kernels.h\"\n";
 
-std::vector<Dtype> dtypes_of(const KernelPlan& plan) {
-  std::vector<Dtype> out;
-  for (const Dtype dtype : plan.dtypes) {
-    if (has_kernels(dtype)) out.push_back(dtype);
-  }
-  return out;
-}
-
 /// The calls that enter a plan's kernels in the table.
 std::string entries(const KernelPlan& plan, const std::string& digest) {
-  std::set<std::string> names;
-  Diagnostics ignored;
-  for (uint32_t r = 0; r < plan.program->ranks.size(); ++r) {
-    const auto shape = CompiledShape::of(*plan.program, r, ignored);
-    if (!shape || shape->blocks() == 0) continue;
-    for (const Dtype dtype : dtypes_of(plan)) {
-      names.insert(digest + "_" + shape->key() + "_" + shape->arithmetic(dtype));
-    }
-  }
   std::string text;
-  for (const std::string& name : names) {
+  for (const std::string& name : kernel_names(plan, digest)) {
     text += "  table.add(\"" + name + "\", &" + digest + "::mscclc_" + name + ");\n";
   }
   return text;
@@ -57,7 +40,8 @@ bool write(const std::vector<KernelPlan>& plans, const std::string& table,
     for (size_t p = s * each; p < std::min(plans.size(), (s + 1) * each); ++p) {
       const std::string digest = kernel_digest(p);
       Diagnostics diagnostics;
-      const auto text = write_kernels(*plans[p].program, digest, dtypes_of(plans[p]), diagnostics);
+      const auto text =
+          write_kernels(*plans[p].program, digest, kernel_dtypes(plans[p]), diagnostics);
       if (!text && diagnostics.all().back().code != "no-compiled-kernel") return false;
       if (!text) continue;
       out << "namespace " << digest << " {\n" << *text << "}  // namespace " << digest << "\n";
@@ -76,11 +60,15 @@ bool write(const std::vector<KernelPlan>& plans, const std::string& table,
 }  // namespace mscclc
 
 int main(int argc, char** argv) {
-  const std::string which = argc < 4 ? "" : argv[1];
-  if (which != "plans" && which != "rows") {
-    std::cerr << "usage: write plans|rows TABLE SOURCE...\n";
+  const std::map<std::string, std::function<std::vector<mscclc::KernelPlan>()>> lists = {
+      {"plans", mscclc::kernel_plans},
+      {"rows", mscclc::fused_row_plans},
+      {"proved", mscclc::proved_plans},
+  };
+  const auto list = lists.find(argc < 4 ? "" : argv[1]);
+  if (list == lists.end()) {
+    std::cerr << "usage: write plans|rows|proved TABLE SOURCE...\n";
     return 2;
   }
-  const auto plans = which == "rows" ? mscclc::fused_row_plans() : mscclc::kernel_plans();
-  return mscclc::write(plans, argv[2], {argv + 3, argv + argc}) ? 0 : 1;
+  return mscclc::write(list->second(), argv[2], {argv + 3, argv + argc}) ? 0 : 1;
 }
