@@ -12,6 +12,8 @@
 #include <set>
 #include <string>
 
+#include "ir/base/fnv.h"
+
 namespace {
 
 /// The file that a line includes by quotes; "": none.
@@ -53,12 +55,11 @@ bool add(const std::string& path, Amalgam& to) {
   return true;
 }
 
-/// FNV-1a, as hex.
 std::string digest(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  mscclc::Fnv hash;
+  hash.add(text);
   char hex[17];
-  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash));
+  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash.value()));
   return hex;
 }
 

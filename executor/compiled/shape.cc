@@ -11,6 +11,7 @@
 #include "executor/compiled/fused_rows.h"
 #include "executor/lower.h"
 #include "executor/rows/externals.h"
+#include "ir/base/fnv.h"
 
 namespace mscclc {
 
@@ -415,12 +416,10 @@ std::string CompiledShape::arithmetic(Dtype dtype) const {
   return adds_ || has_rows_ ? std::string(info(dtype).name) : "moves";
 }
 
-// FNV-1a, over all that the code depends on.
+// Over all that the code depends on.
 std::string CompiledShape::key() const {
-  uint64_t hash = 0xcbf29ce484222325u;
-  const auto add = [&](uint64_t value) {
-    for (uint32_t i = 0; i < 8; ++i, value >>= 8) hash = (hash ^ (value & 0xff)) * 0x100000001b3u;
-  };
+  Fnv hash;
+  const auto add = [&](uint64_t value) { hash.add_number(value); };
   for (const uint32_t value :
        {static_cast<uint32_t>(format_), threads_, blocks(), shared_lines_, own_lines_, align_,
         (adds_ ? 1u : 0u) | (posts_ ? 2u : 0u) | (counts_ ? 4u : 0u) | (has_rows_ ? 8u : 0u)}) {
@@ -438,7 +437,7 @@ std::string CompiledShape::key() const {
       for (const uint32_t place : step.places) add(place);
     }
   }
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", hash.value());
 }
 
 }  // namespace mscclc

@@ -386,6 +386,7 @@ Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions
 }
 
 std::string sums_of(const Program& program, const Proof& proof) {
+  if (proof.rounding == Rounding::none) return "";
   const std::string known = proof::known_sum(program.contract, proof);
   if (!known.empty()) return proof::cut_off(known);
   Diagnostics unused;

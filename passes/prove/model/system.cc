@@ -66,6 +66,19 @@ std::vector<uint32_t> shared_ends(const Program& program, const std::vector<Part
   return shared;
 }
 
+/// By rank, part and part: System::overlaid().
+std::vector<bool> overlaid_parts(size_t ranks, const std::vector<Part>& parts) {
+  std::vector<bool> overlaid;
+  for (uint32_t r = 0; r < ranks; ++r) {
+    for (const Part& a : parts) {
+      for (const Part& b : parts) {
+        overlaid.push_back(&a != &b && share_scratch(r, a, b) && !share_chunks(r, a, b));
+      }
+    }
+  }
+  return overlaid;
+}
+
 }  // namespace
 
 System::System(const Program& program, const Symmetry& symmetry, bool in_place)
@@ -111,7 +124,7 @@ void System::build() {
   turn_ = ranks() < program_.ranks.size() ? block_process(ranks(), 0) : 0;
   if (joint()) {
     shared_ends_ = shared_ends(program_, parts_, first_end_);
-    find_overlaid();
+    overlaid_ = overlaid_parts(program_.ranks.size(), parts_);
   }
   add_ports();
 }
@@ -187,16 +200,6 @@ void System::number_touched_chunks() {
     }
   }
   chunks_.keep(touched);
-}
-
-void System::find_overlaid() {
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
-    for (const Part& a : parts_) {
-      for (const Part& b : parts_) {
-        overlaid_.push_back(&a != &b && share_scratch(r, a, b) && !share_chunks(r, a, b));
-      }
-    }
-  }
 }
 
 const Part& System::part_of_op(uint32_t rank, uint32_t op) const {

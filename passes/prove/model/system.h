@@ -140,7 +140,6 @@ class System {
   void add_block(uint32_t rank, uint32_t block);
   void add_caller(uint32_t rank);
   void fill_page(uint32_t rank);
-  void find_overlaid();
   void add_ports();
 
   const Program& program_;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "ir/base/fnv.h"
 #include "ir/ops/trees.h"
 
 namespace mscclc {
@@ -16,11 +17,10 @@ constexpr const char* kUnknown = "...";  ///< in expressions: what was not made 
 constexpr const char* kWhyUnknown =
     "a switch adds in an order of its own, or parts of a chunk differ";
 
-/// The same on all machines.
 std::string hash_of(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
+  Fnv hash;
+  hash.add(text);
+  return fmt::format("{:016x}", hash.value());
 }
 
 std::string tree_text(uint32_t first, uint32_t ranks) {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "ir/base/fnv.h"
 #include "runtime/support/fd.h"
 #include "runtime/support/observe/file_name.h"
 #include "runtime/support/observe/new_file.h"
@@ -12,13 +13,12 @@
 namespace mscclc {
 
 uint64_t digest_of(std::span<const std::vector<uint8_t>> messages) {
-  uint64_t digest = 0xcbf29ce484222325;  // FNV-1a
-  const auto add = [&](uint64_t byte) { digest = (digest ^ byte) * 0x100000001b3; };
+  Fnv digest;
   for (const std::vector<uint8_t>& message : messages) {
-    for (const uint8_t byte : message) add(byte);
-    add(message.size() & 0xff);
+    for (const uint8_t byte : message) digest.add(byte);
+    digest.add(static_cast<uint8_t>(message.size()));
   }
-  return digest;
+  return digest.value();
 }
 
 std::string call_trace_json(const CallTrace& trace) {

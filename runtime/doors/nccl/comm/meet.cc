@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "ir/base/fnv.h"
 #include "ir/diagnostics/first_message.h"
 #include "ir/diagnostics/printable.h"
 #include "runtime/api/job.h"
@@ -38,10 +39,12 @@ bool write_text(const std::string& text, ncclUniqueId& id, Diagnostics& diagnost
 /// A secret of any text. Not a strong one: it names a job, and keeps apart jobs that do not mean
 /// each other.
 Secret stretch(std::string_view text, Secret secret = {}) {
-  uint64_t hash = 0xcbf29ce484222325;
+  Fnv hash;
   for (size_t round = 0; round < 2; ++round) {
-    for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-    for (size_t i = 0; i < 8; ++i) secret[round * 8 + i] ^= static_cast<uint8_t>(hash >> (8 * i));
+    hash.add(text);
+    for (size_t i = 0; i < 8; ++i) {
+      secret[round * 8 + i] ^= static_cast<uint8_t>(hash.value() >> (8 * i));
+    }
   }
   return secret;
 }
