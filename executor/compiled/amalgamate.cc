@@ -5,8 +5,6 @@
 //
 // TEXT becomes a C++ string literal, DIGEST a header with the text's digest, which also stands in
 // the names of kernels that are compiled with it (MSCCLC_KERNEL).
-#include <cstdint>
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -58,9 +56,7 @@ bool add(const std::string& path, Amalgam& to) {
 std::string digest(const std::string& text) {
   mscclc::Fnv hash;
   hash.add(text);
-  char hex[17];
-  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash.value()));
-  return hex;
+  return hash.hex();
 }
 
 }  // namespace

@@ -437,7 +437,7 @@ std::string CompiledShape::key() const {
       for (const uint32_t place : step.places) add(place);
     }
   }
-  return fmt::format("{:016x}", hash.value());
+  return hash.hex();
 }
 
 }  // namespace mscclc

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace mscclc {
@@ -18,6 +19,12 @@ class Fnv {
     for (uint32_t i = 0; i < 8; ++i, number >>= 8) add(static_cast<uint8_t>(number));
   }
   uint64_t value() const { return value_; }
+  /// The value as 16 hexadecimal digits.
+  std::string hex() const {
+    std::string digits(16, '0');
+    for (uint32_t i = 0; i < 16; ++i) digits[i] = "0123456789abcdef"[value_ >> (60 - 4 * i) & 15];
+    return digits;
+  }
 
  private:
   uint64_t value_ = 0xcbf29ce484222325u;

@@ -20,7 +20,7 @@ constexpr const char* kWhyUnknown =
 std::string hash_of(std::string_view text) {
   Fnv hash;
   hash.add(text);
-  return fmt::format("{:016x}", hash.value());
+  return hash.hex();
 }
 
 std::string tree_text(uint32_t first, uint32_t ranks) {
