@@ -189,20 +189,26 @@ TEST_CASE("the far end takes no orders for memory that it has not exposed, and b
   }
 }
 
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// A lane that polls uses the processor in every window; on a busy machine its threads fall asleep
+// late, and a sanitizer's own thread works now and then.
 TEST_CASE("an idle lane uses no processor") {
   const bool alert = GENERATE(false, true);
   SocketWorld world(3, alert);
   world.open();
   testing::check_counts(world);
-  std::this_thread::sleep_for(milliseconds(alert ? 200 : 0));  // they fall asleep
-  const auto used = [] {
-    timespec time{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  };
-  const double before = used();
-  std::this_thread::sleep_for(milliseconds(500));
-  CHECK(used() - before < 0.02);
+  double least = 1;
+  for (int window = 0; window < 40 && least >= 0.01; ++window) {
+    const double before = processor_seconds();
+    std::this_thread::sleep_for(milliseconds(250));
+    least = std::min(least, processor_seconds() - before);
+  }
+  CHECK(least < 0.01);
 }
 
 }  // namespace

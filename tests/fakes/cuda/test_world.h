@@ -135,9 +135,9 @@ struct World {
   std::vector<void*> steps;           ///< streams of step()
   std::vector<abi::GraphNode> nodes;  ///< of launches; nullptr: not captured
   EarlyLaunch loaded = {true, true};  ///< what kernels can do
-  std::atomic<int> loads = 0;         ///< devices of several threads may be opened at once
+  std::atomic<int> loads{0};          ///< devices of several threads may be opened at once
   int load_error = 0, stack_error = 0;
-  uint32_t stacks_kept = 0;
+  std::atomic<uint32_t> stacks_kept{0};  ///< lanes of several threads, too
   int launch_error = 0;
   uint32_t most_blocks = 264, most_threads = 512;
   bool early = true;
