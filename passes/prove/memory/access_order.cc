@@ -173,13 +173,12 @@ template <class Follow>
 bool AccessOrder::any_packets(const Actor& actor, bool stores, Follow&& follow) {
   if (!chained_) return false;
   Provenance& earlier = nodes_read_[rank_of(actor)];
-  const bool block = is_block(actor.event);
-  for (const bool far : {false, true}) {  // most are found near by
-    if (follow(earlier, earlier.size(), far)) return true;
+  ThreadBlock* const own = is_block(actor.event) ? &parts_.blocks[actor.event.process] : nullptr;
+  // Most are found near by. What was read in earlier calls is the most, so it is searched last.
+  for (const bool far : {false, true}) {
     if (stores && follow(parts_.at_hand.nodes, parts_.at_hand.nodes.size(), far)) return true;
-    if (!block) continue;
-    ThreadBlock& own = parts_.blocks[actor.event.process];
-    if (follow(own.nodes, own.settled_nodes, far)) return true;
+    if (own != nullptr && follow(own->nodes, own->settled_nodes, far)) return true;
+    if (follow(earlier, earlier.size(), far)) return true;
   }
   return false;
 }
