@@ -117,7 +117,16 @@ std::vector<Defines> with_roots_and_formats() {
   return worlds;
 }
 
-/// The same, and one with a single copy of the scratch.
+/// The same, and two whose sums are added up by blocks of their own, in slices.
+std::vector<Defines> with_roots_formats_and_slices() {
+  std::vector<Defines> worlds = with_roots_and_formats();
+  for (const auto& [root, format] : {std::pair{"1", "LL128"}, std::pair{"3", "LL16"}}) {
+    worlds.push_back({{"R", "4"}, {"root", root}, {"F", format}, {"apart", "true"}, {"S", "2"}});
+  }
+  return worlds;
+}
+
+/// Formats, and one with a single copy of the scratch.
 std::vector<Defines> with_roots_formats_and_copies() {
   std::vector<Defines> worlds = with_roots_and_formats();
   worlds.push_back({{"R", "4"}, {"root", "1"}, {"C", "1"}});
@@ -258,7 +267,7 @@ const std::vector<LibraryProgram>& library() {
       {"broadcast_tree", with_roots()},
       {"gather_direct", with_roots()},
       {"gather_packets", with_roots_and_formats()},
-      {"reduce_2shot_packets", with_roots_and_formats()},
+      {"reduce_2shot_packets", with_roots_formats_and_slices()},
       {"reduce_chain_packets", with_roots_formats_and_copies()},
       {"reduce_direct", with_roots_and_leaves()},
       {"reduce_packets", with_roots_and_formats()},
