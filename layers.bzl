@@ -843,6 +843,7 @@ _ROWS = {
         "executor/simulator",
         "executor/simulator/schedules",
         "passes/prove",
+        "plans/format",
         "plans/format/machines",
         "runtime/support/process",
         "tools/base",

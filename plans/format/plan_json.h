@@ -34,6 +34,11 @@ inline constexpr uint32_t kPlanSchema = 2;
                               Diagnostics& diagnostics, const Proof* proof = nullptr,
                               uint32_t threads = 0);
 
+/// Does the target run all thread blocks of a rank at once? They wait for one another. False:
+/// reported as by write_plan(). REQUIRES: program.split.
+[[nodiscard]] bool runs_at_once(const Program& program, const Target& target,
+                                Diagnostics& diagnostics);
+
 /// Writes what names a plan: what write_plan() writes, of no target, without a proof and without
 /// the hash (FORMAT.md, §5). Equal for equal plans, wherever they were compiled or read.
 [[nodiscard]] bool write_canonical(const Program& program,

@@ -79,7 +79,7 @@ rm ring.ir
 shows "names that have changed" git diff -- renumbered.json <<'END'
 --- a/renumbered.json
 +++ b/renumbered.json
-no difference but in numbers, names and layout
+no difference but in numbers, names, descriptions and layout
 END
 printf '{"a": 2}\n' >other.json
 shows "other JSON" git diff -- other.json <<'END'

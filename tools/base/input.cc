@@ -4,7 +4,9 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
+#include <cctype>
 #include <new>
+#include <sstream>
 
 #include "plans/format/plan_json.h"
 #include "runtime/support/environment/environment.h"
@@ -17,6 +19,32 @@ namespace {
 bool looks_like_json(std::string_view text) {
   const size_t at = text.find_first_not_of(" \t\r\n");
   return at != std::string_view::npos && text[at] == '{';
+}
+
+bool is_word(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+}
+
+/// Cuts the parameters off a plan's name as explain and tune write it: of
+/// "allreduce_push:R=4,F=LL128" leaves "allreduce_push", and gives "R=4" and "F=LL128". A value may
+/// be a list: "counts=1,0,2".
+std::vector<std::string> take_parameters(std::string& name) {
+  const size_t colon = std::min(name.find(':'), name.size());
+  const std::string_view rest = std::string_view(name).substr(std::min(colon + 1, name.size()));
+  if (!is_word(name.substr(0, colon)) || !is_word(rest.substr(0, rest.find('=')))) return {};
+  std::vector<std::string> found;
+  std::istringstream in{std::string(rest)};
+  for (std::string part; std::getline(in, part, ',');) {
+    if (part.find('=') == part.npos && !found.empty()) {
+      found.back() += "," + part;
+    } else {
+      found.push_back(part);
+    }
+  }
+  name.resize(colon);
+  return found;
 }
 
 std::optional<std::string> read_import(const std::string& path) {
@@ -70,7 +98,8 @@ void add_order_option(CommandLine& line, CLI::App& app, std::string& order, cons
 void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options) {
   app.add_option("FILE", options.file,
                  "a program (.mscl), IR text or a plan (.json); the name of a program of the "
-                 "library, as 'mscclc select' shows it; '-' reads standard input")
+                 "library, also with parameters, as in allreduce_push:R=4,B=32; '-' reads "
+                 "standard input")
       ->type_name("FILE")
       ->required();
   add_define_option(line, app, options);
@@ -142,8 +171,8 @@ FixResult Input::find_fix() const {
   return mscclc::find_fix(source.name, source.text, front_, passes_);
 }
 
-Result<void> Input::split_defines(FrontEndOptions& front) const {
-  for (const std::string& define : options_.defines) {
+Result<void> Input::split_defines(const std::vector<std::string>& defines, FrontEndOptions& front) {
+  for (const std::string& define : defines) {
     const size_t at = define.find('=');
     if (at == std::string::npos || at == 0) {
       return Error{fmt::format("-D '{}' is not of the form NAME=VALUE", define)};
@@ -162,8 +191,13 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
   FrontEndOptions front;
   front.read_file = read_import;
   front.relative_names = relative_names;
-  if (const auto split = split_defines(front); !split) return unusable(split.error().text());
-  auto input = read_program(options_.file);
+  std::string file = options_.file;
+  std::vector<std::string> defines = take_parameters(file);
+  defines.insert(defines.end(), options_.defines.begin(), options_.defines.end());
+  if (const auto split = split_defines(defines, front); !split) {
+    return unusable(split.error().text());
+  }
+  auto input = read_program(file);
   if (!input) return unusable(input.error().text());
   if (looks_like_json(input->text)) {
     kind = InputKind::plan;
@@ -188,7 +222,7 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
 
 int Input::load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,
                      ProofGate* gate) {
-  auto loaded = read_plan(json, options_.file, diagnostics);
+  auto loaded = read_plan(json, options_.file, diagnostics, &record);
   if (!loaded) return kWrongProgram;
   program = std::move(*loaded);
   if (!passes.only.empty() && !run_passes(program, passes, diagnostics)) return kWrongProgram;

@@ -2,6 +2,7 @@
 // of input, and the printing of diagnostics.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
+#include "plans/format/proof_record.h"
 #include "tools/base/command_line.h"
 #include "tools/base/library.h"
 
@@ -66,13 +68,15 @@ class Input {
   static int code_of(const Result<void>& done) { return done ? kFine : usage(done.error()); }
 
   Program program;
+  std::optional<ProofRecord> record;  ///< of a plan: what it claims of itself
   InputKind kind = InputKind::program;
   Sources sources;
   Diagnostics diagnostics;
 
  private:
   [[nodiscard]] int load(const PassOptions& passes, bool relative_names, ProofGate* gate);
-  Result<void> split_defines(FrontEndOptions& front) const;
+  static Result<void> split_defines(const std::vector<std::string>& defines,
+                                    FrontEndOptions& front);
   int unusable(const std::string& message);
   int load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,
                 ProofGate* gate);

@@ -108,7 +108,12 @@ int run_calibrate(const CalibrateOptions& options) {
   // A table and a machine file do not go into the same stream.
   const std::string text = calibrate::calibration_text(*calibration, tolerance);
   options.output == "-" ? put_error(text) : put(text);
-  return calibrate::count_apart(*calibration, tolerance) == 0 ? kFine : kWrongResult;
+  if (calibrate::count_apart(*calibration, tolerance) == 0) return kFine;
+  put_error(
+      fmt::format("mscclc calibrate: '{}' is written, but do not rely on it: times of this "
+                  "machine are not steady; let nothing else run on it, or see --tolerance\n",
+                  options.output));
+  return kWrongResult;
 }
 
 void calibrate_options(CommandLine& line, CLI::App& app, CalibrateOptions& options) {

@@ -59,7 +59,7 @@ TEST_CASE("which rank was late to which call, by how much") {
       report({read(trace_of(0, 0, {0, 100, 200})), read(trace_of(1, 0, {5, 900, 201})),
               read(trace_of(2, 0, {3, 101, 215}))});
   CHECK(text ==
-        "3 of 3 ranks have written a file; 3 calls are in all of them\n"
+        "files of 3 of 3 ranks; 3 calls are in all of them\n"
         "clocks: all ranks have the same\n"
         "\n"
         "how late each rank came, in us after the first to come\n"
@@ -83,7 +83,7 @@ TEST_CASE("which rank was late to which call, by how much") {
 TEST_CASE("clocks of other machines are brought together, as far as that can be known") {
   const std::string text = report({read(trace_of(0, 0, {0, 100, 200})),
                                    read(trace_of(1, 5'000'000'000, {0, 400, 200}, "node1"))});
-  CHECK(text.find("2 of 3 ranks have written a file") != std::string::npos);
+  CHECK(text.find("files of 2 of 3 ranks") != std::string::npos);
   CHECK(
       text.find(
           "clocks: that of rank 1 is 5000000.0 us ahead of that of rank 0, give or take 4.0 us") !=

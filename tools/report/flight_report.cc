@@ -92,7 +92,7 @@ class Report {
 
  private:
   void heading() {
-    out_ += fmt::format("{} of {} ranks have written a file\n", ranks_.size(), ranks_[0].size);
+    out_ += fmt::format("files of {} of {} ranks\n", ranks_.size(), ranks_[0].size);
     std::vector<uint32_t> missing;
     for (uint32_t r = 0, i = 0; r < ranks_[0].size; ++r) {
       if (i < ranks_.size() && ranks_[i].rank == r) {

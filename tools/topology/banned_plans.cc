@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "compiler/compile.h"
 #include "passes/prove/prove.h"
@@ -29,7 +32,7 @@ class Lister {
       if (!file.name.ends_with(".mscl")) continue;
       if (const int code = look_at(file); code != kFine) return code;
     }
-    if (plans_ > 0) return kFine;
+    if (!found_.empty()) return options_.output.empty() ? kFine : write_all();
     put_error(fmt::format("mscclc topology: no program of {} for {} ranks does without {}\n",
                           name(options_.kind), options_.ranks, bans_text(options_.bans)));
     return kWrongProgram;
@@ -64,10 +67,40 @@ class Lister {
                             stem, broken->a, broken->b));
       return kWrongResult;
     }
-    ++plans_;
     proof.sums = sums_of(plan, proof);
     put(fmt::format("{}: proved, ranks as {}\n", stem, numbers_text(*numbers)));
-    return options_.output.empty() ? kFine : write(stem, plan, proof);
+    found_.push_back({stem, plan, std::move(proof)});
+    return kFine;
+  }
+
+  /// Sizes that no plan serves go to the plan before them, the smallest to the first: no call needs
+  /// a plan with a channel at the link.
+  void close_gaps() {
+    std::ranges::sort(found_, {}, [](const Found& f) { return f.plan.select.sizes.min; });
+    found_.front().plan.select.sizes.min = 0;
+    uint64_t most = 0;
+    Found* last = nullptr;
+    for (Found& one : found_) {
+      if (last != nullptr && one.plan.select.sizes.min > most) {
+        last->plan.select.sizes.max = one.plan.select.sizes.min - 1;
+      }
+      if (last != nullptr && one.plan.select.sizes.max <= most) continue;
+      most = one.plan.select.sizes.max;
+      last = &one;
+    }
+    last->plan.select.sizes.max = ~uint64_t{0};
+  }
+
+  int write_all() {
+    close_gaps();
+    for (const Found& one : found_) {
+      if (const int code = write(one.stem, one.plan, one.proof); code != kFine) return code;
+    }
+    put(
+        fmt::format("{} plans in '{}' for all sizes; with MSCCLC_PLAN_PATH={} and "
+                    "MSCCLC_REQUIRE_PLAN=1 a job has no others\n",
+                    found_.size(), options_.output, options_.output));
+    return kFine;
   }
 
   int write(const std::string& stem, const Program& plan, const Proof& proof) const {
@@ -88,9 +121,15 @@ class Lister {
     return written ? kFine : Input::usage(written.error());
   }
 
+  struct Found {
+    std::string stem;
+    Program plan;
+    Proof proof;
+  };
+
   const BanOptions& options_;
   const Target& target_;
-  size_t plans_ = 0;
+  std::vector<Found> found_;
 };
 
 }  // namespace

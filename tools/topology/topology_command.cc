@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kTopologyExamples = R"(  mscclc topology
   mscclc topology --ban 0-3
-  mscclc topology --ban 0-3,1-2 --ranks 8 --collective broadcast -o plans)";
+  mscclc topology --ban 0-3,1-2 --ranks 8 --collective broadcast -o plans_without)";
 
 bool is_folder(const std::string& path) {
   struct stat found {};
@@ -54,9 +54,10 @@ int list_without(const TopologyOptions& options) {
   Contract contract;
   contract.kind = wanted.kind = *kind;
   if (!topology::can_be_renumbered(contract)) {
-    return Input::usage(
-        fmt::format("--collective {}: ranks have chunks of their own, so programs go round no link",
-                    options.collective));
+    return Input::usage(fmt::format(
+        "--collective {}: every two ranks exchange data of their own, so that no numbering "
+        "of the ranks leaves a link out",
+        options.collective));
   }
   auto bans = topology::parse_bans(options.bans, options.ranks);
   if (!bans) return Input::usage("--ban: " + bans.error().text());

@@ -206,8 +206,8 @@ bool Header::flags(std::span<const Mark> marks) {
 void Header::note_even(Diagnostic& d) {
   reports_.note(
       d, draft_.kind_mark,
-      "with 'even: true' in this line the program takes only messages that divide, and this is "
-      "right; without it, pair chunks at the same position of their rows");
+      "with 'even: true' in this line the program takes only messages that divide, and chunks need "
+      "not be equally long; without it, pair chunks at the same position of their rows");
 }
 
 }  // namespace mscclc

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "plans/format/plan_json.h"
 #include "plans/format/wire/message_bounds.h"
 
 namespace mscclc {
@@ -48,6 +49,29 @@ PlacedOp farthest_op(const Program& program, const WireLayout& layout) {
 
 }  // namespace
 
+void check_blocks(const Program& program, const Target& target, ProgramReport& report) {
+  const auto rank = std::ranges::find_if(
+      program.ranks, [&](const Rank& r) { return beyond(r.blocks, target.max_blocks); });
+  if (rank == program.ranks.end()) return;
+  const auto number = static_cast<uint32_t>(rank - program.ranks.begin());
+  const std::string message =
+      fmt::format("rank {} has {} thread blocks; target '{}' runs at most {} at once", number,
+                  rank->blocks, target.name, target.max_blocks);
+  const auto op = std::ranges::find_if(
+      rank->ops, [&](const Op& o) { return o.block != kNone && o.block >= target.max_blocks; });
+  if (op == rank->ops.end()) {
+    report.error("target-blocks", message);
+  } else {
+    report.error("target-blocks", number, *op, message);
+  }
+}
+
+bool runs_at_once(const Program& program, const Target& target, Diagnostics& diagnostics) {
+  ProgramReport report(program, diagnostics);
+  check_blocks(program, target, report);
+  return !report.any();
+}
+
 TargetLimits::TargetLimits(const Program& program, const Target& target, ProgramReport& report)
     : program_(program), target_(target), report_(report) {}
 
@@ -65,27 +89,8 @@ void TargetLimits::check_program(const WireLayout& layout) {
                               "of {}",
                               program_.launch.align, target_.name, target_.vector_bytes));
   }
-  for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
-    if (!beyond(program_.ranks[r].blocks, target_.max_blocks)) continue;
-    check_blocks(r);
-    break;
-  }
+  check_blocks(program_, target_, report_);
   check_bytes(layout);
-}
-
-/// An error at the first op of the first block that is too much.
-void TargetLimits::check_blocks(uint32_t rank) {
-  const std::vector<Op>& ops = program_.ranks[rank].ops;
-  const std::string message =
-      fmt::format("rank {} has {} thread blocks; target '{}' runs at most {} at once", rank,
-                  program_.ranks[rank].blocks, target_.name, target_.max_blocks);
-  const auto op = std::ranges::find_if(
-      ops, [&](const Op& o) { return o.block != kNone && o.block >= target_.max_blocks; });
-  if (op == ops.end()) {
-    report_.error("target-blocks", message);
-  } else {
-    report_.error("target-blocks", rank, *op, message);
-  }
 }
 
 /// An error at an op that reaches the largest offset.

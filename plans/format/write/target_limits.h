@@ -13,6 +13,10 @@
 
 namespace mscclc {
 
+/// An error at the first op of the first block that is too much for the target, where a rank has
+/// more blocks than run there at once: they wait for one another.
+void check_blocks(const Program& program, const Target& target, ProgramReport& report);
+
 class TargetLimits {
  public:
   TargetLimits(const Program& program, const Target& target, ProgramReport& report);
@@ -30,7 +34,6 @@ class TargetLimits {
   void check_name(uint32_t rank, const Op& op, PeerFault fault);
 
  private:
-  void check_blocks(uint32_t rank);
   void check_bytes(const WireLayout& layout);
   bool exceeds(const Op& op, const OpFacts& facts) const;
   void report_op(uint32_t rank, const Op& op, const OpFacts& facts);

@@ -12,10 +12,12 @@
 #include "executor/cost/machines.h"
 #include "passes/prove/why_not_proved.h"
 #include "plans/format/machines/machine.h"
+#include "plans/format/plan_json.h"
 #include "runtime/support/process/quiet_thread.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
+#include "tools/base/library.h"
 #include "tools/base/sizes.h"
 #include "tools/report/pass_trace.h"
 #include "tools/timeline/files.h"
@@ -32,7 +34,7 @@ constexpr const char* kExplainExamples = R"(  mscclc explain plans/allreduce_2sh
 
 struct ExplainOptions {
   InputOptions input;
-  std::string bytes = "1M", dtype = "f32", machine;
+  std::string bytes = "1M", dtype = "f32", machine, target;
   uint32_t ranks = 0;  ///< 0: as the program says
   bool json = false, no_choices = false;
   timeline::TimelineOptions timeline;
@@ -40,9 +42,9 @@ struct ExplainOptions {
 
 /// "R", or "world" where a program names its ranks so.
 std::string rank_parameter(const std::string& file) {
-  const auto text = read_input(file);
-  const bool world = text && text->find("\nparam") != std::string::npos &&
-                     (text->find(" world =") != std::string::npos);
+  const auto program = read_program(file.substr(0, file.find(':')));
+  const bool world = program && program->text.find("\nparam") != std::string::npos &&
+                     program->text.find(" world =") != std::string::npos;
   return world ? "world" : "R";
 }
 
@@ -67,11 +69,12 @@ std::string table_row(const cost::Explanation& e) {
 
 /// Writes the timeline of a call, which is explained beside it.
 int write_timeline(const ExplainOptions& options, const Call& call, Input& input,
-                   const Machine& machine) {
+                   const Machine& machine, bool proved) {
   const auto predicted = timeline::predict(input.program, call, machine, input.diagnostics);
   input.report();
   if (!predicted) return kWrongProgram;
-  const timeline::CallFacts facts{input.program, timeline::title_of(input.program, call)};
+  const timeline::CallFacts facts{
+      input.program, timeline::title_of(input.program, call) + (proved ? "" : ", NOT PROVED")};
   return Input::code_of(timeline::write_timeline(options.timeline, facts,
                                                  {timeline::predicted_trace(*predicted, machine)}));
 }
@@ -122,7 +125,10 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
     if (!options.no_choices) explain_choices(input.program, call, machine, *explanation);
     put(options.json ? explanation_json(*explanation) : explanation_text(*explanation));
     if (!options.timeline.asked()) continue;
-    if (const int code = write_timeline(options, call, input, machine); code != kFine) return code;
+    if (const int code =
+            write_timeline(options, call, input, machine, explanation->not_proved->empty());
+        code != kFine)
+      return code;
   }
   return kFine;
 }
@@ -157,9 +163,12 @@ int run_explain(ExplainOptions& options) {
   input.report();
   if (!machine) return kUsage;
   if (options.ranks != 0 && options.ranks > machine->ranks()) cost::resize(*machine, options.ranks);
-  const bool can_run = cost::fits(input.program, *machine, input.diagnostics);
+  const auto target =
+      find_target(options.target.empty() ? "sm_90" : options.target, input.diagnostics);
+  const bool can_run = target && cost::fits(input.program, *machine, input.diagnostics) &&
+                       runs_at_once(input.program, *target, input.diagnostics);
   input.report();
-  if (!can_run) return kWrongProgram;
+  if (!can_run) return target ? kWrongProgram : kUsage;
   return explain_sizes(options, *sizes, *dtype, input, *machine, trace.lines());
 }
 
@@ -171,6 +180,8 @@ void explain_options(CommandLine& line, CLI::App& app, ExplainOptions& options) 
                       ->type_name("SIZES"));
   line.takes_text(app.add_option("--dtype", options.dtype, "data type (f32)")->type_name("TYPE"));
   timeline::add_machine_option(app, options.machine);
+  add_target_option(line, app, options.target, "sm_90",
+                    "whose multiprocessors must hold all thread blocks of a rank at once");
   line.takes_text(
       app.add_option("--ranks", options.ranks,
                      "the same with so many ranks (-D R=N, or -D world=N), on so many GPUs")
@@ -178,7 +189,7 @@ void explain_options(CommandLine& line, CLI::App& app, ExplainOptions& options) 
           ->check(CLI::Range(1, 65536)));
   app.add_flag("--json", options.json, "one JSON object for each size");
   app.add_flag("--no-choices", options.no_choices,
-               "do not compare with other plans of the library");
+               "do not compare with other plans of the library, which takes longest");
   timeline::add_timeline_options(app, options.timeline, "the call as it is predicted");
 }
 

@@ -11,6 +11,7 @@
 #include "executor/cost/machines.h"
 #include "executor/cost/model.h"
 #include "plans/format/machines/machine.h"
+#include "plans/format/proof_record.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
@@ -65,6 +66,11 @@ void add_proof(const Program& program, std::vector<diff::Fact>& facts) {
   if (!gate.proof->sums.empty()) facts.push_back({"sums", gate.proof->sums});
   const std::string rows = rows_text(program, *gate.proof);
   if (!rows.empty()) facts.push_back({"rows", rows});
+}
+
+/// What two plans say of themselves, whatever is true.
+void add_record(const Input& side, std::vector<diff::Fact>& facts) {
+  if (side.record) facts.push_back({"recorded proof", proof_text(*side.record)});
 }
 
 /// Can the machine that is asked for run it? Reports why not.
@@ -122,13 +128,30 @@ int compare(const DiffOptions& options, std::string* unheard, std::string& text)
     if (code != kFine) return code;
   }
   if (!can_run(options, *a) || !can_run(options, *b)) return kUsage;
-  const auto side = [&](const Program& program) {
+  const bool plans = a->kind == InputKind::plan && b->kind == InputKind::plan;
+  const auto side = [&](const Input& input) {
+    const Program& program = input.program;
     diff::PlanSide made{program, facts_of(options, program)};
+    if (plans) add_record(input, made.facts);
     if (program.split) made.predicted = [&] { return times_of(options, program); };
     return made;
   };
-  text += diff::differences(side(a->program), side(b->program));
+  text += diff::differences(side(*a), side(*b));
   return kFine;
+}
+
+/// The summary of a plan that is new or gone, each line with a sign; nothing if it is no plan.
+std::optional<std::string> one_side(const DiffOptions& options, const std::string& file,
+                                    char sign) {
+  InputOptions of = options.input;
+  of.file = file;
+  std::string unheard;
+  std::optional<Input> side;
+  if (load_side(of, &unheard, side) != kFine || side->kind != InputKind::plan) return std::nullopt;
+  std::string text;
+  std::istringstream in(summarize(side->program));
+  for (std::string line; std::getline(in, line);) text += fmt::format("{} {}\n", sign, line);
+  return text;
 }
 
 /// As git's driver, which gets PATH OLD-FILE OLD-HEX OLD-MODE NEW-FILE NEW-HEX NEW-MODE, and where
@@ -151,13 +174,19 @@ int run_git(DiffOptions& options) {
   const std::string from = name("a/", kOldFile, 0);
   const std::string to = name("b/", kNewFile, git.size() > kNewPath ? kNewPath : 0);
   std::string unheard, text;
-  const bool both = git[kOldFile] != "/dev/null" && git[kNewFile] != "/dev/null";
-  if (both && git[kOldMode] != git[kNewMode]) {
+  const bool is_new = git[kOldFile] == "/dev/null", is_gone = git[kNewFile] == "/dev/null";
+  if (is_new != is_gone) {
+    const auto lines = one_side(options, is_new ? options.b : options.a, is_new ? '+' : '-');
+    if (!lines) return text_diff(from, options.a, to, options.b);
+    put(fmt::format("--- {}\n+++ {}\n{}", from, to, *lines));
+    return kFine;
+  }
+  if (!is_new && git[kOldMode] != git[kNewMode]) {
     put(fmt::format("{}: mode {}, was {}\n", to, git[kNewMode], git[kOldMode]));
   }
-  // Whatever is no plan: a file that is new or gone, and JSON of others.
+  // JSON of others.
   if (compare(options, &unheard, text) != kFine) return text_diff(from, options.a, to, options.b);
-  if (text.empty()) text = "no difference but in numbers, names and layout\n";
+  if (text.empty()) text = "no difference but in numbers, names, descriptions and layout\n";
   put(fmt::format("--- {}\n+++ {}\n{}", from, to, text));
   return kFine;
 }

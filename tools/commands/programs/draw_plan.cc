@@ -27,7 +27,10 @@ constexpr std::array kWriters = {
 
 /// What the picture says of the proof. One that is no plan yet, or wrong, is drawn all the same.
 void add_proof(const Program& program, draw::DrawOptions& options) {
-  if (!program.split) return;
+  if (!program.split) {
+    options.proved = "NOT PROVED: the passes that make it a plan have not run";
+    return;
+  }
   ProofGate gate{.try_copies = true};
   Diagnostics why;
   if (!gate.pass(program, why) || !gate.proof) {
