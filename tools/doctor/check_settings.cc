@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/diagnostics/printable.h"
@@ -62,6 +65,82 @@ void report_unknown(const Machine& machine, Findings& findings) {
   environment.warn_of_unknown(unknown);
   for (const Diagnostic& d : unknown.all()) {
     findings.problem(d.message, "correct its name, or unset it; 'mscclc env' lists all");
+  }
+}
+
+/// A variable that names what must be there, or a file that is written into a folder that must be.
+struct NamedPlace {
+  const char* variable;
+  bool written;
+  const char* separators = "";  ///< between several
+  const char* no_place = "";    ///< a value that is none
+};
+
+constexpr std::array kPlaces = {
+    NamedPlace{"MSCCLC_PLAN_PATH", false, ":"},
+    NamedPlace{"MSCCLC_LIBRARY", false},
+    NamedPlace{"MSCCLC_KERNEL_PATH", false},
+    NamedPlace{"MSCCLC_TUNER_FILE", false},
+    NamedPlace{"MSCCLC_NVRTC", false, "", "none"},
+    NamedPlace{"MSCCLC_TRACE", true},
+    NamedPlace{"MSCCLC_FLIGHT_FILE", true, "", "none"},
+    NamedPlace{"MSCCLC_DEBUG_FILE", true},
+    NamedPlace{"NCCL_DEBUG_FILE", true},
+};
+
+void report_places(const Machine& machine, Findings& findings) {
+  for (const NamedPlace& place : kPlaces) {
+    for (std::string path : parts_of(machine.variable(place.variable), place.separators)) {
+      const size_t slash = path.rfind('/');
+      if (path == place.no_place || slash == path.npos) continue;  // beside the program, or found
+      if (place.written) path.resize(std::max<size_t>(slash, 1));
+      if (path.find('%') != path.npos || machine.exists(path)) continue;  // %h, %p, %r
+      findings.problem(
+          fmt::format("{} names {}, which is not there", place.variable,
+                      beginning(printable_line(path), 80)),
+          place.written ? "make the folder, or correct it" : "correct it, or unset it");
+    }
+  }
+}
+
+/// Whose interfaces are there: prefixes, after '^' those that are not taken, after '=' whole names.
+void report_interfaces(const Machine& machine, Findings& findings) {
+  const std::string value = machine.variable("MSCCLC_SOCKET_IFNAME");
+  if (value.empty() || value.starts_with('^')) return;
+  const bool whole = value.starts_with('=');
+  const auto there = machine.list("/sys/class/net");
+  const auto names = parts_of(value.substr(whole ? 1 : 0), ",");
+  const bool some = std::ranges::any_of(names, [&](const std::string& name) {
+    return std::ranges::any_of(
+        there, [&](const std::string& one) { return whole ? one == name : one.starts_with(name); });
+  });
+  if (some) return;
+  findings.problem(fmt::format("MSCCLC_SOCKET_IFNAME={}: no network interface has such a name",
+                               beginning(printable_line(value), 80)),
+                   fmt::format("name one of {}", fmt::join(there, ", ")));
+}
+
+/// What says which rank a process is, of how many, of which job.
+void report_ranks(const Machine& machine, Findings& findings) {
+  const std::string id = machine.variable("MSCCLC_ID");
+  if (!id.empty() && !id.starts_with("mscclc1/")) {  // it is secret
+    findings.problem("MSCCLC_ID is no unique id, mscclc1/ADDRESS/PORT/SECRET",
+                     "take one that mscclc_unique_id() has made, or unset it");
+  }
+  using Pair = std::pair<const char*, const char*>;
+  for (const auto& [rank, size] :
+       {Pair{"MSCCLC_RANK", "MSCCLC_WORLD_SIZE"}, {"RANK", "WORLD_SIZE"}}) {
+    const std::string r = machine.variable(rank), n = machine.variable(size);
+    if (r.empty() != n.empty()) {
+      findings.problem(
+          fmt::format("{} is set without {}", r.empty() ? size : rank, r.empty() ? rank : size),
+          "set both, or neither");
+    } else if (!r.empty() && std::atoll(r.c_str()) >= std::atoll(n.c_str())) {
+      findings.problem(
+          fmt::format("{}={} with {}={}: ranks are counted from 0", rank,
+                      beginning(printable_line(r), 20), size, beginning(printable_line(n), 20)),
+          "correct one of them");
+    }
   }
 }
 
@@ -153,6 +232,9 @@ void check_variables(const Machine& machine, Findings& findings) {
   findings.fine(set.empty() ? "none is set" : fmt::format("set: {}", fmt::join(set, ", ")));
   report_unknown(machine, findings);
   report_nccl(machine, findings);
+  report_places(machine, findings);
+  report_interfaces(machine, findings);
+  report_ranks(machine, findings);
 }
 
 }  // namespace mscclc::doctor

@@ -286,6 +286,40 @@ TEST_CASE("doctor: variables that are set, wrong or unknown") {
   CHECK_FALSE(has(fake.text(check_variables), "\x1b"));
 }
 
+TEST_CASE("doctor: settings that name what is not there") {
+  FakeMachine fake;
+  fake.file("/plans/a.json");
+  fake.file("/sys/class/net/eth0/mtu");
+  const auto levels = [&](const char* variable, const char* value) {
+    fake.machine.variables = {{variable, value}};
+    return fake.levels(check_variables);
+  };
+  CHECK(levels("MSCCLC_PLAN_PATH", "/plans:/plans/a.json") == "f");
+  CHECK(levels("MSCCLC_PLAN_PATH", "/plans:/no/such") == "fp");
+  CHECK(levels("MSCCLC_TUNER_FILE", "/no/such") == "fp");
+  CHECK(levels("MSCCLC_NVRTC", "none") == "f");
+  CHECK(levels("MSCCLC_TRACE", "/plans/calls-%r") == "f");
+  CHECK(levels("MSCCLC_TRACE", "/%h/calls-%r") == "f");
+  CHECK(levels("MSCCLC_TRACE", "/no/calls-%r") == "fp");
+  CHECK(levels("MSCCLC_SOCKET_IFNAME", "eth") == "f");
+  CHECK(levels("MSCCLC_SOCKET_IFNAME", "^docker") == "f");
+  CHECK(levels("MSCCLC_SOCKET_IFNAME", "=eth") == "fp");
+  CHECK(levels("MSCCLC_SOCKET_IFNAME", "ib") == "fp");
+}
+
+TEST_CASE("doctor: settings that say which rank a process is") {
+  FakeMachine fake;
+  fake.machine.variables = {{"MSCCLC_RANK", "1"}};
+  CHECK(has(fake.text(check_variables), "MSCCLC_RANK is set without MSCCLC_WORLD_SIZE"));
+  fake.machine.variables["MSCCLC_WORLD_SIZE"] = "2";
+  CHECK(fake.levels(check_variables) == "f");
+  fake.machine.variables = {{"RANK", "7"}, {"WORLD_SIZE", "2"}};
+  CHECK(has(fake.text(check_variables), "RANK=7 with WORLD_SIZE=2"));
+  fake.machine.variables = {{"MSCCLC_ID", "xx"}};
+  CHECK(fake.levels(check_variables) == "fp");
+  CHECK_FALSE(has(fake.text(check_variables), "xx"));
+}
+
 TEST_CASE("doctor: a machine of which every file is hostile") {
   FakeMachine fake;
   const std::string noise = "\xff\x01 9999999999999999999999,-5-,3-1 GPU0 GPU0 OK \n\n,,,\n";

@@ -27,7 +27,7 @@ namespace {
 constexpr const char* kRegistryExamples = R"(  mscclc registry check /opt/plans
   mscclc registry check /opt/plans --svg coverage.svg
   mscclc registry check /opt/plans --order ranks
-  mscclc registry tuner /opt/plans > tuner.csv)";
+  mscclc registry tuner /opt/own_plans > tuner.csv)";
 
 struct RegistryCommand {
   std::string action, folder, drawing, order;

@@ -12,7 +12,7 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kFmtExamples = R"(  mscclc fmt ring.mscl
-  mscclc fmt -i plans/*.mscl
+  mscclc fmt -i mine/*.mscl
   mscclc fmt --check plans/*.mscl
   mscclc fmt - < ring.mscl)";
 

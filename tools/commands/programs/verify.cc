@@ -25,7 +25,7 @@ constexpr const char* kVerifyExamples = R"(  mscclc verify plans/allreduce_2shot
   mscclc verify allreduce.json broadcast.json
   mscclc verify allreduce.json --target mscclpp
   mscclc verify ring.mscl --json
-  mscclc verify --table *.json
+  mscclc verify --table plans4/*.json
   mscclc verify --table --order ranks *.json
   mscclc verify --together small.json large.json
   mscclc verify --together row.json@0,1 row.json@2,3 all.json --one-order
