@@ -62,7 +62,7 @@ TEST_CASE("a row may get parameters that it does not name, and numbers that are 
 TEST_CASE("a plan that does not keep the call's order is no candidate") {
   Plans plans = plans_with({});
   LibraryCall call = two_ranks(4096);
-  call.ranks = 3;
+  call.ranks = 4;
   call.order = SumOrder::tree;
   LibraryRow row = row_with({{"F", "LL16"}, {"B", "4"}, {"T", "128"}});
   CHECK(plans.of(row.choice, call).program == nullptr);
