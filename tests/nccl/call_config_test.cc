@@ -1,5 +1,8 @@
 // The configuration of one call, and what a process asks of all: encryption.
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tests/nccl/forwarded_calls.h"
@@ -126,6 +129,125 @@ TEST_CASE("an event that no library records is an error, never forgotten [case-1
   CHECK(call(kLatest, false) == ncclSuccess);
   CHECK(call(nullptr, true) == ncclInvalidUsage);  // the host has no events
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("ranks run on processors"));
+}
+
+/// ncclConfigExt_t, with mscclc's own key of orders.
+struct CallersOption {
+  const CallersOption* next = nullptr;
+  int vendor = 0x6d7363, number = 1;
+  const char* text = "exact";
+};
+
+constexpr int kProduct = 1;
+
+/// Sums that differ by their order: 1 if exact, 0 in the order of the ranks. `option`: that of each
+/// rank's call.
+ncclResult_t add_far_apart(Ranks& ranks, float (&value)[3],
+                           const std::function<const CallersOption*(int rank)>& option,
+                           int op = kSum) {
+  value[0] = 1e8F, value[1] = 1, value[2] = -1e8F;
+  return ranks.together([&](int r, ncclComm_t comm) {
+    CallersCallConfig config;  // read by the call, not at the group's end
+    config.ext = const_cast<CallersOption*>(option(r));
+    const auto* const asked = config.ext == nullptr ? nullptr : config.get();
+    return ncclAllReduceConfig(&value[r], &value[r], 1, kFloat, op, comm, nullptr, asked);
+  });
+}
+
+TEST_CASE("a call's order of sums comes before its communicator's [case-104]") {
+  const ServedBy served(nullptr, true);
+  Ranks ranks(3);
+  const CallersOption others{nullptr, 0x6d7364, 7, nullptr}, exact{&others},
+      in_turn{nullptr, 0x6d7363, 1, "ranks"}, after{&in_turn, 0x6d7364, 1, "exact"};
+  const auto sum_by = [&](const CallersOption* option) {
+    float value[3];
+    CHECK(add_far_apart(ranks, value, [&](int) { return option; }) == ncclSuccess);
+    CHECK((value[0] == value[2] && value[1] == value[2]));
+    return value[2];
+  };
+  CHECK(sum_by(&exact) == 1);
+  CHECK(sum_by(&in_turn) == 0);
+  for (ncclComm_t comm : ranks.comms) CHECK(mscclc_nccl_order(comm, "exact") == ncclSuccess);
+  CHECK(sum_by(&after) == 0);
+  CHECK(sum_by(&others) == 1);
+  CHECK(sum_by(nullptr) == 1);
+  // Each call of a group has its own, of every collective that adds up.
+  const CallersOption* const both[2] = {&exact, &in_turn};
+  float value[3] = {1e8F, 1, -1e8F}, spread[3][3] = {}, sums[2][3][2];
+  for (int r = 0; r < 3; ++r) std::fill_n(spread[r], 3, value[r]);
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    ncclResult_t result = ncclSuccess;
+    for (int i = 0; i < 2 && result == ncclSuccess; ++i) {
+      CallersCallConfig config;
+      config.ext = const_cast<CallersOption*>(both[i]);
+      (void)ncclReduceScatterConfig(spread[r], &sums[i][r][0], 1, kFloat, kSum, comm, nullptr,
+                                    config.get());
+      result = ncclReduceConfig(&value[r], &sums[i][r][1], 1, kFloat, kSum, 2, comm, nullptr,
+                                config.get());
+    }
+    return result;
+  }) == ncclSuccess);
+  for (int r = 0; r < 3; ++r) CHECK((sums[0][r][0] == 1 && sums[1][r][0] == 0));
+  CHECK((sums[0][2][1] == 1 && sums[1][2][1] == 0));
+}
+
+TEST_CASE("a wrong order of a call is an error [case-104]") {
+  const ServedBy served(kLatest, true);
+  Ranks ranks(3);
+  float value[3];
+  const auto error_of = [&](const CallersOption& option) {
+    CHECK(add_far_apart(ranks, value, [&](int) { return &option; }) == ncclInvalidArgument);
+    CHECK((value[0] == 1e8F && value[2] == -1e8F));
+    return std::string(ncclGetLastError(nullptr));
+  };
+  const CallersOption first, second{&first}, unknown{nullptr, 0x6d7363, 2, "exact"};
+  CHECK_THAT(error_of({nullptr, 0x6d7363, 1, "sorted"}),
+             Catch::Contains("ncclAllReduceConfig: there is no order 'sorted'; there are any, "));
+  CHECK_THAT(error_of({nullptr, 0x6d7363, 1, nullptr}), Catch::Contains("there is no order ''"));
+  CHECK_THAT(error_of(unknown), Catch::Contains("has an option that mscclc does not know"));
+  CHECK_THAT(error_of(second), Catch::Contains("config's ext has two orders"));
+  CallersOption loop{nullptr, 1};
+  loop.next = &loop;
+  CHECK_THAT(error_of(loop), Catch::Contains("is a list without an end"));
+}
+
+TEST_CASE("ranks whose calls ask for different orders get an error [case-104]") {
+  for (const char* compare : {"0", "1"}) {
+    INFO(compare);
+    const Setting compared("MSCCLC_CHECK_CALLS", compare);
+    const ServedBy served(kLatest, true);
+    Ranks ranks(3);
+    const CallersOption exact, in_turn{nullptr, 0x6d7363, 1, "ranks"};
+    float value[3];
+    CHECK(add_far_apart(ranks, value, [&](int r) { return r == 1 ? &exact : &in_turn; }) ==
+          ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr),
+               Catch::Contains("order ranks") && Catch::Contains("order exact"));
+  }
+}
+
+TEST_CASE("a call's order that no plan keeps is not left to NCCL [case-104]") {
+  const CallersOption exact, replicated{nullptr, 0x6d7363, 1, "replicated"};
+  float value[3];
+  {
+    const ServedBy served(kLatest, true);
+    Ranks ranks(3);
+    const long before = calls_of_fake("AllReduceConfig", kLatest);
+    CHECK(add_far_apart(
+              ranks, value, [&](int) { return &exact; }, kProduct) == ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr),
+               Catch::Contains("and NCCL does not keep to 'exact', which its configuration asks") &&
+                   Catch::Contains("; the nearest plan is 'allreduce_1shot_ordered:R=3,"));
+    CHECK(calls_of_fake("AllReduceConfig", kLatest) == before);
+  }
+  const Setting of_job("MSCCLC_ORDER", "exact"), all_to_nccl("NCCL_ALGO", "Ring");
+  const ServedBy served(kLatest, true);
+  Ranks ranks(3);
+  const long before = calls_of_fake("AllReduceConfig", kLatest);
+  CHECK(add_far_apart(ranks, value, [&](int) { return &exact; }) == ncclInvalidUsage);
+  CHECK(calls_of_fake("AllReduceConfig", kLatest) == before);
+  CHECK(add_far_apart(ranks, value, [&](int) { return &replicated; }) == ncclSuccess);
+  CHECK(calls_of_fake("AllReduceConfig", kLatest) == before + 3);
 }
 
 TEST_CASE("encryption is refused, as sockets of plans would not be encrypted [case-101]") {

@@ -16,9 +16,13 @@
 #include <fstream>
 #include <iostream>
 
+#include "compiler/compile.h"
+#include "plans/format/plan_json.h"
+#include "plans/format/target.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/host_device.h"
+#include "runtime/api/plan_registry.h"
 #include "tests/collectives/definition.h"
 #include "tests/helpers/runtime/processes.h"
 #include "tests/nodes/far_job.h"
@@ -197,15 +201,16 @@ struct Uneven {
   }
 };
 
-/// One sum that gives each rank so many elements; of an all-reduce, what all got, as one number
-/// each.
+/// One sum that gives each rank so many elements, or the root of a reduce; of an all-reduce, what
+/// all got, as one number each.
 std::string sum_alike(Collectives& collectives, CollectiveCall sum) {
   Communicator& communicator = collectives.communicator();
   Diagnostics diagnostics;
   const Uneven type{sum.dtype};
   const bool all_get_it = sum.kind == CollectiveKind::allreduce;
   const uint32_t ranks = communicator.size();
-  const uint64_t given = sum.count * (all_get_it ? 1 : ranks);
+  const bool scattered = sum.kind == CollectiveKind::reducescatter;
+  const uint64_t given = sum.count * (scattered ? ranks : 1);
   const uint64_t bytes = (given * info(sum.dtype).bytes + 63) / 64 * 64;
   const auto memory =
       communicator.device().allocate(2 * bytes + 4096, "floats and hashes", diagnostics);
@@ -234,8 +239,9 @@ std::string sum_alike(Collectives& collectives, CollectiveCall sum) {
   if (!done) return testing::text(diagnostics);
   const std::string what = fmt::format("{} of {} {}, {}", name(sum.kind), sum.count,
                                        info(sum.dtype).name, name(*sum.order));
-  const uint64_t first = all_get_it ? 0 : communicator.rank() * sum.count;
-  for (uint64_t i = 0; i < sum.count; ++i) {
+  const uint64_t first = scattered ? communicator.rank() * sum.count : 0;
+  const bool gets_it = !has_root(sum.kind) || communicator.rank() == sum.root;
+  for (uint64_t i = 0; gets_it && i < sum.count; ++i) {
     const float got = type.read(to, i);
     if (got != type.promised(*sum.order, ranks, first + i).value_or(got))
       return fmt::format("{}: element {} is {}\n", what, i, got);
@@ -265,6 +271,93 @@ std::string all_sums(Collectives& collectives) {
   return "";
 }
 
+/// The library reduces to a root on one node only: what a user may write for several.
+constexpr const char* kReduceOverPorts = R"(program reduce_over_ports
+param      R = 4, root = 0, tree = false, exact = false
+collective reduce(ranks: R, root: root, order: if exact then exact else if tree then tree else ranks)
+
+rank r in 0..R {
+  let senders = 0..R except root, after = r + 1 .. R
+  let peers = if r == root then senders else [root]
+  buffer mine[if r == root then 0..0 else 0..1] copies: 2
+  buffer far[if r == root then senders else []] copies: 2
+  channel net[p in peers] = port(p)
+
+  group 0..4 {
+    if r == root {
+      signal net[p] for p in peers relaxed
+      wait net[p] for p in peers
+      if exact {
+        reduce output <- input, far[p] for p in senders exact
+      } else if tree {
+        reduce output <- far[p] for p in 0..r, input, far[p] for p in after tree
+      } else {
+        reduce output <- far[p] for p in 0..r, input, far[p] for p in after
+      }
+    } else {
+      copy mine[0] <- input
+      put net[root].far[r] <- mine[0]
+      signal net[root]
+      wait net[root] relaxed
+    }
+  }
+}
+)";
+
+/// Its plans: for each contract, to the first rank and the last.
+std::vector<std::string> reduce_plans(uint32_t ranks) {
+  std::vector<std::string> plans;
+  for (const uint32_t root : {0u, ranks - 1}) {
+    for (const char* order : {"", "tree", "exact"}) {
+      Sources sources;
+      Diagnostics diagnostics;
+      FrontEndOptions options;
+      options.defines = {{"R", std::to_string(ranks)}, {"root", std::to_string(root)}};
+      if (*order != '\0') options.defines.emplace_back(order, "true");
+      const FileId file = sources.add("reduce_over_ports.mscl", kReduceOverPorts);
+      const auto program = compile(sources, file, options, {}, diagnostics);
+      INFO(render_text(diagnostics, sources));
+      REQUIRE(program);
+      plans.push_back(
+          write_plan(*program, find_target("sm_90", diagnostics).value(), diagnostics).value());
+    }
+  }
+  return plans;
+}
+
+/// Refused while there is no plan; then of all contracts, of several sizes, to the first and last.
+std::string all_reduces_to_a_root(Communicator& communicator,
+                                  const std::vector<std::string>& plans) {
+  Diagnostics diagnostics;
+  const auto registry =
+      PlanRegistry::create({.library = builtin_library({}, diagnostics)}, diagnostics);
+  const auto collectives = Collectives::create(communicator, registry, {}, diagnostics);
+  if (collectives == nullptr) return testing::text(diagnostics);
+  CollectiveCall sum{.kind = CollectiveKind::reduce, .order = SumOrder::exact};
+  sum.count = 100;
+  const std::string refused = sum_alike(*collectives, sum);
+  if (refused.find("no plan serves reduce of 400 bytes, 'f32'") == refused.npos ||
+      refused.find("'exact'") == refused.npos)
+    return "not refused: " + refused;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (!registry->register_plan(plans[i], fmt::format("to a root {}", i), diagnostics))
+      return testing::text(diagnostics);
+  }
+  for (const SumOrder order :
+       {SumOrder::replicated, SumOrder::ranks, SumOrder::tree, SumOrder::exact}) {
+    for (const uint32_t root : {0u, communicator.size() - 1}) {
+      for (const uint64_t count : {1, 100, 4096, 60'000}) {
+        for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+          sum.order = order, sum.root = root, sum.count = count, sum.dtype = dtype;
+          const std::string said = sum_alike(*collectives, sum);
+          if (!said.empty()) return said;
+        }
+      }
+    }
+  }
+  return "";
+}
+
 struct Spread {
   uint32_t nodes, on_node;
 };
@@ -278,15 +371,16 @@ TEST_CASE("places: ranks of several nodes get the same bits, and those of a cont
     std::cout << "left out: " << why << "\n";
     return;
   }
-  const auto body = [](Communicator& communicator) -> std::string {
-    Diagnostics diagnostics;
-    const std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);
-    const auto collectives = Collectives::create(communicator, library, {}, diagnostics);
-    if (collectives == nullptr) return testing::text(diagnostics);
-    return all_sums(*collectives);
-  };
   for (const auto& [nodes, on_node] : kSpreads) {
     INFO(nodes << " nodes of " << on_node);
+    const auto body = [plans = reduce_plans(nodes * on_node)](Communicator& communicator) {
+      Diagnostics diagnostics;
+      const std::shared_ptr<PlanProvider> library = builtin_library({}, diagnostics);
+      const auto collectives = Collectives::create(communicator, library, {}, diagnostics);
+      if (collectives == nullptr) return testing::text(diagnostics);
+      const std::string said = all_sums(*collectives);
+      return said.empty() ? all_reduces_to_a_root(communicator, plans) : said;
+    };
     const FarPlace place{.interface = std::string("=") + FarNetwork::kInterface,
                          .enter = [&](uint32_t rank) { network.enter(rank / on_node); },
                          .ranks = nodes * on_node};

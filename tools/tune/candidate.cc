@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <span>
 
 #include "compiler/compile.h"
+#include "compiler/proof_gate.h"
 
 namespace mscclc::tune {
 namespace {
@@ -18,6 +21,10 @@ struct Knob {
 constexpr Knob kKnobs[] = {{"B", 1, 256, 1},   {"T", 32, 1024, 32}, {"threads", 32, 1024, 32},
                            {"I", 1, 64, 1},    {"S", 1, 64, 1},     {"U", 1, 1024, 1},
                            {"own", 1, 256, 1}, {"C", 1, 4, 1},      {"depth", 1, 16, 1}};
+/// What a row that does not name them may have as well, if its program has such parameters.
+constexpr std::pair<std::string_view, std::string_view> kMore[] = {
+    {"own", "16"},     {"own", "64"},      {"S", "2"},        {"S", "4"},
+    {"apart", "true"}, {"leaves", "true"}, {"spread", "true"}};
 constexpr std::string_view kFormats[] = {"LL8", "LL16", "LL128", "sentinel"};
 
 std::optional<uint32_t> number_of(const std::string& text) {
@@ -28,10 +35,15 @@ std::optional<uint32_t> number_of(const std::string& text) {
   return number;
 }
 
-/// Other numbers for a knob: half, two thirds, one and a half, double.
-std::vector<uint32_t> other_numbers(const Knob& knob, uint32_t value, uint32_t most) {
+/// Half, two thirds, one and a half, double; and, where trials cost little, an eighth more or less.
+constexpr std::pair<uint32_t, uint32_t> kSteps[] = {{1, 2}, {2, 3}, {3, 2}, {2, 1}, {7, 8}, {9, 8}};
+constexpr size_t kCoarseSteps = 4;
+
+/// Other numbers for a knob.
+std::vector<uint32_t> other_numbers(const Knob& knob, uint32_t value, uint32_t most, bool fine) {
   std::vector<uint32_t> numbers;
-  for (const auto& [times, parts] : {std::pair{1u, 2u}, {2u, 3u}, {3u, 2u}, {2u, 1u}}) {
+  for (const auto& [times, parts] :
+       std::span(kSteps).first(fine ? std::size(kSteps) : kCoarseSteps)) {
     const uint32_t other = value * times / parts / knob.step * knob.step;
     const bool fits = other >= knob.least && other <= most && other != value;
     if (fits && std::ranges::count(numbers, other) == 0) numbers.push_back(other);
@@ -49,6 +61,15 @@ bool may_take(std::string_view format, const LibraryCall& call, const Limits& li
   return format != "sentinel" || info(call.dtype).kind == DtypeKind::kFloat;
 }
 
+/// Do a program's sums keep to the call's order? What it promises is proved when it is written;
+/// what it does not promise it may keep all the same.
+bool serves_order(const Program& program, const LibraryCall& call) {
+  if (!order_matters(call) || serves(program.contract.order, call.order)) return true;
+  ProofGate gate;
+  Diagnostics diagnostics;  // what is wrong is no candidate
+  return gate.pass(program, diagnostics) && gate.proof && keeps_order(*gate.proof, call);
+}
+
 }  // namespace
 
 std::string text_of(const LibraryChoice& choice) {
@@ -57,7 +78,7 @@ std::string text_of(const LibraryChoice& choice) {
 }
 
 std::vector<LibraryRow> neighbours(const LibraryRow& row, const LibraryCall& call,
-                                   const Limits& limits) {
+                                   const Limits& limits, bool fine) {
   std::vector<LibraryRow> all;
   const auto add = [&](size_t param, std::string value) {
     all.push_back(row);
@@ -76,9 +97,20 @@ std::vector<LibraryRow> neighbours(const LibraryRow& row, const LibraryCall& cal
     if (knob == nullptr || !number) continue;
     const bool blocks = name == "B" && limits.max_blocks != 0;
     const uint32_t most = blocks ? std::min(knob->most, limits.max_blocks) : knob->most;
-    for (const uint32_t other : other_numbers(*knob, *number, most)) {
+    for (const uint32_t other : other_numbers(*knob, *number, most, fine)) {
       add(p, std::to_string(other));
     }
+  }
+  return all;
+}
+
+std::vector<LibraryRow> extended(const LibraryRow& row) {
+  std::vector<LibraryRow> all;
+  for (const auto& more : kMore) {
+    const auto same = [&](const auto& param) { return param.first == more.first; };
+    if (std::ranges::any_of(row.choice.params, same)) continue;
+    all.push_back(row);
+    all.back().choice.params.emplace_back(more);
   }
   return all;
 }
@@ -100,18 +132,19 @@ Plans::Plan Plans::compiled(const LibraryChoice& choice, const LibraryCall& call
   FrontEndOptions options;
   options.defines = choice.defines(call);
   std::optional<Program> program = compile(sources, file, options, {}, diagnostics);
-  if (!program) return {};
+  if (!program || !serves_order(*program, call)) return {};
   for (const Rank& rank : program->ranks) {
     if (limits_.max_blocks != 0 && rank.blocks > limits_.max_blocks) return {};
   }
-  Plan plan{std::make_shared<const Program>(*std::move(program)), nullptr};
+  Plan plan{std::make_shared<const Program>(*std::move(program)), nullptr, nullptr};
   plan.model = std::make_shared<cost::Model>(*plan.program);
+  plan.predicted = std::make_shared<Plan::Predicted>();
   return plan;
 }
 
 const Plans::Plan& Plans::of(const LibraryChoice& choice, const LibraryCall& call) {
-  const auto [at, fresh] =
-      plans_.try_emplace(fmt::format("{} {} {}", text_of(choice), name(call.kind), call.ranks));
+  const auto [at, fresh] = plans_.try_emplace(
+      fmt::format("{} {} {} {}", text_of(choice), name(call.kind), call.ranks, name(call.order)));
   if (fresh) at->second = compiled(choice, call);
   return at->second;
 }
@@ -119,11 +152,13 @@ const Plans::Plan& Plans::of(const LibraryChoice& choice, const LibraryCall& cal
 std::optional<double> Plans::predict(const LibraryChoice& choice, const LibraryCall& call) {
   const Plan& plan = of(choice, call);
   if (plan.program == nullptr) return std::nullopt;
+  const auto [at, fresh] = plan.predicted->try_emplace({call.bytes, call.dtype});
+  if (!fresh) return at->second;
   Diagnostics diagnostics;
   const auto timeline = plan.model->predict(cost::call_of(*plan.program, call.bytes, call.dtype),
                                             prior_, diagnostics);
-  if (!timeline) return std::nullopt;
-  return timeline->back_to_back_ns;
+  if (timeline) at->second = timeline->back_to_back_ns;
+  return at->second;
 }
 
 }  // namespace mscclc::tune

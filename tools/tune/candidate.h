@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/cost/model.h"
@@ -25,9 +26,13 @@ struct Limits {
 };
 
 /// The row with each of its parameters changed in turn: halved and doubled numbers of blocks,
-/// threads and pieces, other formats of packets. Some may not compile.
+/// threads and pieces, other formats of packets. Some may not compile. `fine`: numbers that are
+/// nearer, too.
 std::vector<LibraryRow> neighbours(const LibraryRow& row, const LibraryCall& call,
-                                   const Limits& limits);
+                                   const Limits& limits, bool fine = false);
+
+/// The row with a parameter more, of those that it does not name. Most do not compile.
+std::vector<LibraryRow> extended(const LibraryRow& row);
 
 /// The types and links that a row's choice is for, by the format of its packets, if it has one.
 void restrict_by_format(LibraryRow& row);
@@ -44,6 +49,8 @@ class Plans {
   struct Plan {
     std::shared_ptr<const Program> program;  ///< nullptr: it cannot serve the call
     std::shared_ptr<cost::Model> model;
+    using Predicted = std::map<std::pair<uint64_t, Dtype>, std::optional<double>>;
+    std::shared_ptr<Predicted> predicted;  ///< so far, by bytes
   };
   const Plan& of(const LibraryChoice& choice, const LibraryCall& call);
   /// Nanoseconds of a call, as predicted; nullopt: it cannot serve the call.

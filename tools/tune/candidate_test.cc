@@ -49,6 +49,30 @@ TEST_CASE("neighbours keep to what the machine and the type can do") {
   CHECK(neighbours(row_with({{"world", "ranks"}, {"tree", "true"}}), call, {}).empty());
 }
 
+TEST_CASE("a row may get parameters that it does not name, and numbers that are near") {
+  const LibraryRow row = row_with({{"B", "64"}, {"S", "2"}});
+  CHECK(texts(extended(row)) == std::set<std::string>{"B=64,S=2,own=16", "B=64,S=2,own=64",
+                                                      "B=64,S=2,apart=true", "B=64,S=2,leaves=true",
+                                                      "B=64,S=2,spread=true"});
+  const std::set<std::string> fine = texts(neighbours(row, two_ranks(4096), {}, true));
+  CHECK((fine.contains("B=56,S=2") && fine.contains("B=72,S=2")));
+  CHECK_FALSE(texts(neighbours(row, two_ranks(4096), {})).contains("B=56,S=2"));
+}
+
+TEST_CASE("a plan that does not keep the call's order is no candidate") {
+  Plans plans = plans_with({});
+  LibraryCall call = two_ranks(4096);
+  call.ranks = 4;
+  call.order = SumOrder::tree;
+  LibraryRow row = row_with({{"F", "LL16"}, {"B", "4"}, {"T", "128"}});
+  CHECK(plans.of(row.choice, call).program == nullptr);
+  row.choice.params.emplace_back("tree", "true");
+  CHECK(plans.of(row.choice, call).program != nullptr);
+  call.ranks = 2;  // every sum of two is both
+  row.choice.params.pop_back();
+  CHECK(plans.of(row.choice, call).program != nullptr);
+}
+
 TEST_CASE("a format says what a row is for") {
   LibraryRow row = row_with({{"F", "sentinel"}});
   restrict_by_format(row);

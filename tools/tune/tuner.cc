@@ -3,15 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "ir/diagnostics/first_message.h"
 
 namespace mscclc::tune {
 namespace {
 
-constexpr size_t kStarts = 4;  ///< rows of the table that are tried besides the library's own pick
+/// Rows of the table that are tried besides the library's own pick, and what the model finds.
+constexpr size_t kStarts = 4;
+constexpr uint64_t kAnySize = ~uint64_t{0};
+
+std::string format_of(const LibraryChoice& choice) {
+  for (const auto& [name, value] : choice.params) {
+    if (name == "F") return value;
+  }
+  return "";
+}
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
@@ -61,14 +72,33 @@ std::optional<Trial> Tuner::try_out(const LibraryCall& call, const Turn& turn, u
   return trial;
 }
 
-const LibraryRow* Tuner::picked(const LibraryCall& call) const {
+/// The library's own, unless it says of itself what is not so.
+const LibraryRow* Tuner::picked(const LibraryCall& call) {
   for (const LibraryRow& row : table_.rows()) {
-    if (row.fits(call)) return &row;
+    if (row.fits(call) && plans_.predict(row.choice, call)) return &row;
   }
   return nullptr;
 }
 
-/// Rows that would serve the call if it had another size, and what was best for the size before.
+/// The best that the model knows of a row's program, one changed parameter after the other.
+LibraryRow Tuner::descend(LibraryRow row, const LibraryCall& call) {
+  double least = plans_.predict(row.choice, call).value_or(0);
+  for (std::optional<LibraryRow> better = std::move(row); better;) {
+    row = *std::exchange(better, std::nullopt);
+    std::vector<LibraryRow> others = neighbours(row, call, limits_, true);
+    std::ranges::move(extended(row), std::back_inserter(others));
+    for (LibraryRow& other : others) {
+      const auto predicted = plans_.predict(other.choice, call);
+      if (!predicted || *predicted >= least) continue;
+      least = *predicted;
+      better = std::move(other);
+    }
+  }
+  return row;
+}
+
+/// What was best for the size before; rows that would serve the call if it had another size, and
+/// what the model makes of the best of each program and format.
 std::vector<LibraryRow> Tuner::starts(const LibraryCall& call, const LibraryRow* last) {
   struct Start {
     double predicted;
@@ -81,12 +111,26 @@ std::vector<LibraryRow> Tuner::starts(const LibraryCall& call, const LibraryRow*
     const auto predicted = plans_.predict(row.choice, call);
     if (predicted) all.push_back({*predicted, row});
   };
-  for (const LibraryRow& row : table_.rows()) {
-    const Mismatch why = row.mismatch(call);
-    if (why == Mismatch::none || why == Mismatch::bytes) add(row);
+  const auto keep_best = [&](size_t most) {
+    std::ranges::stable_sort(all, {}, &Start::predicted);
+    if (all.size() > most) all.resize(most);
+  };
+  for (LibraryRow row : table_.rows()) {
+    row.bytes = kAnySize;
+    if (row.fits(call)) add(row);
   }
   std::ranges::stable_sort(all, {}, &Start::predicted);
-  if (all.size() > kStarts) all.resize(kStarts);
+  std::set<std::string> families;
+  std::vector<LibraryRow> descended;
+  for (const Start& start : all) {
+    const LibraryChoice& choice = start.row.choice;
+    if (families.insert(choice.program + format_of(choice)).second) {
+      descended.push_back(descend(start.row, call));
+    }
+  }
+  keep_best(kStarts);
+  for (const LibraryRow& row : descended) add(row);
+  keep_best(2 * kStarts);
   std::vector<LibraryRow> rows;
   if (last != nullptr) rows.push_back(*last);
   for (Start& start : all) rows.push_back(std::move(start.row));

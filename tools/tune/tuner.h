@@ -69,7 +69,8 @@ class Tuner {
 
   std::optional<SizeResult> tune_size(const LibraryCall& call, const LibraryRow* last,
                                       Diagnostics& diagnostics);
-  const LibraryRow* picked(const LibraryCall& call) const;
+  const LibraryRow* picked(const LibraryCall& call);
+  LibraryRow descend(LibraryRow row, const LibraryCall& call);
   std::vector<LibraryRow> starts(const LibraryCall& call, const LibraryRow* last);
   std::optional<Trial> try_out(const LibraryCall& call, const Turn& turn, uint32_t pass,
                                Diagnostics& diagnostics);

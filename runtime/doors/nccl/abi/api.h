@@ -18,7 +18,9 @@ extern "C" {
 
 /* What the sums of a communicator's calls that are asked for from now on keep to (docs/bits.md):
  * "ranks", say; NULL: what MSCCLC_ORDER says. The same on all ranks, between the same calls. Local;
- * from any thread. ncclInvalidArgument: there is no such order, or no such communicator. */
+ * from any thread. ncclInvalidArgument: there is no such order, or no such communicator. A call's
+ * own ncclCollConfig_t comes before it: an ncclConfigExt_t of vendorId 0x6d7363 and optionId 1 in
+ * its list, whose val.s is the name. */
 ncclResult_t mscclc_nccl_order(ncclComm_t comm, const char* order);
 
 #ifdef __cplusplus

@@ -91,11 +91,11 @@ bool may_be_left_to_nccl(const Comm& comm, const NcclCall& call) {
 ncclResult_t prepare(Comm& comm, Prepared& prepared) {
   const NcclCall& call = *prepared.call;
   if (prepared.plan == nullptr && !may_be_left_to_nccl(comm, call)) {
-    return fail(ncclInvalidUsage,
-                fmt::format("{}: no plan serves it ({}), and NCCL does not keep to '{}', which {} "
-                            "asks for",
-                            name(call), prepared.server, name(order_of(comm, call)),
-                            call.order ? "mscclc_nccl_order()" : "MSCCLC_ORDER"));
+    return fail(
+        ncclInvalidUsage,
+        fmt::format("{}: no plan serves it ({}), and NCCL does not keep to '{}', which {} "
+                    "asks for",
+                    name(call), prepared.server, name(order_of(comm, call)), call.asks_for_order));
   }
   if (prepared.plan == nullptr) return prepare_real(comm, call, prepared.server);
   if (call.launch_completion != nullptr && runs_on_host()) {

@@ -38,6 +38,7 @@ struct NcclCall : CollectiveCall {
   cudaEvent_t launch_completion = nullptr;
   std::optional<int> cta_policy = {};  ///< of its configuration, in place of the communicator's
   uint64_t profiler_tag = 0;           ///< of its configuration; 0: there is none
+  const char* asks_for_order = "MSCCLC_ORDER";  ///< what says which order its sums keep to
   std::function<ncclResult_t(const RealNccl&, ncclComm_t)> make = {};
   std::optional<WindowCall> window = {};  ///< with `make`
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "ir/diagnostics/printable.h"
 #include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/functions.h"
@@ -13,11 +14,22 @@
 namespace mscclc::nccl {
 namespace {
 
+/// ncclConfigExt_t: an option of some vendor's library. NCCL ignores all.
+struct Option {
+  const Option* next;
+  int vendor, number;
+  const char* text;
+};
+/// Ours: "msc".
+constexpr int kVendor = 0x6d7363, kOrderOption = 1;
+/// No list is as long: it leads back to itself.
+constexpr int kMaxOptions = 4096;
+
 /// As of 2.32. All but the event is there since 2.31.
 struct CollConfig {
   size_t size;
   unsigned int magic, version;
-  void* extensions;
+  const Option* options;
   int min_ctas, max_ctas, nvls_ctas, cluster;
   const char* algorithms;
   int force_algorithms, cta_policy;
@@ -32,6 +44,22 @@ constexpr size_t kMaxBytes = 4096;
 /// NCCL_CTA_POLICY_EFFICIENCY and _ZERO.
 constexpr int kMaxCtaPolicy = 3;
 
+ncclResult_t read_options(const char* function, const Option* option, NcclCall& call) {
+  const auto refuse = [&](const char* why) {
+    return fail(ncclInvalidArgument, fmt::format("{}: config's ext {}", function, why));
+  };
+  for (int count = 0; option != nullptr; option = option->next) {
+    if (++count > kMaxOptions) return refuse("is a list without an end");
+    if (option->vendor != kVendor) continue;
+    if (option->number != kOrderOption) return refuse("has an option that mscclc does not know");
+    if (call.order) return refuse("has two orders");
+    const ncclResult_t result = read_order(function, option->text, call.order);
+    if (result != ncclSuccess) return result;
+    call.asks_for_order = "its configuration";
+  }
+  return ncclSuccess;
+}
+
 }  // namespace
 
 CollConfig read_config(const uint8_t* bytes, size_t size) {
@@ -41,21 +69,32 @@ CollConfig read_config(const uint8_t* bytes, size_t size) {
   return read;
 }
 
-bool copy_config(const ncclCollConfig_t* config, NcclCall& call) {
-  if (config == nullptr) return true;
+ncclResult_t read_order(const char* function, const char* text, std::optional<SumOrder>& order) {
+  const std::string_view name = text == nullptr ? "" : text;
+  order = find_sum_order(name);
+  if (order) return ncclSuccess;
+  return fail(ncclInvalidArgument, fmt::format("{}: there is no order {}; there are {}", function,
+                                               quoted(name), sum_order_names()));
+}
+
+ncclResult_t copy_config(const char* function, const ncclCollConfig_t* config, NcclCall& call) {
+  if (config == nullptr) return ncclSuccess;
   size_t size = 0;
   std::memcpy(&size, config, sizeof size);
-  if (size < kLeastBytes || size > kMaxBytes) return false;
   const auto* const first = reinterpret_cast<const uint8_t*>(config);
-  const CollConfig read = read_config(first, size);
-  if (read.magic != MSCCLC_NCCL_MAGIC) return false;
+  const bool readable = size >= kLeastBytes && size <= kMaxBytes;
+  const CollConfig read = readable ? read_config(first, size) : CollConfig{};
+  if (read.magic != MSCCLC_NCCL_MAGIC) {
+    return fail(ncclInvalidArgument,
+                fmt::format("{}: config was not made with NCCL_COLLCONFIG_INITIALIZER", function));
+  }
   // NCCL ignores numbers that are out of range.
   if (read.max_ctas > 0) call.most_blocks = static_cast<uint32_t>(read.max_ctas);
   if (read.cta_policy >= 0 && read.cta_policy <= kMaxCtaPolicy) call.cta_policy = read.cta_policy;
   call.profiler_tag = read.profiler_tag;
   call.launch_completion = read.launch_completion;
   call.config = std::make_shared<std::vector<uint8_t>>(first, first + size);
-  return true;
+  return read_options(function, read.options, call);
 }
 
 bool asks_for_algorithm(const NcclCall& call) {

@@ -9,9 +9,12 @@
 
 namespace mscclc::nccl {
 
-/// Copies it into a call, with what plans do of it; nullptr: the call has none. False: it was not
-/// made with NCCL's initializer.
-[[nodiscard]] bool copy_config(const ncclCollConfig_t* config, NcclCall& call);
+/// The contract of sums of a name.
+[[nodiscard]] ncclResult_t read_order(const char* function, const char* text,
+                                      std::optional<SumOrder>& order);
+/// Copies it into a call of `function`, with what plans do of it; nullptr: the call has none.
+[[nodiscard]] ncclResult_t copy_config(const char* function, const ncclCollConfig_t* config,
+                                       NcclCall& call);
 /// True if it names algorithms of NCCL's: no plan serves such a call.
 bool asks_for_algorithm(const NcclCall& call);
 /// Makes the call with its configuration. nullopt: this NCCL takes none, or not with such a call,

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "ir/diagnostics/printable.h"
 #include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/coll_config.h"
@@ -75,7 +74,8 @@ ncclResult_t check(const char* function, ncclComm_t comm, ncclDataType_t type, n
   const auto dtype = dtype_of(type);
   if (!dtype) return refuse(fmt::format("there is no type {}", type));
   call.dtype = *dtype;
-  call.order = call.comm->asked_order.load();
+  const auto asked = call.order ? std::nullopt : call.comm->asked_order.load();
+  if (asked) call.order = asked, call.asks_for_order = "mscclc_nccl_order()";
   if (is_too_large(call)) {
     return refuse(fmt::format("{} elements are more than any memory holds", call.count));
   }
@@ -91,15 +91,12 @@ ncclResult_t check(const char* function, ncclComm_t comm, ncclDataType_t type, n
 ncclResult_t enqueue(const char* function, ncclComm_t comm, ncclDataType_t type, ncclRedOp_t op,
                      NcclCall call, const ncclCollConfig_t* config = nullptr) {
   ThreadGroup& group = ThreadGroup::of_thread();
-  if (!copy_config(config, call)) {
-    return group.fail_with(
-        fail(ncclInvalidArgument,
-             fmt::format("{}: config was not made with NCCL_COLLCONFIG_INITIALIZER", function)));
-  }
+  ncclResult_t result = copy_config(function, config, call);
+  if (result != ncclSuccess) return group.fail_with(result);
   const auto dtype = dtype_of(type);
   const NvtxRange range =
       entry_points::range_of(function, dtype ? call.count * info(*dtype).bytes : 0);
-  const ncclResult_t result = check(function, comm, type, op, call);
+  result = check(function, comm, type, op, call);
   if (result != ncclSuccess) return group.fail_with(result);
   // A send of nothing has a receive that waits for it; for a collective of nothing no rank waits.
   if (call.count == 0 && !is_message(call)) return ncclSuccess;
@@ -234,14 +231,10 @@ ncclResult_t order(ncclComm_t comm, const char* order) {
   ncclResult_t result = ncclSuccess;
   const CommPointer found = usable_comm(comm, "mscclc_nccl_order", result);
   if (found == nullptr) return ThreadGroup::of_thread().fail_with(result);
-  const auto asked = order == nullptr ? std::nullopt : find_sum_order(order);
-  if (order != nullptr && !asked) {
-    return ThreadGroup::of_thread().fail_with(fail(
-        ncclInvalidArgument, fmt::format("mscclc_nccl_order: there is no order {}; there are {}",
-                                         quoted(order), sum_order_names())));
-  }
-  found->asked_order.store(asked);
-  return ncclSuccess;
+  std::optional<SumOrder> asked;
+  if (order != nullptr) result = read_order("mscclc_nccl_order", order, asked);
+  if (result == ncclSuccess) found->asked_order.store(asked);
+  return ThreadGroup::of_thread().fail_with(result);
 }
 
 ncclResult_t GroupStart() {
