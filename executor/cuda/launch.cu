@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "executor/cuda/device/clocks.h"
 #include "executor/cuda/kernels.cuh"
 
 namespace mscclc::cuda {
@@ -111,20 +110,12 @@ bool is_valid(const LaunchPlan& plan) {
          (!plan.carried || programs <= device::kMaxCarried);
 }
 
-uint64_t* clocks = nullptr;
-
 }  // namespace
-
-void set_clocks(uint64_t* rows) { clocks = rows; }
 
 int launch(const LaunchPlan& plan, void* stream) {
   if (!is_valid(plan)) return cudaErrorInvalidConfiguration;
   Arguments arguments;
   arguments.plan = plan;
-  if (clocks != nullptr && plan.stamps == nullptr && plan.blocks <= kMaxClockBlocks) {
-    arguments.plan.stamps = clocks;
-    arguments.plan.stamp_words = kClockWords;
-  }
   const Kernel kernel = kernel_for(arguments.plan);
   const bool early = plan.early && can_be_early(kernel);
   if (kernel.takes_short) {

@@ -25,7 +25,6 @@ namespace mscclc {
 namespace {
 
 using proof::Premise;
-using proof::removed_premise;
 
 const std::map<std::string, Premise> kNames = {
 #define PREMISE(name, lemma, says) {#name, Premise::name},
@@ -59,7 +58,7 @@ std::optional<Program> load(const std::string& text) {
 
 /// What is said of the program, without a premise.
 Proof said(const Program& program, Premise removed) {
-  removed_premise = removed;
+  proof::removed_premises = {removed};
   Diagnostics ignored;
   Proof proof = prove(program, ignored, {});
   const Proof by_some = prove(program, ignored, {.symmetry_from = 0});
@@ -67,7 +66,7 @@ Proof said(const Program& program, Premise removed) {
   if (by_some.proved) {
     for (const auto& [order, kept] : kProvedOrders) proof.orders.*kept |= by_some.orders.*kept;
   }
-  removed_premise = Premise::none;
+  proof::removed_premises.clear();
   return proof;
 }
 

@@ -62,9 +62,9 @@ Tried tried(const Sought& sought) {
 
 TEST_CASE("families find holes again when what closes them is taken away") {
   for (const Sought& sought : all_sought()) {
-    proof::also_removed = sought.without;
+    proof::removed_premises = sought.without;
     const Tried open = tried(sought);
-    proof::also_removed.clear();
+    proof::removed_premises.clear();
     const Tried closed = tried(sought);
     INFO(sought.hole << ": " << sought.family << ' ' << sought.piece << ": " << open.why << "; "
                      << closed.why);

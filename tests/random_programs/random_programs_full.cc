@@ -192,7 +192,7 @@ int main(int argc, char** argv) {
   app.add_flag("--text", options.text, "print every program, and try none");
   CLI11_PARSE(app, argc, argv);
 #ifdef MSCCLC_PROVER_MUTANTS
-  for (const std::string& name : without) proof::also_removed.push_back(premise(name));
+  for (const std::string& name : without) proof::removed_premises.push_back(premise(name));
 #endif
   if (programs == 0) programs = long_run.seconds == 0 ? 100000 : uint64_t{1} << 39;
   const std::vector<std::string> names = count_names();

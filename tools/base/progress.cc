@@ -15,7 +15,8 @@
 namespace mscclc {
 namespace {
 
-/// The line at the end of the terminal, if there is one.
+/// The line at the end of the terminal, if there is one. The terminal is of the process, and put()
+/// may be called by anything that prints.
 struct Shown {
   std::mutex mutex;
   Progress* line = nullptr;

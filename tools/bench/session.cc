@@ -172,8 +172,9 @@ void Session::load_plan(const BenchPlan& plan, Dtype dtype, bool own_kernels,
   bench_.at("loading " + plan.program->name);
   Diagnostics diagnostics;
   const auto begin = Clock::now();
-  auto made = make_plan_contender(communicator_, plan, *std::ranges::max_element(options_.sizes),
-                                  dtype, options_.every_size, own_kernels, diagnostics);
+  auto made =
+      make_plan_contender(communicator_, plan, *std::ranges::max_element(options_.sizes), dtype,
+                          options_.every_size, own_kernels, bench_.clocks.get(), diagnostics);
   if (const auto unable = any_unable(communicator_, made != nullptr, diagnostics)) {
     log_.leave_out(plan.program->name, collective_, unable->text());
     return;

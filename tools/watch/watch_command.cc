@@ -21,7 +21,7 @@ constexpr const char* kWatchExamples = R"(  mscclc watch ring.mscl
 constexpr int kLookEveryMs = 10;
 constexpr int kMissingAfterLooks = 100;  // an editor that replaces a file takes less
 
-volatile sig_atomic_t g_asked_to_end = 0;
+volatile sig_atomic_t g_asked_to_end = 0;  // a handler of signals takes no argument
 
 void end_soon(int) { g_asked_to_end = 1; }
 

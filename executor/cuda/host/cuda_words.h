@@ -31,8 +31,8 @@ struct dim3 {
   constexpr explicit dim3(uint32_t n) : x(n) {}
 };
 
-/// Of the thread that runs.
-extern dim3 threadIdx, blockIdx, blockDim;
+/// Of the thread that runs (host::Gpu).
+extern const dim3 &threadIdx, &blockIdx, &blockDim;
 
 /// The threads of a block meet. Those that have ended are not waited for.
 void __syncthreads();

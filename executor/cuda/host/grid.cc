@@ -9,8 +9,6 @@
 
 #include "executor/cuda/host/cuda_words.h"
 
-dim3 threadIdx, blockIdx, blockDim;
-
 namespace mscclc::cuda::host {
 namespace {
 
@@ -28,10 +26,12 @@ std::unique_ptr<uint8_t[]> poisoned(uint64_t bytes) {
 
 }  // namespace
 
-Gpu& Gpu::get() {
-  static Gpu gpu;
-  return gpu;
+Machine& Machine::get() {
+  static Machine machine;
+  return machine;
 }
+
+Gpu& Gpu::get() { return Machine::get().gpu; }
 
 void Gpu::set_seed(uint64_t seed) {
   seed_ = seed;
@@ -310,9 +310,9 @@ bool Gpu::store_late() {
 
 void Gpu::resume(Thread& thread) {
   now_ = &thread;
-  threadIdx.x = thread.index;
-  blockIdx.x = thread.block->index;
-  blockDim.x = thread.block->launch->shape.threads;
+  here_.thread.x = thread.index;
+  here_.block.x = thread.block->index;
+  here_.block_size.x = thread.block->launch->shape.threads;
   thread.fiber->resume();
   if (thread.state != Thread::State::ended) return;
   fibers_.give(thread.fiber);
@@ -370,6 +370,10 @@ bool Gpu::run() {
 }  // namespace mscclc::cuda::host
 
 using mscclc::cuda::host::Gpu;
+
+const dim3& threadIdx = Gpu::get().here().thread;
+const dim3& blockIdx = Gpu::get().here().block;
+const dim3& blockDim = Gpu::get().here().block_size;
 
 void __syncthreads() {
   Gpu::get().step();

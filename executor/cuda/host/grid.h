@@ -18,11 +18,18 @@
 
 #include "executor/cpu/dice.h"
 #include "executor/cpu/fiber.h"
+#include "executor/cuda/host/cuda_words.h"
 #include "executor/cuda/host/launches.h"
+#include "executor/cuda/host/multicast.h"
 #include "executor/cuda/host/run_queue.h"
 #include "executor/cuda/host/services.h"
 
 namespace mscclc::cuda::host {
+
+/// Where the thread that runs is in its grid.
+struct GridPlace {
+  dim3 thread, block, block_size;
+};
 
 class Gpu {
  public:
@@ -50,6 +57,7 @@ class Gpu {
   // For the thread that runs.
 
   Thread& now() { return *now_; }
+  const GridPlace& here() const { return here_; }
   bool is_adversarial() const { return seed_ != 0; }
   /// Between two accesses: others may run.
   void step() {
@@ -104,12 +112,21 @@ class Gpu {
   std::vector<Stream*> streams_;  ///< with launches
   RunQueue queue_;
   Thread* now_ = nullptr;
+  GridPlace here_;
   uint64_t changes_ = 1, clock_ = 1, ticks_ = 0;
   uint32_t together_ = 0;  ///< not 0: stores are of this group
   uint32_t groups_ = 0;
   uint32_t live_launches_ = 0;  ///< that have not ended
   uint32_t most_at_once_ = 0;
   bool look_for_launches_ = false, waits_for_host_ = false;
+};
+
+/// What device code finds, whose words name none of it: so there is one.
+struct Machine {
+  Gpu gpu;
+  Switch gpu_switch;
+  Stream default_stream;  ///< of launches that name none
+  static Machine& get();
 };
 
 /// Shared memory of the running thread's block, for the one variable of type T that a kernel has.

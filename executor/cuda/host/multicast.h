@@ -2,17 +2,30 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <vector>
 
 namespace mscclc::cuda::host {
 
-/// Makes an address that stands for `bytes` of memory at all members. Only a switch can use it:
-/// other accesses fault. Lives until unmap_multicast().
-uint8_t* map_multicast(std::span<uint8_t* const> members, uint64_t bytes);
-void unmap_multicast(uint8_t* address);
-/// Accesses through multicast addresses so far, each once for all members.
-uint64_t multicast_accesses();
-/// Where `at`, a part of a multicast address, lies at each member; counts an access.
-std::span<uint8_t* const> members_of_multicast(const uint8_t* at, uint64_t& offset);
+class Switch {
+ public:
+  /// Makes an address that stands for `bytes` of memory at all members. Only the switch can use it:
+  /// other accesses fault. Lives until unmap().
+  uint8_t* map(std::span<uint8_t* const> members, uint64_t bytes);
+  void unmap(uint8_t* address);
+  /// Accesses through multicast addresses so far, each once for all members.
+  uint64_t accesses() const { return accesses_; }
+  /// Where `at`, a part of a multicast address, lies at each member; counts an access.
+  std::span<uint8_t* const> members_at(const uint8_t* at, uint64_t& offset);
+
+ private:
+  struct Mapping {
+    std::vector<uint8_t*> members;
+    uint64_t bytes;
+  };
+  std::map<uint8_t*, Mapping> mappings_;  ///< by multicast address
+  uint64_t accesses_ = 0;
+};
 
 }  // namespace mscclc::cuda::host

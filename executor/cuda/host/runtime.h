@@ -64,8 +64,9 @@ struct cudaFuncAttributes {
 };
 enum cudaLimit { cudaLimitStackSize };
 
-/// The stream of launches that name none.
-mscclc::cuda::host::Stream& default_stream();
+inline mscclc::cuda::host::Stream& stream_of(cudaStream_t stream) {
+  return stream == nullptr ? mscclc::cuda::host::Machine::get().default_stream : *stream;
+}
 
 inline cudaError_t cudaMalloc(void** made, size_t bytes) {
   // 128 bytes, a line of memory: what plans count on.
@@ -123,13 +124,11 @@ inline cudaError_t cudaDeviceSynchronize() {
 }
 /// Runs the device, unless the stream has no launches: copies are done at once.
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  const bool idle = (stream == nullptr ? default_stream() : *stream).empty();
-  return idle ? cudaSuccess : cudaDeviceSynchronize();
+  return stream_of(stream).empty() ? cudaSuccess : cudaDeviceSynchronize();
 }
 
 inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void*), void* data) {
-  mscclc::cuda::host::Gpu::get().launch(stream == nullptr ? default_stream() : *stream, {},
-                                        [=] { function(data); });
+  mscclc::cuda::host::Gpu::get().launch(stream_of(stream), {}, [=] { function(data); });
   return cudaSuccess;
 }
 
@@ -163,8 +162,7 @@ cudaError_t start_kernel(const cudaLaunchConfig_t& config, void (*kernel)(Argume
   const mscclc::cuda::host::Shape shape = {
       config.gridDim.x, config.blockDim.x, static_cast<uint32_t>(config.dynamicSmemBytes),
       config.numAttrs != 0 && config.attrs->val.programmaticStreamSerializationAllowed != 0};
-  mscclc::cuda::host::Gpu::get().launch(
-      config.stream == nullptr ? default_stream() : *config.stream, shape,
-      [kernel, arguments] { kernel(arguments); });
+  mscclc::cuda::host::Gpu::get().launch(stream_of(config.stream), shape,
+                                        [kernel, arguments] { kernel(arguments); });
   return cudaSuccess;
 }

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "executor/cuda/host/access.h"
-#include "executor/cuda/host/multicast.h"
 #include "executor/interpreter/arith.h"
 
 namespace mscclc::cuda {
@@ -18,7 +17,7 @@ inline void reduce_members(const uint8_t* at, uint8_t* row) {
   uint64_t offset = 0;
   Sum sums[kCount];
   bool first = true;
-  for (const uint8_t* member : host::members_of_multicast(at, offset)) {
+  for (const uint8_t* member : host::Machine::get().gpu_switch.members_at(at, offset)) {
     const uint4 found = load_as<uint4>(member + offset);
     const auto* bytes = reinterpret_cast<const uint8_t*>(&found);
     if (first) {
@@ -52,7 +51,8 @@ inline void switch_reduce_integers(ReduceOp reduce, const uint8_t* at, uint8_t* 
 
 inline void switch_store16(uint8_t* at, const uint4& row) {
   uint64_t offset = 0;
-  for (uint8_t* member : host::members_of_multicast(at, offset)) store_as(member + offset, row);
+  for (uint8_t* member : host::Machine::get().gpu_switch.members_at(at, offset))
+    store_as(member + offset, row);
 }
 
 /// 16 bytes that another block or rank may have written just before.

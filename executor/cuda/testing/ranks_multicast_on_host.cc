@@ -1,7 +1,7 @@
 // The host's model of a switch.
 #include <algorithm>
 
-#include "executor/cuda/host/multicast.h"
+#include "executor/cuda/host/grid.h"
 #include "executor/cuda/testing/ranks_multicast.h"
 
 namespace mscclc::cuda {
@@ -15,12 +15,12 @@ uint8_t* RanksMulticast::address_of(std::span<const RankBuffer> members) {
     bytes = std::min(bytes, member.bytes);
   }
   const auto [at, fresh] = mapped_.try_emplace(memory, nullptr);
-  if (fresh) at->second = host::map_multicast(memory, bytes);
+  if (fresh) at->second = host::Machine::get().gpu_switch.map(memory, bytes);
   return at->second + members.front().offset;
 }
 
 void RanksMulticast::clear() {
-  for (const auto& [memory, address] : mapped_) host::unmap_multicast(address);
+  for (const auto& [memory, address] : mapped_) host::Machine::get().gpu_switch.unmap(address);
   mapped_.clear();
 }
 

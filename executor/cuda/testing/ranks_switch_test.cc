@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 
 #include "executor/cuda/host/grid.h"
-#include "executor/cuda/host/multicast.h"
 #include "executor/cuda/testing/same_bits.h"
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
@@ -68,11 +67,11 @@ struct Trial {
 /// Runs calls; returns how often the switch was asked.
 uint64_t asked(SameBits& both, const Trial& trial) {
   host::Gpu::get().set_seed(trial.seed);
-  const uint64_t before = host::multicast_accesses();
+  const uint64_t before = host::Machine::get().gpu_switch.accesses();
   const Call call = both.call(trial.elements, trial.dtype, trial.reduce);
   CHECK(both.run(call, trial.options, 2, trial.seed) == "");
   host::Gpu::get().set_seed(0);
-  return host::multicast_accesses() - before;
+  return host::Machine::get().gpu_switch.accesses() - before;
 }
 
 /// Of all plans, types and reductions; `fn(both, what)`.

@@ -21,12 +21,10 @@ enum class Premise : uint16_t {
 };
 
 #ifdef MSCCLC_PROVER_MUTANTS
-/// The one that is taken away, and others where only several together show.
-inline Premise removed_premise = Premise::none;
-inline std::vector<Premise> also_removed = {};
+/// Those that are taken away: several, where only they together show.
+extern std::vector<Premise> removed_premises;  // tests/prover_mutants/removed_premises.cc
 inline bool removed(Premise premise) {
-  return premise == removed_premise ||
-         std::find(also_removed.begin(), also_removed.end(), premise) != also_removed.end();
+  return std::ranges::find(removed_premises, premise) != removed_premises.end();
 }
 #else
 constexpr bool removed(Premise) { return false; }

@@ -3,43 +3,17 @@
 
 #include <deque>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "runtime/doors/c/errors.h"
 #include "runtime/doors/c/handles.h"
 #include "runtime/doors/c/orders.h"
 #include "runtime/doors/c/ranges.h"
+#include "runtime/doors/c/thread_state.h"
 
 namespace mscclc::capi {
 namespace {
-
-/// A call that a group has noted, with its own arrays.
-struct Noted {
-  mscclc_comm* comm;
-  CollectiveCall call;
-  StreamHandle stream;
-  std::vector<uint64_t> counts, input_offsets, output_offsets;
-  std::string tag;
-
-  /// The call, over these arrays where they lie now.
-  RankCall rank_call() const {
-    RankCall made{comm->collectives.get(), call, stream};
-    made.call.counts = counts;
-    made.call.input_offsets = input_offsets;
-    made.call.output_offsets = output_offsets;
-    made.call.tag = tag;
-    return made;
-  }
-};
-
-/// The calls of a thread between start and end.
-struct OpenGroup {
-  uint32_t depth = 0;
-  std::vector<Noted> calls;
-  mscclc_result_t refused = MSCCLC_SUCCESS;  ///< of a call
-  std::string why;
-};
-thread_local OpenGroup group;
 
 /// The number of an enum of ours, or one that stands for none.
 template <class Enum>
@@ -103,7 +77,7 @@ mscclc_result_t note(mscclc_comm& comm, const CollectiveCall& call, StreamHandle
               {call.input_offsets.begin(), call.input_offsets.end()},
               {call.output_offsets.begin(), call.output_offsets.end()},
               std::string(call.tag)};
-  group.calls.push_back(std::move(noted));
+  ThreadState::get().group.calls.push_back(std::move(noted));
   return MSCCLC_SUCCESS;
 }
 
@@ -122,7 +96,7 @@ mscclc_result_t make(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle 
   }
   if (!is_order(call.order)) return refuse("a collective", "'order' is none");
   const CollectiveCall made = call_of(call, comm->communicator->size());
-  if (group.depth > 0) return note(*comm, made, stream);
+  if (ThreadState::get().group.depth > 0) return note(*comm, made, stream);
   Diagnostics diagnostics;
   return comm->collectives->call(made, stream, diagnostics) ? mscclc_result_t{MSCCLC_SUCCESS}
                                                             : fail(diagnostics);
@@ -155,6 +129,7 @@ mscclc_result_t collective(mscclc_comm* comm, const mscclc_call_t* call, StreamH
     const NvtxRange range = range_of(*call);
     return make(comm, *call, stream);
   });
+  OpenGroup& group = ThreadState::get().group;
   if (result == MSCCLC_SUCCESS || group.depth == 0 || group.refused != MSCCLC_SUCCESS) {
     return result;
   }
@@ -166,8 +141,7 @@ mscclc_result_t collective(mscclc_comm* comm, const mscclc_call_t* call, StreamH
 }
 
 mscclc_result_t end_group() {
-  OpenGroup ended;
-  std::swap(ended, group);
+  const OpenGroup ended = std::exchange(ThreadState::get().group, {});
   if (ended.refused != MSCCLC_SUCCESS) {
     return fail(ended.refused,
                 "the group was not launched, as a call of it was refused: " + ended.why);
@@ -371,7 +345,7 @@ mscclc_result_t mscclc_barrier(mscclc_comm_t* comm, mscclc_stream_t stream) {
 mscclc_result_t mscclc_group_start(void) {
   return guarded([&] {
     const NvtxRange range = capi::range_of("mscclc_group_start");
-    ++group.depth;
+    ++ThreadState::get().group.depth;
     return mscclc_result_t{MSCCLC_SUCCESS};
   });
 }
@@ -379,6 +353,7 @@ mscclc_result_t mscclc_group_start(void) {
 mscclc_result_t mscclc_group_end(void) {
   return guarded([&] {
     const NvtxRange range = capi::range_of("mscclc_group_end");
+    OpenGroup& group = ThreadState::get().group;
     if (group.depth == 0) {
       return fail(MSCCLC_INVALID_USAGE, "mscclc_group_end: this thread has begun no group");
     }

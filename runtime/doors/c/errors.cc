@@ -2,18 +2,12 @@
 
 #include <array>
 
+#include "runtime/doors/c/thread_state.h"
 #include "runtime/support/result_kind.h"
 #include "runtime/support/version.h"
 
 namespace mscclc::capi {
 namespace {
-
-/// Texts that need memory, and one for when there is none.
-struct LastError {
-  std::string text;
-  const char* fixed = "";
-};
-thread_local LastError last_error;
 
 constexpr std::array kTexts = {"success",       "invalid argument", "invalid usage", "no plan",
                                "not proved",    "peer failed",      "timeout",       "aborted",
@@ -35,7 +29,7 @@ mscclc_result_t fail_with(mscclc_result_t result, const char* function, const ch
   try {
     return fail(result, std::string(function) + ": " + what);
   } catch (const std::bad_alloc&) {
-    last_error.fixed = what;
+    ThreadState::get().last_error.fixed = what;
     return result;
   }
 }
@@ -43,8 +37,9 @@ mscclc_result_t fail_with(mscclc_result_t result, const char* function, const ch
 }  // namespace
 
 mscclc_result_t fail(mscclc_result_t result, const std::string& text) {
-  last_error.text = text;
-  last_error.fixed = nullptr;
+  LastError& last = ThreadState::get().last_error;
+  last.text = text;
+  last.fixed = nullptr;
   return result;
 }
 
@@ -71,7 +66,7 @@ mscclc_result_t refuse_in_use(const char* function) noexcept {
 }
 
 mscclc_result_t out_of_memory() noexcept {
-  last_error.fixed = "the host has no memory for it";
+  ThreadState::get().last_error.fixed = "the host has no memory for it";
   return MSCCLC_OUT_OF_MEMORY;
 }
 
@@ -94,7 +89,8 @@ const char* mscclc_result_text(mscclc_result_t result) {
 }
 
 const char* mscclc_last_error(void) {
-  return last_error.fixed != nullptr ? last_error.fixed : last_error.text.c_str();
+  const LastError& last = ThreadState::get().last_error;
+  return last.fixed != nullptr ? last.fixed : last.text.c_str();
 }
 
 const char* mscclc_version(void) { return kVersion; }

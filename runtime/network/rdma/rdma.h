@@ -49,14 +49,12 @@ class Rdma {
 };
 
 /// Makes them for one device, whose ranks meet at `net`. `prefer`: which of several ports that fit.
-/// nullptr: reported.
-using StartRdma = std::shared_ptr<const Rdma>(uint32_t prefer, std::shared_ptr<SocketNet> net,
-                                              Diagnostics& diagnostics);
+/// nullptr: reported. Defined by what provides them; weak, as a program may link nothing that does.
+[[gnu::weak]] std::shared_ptr<const Rdma> start_linked_rdma(uint32_t prefer,
+                                                            std::shared_ptr<SocketNet> net,
+                                                            Diagnostics& diagnostics);
 
-/// What start_rdma() calls in this program. REQUIRES: called once, before main().
-bool provide_rdma(StartRdma* start);
-
-/// nullptr: reported (no-verbs), also in a program that links nothing that provides it.
+/// The same; nullptr: reported (no-verbs), also in a program that links nothing that provides it.
 [[nodiscard]] std::shared_ptr<const Rdma> start_rdma(uint32_t prefer,
                                                      std::shared_ptr<SocketNet> net,
                                                      Diagnostics& diagnostics);

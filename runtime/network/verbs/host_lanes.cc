@@ -63,16 +63,18 @@ class RdmaOverVerbs final : public net::Rdma {
   const std::shared_ptr<Adapter> adapter_;
 };
 
-std::shared_ptr<const net::Rdma> start(uint32_t prefer, std::shared_ptr<net::SocketNet> net,
-                                       Diagnostics& diagnostics) {
-  auto options = read_verbs_options(diagnostics);
-  if (!options) return nullptr;
-  options->prefer = prefer;
-  auto adapter = Adapter::start(*options, std::move(net), diagnostics);
-  return adapter == nullptr ? nullptr : std::make_shared<RdmaOverVerbs>(std::move(adapter));
-}
-
-[[maybe_unused]] const bool kProvided = net::provide_rdma(start);
-
 }  // namespace
 }  // namespace mscclc::verbs
+
+namespace mscclc::net {
+
+std::shared_ptr<const Rdma> start_linked_rdma(uint32_t prefer, std::shared_ptr<SocketNet> net,
+                                              Diagnostics& diagnostics) {
+  auto options = verbs::read_verbs_options(diagnostics);
+  if (!options) return nullptr;
+  options->prefer = prefer;
+  auto adapter = verbs::Adapter::start(*options, std::move(net), diagnostics);
+  return adapter == nullptr ? nullptr : std::make_shared<verbs::RdmaOverVerbs>(std::move(adapter));
+}
+
+}  // namespace mscclc::net

@@ -26,12 +26,9 @@
 #include "runtime/support/upper.h"
 
 namespace mscclc {
-namespace log_detail {
 
-std::atomic<uint32_t> info_areas{0}, trace_areas{0};
-std::atomic<bool> warns{false};
-
-}  // namespace log_detail
+// Of the process, as the variables are that decide what is logged; to ask it costs a load.
+constinit log_detail::Logged log_detail::logged;
 
 namespace {
 
@@ -40,26 +37,23 @@ constexpr std::array<std::string_view, 9> kAreas = {"INIT", "BOOTSTRAP", "ENV", 
 constexpr std::array<std::string_view, 4> kLevels = {"", "WARN", "INFO", "TRACE"};
 constexpr uint32_t kAll = (1u << kAreas.size()) - 1;
 
-/// Of what follows. Never destroyed: threads log until the process ends. A child of fork() does not
-/// find it held by a thread that it has not.
-std::mutex& mutex() {
-  static std::mutex* const made = [] {
-    (void)::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); },
-                           [] { mutex().unlock(); });
-    return new std::mutex;
-  }();
-  return *made;
-}
-
-/// What gets the lines.
+/// What gets the lines. Never destroyed: threads log until the process ends.
 struct Receivers {
+  std::mutex mutex;  ///< of what follows
   bool started = false;
   int output = STDERR_FILENO;
   bool lost = false;              ///< some of it could not be written, and that was said
   std::shared_ptr<Delivery> now;  ///< nullptr: the output
   std::vector<std::shared_ptr<Delivery>> past;  ///< whose threads cannot be waited for
 };
-Receivers& receivers() { return kept_over_forks<Receivers>(); }
+Receivers& receivers() {
+  static constexpr auto unlock = [] { kept_over_forks<Receivers>().mutex.unlock(); };
+  // A child of fork() does not find the mutex held by a thread that it has not.
+  [[maybe_unused]] static const int registered =
+      ::pthread_atfork([] { kept_over_forks<Receivers>().mutex.lock(); }, unlock, unlock);
+  return kept_over_forks<Receivers>();
+}
+std::mutex& mutex() { return receivers().mutex; }
 
 /// nullptr where lines go to the output. A child of fork() calls its parent's sink by a thread of
 /// its own. REQUIRES: the mutex.
@@ -192,9 +186,10 @@ void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view tex
 namespace {
 
 void set_logged(LogLevel level, uint32_t areas) {
-  log_detail::warns = level >= LogLevel::warn;
-  log_detail::info_areas = level >= LogLevel::info ? areas : 0;
-  log_detail::trace_areas = level >= LogLevel::trace ? areas : 0;
+  log_detail::Logged& logged = log_detail::logged;
+  logged.warns = level >= LogLevel::warn;
+  logged.info_areas = level >= LogLevel::info ? areas : 0;
+  logged.trace_areas = level >= LogLevel::trace ? areas : 0;
 }
 
 }  // namespace

@@ -23,16 +23,20 @@ enum class LogLevel : uint8_t { off, warn, info, trace };
 enum class LogArea : uint8_t { init, bootstrap, env, load, reg, bind, call, proxy, select };
 
 namespace log_detail {
-/// A bit for each subsystem that is logged at all, and for each that is logged at level trace.
-extern std::atomic<uint32_t> info_areas, trace_areas;
-extern std::atomic<bool> warns;
+struct Logged {
+  /// A bit for each subsystem that is logged at all, and for each that is logged at level trace.
+  std::atomic<uint32_t> info_areas{0}, trace_areas{0};
+  std::atomic<bool> warns{false};
+};
+extern Logged logged;
 }  // namespace log_detail
 
 /// True if it is logged. One load, for places where asking must cost nothing. Warnings are logged
 /// for all subsystems.
 inline bool logs(LogLevel level, LogArea area) {
-  if (level == LogLevel::warn) return log_detail::warns.load(std::memory_order_relaxed);
-  const auto& areas = level == LogLevel::trace ? log_detail::trace_areas : log_detail::info_areas;
+  const log_detail::Logged& logged = log_detail::logged;
+  if (level == LogLevel::warn) return logged.warns.load(std::memory_order_relaxed);
+  const auto& areas = level == LogLevel::trace ? logged.trace_areas : logged.info_areas;
   return (areas.load(std::memory_order_relaxed) >> static_cast<unsigned>(area) & 1) != 0;
 }
 

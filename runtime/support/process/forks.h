@@ -7,7 +7,8 @@
 
 namespace mscclc {
 
-/// forks(), once it has been called; nothing else changes it.
+/// forks(), once it has been called; nothing else changes it. A global, as what POSIX calls at a
+/// fork takes no argument.
 inline std::atomic<uint32_t> fork_count{0};
 
 /// How many forks led from the first process that asked to this one. Kept with an object, the

@@ -13,9 +13,12 @@
 
 namespace mscclc {
 
-/// A part of something that is kept over forks; else see process_wide(). Thread safety: from any
-/// thread.
-template <class T>
+/// What a child of fork() does with the T that it inherits.
+enum class AfterFork : uint8_t { makes_its_own, goes_on };
+
+/// A part of something that is kept over forks; else see process_wide(). Two threads may each make
+/// a T at first, one of which goes at once. Thread safety: from any thread.
+template <class T, AfterFork kChild = AfterFork::makes_its_own>
 class PerProcess {
  public:
   constexpr PerProcess() = default;
@@ -24,7 +27,7 @@ class PerProcess {
 
   T& get() {
     Made* found = made_.load(std::memory_order_acquire);
-    while (found == nullptr || found->process != forks()) {
+    while (found == nullptr || !is_of_here(*found)) {
       auto fresh = std::make_unique<Made>(found);
       if (made_.compare_exchange_strong(found, fresh.get())) return fresh.release()->value;
     }
@@ -38,22 +41,31 @@ class PerProcess {
     const uint32_t process = forks();
     T value;
   };
+  static bool is_of_here(const Made& made) {
+    return kChild == AfterFork::goes_on || made.process == forks();
+  }
   std::atomic<Made*> made_{nullptr};
 };
+
+/// The one T of the process. No guard is held while it is made: a child that is forked meanwhile
+/// would wait for it forever.
+template <class T, AfterFork kChild>
+T& one_of_process() {
+  static constinit PerProcess<T, kChild> made;
+  return made.get();
+}
 
 /// The one T of the process; a child of fork() begins with one of its own. REQUIRES: T is used for
 /// one thing, so it says which.
 template <class T>
 T& process_wide() {
-  static constinit PerProcess<T> made;
-  return made.get();
+  return one_of_process<T, AfterFork::makes_its_own>();
 }
 
 /// The same, and a child of fork() goes on with what it inherits: T looks after its mutex.
 template <class T>
 T& kept_over_forks() {
-  static T& made = *new T;
-  return made;
+  return one_of_process<T, AfterFork::goes_on>();
 }
 
 }  // namespace mscclc

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "executor/compiled/name.h"
+#include "tools/bench/measure/clock_rows.h"
 #include "tools/bench/measure/contender.h"
 
 namespace mscclc::bench {
@@ -20,7 +21,7 @@ class PlanContender : public Contender {
         in_place_(plan.in_place),
         every_size_(every_size) {}
 
-  bool load(uint64_t max_bytes, Dtype dtype, Diagnostics& diagnostics) {
+  bool load(uint64_t max_bytes, Dtype dtype, const ClockRows* clocks, Diagnostics& diagnostics) {
     const uint64_t most = every_size_ ? max_bytes : std::min(max_bytes, last_size());
     executable_ = communicator_.load(as_read_,
                                      {.max_bytes = most,
@@ -29,7 +30,11 @@ class PlanContender : public Contender {
                                       .plan_file = kernels_beside_,
                                       .compiled_kernels = !kernels_beside_.empty()},
                                      diagnostics);
-    return executable_ != nullptr;
+    if (executable_ == nullptr) return false;
+    if (clocks != nullptr) {
+      clocks->take_from(*executable_, executable_->plan().ranks[communicator_.rank()].blocks);
+    }
+    return true;
   }
   std::string name() const override {
     return kernels_beside_.empty() ? plan_->name : plan_->name + " (compiled kernel)";
@@ -90,9 +95,10 @@ bool has_kernels_beside(const Device& device, const BenchPlan& plan) {
 
 std::unique_ptr<Contender> make_plan_contender(Communicator& communicator, const BenchPlan& plan,
                                                uint64_t max_bytes, Dtype dtype, bool every_size,
-                                               bool own_kernels, Diagnostics& diagnostics) {
+                                               bool own_kernels, const ClockRows* clocks,
+                                               Diagnostics& diagnostics) {
   auto made = std::make_unique<PlanContender>(communicator, plan, every_size, own_kernels);
-  return made->load(max_bytes, dtype, diagnostics) ? std::move(made) : nullptr;
+  return made->load(max_bytes, dtype, clocks, diagnostics) ? std::move(made) : nullptr;
 }
 
 }  // namespace mscclc::bench

@@ -2,18 +2,17 @@
 
 #include <vector>
 
-#include "executor/cuda/device/clocks.h"
 #include "tools/bench/measure/clocks.h"
 
 namespace mscclc::bench {
 
-ClockRows::ClockRows(std::unique_ptr<Memory> rows) : rows_(std::move(rows)) {
-  cuda::set_clocks(reinterpret_cast<uint64_t*>(rows_->data()));
+void ClockRows::take_from(Executable& executable, uint32_t blocks) const {
+  if (blocks > kMaxClockBlocks) return;
+  executable.stamp_launches(reinterpret_cast<uint64_t*>(rows_->data()), kClockWords);
 }
-ClockRows::~ClockRows() { cuda::set_clocks(nullptr); }
 
 std::unique_ptr<ClockRows> ClockRows::open(Device& device, Diagnostics& diagnostics) {
-  const uint64_t bytes = sizeof(uint64_t) * cuda::kClockWords * cuda::kMaxClockBlocks;
+  const uint64_t bytes = sizeof(uint64_t) * kClockWords * kMaxClockBlocks;
   auto rows = device.allocate(bytes, "stamps", diagnostics);
   if (rows == nullptr) return nullptr;
   return std::unique_ptr<ClockRows>(new ClockRows(std::move(rows)));

@@ -6,14 +6,13 @@
 #include <map>
 #include <vector>
 
-#include "executor/cuda/device/clocks.h"
 #include "executor/interpreter/step_kinds.h"
+#include "executor/stamps.h"
 #include "tools/bench/base/statistics.h"
 
 namespace mscclc::bench {
 namespace {
 
-using namespace cuda;
 using namespace device;
 
 constexpr uint32_t kEnd = 0xff;  ///< of a block, beside StampAt

@@ -8,6 +8,9 @@
 
 namespace mscclc::bench {
 
+inline constexpr uint32_t kMaxClockBlocks = 1024;
+inline constexpr uint32_t kClockWords = 48;  ///< of a row; later stamps are left out
+
 /// Of one call's rows, kClockWords words each: a line for each kind of block, by the stamps that it
 /// has, with the median of their cycles since the block's begin, and how far they are apart. Rows
 /// without stamps are left out.

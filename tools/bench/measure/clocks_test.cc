@@ -3,13 +3,12 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "executor/cuda/device/clocks.h"
 #include "executor/interpreter/step_kinds.h"
+#include "executor/stamps.h"
 
 namespace mscclc::bench {
 namespace {
 
-using namespace cuda;
 using namespace device;
 
 struct Stamp {

@@ -6,6 +6,7 @@
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/checks.h"
 #include "python/mscclc/torch/adapter/interpreter.h"
+#include "python/mscclc/torch/adapter/process_state.h"
 
 namespace mscclc::torch_adapter {
 namespace {
@@ -20,13 +21,9 @@ std::string next_keys(c10d::Store& store, int rank) {
 
 /// Whether this is the first time that the process has `line` to say.
 bool is_first(const std::string& line) {
-  struct Said {
-    std::mutex mutex;
-    std::set<std::string> lines;
-  };
-  static Said said;
-  const std::lock_guard lock(said.mutex);
-  return said.lines.insert(line).second;
+  ProcessState& process = ProcessState::get();
+  const std::lock_guard lock(process.mutex);
+  return process.said.insert(line).second;
 }
 
 }  // namespace
@@ -118,9 +115,9 @@ About MscclcBackend::about(c10d::OpType op, const char* name, Tensors inputs, Te
 
 SymmetricBuffers MscclcBackend::symmetric(const Where& where, const Tensors& tensors) const {
   const bool possible = promises_symmetric_ || where.device.is_cpu();
-  if (!has_symmetric_memory_ || !possible || where.from >= 0) return {};
+  const FindSymmetric find = find_symmetric_;
+  if (find == nullptr || !possible || where.from >= 0) return {};
   SymmetricBuffers buffers{.possible = true, .promised = promises_symmetric_};
-  const FindSymmetric find = find_symmetric;
   for (const at::Tensor& tensor : tensors) find(tensor, *this, buffers.ranges);
   return buffers;
 }
@@ -508,7 +505,7 @@ MscclcBackend::WorkPtr MscclcBackend::reconfigure(const c10d::ReconfigureOptions
   rank_ = asked.rank;
   size_ = static_cast<int>(asked.members.size());
   numbers_.collectives = numbers_.messages = 0;
-  has_symmetric_memory_ = false;
+  find_symmetric_ = nullptr;
   return c10::make_intrusive<Works>(rank_, std::vector<WorkPtr>());
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
@@ -56,9 +55,10 @@ class MscclcBackend : public c10d::Backend {
   /// are none, and others may be asked for. No other call at the same time, except abort().
   WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
 #endif
-  /// The group makes memory of such devices symmetric. On all ranks between the same calls.
-  void expect_symmetric_memory(c10::DeviceType type) {
-    if (type == c10::kCPU || promises_symmetric_) has_symmetric_memory_ = true;
+  /// The group makes memory of such devices symmetric, which `find` looks up. On all ranks between
+  /// the same calls.
+  void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find) {
+    if (type == c10::kCPU || promises_symmetric_) find_symmetric_ = find;
   }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
@@ -166,7 +166,7 @@ class MscclcBackend : public c10d::Backend {
   const int32_t order_;
   const Others others_;
 
-  std::atomic<bool> has_symmetric_memory_{false};
+  std::atomic<FindSymmetric> find_symmetric_{nullptr};  ///< nullptr: there is no such memory
 
   std::optional<ChangingRank> changing_;  ///< of a group that reconfigure() is for
 

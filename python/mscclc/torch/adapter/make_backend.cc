@@ -12,21 +12,10 @@
 #include "python/mscclc/torch/adapter/backend.h"
 #include "python/mscclc/torch/adapter/interpreter.h"
 #include "python/mscclc/torch/adapter/older_torch.h"
+#include "python/mscclc/torch/adapter/process_state.h"
 
 namespace mscclc::torch_adapter {
 namespace {
-
-/// Groups that were made: the registry of torch holds none. Never destroyed, as Python may end
-/// last.
-struct Made {
-  std::mutex mutex;
-  std::map<std::string, c10::intrusive_ptr<c10d::ProcessGroup>> groups;
-};
-
-Made& made_groups() {
-  static auto* made = new Made;
-  return *made;
-}
 
 constexpr auto kTypes = {c10::kCPU, c10::kCUDA};
 
@@ -47,25 +36,29 @@ void make_backend(const std::string& given, const std::string& made, const std::
   }
   result->setDefaultBackend(c10d::ProcessGroup::BackendType::CUSTOM);
   c10d::register_process_group(made, result);
-  const std::lock_guard lock(made_groups().mutex);
-  made_groups().groups[made] = result;
+  ProcessState& process = ProcessState::get();
+  const std::lock_guard lock(process.mutex);
+  process.groups[made] = result;
 }
 
 void forget_backend(const std::string& made) {
   c10d::unregister_process_group(made);
   c10::intrusive_ptr<c10d::ProcessGroup> gone;  // ends without the lock
-  const std::lock_guard lock(made_groups().mutex);
-  gone.swap(made_groups().groups[made]);
-  made_groups().groups.erase(made);
+  ProcessState& process = ProcessState::get();
+  const std::lock_guard lock(process.mutex);
+  gone.swap(process.groups[made]);
+  process.groups.erase(made);
 }
 
 /// Returns what held before.
-int64_t set_order(int64_t order) { return order_of_calls.exchange(static_cast<int32_t>(order)); }
+int64_t set_order(int64_t order) {
+  return ProcessState::get().order.exchange(static_cast<int32_t>(order));
+}
 
 /// Waits for what all backends have to do; they do nothing more.
 void close_workers() {
   const WithoutInterpreter other_threads;
-  Worker::close_all();
+  ProcessState::get().workers.close();
 }
 
 TORCH_LIBRARY_FRAGMENT(mscclc, library) {

@@ -9,7 +9,6 @@
 #include <ATen/ATen.h>
 #include <mscclc.h>
 
-#include <atomic>
 #include <memory>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
@@ -42,8 +41,6 @@ struct SymmetricBuffers {
 /// Looks up one tensor: adds the range in which it lies, if the group of `backend` knows that.
 using FindSymmetric = void (*)(const at::Tensor& tensor, const c10d::Backend& backend,
                                std::vector<SymmetricRange>& found);
-/// Set before a group has symmetric memory.
-inline std::atomic<FindSymmetric> find_symmetric = nullptr;
 
 /// What a communicator has registered for its calls. It outlives the communicator, since memory
 /// must outlive its registration. For one thread at a time.

@@ -5,16 +5,6 @@
 #include "python/mscclc/torch/adapter/interpreter.h"
 
 namespace mscclc::torch_comms {
-namespace {
-
-/// No two sessions of the process have the same: teams are found by it.
-std::string next_group_name() {
-  static std::atomic<uint64_t> numbers{0};
-  return "mscclc/torchcomms/" + std::to_string(numbers++);
-}
-
-}  // namespace
-
 Session::Session(std::string name, at::Device device, Seat seat, std::chrono::milliseconds timeout,
                  std::shared_ptr<AbortHooks> hooks)
     : name_(std::move(name)),
@@ -111,8 +101,10 @@ const std::shared_ptr<torch_adapter::SymmetricTeam>& Session::team() {
   group_ = c10::make_intrusive<c10d::ProcessGroup>(seat_.store, rank(), size());
   group_->setBackend(device_.type(), c10d::ProcessGroup::BackendType::CUSTOM, backend_);
   group_->setDefaultBackend(c10d::ProcessGroup::BackendType::CUSTOM);
-  group_->setGroupName(next_group_name());
-  auto met = torch_adapter::SymmetricTeam::of(group_, device_);
+  // Teams are found by it: no two groups that live have the same.
+  const auto number = reinterpret_cast<uintptr_t>(group_.get());
+  group_->setGroupName("mscclc/torchcomms/" + std::to_string(number));
+  auto met = torch_adapter::symmetric_allocator(device_.type())->teams().of(group_, device_);
   const std::lock_guard lock(mutex_);
   team_ = std::move(met);
   return team_;

@@ -43,6 +43,9 @@ void replace_real_nccl(std::unique_ptr<const RealNccl> real, std::string why);
 
 /// While one lives the thread is inside a call of the real NCCL: what it calls of ours goes back to
 /// it at once.
+///
+/// The thread's: NCCL calls functions by their names, which take no object that could say it.
+/// Apart from what else is kept for threads, since NCCL's own make such calls until they end.
 class InsideReal {
  public:
   InsideReal() { ++depth_; }

@@ -241,12 +241,10 @@ void warn_of_settings() {
   for (const std::string& text : origins(set)) inform(Subsystem::env, -1, "plans have " + text);
 }
 
-const char* last_error() {
-  static thread_local std::string text;
+std::string last_error() {
   Reporting& p = reporting();
   const std::lock_guard lock(p.mutex.get());
-  text = p.last_error;
-  return text.c_str();
+  return p.last_error;
 }
 
 const char* error_string(ncclResult_t code) {

@@ -46,8 +46,8 @@ void warn_of_setting(const std::string& text);
 /// The same for NCCL's variables that have no effect on plans; and a line, once, of those that
 /// have.
 void warn_of_settings();
-/// ncclGetLastError(): the last text of the process; valid until the thread asks again.
-const char* last_error();
+/// The last text of the process, for ncclGetLastError().
+std::string last_error();
 /// ncclGetErrorString(): NCCL's own words.
 const char* error_string(ncclResult_t code);
 

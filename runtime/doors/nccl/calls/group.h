@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/doors/nccl/calls/call.h"
@@ -19,7 +21,7 @@ struct Job {
   bool blocking = true;
 };
 
-/// The group of the calling thread.
+/// The group of the calling thread, and a text for it: NCCL's functions take no object for them.
 class ThreadGroup {
  public:
   static ThreadGroup& of_thread();
@@ -38,6 +40,8 @@ class ThreadGroup {
   /// Asks for it; begins it if no group is open.
   ncclResult_t add(Job job);
   ncclResult_t add(NcclCall call);
+  /// Keeps a text until it keeps another one.
+  const char* keep(std::string text) { return (text_ = std::move(text)).c_str(); }
 
  private:
   ncclResult_t finish();
@@ -46,6 +50,7 @@ class ThreadGroup {
   ncclResult_t error_ = ncclSuccess;
   std::vector<Job> jobs_;
   std::vector<NcclCall> calls_;
+  std::string text_;
 };
 
 /// Does all jobs, each on a thread of its own, and waits for those that are to be waited for. The

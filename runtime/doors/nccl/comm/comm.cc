@@ -28,6 +28,9 @@ class HandleSpace {
         ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     base_ = base == MAP_FAILED ? 0 : reinterpret_cast<uintptr_t>(base);
   }
+  ~HandleSpace() {
+    if (base_ != 0) ::munmap(reinterpret_cast<void*>(base_), kBytes);
+  }
   /// nullptr: there are no more.
   ncclComm_t next() {
     const uintptr_t offset = ++given_ * kStep;

@@ -1,6 +1,7 @@
 // The library itself: version, errors, settings.
 #include "runtime/doors/nccl/backends/real.h"
 #include "runtime/doors/nccl/backends/report.h"
+#include "runtime/doors/nccl/calls/group.h"
 #include "runtime/doors/nccl/entry_points/entry_points.h"
 
 namespace mscclc::nccl::entry_points {
@@ -38,7 +39,7 @@ ncclResult_t SetEncryption(const ncclEncryptionConfig_t* config) {
 }
 
 const char* GetErrorString(ncclResult_t result) { return error_string(result); }
-const char* GetLastError(ncclComm_t) { return last_error(); }
+const char* GetLastError(ncclComm_t) { return ThreadGroup::of_thread().keep(last_error()); }
 void ResetDebugInit() {
   read_debug_settings();
   const RealNccl* const real = real_nccl();

@@ -3,7 +3,6 @@
 // a rank that may wait for this one, by a thread.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,12 +11,9 @@
 #include "python/mscclc/torch/adapter/communicator.h"
 #include "python/mscclc/torch/adapter/lanes/work.h"
 #include "python/mscclc/torch/adapter/lanes/worker.h"
+#include "python/mscclc/torch/adapter/process_state.h"
 
 namespace mscclc::torch_adapter {
-
-/// What the bits of sums keep to in calls that this process makes now (mscclc_order_t), whatever
-/// the thread: the autograd engine makes calls in threads of its own.
-inline std::atomic<int32_t> order_of_calls{MSCCLC_ORDER_DEFAULT};
 
 /// A communicator, the stream for calls, and what of their buffers is symmetric. Operations on
 /// tensors between the calls run in their order: the host's have ended when a call returns, and a
@@ -45,7 +41,7 @@ struct Request {
   /// caller. Empty: it may keep it.
   std::function<bool(const Runner&)> waits = {};
   SymmetricBuffers symmetric = {};
-  int32_t order = order_of_calls;  ///< as it is when the call is made
+  int32_t order = ProcessState::get().order;  ///< as it is when the call is made
 };
 
 class Lane {

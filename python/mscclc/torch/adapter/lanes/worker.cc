@@ -3,24 +3,17 @@
 #include <algorithm>
 #include <system_error>
 
+#include "python/mscclc/torch/adapter/process_state.h"
+
 namespace mscclc::torch_adapter {
 
-/// Those of all workers. Never destroyed, as Python may end last.
-struct Worker::Queues {
-  std::mutex mutex;
-  std::vector<std::weak_ptr<Queue>> queues;
-  const pid_t process = getpid();
-};
+Worker::Worker() { ProcessState::get().workers.add(queue_); }
 
-Worker::Queues& Worker::all() {
-  static auto* queues = new Queues;
-  return *queues;
-}
-
-Worker::Worker() {
-  const std::lock_guard lock(all().mutex);
-  std::erase_if(all().queues, [](const std::weak_ptr<Queue>& one) { return one.expired(); });
-  all().queues.push_back(queue_);
+void Worker::All::add(const std::shared_ptr<Queue>& queue) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(queues_, [](const std::weak_ptr<Queue>& one) { return one.expired(); });
+  queues_.push_back(queue);
+  if (process_ == 0) process_ = getpid();
 }
 
 bool Worker::post(Task task) {
@@ -92,7 +85,7 @@ void Worker::close(Queue& queue) {
   queue.closed = true;
   queue.changed.notify_all();
   // A task, or a hook of its future, has let go of the group: it cannot wait for itself, nor for
-  // threads that wait for it. They do what was posted, and close_all() waits for them.
+  // threads that wait for it. They do what was posted, and All::close() waits for them.
   const auto is_own = [](const std::thread& thread) {
     return thread.get_id() == std::this_thread::get_id();
   };
@@ -111,15 +104,15 @@ Worker::Queue::~Queue() {
   for (std::thread& thread : threads) thread.detach();
 }
 
-void Worker::close_all() {
-  if (getpid() != all().process) return;
+void Worker::All::close() {
+  if (getpid() != process_) return;
   std::vector<std::shared_ptr<Queue>> queues;
   {
-    const std::lock_guard lock(all().mutex);
-    for (const auto& one : all().queues) queues.push_back(one.lock());
+    const std::lock_guard lock(mutex_);
+    for (const auto& one : queues_) queues.push_back(one.lock());
   }
   for (const auto& queue : queues) {
-    if (queue != nullptr) close(*queue);
+    if (queue != nullptr) Worker::close(*queue);
   }
 }
 

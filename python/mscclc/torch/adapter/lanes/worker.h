@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -34,8 +35,7 @@ class Worker {
   /// Waits for all that was posted, unless it is called by what was posted. The second time
   /// nothing.
   void close() { close(*queue_); }
-  /// The same for all there are: Python is about to end, and what they do may need it.
-  static void close_all();
+  class All;
 
  private:
   struct Queue {
@@ -56,10 +56,23 @@ class Worker {
   static void need_thread(const std::shared_ptr<Queue>& queue);
   static void work_through(const std::shared_ptr<Queue>& queue);
   static void close(Queue& queue);
-  struct Queues;
-  static Queues& all();
 
   const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
+};
+
+/// The workers of the process. From any thread.
+class Worker::All {
+ public:
+  /// Worker::close() of all there are: Python is about to end, and what they do may need it.
+  void close();
+
+ private:
+  friend class Worker;
+  void add(const std::shared_ptr<Queue>& queue);
+
+  std::atomic<pid_t> process_{0};  ///< that has made the first; 0: there is none
+  std::mutex mutex_;               ///< may be held forever in a child of it
+  std::vector<std::weak_ptr<Queue>> queues_;
 };
 
 }  // namespace mscclc::torch_adapter

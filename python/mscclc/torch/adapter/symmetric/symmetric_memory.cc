@@ -46,17 +46,6 @@ c10::intrusive_ptr<c10d::Backend> backend_of(c10d::ProcessGroup& group, const c1
   return nullptr;
 }
 
-/// Teams by group and device, while they are in use. Never destroyed, as Python may end last.
-struct Teams {
-  std::mutex mutex;
-  std::map<std::pair<std::string, c10::DeviceType>, std::weak_ptr<SymmetricTeam>> teams;
-};
-
-Teams& all_teams() {
-  static auto* teams = new Teams;
-  return *teams;
-}
-
 void find_symmetric_memory(const at::Tensor& tensor, const c10d::Backend& backend,
                            std::vector<SymmetricRange>& found) {
   symmetric_allocator(tensor.device().type())->find_symmetric_of(tensor, backend, found);
@@ -74,10 +63,9 @@ SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group
       comm_(membership_of_team(*group, device)) {
   const c10::DeviceGuard guard(device);
   comm_.create();
-  find_symmetric = find_symmetric_memory;
   const auto backend = backend_.lock();
   auto* const ours = dynamic_cast<MscclcBackend*>(backend.get());
-  if (ours != nullptr) ours->expect_symmetric_memory(device.type());
+  if (ours != nullptr) ours->expect_symmetric_memory(device.type(), find_symmetric_memory);
 }
 
 // Compares addresses only, which no other group gets meanwhile: a group that was locked might end
@@ -90,18 +78,18 @@ bool SymmetricTeam::is_served_by(const c10d::Backend& backend) const {
   return backend_._unsafe_get_target() == &backend;
 }
 
-std::shared_ptr<SymmetricTeam> SymmetricTeam::of(
+std::shared_ptr<SymmetricTeam> SymmetricTeams::of(
     const c10::intrusive_ptr<c10d::ProcessGroup>& group, c10::Device device) {
-  const auto key = std::make_pair(group->getGroupName(), device.type());
+  const std::string name = group->getGroupName();
   {
     std::shared_ptr<SymmetricTeam> team;  // may end here: without the lock
-    const std::lock_guard lock(all_teams().mutex);
-    team = all_teams().teams[key].lock();
+    const std::lock_guard lock(mutex_);
+    team = teams_[name].lock();
     if (team != nullptr && team->is_of(group) && team->device() == device) return team;
   }
   const auto team = std::make_shared<SymmetricTeam>(group, device);  // waits for the other ranks
-  const std::lock_guard lock(all_teams().mutex);
-  all_teams().teams[key] = team;
+  const std::lock_guard lock(mutex_);
+  teams_[name] = team;
   return team;
 }
 
@@ -331,7 +319,7 @@ c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> MscclcSymmetricAlloc
   if (known.mapping == nullptr || !known.mapping->team().is_of(process_group)) {
     known = {};
     known.mapping = std::make_shared<SymmetricMapping>(
-        SymmetricTeam::of(process_group, block->piece.device), block->piece);
+        teams_.of(process_group, block->piece.device), block->piece);
     note(*block, *known.mapping);
   }
   const auto offset = static_cast<size_t>(static_cast<uint8_t*>(address) - block->piece.address());
@@ -342,7 +330,7 @@ c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> MscclcSymmetricAlloc
   return handle;
 }
 
-// Never destroyed, as memory may be freed when the process ends.
+// torch asks for them by name. Never destroyed, as memory may be freed when the process ends.
 const c10::intrusive_ptr<MscclcSymmetricAllocator>& symmetric_allocator(c10::DeviceType type) {
   struct Allocators {
     c10::intrusive_ptr<MscclcSymmetricAllocator> host =

@@ -18,9 +18,6 @@ namespace mscclc::torch_adapter {
 /// The ranks of a process group, on devices of one type. From any thread.
 class SymmetricTeam {
  public:
-  /// Collective: the team of a group, one for all its memory.
-  static std::shared_ptr<SymmetricTeam> of(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
-                                           c10::Device device);
   SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group, c10::Device device);
 
   /// A group of the same name may have come in its place.
@@ -46,6 +43,18 @@ class SymmetricTeam {
   const c10::Device device_;
   std::mutex mutex_;
   Communicator comm_;
+};
+
+/// Teams on devices of one type, while they are in use. From any thread.
+class SymmetricTeams {
+ public:
+  /// Collective: the team of a group, one for all its memory.
+  std::shared_ptr<SymmetricTeam> of(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
+                                    c10::Device device);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<SymmetricTeam>> teams_;  ///< by the group's name
 };
 
 /// What was allocated.
@@ -139,6 +148,7 @@ class MscclcSymmetricAllocator : public c10d::symmetric_memory::SymmetricMemoryA
   bool has_multicast_support(int) override { return false; }
   c10::DeviceType supported_device_type() override { return type_; }
   std::string name() override { return "MSCCLC"; }
+  SymmetricTeams& teams() { return teams_; }
   /// The allocation that an address is in; nullopt: none of this allocator.
   std::optional<SymmetricPiece> piece_at(const void* address);
   /// FindSymmetric of this allocator's memory.
@@ -169,6 +179,7 @@ class MscclcSymmetricAllocator : public c10d::symmetric_memory::SymmetricMemoryA
   void note(Block& block, const SymmetricMapping& mapping);
 
   const c10::DeviceType type_;
+  SymmetricTeams teams_;
   std::mutex mutex_;  ///< guards what follows
   std::map<uintptr_t, std::shared_ptr<Block>> blocks_;
   std::map<int, std::unique_ptr<Communicator>> devices_;  ///< of one rank, to allocate by

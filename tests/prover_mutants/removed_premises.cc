@@ -1,4 +1,4 @@
-// Which premise the prover of this program takes as met.
+// Which premises the prover of this program takes as met.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -6,15 +6,12 @@
 #include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {
-namespace {
 
-const bool kRemoved = [] {
+std::vector<Premise> removed_premises = []() -> std::vector<Premise> {
   const char* const number = std::getenv("MSCCLC_REMOVED_PREMISE");
-  if (number == nullptr) return false;
-  removed_premise = static_cast<Premise>(std::atoi(number));
+  if (number == nullptr) return {};
   alarm(60);  // a prover that does not end has been noticed
-  return true;
+  return {static_cast<Premise>(std::atoi(number))};
 }();
 
-}  // namespace
 }  // namespace mscclc::proof
