@@ -115,7 +115,8 @@ Mismatch LibraryRow::mismatch(const LibraryCall& call) const {
   if (!adds_up_in(accumulate, call)) return Mismatch::accumulate;
   if (call.in_place && !in_place) return Mismatch::placement;
   if (call.captured && !captured) return Mismatch::capture;
-  if (order_matters(call) && !serves(order, call.order)) return Mismatch::order;
+  if (order_matters(call) ? !serves(order, call.order) : asked) return Mismatch::order;
+  if (asked && call.order != order) return Mismatch::order;
   const bool same_links = !links || (*links == LinkKind::pcie) == (call.links == LinkKind::pcie);
   return same_links ? Mismatch::none : Mismatch::links;
 }
@@ -149,6 +150,7 @@ std::optional<Error> LibraryRow::why_not(const LibraryCall& call) const {
           "it is not for captured calls: a graph's launch may wait for room in the driver, and "
           "then no copy engine gets an order"};
     case Mismatch::order:
+      if (asked) return Error{fmt::format("it is for calls that ask for '{}'", name(order))};
       return Error{fmt::format("its sums keep '{}', not '{}'", name(order), name(call.order))};
     case Mismatch::links:
       return Error{fmt::format("it is for {}", name(*links))};
@@ -166,7 +168,7 @@ bool LibraryRow::covers(const LibraryRow& other) const {
          max_nodes >= other.max_nodes && bytes >= other.bytes && (in_place || !other.in_place) &&
          (captured || !other.captured) && (!root || root == other.root) &&
          (!links || links == other.links) && (!shift || shift == other.shift) &&
-         serves(order, other.order) &&
+         serves(order, other.order) && (!asked || (other.asked && order == other.order)) &&
          std::ranges::all_of(other.dtypes, [&](Dtype t) { return has(dtypes, t); });
 }
 

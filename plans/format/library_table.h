@@ -74,6 +74,7 @@ struct LibraryRow {
   bool in_place = true;            ///< for calls in place too
   bool captured = true;            ///< for captured calls too
   SumOrder order = kDefaultOrder;  ///< the contract that its sums keep
+  bool asked = false;              ///< only for calls that ask for this order
   std::optional<LinkKind> links;   ///< nvlink or pcie; without one: any
   LibraryChoice choice;
 

@@ -10,8 +10,8 @@ namespace mscclc {
 namespace {
 
 constexpr KeySet kRequired = {w_collective, w_ranks, w_bytes, w_dtypes};
-constexpr KeySet kOptional = {w_program,    w_params, w_plan,  w_in_place, w_root,    w_shift,
-                              w_accumulate, w_links,  w_nodes, w_order,    w_captured};
+constexpr KeySet kOptional = {w_program,    w_params, w_plan,  w_in_place, w_root,     w_shift,
+                              w_accumulate, w_links,  w_nodes, w_order,    w_captured, w_asked};
 
 }  // namespace
 
@@ -37,6 +37,7 @@ class LibraryReader : TableReader {
                        root_and_shift(m, row) && links(m, row) &&
                        (!m.has(w_order) || order(m[w_order], row.order)) &&
                        (!m.has(w_in_place) || reader_.boolean(m[w_in_place], row.in_place)) &&
+                       (!m.has(w_asked) || reader_.boolean(m[w_asked], row.asked)) &&
                        (!m.has(w_captured) || reader_.boolean(m[w_captured], row.captured)) &&
                        (!m.has(w_accumulate) || list(m[w_accumulate], row.accumulate));
     if (!right) return false;
@@ -184,6 +185,7 @@ class LibraryReader : TableReader {
       everything.in_place = everything.captured = true;
       everything.links.reset();
       everything.order = kDefaultOrder;
+      everything.asked = false;
       const bool is_plan = !everything.choice.plan.empty();
       if (!is_plan) everything.min_ranks = 1, everything.max_ranks = kNoLimit;
       const auto covers = [&](const LibraryRow& r) { return r.covers(everything); };

@@ -341,6 +341,21 @@ TEST_CASE("a table of plans") {
         "t.json: rows[0].plan: a plan's name ends in '.json'");
 }
 
+TEST_CASE("a row may be for calls alone that ask for its order") {
+  const char* const kRow =
+      R"({"collective": "allreduce", "ranks": "any", "bytes": null, "dtypes": "any", "program": )";
+  const std::string text = kRow +
+                           std::string(R"("a", "params": {}, "order": "exact", "asked": true},)") +
+                           kRow + std::string(R"("b", "params": {}, "order": "exact"})");
+  const LibraryTable table = table_of(text);
+  LibraryCall call{CollectiveKind::allreduce, 4, 1024, Dtype::f32};
+  CHECK(table.choose(call)->program == "b");
+  CHECK(table.rows()[0].why_not(call) == "it is for calls that ask for 'exact'");
+  call.order = SumOrder::exact;
+  CHECK(table.choose(call)->program == "a");
+  CHECK(library_table_text(table.rows()).find("\"asked\": true") != std::string::npos);
+}
+
 TEST_CASE("a table's text is the table again") {
   const auto again = [](const LibraryTable& table) {
     const std::string text = library_table_text(table.rows());

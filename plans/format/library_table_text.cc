@@ -68,6 +68,7 @@ std::string row_text(const LibraryRow& row) {
   if (!row.in_place) text += ", \"in_place\": false";
   if (!row.captured) text += ", \"captured\": false";
   if (row.order != kDefaultOrder) text += fmt::format(", \"order\": \"{}\"", name(row.order));
+  if (row.asked) text += ", \"asked\": true";
   if (row.links) text += fmt::format(", \"links\": \"{}\"", name(*row.links));
   return text + "}";
 }

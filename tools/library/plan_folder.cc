@@ -56,6 +56,7 @@ class LibraryWriter {
       }
     }
     if (options_.programs) return copy_library();
+    if (options_.keeps_others && !keep_others(kinds)) return kUsage;
     // Last: a folder with a table has all that the table names.
     const auto written = write_file(path_of("library.json"), library_table_text(rows_));
     if (!written) return Input::usage(written.error());
@@ -67,6 +68,28 @@ class LibraryWriter {
  private:
   std::string path_of(const std::string& file) const {
     return options_.output + (options_.output.ends_with('/') ? "" : "/") + file;
+  }
+
+  /// Rows of the folder's table for other collectives and ranks stay. False: reported.
+  bool keep_others(const std::vector<CollectiveKind>& kinds) {
+    const std::string path = path_of("library.json");
+    if (!std::filesystem::exists(path)) return true;
+    const auto text = read_input(path);
+    Diagnostics diagnostics;
+    const auto table =
+        text ? LibraryTable::parse(*text, path, diagnostics) : std::optional<LibraryTable>();
+    if (!text) return Input::usage(text.error()) == kFine;
+    put_diagnostics(diagnostics_text(diagnostics, Sources(), options_.diagnostics),
+                    options_.diagnostics);
+    if (!table) return false;
+    for (const LibraryRow& row : table->rows()) {
+      const bool tuned = std::ranges::count(kinds, row.kind) > 0 &&
+                         std::ranges::any_of(options_.ranks, [&](uint32_t ranks) {
+                           return row.for_ranks(ranks) && row.for_nodes(1);
+                         });
+      if (!tuned) rows_.push_back(row);
+    }
+    return true;
   }
 
   /// The table and its programs, whose plans are proved: jobs compile them again.

@@ -18,7 +18,8 @@ struct PlanFolder {
   std::vector<int64_t> shifts;                      ///< none: all
   std::string output;                               ///< the folder; it need not be there
   std::string diagnostics = "text";                 ///< as of --diagnostics
-  bool programs = false;  ///< the library itself, once all its plans are proved
+  bool programs = false;      ///< the library itself, once all its plans are proved
+  bool keeps_others = false;  ///< rows of the folder's table for other calls stay
 };
 
 /// Compiles and proves all plans that the library's table picks for these collectives and ranks,

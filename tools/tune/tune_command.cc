@@ -209,6 +209,7 @@ class TuneRun {
     PlanFolder folder;
     folder.ranks = ranks;
     folder.output = options_.output;
+    folder.keeps_others = true;
     return write_plan_folder(folder, tuned, target_, work_.kinds);
   }
 

@@ -18,6 +18,9 @@ LibraryRow row_of(const SizeResult& result) {
   row.min_ranks = row.max_ranks = result.call.ranks;
   row.min_nodes = row.max_nodes = 1;
   row.bytes = result.call.bytes;
+  // Other calls have faster plans.
+  row.asked = order_matters(result.call) && result.call.order != kDefaultOrder;
+  if (row.asked) row.order = result.call.order;
   restrict_by_format(row);
   return row;
 }

@@ -79,6 +79,19 @@ TEST_CASE("calls under another contract about sums get what the library picks") 
   CHECK(text_of(*table.choose(call)) == text_of(*whole_library().choose(call)));
 }
 
+TEST_CASE("what was found under a contract serves calls that ask for it, and no others") {
+  SizeResult exact = result(1024, found("LL16", "3"), 1000);
+  exact.call.ranks = 4;  // of two ranks all sums are exact
+  exact.call.order = exact.best.row.order = SumOrder::exact;
+  const LibraryTable table = table_of({{exact}});
+  LibraryCall call = exact.call;
+  CHECK(text_of(*table.choose(call)) == "allreduce_1shot_ordered:F=LL16,B=3");
+  for (const SumOrder order : {kDefaultOrder, SumOrder::ranks, SumOrder::tree}) {
+    call.order = order;
+    CHECK(text_of(*table.choose(call)) == text_of(*whole_library().choose(call)));
+  }
+}
+
 TEST_CASE("plans that are not for all types and links leave the others to the library") {
   const LibraryTable table = table_of(
       {{result(1024, found("sentinel", "3"), 1000), result(2048, found("LL128", "5"), 1500)}});
