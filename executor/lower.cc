@@ -133,8 +133,9 @@ bool RankLowering::add_operand(const Op& op, DeviceOp& lowered, const Operand& o
   if (operand.count != count) return fail(op, "operand-size", "operands of unequal chunk counts");
   const Buffer& buffer = program_.buffer_of(rank_id_, operand);
   DeviceOperand made{0, 1, operand.channel, 0};
-  RankProgram::Chunks chunks{rank_id_, operand.first, buffer.kind, buffer.units * buffer.unit,
-                             rows::fixed_bytes(program_.type_of(buffer))};
+  RankProgram::Chunks chunks{
+      rank_id_, operand.first, buffer.kind, buffer.units * buffer.unit,
+      rows::fixed_bytes(program_.form_of(buffer), program_.contract.columns)};
   made.flags |= buffer.units << device::kUnitsShift;
   const Channel* channel = operand.channel == kNone ? nullptr : &rank_.channels[operand.channel];
   if (channel != nullptr && channel->kind == ChannelKind::switch_) {

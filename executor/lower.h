@@ -54,7 +54,7 @@ struct RankProgram {
     uint32_t owner, first;  ///< rank that owns the buffer; first chunk
     BufferKind kind;
     uint64_t units = 0;   ///< of a buffer that holds units: the bytes of a chunk's units
-    uint32_t stored = 0;  ///< rows of another type than the call's: bytes of an element
+    uint64_t stored = 0;  ///< rows of another form than the call's: bytes of one
   };
   std::vector<Chunks> chunks;
   std::vector<uint32_t> move_chunks;  ///< parallel to `moves`: chunks of each operand

@@ -36,23 +36,24 @@ struct Slots {
   }
 };
 
-/// How scratch chunks lie of rows whose elements have `stored` bytes (0: as the call's). The
-/// capacity is that of any type: the narrowest has the most rows in a chunk of so many bytes.
-Slots capacity_of(const Chunking& capacity, uint32_t stored) {
+/// How scratch chunks lie of rows that have `stored` bytes (0: as the call's). The capacity is that
+/// of any type: the narrowest has the most rows in a chunk of so many bytes.
+Slots capacity_of(const Chunking& capacity, uint64_t stored, uint32_t columns) {
   const uint64_t bytes = capacity.longest();
-  return {stored == 0 ? bytes : round_up(bytes / rows::kLeastBytesOfT * stored, kLeastAlign)};
+  if (stored == 0) return {bytes};
+  return {round_up(bytes / (uint64_t{columns} * rows::kLeastBytesOfT) * stored, kLeastAlign)};
 }
 
 /// How chunks of one format lie: the same for all moves of a message, and divisions to find out.
 struct FormatSizes {
-  FormatSizes(PacketFormat format, uint32_t stored, const Slots& slots, const Slots& capacity)
+  FormatSizes(PacketFormat format, uint64_t stored, const Slots& slots, const Slots& capacity)
       : format(format),
         stored(stored),
         size(format == PacketFormat::none ? slots.longest : slots.units(format)),
         stride(capacity.stride(format)),
         whole_units(format == PacketFormat::none || slots.longest % info(format).data == 0) {}
   PacketFormat format;
-  uint32_t stored;   ///< bytes of an element; 0: as the call's
+  uint64_t stored;   ///< bytes of a row; 0: as the call's
   uint64_t size;     ///< a chunk's share of the virtual range
   uint64_t stride;   ///< of packets: from one slot to the next
   bool whole_units;  ///< the longest chunk fills its units
@@ -65,7 +66,7 @@ class RankPatch {
       : rank_(rank),
         rank_id_(rank_id),
         columns_(contract.columns),
-        output_(rows::fixed_bytes(contract.output_type)),
+        output_(rows::fixed_bytes({.type = contract.output_type}, contract.columns)),
         chunking_(chunking),
         most_(capacity),
         pitch_(pitch),
@@ -81,18 +82,19 @@ class RankPatch {
  private:
   bool alike(const Move& a, const Move& b) const;
   bool patch_move(const DeviceOp& op, Move& move, uint32_t chunks);
-  /// Bytes of a granule of elements of so many bytes; 0: of the call's.
-  uint64_t granule(uint32_t stored) const {
-    return stored == 0 ? rank_.align : uint64_t{columns_} * stored;
+  /// Bytes of a row that has so many; 0: of the call's.
+  uint64_t granule(uint64_t stored) const { return stored == 0 ? rank_.align : stored; }
+  /// Packets carry the last values of a chunk with what follows them, up to 16 bytes.
+  Slots slots_of(uint64_t stored, bool packets = false) const {
+    const uint64_t bytes = slots_.longest / rank_.align * granule(stored);
+    return {stored == 0 ? slots_.longest : round_up(bytes, packets ? kLeastAlign : 1)};
   }
-  Slots slots_of(uint32_t stored) const {
-    return {stored == 0 ? slots_.longest : slots_.longest / rank_.align * granule(stored)};
-  }
+  Slots most_of(uint64_t stored) const { return capacity_of(most_, stored, columns_); }
   /// What a move's bytes are of: its operands', or the call's type if it computes rows.
-  uint32_t stored_of(const Move& move) const {
+  uint64_t stored_of(const Move& move) const {
     return has_rows(move) ? 0 : rank_.chunks[move.operands].stored;
   }
-  bool chunk_length(const Move& move, uint32_t k, uint64_t& length) const;
+  bool chunk_length(const Move& move, uint32_t k, bool packets, uint64_t& length) const;
   uint64_t chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) const;
   bool continues(const Move& move, uint32_t k, uint64_t stride) const;
   bool has_rows(const Move& move) const {
@@ -112,7 +114,7 @@ class RankPatch {
 
   RankProgram& rank_;
   const uint32_t rank_id_, columns_;
-  const uint32_t output_;  ///< bytes of an element of the output; 0: as the call's
+  const uint64_t output_;  ///< bytes of a row of the output; 0: as the call's
   const Chunking& chunking_;
   const Chunking& most_;
   const RowPitch& pitch_;
@@ -124,8 +126,8 @@ class RankPatch {
 Side side_of(BufferKind kind) { return kind == BufferKind::input ? Side::input : Side::output; }
 
 /// Bytes of one copy of a scratch buffer; false if they are too many.
-bool scratch_bytes(const Buffer& b, const Chunking& capacity, uint64_t& bytes) {
-  const Slots slots = capacity_of(capacity, rows::fixed_bytes(b.type));
+bool scratch_bytes(const Buffer& b, uint32_t columns, const Chunking& capacity, uint64_t& bytes) {
+  const Slots slots = capacity_of(capacity, rows::fixed_bytes(b.form, columns), columns);
   const uint64_t stride =
       b.units == 0 ? slots.stride(b.packets) : slots.units_stride(b.units * b.unit);
   const auto total = static_cast<unsigned __int128>(stride) * b.chunks;
@@ -138,7 +140,7 @@ bool RankPatch::layout(const Program& program, const Chunking& capacity) {
     const Buffer& buffer = program.ranks[rank_id_].buffers[i];
     BufferLayout& b = rank_.buffers[i];
     if (buffer.kind == BufferKind::scratch) {
-      if (!scratch_bytes(buffer, capacity, b.bytes)) return false;
+      if (!scratch_bytes(buffer, columns_, capacity, b.bytes)) return false;
     } else {
       const Side side = side_of(buffer.kind);
       b.bytes =
@@ -151,7 +153,7 @@ bool RankPatch::layout(const Program& program, const Chunking& capacity) {
     if (base.copies < 2) continue;
     uint64_t bytes = 0;
     const Buffer& buffer = program.ranks[base.rank].buffers[base.buffer];
-    if (!scratch_bytes(buffer, capacity, bytes)) return false;
+    if (!scratch_bytes(buffer, columns_, capacity, bytes)) return false;
     base.copy_stride = round_up(bytes, kLine);
   }
   return true;
@@ -168,9 +170,9 @@ void RankPatch::loops() {
 // Chunk k of a move is as long as the caller's chunks in it, all alike, else as a scratch chunk;
 // where rows of externals are computed with, as the output's chunk whose rows they are. Of
 // chunks of several types the rows count.
-bool RankPatch::chunk_length(const Move& move, uint32_t k, uint64_t& length) const {
-  const uint32_t stored = stored_of(move);
-  length = slots_of(stored).longest;
+bool RankPatch::chunk_length(const Move& move, uint32_t k, bool packets, uint64_t& length) const {
+  const uint64_t stored = stored_of(move);
+  length = slots_of(stored, packets).longest;
   bool known = has_rows(move) && rank_.move_rows[index_of(move)].of_externals;
   if (known) length = rows_length(move, k);
   for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
@@ -196,7 +198,7 @@ uint64_t RankPatch::chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) 
   }
   if (c.units != 0) return chunk * capacity_.units_stride(c.units);
   const bool packets = (rank_.operands[operand].flags & device::kPackets) != 0;
-  return chunk * (packets ? stride : capacity_of(most_, c.stored).longest);
+  return chunk * (packets ? stride : most_of(c.stored).longest);
 }
 
 // True if chunk k begins in every operand where chunk k - 1, a longest one, ends. Scratch chunks
@@ -204,10 +206,10 @@ uint64_t RankPatch::chunk_offset(uint32_t operand, uint32_t k, uint64_t stride) 
 // buffer are one run, whatever its format (passes/base/thread_partition.h counts on it).
 bool RankPatch::continues(const Move& move, uint32_t k, uint64_t stride) const {
   for (uint32_t o = 0; o < uint32_t{move.dsts} + move.srcs; ++o) {
-    const uint32_t operand = move.operands + o, stored = rank_.chunks[operand].stored;
-    const uint64_t longest = slots_of(stored).longest;
+    const uint32_t operand = move.operands + o;
+    const uint64_t stored = rank_.chunks[operand].stored, longest = slots_of(stored).longest;
     if (rank_.chunks[operand].kind == BufferKind::scratch) {
-      if (capacity_of(most_, stored).longest != longest) return false;
+      if (most_of(stored).longest != longest) return false;
       continue;
     }
     if (chunk_offset(operand, k, stride) != chunk_offset(operand, k - 1, stride) + longest) {
@@ -219,18 +221,18 @@ bool RankPatch::continues(const Move& move, uint32_t k, uint64_t stride) const {
 
 bool RankPatch::patch_move(const DeviceOp& op, Move& move, uint32_t chunks) {
   const bool packets = op.format != PacketFormat::none;
-  const uint32_t stored = stored_of(move);
+  const uint64_t stored = stored_of(move);
+  const Slots slots = slots_of(stored, packets);
   if (sizes_.format != op.format || sizes_.stored != stored) {
-    sizes_ = FormatSizes(op.format, stored, slots_of(stored), capacity_of(most_, stored));
+    sizes_ = FormatSizes(op.format, stored, slots, most_of(stored));
   }
   const uint64_t size = sizes_.size, stride = sizes_.stride;
   move.runs = static_cast<uint32_t>(rank_.runs.size());
   uint64_t last = 0;  // length of the chunk before
   for (uint32_t k = 0; k < chunks; ++k) {
     uint64_t length = 0;
-    if (!chunk_length(move, k, length)) return false;
-    if (k > 0 && last == slots_of(stored).longest && sizes_.whole_units &&
-        continues(move, k, stride)) {
+    if (!chunk_length(move, k, packets, length)) return false;
+    if (k > 0 && last == slots.longest && sizes_.whole_units && continues(move, k, stride)) {
       rank_.runs.back().size += size;
       rank_.runs.back().length += length;
     } else {
@@ -300,16 +302,16 @@ bool check_stored(const Program& program, Diagnostics& diagnostics) {
   const uint32_t columns = program.contract.columns;
   for (const Rank& rank : program.ranks) {
     for (const Buffer& b : rank.buffers) {
-      const uint32_t bytes = rows::fixed_bytes(program.type_of(b));
-      if (uint64_t{columns} * bytes % kLeastAlign == 0) continue;
+      const rows::Form form = program.form_of(b);
+      const uint32_t bytes = rows::fixed_bytes(form.type);
+      if (form.kind != rows::Kind::row || uint64_t{columns} * bytes % kLeastAlign == 0) continue;
       const uint32_t least = kLeastAlign / bytes;
       diagnostics.error(
           "row-call", {},
           fmt::format("rows of {} {} ('{}') are no multiple of {} bytes; {} columns are served, "
                       "and {}",
-                      columns, rows::name_of(program.type_of(b)), program.name_of(b.name),
-                      kLeastAlign, std::max(columns / least, 1u) * least,
-                      (columns / least + 1) * least));
+                      columns, rows::name_of(form.type), program.name_of(b.name), kLeastAlign,
+                      std::max(columns / least, 1u) * least, (columns / least + 1) * least));
       return false;
     }
   }
@@ -475,7 +477,9 @@ bool scratch_layout(const Program& program, uint32_t rank_id, const Chunking& ca
   for (const Buffer& buffer : program.ranks[rank_id].buffers) {
     BufferLayout& b = layout.emplace_back(BufferLayout{0, 0, buffer.copies, buffer.packets});
     if (buffer.kind != BufferKind::scratch) continue;
-    if (!scratch_bytes(buffer, capacity, b.bytes)) return too_large(diagnostics);
+    if (!scratch_bytes(buffer, program.contract.columns, capacity, b.bytes)) {
+      return too_large(diagnostics);
+    }
     b.stride = round_up(b.bytes, kLine);
   }
   return true;

@@ -96,6 +96,41 @@ row add_rmsnorm_quantize_per_token(x: row T, residual: row T, weight: columns T,
   out q: row e4m3 = norm / s
   out scale: token f32 = s
 }
+# The same by a scale for each 128 columns.
+row add_rmsnorm_quantize_per_group(x: row T, residual: row T, weight: columns T, eps: scalar f32) {
+  let stream = T(T(x) + residual)
+  let norm = T(stream * rsqrt(mean(stream * stream) + eps) * weight)
+  let s = max(max(abs(norm) for 128), 1e-10) / 448
+  out residual_out: row T = stream
+  out q: row e4m3 = norm / s
+  out scale: groups(128) f32 = s
+}
+
+# MXFP8: by a power of two for each 32 columns.
+row add_rmsnorm_quantize_mxfp8(x: row T, residual: row T, weight: columns T, eps: scalar f32) {
+  let stream = T(T(x) + residual)
+  let norm = T(stream * rsqrt(mean(stream * stream) + eps) * weight)
+  let s = e8m0(max(abs(norm) for 32) / 448)
+  out residual_out: row T = stream
+  out q: row e4m3 = norm / s
+  out scale: groups(32) e8m0 = s
+}
+
+# Scales that have come from elsewhere, for the caller, and where they lie.
+row keep_token(x: token f32) {
+  out scale: token f32 = x
+  out kept: token f32 = x
+}
+
+row keep_groups(x: groups(128) f32) {
+  out scale: groups(128) f32 = x
+  out kept: groups(128) f32 = x
+}
+
+row keep_mxfp8(x: groups(32) e8m0) {
+  out scale: groups(32) e8m0 = x
+  out kept: groups(32) e8m0 = x
+}
 )";
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/resolve/options.h"
+#include "ir/program/applied.h"
 #include "ir/rows/row_wire.h"
 
 namespace mscclc {
@@ -125,12 +126,12 @@ bool Declarer::packets(const ast::Expr& e, PacketFormat& out) {
   return true;
 }
 
-/// Q of `type: Q`: a word.
-bool Declarer::row_type(const ast::Expr& e, rows::Type& out) {
+/// Q of `type: Q`: a type, or an external whose values it holds.
+bool Declarer::row_form(const ast::Expr& e, rows::Form& out) {
   const std::string_view text = ast_.text(e.place);
-  const auto type = rows::find_type(text);
-  if (type) out = *type;
-  if (type) return true;
+  const auto form = find_form(builder_.program(), text);
+  if (form) out = *form;
+  if (form) return true;
   evaluator_.fail("option-value", e.place,
                   fmt::format("unknown type '{}'{}", text, suggestion(text, rows::type_names())));
   return false;
@@ -143,7 +144,7 @@ void Declarer::buffer(const ast::BufferDecl& s) {
     good = packets(o->value, options.packets) && good;
   }
   if (const ast::Option* o = find_option(s.options, ast::w_type)) {
-    good = row_type(o->value, options.type) && good;
+    good = row_form(o->value, options.form) && good;
   }
   if (find_option(s.options, ast::w_copies) != nullptr) {
     good = values_.small(s.options, ast::w_copies, options.copies) && good;

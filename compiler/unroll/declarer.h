@@ -27,7 +27,7 @@ class Declarer {
   bool buffer_rows(ast::Array<const ast::Binder> dims, uint32_t at, Rows& out);
   bool declare_buffer(const ast::BufferDecl& s, const BufferOptions& options);
   bool packets(const ast::Expr& e, PacketFormat& out);
-  bool row_type(const ast::Expr& e, rows::Type& out);
+  bool row_form(const ast::Expr& e, rows::Form& out);
   void buffer(const ast::BufferDecl& s);
   void channel(const ast::ChannelDecl& s);
   bool one_channel(const ast::ChannelDecl& s, ChannelKind kind);

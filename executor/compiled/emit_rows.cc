@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "executor/rows/emit.h"
@@ -22,6 +23,21 @@ std::string form_text(const rows::Stored& stored, uint32_t columns, Dtype dtype)
   return fmt::format("{{{}, {}, {}}}", wide, bytes, apart);
 }
 
+/// Columns of a thread where a function has no value for each column: those of a group, or all; 0
+/// of other functions.
+uint32_t columns_apart(const rows::Function& function, uint32_t columns) {
+  uint32_t group = 0;
+  for (const rows::Node& node : function.nodes) {
+    if (node.spread == rows::Spread::columns || rows::is_reduction(node.op)) return 0;
+    group = std::max(group, node.group);
+  }
+  for (const rows::Stored& output : function.outputs) {
+    if (rows::spread_of(output.kind) == rows::Spread::columns) return 0;
+    group = std::max(group, output.group);
+  }
+  return group == 0 ? columns : group;
+}
+
 /// What RowRegisters asks of a function.
 std::string traits_text(const rows::Function& function, uint32_t number, uint32_t columns,
                         Dtype dtype) {
@@ -36,7 +52,7 @@ std::string traits_text(const rows::Function& function, uint32_t number, uint32_
   return fmt::format(
       "\ntemplate <>\n"
       "struct RowFunction{0}<Dtype::{1}> {{\n"
-      "  static constexpr uint32_t kColumns = {2}, kResults = {3}, kValues = {4};\n"
+      "  static constexpr uint32_t kColumns = {2}, kResults = {3}, kValues = {4}, kApart = {7};\n"
       "  __device__ static constexpr RowForm form(uint32_t v) {{\n"
       "    constexpr RowForm all[] = {{{5}}};\n"
       "    return all[v];\n"
@@ -47,7 +63,8 @@ std::string traits_text(const rows::Function& function, uint32_t number, uint32_
       "  }}\n"
       "}};\n",
       number, info(dtype).name, columns, function.outputs.size(),
-      function.outputs.size() + function.params.size(), forms, function_name(number, dtype));
+      function.outputs.size() + function.params.size(), forms, function_name(number, dtype),
+      columns_apart(function, columns));
 }
 
 std::set<uint32_t> functions_of(std::span<const CompiledShape> shapes) {

@@ -173,6 +173,17 @@ bool WorkOut::same_source(const device::Move& a, const device::Move& b) const {
   return true;
 }
 
+/// Bytes of rows that a function is applied to as those of an operand, which may have a few values
+/// of each row only.
+uint64_t WorkOut::as_stored(const DeviceOp& op, uint32_t k, uint64_t bytes) const {
+  const Op& source = program_.ranks[rank_].ops[op.source];
+  if (op.kind != device::StepKind::apply || !info(source.kind).has(kApplies)) return bytes;
+  const rows::Form form = program_.form_of(rank_, program_.all_operands(source)[k]);
+  if (form.kind == rows::Kind::row) return bytes;
+  const uint64_t rows = bytes / program_.granule(call_.dtype);
+  return rows * rows::bytes_of_row(form, call_.dtype, program_.contract.columns);
+}
+
 template <PacketFormat F>
 void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStretch& s,
                           uint64_t call, bool same_source, Sums& sums, Work& out) const {
@@ -185,7 +196,7 @@ void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStr
   const bool by_port = (op.flags & device::kPosts) != 0;
   out.stores += data * device::dsts_of(s);
   sums.data += data;
-  if (!by_port) sums.pieces += (wire + kAtOnce - 1) / kAtOnce;
+  uint64_t most = op.kind == device::StepKind::apply ? 0 : wire;
   const uint32_t operands = same_source ? device::dsts_of(s) : device::operands_of(s);
   for (uint32_t k = 0; k < operands; ++k) {
     const DeviceOperand& operand = device::operand_of(frame, s, k);
@@ -199,7 +210,9 @@ void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStr
           {operand.channel, base.rank, wire, packets, of_callers(frame, s), slot});
       continue;
     }
-    if (!by_port) add_access(operand, write, packets ? wire : data, sums, out);
+    const uint64_t bytes = packets ? wire : as_stored(op, k, data);
+    most = std::max(most, bytes);
+    if (!by_port) add_access(operand, write, bytes, sums, out);
     if (!packets) continue;
     for (uint32_t m = 0; m < operand.members; ++m) {
       slot.rank = lowered_.bases[operand.base + m].rank;
@@ -207,6 +220,7 @@ void WorkOut::add_stretch(const Frame& frame, const DeviceOp& op, const FrameStr
       (write ? out.writes : out.reads).push_back(slot);
     }
   }
+  if (!by_port) sums.pieces += (most + kAtOnce - 1) / kAtOnce;
 }
 
 /// What a source adds to a round where the sources are not added up one after the other: kernels

@@ -93,6 +93,7 @@ class WorkOut {
   bool same_source(const device::Move& a, const device::Move& b) const;
   void add_access(const device::DeviceOperand& operand, bool write, uint64_t bytes, Sums& sums,
                   Work& out) const;
+  uint64_t as_stored(const device::DeviceOp& op, uint32_t k, uint64_t bytes) const;
   double source_ns(const device::DeviceOp& op) const;
   /// What a step of plain data waits for its first loads.
   double first_ns() const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/print/print_parts.h"
+#include "ir/program/applied.h"
 
 namespace mscclc {
 namespace {
@@ -58,14 +59,14 @@ class IrPrinter {
   void print_buffer(const Buffer& b) {
     out_ << "  buffer " << program_.name_of(b.name) << '[';
     out_.number(b.chunks) << ']';
-    const bool typed = b.type != rows::Type::T;
+    const bool typed = b.form != rows::Form{};
     if (b.packets != PacketFormat::none || b.copies != 1 || b.units != 0 || typed) {
       out_ << ' ';
       Separator options(out_);
       if (b.packets != PacketFormat::none) options.next() << "packets: " << name(b.packets);
       if (b.copies != 1) (options.next() << "copies: ").number(b.copies);
       if (b.units != 0) (options.next() << "units: ").number(b.units);
-      if (typed) options.next() << "type: " << rows::name_of(b.type);
+      if (typed) options.next() << "type: " << form_name(program_, b.form);
     }
     out_ << '\n';
   }

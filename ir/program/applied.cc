@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/rows/row_wire.h"
+
 namespace mscclc {
 namespace {
 
@@ -194,6 +196,22 @@ void settle_output(Program& program) {
   if (!then) return;
   const rows::Function& function = program.functions[then->function];
   program.contract.output_type = function.outputs[then->output].type;
+}
+
+std::string_view form_name(const Program& program, const rows::Form& form) {
+  if (form.kind == rows::Kind::row) return rows::name_of(form.type);
+  for (const rows::External& e : program.externals) {
+    if (rows::form_of(e) == form) return e.name;
+  }
+  return "";
+}
+
+std::optional<rows::Form> find_form(const Program& program, std::string_view name) {
+  if (const auto type = rows::find_type(name)) return rows::Form{.type = *type};
+  for (const rows::External& e : program.externals) {
+    if (e.name == name) return rows::form_of(e);
+  }
+  return {};
 }
 
 uint32_t owner_of_shard(const Contract& contract, uint32_t chunk) {

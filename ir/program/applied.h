@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/program/program.h"
@@ -76,6 +77,10 @@ std::optional<ThenBinding> bind_then(const Program& program, std::string* fault 
 /// Sets what the output's rows are made of (Contract::output_type), as `then` says, if it can be
 /// bound. For whatever makes a program.
 void settle_output(Program& program);
+
+/// What `type:` calls a form: a type, or an external that has it, the first. "": nothing does.
+std::string_view form_name(const Program& program, const rows::Form& form);
+std::optional<rows::Form> find_form(const Program& program, std::string_view name);
 
 /// The rank that has chunk `chunk` of a sharded external.
 uint32_t owner_of_shard(const Contract& contract, uint32_t chunk);

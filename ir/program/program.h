@@ -46,7 +46,7 @@ struct Buffer {
   uint32_t units = 0;
   uint64_t unit = 0;  ///< that of the pipelines which use it; 0: none does
   /// Scratch of a collective of rows: what its rows are made of.
-  rows::Type type = rows::Type::T;
+  rows::Form form;
   uint32_t chunks = 0;
   Slice dims;  ///< in Program::integers: lengths of the dimensions as declared, for messages
   Slice rows;  ///< the same: their indices (RowNames), if these are not all 0, 1, …
@@ -216,10 +216,10 @@ struct Program {
     return ranks[channel.kind == ChannelKind::switch_ ? rank : channel.peer].buffers[o.buffer];
   }
   /// What its rows are made of.
-  rows::Type type_of(const Buffer& b) const {
-    return b.kind == BufferKind::output ? contract.output_type : b.type;
+  rows::Form form_of(const Buffer& b) const {
+    return b.kind == BufferKind::output ? rows::Form{.type = contract.output_type} : b.form;
   }
-  rows::Type type_of(uint32_t rank, const Operand& o) const { return type_of(buffer_of(rank, o)); }
+  rows::Form form_of(uint32_t rank, const Operand& o) const { return form_of(buffer_of(rank, o)); }
   /// The rank that owns it: `rank`, or the channel's peer. REQUIRES: not at a switch.
   uint32_t owner_of(uint32_t rank, const Operand& o) const {
     return o.channel == kNone ? rank : ranks[rank].channels[o.channel].peer;

@@ -21,7 +21,7 @@ bool same_chunks(const Program& a, const Program& b) {
 bool same_scratch(const Program& a, uint32_t rank_a, const Program& b, uint32_t rank_b) {
   const auto alike = [](const Buffer& x, const Buffer& y) {
     return x.chunks == y.chunks && x.copies == y.copies && x.packets == y.packets &&
-           x.units == y.units && x.unit == y.unit && x.type == y.type;
+           x.units == y.units && x.unit == y.unit && x.form == y.form;
   };
   return std::ranges::equal(a.ranks[rank_a].buffers, b.ranks[rank_b].buffers, alike) &&
          a.select.sizes.max == b.select.sizes.max && same_chunks(a, b);

@@ -112,6 +112,23 @@ uint32_t bytes_of(Type type, Dtype t) {
 
 uint32_t fixed_bytes(Type type) { return type == Type::T ? 0 : bytes_of(type, Dtype::f32); }
 
+uint64_t fixed_bytes(const Form& form, uint32_t columns) {
+  return uint64_t{values_of(form.kind, form.group, columns)} * fixed_bytes(form.type);
+}
+
+std::string text_of(const Form& form) {
+  if (form.kind == Kind::row) return "rows of " + std::string(name_of(form.type));
+  const std::string of = form.group == 0 ? "" : '(' + std::to_string(form.group) + ')';
+  return "'" + std::string(name_of(form.kind)) + of + ' ' + std::string(name_of(form.type)) + "'";
+}
+
+uint32_t copied_param(const Function& function, size_t result) {
+  const Stored& to = function.outputs[result];
+  const Node& node = function.nodes[to.node];
+  if (node.op != Op::param || form_of(to) != form_of(function.params[node.index])) return kNoNode;
+  return to.type == Type::T ? kNoNode : node.index;
+}
+
 uint32_t values_of(Kind kind, uint32_t group, uint32_t columns) {
   switch (spread_of(kind)) {
     case Spread::once:

@@ -83,6 +83,21 @@ struct Stored {
   uint32_t node = kNoNode;
 };
 
+/// What the rows of a buffer are: of each row the values of one kind.
+struct Form {
+  Kind kind = Kind::row;
+  Type type = Type::T;
+  uint32_t group = 0;  ///< of groups
+  bool operator==(const Form&) const = default;
+};
+/// That of a Stored or an External.
+template <class Value>
+Form form_of(const Value& value) {
+  return {value.kind, value.type, value.group};
+}
+/// "rows of e4m3", "'groups(128) f32'".
+std::string text_of(const Form& form);
+
 struct Let {
   std::string name;
   uint32_t node = kNoNode;
@@ -122,6 +137,11 @@ uint32_t fixed_bytes(Type type);
 inline constexpr uint32_t kLeastBytesOfT = 2;
 /// Values that a row of an argument or result has.
 uint32_t values_of(Kind kind, uint32_t group, uint32_t columns);
+/// Bytes of a row of them, of a call of any type; 0 of rows of T.
+uint64_t fixed_bytes(const Form& form, uint32_t columns);
+/// The parameter whose bits a result has: values of one form that functions have made, which no
+/// further function changes. kNoNode: it is none's.
+uint32_t copied_param(const Function& function, size_t result);
 /// Is there a value of this kind for each row, or only for the call?
 inline bool is_per_row(Kind kind) { return kind != Kind::columns && kind != Kind::scalar; }
 /// Bytes of one row of a Stored or an External; of what all rows share, of that.

@@ -191,14 +191,16 @@ class AppliedCheck {
 
   bool stands_for(const Operand& o, const rows::Stored& stored) {
     const Buffer& b = program_.buffer_of(rank_, o);
-    const rows::Type type = program_.type_of(b);
-    if (stored.kind == rows::Kind::row && stored.type == type) return true;
-    const bool row = stored.kind == rows::Kind::row && b.kind == BufferKind::scratch;
-    return no(fmt::format("'{}' of '{}' is '{} {}', and '{}' holds rows of {}; {}", stored.name,
-                          function_.name, rows::name_of(stored.kind), rows::name_of(stored.type),
-                          program_.name_of(b.name), rows::name_of(type),
-                          row ? fmt::format("declare it 'type: {}'", rows::name_of(stored.type))
-                              : "only an external can be it"));
+    const rows::Form form = rows::form_of(stored);
+    if (form == program_.form_of(b)) return true;
+    const std::string_view name = form_name(program_, form);
+    const bool scratch = b.kind == BufferKind::scratch && !name.empty() &&
+                         (form.kind == rows::Kind::row || form.type != rows::Type::T);
+    return no(fmt::format(
+        "'{}' of '{}' is '{} {}', and '{}' holds {}; {}", stored.name, function_.name,
+        rows::name_of(stored.kind), rows::name_of(stored.type), program_.name_of(b.name),
+        rows::text_of(program_.form_of(b)),
+        scratch ? fmt::format("declare it 'type: {}'", name) : "only an external can be it"));
   }
 
   /// Machines add up in T, and put what becomes of a sum where sums would lie.
@@ -206,11 +208,10 @@ class AppliedCheck {
     for (const std::span<const Operand> side : {op_.dsts, op_.srcs}) {
       for (const Operand& o : side) {
         const Buffer& b = program_.buffer_of(rank_, o);
-        if (program_.type_of(b) == rows::Type::T) continue;
+        if (program_.form_of(b) == rows::Form{}) continue;
         return no(fmt::format(
-            "'{}' holds rows of {}, and sums are handed over in T; store the sum, "
-            "and 'apply {}'",
-            program_.name_of(b.name), rows::name_of(program_.type_of(b)), function_.name));
+            "'{}' holds {}, and sums are handed over in T; store the sum, and 'apply {}'",
+            program_.name_of(b.name), rows::text_of(program_.form_of(b)), function_.name));
       }
     }
     return true;
@@ -385,50 +386,63 @@ std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, con
 std::optional<RowFault> types_fault(const Program& program, uint32_t rank, OpKind kind,
                                     bool in_loop, std::span<const Operand> dsts,
                                     std::span<const Operand> srcs) {
-  constexpr rows::Type T = rows::Type::T;
+  constexpr rows::Form T;
   if (program.contract.columns == 0) return {};
-  const Buffer* first = nullptr;  // a buffer of another type, or the first
+  if (info(kind).srcs.slot[0].pairwise && dsts.size() > 1) {
+    std::optional<RowFault> fault;
+    for (size_t i = 0; i < dsts.size() && !fault; ++i) {
+      fault = types_fault(program, rank, kind, in_loop, dsts.subspan(i, 1), srcs.subspan(i, 1));
+    }
+    return fault;
+  }
+  const Buffer* first = nullptr;  // a buffer of another form, or the first
   for (const std::span<const Operand> side : {dsts, srcs}) {
     for (const Operand& o : side) {
       const Buffer& b = program.buffer_of(rank, o);
-      if (first == nullptr || program.type_of(*first) == T) first = &b;
+      if (first == nullptr || program.form_of(*first) == T) first = &b;
     }
   }
-  if (first == nullptr || program.type_of(*first) == T) return {};
+  if (first == nullptr || program.form_of(*first) == T) return {};
   const std::string_view name = program.name_of(first->name), of = info(kind).name;
-  const rows::Type type = program.type_of(*first);
+  const rows::Form form = program.form_of(*first);
   if (info(kind).has(kReduces)) {
-    return RowFault{"op-rows", fmt::format("'{}' adds up rows of T, and '{}' holds rows of {}; "
+    return RowFault{"op-rows", fmt::format("'{}' adds up rows of T, and '{}' holds {}; "
                                            "'apply' makes one of the other",
-                                           of, name, rows::name_of(type))};
+                                           of, name, rows::text_of(form))};
   }
   for (const std::span<const Operand> side : {dsts, srcs}) {
     for (const Operand& o : side) {
       const Buffer& b = program.buffer_of(rank, o);
-      if (program.type_of(b) == type) continue;
+      if (program.form_of(b) == form) continue;
       return RowFault{"op-rows",
-                      fmt::format("'{}' holds rows of {}, and '{}' rows of {}: '{}' moves them as "
-                                  "they are; 'apply' makes one of the other",
-                                  name, rows::name_of(type), program.name_of(b.name),
-                                  rows::name_of(program.type_of(b)), of)};
+                      fmt::format("'{}' holds {}, and '{}' {}: '{}' moves them as they are; "
+                                  "'apply' makes one of the other",
+                                  name, rows::text_of(form), program.name_of(b.name),
+                                  rows::text_of(program.form_of(b)), of)};
     }
   }
   if (!in_loop) return {};
-  return RowFault{"op-rows", fmt::format("rows of {} inside a pipeline, whose units are bytes of "
-                                         "T; move '{}' after the pipeline",
-                                         rows::name_of(type), name)};
+  return RowFault{"op-rows", fmt::format("{} inside a pipeline, whose units are bytes of T; move "
+                                         "'{}' after the pipeline",
+                                         rows::text_of(form), name)};
 }
 
 std::optional<RowFault> buffer_fault(const Program& program, const Buffer& buffer) {
-  if (buffer.type == rows::Type::T) return {};
+  if (buffer.form == rows::Form{}) return {};
   const auto fault = [&](std::string_view why) {
     return RowFault{"buffer-type",
-                    fmt::format("'{}' cannot hold rows of {}: {}", program.name_of(buffer.name),
-                                rows::name_of(buffer.type), why)};
+                    fmt::format("'{}' cannot hold {}: {}", program.name_of(buffer.name),
+                                rows::text_of(buffer.form), why)};
   };
   if (buffer.kind != BufferKind::scratch) return fault("the contract says what the caller's do");
   if (program.contract.columns == 0) {
     return fault("the collective is not one of rows; its contract says no 'columns: ...'");
+  }
+  if (!rows::is_per_row(buffer.form.kind) || form_name(program, buffer.form).empty()) {
+    return fault("no external has such values of each row");
+  }
+  if (buffer.form.kind != rows::Kind::row && buffer.form.type == rows::Type::T) {
+    return fault("only rows may be of T; give the external a type of its own");
   }
   if (buffer.units != 0) return fault("units of a pipeline are bytes of T; leave 'units' out");
   if (is_sentinel(buffer.packets)) {

@@ -31,8 +31,8 @@ struct RowOp {
 /// Of such an op at a rank. REQUIRES: no rows_fault(); applied_fits(); operands that are right.
 std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const RowOp& op);
 std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const Op& op);
-/// Of operands of an op that computes no rows: they hold rows of one type, T where it adds up, and
-/// whole rows. `in_loop`: it is in a pipeline.
+/// Of operands of an op that computes no rows: they, or each pair of them, hold rows of one form, T
+/// where it adds up, and whole rows. `in_loop`: it is in a pipeline.
 std::optional<RowFault> types_fault(const Program& program, uint32_t rank, OpKind kind,
                                     bool in_loop, std::span<const Operand> dsts,
                                     std::span<const Operand> srcs);

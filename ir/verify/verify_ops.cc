@@ -265,7 +265,7 @@ class OpCheck {
       return program_.contract.laid_out_alike(side, id_, member);
     }
     return a.packets == b.packets && a.copies == b.copies && a.units == b.units &&
-           a.unit == b.unit && a.type == b.type;
+           a.unit == b.unit && a.form == b.form;
   }
 
   bool check_range(const Operand& o) {

@@ -160,7 +160,7 @@ Program plan_with_rows() {
   t.program.contract.columns = 64;
   t.program.contract.any_columns = true;
   t.program.contract.then = 0;
-  t.program.ranks[0].buffers[t.buffer(0, "small", 1)].type = rows::Type::e4m3;
+  t.program.ranks[0].buffers[t.buffer(0, "small", 1)].form.type = rows::Type::e4m3;
   Op& op = t.op_in(0, 0, OpKind::apply, {testing::local(kOutput, 0)}, {testing::local(kInput, 0)});
   const RowValue results[] = {{false, 0}, {true, 0}}, params[] = {{false, 0}};
   op.applied = t.program.append(encode_applied(0, 0, results, params));

@@ -91,6 +91,29 @@ class RowPlans(unittest.TestCase):
             print("fine")
         """)
 
+    def test_scales(self):
+        """Rows by owner come in e4m3, with their scales, to all ranks: 448 times what a row's scale is."""
+        for kind, type, columns, scale in (
+            ("token", "f", 1, 2 / 448), ("groups", "f", 2, 2 / 448), ("mxfp8", "B", 6, 120)
+        ):  # fmt: skip
+            run(2, f"""if 1:
+                import array
+                load = comm.load_rows("allreduce_norm_quantize_{kind}_sharded", 192, 2000)
+                for rows in (1, 5, 2000):
+                    own = rows // 2 + (rows % 2 if rank == 0 else 0)
+                    out, residual = array.array("B", bytes(rows * 192)), floats(*[1] * own * 192)
+                    scale = array.array({type!r}, [0] * rows * {columns})
+                    outside = dict(residual=residual, weight=floats(*[2] * 192), eps=0.0, scale=scale)
+                    if {kind!r} == "token":
+                        outside["least"] = 1e-10
+                    load.run(floats(*[float(rank + 1)] * rows * 192), out, externals=outside).wait()
+                    assert set(residual) <= {{4.0}}, set(residual)
+                    assert all(abs(one - {scale}) < 1e-6 for one in scale), scale[:8]
+                    # 2 / 2**-7 is 256; 2 / (2 / 448) is rounded to 448.
+                    assert set(out) == {{{0x78 if kind == "mxfp8" else 0x7E}}}, set(out)
+                print("fine")
+            """)
+
     def test_columns(self):
         plan = mscclc.compile(ANY_COLUMNS)
         with self.assertRaisesRegex(mscclc.LibraryError, "63 is none: 56 is the last, and 64 is the next"):

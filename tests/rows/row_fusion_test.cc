@@ -79,8 +79,14 @@ const std::vector<RowProgram> kPrograms = {
     {"allreduce_norm_push", 2},
     {"allreduce_norm_push_sums", 0, false},
     {"allreduce_norm_quantize_1shot", 2},
-    {"allreduce_norm_quantize_owner", 0, false},  // a sum of T is no row of e4m3
+    {"allreduce_norm_quantize_groups_owner", 0, false},  // a sum of T is no row of e4m3
+    {"allreduce_norm_quantize_groups_push", 0, false},
+    {"allreduce_norm_quantize_mxfp8_owner", 0, false},
+    {"allreduce_norm_quantize_mxfp8_push", 0, false},
+    {"allreduce_norm_quantize_owner", 0, false},
     {"allreduce_norm_quantize_token_1shot", 2},
+    {"allreduce_norm_quantize_token_owner", 0, false},
+    {"allreduce_norm_quantize_token_push", 0, false},
     {"reducescatter_norm", 2},
     {"reducescatter_norm_quantize", 2},
 };

@@ -33,6 +33,28 @@ double f32_at(const uint8_t* bytes, uint64_t i) {
 
 constexpr double kEps = 0.001, kLeast = 0.0001, kScale = 0.03125;
 
+/// Columns that share a scale.
+uint32_t group_of(const std::string& function, uint32_t columns) {
+  return function.ends_with("_per_group") ? 128 : function.ends_with("_mxfp8") ? 32 : columns;
+}
+
+std::vector<double> scales_of(const std::string& function, const std::vector<double>& row) {
+  if (function == "add_rmsnorm_quantize") return {kScale};
+  const auto columns = static_cast<uint32_t>(row.size());
+  const uint32_t group = group_of(function, columns);
+  std::vector<double> scales;
+  for (uint32_t first = 0; first < columns; first += group) {
+    double largest = 0;
+    for (uint32_t c = first; c < std::min(first + group, columns); ++c) {
+      largest = std::max(largest, std::abs(row[c]));
+    }
+    scales.push_back(group == 32        ? std::exp2(std::ceil(std::log2(largest / 448)))
+                     : group == columns ? std::max(largest / 448, kLeast)
+                                        : largest / 448);
+  }
+  return scales;
+}
+
 }  // namespace
 
 RowReference::RowReference(const Program& program, uint32_t rows, RowSteps steps)
@@ -89,31 +111,34 @@ std::vector<double> RowReference::wanted(const std::string& name, uint32_t rank,
     }
     return x;
   }
-  double squares = 0, largest = 0;
+  double squares = 0;
   for (uint32_t c = 0; c < n; ++c) {
     x[c] += ex("residual", c);
     squares += x[c] * x[c] / n;
   }
   for (uint32_t c = 0; c < n; ++c) {
     norm[c] = x[c] / std::sqrt(squares + kEps) * ex("weight", c);
-    largest = std::max(largest, std::abs(norm[c]));
   }
   const bool quantizes = function != "add_rmsnorm";
   if (name == "residual" || (name.empty() && quantizes)) return x;
   if (name.empty()) return norm;
-  const double scale =
-      function == "add_rmsnorm_quantize" ? kScale : std::max(largest / 448, kLeast);
-  if (name == "scale") return {scale};
-  for (double& v : norm) v = std::clamp(v / scale, -448.0, 448.0);
+  const std::vector<double> scales = scales_of(function, norm);
+  if (name == "scale") return scales;
+  const uint32_t group = group_of(function, n);
+  for (uint32_t c = 0; c < n; ++c) norm[c] = std::clamp(norm[c] / scales[c / group], -448.0, 448.0);
   return norm;
 }
 
 void RowReference::compare(const std::string& name, uint32_t rank, uint64_t row,
                            const uint8_t* got) {
+  const std::string& function = program_.functions[program_.contract.then].name;
   const std::vector<double> all = wanted(name, rank, row);
   for (uint32_t c = 0; c < all.size() && wrong_.empty(); ++c) {
     const bool fp8 = name == "q";
-    const double value = fp8 ? e4m3(got[c]) : f32_at(got, c);
+    const bool power = name == "scale" && group_of(function, columns()) == 32;
+    const double value = fp8     ? e4m3(got[c])
+                         : power ? std::ldexp(1.0, got[c] - 127)
+                                 : f32_at(got, c);
     // e4m3 has three digits after the first; below 2^-6 its steps are 2^-9.
     const double off = fp8 ? std::abs(all[c]) / 15.9 + 1.0 / 1024 : 1e-5 * (1 + std::abs(all[c]));
     if (std::abs(value - all[c]) <= off) continue;

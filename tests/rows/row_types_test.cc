@@ -23,23 +23,26 @@ namespace {
 using Json = nlohmann::ordered_json;
 using testing::RowDefines;
 
-Program library_rows(const std::string& name, uint32_t ranks, uint32_t columns) {
+Program library_text_rows(const std::string& text, uint32_t ranks, uint32_t columns) {
   Sources sources;
   Diagnostics diagnostics;
   FrontEndOptions options;
   options.defines = {{"R", std::to_string(ranks)}, {"N", std::to_string(columns)}};
   options.read_file = [](const std::string& path) { return read_file(path); };
-  const std::string path = "plans/rows/" + name + ".mscl";
-  auto program =
-      compile(sources, sources.add(path, read_file(path).value()), options, {}, diagnostics);
+  auto program = compile(sources, sources.add("plans/rows/a.mscl", text), options, {}, diagnostics);
   INFO(testing::text(diagnostics));
   REQUIRE(program.has_value());
   return *std::move(program);
 }
 
-/// The program of plain memory, of so many columns.
-Program plain_rows(const RowDefines& defines, uint32_t columns, const std::string& more = "") {
-  Program program = testing::row_plan("allreduce_quantized", defines, more);
+Program library_rows(const std::string& name, uint32_t ranks, uint32_t columns) {
+  return library_text_rows(read_file("plans/rows/" + name + ".mscl").value(), ranks, columns);
+}
+
+/// A program of plain memory, of so many columns.
+Program plain_rows(const RowDefines& defines, uint32_t columns, const std::string& more = "",
+                   const std::string& name = "allreduce_quantized") {
+  Program program = testing::row_plan(name, defines, more);
   CHECK(program.contract.any_columns);
   REQUIRE(!fix_columns(program, columns));
   return program;
@@ -69,6 +72,79 @@ TEST_CASE("a quantised gather gives the bits that one shot has") {
       for (uint32_t r = 0; r < ranks; ++r) CHECK(by_owner.outputs()[r] == q);
     }
   }
+}
+
+/// In one shot, by a scale a row; or in groups, or MXFP8, which no program of the library does so.
+Program scaled_one_shot(const std::string& kind, uint32_t ranks, uint32_t columns) {
+  std::string text = read_file("plans/rows/allreduce_norm_quantize_token_1shot.mscl").value();
+  const auto put = [&](std::string_view from, std::string_view to) {
+    for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) {
+      text.replace(at, from.size(), to);
+    }
+  };
+  if (kind != "token") {
+    put(", least: scalar f32", "");
+    put(", eps, least", ", eps");
+    put("quantize_per_token", kind == "groups" ? "quantize_per_group" : "quantize_mxfp8");
+    put("scale: token f32", kind == "groups" ? "scale: groups(128) f32" : "scale: groups(32) e8m0");
+  }
+  return library_text_rows(text, ranks, columns);
+}
+
+TEST_CASE("a gather of scales gives the bits that one shot has") {
+  for (const char* const kind : {"token", "groups", "mxfp8"}) {
+    for (const uint32_t ranks : {2u, 3u, 5u, 8u}) {
+      for (const uint32_t columns : {64u, 2880u, 5120u}) {
+        if (testing::kSanitized && (ranks > 3 || columns > 2880)) continue;
+        const std::string name = std::string("allreduce_norm_quantize_") + kind;
+        const Program owner = library_rows(name + "_owner", ranks, columns);
+        const Program pushed = library_rows(name + "_push", ranks, columns);
+        const Program one = scaled_one_shot(kind, ranks, columns);
+        check_typed_proof(owner);
+        check_typed_proof(pushed);
+        for (const uint32_t rows : {1u, ranks - 1, ranks + 2, 7 * ranks + 3}) {
+          INFO(name << ", " << ranks << " ranks, " << rows << " rows of " << columns);
+          RowReference by_owner(owner, rows), by_push(pushed, rows), at_once(one, rows);
+          CHECK(by_owner.run() == "");
+          CHECK(by_push.run() == "");
+          CHECK(at_once.run() == "");
+          // Rank 0 of the one has the residual that all of the other share.
+          const std::vector<uint8_t>&q = at_once.written("q")[0], &s = at_once.written("scale")[0];
+          CHECK(q.size() == size_t{rows} * columns);
+          CHECK(!s.empty());
+          for (uint32_t r = 0; r < ranks; ++r) {
+            CHECK(by_owner.outputs()[r] == q);
+            CHECK(by_owner.written("scale")[r] == s);
+            CHECK(by_push.outputs()[r] == q);
+            CHECK(by_push.written("scale")[r] == s);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// A program by owner with one thing changed, and what the prover says first.
+std::string said_first(const std::string& from, const std::string& to) {
+  std::string text = read_file("plans/rows/allreduce_norm_quantize_token_owner.mscl").value();
+  text.replace(text.find(from), from.size(), to);
+  const Program program = library_text_rows(text, 3, 64);
+  Diagnostics diagnostics;
+  CHECK(simulate(program, {.bytes = 5 * program.granule(Dtype::f32)}, diagnostics).status !=
+        RunStatus::right);
+  Diagnostics said;
+  CHECK(!prove(program, said).proved);
+  return said.all().empty() ? "" : said.all()[0].message;
+}
+
+TEST_CASE("scales of other rows are refused") {
+  const std::string wrong =
+      "chunk 0 of the external 'scale' of rank 1 does not hold what the collective promises at the "
+      "end of a call";
+  CHECK(said_first("apply keep_token scale[p, b], kept[p, b] <- kept[p, b]",
+                   "apply keep_token scale[p, b], kept[r, b] <- kept[r, b]") == wrong);
+  CHECK(said_first("put_packets ch[p].scales[r, b] <- kept[r, b]",
+                   "put_packets ch[p].scales[r, b] <- kept[p, b]") == wrong);
 }
 
 /// Bytes of data that rank 0 moves into buffers of a name.
@@ -106,8 +182,12 @@ TEST_CASE("rows of a type of their own in plain memory, in groups and instances"
   uint64_t seed = 0;
   for (const std::string more :
        {"", "launch instances: 2, policy: blocked\n", "launch fuse: false\n"}) {
-    for (const uint32_t ranks : {2u, 3u}) {
-      const Program program = plain_rows({{"R", std::to_string(ranks)}, {"B", "3"}}, 48, more);
+    for (const auto& [name, ranks] : {std::pair{"allreduce_quantized", 2u},
+                                      {"allreduce_quantized", 3u},
+                                      {"allreduce_scales", 2u},
+                                      {"allreduce_scales", 3u}}) {
+      const Program program =
+          plain_rows({{"R", std::to_string(ranks)}, {"B", "3"}}, 80, more, name);
       check_typed_proof(program);
       for (int i = 0; i < 6; ++i, ++seed) {
         const Dtype dtype = dtypes[seed % 3];
@@ -154,10 +234,12 @@ std::string typed_calls(Communicator& communicator, const std::shared_ptr<const 
 TEST_CASE("rows of a type of their own on the host device") {
   for (const uint32_t ranks : {2u, 3u, 5u}) {
     const std::string R = std::to_string(ranks);
-    for (const bool packets : {false, true}) {
+    for (const std::string name :
+         {"allreduce_quantized", "allreduce_scales", "allreduce_norm_quantize_owner",
+          "allreduce_norm_quantize_token_owner", "allreduce_norm_quantize_mxfp8_owner"}) {
       const auto plan = std::make_shared<const Program>(
-          packets ? library_rows("allreduce_norm_quantize_owner", ranks, 2880)
-                  : plain_rows({{"R", R}}, ranks == 3 ? 48 : 2880));
+          name.ends_with("owner") ? library_rows(name, ranks, 2880)
+                                  : plain_rows({{"R", R}}, ranks == 3 ? 48 : 2880, "", name));
       INFO(plan->name << " of " << R << " ranks");
       for (const bool zero_copy : {false, true}) {
         CHECK(testing::run_threads(ranks, [&](Communicator& communicator) {
@@ -179,7 +261,8 @@ std::string plan_of(const Program& program) {
 
 TEST_CASE("types and columns are written and read as they are") {
   for (const Program& program : {testing::row_plan("allreduce_quantized", {}),
-                                 library_rows("allreduce_norm_quantize_owner", 3, 64)}) {
+                                 library_rows("allreduce_norm_quantize_owner", 3, 64),
+                                 library_rows("allreduce_norm_quantize_mxfp8_owner", 3, 64)}) {
     Diagnostics diagnostics;
     const auto read = read_plan(plan_of(program), "plan.json", diagnostics);
     INFO(testing::text(diagnostics));

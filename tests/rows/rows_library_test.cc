@@ -191,6 +191,24 @@ float power_above(float x) {
   return static_cast<float>(power);
 }
 
+Results by_128(const Row& v) {
+  return by_groups(v, 128, [](float most) { return std::max(most, 1e-10f) / 448; });
+}
+
+Results by_powers(const Row& v) {
+  return by_groups(v, 32, [](float most) { return power_above(most / 448); });
+}
+
+/// The residual stream, and what is made of its norm.
+Results after_norm(const Call& c, const std::function<Results(const Row&)>& made) {
+  const Row stream = c.rounded(sum_of(c));
+  Results results = made(c.rounded(normed(stream, c.in[2], c.scalar(3), 0)));
+  results.insert(results.begin(), c.stored(stream));
+  return results;
+}
+
+Results twice(const Call& c) { return {c.in[0], c.in[0]}; }
+
 struct Reference {
   const char* name;
   std::function<Results(const Call&)> results;
@@ -222,30 +240,24 @@ const Reference kReferences[] = {
      }},
     {"quantize_per_token",
      [](const Call& c) { return per_token(c.rounded(c.in[0]), c.scalar(1)); }},
-    {"quantize_per_group",
-     [](const Call& c) {
-       return by_groups(c.rounded(c.in[0]), 128,
-                        [](float most) { return std::max(most, 1e-10f) / 448; });
-     }},
-    {"quantize_mxfp8",
-     [](const Call& c) {
-       return by_groups(c.rounded(c.in[0]), 32, [](float most) { return power_above(most / 448); });
-     }},
+    {"quantize_per_group", [](const Call& c) { return by_128(c.rounded(c.in[0])); }},
+    {"quantize_mxfp8", [](const Call& c) { return by_powers(c.rounded(c.in[0])); }},
     {"add_rmsnorm_quantize",
      [](const Call& c) {
-       const Row stream = c.rounded(sum_of(c));
-       const Row v = c.rounded(normed(stream, c.in[2], c.scalar(3), 0));
        const float by = 1.0f / c.scalar(4);
-       return Results{c.stored(stream), to_e4m3(v, [&](size_t i) { return v[i] * by; })};
+       return after_norm(c, [by](const Row& v) {
+         return Results{to_e4m3(v, [&](size_t i) { return v[i] * by; })};
+       });
      }},
     {"add_rmsnorm_quantize_per_token",
      [](const Call& c) {
-       const Row stream = c.rounded(sum_of(c));
-       const Row v = c.rounded(normed(stream, c.in[2], c.scalar(3), 0));
-       Results results = per_token(v, c.scalar(4));
-       results.insert(results.begin(), c.stored(stream));
-       return results;
+       return after_norm(c, [&c](const Row& v) { return per_token(v, c.scalar(4)); });
      }},
+    {"add_rmsnorm_quantize_per_group", [](const Call& c) { return after_norm(c, by_128); }},
+    {"add_rmsnorm_quantize_mxfp8", [](const Call& c) { return after_norm(c, by_powers); }},
+    {"keep_token", twice},
+    {"keep_groups", twice},
+    {"keep_mxfp8", twice},
 };
 
 /// Scalars as models have them; all else at random.

@@ -45,6 +45,9 @@ TEST_CASE("what is gathered in e4m3 is what each rank would have computed itself
   CHECK(rows_of("allreduce_norm_quantize_1shot", 3) == "output = residual_out" + f + "q = q of it");
   CHECK(rows_of("allreduce_norm_quantize_owner", 3) ==
         "output = q" + f + "residual = residual_out of it");
+  CHECK(rows_of("allreduce_norm_quantize_token_owner", 3) ==
+        "output = q of add_rmsnorm_quantize_per_token(x0 + x1 + x2, residual, weight, eps, least), "
+        "residual = residual_out of it, scale = scale of it");
 }
 
 TEST_CASE("rows of many ranks") {

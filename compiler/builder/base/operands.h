@@ -116,8 +116,8 @@ struct ThenRows {
 struct BufferOptions {
   PacketFormat packets = PacketFormat::none;
   uint32_t copies = 1;
-  rows::Type type = rows::Type::T;  ///< what its rows are made of
-  bool has_units = false;           ///< chunks hold `units` units of a pipeline
+  rows::Form form = {};    ///< what its rows are made of
+  bool has_units = false;  ///< chunks hold `units` units of a pipeline
   uint32_t units = 0;
 };
 

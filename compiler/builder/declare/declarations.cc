@@ -128,7 +128,7 @@ void Declarations::add_buffer(Buffer b, const BufferOptions& options, Mark mark)
   b.packets = options.packets;
   b.copies = options.copies;
   b.units = options.units;
-  b.type = options.type;
+  b.form = options.form;
   Layout& layout = layouts_.last();
   if (options.packets != PacketFormat::none) {
     layout.traits = kPacketTrait | 0x100u << static_cast<int>(options.packets);

@@ -45,7 +45,7 @@ bool Refs::check_at_switch(const Channel& c, uint32_t index, const Ref& ref) {
       return members_.wrong_kind(member, mine.name, DeclKind::buffer, ref.mark);
     const Buffer& theirs = draft_.program.ranks[member].buffers[d.index];
     if (theirs.chunks == mine.chunks && theirs.packets == mine.packets &&
-        theirs.copies == mine.copies && theirs.units == mine.units && theirs.type == mine.type &&
+        theirs.copies == mine.copies && theirs.units == mine.units && theirs.form == mine.form &&
         std::ranges::equal(draft_.program.values(theirs.dims), draft_.program.values(mine.dims)) &&
         lies_alike(mine.kind, member)) {
       continue;

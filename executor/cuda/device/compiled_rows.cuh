@@ -227,12 +227,31 @@ class RowRegisters {
   mutable uint32_t words_[Words::first_word(F::kValues) + 1];
 };
 
-/// Rows [begin, end) of a step, one after the other, by a block of kThreads threads. `turn`: see
-/// RowThreads.
+/// A thread of those that have a row, where a function asks for none of the others.
+struct ThreadOfRow {
+  uint32_t number;
+  __device__ __forceinline__ uint32_t thread() const { return number; }
+};
+
+/// Rows [begin, end) of a step by a block of kThreads threads: one after the other, or, of a
+/// function without values for each column, side by side. `turn`: see RowThreads.
 template <class F, uint32_t kChunk, uint32_t kThreads, class Places>
 __device__ __forceinline__ void apply_rows(const Places& places, uint32_t begin, uint32_t end,
                                            uint32_t& turn) {
   if (begin == end) return;
+  if constexpr (F::kApart != 0) {
+    constexpr uint32_t kEach = (F::kColumns + F::kApart - 1) / F::kApart, kRows = kThreads / kEach;
+    if constexpr (kRows != 0) {
+      ThreadOfRow thread{threadIdx.x % kEach};
+      RowRegisters<F, F::kApart, Places> row(places);
+      const uint32_t own = threadIdx.x / kEach;
+      for (uint32_t r = own < kRows ? begin + own : end; r < end; r += kRows) {
+        row.begin(r);
+        F::template run<F::kApart>(thread, row);
+      }
+      return;
+    }
+  }
   MSCCLC_SHARED(RowFloats, floats);
   RowThreads<kThreads> threads(floats, turn);
   RowRegisters<F, kChunk, Places> row(places);

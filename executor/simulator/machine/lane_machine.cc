@@ -151,8 +151,9 @@ uint64_t LaneMachine::as_stored(const DeviceOp& op, uint32_t k, uint64_t bytes) 
   if (op.kind != device::StepKind::apply) return bytes;
   const Op& of = program_.ranks[rank_id_].ops[op.source];
   if (!info(of.kind).has(kApplies)) return bytes;  // a sum, which is of T
-  const rows::Type type = program_.type_of(rank_id_, program_.all_operands(of)[k]);
-  return bytes / element_ * rows::bytes_of(type, call_.dtype);
+  const rows::Form form = program_.form_of(rank_id_, program_.all_operands(of)[k]);
+  const uint64_t row = rows::bytes_of_row(form, call_.dtype, program_.contract.columns);
+  return bytes / program_.granule(call_.dtype) * row;
 }
 
 void LaneMachine::add_touches(const Frame& frame, const DeviceOp& op, std::vector<Touch>& touches) {

@@ -98,7 +98,7 @@ void DataMoves::store_results(const Actor& actor, const Op& op, std::span<const 
   }
   for (uint32_t i = 0; i < what.results.size(); ++i) {
     const RowValue to = what.result(i);
-    memory_.value.set_result(what.function, i, arguments);
+    set_result(what, i, arguments);
     for (const Operand& o : dsts) memory_.value.size(rank, o, k);
     if (rows) memory_.value.size_as_output(rank, what.first + k);
     if (to.external) {
@@ -113,6 +113,16 @@ void DataMoves::store_results(const Actor& actor, const Op& op, std::span<const 
       memory_.at_hand.sum_before = false;
     }
   }
+}
+
+/// A function that only moves values from one place to another makes no new ones (lemma V2).
+void DataMoves::set_result(const Applied& what, uint32_t i, std::span<const Symbol> arguments) {
+  const uint32_t from = rows::copied_param(program_.functions[what.function], i);
+  if (from == rows::kNoNode || what.param(from).external) {
+    return memory_.value.set_result(what.function, i, arguments);
+  }
+  memory_.value.begin_term();
+  memory_.value.add(arguments[from]);
 }
 
 /// What has been loaded becomes a sum.

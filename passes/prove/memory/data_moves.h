@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/program/program.h"
+#include "ir/program/applied.h"
 #include "passes/prove/memory/access_order.h"
 #include "passes/prove/memory/chunk_contents.h"
 #include "passes/prove/memory/external_rows.h"
@@ -59,6 +59,7 @@ class DataMoves {
                   std::span<const Operand> srcs, uint32_t k);
   void apply_chunk(const Actor& actor, const Op& op, std::span<const Operand> dsts,
                    std::span<const Operand> srcs, uint32_t k);
+  void set_result(const Applied& what, uint32_t i, std::span<const Symbol> arguments);
   void store_results(const Actor& actor, const Op& op, std::span<const Operand> dsts, uint32_t k,
                      std::span<const Symbol> loaded);
   void post_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,

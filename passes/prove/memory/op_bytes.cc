@@ -8,6 +8,16 @@
 
 namespace mscclc::proof {
 
+namespace {
+
+/// Units of packets hold so many bytes of an element, of kinds that are not as long as rows too.
+uint32_t element_of(const rows::Form& form) {
+  const uint32_t kind = form.kind == rows::Kind::row ? 0 : form.group + 1;
+  return rows::fixed_bytes(form.type) | kind << 8;
+}
+
+}  // namespace
+
 Extent OpBytes::piece_of(const ThreadBlock& block, const Op& op, const Operand& o, uint32_t k,
                          const ChunkName& name) const {
   const uint32_t rank = block.rank;
@@ -16,7 +26,7 @@ Extent OpBytes::piece_of(const ThreadBlock& block, const Op& op, const Operand& 
   CutUnit unit;
   if (is_packet_op(op) && !applies(op)) {
     unit = {.data = info(packet_format(program_, rank, op)).data,
-            .element = rows::fixed_bytes(program_.type_of(buffer(name)))};
+            .element = element_of(program_.form_of(buffer(name)))};
   }
   const uint32_t units = buffer(name).units;
   Extent extent = cuts_.extent(op, unit, k, o.count, block.round, units,

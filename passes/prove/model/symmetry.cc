@@ -54,7 +54,7 @@ class SymmetryFinder {
     const Rank &a = program_.ranks[from], &b = program_.ranks[to];
     const auto same_buffer = [](const Buffer& x, const Buffer& y) {
       return x.packets == y.packets && x.copies == y.copies && x.units == y.units &&
-             x.type == y.type && x.unit == y.unit && x.chunks == y.chunks;
+             x.form == y.form && x.unit == y.unit && x.chunks == y.chunks;
     };
     const auto same_channel = [&](const Channel& x, const Channel& y) {
       return x.kind == y.kind && x.kind != ChannelKind::switch_ && x.partner == y.partner &&

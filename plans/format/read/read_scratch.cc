@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "ir/rows/row_wire.h"
+#include "ir/program/applied.h"
 #include "plans/format/read/read_state.h"
 
 namespace mscclc {
@@ -52,9 +52,9 @@ bool read_buffer(ReadState& state, uint32_t rank, NodeId node, std::vector<uint3
   if (m.has(w_type)) {
     std::string_view type;
     if (!json.string(m[w_type], type)) return false;
-    const std::optional<rows::Type> found = rows::find_type(type);
+    const std::optional<rows::Form> found = find_form(program, type);
     if (!found) return json.fail(m[w_type], fmt::format("unknown type '{}'", type));
-    buffer.type = *found;
+    buffer.form = *found;
   }
   if (m.has(w_dims)) {
     std::vector<int64_t> dims;

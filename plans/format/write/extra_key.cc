@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "ir/program/applied.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/write/row_keys.h"
 
@@ -66,7 +67,7 @@ void write_buffers(JsonWriter& json, const Program& program, const WireLayout& l
     if (buffer.copies != 1) json.members("copies", buffer.copies);
     if (buffer.units != 0) json.members("units", buffer.units);
     if (buffer.unit != 0) json.members("unit", buffer.unit);
-    if (buffer.type != rows::Type::T) json.members("type", rows::name_of(buffer.type));
+    if (buffer.form != rows::Form{}) json.members("type", form_name(program, buffer.form));
     json.close('}');
   };
   json.members("buffers", [&] { json.list(std::span(buffers).subspan(kFirstScratch), write); });

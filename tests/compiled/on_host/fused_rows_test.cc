@@ -43,8 +43,8 @@ TEST_CASE("fused rows: any two of program and type and ranks and columns are amo
                     ranks + columns});
     }
   }
-  // Of fourteen programs, and of one that is not in that folder.
-  CHECK(pairs.size() == 14 * (3 + 7 + 6) + 3 * (7 + 6) + 7 * 6 + 3);
+  // Of twenty programs, and of one that is not in that folder.
+  CHECK(pairs.size() == 20 * (3 + 7 + 6) + 3 * (7 + 6) + 7 * 6 + 3);
 }
 
 TEST_CASE("fused rows: the simulator's bits") {

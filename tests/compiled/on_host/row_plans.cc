@@ -30,7 +30,8 @@ KernelPlan plan_of(const std::string& name, const RowShape& shape, uint32_t rank
   auto program = std::make_shared<const Program>(testing::library_row_plan(name, defines));
   // Two shots send sums, and so store them. Functions of sums are no step of other types than T.
   const bool is_fused = name != "allreduce_norm_2shot" && name != "allreduce_norm_push_sums" &&
-                        name != "allreduce_norm_quantize_owner" && format != "LL128";
+                        !(name.find("norm_quantize_") != name.npos && !name.ends_with("_1shot")) &&
+                        format != "LL128";
   // Blocks with unequal numbers of rows, and some with none; ranks, too, which have as many each
   // only in the last.
   const std::vector<uint64_t> rows = {ranks + 1, 1, 3 * ranks};
