@@ -1,8 +1,6 @@
 #include "executor/cost/bound.h"
 
 #include <algorithm>
-#include <cmath>
-#include <ranges>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -147,17 +145,16 @@ double rate(uint64_t bytes, uint64_t mb_per_s) {
 /// none, calls that follow one another hide it.
 uint64_t message_ns(const Contract& contract, const Machine& machine) {
   const CollectiveInfo& info = contract.info();
-  const auto all = std::views::iota(0u, contract.ranks);
-  const auto to = [&](uint32_t r) { return shifted_to(contract, r); };
-  bool heard = contract.ranks > 1, far = contract.ranks > machine.gpus;
+  bool far = contract.ranks > machine.gpus;
   if (info.source == Source::shifted) {
-    heard = std::ranges::all_of(all, [&](uint32_t r) { return to(r) != r; });
-    far = std::ranges::all_of(all, [&](uint32_t r) { return !machine.same_node(r, to(r)); });
+    for (uint32_t r = 0; r < contract.ranks; ++r) {
+      far &= !machine.same_node(r, shifted_to(contract, r));
+    }
   } else if (info.output.only_at_root ||
              (info.source != Source::everyone && info.source != Source::row_rank)) {
-    heard = false;
+    return 0;
   }
-  return !heard ? 0 : far ? machine.nic_latency_ns : machine.link_latency_ns();
+  return far ? machine.nic_latency_ns : machine.link_latency_ns();
 }
 
 }  // namespace
@@ -172,9 +169,10 @@ Bound least(const Program& program, const Call& call, const Machine& machine) {
   // On several nodes a GPU has its own network port, too; alone in a node it has nothing else.
   const uint64_t gpu =
       (machine.gpus > 1 ? machine.link_mb_per_s() : 0) + (several ? machine.nic_mb_per_s : 0);
-  bound.ns = bound.rounds == 0 ? 0 : static_cast<double>(message_ns(contract, machine));
-  bound.ns = std::max(bound.ns, rate(bound.link.most(), std::max<uint64_t>(gpu, 1)));
-  bound.ns = std::max(bound.ns, rate(bound.node.most(), machine.nic_mb_per_s * machine.gpus));
+  if (bound.rounds == 0) return bound;
+  bound.ns =
+      std::max({static_cast<double>(message_ns(contract, machine)), rate(bound.link.most(), gpu),
+                rate(bound.node.most(), machine.nic_mb_per_s * machine.gpus)});
   return bound;
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("a bound is the bytes over the rate, or a message that all wait for") 
   CHECK(one.ns == Approx(1800));
   CHECK(bound_of(CollectiveKind::allreduce, 4, 4, machine_of(1, 4)).ns == Approx(500));
   CHECK(bound_of(CollectiveKind::sendrecv, 4, 4, machine_of(1, 4)).ns == Approx(500));
-  // Nobody is heard by the root, or hears from any but the root.
+  // Some ranks hear from none, so that calls in a row hide the message's way.
   CHECK(bound_of(CollectiveKind::broadcast, 4, 4, machine_of(1, 4)).ns == Approx(4));
   CHECK(bound_of(CollectiveKind::gather, 4, 4, machine_of(1, 4)).ns == Approx(12));
   // Two nodes of four GPUs: 2 (N - 1) / N messages into a node, by its four network ports.
