@@ -1,24 +1,28 @@
 // What a call takes at least on a machine, whatever the plan: the bytes that must pass the
-// narrowest place, and one message's way.
+// narrowest place, or messages that all ranks wait for.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
-#include "ir/contract/contract.h"
+#include "executor/lower.h"
+#include "ir/program/program.h"
 #include "plans/format/machines/machine.h"
 
 namespace mscclc::cost {
 
 struct Bound {
-  uint64_t link_bytes = 0;  ///< out of, or into, some GPU
-  uint64_t node_bytes = 0;  ///< out of, or into, some node
-  uint32_t rounds = 0;      ///< messages on the longest way
-  double ns = 0;
+  struct Bytes {
+    uint64_t out = 0, in = 0;
+    uint64_t most() const { return std::max(out, in); }
+  };
+  Bytes link;           ///< of the GPU that gives, or gets, most
+  Bytes node;           ///< of such a node
+  uint32_t rounds = 0;  ///< messages on the longest way
+  double ns = 0;        ///< of a call, when calls follow one another
 };
 
-/// `by_switch`: switches may add up, so that a sum comes in once. REQUIRES: `part_bytes` as of
-/// Chunking.
-Bound least(const Contract& contract, uint64_t part_bytes, const Machine& machine,
-            bool by_switch = false);
+/// Of plans that use a switch if the program does.
+Bound least(const Program& program, const Call& call, const Machine& machine);
 
 }  // namespace mscclc::cost

@@ -78,30 +78,24 @@ std::vector<TrafficLine> traffic_of(const Timeline& timeline, uint32_t ranks,
                                     const Machine& machine, const Bound& bound) {
   const std::string link(name(machine.links));
   const bool several = ranks > machine.gpus;
-  // Between nodes a GPU's share may go over the network.
-  const std::optional<uint64_t> least = several ? std::nullopt : std::optional(bound.link_bytes);
   std::vector<TrafficLine> lines;
+  // Between nodes a GPU's share may go over the network.
+  const auto least = [&](uint64_t bytes) { return several ? std::nullopt : std::optional(bytes); };
   if (machine.gpus > 1) {
-    lines.push_back({link + " out of a GPU", most(timeline, ranks, Shared::egress), least});
-    lines.push_back({link + " into a GPU", most(timeline, ranks, Shared::ingress), least});
+    lines.push_back(
+        {link + " out of a GPU", most(timeline, ranks, Shared::egress), least(bound.link.out)});
+    lines.push_back(
+        {link + " into a GPU", most(timeline, ranks, Shared::ingress), least(bound.link.in)});
   }
   if (several) {
     lines.push_back({"network out of a node",
                      most_of_nodes(timeline, ranks, machine.gpus, Shared::nic_out),
-                     bound.node_bytes});
+                     bound.node.out});
     lines.push_back({"network into a node",
-                     most_of_nodes(timeline, ranks, machine.gpus, Shared::nic_in),
-                     bound.node_bytes});
+                     most_of_nodes(timeline, ranks, machine.gpus, Shared::nic_in), bound.node.in});
   }
   lines.push_back({"a GPU's own memory", most(timeline, ranks, Shared::memory), std::nullopt});
   return lines;
-}
-
-bool uses_switch(const Program& program) {
-  return std::ranges::any_of(program.ranks, [](const Rank& rank) {
-    return std::ranges::any_of(
-        rank.channels, [](const Channel& channel) { return channel.kind == ChannelKind::switch_; });
-  });
 }
 
 uint64_t scratch_of(const DeviceProgram& device) {
@@ -144,7 +138,7 @@ std::optional<Explanation> explain(const Program& program, const Call& call, con
   e.us = timeline->back_to_back_ns / 1e3;
   e.alone_us = timeline->alone_ns / 1e3;
   e.rounds = timeline->rounds;
-  e.bound = least(program.contract, call.part_bytes, machine, uses_switch(program));
+  e.bound = least(program, call, machine);
   const std::vector<PathPart> path = critical_path(*timeline);
   e.causes_us = shares(path);
   for (double& cause : e.causes_us) cause /= 1e3;

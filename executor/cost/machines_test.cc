@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "executor/cost/model.h"
 #include "executor/testing/test_plans.h"
 
 namespace mscclc::cost {
@@ -15,6 +16,18 @@ TEST_CASE("without a name, the smallest machine that can run the plan") {
   CHECK(machine_for(two.program, "8xH100", diagnostics)->name == "8xH100");
   CHECK_FALSE(machine_for(two.program, "9xH9", diagnostics));
   CHECK(diagnostics.has_errors());
+}
+
+TEST_CASE("ranks that a switch joins are in one node") {
+  testing::TestProgram t(2, 1);
+  for (uint32_t r = 0; r < 2; ++r) t.switch_channel(r, "sw", {0, 1});
+  Diagnostics diagnostics;
+  CHECK(fits(t.program, *find_machine("2xH200", diagnostics), diagnostics));
+  CHECK_FALSE(fits(t.program, *find_machine("2xH100", diagnostics), diagnostics));
+  REQUIRE(diagnostics.all().size() == 1);
+  CHECK(
+      diagnostics.all()[0].message.starts_with("ranks 0 and 1 share memory in the plan, and are "
+                                               "on two nodes of the machine '2xH100'"));
 }
 
 TEST_CASE("the same machine for more ranks has more GPUs, or more nodes") {

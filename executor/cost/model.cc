@@ -32,14 +32,17 @@ bool fits(const Program& program, const Machine& machine, Diagnostics& diagnosti
   }
   for (uint32_t r = 0; r < ranks; ++r) {
     for (const Channel& channel : program.ranks[r].channels) {
-      if (channel.kind != ChannelKind::memory || channel.peer == kNone ||
-          channel.peer / machine.gpus == r / machine.gpus) {
-        continue;
+      if (channel.kind == ChannelKind::port) continue;
+      uint32_t peer = channel.peer == kNone ? r : channel.peer;
+      for (const int64_t value : program.values(channel.group)) {
+        const auto member = static_cast<uint32_t>(value);
+        if (!machine.same_node(member, r)) peer = member;
       }
+      if (machine.same_node(peer, r)) continue;
       return refuse(
           fmt::format("ranks {} and {} share memory in the plan, and are on two nodes of "
                       "the machine '{}' ({} GPU{} each)",
-                      r, channel.peer, machine.name, machine.gpus, machine.gpus == 1 ? "" : "s"));
+                      r, peer, machine.name, machine.gpus, machine.gpus == 1 ? "" : "s"));
     }
   }
   return true;

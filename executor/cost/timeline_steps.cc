@@ -88,7 +88,7 @@ void Run::do_targets(uint32_t block) {
       takes = ns(machine_.step_flag_ns);
       finish(block, now() + takes);
       for (uint32_t i = 0; i < op.count; ++i) {
-        give(state.semaphores[target(i)], {b.record, b.hops, now() + takes});
+        give(state.semaphores[target(i)], {b.record, b.hops, now()});
       }
       return;
     case StepKind::await:  // raised in time

@@ -334,4 +334,13 @@ TEST_CASE("a machine that cannot run the plan") {
         "machine 'plain' (1 GPU each)");
 }
 
+TEST_CASE("a call without data takes no longer than one with a little") {
+  TestProgram t(1, 1);
+  testing::add_op(t, 0, 0, OpKind::copy, {testing::local(kOutput, 0)}, {testing::local(kInput, 0)});
+  Machine machine = plain_machine(1);
+  machine.block_first_ns = 700;
+  CHECK(timeline_of(t.program, machine, 0).alone_ns == 0);
+  CHECK(timeline_of(t.program, machine, 16).alone_ns >= 700);
+}
+
 }  // namespace mscclc::cost

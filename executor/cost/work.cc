@@ -326,7 +326,10 @@ void WorkOut::of(const Frame& frame, const DeviceOp& op, uint64_t call, Work& ou
     const double busy = time_at(sums.local, machine_.block_busy_mb_per_s);
     out.busy_ns = std::max(0.0, busy - time_at(sums.local, machine_.block_local_mb_per_s));
   }
-  out.block_ns = in_turn ? out.block_ns + moved : std::max(out.block_ns, begins + moved);
+  // A step without data takes no time.
+  if (sums.data > 0) {
+    out.block_ns = in_turn ? out.block_ns + moved : std::max(out.block_ns, begins + moved);
+  }
 }
 
 }  // namespace mscclc::cost

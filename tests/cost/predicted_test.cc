@@ -9,8 +9,11 @@
 #include <map>
 #include <utility>
 
+#include "executor/cost/explanation.h"
+#include "executor/cost/machines.h"
 #include "ir/base/read_file.h"
 #include "tests/cost/measured.h"
+#include "tests/library/library.h"
 
 namespace mscclc::testing {
 namespace {
@@ -130,6 +133,44 @@ TEST_CASE("a call of 1024 ranks is predicted") {
   CHECK(large.back_to_back_ns > small.back_to_back_ns);
   // The ten seconds that such a call may take depend on the computer; the events do not.
   CHECK(large.events < 5'500'000);
+}
+
+TEST_CASE("no plan takes less, or moves less, than is said to be the least") {
+  size_t calls = 0;
+  for (const LibraryProgram& program : library()) {
+    for (const Defines& world : program.worlds) {
+      const CompiledWorld compiled(program.name, world);
+      REQUIRE(compiled.errors() == "");
+      const auto ranks = static_cast<uint32_t>(compiled.program().ranks.size());
+      if (ranks > 8) continue;
+      for (Machine machine :
+           {machine_named("4xH200"), machine_named("2xH100"), machine_named("2x8xH100")}) {
+        for (const auto& [name, value] : world) {
+          if (name == "gpus" && machine.gpus > 1) {
+            machine.gpus = static_cast<uint32_t>(std::stoul(value));
+            machine.nodes = 2;
+          }
+        }
+        cost::resize(machine, ranks);
+        Diagnostics diagnostics;
+        if (!cost::fits(compiled.program(), machine, diagnostics)) continue;
+        for (const uint64_t bytes : {uint64_t{100}, uint64_t{1} << 20, uint64_t{1} << 30}) {
+          INFO(program.name << " " << text(world) << ", " << bytes << " bytes, " << machine.name);
+          const auto e = cost::explain(compiled.program(),
+                                       cost::call_of(compiled.program(), bytes, Dtype::f32),
+                                       machine, diagnostics);
+          REQUIRE(e);
+          CHECK(e->us * 1e3 >= e->bound.ns * 0.9999);
+          for (const cost::TrafficLine& line : e->traffic) {
+            INFO(line.link);
+            CHECK(line.bytes >= line.least.value_or(0));
+          }
+          ++calls;
+        }
+      }
+    }
+  }
+  CHECK(calls > 500);
 }
 
 TEST_CASE("the page has every figure of a machine file") {

@@ -201,7 +201,7 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
   if (!input) return unusable(input.error().text());
   if (looks_like_json(input->text)) {
     kind = InputKind::plan;
-    if (!front.defines.empty()) return unusable("-D sets parameters of programs; this is a plan");
+    if (!front.defines.empty()) return unusable("the parameters and ranks of a plan are fixed");
   }
   warn_of_unknown_once(Environment::of_process(), diagnostics);
   int code = kWrongProgram;

@@ -99,12 +99,16 @@ class Writer {
     const char* name = arrow.packets ? "packets" : "signal";
     add(fmt::format(
         R"({{"ph":"{}","name":"{}","cat":"{}","id":{},"pid":{},"tid":{},"ts":{:.4f}{}}})", phase,
-        name, name, id, s.rank, s.block, us(inside(s, at)), more));
+        name, name, id, s.rank, s.block, us(at), more));
   }
   void arrow(size_t id) {
     const Arrow& a = trace_.arrows[id];
-    end_of_arrow("s", id, a, a.from, a.left, "");
-    end_of_arrow("f", id, a, a.to, a.came, R"(,"bp":"e")");
+    const Slice& to = trace_.slices[a.to];
+    const double left = inside(trace_.slices[a.from], a.left);
+    // Not before it has left: where both times are one, or clocks are apart.
+    const double came = inside(to, std::max(a.came, left));
+    end_of_arrow("s", id, a, a.from, std::min(left, came), "");
+    end_of_arrow("f", id, a, a.to, came, R"(,"bp":"e")");
   }
   void path(const PathPart& part) {
     const std::string what = part.slice == kNone

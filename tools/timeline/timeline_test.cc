@@ -75,6 +75,37 @@ TEST_CASE("blocks that meet wait for the last") {
   CHECK(trace.slices[trace.arrows[0].to].waited() > 0);
 }
 
+TEST_CASE("no arrow ends before it begins") {
+  TestProgram t(1, 2);
+  const uint32_t s = t.semaphore(0, "s", {});
+  testing::add_op(t, 0, 0, OpKind::copy, {testing::local(kOutput, 0)}, {testing::local(kInput, 0)});
+  testing::add_op(t, 0, 0, OpKind::release, {testing::id(s)});
+  testing::add_op(t, 0, 1, OpKind::acquire, {testing::id(s)});
+  Trace trace = predicted(t.program);
+  REQUIRE(trace.arrows.size() == 1);
+  CHECK(trace.arrows[0].left <= trace.arrows[0].came);
+  CHECK(trace.path.back().slice == trace.arrows[0].to);
+  CHECK(trace.path[1].slice == 0);  // what the release came after
+  const auto check = [&] {
+    std::map<std::string, double> ends;
+    const json read = json::parse(chrome_trace({t.program, "a call"}, trace));
+    for (const json& event : read["traceEvents"]) {
+      if (event.contains("id")) ends[event["ph"]] = event["ts"];
+    }
+    CHECK(ends.size() == 2);
+    CHECK(ends["s"] <= ends["f"]);
+  };
+  check();
+  // Stamps of packets: they have come where their step begins.
+  trace.arrows[0].left = trace.arrows[0].came = trace.slices[trace.arrows[0].from].begin;
+  check();
+  // By clocks that are apart, the step that waited was over by then.
+  Slice& late = trace.slices[trace.arrows[0].from];
+  late.begin += 1e6;
+  late.end += 1e6;
+  check();
+}
+
 TEST_CASE("Chrome's format: a process a rank, a slice a step, both ends of each arrow") {
   const TestProgram t = testing::one_shot(4, 2, PacketFormat::LL16);
   const Trace trace = predicted(t.program);
