@@ -844,6 +844,7 @@ _ROWS = {
         "executor/simulator/schedules",
         "passes/prove",
         "plans/format/machines",
+        "runtime/support/environment",
         "runtime/support/process",
         "tools/base",
         "tools/report",
