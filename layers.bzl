@@ -845,6 +845,7 @@ _ROWS = {
         "passes/prove",
         "plans/format",
         "plans/format/machines",
+        "runtime/support/environment",
         "runtime/support/process",
         "tools/base",
         "tools/report",

@@ -135,6 +135,9 @@ int run(mscclc::CommandLine& line, int argc, char** argv) {
   for (const mscclc::Command& command : line.commands) {
     if (!command.app->parsed()) continue;
     if (const auto empty = empty_value(*command.app)) return usage_error(line.app, *empty);
+    if (const auto error = line.overwrites(*command.app)) {
+      return usage_error(line.app, error->text());
+    }
     const int code = command.run();
     warn_of_environment();
     return code;

@@ -88,7 +88,7 @@ std::string explanation_json(const Explanation& e) {
   out["passes"] = std::move(passes);
   if (!e.why_picked.empty()) out["why_picked"] = e.why_picked;
   out["choices"] = std::move(choices);
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace mscclc::cost

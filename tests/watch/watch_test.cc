@@ -1,5 +1,6 @@
 // 'mscclc watch' runs while files are written, replaced and removed, and ends on a signal.
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,7 @@ class Watcher {
     fs::rename(folder_ / "new", folder_ / "a.mscl");
   }
   void remove() const { fs::remove(folder_ / "a.mscl"); }
+  void make_pipe() const { REQUIRE(::mkfifo((folder_ / "a.mscl").c_str(), 0600) == 0); }
   void import_text(const std::string& text) const { std::ofstream(folder_ / "lib.mscl") << text; }
   /// Reads lines until one has the text; that line.
   std::string wait_for(const std::string& text) {
@@ -104,9 +106,12 @@ TEST_CASE("watch: files that are replaced, or gone for a while, are followed") {
   watcher.replace(library("allgather_ring.mscl"));
   CHECK(!watcher.wait_for("proved").empty());
   watcher.remove();
-  CHECK(!watcher.wait_for("is gone; waiting for it").empty());
+  CHECK(!watcher.wait_for("No such file or directory; waiting for it").empty());
   watcher.write(library("allgather_direct.mscl"));
   CHECK(!watcher.wait_for("proved").empty());
+  watcher.remove();
+  watcher.make_pipe();
+  CHECK(!watcher.wait_for("it is a pipe or a device, not a file; waiting for it").empty());
   CHECK(watcher.end(SIGTERM) == 0);
 }
 

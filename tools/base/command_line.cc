@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
+
+#include "ir/diagnostics/printable.h"
+#include "tools/base/files.h"
 
 namespace mscclc {
 namespace {
@@ -81,6 +86,37 @@ CLI::Option* CommandLine::takes(CLI::Option* option, std::vector<std::string> li
 CLI::Option* CommandLine::takes_text(CLI::Option* option) {
   free_text[option] = true;
   return option;
+}
+
+CLI::Option* CommandLine::writes(CLI::Option* option) {
+  outputs.push_back(option);
+  return option;
+}
+
+std::optional<Error> CommandLine::overwrites(const std::vector<std::string>& read) const {
+  for (const CLI::Option* output : outputs) {
+    for (const std::string& file : output->results()) {
+      if (std::ranges::none_of(read, [&](const auto& r) { return same_file(file, r); })) continue;
+      return Error{fmt::format("{} {} would replace a file that is read", output->get_name(),
+                               quoted(file, file.size()))};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> CommandLine::overwrites(const CLI::App& command) const {
+  std::vector<std::string> read;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() == 0 || free_text.contains(option) ||
+        std::ranges::count(outputs, option) != 0) {
+      continue;
+    }
+    const auto known = words.find(option);
+    std::ranges::copy_if(option->results(), std::back_inserter(read), [&](const auto& value) {
+      return known == words.end() || std::ranges::count(known->second, value) == 0;
+    });
+  }
+  return overwrites(read);
 }
 
 std::string help_text(const CommandLine& line, const CLI::App& app) {

@@ -6,14 +6,18 @@
 
 #include <CLI/App.hpp>
 #include <charconv>
+#include <cmath>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <vector>
 
+#include "ir/base/result.h"
 #include "runtime/support/version.h"
 
 namespace mscclc {
@@ -41,6 +45,8 @@ struct CommandLine {
   std::map<const CLI::Option*, std::vector<std::string>> words;
   /// Options whose value is neither a word of a list nor a file.
   std::map<const CLI::Option*, bool> free_text;
+  /// Options that name a file to write.
+  std::vector<const CLI::Option*> outputs;
 
   /// Adds a subcommand; its help shows `examples`, one per line.
   Command& add(const std::string& name, const std::string& summary, const std::string& examples);
@@ -56,18 +62,28 @@ struct CommandLine {
   }
   /// Says that `option` takes one (or several, separated by commas) of `list`.
   CLI::Option* takes(CLI::Option* option, std::vector<std::string> list);
+  /// Says that `option` names a file to write.
+  CLI::Option* writes(CLI::Option* option);
+  /// An error if a file to write, as it was parsed, is one of these, which the command reads.
+  std::optional<Error> overwrites(const std::vector<std::string>& read) const;
+  /// The same of all files that a subcommand is given.
+  std::optional<Error> overwrites(const CLI::App& command) const;
   /// Says that `option` takes a value that cannot be completed.
   CLI::Option* takes_text(CLI::Option* option);
-  /// Says that `option` takes a number, or a list of them. (CLI11 alone takes what is too large for
-  /// the type as the largest there is, and -1 as 2^64 - 1.)
+  /// Says that `option` takes a number, or a list of them; one with a fraction is positive and
+  /// finite. (CLI11 alone takes what is too large for the type as the largest there is, -1 as
+  /// 2^64 - 1, and "nan".)
   template <class Number>
   CLI::Option* takes_number(CLI::Option* option) {
     return takes_text(option)->check(CLI::Validator(
         [](const std::string& text) {
-          Number number;
+          Number number = {};
           const char* end = text.data() + text.size();
           const auto [after, error] = std::from_chars(text.data(), end, number);
-          const bool fine = error == std::errc() && after == end;
+          bool fine = error == std::errc() && after == end;
+          if constexpr (std::is_floating_point_v<Number>) {
+            fine = fine && number > 0 && std::isfinite(number);
+          }
           return fine ? std::string() : "'" + text + "' is not a number that it takes";
         },
         ""));

@@ -118,6 +118,12 @@ Result<void> could_write(const std::string& path) {
   return refuse(std::filesystem::exists(folder, none) ? ENOTDIR : ENOENT);
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat of_a, of_b;
+  return a != "-" && b != "-" && stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 &&
+         S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
 FileWriter::~FileWriter() {
   if (fd_ < 0) return;
   struct stat st;
@@ -140,7 +146,10 @@ bool FileWriter::write(std::string_view text) {
 
 bool FileWriter::finish() {
   if (!error_.empty()) return false;
-  if (path_ == "-") return write_all(STDOUT_FILENO, held_) || fail();
+  if (path_ == "-") {
+    if (isatty(STDOUT_FILENO) != 0) held_ = printable(held_);
+    return write_all(STDOUT_FILENO, held_) || fail();
+  }
   if (!begin()) return false;
   if (close(std::exchange(fd_, -1)) == 0 &&
       (beside_.empty() || rename(beside_.c_str(), target_.c_str()) == 0)) {

@@ -21,6 +21,9 @@ Result<void> write_file(const std::string& path, std::string_view text);
 /// Before long work whose result is to be written: an error, as of write_file(), if the path is a
 /// folder or lies in none. What else may go wrong shows when it is written.
 Result<void> could_write(const std::string& path);
+/// Do both paths lead to one file that is there, however they are spelled? "-", pipes and devices
+/// are no files: writing leaves what is read from them.
+bool same_file(const std::string& a, const std::string& b);
 /// How long a named pipe that is written may have no reader: as long as one that is read may have
 /// no writer (ir/base/read_file.h).
 inline constexpr std::chrono::milliseconds kReaderPatience = kWriterPatience;
@@ -28,7 +31,8 @@ inline constexpr std::chrono::milliseconds kReaderPatience = kWriterPatience;
 /// was written in its place at once: until then, and after a failure, the file is what it was. That
 /// cannot be done for pipes and devices, files with several names or another owner, and files in
 /// folders that cannot be written; these are written in place. A pipe whose reader is slow is
-/// waited for, as cat does. Standard output gets nothing before finish().
+/// waited for, as cat does. Standard output gets nothing before finish(), and then each byte,
+/// unless it is a terminal, which gets what put() would give it.
 class FileWriter {
  public:
   explicit FileWriter(std::string path, std::chrono::milliseconds patience = kReaderPatience)

@@ -165,6 +165,23 @@ TEST_CASE("what cannot be written is known before") {
   CHECK(could_write("/dev/null/x").error().text() == "cannot write '/dev/null/x': Not a directory");
 }
 
+TEST_CASE("one file has many names") {
+  const std::string path = scratch("one.txt"), other = scratch("other.txt"), link = path + ".link";
+  for (const std::string& file : {path, other}) REQUIRE(write_file(file, "x"));
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(path, link);
+  CHECK(same_file(path, link));
+  const std::filesystem::path whole(path);
+  CHECK(same_file(path, whole.parent_path() / "." / whole.filename()));
+  std::filesystem::remove(link);
+  std::filesystem::create_hard_link(path, link);
+  CHECK(same_file(path, link));
+  CHECK_FALSE(same_file(path, other));
+  CHECK_FALSE(same_file("/no/such/file", "/no/such/file"));
+  CHECK_FALSE(same_file("/dev/null", "/dev/null"));
+  CHECK_FALSE(same_file("-", "-"));
+}
+
 TEST_CASE("a pipe without a name is read to its end") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);

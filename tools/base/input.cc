@@ -65,6 +65,7 @@ void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& forma
 }
 
 void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options) {
+  options.line = &line;
   line.takes_text(app.add_option("-D", options.defines,
                                  "set a parameter of the program, as in -D R=16 or "
                                  "-D counts=1,0,2; may be repeated")
@@ -217,7 +218,11 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
   // A parameter that does not exist is no fault of the program.
   if (code == kWrongProgram && only_defines_are_wrong(diagnostics, sources)) code = kUsage;
   report();
-  return code;
+  if (options_.line == nullptr || code != kFine) return code;
+  std::vector<std::string> read = {options_.file};
+  for (FileId id = 0; id < sources.size(); ++id) read.push_back(sources.file(id).name);
+  const auto error = options_.line->overwrites(read);
+  return error ? unusable(error->text()) : code;
 }
 
 int Input::load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,

@@ -21,6 +21,7 @@ struct InputOptions {
   std::string file;
   std::vector<std::string> defines;
   std::string diagnostics = "text";
+  const CommandLine* line = nullptr;  ///< which says what is written; nullptr: nothing
 };
 
 /// Declares FILE, -D and --diagnostics.

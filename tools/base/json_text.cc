@@ -1,18 +1,11 @@
 #include "tools/base/json_text.h"
 
-#include "plans/format/json/json_out.h"
+#include <nlohmann/json.hpp>
 
 namespace mscclc {
 
 std::string json_quoted(const std::string& text) {
-  std::string json;
-  JsonOut out([&](std::string_view block) {
-    json += block;
-    return true;
-  });
-  out.string(text);
-  out.flush();
-  return json;
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace mscclc

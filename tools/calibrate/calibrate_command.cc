@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <CLI/Validators.hpp>
 #include <algorithm>
 #include <filesystem>
 
@@ -117,9 +116,10 @@ int run_calibrate(const CalibrateOptions& options) {
 }
 
 void calibrate_options(CommandLine& line, CLI::App& app, CalibrateOptions& options) {
-  app.add_option("-o,--output", options.output, "the machine file; '-' is standard output")
-      ->type_name("FILE")
-      ->required();
+  line.writes(
+      app.add_option("-o,--output", options.output, "the machine file; '-' is standard output")
+          ->type_name("FILE")
+          ->required());
   add_team_options(line, app, options.team, false);
   line.takes_text(app.add_option("--name", options.name,
                                  "what the machine is called (the file's name, without .json)")
@@ -130,11 +130,11 @@ void calibrate_options(CommandLine& line, CLI::App& app, CalibrateOptions& optio
       ->type_name("MACHINE");
   line.takes_text(app.add_option("--max-bytes", options.max_bytes, "the largest message (64M)")
                       ->type_name("SIZE"));
-  line.takes_text(app.add_option("--tolerance", options.tolerance,
-                                 "percent by which a second measurement may differ; if more, the "
-                                 "exit code is 3 (10)")
-                      ->type_name("PERCENT")
-                      ->check(CLI::PositiveNumber));
+  line.takes_number<double>(
+      app.add_option("--tolerance", options.tolerance,
+                     "percent by which a second measurement may differ; if more, the exit code is "
+                     "3 (10)")
+          ->type_name("PERCENT"));
   app.add_flag("--network", options.network,
                "each rank is a node of its own: the figures of the network (nic) in the place of "
                "those of links within a node");

@@ -47,7 +47,7 @@ std::string findings_json(const Findings& findings) {
   }
   const nlohmann::ordered_json all = {{"findings", list},
                                       {"problems", count(findings, Level::problem)}};
-  return all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return all.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace mscclc::doctor

@@ -196,33 +196,37 @@ class TracedGroup {
   std::string out_;
 };
 
-/// A file that is given twice, or a copy of one: no two communicators of a rank have the same
-/// times.
+using Ranks = std::vector<const RankCalls*>;
+
+/// A file that is given twice, or a copy of one.
 bool same_record(const RankCalls& a, const RankCalls& b) {
-  const bool alike =
-      a.group == b.group && a.rank == b.rank && a.stays == b.stays && a.calls == b.calls;
-  const bool empty = a.stays.empty() && a.calls.empty();
-  return alike && (!empty || a.file == b.file);
+  return a.group == b.group && a.rank == b.rank;
 }
 
-/// By communicator. A job may make several whose first exchanges are alike: then the files of a
-/// rank are in the order in which it made them.
-std::vector<std::vector<const RankCalls*>> by_group(const std::vector<RankCalls>& files) {
-  std::map<std::string, std::map<uint32_t, std::vector<const RankCalls*>>> groups;
-  for (const RankCalls& file : files) groups[file.group][file.rank].push_back(&file);
-  std::vector<std::vector<const RankCalls*>> all;
-  for (auto& [group, ranks] : groups) {
-    std::vector<std::vector<const RankCalls*>> made;
-    for (auto& [rank, own] : ranks) {
-      std::ranges::stable_sort(own, {}, [](const RankCalls* r) {
-        return r->stays.empty() ? 0 : r->stays.begin()->second.entered;
-      });
-      made.resize(std::max(made.size(), own.size()));
-      for (size_t i = 0; i < own.size(); ++i) made[i].push_back(own[i]);
-    }
-    all.insert(all.end(), made.begin(), made.end());
+/// By communicator.
+std::vector<Ranks> by_group(const std::vector<RankCalls>& files) {
+  std::map<std::string, std::map<uint32_t, const RankCalls*>> groups;
+  for (const RankCalls& file : files) groups[file.group][file.rank] = &file;
+  std::vector<Ranks> all;
+  for (const auto& [group, ranks] : groups) {
+    Ranks& own = all.emplace_back();
+    for (const auto& [rank, file] : ranks) own.push_back(file);
   }
   return all;
+}
+
+/// Do these files, of two communicators, look like those of one? Each has what the other lacks, as
+/// where a file's name is that of an earlier job.
+bool mixed(const Ranks& a, const Ranks& b) {
+  return a.front()->size == b.front()->size && std::ranges::none_of(a, [&](const RankCalls* one) {
+           return std::ranges::count(b, one->rank, &RankCalls::rank) != 0;
+         });
+}
+
+std::string in_quotes(const RankCalls& rank) { return mscclc::quoted(rank.file, rank.file.size()); }
+
+void differ(const std::string& how, Diagnostics& diagnostics) {
+  diagnostics.error("traces-differ", {}, how);
 }
 
 }  // namespace
@@ -260,21 +264,29 @@ std::optional<std::string> report_calls(std::vector<RankCalls> files, Diagnostic
     const auto b =
         std::find_if(files.begin(), a, [&](const auto& f) { return same_record(*a, f); });
     if (b == a) continue;
-    diagnostics.error("traces-differ", {},
-                      fmt::format("{} and {} are the same record of rank {}",
-                                  mscclc::quoted(b->file, b->file.size()),
-                                  mscclc::quoted(a->file, a->file.size()), a->rank));
+    differ(fmt::format("{} and {} are the same record of rank {}", in_quotes(*b), in_quotes(*a),
+                       a->rank),
+           diagnostics);
     return std::nullopt;
   }
   std::string text;
-  for (const std::vector<const RankCalls*>& ranks : by_group(files)) {
+  const std::vector<Ranks> groups = by_group(files);
+  for (const Ranks& ranks : groups) {
+    const RankCalls& first = *ranks.front();
     for (const RankCalls* r : ranks) {
-      if (r->size == ranks.front()->size) continue;
-      diagnostics.error(
-          "traces-differ", {},
-          fmt::format("{} is of {} ranks, {} of {}",
-                      mscclc::quoted(ranks.front()->file, ranks.front()->file.size()),
-                      ranks.front()->size, mscclc::quoted(r->file, r->file.size()), r->size));
+      if (r->size == first.size) continue;
+      differ(fmt::format("{} is of {} ranks, {} of {}", in_quotes(first), first.size, in_quotes(*r),
+                         r->size),
+             diagnostics);
+      return std::nullopt;
+    }
+    const auto other =
+        std::ranges::find_if(groups, [&](const Ranks& g) { return mixed(ranks, g); });
+    if (other != groups.end()) {
+      differ(fmt::format("{} and {} are of two jobs, or communicators: the files of each have a "
+                         "'group' of their own",
+                         in_quotes(first), in_quotes(*other->front())),
+             diagnostics);
       return std::nullopt;
     }
     text += (text.empty() ? "" : "\n") + TracedGroup(ranks).text();
@@ -302,6 +314,7 @@ std::string chrome_calls(const std::vector<RankCalls>& files) {
     }
   }
   std::set<uint32_t> named;
+  std::set<std::pair<uint32_t, uint64_t>> tracks;  ///< that have a name
   for (const TracedGroup& group : all) {
     for (size_t i = 0; i < group.ranks().size(); ++i) {
       const RankCalls& rank = *group.ranks()[i];
@@ -309,16 +322,25 @@ std::string chrome_calls(const std::vector<RankCalls>& files) {
         add(fmt::format(
             R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":{}}}}})",
             rank.rank, json_quoted(fmt::format("rank {} on {}", rank.rank, rank.host))));
+        add(fmt::format(
+            R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"args":{{"sort_index":{0}}}}})",
+            rank.rank));
       }
       for (const auto& [key, call] : rank.calls) {
         const int64_t at = group.on_first(i, call.launched);
+        const uint64_t track = call.stream % 0xffffffff;
+        if (tracks.emplace(rank.rank, track).second) {
+          add(fmt::format(
+              R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"stream {:#x}"}}}})",
+              rank.rank, track, call.stream));
+        }
         const int64_t takes = call.ended ? std::max<int64_t>(*call.ended - call.launched, 0) : 1000;
         add(fmt::format(
             R"({{"ph":"X","name":{},"cat":"call","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
             R"("args":{{"executable":{},"call":{},"bytes":{},"dtype":{},"op":{},"plan":{},"end_known":{}}}}})",
-            json_quoted(call.collective), rank.rank, call.stream % 0xffffffff, us(at - *begin),
-            us(takes), key.first, key.second, call.bytes, json_quoted(call.dtype),
-            json_quoted(call.op), json_quoted(call.plan), call.ended.has_value()));
+            json_quoted(call.collective), rank.rank, track, us(at - *begin), us(takes), key.first,
+            key.second, call.bytes, json_quoted(call.dtype), json_quoted(call.op),
+            json_quoted(call.plan), call.ended.has_value()));
       }
     }
   }

@@ -109,11 +109,23 @@ TEST_CASE("each communicator has a report of its own") {
       report({read(trace_of(0, 0, {0, 1})), read(other), read(trace_of(1, 0, {0, 2}))});
   CHECK(text.find("2 of 3 ranks") != std::string::npos);
   CHECK(text.find("\n\n1 of 3 ranks") != std::string::npos);
-  // The same ranks twice, with exchanges that are alike: in the order in which they were made.
-  CallTrace second = trace_of(0, 0, {0});
-  for (ClockMark& mark : second.marks) mark.entered += 9'000'000;
-  CHECK(report({read(second), read(trace_of(0, 0, {0, 1})), read(trace_of(1, 0, {0, 2}))})
-            .find("; 2 calls are in all") != std::string::npos);
+}
+
+TEST_CASE("files of two jobs are not reported as those of one") {
+  CallTrace other = trace_of(1, 0, {0, 1});
+  other.group = 8;
+  Diagnostics diagnostics;
+  CHECK_FALSE(report_calls({read(trace_of(0, 0, {0, 1})), read(other)}, diagnostics));
+  REQUIRE(diagnostics.all().size() == 1);
+  CHECK(diagnostics.all()[0].code == "traces-differ");
+  CHECK(diagnostics.all()[0].message ==
+        "'a file' and 'a file' are of two jobs, or communicators: the files of each have a 'group' "
+        "of their own");
+  // All files of both are two reports.
+  CallTrace first = trace_of(0, 0, {0});
+  first.group = 8;
+  CHECK(report({read(trace_of(0, 0, {0})), read(trace_of(1, 0, {0})), read(first), read(other)})
+            .find("\n\n2 of 3 ranks") != std::string::npos);
 }
 
 TEST_CASE("what is not a rank's file is an error") {
@@ -150,8 +162,12 @@ TEST_CASE("what is not a rank's file is an error") {
 TEST_CASE("calls in Chrome's format") {
   const auto events = nlohmann::json::parse(chrome_calls(
       {read(trace_of(0, 0, {0, 100})), read(trace_of(1, 5'000'000'000, {7, 100}, "node1"))}));
-  size_t calls = 0;
+  size_t calls = 0, names = 0;
   for (const auto& event : events["traceEvents"]) {
+    names += event["name"] == "thread_name" && event["args"]["name"] == "stream 0x0" ? 1 : 0;
+    if (event["name"] == "process_sort_index") {
+      CHECK(event["args"]["sort_index"] == event["pid"]);
+    }
     if (event["ph"] != "X") continue;
     ++calls;
     CHECK(event["name"] == "allreduce");
@@ -160,6 +176,7 @@ TEST_CASE("calls in Chrome's format") {
     CHECK(event["args"]["end_known"] == (event["args"]["call"] == 2));
   }
   CHECK(calls == 4);
+  CHECK(names == 2);
 }
 
 }  // namespace mscclc

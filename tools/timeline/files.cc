@@ -2,17 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "tools/base/files.h"
 #include "tools/timeline/chrome.h"
 #include "tools/timeline/page.h"
 
 namespace mscclc::timeline {
 
-void add_timeline_options(CLI::App& app, TimelineOptions& options, const std::string& whose) {
-  app.add_option("--trace", options.trace,
-                 "write a timeline in Chrome's trace event format, for ui.perfetto.dev: " + whose)
-      ->type_name("FILE");
-  app.add_option("--html", options.html, "write a timeline as a page: " + whose)->type_name("FILE");
+void add_timeline_options(CommandLine& line, CLI::App& app, TimelineOptions& options,
+                          const std::string& whose) {
+  line.writes(
+      app.add_option(
+             "--trace", options.trace,
+             "write a timeline in Chrome's trace event format, for ui.perfetto.dev: " + whose)
+          ->type_name("FILE"));
+  line.writes(app.add_option("--html", options.html, "write a timeline as a page: " + whose)
+                  ->type_name("FILE"));
 }
 
 void add_machine_option(CLI::App& app, std::string& machine) {
@@ -22,8 +28,18 @@ void add_machine_option(CLI::App& app, std::string& machine) {
       ->type_name("MACHINE");
 }
 
+namespace {
+
+/// Without links and detours, as far as it is there.
+std::filesystem::path path_of(const std::string& file) {
+  std::error_code none;
+  return std::filesystem::weakly_canonical(file, none);
+}
+
+}  // namespace
+
 Result<void> could_write_timeline(const TimelineOptions& options) {
-  if (options.asked() && options.trace == options.html) {
+  if (options.asked() && path_of(options.trace) == path_of(options.html)) {
     return Error{fmt::format("--trace and --html both name '{}'", options.html)};
   }
   for (const std::string& file : {options.trace, options.html}) {

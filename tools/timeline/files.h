@@ -16,7 +16,8 @@ struct TimelineOptions {
 };
 
 /// Declares --trace and --html; `whose` says of which call.
-void add_timeline_options(CLI::App& app, TimelineOptions& options, const std::string& whose);
+void add_timeline_options(CommandLine& line, CLI::App& app, TimelineOptions& options,
+                          const std::string& whose);
 
 /// Declares --machine.
 void add_machine_option(CLI::App& app, std::string& machine);

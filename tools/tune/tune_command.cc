@@ -256,11 +256,11 @@ void add_search_options(CommandLine& line, CLI::App& app, tune::TuneOptions& sea
       app.add_option("--trials", search.trials, "plans to time for a size, at most (24)")
           ->type_name("N")
           ->check(CLI::Range(1u, 1'000'000u)));
-  line.takes_text(app.add_option("--prune", search.prune,
-                                 "plans that are predicted to take so many times the best are not "
-                                 "timed (2)")
-                      ->type_name("TIMES")
-                      ->check(CLI::Range(1.0, 1e6)));
+  line.takes_number<double>(
+      app.add_option("--prune", search.prune,
+                     "plans that are predicted to take so many times the best are not timed (2)")
+          ->type_name("TIMES")
+          ->check(CLI::Range(1.0, 1e6)));
 }
 
 void tune_options(CommandLine& line, CLI::App& app, TuneCommand& options) {

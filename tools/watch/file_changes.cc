@@ -10,7 +10,7 @@ namespace mscclc {
 
 FileChanges::State FileChanges::state_of(const std::string& path) {
   struct stat info = {};
-  if (::stat(path.c_str(), &info) != 0) return {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
   return {true,
           info.st_dev,
           info.st_ino,
@@ -27,7 +27,7 @@ FileChanges::States FileChanges::states() const {
 
 FileChanges::State FileChanges::state_of_text(const ReadFile& file) {
   const State state = state_of(file.path);
-  const auto text = read_file(file.path);
+  const auto text = read_file(file.path, std::nullopt);
   return text && *text == file.text ? state : State{};
 }
 

@@ -22,7 +22,8 @@ class FileChanges {
   /// True once after a change: when files that have changed stayed as they are since the last call,
   /// as an editor may still be writing, and none is missing.
   [[nodiscard]] bool settled();
-  /// The first file that is not there; empty: all are.
+  /// The first file that is not there, or has become a pipe, which may never have a writer;
+  /// empty: all are there.
   const std::string& missing() const { return missing_; }
 
  private:

@@ -1,5 +1,6 @@
 #include "tools/watch/file_changes.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -101,4 +102,17 @@ TEST_CASE("changes: a file that is gone since it was read is waited for") {
   folder.file("a", "1");
   CHECK_FALSE(changes.settled());
   CHECK(changes.settled());
+}
+
+TEST_CASE("changes: a file that becomes a pipe is waited for, not read") {
+  const Folder folder;
+  FileChanges changes;
+  const std::string path = folder.file("a", "1");
+  changes.watch({{path, "1"}});
+  fs::remove(path);
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(changes.settled());
+  CHECK(changes.missing() == path);
+  changes.watch({{folder.path / "b", ""}, {path, "1"}});  // ends
+  fs::remove(path);
 }

@@ -58,8 +58,9 @@ bool wait_for_change(FileChanges& changes) {
     (void)::poll(nullptr, 0, kLookEveryMs);
     if (changes.settled()) return true;
     if (changes.missing().empty()) looks = 0;
-    if (looks == kMissingAfterLooks) {
-      put_error(fmt::format("'{}' is gone; waiting for it\n", changes.missing()));
+    if (looks != kMissingAfterLooks) continue;
+    if (const auto there = read_regular_file(changes.missing()); !there) {
+      put_error(there.error().text() + "; waiting for it\n");
     }
   }
   return false;

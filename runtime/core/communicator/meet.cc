@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "runtime/core/communicator/call/shared_board.h"
 #include "runtime/core/communicator/refuse.h"
 #include "runtime/support/bytes.h"
+#include "runtime/support/fd.h"
 #include "runtime/support/host_place.h"
 #include "runtime/support/observe/log.h"
 
@@ -16,6 +18,7 @@ namespace {
 
 /// What a rank says of itself when it joins.
 struct Introduction {
+  std::array<uint8_t, 8> nonce = {};  ///< so that no two communicators say the same: Group::digest
   uint8_t check_calls = 0;
   std::span<const uint8_t> room = {};  ///< Device::room()
   HostPlace place = {};
@@ -25,6 +28,7 @@ struct Introduction {
 std::vector<uint8_t> encode(const Introduction& said) {
   std::vector<uint8_t> bytes;
   ByteWriter(bytes)
+      .bytes(said.nonce)
       .number(said.check_calls)
       .number(static_cast<uint32_t>(said.room.size()))
       .bytes(said.room)
@@ -38,6 +42,7 @@ std::vector<uint8_t> encode(const Introduction& said) {
 std::optional<Introduction> read_introduction(std::span<const uint8_t> message) {
   ByteReader reader(message);
   Introduction said;
+  (void)reader.bytes(said.nonce.size());
   said.check_calls = reader.number<uint8_t>();
   said.room = reader.bytes(reader.number<uint32_t>());
   const auto boot = reader.bytes(said.place.boot.size());
@@ -100,6 +105,7 @@ class Meeting {
 /// this rank's room.
 bool Meeting::introduce(bool able) {
   Introduction own{.check_calls = static_cast<uint8_t>(group_.check_calls ? 1 : 0)};
+  fill_random(own.nonce);
   std::optional<std::vector<uint8_t>> name;
   if (able) {
     room_ = group_.device->room();

@@ -190,7 +190,7 @@ void explain_options(CommandLine& line, CLI::App& app, ExplainOptions& options) 
   app.add_flag("--json", options.json, "one JSON object for each size");
   app.add_flag("--no-choices", options.no_choices,
                "do not compare with other plans of the library, which takes longest");
-  timeline::add_timeline_options(app, options.timeline, "the call as it is predicted");
+  timeline::add_timeline_options(line, app, options.timeline, "the call as it is predicted");
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // mscclc report: joins the files that ranks write when their communicator fails, and says which
 // ranks had launched fewer calls; or those of all their calls, and says which rank came late.
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <algorithm>
 
+#include "ir/diagnostics/printable.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
@@ -31,6 +34,12 @@ int report_traces(const ReportOptions& options, const std::vector<RankCalls>& ca
 }
 
 int run_report(const ReportOptions& options) {
+  // '--trace calls-*.json' names the first record as what is written.
+  const auto old = read_regular_file(options.trace);
+  if (old && is_call_trace(*old)) {
+    return Input::usage(fmt::format("--trace would replace {}, a record of a rank's calls",
+                                    quoted(options.trace, options.trace.size())));
+  }
   Diagnostics diagnostics;
   std::vector<RankFlight> ranks;
   std::vector<RankCalls> calls;
@@ -63,15 +72,16 @@ int run_report(const ReportOptions& options) {
   return std::max<int>(code, diagnostics.has_errors() ? kWrongProgram : kFine);
 }
 
-void report_options(CommandLine&, CLI::App& app, ReportOptions& options) {
+void report_options(CommandLine& line, CLI::App& app, ReportOptions& options) {
   app.add_option("FILE", options.files,
                  "the .json files of a job's ranks: of those that failed (MSCCLC_FLIGHT_FILE), or "
                  "of all calls (MSCCLC_TRACE)")
       ->type_name("FILE")
       ->required();
-  app.add_option("--trace", options.trace,
-                 "write the calls in Chrome's trace event format, for ui.perfetto.dev, too")
-      ->type_name("OUT");
+  line.writes(
+      app.add_option("--trace", options.trace,
+                     "write the calls in Chrome's trace event format, for ui.perfetto.dev, too")
+          ->type_name("OUT"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <CLI/App.hpp>
 
 #include "executor/simulator/schedules/schedule.h"
+#include "runtime/support/environment/environment.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
@@ -122,6 +123,9 @@ int run_run(RunOptions& options) {
   if (const auto why = why_no_timeline(options, specs)) return Input::usage(*why);
   if (const int code = machine_fits(options, input); code != kFine) return code;
   if (options.device != "host") return run_ranks(options, input, specs);
+  if (Environment::of_process().has(Variable::MSCCLC_TRACE)) {
+    put_error("mscclc run: MSCCLC_TRACE: only ranks of --device write their calls down\n");
+  }
   const bool in_place = options.in_place || program.contract.in_place == InPlace::yes;
   print_simulator_heading(options, program, in_place, options.iterations);
   Simulator runner(program);
@@ -252,7 +256,8 @@ void run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
                       ->type_name("N")
                       ->check(CLI::Range(1u, 1000000u)));
   timeline::add_timeline_options(
-      app, options.timeline, "the last call as a device ran it, or without one as it is predicted");
+      line, app, options.timeline,
+      "the last call as a device ran it, or without one as it is predicted");
   timeline::add_machine_option(app, options.machine);
   add_schedule_options(line, app, options);
 }

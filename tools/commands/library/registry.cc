@@ -279,7 +279,7 @@ void registry_options(CommandLine& line, CLI::App& app, RegistryCommand& options
                    "check: for calls whose sums keep to this; show how each plan adds up, what "
                    "its sums are, and "
                    "which calls that have a plan have none that keeps it");
-  app.add_option("--svg", options.drawing, "also draw it")->type_name("FILE");
+  line.writes(app.add_option("--svg", options.drawing, "also draw it")->type_name("FILE"));
 }
 
 }  // namespace

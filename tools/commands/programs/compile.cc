@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "executor/compiled/emit.h"
-#include "ir/diagnostics/printable.h"
 #include "ir/print/print.h"
 #include "passes/registry.h"
 #include "plans/format/plan_json.h"
@@ -200,8 +199,7 @@ int run_compile(CompileOptions& options) {
   const auto text = emitted(options, *target, proof, input);
   input.report();
   if (!text) return kWrongProgram;
-  const std::string& shown = options.output == "-" ? printable(*text) : *text;
-  return Input::code_of(write_file(options.output, shown));
+  return Input::code_of(write_file(options.output, *text));
 }
 
 std::vector<std::string> pass_names(const char* also) {
@@ -242,10 +240,10 @@ void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options)
 
 void compile_options(CommandLine& line, CLI::App& app, CompileOptions& options) {
   add_input_options(line, app, options.input);
-  app.add_option("-o,--output", options.output,
-                 "where to write (default: standard output); a named pipe must get a reader within "
-                 "5 seconds")
-      ->type_name("FILE");
+  line.writes(app.add_option("-o,--output", options.output,
+                             "where to write (default: standard output); a named pipe must get a "
+                             "reader within 5 seconds")
+                  ->type_name("FILE"));
   const std::vector<std::string> kinds = {"plan", "ir",      "svg",  "html",
                                           "dot",  "summary", "cuda", "cubin"};
   line.takes(

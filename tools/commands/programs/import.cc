@@ -85,8 +85,9 @@ void import_options(CommandLine& line, CLI::App& app, ImportOptions& options) {
                  "XML of MSCCL, TACCL, TE-CCL, ForestColl or RCCL; '-' reads standard input")
       ->type_name("FILE")
       ->required();
-  app.add_option("-o,--output", options.output, "file for the program (default: standard output)")
-      ->type_name("FILE");
+  line.writes(app.add_option("-o,--output", options.output,
+                             "file for the program (default: standard output)")
+                  ->type_name("FILE"));
   app.add_option("--gpus-per-node", options.gpus_per_node,
                  "GPUs of a node; those of other nodes are reached through ports (default: all)")
       ->type_name("N")

@@ -283,12 +283,13 @@ void verify_options(CommandLine& line, CLI::App& app, VerifyOptions& options) {
                "it, each rank may have its own")
       ->needs(app.get_option("--together"));
   add_target_option(line, app, options.target, "no limits");
-  app.add_option(
-         "--witness", options.witness,
-         "if the plan is refused, or the set of plans is --together, look for a schedule that "
-         "shows why, and write it here: 'mscclc run FILE... --schedule' replays it to wrong "
-         "data or a hang")
-      ->type_name("SCHEDULE");
+  line.writes(
+      app.add_option(
+             "--witness", options.witness,
+             "if the plan is refused, or the set of plans is --together, look for a schedule that "
+             "shows why, and write it here: 'mscclc run FILE... --schedule' replays it to wrong "
+             "data or a hang")
+          ->type_name("SCHEDULE"));
   add_order_option(line, app, options.order,
                    "show what the sums are; they must keep to this, whatever the program says");
   app.add_flag("--table", options.table,
