@@ -52,6 +52,12 @@ def check_page(page, views):
     fine = check("there are as many views as traces", page.value("views.length") == views)
     fine &= check("steps are drawn", int(page.value("canvas.dataset.drawn")) > 50)
     fine &= check("in colours", colours(page) > 10)
+    fine &= check("no colour means two things", page.value("""(() => {
+      const all = [...Object.values(kColours), ...Object.values(kCauses).map(([colour]) => colour)];
+      return new Set(all).size === all.length;
+    })()"""))
+    fine &= check("every cause of the path is in its legend",
+                  page.value("[...causes].every((cause) => at('causes').textContent.includes(cause))"))
     fine &= check("no tooltip comes by itself", page.value("tip.style.display") != "block")
     x, y = find_step(page, "wait")
     page.mouse("mouseMoved", x, y)
@@ -118,6 +124,35 @@ def check_in_frame(browser, html, folder):
     try:
         fine = check("without a size nothing is drawn", int(page.value(drawn)) == 0)
         fine &= check("with one, steps are", page.value(shown) > 50)
+        return fine & check("the page complains of nothing: " + str(page.complaints), not page.complaints)
+    finally:
+        page.close()
+
+
+def check_plan(mscclc, browser, folder):
+    """Pages of plans: a click follows a box's data, another one moves that; filters dim lines to all ranks."""
+    def plan(program):
+        html = os.path.join(folder, program + ".html")
+        subprocess.run([mscclc, "compile", "plans/%s.mscl" % program, "-D", "R=4", "--emit=html", "-o", html], check=True)
+        return Chromium(browser, html)
+
+    def click(box):
+        page.value("boxes[%d].shape.dispatchEvent(new MouseEvent('click'))" % box)
+        return page.value("boxes.filter((box) => !box.shape.classList.contains('dim'))"
+                          ".map((box) => box.rank + ' ' + box.row).join(', ')")
+    page = plan("allreduce_ring")
+    try:
+        fine = check("a page fits the window", page.value("document.documentElement.scrollWidth <= innerWidth"))
+        fine &= check("a click follows data round the ring", click(0) == "0 0, 0 4, 1 1, 1 5, 2 2, 2 6, 3 3")
+        fine &= check("a click on another box follows that", click(1) == "0 1, 0 5, 1 2, 1 6, 2 3, 3 0, 3 4")
+        fine &= check("a second one ends it", click(1).count(",") == 27)
+    finally:
+        page.close()
+    page = plan("allreduce_2shot")
+    try:
+        page.value("field('rank').value = '0,1', show()")
+        fine &= check("lines to all are dimmed where ranks are left out", page.value(
+            "arrows.filter((a) => a.at).every((a) => a.shape.classList.contains('dim') === a.at.rank > 1)"))
         return fine & check("the page complains of nothing: " + str(page.complaints), not page.complaints)
     finally:
         page.close()
@@ -206,6 +241,7 @@ def main():
             finally:
                 page.close()
         fine &= check_in_frame(browser, html, folder)
+        fine &= check_plan(mscclc, browser, folder)
         fine &= check_pictures(mscclc, browser, folder)
     return 0 if fine else 1
 

@@ -158,15 +158,23 @@ class Builder {
     const Block& shown = steps_.blocks[column.blocks[0]];
     if (!touches(shown.rank, steps_.steps[shown.first + repeat.first + i])) return;
     const uint32_t box = static_cast<uint32_t>(out_.boxes.size());
-    std::vector<uint32_t> all;
+    std::vector<uint32_t> all, folded;
     for (uint32_t t = 0; t < repeat.times; ++t) {
       const uint32_t k = repeat.first + t * repeat.length + i;
       for (const uint32_t b : column.blocks) {
-        if (k < steps_.blocks[b].count) box_of_[steps_.blocks[b].first + k] = box;
+        if (k >= steps_.blocks[b].count) continue;
+        folded.push_back(steps_.blocks[b].first + k);
+        box_of_[folded.back()] = box;
       }
       all.push_back(shown.first + k);
     }
     add_box(l, c, all);
+    for (const uint32_t s : folded) {
+      const uint32_t data = steps_.steps[s].data;
+      if (data == kNone) continue;
+      add_chunks(program_, shown.rank, op_at({shown.rank, data}), out_.boxes[box].reads,
+                 out_.boxes[box].writes);
+    }
   }
 
   void add_payload(const Block& block) {
@@ -235,13 +243,10 @@ class Builder {
       const DataWords words = data_words(program_, rank, op, choice_.names);
       box.name = words.name;
       box.lines = {words.to, words.from};
-      box.cost = info(op.kind).cost;
+      box.cost = info(op.kind).has(kReduces) ? CostClass::kReduce : info(op.kind).cost;
       box.chunk = chunk;
     }
     if (box.chunk != chunk) box.chunk = -1;
-    for (std::string& name : chunk_names(program_, rank, op)) {
-      if (std::ranges::count(box.touched, name) == 0) box.touched.push_back(std::move(name));
-    }
   }
 
   /// Frames around boxes of the last column that follow each other in one pipeline.
@@ -312,7 +317,8 @@ class Builder {
 
   void add_to_others(uint32_t box, bool leaves, uint32_t peer, const Cargo& cargo, bool port) {
     Others& others = others_[{box, leaves, !cargo.chunks.empty()}];
-    if (others.cargo.chunks.empty()) others.cargo.chunk = cargo.chunk;
+    const bool same = others.cargo.chunks.empty() || others.cargo.chunk == cargo.chunk;
+    others.cargo.chunk = same ? cargo.chunk : -1;
     others.peers.push_back(peer);
     others.port |= port;
     for (const std::string& chunk : cargo.chunks) {
@@ -360,10 +366,11 @@ class Builder {
     arrow.kind = ArrowKind::data;
     Label& label = labels_[static_cast<size_t>(&arrow - out_.arrows.data())];
     if (label.is_shown && !is_shown) return;
-    if (label.chunks.empty()) label.chunk = cargo.chunk;
+    label.chunk = label.chunks.empty() || label.chunk == cargo.chunk ? cargo.chunk : -1;
     for (const std::string& chunk : cargo.chunks) {
       if (std::ranges::count(label.chunks, chunk) == 0) label.chunks.push_back(chunk);
     }
+    arrow.chunks = label.chunks;
     arrow.label = label.chunks.size() <= 2
                       ? fmt::format("{}", fmt::join(label.chunks, ", "))
                       : fmt::format("{} … ({})", label.chunks[0], label.chunks.size());

@@ -45,6 +45,7 @@ Bus bus_of(const Picture& picture, const std::vector<size_t>& arrows) {
     from.insert(arrow.from);
     to.insert(arrow.to);
     if (!arrow.label.empty()) labels.insert(arrow.label);
+    bus.chunks.insert(arrow.chunks.begin(), arrow.chunks.end());
     bus.kind = arrow.kind;
   }
   bus.from.assign(from.begin(), from.end());

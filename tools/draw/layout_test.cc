@@ -125,8 +125,12 @@ TEST_CASE("draw layout: options pick ranks, blocks and chunks") {
   CHECK(drawn(t.program, one).lanes[0].columns[0].label == "tb 1");
   DrawOptions chunk;
   chunk.chunk = "inbox[1]";
-  for (const Box& box : drawn(t.program, chunk).boxes) {
-    CHECK(std::ranges::count(box.touched, "inbox[1]") == 1);
+  const Picture touching = drawn(t.program, chunk);
+  for (const Box& box : touching.boxes) {
+    const uint32_t rank = touching.lanes[box.lane].rank;
+    const bool put = box.name == "put";
+    const std::string place = std::to_string(put ? (rank + 1) % 4 : rank) + " inbox[1]";
+    CHECK((put ? box.writes : box.reads).contains(place));
   }
   chunk.chunk = "0";
   CHECK(drawn(t.program, chunk).boxes.size() == 8);
@@ -199,6 +203,19 @@ TEST_CASE("draw layout: pipelines get frames with their unit") {
   CHECK(picture.frames[0].label == "pipeline: units of 512 KiB");
   CHECK(picture.frames[0].first == 0);
   CHECK(picture.frames[0].last == 1);
+}
+
+TEST_CASE("draw layout: arrows pass a frame's label") {
+  TestProgram t = ring(4);
+  t.program.loops.push_back({1 << 19, 1});
+  for (Rank& rank : t.program.ranks) {
+    for (const size_t i : {3, 4}) rank.ops[i].loop = 0;  // wait, reduce
+  }
+  const Picture picture = drawn(t.program);
+  REQUIRE(picture.frames.size() == 4);
+  for (const Arrow& arrow : picture.arrows) {
+    CHECK(arrow.points.back().x > picture.boxes[arrow.to].at.x + 130);
+  }
 }
 
 TEST_CASE("draw layout: ops that wait in a circle are drawn") {

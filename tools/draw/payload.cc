@@ -11,7 +11,7 @@ namespace mscclc::draw {
 namespace {
 
 void add(Cargo& cargo, const std::string& chunk, int64_t main) {
-  if (cargo.chunks.empty()) cargo.chunk = main;
+  cargo.chunk = cargo.chunks.empty() || cargo.chunk == main ? main : -1;
   if (std::ranges::count(cargo.chunks, chunk) == 0) cargo.chunks.push_back(chunk);
 }
 

@@ -14,7 +14,7 @@ namespace mscclc::draw {
 /// Chunks on their way, by name.
 struct Cargo {
   std::vector<std::string> chunks;
-  int64_t chunk = -1;  ///< main_chunk() of the op that moves the first
+  int64_t chunk = -1;  ///< main_chunk() of the ops that move them; -1 if they differ
 };
 
 /// Chunks that no signal of their block announces, or no wait of their block awaited.

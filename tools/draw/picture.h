@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,10 +50,11 @@ struct Box {
   std::vector<std::string> after;   ///< what it signals, if no arrow shows it
   std::vector<std::string> ops;     ///< in full, with their places in the source
   CostClass cost = CostClass::kControl;
-  int64_t chunk = -1;                ///< of input or output; -1: none
-  uint32_t colour = kNowhere;        ///< of that chunk
-  std::vector<std::string> touched;  ///< all its chunks, for a filter
-  uint32_t loop = kNowhere;          ///< which frame it is in
+  int64_t chunk = -1;                   ///< of input or output; -1: none, or several
+  uint32_t colour = kNowhere;           ///< of that chunk
+  std::set<std::string> reads, writes;  ///< of all its blocks: "1 inbox[0]"
+  bool is_cut = false;                  ///< not all words fit
+  uint32_t loop = kNowhere;             ///< which frame it is in
   Area at;
 };
 
@@ -63,8 +65,9 @@ struct Arrow {
   uint32_t from = kNowhere, to = kNowhere;  ///< boxes; one may be missing
   uint32_t from_lane = 0, to_lane = 0;
   ArrowKind kind = ArrowKind::order;
-  bool port = false;  ///< over a port: the network, or a copy engine
-  std::string label;  ///< the chunks that have arrived
+  bool port = false;                ///< over a port: the network, or a copy engine
+  std::string label;                ///< the chunks that have arrived
+  std::vector<std::string> chunks;  ///< all of them
   uint32_t colour = kNowhere;
   uint32_t bus = kNowhere;    ///< drawn as part of this one
   uint32_t level = 0;         ///< of several that go along a row, between it and the next one
@@ -77,6 +80,7 @@ struct Bus {
   std::vector<uint32_t> from, to;  ///< boxes
   ArrowKind kind = ArrowKind::order;
   std::string label;
+  std::set<std::string> chunks;
   double y = 0, left = 0, right = 0;
   double room = 0;                       ///< for the label
   std::vector<std::vector<Point>> ways;  ///< down to each of `to`

@@ -79,6 +79,10 @@ class Placer {
       x += kLaneGap;
     }
     out_.width = std::max(x - kLaneGap + kMargin, 760.0);
+    for (const std::string& fact : out_.facts) {
+      const double words = 2 * kMargin + 6.8 * static_cast<double>(characters(fact));
+      out_.width = std::max(out_.width, std::min(words, kScreen));
+    }
     rows_top_ = top + kLaneHead + kColumnHead;
   }
 
@@ -119,10 +123,12 @@ class Placer {
         for (std::string& line : wrapped("← " + from, most, lines)) box.lines.push_back(line);
       }
     }
+    for (const std::string& line : box.lines) box.is_cut |= line.ends_with("…");
     for (auto* strips : {&box.before, &box.after}) {
       for (std::string& strip : *strips) {
         const size_t at = strip.find(" all others");
         if (at != std::string::npos && characters(strip) > most) strip.erase(at, 4);
+        box.is_cut |= characters(strip) > most;
         strip = shortened(strip, most);
       }
     }
@@ -219,7 +225,24 @@ class Placer {
       if (characters(frame.label) > most)
         frame.label = frame.label.substr(frame.label.find(": ") + 2);
       frame.label = shortened(frame.label, most);
+      label_end_[frame.first] =
+          std::min(12 + 5.1 * static_cast<double>(characters(frame.label)), first.w - 7);
     }
+  }
+
+  /// Where an arrow comes to a box: not through a frame's label.
+  double entry(const Box& box, double x) const {
+    const auto at = label_end_.find(index_of(box));
+    return at == label_end_.end() ? x : std::max(x, box.at.x + at->second);
+  }
+
+  /// Where an arrow turns down to a box: above a frame's label.
+  double turn(const Box& box) const {
+    return box.at.y - (label_end_.contains(index_of(box)) ? kFrameGap + 3 : 9);
+  }
+
+  uint32_t index_of(const Box& box) const {
+    return static_cast<uint32_t>(&box - out_.boxes.data());
   }
 
   /// Where an arrow leaves or enters a box: towards the other end's lane.
@@ -236,7 +259,7 @@ class Placer {
     if (arrow.kind == ArrowKind::meeting) return route_meeting(arrow, from, to);
     const bool same = arrow.from_lane == arrow.to_lane;
     const Point start{port(from, to.lane, 0.24), from.at.bottom()};
-    const Point end{port(to, from.lane, 0.24), to.at.y};
+    const Point end{entry(to, port(to, from.lane, 0.24)), to.at.y};
     const bool next_row = to.row == from.row + 1;
     if (same) return route_columns(arrow, from, to);
     const size_t lanes = out_.lanes.size();
@@ -249,8 +272,8 @@ class Placer {
       return;
     }
     const double gutter = to.at.x - (to.lane > from.lane ? 5 : -to.at.w - 5);
-    const double turn = bottom_[from.row] + 12;
-    arrow.points = {start, {start.x, bottom_[from.row]}, {gutter, turn}, {gutter, end.y - 9}, end};
+    const double below = bottom_[from.row] + 12;
+    arrow.points = {start, {start.x, bottom_[from.row]}, {gutter, below}, {gutter, turn(to)}, end};
   }
 
   /// Within a lane: across in the room below the row, down in the one between columns.
@@ -258,10 +281,10 @@ class Placer {
     const double side = to.column > from.column ? 1 : -1;
     const double gutter = to.at.middle() - side * (to.at.w / 2 + 5);
     const Point start{from.at.middle() + side * 0.36 * from.at.w, from.at.bottom()};
-    const Point end{to.at.middle() - side * 0.42 * to.at.w, to.at.y};
+    const Point end{entry(to, to.at.middle() - side * 0.42 * to.at.w), to.at.y};
     const double across = bottom_[from.row] + 7;
     arrow.points = {
-        start, {start.x, across}, {gutter, across}, {gutter, end.y - 9}, {end.x, end.y - 9}, end};
+        start, {start.x, across}, {gutter, across}, {gutter, turn(to)}, {end.x, turn(to)}, end};
     if (to.row == from.row + 1) arrow.points = {start, {start.x, across}, {end.x, across}, end};
   }
 
@@ -277,7 +300,8 @@ class Placer {
     arrow.around = true;
     // As seen from the other side.
     const double out = 2 * out_.boxes[arrow.from].at.middle() - start.x;
-    const double in = 2 * out_.boxes[arrow.to].at.middle() - end.x;
+    const Box& to = out_.boxes[arrow.to];
+    const double in = entry(to, 2 * to.at.middle() - end.x);
     const double edge = to_the_right ? out_.width - 4 : 4,
                  other = to_the_right ? 4 : out_.width - 4;
     const double y = start.y + (end.y - start.y) / 2;
@@ -293,7 +317,8 @@ class Placer {
     const double x = side > 0 ? lane.at.x : lane.at.x + lane.at.w;
     const double level = along() * (arrow.level + 1);
     const double share = leaves ? 0.42 : 0.05;
-    const double port = box.at.middle() + side * (share * box.at.w - 7 * arrow.level);
+    double port = box.at.middle() + side * (share * box.at.w - 7 * arrow.level);
+    if (!leaves) port = entry(box, port);
     if (leaves) {
       const double y = bottom_[box.row] + level - 3;
       arrow.points = {{port, box.at.bottom()}, {port, y}, {x, y}};
@@ -317,13 +342,12 @@ class Placer {
     for (const uint32_t b : bus.to) {
       const Box& box = out_.boxes[b];
       if (box.row == row + 1) {
-        bus.ways.push_back({{box.at.middle() + 8, bus.y}, {box.at.middle() + 8, box.at.y}});
+        const double x = entry(box, box.at.middle() + 8);
+        bus.ways.push_back({{x, bus.y}, {x, box.at.y}});
       } else {  // down beside the boxes between
         const double x = box.at.x - 5;
-        bus.ways.push_back({{x, bus.y},
-                            {x, box.at.y - 9},
-                            {box.at.x + 14, box.at.y - 9},
-                            {box.at.x + 14, box.at.y}});
+        const double in = entry(box, box.at.x + 14);
+        bus.ways.push_back({{x, bus.y}, {x, turn(box)}, {in, turn(box)}, {in, box.at.y}});
       }
       reach(bus.ways.back()[0].x);
     }
@@ -334,9 +358,10 @@ class Placer {
 
   Picture& out_;
   double column_ = 0, rows_top_ = 0;
-  double tight_ = 1;                     // less than 1: rows closer together
-  std::vector<double> bottom_, framed_;  // of each row: its end, room for a frame's label above it
-  std::vector<uint32_t> over_;           // arrows that come along above it
+  double tight_ = 1;                      // less than 1: rows closer together
+  std::vector<double> bottom_, framed_;   // of each row: its end, room for a frame's label above it
+  std::map<uint32_t, double> label_end_;  // of frames, by their first box: how far labels go
+  std::vector<uint32_t> over_;            // arrows that come along above it
 };
 
 }  // namespace

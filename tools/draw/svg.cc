@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "tools/base/xml_text.h"
 #include "tools/draw/words.h"
@@ -27,7 +28,7 @@ constexpr std::array<Colour, 10> kColours = {{{"#dbeafe", "#2563a8"},
                                               {"#fadcec", "#b03a7c"},
                                               {"#e6eac8", "#66741b"},
                                               {"#e7dfd8", "#7a5a43"}}};
-constexpr Colour kNoColour = {"#eef0f3", "#6b7280"};
+constexpr Colour kNoColour = {"#eef0f3", "#475569"};  // of several chunks, or none
 
 const Colour& colour_at(uint32_t colour) {
   return colour == kNowhere ? kNoColour : kColours[colour % kColours.size()];
@@ -35,20 +36,15 @@ const Colour& colour_at(uint32_t colour) {
 
 struct Class {
   CostClass cost;
-  std::string_view colour, words;
+  std::string_view style, words;
 };
-constexpr Class kClasses[] = {{CostClass::kMove, "#2563a8", "moves data"},
-                              {CostClass::kReduce, "#b93a3a", "adds up"},
-                              {CostClass::kPacket, "#2d7d46", "packets"}};
-
-std::string_view stripe_of(CostClass cost) {
-  for (const Class& c : kClasses) {
-    if (c.cost == cost) return c.colour;
-  }
-  return "#9ca3af";
-}
+// Without hues, which are those of chunks.
+constexpr Class kClasses[] = {{CostClass::kMove, "mv", "moves data"},
+                              {CostClass::kReduce, "ad", "adds up"},
+                              {CostClass::kPacket, "pk", "packets"}};
 
 constexpr std::string_view kStyle =
+    "svg{max-width:100%;height:auto}"
     "text{font-family:'DejaVu Sans','Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2937}"
     ".t{font-size:19px;font-weight:bold}.f{font-size:12px;fill:#4b5563}"
     ".h{font-size:14px;font-weight:bold}.c{font-size:10px;fill:#6b7280}"
@@ -59,11 +55,15 @@ constexpr std::string_view kStyle =
     "paint-order:stroke;stroke:#fff;stroke-width:3px}"
     ".b{font-size:10px;fill:#6b7280;font-style:italic}"
     ".lane{fill:#f8fafc;stroke:#d5dbe3}.far{stroke-dasharray:4 4}.ctl{fill:#fff;stroke:#b6bfca}"
-    ".frame{fill:none;stroke:#8b5cf6;stroke-width:1.2;stroke-dasharray:5 3}"
-    ".fl{font-size:9px;fill:#6d3fd1;paint-order:stroke;stroke:#f8fafc;stroke-width:3px}"
+    ".stripe{stroke-width:4}.mv{stroke:#a3acb9}.ad{stroke:#111827}"
+    ".pk{stroke:#111827;stroke-dasharray:2 2}"
+    ".frame{fill:none;stroke:#4b5563;stroke-width:1.2;stroke-dasharray:5 3}"
+    ".fl{font-size:9px;fill:#374151;paint-order:stroke;stroke:#f8fafc;stroke-width:3px}"
     ".data{fill:none;stroke-width:1.8}.order{fill:none;stroke:#9aa4b2;stroke-width:1.1}"
     ".meet{fill:none;stroke:#6b7280;stroke-width:1.2;stroke-dasharray:2 3}"
     ".port{stroke-dasharray:7 3}.edge{stroke:#94a3b8;stroke-dasharray:1 4;stroke-width:2}";
+
+constexpr std::string_view kTextEnd = "</text>\n";
 
 class Writer {
  public:
@@ -97,6 +97,22 @@ class Writer {
                         more, xml_escaped(words));
   }
 
+  /// Words that are cut if need be, and then come whole under the mouse.
+  void cut_text(double x, double y, std::string_view style, const std::string& words, size_t most,
+                const std::string& more = "", const std::string& whole = "") {
+    const std::string shown = shortened(words, most);
+    const std::string& all = whole.empty() ? words : whole;
+    text(x, y, style, shown, more);
+    if (shown != words || shown.ends_with("…") || shown.find(" … (") != std::string::npos) {
+      out_.insert(out_.size() - kTextEnd.size(), "<title>" + xml_escaped(all) + "</title>");
+    }
+  }
+
+  void stripe(const Area& at, std::string_view style) {
+    out_ += fmt::format("<path d=\"M{:.0f} {:.0f}v{:.0f}\" class=\"stripe {}\"/>\n", at.x + 2, at.y,
+                        at.h, style);
+  }
+
   void rect(const Area& at, std::string_view style, double round, std::string_view more = "") {
     out_ += fmt::format(
         "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" rx=\"{}\"{}{}/>\n",
@@ -120,8 +136,8 @@ class Writer {
     text(lane.at.middle(), lane.at.y + 17, "h", lane.title + note, " text-anchor=\"middle\"");
     for (const ColumnHead& column : lane.columns) {
       const size_t most = static_cast<size_t>(column.at.w / 5.6);
-      text(column.at.middle(), column.at.y + 11, "c", shortened(column.label, most),
-           " text-anchor=\"middle\"");
+      cut_text(column.at.middle(), column.at.y + 11, "c", column.label, most,
+               " text-anchor=\"middle\"");
     }
   }
 
@@ -202,7 +218,7 @@ class Writer {
       at = {p.back().x - (left ? 9 : -9), p.back().y - 4};
     } else if (arrow.around) {
       left = p[1].x > p[0].x;
-      at = {p[1].x, p[1].y + 9};
+      at = {p[1].x, p[1].y + 8};
     } else {
       const size_t first = p.size() > 2 && p[0].x == p[1].x;
       const Point a = p[first], b = p[first + 1];
@@ -210,25 +226,37 @@ class Writer {
       left = b.x < a.x;
       at = {a.x + (b.x - a.x) * share + (left ? -6 : 6), a.y + (b.y - a.y) * share - 1};
     }
-    text(at.x, at.y, "l", shortened(arrow.label, most),
-         fmt::format(" style=\"fill:{}\"{}{}", colour_at(arrow.colour).line,
-                     left ? " text-anchor=\"end\"" : "", data(arrow)));
+    const std::string style = fmt::format(" style=\"fill:{}\"", colour_at(arrow.colour).line);
+    const std::string whole = fmt::format("{}", fmt::join(arrow.chunks, ", "));
+    std::string words = arrow.label;
+    if (arrow.around) {
+      words += fmt::format(" to {}", picture_.lanes[arrow.to_lane].rank);
+      const bool right = p[2].x > p[3].x;
+      text(p[2].x, p[2].y - 2, "l", fmt::format("from {}", picture_.lanes[arrow.from_lane].rank),
+           style + (right ? " text-anchor=\"end\"" : "") + data(arrow));
+    }
+    cut_text(at.x, at.y, "l", words, most,
+             style + (left ? " text-anchor=\"end\"" : "") + data(arrow), half ? words : whole);
   }
 
   void write_bus(const Bus& bus) {
     const std::string_view colour = bus.kind == ArrowKind::data ? "#475569" : "#9aa4b2";
     const double width = bus.kind == ArrowKind::data ? 2.4 : 1.2;
-    out_ += fmt::format("<path d=\"M{:.0f} {:.0f}H{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
-                        bus.left, bus.y, bus.right, colour, width);
+    const std::string trunk = data(bus, kNowhere);
+    out_ += fmt::format("<path d=\"M{:.0f} {:.0f}H{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"{}/>\n",
+                        bus.left, bus.y, bus.right, colour, width, trunk);
     for (const uint32_t b : bus.from) {
       const Area& at = picture_.boxes[b].at;
-      out_ += fmt::format("<path d=\"M{:.0f} {:.0f}V{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
-                          at.middle() - 8, at.bottom(), bus.y, colour, width);
+      out_ +=
+          fmt::format("<path d=\"M{:.0f} {:.0f}V{:.0f}\" stroke=\"{}\" stroke-width=\"{}\"{}/>\n",
+                      at.middle() - 8, at.bottom(), bus.y, colour, width, data(bus, b));
     }
-    for (const std::vector<Point>& way : bus.ways) {
-      out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
-                          path_of(way), colour, width);
-      head(way[way.size() - 2], way.back(), colour, "");
+    for (size_t i = 0; i < bus.ways.size(); ++i) {
+      const std::vector<Point>& way = bus.ways[i];
+      const std::string part = data(bus, bus.to[i]);
+      out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}/>\n",
+                          path_of(way), colour, width, part);
+      head(way[way.size() - 2], way.back(), colour, part);
     }
     const std::string each = bus.from.size() == 1 ? "to each"
                              : bus.to.size() == 1 ? "from each"
@@ -236,32 +264,34 @@ class Writer {
     const std::string words = bus.label.empty() ? each : each + ": " + bus.label;
     const double x = picture_.boxes[bus.from[0]].at.middle();
     const size_t most = static_cast<size_t>(std::clamp(bus.room / 6.05, 6.0, 60.0));
-    text(x, bus.y - 4, "l", shortened(words, most),
-         bus.kind == ArrowKind::data ? "" : " style=\"fill:#8691a1\"");
+    cut_text(x, bus.y - 4, "l", words, most,
+             (bus.kind == ArrowKind::data ? "" : " style=\"fill:#8691a1\"") + trunk,
+             fmt::format("{}: {}", each, fmt::join(bus.chunks, ", ")));
   }
 
   void write_box(const Box& box) {
     const Lane& lane = picture_.lanes[box.lane];
+    const bool grouped = detail_ == Detail::page || box.is_cut;
     if (detail_ == Detail::page) {
-      std::string chunks, ops;
-      for (const std::string& chunk : box.touched) chunks += chunk + " ";
-      for (const std::string& op : box.ops) ops += op + "\n";
       out_ += fmt::format(
-          "<g class=\"box\" data-rank=\"{}\" data-tb=\"{}\" data-chunks=\"{}\" data-op=\"{}\" "
-          "data-row=\"{}\"><title>{}</title>\n",
-          lane.rank, xml_escaped(lane.columns[box.column].blocks), xml_escaped(chunks),
-          xml_escaped(box.name), box.row, xml_escaped(ops));
+          "<g class=\"box\" data-rank=\"{}\" data-tb=\"{}\" data-reads=\"{}\" data-writes=\"{}\" "
+          "data-op=\"{}\" data-row=\"{}\">",
+          lane.rank, xml_escaped(lane.columns[box.column].blocks), lines(box.reads),
+          lines(box.writes), xml_escaped(box.name), box.row);
+    } else if (grouped) {
+      out_ += "<g>";
     }
+    if (grouped) out_ += "<title>" + lines(box.ops) + "</title>\n";
     if (box.name.empty()) {
       rect(box.at, "ctl", 7);
     } else {
-      const Colour& colour = colour_at(box.colour);
-      rect(box.at, "", 3, fmt::format(" fill=\"{}\" stroke=\"{}\"", colour.fill, colour.line));
-      rect({box.at.x, box.at.y, 4, box.at.h}, "", 1,
-           fmt::format(" fill=\"{}\"", stripe_of(box.cost)));
+      filled(box.at, colour_at(box.colour));
+      for (const Class& c : kClasses) {
+        if (c.cost == box.cost) stripe(box.at, c.style);
+      }
     }
     write_words(box);
-    if (detail_ == Detail::page) out_ += "</g>\n";
+    if (grouped) out_ += "</g>\n";
   }
 
   void write_words(const Box& box) {
@@ -289,28 +319,39 @@ class Writer {
     }
   }
 
+  /// The place of the legend's next part, which is so wide.
+  Point next_part(double width) {
+    if (legend_.x + width > picture_.width - 20) legend_ = {24, legend_.y + 17};
+    legend_.x += width;
+    return {legend_.x - width, legend_.y};
+  }
+
   void write_legend() {
-    double x = 24;
-    const double y = picture_.end_y + 34;
+    legend_ = {24, picture_.end_y + 34};
     for (const Class& c : kClasses) {
-      rect({x, y - 10, 4, 13}, "", 1, fmt::format(" fill=\"{}\"", c.colour));
-      text(x + 8, y, "c", std::string(c.words));
-      x += 20 + 5.8 * static_cast<double>(c.words.size());
+      if (std::ranges::none_of(picture_.boxes,
+                               [&](const Box& b) { return !b.name.empty() && b.cost == c.cost; })) {
+        continue;
+      }
+      const Point at = next_part(20 + 5.8 * static_cast<double>(c.words.size()));
+      stripe({at.x, at.y - 10, 4, 13}, c.style);
+      text(at.x + 8, at.y, "c", std::string(c.words));
     }
-    legend_line(x, y, "data", "data, with the chunks that have come", " stroke=\"#2563a8\"");
-    legend_line(x, y, "order", "order alone", "");
-    for (const Arrow& arrow : picture_.arrows) {
-      if (!arrow.port) continue;
-      legend_line(x, y, "data port", "through a port", " stroke=\"#2563a8\"");
-      break;
+    const std::string grey = fmt::format(" stroke=\"{}\"", kNoColour.line);
+    if (std::ranges::count(picture_.arrows, ArrowKind::data, &Arrow::kind) > 0) {
+      legend_line("data", "data, with the chunks that have come", grey);
     }
-    for (const Box& box : picture_.boxes) {
-      if (!has_credits(box)) continue;
-      text(x, y, "c", "↻ meets another round; ↻2 with 2 credits");
-      x += 235;
-      break;
+    if (std::ranges::count(picture_.arrows, ArrowKind::order, &Arrow::kind) > 0) {
+      legend_line("order", "order alone", "");
     }
-    write_chunks(x, y);
+    if (std::ranges::count(picture_.arrows, true, &Arrow::port) > 0) {
+      legend_line("data port", "through a port", grey);
+    }
+    if (std::ranges::any_of(picture_.boxes, has_credits)) {
+      const Point at = next_part(235);
+      text(at.x, at.y, "c", "↻ meets another round; ↻2 with 2 credits");
+    }
+    write_chunks();
   }
 
   static bool has_credits(const Box& box) {
@@ -322,38 +363,74 @@ class Writer {
     return false;
   }
 
-  void legend_line(double& x, double y, std::string_view style, std::string_view words,
-                   std::string_view more) {
-    out_ += fmt::format("<path d=\"M{:.0f} {:.0f}h22\" class=\"{}\"{}/>\n", x, y - 3, style, more);
-    text(x + 27, y, "c", std::string(words));
-    x += 42 + 5.6 * static_cast<double>(words.size());
+  void legend_line(std::string_view style, std::string_view words, std::string_view more) {
+    const Point at = next_part(42 + 5.6 * static_cast<double>(words.size()));
+    out_ += fmt::format("<path d=\"M{:.0f} {:.0f}h22\" class=\"{}\"{}/>\n", at.x, at.y - 3, style,
+                        more);
+    text(at.x + 27, at.y, "c", std::string(words));
   }
 
-  void write_chunks(double x, double y) {
-    if (picture_.colours.empty()) return;
-    text(x, y, "c", "chunk");
-    x += 38;
+  void write_chunks() {
+    if (std::ranges::any_of(picture_.boxes,
+                            [](const Box& b) { return !b.name.empty() && b.colour == kNowhere; })) {
+      const Point at = next_part(172);
+      filled({at.x, at.y - 11, 18, 15}, kNoColour);
+      text(at.x + 23, at.y, "c", "several chunks, or scratch");
+    }
     for (uint32_t i = 0; i < picture_.colours.size() && i < kColours.size(); ++i) {
       const double w = 12 + 6 * static_cast<double>(picture_.colours[i].size());
-      if (x + w + 20 > picture_.width) break;
-      rect({x, y - 11, w, 15}, "", 3,
-           fmt::format(" fill=\"{}\" stroke=\"{}\"", kColours[i].fill, kColours[i].line));
-      text(x + w / 2, y, "c", picture_.colours[i], " text-anchor=\"middle\"");
-      x += w + 4;
+      Point at = next_part(w + (i == 0 ? 42 : 4));
+      if (i == 0) text(at.x, at.y, "c", "chunk");
+      at.x += i == 0 ? 38 : 0;
+      filled({at.x, at.y - 11, w, 15}, kColours[i]);
+      text(at.x + w / 2, at.y, "c", picture_.colours[i], " text-anchor=\"middle\"");
     }
-    if (picture_.colours.size() > kColours.size()) text(x, y, "c", "…");
+    if (picture_.colours.size() > kColours.size()) text(legend_.x, legend_.y, "c", "…");
   }
 
-  /// What the script of a page finds an arrow by.
+  void filled(const Area& at, const Colour& colour) {
+    rect(at, "", 3, fmt::format(" fill=\"{}\" stroke=\"{}\"", colour.fill, colour.line));
+  }
+
+  template <typename Texts>
+  static std::string lines(const Texts& texts) {
+    return xml_escaped(fmt::format("{}", fmt::join(texts, "\n")));
+  }
+
+  /// What the script of a page finds an arrow by: ranks, boxes, chunks.
   std::string data(const Arrow& arrow) const {
     if (detail_ != Detail::page) return "";
-    return fmt::format(" data-from=\"{}\" data-to=\"{}\" data-chunks=\"{}\"",
+    std::vector<uint32_t> ends;
+    for (const uint32_t b : {arrow.from, arrow.to}) {
+      if (b != kNowhere) ends.push_back(b);
+    }
+    return fmt::format(" data-from=\"{}\" data-to=\"{}\" data-ends=\"{}\" data-chunks=\"{}\"",
                        picture_.lanes[arrow.from_lane].rank, picture_.lanes[arrow.to_lane].rank,
-                       xml_escaped(arrow.label));
+                       fmt::join(ends, " "), lines(arrow.chunks));
+  }
+
+  /// Of a bus: the part at a box, or what all have in common.
+  std::string data(const Bus& bus, uint32_t box) const {
+    if (detail_ != Detail::page) return "";
+    std::set<uint32_t> from, to, ends;
+    std::set<std::string> chunks;
+    for (const Arrow& arrow : picture_.arrows) {
+      if (arrow.bus != static_cast<size_t>(&bus - picture_.buses.data())) continue;
+      if (box != kNowhere && arrow.from != box && arrow.to != box) continue;
+      from.insert(picture_.lanes[arrow.from_lane].rank);
+      to.insert(picture_.lanes[arrow.to_lane].rank);
+      ends.insert({arrow.from, arrow.to});
+      chunks.insert(arrow.chunks.begin(), arrow.chunks.end());
+    }
+    const std::string at = box == kNowhere ? "" : fmt::format("{}", box);
+    return fmt::format(
+        " data-at=\"{}\" data-from=\"{}\" data-to=\"{}\" data-ends=\"{}\" data-chunks=\"{}\"", at,
+        fmt::join(from, " "), fmt::join(to, " "), fmt::join(ends, " "), lines(chunks));
   }
 
   const Picture& picture_;
   const Detail detail_;
+  Point legend_;  // where its next part comes
   std::string out_;
 };
 

@@ -10,6 +10,7 @@
 #include "ir/diagnostics/printable.h"
 #include "ir/print/print.h"
 #include "ir/print/row_names.h"
+#include "ir/program/access.h"
 #include "ir/program/flag_regions.h"
 
 namespace mscclc::draw {
@@ -153,23 +154,29 @@ std::string control_words(const Program& program, uint32_t rank, const Op& op,
 int64_t main_chunk(const Program& program, const Op& op) {
   if (!info(op.kind).moves_data()) return -1;
   for (const auto side : {program.srcs(op), program.dsts(op)}) {
+    int64_t chunk = -1;
     for (const Operand& o : side) {
-      if (o.buffer < kFirstScratch) return o.first;
+      if (o.buffer >= kFirstScratch) continue;
+      if (chunk >= 0 && chunk != o.first) return -1;
+      chunk = o.first;
     }
+    if (chunk >= 0) return chunk;
   }
   return -1;
 }
 
-std::vector<std::string> chunk_names(const Program& program, uint32_t rank, const Op& op) {
-  std::vector<std::string> names;
-  if (!info(op.kind).moves_data()) return names;
-  for (const Operand& o : program.all_operands(op)) {
-    for (uint32_t k = 0; k < std::min(o.count, kMaxChunks); ++k) {
-      names.push_back(
-          printable_line(run_text(program, program.buffer_of(rank, o), o.first + k, 1)));
+void add_chunks(const Program& program, uint32_t rank, const Op& op, std::set<std::string>& reads,
+                std::set<std::string>& writes) {
+  std::vector<Access> accesses;
+  append_accesses(program, rank, op, accesses);
+  for (const Access& a : accesses) {
+    for (uint32_t k = 0; k < std::min(a.count, kMaxChunks); ++k) {
+      const Buffer& buffer = program.ranks[a.rank].buffers[a.buffer];
+      (a.write ? writes : reads)
+          .insert(fmt::format("{} {}", a.rank,
+                              printable_line(run_text(program, buffer, a.first + k, 1))));
     }
   }
-  return names;
 }
 
 size_t characters(const std::string& text) {

@@ -1,6 +1,7 @@
 // Ops in few words, as boxes show them.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,13 @@ DataWords data_words(const Program& program, uint32_t rank, const Op& op, const 
 std::string control_words(const Program& program, uint32_t rank, const Op& op,
                           const PeerNames& names);
 
-/// The chunk of input or output that an op is about; -1 if it is about scratch alone.
+/// The chunk of input or output that an op is about, or the first of a run; -1 if it is about
+/// several, or scratch alone.
 int64_t main_chunk(const Program& program, const Op& op);
 
-/// The names of all chunks that an op names, each alone: "inbox[0]", "inbox[1]".
-std::vector<std::string> chunk_names(const Program& program, uint32_t rank, const Op& op);
+/// Adds the chunks that an op reads and writes, each alone, after its rank: "1 inbox[0]".
+void add_chunks(const Program& program, uint32_t rank, const Op& op, std::set<std::string>& reads,
+                std::set<std::string>& writes);
 
 /// The text with at most `most` characters.
 std::string shortened(const std::string& text, size_t most);

@@ -24,7 +24,11 @@ TEST_CASE("draw words: chunks here, at a peer, at all ranks") {
   const Op all = t.op_in(0, 0, OpKind::reduce, {local(kOutput, 0)},
                          {local(kInput, 0), local(kInput, 1), local(kInput, 2), local(kInput, 3)});
   CHECK(data_words(t.program, 0, all, names).from == "4 of input");
-  CHECK(chunk_names(t.program, 0, put) == std::vector<std::string>{"inbox[1]", "input[3]"});
+  CHECK(main_chunk(t.program, all) == -1);
+  std::set<std::string> reads, writes;
+  add_chunks(t.program, 0, put, reads, writes);
+  CHECK(reads == std::set<std::string>{"0 input[3]"});
+  CHECK(writes == std::set<std::string>{"1 inbox[1]"});
   const Op wait = t.op_in(0, 0, OpKind::wait, {end_of(1)});
   CHECK(control_words(t.program, 0, wait, names) == "wait 2");
 }

@@ -45,6 +45,28 @@ TEST_CASE("draw svg: names are escaped, controls written out") {
   CHECK(svg.ends_with("</svg>\n"));
 }
 
+TEST_CASE("draw svg: the legend has what is drawn, and what is cut comes whole under the mouse") {
+  const std::string svg = svg_of(hostile());
+  CHECK(count(svg, ">moves data<") == 1);
+  CHECK(count(svg, ">data, with") == 1);
+  for (const char* other :
+       {">adds up<", ">packets<", ">order alone<", ">several chunks,", "<title>"}) {
+    CAPTURE(other);
+    CHECK(count(svg, other) == 0);
+  }
+  TestProgram t(4, 4);
+  for (uint32_t r = 0; r < 4; ++r) {
+    t.op_in(r, 0, OpKind::reduce, {local(kOutput, 0)},
+            {local(kInput, 0), local(kInput, 1), local(kInput, 2)});
+  }
+  Picture picture = *lay_out(t.program, {});
+  CHECK(picture.boxes[0].colour == kNowhere);
+  picture.boxes[0].is_cut = true;
+  const std::string sum = svg_of(picture);
+  CHECK(count(sum, ">several chunks,") == 1);
+  CHECK(count(sum, "<title>reduce output[0]") == 1);
+}
+
 TEST_CASE("draw html: one page, with one script of its own and nothing from elsewhere") {
   const std::string page = html_of(hostile());
   CHECK(count(page, "<script") == 1);

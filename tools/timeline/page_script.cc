@@ -15,9 +15,15 @@ const canvas = at('canvas'), tip = at('tip'), pen = canvas.getContext('2d');
 const kColours = {moves: '#3b82c4', sums: '#d05353', packets: '#3f9a5c', signals: '#d99a1c',
                   waits: '#94a3b8', meets: '#8b6cc0'};
 const kWords = {moves: 'moves data', sums: 'adds up', packets: 'packets', signals: 'signals',
-                waits: 'waits', meets: 'blocks or threads meet'};
-const kCauses = {launch: '#64748b', latency: '#e0a526', link: '#2563a8', block: '#d05353',
-                 sync: '#8b6cc0', proxy: '#177f8a', step: '#3b82c4', wait: '#94a3b8'};
+                waits: 'wait ops', meets: 'blocks or threads meet'};
+// The causes have colours that no step has.
+const kCauses = {launch: ['#1e293b', 'getting from one call to the next'],
+                 latency: ['#b83280', 'messages that are on their way'],
+                 link: ['#0f766e', 'bytes that wait for the rate of a link, or of a copy engine'],
+                 block: ['#7c4a21', 'loads, stores and sums of the threads of a block'],
+                 sync: ['#5b6b1a', 'signals, waits, fences and meetings of threads'],
+                 proxy: ['#0e91ab', 'requests to the proxy of a port, and waiting for its copies'],
+                 step: ['#52525b', 'the steps on the path: stamps do not say what each spent its time on']};
 // The fields of a slice.
 const RANK = 0, BLOCK = 1, OP = 2, ROUND = 3, RECORD = 4, BYTES = 5, BEGIN = 6, WORK = 7, IDLE = 8,
       BACK = 9, END = 10;
@@ -39,12 +45,16 @@ const views = data.views.map((view) => {
 const open = data.blocks.map(() => false);
 let scroll = 0, hover = null, held = null, drag = null, moved = false, found = null;
 let lanesAt = [], height = 0;  // of all lanes
+let foldable = true;  // else all lanes are wide anyhow
 
 function layOut() {
   const room = canvas.clientHeight - kHead;
   const blocks = data.blocks.reduce((sum, n) => sum + n, 0);
   const heads = data.blocks.length * kRankHead;
-  const thin = Math.max(3, Math.min(kOpenLane, Math.floor((room - heads) / Math.max(blocks, 1))));
+  const share = (room - heads) / Math.max(blocks, 1);
+  const thin = share < 3 ? Math.max(share, 0.5, 24 / Math.max(...data.blocks)) : Math.min(kOpenLane, Math.floor(share));
+  foldable = thin < kOpenLane;
+  at('fold').style.display = foldable ? '' : 'none';
   let y = 0;
   lanesAt = data.blocks.map((count, r) => {
     const lane = open[r] ? kOpenLane : thin;
@@ -185,16 +195,45 @@ function drawArrow(view, a, colour, width) {
   pen.fill();
 }
 
-// A line through the parts of the path, from lane to lane.
+// Names for blocks beside each other whose lanes are too narrow for one each.
+function nameBlocks(view, r, y0) {
+  const lane = lanesAt[r].lane;
+  const like = (b, op, ns) => {
+    const s = view.slices[view.lanes[r][b][firstAfter(view, view.lanes[r][b], ns)]];
+    return s !== undefined && s[BEGIN] <= ns && opOf(s)[0] === op;
+  };
+  for (let b = 0; b < data.blocks[r]; ++b) {
+    for (let k = firstAfter(view, view.lanes[r][b], view.from); k < view.lanes[r][b].length; ++k) {
+      const s = view.slices[view.lanes[r][b][k]];
+      if (s[BEGIN] > view.to) break;
+      const left = Math.max(xOf(view, s[WORK]), view.x), right = Math.min(xOf(view, s[IDLE]), view.x + view.width);
+      if (right - left < 34) continue;
+      const op = opOf(s)[0], ns = Math.max(s[WORK], view.from) + (Math.min(s[IDLE], view.to) - Math.max(s[WORK], view.from)) / 2;
+      if (b > 0 && like(b - 1, op, ns)) continue;
+      let end = b + 1;
+      while (end < data.blocks[r] && like(end, op, ns)) ++end;
+      if ((end - b) * lane < 11) continue;
+      pen.save();
+      pen.beginPath(); pen.rect(left, y0 + b * lane, right - left - 3, (end - b) * lane); pen.clip();
+      pen.fillStyle = '#fff';
+      pen.strokeStyle = kColours[classOf(s)]; pen.lineWidth = 3;  // over the gaps between lanes
+      pen.strokeText(op, left + 4, y0 + (b + end) / 2 * lane + 4);
+      pen.fillText(op, left + 4, y0 + (b + end) / 2 * lane + 4);
+      pen.restore();
+    }
+  }
+}
+
+// A line along the lower edges of the path's parts, from lane to lane.
 function drawPath(view) {
   const points = [];
   for (const [i, , from, to] of view.path) {
     if (i < 0) continue;
-    const s = view.slices[i], y = middle(s);
+    const s = view.slices[i], y = yOf(s) + lanesAt[s[RANK]].lane - 1;
     const begin = Math.max(from, s[BEGIN]);
     points.push([xOf(view, begin), y], [xOf(view, Math.max(to, begin)), y]);
   }
-  for (const [colour, width] of [['rgba(255,255,255,.9)', 5], ['#111827', 2]]) {
+  for (const [colour, width] of [['rgba(255,255,255,.9)', 4], ['#111827', 2]]) {
     pen.strokeStyle = colour; pen.lineWidth = width; pen.lineJoin = 'round';
     pen.beginPath();
     points.forEach(([x, y], k) => k === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y));
@@ -227,7 +266,7 @@ function drawHead(view) {
   }
   // The causes along the critical path.
   for (const [, cause, from, to] of view.path) {
-    const wide = box(view, from, to, 21, 14, kCauses[cause] || '#64748b');
+    const wide = box(view, from, to, 21, 14, kCauses[cause][0]);
     if (wide < 36) continue;
     pen.fillStyle = '#fff';
     pen.save();
@@ -246,7 +285,7 @@ function drawGutter() {
     if (y > canvas.clientHeight) return;
     pen.font = 'bold 12px DejaVu Sans, Segoe UI, sans-serif';
     pen.fillStyle = '#1f2937';
-    pen.fillText((open[r] ? '▾' : '▸') + ' rank ' + r, 8, y + 15);
+    pen.fillText((!foldable ? '' : open[r] ? '▾ ' : '▸ ') + 'rank ' + r, 8, y + 15);
     if (rank.lane < 11) {
       pen.font = '10px DejaVu Sans, Segoe UI, sans-serif';
       pen.fillStyle = '#6b7280';
@@ -298,7 +337,7 @@ function draw() {
       pen.fillStyle = '#e8edf3';
       pen.fillRect(view.x, top + kRankHead - 2, view.width, 1);
       for (let b = 0; b < data.blocks[r]; ++b) {
-        const y = kHead - scroll + rank.first + b * rank.lane;
+        const top = kHead - scroll + rank.first + b * rank.lane, y = Math.round(top);
         if (y + rank.lane < kHead || y > canvas.clientHeight) continue;
         const lane = view.lanes[r][b];
         let last = -1;  // pixel up to which something has been drawn
@@ -308,9 +347,10 @@ function draw() {
           const right = Math.floor(xOf(view, s[END]) * 2);
           if (right === last) continue;
           last = right;
-          drawn += drawSlice(view, lane[k], y, rank.lane);
+          drawn += drawSlice(view, lane[k], y, Math.round(top + rank.lane) - y);
         }
       }
+      if (rank.lane < 14 && top < canvas.clientHeight) nameBlocks(view, r, kHead - scroll + rank.first);
     });
     if (at('arrows').classList.contains('on')) {
       for (const a of view.arrows) drawArrow(view, a, a[2] ? 'rgba(21,94,54,.55)' : 'rgba(146,84,4,.55)', 1);
@@ -363,7 +403,7 @@ function sliceAt(x, y) {
 }
 const rankAt = (x, y) => x > kGutter ? -1 : lanesAt.findIndex((rank, i) => {
   const top = kHead - scroll + rank.top;
-  return y >= Math.max(top, kHead) && y < top + kRankHead;
+  return foldable && y >= Math.max(top, kHead) && y < top + kRankHead;
 });
 
 function showTip(what, x, y) {
@@ -469,9 +509,15 @@ window.addEventListener('resize', redraw);   // and the screen another scale
 
 at('title').textContent = data.title;
 const used = new Set(views.flatMap((view) => view.slices.map((s) => opOf(s)[3])));
+const key = (colour, words, more) => '<span class="key" title="' + more + '"><i style="background:' + colour +
+    '"></i>' + words + '&ensp;</span>';
 at('legend').innerHTML = data.classes.filter((name, i) => used.has(i)).map((name) =>
-    '<span class="key"><i style="background:' + kColours[name] + '"></i>' + kWords[name] + '&ensp;</span>').join('') +
-    '<span class="key"><i class="wait"></i>waiting&ensp;</span>';
+    key(kColours[name], kWords[name], '')).join('') +
+    (views.some((view) => view.slices.some((s) => s[WORK] > s[BEGIN] || s[BACK] > s[IDLE])) ?
+    '<span class="key"><i class="wait"></i>idle, until a signal or data comes&ensp;</span>' : '');
+const causes = new Set(views.flatMap((view) => view.path.map((p) => p[1])));
+at('causes').innerHTML = 'critical path:&ensp;' + Object.entries(kCauses).filter(([name]) => causes.has(name))
+    .map(([name, [colour, words]]) => key(colour, name, words)).join('');
 draw();
 </script>
 </body>

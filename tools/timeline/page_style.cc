@@ -12,6 +12,7 @@ body { display: flex; flex-direction: column; }
 #top { display: flex; align-items: baseline; margin-bottom: 6px; }
 #bar h1 { margin: 0; font-size: 16px; }
 #row { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; }
+#buttons { display: flex; flex-wrap: wrap; gap: 6px 18px; }
 .key { white-space: nowrap; }
 .key i { display: inline-block; width: 12px; height: 12px; border-radius: 2px; margin-right: 5px;
          vertical-align: -1px; }
@@ -46,11 +47,14 @@ const std::string_view kPageBody = R"html(<body>
 </div>
 <div id="row">
 <span id="legend"></span>
+<span id="causes"></span>
+<span id="buttons">
 <button id="all" title="the whole call (key 0)">whole call</button>
 <button id="fold" title="all ranks as narrow lanes, or with names">unfold ranks</button>
 <button id="arrows" title="all signals and packets that were waited for">arrows</button>
 <button id="path" class="on" title="the chain of steps and messages that takes the time">critical path</button>
 <input id="find" placeholder="find an op or a line" aria-label="find an op or a line">
+</span>
 <span id="say"></span>
 </div>
 </div>
