@@ -85,8 +85,8 @@ class TracedGroup {
   std::string text() {
     find_late();
     const RankCalls& first = *ranks_.front();
-    out_ = fmt::format("files of {} of {} ranks; {} calls are in all of them\n",
-                       ranks_.size(), first.size, calls_.size());
+    out_ = fmt::format("files of {} of {} ranks; {} calls are in all of them\n", ranks_.size(),
+                       first.size, calls_.size());
     clocks();
     if (calls_.empty() || ranks_.size() < 2) return out_;
     table();
