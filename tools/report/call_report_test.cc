@@ -108,7 +108,7 @@ TEST_CASE("each communicator has a report of its own") {
   const std::string text =
       report({read(trace_of(0, 0, {0, 1})), read(other), read(trace_of(1, 0, {0, 2}))});
   CHECK(text.find("2 of 3 ranks") != std::string::npos);
-  CHECK(text.find("\n\n1 of 3 ranks") != std::string::npos);
+  CHECK(text.find("\n\nfiles of 1 of 3 ranks") != std::string::npos);
 }
 
 TEST_CASE("files of two jobs are not reported as those of one") {
@@ -125,7 +125,7 @@ TEST_CASE("files of two jobs are not reported as those of one") {
   CallTrace first = trace_of(0, 0, {0});
   first.group = 8;
   CHECK(report({read(trace_of(0, 0, {0})), read(trace_of(1, 0, {0})), read(first), read(other)})
-            .find("\n\n2 of 3 ranks") != std::string::npos);
+            .find("\n\nfiles of 2 of 3 ranks") != std::string::npos);
 }
 
 TEST_CASE("what is not a rank's file is an error") {
