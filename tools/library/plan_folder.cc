@@ -75,10 +75,9 @@ class LibraryWriter {
     const std::string path = path_of("library.json");
     if (!std::filesystem::exists(path)) return true;
     const auto text = read_input(path);
-    Diagnostics diagnostics;
-    const auto table =
-        text ? LibraryTable::parse(*text, path, diagnostics) : std::optional<LibraryTable>();
     if (!text) return Input::usage(text.error()) == kFine;
+    Diagnostics diagnostics;
+    const auto table = LibraryTable::parse(*text, path, diagnostics);
     put_diagnostics(diagnostics_text(diagnostics, Sources(), options_.diagnostics),
                     options_.diagnostics);
     if (!table) return false;
