@@ -23,9 +23,10 @@ std::string form_text(const rows::Stored& stored, uint32_t columns, Dtype dtype)
   return fmt::format("{{{}, {}, {}}}", wide, bytes, apart);
 }
 
-/// Columns of a thread where a function has no value for each column: those of a group, or all; 0
-/// of other functions.
+/// Columns of a thread where a function has no value for each column, and threads need not meet:
+/// those of a group, or all; 0 of other functions.
 uint32_t columns_apart(const rows::Function& function, uint32_t columns) {
+  if (rows::meets_before_results(function)) return 0;
   uint32_t group = 0;
   for (const rows::Node& node : function.nodes) {
     if (node.spread == rows::Spread::columns || rows::is_reduction(node.op)) return 0;

@@ -124,9 +124,13 @@ MSCCLC_RUN inline void flush_posts(M& m, const P& p, const typename P::Op& op, u
 }
 
 /// The packets are sent as they lie once all are there. A sentinel slot may be emptied
-/// only when the proxies have read it.
+/// only when the proxies have read it. A part without any is left out, with its meetings (lemma
+/// O9).
 template <PacketFormat F, class M, class P>
 MSCCLC_RUN inline void forward_by_port(M& m, const P& p, const typename P::Op& op, uint32_t i) {
+  bool any = false;
+  for_each_stretch<F>(p, op, i, [&](const typename P::Stretch&) { any = true; });
+  if (!any) return;
   await_packets<F>(m, p, op, i);
   m.sync();
   post_packets<F>(m, p, op, i);

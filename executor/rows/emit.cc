@@ -1,5 +1,6 @@
 #include "executor/rows/emit.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 
@@ -166,10 +167,11 @@ class Emitter {
       out_ += "  const float v" + number(n) + " = " +
               (node(n).op == Op::param ? loaded(n, "0") : made(n, Loop::straight, p)) + ";\n";
     });
+    group_values(p);
+    if (p == 0 && meets_before_results(function_)) out_ += "  block.sync();\n";
     results(p, Spread::once, [&](uint32_t k, const Stored& output) {
       out_ += "  if (begin == 0) " + stored(k, "0", use(output.node, Loop::straight, p));
     });
-    group_values(p);
     group_results(p);
     columns_of(p);
     for (uint32_t n = 0; n < function_.nodes.size(); ++n) {
@@ -264,6 +266,23 @@ class Emitter {
 };
 
 }  // namespace
+
+bool meets_before_results(const Function& function) {
+  const PhaseOrder order = order_of(function);
+  const auto read_there = [&](const Stored& output, const Node& node) {
+    if (node.op != Op::param || &node == &function.nodes[output.node]) return false;
+    const Stored& param = function.params[node.index];
+    return param.kind == output.kind && param.type == output.type && param.group == output.group;
+  };
+  return std::ranges::any_of(function.outputs, [&](const Stored& output) {
+    if (spread_of(output.kind) == Spread::columns || order.nodes[output.node].phase != 0)
+      return false;
+    for (uint32_t n = 0; n < function.nodes.size(); ++n) {
+      if (order.nodes[n].live && read_there(output, function.nodes[n])) return true;
+    }
+    return false;
+  });
+}
 
 std::string emit(const Function& function, Dtype t, const std::string& name) {
   precondition(can_be_t(t));

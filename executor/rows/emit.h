@@ -22,9 +22,15 @@ namespace mscclc::rows {
 ///   void store<k, Element>(uint32_t i, Bits) const  the i-th value of the k-th result
 ///
 /// where Element is how the value is stored (row_values.h). i counts columns, groups, or is 0
-/// (token, scalar). A thread loads all its values of `row` parameters before it stores any result
-/// of the same column, and other threads have other columns: a `row` result may lie where a `row`
-/// parameter of as wide elements lies. REQUIRES: can_be_t(t).
+/// (token, scalar). A result may lie where a parameter of its form lies (kind, type, group): a
+/// thread loads all its values of `row` parameters before it stores any result of the same column,
+/// and other threads have other columns; of other kinds meets_before_results() sees to it.
+/// REQUIRES: can_be_t(t).
 std::string emit(const Function& function, Dtype t, const std::string& name);
+
+/// Do all threads of the block meet between the loads of values that they have in common and the
+/// first results of that kind? Where results wait for a reduction they meet in it; a result that is
+/// a parameter as it is changes no bit if it lies there.
+bool meets_before_results(const Function& function);
 
 }  // namespace mscclc::rows

@@ -122,11 +122,14 @@ std::string text_of(const Form& form) {
   return "'" + std::string(name_of(form.kind)) + of + ' ' + std::string(name_of(form.type)) + "'";
 }
 
-uint32_t copied_param(const Function& function, size_t result) {
+uint32_t moved_param(const Function& function, size_t result) {
   const Stored& to = function.outputs[result];
   const Node& node = function.nodes[to.node];
-  if (node.op != Op::param || form_of(to) != form_of(function.params[node.index])) return kNoNode;
-  return to.type == Type::T ? kNoNode : node.index;
+  return node.op != Op::param || to.type == Type::T ? kNoNode : node.index;
+}
+
+bool keeps_form(const Function& function, size_t result, size_t param) {
+  return form_of(function.outputs[result]) == form_of(function.params[param]);
 }
 
 uint32_t values_of(Kind kind, uint32_t group, uint32_t columns) {

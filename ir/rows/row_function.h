@@ -139,9 +139,11 @@ inline constexpr uint32_t kLeastBytesOfT = 2;
 uint32_t values_of(Kind kind, uint32_t group, uint32_t columns);
 /// Bytes of a row of them, of a call of any type; 0 of rows of T.
 uint64_t fixed_bytes(const Form& form, uint32_t columns);
-/// The parameter whose bits a result has: values of one form that functions have made, which no
-/// further function changes. kNoNode: it is none's.
-uint32_t copied_param(const Function& function, size_t result);
+/// The parameter that a result is, as it is: of values that functions have made, not of rows of T.
+/// kNoNode: it is none.
+uint32_t moved_param(const Function& function, size_t result);
+/// Does a parameter that becomes a result keep its bits?
+bool keeps_form(const Function& function, size_t result, size_t param);
 /// Is there a value of this kind for each row, or only for the call?
 inline bool is_per_row(Kind kind) { return kind != Kind::columns && kind != Kind::scalar; }
 /// Bytes of one row of a Stored or an External; of what all rows share, of that.

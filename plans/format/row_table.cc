@@ -18,13 +18,13 @@ constexpr KeySet kOptional = {w_rows};
 constexpr uint64_t kAny = ~uint64_t{0};
 constexpr uint64_t kMaxColumns = 1'048'576;
 constexpr uint64_t kVector = 16;  ///< bytes that a thread moves at once
-constexpr size_t kMostOfName = 64;
+constexpr size_t kMaxName = 64;
 constexpr std::string_view kOfRow = "row";
 
 uint64_t threads_of_row(const RowCall& call) {
-  constexpr uint64_t kWarp = 32, kMost = 1024;
+  constexpr uint64_t kWarp = 32, kMax = 1024;
   const uint64_t vectors = (call.row_bytes() + kVector - 1) / kVector;
-  return std::clamp((vectors + kWarp - 1) / kWarp * kWarp, kWarp, kMost);
+  return std::clamp((vectors + kWarp - 1) / kWarp * kWarp, kWarp, kMax);
 }
 
 bool has_functions(Dtype dtype) {
@@ -175,7 +175,7 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
   const auto all = names();
   if (std::ranges::find(all, call.name) == all.end()) {
     return refuse(fmt::format("{} is none of the collectives of rows: {}",
-                              quoted(call.name, kMostOfName), fmt::join(all, ", ")));
+                              quoted(call.name, kMaxName), fmt::join(all, ", ")));
   }
   if (call.ranks < 2) return refuse("one rank has nothing to add up");
   if (!has_functions(call.dtype)) {

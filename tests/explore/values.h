@@ -17,7 +17,7 @@ namespace mscclc::explorer {
 class Values {
  public:
   /// Cells number the values that they hold.
-  static constexpr size_t kMost = 60000;
+  static constexpr size_t kMax = 60000;
 
   /// 0: the empty one. REQUIRES: not full().
   uint16_t number(std::vector<Contribution> multiset, const Form& form = {}) {
@@ -38,7 +38,7 @@ class Values {
   std::span<const Contribution> of(uint16_t value) const { return values_[value].first; }
   const Form& form(uint16_t value) const { return values_[value].second; }
   /// There are too many to go on.
-  bool full() const { return values_.size() > kMost; }
+  bool full() const { return values_.size() > kMax; }
 
  private:
   using Value = std::pair<std::vector<Contribution>, Form>;

@@ -362,11 +362,11 @@ struct Spread {
   uint32_t nodes, on_node;
 };
 constexpr Spread kSpreads[] = {{2, 2}, {3, 1}, {4, 1}, {3, 2}, {2, 4}};
-constexpr uint32_t kMostNodes = 4;
+constexpr uint32_t kMaxNodes = 4;
 
 TEST_CASE("places: ranks of several nodes get the same bits, and those of a contract") {
   FarNetwork network;
-  const std::string why = network.make(kMostNodes);
+  const std::string why = network.make(kMaxNodes);
   if (!why.empty()) {
     std::cout << "left out: " << why << "\n";
     return;

@@ -31,9 +31,9 @@ class CudaBlock {
 
 /// Buffers, and how many of their values belong to a row: 0 for those that all rows share.
 struct CudaRow {
-  static constexpr uint32_t kMost = 16;
-  void* buffers[2][kMost];
-  uint32_t pitches[2][kMost];
+  static constexpr uint32_t kMax = 16;
+  void* buffers[2][kMax];
+  uint32_t pitches[2][kMax];
 
   template <uint32_t k, class Element>
   __device__ float load(uint32_t i) const {

@@ -37,7 +37,8 @@ Program row_plan(const std::string& name, const RowDefines& defines, const std::
 }
 
 std::vector<std::string> row_programs() {
-  return {"allreduce_groups", "allreduce_norm", "allreduce_owner", "reducescatter_quantize"};
+  return {"allreduce_groups", "allreduce_norm", "allreduce_owner", "allreduce_state",
+          "reducescatter_quantize"};
 }
 
 Program library_row_plan(const std::string& name, const RowDefines& defines) {

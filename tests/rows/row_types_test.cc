@@ -210,10 +210,10 @@ TEST_CASE("rows of a type of their own in plain memory, in groups and instances"
 /// Sizes that go up and down, in turn with types.
 std::string typed_calls(Communicator& communicator, const std::shared_ptr<const Program>& plan,
                         bool zero_copy) {
-  constexpr uint64_t kMostRows = 23;
+  constexpr uint64_t kMaxRows = 23;
   Diagnostics diagnostics;
   RankRunner runner(communicator, plan,
-                    {.load = {.max_bytes = kMostRows * plan->granule(Dtype::f32),
+                    {.load = {.max_bytes = kMaxRows * plan->granule(Dtype::f32),
                               .zero_copy = zero_copy,
                               .proof = ProofPolicy::skip}});
   if (!runner.load(diagnostics)) return testing::text(diagnostics);
@@ -221,8 +221,8 @@ std::string typed_calls(Communicator& communicator, const std::shared_ptr<const 
   constexpr uint64_t kTimes = testing::if_sanitized(3, 9);
   for (uint64_t i = 0; i < kTimes; ++i) {
     const Dtype dtype = dtypes[i % 3];
-    const uint64_t most = kMostRows * sizeof(float) / info(dtype).bytes;  // of the largest message
-    const RunSpec spec{.bytes = (i == 0 ? most : i * 7 % kMostRows) * plan->granule(dtype),
+    const uint64_t most = kMaxRows * sizeof(float) / info(dtype).bytes;  // of the largest message
+    const RunSpec spec{.bytes = (i == 0 ? most : i * 7 % kMaxRows) * plan->granule(dtype),
                        .dtype = dtype,
                        .iterations = 3};
     const RankResult result = runner.run(spec, diagnostics);

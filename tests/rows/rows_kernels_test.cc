@@ -16,7 +16,7 @@ namespace {
 using Bytes = std::vector<std::vector<uint8_t>>;
 
 constexpr uint32_t kColumns[] = {1, 2, 7, 31, 64, 100, 129, 255, 768, 1000, 2880, 4097, 5120, 8192};
-constexpr uint32_t kMostThreads = 1024;
+constexpr uint32_t kMaxThreads = 1024;
 
 HostRow row_over(const RowCase& c, uint32_t columns, Bytes& params, Bytes& results) {
   HostRow row;
@@ -44,7 +44,7 @@ std::string shown(const RowCase& c, uint32_t columns, uint32_t chunk, uint32_t t
 uint32_t some_threads(uint32_t columns, const KernelEntry& entry, Dice& dice) {
   const uint32_t least = (columns + entry.chunk - 1) / entry.chunk;
   const uint32_t some = least + (dice.below(2) == 0 ? 0 : dice.below(40));
-  return std::min(kMostThreads, entry.warps ? (some + 31) / 32 * 32 : some);
+  return std::min(kMaxThreads, entry.warps ? (some + 31) / 32 * 32 : some);
 }
 
 void check_kernel(FiberPool& pool, const KernelEntry& entry, const RowCase& c, uint32_t columns,
@@ -66,7 +66,7 @@ void check_kernel(FiberPool& pool, const KernelEntry& entry, const RowCase& c, u
   }
 }
 
-bool fits(uint32_t columns, uint32_t chunk) { return columns <= kMostThreads * chunk; }
+bool fits(uint32_t columns, uint32_t chunk) { return columns <= kMaxThreads * chunk; }
 
 TEST_CASE("compiled row functions of the library give the evaluator's bits") {
   const std::vector<RowCase> cases = row_cases();
@@ -126,6 +126,53 @@ TEST_CASE("random row functions are not trivial") {
   CHECK(nested > 300);
   CHECK(grouping > 200);
   CHECK(numbers > values / 2);  // columns differ in more than half of the functions
+}
+
+/// Puts results where a parameter of their form lies, a parameter for each: by result, which.
+std::vector<size_t> lay_over(const RowCase& c, HostRow& row, Bytes& params) {
+  const Function& f = c.function;
+  std::vector<size_t> over(f.outputs.size(), f.params.size());
+  std::vector<bool> taken(f.params.size());
+  for (size_t k = 0; k < f.outputs.size(); ++k) {
+    for (size_t i = f.params.size(); i-- > 0;) {
+      const Stored &result = f.outputs[k], &param = f.params[i];
+      const bool alike = result.kind == param.kind && result.type == param.type &&
+                         result.group == param.group && !taken[i];
+      if (!alike) continue;
+      taken[i] = true;
+      over[k] = i;
+      row.results[k].data = params[i].data();
+      break;
+    }
+  }
+  return over;
+}
+
+TEST_CASE("random results may lie where parameters of their form lie") {
+  const std::vector<RowCase> cases = row_cases();
+  FiberPool pool;
+  Dice dice(5);
+  std::map<Kind, uint32_t> tried;
+  for (const KernelEntry& entry : row_kernels()) {
+    const RowCase& c = cases[entry.row_case];
+    const uint32_t columns = 768;
+    if (!fits(columns, entry.chunk)) continue;
+    const uint32_t threads = some_threads(columns, entry, dice);
+    Bytes params = row_inputs(c.function, c.t, columns, false, dice), results;
+    const Bytes wanted = evaluate(c.function, c.t, columns, params);
+    results.reserve(wanted.size());
+    HostRow row = row_over(c, columns, params, results);
+    const std::vector<size_t> over = lay_over(c, row, params);
+    run_block(pool, threads, dice, [&](HostBlock& block) { entry.kernel(block, row, columns); });
+    INFO(shown(c, columns, entry.chunk, threads));
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      INFO(c.function.outputs[k].name);
+      const bool apart = over[k] == params.size();
+      CHECK(((apart ? results[k] : params[over[k]]) == wanted[k]));
+      if (!apart) ++tried[c.function.outputs[k].kind];
+    }
+  }
+  for (const Kind kind : {Kind::row, Kind::token, Kind::groups}) CHECK(tried[kind] > 20);
 }
 
 TEST_CASE("results of rows may lie where parameters lie") {

@@ -10,14 +10,14 @@ namespace mscclc {
 namespace {
 
 /// As many contributions are all written; of more the first two and the last.
-constexpr uint32_t kMostWritten = 4;
+constexpr uint32_t kMaxWritten = 4;
 
 std::string sum_text(const Program& program, const SumOrders& orders) {
   const uint32_t ranks = program.contract.ranks;
   std::vector<std::string> terms;
   for (uint32_t r = 0; r < ranks; ++r) {
-    if (ranks > kMostWritten && r >= 2 && r + 1 < ranks) continue;
-    if (ranks > kMostWritten && r + 1 == ranks) terms.emplace_back("…");
+    if (ranks > kMaxWritten && r >= 2 && r + 1 < ranks) continue;
+    if (ranks > kMaxWritten && r + 1 == ranks) terms.emplace_back("…");
     terms.push_back(fmt::format("x{}", r));
   }
   if (orders.ranks) return fmt::format("{}", fmt::join(terms, " + "));

@@ -36,8 +36,8 @@ void end_on_signals() {
 /// What a round has used the next one needs again, and a page that comes back costs as much as
 /// proving a few ops.
 void keep_memory() {
-  constexpr int kMostKept = 1 << 30, kLargestOnHeap = 32 << 20;  // the latter: glibc's limit
-  (void)::mallopt(M_TRIM_THRESHOLD, kMostKept);
+  constexpr int kMaxKept = 1 << 30, kLargestOnHeap = 32 << 20;  // the latter: glibc's limit
+  (void)::mallopt(M_TRIM_THRESHOLD, kMaxKept);
   (void)::mallopt(M_TOP_PAD, 16 << 20);
   (void)::mallopt(M_MMAP_THRESHOLD, kLargestOnHeap);
 }

@@ -17,7 +17,7 @@ constexpr double kMaxChange = 0.7;  ///< of a figure's logarithm in a step: a fa
 constexpr double kSeen = 0.05;      ///< a weight below it is nothing that the points show
 constexpr double kDamping[] = {0.0003, 0.003, 0.03, 0.3};
 constexpr double kLeaps[] = {0.1, 0.4, 2.5, 10};
-constexpr uint32_t kMostThreads = 16;  ///< more would take longer to start than they save
+constexpr uint32_t kMaxThreads = 16;  ///< more would take longer to start than they save
 constexpr double kEnough = 0.002;  ///< a step that gains less, as a share of the error, is the last
 
 /// Figures may be 0, and are whole numbers: so is the change, and at least 1.
@@ -81,7 +81,7 @@ class Fitter {
   Vector predict(const Machine& machine) const {
     Vector times(points_.size());
     std::atomic<size_t> next = 0;
-    const uint32_t cores = std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads);
+    const uint32_t cores = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads);
     const size_t threads = std::min<size_t>(cores, points_.size());
     run_threads(static_cast<uint32_t>(threads), [&](uint32_t) {
       for (size_t p = next++; p < points_.size(); p = next++) {

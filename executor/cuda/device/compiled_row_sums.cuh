@@ -155,12 +155,12 @@ class SummedColumns {
     words[0] = row.x, words[1] = row.y, words[2] = row.z, words[3] = row.w;
   }
 
-  /// Reads sources k to k + n, kMost at most, of kMany times 16 bytes from `vector` on: rows of one
-  /// vector follow one another, kMost apart from the next one's. Packets are polled in one loop,
+  /// Reads sources k to k + n, kMax at most, of kMany times 16 bytes from `vector` on: rows of one
+  /// vector follow one another, kMax apart from the next one's. Packets are polled in one loop,
   /// with loads of plain data under way; sentinels put back.
-  template <uint32_t kMany, uint32_t kMost>
+  template <uint32_t kMany, uint32_t kMax>
   __device__ __forceinline__ void read(uint32_t vector, uint32_t k, uint32_t n, uint4* rows) const {
-    constexpr uint32_t kEach = kAll || kPackets == 0 ? kPackets : kMost;  // of a vector, in packets
+    constexpr uint32_t kEach = kAll || kPackets == 0 ? kPackets : kMax;  // of a vector, in packets
     constexpr uint32_t kPolled = kMany * kEach * Units::kRows;
     using Polled = PacketRows<F, false, false, kPolled == 0 ? 1 : kPolled>;
     static_assert(kPolled <= kRowsPolled);
@@ -169,12 +169,12 @@ class SummedColumns {
 #pragma unroll
     for (uint32_t i = 0; i < kMany; ++i) {
 #pragma unroll
-      for (uint32_t j = 0; j < kMost; ++j) {
+      for (uint32_t j = 0; j < kMax; ++j) {
         if (j >= n) continue;
         const bool there = vector + i < present_;
         const uint8_t* const begin = block_.address(Operands::place(Operands::kDsts + k + j));
         if (!Packets::has(k + j)) {
-          rows[i * kMost + j] = there ? load_as<uint4>(begin + at(vector + i)) : uint4{};
+          rows[i * kMax + j] = there ? load_as<uint4>(begin + at(vector + i)) : uint4{};
           continue;
         }
         const uint32_t first = slot<kEach>(i, k, j) * Units::kRows;
@@ -191,9 +191,9 @@ class SummedColumns {
 #pragma unroll
       for (uint32_t i = 0; i < kMany; ++i) {
 #pragma unroll
-        for (uint32_t j = 0; j < kMost; ++j) {
+        for (uint32_t j = 0; j < kMax; ++j) {
           if (j >= n || !Packets::has(k + j)) continue;
-          rows[i * kMost + j] = Units::data(polled + slot<kEach>(i, k, j) * Units::kRows);
+          rows[i * kMax + j] = Units::data(polled + slot<kEach>(i, k, j) * Units::kRows);
         }
       }
       Polled::empty(block_.stamp_, from);

@@ -8,8 +8,8 @@ namespace mscclc::cuda {
 
 /// A place for each thread of a block.
 struct WarpFloats {
-  static constexpr uint32_t kMostThreads = 1024;
-  float of_thread[kMostThreads];
+  static constexpr uint32_t kMaxThreads = 1024;
+  float of_thread[kMaxThreads];
 };
 
 /// Threads of the warp that have ended leave what they left.

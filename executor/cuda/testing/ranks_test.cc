@@ -67,7 +67,7 @@ std::span<const uint64_t> tried(std::span<const uint64_t> sizes) {
 }
 constexpr uint64_t kElements[] = {17, 1001, 0, 1};
 constexpr uint64_t kGranules[] = {5, 100, 3, 48, 3001};
-constexpr uint64_t kMostElements[] = {5, 30011, 400009};
+constexpr uint64_t kMaxElements[] = {5, 30011, 400009};
 
 bool no_gpu() {
   if (CudaRanks::available()) return false;
@@ -218,7 +218,7 @@ constexpr uint32_t kShifted = 1;  ///< every buffer elsewhere
 /// Calls of several sizes up to a few MB, at even and odd addresses, alike at all ranks and not.
 void run_places(const std::string& what, Pair& pair, Dtype dtype, bool in_place) {
   uint32_t turn = 0;
-  for (const uint64_t most : tried(kMostElements)) {
+  for (const uint64_t most : tried(kMaxElements)) {
     const uint64_t elements = std::max<uint64_t>(5, most / CudaRanks::slowness() | 1);
     for (const uint32_t offset : {0u, std::max(4u, info(dtype).bytes), kShifted}) {
       INFO(what << ' ' << info(dtype).name << ' ' << elements << (in_place ? " in place" : "")

@@ -23,9 +23,9 @@ bool broken(const uint8_t* guard) {
 uint64_t mapped_bytes(uint64_t capacity) { return capacity + 2 * SimBuffer::kGuard; }
 
 constexpr uint64_t kPage = 4096;
-/// Small buffers come from the heap: tests run many small plans, of which mapping memory would be
-/// half of the time.
-constexpr uint64_t kSmall = 4 * kPage;
+/// Small buffers come from the heap: where many small plans are run, mapping memory would be half
+/// of the time.
+constexpr uint64_t kSmall = 512 << 10;
 bool small(uint64_t capacity) { return mapped_bytes(capacity) <= kSmall; }
 
 /// Zeros, at the begin of a page; nullptr: there is no memory.

@@ -117,10 +117,12 @@ void DataMoves::store_results(const Actor& actor, const Op& op, std::span<const 
 
 /// A function that only moves values from one place to another makes no new ones (lemma V2).
 void DataMoves::set_result(const Applied& what, uint32_t i, std::span<const Symbol> arguments) {
-  const uint32_t from = rows::copied_param(program_.functions[what.function], i);
-  if (from == rows::kNoNode || what.param(from).external) {
-    return memory_.value.set_result(what.function, i, arguments);
-  }
+  const rows::Function& function = program_.functions[what.function];
+  const uint32_t from = rows::moved_param(function, i);
+  const bool moves =
+      from != rows::kNoNode && !what.param(from).external &&
+      premise(Premise::moved_values_keep_their_form, rows::keeps_form(function, i, from));
+  if (!moves) return memory_.value.set_result(what.function, i, arguments);
   memory_.value.begin_term();
   memory_.value.add(arguments[from]);
 }
@@ -289,6 +291,12 @@ void DataMoves::describe_value(const Actor& actor, const ChunkName& name, const 
 
 // ---- ports ----
 
+/// Lemma O9: machines leave out a part without bytes, so that what it was met and flushed for holds
+/// of its own bytes alone.
+static bool meets_surely(const Extent& part) {
+  return premise(Premise::parts_that_meet_have_bytes, part.sure);
+}
+
 // A port moves its data later: its reader takes the source, its writer fills the far end. They know
 // what the block knew when it posted. Packets are sent as they lie.
 void DataMoves::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
@@ -296,36 +304,40 @@ void DataMoves::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   const ThreadBlock& block = blocks_[process];
   const ChunkName name{block.rank, src.buffer, src.first + k};
   const Extent extent = memory_.bytes.extent_of(block, op, src, k, name);
-  load_posted(process, op, row, src, k, extent);
+  const ThreadBlock::Learned before = load_posted(process, op, row, src, k, extent);
   Provenance of_reader;  // it reads only
   memory_.at_hand.learned.clear();
   for (const Operand& dst : dsts) post_to(process, op, src, dst, k, extent, of_reader);
-  if (!row.has(kPolls) || !is_sentinel(memory_.bytes.buffer(name).packets)) return;
-  empty_posted(process, src, dsts, k, extent);
+  if (!row.has(kPolls)) return;
+  if (is_sentinel(memory_.bytes.buffer(name).packets)) empty_posted(process, src, dsts, k, extent);
+  if (!meets_surely(extent)) blocks_[process].forget(before);
 }
 
-/// What the port will find at its source.
-void DataMoves::load_posted(uint32_t process, const Op& op, const OpInfo& row, const Operand& src,
-                            uint32_t k, const Extent& extent) {
+/// What the port will find at its source; and what the block has learned before its threads meet.
+ThreadBlock::Learned DataMoves::load_posted(uint32_t process, const Op& op, const OpInfo& row,
+                                            const Operand& src, uint32_t k, const Extent& extent) {
   ThreadBlock& block = blocks_[process];
   const ChunkName name{block.rank, src.buffer, src.first + k};
   const Spot from{system_.chunk(block.rank, src.buffer, src.first + k, calls_.now(block.rank))};
   const Event posts = actor_of(process).event;
   const Record access{.event = posts, .extent = extent, .position = {memory_.at_hand.pair, k}};
   const Buffer& buffer = memory_.bytes.buffer(name);
+  ThreadBlock::Learned before;
   memory_.slots.check_source(posts, from.chunk, name, extent);
   if (row.has(kPolls)) {  // all threads wait for the packets and meet before they are sent on
     memory_.slots.report_overtaken(posts, from.chunk, name, extent);
     memory_.slots.take(block, from, extent, is_sentinel(buffer.packets));
     memory_.order.keep(from, access);
+    if (!extent.sure) before = block.learned();
     ++block.now;
-    knowledge_.meet(process);
+    knowledge_.meet(process, meets_surely(extent));
   } else {
     take_values(posts, from, access);
   }
   memory_.value.add(
       memory_.contents.load(actor_of(process).event, from, extent, name, buffer.units != 0));
   memory_.value.size(block.rank, src, k);
+  return before;
 }
 
 /// `of_reader`: what the port as reader has read, which is at hand while it does.
@@ -371,7 +383,7 @@ void DataMoves::empty_posted(uint32_t process, const Operand& src, std::span<con
   const Spot from{system_.chunk(block.rank, src.buffer, src.first + k, calls_.now(block.rank))};
   for (const Operand& dst : dsts) counters_.flush(process, dst.channel);
   ++block.now;
-  knowledge_.meet(process);
+  knowledge_.meet(process, meets_surely(extent));
   const Actor resets = actor_of(process);
   const Record reset{.event = resets.event,
                      .extent = extent,

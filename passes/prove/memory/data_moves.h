@@ -64,8 +64,8 @@ class DataMoves {
                      std::span<const Symbol> loaded);
   void post_chunk(uint32_t process, const Op& op, const OpInfo& row, std::span<const Operand> dsts,
                   const Operand& src, uint32_t k);
-  void load_posted(uint32_t process, const Op& op, const OpInfo& row, const Operand& src,
-                   uint32_t k, const Extent& extent);
+  ThreadBlock::Learned load_posted(uint32_t process, const Op& op, const OpInfo& row,
+                                   const Operand& src, uint32_t k, const Extent& extent);
   void post_to(uint32_t process, const Op& op, const Operand& src, const Operand& dst, uint32_t k,
                const Extent& extent, Provenance& of_reader);
   void empty_posted(uint32_t process, const Operand& src, std::span<const Operand> dsts, uint32_t k,

@@ -81,12 +81,13 @@ bool Provenance::adds_bytes(const ValueChains& chains, const Cuts& cuts, Link& l
   if (whole_.has(value)) return false;
   if (!link.read.piece.whole() || link.length != 0) {
     const Extent& all = chains.node(link.read.value).extent;
-    Pieces& pieces = pieces_.try_emplace(value, Pieces{{}, {cuts, all}}).first->second;
+    Pieces& pieces = pieces_[value];
+    if (!pieces.whole) pieces.whole.emplace(cuts, all);
     const Bytes bytes{link.read.piece, link.length};
     if (std::ranges::find(pieces.bytes, bytes) != pieces.bytes.end()) return false;
     pieces.bytes.push_back(bytes);
     if (link.length != 0) return true;
-    if (!premise(Premise::values_come_whole, pieces.whole.add(bytes.piece))) return true;
+    if (!premise(Premise::values_come_whole, pieces.whole->add(bytes.piece))) return true;
     link.read.piece = {};
   }
   whole_.add(value);
@@ -209,10 +210,9 @@ bool Provenance::comes_from(const ValueChains& chains, const ReadValue& value, u
   const uint64_t key = chains.key(value);
   const Extent& stored = chains.node(value.value).extent;
   if (whole_.has(key)) return covering.add(stored);
-  if (pieces_.empty()) return false;
-  const auto pieces = pieces_.find(key);
-  return pieces != pieces_.end() &&
-         std::ranges::any_of(pieces->second.bytes, [&](const Bytes& bytes) {
+  const Pieces* const pieces = pieces_.find(key);
+  return pieces != nullptr &&
+         std::ranges::any_of(pieces->bytes, [&](const Bytes& bytes) {
            return premise(Premise::bytes_of_the_load,
                           bytes.length == 0 || bytes.length == length) &&
                   covering.add(bytes.piece.whole() ? stored : bytes.piece);
@@ -250,7 +250,9 @@ bool Provenance::search(const ValueChains& chains, const Cuts& cuts, size_t coun
   // Most are found soon: parents are looked at only as far as they are needed.
   while (!found()) {
     if (open_.empty() || !far) return false;
-    for (const Link& link : std::exchange(open_, {})) look_at_parents(chains, cuts, link);
+    looked_from_.swap(open_);
+    for (const Link& link : looked_from_) look_at_parents(chains, cuts, link);
+    looked_from_.clear();
   }
   return true;
 }

@@ -9,8 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "passes/prove/model/extent.h"
@@ -150,7 +150,11 @@ class Provenance {
   /// What has been reached of a value that is not whole.
   struct Pieces {
     std::vector<Bytes> bytes;
-    Covering whole;  ///< of those of them that came through chunks of any length
+    std::optional<Covering> whole;  ///< of those of them that came through chunks of any length
+    void clear() {
+      bytes.clear();
+      whole.reset();
+    }
   };
   /// A call whose packets have come if `extent` has any bytes.
   struct CallIf {
@@ -197,13 +201,14 @@ class Provenance {
   Readers readers_;
   std::vector<ReadValue> read_;
   size_t looked_at_ = 0;    ///< so many of read_
-  std::vector<Link> open_;  ///< whose parents are still to be looked at
+  std::vector<Link> open_;         ///< whose parents are still to be looked at
+  std::vector<Link> looked_from_;  ///< those of them whose turn it is
   // By value (ValueChains::key) that has been reached:
   Reached whole_;                                                 ///< all of its bytes have
   Reached sure_;                                                  ///< some have, whatever the size
-  std::unordered_map<uint64_t, Pieces> pieces_;                   ///< of those that are not whole
-  std::unordered_map<uint64_t, std::vector<Extent>> if_any_;      ///< of those that are not sure
-  std::unordered_map<uint64_t, std::vector<Link>> parents_only_;  ///< links that are `parents_only`
+  ReachedMap<Pieces> pieces_;                   ///< of those that are not whole
+  ReachedMap<std::vector<Extent>> if_any_;      ///< of those that are not sure
+  ReachedMap<std::vector<Link>> parents_only_;  ///< links that are `parents_only`
   std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them
   std::vector<std::vector<CallIf>> calls_if_;  ///< the same, if an extent has bytes
   std::vector<std::vector<SharedPiece>> shares_;  ///< by rank

@@ -40,13 +40,13 @@ News Knowledge::weak_news(uint32_t process) const {
   return news;
 }
 
-void Knowledge::meet(uint32_t process) {
+void Knowledge::meet(uint32_t process, bool surely) {
   ThreadBlock& block = blocks_[process];
   // Knowing of this meeting is knowing what was learned at it: one that learns something has a
   // count of its own.
   if (block.settled == block.now && !block.gains.empty()) ++block.now;
   block.settled = block.now;
-  block.settled_nodes = block.nodes.size();
+  if (surely) block.settled_nodes = block.nodes.size();
   rows_.clear();
   for (const News& news : block.gains) {
     if (rows_.empty() || !rows_.back().same(news.known)) rows_.push_back(news.known);

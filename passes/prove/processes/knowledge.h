@@ -26,8 +26,10 @@ class Knowledge {
   News strong_news(uint32_t process) const;
   /// What it publishes without release and acquire.
   News weak_news(uint32_t process) const;
-  /// The threads of the block meet: what each has done and seen, all have.
-  void meet(uint32_t process);
+  /// The threads of the block meet: what each has done and seen, all have. `surely`: else what
+  /// they learn is forgotten again (ThreadBlock::forget), and which packets they have read does
+  /// not become known at all, as searches among these cannot be taken back.
+  void meet(uint32_t process, bool surely = true);
 
   /// What the caller of a rank knows.
   const Row& caller(uint32_t rank) const { return caller_[rank]; }

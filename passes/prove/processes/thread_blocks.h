@@ -34,6 +34,19 @@ struct ThreadBlock {
     entry_time = settled = now;
     done = false;
   }
+  /// What a meeting changes.
+  struct Learned {
+    Row known;
+    std::vector<News> gains;
+    uint32_t settled = 0;
+  };
+  Learned learned() const { return {known, gains, settled}; }
+  /// Its threads may not have met since.
+  void forget(const Learned& before) {
+    known = before.known;
+    gains = before.gains;
+    settled = before.settled;
+  }
   /// Adds what packets publish to what single threads know.
   void hear(const News& news) {
     if (gains.empty() || !same(gains.back(), news)) gains.push_back(news);

@@ -83,7 +83,7 @@ class LateDevice final : public ForwardingDevice {
   };
 };
 
-constexpr uint64_t kMost = 65536;
+constexpr uint64_t kMax = 65536;
 
 /// One rank with an executable that copies.
 struct LateJob {
@@ -97,7 +97,7 @@ struct LateJob {
     communicator = Communicator::create(std::move(bootstrap), device, {}, diagnostics);
     REQUIRE(communicator != nullptr);
     stream = device->create_stream(diagnostics);
-    memory = device->allocate(2 * kMost, "buffers", diagnostics);
+    memory = device->allocate(2 * kMax, "buffers", diagnostics);
   }
   ~LateJob() { device->destroy_stream(stream); }
 
@@ -109,7 +109,7 @@ struct LateJob {
       add_op(t, 0, b, OpKind::copy, {local(kOutput, b)}, {local(kInput, b)});
     }
     return communicator->load(std::make_shared<const Program>(std::move(t.program)),
-                              {.max_bytes = kMost, .in_turn = in_turn, .proof = ProofPolicy::skip},
+                              {.max_bytes = kMax, .in_turn = in_turn, .proof = ProofPolicy::skip},
                               problems);
   }
   std::unique_ptr<Executable> load(bool in_turn = true) {
@@ -119,7 +119,7 @@ struct LateJob {
   }
   BoundCall bind(Executable& executable, uint64_t bytes = 256) {
     const BoundCall call = executable.bind(
-        {.bytes = bytes, .input = memory->data(), .output = memory->data() + kMost}, diagnostics);
+        {.bytes = bytes, .input = memory->data(), .output = memory->data() + kMax}, diagnostics);
     REQUIRE(call);
     return call;
   }

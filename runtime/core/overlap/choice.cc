@@ -17,7 +17,7 @@ constexpr uint32_t kUsualChunks = 2, kUsualBudget = 16;
 /// What copies by copy engines begin at multiples of, in bytes.
 constexpr uint64_t kCopyAlign = 16;
 /// More instances have chunks that are too small to be worth a block.
-constexpr uint32_t kMostInstances = 16;
+constexpr uint32_t kMaxInstances = 16;
 
 constexpr auto kAny = std::numeric_limits<uint64_t>::max();
 
@@ -178,7 +178,7 @@ double intensity_of(const OverlapConfig& config) {
 
 uint32_t instances_for(OverlapKind kind, uint32_t chunks, uint32_t budget) {
   const uint32_t each = info(kind).blocks_a_chunk * chunks;
-  return std::clamp(budget / each, 1u, kMostInstances);
+  return std::clamp(budget / each, 1u, kMaxInstances);
 }
 
 std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFacts& facts,

@@ -33,7 +33,7 @@ Result<void> BackgroundThread::add(std::function<void()> job) {
   if (auto why = why_not()) return *std::move(why);
   const std::lock_guard lock(mutex_);
   if (ending_) return Error{"the process ends"};
-  if (jobs_.size() >= kMostJobs) return Error{"too many kernels wait to be compiled"};
+  if (jobs_.size() >= kMaxJobs) return Error{"too many kernels wait to be compiled"};
   if (!started_ && !start()) return Error{"the system gives no thread that compiles them"};
   jobs_.push_back(std::move(job));
   changed_.notify_all();

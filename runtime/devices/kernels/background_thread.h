@@ -18,7 +18,7 @@ namespace mscclc {
 /// Thread safety: any thread. A child of fork() inherits it, and does nothing with it.
 class BackgroundThread {
  public:
-  static constexpr size_t kMostJobs = 256;
+  static constexpr size_t kMaxJobs = 256;
 
   /// Does `job` on the thread, after those before it. An error: it is never done, as too many wait,
   /// the system gives no thread, the process ends, or its parent had such a thread when it forked,

@@ -25,10 +25,10 @@ std::string kernel_key(const std::string& source, const std::string& architectur
 class KernelCache {
  public:
   /// The most bytes of its files: what was used longest ago goes.
-  static constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+  static constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
 
   /// `folder`: without a path nothing is found or kept.
-  explicit KernelCache(CacheFolder folder, uint64_t most_bytes = kMostBytes)
+  explicit KernelCache(CacheFolder folder, uint64_t most_bytes = kMaxBytes)
       : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
   /// The kernels of this key; nullopt: there are none, or none that are whole.

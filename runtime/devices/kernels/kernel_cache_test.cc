@@ -30,7 +30,7 @@ struct CacheHome {
     folder = root / "kernels";
   }
   ~CacheHome() { fs::remove_all(root); }
-  KernelCache cache(uint64_t most = KernelCache::kMostBytes) const {
+  KernelCache cache(uint64_t most = KernelCache::kMaxBytes) const {
     return KernelCache({folder, root}, most);
   }
   fs::path file(const std::string& key) const { return folder / (key + ".kernels"); }

@@ -92,7 +92,7 @@ std::shared_ptr<CachingKernelMaker::Ordered> CachingKernelMaker::entry(const std
 void CachingKernelMaker::hold(const std::shared_ptr<Ordered>& made) {
   const std::lock_guard lock(mutex_);
   held_.push_back(made);
-  if (held_.size() > kMostHeld) held_.pop_front();
+  if (held_.size() > kMaxHeld) held_.pop_front();
 }
 
 std::shared_ptr<const OrderedKernels> CachingKernelMaker::order(const KernelOrder& order) {

@@ -47,7 +47,7 @@ class CachingKernelMaker final : public KernelMaker {
 
   void warn_once(const std::string& text);
 
-  static constexpr size_t kMostHeld = 64;
+  static constexpr size_t kMaxHeld = 64;
 
   const FindCompiler find_;
   const KernelCache cache_;

@@ -96,7 +96,7 @@ TEST_CASE("no more jobs wait than there may") {
             while (!go) std::this_thread::yield();
           });
           while (!begun) std::this_thread::yield();
-          for (size_t i = 0; i < BackgroundThread::kMostJobs; ++i) {
+          for (size_t i = 0; i < BackgroundThread::kMaxJobs; ++i) {
             if (!background_thread().add([] {})) std::exit(1);
           }
           const bool refused = !background_thread().add([] {});

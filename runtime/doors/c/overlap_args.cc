@@ -12,7 +12,7 @@ static_assert(MSCCLC_ALLGATHER_GEMM == static_cast<int>(OverlapKind::allgather_g
               MSCCLC_GEMM_ALLREDUCE == static_cast<int>(OverlapKind::gemm_allreduce) &&
               MSCCLC_ALLTOALL_GEMM == static_cast<int>(OverlapKind::alltoall_gemm));
 
-constexpr uint32_t kMostWeights = 64;
+constexpr uint32_t kMaxWeights = 64;
 
 bool is_type(mscclc_dtype_t dtype) {
   return dtype >= 0 && dtype < static_cast<int32_t>(dtype_table().size());
@@ -31,8 +31,8 @@ Result<OverlapConfig> config_of(const mscclc_overlap_config_t& given) {
         std::pair{"out_dtype", given.out_dtype}}) {
     if (!is_type(dtype)) return Error{fmt::format("'{}' is {}, which is no type", name, dtype)};
   }
-  if (given.weights == 0 || given.weights > kMostWeights) {
-    return Error{fmt::format("'weights' must be 1 to {}; it is {}", kMostWeights, given.weights)};
+  if (given.weights == 0 || given.weights > kMaxWeights) {
+    return Error{fmt::format("'weights' must be 1 to {}; it is {}", kMaxWeights, given.weights)};
   }
   if (given.n == nullptr) return Error{"'n' is NULL"};
   if (!is_order(given.order))
