@@ -15,6 +15,35 @@ std::string ports(const std::string& body, const std::string& more = "") {
          "  }\n}\n";
 }
 
+TEST_CASE("what a part that may be empty is flushed for counts for that part alone") {
+  const auto forwards = [](const std::string& between, const std::string& more = "") {
+    return "program t\ncollective custom(ranks: 2, input: 2, output: 2, inplace: false)\n"
+           "ensure output[0] at q = input[0] at 1 - q for q in 0..2\n"
+           "ensure output[1] at q = input[1] at q for q in 0..2\nrank r in 0..2 {\n"
+           "  buffer p[1] packets: sentinel\n  buffer q[1] packets: sentinel\n"
+           "  buffer s[1]\n  buffer t[1]\n"
+           "  channel m = memory(1 - r)\n  channel pa = port(1 - r)\n"
+           "  channel pb = port(1 - r)\n  semaphore done\n  tb 0 {\n    signal m\n    wait m\n"
+           "    sync\n    copy t[0] <- input[0]\n    sync\n    put pa.s[0] <- t[0]\n"
+           "    put_packets m.p[0] <- input[1] part: [0, 2]\n"
+           "    put_packets m.p[0] <- input[1] part: [1, 2]\n    sync\n    signal m\n    wait m\n"
+           "    sync\n    read_put_packets pb.q[0] <- p[0] part: [0, 2]\n"
+           "    read_put_packets pa.q[0] <- p[0] part: [1, 2]\n    " +
+           between +
+           "    signal pa\n    wait pa\n    sync\n    copy output[0] <- s[0]\n"
+           "    unpack_packets output[1] <- q[0] part: [0, 2]\n"
+           "    unpack_packets output[1] <- q[0] part: [1, 2]\n    flush pa, pb\n  }\n" +
+           more + "}\n";
+  };
+  const std::string overwrite = "copy t[0] <- input[1]\n";
+  CHECK(verdict(forwards("flush pa\n    sync\n    " + overwrite)) == "proved");
+  CHECK(verdict(forwards(overwrite)) == race("t[0] of rank 1"));
+  CHECK(verdict(forwards("sync\n    " + overwrite)) == race("t[0] of rank 1"));
+  CHECK(verdict(forwards("sync\n    release done\n",
+                         "  tb 1 {\n    acquire done\n    sync\n    " + overwrite + "  }\n")) ==
+        race("t[0] of rank 1"));
+}
+
 TEST_CASE("a put comes before the signal of the same port") {
   CHECK(verdict(ports("put net.output <- input\nsignal net\nflush net\nwait net\n")) == "proved");
   CHECK(verdict(ports("put net.output <- input\nsignal other\nflush net\nwait other\n")) ==

@@ -341,6 +341,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   template <class Operands>
   __device__ __forceinline__ void forward_units(const CompiledExtent& e) {
     static_assert(Operands::kSrcs == 1);
+    if (e.begin == e.end) return;  // also: a call without this step has no channel for it
 #pragma unroll
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;

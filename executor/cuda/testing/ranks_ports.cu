@@ -27,9 +27,7 @@ PortQueue RanksPorts::queue() const {
 
 void RanksPorts::serve(const std::vector<ChannelEnd>& ends) {
   if (proxy_) return;
-  RanksProxy::Queue served{queue(), handled_.data<uint64_t>(), {}};
-  for (const ChannelEnd& end : ends) served.partners.push_back(end.partner);
-  proxy_.emplace(std::move(served));
+  proxy_.emplace(RanksProxy::Queue{queue(), handled_.data<uint64_t>(), ends});
 }
 
 std::string RanksPorts::text() const {

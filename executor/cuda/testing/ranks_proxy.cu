@@ -39,6 +39,7 @@ cudaError_t RanksProxy::write_count(uint64_t* count, uint64_t value) {
 
 // Only a proxy adds to a port's count, and it alone knows it: it reads, adds, and writes back.
 cudaError_t RanksProxy::handle(const PortRequest& request, uint64_t number) {
+  if (queue_.ends[request.channel].port == 0) return cudaErrorInvalidValue;
   if (request.what == PortWhat::put || request.what == PortWhat::put_and_signal) {
     const cudaError_t result = cudaMemcpyAsync(reinterpret_cast<void*>(request.to),
                                                reinterpret_cast<const void*>(request.from),
@@ -48,7 +49,7 @@ cudaError_t RanksProxy::handle(const PortRequest& request, uint64_t number) {
   if (request.what == PortWhat::flush) {
     return write_count(queue_.ranks.flushed + request.channel, number + 1);
   }
-  uint64_t* count = queue_.partners[request.channel];
+  uint64_t* count = queue_.ends[request.channel].partner;
   if (count == nullptr) return cudaSuccess;
   cudaError_t result = cudaMemcpyAsync(staging_, count, sizeof *count, cudaMemcpyDefault, stream_);
   if (result == cudaSuccess) result = cudaStreamSynchronize(stream_);

@@ -19,8 +19,8 @@ class RanksProxy {
   /// The queue of all ranks, as the host sees it.
   struct Queue {
     device::PortQueue ranks;
-    uint64_t* handled;                ///< its
-    std::vector<uint64_t*> partners;  ///< by channel: the count at the other end; nullptr: none
+    uint64_t* handled;                     ///< its
+    std::vector<device::ChannelEnd> ends;  ///< by channel; no block asks for one that is no port
   };
 
   /// Takes all that it needs of the device before any block runs: to allocate or to make a stream

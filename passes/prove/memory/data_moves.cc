@@ -310,7 +310,7 @@ void DataMoves::post_chunk(uint32_t process, const Op& op, const OpInfo& row,
   for (const Operand& dst : dsts) post_to(process, op, src, dst, k, extent, of_reader);
   if (!row.has(kPolls)) return;
   if (is_sentinel(memory_.bytes.buffer(name).packets)) empty_posted(process, src, dsts, k, extent);
-  if (!meets_surely(extent)) blocks_[process].forget(before);
+  if (!meets_surely(extent)) knowledge_.forget(process, before);
 }
 
 /// What the port will find at its source; and what the block has learned before its threads meet.

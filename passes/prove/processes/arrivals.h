@@ -22,6 +22,12 @@ class Arrivals {
     if (steps.empty() || steps.back().done < done) steps.push_back({done, since});
   }
 
+  /// What the block has found out of the port after its op count `count` it may not have.
+  void forget(uint32_t port, uint32_t block, uint32_t count) {
+    std::vector<Step>& steps = of(by_port_[port], block).steps;
+    while (!steps.empty() && steps.back().since > count) steps.pop_back();
+  }
+
   /// Is there a block of which `reached(block, count)` says that it is known to have done `count`
   /// ops, and which knew by then that the port had done `time` ops?
   template <class Reached>

@@ -55,20 +55,33 @@ void Knowledge::meet(uint32_t process, bool surely) {
   for (const News& news : block.gains) {
     if (news.process != kNone) block.known.raise(news.process, news.done, system_.clock());
     if (news.port == kNone) continue;
+    if (!surely) unsure_.push_back(learner(process, news.port));
     learn_of_port(process, news.port, news.port_done);
     // What a port has delivered it has read.
     const bool writer = system_.processes()[news.port].kind == ProcessKind::port_writer;
-    if (writer) learn_of_port(process, news.port - 1, news.port_done);
+    if (!writer) continue;
+    if (!surely) unsure_.push_back(learner(process, news.port - 1));
+    learn_of_port(process, news.port - 1, news.port_done);
   }
   block.gains.clear();
   block.known.share_pages(pages_);
 }
 
-/// Notes it of the port that stands for this one: the block is turned back as far.
-void Knowledge::learn_of_port(uint32_t process, uint32_t port, uint32_t done) {
+void Knowledge::forget(uint32_t process, const ThreadBlock::Learned& before) {
+  blocks_[process].forget(before);
+  for (const Learner& l : unsure_) arrivals_.forget(l.port, l.block, before.settled);
+  unsure_.clear();
+}
+
+/// It is kept of the port that stands for this one: the block is turned back as far.
+Knowledge::Learner Knowledge::learner(uint32_t process, uint32_t port) const {
   const uint32_t back = system_.back(system_.turns_of(system_.processes()[port].rank));
-  arrivals_.add(system_.turned(port, back) - system_.width(), system_.turned(process, back), done,
-                blocks_[process].settled);
+  return {system_.turned(port, back) - system_.width(), system_.turned(process, back)};
+}
+
+void Knowledge::learn_of_port(uint32_t process, uint32_t port, uint32_t done) {
+  const auto [of, by] = learner(process, port);
+  arrivals_.add(of, by, done, blocks_[process].settled);
 }
 
 /// It is kept of the port that stands for this one, and so many turns back what has learned it.

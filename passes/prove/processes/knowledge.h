@@ -26,10 +26,12 @@ class Knowledge {
   News strong_news(uint32_t process) const;
   /// What it publishes without release and acquire.
   News weak_news(uint32_t process) const;
-  /// The threads of the block meet: what each has done and seen, all have. `surely`: else what
-  /// they learn is forgotten again (ThreadBlock::forget), and which packets they have read does
-  /// not become known at all, as searches among these cannot be taken back.
+  /// The threads of the block meet: what each has done and seen, all have. `surely`: else forget()
+  /// follows, and which packets they have read does not become known at all, as searches among
+  /// these cannot be taken back.
   void meet(uint32_t process, bool surely = true);
+  /// The threads of the block may not have met since it knew that.
+  void forget(uint32_t process, const ThreadBlock::Learned& before);
 
   /// What the caller of a rank knows.
   const Row& caller(uint32_t rank) const { return caller_[rank]; }
@@ -63,13 +65,20 @@ class Knowledge {
   bool known_of_port(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
   void learn_of_port(uint32_t process, uint32_t port, uint32_t done);
 
+  /// A port and the block that has found out something of it, as arrivals_ has them.
+  struct Learner {
+    uint32_t port, block;
+  };
+  Learner learner(uint32_t process, uint32_t port) const;
+
   const System& system_;
   const CallOrder& calls_;
   ThreadBlocks& blocks_;
   std::vector<uint32_t> posted_;  ///< by process of a port, from the first: ops posted
   Arrivals arrivals_;
-  std::vector<Row> caller_;  ///< by rank
-  PagePool pages_;           ///< of these rows and of blocks', which know mostly the same
+  std::vector<Learner> unsure_;  ///< at meetings that are to be forgotten
+  std::vector<Row> caller_;      ///< by rank
+  PagePool pages_;               ///< of these rows and of blocks', which know mostly the same
   RowJoins joins_;
   std::vector<Row> rows_;  ///< that are joined
 };
