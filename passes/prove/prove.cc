@@ -324,17 +324,15 @@ class Prover {
     });
   }
 
-  /// A result that lacks contributions is a term of another sum: it is stored in between.
+  /// A sum that is a term of another is stored in between. What the plan says of its sums
+  /// (Op::complete) does not count.
   Rounding rounding() const {
-    Rounding found = Rounding::none;
-    for (const Rank& rank : program_.ranks) {
-      for (const Op& op : rank.ops) {
-        if (!info(op.kind).has(kReduces)) continue;
-        if (!premise(proof::Premise::sums_rounded_once, op.complete)) return Rounding::each_op;
-        found = Rounding::once;
-      }
-    }
-    return found;
+    if (!premise(proof::Premise::terms_are_no_sums, !facts_.adds_sums)) return Rounding::each_op;
+    const bool sums = std::ranges::any_of(program_.ranks, [](const Rank& rank) {
+      return std::ranges::any_of(rank.ops,
+                                 [](const Op& op) { return info(op.kind).has(kReduces); });
+    });
+    return sums ? Rounding::once : Rounding::none;
   }
 
   BetweenCalls between_calls() const {
