@@ -34,7 +34,6 @@ using proof::Symmetry;
 using proof::System;
 
 constexpr uint32_t kMaxCopies = 16;
-constexpr uint32_t kMaxUnits = 4096;
 constexpr uint32_t kMaxRounds = 1000;  ///< of a search that proves nothing
 /// What is wrong with plans of fewer ops is reported of all ranks: also of the one that a reader
 /// meets first. And what the sums of larger ones are takes too long to find out unless it is asked
