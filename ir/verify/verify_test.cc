@@ -553,7 +553,7 @@ TEST_CASE("sizes whose products do not fit are refused") {
 }
 
 TEST_CASE("counts and chunks together make no more chunks than there can be") {
-  const auto ragged = [](int64_t count, int64_t chunks) {
+  const auto ragged = [](int64_t count, uint32_t chunks) {
     return said([&](Fixture& f) {
       f.program.contract.kind = CollectiveKind::alltoallv;
       f.program.contract.counts = {0, count, count, 0};
