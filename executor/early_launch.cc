@@ -92,6 +92,7 @@ class Dependences {
 
  private:
   void add_sends(uint32_t rank, const Op& op);
+  static Senders writers_of(const ChunkWriters& writers, const Op& op, const Operand& o);
 
   const Program& program_;
   std::vector<BlockId> first_;                      // of each rank
@@ -158,7 +159,11 @@ Senders Dependences::senders(uint32_t rank, const Op& op) const {
   if (op.kind == OpKind::wait) {
     for (const Operand& o : program_.dsts(op)) {
       const BlockIds& blocks = signallers_[rank][o.channel];
-      out.add({.blocks = blocks, .known = !blocks.empty(), .single = blocks.size() == 1});
+      // Where there are credits it may take a signal of an earlier call.
+      const bool of_this_call = program_.ranks[rank].channels[o.channel].credits == 0;
+      out.add({.blocks = blocks,
+               .known = !blocks.empty(),
+               .single = blocks.size() == 1 && of_this_call});
     }
   } else if (info(op.kind).has(kAwaitsFlags)) {
     out.known = false;  // what raises them may itself wait for room
@@ -168,10 +173,22 @@ Senders Dependences::senders(uint32_t rank, const Op& op) const {
   } else if (info(op.kind).has(kPolls)) {
     for (const Operand& o : program_.srcs(op)) {
       if (program_.buffer_of(rank, o).packets == PacketFormat::none) continue;
-      out.add(writers_[rank][o.buffer].of(o.first, o.count));
+      out.add(writers_of(writers_[rank][o.buffer], op, o));
     }
   }
   return out;
+}
+
+/// Who sends what the op's part has of an operand. Where chunks are not dealt out evenly, a part
+/// has some of them, and which depends on the size of the message.
+Senders Dependences::writers_of(const ChunkWriters& writers, const Op& op, const Operand& o) {
+  if (op.parts > 1 && o.count % op.parts == 0) {
+    const uint32_t each = o.count / op.parts;
+    return writers.of(o.first + op.part * each, each);
+  }
+  Senders all = writers.of(o.first, o.count);
+  all.single &= op.parts <= 1 || all.blocks.size() == 1;
+  return all;
 }
 
 /// Finds the blocks of other ranks that blocks of one rank depend on, directly or not.

@@ -117,6 +117,27 @@ TEST_CASE("chunks that are sent in parts have a sender each, or several, or none
   CHECK(free_next(in_parts(8, {{1, 7}}).program, 0).empty());
 }
 
+TEST_CASE("a part of an op has heard from the senders of its own chunks") {
+  const auto parts = [](uint32_t chunks, const std::vector<std::pair<uint32_t, uint32_t>>& sent) {
+    TestProgram t = in_parts(chunks, sent);
+    std::vector<Op>& ops = t.program.ranks[0].ops;
+    ops.push_back(ops[0]);
+    for (uint32_t i = 0; i < 2; ++i) ops[i].part = i, ops[i].parts = 2;
+    return free_next(t.program, 0);
+  };
+  CHECK(parts(2, {{0, 1}, {1, 1}}) == Ops{1});
+  CHECK(parts(2, {{0, 2}}) == Ops{0});
+  CHECK(parts(3, {{0, 3}}) == Ops{0});
+  CHECK(parts(3, {{0, 1}, {1, 2}}).empty());  // which part has what of the middle one?
+}
+
+TEST_CASE("where there are credits a signal may be of an earlier call") {
+  TestProgram t = exchange();
+  CHECK_FALSE(free_next(t.program, 0).empty());
+  t.program.ranks[0].channels[0].credits = 1;
+  CHECK(free_next(t.program, 0).empty());
+}
+
 TEST_CASE("billions of chunks take no longer than one") {
   constexpr uint32_t kMany = 0xfffffff0;
   CHECK(free_next(in_parts(kMany, {{0, kMany}}).program, 0) == Ops{0});

@@ -43,7 +43,7 @@ struct Buffer {
   PacketFormat packets = PacketFormat::none;
   uint32_t copies = 1;  ///< call k uses copy k % copies
   /// Not 0: a chunk holds so many units of a pipeline, and round i uses unit i % units.
-  uint32_t units = 0;
+  uint32_t units = 0;  // up to kMaxUnits
   uint64_t unit = 0;  ///< that of the pipelines which use it; 0: none does
   /// Scratch of a collective of rows: what its rows are made of.
   rows::Form form;
@@ -113,8 +113,12 @@ struct Op {
 };
 
 /// A `pipeline`: in round i each data op moves bytes [i unit, (i + 1) unit) of its operands.
+/// A chunk that holds units stays below 2^50 bytes.
+inline constexpr uint64_t kMaxLoopUnit = uint64_t{1} << 40;
+inline constexpr uint32_t kMaxUnits = 1024;
+
 struct Loop {
-  uint64_t unit = 0;
+  uint64_t unit = 0;  ///< bytes, 1 to kMaxLoopUnit
   uint32_t chunks = 1;
 };
 

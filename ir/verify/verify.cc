@@ -52,7 +52,11 @@ void verify_counts(const Contract& c, ProgramReport& report) {
     }
     sum += static_cast<uint64_t>(count);
   }
-  if (sum >= kMaxChunks) report.error("contract-counts", {}, "'counts' makes too many chunks");
+  // Both are below 2^32, or an error already.
+  const uint64_t each = std::max<uint64_t>(c.part_chunks(), 1);
+  if (sum >= kMaxChunks || sum * each >= kMaxChunks) {
+    report.error("contract-counts", {}, "'counts' makes too many chunks");
+  }
 }
 
 std::string text(std::string_view buffer, const CallerChunk& place) {
@@ -130,6 +134,10 @@ class DeclarationCheck {
       const bool plain = b.packets == PacketFormat::none && b.copies == 1;
       if (b.units == 1 || (b.units != 0 && !plain)) {
         error("buffer-units", b.declared, name(b), "cannot hold units");
+      } else if (b.units > kMaxUnits || b.unit > kMaxLoopUnit) {
+        error("buffer-units", b.declared, name(b),
+              fmt::format("holds {} units of {} bytes; at most {} of {} are possible", b.units,
+                          b.unit, kMaxUnits, kMaxLoopUnit));
       }
     }
     for (uint32_t c = 0; c < rank_.channels.size(); ++c) {
@@ -282,6 +290,9 @@ void verify_contract(const Program& program, ProgramReport& report) {
       report.error("pipeline-unit", {},
                    fmt::format("'unit' {} is not a positive multiple of {}", loop.unit,
                                program.launch.align));
+    } else if (loop.unit > kMaxLoopUnit) {
+      report.error("pipeline-unit", {},
+                   fmt::format("'unit' {} is more than {}", loop.unit, kMaxLoopUnit));
     }
   }
   for (const Slice& group : program.groups) {

@@ -535,3 +535,31 @@ TEST_CASE("of millions of faults some are reported") {
   CHECK_FALSE(verify_structure(f.program, diagnostics));
   CHECK(diagnostics.all().size() == 200);
 }
+
+TEST_CASE("sizes whose products do not fit are refused") {
+  const auto with_units = [](uint32_t units, uint64_t unit) {
+    return said([&](Fixture& f) {
+      Buffer& buffer = f.program.ranks[0].buffers[kScratch];
+      buffer.units = units;
+      buffer.unit = unit;
+    });
+  };
+  CHECK(with_units(2, 512) == "");
+  CHECK(with_units(4, uint64_t{1} << 62).find("at most 1024 of") != std::string::npos);
+  CHECK(with_units(65536, 512).find("at most 1024 of") != std::string::npos);
+  CHECK(said([](Fixture& f) {
+          f.program.loops[0].unit = uint64_t{1} << 62;
+        }).find("is more than") != std::string::npos);
+}
+
+TEST_CASE("counts and chunks together make no more chunks than there can be") {
+  const auto ragged = [](int64_t count, uint32_t chunks) {
+    return said([&](Fixture& f) {
+      f.program.contract.kind = CollectiveKind::alltoallv;
+      f.program.contract.counts = {0, count, count, 0};
+      f.program.contract.chunks = {chunks};
+    });
+  };
+  CHECK(ragged(65536, 65536).find("too many chunks") != std::string::npos);
+  CHECK(ragged(2, 4).find("too many chunks") == std::string::npos);
+}

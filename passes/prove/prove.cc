@@ -34,7 +34,6 @@ using proof::Symmetry;
 using proof::System;
 
 constexpr uint32_t kMaxCopies = 16;
-constexpr uint32_t kMaxUnits = 4096;
 constexpr uint32_t kMaxRounds = 1000;  ///< of a search that proves nothing
 /// What is wrong with plans of fewer ops is reported of all ranks: also of the one that a reader
 /// meets first. And what the sums of larger ones are takes too long to find out unless it is asked
@@ -324,17 +323,15 @@ class Prover {
     });
   }
 
-  /// A result that lacks contributions is a term of another sum: it is stored in between.
+  /// A sum that is a term of another is stored in between. What the plan says of its sums
+  /// (Op::complete) does not count.
   Rounding rounding() const {
-    Rounding found = Rounding::none;
-    for (const Rank& rank : program_.ranks) {
-      for (const Op& op : rank.ops) {
-        if (!info(op.kind).has(kReduces)) continue;
-        if (!premise(proof::Premise::sums_rounded_once, op.complete)) return Rounding::each_op;
-        found = Rounding::once;
-      }
-    }
-    return found;
+    if (!premise(proof::Premise::terms_are_no_sums, !facts_.adds_sums)) return Rounding::each_op;
+    const bool sums = std::ranges::any_of(program_.ranks, [](const Rank& rank) {
+      return std::ranges::any_of(rank.ops,
+                                 [](const Op& op) { return info(op.kind).has(kReduces); });
+    });
+    return sums ? Rounding::once : Rounding::none;
   }
 
   BetweenCalls between_calls() const {

@@ -41,6 +41,26 @@ TEST_CASE("sums are rounded once where every one of them is complete") {
                  "\n") == Rounding::each_op);
 }
 
+TEST_CASE("a plan that calls a partial sum complete is rounded on the way all the same") {
+  Program program = testing::as_written(
+      "program t\ncollective allreduce(ranks: 3)\nselect ops: [sum]\nrank r in 0..3 {\n"
+      "  let others = 0..3 except r\n  buffer s[3] packets: LL16, copies: 2\n  buffer x[3]\n"
+      "  buffer t[1]\n  channel ch[p in others] = memory(p)\n  tb 0 {\n"
+      "    for p in others { put_packets ch[p].s[r] <- input }\n    copy x[r] <- input\n"
+      "    for p in others { unpack_packets x[p] <- s[p] }\n    sync\n"
+      "    reduce t[0] <- x[0], x[1] op: sum\n    sync\n    reduce output <- t[0], x[2] op: sum\n"
+      "  }\n}\n");
+  for (Rank& rank : program.ranks) {
+    for (Op& op : rank.ops) op.complete |= info(op.kind).has(kReduces);
+  }
+  for (const uint64_t symmetry_from : {uint64_t{0}, uint64_t{1000}}) {
+    Diagnostics diagnostics;
+    const Proof proof = prove(program, diagnostics, {.symmetry_from = symmetry_from});
+    CHECK(proof.proved);
+    CHECK(proof.rounding == Rounding::each_op);
+  }
+}
+
 TEST_CASE(
     "packets say which ranks their sender has heard of in calls before, and not in this one") {
   // A ring hands on what has come in this call: rank 0 has word of rank 1 by way of rank 2.

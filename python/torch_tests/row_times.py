@@ -10,6 +10,7 @@ Rows of `--hidden` columns of bf16. Ours are the plans that the library picks fo
 
 allreduce_norm, allreduce_norm_sharded           residual and norm; sequence parallel
 allreduce_norm_quantize, allreduce_norm_quantize_token   and e4m3 by a given scale, by a scale a row
+allreduce_norm_quantize_token_sharded            the latter, by owner: e4m3 alone is gathered
 plain, plain+norm   our AllReduce by name alone; and then one kernel that torch.compile makes
 nccl, A1            NCCL's alone; and then that kernel
 A2, A3              one_shot_all_reduce_out and two_shot_all_reduce_ of torch's symmetric memory, then a kernel of Triton
@@ -27,6 +28,7 @@ REQUIRES: as many GPUs as ranks, in one node; libnvrtc or nvcc; MSCCLC_KERNELS=n
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -41,7 +43,8 @@ import mscclc
 
 EPS = 1e-5
 SCALE = 0.05  # of e4m3, where it is given
-BY_NAME = ("allreduce_norm", "allreduce_norm_sharded", "allreduce_norm_quantize", "allreduce_norm_quantize_token")
+BY_NAME = ("allreduce_norm", "allreduce_norm_sharded", "allreduce_norm_quantize", "allreduce_norm_quantize_token",
+           "allreduce_norm_quantize_token_sharded")  # fmt: skip
 THEIRS = ("plain+norm", "A1", "A2", "A3", "A4")
 
 
@@ -93,9 +96,11 @@ class Shape:
         return torch.cuda.current_stream().cuda_stream if self.device.type == "cuda" else None
 
     def own_rows(self, chunks):
-        """Those that this rank has of a stream that is sharded, by the chunks of a plan."""
-        rows = [self.tokens // chunks + (c < self.tokens % chunks) for c in range(chunks)]
-        each = chunks // self.ranks.size
+        """Those that this rank has of a stream that is sharded: rows are cut into the first number of the contract's
+        `chunks`, each of these into the next."""
+        parts = chunks[0] if chunks[0] % self.ranks.size == 0 else math.prod(chunks)
+        rows = [self.tokens // parts + (c < self.tokens % parts) for c in range(parts)]
+        each = parts // self.ranks.size
         return slice(sum(rows[: self.ranks.rank * each]), sum(rows[: (self.ranks.rank + 1) * each]))
 
     def ours(self, plan, text):
@@ -104,11 +109,11 @@ class Shape:
         declared = {row[0]: row for row in plan_of["externals"]}
         here = slice(0, self.tokens)
         if declared["residual"][4] == "sharded":
-            chunks = 1
-            for count in plan_of["contract"]["chunks"]:
-                chunks *= count
-            here = self.own_rows(chunks)
+            here = self.own_rows(plan_of["contract"]["chunks"])
         x, out = self.part.clone(), torch.empty_like(self.part)
+        quantized = "scale" in declared and "q" not in declared
+        if quantized:
+            out = torch.empty(self.tokens, self.hidden, dtype=torch.uint8, device=self.device)
         outside = {"residual": self.residual[here].clone(), "weight": self.weight, "eps": EPS}
         if "q" in declared:
             outside["q"] = torch.empty(self.tokens, self.hidden, dtype=torch.uint8, device=self.device)
@@ -125,10 +130,11 @@ class Shape:
             stream = out if "q" in declared else outside["residual"]
             same = _same if self.ranks.size == 2 else _near
             same(stream, self.stream[here], "residual")
-            if "q" not in declared:
+            if "q" not in declared and not quantized:
                 return _near(out, self.norm, "norm")
             scale = outside["scale"]
-            wide = outside["q"].view(torch.float8_e4m3fn).float() * (scale if scale is SCALE else scale[:, None])
+            found = (out if quantized else outside["q"]).view(torch.float8_e4m3fn).float()
+            wide = found * (scale if scale is SCALE else scale[:, None])
             _near(wide, self.norm, "e4m3", 0.1)
 
         return Contender(call, x, check)

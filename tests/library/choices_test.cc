@@ -166,7 +166,8 @@ TEST_CASE("every choice gives the promised result") {
 TEST_CASE("calls over several nodes have a choice that is proved, and gives the promised result") {
   for (const CollectiveKind kind :
        {CollectiveKind::allreduce, CollectiveKind::allgather, CollectiveKind::reducescatter,
-        CollectiveKind::alltoall, CollectiveKind::broadcast, CollectiveKind::sendrecv}) {
+        CollectiveKind::alltoall, CollectiveKind::broadcast, CollectiveKind::reduce,
+        CollectiveKind::sendrecv}) {
     for (const auto& [ranks, nodes] :
          {std::pair(2u, 2u), {4u, 2u}, {6u, 3u}, {8u, 2u}, {16u, 2u}, {32u, 4u}}) {
       const LibraryCall call{.kind = kind, .ranks = ranks, .nodes = nodes};
@@ -191,7 +192,8 @@ TEST_CASE("calls over several nodes have a choice that is proved, and gives the 
 TEST_CASE("the choices for many nodes fit a GPU") {
   for (const CollectiveKind kind :
        {CollectiveKind::allreduce, CollectiveKind::allgather, CollectiveKind::reducescatter,
-        CollectiveKind::alltoall, CollectiveKind::broadcast, CollectiveKind::sendrecv}) {
+        CollectiveKind::alltoall, CollectiveKind::broadcast, CollectiveKind::reduce,
+        CollectiveKind::sendrecv}) {
     for (const uint32_t nodes : {32u, 64u}) {
       const LibraryCall call{.kind = kind, .ranks = 8 * nodes, .nodes = nodes};
       for (const LibraryRange& range : shipped().table.ranges(call)) {

@@ -57,6 +57,14 @@ std::vector<Defines> with_roots_between_nodes(std::vector<Defines> worlds) {
   return worlds;
 }
 
+/// These worlds, and some with another root, or in which the others add up a share each.
+std::vector<Defines> with_roots_and_shares(std::vector<Defines> worlds) {
+  worlds.push_back({{"R", "3"}, {"root", "1"}});
+  worlds.push_back({{"R", "2"}, {"shared", "true"}});
+  worlds.push_back({{"R", "4"}, {"root", "3"}, {"shared", "true"}, {"I", "2"}});
+  return worlds;
+}
+
 /// These worlds, and two whose packets have another format than the program's own.
 std::vector<Defines> with_formats(std::vector<Defines> worlds) {
   worlds.push_back({{"R", "4"}, {"F", "LL8"}});
@@ -270,6 +278,7 @@ const std::vector<LibraryProgram>& library() {
       {"reduce_2shot_packets", with_roots_formats_and_slices()},
       {"reduce_chain_packets", with_roots_formats_and_copies()},
       {"reduce_direct", with_roots_and_leaves()},
+      {"reduce_nodes", with_roots_and_shares(between_nodes)},
       {"reduce_packets", with_roots_and_formats()},
       {"reducescatter_direct", all},
       {"reducescatter_hier", shapes},

@@ -28,9 +28,9 @@ static void find(void* function, const char* name) {
   memcpy(function, &found, sizeof found);
 }
 
-static void check_sum(void) {
+static void check_sum(const char* what) {
   for (int i = 0; i < kCount; ++i) {
-    if (out[i] != 3 * i) fail("allreduce", "a wrong sum");
+    if (out[i] != 3 * i) fail(what, "a wrong sum");
   }
 }
 static void check_gather(void) {
@@ -66,7 +66,7 @@ static void by_mscclc(void) {
       synchronize(comm, stream) != MSCCLC_SUCCESS) {
     fail("allreduce", last_error());
   }
-  check_sum();
+  check_sum("allreduce");
   if (allgather(comm, in, out, kCount, MSCCLC_I32, stream) != MSCCLC_SUCCESS ||
       synchronize(comm, stream) != MSCCLC_SUCCESS) {
     fail("allgather", last_error());
@@ -80,12 +80,14 @@ static void by_nccl(int rank) {
   ncclResult_t (*init)(ncclComm_t*, int, ncclUniqueId, int);
   ncclResult_t (*allreduce)(const void*, void*, size_t, int, int, ncclComm_t, void*);
   ncclResult_t (*allgather)(const void*, void*, size_t, int, ncclComm_t, void*);
+  ncclResult_t (*reduce)(const void*, void*, size_t, int, int, int, ncclComm_t, void*);
   ncclResult_t (*destroy)(ncclComm_t);
   const char* (*last_error)(ncclComm_t);
   find(&unique_id, "ncclGetUniqueId");
   find(&init, "ncclCommInitRank");
   find(&allreduce, "ncclAllReduce");
   find(&allgather, "ncclAllGather");
+  find(&reduce, "ncclReduce");
   find(&destroy, "ncclCommDestroy");
   find(&last_error, "ncclGetLastError");
   ncclUniqueId id;
@@ -94,11 +96,15 @@ static void by_nccl(int rank) {
       allreduce(in, out, kCount, 2, 0, comm, NULL) != ncclSuccess) {
     fail("ncclAllReduce", last_error(NULL));
   }
-  check_sum();
+  check_sum("allreduce");
   if (allgather(in, out, kCount, 2, comm, NULL) != ncclSuccess) {
     fail("ncclAllGather", last_error(NULL));
   }
   check_gather();
+  if (reduce(in, out, kCount, 2, 0, 1, comm, NULL) != ncclSuccess) {
+    fail("ncclReduce", last_error(NULL));
+  }
+  if (rank == 1) check_sum("ncclReduce");
   if (destroy(comm) != ncclSuccess) fail("ncclCommDestroy", last_error(NULL));
 }
 

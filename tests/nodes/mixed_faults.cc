@@ -23,15 +23,25 @@
 namespace mscclc::testing {
 namespace {
 
-constexpr const char* kPrograms[] = {"allgather_hier",          "allgather_hier_packets",
-                                     "allgather_nodes",         "allreduce_hier",
-                                     "allreduce_hier_2shot",    "allreduce_hier_packets",
-                                     "allreduce_hier_pipeline", "allreduce_nodes",
-                                     "alltoall_hier",           "alltoall_hier_packets",
-                                     "alltoall_nodes",          "broadcast_hier",
-                                     "broadcast_hier_packets",  "broadcast_nodes",
-                                     "reducescatter_hier",      "reducescatter_hier_packets",
-                                     "reducescatter_nodes",     "sendrecv_hier_packets"};
+constexpr const char* kPrograms[] = {"allgather_hier",
+                                     "allgather_hier_packets",
+                                     "allgather_nodes",
+                                     "allreduce_hier",
+                                     "allreduce_hier_2shot",
+                                     "allreduce_hier_packets",
+                                     "allreduce_hier_pipeline",
+                                     "allreduce_nodes",
+                                     "alltoall_hier",
+                                     "alltoall_hier_packets",
+                                     "alltoall_nodes",
+                                     "broadcast_hier",
+                                     "broadcast_hier_packets",
+                                     "broadcast_nodes",
+                                     "reduce_nodes",
+                                     "reducescatter_hier",
+                                     "reducescatter_hier_packets",
+                                     "reducescatter_nodes",
+                                     "sendrecv_hier_packets"};
 
 constexpr const char* kKinds[] = {"lossy", "killed", "cut", "paused"};
 constexpr size_t kDrawnKinds = 3;  ///< draw_faults()

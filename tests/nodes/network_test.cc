@@ -33,7 +33,7 @@ TEST_CASE("results are right however late, lost or disordered packets are") {
   for (const char* name :
        {"allreduce_hier", "allreduce_hier_packets", "allreduce_hier_pipeline", "allgather_hier",
         "reducescatter_hier", "alltoall_hier", "broadcast_hier", "broadcast_hier_packets",
-        "allgather_nodes", "allreduce_nodes", "alltoall_nodes", "broadcast_nodes",
+        "allgather_nodes", "allreduce_nodes", "alltoall_nodes", "broadcast_nodes", "reduce_nodes",
         "reducescatter_nodes"}) {
     INFO(name);
     const auto said =

@@ -97,8 +97,9 @@ TEST_CASE("ports alone between nodes of one rank") {
 }
 
 TEST_CASE("programs for nodes of one rank, call after call") {
-  for (const char* name : {"allgather_nodes", "allreduce_nodes", "alltoall_nodes",
-                           "broadcast_nodes", "reducescatter_nodes", "sendrecv_nodes"}) {
+  for (const char* name :
+       {"allgather_nodes", "allreduce_nodes", "alltoall_nodes", "broadcast_nodes", "reduce_nodes",
+        "reducescatter_nodes", "sendrecv_nodes"}) {
     for (const uint32_t ranks : {2u, 3u}) {
       if (ranks == 3 && name == std::string("sendrecv_nodes")) continue;  // it is for two
       const CompiledWorld world(name, {{"R", std::to_string(ranks)}, {"T", "2"}});

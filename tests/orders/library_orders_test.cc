@@ -131,7 +131,7 @@ TEST_CASE("rows for 9 to 16 ranks are proved to keep the contract that they are 
 
 TEST_CASE("every row of several nodes keeps the contract that it is picked for") {
   constexpr std::pair<uint32_t, uint32_t> kSpreads[] = {{2, 2}, {3, 1}, {4, 1}, {3, 2}, {2, 4}};
-  for (const CollectiveKind kind : {CollectiveKind::allreduce, CollectiveKind::reducescatter}) {
+  for (const CollectiveKind kind : kReducing) {
     for (const auto& [nodes, each] : kSpreads) {
       for (const SumOrder order :
            {SumOrder::replicated, SumOrder::ranks, SumOrder::tree, SumOrder::exact}) {

@@ -31,7 +31,8 @@ done
 # Programs for nodes of one rank, which run ahead of each other by copies and credits: many calls.
 for mode in host host-no-atomic; do
   export MSCCLC_IBV_MODE=$mode
-  for name in allgather_nodes allreduce_nodes alltoall_nodes broadcast_nodes reducescatter_nodes sendrecv_nodes; do
+  for name in allgather_nodes allreduce_nodes alltoall_nodes broadcast_nodes reduce_nodes reducescatter_nodes \
+    sendrecv_nodes; do
     ranks=3
     [ $name = sendrecv_nodes ] && ranks=2
     for sizes in "$short,1M" "1000 --dtype all"; do

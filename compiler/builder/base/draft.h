@@ -10,7 +10,7 @@
 namespace mscclc {
 
 /// Largest sizes that make sense; what is beyond is a mistake in the program.
-inline constexpr uint32_t kMaxRanks = 65536, kMaxBlocks = 4096, kMaxCopies = 1024, kMaxUnits = 1024,
+inline constexpr uint32_t kMaxRanks = 65536, kMaxBlocks = 4096, kMaxCopies = 1024,
                           kMaxOperands = 65535;
 inline constexpr int64_t kMaxChunks = 0x7fffffff;
 

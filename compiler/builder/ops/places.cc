@@ -99,6 +99,11 @@ bool Places::enter_pipeline(int64_t unit, int64_t chunks, Mark unit_mark, Mark c
                   fmt::format("'unit' {} is not a positive multiple of {}", unit, align));
     return false;
   }
+  if (static_cast<uint64_t>(unit) > kMaxLoopUnit) {
+    reports_.fail("pipeline-unit", unit_mark,
+                  fmt::format("'unit' {} is more than {} bytes", unit, kMaxLoopUnit));
+    return false;
+  }
   if (chunks < 1 || chunks > kMaxChunks) {
     reports_.fail("pipeline-chunks", chunks_mark, fmt::format("a pipeline over {} chunks", chunks));
     return false;

@@ -14,13 +14,18 @@ OpValue::OpValue(const System& system, const Symbols& symbols, const CallOrder& 
 void OpValue::add(const Symbol& symbol) {
   value_ = has_value_ ? sum_of(value_, symbol) : symbol;
   has_value_ = true;
+  ++loads_;
+  loads_sum_ |= symbol.terms > 1;
 }
 
 void OpValue::set_sum(std::span<const Symbol> terms, Summation summation) {
   value_ = summation == Summation::exact ? exact_of(terms) : tree_of(terms);
 }
 
-void OpValue::round(bool divided) { value_ = contents_.symbols().rounded(value_, divided); }
+void OpValue::round(bool divided) {
+  adds_sums_ |= loads_ > 1 && loads_sum_;
+  value_ = contents_.symbols().rounded(value_, divided);
+}
 
 void OpValue::set_by_switch(uint32_t rank, const Extent& extent) {
   const uint32_t times = switch_sums_[{rank, value_.order, extent.way, extent.piece}]++;

@@ -23,7 +23,10 @@ class OpValue {
           const OpBytes& bytes, ChunkContents& contents);
 
   /// Nothing has been loaded for this chunk.
-  void begin() { has_value_ = sized_ = false; }
+  void begin() {
+    has_value_ = sized_ = loads_sum_ = false;
+    loads_ = 0;
+  }
   /// The next load is no term of what has been loaded.
   void begin_term() { has_value_ = false; }
   const Symbol& get() const { return value_; }
@@ -39,6 +42,8 @@ class OpValue {
   void size_as_output(uint32_t rank, uint32_t chunk);
   /// The sum is rounded, and `divided` if the reduction is avg.
   void round(bool divided);
+  /// Has a sum been a term of another? It was stored before, and so rounded.
+  bool adds_sums() const { return adds_sums_; }
   /// A switch may add up in another order each time it is asked: a sum of its own, for all parts of
   /// a group's op together.
   void set_by_switch(uint32_t rank, const Extent& extent);
@@ -68,6 +73,9 @@ class OpValue {
   ChunkContents& contents_;
   Symbol value_;
   bool has_value_ = false;
+  uint32_t loads_ = 0;      ///< for this chunk
+  bool loads_sum_ = false;  ///< one of them is of a sum
+  bool adds_sums_ = false;
   bool sized_ = false;                         ///< it moves a chunk of the caller's
   std::map<SwitchSum, uint32_t> switch_sums_;  ///< how often each was made
 };

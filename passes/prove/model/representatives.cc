@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "passes/prove/model/chunk_numbers.h"
@@ -54,11 +56,14 @@ class Numbers {
   uint32_t component_ = kNone, count_ = 0;
 };
 
-/// An order of lists of chunks.
-struct Earlier {
-  bool operator()(const std::vector<CallerChunk>& a, const std::vector<CallerChunk>& b) const {
-    const auto place = [](const CallerChunk& c) { return uint64_t{c.rank} << 32 | c.chunk; };
-    return std::ranges::lexicographical_compare(a, b, {}, place, place);
+struct ChunksHash {
+  size_t operator()(const std::vector<CallerChunk>& chunks) const {
+    uint64_t hash = chunks.size();
+    for (const CallerChunk& c : chunks) {
+      hash = (hash ^ (uint64_t{c.rank} << 32 | c.chunk)) * 0x9e3779b97f4a7c15u;
+      hash ^= hash >> 32;
+    }
+    return hash;
   }
 };
 
@@ -189,17 +194,19 @@ class Finder {
 
   /// One of each kind.
   void choose() {
-    std::map<Description, uint32_t> kinds;
+    std::set<Description> kinds;
+    Description description;  // the next one needs as much memory
     for (uint32_t i = 0; i < components_.size(); ++i) {
       numbers_.begin(i);
       classes_.clear();
       inputs_.clear();
-      if (kinds.try_emplace(describe(components_[i]), i).second) chosen_.push_back(i);
+      description.clear();
+      describe(components_[i], description);
+      if (kinds.insert(description).second) chosen_.push_back(i);
     }
   }
 
-  Description describe(const Component& component) {
-    Description out;
+  void describe(const Component& component, Description& out) {
     for (const Block& block : component.blocks) {
       out.insert(out.end(), {kNone, block.rank, numbers_.of(block.thing)});
       for (uint32_t i = block.first; i < block.end; ++i) {
@@ -207,7 +214,6 @@ class Finder {
       }
     }
     if (!premise(Premise::components_promise_alike, false)) describe_outputs(component, out);
-    return out;
   }
 
   void describe(uint32_t rank, const Op& op, Description& out) {
@@ -348,7 +354,8 @@ class Finder {
   // Of the component that is described:
   Numbers numbers_;
   std::map<uint64_t, uint64_t> classes_;
-  std::map<std::vector<CallerChunk>, uint64_t, Earlier> inputs_;  ///< promised ones, numbered
+  std::unordered_map<std::vector<CallerChunk>, uint64_t, ChunksHash>
+      inputs_;                  ///< promised ones, numbered
   std::vector<uint8_t> sides_;  ///< by chunk: as whose its class is known, a bit for each buffer
   Promise promise_;
 };

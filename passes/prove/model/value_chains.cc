@@ -211,8 +211,7 @@ bool Provenance::comes_from(const ValueChains& chains, const ReadValue& value, u
   const Extent& stored = chains.node(value.value).extent;
   if (whole_.has(key)) return covering.add(stored);
   const Pieces* const pieces = pieces_.find(key);
-  return pieces != nullptr &&
-         std::ranges::any_of(pieces->bytes, [&](const Bytes& bytes) {
+  return pieces != nullptr && std::ranges::any_of(pieces->bytes, [&](const Bytes& bytes) {
            return premise(Premise::bytes_of_the_load,
                           bytes.length == 0 || bytes.length == length) &&
                   covering.add(bytes.piece.whole() ? stored : bytes.piece);

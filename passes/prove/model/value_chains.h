@@ -200,17 +200,17 @@ class Provenance {
 
   Readers readers_;
   std::vector<ReadValue> read_;
-  size_t looked_at_ = 0;    ///< so many of read_
+  size_t looked_at_ = 0;           ///< so many of read_
   std::vector<Link> open_;         ///< whose parents are still to be looked at
   std::vector<Link> looked_from_;  ///< those of them whose turn it is
   // By value (ValueChains::key) that has been reached:
-  Reached whole_;                                                 ///< all of its bytes have
-  Reached sure_;                                                  ///< some have, whatever the size
+  Reached whole_;                               ///< all of its bytes have
+  Reached sure_;                                ///< some have, whatever the size
   ReachedMap<Pieces> pieces_;                   ///< of those that are not whole
   ReachedMap<std::vector<Extent>> if_any_;      ///< of those that are not sure
   ReachedMap<std::vector<Link>> parents_only_;  ///< links that are `parents_only`
-  std::vector<uint32_t> calls_;                ///< by rank: one more than the last call among them
-  std::vector<std::vector<CallIf>> calls_if_;  ///< the same, if an extent has bytes
+  std::vector<uint32_t> calls_;                 ///< by rank: one more than the last call among them
+  std::vector<std::vector<CallIf>> calls_if_;   ///< the same, if an extent has bytes
   std::vector<std::vector<SharedPiece>> shares_;  ///< by rank
 };
 

@@ -36,11 +36,13 @@ struct RunFacts {
       .replicated = true, .ranks = true, .tree = true, .exact = true};  ///< that all sums keep
   bool meets = true;  ///< no rank leaves a call before all are in it
   bool keeps_input = true;
+  bool adds_sums = false;  ///< a sum is a term of another
   /// What holds of this run and of another.
   void join(const RunFacts& other) {
     orders &= other.orders;
     meets &= other.meets;
     keeps_input &= other.keeps_input;
+    adds_sums |= other.adds_sums;
   }
 };
 

@@ -68,7 +68,10 @@ AccessParts Run::access_parts() {
 }
 
 RunFacts Run::facts() const {
-  return {.orders = results_.orders(), .meets = meets_, .keeps_input = results_.keep_input()};
+  return {.orders = results_.orders(),
+          .meets = meets_,
+          .keeps_input = results_.keep_input(),
+          .adds_sums = value_.adds_sums()};
 }
 
 void Run::go() {

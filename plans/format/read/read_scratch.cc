@@ -42,7 +42,7 @@ bool read_buffer(ReadState& state, uint32_t rank, NodeId node, std::vector<uint3
   buffer.name = program.intern(name);
   if (m.has(w_copies) && !json.number(m[w_copies], buffer.copies)) return false;
   if (m.has(w_units) && !json.number(m[w_units], buffer.units)) return false;
-  if (m.has(w_unit) && !json.number(m[w_unit], buffer.unit)) return false;
+  if (m.has(w_unit) && !json.u64(m[w_unit], buffer.unit)) return false;
   if (m.has(w_packets)) {
     if (!json.string(m[w_packets], format)) return false;
     const std::optional<PacketFormat> found = find_packet_format(format);

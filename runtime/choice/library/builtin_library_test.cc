@@ -195,11 +195,11 @@ TEST_CASE("every row that is passed over has its reason") {
   CHECK(over.back().why == "it is for ranks that are spread unevenly over nodes");
 
   over.clear();
-  LibraryCall far{.kind = CollectiveKind::reduce, .ranks = 4, .bytes = 1};
+  LibraryCall far{.kind = CollectiveKind::gather, .ranks = 4, .bytes = 1};
   far.nodes = 2;
   CHECK(all->pick({.call = far}, &over, diagnostics) == nullptr);
   CHECK_FALSE(diagnostics.has_errors());
-  CHECK(over.at(0).why == "it is for 1 rank");
+  CHECK(over.at(0).why == "it is for 1 node");
   CHECK(over.back().why == "it is for 1 node");
 }
 
